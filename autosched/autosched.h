@@ -1,0 +1,120 @@
+/* autosched.h - finding schedules: by rules (-O1), by a static model (-O2), by measuring (-O tune).
+ *
+ * Building and running candidates is done by the struct of functions that the driver fills in: this folder knows neither
+ * LLVM nor processes. Everything here is deterministic in (program, target, seed) but for measured times.
+ */
+#ifndef AUTOSCHED_AUTOSCHED_H
+#define AUTOSCHED_AUTOSCHED_H
+
+#include "lower/nest.h"
+
+/* --- the toolchain: what the driver lends --- */
+
+/* A candidate on its way. */
+typedef struct Candidate {
+    int id;
+    const Schedule *schedule; /* without holes */
+    const void *object;       /* relocatable object once built; malloc'ed by the toolchain */
+    size_t object_bytes;
+    Outcome outcome;
+    const char *why;          /* of a failure, in arena of the caller */
+    double seconds, spread;
+    int repeats;
+} Candidate;
+
+typedef struct Toolchain {
+    void *context;
+    int jobs; /* builds that can be under way at once */
+    /* Starts building; never blocks. */
+    void (*submit)(void *context, Candidate *candidate);
+    /* A candidate whose build ended, well or not; NULL when none is under way. wait: blocks until one ends. */
+    Candidate *(*collect)(void *context, bool wait);
+    /* Runs a built candidate alone on the device, checks its results at the program's check points and fills outcome, why,
+     * seconds, spread, repeats. limit_seconds: a run slower than this may stop early (0: no such limit). thorough:
+     * more repeats, for the final race. */
+    void (*measure)(void *context, Candidate *candidate, double limit_seconds, bool thorough);
+    void (*release)(void *context, Candidate *candidate); /* frees the object */
+} Toolchain;
+
+/* --- spaces --- */
+
+typedef struct Space Space;
+/* The sketches of a program: all the structures worth trying, each a Schedule with holes. user: a schedule whose holes
+ * are the space instead (or NULL). */
+Space *space_new(Arena *arena, const Program *program, const Target *target, const Schedule *user);
+int space_sketch_count(const Space *space);
+const Schedule *space_sketch(const Space *space, int sketch);
+double space_size(const Space *space); /* points in all */
+
+/* --- schedules without measuring --- */
+
+typedef enum Effort { EFFORT_IDENTITY, EFFORT_FIXED, EFFORT_MODEL, EFFORT_MODEL_MORE } Effort;
+/* The schedule of -O0 (empty), -O1, -O2, -O3. user: the user's block to hold to and fill the holes of, or NULL. */
+Schedule *autosched_default(Arena *arena, const Program *program, const Target *target, const Schedule *user,
+                            Effort effort, uint64_t seed);
+
+/* --- tuning --- */
+
+typedef struct TuneProgress {
+    const char *name;
+    int trials, trial_limit, failed;
+    double best_seconds, best_gflops, elapsed, eta;
+} TuneProgress;
+
+typedef struct TuneOptions {
+    int trials;            /* in all, those found in the database counted */
+    double budget_seconds; /* 0: none */
+    const char *search;    /* a row of search_policies: "random", "anneal", ... */
+    const char *cost_model;/* a row of cost_models: "xgboost", "static", "none" */
+    uint64_t seed;
+    int threads;           /* that generated code uses: part of the key */
+    const volatile int *stop; /* becomes non-zero on Ctrl-C: finish with the best so far */
+    void (*progress)(void *context, const TuneProgress *progress);
+    void *progress_context;
+} TuneOptions;
+
+typedef struct TuneResult {
+    Schedule *schedule;     /* the winner; the default schedule when nothing measured was better */
+    double seconds, default_seconds;
+    int trials, measured, failed[OUTCOME_COUNT];
+    double elapsed;
+    bool from_database;     /* a full hit: nothing was measured */
+    bool stopped;
+} TuneResult;
+
+typedef struct Database Database;
+/* Never ends in a crash; NULL-result only for a database that cannot be used at all (the caller has opened it). */
+TuneResult *tune(Arena *arena, const Program *program, const Target *target, const Schedule *user,
+                 const Toolchain *toolchain, Database *database, const TuneOptions *options);
+
+/* Tables behind --search=help and --cost-model=help. */
+typedef struct NamedChoice {
+    const char *name, *summary;
+} NamedChoice;
+extern const NamedChoice search_policies[], cost_models[]; /* end with a NULL name */
+
+/* --- features --- */
+
+enum { FEATURE_VERSION = 1 };
+int feature_count(void);
+const char *feature_name(int feature);
+/* Of a whole nest; values has feature_count() entries. */
+void features_extract(Arena *arena, const Nest *nest, float *values);
+
+/* --- the database: SQLite, one file, safe under kill -9 and many processes --- */
+
+/* Opens or creates. NULL with *why (one line) when it cannot be opened, is damaged or of a newer version. */
+Database *database_open(Arena *arena, const char *path, const char **why);
+void database_close(Database *database);
+/* The default place: $TENSORC_DB, else tensorc/tuning.db under $XDG_DATA_HOME or ~/.local/share. */
+const char *database_default_path(Arena *arena);
+bool database_add(Database *database, const Record *record); /* false: could not be written (full disk) */
+/* The records of a task on a target with a number of threads, best first. */
+int database_find(Arena *arena, Database *database, const char *task, const char *target, int threads, Record **records);
+/* tensorc db: rows of text on stdout; the export format is reviewable text, one record a paragraph. Exit statuses. */
+int database_command(int argc, char **argv, const char *path);
+
+/* Structural hash: names and the order of independent parts do not matter, sizes and types do. Hexadecimal. */
+const char *task_hash(Arena *arena, const Program *program);
+
+#endif

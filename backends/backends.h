@@ -1,0 +1,90 @@
+/* backends.h - from Kernels to objects, headers, and runs. */
+#ifndef BACKENDS_BACKENDS_H
+#define BACKENDS_BACKENDS_H
+
+#include "autosched/autosched.h"
+#include "lower/kernel.h"
+
+/* --- targets --- */
+
+/* The row of targets.def with this name, "host" filled in from this machine (cpu name, features, caches, threads), or the
+ * cpu names "cortex-a53" and so on that LLVM knows. threads: 0 decided at run time, 1 no parallel loops. NULL: unknown. */
+const Target *target_make(Arena *arena, const char *name, int threads);
+/* The microarchitecture found: the key of records ("sapphirerapids"). */
+const char *target_microarchitecture(const Target *target);
+
+/* --- code --- */
+
+typedef enum EmitKind { EMIT_OBJECT, EMIT_ASSEMBLY, EMIT_LLVM } EmitKind;
+
+typedef struct EmitOptions {
+    EmitKind kind;
+    bool debug;          /* -g: line numbers of the .tensor file */
+    bool pic;            /* -fPIC; candidates always */
+    bool fast_compile;   /* a candidate: the same code, cheaper to make */
+    bool candidate;      /* no OpenMP reference: parallel loops call tensorc_parallel, which the worker supplies */
+    const Sources *sources;
+    const char *producer;
+} EmitOptions;
+
+/* Code for all kernels in one module. Returns bytes (malloc'ed) or NULL with *why. */
+char *emit_code(Kernel *const *kernels, int count, const Target *target, const EmitOptions *options, size_t *bytes,
+                const char **why);
+/* The C header of the functions: prototypes, sizes in comments, statuses, extern "C", an include guard made from name. */
+char *emit_header(Arena *arena, const Program *const *programs, int count, const char *name, const char *source);
+/* A make rule: targets: files; names escaped as make wants them; a phony rule a file when phony. */
+char *emit_depfile(Arena *arena, const char *targets, const char *const *files, int count, bool phony);
+/* Writes a temporary file beside path and renames it: whole or not at all. "-" is standard output; devices and pipes are
+ * written in place. False with errno set, nothing left behind. */
+bool write_whole(const char *path, const void *data, size_t bytes);
+
+/* --- running --- */
+
+/* One call of a function of an object: loaded by our own loader into a worker process, never into the compiler. */
+typedef struct RunRequest {
+    const void *object;
+    size_t object_bytes;
+    const Program *program;
+    const int64_t *sizes;      /* values of program->sizes */
+    void *const *inputs;       /* data of each argument, NULL: made from the seed on the worker's side */
+    uint64_t seed;
+    int threads;
+    double min_seconds;        /* repeat until then */
+    int max_repeats;
+    double limit_seconds;      /* wall clock, kill after */
+    int64_t limit_bytes;
+    void **outputs;            /* [argument_count] where to put whole outputs, or NULL */
+    int sample_count;          /* points of outputs to bring back: argument and element offset */
+    const struct SamplePoint {
+        int argument;
+        int64_t element;
+    } * samples;
+    uint8_t *sample_bytes;     /* 8 bytes a sample */
+} RunRequest;
+
+typedef struct RunResult {
+    Outcome outcome;
+    const char *why;
+    int status;      /* what the function returned */
+    double seconds;  /* median of one call */
+    double minimum, spread;
+    int repeats;
+} RunResult;
+
+void run_object(Arena *arena, const RunRequest *request, RunResult *result);
+/* tensorc-worker's main loop, also `tensorc --worker`: requests on standard input, answers on standard output. */
+int worker_main(int argc, char **argv);
+
+/* A toolchain for tune(): build processes forked here, before any thread exists; a worker process to run in. Closing
+ * kills and reaps every process. check points and their expected values come from the interpreter. */
+typedef struct ToolchainOptions {
+    int jobs, threads;
+    uint64_t seed;
+    bool strict;
+    const char *runner; /* --runner=CMD, or NULL: local */
+} ToolchainOptions;
+Toolchain *toolchain_open(Arena *arena, const Program *program, const Target *target, const ToolchainOptions *options,
+                          const char **why);
+void toolchain_close(Toolchain *toolchain);
+
+#endif

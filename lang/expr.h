@@ -1,0 +1,91 @@
+/* expr.h - making, simplifying, comparing and printing expressions; affine forms and ranges. */
+#ifndef LANG_EXPR_H
+#define LANG_EXPR_H
+
+#include "lang/tensorc.h"
+
+/* --- makers. They fold constants of type int64 and bool and drop neutral elements; nothing else. --- */
+Expr *expr_int(Arena *arena, int64_t value); /* int64 */
+Expr *expr_constant(Arena *arena, ElementType type, double value); /* EXPR_INT or EXPR_REAL by the type */
+Expr *expr_bool(Arena *arena, bool value);
+Expr *expr_var(Arena *arena, const Var *var);
+Expr *expr_read(Arena *arena, const Tensor *tensor, Expr **indices, Expr *otherwise);
+Expr *expr_op(Arena *arena, Op op, ElementType type, Expr **args, int count);
+Expr *expr_unary(Arena *arena, Op op, Expr *a);             /* of the type of a; COMPARE and LOGIC give bool */
+Expr *expr_binary(Arena *arena, Op op, Expr *a, Expr *b);   /* a and b of one type and lanes */
+Expr *expr_select(Arena *arena, Expr *condition, Expr *a, Expr *b);
+Expr *expr_cast(Arena *arena, ElementType type, Expr *a);   /* a itself when it has the type */
+Expr *expr_broadcast(Arena *arena, Expr *a, int lanes);     /* a itself when lanes is 1 */
+Expr *expr_ramp(Arena *arena, Expr *base, Expr *stride, int lanes);
+Expr *expr_copy(Arena *arena, const Expr *e);               /* of the one node */
+Var *var_new(Arena *arena, VarKind kind, ElementType type, const char *name, Expr *extent);
+/* The identity of a combine in a type: 0, 1, +inf or largest, -inf or smallest. */
+Expr *combine_identity(Arena *arena, Combine combine, ElementType type);
+Op combine_op(Combine combine); /* OP_ADD, OP_MUL, OP_MIN, OP_MAX */
+
+/* --- asking --- */
+bool expr_equal(const Expr *a, const Expr *b); /* structurally, places aside */
+bool expr_is_int(const Expr *e, int64_t *value); /* an EXPR_INT: its value; value may be NULL */
+bool expr_uses_var(const Expr *e, const Var *var);
+bool expr_uses_tensor(const Expr *e, const Tensor *tensor);
+/* Calls visit for e and all below it, parents first, otherwise and guard included; a false answer skips what is below. */
+void expr_walk(const Expr *e, bool (*visit)(const Expr *e, void *context), void *context);
+
+/* --- rewriting: all return e itself when nothing changes --- */
+typedef struct Substitution {
+    const Var *var;
+    Expr *value;
+} Substitution;
+Expr *expr_substitute(Arena *arena, Expr *e, const Substitution *list, int count);
+/* Replaces bottom up: replace gets each node with its arguments already replaced and returns it or another. */
+Expr *expr_rewrite(Arena *arena, Expr *e, Expr *(*replace)(Arena *arena, Expr *e, void *context), void *context);
+
+/* --- ranges and affine forms: exact integer reasoning, overflow makes the answer "unknown", never wrong --- */
+
+/* A closed interval; has_low and has_high false mean unbounded. */
+typedef struct Interval {
+    bool has_low, has_high;
+    int64_t low, high;
+} Interval;
+/* Of an int64 expression, from the extents of the variables in it (sizes are >= 0). */
+Interval expr_interval(const Expr *e);
+
+typedef struct Term {
+    int64_t coefficient; /* never 0 */
+    Expr *atom;          /* a VAR, or whatever is not affine: a product, a division, a modulo, a read */
+} Term;
+/* constant + sum of terms; each atom once, in a canonical order (loops and axes by first appearance). */
+typedef struct Affine {
+    int64_t constant;
+    int count;
+    Term *terms;
+} Affine;
+/* Every int64 expression has one (at worst a single atom); false only on overflow. Distributes products by constants. */
+bool expr_affine(Arena *arena, Expr *e, Affine *affine);
+Expr *affine_expr(Arena *arena, const Affine *affine);
+/* The coefficient of a variable, 0 when it does not occur; false when it occurs inside an atom. */
+bool affine_coefficient(const Affine *affine, const Var *var, int64_t *coefficient);
+
+/* Canonical and small: affine sums collected, (16*a + b) / 16 -> a and % -> b where 0 <= b < 16 is known from ranges,
+ * comparisons decided by intervals, selects on constants, min and max by intervals, neutral elements of floats that are
+ * exact (x * 1, x + -0.0; never x * 0 or x + 0.0). Idempotent. */
+Expr *expr_simplify(Arena *arena, Expr *e);
+/* Decides a bool expression for all values of its variables: 1 always, 0 never, -1 not known. Also uses facts. */
+typedef struct Facts {
+    int count;
+    Expr **facts; /* bool expressions that hold */
+} Facts;
+int expr_prove(Arena *arena, Expr *condition, const Facts *facts);
+
+/* --- printing, as source text; in messages sizes and axes print by name --- */
+void expr_print(Text *text, const Expr *e);
+const char *expr_text(Arena *arena, const Expr *e);
+/* The values of sizes and scalars in, an int64 value out; false when something in it has no value or it overflows or
+ * divides by 0. For requirements, extents, headers. */
+typedef struct SizeValue {
+    const Var *var;
+    int64_t value;
+} SizeValue;
+bool expr_evaluate(const Expr *e, const SizeValue *values, int count, int64_t *result);
+
+#endif

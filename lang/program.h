@@ -1,0 +1,34 @@
+/* program.h - questions about Programs, and Schedules and Targets as text. */
+#ifndef LANG_PROGRAM_H
+#define LANG_PROGRAM_H
+
+#include "lang/expr.h"
+
+const Stage *program_stage_of(const Program *program, const Tensor *tensor); /* that writes it, NULL for inputs */
+int program_stage_index(const Program *program, const Stage *stage);
+const Stage *program_find_stage(const Program *program, const char *name);
+/* Checked program as text, for -d: one line a stage with domain, accesses and types. */
+void program_print(Text *text, const Program *program);
+/* Operations of one call when sizes are all known (a multiply-add counts 2), -1 otherwise: the GFLOP of reports. */
+double program_flops(const Program *program);
+double stage_flops(const Stage *stage); /* likewise */
+int64_t tensor_elements(const Tensor *tensor); /* -1 when not constant */
+
+/* A schedule as source text: the whole block, or the statements alone one a line (what records store). */
+void schedule_print(Text *text, const Schedule *schedule);
+void schedule_print_statements(Text *text, const Schedule *schedule);
+int schedule_hole_count(const Schedule *schedule);
+/* The schedule with every hole filled: hole h gets choices[h]. Shares what it can. */
+Schedule *schedule_fill(Arena *arena, const Schedule *schedule, const int64_t *choices);
+int prim_find(const char *spelling); /* a PrimOp, or -1 */
+/* The argument with this key, or NULL. */
+const PrimArg *prim_keyword(const Prim *prim, const char *key);
+
+int target_count(void);
+const Target *target_row(int index);
+const Target *target_find(const char *name); /* a row of targets.def, or NULL */
+/* How well a schedule block's target name fits: 0 not, 1 the family, 2 the name itself. */
+int target_match(const Target *target, const char *name);
+int target_lanes(const Target *target, ElementType type); /* of a whole vector register, at least 1 */
+
+#endif

@@ -1,0 +1,284 @@
+/* tensorc.h - the one page of types that every folder shares.
+ *
+ * A Program is the checked algorithm: stages over iteration domains, no loops. A Schedule says how to run it. A Target
+ * says for what. lower/ makes a Kernel (lower/kernel.h) of the three. What holds for a checked Program:
+ *   - every tensor is written by exactly one stage (a tensor that the source defines n times is n tensors, versions);
+ *   - every axis starts at 0 and every tensor at index 0 (Tensor.lower keeps what the source counted from);
+ *   - index expressions are of type int64, floor division and modulo; stages stand in an order of execution.
+ * All nodes live in the arena of their maker and are never changed once made: passes build new ones and share the rest.
+ */
+#ifndef LANG_TENSORC_H
+#define LANG_TENSORC_H
+
+#include "lang/arena.h"
+#include "lang/source.h"
+
+/* --- element types ------------------------------------------------------------------------------------------------ */
+
+typedef enum ElementType {
+#define ELEMENT(id, spelling, kind, bytes, c_type) TYPE_##id,
+#include "lang/types.def"
+#undef ELEMENT
+    TYPE_COUNT
+} ElementType;
+
+typedef enum ElementKind { KIND_BOOL, KIND_SIGNED, KIND_UNSIGNED, KIND_FLOAT } ElementKind;
+
+typedef struct ElementInfo {
+    const char *spelling;
+    ElementKind kind;
+    int bytes;
+    const char *c_type;
+} ElementInfo;
+extern const ElementInfo element_info[TYPE_COUNT];
+
+bool type_is_float(ElementType type);
+bool type_is_integer(ElementType type); /* signed or unsigned, not bool */
+/* tc-semantics: int with float gives that float, same kind the wider, signed with unsigned the signed of the larger width. */
+ElementType type_promote(ElementType a, ElementType b);
+
+/* --- variables ---------------------------------------------------------------------------------------------------- */
+
+typedef struct Expr Expr;
+typedef struct Tensor Tensor;
+
+typedef enum VarKind {
+    VAR_AXIS,   /* an axis of a stage: 0 <= v < extent */
+    VAR_SIZE,   /* a size known at run time only: v >= 0 */
+    VAR_SCALAR, /* a scalar parameter */
+    VAR_LOOP    /* a loop of a nest or kernel: 0 <= v < extent */
+} VarKind;
+
+/* Variables are compared by address. */
+typedef struct Var {
+    const char *name;
+    VarKind kind;
+    ElementType type; /* INT64 but for scalars */
+    bool reduction;   /* of an axis or loop */
+    Expr *extent;     /* of an axis or loop; an expression over sizes alone for an axis */
+    Loc loc;
+} Var;
+
+/* --- expressions: one language for values, indices, sizes and, with vectors, for the loop IR ------------------------ */
+
+typedef enum Op {
+#define OPERATOR(id, spelling, arity, class, precedence, libm) OP_##id,
+#include "lang/ops.def"
+#undef OPERATOR
+    OP_COUNT
+} Op;
+
+typedef enum OpClass { CLASS_ARITHMETIC, CLASS_COMPARE, CLASS_LOGIC, CLASS_BITWISE, CLASS_SELECT, CLASS_MATH } OpClass;
+
+typedef struct OpInfo {
+    const char *name; /* "ADD" */
+    const char *spelling;
+    int arity;
+    OpClass class;
+    int precedence;
+    const char *libm;
+} OpInfo;
+extern const OpInfo op_info[OP_COUNT];
+
+typedef enum ExprKind {
+    EXPR_INT,  /* integer, also of bool and of every integer type (uint64 by its bits) */
+    EXPR_REAL, /* real, of a float type */
+    EXPR_VAR,
+    EXPR_READ, /* tensor(args...) */
+    EXPR_OP,   /* op(args...) */
+    EXPR_CAST, /* args[0] converted to type: float to integer truncates and saturates (NaN gives 0), integers wrap */
+    /* loop IR alone: */
+    EXPR_RAMP,     /* lanes values args[0] + l * args[1] */
+    EXPR_BROADCAST /* lanes times args[0] */
+} ExprKind;
+
+struct Expr {
+    ExprKind kind;
+    ElementType type;
+    Op op;
+    int lanes; /* 1 for a scalar */
+    int count;
+    Expr **args;
+    Expr *otherwise; /* READ of a Program: the value where an index is outside the tensor (of any kind: edge and so on */
+                     /* have become indices); NULL where the read is proved inside or is checked as a gather */
+    Expr *guard;     /* READ of a Kernel: memory is touched only where this holds, elsewhere the value is 0; or NULL */
+    Loc loc;
+    union {
+        int64_t integer;
+        double real;
+        const Var *var;
+        const Tensor *tensor;
+    };
+};
+
+/* --- programs ------------------------------------------------------------------------------------------------------ */
+
+typedef enum Role {
+    ROLE_INPUT,
+    ROLE_OUTPUT,
+    ROLE_TEMPORARY,
+    ROLE_INITIAL /* what the caller's buffer of the output `buffer` held before the call; read by copying stages alone */
+} Role;
+
+typedef enum Scope { SCOPE_GLOBAL, SCOPE_LOCAL, SCOPE_REGISTER } Scope; /* of a buffer in a nest; LOCAL: the stack */
+
+struct Tensor {
+    const char *name; /* unique in the program: "O", "O[1]" of a later definition, "t.e" of a stage of a call */
+    ElementType type;
+    Role role;
+    Scope scope;   /* GLOBAL in a Program */
+    bool constant; /* declared const */
+    int rank;
+    Expr **dims;            /* extents, over sizes */
+    Expr **lower;           /* what the source counts each index from, over sizes; NULL when all are 0 */
+    const char **dim_names; /* "M", or the index name for what a stage defines: layouts name dimensions by them */
+    const Tensor *buffer;   /* ROLE_INITIAL: its output */
+    Loc loc;
+};
+
+typedef enum Combine { COMBINE_NONE, COMBINE_ADD, COMBINE_MUL, COMBINE_MIN, COMBINE_MAX, COMBINE_COUNT } Combine;
+
+/* tensor(axes...) = value, or, with a combine, the reduction of value over the reduction axes beginning with initial. */
+typedef struct Stage {
+    const char *name; /* the tensor's name */
+    const Tensor *tensor;
+    int axis_count;   /* equals tensor->rank; axis d runs over tensor->dims[d] */
+    const Var **axes;
+    int reduction_count;
+    const Var **reductions; /* in the order of first appearance; empty without a combine */
+    Combine combine;
+    Expr *initial; /* the combine's identity, or a read of the former version at the same indices; NULL without combine */
+    Expr *value;   /* of the tensor's type */
+    Loc loc;
+} Stage;
+
+/* Holds at every call, or the call returns `status` and writes nothing. */
+typedef struct Requirement {
+    Expr *condition; /* bool, over sizes (and over axes and reads for a gather: for all values of the axes) */
+    int axis_count;
+    const Var **axes;
+    const char *text; /* for -v and the header: "0 <= ids(b, l) < V" */
+    int status;       /* STATUS_BAD_SIZE or STATUS_BAD_INDEX */
+    int after;        /* -1: reads inputs alone. Else: reads the first `after + 1` stages, which write temporaries only */
+    Loc loc;
+} Requirement;
+
+typedef enum Status {
+#define STATUS(id, value, text) STATUS_##id = value,
+#include "lang/status.def"
+#undef STATUS
+} Status;
+
+/* One argument of the generated function, in its order. */
+typedef struct Argument {
+    const Tensor *tensor; /* or NULL */
+    const Var *scalar;    /* or NULL */
+} Argument;
+
+typedef struct Program {
+    Arena *arena;
+    const char *name;   /* of the def */
+    const char *symbol; /* of the function in the object */
+    int size_count;
+    const Var **sizes; /* run-time sizes, in order of first appearance: the function's first arguments */
+    int argument_count;
+    Argument *arguments; /* inputs and scalars in source order, then outputs */
+    int tensor_count;
+    const Tensor **tensors; /* all of them, arguments first */
+    int stage_count;
+    const Stage **stages;
+    int requirement_count;
+    Requirement *requirements;
+    int bound_count; /* what was bound by export, -D or brackets: for the header's comments and for messages */
+    struct Binding {
+        const char *name;
+        int64_t value;
+    } * bounds;
+    Loc loc;
+} Program;
+
+/* --- schedules ------------------------------------------------------------------------------------------------------ */
+
+typedef enum PrimOp {
+#define PRIMITIVE(id, spelling, positional, results, summary) PRIM_##id,
+#include "lang/prims.def"
+#undef PRIMITIVE
+    PRIM_COUNT
+} PrimOp;
+
+typedef struct PrimInfo {
+    const char *spelling, *positional, *results, *summary;
+} PrimInfo;
+extern const PrimInfo prim_info[PRIM_COUNT];
+
+typedef enum PrimArgKind {
+    ARG_NAME, /* a loop, a stage, a tensor, a scope: "C.i", "O[1].r_k", "io", "register" */
+    ARG_INT,
+    ARG_HOLE, /* ?, or ? in {2, 4, 8}: items are its ARG_INT choices */
+    ARG_OP,   /* name / integer or name % integer inside a layout: items are the two operands, op is '/' or '%' */
+    ARG_LIST  /* (j/16, k, j%16) */
+} PrimArgKind;
+
+typedef struct PrimArg {
+    PrimArgKind kind;
+    const char *key; /* "at", "layout", "scope"; NULL for a positional one */
+    const char *name;
+    int64_t value;
+    char op;
+    int count;
+    struct PrimArg *items;
+    Loc loc;
+} PrimArg;
+
+typedef struct Prim {
+    PrimOp op;
+    int result_count;
+    const char **results;
+    int arg_count;
+    PrimArg *args;
+    Loc loc;
+} Prim;
+
+/* Holes are numbered in the order of the text. A Schedule without holes is a point of the space. */
+typedef struct Schedule {
+    const char *subject; /* def or export that it belongs to */
+    const char *target;  /* a target's or a family's name, as written */
+    int count;
+    Prim *prims;
+    Loc loc;
+} Schedule;
+
+/* --- targets -------------------------------------------------------------------------------------------------------- */
+
+typedef struct Target {
+    const char *name;    /* "x86-64-v4", "host" */
+    const char *family;  /* "x86", "arm" */
+    const char *backend; /* "llvm" */
+    const char *triple, *cpu, *features;
+    const char *summary; /* a few words for --target=help */
+    int vector_bytes;    /* of the widest registers that pay */
+    int vector_registers;
+    bool fused_multiply_add;
+    bool masked_memory; /* vector loads and stores under a mask are cheap */
+    int64_t cache_bytes[3];
+    int threads; /* that generated code may use; 1: no parallel loops; 0: decided at run time */
+    bool host;   /* its objects run on this machine */
+} Target;
+
+/* --- records -------------------------------------------------------------------------------------------------------- */
+
+typedef enum Outcome { OUTCOME_OK, OUTCOME_BUILD_ERROR, OUTCOME_CRASH, OUTCOME_TIMEOUT, OUTCOME_WRONG, OUTCOME_COUNT } Outcome;
+
+typedef struct Record {
+    const char *task;     /* structural hash with sizes, hexadecimal */
+    const char *target;   /* the microarchitecture found, not the flag */
+    const char *schedule; /* text: the statements alone */
+    int threads;
+    Outcome outcome;
+    double seconds; /* median of the repeats */
+    double spread;  /* coefficient of variation */
+    int repeats;
+    int64_t seed;
+} Record;
+
+#endif

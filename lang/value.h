@@ -1,0 +1,30 @@
+/* value.h - single values of every element type, and arrays of them: what the interpreter and the checks compute with. */
+#ifndef LANG_VALUE_H
+#define LANG_VALUE_H
+
+#include "lang/tensorc.h"
+
+/* A value in its exact type: integers sign- or zero-extended in `integer`, floats in `real` (half, bfloat16 and float
+ * hold exactly representable doubles), bool 0 or 1 in `integer`. */
+typedef struct Value {
+    ElementType type;
+    union {
+        int64_t integer;
+        double real;
+    };
+} Value;
+
+Value value_load(ElementType type, const void *at);
+void value_store(Value value, void *at); /* in value.type */
+Value value_cast(Value value, ElementType type); /* EXPR_CAST's rules */
+/* An operator of ops.def on values of one type (SELECT: bool first); rounds to the type after each operation. */
+Value value_apply(Op op, const Value *args);
+float half_to_float(uint16_t bits);
+uint16_t float_to_half(float value); /* round to nearest even */
+float bfloat16_to_float(uint16_t bits);
+uint16_t float_to_bfloat16(float value);
+
+/* Random contents from a seed, the same on every machine: floats in [-1, 1), integers in [low, high]. */
+void fill_random(ElementType type, void *data, int64_t count, uint64_t seed, int64_t low, int64_t high);
+
+#endif

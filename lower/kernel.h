@@ -1,0 +1,77 @@
+/* kernel.h - the loop IR: the second half of lowering, what code generators read.
+ *
+ * expand turns a nest into loops, stores and conditions, then runs the pass table (name, letter, function, needs, gives);
+ * the verifier runs after each pass. The text form prints and reads back. After the last pass there are no vectorized or
+ * unrolled loops, every read and store has one index (the element offset in its buffer), register buffers are indexed
+ * by constants alone, and values may be vectors.
+ */
+#ifndef LOWER_KERNEL_H
+#define LOWER_KERNEL_H
+
+#include "lower/nest.h"
+#include <stdio.h>
+
+typedef enum StmtKind {
+    STMT_BLOCK,    /* body in order */
+    STMT_FOR,      /* for var in 0:extent { body } */
+    STMT_IF,       /* if condition { body } else { otherwise } */
+    STMT_STORE,    /* tensor(index...) = value where guard */
+    STMT_ALLOCATE, /* tensor lives in body */
+    STMT_CHECK,    /* return status unless condition; only before the first store to an output */
+    STMT_STEP      /* a scheduling barrier between steps of an unrolled reduction: loads are not moved across */
+} StmtKind;
+
+typedef struct Stmt Stmt;
+struct Stmt {
+    StmtKind kind;
+    Loc loc;
+    int count;
+    Stmt **body;
+    int otherwise_count;
+    Stmt **otherwise;
+    const Var *var;       /* FOR */
+    Expr *extent;         /* FOR */
+    LoopKind loop;        /* FOR */
+    Expr *condition;      /* IF, CHECK: bool, scalar */
+    int status;           /* CHECK */
+    const Tensor *tensor; /* STORE, ALLOCATE */
+    int index_count;
+    Expr **index;         /* STORE: one a dimension; one in all, a RAMP or a scalar, once flattened */
+    Expr *value;          /* STORE */
+    Expr *guard;          /* STORE: bool of the value's lanes, or NULL */
+};
+
+typedef struct Kernel {
+    Arena *arena;
+    const Program *program; /* arguments, sizes, symbol */
+    const Target *target;
+    Stmt *body;
+    bool strict;            /* no contraction, no reassociation */
+} Kernel;
+
+typedef struct ExpandOptions {
+    bool strict;
+    bool unchecked_gather;  /* leave the run-time checks of gathers out */
+    const char *dump;       /* letters of passes to print after, or NULL; FILE to print to */
+    FILE *dump_stream;
+    bool time_passes;
+} ExpandOptions;
+
+/* Never fails on a nest that nest_build accepted; an IR that the verifier refuses is an internal error. */
+Kernel *expand(Arena *arena, const Nest *nest, const ExpandOptions *options);
+void kernel_print(Text *text, const Kernel *kernel);
+/* Reads what kernel_print wrote, against the same program. NULL with *why on malformed text. */
+Kernel *kernel_read(Arena *arena, const Program *program, const Target *target, const char *text, const char **why);
+/* NULL when all invariants hold, else the first one broken, with the statement. flat: those of after the last pass too. */
+const char *kernel_verify(Arena *arena, const Kernel *kernel, bool flat);
+
+typedef struct Pass {
+    const char *name;
+    char letter;
+    void (*run)(Kernel *kernel);
+    const char *summary;
+} Pass;
+extern const Pass pass_table[];
+extern const int pass_count;
+
+#endif

@@ -1,0 +1,173 @@
+/* ast.h - the syntax tree: what the source says, before names mean anything.
+ *
+ * Nodes live in the arena of the parse. Lists are in source order. What later language features need (scan, combiner,
+ * instr, implements, predicates) has its node here as soon as the grammar accepts it; sema refuses what it lacks by name.
+ */
+#ifndef PARSER_AST_H
+#define PARSER_AST_H
+
+#include "lang/diag.h"
+#include "lang/tensorc.h"
+
+typedef struct AstName {
+    const char *text;
+    Loc loc;
+} AstName;
+
+typedef struct AstExpr AstExpr;
+typedef LIST(AstExpr *) AstExprs;
+
+typedef enum AstExprKind {
+    AST_INTEGER, /* integer; text keeps the spelling */
+    AST_REAL,
+    AST_NAME,    /* a bare name: index variable, size, scalar, 0-d tensor */
+    AST_APPLY,   /* name[parameters](args): a read, a built-in, or a call of a def */
+    AST_SIZE,    /* name.integer: "A.0" */
+    AST_CAST,    /* type(args[0]) */
+    AST_OPERATOR,/* op(args): operators and ?: */
+    AST_ELSE     /* args[0] else args[1], or else edge, wrap, reflect */
+} AstExprKind;
+
+typedef enum ElseMode { ELSE_VALUE, ELSE_EDGE, ELSE_WRAP, ELSE_REFLECT } ElseMode;
+
+/* NAME=value in brackets after a name, in an export, or a default. */
+typedef struct AstBinding {
+    AstName name;
+    AstExpr *value;     /* NULL when text is set or, in a def's parameter list, when there is no default */
+    const char *text;   /* "w.npy", or NULL */
+} AstBinding;
+typedef LIST(AstBinding) AstBindings;
+
+struct AstExpr {
+    AstExprKind kind;
+    Loc loc;
+    AstName name;
+    int64_t integer;
+    bool overflow; /* an integer literal that does not fit int64 */
+    double real;
+    Op op;
+    ElementType type;
+    ElseMode else_mode;
+    AstBindings parameters;
+    AstExprs args;
+};
+
+typedef enum AstWhereKind { WHERE_RANGE, WHERE_LET, WHERE_EXISTS, WHERE_PREDICATE } AstWhereKind;
+
+typedef struct AstWhere {
+    AstWhereKind kind;
+    Loc loc;
+    AstName name;         /* RANGE and LET */
+    AstExpr *begin, *end; /* RANGE */
+    AstExpr *value;       /* LET, EXISTS, PREDICATE */
+} AstWhere;
+
+/* One name on the left of an assignment. */
+typedef struct AstTarget {
+    AstName name;
+    bool has_indices; /* "C()" has an empty list, "v" none */
+    LIST(AstName) indices;
+    Loc loc;
+} AstTarget;
+
+typedef enum AstStatementKind {
+    STATEMENT_ASSIGN,     /* targets op value where ...; several targets: a call with several results, or a combiner */
+    STATEMENT_SCAN,       /* scan t { body } */
+    STATEMENT_ANNOTATION  /* <=> g(...) */
+} AstStatementKind;
+
+typedef struct AstStatement {
+    AstStatementKind kind;
+    Loc loc;
+    LIST(AstTarget) targets;
+    Combine combine;         /* NONE for "=" */
+    bool initialise;         /* the "!" forms */
+    AstName combiner;        /* "argmax=!": a user's combiner; text NULL otherwise */
+    AstExprs values;         /* one, or the tuple of a combiner */
+    LIST(AstWhere) wheres;
+    AstName scan_index;
+    LIST(struct AstStatement *) body; /* SCAN */
+} AstStatement;
+
+typedef struct AstParameter {
+    AstName name;
+    bool constant;
+    ElementType type;
+    bool is_tensor;   /* "float(M, N) A" or "float() A"; else a scalar "float a" */
+    AstExprs dims;    /* NAME or INTEGER, or any size expression */
+    Loc loc;
+} AstParameter;
+
+typedef struct AstResult {
+    AstName name;
+    bool has_type; /* "-> (int32(M, N) o)" */
+    ElementType type;
+    bool has_dims;
+    AstExprs dims;
+    Loc loc;
+} AstResult;
+
+typedef struct AstDef {
+    AstName name;
+    AstBindings parameters; /* [S=1, P=0] */
+    LIST(AstParameter) arguments;
+    LIST(AstResult) results;
+    LIST(AstStatement *) statements;
+    AstName implements;     /* room for: def f(...) -> (..) implements g[...] where ... error e */
+    AstBindings implements_parameters;
+    LIST(AstWhere) implements_wheres;
+    AstExpr *implements_error;
+    Loc loc;
+} AstDef;
+
+typedef struct AstExport {
+    AstName def;
+    AstBindings bindings;
+    AstName symbol; /* text NULL: the def's name */
+    LIST(AstBindings) tunes;
+    Loc loc;
+} AstExport;
+
+typedef struct AstImport {
+    const char *path;
+    Loc loc;
+} AstImport;
+
+/* combiner and instr are kept whole for later; sema reports them as what this version lacks. */
+typedef struct AstCombiner {
+    AstName name;
+    LIST(AstParameter) left, right;
+    LIST(AstName) properties;
+    AstExprs identity, value_args;
+    AstExpr *condition;
+    Loc loc;
+} AstCombiner;
+
+typedef struct AstInstr {
+    AstName name;
+    LIST(AstParameter) arguments;
+    const char *target;
+    LIST(AstName) needs;
+    LIST(AstStatement *) statements;
+    const char *text;
+    Loc loc;
+} AstInstr;
+
+typedef struct AstFile {
+    uint32_t file;
+    LIST(AstImport) imports;
+    LIST(AstDef *) defs;
+    LIST(AstExport) exports;
+    LIST(Schedule *) schedules; /* lang's Schedule: the statements are already what the nest reads */
+    LIST(AstCombiner) combiners;
+    LIST(AstInstr) instrs;
+} AstFile;
+
+/* Parses one source. Always returns a tree of what could be read; errors are in diagnostics. Reentrant. */
+AstFile *parse_file(Arena *arena, Sources *sources, uint32_t file, Diagnostics *diagnostics);
+/* Parses the statements of a schedule block alone: what records store. NULL after errors. */
+Schedule *parse_schedule(Arena *arena, Sources *sources, uint32_t file, Diagnostics *diagnostics);
+/* The tree as source text that parses to the same tree: for -d p and the round-trip tests. */
+void ast_print(Text *text, const AstFile *file);
+
+#endif

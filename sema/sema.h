@@ -1,0 +1,51 @@
+/* sema.h - from syntax trees to checked Programs. */
+#ifndef SEMA_SEMA_H
+#define SEMA_SEMA_H
+
+#include "lang/program.h"
+#include "parser/ast.h"
+
+/* -DNAME=VALUE of the command line: binds a size or an integer parameter of every export and def that has it. */
+typedef struct Define {
+    const char *name;
+    int64_t value;
+    bool used; /* set by sema: an unused one is a warning */
+} Define;
+
+typedef struct SemaOptions {
+    int define_count;
+    Define *defines;
+    int path_count;
+    const char **paths; /* -I, in order; the importing file's folder comes first, the embedded stdlib last */
+    /* Finds a stdlib file by import name ("nn"): its number in sources, or 0. */
+    uint32_t (*find_embedded)(void *context, Sources *sources, const char *name);
+    void *context;
+    bool strict; /* -fstrict: reductions are neither reassociated nor contracted */
+} SemaOptions;
+
+/* One function to make: an export, or a def of the main file when nothing is exported. */
+typedef struct Unit {
+    Program *program;
+    const Schedule **schedules; /* the blocks that name the export, or else the def; in source order */
+    int schedule_count;
+    int tune_count;
+    struct TuneSizes {
+        int count;
+        struct Binding *bindings;
+    } * tunes; /* export ... tune (M=1024, N=64), ... */
+} Unit;
+
+typedef struct Module {
+    Arena *arena;
+    LIST(Unit) units;
+    LIST(const char *) files; /* every file that was read, main first: the depfile */
+} Module;
+
+/* Reads imports, checks every def (also unused ones, symbolically), makes a Program of each unit. Always returns; the
+ * module is meaningful only when diagnostics hold no error. */
+Module *sema_check(Arena *arena, Sources *sources, AstFile *main_file, SemaOptions *options, Diagnostics *diagnostics);
+/* The program with some run-time sizes bound to values: what a specialisation is made of. NULL (with a reason in why)
+ * when a requirement fails for them. */
+Program *program_bind(Arena *arena, const Program *program, const struct Binding *bindings, int count, const char **why);
+
+#endif
