@@ -1,0 +1,414 @@
+/* expr.c - making, walking, comparing and rewriting expressions.
+ *
+ * Needs the tables of ops.def and types.def. Keeps true: a node is complete when its maker returns and never changes;
+ * operands of an operator have the operator's lanes (a scalar among vectors is broadcast); rewriting shares whatever
+ * it leaves as it was.
+ */
+#include "lang/expr.h"
+#include "lang/diag.h"
+#include "lang/value.h"
+
+#include <math.h>
+#include <string.h>
+
+static Expr *make_node(Arena *arena, ExprKind kind, ElementType type, int count) {
+    Expr *e = ARENA_NEW(arena, Expr);
+    e->kind = kind;
+    e->type = type;
+    e->lanes = 1;
+    e->count = count;
+    e->args = count ? ARENA_ARRAY(arena, Expr *, count) : NULL;
+    return e;
+}
+
+static Expr *make_integer(Arena *arena, ElementType type, int64_t value) {
+    Expr *e = make_node(arena, EXPR_INT, type, 0);
+    e->integer = value;
+    return e;
+}
+
+Expr *expr_int(Arena *arena, int64_t value) {
+    return make_integer(arena, TYPE_INT64, value);
+}
+
+Expr *expr_bool(Arena *arena, bool value) {
+    return make_integer(arena, TYPE_BOOL, value);
+}
+
+Expr *expr_constant(Arena *arena, ElementType type, double value) {
+    Value rounded = value_cast((Value){.type = TYPE_DOUBLE, .real = value}, type);
+    if (!type_is_float(type))
+        return make_integer(arena, type, rounded.integer);
+    Expr *e = make_node(arena, EXPR_REAL, type, 0);
+    e->real = rounded.real;
+    return e;
+}
+
+Expr *expr_var(Arena *arena, const Var *var) {
+    Expr *e = make_node(arena, EXPR_VAR, var->type, 0);
+    e->var = var;
+    return e;
+}
+
+Expr *expr_broadcast(Arena *arena, Expr *a, int lanes) {
+    if (lanes == a->lanes)
+        return a;
+    ENSURE(a->lanes == 1);
+    Expr *e = make_node(arena, EXPR_BROADCAST, a->type, 1);
+    e->args[0] = a;
+    e->lanes = lanes;
+    return e;
+}
+
+Expr *expr_ramp(Arena *arena, Expr *base, Expr *stride, int lanes) {
+    if (lanes == 1)
+        return base;
+    Expr *e = make_node(arena, EXPR_RAMP, base->type, 2);
+    e->args[0] = base;
+    e->args[1] = stride;
+    e->lanes = lanes;
+    return e;
+}
+
+/* Copies the arguments into e, scalars among vectors broadcast, and gives e the lanes of the widest. */
+static void take_args(Arena *arena, Expr *e, Expr *const *args) {
+    for (int i = 0; i < e->count; i++)
+        if (args[i]->lanes > e->lanes)
+            e->lanes = args[i]->lanes;
+    for (int i = 0; i < e->count; i++)
+        e->args[i] = expr_broadcast(arena, args[i], e->lanes);
+}
+
+Expr *expr_read(Arena *arena, const Tensor *tensor, Expr **indices, Expr *otherwise) {
+    Expr *e = make_node(arena, EXPR_READ, tensor->type, tensor->rank);
+    e->tensor = tensor;
+    take_args(arena, e, indices);
+    e->otherwise = otherwise ? expr_broadcast(arena, otherwise, e->lanes) : NULL;
+    return e;
+}
+
+Expr *expr_copy(Arena *arena, const Expr *e) {
+    Expr *copy = ARENA_NEW(arena, Expr);
+    *copy = *e;
+    if (e->count) {
+        copy->args = ARENA_ARRAY(arena, Expr *, e->count);
+        memcpy(copy->args, e->args, sizeof *e->args * (size_t)e->count);
+    }
+    return copy;
+}
+
+Var *var_new(Arena *arena, VarKind kind, ElementType type, const char *name, Expr *extent) {
+    Var *var = ARENA_NEW(arena, Var);
+    var->name = name;
+    var->kind = kind;
+    var->type = type;
+    var->extent = extent;
+    return var;
+}
+
+/* --- folding ------------------------------------------------------------------------------------------------------- */
+
+static bool is_constant(const Expr *e, int64_t value) {
+    int64_t found;
+    if (e->kind == EXPR_BROADCAST)
+        e = e->args[0];
+    return expr_is_int(e, &found) && found == value;
+}
+
+static bool is_index_or_bool(const Expr *e) {
+    return e->kind == EXPR_INT && (e->type == TYPE_INT64 || e->type == TYPE_BOOL);
+}
+
+/* Whether the int64 operation leaves the 64 bits or divides by zero: such a constant stays unfolded. */
+static bool overflows(Op op, int64_t a, int64_t b) {
+    int64_t result;
+    switch (op) {
+    case OP_ADD:
+        return __builtin_add_overflow(a, b, &result);
+    case OP_SUB:
+        return __builtin_sub_overflow(a, b, &result);
+    case OP_MUL:
+        return __builtin_mul_overflow(a, b, &result);
+    case OP_DIV:
+    case OP_MOD:
+        return b == 0 || (a == INT64_MIN && b == -1);
+    case OP_NEG:
+    case OP_ABS:
+        return a == INT64_MIN;
+    default:
+        return false;
+    }
+}
+
+/* The constant that an operator on int64 or bool constants gives, or NULL. */
+static Expr *fold_constants(Arena *arena, Op op, ElementType type, Expr **args, int count) {
+    if (type != TYPE_INT64 && type != TYPE_BOOL)
+        return NULL;
+    Value values[3];
+    for (int i = 0; i < count; i++) {
+        if (!is_index_or_bool(args[i]))
+            return NULL;
+        values[i] = (Value){.type = args[i]->type, .integer = args[i]->integer};
+    }
+    if (type == TYPE_INT64 && overflows(op, values[0].integer, count > 1 ? values[1].integer : 0))
+        return NULL;
+    return make_integer(arena, type, value_apply(op, values).integer);
+}
+
+/* The operand that an int64 operator with a neutral one returns, or NULL. */
+static Expr *drop_neutral_index(Op op, Expr **args) {
+    switch (op) {
+    case OP_ADD:
+        return is_constant(args[1], 0) ? args[0] : is_constant(args[0], 0) ? args[1] : NULL;
+    case OP_SUB:
+        return is_constant(args[1], 0) ? args[0] : NULL;
+    case OP_MUL:
+        return is_constant(args[1], 1) ? args[0] : is_constant(args[0], 1) ? args[1] : NULL;
+    case OP_DIV:
+        return is_constant(args[1], 1) ? args[0] : NULL;
+    default:
+        return NULL;
+    }
+}
+
+static Expr *drop_neutral_bool(Op op, Expr **args) {
+    if (op != OP_AND && op != OP_OR)
+        return NULL;
+    int neutral = op == OP_AND;
+    for (int i = 0; i < 2; i++) {
+        if (is_constant(args[i], neutral))
+            return args[1 - i];
+        if (is_constant(args[i], !neutral))
+            return args[i];
+    }
+    return NULL;
+}
+
+static Expr *fold(Arena *arena, Op op, ElementType type, Expr **args, int count) {
+    Expr *folded = fold_constants(arena, op, type, args, count);
+    if (!folded && op == OP_SELECT && args[0]->kind == EXPR_INT)
+        folded = args[0]->integer ? args[1] : args[2];
+    if (!folded && type == TYPE_INT64)
+        folded = drop_neutral_index(op, args);
+    if (!folded && type == TYPE_BOOL)
+        folded = drop_neutral_bool(op, args);
+    return folded;
+}
+
+Expr *expr_op(Arena *arena, Op op, ElementType type, Expr **args, int count) {
+    int lanes = 1;
+    for (int i = 0; i < count; i++)
+        if (args[i]->lanes > lanes)
+            lanes = args[i]->lanes;
+    Expr *folded = fold(arena, op, type, args, count);
+    if (folded)
+        return expr_broadcast(arena, folded, lanes);
+    Expr *e = make_node(arena, EXPR_OP, type, count);
+    e->op = op;
+    take_args(arena, e, args);
+    return e;
+}
+
+static ElementType result_type(Op op, const Expr *operand) {
+    OpClass class = op_info[op].class;
+    return class == CLASS_COMPARE || class == CLASS_LOGIC ? TYPE_BOOL : operand->type;
+}
+
+Expr *expr_unary(Arena *arena, Op op, Expr *a) {
+    return expr_op(arena, op, result_type(op, a), &a, 1);
+}
+
+Expr *expr_binary(Arena *arena, Op op, Expr *a, Expr *b) {
+    return expr_op(arena, op, result_type(op, a), (Expr *[]){a, b}, 2);
+}
+
+Expr *expr_select(Arena *arena, Expr *condition, Expr *a, Expr *b) {
+    return expr_op(arena, OP_SELECT, a->type, (Expr *[]){condition, a, b}, 3);
+}
+
+Expr *expr_cast(Arena *arena, ElementType type, Expr *a) {
+    if (a->type == type)
+        return a;
+    if (is_index_or_bool(a) && (type == TYPE_INT64 || type == TYPE_BOOL))
+        return make_integer(arena, type, value_cast((Value){.type = a->type, .integer = a->integer}, type).integer);
+    Expr *e = make_node(arena, EXPR_CAST, type, 1);
+    take_args(arena, e, &a);
+    return e;
+}
+
+/* --- combines ------------------------------------------------------------------------------------------------------ */
+
+Op combine_op(Combine combine) {
+    static const Op ops[COMBINE_COUNT] = {OP_ADD, OP_ADD, OP_MUL, OP_MIN, OP_MAX};
+    return ops[combine];
+}
+
+/* The smallest and largest values of an integer type or bool, by their bits. */
+static int64_t integer_limit(ElementType type, bool largest) {
+    const ElementInfo *info = &element_info[type];
+    if (info->kind == KIND_BOOL)
+        return largest;
+    uint64_t ones = UINT64_MAX >> (64 - 8 * info->bytes);
+    if (info->kind == KIND_UNSIGNED)
+        return largest ? (int64_t)ones : 0;
+    return largest ? (int64_t)(ones >> 1) : -(int64_t)(ones >> 1) - 1;
+}
+
+Expr *combine_identity(Arena *arena, Combine combine, ElementType type) {
+    if (combine != COMBINE_MIN && combine != COMBINE_MAX)
+        return expr_constant(arena, type, combine == COMBINE_MUL);
+    if (type_is_float(type))
+        return expr_constant(arena, type, combine == COMBINE_MIN ? INFINITY : -INFINITY);
+    return make_integer(arena, type, integer_limit(type, combine == COMBINE_MIN));
+}
+
+/* --- asking -------------------------------------------------------------------------------------------------------- */
+
+bool expr_is_int(const Expr *e, int64_t *value) {
+    if (e->kind != EXPR_INT)
+        return false;
+    if (value)
+        *value = e->integer;
+    return true;
+}
+
+static bool equal_or_absent(const Expr *a, const Expr *b) {
+    return a && b ? expr_equal(a, b) : a == b;
+}
+
+static bool same_payload(const Expr *a, const Expr *b) {
+    switch (a->kind) {
+    case EXPR_INT:
+    case EXPR_REAL: /* by its bits: a NaN equals itself, -0.0 differs from 0.0 */
+        return a->integer == b->integer;
+    case EXPR_VAR:
+        return a->var == b->var;
+    case EXPR_READ:
+        return a->tensor == b->tensor && equal_or_absent(a->otherwise, b->otherwise) &&
+               equal_or_absent(a->guard, b->guard);
+    case EXPR_OP:
+        return a->op == b->op;
+    default:
+        return true;
+    }
+}
+
+bool expr_equal(const Expr *a, const Expr *b) {
+    if (a == b)
+        return true;
+    if (a->kind != b->kind || a->type != b->type || a->lanes != b->lanes || a->count != b->count || !same_payload(a, b))
+        return false;
+    for (int i = 0; i < a->count; i++)
+        if (!expr_equal(a->args[i], b->args[i]))
+            return false;
+    return true;
+}
+
+void expr_walk(const Expr *e, bool (*visit)(const Expr *e, void *context), void *context) {
+    if (!visit(e, context))
+        return;
+    for (int i = 0; i < e->count; i++)
+        expr_walk(e->args[i], visit, context);
+    if (e->otherwise)
+        expr_walk(e->otherwise, visit, context);
+    if (e->guard)
+        expr_walk(e->guard, visit, context);
+}
+
+bool expr_uses_var(const Expr *e, const Var *var) {
+    if (e->kind == EXPR_VAR)
+        return e->var == var;
+    for (int i = 0; i < e->count; i++)
+        if (expr_uses_var(e->args[i], var))
+            return true;
+    return (e->otherwise && expr_uses_var(e->otherwise, var)) || (e->guard && expr_uses_var(e->guard, var));
+}
+
+bool expr_uses_tensor(const Expr *e, const Tensor *tensor) {
+    if (e->kind == EXPR_READ && e->tensor == tensor)
+        return true;
+    for (int i = 0; i < e->count; i++)
+        if (expr_uses_tensor(e->args[i], tensor))
+            return true;
+    return (e->otherwise && expr_uses_tensor(e->otherwise, tensor)) || (e->guard && expr_uses_tensor(e->guard, tensor));
+}
+
+/* --- rewriting ----------------------------------------------------------------------------------------------------- */
+
+/* The node again over other arguments, through its maker, so that constants fold. */
+static Expr *rebuild(Arena *arena, const Expr *e, Expr **args, Expr *otherwise, Expr *guard) {
+    Expr *made;
+    switch (e->kind) {
+    case EXPR_OP:
+        made = expr_op(arena, e->op, e->type, args, e->count);
+        break;
+    case EXPR_CAST:
+        made = expr_cast(arena, e->type, args[0]);
+        break;
+    case EXPR_BROADCAST:
+        made = args[0]->lanes == 1 ? expr_broadcast(arena, args[0], e->lanes) : args[0];
+        break;
+    case EXPR_RAMP:
+        made = expr_ramp(arena, args[0], args[1], e->lanes);
+        break;
+    default:
+        made = expr_read(arena, e->tensor, args, otherwise);
+        made->guard = guard ? expr_broadcast(arena, guard, made->lanes) : NULL;
+    }
+    for (int i = 0; i < e->count; i++)
+        if (made == args[i])
+            return made;
+    made->loc = e->loc;
+    return made;
+}
+
+typedef struct Rewriting {
+    Arena *arena;
+    Expr *(*replace)(Arena *arena, Expr *e, void *context);
+    void *context;
+} Rewriting;
+
+static Expr *rewrite(const Rewriting *r, Expr *e);
+
+/* e over rewritten parts; e itself when all parts stay. */
+static Expr *rewrite_parts(const Rewriting *r, Expr *e) {
+    Expr *few[4], **args = e->count <= 4 ? few : ARENA_ARRAY(r->arena, Expr *, e->count);
+    bool changed = false;
+    for (int i = 0; i < e->count; i++) {
+        args[i] = rewrite(r, e->args[i]);
+        changed |= args[i] != e->args[i];
+    }
+    Expr *otherwise = e->otherwise ? rewrite(r, e->otherwise) : NULL;
+    Expr *guard = e->guard ? rewrite(r, e->guard) : NULL;
+    changed |= otherwise != e->otherwise || guard != e->guard;
+    return changed ? rebuild(r->arena, e, args, otherwise, guard) : e;
+}
+
+static Expr *rewrite(const Rewriting *r, Expr *e) {
+    if (e->count || e->otherwise || e->guard)
+        e = rewrite_parts(r, e);
+    return r->replace(r->arena, e, r->context);
+}
+
+Expr *expr_rewrite(Arena *arena, Expr *e, Expr *(*replace)(Arena *arena, Expr *e, void *context), void *context) {
+    return rewrite(&(Rewriting){arena, replace, context}, e);
+}
+
+typedef struct Substitutions {
+    const Substitution *list;
+    int count;
+} Substitutions;
+
+static Expr *replace_var(Arena *arena, Expr *e, void *context) {
+    const Substitutions *substitutions = context;
+    if (e->kind == EXPR_VAR)
+        for (int i = 0; i < substitutions->count; i++)
+            if (substitutions->list[i].var == e->var)
+                return substitutions->list[i].value;
+    return e;
+}
+
+/* All at once. */
+Expr *expr_substitute(Arena *arena, Expr *e, const Substitution *list, int count) {
+    return expr_rewrite(arena, e, replace_var, &(Substitutions){list, count});
+}

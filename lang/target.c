@@ -1,0 +1,55 @@
+/* target.c - the targets that code can be made for: the rows of targets.def.
+ *
+ * "host" has a row here, to be listed; what it holds is found by the backend, on the machine.
+ */
+#include "lang/program.h"
+
+#include <string.h>
+
+static const Target targets[] = {
+#define TARGET(name_, family_, backend_, triple_, cpu_, features_, vector_bytes_, registers_, fma_, masked_, l1_, l2_, l3_, \
+               summary_)                                                                                               \
+    {.name = name_,                                                                                                    \
+     .family = family_,                                                                                                \
+     .backend = backend_,                                                                                              \
+     .triple = triple_,                                                                                                \
+     .cpu = cpu_,                                                                                                      \
+     .features = features_,                                                                                            \
+     .summary = summary_,                                                                                              \
+     .vector_bytes = vector_bytes_,                                                                                    \
+     .vector_registers = registers_,                                                                                   \
+     .fused_multiply_add = fma_,                                                                                       \
+     .masked_memory = masked_,                                                                                         \
+     .cache_bytes = {l1_, l2_, l3_}},
+#include "lang/targets.def"
+#undef TARGET
+};
+
+int target_count(void) {
+    return (int)(sizeof targets / sizeof *targets);
+}
+
+const Target *target_row(int index) {
+    return &targets[index];
+}
+
+const Target *target_find(const char *name) {
+    for (int i = 0; i < target_count(); i++)
+        if (strcmp(targets[i].name, name) == 0)
+            return &targets[i];
+    return NULL;
+}
+
+/* A block that names no target fits each as a family does. */
+int target_match(const Target *target, const char *name) {
+    if (!name)
+        return 1;
+    if (strcmp(target->name, name) == 0)
+        return 2;
+    return strcmp(target->family, name) == 0;
+}
+
+int target_lanes(const Target *target, ElementType type) {
+    int lanes = target->vector_bytes / element_info[type].bytes;
+    return lanes > 1 ? lanes : 1;
+}
