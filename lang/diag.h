@@ -9,7 +9,14 @@
 #include "lang/source.h"
 #include <stdio.h>
 
-typedef enum Severity { SEVERITY_ERROR, SEVERITY_WARNING, SEVERITY_NOTE, SEVERITY_HINT } Severity;
+/* WARNING_ALL: a warning that is shown under -Wall alone. */
+typedef enum Severity {
+    SEVERITY_ERROR,
+    SEVERITY_WARNING,
+    SEVERITY_WARNING_ALL,
+    SEVERITY_NOTE,
+    SEVERITY_HINT
+} Severity;
 
 typedef enum DiagId {
 #define DIAGNOSTIC(id, severity, format) DIAG_##id,

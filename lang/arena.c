@@ -1,0 +1,187 @@
+/* arena.c - memory with one owner: a chain of blocks that is filled from its front and freed as a whole.
+ *
+ * Blocks double in size up to LARGEST_BLOCK; a request that is larger gets a block of its own size. A reset starts again at
+ * the first block, so what a search allocates per candidate comes out of warm memory. Memory is zeroed when it is handed
+ * out, not when it is taken from the system: a block that is never reached costs nothing.
+ */
+#include "lang/arena.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ALIGNMENT = 16, FIRST_BLOCK = 16 << 10, LARGEST_BLOCK = 1 << 20 };
+
+typedef struct Block {
+    struct Block *next;
+    size_t capacity, used;
+    _Alignas(ALIGNMENT) unsigned char bytes[];
+} Block;
+
+struct Arena {
+    Block *first, *current;
+    size_t handed_out;
+};
+
+static _Noreturn void out_of_memory(void)
+{
+    fputs("tensorc: internal error: out of memory\n", stderr);
+    exit(3);
+}
+
+static Block *block_new(size_t capacity)
+{
+    Block *block = malloc(sizeof(Block) + capacity);
+    if (!block)
+        out_of_memory();
+    *block = (Block){.capacity = capacity};
+    return block;
+}
+
+Arena *arena_new(void)
+{
+    Arena *arena = calloc(1, sizeof *arena);
+    if (!arena)
+        out_of_memory();
+    arena->first = arena->current = block_new(FIRST_BLOCK);
+    return arena;
+}
+
+void arena_free(Arena *arena)
+{
+    if (!arena)
+        return;
+    for (Block *block = arena->first, *next; block; block = next) {
+        next = block->next;
+        free(block);
+    }
+    free(arena);
+}
+
+void arena_reset(Arena *arena)
+{
+    for (Block *block = arena->first; block; block = block->next)
+        block->used = 0;
+    arena->current = arena->first;
+    arena->handed_out = 0;
+}
+
+size_t arena_bytes(const Arena *arena)
+{
+    return arena->handed_out;
+}
+
+static bool block_fits(const Block *block, size_t bytes)
+{
+    return block->capacity - block->used >= bytes;
+}
+
+/* Moves on to the first later block with room; what is skipped stays unused until the next reset. */
+static Block *block_with_room(Arena *arena, size_t bytes)
+{
+    Block *block = arena->current;
+    while (!block_fits(block, bytes) && block->next)
+        block = block->next;
+    if (!block_fits(block, bytes)) {
+        size_t capacity = block->capacity * 2 < LARGEST_BLOCK ? block->capacity * 2 : LARGEST_BLOCK;
+        block->next = block_new(bytes > capacity ? bytes : capacity);
+        block = block->next;
+    }
+    return arena->current = block;
+}
+
+void *arena_alloc(Arena *arena, size_t bytes)
+{
+    if (bytes > SIZE_MAX / 4)
+        out_of_memory();
+    bytes = (bytes + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
+    Block *block = block_fits(arena->current, bytes) ? arena->current : block_with_room(arena, bytes);
+    void *result = block->bytes + block->used;
+    block->used += bytes;
+    arena->handed_out += bytes;
+    return memset(result, 0, bytes);
+}
+
+char *arena_strndup(Arena *arena, const char *text, size_t length)
+{
+    char *copy = arena_alloc(arena, length + 1);
+    memcpy(copy, text, length);
+    return copy;
+}
+
+char *arena_strdup(Arena *arena, const char *text)
+{
+    return arena_strndup(arena, text, strlen(text));
+}
+
+char *arena_vprintf(Arena *arena, const char *format, va_list arguments)
+{
+    va_list again;
+    va_copy(again, arguments);
+    int length = vsnprintf(NULL, 0, format, arguments);
+    char *text = arena_alloc(arena, (size_t)length + 1);
+    vsnprintf(text, (size_t)length + 1, format, again);
+    va_end(again);
+    return text;
+}
+
+char *arena_printf(Arena *arena, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    char *text = arena_vprintf(arena, format, arguments);
+    va_end(arguments);
+    return text;
+}
+
+void *list_grow(Arena *arena, void *items, int *capacity, size_t item_bytes)
+{
+    if (*capacity > INT32_MAX / 2)
+        out_of_memory();
+    int larger = *capacity ? *capacity * 2 : 4;
+    void *copy = arena_alloc(arena, (size_t)larger * item_bytes);
+    if (*capacity)
+        memcpy(copy, items, (size_t)*capacity * item_bytes);
+    *capacity = larger;
+    return copy;
+}
+
+/* --- text --- */
+
+static void text_reserve(Text *text, size_t extra)
+{
+    size_t needed = text->length + extra + 1;
+    if (needed <= text->capacity)
+        return;
+    size_t capacity = text->capacity ? text->capacity : 64;
+    while (capacity < needed)
+        capacity *= 2;
+    char *grown = arena_alloc(text->arena, capacity);
+    if (text->length)
+        memcpy(grown, text->text, text->length);
+    text->text = grown;
+    text->capacity = capacity;
+}
+
+void text_add_bytes(Text *text, const char *bytes, size_t length)
+{
+    text_reserve(text, length);
+    memcpy(text->text + text->length, bytes, length);
+    text->length += length;
+    text->text[text->length] = 0;
+}
+
+void text_add(Text *text, const char *format, ...)
+{
+    va_list arguments, again;
+    va_start(arguments, format);
+    va_copy(again, arguments);
+    int length = vsnprintf(NULL, 0, format, arguments);
+    text_reserve(text, (size_t)length);
+    vsnprintf(text->text + text->length, (size_t)length + 1, format, again);
+    text->length += (size_t)length;
+    va_end(again);
+    va_end(arguments);
+}
