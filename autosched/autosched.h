@@ -109,10 +109,17 @@ void database_close(Database *database);
 /* The default place: $TENSORC_DB, else tensorc/tuning.db under $XDG_DATA_HOME or ~/.local/share. */
 const char *database_default_path(Arena *arena);
 bool database_add(Database *database, const Record *record); /* false: could not be written (full disk) */
+/* The microarchitecture as records name it: the cpu found, else the row's name. */
+const char *database_target(const Target *target);
 /* The records of a task on a target with a number of threads, best first. */
 int database_find(Arena *arena, Database *database, const char *task, const char *target, int threads, Record **records);
 /* tensorc db: rows of text on stdout; the export format is reviewable text, one record a paragraph. Exit statuses. */
 int database_command(int argc, char **argv, const char *path);
+
+/* The best record of the program (of the user's block with holes, or NULL) that is still a legal schedule of it, in the names
+ * of this program: what -O2 uses where there is one. NULL: none. record may be NULL. */
+Schedule *database_best(Arena *arena, Database *database, const Program *program, const Target *target,
+                        const Schedule *user, int threads, Record *record);
 
 /* Structural hash: names and the order of independent parts do not matter, sizes and types do. Hexadecimal. */
 const char *task_hash(Arena *arena, const Program *program);
