@@ -1,0 +1,114 @@
+# lib.sh - the Test Anything Protocol for tests in sh: `. "${srcdir:-.}/tests/lib.sh"` first, `done_testing` last.
+#
+# Each test is one call: a name and a command, or two texts. Commands run with their output in $work/out and $work/err;
+# $work is a folder of the test's own that is removed at the end. ACCEPT=1 rewrites golden files instead of comparing.
+# By hand: make in the build folder first, then `srcdir=SOURCES TENSORC=BUILD/tensorc tests/FOLDER/NAME.t`.
+
+set -u
+srcdir=$(cd "${srcdir:-.}" && pwd)
+builddir=$(cd "${builddir:-$srcdir}" && pwd)
+TENSORC=${TENSORC:-$builddir/tensorc}
+CC=${CC:-cc}
+ACCEPT=${ACCEPT:-}
+export srcdir builddir TENSORC CC
+tests_run=0
+tests_failed=0
+work=$(mktemp -d "${TMPDIR:-/tmp}/tensorc-test.XXXXXX") || exit 1
+trap 'rm -rf "$work"' EXIT
+trap 'exit 1' HUP INT TERM
+# No test reads or writes the user's own tuning database.
+TENSORC_DB=$work/default.tuning.db
+export TENSORC_DB
+
+diag_line() { printf '%s\n' "$*" | sed 's/^/# /' >&2; }
+diag_file() { sed 's/^/# /' "$1" | head -n "${2:-40}" >&2; }
+
+# report STATUS NAME: the numbered line.
+report() {
+    tests_run=$((tests_run + 1))
+    if [ "$1" -eq 0 ]; then
+        printf 'ok %d - %s\n' "$tests_run" "$2"
+    else
+        tests_failed=$((tests_failed + 1))
+        printf 'not ok %d - %s\n' "$tests_run" "$2"
+    fi
+    return "$1"
+}
+
+# capture COMMAND...: runs it; leaves $status, $work/out, $work/err.
+capture() {
+    "$@" >"$work/out" 2>"$work/err" </dev/null
+    status=$?
+}
+
+# ok NAME COMMAND...: the command succeeds.
+ok() {
+    ok_name=$1; shift
+    "$@" </dev/null
+    report $? "$ok_name"
+}
+
+# runs NAME COMMAND...: exit status 0; otherwise its messages are shown.
+runs() { exits 0 "$@"; }
+
+# exits STATUS NAME COMMAND...: exactly this exit status.
+exits() {
+    exits_wanted=$1 exits_name=$2; shift 2
+    capture "$@"
+    [ "$status" -eq "$exits_wanted" ]
+    report $? "$exits_name" && return 0
+    diag_line "$* ended with status $status, wanted $exits_wanted"
+    diag_file "$work/err"
+    return 1
+}
+
+# is GOT WANTED NAME: two equal texts.
+is() {
+    [ "$1" = "$2" ]
+    report $? "$3" || { diag_line "got:    $1"; diag_line "wanted: $2"; return 1; }
+}
+
+# like TEXT PATTERN NAME: the text has a line that matches the extended regular expression; unlike: it has none.
+like() {
+    printf '%s\n' "$1" | grep -Eq -e "$2"
+    report $? "$3" || { diag_line "got:     $1"; diag_line "pattern: $2"; return 1; }
+}
+unlike() {
+    ! printf '%s\n' "$1" | grep -Eq -e "$2"
+    report $? "$3" || { diag_line "got:         $1"; diag_line "not wanted: $2"; return 1; }
+}
+
+# same FILE FILE NAME: two files are equal byte for byte.
+same() {
+    cmp -s "$1" "$2"
+    report $? "$3" || { diff -u "$1" "$2" | head -n 40 | sed 's/^/# /' >&2; return 1; }
+}
+
+# golden EXPECTED ACTUAL NAME: equal texts; with ACCEPT=1 the expected one is rewritten.
+golden() {
+    if [ -n "$ACCEPT" ] && ! cmp -s "$1" "$2"; then cp "$2" "$1"; fi
+    if [ -f "$1" ]; then same "$1" "$2" "$3"; else
+        report 1 "$3"
+        diag_line "$1 is missing: run with ACCEPT=1 to write it"
+        return 1
+    fi
+}
+
+# skip REASON [COUNT]: tests that cannot run here.
+skip() {
+    skip_count=${2:-1}
+    while [ "$skip_count" -gt 0 ]; do
+        tests_run=$((tests_run + 1)) skip_count=$((skip_count - 1))
+        printf 'ok %d # SKIP %s\n' "$tests_run" "$1"
+    done
+}
+skip_all() { printf '1..0 # SKIP %s\n' "$1"; exit 0; }
+
+# have PROGRAM: whether it can be called.
+have() { command -v "$1" >/dev/null 2>&1; }
+
+done_testing() {
+    printf '1..%d\n' "$tests_run"
+    [ "$tests_failed" -eq 0 ]
+    exit $?
+}
