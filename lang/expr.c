@@ -119,28 +119,7 @@ static bool is_index_or_bool(const Expr *e) {
     return e->kind == EXPR_INT && (e->type == TYPE_INT64 || e->type == TYPE_BOOL);
 }
 
-/* Whether the int64 operation leaves the 64 bits or divides by zero: such a constant stays unfolded. */
-static bool overflows(Op op, int64_t a, int64_t b) {
-    int64_t result;
-    switch (op) {
-    case OP_ADD:
-        return __builtin_add_overflow(a, b, &result);
-    case OP_SUB:
-        return __builtin_sub_overflow(a, b, &result);
-    case OP_MUL:
-        return __builtin_mul_overflow(a, b, &result);
-    case OP_DIV:
-    case OP_MOD:
-        return b == 0 || (a == INT64_MIN && b == -1);
-    case OP_NEG:
-    case OP_ABS:
-        return a == INT64_MIN;
-    default:
-        return false;
-    }
-}
-
-/* The constant that an operator on int64 or bool constants gives, or NULL. */
+/* The constant that an operator on int64 or bool constants gives; NULL also where it overflows or divides by 0. */
 static Expr *fold_constants(Arena *arena, Op op, ElementType type, Expr **args, int count) {
     if (type != TYPE_INT64 && type != TYPE_BOOL)
         return NULL;
@@ -150,7 +129,7 @@ static Expr *fold_constants(Arena *arena, Op op, ElementType type, Expr **args, 
             return NULL;
         values[i] = (Value){.type = args[i]->type, .integer = args[i]->integer};
     }
-    if (type == TYPE_INT64 && overflows(op, values[0].integer, count > 1 ? values[1].integer : 0))
+    if (type == TYPE_INT64 && integer_overflows(op, values[0].integer, count > 1 ? values[1].integer : 0))
         return NULL;
     return make_integer(arena, type, value_apply(op, values).integer);
 }
@@ -241,17 +220,6 @@ Expr *expr_cast(Arena *arena, ElementType type, Expr *a) {
 Op combine_op(Combine combine) {
     static const Op ops[COMBINE_COUNT] = {OP_ADD, OP_ADD, OP_MUL, OP_MIN, OP_MAX};
     return ops[combine];
-}
-
-/* The smallest and largest values of an integer type or bool, by their bits. */
-static int64_t integer_limit(ElementType type, bool largest) {
-    const ElementInfo *info = &element_info[type];
-    if (info->kind == KIND_BOOL)
-        return largest;
-    uint64_t ones = UINT64_MAX >> (64 - 8 * info->bytes);
-    if (info->kind == KIND_UNSIGNED)
-        return largest ? (int64_t)ones : 0;
-    return largest ? (int64_t)(ones >> 1) : -(int64_t)(ones >> 1) - 1;
 }
 
 Expr *combine_identity(Arena *arena, Combine combine, ElementType type) {

@@ -19,6 +19,16 @@ void value_store(Value value, void *at); /* in value.type */
 Value value_cast(Value value, ElementType type); /* EXPR_CAST's rules */
 /* An operator of ops.def on values of one type (SELECT: bool first); rounds to the type after each operation. */
 Value value_apply(Op op, const Value *args);
+/* real rounded to a float type (a double stays), integer wrapped to an integer type. */
+double value_round(ElementType type, double real);
+int64_t value_wrap(ElementType type, int64_t integer);
+int64_t integer_limit(ElementType type, bool largest); /* the smallest or largest value, uint64 by its bits; bool 0 or 1 */
+double type_roundoff(ElementType type); /* the largest relative error of rounding to a float type; 0 for the others */
+/* Floor division and modulo (its sign is the divisor's); by 0 both are 0. */
+int64_t floor_div(int64_t a, int64_t b);
+int64_t floor_mod(int64_t a, int64_t b);
+/* Whether an int64 operation leaves the 64 bits or divides by 0. */
+bool integer_overflows(Op op, int64_t a, int64_t b);
 float half_to_float(uint16_t bits);
 uint16_t float_to_half(float value); /* round to nearest even */
 float bfloat16_to_float(uint16_t bits);

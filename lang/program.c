@@ -1,0 +1,258 @@
+/* program.c - questions about Programs, their text, and the values of size expressions. */
+#include "lang/program.h"
+#include "lang/value.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const Stage *program_stage_of(const Program *program, const Tensor *tensor) {
+    for (int i = 0; i < program->stage_count; i++)
+        if (program->stages[i]->tensor == tensor)
+            return program->stages[i];
+    return NULL;
+}
+
+int program_stage_index(const Program *program, const Stage *stage) {
+    for (int i = 0; i < program->stage_count; i++)
+        if (program->stages[i] == stage)
+            return i;
+    return -1;
+}
+
+/* Whether name is BASE[number]. */
+static bool is_version(const char *name, const char *base, size_t base_length, long *number) {
+    if (strncmp(name, base, base_length) != 0 || name[base_length] != '[')
+        return false;
+    char *end;
+    *number = strtol(name + base_length + 1, &end, 10);
+    return end[0] == ']' && end[1] == '\0';
+}
+
+/* The last version of a tensor has the plain name; as BASE[n] it is found by the number of versions before it. */
+static bool is_last_version(const Program *program, const Stage *stage, const char *name) {
+    size_t length = strlen(stage->name);
+    long wanted, number;
+    if (!is_version(name, stage->name, length, &wanted))
+        return false;
+    long earlier = 0;
+    for (int i = 0; i < program->stage_count; i++)
+        earlier += is_version(program->stages[i]->name, stage->name, length, &number);
+    return wanted == earlier;
+}
+
+const Stage *program_find_stage(const Program *program, const char *name) {
+    for (int i = 0; i < program->stage_count; i++)
+        if (strcmp(program->stages[i]->name, name) == 0)
+            return program->stages[i];
+    for (int i = 0; i < program->stage_count; i++)
+        if (is_last_version(program, program->stages[i], name))
+            return program->stages[i];
+    return NULL;
+}
+
+/* --- counting ------------------------------------------------------------------------------------------------------ */
+
+int64_t tensor_elements(const Tensor *tensor) {
+    int64_t elements = 1, extent;
+    for (int d = 0; d < tensor->rank; d++)
+        if (!expr_is_int(tensor->dims[d], &extent) || __builtin_mul_overflow(elements, extent, &elements))
+            return -1;
+    return elements;
+}
+
+/* Arithmetic and functions on values; indices and the conditions of selects are not counted. */
+static double count_operations(const Expr *e) {
+    if (e->kind == EXPR_READ)
+        return e->otherwise ? count_operations(e->otherwise) : 0;
+    double operations = 0;
+    bool select = e->kind == EXPR_OP && e->op == OP_SELECT;
+    for (int i = select; i < e->count; i++)
+        operations += count_operations(e->args[i]);
+    if (e->kind != EXPR_OP)
+        return operations;
+    OpClass class = op_info[e->op].class;
+    return operations + (class == CLASS_ARITHMETIC || class == CLASS_MATH) + (e->op == OP_FMA);
+}
+
+static bool multiply_extents(const Var *const *vars, int count, double *points) {
+    for (int i = 0; i < count; i++) {
+        int64_t extent;
+        if (!expr_is_int(vars[i]->extent, &extent))
+            return false;
+        *points *= (double)extent;
+    }
+    return true;
+}
+
+double stage_flops(const Stage *stage) {
+    double points = 1;
+    if (!multiply_extents(stage->axes, stage->axis_count, &points) ||
+        !multiply_extents(stage->reductions, stage->reduction_count, &points))
+        return -1;
+    return points * (count_operations(stage->value) + (stage->combine != COMBINE_NONE));
+}
+
+double program_flops(const Program *program) {
+    double total = 0;
+    for (int i = 0; i < program->stage_count; i++) {
+        double flops = stage_flops(program->stages[i]);
+        if (flops < 0)
+            return -1;
+        total += flops;
+    }
+    return total;
+}
+
+/* --- text ---------------------------------------------------------------------------------------------------------- */
+
+static void print_list(Text *text, Expr *const *items, int count) {
+    for (int i = 0; i < count; i++) {
+        text_add(text, i ? ", " : "");
+        expr_print(text, items[i]);
+    }
+}
+
+static void print_tensor(Text *text, const Tensor *tensor) {
+    static const char *const roles[] = {"input", "output", "temporary", "initial"};
+    text_add(text, "  %s %s%s %s(", roles[tensor->role], tensor->constant ? "const " : "",
+             element_info[tensor->type].spelling, tensor->name);
+    print_list(text, tensor->dims, tensor->rank);
+    text_add(text, ")");
+    if (tensor->lower) {
+        text_add(text, " from (");
+        print_list(text, tensor->lower, tensor->rank);
+        text_add(text, ")");
+    }
+    if (tensor->buffer)
+        text_add(text, " of %s", tensor->buffer->name);
+    text_add(text, "\n");
+}
+
+static void print_ranges(Text *text, const Var *const *vars, int count, const char *before) {
+    for (int i = 0; i < count; i++) {
+        text_add(text, "%s%s in 0:", i ? ", " : before, vars[i]->name);
+        expr_print(text, vars[i]->extent);
+    }
+}
+
+static void print_stage(Text *text, const Stage *stage) {
+    static const char *const assignments[COMBINE_COUNT] = {"=", "+=", "*=", "min=", "max="};
+    text_add(text, "  %s(", stage->name);
+    for (int i = 0; i < stage->axis_count; i++)
+        text_add(text, "%s%s", i ? ", " : "", stage->axes[i]->name);
+    bool identity = stage->initial && (stage->initial->kind == EXPR_INT || stage->initial->kind == EXPR_REAL);
+    text_add(text, ") %s%s ", assignments[stage->combine], identity ? "!" : "");
+    expr_print(text, stage->value);
+    if (stage->initial && !identity) {
+        text_add(text, " from ");
+        expr_print(text, stage->initial);
+    }
+    print_ranges(text, stage->axes, stage->axis_count, " where ");
+    print_ranges(text, stage->reductions, stage->reduction_count, stage->axis_count ? ", " : " where ");
+    text_add(text, "\n");
+}
+
+static void print_requirement(Text *text, const Requirement *requirement) {
+    text_add(text, "  require ");
+    expr_print(text, requirement->condition);
+    print_ranges(text, requirement->axes, requirement->axis_count, " where ");
+    text_add(text, " else status %d", requirement->status);
+    if (requirement->after >= 0)
+        text_add(text, " after stage %d", requirement->after);
+    text_add(text, "\n");
+}
+
+void program_print(Text *text, const Program *program) {
+    text_add(text, "program %s", program->name);
+    if (strcmp(program->name, program->symbol) != 0)
+        text_add(text, " as %s", program->symbol);
+    for (int i = 0; i < program->size_count; i++)
+        text_add(text, "%s%s", i ? ", " : " for all ", program->sizes[i]->name);
+    for (int i = 0; i < program->bound_count; i++)
+        text_add(text, "%s%s=%lld", i ? ", " : " with ", program->bounds[i].name, (long long)program->bounds[i].value);
+    text_add(text, "\n");
+    for (int i = 0; i < program->argument_count; i++)
+        if (program->arguments[i].scalar)
+            text_add(text, "  scalar %s %s\n", element_info[program->arguments[i].scalar->type].spelling,
+                     program->arguments[i].scalar->name);
+    for (int i = 0; i < program->tensor_count; i++)
+        print_tensor(text, program->tensors[i]);
+    for (int i = 0; i < program->requirement_count; i++)
+        print_requirement(text, &program->requirements[i]);
+    for (int i = 0; i < program->stage_count; i++)
+        print_stage(text, program->stages[i]);
+}
+
+/* --- values of size expressions ------------------------------------------------------------------------------------ */
+
+typedef struct Sizes {
+    const SizeValue *values;
+    int count;
+} Sizes;
+
+static bool evaluate(const Expr *e, const Sizes *sizes, Value *result);
+
+static bool evaluate_var(const Var *var, const Sizes *sizes, Value *result) {
+    for (int i = 0; i < sizes->count; i++)
+        if (sizes->values[i].var == var) {
+            *result = (Value){.type = var->type, .integer = sizes->values[i].value};
+            return !type_is_float(var->type);
+        }
+    return false;
+}
+
+/* Operands of && || ?: that do not count are not evaluated, so that one may protect another from a division by 0. */
+static bool evaluate_lazily(const Expr *e, const Sizes *sizes, Value *result) {
+    Value first;
+    if (!evaluate(e->args[0], sizes, &first))
+        return false;
+    if (e->op == OP_SELECT)
+        return evaluate(e->args[first.integer ? 1 : 2], sizes, result);
+    *result = first;
+    return (first.integer != 0) == (e->op == OP_OR) || evaluate(e->args[1], sizes, result);
+}
+
+static bool evaluate_op(const Expr *e, const Sizes *sizes, Value *result) {
+    if (e->op == OP_SELECT || e->op == OP_AND || e->op == OP_OR)
+        return evaluate_lazily(e, sizes, result);
+    if (op_info[e->op].class == CLASS_MATH)
+        return false;
+    Value args[2] = {{.integer = 0}, {.integer = 0}};
+    for (int i = 0; i < e->count; i++)
+        if (!evaluate(e->args[i], sizes, &args[i]))
+            return false;
+    bool divides = e->op == OP_DIV || e->op == OP_MOD;
+    if ((divides && args[1].integer == 0) ||
+        (e->type == TYPE_INT64 && integer_overflows(e->op, args[0].integer, args[1].integer)))
+        return false;
+    *result = value_apply(e->op, args);
+    return true;
+}
+
+static bool evaluate(const Expr *e, const Sizes *sizes, Value *result) {
+    switch (e->kind) {
+    case EXPR_INT:
+        *result = (Value){.type = e->type, .integer = e->integer};
+        return true;
+    case EXPR_VAR:
+        return evaluate_var(e->var, sizes, result);
+    case EXPR_OP:
+        return !type_is_float(e->type) && evaluate_op(e, sizes, result);
+    case EXPR_CAST:
+        if (type_is_float(e->type) || !evaluate(e->args[0], sizes, result))
+            return false;
+        *result = value_cast(*result, e->type);
+        return true;
+    default:
+        return false;
+    }
+}
+
+bool expr_evaluate(const Expr *e, const SizeValue *values, int count, int64_t *result) {
+    Value value;
+    if (!evaluate(e, &(Sizes){values, count}, &value))
+        return false;
+    *result = value.integer;
+    return true;
+}
