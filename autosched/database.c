@@ -1,0 +1,226 @@
+/* database.c - the tuning database: SQLite, one file, a row for each schedule that was ever tried.
+ *
+ * Rollback journal, not write-ahead log: the database stays the one file that a user copies, works on network file
+ * systems, and every record is a transaction, so that a process killed at any moment leaves all earlier records. Writers
+ * wait for each other (busy timeout). A file that is no tuning database, is damaged, or was made by a newer version is
+ * refused with one line and is never written to.
+ */
+#include "autosched/database.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum {
+    SCHEMA_VERSION = 1,
+    APPLICATION = 0x74756e65, /* "tune": marks the file as ours */
+    BUSY_MILLISECONDS = 20000
+};
+
+static const char schema[] =
+    "CREATE TABLE IF NOT EXISTS records(task TEXT NOT NULL, target TEXT NOT NULL, threads INTEGER NOT NULL,"
+    " schedule TEXT NOT NULL, outcome INTEGER NOT NULL, seconds REAL NOT NULL, spread REAL NOT NULL,"
+    " repeats INTEGER NOT NULL, seed INTEGER NOT NULL, PRIMARY KEY(task, target, threads, schedule)) WITHOUT ROWID;";
+
+const char *const outcome_names[OUTCOME_COUNT] = {
+    [OUTCOME_OK] = "ok",           [OUTCOME_BUILD_ERROR] = "build-error", [OUTCOME_CRASH] = "crash",
+    [OUTCOME_TIMEOUT] = "timeout", [OUTCOME_WRONG] = "wrong",
+};
+
+int outcome_find(const char *name)
+{
+    for (int outcome = 0; outcome < OUTCOME_COUNT; outcome++)
+        if (strcmp(name, outcome_names[outcome]) == 0)
+            return outcome;
+    return -1;
+}
+
+bool database_run(Database *database, const char *sql)
+{
+    return sqlite3_exec(database->handle, sql, NULL, NULL, NULL) == SQLITE_OK;
+}
+
+/* The first column of the first row, as an integer. */
+static bool query_integer(Database *database, const char *sql, int64_t *value)
+{
+    sqlite3_stmt *row;
+    if (sqlite3_prepare_v2(database->handle, sql, -1, &row, NULL) != SQLITE_OK)
+        return false;
+    bool found = sqlite3_step(row) == SQLITE_ROW;
+    if (found)
+        *value = sqlite3_column_int64(row, 0);
+    return sqlite3_finalize(row) == SQLITE_OK && found;
+}
+
+static bool is_sound(Database *database)
+{
+    sqlite3_stmt *row;
+    if (sqlite3_prepare_v2(database->handle, "PRAGMA quick_check(1)", -1, &row, NULL) != SQLITE_OK)
+        return false;
+    bool sound = sqlite3_step(row) == SQLITE_ROW && strcmp((const char *)sqlite3_column_text(row, 0), "ok") == 0;
+    sqlite3_finalize(row);
+    return sound;
+}
+
+/* mkdir -p of the folder that holds path. */
+static bool make_folders(const char *path)
+{
+    char folder[PATH_MAX];
+    if (strlen(path) >= sizeof folder) {
+        errno = ENAMETOOLONG;
+        return false;
+    }
+    strcpy(folder, path);
+    for (char *slash = folder + 1; (slash = strchr(slash, '/')); slash++) {
+        *slash = '\0';
+        if (mkdir(folder, 0777) != 0 && errno != EEXIST)
+            return false;
+        *slash = '/';
+    }
+    return true;
+}
+
+static const char *refuse(Arena *arena, const char *path, const char *reason)
+{
+    return arena_printf(arena, "cannot use the tuning database '%s': %s", path, reason);
+}
+
+/* Creates the tables of a new file; several processes may do so at once. */
+static bool create(Database *database)
+{
+    char sql[sizeof schema + 200];
+    snprintf(sql, sizeof sql, "BEGIN IMMEDIATE; %s PRAGMA application_id=%d; PRAGMA user_version=%d; COMMIT;", schema,
+             APPLICATION, SCHEMA_VERSION);
+    if (database_run(database, sql))
+        return true;
+    database_run(database, "ROLLBACK");
+    return false;
+}
+
+/* NULL when the file is a tuning database that this version can use. */
+static const char *check_contents(Arena *arena, Database *database, const char *path)
+{
+    int64_t application = 0, version = 0, tables = 0;
+    if (!query_integer(database, "SELECT count(*) FROM sqlite_master", &tables) ||
+        !query_integer(database, "PRAGMA application_id", &application) ||
+        !query_integer(database, "PRAGMA user_version", &version))
+        return refuse(arena, path, sqlite3_errmsg(database->handle));
+    if (tables == 0 && application == 0)
+        return create(database) ? NULL : refuse(arena, path, sqlite3_errmsg(database->handle));
+    if (application != APPLICATION)
+        return refuse(arena, path, "it holds something else");
+    if (version > SCHEMA_VERSION)
+        return refuse(arena, path, "a newer version of tensorc made it");
+    if (!is_sound(database))
+        return refuse(arena, path, "it is damaged");
+    return NULL;
+}
+
+Database *database_open(Arena *arena, const char *path, const char **why)
+{
+    if (!make_folders(path)) {
+        *why = refuse(arena, path, strerror(errno));
+        return NULL;
+    }
+    Database *database = ARENA_NEW(arena, Database);
+    database->path = arena_strdup(arena, path);
+    int status = sqlite3_open_v2(path, &database->handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL);
+    *why = status == SQLITE_OK ? NULL : refuse(arena, path, sqlite3_errstr(status));
+    if (!*why) {
+        sqlite3_busy_timeout(database->handle, BUSY_MILLISECONDS);
+        database_run(database, "PRAGMA synchronous=NORMAL");
+        *why = check_contents(arena, database, path);
+    }
+    if (!*why)
+        return database;
+    sqlite3_close(database->handle);
+    return NULL;
+}
+
+void database_close(Database *database)
+{
+    if (!database)
+        return;
+    sqlite3_finalize(database->insert);
+    sqlite3_close(database->handle);
+}
+
+const char *database_default_path(Arena *arena)
+{
+    const char *path = getenv("TENSORC_DB"), *data = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
+    if (path && *path)
+        return arena_strdup(arena, path);
+    if (data && *data)
+        return arena_printf(arena, "%s/tensorc/tuning.db", data);
+    return arena_printf(arena, "%s/.local/share/tensorc/tuning.db", home && *home ? home : ".");
+}
+
+const char *database_target(const Target *target)
+{
+    return target->cpu && *target->cpu ? target->cpu : target->name;
+}
+
+static void bind_record(sqlite3_stmt *statement, const Record *record)
+{
+    sqlite3_bind_text(statement, 1, record->task, -1, SQLITE_STATIC);
+    sqlite3_bind_text(statement, 2, record->target, -1, SQLITE_STATIC);
+    sqlite3_bind_int(statement, 3, record->threads);
+    sqlite3_bind_text(statement, 4, record->schedule, -1, SQLITE_STATIC);
+    sqlite3_bind_int(statement, 5, (int)record->outcome);
+    sqlite3_bind_double(statement, 6, record->seconds);
+    sqlite3_bind_double(statement, 7, record->spread);
+    sqlite3_bind_int(statement, 8, record->repeats);
+    sqlite3_bind_int64(statement, 9, record->seed);
+}
+
+/* A schedule measured again replaces what was known of it: later measurements are the more thorough ones. */
+bool database_add(Database *database, const Record *record)
+{
+    static const char sql[] = "INSERT OR REPLACE INTO records(" RECORD_COLUMNS ") VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)";
+    if (!database->insert && sqlite3_prepare_v2(database->handle, sql, -1, &database->insert, NULL) != SQLITE_OK)
+        return false;
+    bind_record(database->insert, record);
+    bool added = sqlite3_step(database->insert) == SQLITE_DONE;
+    sqlite3_reset(database->insert);
+    return added;
+}
+
+void database_row(Arena *arena, sqlite3_stmt *row, Record *record)
+{
+    *record = (Record){
+        .task = arena_strdup(arena, (const char *)sqlite3_column_text(row, 0)),
+        .target = arena_strdup(arena, (const char *)sqlite3_column_text(row, 1)),
+        .threads = sqlite3_column_int(row, 2),
+        .schedule = arena_strdup(arena, (const char *)sqlite3_column_text(row, 3)),
+        .outcome = (Outcome)sqlite3_column_int(row, 4),
+        .seconds = sqlite3_column_double(row, 5),
+        .spread = sqlite3_column_double(row, 6),
+        .repeats = sqlite3_column_int(row, 7),
+        .seed = sqlite3_column_int64(row, 8),
+    };
+}
+
+int database_find(Arena *arena, Database *database, const char *task, const char *target, int threads, Record **records)
+{
+    static const char sql[] = "SELECT " RECORD_COLUMNS " FROM records WHERE task=? AND target=? AND threads=?"
+                              " ORDER BY outcome != 0, seconds, schedule";
+    LIST(Record) found = {0};
+    sqlite3_stmt *row;
+    *records = NULL;
+    if (sqlite3_prepare_v2(database->handle, sql, -1, &row, NULL) != SQLITE_OK)
+        return 0;
+    sqlite3_bind_text(row, 1, task, -1, SQLITE_STATIC);
+    sqlite3_bind_text(row, 2, target, -1, SQLITE_STATIC);
+    sqlite3_bind_int(row, 3, threads);
+    while (sqlite3_step(row) == SQLITE_ROW) {
+        Record record;
+        database_row(arena, row, &record);
+        if ((unsigned)record.outcome < OUTCOME_COUNT)
+            list_push(arena, &found, record);
+    }
+    sqlite3_finalize(row);
+    *records = found.items;
+    return found.count;
+}

@@ -1,0 +1,32 @@
+/* database.h - what the files of the tuning database share. */
+#ifndef AUTOSCHED_DATABASE_H
+#define AUTOSCHED_DATABASE_H
+
+#include "autosched/autosched.h"
+#include <sqlite3.h>
+#include <stdio.h>
+
+struct Database {
+    sqlite3 *handle;
+    sqlite3_stmt *insert; /* prepared once: the one statement that runs often */
+    const char *path;
+};
+
+extern const char *const outcome_names[OUTCOME_COUNT];
+/* An Outcome, or -1. */
+int outcome_find(const char *name);
+
+/* One statement without results. False after printing nothing: sqlite3_errmsg has the reason. */
+bool database_run(Database *database, const char *sql);
+/* A row of "SELECT task, target, threads, schedule, outcome, seconds, spread, repeats, seed"; texts are copied. */
+void database_row(Arena *arena, sqlite3_stmt *row, Record *record);
+#define RECORD_COLUMNS "task, target, threads, schedule, outcome, seconds, spread, repeats, seed"
+
+/* The reviewable text of one record, a paragraph that a blank line ends. */
+void record_write(Text *text, const Record *record);
+/* Reads paragraphs and hands each record to take, until it answers false. NULL at the end of a well-formed text, else what
+ * is wrong, with *line. */
+const char *records_read(Arena *arena, FILE *stream, bool (*take)(void *context, const Record *record), void *context,
+                         int *line);
+
+#endif

@@ -1,0 +1,250 @@
+/* database_command.c - tensorc db: ls, export, import, merge, prune.
+ *
+ * A table of subcommands. Results go to standard output, what is wrong as one line to standard error. import and merge
+ * are one transaction each: all of it or nothing.
+ */
+#include "autosched/database.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { EXIT_OK = 0, EXIT_INPUT = 1, EXIT_USAGE = 2 };
+
+typedef struct Command {
+    const char *name, *arguments, *summary;
+    int minimum, maximum; /* number of arguments */
+    int (*run)(Arena *arena, Database *database, int count, char **arguments);
+} Command;
+
+static int complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+static int complain(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    fputs("tensorc: error: ", stderr);
+    vfprintf(stderr, format, arguments);
+    fputc('\n', stderr);
+    va_end(arguments);
+    return EXIT_INPUT;
+}
+
+static int complain_sqlite(const Database *database)
+{
+    return complain("tuning database '%s': %s", database->path, sqlite3_errmsg(database->handle));
+}
+
+/* Output errors (a full disk, a closed pipe) show at the flush. */
+static int finish_output(FILE *stream, const char *name)
+{
+    bool failed = ferror(stream) != 0;
+    failed |= (stream == stdout ? fflush(stream) : fclose(stream)) != 0;
+    return failed ? complain("cannot write '%s': %s", name, strerror(errno)) : EXIT_OK;
+}
+
+static int run_ls(Arena *arena, Database *database, int count, char **arguments)
+{
+    static const char sql[] = "SELECT task, target, threads, count(*), sum(outcome != 0),"
+                              " min(CASE WHEN outcome = 0 THEN seconds END) FROM records"
+                              " GROUP BY task, target, threads ORDER BY task, target, threads";
+    sqlite3_stmt *row;
+    if (sqlite3_prepare_v2(database->handle, sql, -1, &row, NULL) != SQLITE_OK)
+        return complain_sqlite(database);
+    printf("%-32s %-16s %7s %7s %7s %14s\n", "task", "target", "threads", "records", "failed", "best seconds");
+    int status;
+    while ((status = sqlite3_step(row)) == SQLITE_ROW) {
+        printf("%-32s %-16s %7d %7d %7d ", (const char *)sqlite3_column_text(row, 0),
+               (const char *)sqlite3_column_text(row, 1), sqlite3_column_int(row, 2), sqlite3_column_int(row, 3),
+               sqlite3_column_int(row, 4));
+        if (sqlite3_column_type(row, 5) == SQLITE_NULL)
+            printf("%14s\n", "-");
+        else
+            printf("%14.6g\n", sqlite3_column_double(row, 5));
+    }
+    sqlite3_finalize(row);
+    return status == SQLITE_DONE ? finish_output(stdout, "standard output") : complain_sqlite(database);
+}
+
+static int run_export(Arena *arena, Database *database, int count, char **arguments)
+{
+    static const char sql[] = "SELECT " RECORD_COLUMNS " FROM records"
+                              " ORDER BY task, target, threads, outcome != 0, seconds, schedule";
+    sqlite3_stmt *row;
+    if (sqlite3_prepare_v2(database->handle, sql, -1, &row, NULL) != SQLITE_OK)
+        return complain_sqlite(database);
+    FILE *stream = count ? fopen(arguments[0], "w") : stdout;
+    if (!stream) {
+        sqlite3_finalize(row);
+        return complain("cannot write '%s': %s", arguments[0], strerror(errno));
+    }
+    fprintf(stream, "# tuning records of tensorc, format 1\n\n");
+    int status;
+    while ((status = sqlite3_step(row)) == SQLITE_ROW) {
+        Record record;
+        database_row(arena, row, &record);
+        if ((unsigned)record.outcome >= OUTCOME_COUNT)
+            continue;
+        Text text = {.arena = arena};
+        record_write(&text, &record);
+        fputs(text.text, stream);
+    }
+    sqlite3_finalize(row);
+    int written = finish_output(stream, count ? arguments[0] : "standard output");
+    return status == SQLITE_DONE ? written : complain_sqlite(database);
+}
+
+typedef struct Import {
+    Database *database;
+    int count;
+} Import;
+
+static bool import_one(void *context, const Record *record)
+{
+    Import *import = context;
+    import->count++;
+    return database_add(import->database, record);
+}
+
+static int run_import(Arena *arena, Database *database, int count, char **arguments)
+{
+    Import import = {.database = database};
+    int line = 0;
+    if (!database_run(database, "BEGIN IMMEDIATE"))
+        return complain_sqlite(database);
+    for (int a = 0; a < count; a++) {
+        FILE *stream = strcmp(arguments[a], "-") == 0 ? stdin : fopen(arguments[a], "r");
+        const char *wrong = stream ? records_read(arena, stream, import_one, &import, &line) : strerror(errno);
+        if (stream && stream != stdin)
+            fclose(stream);
+        if (!wrong)
+            continue;
+        database_run(database, "ROLLBACK");
+        return stream ? complain("%s:%d: %s", arguments[a], line, wrong)
+                      : complain("cannot read '%s': %s", arguments[a], wrong);
+    }
+    if (!database_run(database, "COMMIT")) {
+        database_run(database, "ROLLBACK");
+        return complain_sqlite(database);
+    }
+    printf("%d records imported\n", import.count);
+    return finish_output(stdout, "standard output");
+}
+
+/* All records of another database; false when one cannot be stored. */
+static bool merge_rows(Arena *arena, Database *database, Database *other, int *merged)
+{
+    sqlite3_stmt *row;
+    if (sqlite3_prepare_v2(other->handle, "SELECT " RECORD_COLUMNS " FROM records", -1, &row, NULL) != SQLITE_OK)
+        return false;
+    int status;
+    bool stored = true;
+    while (stored && (status = sqlite3_step(row)) == SQLITE_ROW) {
+        Record record;
+        database_row(arena, row, &record);
+        stored = database_add(database, &record);
+        *merged += stored;
+    }
+    sqlite3_finalize(row);
+    return stored && status == SQLITE_DONE;
+}
+
+static int merge_one(Arena *arena, Database *database, const char *path, int *merged)
+{
+    const char *why;
+    FILE *there = fopen(path, "r");
+    if (!there)
+        return complain("cannot read '%s': %s", path, strerror(errno));
+    fclose(there);
+    Database *other = database_open(arena, path, &why);
+    if (!other)
+        return complain("%s", why);
+    bool merging = merge_rows(arena, database, other, merged);
+    database_close(other);
+    return merging ? EXIT_OK : complain_sqlite(database);
+}
+
+static int run_merge(Arena *arena, Database *database, int count, char **arguments)
+{
+    int merged = 0;
+    if (!database_run(database, "BEGIN IMMEDIATE"))
+        return complain_sqlite(database);
+    for (int a = 0; a < count; a++) {
+        int status = merge_one(arena, database, arguments[a], &merged);
+        if (status != EXIT_OK) {
+            database_run(database, "ROLLBACK");
+            return status;
+        }
+    }
+    if (!database_run(database, "COMMIT")) {
+        database_run(database, "ROLLBACK");
+        return complain_sqlite(database);
+    }
+    printf("%d records merged\n", merged);
+    return finish_output(stdout, "standard output");
+}
+
+/* Keeps the best few records of each task, target and number of threads; failures go. */
+static int run_prune(Arena *arena, Database *database, int count, char **arguments)
+{
+    char *end = "", *sql;
+    long keep = count ? strtol(arguments[0], &end, 10) : 1;
+    if (*end || keep < 1)
+        return complain("db prune: '%s' is not a number of records to keep", arguments[0]), EXIT_USAGE;
+    sql = arena_printf(arena,
+                       "DELETE FROM records WHERE (task, target, threads, schedule) NOT IN (SELECT task, target,"
+                       " threads, schedule FROM (SELECT *, row_number() OVER (PARTITION BY task, target, threads"
+                       " ORDER BY seconds, schedule) AS place FROM records WHERE outcome = 0) WHERE place <= %ld)",
+                       keep);
+    if (!database_run(database, sql))
+        return complain_sqlite(database);
+    printf("%d records removed\n", sqlite3_changes(database->handle));
+    database_run(database, "VACUUM");
+    return finish_output(stdout, "standard output");
+}
+
+static const Command commands[] = {
+    {"ls", "", "one line a task, target and number of threads: records and the best time", 0, 0, run_ls},
+    {"export", "[FILE]", "all records as text", 0, 1, run_export},
+    {"import", "FILE...", "adds the records of exported texts (- is standard input)", 1, 1 << 20, run_import},
+    {"merge", "DATABASE...", "adds the records of other databases", 1, 1 << 20, run_merge},
+    {"prune", "[COUNT]", "keeps the best records alone, 1 or COUNT of each task, target and number of threads", 0, 1,
+     run_prune},
+};
+enum { COMMAND_COUNT = sizeof commands / sizeof *commands };
+
+static int usage(FILE *stream, int status)
+{
+    fprintf(stream, "usage: tensorc db COMMAND [--db=FILE]\n");
+    for (int c = 0; c < COMMAND_COUNT; c++)
+        fprintf(stream, "  %-7s %-12s %s\n", commands[c].name, commands[c].arguments, commands[c].summary);
+    return status;
+}
+
+static int run_command(const Command *command, int count, char **arguments, const char *path)
+{
+    Arena *arena = arena_new();
+    const char *why;
+    Database *database = database_open(arena, path, &why);
+    int status = database ? command->run(arena, database, count, arguments) : complain("%s", why);
+    database_close(database);
+    arena_free(arena);
+    return status;
+}
+
+int database_command(int argc, char **argv, const char *path)
+{
+    if (argc < 1)
+        return usage(stderr, EXIT_USAGE);
+    if (strcmp(argv[0], "help") == 0 || strcmp(argv[0], "--help") == 0)
+        return usage(stdout, EXIT_OK);
+    for (int c = 0; c < COMMAND_COUNT; c++) {
+        const Command *command = &commands[c];
+        if (strcmp(argv[0], command->name) != 0)
+            continue;
+        if (argc - 1 < command->minimum || argc - 1 > command->maximum)
+            return complain("usage: tensorc db %s %s", command->name, command->arguments), EXIT_USAGE;
+        return run_command(command, argc - 1, argv + 1, path);
+    }
+    return complain("unknown command 'db %s'; 'tensorc db help' lists them", argv[0]), EXIT_USAGE;
+}

@@ -1,0 +1,176 @@
+/* database_text.c - records as reviewable text: one paragraph a record, a word and its value a line, the schedule's
+ * statements indented below it. What is written reads back to the same record, bit for bit.
+ */
+#include "autosched/database.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef enum FieldKind { FIELD_TEXT, FIELD_INT, FIELD_LONG, FIELD_REAL, FIELD_OUTCOME } FieldKind;
+
+typedef struct Field {
+    const char *name;
+    FieldKind kind;
+    size_t offset;
+} Field;
+
+static const Field fields[] = {
+    {"task", FIELD_TEXT, offsetof(Record, task)},          {"target", FIELD_TEXT, offsetof(Record, target)},
+    {"threads", FIELD_INT, offsetof(Record, threads)},     {"outcome", FIELD_OUTCOME, offsetof(Record, outcome)},
+    {"seconds", FIELD_REAL, offsetof(Record, seconds)},    {"spread", FIELD_REAL, offsetof(Record, spread)},
+    {"repeats", FIELD_INT, offsetof(Record, repeats)},     {"seed", FIELD_LONG, offsetof(Record, seed)},
+};
+enum { FIELD_COUNT = sizeof fields / sizeof *fields, INDENT = 4 };
+
+/* The fewest digits that read back to the same value. */
+static void write_real(Text *text, double value)
+{
+    char digits[40];
+    for (int precision = 6; precision <= 17; precision++) {
+        snprintf(digits, sizeof digits, "%.*g", precision, value);
+        if (strtod(digits, NULL) == value)
+            break;
+    }
+    text_add(text, "%s", digits);
+}
+
+static void write_field(Text *text, const Field *field, const void *at)
+{
+    text_add(text, "%s ", field->name);
+    switch (field->kind) {
+    case FIELD_TEXT: text_add(text, "%s", *(const char *const *)at); break;
+    case FIELD_INT: text_add(text, "%d", *(const int *)at); break;
+    case FIELD_LONG: text_add(text, "%lld", (long long)*(const int64_t *)at); break;
+    case FIELD_REAL: write_real(text, *(const double *)at); break;
+    case FIELD_OUTCOME: text_add(text, "%s", outcome_names[*(const Outcome *)at]); break;
+    }
+    text_add(text, "\n");
+}
+
+void record_write(Text *text, const Record *record)
+{
+    for (int f = 0; f < FIELD_COUNT; f++)
+        write_field(text, &fields[f], (const char *)record + fields[f].offset);
+    text_add(text, "schedule\n");
+    for (const char *line = record->schedule; *line;) {
+        size_t length = strcspn(line, "\n");
+        text_add(text, "%*s", INDENT, "");
+        text_add_bytes(text, line, length);
+        text_add(text, "\n");
+        line += length + (line[length] == '\n');
+    }
+    text_add(text, "\n");
+}
+
+/* --- reading --- */
+
+static bool read_integer(const char *value, int64_t low, int64_t high, int64_t *result)
+{
+    char *end;
+    errno = 0;
+    long long number = strtoll(value, &end, 10);
+    *result = number;
+    return end != value && *end == '\0' && errno == 0 && number >= low && number <= high;
+}
+
+static bool read_real(const char *value, double *result)
+{
+    char *end;
+    *result = strtod(value, &end);
+    return end != value && *end == '\0' && isfinite(*result) && *result >= 0;
+}
+
+static bool read_field(Arena *arena, const Field *field, const char *value, void *at)
+{
+    int64_t integer;
+    switch (field->kind) {
+    case FIELD_TEXT: *(const char **)at = arena_strdup(arena, value); return *value != '\0';
+    case FIELD_INT:
+        if (!read_integer(value, 0, INT32_MAX, &integer))
+            return false;
+        *(int *)at = (int)integer;
+        return true;
+    case FIELD_LONG: return read_integer(value, INT64_MIN, INT64_MAX, at);
+    case FIELD_REAL: return read_real(value, at);
+    case FIELD_OUTCOME:
+        integer = outcome_find(value);
+        *(Outcome *)at = (Outcome)integer;
+        return integer >= 0;
+    }
+    return false;
+}
+
+/* The record that is being read: a bit a field that was seen, and the schedule's lines. */
+typedef struct Paragraph {
+    Record record;
+    unsigned seen;
+    bool in_schedule;
+    Text schedule;
+} Paragraph;
+
+static const char *read_line(Arena *arena, Paragraph *paragraph, char *line)
+{
+    if (paragraph->in_schedule) {
+        if (strncmp(line, "    ", INDENT) != 0)
+            return "expected a statement of the schedule, indented by four blanks";
+        text_add(&paragraph->schedule, "%s\n", line + INDENT);
+        return NULL;
+    }
+    if (strcmp(line, "schedule") == 0) {
+        paragraph->in_schedule = true;
+        return NULL;
+    }
+    char *blank = strchr(line, ' ');
+    if (blank)
+        *blank = '\0';
+    for (int f = 0; f < FIELD_COUNT; f++) {
+        if (strcmp(line, fields[f].name) != 0)
+            continue;
+        paragraph->seen |= 1u << f;
+        bool valid = blank && read_field(arena, &fields[f], blank + 1, (char *)&paragraph->record + fields[f].offset);
+        return valid ? NULL : arena_printf(arena, "bad value of '%s'", line);
+    }
+    return arena_printf(arena, "unknown word '%s'", line);
+}
+
+static const char *finish(Arena *arena, Paragraph *paragraph, bool (*take)(void *, const Record *), void *context)
+{
+    if (!paragraph->seen && !paragraph->in_schedule)
+        return NULL;
+    for (int f = 0; f < FIELD_COUNT; f++)
+        if (!(paragraph->seen >> f & 1))
+            return arena_printf(arena, "the record lacks '%s'", fields[f].name);
+    if (!paragraph->in_schedule)
+        return "the record lacks 'schedule'";
+    paragraph->record.schedule = paragraph->schedule.text ? paragraph->schedule.text : "";
+    bool taken = take(context, &paragraph->record);
+    *paragraph = (Paragraph){.schedule = {.arena = arena}};
+    return taken ? NULL : "the record could not be stored";
+}
+
+const char *records_read(Arena *arena, FILE *stream, bool (*take)(void *context, const Record *record), void *context,
+                         int *line)
+{
+    Paragraph paragraph = {.schedule = {.arena = arena}};
+    const char *wrong = NULL;
+    char *text = NULL;
+    size_t capacity = 0;
+    ssize_t length;
+    for (*line = 1; !wrong && (length = getline(&text, &capacity, stream)) >= 0; ++*line) {
+        if (strlen(text) != (size_t)length) {
+            wrong = "a NUL byte";
+            break;
+        }
+        text[strcspn(text, "\r\n")] = '\0';
+        if (!*text)
+            wrong = finish(arena, &paragraph, take, context);
+        else if (*text != '#')
+            wrong = read_line(arena, &paragraph, text);
+        if (wrong)
+            break;
+    }
+    free(text);
+    return wrong ? wrong : finish(arena, &paragraph, take, context);
+}
