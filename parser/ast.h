@@ -16,10 +16,14 @@ typedef struct AstName {
 
 typedef struct AstExpr AstExpr;
 typedef LIST(AstExpr *) AstExprs;
+typedef LIST(AstName) AstNames;
+
+/* The deepest tree that the parser builds (it reports what is deeper): passes over the tree may recurse. */
+enum { AST_DEPTH_LIMIT = 2000 };
 
 typedef enum AstExprKind {
-    AST_INTEGER, /* integer; text keeps the spelling */
-    AST_REAL,
+    AST_INTEGER, /* integer; name.text keeps the spelling */
+    AST_REAL,    /* real; likewise */
     AST_NAME,    /* a bare name: index variable, size, scalar, 0-d tensor */
     AST_APPLY,   /* name[parameters](args): a read, a built-in, or a call of a def */
     AST_SIZE,    /* name.integer: "A.0" */
@@ -40,6 +44,7 @@ typedef LIST(AstBinding) AstBindings;
 
 struct AstExpr {
     AstExprKind kind;
+    int depth; /* of the tree from here: 1 for a leaf */
     Loc loc;
     AstName name;
     int64_t integer;
@@ -61,33 +66,39 @@ typedef struct AstWhere {
     AstExpr *begin, *end; /* RANGE */
     AstExpr *value;       /* LET, EXISTS, PREDICATE */
 } AstWhere;
+typedef LIST(AstWhere) AstWheres;
 
 /* One name on the left of an assignment. */
 typedef struct AstTarget {
     AstName name;
     bool has_indices; /* "C()" has an empty list, "v" none */
-    LIST(AstName) indices;
+    AstNames indices;
     Loc loc;
 } AstTarget;
+typedef LIST(AstTarget) AstTargets;
 
 typedef enum AstStatementKind {
     STATEMENT_ASSIGN,     /* targets op value where ...; several targets: a call with several results, or a combiner */
-    STATEMENT_SCAN,       /* scan t { body } */
-    STATEMENT_ANNOTATION  /* <=> g(...) */
+    STATEMENT_SCAN        /* scan t { body } */
 } AstStatementKind;
 
-typedef struct AstStatement {
+typedef struct AstStatement AstStatement;
+typedef LIST(AstStatement *) AstStatements;
+
+struct AstStatement {
     AstStatementKind kind;
+    int depth; /* of scan blocks from here: 1 for an assignment */
     Loc loc;
-    LIST(AstTarget) targets;
+    AstTargets targets;
     Combine combine;         /* NONE for "=" */
     bool initialise;         /* the "!" forms */
     AstName combiner;        /* "argmax=!": a user's combiner; text NULL otherwise */
     AstExprs values;         /* one, or the tuple of a combiner */
-    LIST(AstWhere) wheres;
+    AstExpr *annotation;     /* "value <=> g(...)": the APPLY; means nothing; NULL otherwise */
+    AstWheres wheres;
     AstName scan_index;
-    LIST(struct AstStatement *) body; /* SCAN */
-} AstStatement;
+    AstStatements body; /* SCAN */
+};
 
 typedef struct AstParameter {
     AstName name;
@@ -97,6 +108,7 @@ typedef struct AstParameter {
     AstExprs dims;    /* NAME or INTEGER, or any size expression */
     Loc loc;
 } AstParameter;
+typedef LIST(AstParameter) AstParameters;
 
 typedef struct AstResult {
     AstName name;
@@ -106,16 +118,17 @@ typedef struct AstResult {
     AstExprs dims;
     Loc loc;
 } AstResult;
+typedef LIST(AstResult) AstResults;
 
 typedef struct AstDef {
     AstName name;
     AstBindings parameters; /* [S=1, P=0] */
-    LIST(AstParameter) arguments;
-    LIST(AstResult) results;
-    LIST(AstStatement *) statements;
-    AstName implements;     /* room for: def f(...) -> (..) implements g[...] where ... error e */
+    AstParameters arguments;
+    AstResults results;
+    AstStatements statements;
+    AstName implements;     /* def f(...) -> (..) implements g[...] where ... error e; text NULL otherwise */
     AstBindings implements_parameters;
-    LIST(AstWhere) implements_wheres;
+    AstWheres implements_wheres;
     AstExpr *implements_error;
     Loc loc;
 } AstDef;
@@ -136,20 +149,19 @@ typedef struct AstImport {
 /* combiner and instr are kept whole for later; sema reports them as what this version lacks. */
 typedef struct AstCombiner {
     AstName name;
-    LIST(AstParameter) left, right;
-    LIST(AstName) properties;
-    AstExprs identity, value_args;
-    AstExpr *condition;
+    AstParameters left, right;
+    AstNames properties;
+    AstExprs identity, values; /* values: one a component; "c ? (a, b) : (d, e)" has become (c ? a : d, c ? b : e) */
     Loc loc;
 } AstCombiner;
 
 typedef struct AstInstr {
     AstName name;
-    LIST(AstParameter) arguments;
+    AstParameters arguments;
     const char *target;
-    LIST(AstName) needs;
-    LIST(AstStatement *) statements;
-    const char *text;
+    AstNames needs;
+    AstStatements statements;
+    const char *text; /* what the compiler emits: "llvm.x86..." */
     Loc loc;
 } AstInstr;
 
