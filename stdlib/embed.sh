@@ -1,0 +1,20 @@
+#!/bin/sh
+# embed.sh FILE.tensor...: prints the C source of stdlib_files, each file's text as a string of one line a line.
+set -eu
+echo '/* Made by stdlib/embed.sh. */'
+echo '#include "stdlib/stdlib.h"'
+echo
+for file; do
+    name=$(basename "$file" .tensor)
+    echo "static const char text_$name[] ="
+    sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/?/\\?/g' -e 's/^/    "/' -e 's/$/\\n"/' "$file"
+    echo '    "";'
+    echo
+done
+echo 'const StdlibFile stdlib_files[] = {'
+for file; do
+    name=$(basename "$file" .tensor)
+    echo "    {\"$name\", text_$name, sizeof text_$name - 1},"
+done
+echo '    {0},'
+echo '};'
