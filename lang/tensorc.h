@@ -194,6 +194,7 @@ typedef struct Program {
         const char *name;
         int64_t value;
     } * bounds;
+    bool strict; /* -fstrict: reductions keep their order, multiply-adds are not contracted */
     Loc loc;
 } Program;
 

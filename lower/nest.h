@@ -8,6 +8,7 @@
 #ifndef LOWER_NEST_H
 #define LOWER_NEST_H
 
+#include "lang/diag.h"
 #include "lang/program.h"
 
 typedef enum LoopKind { LOOP_SERIAL, LOOP_UNROLLED, LOOP_VECTORIZED, LOOP_PARALLEL } LoopKind;
@@ -24,9 +25,11 @@ typedef struct Loop {
 } Loop;
 
 /* A condition under which the body runs: value < limit, made by a split that does not divide or a box that exceeds its
- * domain. value is over loop variables (those of outer stages included), limit over sizes. */
+ * domain (below the domain: -index < 1). value is over loop variables (those of outer stages included), limit over sizes.
+ * One over reduction loops holds for the update alone; the initialisation runs under the others. */
 typedef struct Guard {
     Expr *value, *limit;
+    bool reduction; /* value uses reduction loops of the stage */
 } Guard;
 
 struct NestStage {
@@ -39,7 +42,8 @@ struct NestStage {
     Expr **origin;      /* [rank] first index of the box in the domain, over outer loop vars; all 0 at root */
     int guard_count;
     Guard *guards;
-    NestStage *parent;  /* the stage it is computed at, NULL: at root */
+    NestStage *parent;  /* the stage it is computed at, NULL: at root. It is computed before what else the body of the */
+                        /* last of those loops holds: the initialisation, the next loop, or the store */
     int depth;          /* inside the first `depth` loops of the parent (the store nest's loops for a cache_write) */
     bool inlined;       /* no loops, nothing to run */
     int child_count;
@@ -53,7 +57,6 @@ typedef struct Nest {
     const Target *target;
     int stage_count;
     NestStage **stages; /* in order of execution, inlined ones too */
-    int error_prim;     /* when nest_build fails: which primitive */
     int ineffective_count;
     const int *ineffective; /* primitives that had no effect: a warning each */
 } Nest;
@@ -67,11 +70,16 @@ typedef struct NestError {
     const char *alternatives[3]; /* statements that would be legal in its place */
 } NestError;
 
-/* choices fill the holes in order (NULL when the schedule has none). NULL with *error filled when a primitive is refused.
- * The identity schedule (NULL or no primitives) is always legal. */
+/* choices fill the holes in order (NULL when the schedule has none). NULL with *error filled when a primitive is refused;
+ * error may be NULL: a search that only asks whether a schedule is legal saves the time of the explanation.
+ * The identity schedule (NULL or no primitives) is always legal. Names: a loop is STAGE.NAME, or the local name that a
+ * primitive returned; split and fuse without results name their loops i_0, i_1, ... and i_j. The loops of what cache_read
+ * makes are named after the dimensions as the layout calls them, without "r_": k; jo for j/16, ji for j%16. */
 Nest *nest_build(Arena *arena, const Program *program, const Schedule *schedule, const int64_t *choices,
                  const Target *target, NestError *error);
 void nest_print(Text *text, const Nest *nest);
+/* Reports a refusal at its statement: the rule, the nest, the alternatives. Returns false, for the caller to return. */
+bool nest_report(Diagnostics *diagnostics, const NestError *error);
 
 /* The box of a read inside a stage: how many elements (per dimension: extents) the body of the first `depth` loops of the
  * stage touches of it in one iteration of them; depth 0 is the whole stage. -1 entries are not constant. */
