@@ -22,7 +22,9 @@ typedef struct EmitOptions {
     bool debug;          /* -g: line numbers of the .tensor file */
     bool pic;            /* -fPIC; candidates always */
     bool fast_compile;   /* a candidate: the same code, cheaper to make */
-    bool candidate;      /* no OpenMP reference: parallel loops call tensorc_parallel, which the worker supplies */
+    bool candidate;      /* no OpenMP reference: parallel loops call tensorc_parallel, which the worker supplies; and for */
+                         /* each function an entry `int NAME_call(const int64_t *sizes, void *const *arguments)`, scalars */
+                         /* by pointer too: what a worker can call without knowing the signature. Used by -run as well. */
     const Sources *sources;
     const char *producer;
 } EmitOptions;
@@ -51,7 +53,9 @@ typedef struct RunRequest {
     int threads;
     double min_seconds;        /* repeat until then */
     int max_repeats;
+    double stop_seconds;       /* a call that took longer is not repeated; 0: no such limit */
     double limit_seconds;      /* wall clock, kill after */
+    const volatile int *stop;  /* becomes non-zero: kill and return; or NULL */
     int64_t limit_bytes;
     void **outputs;            /* [argument_count] where to put whole outputs, or NULL */
     int sample_count;          /* points of outputs to bring back: argument and element offset */
@@ -71,7 +75,20 @@ typedef struct RunResult {
     int repeats;
 } RunResult;
 
+/* A worker process that runs one object after the other; started again whenever one took it down. command: a shell command
+ * that starts tensorc-worker elsewhere, or NULL for this machine. */
+typedef struct Runner Runner;
+Runner *runner_open(Arena *arena, const char *command, const char **why);
+void runner_run(Runner *runner, Arena *arena, const RunRequest *request, RunResult *result);
+void runner_close(Runner *runner);
+/* One run in a worker of its own. */
 void run_object(Arena *arena, const RunRequest *request, RunResult *result);
+/* The range of the random values that an integer argument gets: small numbers, and for what is used as an index in a
+ * gather the indices that are in range. sizes: values of program->sizes. */
+void argument_range(const Program *program, const int64_t *sizes, int argument, int64_t *low, int64_t *high);
+int64_t argument_elements(const Program *program, const int64_t *sizes, int argument); /* -1: overflows */
+/* Contents of an argument's buffer, the same here and in the worker (outputs get some too: what was there before). */
+void argument_fill(const Program *program, const int64_t *sizes, int argument, uint64_t seed, void *data);
 /* tensorc-worker's main loop, also `tensorc --worker`: requests on standard input, answers on standard output. */
 int worker_main(int argc, char **argv);
 
@@ -82,6 +99,7 @@ typedef struct ToolchainOptions {
     uint64_t seed;
     bool strict;
     const char *runner; /* --runner=CMD, or NULL: local */
+    const volatile int *stop;
 } ToolchainOptions;
 Toolchain *toolchain_open(Arena *arena, const Program *program, const Target *target, const ToolchainOptions *options,
                           const char **why);

@@ -1,0 +1,21 @@
+/* loader.h - loads a relocatable ELF object into this process. */
+#ifndef BACKENDS_LOADER_H
+#define BACKENDS_LOADER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef struct LoadedObject LoadedObject;
+
+/* What undefined symbols resolve to before the process's own symbols are looked at. */
+typedef struct LoaderSymbol {
+    const char *name;
+    void *address;
+} LoaderSymbol;
+
+/* Maps and relocates; the bytes may go afterwards. NULL with a one-line *why (static text or in why_buffer). */
+LoadedObject *loader_load(const void *bytes, size_t size, const LoaderSymbol *symbols, int symbol_count, const char **why);
+void *loader_find(const LoadedObject *object, const char *name); /* a defined global symbol, or NULL */
+void loader_unload(LoadedObject *object);
+
+#endif
