@@ -16,6 +16,7 @@
 enum { STUB_BYTES = 16 };
 
 struct LoadedObject {
+    Arena *arena; /* of messages */
     uint8_t *base;
     size_t mapped;
     char *image; /* a copy of the file: names and symbols */
@@ -161,10 +162,14 @@ static bool resolve_symbols(LoadedObject *o, const LoaderSymbol *symbols, int co
         if (s->st_name >= o->names_size)
             return false;
         if (s->st_shndx == SHN_UNDEF) {
-            void *address = find_outside(o->names + s->st_name, symbols, count);
-            *why = "the object needs a function that the worker does not have";
-            if (!address && i && ELF64_ST_BIND(s->st_info) != STB_WEAK)
+            const char *name = o->names + s->st_name;
+            void *address = find_outside(name, symbols, count);
+            if (!strcmp(name, "_GLOBAL_OFFSET_TABLE_"))
+                address = o->base + o->slots;
+            if (!address && i && ELF64_ST_BIND(s->st_info) != STB_WEAK) {
+                *why = arena_printf(o->arena, "the object needs %s, which the worker does not have", name);
                 return false;
+            }
             o->values[i] = (uint64_t)(uintptr_t)address;
         } else if (s->st_shndx == SHN_COMMON) {
             o->values[i] = (uint64_t)(uintptr_t)(o->base + common);
@@ -306,7 +311,8 @@ static bool load(LoadedObject *o, const LoaderSymbol *symbols, int count, const 
     return true;
 }
 
-LoadedObject *loader_load(const void *bytes, size_t size, const LoaderSymbol *symbols, int symbol_count, const char **why) {
+LoadedObject *loader_load(Arena *arena, const void *bytes, size_t size, const LoaderSymbol *symbols, int symbol_count,
+                          const char **why) {
     LoadedObject *o = calloc(1, sizeof *o);
     *why = "no memory for the object";
     if (!o || !(o->image = malloc(size + 1))) {
@@ -314,6 +320,7 @@ LoadedObject *loader_load(const void *bytes, size_t size, const LoaderSymbol *sy
         return NULL;
     }
     memcpy(o->image, bytes, size);
+    o->arena = arena;
     o->size = size;
     o->header = (const Elf64_Ehdr *)o->image;
     if (load(o, symbols, symbol_count, why))

@@ -2,6 +2,7 @@
 #ifndef BACKENDS_LOADER_H
 #define BACKENDS_LOADER_H
 
+#include "lang/arena.h"
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -13,8 +14,9 @@ typedef struct LoaderSymbol {
     void *address;
 } LoaderSymbol;
 
-/* Maps and relocates; the bytes may go afterwards. NULL with a one-line *why (static text or in why_buffer). */
-LoadedObject *loader_load(const void *bytes, size_t size, const LoaderSymbol *symbols, int symbol_count, const char **why);
+/* Maps and relocates; the bytes may go afterwards. NULL with a one-line *why, in the arena. */
+LoadedObject *loader_load(Arena *arena, const void *bytes, size_t size, const LoaderSymbol *symbols, int symbol_count,
+                          const char **why);
 void *loader_find(const LoadedObject *object, const char *name); /* a defined global symbol, or NULL */
 void loader_unload(LoadedObject *object);
 

@@ -201,6 +201,7 @@ static void kill_worker(Runner *runner) {
 
 Runner *runner_open(Arena *arena, const char *command, const char **why) {
     Runner *runner = ARENA_NEW(arena, Runner);
+    signal(SIGPIPE, SIG_IGN); /* a worker that ended is an outcome */
     runner->command = command;
     runner->worker = find_worker(arena);
     if (start_worker(runner))

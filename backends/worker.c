@@ -232,7 +232,7 @@ static void serve(Wire *request, Wire *answer) {
     if (read_job(arena, request, &job)) {
         const char *why = NULL;
         limit_memory(job.limit_bytes);
-        LoadedObject *object = loader_load(job.object, (size_t)job.object_bytes, symbols, 1, &why);
+        LoadedObject *object = loader_load(arena, job.object, (size_t)job.object_bytes, symbols, 1, &why);
         Entry entry = object ? (Entry)(uintptr_t)loader_find(object, arena_printf(arena, "%s_call", job.symbol)) : NULL;
         if (entry)
             run_entry(arena, &job, entry, request, answer);

@@ -1,0 +1,148 @@
+/* worker.c - objects loaded and run in a worker process: results, statuses, crashes, hangs, memory limits, bad objects.
+ *
+ * The objects are made by the system's C compiler ($CC, else cc), so this needs no code generator. */
+#include "backends/backends.h"
+#include "lang/value.h"
+#include "programs.h"
+#include "tests/tap.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef struct Case {
+    Arena *arena;
+    Runner *runner;
+    Program *program;
+    int64_t sizes[1];
+} Case;
+
+/* Compiles C text to a relocatable object; NULL when the compiler fails. */
+static char *compile_c(Arena *arena, const char *text, size_t *bytes) {
+    const char *cc = getenv("CC"), *folder = getenv("TMPDIR");
+    char *base = arena_printf(arena, "%s/tensorc-worker-test-%d", folder ? folder : "/tmp", (int)getpid());
+    char *command = arena_printf(arena, "%s -O1 -fPIC -w -x c -c -o %s.o -", cc && *cc ? cc : "cc", base);
+    FILE *pipe = popen(command, "w");
+    fputs(text, pipe);
+    char *data = NULL;
+    if (!pclose(pipe)) {
+        FILE *file = fopen(arena_printf(arena, "%s.o", base), "rb");
+        fseek(file, 0, SEEK_END);
+        *bytes = (size_t)ftell(file);
+        rewind(file);
+        data = arena_alloc(arena, *bytes + 1);
+        *bytes = fread(data, 1, *bytes, file);
+        fclose(file);
+    }
+    unlink(arena_printf(arena, "%s.o", base));
+    return data;
+}
+
+static RunResult run_text(Case *c, const char *body, RunRequest request) {
+    RunResult result = {.outcome = OUTCOME_COUNT};
+    const char *text = arena_printf(c->arena,
+                                    "#include <stdint.h>\n#include <stdlib.h>\n#include <string.h>\n#include <math.h>\n"
+                                    "void tensorc_parallel(void (*)(void *, int64_t, int64_t), void *, int64_t);\n"
+                                    "static void add(void *c, int64_t b, int64_t e) { for (; b < e; b++) ((float *)c)[b] = b; }\n"
+                                    "static int table[4] = {1, 2, 3, 4}; int common_variable;\n"
+                                    "int %s_call(const int64_t *sizes, void *const *a) { %s }\n",
+                                    c->program->symbol, body);
+    size_t bytes = 0;
+    request.object = compile_c(c->arena, text, &bytes);
+    request.object_bytes = bytes;
+    request.program = c->program;
+    request.sizes = c->sizes;
+    if (!request.limit_seconds)
+        request.limit_seconds = 20;
+    request.max_repeats = 3;
+    if (request.object)
+        runner_run(c->runner, c->arena, &request, &result);
+    return result;
+}
+
+static void test_results(Case *c) {
+    int64_t elements = argument_elements(c->program, c->sizes, 2);
+    float *out = arena_alloc(c->arena, (size_t)elements * sizeof *out);
+    void *outputs[3] = {NULL, NULL, out};
+    RunResult r = run_text(c, "tensorc_parallel(add, a[2], 12); common_variable += table[2]; return 0;", (RunRequest){.outputs = outputs, .threads = 2});
+    is_int(r.outcome, OUTCOME_OK, "an object with a parallel loop runs: %s", r.why ? r.why : "");
+    ok(elements >= 12 && out[0] == 0 && out[11] == 11, "its results come back");
+    ok(r.seconds > 0 && r.repeats == 3, "it was timed");
+
+    float *in = arena_alloc(c->arena, (size_t)argument_elements(c->program, c->sizes, 0) * sizeof *in);
+    argument_fill(c->program, c->sizes, 0, 7, in);
+    uint8_t sample[8];
+    struct SamplePoint point = {2, 5};
+    r = run_text(c, "((float *)a[2])[5] = expf(((float *)a[0])[3]); return 0;",
+                 (RunRequest){.seed = 7, .sample_count = 1, .samples = &point, .sample_bytes = sample});
+    is_int(r.outcome, OUTCOME_OK, "a call into libm runs");
+    float value;
+    memcpy(&value, sample, sizeof value);
+    ok(value == expf(in[3]), "a sampled element comes back; the worker's inputs are the ones made here");
+
+    r = run_text(c, "return 2;", (RunRequest){0});
+    ok(r.outcome == OUTCOME_OK && r.status == 2, "a status comes back");
+}
+
+static void test_faults(Case *c) {
+    RunResult r = run_text(c, "*(volatile int *)8 = 1; return 0;", (RunRequest){0});
+    is_int(r.outcome, OUTCOME_CRASH, "a crash is an outcome");
+    ok(r.why && strstr(r.why, "signal 11"), "with its signal: %s", r.why ? r.why : "");
+    r = run_text(c, "((volatile float *)a[2])[1 << 20] = 1; return 0;", (RunRequest){0});
+    is_int(r.outcome, OUTCOME_CRASH, "a write past a buffer hits a guard page");
+    r = run_text(c, "for (volatile int i = 0;;) i = 0;", (RunRequest){.limit_seconds = 0.3});
+    is_int(r.outcome, OUTCOME_TIMEOUT, "a hang is an outcome");
+    r = run_text(c, "volatile char *p = malloc((size_t)3 << 30); if (!p) return 3; p[0] = 1; return 0;", (RunRequest){.limit_bytes = (int64_t)1 << 30});
+    ok(r.outcome == OUTCOME_OK && r.status == 3, "memory is limited");
+    r = run_text(c, "_exit(5);", (RunRequest){0});
+    ok(r.outcome == OUTCOME_CRASH && strstr(r.why, "status 5"), "an exit is an outcome");
+    int stop = 1;
+    r = run_text(c, "for (volatile int i = 0;;) i = 0;", (RunRequest){.stop = &stop});
+    is_int(r.outcome, OUTCOME_TIMEOUT, "a stop request ends a run at once");
+    r = run_text(c, "extern int no_such_function(void); return no_such_function();", (RunRequest){0});
+    is_int(r.outcome, OUTCOME_BUILD_ERROR, "an unknown function is refused: %s", r.why);
+    r = run_text(c, "return 0;", (RunRequest){0});
+    is_int(r.outcome, OUTCOME_OK, "the next run works");
+}
+
+/* Damaged objects: every prefix length and seeded byte flips give an outcome, and the runner lives on. */
+static void test_damage(Case *c) {
+    size_t bytes = 0;
+    char *object = compile_c(c->arena, arena_printf(c->arena, "int %s_call(void *s, void **a) { return 0; }", c->program->symbol), &bytes);
+    int strange = 0;
+    uint64_t state = 1;
+    for (int i = 0; object && i < 60; i++) {
+        char *copy = arena_alloc(c->arena, bytes);
+        memcpy(copy, object, bytes);
+        state = state * 6364136223846793005u + 1442695040888963407u;
+        size_t size = i < 30 ? bytes * (size_t)i / 30 : bytes;
+        if (i >= 30)
+            copy[(state >> 33) % 64] ^= (char)(1 + (state >> 20) % 255);
+        RunRequest request = {.object = copy, .object_bytes = size, .program = c->program, .sizes = c->sizes, .limit_seconds = 5};
+        RunResult r;
+        runner_run(c->runner, c->arena, &request, &r);
+        strange += r.outcome < 0 || r.outcome >= OUTCOME_COUNT;
+    }
+    ok(object && !strange, "damaged objects give outcomes");
+    RunResult r = run_text(c, "return 0;", (RunRequest){0});
+    is_int(r.outcome, OUTCOME_OK, "and the next run works");
+}
+
+int main(void) {
+    Case c = {.arena = arena_new()};
+    const char *why = "";
+    c.program = program_matmul(c.arena, TYPE_FLOAT, 5, 7, 3);
+    c.runner = runner_open(c.arena, NULL, &why);
+    if (!ok(c.runner != NULL, "a worker starts: %s", why))
+        return done_testing();
+    test_results(&c);
+    test_faults(&c);
+    test_damage(&c);
+    runner_close(c.runner);
+    c.runner = runner_open(c.arena, "exec false", &why);
+    RunResult r = run_text(&c, "return 0;", (RunRequest){0});
+    is_int(r.outcome, OUTCOME_CRASH, "a runner command that fails is an outcome: %s", r.why);
+    runner_close(c.runner);
+    arena_free(c.arena);
+    return done_testing();
+}
