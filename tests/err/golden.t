@@ -1,0 +1,29 @@
+#!/bin/sh
+# What the user reads when a file is wrong: each NAME.tensor here and, in NAME.expected, the messages and the exit status.
+# A line `# options: ...` in the file replaces the usual options. Every row of diagnostics.def must occur somewhere.
+. "${srcdir:-.}/tests/lib.sh"
+here=$srcdir/tests/err
+cd "$here" || exit 1
+
+# The options of a file: its own, or those of a check with all warnings.
+options_of() {
+    own=$(sed -n 's/^# options: *//p' "$1" | head -n 1)
+    echo "${own:--fsyntax-only -Wall}"
+}
+
+for file in *.tensor; do
+    name=${file%.tensor}
+    case $name in _*) continue ;; esac # what other files import
+    # shellcheck disable=SC2046 # options are words
+    capture "$TENSORC" $(options_of "$file") "$file"
+    { cat "$work/err"; echo "exit status $status"; } >"$work/$name.text"
+    golden "$here/$name.expected" "$work/$name.text" "$name"
+    # shellcheck disable=SC2046
+    "$TENSORC" $(options_of "$file") -fdiagnostics-format=json "$file" >/dev/null 2>>"$work/json" </dev/null
+done
+
+sed -n 's/^DIAGNOSTIC(\([a-z0-9_]*\),.*/\1/p' "$srcdir/lang/diagnostics.def" | sort -u >"$work/rows"
+sed -n 's/.*"id": "\([a-z0-9_]*\)".*/\1/p' "$work/json" | sort -u >"$work/shown"
+is "$(comm -23 "$work/rows" "$work/shown" | tr '\n' ' ')" "" "every diagnostic has a golden"
+
+done_testing
