@@ -79,12 +79,17 @@ static void take_args(Arena *arena, Expr *e, Expr *const *args) {
         e->args[i] = expr_broadcast(arena, args[i], e->lanes);
 }
 
-Expr *expr_read(Arena *arena, const Tensor *tensor, Expr **indices, Expr *otherwise) {
-    Expr *e = make_node(arena, EXPR_READ, tensor->type, tensor->rank);
+/* Of as many indices as the access has: one in all in a flat kernel. */
+static Expr *make_read(Arena *arena, const Tensor *tensor, Expr **indices, int count, Expr *otherwise) {
+    Expr *e = make_node(arena, EXPR_READ, tensor->type, count);
     e->tensor = tensor;
     take_args(arena, e, indices);
     e->otherwise = otherwise ? expr_broadcast(arena, otherwise, e->lanes) : NULL;
     return e;
+}
+
+Expr *expr_read(Arena *arena, const Tensor *tensor, Expr **indices, Expr *otherwise) {
+    return make_read(arena, tensor, indices, tensor->rank, otherwise);
 }
 
 Expr *expr_copy(Arena *arena, const Expr *e) {
@@ -320,7 +325,7 @@ static Expr *rebuild(Arena *arena, const Expr *e, Expr **args, Expr *otherwise, 
         made = expr_ramp(arena, args[0], args[1], e->lanes);
         break;
     default:
-        made = expr_read(arena, e->tensor, args, otherwise);
+        made = make_read(arena, e->tensor, args, e->count, otherwise);
         made->guard = guard ? expr_broadcast(arena, guard, made->lanes) : NULL;
     }
     for (int i = 0; i < e->count; i++)

@@ -1,9 +1,17 @@
 /* kernel.h - the loop IR: the second half of lowering, what code generators read.
  *
- * expand turns a nest into loops, stores and conditions, then runs the pass table (name, letter, function, needs, gives);
- * the verifier runs after each pass. The text form prints and reads back. After the last pass there are no vectorized or
- * unrolled loops, every read and store has one index (the element offset in its buffer), register buffers are indexed
- * by constants alone, and values may be vectors.
+ * expand turns a nest into loops, stores and conditions, then runs the pass table; the verifier runs after each pass. The
+ * text form (kernel_print.c) prints and reads back. After the last pass ("flat") there are no vectorized or unrolled loops,
+ * every read and store has one index (the element offset in its buffer), register buffers are indexed by constants alone
+ * (an EXPR_INT, or a RAMP of constants), and values may be vectors of any number of lanes, that of the loop they come from.
+ *   - A loop runs for 0 <= var < extent; an extent of 0 or less is no iteration. var->extent bounds the extent from above;
+ *     side by side two loops may share a Var, one inside the other never.
+ *   - A scalar among vectors stands in a BROADCAST; a vector read or store has a RAMP (stride 1: contiguous) or any vector
+ *     of offsets as its index. Where a guard is false memory is not touched: a read gives 0, a store does nothing. What
+ *     masked-off lanes compute is never used, but must not trap (integer division).
+ *   - Offsets are sums ordered from the terms of outer loops to those of inner ones, the constant last.
+ *   - A read of ROLE_INITIAL has become one of its output. Buffers are allocated outside the serial loops around them; one
+ *     that is allocated inside a parallel loop belongs to the iteration.
  */
 #ifndef LOWER_KERNEL_H
 #define LOWER_KERNEL_H
@@ -17,7 +25,7 @@ typedef enum StmtKind {
     STMT_IF,       /* if condition { body } else { otherwise } */
     STMT_STORE,    /* tensor(index...) = value where guard */
     STMT_ALLOCATE, /* tensor lives in body */
-    STMT_CHECK,    /* return status unless condition; only before the first store to an output */
+    STMT_CHECK,    /* return status unless condition; only before the first store to an output, in no parallel loop */
     STMT_STEP      /* a scheduling barrier between steps of an unrolled reduction: loads are not moved across */
 } StmtKind;
 
@@ -29,7 +37,7 @@ struct Stmt {
     Stmt **body;
     int otherwise_count;
     Stmt **otherwise;
-    const Var *var;       /* FOR */
+    const Var *var;       /* FOR: var->reduction says whether it is over a reduction */
     Expr *extent;         /* FOR */
     LoopKind loop;        /* FOR */
     Expr *condition;      /* IF, CHECK: bool, scalar */

@@ -1,0 +1,314 @@
+/* kernel_build.c - the first step of expand: a nest becomes loops, stores and conditions.
+ *
+ * Needs a nest that nest_build accepted. Keeps true: every read of a tensor that is computed at a loop is relative to
+ * the origin of its box; a read with `else` touches memory only under its own condition; initialisation stands before
+ * the first reduction loop; checks stand before the first store to an output; a variable is defined once in a nest (side by side, two loops may share it).
+ */
+#include "lang/diag.h"
+#include "lower/passes.h"
+#include <string.h>
+
+typedef LIST(Substitution) Substitutions;
+
+typedef struct Build {
+    Arena *arena;
+    const Nest *nest;
+    const ExpandOptions *options;
+    Facts facts;        /* the guards of the stage at hand */
+    bool in_parallel;
+} Build;
+
+/* --- reads ------------------------------------------------------------------------------------------------------------ */
+
+static const NestStage *producer_of(const Nest *nest, const Tensor *tensor) {
+    for (int i = 0; i < nest->stage_count; i++)
+        if (nest->stages[i]->stage->tensor == tensor || nest->stages[i]->buffer == tensor)
+            return nest->stages[i];
+    return NULL;
+}
+
+/* index inside the tensor; what the ranges of the variables prove is left out. NULL: always inside. */
+static Expr *inside_condition(Build *b, const Tensor *tensor, Expr **index) {
+    Expr *all = NULL;
+    for (int d = 0; d < tensor->rank; d++) {
+        Expr *bounds[] = {expr_binary(b->arena, OP_GE, index[d], expr_int(b->arena, 0)),
+                          expr_binary(b->arena, OP_LT, index[d], tensor->dims[d])};
+        for (int i = 0; i < 2; i++)
+            if (expr_prove(b->arena, bounds[i], &b->facts) != 1)
+                all = expr_and(b->arena, all, bounds[i]);
+    }
+    return all;
+}
+
+static Expr **relative_index(Build *b, const NestStage *producer, Expr **index, int rank) {
+    if (!producer || !producer->parent)
+        return index;
+    Expr **relative = ARENA_ARRAY(b->arena, Expr *, rank);
+    for (int d = 0; d < rank; d++)
+        relative[d] = expr_binary(b->arena, OP_SUB, index[d], producer->origin[d]);
+    return relative;
+}
+
+static bool is_zero(const Expr *e) {
+    if (e->kind == EXPR_REAL)
+        return e->integer == 0; /* +0.0 by its bits */
+    int64_t value;
+    return expr_is_int(e, &value) && value == 0;
+}
+
+static Expr *replace_read(Arena *arena, Expr *e, void *context);
+
+/* What an inlined stage computes at an index. */
+static Expr *inlined_value(Build *b, const Stage *stage, Expr **index) {
+    Substitution *list = ARENA_ARRAY(b->arena, Substitution, stage->axis_count);
+    for (int d = 0; d < stage->axis_count; d++)
+        list[d] = (Substitution){stage->axes[d], index[d]};
+    Expr *value = expr_substitute(b->arena, stage->value, list, stage->axis_count);
+    return expr_rewrite(b->arena, value, replace_read, b);
+}
+
+static Expr *replace_read(Arena *arena, Expr *e, void *context) {
+    Build *b = context;
+    if (e->kind != EXPR_READ)
+        return e;
+    const NestStage *producer = producer_of(b->nest, e->tensor);
+    Expr *condition = e->otherwise ? inside_condition(b, e->tensor, e->args) : NULL;
+    Expr *read;
+    if (producer && producer->inlined) {
+        read = inlined_value(b, producer->stage, e->args);
+    } else {
+        const Tensor *tensor = producer ? producer->buffer : e->tensor->role == ROLE_INITIAL ? e->tensor->buffer : e->tensor;
+        read = expr_read(arena, tensor, relative_index(b, producer, e->args, tensor->rank), NULL);
+        read->guard = condition;
+        read->loc = e->loc;
+        if (condition && is_zero(e->otherwise))
+            return read;
+    }
+    return condition ? expr_select(arena, condition, read, e->otherwise) : read;
+}
+
+/* An expression of a stage over loop variables and the memory of the kernel. */
+static Expr *lower_expr(Build *b, Expr *e, const Substitutions *axes) {
+    e = expr_substitute(b->arena, e, axes->items, axes->count);
+    return expr_rewrite(b->arena, e, replace_read, b);
+}
+
+/* --- one stage --------------------------------------------------------------------------------------------------------- */
+
+/* A stage on its way: its axes and guards over loop variables. */
+typedef struct StageBuild {
+    const NestStage *stage;
+    Substitutions axes; /* the axes, then the reductions */
+    LIST(Guard) guards;
+} StageBuild;
+
+static StageBuild stage_build(Build *b, const NestStage *stage, bool initialisation) {
+    StageBuild made = {.stage = stage};
+    const Stage *s = stage->stage;
+    int count = s->axis_count + (initialisation ? 0 : s->reduction_count);
+    for (int i = 0; i < count; i++) {
+        const Var *axis = i < s->axis_count ? s->axes[i] : s->reductions[i - s->axis_count];
+        list_push(b->arena, &made.axes, ((Substitution){axis, stage->axis_values[i]}));
+    }
+    for (int i = 0; i < stage->guard_count; i++)
+        if (!initialisation || !stage->guards[i].reduction)
+            list_push(b->arena, &made.guards, stage->guards[i]);
+    return made;
+}
+
+static Stmt *guarded_store(Build *b, StageBuild *s, Expr *source, bool combine) {
+    const Stage *stage = s->stage->stage;
+    Facts outer = b->facts;
+    ExprList guards = {0};
+    for (int i = 0; i < s->guards.count; i++)
+        list_push(b->arena, &guards, expr_binary(b->arena, OP_LT, s->guards.items[i].value, s->guards.items[i].limit));
+    b->facts = (Facts){guards.count, guards.items};
+    Expr **index = ARENA_ARRAY(b->arena, Expr *, stage->axis_count);
+    for (int d = 0; d < stage->axis_count; d++)
+        index[d] = s->axes.items[d].value;
+    index = relative_index(b, s->stage, index, stage->axis_count);
+    Expr *value = lower_expr(b, source, &s->axes);
+    if (combine)
+        value = expr_binary(b->arena, combine_op(stage->combine), expr_read(b->arena, s->stage->buffer, index, NULL), value);
+    b->facts = outer;
+    Stmt *store = stmt_store(b->arena, s->stage->buffer, index, stage->axis_count, value, NULL, stage->loc);
+    StmtList body = {0};
+    stmts_add(b->arena, &body, store);
+    return stmt_if(b->arena, conjunction(b->arena, &guards), body, (StmtList){0}, stage->loc);
+}
+
+static bool is_parallel(const Build *b, const Loop *loop) {
+    return loop->kind == LOOP_PARALLEL && !b->in_parallel && !(b->nest->target && b->nest->target->threads == 1);
+}
+
+static LoopKind loop_kind(const Build *b, const Loop *loop) {
+    return loop->kind == LOOP_PARALLEL && !is_parallel(b, loop) ? LOOP_SERIAL : loop->kind;
+}
+
+static int first_reduction(const NestStage *stage) {
+    int depth = 0;
+    while (depth < stage->loop_count && !stage->loops[depth]->reduction)
+        depth++;
+    return depth;
+}
+
+/* The loops of the initialisation: those below depth that do not reduce. */
+static Stmt *initialisation(Build *b, const NestStage *stage, int depth) {
+    while (depth < stage->loop_count && stage->loops[depth]->reduction)
+        depth++;
+    if (depth == stage->loop_count) {
+        StageBuild s = stage_build(b, stage, true);
+        return guarded_store(b, &s, stage->stage->initial, false);
+    }
+    const Loop *loop = stage->loops[depth];
+    StmtList body = {0};
+    stmts_add(b->arena, &body, initialisation(b, stage, depth + 1));
+    return stmt_for(b->arena, loop->var, loop->var->extent, loop_kind(b, loop), body, stage->stage->loc);
+}
+
+static StmtList stage_level(Build *b, const NestStage *stage, int depth);
+
+/* What the body of the first depth loops computes before it goes on, then what is left, inside the buffers' lives. */
+static StmtList with_children(Build *b, const NestStage *stage, int depth, StmtList rest) {
+    StmtList list = {0};
+    for (int i = 0; i < stage->child_count; i++)
+        if (stage->children[i]->depth == depth && !stage->children[i]->inlined) {
+            StmtList child = stage_level(b, stage->children[i], 0);
+            stmts_add_all(b->arena, &list, child.items, child.count);
+        }
+    stmts_add_all(b->arena, &list, rest.items, rest.count);
+    for (int i = stage->child_count - 1; i >= 0; i--)
+        if (stage->children[i]->depth == depth && !stage->children[i]->inlined) {
+            StmtList outer = {0};
+            stmts_add(b->arena, &outer, stmt_allocate(b->arena, stage->children[i]->buffer, list));
+            list = outer;
+        }
+    return list;
+}
+
+static Stmt *update(Build *b, const NestStage *stage) {
+    StageBuild s = stage_build(b, stage, false);
+    return guarded_store(b, &s, stage->stage->value, stage->stage->combine != COMBINE_NONE);
+}
+
+/* The statements inside the first depth loops of a stage. */
+static StmtList stage_level(Build *b, const NestStage *stage, int depth) {
+    StmtList list = {0};
+    if (stage->initialises && depth == first_reduction(stage))
+        stmts_add(b->arena, &list, initialisation(b, stage, depth));
+    if (depth == stage->loop_count) {
+        stmts_add(b->arena, &list, update(b, stage));
+        return with_children(b, stage, depth, list);
+    }
+    const Loop *loop = stage->loops[depth];
+    LoopKind kind = loop_kind(b, loop);
+    bool parallel = kind == LOOP_PARALLEL;
+    b->in_parallel |= parallel;
+    StmtList body = stage_level(b, stage, depth + 1);
+    b->in_parallel &= !parallel;
+    stmts_add(b->arena, &list, stmt_for(b->arena, loop->var, loop->var->extent, kind, body, stage->stage->loc));
+    return with_children(b, stage, depth, list);
+}
+
+/* --- requirements ------------------------------------------------------------------------------------------------------ */
+
+static Stmt *requirement_check(Build *b, const Requirement *requirement) {
+    Substitutions axes = {0};
+    for (int i = 0; i < requirement->axis_count; i++) {
+        Var *var = var_new(b->arena, VAR_LOOP, TYPE_INT64, requirement->axes[i]->name, requirement->axes[i]->extent);
+        list_push(b->arena, &axes, ((Substitution){requirement->axes[i], expr_var(b->arena, var)}));
+    }
+    Expr *condition = lower_expr(b, requirement->condition, &axes);
+    Stmt *stmt = stmt_check(b->arena, condition, requirement->status, requirement->loc);
+    for (int i = requirement->axis_count - 1; i >= 0; i--) {
+        StmtList body = {0};
+        stmts_add(b->arena, &body, stmt);
+        const Var *var = axes.items[i].value->var;
+        stmt = stmt_for(b->arena, var, var->extent, LOOP_SERIAL, body, requirement->loc);
+        if (!stmt)
+            return NULL;
+    }
+    return stmt;
+}
+
+typedef struct Needs {
+    Build *build;
+    int position;
+} Needs;
+
+static bool note_needed(const Expr *e, void *context) {
+    Needs *needs = context;
+    const Nest *nest = needs->build->nest;
+    if (e->kind != EXPR_READ)
+        return true;
+    for (int i = 0; i < nest->stage_count; i++) {
+        const NestStage *stage = nest->stages[i];
+        if (stage->stage->tensor != e->tensor && stage->buffer != e->tensor)
+            continue;
+        if (stage->inlined)
+            expr_walk(stage->stage->value, note_needed, needs);
+        while (stage->parent)
+            stage = stage->parent;
+        for (int p = 0; !stage->inlined && p < nest->stage_count; p++)
+            if (nest->stages[p] == stage && p + 1 > needs->position)
+                needs->position = p + 1;
+    }
+    return true;
+}
+
+/* How many stages of the nest have to run before the requirement can be checked. */
+static int requirement_position(Build *b, const Requirement *requirement) {
+    Needs needs = {b, 0};
+    if (requirement->after >= 0)
+        expr_walk(requirement->condition, note_needed, &needs);
+    return needs.position;
+}
+
+static void add_requirements(Build *b, int position, bool sizes, StmtList *list) {
+    const Program *program = b->nest->program;
+    for (int i = 0; i < program->requirement_count; i++) {
+        const Requirement *requirement = &program->requirements[i];
+        bool gather = requirement->status == STATUS_BAD_INDEX;
+        if (gather == sizes || (gather && b->options->unchecked_gather))
+            continue;
+        if (requirement_position(b, requirement) == position)
+            stmts_add(b->arena, list, requirement_check(b, requirement));
+    }
+}
+
+/* --- the whole ---------------------------------------------------------------------------------------------------------- */
+
+static bool is_root(const NestStage *stage) {
+    return !stage->parent && !stage->inlined;
+}
+
+static StmtList root_allocations(Build *b, StmtList list) {
+    for (int i = b->nest->stage_count - 1; i >= 0; i--) {
+        const NestStage *stage = b->nest->stages[i];
+        if (!is_root(stage) || stage->buffer->role != ROLE_TEMPORARY)
+            continue;
+        StmtList outer = {0};
+        stmts_add(b->arena, &outer, stmt_allocate(b->arena, stage->buffer, list));
+        list = outer;
+    }
+    return list;
+}
+
+Kernel *kernel_build(Arena *arena, const Nest *nest, const ExpandOptions *options) {
+    Build b = {.arena = arena, .nest = nest, .options = options};
+    StmtList checks = {0}, list = {0};
+    add_requirements(&b, 0, true, &checks);
+    for (int i = 0; i <= nest->stage_count; i++) {
+        add_requirements(&b, i, false, &list);
+        if (i == nest->stage_count || !is_root(nest->stages[i]))
+            continue;
+        StmtList stage = stage_level(&b, nest->stages[i], 0);
+        stmts_add_all(arena, &list, stage.items, stage.count);
+    }
+    list = root_allocations(&b, list);
+    stmts_add_all(arena, &checks, list.items, list.count);
+    Kernel *kernel = ARENA_NEW(arena, Kernel);
+    *kernel = (Kernel){.arena = arena, .program = nest->program, .target = nest->target, .strict = options->strict || nest->program->strict};
+    kernel->body = stmt_block(arena, checks);
+    return kernel;
+}

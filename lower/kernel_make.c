@@ -1,0 +1,232 @@
+/* kernel_make.c - making, walking and rewriting statements.
+ *
+ * Keeps true: bodies hold no blocks and nothing that does nothing; a constant condition leaves no IF behind; rewriting
+ * returns the statement itself where nothing changes.
+ */
+#include "lower/passes.h"
+#include <string.h>
+
+/* --- making ------------------------------------------------------------------------------------------------------- */
+
+static Stmt *make(Arena *arena, StmtKind kind, Loc loc) {
+    Stmt *stmt = ARENA_NEW(arena, Stmt);
+    stmt->kind = kind;
+    stmt->loc = loc;
+    return stmt;
+}
+
+void stmts_add(Arena *arena, StmtList *list, Stmt *stmt) {
+    if (!stmt)
+        return;
+    if (stmt->kind == STMT_BLOCK)
+        stmts_add_all(arena, list, stmt->body, stmt->count);
+    else
+        list_push(arena, list, stmt);
+}
+
+void stmts_add_all(Arena *arena, StmtList *list, Stmt *const *stmts, int count) {
+    for (int i = 0; i < count; i++)
+        stmts_add(arena, list, stmts[i]);
+}
+
+StmtList stmts_of(Stmt *const *stmts, int count) {
+    return (StmtList){(Stmt **)stmts, count, count};
+}
+
+static void set_body(Stmt *stmt, StmtList body) {
+    stmt->body = body.items;
+    stmt->count = body.count;
+}
+
+Stmt *stmt_block(Arena *arena, StmtList body) {
+    Stmt *stmt = make(arena, STMT_BLOCK, (Loc){0});
+    set_body(stmt, body);
+    return stmt;
+}
+
+Stmt *stmt_for(Arena *arena, const Var *var, Expr *extent, LoopKind loop, StmtList body, Loc loc) {
+    int64_t constant;
+    if (body.count == 0 || (expr_is_int(extent, &constant) && constant <= 0))
+        return NULL;
+    Stmt *stmt = make(arena, STMT_FOR, loc);
+    stmt->var = var;
+    stmt->extent = extent;
+    stmt->loop = loop;
+    set_body(stmt, body);
+    return stmt;
+}
+
+Stmt *stmt_if(Arena *arena, Expr *condition, StmtList body, StmtList otherwise, Loc loc) {
+    int64_t constant;
+    if (expr_is_int(condition, &constant))
+        return stmt_block(arena, constant ? body : otherwise);
+    if (body.count == 0 && otherwise.count == 0)
+        return NULL;
+    Stmt *stmt = make(arena, STMT_IF, loc);
+    stmt->condition = condition;
+    set_body(stmt, body);
+    stmt->otherwise = otherwise.items;
+    stmt->otherwise_count = otherwise.count;
+    return stmt;
+}
+
+Stmt *stmt_store(Arena *arena, const Tensor *tensor, Expr **index, int index_count, Expr *value, Expr *guard, Loc loc) {
+    Stmt *stmt = make(arena, STMT_STORE, loc);
+    stmt->tensor = tensor;
+    stmt->index = index;
+    stmt->index_count = index_count;
+    stmt->value = value;
+    stmt->guard = guard;
+    return stmt;
+}
+
+Stmt *stmt_allocate(Arena *arena, const Tensor *tensor, StmtList body) {
+    if (body.count == 0)
+        return NULL;
+    Stmt *stmt = make(arena, STMT_ALLOCATE, tensor->loc);
+    stmt->tensor = tensor;
+    set_body(stmt, body);
+    return stmt;
+}
+
+Stmt *stmt_check(Arena *arena, Expr *condition, int status, Loc loc) {
+    Stmt *stmt = make(arena, STMT_CHECK, loc);
+    stmt->condition = condition;
+    stmt->status = status;
+    return stmt;
+}
+
+Stmt *stmt_step(Arena *arena) {
+    return make(arena, STMT_STEP, (Loc){0});
+}
+
+static bool same_body(StmtList list, Stmt *const *body, int count) {
+    return list.count == count && (count == 0 || list.items == body || !memcmp(list.items, body, sizeof *body * (size_t)count));
+}
+
+Stmt *stmt_with_bodies(Arena *arena, Stmt *stmt, StmtList body, StmtList otherwise) {
+    if (same_body(body, stmt->body, stmt->count) && same_body(otherwise, stmt->otherwise, stmt->otherwise_count))
+        return stmt;
+    switch (stmt->kind) {
+    case STMT_BLOCK:
+        return stmt_block(arena, body);
+    case STMT_FOR:
+        return stmt_for(arena, stmt->var, stmt->extent, stmt->loop, body, stmt->loc);
+    case STMT_IF:
+        return stmt_if(arena, stmt->condition, body, otherwise, stmt->loc);
+    case STMT_ALLOCATE:
+        return stmt_allocate(arena, stmt->tensor, body);
+    default:
+        return stmt;
+    }
+}
+
+/* --- walking and rewriting ---------------------------------------------------------------------------------------- */
+
+void stmt_walk(Stmt *stmt, bool (*visit)(Stmt *stmt, void *context), void *context) {
+    if (!visit(stmt, context))
+        return;
+    for (int i = 0; i < stmt->count; i++)
+        stmt_walk(stmt->body[i], visit, context);
+    for (int i = 0; i < stmt->otherwise_count; i++)
+        stmt_walk(stmt->otherwise[i], visit, context);
+}
+
+void stmt_exprs(const Stmt *stmt, void (*visit)(Expr *e, void *context), void *context) {
+    Expr *own[] = {stmt->extent, stmt->condition, stmt->value, stmt->guard};
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        if (own[i])
+            visit(own[i], context);
+    for (int i = 0; i < stmt->index_count; i++)
+        visit(stmt->index[i], context);
+}
+
+static StmtList map_body(Arena *arena, Stmt *const *body, int count, ReplaceExpr *replace, void *context) {
+    StmtList list = {0};
+    for (int i = 0; i < count; i++)
+        stmts_add(arena, &list, stmt_map_exprs(arena, body[i], replace, context));
+    return list;
+}
+
+static Expr *map_expr(Arena *arena, Expr *e, ReplaceExpr *replace, void *context, bool *changed) {
+    Expr *made = e ? replace(arena, e, context) : NULL;
+    *changed |= made != e;
+    return made;
+}
+
+/* The statement over other expressions, its bodies as they are. */
+static Stmt *replace_own_exprs(Arena *arena, Stmt *stmt, ReplaceExpr *replace, void *context) {
+    bool changed = false;
+    Stmt copy = *stmt;
+    copy.extent = map_expr(arena, stmt->extent, replace, context, &changed);
+    copy.condition = map_expr(arena, stmt->condition, replace, context, &changed);
+    copy.value = map_expr(arena, stmt->value, replace, context, &changed);
+    copy.guard = map_expr(arena, stmt->guard, replace, context, &changed);
+    if (stmt->index_count) {
+        copy.index = ARENA_ARRAY(arena, Expr *, stmt->index_count);
+        for (int i = 0; i < stmt->index_count; i++)
+            copy.index[i] = map_expr(arena, stmt->index[i], replace, context, &changed);
+    }
+    if (!changed)
+        return stmt;
+    Stmt *made = ARENA_NEW(arena, Stmt);
+    *made = copy;
+    return made;
+}
+
+/* A store whose guard is false, an empty loop, an IF that is decided. */
+static Stmt *settle(Arena *arena, Stmt *stmt) {
+    StmtList body = stmts_of(stmt->body, stmt->count);
+    int64_t constant;
+    if (stmt->kind == STMT_FOR)
+        return expr_is_int(stmt->extent, &constant) && constant <= 0 ? NULL : stmt;
+    if (stmt->kind == STMT_IF && expr_is_int(stmt->condition, NULL))
+        return stmt_if(arena, stmt->condition, body, stmts_of(stmt->otherwise, stmt->otherwise_count), stmt->loc);
+    if (stmt->kind == STMT_STORE && stmt->guard && expr_is_int(stmt->guard, &constant))
+        return constant ? stmt_store(arena, stmt->tensor, stmt->index, stmt->index_count, stmt->value, NULL, stmt->loc)
+                        : NULL;
+    return stmt;
+}
+
+Stmt *stmt_map_own_exprs(Arena *arena, Stmt *stmt, ReplaceExpr *replace, void *context) {
+    return settle(arena, replace_own_exprs(arena, stmt, replace, context));
+}
+
+Stmt *stmt_map_exprs(Arena *arena, Stmt *stmt, ReplaceExpr *replace, void *context) {
+    stmt = replace_own_exprs(arena, stmt, replace, context);
+    StmtList body = map_body(arena, stmt->body, stmt->count, replace, context);
+    StmtList otherwise = map_body(arena, stmt->otherwise, stmt->otherwise_count, replace, context);
+    stmt = stmt_with_bodies(arena, stmt, body, otherwise);
+    return stmt ? settle(arena, stmt) : NULL;
+}
+
+static Expr *substitute(Arena *arena, Expr *e, void *context) {
+    return expr_substitute(arena, e, context, 1);
+}
+
+Stmt *stmt_substitute(Arena *arena, Stmt *stmt, const Var *var, Expr *value) {
+    return stmt_map_exprs(arena, stmt, substitute, &(Substitution){var, value});
+}
+
+/* --- conditions ----------------------------------------------------------------------------------------------------- */
+
+void conjuncts_add(Arena *arena, ExprList *list, Expr *condition) {
+    int64_t constant;
+    if (condition->kind == EXPR_OP && condition->op == OP_AND) {
+        conjuncts_add(arena, list, condition->args[0]);
+        conjuncts_add(arena, list, condition->args[1]);
+    } else if (!expr_is_int(condition, &constant) || !constant) {
+        list_push(arena, list, condition);
+    }
+}
+
+Expr *expr_and(Arena *arena, Expr *a, Expr *b) {
+    return a && b ? expr_binary(arena, OP_AND, a, b) : a ? a : b;
+}
+
+Expr *conjunction(Arena *arena, const ExprList *list) {
+    Expr *all = NULL;
+    for (int i = 0; i < list->count; i++)
+        all = expr_and(arena, all, list->items[i]);
+    return all ? all : expr_bool(arena, true);
+}

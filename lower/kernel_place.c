@@ -1,0 +1,154 @@
+/* kernel_place.c - pass: allocations where they cost least.
+ *
+ * Needs what unroll gives. A buffer whose size no loop decides is allocated outside the serial loops around it (every
+ * iteration writes before it reads), but inside a parallel loop, whose iterations share nothing. A register buffer that
+ * some access does not index by constants becomes a local one: it cannot live in registers. A buffer that nothing reads
+ * goes, with the stores to it.
+ */
+#include "lower/passes.h"
+
+/* --- what happens to a buffer -------------------------------------------------------------------------------------------- */
+
+typedef struct Uses {
+    const Tensor *tensor;
+    bool read, variable_index;
+} Uses;
+
+static bool is_constant_index(const Expr *e) {
+    return expr_is_int(e, NULL) || (e->kind == EXPR_RAMP && expr_is_int(e->args[0], NULL) && expr_is_int(e->args[1], NULL));
+}
+
+static bool note_read(const Expr *e, void *context) {
+    Uses *uses = context;
+    if (e->kind == EXPR_READ && e->tensor == uses->tensor) {
+        uses->read = true;
+        uses->variable_index |= !is_constant_index(e->args[0]);
+    }
+    return true;
+}
+
+static void note_expr(Expr *e, void *context) {
+    expr_walk(e, note_read, context);
+}
+
+static bool note_stmt(Stmt *stmt, void *context) {
+    Uses *uses = context;
+    stmt_exprs(stmt, note_expr, uses);
+    if (stmt->kind == STMT_STORE && stmt->tensor == uses->tensor)
+        uses->variable_index |= !is_constant_index(stmt->index[0]);
+    return true;
+}
+
+static Uses uses_of(Stmt *allocate) {
+    Uses uses = {.tensor = allocate->tensor};
+    for (int i = 0; i < allocate->count; i++)
+        stmt_walk(allocate->body[i], note_stmt, &uses);
+    return uses;
+}
+
+/* --- changes ---------------------------------------------------------------------------------------------------------------- */
+
+typedef struct Renaming {
+    const Tensor *from, *to;
+} Renaming;
+
+static Expr *rename_read(Arena *arena, Expr *e, void *context) {
+    const Renaming *renaming = context;
+    if (e->kind != EXPR_READ || e->tensor != renaming->from)
+        return e;
+    Expr *read = expr_copy(arena, e);
+    read->tensor = renaming->to;
+    return read;
+}
+
+static Expr *rename_reads(Arena *arena, Expr *e, void *context) {
+    return expr_rewrite(arena, e, rename_read, context);
+}
+
+/* Stores to `from` go to `to`, or nowhere when that is NULL. */
+static StmtList redirect_stores(Arena *arena, Stmt *const *body, int count, const Renaming *renaming) {
+    StmtList list = {0};
+    for (int i = 0; i < count; i++) {
+        Stmt *stmt = body[i];
+        if (stmt->kind == STMT_STORE && stmt->tensor == renaming->from) {
+            if (renaming->to)
+                stmts_add(arena, &list, stmt_store(arena, renaming->to, stmt->index, stmt->index_count, stmt->value, stmt->guard, stmt->loc));
+            continue;
+        }
+        StmtList inner = redirect_stores(arena, stmt->body, stmt->count, renaming);
+        StmtList otherwise = redirect_stores(arena, stmt->otherwise, stmt->otherwise_count, renaming);
+        stmts_add(arena, &list, stmt_with_bodies(arena, stmt, inner, otherwise));
+    }
+    return list;
+}
+
+static Stmt *demoted(Arena *arena, Stmt *allocate) {
+    Tensor *local = ARENA_NEW(arena, Tensor);
+    *local = *allocate->tensor;
+    local->scope = SCOPE_LOCAL;
+    Renaming renaming = {allocate->tensor, local};
+    StmtList body = redirect_stores(arena, allocate->body, allocate->count, &renaming);
+    StmtList renamed = {0};
+    for (int i = 0; i < body.count; i++)
+        stmts_add(arena, &renamed, stmt_map_exprs(arena, body.items[i], rename_reads, &renaming));
+    return stmt_allocate(arena, local, renamed);
+}
+
+/* --- placing ---------------------------------------------------------------------------------------------------------------- */
+
+static bool uses_any_loop(const Expr *e, void *context) {
+    bool *found = context;
+    *found |= e->kind == EXPR_VAR && e->var->kind == VAR_LOOP;
+    return !*found;
+}
+
+static bool size_is_fixed(const Tensor *tensor) {
+    bool found = false;
+    for (int d = 0; d < tensor->rank; d++)
+        expr_walk(tensor->dims[d], uses_any_loop, &found);
+    return !found;
+}
+
+static StmtList place_body(Arena *arena, Stmt *const *body, int count);
+
+static Stmt *place_allocate(Arena *arena, Stmt *allocate, StmtList body) {
+    Stmt *made = stmt_with_bodies(arena, allocate, body, (StmtList){0});
+    if (!made)
+        return NULL;
+    Uses uses = uses_of(made);
+    if (!uses.read)
+        return stmt_block(arena, redirect_stores(arena, made->body, made->count, &(Renaming){made->tensor, NULL}));
+    bool in_memory = uses.variable_index || tensor_elements(made->tensor) < 0;
+    return made->tensor->scope == SCOPE_REGISTER && in_memory ? demoted(arena, made) : made;
+}
+
+/* for i { allocate t { body } } as allocate t { for i { body } }. */
+static Stmt *hoist(Arena *arena, Stmt *loop) {
+    if (loop->loop == LOOP_PARALLEL || loop->count != 1 || loop->body[0]->kind != STMT_ALLOCATE ||
+        !size_is_fixed(loop->body[0]->tensor))
+        return loop;
+    Stmt *allocate = loop->body[0];
+    Stmt *inner = stmt_with_bodies(arena, loop, stmts_of(allocate->body, allocate->count), (StmtList){0});
+    StmtList body = {0};
+    stmts_add(arena, &body, hoist(arena, inner));
+    return stmt_allocate(arena, allocate->tensor, body);
+}
+
+static Stmt *place_stmt(Arena *arena, Stmt *stmt) {
+    StmtList body = place_body(arena, stmt->body, stmt->count);
+    if (stmt->kind == STMT_ALLOCATE)
+        return place_allocate(arena, stmt, body);
+    Stmt *made = stmt_with_bodies(arena, stmt, body, place_body(arena, stmt->otherwise, stmt->otherwise_count));
+    return made && made->kind == STMT_FOR ? hoist(arena, made) : made;
+}
+
+static StmtList place_body(Arena *arena, Stmt *const *body, int count) {
+    StmtList list = {0};
+    for (int i = 0; i < count; i++)
+        stmts_add(arena, &list, place_stmt(arena, body[i]));
+    return list;
+}
+
+void pass_place(Kernel *kernel) {
+    kernel->body = stmt_block(kernel->arena, place_body(kernel->arena, kernel->body->body, kernel->body->count));
+}

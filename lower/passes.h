@@ -1,0 +1,64 @@
+/* passes.h - what the passes of expand share: making statements and walking them. Private to lower/kernel*.c, expand.c.
+ *
+ * Statements are never changed once made: a pass builds new ones and shares what it leaves as it was.
+ */
+#ifndef LOWER_PASSES_H
+#define LOWER_PASSES_H
+
+#include "lower/kernel.h"
+
+typedef LIST(Stmt *) StmtList;
+typedef LIST(Expr *) ExprList;
+
+/* --- making --- */
+
+/* Appends; a block gives its statements, NULL and what does nothing is left out. */
+void stmts_add(Arena *arena, StmtList *list, Stmt *stmt);
+void stmts_add_all(Arena *arena, StmtList *list, Stmt *const *stmts, int count);
+Stmt *stmt_block(Arena *arena, StmtList body);
+Stmt *stmt_for(Arena *arena, const Var *var, Expr *extent, LoopKind loop, StmtList body, Loc loc);
+/* Only one of the two bodies when the condition is constant; NULL when nothing remains. */
+Stmt *stmt_if(Arena *arena, Expr *condition, StmtList body, StmtList otherwise, Loc loc);
+Stmt *stmt_store(Arena *arena, const Tensor *tensor, Expr **index, int index_count, Expr *value, Expr *guard, Loc loc);
+Stmt *stmt_allocate(Arena *arena, const Tensor *tensor, StmtList body);
+Stmt *stmt_check(Arena *arena, Expr *condition, int status, Loc loc);
+Stmt *stmt_step(Arena *arena);
+/* stmt over other bodies; stmt itself when they are its own, NULL when it would do nothing. */
+Stmt *stmt_with_bodies(Arena *arena, Stmt *stmt, StmtList body, StmtList otherwise);
+
+/* --- walking and rewriting --- */
+
+/* visit for stmt and all below it, parents first; a false answer skips what is below. */
+void stmt_walk(Stmt *stmt, bool (*visit)(Stmt *stmt, void *context), void *context);
+/* Every expression that the statement itself holds, not those of its bodies. */
+void stmt_exprs(const Stmt *stmt, void (*visit)(Expr *e, void *context), void *context);
+/* The statement with each expression of itself and of all below it passed through replace. */
+typedef Expr *ReplaceExpr(Arena *arena, Expr *e, void *context);
+Stmt *stmt_map_exprs(Arena *arena, Stmt *stmt, ReplaceExpr *replace, void *context);
+Stmt *stmt_map_own_exprs(Arena *arena, Stmt *stmt, ReplaceExpr *replace, void *context); /* its bodies stay as they are */
+Stmt *stmt_substitute(Arena *arena, Stmt *stmt, const Var *var, Expr *value);
+StmtList stmts_of(Stmt *const *stmts, int count);
+
+/* --- conditions: conjunctions of comparisons --- */
+
+/* Appends the operands of nested ANDs; true adds nothing. */
+void conjuncts_add(Arena *arena, ExprList *list, Expr *condition);
+/* The conjunction; true when the list is empty. */
+Expr *conjunction(Arena *arena, const ExprList *list);
+Expr *expr_and(Arena *arena, Expr *a, Expr *b); /* NULL stands for true, also as the answer */
+
+/* --- passes, in their order --- */
+
+Kernel *kernel_build(Arena *arena, const Nest *nest, const ExpandOptions *options);
+void pass_guards(Kernel *kernel);
+void pass_simplify(Kernel *kernel);
+void pass_flatten(Kernel *kernel);
+void pass_vectorize(Kernel *kernel);
+void pass_unroll(Kernel *kernel);
+void pass_place(Kernel *kernel);
+
+/* --- text --- */
+
+void stmt_print(Text *text, const Stmt *stmt);
+
+#endif
