@@ -25,14 +25,12 @@ struct Arena {
     size_t handed_out;
 };
 
-static _Noreturn void out_of_memory(void)
-{
+static _Noreturn void out_of_memory(void) {
     fputs("tensorc: internal error: out of memory\n", stderr);
     exit(3);
 }
 
-static Block *block_new(size_t capacity)
-{
+static Block *block_new(size_t capacity) {
     Block *block = malloc(sizeof(Block) + capacity);
     if (!block)
         out_of_memory();
@@ -40,8 +38,7 @@ static Block *block_new(size_t capacity)
     return block;
 }
 
-Arena *arena_new(void)
-{
+Arena *arena_new(void) {
     Arena *arena = calloc(1, sizeof *arena);
     if (!arena)
         out_of_memory();
@@ -49,8 +46,7 @@ Arena *arena_new(void)
     return arena;
 }
 
-void arena_free(Arena *arena)
-{
+void arena_free(Arena *arena) {
     if (!arena)
         return;
     for (Block *block = arena->first, *next; block; block = next) {
@@ -60,27 +56,23 @@ void arena_free(Arena *arena)
     free(arena);
 }
 
-void arena_reset(Arena *arena)
-{
+void arena_reset(Arena *arena) {
     for (Block *block = arena->first; block; block = block->next)
         block->used = 0;
     arena->current = arena->first;
     arena->handed_out = 0;
 }
 
-size_t arena_bytes(const Arena *arena)
-{
+size_t arena_bytes(const Arena *arena) {
     return arena->handed_out;
 }
 
-static bool block_fits(const Block *block, size_t bytes)
-{
+static bool block_fits(const Block *block, size_t bytes) {
     return block->capacity - block->used >= bytes;
 }
 
 /* Moves on to the first later block with room; what is skipped stays unused until the next reset. */
-static Block *block_with_room(Arena *arena, size_t bytes)
-{
+static Block *block_with_room(Arena *arena, size_t bytes) {
     Block *block = arena->current;
     while (!block_fits(block, bytes) && block->next)
         block = block->next;
@@ -92,8 +84,7 @@ static Block *block_with_room(Arena *arena, size_t bytes)
     return arena->current = block;
 }
 
-void *arena_alloc(Arena *arena, size_t bytes)
-{
+void *arena_alloc(Arena *arena, size_t bytes) {
     if (bytes > SIZE_MAX / 4)
         out_of_memory();
     bytes = (bytes + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
@@ -104,20 +95,17 @@ void *arena_alloc(Arena *arena, size_t bytes)
     return memset(result, 0, bytes);
 }
 
-char *arena_strndup(Arena *arena, const char *text, size_t length)
-{
+char *arena_strndup(Arena *arena, const char *text, size_t length) {
     char *copy = arena_alloc(arena, length + 1);
     memcpy(copy, text, length);
     return copy;
 }
 
-char *arena_strdup(Arena *arena, const char *text)
-{
+char *arena_strdup(Arena *arena, const char *text) {
     return arena_strndup(arena, text, strlen(text));
 }
 
-char *arena_vprintf(Arena *arena, const char *format, va_list arguments)
-{
+char *arena_vprintf(Arena *arena, const char *format, va_list arguments) {
     va_list again;
     va_copy(again, arguments);
     int length = vsnprintf(NULL, 0, format, arguments);
@@ -127,8 +115,7 @@ char *arena_vprintf(Arena *arena, const char *format, va_list arguments)
     return text;
 }
 
-char *arena_printf(Arena *arena, const char *format, ...)
-{
+char *arena_printf(Arena *arena, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
     char *text = arena_vprintf(arena, format, arguments);
@@ -136,8 +123,7 @@ char *arena_printf(Arena *arena, const char *format, ...)
     return text;
 }
 
-void *list_grow(Arena *arena, void *items, int *capacity, size_t item_bytes)
-{
+void *list_grow(Arena *arena, void *items, int *capacity, size_t item_bytes) {
     if (*capacity > INT32_MAX / 2)
         out_of_memory();
     int larger = *capacity ? *capacity * 2 : 4;
@@ -150,8 +136,7 @@ void *list_grow(Arena *arena, void *items, int *capacity, size_t item_bytes)
 
 /* --- text --- */
 
-static void text_reserve(Text *text, size_t extra)
-{
+static void text_reserve(Text *text, size_t extra) {
     size_t needed = text->length + extra + 1;
     if (needed <= text->capacity)
         return;
@@ -165,16 +150,14 @@ static void text_reserve(Text *text, size_t extra)
     text->capacity = capacity;
 }
 
-void text_add_bytes(Text *text, const char *bytes, size_t length)
-{
+void text_add_bytes(Text *text, const char *bytes, size_t length) {
     text_reserve(text, length);
     memcpy(text->text + text->length, bytes, length);
     text->length += length;
     text->text[text->length] = 0;
 }
 
-void text_add(Text *text, const char *format, ...)
-{
+void text_add(Text *text, const char *format, ...) {
     va_list arguments, again;
     va_start(arguments, format);
     va_copy(again, arguments);

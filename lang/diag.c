@@ -49,8 +49,7 @@ struct Diagnostics {
     int errors;
 };
 
-Diagnostics *diag_new(Arena *arena, Sources *sources, DiagOptions options)
-{
+Diagnostics *diag_new(Arena *arena, Sources *sources, DiagOptions options) {
     Diagnostics *diagnostics = ARENA_NEW(arena, Diagnostics);
     diagnostics->arena = arena;
     diagnostics->sources = sources;
@@ -60,18 +59,15 @@ Diagnostics *diag_new(Arena *arena, Sources *sources, DiagOptions options)
     return diagnostics;
 }
 
-const char *diag_name(DiagId id)
-{
+const char *diag_name(DiagId id) {
     return rows[id].name;
 }
 
-int diag_error_count(const Diagnostics *diagnostics)
-{
+int diag_error_count(const Diagnostics *diagnostics) {
     return diagnostics->errors;
 }
 
-bool diag_limit_reached(const Diagnostics *diagnostics)
-{
+bool diag_limit_reached(const Diagnostics *diagnostics) {
     return diagnostics->errors >= DIAGNOSTIC_ERROR_LIMIT;
 }
 
@@ -79,8 +75,7 @@ bool diag_limit_reached(const Diagnostics *diagnostics)
 
 enum { SHOWN_COLUMNS = 150, SHOWN_BEFORE_CARET = 60 };
 
-static bool is_continuation_byte(char byte)
-{
+static bool is_continuation_byte(char byte) {
     return ((unsigned char)byte & 0xC0) == 0x80;
 }
 
@@ -90,8 +85,7 @@ typedef struct Excerpt {
     size_t length, begin, end; /* begin <= end <= length */
 } Excerpt;
 
-static Excerpt excerpt_of(const Source *source, Loc loc)
-{
+static Excerpt excerpt_of(const Source *source, Loc loc) {
     size_t offset = loc.begin < source->length ? loc.begin : source->length, start = offset, stop = offset;
     while (start > 0 && source->text[start - 1] != '\n')
         start--;
@@ -106,8 +100,7 @@ static Excerpt excerpt_of(const Source *source, Loc loc)
 }
 
 /* Cuts a long line to a window around the caret. */
-static Excerpt excerpt_trim(Excerpt excerpt)
-{
+static Excerpt excerpt_trim(Excerpt excerpt) {
     if (excerpt.begin > SHOWN_BEFORE_CARET && excerpt.length > SHOWN_COLUMNS) {
         size_t cut = excerpt.begin - SHOWN_BEFORE_CARET;
         while (cut < excerpt.begin && is_continuation_byte(excerpt.line[cut]))
@@ -124,8 +117,7 @@ static Excerpt excerpt_trim(Excerpt excerpt)
 }
 
 /* Tabs stay tabs so that the caret stands right at any tab width; other control bytes take one column. */
-static void print_excerpt(FILE *stream, const Source *source, Loc loc)
-{
+static void print_excerpt(FILE *stream, const Source *source, Loc loc) {
     Excerpt excerpt = excerpt_trim(excerpt_of(source, loc));
     for (size_t i = 0; i < excerpt.length; i++) {
         unsigned char byte = (unsigned char)excerpt.line[i];
@@ -143,8 +135,7 @@ static void print_excerpt(FILE *stream, const Source *source, Loc loc)
 }
 
 static void print_text(const Diagnostics *diagnostics, Severity severity, Loc loc, const char *message,
-                       const char *suffix)
-{
+                       const char *suffix) {
     FILE *stream = diagnostics->options.stream;
     const Source *source = source_get(diagnostics->sources, loc.file);
     if (!source) {
@@ -159,8 +150,7 @@ static void print_text(const Diagnostics *diagnostics, Severity severity, Loc lo
 
 /* --- reporting --- */
 
-static bool is_repetition(const Diagnostics *diagnostics, DiagId id, Loc loc, const char *message)
-{
+static bool is_repetition(const Diagnostics *diagnostics, DiagId id, Loc loc, const char *message) {
     for (int i = 0; i < diagnostics->reported.count; i++) {
         const Reported *other = diagnostics->reported.items[i];
         if (other->id == id && other->loc.file == loc.file && other->loc.begin == loc.begin &&
@@ -170,14 +160,12 @@ static bool is_repetition(const Diagnostics *diagnostics, DiagId id, Loc loc, co
     return false;
 }
 
-static bool is_silenced(const DiagOptions *options, Severity severity)
-{
+static bool is_silenced(const DiagOptions *options, Severity severity) {
     bool warning = severity == SEVERITY_WARNING || severity == SEVERITY_WARNING_ALL;
     return warning && (options->no_warnings || (severity == SEVERITY_WARNING_ALL && !options->all_warnings));
 }
 
-void diag(Diagnostics *diagnostics, DiagId id, Loc loc, ...)
-{
+void diag(Diagnostics *diagnostics, DiagId id, Loc loc, ...) {
     const DiagOptions *options = &diagnostics->options;
     diagnostics->last = NULL;
     if (is_silenced(options, rows[id].severity))
@@ -200,8 +188,7 @@ void diag(Diagnostics *diagnostics, DiagId id, Loc loc, ...)
         print_text(diagnostics, severity, loc, message, promoted ? " [-Werror]" : "");
 }
 
-void diag_note(Diagnostics *diagnostics, Loc loc, const char *format, ...)
-{
+void diag_note(Diagnostics *diagnostics, Loc loc, const char *format, ...) {
     if (!diagnostics->last)
         return;
     va_list arguments;
@@ -213,8 +200,7 @@ void diag_note(Diagnostics *diagnostics, Loc loc, const char *format, ...)
         print_text(diagnostics, SEVERITY_NOTE, loc, note.message, "");
 }
 
-void diag_hint(Diagnostics *diagnostics, const char *format, ...)
-{
+void diag_hint(Diagnostics *diagnostics, const char *format, ...) {
     if (!diagnostics->last)
         return;
     va_list arguments;
@@ -228,8 +214,7 @@ void diag_hint(Diagnostics *diagnostics, const char *format, ...)
 
 /* --- JSON --- */
 
-static void print_json_string(FILE *stream, const char *text)
-{
+static void print_json_string(FILE *stream, const char *text) {
     putc('"', stream);
     for (const unsigned char *at = (const unsigned char *)text; *at; at++) {
         if (*at == '"' || *at == '\\')
@@ -243,8 +228,7 @@ static void print_json_string(FILE *stream, const char *text)
 }
 
 /* file and the four positions; null and zeros without a place. */
-static void print_json_place(const Diagnostics *diagnostics, Loc loc)
-{
+static void print_json_place(const Diagnostics *diagnostics, Loc loc) {
     FILE *stream = diagnostics->options.stream;
     const Source *source = source_get(diagnostics->sources, loc.file);
     int line = 0, column = 0, end_line = 0, end_column = 0;
@@ -260,8 +244,7 @@ static void print_json_place(const Diagnostics *diagnostics, Loc loc)
             end_column);
 }
 
-static void print_json(const Diagnostics *diagnostics, const Reported *reported)
-{
+static void print_json(const Diagnostics *diagnostics, const Reported *reported) {
     FILE *stream = diagnostics->options.stream;
     fputs("  {", stream);
     print_json_place(diagnostics, reported->loc);
@@ -284,8 +267,7 @@ static void print_json(const Diagnostics *diagnostics, const Reported *reported)
     fputs("]}", stream);
 }
 
-static void print_json_array(const Diagnostics *diagnostics)
-{
+static void print_json_array(const Diagnostics *diagnostics) {
     FILE *stream = diagnostics->options.stream;
     fputs("[\n", stream);
     for (int i = 0; i < diagnostics->reported.count; i++) {
@@ -295,8 +277,7 @@ static void print_json_array(const Diagnostics *diagnostics)
     fputs("]\n", stream);
 }
 
-int diag_finish(Diagnostics *diagnostics)
-{
+int diag_finish(Diagnostics *diagnostics) {
     int hidden = diagnostics->errors - DIAGNOSTIC_ERROR_LIMIT;
     if (diagnostics->options.json)
         print_json_array(diagnostics);
@@ -307,8 +288,7 @@ int diag_finish(Diagnostics *diagnostics)
     return diagnostics->errors;
 }
 
-_Noreturn void internal_error(const char *file, int line, const char *format, ...)
-{
+_Noreturn void internal_error(const char *file, int line, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
     fprintf(stderr, "tensorc: internal error: ");

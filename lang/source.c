@@ -6,8 +6,7 @@
 #include <string.h>
 
 /* Places are 32 bits wide; a longer file is refused with EFBIG. */
-static bool read_stream(Text *text, FILE *stream)
-{
+static bool read_stream(Text *text, FILE *stream) {
     char piece[16 << 10];
     size_t count;
     while ((count = fread(piece, 1, sizeof piece, stream)) > 0) {
@@ -20,8 +19,7 @@ static bool read_stream(Text *text, FILE *stream)
     return !ferror(stream);
 }
 
-int source_read(Sources *sources, const char *path)
-{
+int source_read(Sources *sources, const char *path) {
     FILE *stream = fopen(path, "rb");
     if (!stream)
         return 0;
@@ -34,20 +32,17 @@ int source_read(Sources *sources, const char *path)
     return complete ? source_add(sources, arena_strdup(sources->arena, path), text.text, text.length, false) : 0;
 }
 
-int source_add(Sources *sources, const char *name, const char *text, size_t length, bool embedded)
-{
+int source_add(Sources *sources, const char *name, const char *text, size_t length, bool embedded) {
     Source source = {.name = name, .text = text, .length = length, .embedded = embedded};
     list_push(sources->arena, &sources->list, source);
     return sources->list.count;
 }
 
-const Source *source_get(const Sources *sources, uint32_t file)
-{
+const Source *source_get(const Sources *sources, uint32_t file) {
     return file >= 1 && file <= (uint32_t)sources->list.count ? &sources->list.items[file - 1] : NULL;
 }
 
-void source_position(const Source *source, uint32_t offset, int *line, int *column)
-{
+void source_position(const Source *source, uint32_t offset, int *line, int *column) {
     size_t end = offset < source->length ? offset : source->length, start = 0;
     *line = 1;
     for (const char *at = source->text; (at = memchr(at, '\n', end - (size_t)(at - source->text))); at++) {
@@ -57,8 +52,7 @@ void source_position(const Source *source, uint32_t offset, int *line, int *colu
     *column = (int)(end - start) + 1;
 }
 
-Loc loc_join(Loc a, Loc b)
-{
+Loc loc_join(Loc a, Loc b) {
     if (!a.file || !b.file || a.file != b.file)
         return a.file ? a : b;
     return (Loc){a.file, a.begin < b.begin ? a.begin : b.begin, a.end > b.end ? a.end : b.end};

@@ -20,19 +20,16 @@ const PrimInfo prim_info[PRIM_COUNT] = {
 #undef PRIMITIVE
 };
 
-bool type_is_float(ElementType type)
-{
+bool type_is_float(ElementType type) {
     return element_info[type].kind == KIND_FLOAT;
 }
 
-bool type_is_integer(ElementType type)
-{
+bool type_is_integer(ElementType type) {
     return element_info[type].kind == KIND_SIGNED || element_info[type].kind == KIND_UNSIGNED;
 }
 
 /* The signed type of a width: rows of types.def stand in this order. */
-static ElementType signed_of(int bytes)
-{
+static ElementType signed_of(int bytes) {
     ElementType type = TYPE_INT8;
     while (element_info[type].bytes < bytes)
         type++;
@@ -41,8 +38,7 @@ static ElementType signed_of(int bytes)
 
 /* Kinds are ranked bool < signed < unsigned < float, so the higher kind decides, except that signed with unsigned is
  * signed. half with bfloat16 have no type of their width that holds both: float. */
-ElementType type_promote(ElementType a, ElementType b)
-{
+ElementType type_promote(ElementType a, ElementType b) {
     const ElementInfo *info_a = &element_info[a], *info_b = &element_info[b];
     if (a == b)
         return a;

@@ -1,0 +1,160 @@
+/* feed.c - the feeder between scanner and grammar: tokens in order, and after a syntax error where parsing goes on.
+ *
+ * In a block that is the first token of a line that can begin a statement, or the brace that closes the block; outside,
+ * the next item. An item's first words inside a block mean that the block was never closed: the feeder sends the braces
+ * that lack. Every recovery goes on later than the one before, so parsing ends.
+ */
+#include "parser/gram.h"
+#include "parser/parser.h"
+
+const Token *token_at(const Parser *parser, int position) {
+    int last = parser->tokens->list.count - 1;
+    return &parser->tokens->list.items[position < 0 ? 0 : position < last ? position : last];
+}
+
+bool token_is_name(int kind) {
+    return kind == IDENT || (kind >= EXPORT && kind <= IDENTITY);
+}
+
+static bool begins_assignment(int kind) {
+    return kind == '=' || kind == COMBINER_NAME || (kind >= ADD_ASSIGN && kind <= MAX_ASSIGN_NEW);
+}
+
+/* A contextual keyword that begins a line, in the company that makes it one. */
+static bool is_item_start(const Parser *parser, int position) {
+    const Token *token = token_at(parser, position);
+    int next = token_at(parser, position + 1)->kind;
+    if (token->kind == DEF)
+        return true;
+    if (!token->first_on_line)
+        return false;
+    if (token->kind == IMPORT)
+        return next == STRING;
+    return (token->kind == EXPORT || token->kind == SCHEDULE || token->kind == COMBINER || token->kind == INSTR) &&
+           token_is_name(next);
+}
+
+/* After the bracket that matches the one at position; the end when there is none. */
+static int after_brackets(const Parser *parser, int position) {
+    int open = 0;
+    for (;; position++) {
+        int kind = token_at(parser, position)->kind;
+        open += kind == '(' || kind == '[' || kind == '{';
+        open -= kind == ')' || kind == ']' || kind == '}';
+        if (!kind || open <= 0)
+            return position + (kind != 0);
+    }
+}
+
+/* name(...) followed by an assignment, by ", name", or in a schedule by nothing in particular. */
+static bool is_statement_start(const Parser *parser, int position) {
+    const Token *token = token_at(parser, position);
+    if (!token->first_on_line || (!token_is_name(token->kind) && token->kind != COMBINER_NAME))
+        return false;
+    int next = token_at(parser, position + 1)->kind;
+    if (token->kind == COMBINER_NAME || (token->kind == SCAN && token_is_name(next)))
+        return true;
+    if (next == '(') {
+        position = after_brackets(parser, position + 1) - 1;
+        if (parser->in_schedule)
+            return true;
+        next = token_at(parser, position + 1)->kind;
+    }
+    return begins_assignment(next) || (next == ',' && token_is_name(token_at(parser, position + 2)->kind));
+}
+
+static int next_item(const Parser *parser, int position) {
+    while (token_at(parser, position)->kind && !is_item_start(parser, position))
+        position++;
+    return position;
+}
+
+/* Braces that open after the error belong to what is skipped. Statements alone have nothing around them to close. */
+static int next_statement(const Parser *parser, int position) {
+    bool alone = parser->schedule != NULL;
+    for (int nested = 0;; position++) {
+        int kind = token_at(parser, position)->kind;
+        if (!kind || (!alone && is_item_start(parser, position)))
+            return position;
+        if (kind == '}' && nested == 0 && !(alone && parser->depth == 0))
+            return position;
+        if (nested == 0 && position > parser->resumed_at && is_statement_start(parser, position))
+            return position;
+        nested += kind == '{';
+        nested -= kind == '}' && nested > 0;
+    }
+}
+
+static int recovery_position(Parser *parser) {
+    int position = parser->current;
+    bool in_block = parser->depth > 0 || parser->schedule;
+    /* "export f" in a block was noticed at f. */
+    if (parser->depth > 0 && position - 1 > parser->resumed_at && is_item_start(parser, position - 1))
+        position--;
+    position = in_block ? next_statement(parser, position) : next_item(parser, position);
+    if (!token_at(parser, position)->kind || is_item_start(parser, position))
+        parser->missing_closers = parser->depth;
+    return parser->resumed_at = position;
+}
+
+/* Keeps count of the blocks that the grammar is in, by the token that it has just accepted. */
+static void count_braces(Parser *parser, int kind) {
+    if (kind == '{' && token_at(parser, parser->current - 1)->kind == IN)
+        parser->in_choices = true;
+    else if (kind == '}' && parser->in_choices)
+        parser->in_choices = false;
+    else if (kind == '{')
+        parser->depth++;
+    else if (kind == '}')
+        parser->depth--;
+    else if (parser->depth == 0 && !parser->schedule && is_item_start(parser, parser->current))
+        parser->in_schedule = kind == SCHEDULE;
+}
+
+/* Mistakes that the scanner found before a place. */
+static void report_mistakes(Parser *parser, uint32_t before) {
+    for (; parser->next_mistake < parser->tokens->mistakes.count; parser->next_mistake++) {
+        const Mistake *mistake = &parser->tokens->mistakes.items[parser->next_mistake];
+        if (mistake->loc.begin > before)
+            return;
+        diag(parser->diagnostics, mistake->id, mistake->loc, mistake->argument);
+        if (mistake->hint)
+            diag_hint(parser->diagnostics, "%s", mistake->hint);
+    }
+}
+
+static Token take_token(Parser *parser) {
+    Token token = *token_at(parser, parser->next);
+    report_mistakes(parser, token.loc.begin);
+    parser->current = parser->next;
+    if (token.kind)
+        parser->next++;
+    return token;
+}
+
+/* The place before the next token. */
+static Loc empty_place(const Parser *parser) {
+    Loc loc = token_at(parser, parser->next)->loc;
+    return (Loc){loc.file, loc.begin, loc.begin};
+}
+
+Token feed_token(Parser *parser) {
+    Token token = {.loc = empty_place(parser)};
+    if (parser->first_token) {
+        token.kind = parser->first_token;
+        parser->first_token = 0;
+    } else if (parser->resynchronise) {
+        parser->resynchronise = parser->in_choices = false;
+        parser->next = recovery_position(parser);
+        token.kind = RESYNC;
+    } else {
+        count_braces(parser, parser->delivered);
+        if (parser->missing_closers > 0) {
+            parser->missing_closers--;
+            token.kind = '}';
+        } else {
+            token = take_token(parser);
+        }
+    }
+    return parser->delivered = token.kind, token;
+}

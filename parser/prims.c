@@ -1,0 +1,196 @@
+/* prims.c - schedule statements: the builders of their arguments, and each statement checked against its row of
+ * prims.def before it joins the schedule. What a statement means for a nest is not known here.
+ */
+#include "lang/program.h"
+#include "lang/spelling.h"
+#include "parser/parser.h"
+
+#include <ctype.h>
+#include <string.h>
+
+PrimArg prim_name(AstName name) {
+    return (PrimArg){.kind = ARG_NAME, .name = name.text, .loc = name.loc};
+}
+
+PrimArg prim_integer(Parser *parser, AstName digits) {
+    return (PrimArg){.kind = ARG_INT, .value = ast_integer(parser, digits)->integer, .loc = digits.loc};
+}
+
+PrimArg prim_hole(Loc loc) {
+    return (PrimArg){.kind = ARG_HOLE, .loc = loc};
+}
+
+PrimArg prim_operation(Parser *parser, char op, PrimArg a, PrimArg b) {
+    PrimArg *items = ARENA_ARRAY(parser->arena, PrimArg, 2);
+    if (a.kind != ARG_NAME)
+        diag(parser->diagnostics, DIAG_layout_operation, a.loc, op);
+    items[0] = a;
+    items[1] = b;
+    return (PrimArg){.kind = ARG_OP, .op = op, .count = 2, .items = items, .loc = loc_join(a.loc, b.loc)};
+}
+
+PrimArg prim_list(PrimArgKind kind, PrimArgs items, Loc loc) {
+    return (PrimArg){.kind = kind, .count = items.count, .items = items.items, .loc = loc};
+}
+
+/* --- checks against prims.def --- */
+
+typedef struct Checked {
+    Parser *parser;
+    const PrimInfo *info;
+    const Prim *prim;
+    int letters;   /* of the positional arguments in the row */
+    bool repeated; /* the last letter stands for one or more */
+    int positional, integers;
+} Checked;
+
+/* "split(loop, integer, ...)": how a statement of this kind is written. */
+static const char *signature(Arena *arena, const PrimInfo *info) {
+    Text text = {.arena = arena};
+    const char *at = info->positional;
+    text_add(&text, "%s(", info->spelling);
+    for (; *at && *at != ' '; at++)
+        if (*at == '.')
+            text_add(&text, at[1] == '.' ? "" : at[-1] == '.' && at[-2] == '.' ? ", ..." : "");
+        else
+            text_add(&text, "%s%s", at == info->positional ? "" : ", ",
+                     *at == 'L' ? "loop" : *at == 'T' ? "stage" : "integer");
+    for (; *at; at++)
+        if (*at == ' ')
+            text_add(&text, ", ");
+        else
+            text_add(&text, at[1] == ' ' || !at[1] ? "%c=..." : "%c", *at);
+    text_add(&text, ")");
+    return text.text;
+}
+
+static void hint_signature(const Checked *checked) {
+    diag_hint(checked->parser->diagnostics, "%s: %s", signature(checked->parser->arena, checked->info),
+              checked->info->summary);
+}
+
+static void read_row(Checked *checked) {
+    const char *row = checked->info->positional;
+    checked->letters = (int)strcspn(row, ". ");
+    checked->repeated = row[checked->letters] == '.';
+}
+
+static bool has_key(const PrimInfo *info, const char *key) {
+    size_t length = strlen(key);
+    for (const char *at = strchr(info->positional, ' '); at; at = strchr(at + 1, ' '))
+        if (!strncmp(at + 1, key, length) && (at[1 + length] == ' ' || !at[1 + length]))
+            return true;
+    return false;
+}
+
+static bool check_key(const Checked *checked, const PrimArg *argument) {
+    Diagnostics *diagnostics = checked->parser->diagnostics;
+    if (!has_key(checked->info, argument->key)) {
+        diag(diagnostics, DIAG_primitive_key, argument->loc, checked->info->spelling, argument->key);
+        hint_signature(checked);
+        return false;
+    }
+    if (prim_keyword(checked->prim, argument->key) != argument) {
+        diag(diagnostics, DIAG_primitive_key_twice, argument->loc, argument->key);
+        return false;
+    }
+    return true;
+}
+
+static bool check_positional(Checked *checked, const PrimArg *argument) {
+    int last = checked->letters - 1;
+    int position = checked->positional++;
+    char letter = checked->info->positional[position < last ? position : last];
+    bool name = letter == 'L' || letter == 'T';
+    bool fits = name ? argument->kind == ARG_NAME : argument->kind == ARG_INT || argument->kind == ARG_HOLE;
+    checked->integers += !name;
+    bool one_too_many = position > last && !checked->repeated; /* check_count tells */
+    if (fits || one_too_many)
+        return true;
+    diag(checked->parser->diagnostics, DIAG_primitive_argument, argument->loc, position + 1, checked->info->spelling,
+         letter == 'L' ? "the name of a loop" : letter == 'T' ? "the name of a stage or tensor" : "an integer or '?'");
+    hint_signature(checked);
+    return false;
+}
+
+static bool check_count(const Checked *checked, Loc loc) {
+    int wanted = checked->letters, found = checked->positional;
+    if (checked->repeated ? found >= wanted : found == wanted)
+        return true;
+    diag(checked->parser->diagnostics, DIAG_primitive_count, loc, checked->info->spelling,
+         checked->repeated ? "at least " : "", wanted, wanted == 1 ? "argument" : "arguments", found);
+    hint_signature(checked);
+    return false;
+}
+
+static bool check_arguments(Checked *checked) {
+    const Prim *prim = checked->prim;
+    bool named = false, right = true;
+    for (int i = 0; i < prim->arg_count; i++) {
+        const PrimArg *argument = &prim->args[i];
+        if (!argument->key && named) {
+            diag(checked->parser->diagnostics, DIAG_primitive_order, argument->loc);
+            return false;
+        }
+        named = argument->key != NULL;
+        right &= named ? check_key(checked, argument) : check_positional(checked, argument);
+    }
+    return right && check_count(checked, prim->loc);
+}
+
+static const char *count_names(Arena *arena, int count) {
+    return count == 0 ? "none" : count == 1 ? "1 name" : arena_printf(arena, "%d names", count);
+}
+
+static bool check_results(const Checked *checked, AstNames results) {
+    const char *row = checked->info->results;
+    int wanted = *row == 'N' ? checked->integers + 1 : *row - '0';
+    Arena *arena = checked->parser->arena;
+    for (int i = 0; i < results.count; i++)
+        for (int j = 0; j < i; j++)
+            if (!strcmp(results.items[i].text, results.items[j].text)) {
+                diag(checked->parser->diagnostics, DIAG_result_twice, results.items[i].loc, results.items[i].text);
+                return false;
+            }
+    if (wanted == results.count)
+        return true;
+    const char *made = wanted == 0 ? "nothing to name" : arena_printf(arena, "%d", wanted);
+    diag(checked->parser->diagnostics, DIAG_primitive_results, checked->prim->loc, checked->info->spelling, made,
+         count_names(arena, results.count));
+    if (wanted)
+        diag_hint(checked->parser->diagnostics, "name what it makes: %s = %s(...)",
+                  wanted == 1 ? "x" : wanted == 2 ? "outer, inner" : "a, b, c", checked->info->spelling);
+    return false;
+}
+
+static void report_unknown(Parser *parser, AstName spelling) {
+    const char *spellings[PRIM_COUNT];
+    Text list = {.arena = parser->arena};
+    for (int i = 0; i < PRIM_COUNT; i++) {
+        spellings[i] = prim_info[i].spelling;
+        text_add(&list, "%s%s", i ? ", " : "", spellings[i]);
+    }
+    const char *nearest = spelling_nearest(spelling.text, spellings, PRIM_COUNT);
+    diag(parser->diagnostics, DIAG_unknown_primitive, spelling.loc, spelling.text);
+    if (nearest)
+        diag_hint(parser->diagnostics, "did you mean '%s'?", nearest);
+    else
+        diag_hint(parser->diagnostics, "the primitives are %s", list.text);
+}
+
+void prims_add(Parser *parser, Prims *prims, AstNames results, AstName spelling, PrimArgs args, Loc loc) {
+    int op = prim_find(spelling.text);
+    if (op < 0) {
+        report_unknown(parser, spelling);
+        return;
+    }
+    Prim prim = {.op = (PrimOp)op, .arg_count = args.count, .args = args.items, .loc = loc};
+    prim.result_count = results.count;
+    prim.results = ARENA_ARRAY(parser->arena, const char *, results.count);
+    for (int i = 0; i < results.count; i++)
+        prim.results[i] = results.items[i].text;
+    Checked checked = {.parser = parser, .info = &prim_info[op], .prim = &prim};
+    read_row(&checked);
+    if (check_arguments(&checked) && check_results(&checked, results))
+        list_push(parser->arena, prims, prim);
+}
