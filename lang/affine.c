@@ -1,0 +1,429 @@
+/* affine.c - sums of integer terms: collecting, multiplying out, their ranges, and affine forms made of them.
+ *
+ * Needs divide.c for quotients and expr_simplify for the parts that are no sums. Keeps the invariants of sum.h. Nothing
+ * here is more than quadratic in the number of terms of one sum, and products are cut off by SUM_PRODUCT_LIMIT.
+ */
+#include "lang/sum.h"
+
+#include <string.h>
+
+enum { FACTOR_LIMIT = 16 };
+
+void sum_init(Sum *sum, Arena *arena) {
+    sum->arena = arena;
+    sum->overflow = false;
+    sum->constant = 0;
+    sum->count = 0;
+    sum->capacity = SUM_INLINE;
+    sum->terms = sum->few;
+}
+
+void sum_add_constant(Sum *sum, int64_t coefficient, int64_t constant) {
+    int64_t product;
+    sum->overflow |= __builtin_mul_overflow(coefficient, constant, &product) ||
+                     __builtin_add_overflow(sum->constant, product, &sum->constant);
+}
+
+/* --- atoms --------------------------------------------------------------------------------------------------------- */
+
+static bool is_op(const Expr *e, Op op) {
+    return e->kind == EXPR_OP && e->op == op;
+}
+
+static bool is_sum_like(const Expr *e) {
+    return e->kind == EXPR_INT || is_op(e, OP_ADD) || is_op(e, OP_SUB) || is_op(e, OP_NEG);
+}
+
+/* A product of sums that was too long to be multiplied out is one factor. */
+int atom_factors(Expr *atom, Expr **factors, int limit) {
+    if (limit > 1 && is_op(atom, OP_MUL) && !is_sum_like(atom->args[0]) && !is_sum_like(atom->args[1])) {
+        int count = atom_factors(atom->args[0], factors, limit - 1);
+        return count + atom_factors(atom->args[1], factors + count, limit - count);
+    }
+    factors[0] = atom;
+    return 1;
+}
+
+Expr *atom_product(Arena *arena, Expr *const *factors, int count) {
+    Expr *product = count ? factors[0] : expr_int(arena, 1);
+    for (int i = 1; i < count; i++)
+        product = expr_binary(arena, OP_MUL, product, factors[i]);
+    return product;
+}
+
+static bool same_factors(Expr *a, Expr *b) {
+    Expr *of_a[FACTOR_LIMIT], *of_b[FACTOR_LIMIT];
+    int count = atom_factors(a, of_a, FACTOR_LIMIT), left = atom_factors(b, of_b, FACTOR_LIMIT);
+    if (count != left)
+        return false;
+    for (int i = 0; i < count; i++) {
+        int found = 0;
+        while (found < left && !expr_equal(of_a[i], of_b[found]))
+            found++;
+        if (found == left)
+            return false;
+        of_b[found] = of_b[--left];
+    }
+    return true;
+}
+
+bool atom_equal(Expr *a, Expr *b) {
+    if (a == b)
+        return true;
+    if (a->kind != b->kind)
+        return false;
+    if (a->kind == EXPR_VAR)
+        return a->var == b->var;
+    return expr_equal(a, b) || (is_op(a, OP_MUL) && is_op(b, OP_MUL) && same_factors(a, b));
+}
+
+/* --- adding -------------------------------------------------------------------------------------------------------- */
+
+static void append_term(Sum *sum, int64_t coefficient, Expr *atom) {
+    if (sum->count == sum->capacity) {
+        Term *terms = ARENA_ARRAY(sum->arena, Term, 2 * sum->capacity);
+        memcpy(terms, sum->terms, sizeof *terms * (size_t)sum->count);
+        sum->terms = terms;
+        sum->capacity *= 2;
+    }
+    sum->terms[sum->count++] = (Term){coefficient, atom};
+}
+
+void sum_add_atom(Sum *sum, int64_t coefficient, Expr *atom) {
+    if (coefficient == 0)
+        return;
+    for (int i = 0; i < sum->count; i++) {
+        Term *term = &sum->terms[i];
+        if (!atom_equal(term->atom, atom))
+            continue;
+        sum->overflow |= __builtin_add_overflow(term->coefficient, coefficient, &term->coefficient);
+        if (term->coefficient == 0)
+            memmove(term, term + 1, sizeof *term * (size_t)(--sum->count - i));
+        return;
+    }
+    append_term(sum, coefficient, atom);
+}
+
+static int64_t scaled(Sum *sum, int64_t a, int64_t b) {
+    int64_t product;
+    sum->overflow |= __builtin_mul_overflow(a, b, &product);
+    return product;
+}
+
+void sum_add(Sum *sum, int64_t coefficient, const Sum *other) {
+    sum->overflow |= other->overflow;
+    sum_add_constant(sum, coefficient, other->constant);
+    for (int i = 0; i < other->count; i++)
+        sum_add_atom(sum, scaled(sum, coefficient, other->terms[i].coefficient), other->terms[i].atom);
+}
+
+static void add_atom_product(Sum *sum, int64_t coefficient, Expr *a, Expr *b) {
+    Expr *factors[2 * FACTOR_LIMIT];
+    int count = atom_factors(a, factors, FACTOR_LIMIT);
+    count += atom_factors(b, factors + count, FACTOR_LIMIT);
+    sum_add_atom(sum, coefficient, atom_product(sum->arena, factors, count));
+}
+
+void sum_add_product(Sum *sum, int64_t coefficient, const Sum *a, const Sum *b) {
+    sum->overflow |= a->overflow || b->overflow;
+    if (sum->overflow)
+        return;
+    if (a->count && b->count &&
+        (a->count + (a->constant != 0)) * (b->count + (b->constant != 0)) > SUM_PRODUCT_LIMIT) {
+        sum_add_atom(sum, coefficient, expr_binary(sum->arena, OP_MUL, sum_expr(a), sum_expr(b)));
+        return;
+    }
+    for (int i = 0; i < a->count; i++) {
+        int64_t factor = scaled(sum, coefficient, a->terms[i].coefficient);
+        for (int j = 0; j < b->count; j++)
+            add_atom_product(sum, scaled(sum, factor, b->terms[j].coefficient), a->terms[i].atom, b->terms[j].atom);
+        sum_add_atom(sum, scaled(sum, factor, b->constant), a->terms[i].atom);
+    }
+    for (int j = 0; j < b->count; j++)
+        sum_add_atom(sum, scaled(sum, scaled(sum, coefficient, a->constant), b->terms[j].coefficient), b->terms[j].atom);
+    sum_add_constant(sum, scaled(sum, coefficient, a->constant), b->constant);
+}
+
+/* --- x / c * c + x % c is x ---------------------------------------------------------------------------------------- */
+
+static bool has_terms(const Sum *sum, const Sum *part) {
+    for (int i = 0; i < part->count; i++) {
+        bool found = false;
+        for (int j = 0; j < sum->count && !found; j++)
+            found = sum->terms[j].coefficient == part->terms[i].coefficient &&
+                    atom_equal(sum->terms[j].atom, part->terms[i].atom);
+        if (!found)
+            return false;
+    }
+    return part->count > 0;
+}
+
+/* Joins the modulo that is term i with its quotient, where the sum has that too. */
+static bool recombine_term(Sum *sum, int i) {
+    Expr *modulo = sum->terms[i].atom;
+    int64_t coefficient = sum->terms[i].coefficient;
+    Sum dividend, divisor, quotient, product;
+    sum_init(&dividend, sum->arena);
+    sum_init(&divisor, sum->arena);
+    sum_init(&quotient, sum->arena);
+    sum_init(&product, sum->arena);
+    sum_add_expr(&dividend, 1, modulo->args[0], false);
+    sum_add_expr(&divisor, 1, modulo->args[1], false);
+    sum_add_quotient(&quotient, 1, &dividend, &divisor);
+    sum_add_product(&product, coefficient, &quotient, &divisor);
+    if (product.overflow || !has_terms(sum, &product))
+        return false;
+    sum_add_atom(sum, -coefficient, modulo);
+    sum_add(sum, -1, &product);
+    sum_add(sum, coefficient, &dividend);
+    return true;
+}
+
+void sum_recombine(Sum *sum) {
+    for (int i = 0; i < sum->count && !sum->overflow; i++)
+        if (is_op(sum->terms[i].atom, OP_MOD) && sum->count > 1 && sum->terms[i].coefficient != INT64_MIN &&
+            recombine_term(sum, i))
+            i = -1;
+}
+
+/* --- expressions --------------------------------------------------------------------------------------------------- */
+
+/* A product, quotient or modulo of the two arguments. */
+static void add_combination(Sum *sum, int64_t coefficient, Expr *e, bool simplify) {
+    Sum a, b;
+    sum_init(&a, sum->arena);
+    sum_init(&b, sum->arena);
+    sum_add_expr(&a, 1, e->args[0], simplify);
+    sum_add_expr(&b, 1, e->args[1], simplify);
+    if (simplify) {
+        sum_recombine(&a);
+        sum_recombine(&b);
+    }
+    sum->overflow |= a.overflow || b.overflow;
+    if (sum->overflow)
+        return;
+    if (e->op == OP_MUL)
+        sum_add_product(sum, coefficient, &a, &b);
+    else if (e->op == OP_DIV)
+        sum_add_quotient(sum, coefficient, &a, &b);
+    else
+        sum_add_remainder(sum, coefficient, &a, &b);
+}
+
+bool var_is_fixed(const Var *var) {
+    int64_t extent;
+    return (var->kind == VAR_AXIS || var->kind == VAR_LOOP) && var->extent && expr_is_int(var->extent, &extent) &&
+           extent <= 1;
+}
+
+static void add_op(Sum *sum, int64_t coefficient, Expr *e, bool simplify) {
+    switch (e->op) {
+    case OP_ADD:
+        sum_add_expr(sum, coefficient, e->args[0], simplify);
+        sum_add_expr(sum, coefficient, e->args[1], simplify);
+        return;
+    case OP_SUB:
+        sum_add_expr(sum, coefficient, e->args[0], simplify);
+        sum_add_expr(sum, scaled(sum, coefficient, -1), e->args[1], simplify);
+        return;
+    case OP_NEG:
+        sum_add_expr(sum, scaled(sum, coefficient, -1), e->args[0], simplify);
+        return;
+    case OP_MUL:
+        add_combination(sum, coefficient, e, simplify);
+        return;
+    case OP_DIV:
+    case OP_MOD:
+        if (simplify) {
+            add_combination(sum, coefficient, e, simplify);
+            return;
+        }
+        break;
+    default:
+        break;
+    }
+    if (simplify)
+        sum_add_expr(sum, coefficient, expr_simplify(sum->arena, e), false);
+    else
+        sum_add_atom(sum, coefficient, e);
+}
+
+void sum_add_expr(Sum *sum, int64_t coefficient, Expr *e, bool simplify) {
+    if (e->kind == EXPR_INT)
+        sum_add_constant(sum, coefficient, e->integer);
+    else if (e->kind == EXPR_VAR)
+        sum_add_atom(sum, var_is_fixed(e->var) ? 0 : coefficient, e);
+    else if (e->kind == EXPR_OP && e->lanes == 1)
+        add_op(sum, coefficient, e, simplify);
+    else if (simplify)
+        sum_add_expr(sum, coefficient, expr_simplify(sum->arena, e), false);
+    else
+        sum_add_atom(sum, coefficient, e);
+}
+
+void sum_of(Sum *sum, Arena *arena, Expr *e) {
+    sum_init(sum, arena);
+    sum_add_expr(sum, 1, e, true);
+    sum_recombine(sum);
+}
+
+/* coefficient * atom, coefficients of products as their first factor. */
+static Expr *term_expr(Arena *arena, int64_t coefficient, Expr *atom) {
+    if (coefficient == 1)
+        return atom;
+    Expr *factors[FACTOR_LIMIT + 1] = {expr_int(arena, coefficient)};
+    return atom_product(arena, factors, 1 + atom_factors(atom, factors + 1, FACTOR_LIMIT));
+}
+
+/* Adds to text that begins with a positive term: negative ones are subtracted. */
+static Expr *append_expr(Arena *arena, Expr *e, int64_t coefficient, Expr *atom) {
+    bool subtract = coefficient < 0 && coefficient != INT64_MIN;
+    Expr *term = atom ? term_expr(arena, subtract ? -coefficient : coefficient, atom)
+                      : expr_int(arena, subtract ? -coefficient : coefficient);
+    return expr_binary(arena, subtract ? OP_SUB : OP_ADD, e, term);
+}
+
+/* The first positive term leads, or a positive constant, or else the first term; the others follow in their order. */
+Expr *sum_expr(const Sum *sum) {
+    Arena *arena = sum->arena;
+    if (sum->count == 0)
+        return expr_int(arena, sum->constant);
+    int lead = 0;
+    while (lead < sum->count && sum->terms[lead].coefficient < 0)
+        lead++;
+    Expr *e;
+    if (lead < sum->count)
+        e = term_expr(arena, sum->terms[lead].coefficient, sum->terms[lead].atom);
+    else if (sum->constant > 0)
+        e = expr_int(arena, sum->constant);
+    else if (sum->terms[lead = 0].coefficient == -1)
+        e = expr_unary(arena, OP_NEG, sum->terms[0].atom);
+    else
+        e = term_expr(arena, sum->terms[0].coefficient, sum->terms[0].atom);
+    for (int i = 0; i < sum->count; i++)
+        if (i != lead)
+            e = append_expr(arena, e, sum->terms[i].coefficient, sum->terms[i].atom);
+    bool constant_leads = lead == sum->count;
+    return constant_leads || sum->constant == 0 ? e : append_expr(arena, e, sum->constant, NULL);
+}
+
+/* --- ranges -------------------------------------------------------------------------------------------------------- */
+
+int64_t sum_divisor(const Sum *sum) {
+    uint64_t divisor = 0;
+    for (int i = 0; i < sum->count; i++) {
+        int64_t coefficient = sum->terms[i].coefficient;
+        uint64_t a = coefficient < 0 ? 0 - (uint64_t)coefficient : (uint64_t)coefficient;
+        while (a) {
+            uint64_t rest = divisor % a;
+            divisor = a;
+            a = rest;
+        }
+    }
+    return divisor > INT64_MAX ? 1 : (int64_t)divisor;
+}
+
+Interval sum_interval(const Sum *sum) {
+    Interval result = {true, true, sum->constant, sum->constant};
+    if (sum->overflow)
+        return (Interval){.has_low = false};
+    for (int i = 0; i < sum->count; i++)
+        result = interval_add(result, interval_scale(expr_interval(sum->terms[i].atom), sum->terms[i].coefficient));
+    return result;
+}
+
+/* The first factor that is a loop or an axis whose extent is no constant, or -1. */
+static int symbolic_factor(Expr *const *factors, int count) {
+    for (int i = 0; i < count; i++) {
+        const Var *var = factors[i]->kind == EXPR_VAR ? factors[i]->var : NULL;
+        if (var && (var->kind == VAR_AXIS || var->kind == VAR_LOOP) && var->extent && var->extent->kind != EXPR_INT)
+            return i;
+    }
+    return -1;
+}
+
+/* Adds the least that the term can be: with a variable v of symbolic extent E in it, 0 or coefficient * (E - 1) * rest,
+ * the rest being known as at least 0. Says whether it replaced one. */
+static bool add_least(Sum *sum, int64_t coefficient, Expr *atom) {
+    Expr *factors[FACTOR_LIMIT];
+    int count = atom_factors(atom, factors, FACTOR_LIMIT), at = symbolic_factor(factors, count);
+    if (at < 0) {
+        sum_add_atom(sum, coefficient, atom);
+        return false;
+    }
+    const Var *var = factors[at]->var;
+    factors[at] = factors[count - 1];
+    Sum rest, last;
+    sum_init(&rest, sum->arena);
+    sum_init(&last, sum->arena);
+    sum_add_expr(&rest, 1, atom_product(sum->arena, factors, count - 1), false);
+    Interval interval = sum_interval(&rest);
+    if (!interval.has_low || interval.low < 0) {
+        sum_add_atom(sum, coefficient, atom);
+        return false;
+    }
+    if (coefficient < 0) {
+        sum_add_expr(&last, 1, var->extent, true);
+        sum_add_constant(&last, 1, -1);
+        sum_add_product(sum, coefficient, &last, &rest);
+    }
+    return true;
+}
+
+static bool interval_is_nonnegative(const Sum *sum) {
+    Interval interval = sum_interval(sum);
+    return interval.has_low && interval.low >= 0;
+}
+
+/* An extent may name other loops: a few rounds suffice for what is met. */
+bool sum_is_nonnegative(const Sum *sum) {
+    Sum sums[2];
+    const Sum *now = sum;
+    for (int round = 0; round < 4; round++) {
+        if (interval_is_nonnegative(now))
+            return true;
+        Sum *least = &sums[round % 2];
+        sum_init(least, sum->arena);
+        sum_add_constant(least, 1, now->constant);
+        bool replaced = false;
+        for (int i = 0; i < now->count; i++)
+            replaced |= add_least(least, now->terms[i].coefficient, now->terms[i].atom);
+        if (!replaced || least->overflow || now->overflow)
+            return false;
+        now = least;
+    }
+    return false;
+}
+
+/* --- affine forms -------------------------------------------------------------------------------------------------- */
+
+bool expr_affine(Arena *arena, Expr *e, Affine *affine) {
+    Sum sum;
+    sum_of(&sum, arena, e);
+    affine->constant = sum.constant;
+    affine->count = sum.count;
+    affine->terms = ARENA_ARRAY(arena, Term, sum.count);
+    memcpy(affine->terms, sum.terms, sizeof *sum.terms * (size_t)sum.count);
+    return !sum.overflow;
+}
+
+Expr *affine_expr(Arena *arena, const Affine *affine) {
+    Sum sum;
+    sum_init(&sum, arena);
+    sum.constant = affine->constant;
+    for (int i = 0; i < affine->count; i++)
+        append_term(&sum, affine->terms[i].coefficient, affine->terms[i].atom);
+    return sum_expr(&sum);
+}
+
+bool affine_coefficient(const Affine *affine, const Var *var, int64_t *coefficient) {
+    *coefficient = 0;
+    for (int i = 0; i < affine->count; i++) {
+        const Expr *atom = affine->terms[i].atom;
+        if (atom->kind == EXPR_VAR && atom->var == var)
+            *coefficient = affine->terms[i].coefficient;
+        else if (expr_uses_var(atom, var))
+            return false;
+    }
+    return true;
+}

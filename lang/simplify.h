@@ -1,0 +1,14 @@
+/* simplify.h - what simplify.c and prove.c share about conditions on indices. */
+#ifndef LANG_SIMPLIFY_H
+#define LANG_SIMPLIFY_H
+
+#include "lang/sum.h"
+
+/* D such that `a op b`, an inequality of indices, says D < 0. False on overflow. */
+bool inequality_of(Sum *d, Arena *arena, Op op, Expr *a, Expr *b, bool simplify_parts);
+/* D such that a == b says D == 0. */
+bool equation_of(Sum *d, Arena *arena, Expr *a, Expr *b, bool simplify_parts);
+/* 1: at least 0 for all values, -1: below 0 for all, 0: neither is known. */
+int sum_sign(const Sum *sum);
+
+#endif

@@ -1,0 +1,61 @@
+/* sum.h - sums of integer terms while they are being made: the working form of affine.c, simplify.c and prove.c.
+ *
+ * A Sum is constant + sum of coefficient * atom over int64, each atom once, in the order of first appearance. An atom is
+ * simplified and is no sum, no negation and no multiple: a variable, a product of such atoms, a division, a minimum, ...
+ * Once an operation overflows the sum is marked and means nothing. A Sum points into itself: it is passed by address.
+ */
+#ifndef LANG_SUM_H
+#define LANG_SUM_H
+
+#include "lang/expr.h"
+
+enum { SUM_INLINE = 10, /* terms kept without an allocation */
+       SUM_PRODUCT_LIMIT = 32 /* a product of sums with more terms stays a product */ };
+
+typedef struct Sum {
+    Arena *arena;
+    bool overflow;
+    int64_t constant;
+    int count, capacity;
+    Term *terms;
+    Term few[SUM_INLINE];
+} Sum;
+
+void sum_init(Sum *sum, Arena *arena);
+void sum_add_constant(Sum *sum, int64_t coefficient, int64_t constant);
+void sum_add_atom(Sum *sum, int64_t coefficient, Expr *atom);
+void sum_add(Sum *sum, int64_t coefficient, const Sum *other);
+/* Adds what multiplying out gives, or the product as one atom where that is too long. */
+void sum_add_product(Sum *sum, int64_t coefficient, const Sum *a, const Sum *b);
+/* Adds an expression; simplify says whether its parts still have to be simplified. */
+void sum_add_expr(Sum *sum, int64_t coefficient, Expr *e, bool simplify);
+/* The sum that an expression is, its parts simplified. */
+void sum_of(Sum *sum, Arena *arena, Expr *e);
+/* Joins quotients with their remainders: x / c * c + x % c becomes x. */
+void sum_recombine(Sum *sum);
+/* divide.c: adds the floor quotient or the modulo of two sums. */
+void sum_add_quotient(Sum *sum, int64_t coefficient, const Sum *dividend, const Sum *divisor);
+void sum_add_remainder(Sum *sum, int64_t coefficient, const Sum *dividend, const Sum *divisor);
+
+/* Splits a sum into g * high + low with 0 <= low < g for all values, g > 1 the greatest such that divides the divisor
+ * (any when that is 0). */
+bool sum_split(const Sum *sum, int64_t divisor, int64_t *g, Sum *high, Sum *low);
+
+Interval sum_interval(const Sum *sum);
+/* Whether it is at least 0 for all values: by intervals, then with loops and axes at the ends of symbolic extents. */
+bool sum_is_nonnegative(const Sum *sum);
+/* Whether an axis or loop has one value alone, 0. */
+bool var_is_fixed(const Var *var);
+Expr *sum_expr(const Sum *sum);
+/* The greatest common divisor of the coefficients, 0 without terms. */
+int64_t sum_divisor(const Sum *sum);
+bool atom_equal(Expr *a, Expr *b); /* also with the factors of a product in another order */
+/* The factors of a product, or the atom itself; returns their number, at most limit. */
+int atom_factors(Expr *atom, Expr **factors, int limit);
+Expr *atom_product(Arena *arena, Expr *const *factors, int count);
+
+Interval interval_add(Interval a, Interval b);
+Interval interval_negate(Interval a);
+Interval interval_scale(Interval a, int64_t factor);
+
+#endif
