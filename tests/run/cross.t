@@ -1,0 +1,21 @@
+#!/bin/sh
+# The same application for 64-bit ARM: cross-compiled, linked by the cross compiler, run by qemu.
+. "${srcdir:-.}/tests/lib.sh"
+here=$srcdir/tests/run
+cd "$work" || exit 1
+cross=aarch64-linux-gnu-gcc
+
+for level in -O0 -O2; do
+    runs "tensorc --target=aarch64 $level" \
+        "$TENSORC" -c $level --target=aarch64 "$here/objects.tensor" -o objects.o --header objects.h
+    like "$(readelf -h objects.o)" 'Machine: *AArch64' "an object for 64-bit ARM"
+    if ! have $cross; then skip "no $cross here" 2; continue; fi
+    runs "links at $level" $cross -static -std=c11 -Wall -Wextra -Werror -I. -I"$srcdir" "$here/objects.c" objects.o \
+        -o application -fopenmp -lm
+    if ! have qemu-aarch64; then skip "no qemu-aarch64 here"; continue; fi
+    OMP_NUM_THREADS=2
+    export OMP_NUM_THREADS
+    runs "runs at $level" qemu-aarch64 ./application || diag_file "$work/out" 200
+done
+
+done_testing

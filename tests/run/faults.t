@@ -1,0 +1,126 @@
+#!/bin/sh
+# Bad input of every kind: one clear line (and, with a place, the source line below it), exit status 1 or 2, nothing left.
+. "${srcdir:-.}/tests/lib.sh"
+mkdir "$work/in" "$work/empty"
+cd "$work/in" || exit 1
+
+cat >good.tensor <<'EOF'
+def matmul(float(M, K) A, float(K, N) B) -> (C) { C(i, j) +=! A(i, r_k) * B(r_k, j) }
+EOF
+
+# fault STATUS PATTERN NAME ARGUMENTS...: tensorc ends with a status that matches, and with one message that matches.
+# Whatever it writes would be in ../empty.
+fault() {
+    wanted=$1 pattern=$2 name=$3; shift 3
+    capture "$TENSORC" "$@"
+    printf '%s\n' "$status" | grep -Eq "^($wanted)\$" &&
+        grep -Eq -e "$pattern" "$work/err" &&
+        [ "$(grep -Ec '(^tensorc|: error): ' "$work/err")" -eq 1 ] &&
+        ! grep -q 'internal error' "$work/err" && [ -z "$(ls -A ../empty)" ]
+    report $? "$name" && return 0
+    diag_line "$*: status $status (wanted $wanted), pattern $pattern, left: $(ls -A ../empty | tr '\n' ' ')"
+    diag_file "$work/err" 10
+    rm -rf "$work/empty"
+    mkdir "$work/empty"
+}
+# broken NAME PATTERN TEXT: a file with this text is refused with a message that has a place.
+broken() {
+    printf "$3" >broken.tensor
+    fault 1 "^broken\.tensor:[0-9]+:[0-9]+: error: .*$2" "$1" -c broken.tensor -o ../empty/k.o --header ../empty/k.h
+}
+to="-o ../empty/k.o --header ../empty/k.h"
+
+# --- the command line
+fault 2 'no.*file' "no input"
+fault 2 'frobnicate' "an unknown option" --frobnicate good.tensor
+fault 2 '-Z' "an unknown short option" -Z good.tensor
+fault 2 '-O9' "an unknown level" -O9 -c good.tensor $to
+fault 2 'trials' "--trials wants a number" --trials=many -c good.tensor $to
+fault 2 'trials' "--trials of a negative number" --trials=-3 -O tune -c good.tensor $to
+fault 2 'threads' "--threads wants a number" --threads=2x -c good.tensor $to
+fault 2 'budget' "--budget wants a time" --budget=soon -c good.tensor $to
+fault 2 'z80' "an unknown target" --target=z80 -c good.tensor $to
+fault 2 'search' "an unknown search" --search=luck -O tune -c good.tensor $to
+fault 2 'cost-model' "an unknown cost model" --cost-model=luck -O tune -c good.tensor $to
+fault 2 'o' "-o without its argument" -c good.tensor -o
+fault 2 'D' "-D without a value" -c good.tensor -DN $to
+fault 2 'D' "-D with a word" -c good.tensor -DN=many $to
+fault 2 'D' "-D with a number that overflows" -c good.tensor -DN=99999999999999999999 $to
+fault '1|2' 'N' "-D with a negative size" -c good.tensor -DN=-1 $to
+
+# --- files
+fault '1|2' 'nowhere\.tensor' "a file that is not there" -c nowhere.tensor $to
+fault '1|2' 'directory|\.\.' "a folder as input" -c .. $to
+fault '1|2' 'nowhere' "an output folder that is not there" -c good.tensor -o ../nowhere/k.o
+fault '1|2' 'empty' "a folder as output" -c good.tensor -o ../empty
+fault '1|2' 'nowhere' "a header that cannot be written" -c good.tensor -o ../empty/k.o --header ../nowhere/k.h
+fault '1|2' 'nowhere' "a dependency file that cannot be written" -c good.tensor -o ../empty/k.o -MD -MF ../nowhere/k.d
+if [ -w /dev/full ]; then
+    fault '1|2' '/dev/full' "a full device" -c good.tensor -o /dev/full
+    fault '1|2' '/dev/full' "a full device for the header" -c good.tensor -o ../empty/k.o --header /dev/full
+else
+    skip "no /dev/full here" 2
+fi
+if mkdir ../small && mount -t tmpfs -o size=4k none ../small 2>/dev/null; then
+    fault '1|2' 'small' "a full disk" -c good.tensor -o ../small/k.o
+    is "$(ls -A ../small)" "" "a full disk: no part of the object is left"
+    umount ../small
+else
+    skip "a small file system cannot be mounted here" 2
+fi
+printf 'import "ghost"\n' >ghostly.tensor
+fault 1 '^ghostly\.tensor:1:.*ghost' "an import that is not there" -c ghostly.tensor $to
+printf 'import "round"\ndef f(float(N) a) -> (b) { b(i) = a(i) }\n' >round.tensor
+capture "$TENSORC" -fsyntax-only round.tensor
+case $status in 0 | 1) report 0 "a file that imports itself ends" ;; *) report 1 "a file that imports itself ends" ;; esac
+
+# --- sources
+broken "an empty argument list with rubbish" "" 'def f(,) -> (b) { }\n'
+broken "a file cut off" "" 'def f(float(N) a) -> (b) { b(i) = a('
+broken "a stray byte" "" 'def f(float(N) a) -> (b) { b(i) = a(i) \001 }\n'
+broken "a NUL byte" "" 'def f(float(N) a) -> (b) { b(i) = \000 a(i) }\n'
+broken "bytes that are no text" "" '\377\376\200\n'
+broken "an unfinished string" "" 'import "nn\n'
+broken "a number that overflows" "" 'def f(float(N) a) -> (b) { b(i) = a(i) * 99999999999999999999 }\n'
+broken "a size that overflows" "" 'def f(float(N) a) -> (b) { b(i) = a(i) }\nexport f(N=99999999999999999999)\n'
+broken "sizes whose product overflows" "" \
+    'def f(float(M, N) a) -> (b) { b(i, j) = a(i, j) }\nexport f(M=4611686018427387904, N=4611686018427387904)\n'
+broken "a tensor of more bytes than there are" "" \
+    'def f(float(N) a) -> (b) { b(i) = a(i) }\nexport f(N=9223372036854775807)\n'
+broken "a negative size" "" 'def f(float(N) a) -> (b) { b(i) = a(i) }\nexport f(N=-4)\n'
+broken "a division by zero in a range" "" 'def f(float(N) a) -> (b) { b(i) = a(0) where i in 0:N/0 }\n'
+broken "an export of nothing" "ghost" 'export ghost\n'
+broken "a name that is not defined" "ghost" 'def f(float(N) a) -> (b) { b(i) = ghost(i) + a(i) }\n'
+broken "two functions of one name" "" \
+    'def f(float(N) a) -> (b) { b(i) = a(i) }\nexport f(N=1) as g\nexport f(N=2) as g\n'
+
+# Nesting without end ends in a message or in a program, never in a crash.
+nested() { awk -v n="$1" -v open="$2" -v close="$3" 'BEGIN {
+    printf "def f(float(N) a) -> (b) { b(i) = "
+    for (i = 0; i < n; i++) printf "%s", open
+    printf "a(i)"
+    for (i = 0; i < n; i++) printf "%s", close
+    print " }" }'; }
+for kind in "( )" "- " "exp( )" "1+ "; do
+    nested 20000 ${kind% *} ${kind#* } >nested.tensor
+    capture "$TENSORC" -fsyntax-only nested.tensor
+    [ "$status" -le 1 ]
+    report $? "20000 times '$kind'" || diag_line "status $status"
+done
+
+# Many errors: twenty are shown, the rest counted.
+awk 'BEGIN { for (i = 0; i < 100; i++) print "def f" i "(float(N) a) -> (b) { b(i) = nowhere" i "(i) + a(i) }" }' >many.tensor
+capture "$TENSORC" -fsyntax-only many.tensor
+is "$status $(grep -c ': error: ' "$work/err")" "1 20" "of a hundred errors twenty are shown"
+like "$(tail -n 1 "$work/err")" '80' "and the others are counted"
+
+# --- the database
+head -c 5000 /dev/urandom >rubbish.db
+fault '1|2' 'rubbish\.db' "a database that is none" -O tune --trials=1 --db=rubbish.db -c good.tensor -DM=8 -DN=8 -DK=8 $to
+fault '1|2' 'nowhere' "a database in a folder that is not there" db ls --db=/nowhere/tuning.db
+runs "tunes into a database" "$TENSORC" -O tune --trials=2 --db=whole.db -c good.tensor -DM=8 -DN=8 -DK=8 -o k.o
+head -c 2000 whole.db >cut.db
+fault '1|2' 'cut\.db' "a truncated database" -O tune --trials=1 --db=cut.db -c good.tensor -DM=8 -DN=8 -DK=8 $to
+fault '1|2' 'cut\.db' "tensorc db on a truncated database" db ls --db=cut.db
+
+done_testing
