@@ -214,15 +214,29 @@ void diag_hint(Diagnostics *diagnostics, const char *format, ...) {
 
 /* --- JSON --- */
 
+/* The length of the UTF-8 sequence that begins with a byte above 0x7F; 0 where the bytes are none. */
+static int sequence_length(const unsigned char *at) {
+    int length = *at >= 0xC2 && *at < 0xE0 ? 2 : *at >= 0xE0 && *at < 0xF0 ? 3 : *at >= 0xF0 && *at < 0xF5 ? 4 : 0;
+    for (int i = 1; i < length; i++)
+        if ((at[i] & 0xC0) != 0x80)
+            return 0;
+    return length;
+}
+
+/* JSON is UTF-8: what is not becomes the replacement character. */
 static void print_json_string(FILE *stream, const char *text) {
     putc('"', stream);
     for (const unsigned char *at = (const unsigned char *)text; *at; at++) {
-        if (*at == '"' || *at == '\\')
+        int sequence = *at > 0x7F ? sequence_length(at) : 1;
+        if (sequence == 0)
+            fputs("\\ufffd", stream);
+        else if (*at == '"' || *at == '\\')
             fprintf(stream, "\\%c", *at);
         else if (*at < ' ' || *at == 0x7F)
             fprintf(stream, "\\u%04x", *at);
         else
-            putc(*at, stream);
+            fwrite(at, 1, (size_t)sequence, stream);
+        at += sequence > 1 ? sequence - 1 : 0;
     }
     putc('"', stream);
 }

@@ -153,22 +153,32 @@ AstExprs ast_select_tuple(Parser *parser, AstExpr *condition, AstExprs a, AstExp
     return chosen;
 }
 
+/* An index that is no name has no text: whether these are indices at all is known at the assignment. */
 AstTarget ast_target(Parser *parser, AstName name, const AstExprs *indices, Loc loc) {
     AstTarget target = {.name = name, .has_indices = indices != NULL, .loc = loc};
     for (int i = 0; indices && i < indices->count; i++) {
         const AstExpr *index = indices->items[i];
-        if (index->kind == AST_NAME) {
-            list_push(parser->arena, &target.indices, index->name);
-            continue;
-        }
-        diag(parser->diagnostics, DIAG_index_on_left, index->loc);
-        diag_hint(parser->diagnostics, "move the arithmetic to the right side, and give the range with 'where i in 0:N'");
+        AstName entry = index->kind == AST_NAME ? index->name : (AstName){NULL, index->loc};
+        list_push(parser->arena, &target.indices, entry);
     }
     return target;
 }
 
+static void check_indices(Parser *parser, const AstTarget *target) {
+    for (int i = 0; i < target->indices.count; i++) {
+        AstName *index = &target->indices.items[i];
+        if (index->text)
+            continue;
+        index->text = "_";
+        diag(parser->diagnostics, DIAG_index_on_left, index->loc);
+        diag_hint(parser->diagnostics, "name it, do the arithmetic on the right side, give the range: where i in 0:N");
+    }
+}
+
 AstStatement *ast_assign(Parser *parser, AstTargets targets, Combine combine, bool initialise, AstExprs values) {
     AstStatement *statement = ARENA_NEW(parser->arena, AstStatement);
+    for (int i = 0; i < targets.count; i++)
+        check_indices(parser, &targets.items[i]);
     *statement = (AstStatement){
         .kind = STATEMENT_ASSIGN,
         .depth = 1,
@@ -215,12 +225,12 @@ const char *ast_target_name(Parser *parser, Loc loc) {
 /* --- entry points --- */
 
 static void parse(Parser *parser, Sources *sources, uint32_t file, int first_token) {
-    Arena *scratch = arena_new();
+    parser->scratch = arena_new();
     parser->source = source_get(sources, file);
-    parser->tokens = scan_source(parser->arena, scratch, parser->source, file);
+    parser->tokens = scan_source(parser->arena, parser->scratch, parser->source, file);
     parser->first_token = first_token;
     grammar_parse(parser);
-    arena_free(scratch);
+    arena_free(parser->scratch);
 }
 
 AstFile *parse_file(Arena *arena, Sources *sources, uint32_t file, Diagnostics *diagnostics) {

@@ -16,12 +16,15 @@ bool token_is_name(int kind) {
     return kind == IDENT || (kind >= EXPORT && kind <= IDENTITY);
 }
 
-static bool begins_assignment(int kind) {
+bool ends_operand(int kind) {
+    return token_is_name(kind) || kind == INTEGER || kind == REAL || kind == DOT_DIGITS || kind == ')';
+}
+
+bool begins_assignment(int kind) {
     return kind == '=' || kind == COMBINER_NAME || (kind >= ADD_ASSIGN && kind <= MAX_ASSIGN_NEW);
 }
 
-/* A contextual keyword that begins a line, in the company that makes it one. */
-static bool is_item_start(const Parser *parser, int position) {
+bool is_item_start(const Parser *parser, int position) {
     const Token *token = token_at(parser, position);
     int next = token_at(parser, position + 1)->kind;
     if (token->kind == DEF)
@@ -34,33 +37,43 @@ static bool is_item_start(const Parser *parser, int position) {
            token_is_name(next);
 }
 
-/* After the bracket that matches the one at position; the end when there is none. */
-static int after_brackets(const Parser *parser, int position) {
-    int open = 0;
-    for (;; position++) {
-        int kind = token_at(parser, position)->kind;
-        open += kind == '(' || kind == '[' || kind == '{';
-        open -= kind == ')' || kind == ']' || kind == '}';
-        if (!kind || open <= 0)
-            return position + (kind != 0);
-    }
+/* The bracket that closes the one at position; the end when there is none. */
+static int closing_bracket(Parser *parser, int position) {
+    int close = position + 1;
+    while (token_at(parser, close)->kind && open_bracket(parser, close + 1) >= position)
+        close++;
+    return close;
 }
 
-/* name(...) followed by an assignment, by ", name", or in a schedule by nothing in particular. */
-static bool is_statement_start(const Parser *parser, int position) {
-    const Token *token = token_at(parser, position);
-    if (!token->first_on_line || (!token_is_name(token->kind) && token->kind != COMBINER_NAME))
-        return false;
-    int next = token_at(parser, position + 1)->kind;
-    if (token->kind == COMBINER_NAME || (token->kind == SCAN && token_is_name(next)))
+/* After "name" or "name(...)". */
+static int after_target(Parser *parser, int position) {
+    return token_at(parser, position + 1)->kind == '(' ? closing_bracket(parser, position + 1) + 1 : position + 1;
+}
+
+/* Targets up to an assignment, a scan, or in a schedule a primitive. */
+static bool is_statement_start(Parser *parser, int position) {
+    if (token_at(parser, position)->kind == SCAN && token_is_name(token_at(parser, position + 1)->kind))
         return true;
-    if (next == '(') {
-        position = after_brackets(parser, position + 1) - 1;
-        if (parser->in_schedule)
-            return true;
-        next = token_at(parser, position + 1)->kind;
-    }
-    return begins_assignment(next) || (next == ',' && token_is_name(token_at(parser, position + 2)->kind));
+    int after = after_target(parser, position);
+    if (parser->in_schedule && after > position + 1)
+        return true;
+    while (token_at(parser, after)->kind == ',' && token_is_name(token_at(parser, after + 1)->kind))
+        after = after_target(parser, after + 1);
+    return begins_assignment(token_at(parser, after)->kind) || token_at(parser, position)->kind == COMBINER_NAME;
+}
+
+/* A name that begins a line where the line before may end a statement: whatever follows it, a statement was meant. */
+static bool may_be_statement(Parser *parser, int position) {
+    int open = open_bracket(parser, position), before = token_at(parser, position - 1)->kind;
+    return open >= 0 && token_at(parser, open)->kind == '{' && (ends_operand(before) || before == '}');
+}
+
+/* The first token of a line with which parsing a statement can be tried again. */
+static bool is_fresh_start(Parser *parser, int position) {
+    const Token *token = token_at(parser, position);
+    return position > parser->resumed_at && token->first_on_line &&
+           (token_is_name(token->kind) || token->kind == COMBINER_NAME) &&
+           (is_statement_start(parser, position) || may_be_statement(parser, position));
 }
 
 static int next_item(const Parser *parser, int position) {
@@ -69,8 +82,16 @@ static int next_item(const Parser *parser, int position) {
     return position;
 }
 
+/* After the braces of "? in {...}" when the error is in them; they end on their line. */
+static int after_choices(const Parser *parser, int position) {
+    while (parser->in_choices && token_at(parser, position)->kind && !token_at(parser, position)->first_on_line)
+        if (token_at(parser, position++)->kind == '}')
+            break;
+    return position;
+}
+
 /* Braces that open after the error belong to what is skipped. Statements alone have nothing around them to close. */
-static int next_statement(const Parser *parser, int position) {
+static int next_statement(Parser *parser, int position) {
     bool alone = parser->schedule != NULL;
     for (int nested = 0;; position++) {
         int kind = token_at(parser, position)->kind;
@@ -78,7 +99,7 @@ static int next_statement(const Parser *parser, int position) {
             return position;
         if (kind == '}' && nested == 0 && !(alone && parser->depth == 0))
             return position;
-        if (nested == 0 && position > parser->resumed_at && is_statement_start(parser, position))
+        if (nested == 0 && is_fresh_start(parser, position))
             return position;
         nested += kind == '{';
         nested -= kind == '}' && nested > 0;
@@ -86,11 +107,8 @@ static int next_statement(const Parser *parser, int position) {
 }
 
 static int recovery_position(Parser *parser) {
-    int position = parser->current;
     bool in_block = parser->depth > 0 || parser->schedule;
-    /* "export f" in a block was noticed at f. */
-    if (parser->depth > 0 && position - 1 > parser->resumed_at && is_item_start(parser, position - 1))
-        position--;
+    int position = after_choices(parser, parser->recover_from);
     position = in_block ? next_statement(parser, position) : next_item(parser, position);
     if (!token_at(parser, position)->kind || is_item_start(parser, position))
         parser->missing_closers = parser->depth;
@@ -144,8 +162,8 @@ Token feed_token(Parser *parser) {
         token.kind = parser->first_token;
         parser->first_token = 0;
     } else if (parser->resynchronise) {
-        parser->resynchronise = parser->in_choices = false;
         parser->next = recovery_position(parser);
+        parser->resynchronise = parser->in_choices = false;
         token.kind = RESYNC;
     } else {
         count_braces(parser, parser->delivered);

@@ -36,6 +36,7 @@ Tokens *scan_source(Arena *arena, Arena *scratch, const Source *source, uint32_t
 
 typedef struct Parser {
     Arena *arena;
+    Arena *scratch; /* of this parse alone */
     Diagnostics *diagnostics;
     const Source *source;
     Tokens *tokens;
@@ -46,7 +47,9 @@ typedef struct Parser {
     int delivered;         /* its kind, or what stood in its place */
     int depth;             /* of braces that the grammar is in, those of "? in {...}" aside */
     int missing_closers;   /* braces to close before next: the source forgot them */
+    int recover_from;      /* the token where the search for a place to go on begins */
     int resumed_at;        /* where the last recovery went on, so that each goes further */
+    int *openers;          /* what open_bracket() knows, from the first error on */
     bool resynchronise;    /* after an error: skip to a place to go on */
     bool in_schedule;      /* in a schedule block */
     bool in_choices;       /* in the braces of "? in {...}" */
@@ -61,8 +64,8 @@ enum { TOKEN_KINDS = 512 }; /* more than gram.h has */
 
 /* Reports that the token at `position` cannot stand there; expected[kind] says which of the TOKEN_KINDS could. */
 void report_syntax_error(Parser *parser, int position, const bool *expected);
-/* The bracket that is open before a token: its position, or -1. */
-int open_bracket(const Parser *parser, int position);
+/* The innermost bracket that is open before a token (the opening one, for a closing one): its position, or -1. */
+int open_bracket(Parser *parser, int position);
 
 /* --- feed.c --- */
 
@@ -71,6 +74,10 @@ Token feed_token(Parser *parser);
 /* The token at a position, the first or last of the source when it lies outside. */
 const Token *token_at(const Parser *parser, int position);
 bool token_is_name(int kind);
+bool ends_operand(int kind); /* can an operand end with this token? */
+bool begins_assignment(int kind);
+/* Whether an item begins here: "def", or a contextual keyword that begins a line, in the company that makes it one. */
+bool is_item_start(const Parser *parser, int position);
 
 /* --- ast.c: builders. Lists grow in place; each node covers the source of all its parts. --- */
 

@@ -44,28 +44,30 @@ typedef struct Checked {
     int positional, integers;
 } Checked;
 
-/* "split(loop, integer, ...)": how a statement of this kind is written. */
+static void add_arguments(Text *text, const char *row) {
+    const char *at = row;
+    for (; *at && *at != ' ' && *at != '.'; at++)
+        text_add(text, "%s%s", at == row ? "" : ", ", *at == 'L' ? "loop" : *at == 'T' ? "stage" : "integer");
+    text_add(text, *at == '.' ? ", ..." : "");
+    while ((at = strchr(at, ' '))) {
+        int length = (int)strcspn(++at, " ");
+        text_add(text, ", %.*s=...", length, at);
+    }
+}
+
+/* "outer, ..., inner = split(loop, integer, ...)": how a statement of this kind is written. */
 static const char *signature(Arena *arena, const PrimInfo *info) {
+    static const char *const results[] = {"", "x = ", "a, b = ", "a, b, c = ", "a, b, c, d = "};
     Text text = {.arena = arena};
-    const char *at = info->positional;
-    text_add(&text, "%s(", info->spelling);
-    for (; *at && *at != ' '; at++)
-        if (*at == '.')
-            text_add(&text, at[1] == '.' ? "" : at[-1] == '.' && at[-2] == '.' ? ", ..." : "");
-        else
-            text_add(&text, "%s%s", at == info->positional ? "" : ", ",
-                     *at == 'L' ? "loop" : *at == 'T' ? "stage" : "integer");
-    for (; *at; at++)
-        if (*at == ' ')
-            text_add(&text, ", ");
-        else
-            text_add(&text, at[1] == ' ' || !at[1] ? "%c=..." : "%c", *at);
+    text_add(&text, "%s%s(", *info->results == 'N' ? "outer, ..., inner = " : results[*info->results - '0'],
+             info->spelling);
+    add_arguments(&text, info->positional);
     text_add(&text, ")");
     return text.text;
 }
 
 static void hint_signature(const Checked *checked) {
-    diag_hint(checked->parser->diagnostics, "%s: %s", signature(checked->parser->arena, checked->info),
+    diag_hint(checked->parser->diagnostics, "%s %s", signature(checked->parser->arena, checked->info),
               checked->info->summary);
 }
 
@@ -138,8 +140,14 @@ static bool check_arguments(Checked *checked) {
     return right && check_count(checked, prim->loc);
 }
 
-static const char *count_names(Arena *arena, int count) {
-    return count == 0 ? "none" : count == 1 ? "1 name" : arena_printf(arena, "%d names", count);
+/* "2 loops", "1 stage", "nothing". */
+static const char *made_by(Arena *arena, const PrimInfo *info, int count) {
+    const char *what = info->positional[0] == 'T' ? "stage" : "loop";
+    return count == 0 ? "nothing" : arena_printf(arena, "%d %s%s", count, what, count == 1 ? "" : "s");
+}
+
+static const char *names_given(Arena *arena, int count) {
+    return count == 0 ? "no name is" : count == 1 ? "1 name is" : arena_printf(arena, "%d names are", count);
 }
 
 static bool check_results(const Checked *checked, AstNames results) {
@@ -154,12 +162,9 @@ static bool check_results(const Checked *checked, AstNames results) {
             }
     if (wanted == results.count)
         return true;
-    const char *made = wanted == 0 ? "nothing to name" : arena_printf(arena, "%d", wanted);
-    diag(checked->parser->diagnostics, DIAG_primitive_results, checked->prim->loc, checked->info->spelling, made,
-         count_names(arena, results.count));
-    if (wanted)
-        diag_hint(checked->parser->diagnostics, "name what it makes: %s = %s(...)",
-                  wanted == 1 ? "x" : wanted == 2 ? "outer, inner" : "a, b, c", checked->info->spelling);
+    diag(checked->parser->diagnostics, DIAG_primitive_results, checked->prim->loc, checked->info->spelling,
+         made_by(arena, checked->info, wanted), names_given(arena, results.count));
+    hint_signature(checked);
     return false;
 }
 

@@ -18,12 +18,10 @@ static const char *quoted(const Parser *parser, const Token *token) {
     if (!token->kind)
         return "the end of the file";
     const char *text = token_text(parser, token);
-    return arena_printf(parser->arena, "'%.*s%s'", SHOWN, text, strlen(text) > SHOWN ? "..." : "");
-}
-
-/* Can an operand end with this token, can one begin with it? */
-static bool ends_operand(int kind) {
-    return token_is_name(kind) || kind == INTEGER || kind == REAL || kind == DOT_DIGITS || kind == ')';
+    int length = (int)strlen(text), shown = length < SHOWN ? length : SHOWN;
+    while (shown < length && (text[shown] & 0xC0) == 0x80)
+        shown--;
+    return arena_printf(parser->arena, "'%.*s%s'", shown, text, shown < length ? "..." : "");
 }
 
 static bool begins_operand(int kind) {
@@ -36,23 +34,37 @@ static int closer_of(int open) {
     return open == '(' ? ')' : open == '[' ? ']' : open == '{' ? '}' : 0;
 }
 
-int open_bracket(const Parser *parser, int position) {
-    int closed = 0;
-    while (--position >= 0) {
-        int kind = token_at(parser, position)->kind;
-        if (kind == ')' || kind == ']' || kind == '}')
-            closed++;
-        else if (closer_of(kind) && closed-- == 0)
-            return position;
+/* For every token the innermost bracket that is open before it. A closing brace closes what was left open inside its
+ * block; any other closer without its opener is passed over. */
+static int *match_brackets(Parser *parser) {
+    int count = parser->tokens->list.count, open = -1;
+    int *openers = ARENA_ARRAY(parser->scratch, int, count);
+    for (int i = 0; i < count; i++) {
+        int kind = token_at(parser, i)->kind, match = open;
+        openers[i] = open;
+        if (closer_of(kind)) {
+            open = i;
+            continue;
+        }
+        while (kind == '}' && match >= 0 && token_at(parser, match)->kind != '{')
+            match = openers[match];
+        if (match >= 0 && closer_of(token_at(parser, match)->kind) == kind)
+            open = openers[match];
     }
-    return -1;
+    return openers;
+}
+
+int open_bracket(Parser *parser, int position) {
+    if (!parser->openers)
+        parser->openers = match_brackets(parser);
+    return parser->openers[position];
 }
 
 /* Where the target "name" or "name(...)" that ends before position begins, or -1. */
-static int target_before(const Parser *parser, int position) {
+static int target_before(Parser *parser, int position) {
     int end = position - 1;
     if (end > 0 && token_at(parser, end)->kind == ')')
-        end = open_bracket(parser, end) - 1;
+        end = open_bracket(parser, end) - 1; /* -2 where it closes nothing */
     return end >= 0 && token_is_name(token_at(parser, end)->kind) ? end : -1;
 }
 
@@ -62,14 +74,29 @@ typedef struct SyntaxError {
     Parser *parser;
     int position;
     const Token *found, *before; /* before: NULL at the start of the source */
+    Loc loc;                     /* of found; at the end of the source, after what stands before */
     const bool *expected;
 } SyntaxError;
 
+/* The operand that ends before position: "2", "A", "A(i)"; a part of it when it is more than a name and brackets. */
+static Loc operand_before(Parser *parser, int position) {
+    const Token *last = token_at(parser, position - 1);
+    int start = target_before(parser, position);
+    return start < 0 ? last->loc : loc_join(token_at(parser, start)->loc, last->loc);
+}
+
+static const char *loc_text(const Parser *parser, Loc loc) {
+    enum { SHOWN = 30 };
+    const char *text = parser->source->text + loc.begin;
+    int length = (int)(loc.end - loc.begin);
+    return arena_printf(parser->arena, "%.*s%s", length < SHOWN ? length : SHOWN, text, length > SHOWN ? "..." : "");
+}
+
 static bool report_missing_operator(const SyntaxError *error, int position) {
     Parser *parser = error->parser;
-    const Token *left = token_at(parser, position - 1), *right = token_at(parser, position);
-    diag(parser->diagnostics, DIAG_missing_operator, loc_join(left->loc, right->loc), token_text(parser, left),
-         token_text(parser, right));
+    Loc left = operand_before(parser, position), right = token_at(parser, position)->loc;
+    diag(parser->diagnostics, DIAG_missing_operator, loc_join(left, right), loc_text(parser, left),
+         loc_text(parser, right));
     diag_hint(parser->diagnostics, "a product is written with '*'");
     return true;
 }
@@ -85,6 +112,64 @@ static bool slip_missing_operator(const SyntaxError *error) {
     if (start > 0 && !token_at(error->parser, start)->first_on_line &&
         ends_operand(token_at(error->parser, start - 1)->kind))
         return report_missing_operator(error, start);
+    return false;
+}
+
+/* A line ends with an operator or a comma, and the next one is a statement: noticed at that one's assignment. */
+static bool slip_incomplete(const SyntaxError *error) {
+    Parser *parser = error->parser;
+    int start = begins_assignment(error->found->kind) ? target_before(parser, error->position) : -1;
+    if (start < 1 || !token_at(parser, start)->first_on_line)
+        return false;
+    const Token *last = token_at(parser, start - 1);
+    if (ends_operand(last->kind) || last->kind == '{' || last->kind == '}')
+        return false;
+    diag(parser->diagnostics, DIAG_incomplete, last->loc, token_text(parser, last));
+    parser->recover_from = start;
+    return true;
+}
+
+/* The first words of an item where a block or an item is not complete. A contextual keyword was taken for a name and is
+ * noticed at the word after it. */
+static bool slip_item_within(const SyntaxError *error) {
+    Parser *parser = error->parser;
+    bool taken_for_name = !is_item_start(parser, error->position);
+    int item = error->position - taken_for_name;
+    if (item <= 0 || !is_item_start(parser, item) || (parser->depth == 0 && !taken_for_name))
+        return false;
+    const Token *keyword = token_at(parser, item);
+    diag(parser->diagnostics, DIAG_expected, keyword->loc, parser->depth ? "'}'" : "a name", quoted(parser, keyword));
+    int open = open_bracket(parser, item);
+    if (parser->depth && open >= 0)
+        diag_note(parser->diagnostics, token_at(parser, open)->loc, "this '%c' is not closed",
+                  token_at(parser, open)->kind);
+    parser->recover_from = item;
+    return true;
+}
+
+/* Words that begin statements of other languages. */
+static bool slip_foreign_word(const SyntaxError *error) {
+    static const struct {
+        const char *word, *hint;
+    } table[] = {
+        {"for", "there are no loops: an index takes every value of its range"},
+        {"while", "there are no loops: an index takes every value of its range"},
+        {"if", "a choice is an expression: condition ? a : b"},
+        {"return", "results are named after '->' and assigned in the body"},
+        {"let", "a name is given to a value after the statement: where x = value"},
+        {"var", "a tensor needs no declaration: its first assignment defines it"},
+    };
+    bool in_body = error->parser->depth > 0 && !error->parser->in_schedule;
+    int start = in_body ? target_before(error->parser, error->position) : -1;
+    const Token *word = start < 0 ? NULL : token_at(error->parser, start);
+    if (!word || word->kind != IDENT || !word->first_on_line)
+        return false;
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        if (!strcmp(word->text, table[i].word)) {
+            diag(error->parser->diagnostics, DIAG_foreign_spelling, word->loc, table[i].word);
+            diag_hint(error->parser->diagnostics, "%s", table[i].hint);
+            return true;
+        }
     return false;
 }
 
@@ -119,11 +204,17 @@ static bool slip_semicolon(const SyntaxError *error) {
     return true;
 }
 
+/* A closer whose opener is not the innermost open bracket, or that stands where a statement could begin. A brace may
+ * close what is left open inside its block. */
 static bool slip_stray_closer(const SyntaxError *error) {
-    int kind = error->found->kind, open = open_bracket(error->parser, error->position);
-    if ((kind != ')' && kind != ']' && kind != '}') || open >= 0)
+    Parser *parser = error->parser;
+    int kind = error->found->kind, open = open_bracket(parser, error->position);
+    if (kind != ')' && kind != ']' && kind != '}')
         return false;
-    diag(error->parser->diagnostics, DIAG_stray_closer, error->found->loc, kind);
+    bool matches = open >= 0 && (kind == '}' || closer_of(token_at(parser, open)->kind) == kind);
+    if (matches && !error->expected['}'])
+        return false;
+    diag(parser->diagnostics, DIAG_stray_closer, error->found->loc, kind);
     return true;
 }
 
@@ -237,9 +328,9 @@ static void report_expected(const SyntaxError *error) {
     const char *words[MOST_EXPECTED];
     int count = collect_expected(expected, words, MOST_EXPECTED);
     if (count == 0 || count > MOST_EXPECTED) {
-        diag(parser->diagnostics, DIAG_unexpected, error->found->loc, quoted(parser, error->found));
+        diag(parser->diagnostics, DIAG_unexpected, error->loc, quoted(parser, error->found));
     } else {
-        diag(parser->diagnostics, DIAG_expected, error->found->loc, join_words(parser->arena, words, count),
+        diag(parser->diagnostics, DIAG_expected, error->loc, join_words(parser->arena, words, count),
              quoted(parser, error->found));
         hint_header(error);
     }
@@ -248,8 +339,9 @@ static void report_expected(const SyntaxError *error) {
 
 void report_syntax_error(Parser *parser, int position, const bool *expected) {
     static bool (*const slips[])(const SyntaxError *) = {
-        slip_semicolon,   slip_stray_closer, slip_missing_operator,
-        slip_brackets,    slip_equals,       slip_import_name,
+        slip_semicolon,        slip_stray_closer, slip_item_within, slip_foreign_word,
+        slip_missing_operator, slip_incomplete,   slip_brackets,    slip_equals,
+        slip_import_name,
     };
     SyntaxError error = {
         .parser = parser,
@@ -258,6 +350,10 @@ void report_syntax_error(Parser *parser, int position, const bool *expected) {
         .before = position > 0 ? token_at(parser, position - 1) : NULL,
         .expected = expected,
     };
+    error.loc = error.found->loc;
+    if (!error.found->kind && error.before)
+        error.loc.begin = error.loc.end = error.before->loc.end;
+    parser->recover_from = position;
     if (error.found->kind == INVALID)
         return; /* the scanner's message says it */
     for (size_t i = 0; i < sizeof slips / sizeof *slips; i++)
