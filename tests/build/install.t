@@ -1,0 +1,29 @@
+#!/bin/sh
+# What a packager does: make the tarball's tree, build it elsewhere with the sources read-only, install into DESTDIR, use what was
+# installed, uninstall, clean. (`make distcheck` does this too, and runs all tests again.)
+. "${srcdir:-.}/tests/lib.sh"
+cd "$work" || exit 1
+trap 'chmod -R u+w "$work"; rm -rf "$work"' EXIT
+
+mkdir here vpath
+(cd here && "$srcdir/configure" -q) >log 2>&1 && make -C here -s distdir distdir=tree >>log 2>&1 && chmod -R a-w here/tree
+report $? "the tarball's tree is made" || diag_file log
+cd vpath || exit 1
+runs "it is configured from another folder" ../here/tree/configure -q --prefix=/usr CFLAGS=-O0
+runs "it builds with the sources read-only" make -s -j2
+runs "make install DESTDIR=" make -s install DESTDIR="$work/root"
+is "$(ls "$work/root/usr/bin" | tr '\n' ' ')" "tensorc tensorc-worker " "the two programs are installed"
+[ -f "$work/root/usr/share/doc/tensorc/README.md" ] && [ -f "$work/root/usr/share/doc/tensorc/REFERENCE.md" ]
+report $? "README and reference are installed"
+cat >k.tensor <<'EOF'
+import "nn"
+export matmul(M=5, N=6, K=7)
+EOF
+runs "the installed compiler compiles and runs, with its worker" "$work/root/usr/bin/tensorc" -run k.tensor
+rm k.tensor
+runs "make uninstall" make -s uninstall DESTDIR="$work/root"
+is "$(find "$work/root" -type f)" "" "make uninstall leaves no file"
+runs "make distclean" make -s distclean
+is "$(find . -type f)" "" "make distclean leaves no file"
+
+done_testing
