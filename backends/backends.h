@@ -34,7 +34,10 @@ char *emit_code(Kernel *const *kernels, int count, const Target *target, const E
                 const char **why);
 /* The C header of the functions: prototypes, sizes in comments, statuses, extern "C", an include guard made from name. */
 char *emit_header(Arena *arena, const Program *const *programs, int count, const char *name, const char *source);
-/* A make rule: targets: files; names escaped as make wants them; a phony rule a file when phony. */
+/* A name as make wants it written. */
+char *make_escape(Arena *arena, const char *name);
+/* A make rule: targets (as they are: -MT; else escaped by the caller): files, escaped here; an empty rule for each file
+ * but the first when phony. */
 char *emit_depfile(Arena *arena, const char *targets, const char *const *files, int count, bool phony);
 /* Writes a temporary file beside path and renames it: whole or not at all. "-" is standard output; devices and pipes are
  * written in place. False with errno set, nothing left behind. */

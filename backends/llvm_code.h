@@ -1,0 +1,192 @@
+/* llvm_code.h - what the files of the LLVM code generator share: one module under construction.
+ *
+ * The generator turns flat Kernels into SSA in final form: vectors are explicit, register buffers are allocas that
+ * mem2reg promotes, multiply-adds are fused here. No later pass has to find anything, so few and quick ones are run.
+ *   llvm_emit.c        the way in: modules, passes, bytes out
+ *   llvm_types.c       types, constants, intrinsics, small idioms
+ *   llvm_function.c    frames: functions, blocks, loops, where a variable or a buffer is
+ *   llvm_values.c      expressions; llvm_arithmetic.c operators; llvm_convert.c casts; llvm_math.c functions
+ *   llvm_memory.c      reads and stores; llvm_registers.c those of register buffers; llvm_temporaries.c allocation
+ *   llvm_statements.c  statements; llvm_parallel.c parallel loops; llvm_debug.c line numbers
+ *
+ * A value of lanes > 1 is an LLVM vector of the next power of two of lanes: the lanes beyond are never read from memory
+ * or stored and hold anything. half and bfloat16 are computed in float, rounded to the type after each operation, so that
+ * a value of theirs is a float that the type can hold; bool is i1 in values and a byte in memory.
+ */
+#ifndef BACKENDS_LLVM_CODE_H
+#define BACKENDS_LLVM_CODE_H
+
+#include "backends/backends.h"
+
+#include <llvm-c/Core.h>
+#include <llvm-c/DebugInfo.h>
+
+/* --- a map from addresses --- */
+
+typedef struct Map {
+    int count, capacity;
+    struct MapSlot {
+        const void *key;
+        void *value;
+    } * slots;
+} Map;
+void *map_get(const Map *map, const void *key); /* NULL when absent */
+void map_set(Arena *arena, Map *map, const void *key, void *value);
+
+/* --- a module under construction --- */
+
+typedef struct Buffer {
+    const Tensor *tensor;
+    LLVMValueRef pointer;        /* in memory */
+    struct Registers *registers; /* or in registers */
+} Buffer;
+
+/* A function under construction. The body of a parallel loop is one of its own. */
+typedef struct Frame {
+    struct Frame *outer;
+    LLVMValueRef function;
+    LLVMBasicBlockRef entry; /* allocas alone; ends in a branch to the first block */
+    LLVMBasicBlockRef leave; /* frees and returns */
+    LLVMValueRef status;     /* alloca of what is returned; NULL in a function that returns nothing */
+    LLVMValueRef heap;       /* temporaries: of the call, or this thread's slice of them; or NULL */
+    Map variables;           /* Var -> LLVMValueRef */
+    Map depths;              /* Var -> how many loops are around its own, plus 1 */
+    Map buffers;             /* Tensor -> Buffer */
+    int depth;
+    bool parallel;           /* inside a parallel loop: further ones run serially */
+    LLVMMetadataRef scope;   /* debug information */
+} Frame;
+
+typedef struct Code {
+    Arena *arena;
+    const Target *target;
+    const EmitOptions *options;
+    LLVMContextRef context;
+    LLVMModuleRef module;
+    LLVMBuilderRef builder;
+    LLVMTypeRef i1, i8, i16, i32, i64, f32, f64, pointer, nothing;
+    bool half_instructions; /* the processor converts half and float */
+    bool single_thread;     /* no parallel code at all */
+    const Kernel *kernel;   /* the one being emitted */
+    Frame *frame;
+    Map memo;               /* Expr -> LLVMValueRef in the statement and branch being emitted */
+    Map placements;         /* Tensor -> Placement: where the kernel's temporaries go */
+    Map slices;             /* Stmt of a parallel loop -> Slices: its threads' temporaries */
+    Map checked;            /* Stmt of a check already emitted at the entry */
+    int parallel_count;     /* loops outlined so far, for names */
+    struct DebugInfo *debug;
+} Code;
+
+/* --- llvm_types.c --- */
+
+int padded_lanes(int lanes); /* the next power of two */
+LLVMTypeRef value_type(Code *code, ElementType type, int lanes);
+LLVMTypeRef memory_type(Code *code, ElementType type);
+LLVMTypeRef vector_of(LLVMTypeRef scalar, int lanes); /* scalar itself for 1 lane; exactly as many lanes */
+int lanes_of(LLVMValueRef value);
+LLVMTypeRef like(LLVMTypeRef scalar, LLVMValueRef value); /* a scalar or vector of as many lanes as value */
+/* Constants of the scalar type, in every lane of the type. */
+LLVMValueRef constant_int(LLVMTypeRef type, int64_t value);
+LLVMValueRef constant_real(LLVMTypeRef type, double value);
+LLVMValueRef index_constant(Code *code, int64_t value);
+LLVMValueRef iota(LLVMTypeRef element, int lanes); /* 0, 1, 2, ... */
+LLVMValueRef splat(Code *code, LLVMValueRef scalar, int lanes); /* into padded_lanes(lanes) */
+/* A shuffle: indices count lanes of the result; -1 is any value. b may be NULL. */
+LLVMValueRef shuffle(Code *code, LLVMValueRef a, LLVMValueRef b, const int *indices, int count);
+LLVMValueRef resize(Code *code, LLVMValueRef value, int lanes); /* to that many lanes, dropping or adding at the end */
+/* i1 per lane: true in the first `real` of `lanes`. */
+LLVMValueRef lane_mask(Code *code, int real, int lanes);
+LLVMValueRef intrinsic(Code *code, const char *name, LLVMTypeRef *overloads, int overload_count, LLVMValueRef *args, int count);
+LLVMValueRef unary_intrinsic(Code *code, const char *name, LLVMValueRef a);  /* overloaded on the type of a */
+LLVMValueRef binary_intrinsic(Code *code, const char *name, LLVMValueRef a, LLVMValueRef b);
+LLVMValueRef multiply_add(Code *code, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c); /* fused where that is quick */
+LLVMValueRef bits_of(Code *code, LLVMValueRef real);                /* integer of the same size */
+LLVMValueRef real_of(Code *code, LLVMValueRef bits, LLVMTypeRef scalar); /* and back */
+LLVMValueRef call(Code *code, LLVMValueRef function, LLVMValueRef *args, int count);
+/* A function outside the module, declared on first use. */
+LLVMValueRef external_function(Code *code, const char *name, LLVMTypeRef result, LLVMTypeRef *parameters, int count);
+
+/* --- llvm_function.c --- */
+
+void set_target_attributes(Code *code, LLVMValueRef function);
+void add_attribute(Code *code, LLVMValueRef function, unsigned index, const char *name);
+Frame *frame_open(Code *code, LLVMValueRef function); /* the builder is at its first block after */
+void frame_close(Code *code);                         /* back to where the builder was is the caller's part */
+LLVMBasicBlockRef new_block(Code *code, const char *name);
+LLVMValueRef entry_alloca(Code *code, LLVMTypeRef type, int alignment, const char *name);
+LLVMValueRef variable_value(Code *code, const Var *var);
+void bind_variable(Code *code, const Var *var, LLVMValueRef value);
+Buffer *buffer_of(Code *code, const Tensor *tensor);
+void bind_buffer(Code *code, const Tensor *tensor, LLVMValueRef pointer);
+void return_status(Code *code, LLVMValueRef status); /* leaves the function; the builder has no block after */
+void emit_function(Code *code, const Kernel *kernel);
+
+/* for i in low:high, both i64. between begin and end the builder is in the body. */
+typedef struct LoopBlocks {
+    LLVMBasicBlockRef body, leave;
+    LLVMValueRef index, high;
+} LoopBlocks;
+LoopBlocks loop_begin(Code *code, LLVMValueRef low, LLVMValueRef high, const char *name);
+void loop_end(Code *code, const LoopBlocks *loop);
+/* if (condition) { ... } with values: a phi of the two ways. */
+typedef struct Branch {
+    LLVMBasicBlockRef otherwise, join, then_end, other_end;
+    Map memo;
+} Branch;
+Branch branch_begin(Code *code, LLVMValueRef condition);
+void branch_else(Code *code, Branch *branch);
+void branch_end(Code *code, Branch *branch);
+LLVMValueRef branch_phi(Code *code, const Branch *branch, LLVMValueRef then_value, LLVMValueRef else_value);
+
+/* --- values --- */
+
+LLVMValueRef emit_value(Code *code, const Expr *e);
+/* An operator on values already there; type is that of the operands. Math functions included. */
+LLVMValueRef emit_operator(Code *code, Op op, ElementType type, LLVMValueRef *args);
+/* Integer division or modulo, where the divisor or the sign of the dividend may be known. */
+LLVMValueRef emit_division(Code *code, const Expr *e, LLVMValueRef a, LLVMValueRef b);
+LLVMValueRef emit_math(Code *code, Op op, ElementType type, LLVMValueRef *args);
+/* Vector sequences for float, or NULL where there is none. */
+LLVMValueRef emit_float_function(Code *code, Op op, LLVMValueRef *args);
+LLVMValueRef convert(Code *code, LLVMValueRef value, ElementType from, ElementType to);
+LLVMValueRef round_to(Code *code, LLVMValueRef value, ElementType type); /* a float to what half or bfloat16 can hold */
+LLVMValueRef round_double_to(Code *code, LLVMValueRef value, ElementType type); /* a double, rounded once */
+LLVMValueRef from_memory(Code *code, LLVMValueRef value, ElementType type);
+LLVMValueRef to_memory(Code *code, LLVMValueRef value, ElementType type);
+
+/* --- memory --- */
+
+LLVMValueRef emit_read(Code *code, const Expr *e);
+void emit_store(Code *code, const Stmt *stmt);
+/* Register buffers: all accesses in the statements of the allocation decide how it is cut into vectors. */
+struct Registers *registers_new(Code *code, const Stmt *allocation);
+LLVMValueRef registers_read(Code *code, struct Registers *registers, const Expr *index, int lanes);
+void registers_write(Code *code, struct Registers *registers, const Expr *index, LLVMValueRef value, int lanes);
+
+typedef struct Placement {
+    bool stack;
+    LLVMValueRef offset; /* in bytes from the frame's heap when not on the stack */
+} Placement;
+typedef struct Slices {
+    LLVMValueRef offset, bytes, count; /* first byte, bytes of one, how many */
+} Slices;
+/* Decides where each temporary lives, takes the memory in one piece (status NO_MEMORY when there is none) and sets the
+ * frame's heap. */
+void allocate_temporaries(Code *code, const Stmt *body);
+void free_temporaries(Code *code);
+
+/* --- statements --- */
+
+void emit_statement(Code *code, const Stmt *stmt);
+void emit_statements(Code *code, Stmt *const *statements, int count);
+void emit_early_checks(Code *code, const Stmt *body); /* checks of sizes: before anything is allocated */
+void emit_parallel_loop(Code *code, const Stmt *stmt);
+
+/* --- debug information --- */
+
+void debug_open(Code *code);
+void debug_function(Code *code, LLVMValueRef function, const char *name, Loc loc);
+void debug_location(Code *code, Loc loc);
+void debug_close(Code *code);
+
+#endif

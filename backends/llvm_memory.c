@@ -1,0 +1,312 @@
+/* llvm_memory.c - reads and stores of buffers in memory.
+ *
+ * An index is cut into parts by the depth of the loops that they change in, outermost first, the constant last: what an
+ * inner loop does not change is hoisted, and the elements of an unrolled tile differ by the displacement alone.
+ * Contiguous lanes are one access, masked where there is a guard or where the lanes are not a power of two; small
+ * constant strides are contiguous accesses and a shuffle; everything else is a gather or scatter.
+ */
+#include "backends/llvm_code.h"
+#include "lang/diag.h"
+#include "lang/expr.h"
+
+#include <string.h>
+
+enum { SHUFFLED_STRIDE = 4 }; /* up to here loading the gaps too costs less than a gather */
+
+/* --- addresses --- */
+
+typedef struct DepthSearch {
+    Code *code;
+    int depth;
+} DepthSearch;
+
+static bool find_depth(const Expr *e, void *context) {
+    DepthSearch *search = context;
+    int depth = 0;
+    if (e->kind == EXPR_VAR)
+        depth = (int)(size_t)map_get(&search->code->frame->depths, e->var);
+    else if (e->kind == EXPR_READ)
+        depth = search->code->frame->depth + 1;
+    if (depth > search->depth)
+        search->depth = depth;
+    return true;
+}
+
+/* How deep the innermost loop is that the expression changes in. */
+static int depth_of(Code *code, const Expr *e) {
+    DepthSearch search = {code, 0};
+    expr_walk(e, find_depth, &search);
+    return search.depth;
+}
+
+static LLVMValueRef term_value(Code *code, const Term *term) {
+    LLVMValueRef value = emit_value(code, term->atom);
+    return LLVMBuildMul(code->builder, value, index_constant(code, term->coefficient), "");
+}
+
+/* The sum of the terms that change at this depth, or NULL when there are none. */
+static LLVMValueRef sum_at_depth(Code *code, const Affine *affine, const int *depths, int depth) {
+    LLVMValueRef sum = NULL;
+    for (int i = 0; i < affine->count; i++) {
+        if (depths[i] != depth)
+            continue;
+        LLVMValueRef value = term_value(code, &affine->terms[i]);
+        sum = sum ? LLVMBuildAdd(code->builder, sum, value, "") : value;
+    }
+    return sum;
+}
+
+static LLVMValueRef advance(Code *code, LLVMTypeRef type, LLVMValueRef pointer, LLVMValueRef elements) {
+    return LLVMBuildInBoundsGEP2(code->builder, type, pointer, &elements, 1, "");
+}
+
+static LLVMValueRef element_address(Code *code, LLVMTypeRef type, LLVMValueRef pointer, Expr *index) {
+    Affine affine;
+    if (!expr_affine(code->arena, index, &affine))
+        return advance(code, type, pointer, emit_value(code, index));
+    int deepest = 0, *depths = ARENA_ARRAY(code->arena, int, affine.count + 1);
+    for (int i = 0; i < affine.count; i++) {
+        depths[i] = depth_of(code, affine.terms[i].atom);
+        deepest = depths[i] > deepest ? depths[i] : deepest;
+    }
+    for (int depth = 0; depth <= deepest; depth++) {
+        LLVMValueRef sum = sum_at_depth(code, &affine, depths, depth);
+        if (sum)
+            pointer = advance(code, type, pointer, sum);
+    }
+    return affine.constant ? advance(code, type, pointer, index_constant(code, affine.constant)) : pointer;
+}
+
+/* --- one access --- */
+
+typedef struct Access {
+    const Tensor *tensor;
+    LLVMTypeRef type;   /* of an element in memory */
+    LLVMValueRef base;  /* the buffer */
+    Expr *index;
+    Expr *guard;
+    int lanes;
+} Access;
+
+static Access access_of(Code *code, const Tensor *tensor, Expr **index, int count, Expr *guard, int lanes) {
+    ENSURE(count <= 1);
+    Access access = {.tensor = tensor, .type = memory_type(code, tensor->type), .guard = guard, .lanes = lanes};
+    access.index = count ? index[0] : expr_int(code->arena, 0);
+    access.base = buffer_of(code, tensor)->pointer;
+    return access;
+}
+
+static bool constant_stride(const Access *access, int64_t *stride) {
+    return access->index->kind == EXPR_RAMP && expr_is_int(access->index->args[1], stride);
+}
+
+static LLVMValueRef address_of(Code *code, const Access *access) {
+    Expr *index = access->index->kind == EXPR_RAMP ? access->index->args[0] : access->index;
+    return element_address(code, access->type, access->base, index);
+}
+
+static int alignment_of(const Access *access) {
+    return element_info[access->tensor->type].bytes;
+}
+
+/* The lanes that may touch memory: those that the guard allows and that exist; NULL for all. */
+static LLVMValueRef access_mask(Code *code, const Access *access) {
+    int padded = padded_lanes(access->lanes);
+    LLVMValueRef mask = access->guard ? emit_value(code, access->guard) : NULL;
+    if (mask && lanes_of(mask) < padded)
+        mask = splat(code, mask, padded);
+    if (access->lanes == padded)
+        return mask;
+    LLVMValueRef real = lane_mask(code, access->lanes, padded);
+    return mask ? LLVMBuildAnd(code->builder, mask, real, "") : real;
+}
+
+/* --- loads --- */
+
+static LLVMValueRef load(Code *code, const Access *access, LLVMTypeRef type, LLVMValueRef address) {
+    LLVMValueRef value = LLVMBuildLoad2(code->builder, type, address, "");
+    LLVMSetAlignment(value, (unsigned)alignment_of(access));
+    return value;
+}
+
+static LLVMValueRef masked_load(Code *code, const Access *access, LLVMValueRef address, LLVMValueRef mask) {
+    LLVMTypeRef type = vector_of(access->type, lanes_of(mask)), overloads[] = {type, code->pointer};
+    LLVMValueRef args[] = {address, constant_int(code->i32, alignment_of(access)), mask, LLVMConstNull(type)};
+    return intrinsic(code, "llvm.masked.load", overloads, 2, args, 4);
+}
+
+/* `lanes` elements in a row, in padded lanes. Without cheap masks an odd number is loaded piece by piece, by LLVM. */
+static LLVMValueRef load_row(Code *code, const Access *access, LLVMValueRef address, int lanes, LLVMValueRef mask) {
+    if (mask)
+        return masked_load(code, access, address, mask);
+    int padded = padded_lanes(lanes);
+    if (lanes == padded || !code->target->masked_memory)
+        return resize(code, load(code, access, vector_of(access->type, lanes), address), padded);
+    return masked_load(code, access, address, lane_mask(code, lanes, padded));
+}
+
+static LLVMValueRef load_strided(Code *code, const Access *access, int stride) {
+    int span = stride * (access->lanes - 1) + 1, padded = padded_lanes(access->lanes), indices[padded];
+    LLVMValueRef row = load_row(code, access, address_of(code, access), span, NULL);
+    for (int i = 0; i < padded; i++)
+        indices[i] = i < access->lanes ? i * stride : -1;
+    return shuffle(code, row, NULL, indices, padded);
+}
+
+/* One pointer a lane. */
+static LLVMValueRef lane_addresses(Code *code, const Access *access) {
+    LLVMValueRef index, base = access->base;
+    if (access->index->kind == EXPR_RAMP) {
+        base = address_of(code, access);
+        LLVMValueRef stride = splat(code, emit_value(code, access->index->args[1]), access->lanes);
+        index = LLVMBuildMul(code->builder, iota(code->i64, padded_lanes(access->lanes)), stride, "");
+    } else {
+        index = emit_value(code, access->index);
+    }
+    return LLVMBuildInBoundsGEP2(code->builder, access->type, base, &index, 1, "");
+}
+
+static LLVMValueRef load_gathered(Code *code, const Access *access) {
+    int padded = padded_lanes(access->lanes);
+    LLVMValueRef mask = access_mask(code, access);
+    if (!mask)
+        mask = lane_mask(code, padded, padded);
+    LLVMTypeRef type = vector_of(access->type, padded), overloads[] = {type, vector_of(code->pointer, padded)};
+    LLVMValueRef alignment = constant_int(code->i32, alignment_of(access));
+    LLVMValueRef args[] = {lane_addresses(code, access), alignment, mask, LLVMConstNull(type)};
+    return intrinsic(code, "llvm.masked.gather", overloads, 2, args, 4);
+}
+
+static LLVMValueRef load_vector(Code *code, const Access *access) {
+    int64_t stride = 0;
+    if (constant_stride(access, &stride) && stride == 1) {
+        LLVMValueRef mask = access->guard ? access_mask(code, access) : NULL;
+        return load_row(code, access, address_of(code, access), access->lanes, mask);
+    }
+    if (stride > 1 && stride <= SHUFFLED_STRIDE && !access->guard)
+        return load_strided(code, access, (int)stride);
+    return load_gathered(code, access);
+}
+
+static LLVMValueRef load_scalar(Code *code, const Access *access) {
+    if (!access->guard)
+        return load(code, access, access->type, address_of(code, access));
+    Branch branch = branch_begin(code, emit_value(code, access->guard));
+    LLVMValueRef value = load(code, access, access->type, address_of(code, access));
+    branch_else(code, &branch);
+    branch_end(code, &branch);
+    return branch_phi(code, &branch, value, LLVMConstNull(access->type));
+}
+
+/* One element for all lanes. */
+static LLVMValueRef load_broadcast(Code *code, Access access) {
+    access.index = access.index->args[0];
+    int lanes = access.lanes;
+    if (access.guard && access.guard->kind == EXPR_BROADCAST)
+        access.guard = access.guard->args[0];
+    else if (access.guard)
+        return load_gathered(code, &access);
+    access.lanes = 1;
+    return splat(code, load_scalar(code, &access), lanes);
+}
+
+static LLVMValueRef guarded(Code *code, const Expr *guard, LLVMValueRef value) {
+    if (!guard)
+        return value;
+    return LLVMBuildSelect(code->builder, emit_value(code, guard), value, LLVMConstNull(LLVMTypeOf(value)), "");
+}
+
+LLVMValueRef emit_read(Code *code, const Expr *e) {
+    Buffer *buffer = buffer_of(code, e->tensor);
+    if (buffer->registers)
+        return guarded(code, e->guard, registers_read(code, buffer->registers, e->count ? e->args[0] : expr_int(code->arena, 0), e->lanes));
+    Access access = access_of(code, e->tensor, e->args, e->count, e->guard, e->lanes);
+    LLVMValueRef value;
+    if (access.lanes == 1)
+        value = load_scalar(code, &access);
+    else if (access.index->kind == EXPR_BROADCAST)
+        value = load_broadcast(code, access);
+    else
+        value = load_vector(code, &access);
+    return from_memory(code, value, e->tensor->type);
+}
+
+/* --- stores --- */
+
+static void store(Code *code, const Access *access, LLVMValueRef value, LLVMValueRef address) {
+    LLVMSetAlignment(LLVMBuildStore(code->builder, value, address), (unsigned)alignment_of(access));
+}
+
+static void store_row(Code *code, const Access *access, LLVMValueRef value) {
+    LLVMValueRef address = address_of(code, access);
+    bool odd = access->lanes != padded_lanes(access->lanes);
+    if (!access->guard && odd && !code->target->masked_memory) {
+        store(code, access, resize(code, value, access->lanes), address);
+        return;
+    }
+    LLVMValueRef mask = access_mask(code, access);
+    if (!mask) {
+        store(code, access, value, address);
+        return;
+    }
+    LLVMTypeRef overloads[] = {LLVMTypeOf(value), code->pointer};
+    LLVMValueRef args[] = {value, address, constant_int(code->i32, alignment_of(access)), mask};
+    intrinsic(code, "llvm.masked.store", overloads, 2, args, 4);
+}
+
+static void store_scattered(Code *code, const Access *access, LLVMValueRef value) {
+    LLVMValueRef mask = access_mask(code, access);
+    if (!mask)
+        mask = lane_mask(code, lanes_of(value), lanes_of(value));
+    LLVMValueRef addresses = lane_addresses(code, access);
+    LLVMTypeRef overloads[] = {LLVMTypeOf(value), LLVMTypeOf(addresses)};
+    LLVMValueRef args[] = {value, addresses, constant_int(code->i32, alignment_of(access)), mask};
+    intrinsic(code, "llvm.masked.scatter", overloads, 2, args, 4);
+}
+
+static void store_to_memory(Code *code, const Access *access, LLVMValueRef value) {
+    int64_t stride;
+    if (access->lanes == 1)
+        store(code, access, value, address_of(code, access));
+    else if (constant_stride(access, &stride) && stride == 1)
+        store_row(code, access, value);
+    else
+        store_scattered(code, access, value);
+}
+
+/* A guard on a scalar is a branch around the whole statement, its value included. */
+static void emit_guarded_store(Code *code, const Stmt *stmt) {
+    Stmt plain = *stmt;
+    plain.guard = NULL;
+    Branch branch = branch_begin(code, emit_value(code, stmt->guard));
+    emit_store(code, &plain);
+    branch_else(code, &branch);
+    branch_end(code, &branch);
+}
+
+static void store_to_registers(Code *code, struct Registers *registers, const Stmt *stmt) {
+    const Expr *index = stmt->index_count ? stmt->index[0] : expr_int(code->arena, 0);
+    LLVMValueRef value = emit_value(code, stmt->value);
+    if (stmt->guard) {
+        LLVMValueRef old = registers_read(code, registers, index, stmt->value->lanes);
+        value = LLVMBuildSelect(code->builder, emit_value(code, stmt->guard), value, old, "");
+    }
+    registers_write(code, registers, index, value, stmt->value->lanes);
+}
+
+void emit_store(Code *code, const Stmt *stmt) {
+    code->memo = (Map){0};
+    Buffer *buffer = buffer_of(code, stmt->tensor);
+    int lanes = stmt->value->lanes;
+    if (stmt->guard && stmt->guard->lanes == 1 && !buffer->registers) {
+        emit_guarded_store(code, stmt);
+        return;
+    }
+    if (buffer->registers) {
+        store_to_registers(code, buffer->registers, stmt);
+        return;
+    }
+    Access access = access_of(code, stmt->tensor, stmt->index, stmt->index_count, stmt->guard, lanes);
+    LLVMValueRef value = to_memory(code, emit_value(code, stmt->value), stmt->tensor->type);
+    store_to_memory(code, &access, value);
+}

@@ -1,0 +1,143 @@
+/* llvm_statements.c - statements of a flat kernel: stores, serial loops, conditions, checks, lifetimes of buffers. */
+#include "backends/llvm_code.h"
+#include "lang/diag.h"
+#include "lang/expr.h"
+
+#include <string.h>
+
+/* --- checks --- */
+
+static void emit_check(Code *code, const Stmt *stmt) {
+    LLVMBasicBlockRef failed = new_block(code, "failed"), passed = new_block(code, "passed");
+    LLVMBuildCondBr(code->builder, emit_value(code, stmt->condition), passed, failed);
+    LLVMPositionBuilderAtEnd(code->builder, failed);
+    return_status(code, constant_int(code->i32, stmt->status));
+    LLVMPositionBuilderAtEnd(code->builder, passed);
+}
+
+static bool find_read(const Expr *e, void *context) {
+    if (e->kind == EXPR_READ)
+        *(bool *)context = true;
+    return true;
+}
+
+static bool reads_memory(const Expr *e) {
+    bool found = false;
+    expr_walk(e, find_read, &found);
+    return found;
+}
+
+void emit_early_checks(Code *code, const Stmt *stmt) {
+    debug_location(code, stmt->loc);
+    if (stmt->kind == STMT_CHECK && !reads_memory(stmt->condition)) {
+        code->memo = (Map){0};
+        emit_check(code, stmt);
+        map_set(code->arena, &code->checked, stmt, (void *)stmt);
+    }
+    if (stmt->kind == STMT_BLOCK || stmt->kind == STMT_ALLOCATE)
+        for (int i = 0; i < stmt->count; i++)
+            emit_early_checks(code, stmt->body[i]);
+}
+
+/* --- lifetimes --- */
+
+static LLVMValueRef temporary_address(Code *code, const Tensor *tensor) {
+    const Placement *placement = map_get(&code->placements, tensor);
+    ENSURE(placement != NULL);
+    if (!placement->stack) {
+        LLVMValueRef offset = placement->offset;
+        return LLVMBuildInBoundsGEP2(code->builder, code->i8, code->frame->heap, &offset, 1, tensor->name);
+    }
+    int64_t elements = 1, size = 0;
+    for (int d = 0; d < tensor->rank; d++)
+        if (expr_is_int(tensor->dims[d], &size))
+            elements *= size;
+    LLVMTypeRef type = LLVMArrayType(memory_type(code, tensor->type), (unsigned)elements);
+    return entry_alloca(code, type, 64, tensor->name);
+}
+
+static void emit_allocation(Code *code, const Stmt *stmt) {
+    if (stmt->tensor->scope == SCOPE_REGISTER) {
+        Buffer *buffer = ARENA_NEW(code->arena, Buffer);
+        *buffer = (Buffer){.tensor = stmt->tensor, .registers = registers_new(code, stmt)};
+        map_set(code->arena, &code->frame->buffers, stmt->tensor, buffer);
+    } else {
+        bind_buffer(code, stmt->tensor, temporary_address(code, stmt->tensor));
+    }
+    emit_statements(code, stmt->body, stmt->count);
+}
+
+/* --- control flow --- */
+
+static void emit_if(Code *code, const Stmt *stmt) {
+    Branch branch = branch_begin(code, emit_value(code, stmt->condition));
+    emit_statements(code, stmt->body, stmt->count);
+    branch_else(code, &branch);
+    emit_statements(code, stmt->otherwise, stmt->otherwise_count);
+    branch_end(code, &branch);
+}
+
+static void emit_body(Code *code, const Stmt *stmt, LLVMValueRef index) {
+    code->frame->depth++;
+    bind_variable(code, stmt->var, index);
+    emit_statements(code, stmt->body, stmt->count);
+    code->frame->depth--;
+}
+
+static void emit_for(Code *code, const Stmt *stmt) {
+    LLVMValueRef extent = emit_value(code, stmt->extent), zero = index_constant(code, 0);
+    if (LLVMIsAConstantInt(extent) && LLVMConstIntGetSExtValue(extent) == 1) {
+        emit_body(code, stmt, zero);
+        return;
+    }
+    LoopBlocks loop = loop_begin(code, zero, extent, stmt->var->name);
+    emit_body(code, stmt, loop.index);
+    loop_end(code, &loop);
+}
+
+/* No instruction, but loads stay on their side: otherwise those that neighbouring steps share are kept in registers until
+ * the accumulators no longer fit. */
+static void emit_step(Code *code) {
+    static const char constraints[] = "~{memory}";
+    LLVMTypeRef type = LLVMFunctionType(code->nothing, NULL, 0, false);
+    LLVMValueRef barrier = LLVMGetInlineAsm(type, "", 0, constraints, sizeof constraints - 1, true, false,
+                                            LLVMInlineAsmDialectATT, false);
+    LLVMBuildCall2(code->builder, type, barrier, NULL, 0, "");
+}
+
+void emit_statements(Code *code, Stmt *const *statements, int count) {
+    for (int i = 0; i < count; i++)
+        emit_statement(code, statements[i]);
+}
+
+void emit_statement(Code *code, const Stmt *stmt) {
+    debug_location(code, stmt->loc);
+    code->memo = (Map){0};
+    switch (stmt->kind) {
+    case STMT_BLOCK:
+        emit_statements(code, stmt->body, stmt->count);
+        return;
+    case STMT_FOR:
+        if (stmt->loop == LOOP_PARALLEL && !code->single_thread && !code->frame->parallel)
+            emit_parallel_loop(code, stmt);
+        else
+            emit_for(code, stmt);
+        return;
+    case STMT_IF:
+        emit_if(code, stmt);
+        return;
+    case STMT_STORE:
+        emit_store(code, stmt);
+        return;
+    case STMT_ALLOCATE:
+        emit_allocation(code, stmt);
+        return;
+    case STMT_CHECK:
+        if (!map_get(&code->checked, stmt))
+            emit_check(code, stmt);
+        return;
+    case STMT_STEP:
+        emit_step(code);
+        return;
+    }
+}

@@ -1,0 +1,180 @@
+/* llvm_values.c - expressions.
+ *
+ * Expressions share nodes: within one statement each node is emitted once. What is the same in every lane is computed
+ * once, then copied to the lanes. The two arms of a condition on a scalar that read memory or call functions become two
+ * ways of control flow; everything else is a select.
+ */
+#include "backends/llvm_code.h"
+#include "lang/diag.h"
+#include "lang/expr.h"
+
+static LLVMValueRef emit_new_value(Code *code, const Expr *e);
+
+LLVMValueRef emit_value(Code *code, const Expr *e) {
+    LLVMValueRef value = map_get(&code->memo, e);
+    if (!value) {
+        value = emit_new_value(code, e);
+        map_set(code->arena, &code->memo, e, value);
+    }
+    return value;
+}
+
+/* --- leaves --- */
+
+static LLVMValueRef emit_ramp(Code *code, const Expr *e) {
+    LLVMValueRef base = splat(code, emit_value(code, e->args[0]), e->lanes);
+    LLVMValueRef stride = splat(code, emit_value(code, e->args[1]), e->lanes);
+    LLVMValueRef lane = iota(memory_type(code, e->type), padded_lanes(e->lanes));
+    return LLVMBuildAdd(code->builder, base, LLVMBuildMul(code->builder, lane, stride, ""), "");
+}
+
+/* --- fused multiply-adds --- */
+
+static bool is_op(const Expr *e, Op op) {
+    return e->kind == EXPR_OP && e->op == op;
+}
+
+static LLVMValueRef negated(Code *code, LLVMValueRef value) {
+    return LLVMBuildFNeg(code->builder, value, "");
+}
+
+/* a*b + c, a*b - c and c - a*b, rounded once; the sign moves to where the processor has an instruction for it. */
+static LLVMValueRef emit_contracted(Code *code, const Expr *e) {
+    bool subtract = e->op == OP_SUB, second = is_op(e->args[1], OP_MUL);
+    const Expr *product = e->args[second], *term = e->args[!second];
+    LLVMValueRef c = emit_value(code, term);
+    LLVMValueRef a = emit_value(code, product->args[0]), b = emit_value(code, product->args[1]);
+    if (subtract && second)
+        a = negated(code, a);
+    else if (subtract)
+        c = negated(code, c);
+    return round_to(code, multiply_add(code, a, b, c), e->type);
+}
+
+static bool can_contract(const Code *code, const Expr *e) {
+    return !code->kernel->strict && !code->kernel->program->strict && type_is_float(e->type) && (e->op == OP_ADD || e->op == OP_SUB) &&
+           (is_op(e->args[0], OP_MUL) || is_op(e->args[1], OP_MUL));
+}
+
+/* --- conditions --- */
+
+static bool find_costly(const Expr *e, void *context) {
+    if (e->kind == EXPR_READ || (e->kind == EXPR_OP && op_info[e->op].class == CLASS_MATH))
+        *(bool *)context = true;
+    return !*(bool *)context;
+}
+
+static bool is_costly(const Expr *e) {
+    bool costly = false;
+    expr_walk(e, find_costly, &costly);
+    return costly;
+}
+
+static LLVMValueRef emit_select(Code *code, const Expr *e) {
+    LLVMValueRef condition = emit_value(code, e->args[0]);
+    if (e->args[0]->lanes > 1 || !(is_costly(e->args[1]) || is_costly(e->args[2]))) {
+        LLVMValueRef args[] = {condition, emit_value(code, e->args[1]), emit_value(code, e->args[2])};
+        return emit_operator(code, OP_SELECT, e->type, args);
+    }
+    Branch branch = branch_begin(code, condition);
+    LLVMValueRef a = emit_value(code, e->args[1]);
+    branch_else(code, &branch);
+    LLVMValueRef b = emit_value(code, e->args[2]);
+    branch_end(code, &branch);
+    return branch_phi(code, &branch, a, b);
+}
+
+/* Lane l of (base + l) < limit, without 64-bit lanes: l < limit - base. */
+static LLVMValueRef emit_ramp_below(Code *code, const Expr *ramp, const Expr *limit, bool or_equal) {
+    LLVMBuilderRef b = code->builder;
+    LLVMValueRef args[] = {emit_value(code, limit), emit_value(code, ramp->args[0])};
+    LLVMValueRef room = binary_intrinsic(code, "llvm.ssub.sat", args[0], args[1]);
+    room = binary_intrinsic(code, "llvm.smax", room, index_constant(code, -1));
+    room = binary_intrinsic(code, "llvm.smin", room, index_constant(code, ramp->lanes));
+    LLVMValueRef rooms = splat(code, LLVMBuildTrunc(b, room, code->i32, ""), ramp->lanes);
+    LLVMValueRef lanes = iota(code->i32, padded_lanes(ramp->lanes));
+    return LLVMBuildICmp(b, or_equal ? LLVMIntSLE : LLVMIntSLT, lanes, rooms, "");
+}
+
+static bool is_unit_ramp(const Expr *e) {
+    int64_t stride;
+    return e->kind == EXPR_RAMP && e->type == TYPE_INT64 && expr_is_int(e->args[1], &stride) && stride == 1;
+}
+
+static bool is_ramp_below(const Expr *e) {
+    return e->kind == EXPR_OP && (e->op == OP_LT || e->op == OP_LE) && is_unit_ramp(e->args[0]) &&
+           e->args[1]->kind == EXPR_BROADCAST;
+}
+
+/* --- operators --- */
+
+/* Whether every operand is the same in all lanes. */
+static bool is_uniform_operation(const Expr *e) {
+    if (e->lanes == 1 || e->kind != EXPR_OP)
+        return false;
+    for (int i = 0; i < e->count; i++)
+        if (e->args[i]->kind != EXPR_BROADCAST)
+            return false;
+    return e->count > 0;
+}
+
+static LLVMValueRef emit_uniform(Code *code, const Expr *e) {
+    Expr *scalar = expr_copy(code->arena, e);
+    scalar->lanes = 1;
+    scalar->args = ARENA_ARRAY(code->arena, Expr *, e->count);
+    for (int i = 0; i < e->count; i++)
+        scalar->args[i] = e->args[i]->args[0];
+    return splat(code, emit_value(code, scalar), e->lanes);
+}
+
+static LLVMValueRef emit_operation(Code *code, const Expr *e) {
+    if (is_uniform_operation(e))
+        return emit_uniform(code, e);
+    if (e->op == OP_SELECT)
+        return emit_select(code, e);
+    if (is_ramp_below(e))
+        return emit_ramp_below(code, e->args[0], e->args[1]->args[0], e->op == OP_LE);
+    if (can_contract(code, e))
+        return emit_contracted(code, e);
+    LLVMValueRef args[3] = {NULL};
+    ENSURE(e->count <= 3);
+    for (int i = 0; i < e->count; i++)
+        args[i] = emit_value(code, e->args[i]);
+    if ((e->op == OP_DIV || e->op == OP_MOD) && type_is_integer(e->type))
+        return emit_division(code, e, args[0], args[1]);
+    return emit_operator(code, e->op, e->args[0]->type, args);
+}
+
+/* A ramp cast to a narrower integer wraps lane by lane as its parts do. */
+static LLVMValueRef emit_cast(Code *code, const Expr *e) {
+    const Expr *from = e->args[0];
+    if (from->kind == EXPR_RAMP && type_is_integer(e->type) && element_info[e->type].bytes <= element_info[from->type].bytes) {
+        Expr *base = expr_cast(code->arena, e->type, from->args[0]), *stride = expr_cast(code->arena, e->type, from->args[1]);
+        return emit_ramp(code, expr_ramp(code->arena, base, stride, from->lanes));
+    }
+    if (from->kind == EXPR_BROADCAST)
+        return splat(code, emit_value(code, expr_cast(code->arena, e->type, from->args[0])), e->lanes);
+    return convert(code, emit_value(code, from), from->type, e->type);
+}
+
+static LLVMValueRef emit_new_value(Code *code, const Expr *e) {
+    switch (e->kind) {
+    case EXPR_INT:
+        return constant_int(value_type(code, e->type, e->lanes), e->integer);
+    case EXPR_REAL:
+        return constant_real(value_type(code, e->type, e->lanes), e->real);
+    case EXPR_VAR:
+        return splat(code, variable_value(code, e->var), e->lanes);
+    case EXPR_READ:
+        return emit_read(code, e);
+    case EXPR_OP:
+        return emit_operation(code, e);
+    case EXPR_CAST:
+        return emit_cast(code, e);
+    case EXPR_RAMP:
+        return emit_ramp(code, e);
+    case EXPR_BROADCAST:
+        return splat(code, emit_value(code, e->args[0]), e->lanes);
+    }
+    INTERNAL_ERROR("expression of kind %d", (int)e->kind);
+}

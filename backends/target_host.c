@@ -1,0 +1,178 @@
+/* target_host.c - targets by name: rows of targets.def, this machine, and the processors of processors.def.
+ *
+ * What this machine can do is taken from the features that it shows, never from its name: virtual machines give names of
+ * one processor and features of another.
+ */
+#include "backends/backends.h"
+#include "lang/program.h"
+
+#include <llvm-c/Core.h>
+#include <llvm-c/TargetMachine.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* --- processors by name --- */
+
+static const struct {
+    const char *name, *row;
+} processors[] = {
+#define PROCESSOR(name, row) {name, row},
+#include "backends/processors.def"
+#undef PROCESSOR
+};
+
+static const char *row_of_processor(const char *name) {
+    for (size_t i = 0; i < sizeof processors / sizeof *processors; i++)
+        if (strcmp(processors[i].name, name) == 0)
+            return processors[i].row;
+    return NULL;
+}
+
+/* --- this machine --- */
+
+static bool has(const char *features, const char *name) {
+    size_t length = strlen(name);
+    for (const char *at = features; (at = strstr(at, name)); at += length)
+        if (at > features && at[-1] == '+' && (at[length] == ',' || at[length] == '\0'))
+            return true;
+    return false;
+}
+
+/* Rows from the newest on: the first whose features are all there names a processor that LLVM knows by a name older than
+ * its features. */
+static const char *const generations[][4] = {
+    {"sapphirerapids", "amx-int8", "avx512fp16"},
+    {"cooperlake", "avx512bf16", "avx512vnni", "avx512vl"},
+    {"skylake-avx512", "avx512bw", "avx512dq", "avx512vl"},
+    {"haswell", "avx2", "fma", "bmi2"},
+};
+
+static bool generation_fits(const char *const *row, const char *features) {
+    for (int i = 1; i < 4 && row[i]; i++)
+        if (!has(features, row[i]))
+            return false;
+    return true;
+}
+
+/* The processor that LLVM found, unless it knows no more than an architecture's level or an Intel processor shows
+ * features that came after the one it is taken for. */
+static const char *processor_name(Arena *arena, const char *found, const char *features) {
+    static const char *const older[] = {"x86-64", "generic", "rocketlake", "icelake-client", "icelake-server", "tigerlake"};
+    for (size_t i = 0; i < sizeof older / sizeof *older; i++) {
+        if (strcmp(found, older[i]) != 0)
+            continue;
+        bool named = i >= 2;
+        for (size_t g = 0; g < (named ? 1 : sizeof generations / sizeof *generations); g++)
+            if (generation_fits(generations[g], features))
+                return generations[g][0];
+    }
+    return arena_strdup(arena, found);
+}
+
+static int64_t parse_cache_size(const char *text) {
+    char *end;
+    int64_t size = strtoll(text, &end, 10);
+    return *end == 'K' ? size << 10 : *end == 'M' ? size << 20 : size;
+}
+
+static bool read_line(const char *path, char *line, int bytes) {
+    FILE *file = fopen(path, "r");
+    if (!file)
+        return false;
+    bool read = fgets(line, bytes, file) != NULL;
+    fclose(file);
+    return read;
+}
+
+/* One of the caches that Linux lists: its level, and its bytes unless it holds instructions alone. */
+static bool cache_entry(int entry, int *level, int64_t *bytes) {
+    char path[128], level_text[64], type[64], size[64];
+    static const char folder[] = "/sys/devices/system/cpu/cpu0/cache/index";
+    snprintf(path, sizeof path, "%s%d/level", folder, entry);
+    if (!read_line(path, level_text, sizeof level_text))
+        return false;
+    snprintf(path, sizeof path, "%s%d/type", folder, entry);
+    bool known = read_line(path, type, sizeof type);
+    snprintf(path, sizeof path, "%s%d/size", folder, entry);
+    known &= read_line(path, size, sizeof size);
+    *level = atoi(level_text);
+    *bytes = known && strncmp(type, "Instruction", 11) != 0 ? parse_cache_size(size) : 0;
+    return true;
+}
+
+/* What neither Linux nor the C library tells keeps what the level's row says. */
+static void find_caches(Target *target) {
+    static const int names[3] = {_SC_LEVEL1_DCACHE_SIZE, _SC_LEVEL2_CACHE_SIZE, _SC_LEVEL3_CACHE_SIZE};
+    int64_t found[3] = {0}, bytes;
+    for (int entry = 0, level; cache_entry(entry, &level, &bytes); entry++)
+        if (level >= 1 && level <= 3 && bytes > 0)
+            found[level - 1] = bytes;
+    for (int i = 0; i < 3; i++) {
+        long told = found[i] ? 0 : sysconf(names[i]);
+        if (found[i] || told > 0)
+            target->cache_bytes[i] = found[i] ? found[i] : told;
+    }
+}
+
+static const Target *level_of_host(const char *triple, const char *features) {
+    if (strncmp(triple, "aarch64", 7) == 0)
+        return target_find("aarch64");
+    if (strncmp(triple, "x86_64", 6) != 0)
+        return NULL;
+    if (has(features, "avx512f") && has(features, "avx512vl") && has(features, "avx512bw") && has(features, "avx512dq"))
+        return target_find("x86-64-v4");
+    if (has(features, "avx2") && has(features, "fma") && has(features, "bmi2"))
+        return target_find("x86-64-v3");
+    return target_find(has(features, "sse4.2") ? "x86-64-v2" : "x86-64");
+}
+
+static char *take_message(Arena *arena, char *message) {
+    char *copy = arena_strdup(arena, message ? message : "");
+    LLVMDisposeMessage(message);
+    return copy;
+}
+
+static const Target *host_target(Arena *arena, int threads) {
+    const char *triple = take_message(arena, LLVMGetDefaultTargetTriple());
+    const char *features = take_message(arena, LLVMGetHostCPUFeatures());
+    const char *found = take_message(arena, LLVMGetHostCPUName());
+    const Target *level = level_of_host(triple, features), *row = target_find("host");
+    if (!level || !row)
+        return NULL;
+    Target *target = ARENA_NEW(arena, Target);
+    *target = *level;
+    target->name = row->name;
+    target->summary = row->summary;
+    target->triple = triple;
+    target->features = features;
+    target->cpu = processor_name(arena, found, features);
+    target->threads = threads;
+    target->host = true;
+    find_caches(target);
+    return target;
+}
+
+/* --- by name --- */
+
+const Target *target_make(Arena *arena, const char *name, int threads) {
+    if (strcmp(name, "host") == 0)
+        return host_target(arena, threads);
+    const char *processor_row = row_of_processor(name);
+    const Target *row = target_find(processor_row ? processor_row : name);
+    if (!row)
+        return NULL;
+    Target *target = ARENA_NEW(arena, Target);
+    *target = *row;
+    target->threads = threads;
+    if (processor_row) {
+        target->name = target->cpu = arena_strdup(arena, name);
+        target->summary = "";
+    }
+    return target;
+}
+
+const char *target_microarchitecture(const Target *target) {
+    return target->cpu;
+}
