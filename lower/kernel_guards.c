@@ -1,2 +1,236 @@
-#include "lower/passes.h"
-void pass_guards(Kernel *kernel) { (void)kernel; }
+/* kernel_guards.c - pass: conditions leave the loops that they would slow down.
+ *
+ * Needs what build made, indices not yet simplified. Three steps:
+ *   tighten  A condition moves out of loops that it does not depend on, and into the extent of a serial loop that it cuts
+ *            short: for i in 0:min(4, M - io * 4).
+ *   version  What is left holds in most iterations. Where its outer variables are bound, `if (it holds for all values of the
+ *            inner loops) { no condition } else { as before }`: one test for all conditions, two copies. When sizes are
+ *            known the second copy is the one last tile, and its extents are exact. A serial loop around the test is
+ *            cut in two instead of testing in each iteration. Conditions of padded reads are treated alike.
+ *   finish   In the second copy a guard of a store into a register buffer becomes a guard of the reads: the position
+ *            exists in the buffer, and nobody looks at it.
+ */
+#include "lower/guards.h"
+
+/* --- tighten ----------------------------------------------------------------------------------------------------------- */
+
+static bool contains(const ExprList *list, const Expr *e) {
+    for (int i = 0; i < list->count; i++)
+        if (expr_equal(list->items[i], e))
+            return true;
+    return false;
+}
+
+static bool is_plain_if(const Stmt *stmt) {
+    return stmt->kind == STMT_IF && stmt->otherwise_count == 0;
+}
+
+/* Conditions that every statement of a body stands under. */
+static ExprList common_conditions(Arena *arena, const StmtList *body) {
+    ExprList common = {0}, kept;
+    for (int i = 0; i < body->count; i++) {
+        if (!is_plain_if(body->items[i]))
+            return (ExprList){0};
+        ExprList own = {0};
+        conjuncts_add(arena, &own, body->items[i]->condition);
+        kept = (ExprList){0};
+        for (int c = 0; c < own.count; c++)
+            if (i == 0 || contains(&common, own.items[c]))
+                list_push(arena, &kept, own.items[c]);
+        common = kept;
+    }
+    return common;
+}
+
+/* The body without conditions that now stand around it. */
+static StmtList without_conditions(Arena *arena, const StmtList *body, const ExprList *conditions) {
+    StmtList list = {0};
+    for (int i = 0; i < body->count; i++) {
+        Stmt *stmt = body->items[i];
+        ExprList own = {0}, kept = {0};
+        conjuncts_add(arena, &own, stmt->condition);
+        for (int c = 0; c < own.count; c++)
+            if (!contains(conditions, own.items[c]))
+                list_push(arena, &kept, own.items[c]);
+        stmts_add(arena, &list, stmt_if(arena, conjunction(arena, &kept), stmts_of(stmt->body, stmt->count), (StmtList){0}, stmt->loc));
+    }
+    return list;
+}
+
+/* The extent that a loop has where the condition holds: for condition a * var + rest < limit with a > 0. NULL when the
+ * condition has another form, or an unrolled loop would lose its constant extent. */
+static Expr *cut_extent(Arena *arena, const Stmt *loop, Expr *extent, Expr *condition) {
+    Expr *first;
+    if (loop->loop == LOOP_VECTORIZED || !first_failure(arena, condition, loop->var, &first))
+        return NULL;
+    Expr *cut = expr_simplify(arena, expr_binary(arena, OP_MIN, extent, first));
+    if (loop->loop == LOOP_UNROLLED && !expr_is_int(cut, NULL))
+        return NULL;
+    return cut;
+}
+
+static Stmt *tighten_for(Arena *arena, Stmt *loop, StmtList body) {
+    ExprList common = common_conditions(arena, &body), moved = {0}, outside = {0};
+    Expr *extent = loop->extent;
+    for (int i = 0; i < common.count; i++) {
+        Expr *condition = common.items[i], *cut;
+        if (!expr_uses_var(condition, loop->var)) {
+            list_push(arena, &outside, condition);
+            list_push(arena, &moved, condition);
+        } else if ((cut = cut_extent(arena, loop, extent, condition))) {
+            extent = cut;
+            list_push(arena, &moved, condition);
+        }
+    }
+    if (moved.count)
+        body = without_conditions(arena, &body, &moved);
+    Stmt *made = extent == loop->extent ? stmt_with_bodies(arena, loop, body, (StmtList){0})
+                                        : stmt_for(arena, loop->var, extent, loop->loop, body, loop->loc);
+    if (!made || !outside.count)
+        return made;
+    StmtList inner = {0};
+    stmts_add(arena, &inner, made);
+    return stmt_if(arena, conjunction(arena, &outside), inner, (StmtList){0}, loop->loc);
+}
+
+/* allocate t { if c { body } } as if c { allocate t { body } }. */
+static Stmt *tighten_allocate(Arena *arena, Stmt *allocate, StmtList body) {
+    ExprList common = common_conditions(arena, &body);
+    if (!common.count)
+        return stmt_with_bodies(arena, allocate, body, (StmtList){0});
+    StmtList inner = {0};
+    stmts_add(arena, &inner, stmt_allocate(arena, allocate->tensor, without_conditions(arena, &body, &common)));
+    return stmt_if(arena, conjunction(arena, &common), inner, (StmtList){0}, allocate->loc);
+}
+
+static Stmt *tighten(Arena *arena, Stmt *stmt) {
+    StmtList body = tighten_body(arena, stmt->body, stmt->count);
+    if (stmt->kind == STMT_FOR)
+        return tighten_for(arena, stmt, body);
+    if (stmt->kind == STMT_ALLOCATE)
+        return tighten_allocate(arena, stmt, body);
+    StmtList otherwise = tighten_body(arena, stmt->otherwise, stmt->otherwise_count);
+    Stmt *made = stmt_with_bodies(arena, stmt, body, otherwise);
+    if (!made || !is_plain_if(made) || made->count != 1 || !is_plain_if(made->body[0]))
+        return made;
+    Stmt *inner = made->body[0];
+    Expr *both = expr_and(arena, made->condition, inner->condition);
+    return stmt_if(arena, both, stmts_of(inner->body, inner->count), (StmtList){0}, made->loc);
+}
+
+StmtList tighten_body(Arena *arena, Stmt *const *body, int count) {
+    StmtList list = {0};
+    for (int i = 0; i < count; i++)
+        stmts_add(arena, &list, tighten(arena, body[i]));
+    return list;
+}
+
+/* --- finish -------------------------------------------------------------------------------------------------------------- */
+
+static bool index_inside(Arena *arena, const Tensor *tensor, Expr **index) {
+    for (int d = 0; d < tensor->rank; d++) {
+        int64_t extent;
+        Interval range = expr_interval(expr_simplify(arena, index[d]));
+        if (!expr_is_int(tensor->dims[d], &extent) || !range.has_low || !range.has_high || range.low < 0 ||
+            range.high >= extent)
+            return false;
+    }
+    return true;
+}
+
+typedef struct SafeSearch {
+    Arena *arena;
+    bool safe;
+} SafeSearch;
+
+/* All that is under the guard stores inside register buffers, in loops that will be copies or lanes. */
+static bool note_unsafe(Stmt *stmt, void *context) {
+    SafeSearch *search = context;
+    bool safe = false;
+    if (stmt->kind == STMT_FOR)
+        safe = stmt->loop == LOOP_UNROLLED || stmt->loop == LOOP_VECTORIZED;
+    else if (stmt->kind == STMT_STORE)
+        safe = stmt->tensor->scope == SCOPE_REGISTER && index_inside(search->arena, stmt->tensor, stmt->index);
+    search->safe &= safe;
+    return search->safe;
+}
+
+typedef struct SharedSearch {
+    const Expr *condition;
+    bool shared;
+} SharedSearch;
+
+static bool note_shared(const Expr *e, void *context) {
+    SharedSearch *search = context;
+    search->shared |= e->kind == EXPR_VAR && e->var->kind == VAR_LOOP && expr_uses_var(search->condition, e->var);
+    return !search->shared;
+}
+
+/* A condition on variables that the index does not use has no part in its being inside. */
+static Expr *guard_read(Arena *arena, Expr *e, void *context) {
+    const ExprList *conditions = context;
+    if (e->kind != EXPR_READ || index_inside(arena, e->tensor, e->args))
+        return e;
+    Expr *read = expr_copy(arena, e);
+    for (int i = 0; i < conditions->count; i++) {
+        SharedSearch search = {conditions->items[i], false};
+        for (int d = 0; d < e->count; d++)
+            expr_walk(e->args[d], note_shared, &search);
+        if (search.shared)
+            read->guard = expr_and(arena, read->guard, conditions->items[i]);
+    }
+    return read;
+}
+
+static Expr *guard_reads(Arena *arena, Expr *e, void *context) {
+    return expr_rewrite(arena, e, guard_read, context);
+}
+
+static bool uses_reduction(const Expr *e, void *context) {
+    bool *found = context;
+    *found |= e->kind == EXPR_VAR && e->var->reduction;
+    return !*found;
+}
+
+static Stmt *finish_if(Arena *arena, Stmt *stmt) {
+    SafeSearch search = {arena, true};
+    for (int i = 0; i < stmt->count; i++)
+        stmt_walk(stmt->body[i], note_unsafe, &search);
+    if (!search.safe)
+        return stmt;
+    ExprList all = {0}, kept = {0}, dropped = {0};
+    conjuncts_add(arena, &all, stmt->condition);
+    for (int i = 0; i < all.count; i++) {
+        bool reduces = false;
+        expr_walk(all.items[i], uses_reduction, &reduces);
+        if (reduces)
+            list_push(arena, &kept, all.items[i]);
+        else
+            list_push(arena, &dropped, all.items[i]);
+    }
+    if (!dropped.count)
+        return stmt;
+    StmtList body = {0};
+    for (int i = 0; i < stmt->count; i++)
+        stmts_add(arena, &body, stmt_map_exprs(arena, stmt->body[i], guard_reads, &dropped));
+    return stmt_if(arena, conjunction(arena, &kept), body, (StmtList){0}, stmt->loc);
+}
+
+static StmtList finish_body(Arena *arena, Stmt *const *body, int count) {
+    StmtList list = {0};
+    for (int i = 0; i < count; i++) {
+        StmtList inner = finish_body(arena, body[i]->body, body[i]->count);
+        StmtList otherwise = finish_body(arena, body[i]->otherwise, body[i]->otherwise_count);
+        Stmt *made = stmt_with_bodies(arena, body[i], inner, otherwise);
+        stmts_add(arena, &list, made && is_plain_if(made) ? finish_if(arena, made) : made);
+    }
+    return list;
+}
+
+void pass_guards(Kernel *kernel) {
+    Arena *arena = kernel->arena;
+    StmtList body = tighten_body(arena, kernel->body->body, kernel->body->count);
+    body = version_body(arena, &body);
+    body = finish_body(arena, body.items, body.count);
+    kernel->body = stmt_block(arena, body);
+}

@@ -56,7 +56,10 @@ static const char *name_of(const Printer *p, const void *entity, const char *fal
 }
 
 static bool is_plain_name(const char *name) {
-    static const char *const words[] = {"ramp", "broadcast", "where", "inf", "nan", "true", "false"};
+    static const char *const words[] = {
+        "ramp",   "broadcast", "where",      "inf",      "nan",      "true",  "false",  "kernel", "symbol", "target",
+        "strict", "for",       "reduce",     "in",       "of",       "if",    "else",   "check",  "status", "step",
+        "block",  "unrolled",  "vectorized", "parallel", "allocate", "global", "local", "register"};
     if (!isalpha((unsigned char)*name) && *name != '_')
         return false;
     for (const char *at = name; *at; at++)

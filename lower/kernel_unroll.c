@@ -136,7 +136,7 @@ static Expr *unroll_read(Unroll *u, Expr *e) {
 }
 
 static Expr *unroll_op(Unroll *u, Expr *e) {
-    Expr *args[3];
+    Expr *args[3] = {NULL};
     bool same = true;
     for (int i = 0; i < e->count; i++) {
         args[i] = unroll_expr(u, e->args[i]);

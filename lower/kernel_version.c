@@ -1,0 +1,453 @@
+/* kernel_version.c - the middle step of kernel_guards.c: copies of loops in which conditions always hold.
+ *
+ * A condition is ready at a statement when every variable of it that the statement's loops define can be set to its worst
+ * value: for a guard those of unrolled and vectorized loops, for a padded read's condition those of reduction loops too
+ * (the test is then outside the whole reduction). Statements whose conditions are ready are put under one test together,
+ * as deep as the innermost spatial loop that a condition waits for, so that there are two copies whatever the number of
+ * conditions. Where sizes are known and the else copy can only be the last tile, it is made for that tile, and conditions
+ * of other dimensions then make copies of both, as long as the code stays small.
+ */
+#include "lower/guards.h"
+
+/* Stores after unrolling that copies made for exact tiles may have together. */
+enum { EXACT_BUDGET = 1536, UNIFORM_BUDGET = 256 };
+
+typedef struct Condition {
+    Expr *expr;
+    bool guard;     /* of a statement, not of a read */
+    bool ready;
+    bool uniform;   /* no loop below decides it */
+    bool waits;     /* for a spatial loop below */
+    Expr *test;     /* when ready: it holds for all values of the loops below */
+} Condition;
+
+typedef struct Version {
+    Arena *arena;
+    LIST(Stmt *) inner; /* loops between the statement that is asked and the one at hand */
+    LIST(Condition) found;
+    int64_t size;       /* stores below after unrolling */
+    bool uniform_only;  /* in a copy where conditions remain: only what no loop below decides */
+    bool loops;         /* the statement holds a loop */
+} Version;
+
+/* --- the arithmetic of conditions ------------------------------------------------------------------------------------- */
+
+/* A comparison as difference < 0 (or, or_equal, <= 0). */
+static bool as_difference(Arena *arena, const Expr *condition, Affine *difference, bool *or_equal) {
+    if (condition->kind != EXPR_OP || condition->lanes > 1 || condition->args[0]->type != TYPE_INT64)
+        return false;
+    bool less = condition->op == OP_LT || condition->op == OP_LE, greater = condition->op == OP_GT || condition->op == OP_GE;
+    if (!less && !greater)
+        return false;
+    *or_equal = condition->op == OP_LE || condition->op == OP_GE;
+    Expr *low = condition->args[greater], *high = condition->args[less];
+    return expr_affine(arena, expr_binary(arena, OP_SUB, low, high), difference);
+}
+
+/* constant + terms without the term of an atom, all negated; false on overflow. */
+static bool negated_rest(Arena *arena, const Affine *affine, int without, int64_t added, Expr **rest) {
+    Affine negated = {.terms = ARENA_ARRAY(arena, Term, affine->count)};
+    if (__builtin_sub_overflow(added, affine->constant, &negated.constant))
+        return false;
+    for (int i = 0; i < affine->count; i++) {
+        if (i == without)
+            continue;
+        if (affine->terms[i].coefficient == INT64_MIN)
+            return false;
+        negated.terms[negated.count++] = (Term){-affine->terms[i].coefficient, affine->terms[i].atom};
+    }
+    *rest = affine_expr(arena, &negated);
+    return true;
+}
+
+static int term_of_var(const Affine *affine, const Var *var) {
+    for (int i = 0; i < affine->count; i++)
+        if (affine->terms[i].atom->kind == EXPR_VAR && affine->terms[i].atom->var == var)
+            return i;
+    return -1;
+}
+
+bool first_failure(Arena *arena, Expr *condition, const Var *var, Expr **first) {
+    Affine difference;
+    bool or_equal;
+    int64_t slope;
+    if (!as_difference(arena, condition, &difference, &or_equal) || !affine_coefficient(&difference, var, &slope) || slope <= 0)
+        return false;
+    Expr *rest; /* slope * var < rest or, for whole numbers, slope * var <= rest */
+    if (!negated_rest(arena, &difference, term_of_var(&difference, var), or_equal ? slope : slope - 1, &rest))
+        return false;
+    *first = expr_simplify(arena, expr_binary(arena, OP_DIV, rest, expr_int(arena, slope)));
+    return true;
+}
+
+static const Stmt *loop_of(const Version *v, const Var *var) {
+    for (int i = 0; i < v->inner.count; i++)
+        if (v->inner.items[i]->var == var)
+            return v->inner.items[i];
+    return NULL;
+}
+
+/* The condition at the worst values of the loops below: it holds there only if it holds for all of them. NULL when one
+ * of them is hidden in a division or the like. */
+static Expr *worst_case(const Version *v, Expr *condition) {
+    Affine difference;
+    bool or_equal;
+    if (!as_difference(v->arena, condition, &difference, &or_equal))
+        return NULL;
+    LIST(Substitution) worst = {0};
+    for (int i = 0; i < v->inner.count; i++) {
+        const Var *var = v->inner.items[i]->var;
+        int64_t slope;
+        if (!affine_coefficient(&difference, var, &slope))
+            return NULL;
+        Expr *last = expr_binary(v->arena, OP_SUB, var->extent, expr_int(v->arena, 1));
+        if (slope != 0)
+            list_push(v->arena, &worst, ((Substitution){var, slope > 0 ? last : expr_int(v->arena, 0)}));
+    }
+    Expr *test = expr_substitute(v->arena, condition, worst.items, worst.count);
+    return expr_simplify(v->arena, test);
+}
+
+/* --- collecting conditions ---------------------------------------------------------------------------------------------- */
+
+typedef struct VarSearch {
+    Version *version;
+    Condition *condition;
+} VarSearch;
+
+static bool note_inner_var(const Expr *e, void *context) {
+    VarSearch *search = context;
+    const Stmt *loop = e->kind == EXPR_VAR ? loop_of(search->version, e->var) : NULL;
+    if (!loop)
+        return true;
+    Condition *c = search->condition;
+    bool expanded = loop->loop == LOOP_UNROLLED || loop->loop == LOOP_VECTORIZED;
+    c->uniform = false;
+    c->ready &= expanded || (!c->guard && e->var->reduction);
+    c->waits |= !expanded && !e->var->reduction;
+    return true;
+}
+
+static void add_condition(Version *v, Expr *expr, bool guard) {
+    Condition c = {.expr = expr, .guard = guard, .ready = true, .uniform = true};
+    expr_walk(expr, note_inner_var, &(VarSearch){v, &c});
+    if (guard && c.uniform)
+        return; /* it stands where it can */
+    if (v->uniform_only && !c.uniform)
+        return;
+    c.test = c.ready ? worst_case(v, expr) : NULL;
+    c.ready = c.test != NULL;
+    for (int i = 0; i < v->found.count; i++) {
+        Condition *known = &v->found.items[i];
+        if (!expr_equal(known->expr, expr))
+            continue;
+        known->ready &= c.ready;
+        known->waits |= c.waits;
+        known->uniform &= c.uniform;
+        return;
+    }
+    list_push(v->arena, &v->found, c);
+}
+
+static void add_conditions(Version *v, Expr *condition, bool guard) {
+    ExprList all = {0};
+    conjuncts_add(v->arena, &all, condition);
+    for (int i = 0; i < all.count; i++)
+        add_condition(v, all.items[i], guard);
+}
+
+static bool note_read_guard(const Expr *e, void *context) {
+    if (e->kind == EXPR_READ && e->guard)
+        add_conditions(context, e->guard, false);
+    return true;
+}
+
+static void collect_expr(Expr *e, void *context) {
+    expr_walk(e, note_read_guard, context);
+}
+
+static void collect(Version *v, Stmt *stmt, int64_t copies) {
+    int64_t extent = 1;
+    stmt_exprs(stmt, collect_expr, v);
+    if (stmt->kind == STMT_IF)
+        add_conditions(v, stmt->condition, true);
+    if (stmt->kind == STMT_STORE)
+        v->size += copies;
+    if (stmt->kind == STMT_FOR) {
+        v->loops = true;
+        list_push(v->arena, &v->inner, stmt);
+        if (stmt->loop != LOOP_UNROLLED || !expr_is_int(stmt->extent, &extent) || extent > EXACT_BUDGET)
+            extent = 1;
+    }
+    for (int i = 0; i < stmt->count; i++)
+        collect(v, stmt->body[i], copies > EXACT_BUDGET ? copies : copies * extent);
+    for (int i = 0; i < stmt->otherwise_count; i++)
+        collect(v, stmt->otherwise[i], copies);
+    v->inner.count -= stmt->kind == STMT_FOR;
+}
+
+/* --- what is known in a copy ---------------------------------------------------------------------------------------------- */
+
+typedef struct Known {
+    ExprList always; /* conditions that hold */
+    ExprList never;  /* conditions that do not hold together */
+    Expr *from, *to; /* an expression that has one value; or NULL */
+} Known;
+
+static bool in_list(const ExprList *list, const Expr *e) {
+    for (int i = 0; i < list->count; i++)
+        if (expr_equal(list->items[i], e))
+            return true;
+    return false;
+}
+
+/* A conjunction that contains all conditions of `never`. */
+static bool is_refuted(Arena *arena, const Known *known, Expr *condition) {
+    ExprList own = {0};
+    conjuncts_add(arena, &own, condition);
+    for (int i = 0; i < known->never.count; i++)
+        if (!in_list(&own, known->never.items[i]))
+            return false;
+    return known->never.count > 0;
+}
+
+static Expr *apply_known(Arena *arena, Expr *e, void *context) {
+    const Known *known = context;
+    int64_t holds;
+    if (e->type == TYPE_INT64 && known->from && expr_equal(e, known->from))
+        return known->to;
+    if (e->type == TYPE_BOOL && e->kind == EXPR_OP && in_list(&known->always, e))
+        return expr_bool(arena, true);
+    if (e->kind == EXPR_OP && e->op == OP_SELECT && is_refuted(arena, known, e->args[0]))
+        return e->args[2];
+    if (e->kind != EXPR_READ || !e->guard)
+        return e;
+    if (is_refuted(arena, known, e->guard) || (expr_is_int(e->guard, &holds) && !holds))
+        return expr_constant(arena, e->type, 0);
+    if (!expr_is_int(e->guard, NULL))
+        return e;
+    Expr *read = expr_copy(arena, e);
+    read->guard = NULL;
+    return read;
+}
+
+static Expr *apply_to_expr(Arena *arena, Expr *e, void *context) {
+    return expr_rewrite(arena, e, apply_known, context);
+}
+
+static StmtList assume(Arena *arena, const StmtList *stmts, Known *known) {
+    StmtList list = {0};
+    for (int i = 0; i < stmts->count; i++)
+        stmts_add(arena, &list, stmt_map_exprs(arena, stmts->items[i], apply_to_expr, known));
+    return list;
+}
+
+/* --- exact tiles ------------------------------------------------------------------------------------------------------------ */
+
+/* Whether a test fails for one value alone of the one outer expression in it, the last: io * 14 + 13 < 49 for io = 3. */
+static bool fails_at_last_only(Arena *arena, Expr *test, Expr **outer, int64_t *last) {
+    Affine difference;
+    bool or_equal;
+    if (!as_difference(arena, test, &difference, &or_equal) || difference.count != 1 || difference.terms[0].coefficient <= 0)
+        return false;
+    int64_t slope = difference.terms[0].coefficient, bound;
+    if (__builtin_sub_overflow(or_equal ? slope : slope - 1, difference.constant, &bound))
+        return false;
+    int64_t first = bound >= 0 ? bound / slope : -((-bound + slope - 1) / slope);
+    Interval range = expr_interval(difference.terms[0].atom);
+    *outer = difference.terms[0].atom;
+    *last = first;
+    return range.has_high && range.high == first && first > 0;
+}
+
+/* --- versions --------------------------------------------------------------------------------------------------------------- */
+
+typedef struct Context {
+    Arena *arena;
+    int64_t budget;    /* for exact copies, in stores */
+    bool uniform_only;
+} Context;
+
+static StmtList version_list(Context context, const StmtList *body);
+
+static Version collect_all(Context context, Stmt *const *stmts, int count) {
+    Version v = {.arena = context.arena, .uniform_only = context.uniform_only};
+    for (int i = 0; i < count; i++)
+        collect(&v, stmts[i], 1);
+    return v;
+}
+
+static StmtList run_of(const StmtList *body, int first, int count) {
+    return stmts_of(body->items + first, count);
+}
+
+/* The two copies under a test of some conditions. */
+static Stmt *make_versions(Context context, const StmtList *run, const ExprList *conditions, const ExprList *tests,
+                           Context first, Context second, Known known) {
+    known.always = *conditions;
+    Known otherwise = {.from = known.from, .to = known.to, .never = known.never};
+    Expr *test = conjunction(context.arena, tests);
+    StmtList full = assume(context.arena, run, &(Known){.always = known.always});
+    StmtList partial = assume(context.arena, run, &otherwise);
+    if (otherwise.from)
+        partial = tighten_body(context.arena, partial.items, partial.count);
+    full = version_list(first, &full);
+    partial = version_list(second, &partial);
+    return stmt_if(context.arena, test, full, partial, run->items[0]->loc);
+}
+
+/* Copies for a condition that only the last tile breaks, or NULL when there is none. */
+static Stmt *exact_versions(Context context, const StmtList *run, const Version *v) {
+    if (v->uniform_only || v->size > context.budget)
+        return NULL;
+    for (int i = 0; i < v->found.count; i++) {
+        Known known = {0};
+        int64_t last, other_last;
+        Expr *other;
+        const Condition *c = &v->found.items[i];
+        if (!c->ready || !c->guard || !fails_at_last_only(context.arena, c->test, &known.from, &last))
+            continue;
+        known.to = expr_int(context.arena, last);
+        ExprList conditions = {0}, tests = {0};
+        list_push(context.arena, &tests, c->test);
+        for (int j = 0; j < v->found.count; j++) {
+            const Condition *same = &v->found.items[j];
+            if (same->ready && fails_at_last_only(context.arena, same->test, &other, &other_last) &&
+                expr_equal(other, known.from) && other_last == last)
+                list_push(context.arena, &conditions, same->expr);
+        }
+        Context inner = context;
+        inner.budget = context.budget / 2;
+        return make_versions(context, run, &conditions, &tests, inner, inner, known);
+    }
+    return NULL;
+}
+
+/* Two copies for all conditions that are ready, or NULL when there are none or one waits for a loop below. */
+static Stmt *joint_versions(Context context, const StmtList *run, const Version *v) {
+    ExprList conditions = {0}, tests = {0};
+    bool uniform = true;
+    for (int i = 0; i < v->found.count; i++) {
+        const Condition *c = &v->found.items[i];
+        if (c->waits)
+            return NULL;
+        if (!c->ready)
+            continue;
+        uniform &= c->uniform;
+        list_push(context.arena, &conditions, c->expr);
+        if (!in_list(&tests, c->test))
+            list_push(context.arena, &tests, c->test);
+    }
+    if (conditions.count == 0 || (uniform && v->size > UNIFORM_BUDGET))
+        return NULL;
+    Context full = context, partial = context;
+    partial.uniform_only = true;
+    return make_versions(context, run, &conditions, &tests, full, partial, (Known){.never = uniform ? conditions : (ExprList){0}});
+}
+
+static bool has_work(const Version *v) {
+    for (int i = 0; i < v->found.count; i++)
+        if (v->found.items[i].ready)
+            return v->loops;
+    return false;
+}
+
+/* The smaller of an extent and the first value where a condition fails. Of a loop over tiles they are (n + s - 1) / s and
+ * n / s: that one is the smaller is seen from what is divided. */
+static Expr *smaller(Arena *arena, Expr *extent, Expr *first) {
+    Affine difference;
+    if (extent->kind == EXPR_OP && extent->op == OP_DIV && first->kind == EXPR_OP && first->op == OP_DIV &&
+        expr_equal(extent->args[1], first->args[1]) && expr_is_int(first->args[1], NULL) && first->args[1]->integer > 0 &&
+        expr_affine(arena, expr_binary(arena, OP_SUB, extent->args[0], first->args[0]), &difference) &&
+        difference.count == 0)
+        return difference.constant >= 0 ? first : extent;
+    return expr_binary(arena, OP_MIN, extent, first);
+}
+
+/* The value up to which all conditions hold, or NULL when they do not depend on the loop in this way. */
+static Expr *cut_of(Arena *arena, const Stmt *loop, Expr *condition) {
+    ExprList conditions = {0};
+    Expr *cut = loop->extent, *first;
+    conjuncts_add(arena, &conditions, condition);
+    for (int i = 0; i < conditions.count; i++) {
+        if (!first_failure(arena, conditions.items[i], loop->var, &first))
+            return NULL;
+        cut = smaller(arena, cut, first);
+    }
+    cut = expr_simplify(arena, expr_binary(arena, OP_MAX, cut, expr_int(arena, 0)));
+    return loop->var->reduction || expr_is_int(cut, NULL) ? cut : NULL; /* elsewhere a test in each iteration is cheap */
+}
+
+/* Cuts a serial loop whose whole body is a test that holds up to some value of it:
+ * for i in 0:n { if i < m { a } else { b } } as for i in 0:m { a } for i in 0:n - m { b at m + i }. */
+static Stmt *cut_loop(Arena *arena, Stmt *loop) {
+    Stmt *test = loop->body[0];
+    if (loop->loop != LOOP_SERIAL || loop->count != 1 || test->kind != STMT_IF || test->otherwise_count == 0)
+        return loop;
+    Expr *cut = cut_of(arena, loop, test->condition);
+    if (!cut)
+        return loop;
+    Var *rest = ARENA_NEW(arena, Var);
+    *rest = *loop->var;
+    Expr *left = expr_simplify(arena, expr_binary(arena, OP_SUB, loop->extent, cut));
+    if (expr_is_int(left, NULL))
+        rest->extent = left;
+    Expr *shifted = expr_binary(arena, OP_ADD, expr_var(arena, rest), cut);
+    StmtList list = {0}, tail = {0};
+    for (int i = 0; i < test->otherwise_count; i++)
+        stmts_add(arena, &tail, stmt_substitute(arena, test->otherwise[i], loop->var, shifted));
+    stmts_add(arena, &list, stmt_for(arena, loop->var, cut, LOOP_SERIAL, stmts_of(test->body, test->count), loop->loc));
+    stmts_add(arena, &list, stmt_for(arena, rest, left, LOOP_SERIAL, tail, loop->loc));
+    return stmt_block(arena, list);
+}
+
+/* The statement with versions made inside it. */
+static Stmt *version_below(Context context, Stmt *stmt) {
+    StmtList body = stmts_of(stmt->body, stmt->count), otherwise = stmts_of(stmt->otherwise, stmt->otherwise_count);
+    body = version_list(context, &body);
+    otherwise = version_list(context, &otherwise);
+    Stmt *made = stmt_with_bodies(context.arena, stmt, body, otherwise);
+    return made && made->kind == STMT_FOR ? cut_loop(context.arena, made) : made;
+}
+
+/* Versions of a run of statements at the same place, or NULL. */
+static Stmt *version_run(Context context, const StmtList *run) {
+    Version v = collect_all(context, run->items, run->count);
+    if (!has_work(&v))
+        return NULL;
+    Stmt *made = exact_versions(context, run, &v);
+    return made ? made : joint_versions(context, run, &v);
+}
+
+/* The longest run of statements from `first` on that each have versions to make. */
+static int run_length(Context context, const StmtList *body, int first) {
+    int length = 0;
+    while (first + length < body->count) {
+        Version v = collect_all(context, body->items + first + length, 1);
+        if (!has_work(&v))
+            break;
+        length++;
+    }
+    return length;
+}
+
+static StmtList version_list(Context context, const StmtList *body) {
+    StmtList list = {0};
+    for (int i = 0; i < body->count;) {
+        int length = run_length(context, body, i);
+        StmtList run = run_of(body, i, length);
+        Stmt *made = length ? version_run(context, &run) : NULL;
+        for (int j = 0; !made && j < (length ? length : 1); j++) {
+            StmtList alone = run_of(body, i + j, 1);
+            Stmt *one = length > 1 ? version_run(context, &alone) : NULL;
+            stmts_add(context.arena, &list, one ? one : version_below(context, body->items[i + j]));
+        }
+        stmts_add(context.arena, &list, made);
+        i += length ? length : 1;
+    }
+    return list;
+}
+
+StmtList version_body(Arena *arena, const StmtList *body) {
+    return version_list((Context){.arena = arena, .budget = EXACT_BUDGET}, body);
+}
