@@ -22,6 +22,21 @@ static bool is_index(const Expr *e) {
     return e->type == TYPE_INT64 && e->lanes == 1;
 }
 
+/* A value that may be any of the 64-bit integers: sums with it wrap, which the reasoning about indices must not meet. */
+static bool find_wide(const Expr *e, void *context) {
+    bool any = e->kind == EXPR_READ || (e->kind == EXPR_VAR && e->var->kind == VAR_SCALAR);
+    if (e->kind == EXPR_CAST)
+        any = type_is_float(e->args[0]->type) || element_info[e->args[0]->type].bytes == 8;
+    *(bool *)context |= any && e->type == TYPE_INT64;
+    return e->kind == EXPR_OP;
+}
+
+static bool is_wide(const Expr *e) {
+    bool wide = false;
+    expr_walk(e, find_wide, &wide);
+    return wide;
+}
+
 static bool is_sum_op(Op op) {
     return op == OP_ADD || op == OP_SUB || op == OP_MUL || op == OP_DIV || op == OP_MOD || op == OP_NEG;
 }
@@ -555,6 +570,8 @@ static Expr *simplify_sum(Arena *arena, Expr *e) {
 
 static Expr *simplify_op(Arena *arena, Expr *e) {
     bool index_operands = is_index(e->args[0]);
+    if ((index_operands || is_index(e)) && is_wide(e))
+        return simplify_arguments(arena, e);
     if (is_index(e) && is_sum_op(e->op))
         return simplify_sum(arena, e);
     if (index_operands && e->op >= OP_LT && e->op <= OP_GE)
