@@ -74,7 +74,7 @@ typedef struct NestError {
  * error may be NULL: a search that only asks whether a schedule is legal saves the time of the explanation.
  * The identity schedule (NULL or no primitives) is always legal. Names: a loop is STAGE.NAME, or the local name that a
  * primitive returned; split and fuse without results name their loops i_0, i_1, ... and i_j. The loops of what cache_read
- * makes are named after the dimensions as the layout calls them, without "r_": k; jo for j/16, ji for j%16. */
+ * makes are named after the dimensions as the layout calls them, without "r_": k; j_0 for j/16, j_1 for j%16. */
 Nest *nest_build(Arena *arena, const Program *program, const Schedule *schedule, const int64_t *choices,
                  const Target *target, NestError *error);
 void nest_print(Text *text, const Nest *nest);

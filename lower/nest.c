@@ -1,0 +1,209 @@
+/* nest.c - nest_build: the table of primitives, building, and what is said of a refusal.
+ *
+ * A refusal that is found when the nest is finished does not know its primitive; the last one is to blame before which the
+ * schedule was legal. Finding it, and alternatives that are legal, builds prefixes of the schedule again: only when the
+ * caller wants the explanation.
+ */
+#include "lower/nest_state.h"
+
+#include <string.h>
+
+static Handler *const handlers[PRIM_COUNT] = {
+    [PRIM_SPLIT] = apply_split,           [PRIM_TILE] = apply_tile,
+    [PRIM_FUSE] = apply_fuse,             [PRIM_REORDER] = apply_reorder,
+    [PRIM_UNROLL] = apply_unroll,         [PRIM_VECTORIZE] = apply_vectorize,
+    [PRIM_PARALLEL] = apply_parallel,     [PRIM_INLINE] = apply_inline,
+    [PRIM_COMPUTE_AT] = apply_compute_at, [PRIM_CACHE_WRITE] = apply_cache_write,
+    [PRIM_CACHE_READ] = apply_cache_read,
+};
+
+/* --- what others read of a finished nest ------------------------------------------------------------------------------ */
+
+enum { STACK_DEFAULT = 64 * 1024 }; /* bytes up to which a buffer is on the stack when the schedule says nothing */
+
+static Scope default_scope(const StageState *stage) {
+    int64_t bytes = element_info[stage->tensor->type].bytes, size;
+    for (int d = 0; d < stage->tensor->rank; d++)
+        if (!form_is_int(stage->size[d], &size) || __builtin_mul_overflow(bytes, size, &bytes))
+            return SCOPE_GLOBAL;
+    return bytes <= STACK_DEFAULT ? SCOPE_LOCAL : SCOPE_GLOBAL;
+}
+
+/* A stage at root writes its tensor, one that is computed at a loop a buffer of its box's extents. */
+static const Tensor *make_buffer(NestState *state, const StageState *stage) {
+    if (stage->at == NULL && !stage->scope_set)
+        return stage->tensor;
+    Tensor *buffer = ARENA_NEW(state->arena, Tensor);
+    *buffer = *stage->tensor;
+    buffer->scope = stage->scope_set ? stage->scope : default_scope(stage);
+    buffer->dims = ARENA_ARRAY(state->arena, Expr *, buffer->rank);
+    for (int d = 0; d < buffer->rank; d++)
+        buffer->dims[d] = form_expr(&state->forms, stage->size[d]);
+    return buffer;
+}
+
+static void publish_guards(NestState *state, StageState *stage) {
+    NestStage *nest = &stage->nest;
+    nest->guards = ARENA_ARRAY(state->arena, Guard, stage->guards.count);
+    for (int i = 0; i < stage->guards.count; i++) {
+        GuardForm guard = stage->guards.items[i];
+        nest->guards[nest->guard_count++] = (Guard){form_expr(&state->forms, guard.value),
+                                                    form_expr(&state->forms, guard.limit), guard.reduction};
+    }
+}
+
+static void publish_stage(NestState *state, StageState *stage) {
+    NestStage *nest = &stage->nest;
+    nest->buffer = stage->tensor;
+    if (nest->inlined)
+        return;
+    nest->loop_count = stage->leaves.count;
+    nest->loops = ARENA_ARRAY(state->arena, Loop *, stage->leaves.count);
+    for (int i = 0; i < stage->leaves.count; i++)
+        nest->loops[i] = &stage->leaves.items[i]->loop;
+    nest->axis_values = ARENA_ARRAY(state->arena, Expr *, stage->root_count);
+    for (int r = 0; r < stage->root_count; r++)
+        nest->axis_values[r] = form_expr(&state->forms, stage->axes[r]);
+    nest->origin = ARENA_ARRAY(state->arena, Expr *, stage->tensor->rank);
+    for (int d = 0; d < stage->tensor->rank; d++)
+        nest->origin[d] = form_expr(&state->forms, stage->origin[d]);
+    publish_guards(state, stage);
+    nest->buffer = make_buffer(state, stage);
+    nest->initialises = nest->stage->combine != COMBINE_NONE;
+    nest->parent = stage->at != NULL ? stage->at->loop.stage : NULL;
+    nest->depth = stage->at != NULL ? stage->at->position + 1 : 0;
+}
+
+static void publish_children(NestState *state) {
+    for (int i = 0; i < state->stages.count; i++)
+        if (state->stages.items[i]->nest.parent != NULL)
+            state->stages.items[i]->nest.parent->child_count++;
+    for (int i = 0; i < state->stages.count; i++) {
+        NestStage *nest = &state->stages.items[i]->nest;
+        nest->children = ARENA_ARRAY(state->arena, NestStage *, nest->child_count);
+        nest->child_count = 0;
+    }
+    for (int i = 0; i < state->stages.count; i++) {
+        NestStage *nest = &state->stages.items[i]->nest;
+        if (nest->parent != NULL)
+            nest->parent->children[nest->parent->child_count++] = nest;
+    }
+}
+
+static void publish(NestState *state) {
+    state->nest.stage_count = state->stages.count;
+    state->nest.stages = ARENA_ARRAY(state->arena, NestStage *, state->stages.count);
+    for (int i = 0; i < state->stages.count; i++) {
+        publish_stage(state, state->stages.items[i]);
+        state->nest.stages[i] = &state->stages.items[i]->nest;
+    }
+    publish_children(state);
+    state->nest.ineffective_count = state->ineffective.count;
+    state->nest.ineffective = state->ineffective.items;
+}
+
+/* --- building --------------------------------------------------------------------------------------------------------- */
+
+static bool apply(NestState *state, const Prim *prim) {
+    if (!arguments_check(state, prim) || !handlers[prim->op](state, prim))
+        return false;
+    state->holes += prim_holes(prim);
+    return true;
+}
+
+NestState *build_prefix(Arena *arena, const Program *program, const Schedule *schedule, int count, const int64_t *choices,
+                        const Target *target, bool checked, Refusal *refusal) {
+    NestState *state = state_new(arena, program, target, choices, refusal);
+    for (state->prim = 0; state->prim < count; state->prim++)
+        if (!apply(state, &schedule->prims[state->prim]))
+            return NULL;
+    state->prim = -1;
+    place_loops(state);
+    if (checked && !check_places(state))
+        return NULL;
+    finish_bounds(state);
+    if (checked && !check_loops(state))
+        return NULL;
+    publish(state);
+    return state;
+}
+
+/* --- explaining ------------------------------------------------------------------------------------------------------- */
+
+typedef struct Build {
+    Arena *arena;
+    const Program *program;
+    const Schedule *schedule;
+    const int64_t *choices;
+    const Target *target;
+} Build;
+
+static NestState *rebuild(const Build *build, const Schedule *schedule, int count, bool checked, Refusal *refusal) {
+    return build_prefix(build->arena, build->program, schedule, count, build->choices, build->target, checked, refusal);
+}
+
+/* The primitive that a rule of the whole nest was broken by: the last before which all was legal. */
+static int find_culprit(const Build *build) {
+    Refusal ignored = {0};
+    int prim = build->schedule->count - 1;
+    while (prim > 0 && rebuild(build, build->schedule, prim, true, &ignored) == NULL)
+        prim--;
+    return prim;
+}
+
+/* The schedule up to the refused primitive, with another in its place. */
+static bool is_legal_instead(const Build *build, int prim, const Prim *candidate) {
+    Schedule copy = *build->schedule;
+    copy.prims = ARENA_ARRAY(build->arena, Prim, prim + 1);
+    memcpy(copy.prims, build->schedule->prims, sizeof(Prim) * (size_t)prim);
+    copy.prims[prim] = *candidate;
+    Refusal ignored = {0};
+    NestState *state = rebuild(build, &copy, prim + 1, true, &ignored);
+    if (state == NULL)
+        return false;
+    return state->ineffective.count == 0 || state->ineffective.items[state->ineffective.count - 1] != prim;
+}
+
+static const char *prim_text(Arena *arena, const Prim *prim) {
+    Text text = {.arena = arena};
+    schedule_print_statements(&text, &(Schedule){.count = 1, .prims = (Prim *)prim});
+    if (text.length > 0 && text.text[text.length - 1] == '\n')
+        text.text[text.length - 1] = '\0';
+    return text.text;
+}
+
+enum { CANDIDATE_LIMIT = 24, ALTERNATIVE_LIMIT = 3 };
+
+static void find_alternatives(const Build *build, NestState *before, NestError *error) {
+    Prim candidates[CANDIDATE_LIMIT];
+    int count = suggest_prims(before, &build->schedule->prims[error->prim], candidates, CANDIDATE_LIMIT);
+    for (int i = 0; i < count && error->alternative_count < ALTERNATIVE_LIMIT; i++)
+        if (is_legal_instead(build, error->prim, &candidates[i]))
+            error->alternatives[error->alternative_count++] = prim_text(build->arena, &candidates[i]);
+}
+
+static void explain(const Build *build, NestError *error) {
+    Refusal refusal = {.wanted = true};
+    rebuild(build, build->schedule, build->schedule->count, true, &refusal);
+    if (refusal.prim < 0) {
+        int culprit = find_culprit(build);
+        rebuild(build, build->schedule, culprit + 1, true, &refusal);
+        refusal.prim = refusal.prim < 0 ? culprit : refusal.prim;
+    }
+    *error = (NestError){.prim = refusal.prim, .loc = build->schedule->prims[refusal.prim].loc, .rule = refusal.rule};
+    NestState *before = rebuild(build, build->schedule, error->prim, false, &(Refusal){.wanted = true});
+    Text text = {.arena = build->arena};
+    nest_print(&text, &before->nest);
+    error->nest = text.text;
+    find_alternatives(build, before, error);
+}
+
+Nest *nest_build(Arena *arena, const Program *program, const Schedule *schedule, const int64_t *choices,
+                 const Target *target, NestError *error) {
+    Refusal refusal = {0};
+    int count = schedule != NULL ? schedule->count : 0;
+    NestState *state = build_prefix(arena, program, schedule, count, choices, target, true, &refusal);
+    if (state == NULL && error != NULL)
+        explain(&(Build){arena, program, schedule, choices, target}, error);
+    return state != NULL ? &state->nest : NULL;
+}

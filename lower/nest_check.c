@@ -1,0 +1,255 @@
+/* nest_check.c - what must hold of the whole nest, whatever order its primitives came in.
+ *
+ * A primitive that is fine where it stands may be broken by a later one (vectorize, then reorder), and one that is not yet
+ * legal may become so; therefore these rules are looked at once, when the nest is finished.
+ */
+#include "lower/nest_state.h"
+
+enum {
+    UNROLL_LIMIT = 1024,       /* values of one unrolled or vectorized loop */
+    COPIES_LIMIT = 16384,      /* copies of one body, all unrolled and vectorized loops around it together */
+    REGISTER_LIMIT = 4096,     /* elements of a buffer in registers */
+    STACK_LIMIT = 1024 * 1024  /* bytes of a buffer on the stack */
+};
+
+static StageState *stage_of(const Node *node) {
+    return (StageState *)node->loop.stage;
+}
+
+static bool is_straight(const Node *node) {
+    return node->loop.kind == LOOP_UNROLLED || node->loop.kind == LOOP_VECTORIZED;
+}
+
+/* --- where stages are computed --------------------------------------------------------------------------------------- */
+
+static int first_reduction(const StageState *stage) {
+    int first = 0;
+    while (first < stage->leaves.count && !stage->leaves.items[first]->loop.reduction)
+        first++;
+    return first;
+}
+
+/* A consumer must be in the body of the loop, and its initial value before the first reduction loop. */
+static bool check_consumer(NestState *state, const StageState *consumer, const Access *access) {
+    const StageState *stage = access->producer;
+    const Node *at = stage->at;
+    if (!stage_is_inside(consumer, at))
+        return refuse(state, "%s reads %s but is not inside %s, so %s cannot be computed there", consumer->name, stage->name,
+                      loop_text(state, at), stage->name);
+    if (access->initial && stage_of(at) == consumer && at->position >= first_reduction(consumer))
+        return refuse(state, "%s begins its reduction with %s, so %s must be computed outside the reduction loop %s",
+                      consumer->name, stage->name, stage->name,
+                      loop_text(state, consumer->leaves.items[first_reduction(consumer)]));
+    return true;
+}
+
+static bool check_place(NestState *state, const StageState *stage) {
+    const StageState *parent = stage_of(stage->at);
+    for (int i = 0; i <= stage->at->position; i++)
+        if (parent->leaves.items[i]->loop.kind == LOOP_VECTORIZED)
+            return refuse(state, "%s is vectorized, so nothing can be computed inside it, as %s is",
+                          loop_text(state, parent->leaves.items[i]), stage->name);
+    return true;
+}
+
+bool check_places(NestState *state) {
+    for (int i = 0; i < state->stages.count; i++) {
+        StageState *stage = state->stages.items[i];
+        if (stage->nest.inlined)
+            continue;
+        if (stage->at != NULL && !check_place(state, stage))
+            return false;
+        for (int k = 0; k < stage->accesses.count; k++) {
+            const Access *access = &stage->accesses.items[k];
+            if (access->producer != NULL && access->producer->at != NULL && !check_consumer(state, stage, access))
+                return false;
+        }
+    }
+    return true;
+}
+
+static bool is_foreign(const void *context, const Loop *loop) {
+    const StageState *stage = context;
+    return loop->stage != &stage->nest && !loop_is_outside(stage, loop);
+}
+
+/* What cache_write made counts from loops of its owner: they must stay outside of it. */
+static bool check_owner(NestState *state, const StageState *stage) {
+    for (int d = 0; stage->owner != NULL && d < stage->tensor->rank; d++) {
+        const Loop *loop = form_find_loop(stage->axes[d], is_foreign, stage);
+        if (loop != NULL)
+            return refuse(state, "%s is computed at %s for one value of %s, which must stay outside", stage->name,
+                          loop_text(state, stage->at), loop_text(state, (const Node *)loop));
+    }
+    return true;
+}
+
+/* --- kinds of loops -------------------------------------------------------------------------------------------------- */
+
+static bool check_vectorized(NestState *state, const StageState *stage, const Node *node) {
+    for (int i = node->position + 1; i < stage->leaves.count; i++)
+        if (stage->leaves.items[i]->loop.kind != LOOP_UNROLLED)
+            return refuse(state, "%s is not innermost: only unrolled loops may be inside a vectorized one, and %s is not",
+                          loop_text(state, node), loop_text(state, stage->leaves.items[i]));
+    return true;
+}
+
+static bool check_straight(NestState *state, const Node *node) {
+    const char *kind = node->loop.kind == LOOP_VECTORIZED ? "vectorized" : "unrolled";
+    if (node->loop.extent < 0)
+        return refuse(state, "%s has an extent known only at run time, %s, so it cannot be %s", loop_text(state, node),
+                      state->refusal->wanted ? expr_text(state->arena, node->variable.extent) : "", kind);
+    if (node->loop.extent > UNROLL_LIMIT)
+        return refuse(state, "%s has %lld values; a loop of more than %d is not %s", loop_text(state, node),
+                      (long long)node->loop.extent, UNROLL_LIMIT, kind);
+    return true;
+}
+
+/* The loops around a loop, innermost first: of its own stage, then of those it is computed at. */
+static const Node *next_outer(const Node *node) {
+    const StageState *stage = stage_of(node);
+    return node->position > 0 ? stage->leaves.items[node->position - 1] : stage->at;
+}
+
+static bool check_parallel(NestState *state, const Node *node) {
+    for (const Node *outer = next_outer(node); outer != NULL; outer = next_outer(outer)) {
+        if (outer->loop.kind == LOOP_PARALLEL)
+            return refuse(state, "%s is inside the parallel loop %s; parallel loops do not nest", loop_text(state, node),
+                          loop_text(state, outer));
+        if (is_straight(outer))
+            return refuse(state, "%s is parallel inside %s, which is %s; parallel loops run whole bodies", loop_text(state, node),
+                          loop_text(state, outer), outer->loop.kind == LOOP_UNROLLED ? "unrolled" : "vectorized");
+    }
+    return true;
+}
+
+static bool check_kinds(NestState *state, const StageState *stage) {
+    for (int i = 0; i < stage->leaves.count; i++) {
+        const Node *node = stage->leaves.items[i];
+        if (is_straight(node) && !check_straight(state, node))
+            return false;
+        if (node->loop.kind == LOOP_VECTORIZED && !check_vectorized(state, stage, node))
+            return false;
+        if (node->loop.kind == LOOP_PARALLEL && !check_parallel(state, node))
+            return false;
+    }
+    return true;
+}
+
+/* Counted from the innermost loop outwards over all stages around. */
+static bool check_copies(NestState *state, const StageState *stage) {
+    int64_t copies = 1;
+    const Node *node = stage->leaves.count > 0 ? stage->leaves.items[stage->leaves.count - 1] : stage->at;
+    for (; node != NULL; node = next_outer(node)) {
+        if (!is_straight(node))
+            continue;
+        copies *= node->loop.extent > 0 ? node->loop.extent : 1;
+        if (copies > COPIES_LIMIT)
+            return refuse(state, "unrolled and vectorized loops make more than %d copies of the body of %s", COPIES_LIMIT,
+                          stage->name);
+    }
+    return true;
+}
+
+/* --- buffers --------------------------------------------------------------------------------------------------------- */
+
+static int64_t buffer_elements(const StageState *stage) {
+    int64_t elements = 1, size;
+    for (int d = 0; d < stage->tensor->rank; d++)
+        if (!form_is_int(stage->size[d], &size) || __builtin_mul_overflow(elements, size, &elements))
+            return -1;
+    return elements;
+}
+
+static bool is_rolled(const void *context, const Loop *loop) {
+    return !is_straight((const Node *)loop);
+}
+
+static bool check_register_index(NestState *state, const StageState *stage, const StageState *user, const Form *index, int d) {
+    Forms *forms = &state->forms;
+    if (index == NULL)
+        return refuse(state, "%s lives in registers but %s indexes it by what is not known when compiling", stage->name, user->name);
+    const Loop *loop = form_find_loop(form_add_scaled(forms, index, -1, stage->origin[d]), is_rolled, NULL);
+    if (loop == NULL)
+        return true;
+    return refuse(state, "%s lives in registers, but the loop %s, which indexes it, is neither unrolled nor vectorized",
+                  stage->name, loop_text(state, (const Node *)loop));
+}
+
+static bool check_register(NestState *state, const StageState *stage) {
+    int64_t elements = buffer_elements(stage);
+    if (elements < 0 || elements > REGISTER_LIMIT)
+        return refuse(state, elements < 0 ? "%s cannot live in registers: its size is known only at run time"
+                                          : "%s cannot live in registers: it has more than %d elements",
+                      stage->name, REGISTER_LIMIT);
+    for (int d = 0; d < stage->tensor->rank; d++)
+        if (!check_register_index(state, stage, stage, stage->axes[d], d))
+            return false;
+    for (int i = 0; i < state->stages.count; i++) {
+        const StageState *user = state->stages.items[i];
+        for (int k = 0; k < user->accesses.count && !user->nest.inlined; k++)
+            for (int d = 0; user->accesses.items[k].producer == stage && d < stage->tensor->rank; d++)
+                if (!check_register_index(state, stage, user, access_form(state, user, &user->accesses.items[k], d), d))
+                    return false;
+    }
+    return true;
+}
+
+static bool check_scope(NestState *state, const StageState *stage) {
+    if (!stage->scope_set || stage->scope == SCOPE_GLOBAL)
+        return true;
+    if (stage->scope == SCOPE_REGISTER)
+        return check_register(state, stage);
+    int64_t elements = buffer_elements(stage), bytes;
+    if (elements < 0 || __builtin_mul_overflow(elements, element_info[stage->tensor->type].bytes, &bytes) || bytes > STACK_LIMIT)
+        return refuse(state, "%s is too large for scope local, the stack: it takes %s", stage->name,
+                      elements < 0 ? "as many bytes as are known only at run time" : "more than 1 MiB");
+    return true;
+}
+
+/* --- the order of strict reductions ---------------------------------------------------------------------------------- */
+
+typedef LIST(const Node *) NodeList;
+
+/* The leaves below a node in the order in which its values count up. */
+static void list_leaves(Arena *arena, const Node *node, NodeList *list) {
+    const Relation *relation = node->taken;
+    if (relation == NULL) {
+        if (list->count == 0 || list->items[list->count - 1] != node)
+            list_push(arena, list, node);
+    } else if (relation->kind == RELATION_FUSE) {
+        if (relation->parts[0] == node)
+            list_leaves(arena, relation->whole, list);
+    } else {
+        for (int k = 0; k < relation->count; k++)
+            list_leaves(arena, relation->parts[k], list);
+    }
+}
+
+static bool check_strict(NestState *state, const StageState *stage) {
+    const Stage *computed = stage->nest.stage;
+    bool ordered = computed->combine == COMBINE_ADD || computed->combine == COMBINE_MUL;
+    if (!state->nest.program->strict || !ordered || !type_is_float(stage->tensor->type))
+        return true;
+    NodeList order = {0};
+    for (int r = computed->axis_count; r < stage->root_count; r++)
+        list_leaves(state->arena, stage->roots[r], &order);
+    int next = 0;
+    for (int i = 0; i < stage->leaves.count; i++)
+        if (stage->leaves.items[i]->loop.reduction && stage->leaves.items[i] != order.items[next++])
+            return refuse(state, "the reduction loops of %s run in another order than the source's, which -fstrict forbids: %s comes first",
+                          stage->name, loop_text(state, order.items[next - 1]));
+    return true;
+}
+
+bool check_loops(NestState *state) {
+    for (int i = 0; i < state->stages.count; i++) {
+        const StageState *stage = state->stages.items[i];
+        if (stage->nest.inlined)
+            continue;
+        if (!check_owner(state, stage) || !check_kinds(state, stage) || !check_copies(state, stage) ||
+            !check_scope(state, stage) || !check_strict(state, stage))
+            return false;
+    }
+    return !state->forms.overflow || refuse(state, "an index would not fit into 64 bits");
+}

@@ -1,0 +1,252 @@
+/* nest_loops.c - the primitives that act on loops of one stage: split, tile, fuse, reorder, unroll, vectorize, parallel.
+ *
+ * What depends on extents (constant ones, limits) or on the final order of loops is checked when the nest is finished.
+ */
+#include "lower/nest_state.h"
+
+static const char *const kind_names[] = {"serial", "unrolled", "vectorized", "parallel"};
+
+static StageState *stage_of(const Node *node) {
+    return (StageState *)node->loop.stage;
+}
+
+/* A loop that is cut or joined must not have a kind yet, for what kind would the new ones have? */
+static bool check_serial(NestState *state, const Prim *prim, const Node *node) {
+    if (node->loop.kind == LOOP_SERIAL)
+        return true;
+    return refuse(state, "%s is already %s: %s it before that", loop_text(state, node), kind_names[node->loop.kind],
+                  prim_info[prim->op].spelling);
+}
+
+/* The name of a new loop: the result's, else wanted made unique. NULL when refused. */
+static const char *result_name(NestState *state, const Prim *prim, int index, StageState *stage, const char *wanted) {
+    if (index >= prim->result_count)
+        return fresh_loop_name(state, stage, wanted);
+    const char *name = prim->results[index];
+    if (loop_name_is_free(state, stage, name))
+        return name;
+    refuse(state, "%s has already had a loop named %s; the names of a stage's loops are unique", stage->name, name);
+    return NULL;
+}
+
+static void move_attached(NestState *state, const Node *from, Node *to) {
+    for (int i = 0; i < state->stages.count; i++)
+        if (state->stages.items[i]->at == from)
+            state->stages.items[i]->at = to;
+}
+
+/* --- split and tile ------------------------------------------------------------------------------------------------ */
+
+static bool read_factors(NestState *state, const Prim *prim, int first, int count, int64_t *factors) {
+    int64_t product = 1;
+    bool all_ones = true;
+    for (int i = 0; i < count; i++) {
+        if (!argument_integer(state, prim, positional(prim, first + i), &factors[i]))
+            return false;
+        if (factors[i] < 1)
+            return refuse(state, "%s needs extents of at least 1, not %lld", prim_info[prim->op].spelling,
+                          (long long)factors[i]);
+        if (__builtin_mul_overflow(product, factors[i], &product))
+            return refuse(state, "the extents of %s multiply to more than 64 bits hold", prim_info[prim->op].spelling);
+        all_ones &= factors[i] == 1;
+    }
+    if (all_ones)
+        no_effect(state);
+    return true;
+}
+
+/* Replaces the leaf by count parts: an outer one and inner ones of the extents given. Results are numbered from `first`. */
+static bool split_node(NestState *state, const Prim *prim, Node *node, const int64_t *factors, int count, const int *results,
+                       Node **parts) {
+    StageState *stage = stage_of(node);
+    int index = leaf_index(stage, node);
+    for (int k = 0; k < count; k++) {
+        const char *name = result_name(state, prim, results[k], stage,
+                                       arena_printf(state->arena, "%s_%d", node->variable.name, k));
+        if (name == NULL)
+            return false;
+        parts[k] = node_new(state, stage, name, node->loop.reduction);
+        leaves_insert(state, stage, index + 1 + k, parts[k]);
+    }
+    Relation *relation = relation_add(state, stage, RELATION_SPLIT, node, count);
+    for (int k = 0; k < count; k++) {
+        relation->parts[k] = parts[k];
+        relation->factors[k] = k > 0 ? factors[k - 1] : 0;
+    }
+    leaves_remove(stage, index);
+    node->taken = relation;
+    move_attached(state, node, parts[count - 1]);
+    for (int k = 0; k < count; k++)
+        if (!bind_loop(state, prim, results[k], parts[k]))
+            return false;
+    return true;
+}
+
+bool apply_split(NestState *state, const Prim *prim) {
+    int count = positional_count(prim);
+    Node *node = argument_loop(state, prim, positional(prim, 0));
+    if (node == NULL || !check_serial(state, prim, node))
+        return false;
+    int64_t *factors = ARENA_ARRAY(state->arena, int64_t, count);
+    if (!read_factors(state, prim, 1, count - 1, factors))
+        return false;
+    int *results = ARENA_ARRAY(state->arena, int, count);
+    for (int k = 0; k < count; k++)
+        results[k] = k;
+    return split_node(state, prim, node, factors, count, results, ARENA_ARRAY(state->arena, Node *, count));
+}
+
+/* Puts the loops, all of one stage, in the places that they hold together. False when that is the order already. */
+static bool put_in_order(StageState *stage, Node **order, int count) {
+    bool changed = false;
+    int next = 0;
+    for (int i = 0; i < stage->leaves.count; i++)
+        for (int k = 0; k < count; k++)
+            if (stage->leaves.items[i] == order[k]) {
+                order[k]->position = i;
+                break;
+            }
+    for (int i = 0; i < stage->leaves.count && next < count; i++) {
+        bool listed = false;
+        for (int k = 0; k < count; k++)
+            listed |= order[k]->position == i;
+        if (!listed)
+            continue;
+        changed |= stage->leaves.items[i] != order[next];
+        stage->leaves.items[i] = order[next++];
+    }
+    return changed;
+}
+
+static bool check_two_loops(NestState *state, const Prim *prim, const Node *a, const Node *b) {
+    const char *spelling = prim_info[prim->op].spelling;
+    if (a->loop.stage != b->loop.stage)
+        return refuse(state, "%s and %s are loops of two stages; %s acts within one", loop_text(state, a),
+                      loop_text(state, b), spelling);
+    if (a == b)
+        return refuse(state, "%s names %s twice", spelling, loop_text(state, a));
+    return true;
+}
+
+bool apply_tile(NestState *state, const Prim *prim) {
+    Node *a = argument_loop(state, prim, positional(prim, 0));
+    Node *b = a != NULL ? argument_loop(state, prim, positional(prim, 1)) : NULL;
+    int64_t factors[2];
+    if (b == NULL || !check_two_loops(state, prim, a, b) || !check_serial(state, prim, a) ||
+        !check_serial(state, prim, b) || !read_factors(state, prim, 2, 2, factors))
+        return false;
+    Node *a_parts[2], *b_parts[2];
+    if (!split_node(state, prim, a, &factors[0], 2, (int[]){0, 2}, a_parts) ||
+        !split_node(state, prim, b, &factors[1], 2, (int[]){1, 3}, b_parts))
+        return false;
+    put_in_order(stage_of(a), (Node *[]){a_parts[0], b_parts[0], a_parts[1], b_parts[1]}, 4);
+    return true;
+}
+
+/* --- fuse and reorder ----------------------------------------------------------------------------------------------- */
+
+/* The loops that the positional arguments name, all of one stage and different; NULL when refused. */
+static Node **read_loops(NestState *state, const Prim *prim, int count) {
+    Node **nodes = ARENA_ARRAY(state->arena, Node *, count);
+    for (int i = 0; i < count; i++) {
+        nodes[i] = argument_loop(state, prim, positional(prim, i));
+        if (nodes[i] == NULL)
+            return NULL;
+        for (int k = 0; k < i; k++)
+            if (!check_two_loops(state, prim, nodes[k], nodes[i]))
+                return NULL;
+    }
+    return nodes;
+}
+
+static bool check_fusible(NestState *state, const Prim *prim, Node *outer, Node *inner) {
+    StageState *stage = stage_of(outer);
+    if (leaf_index(stage, inner) != leaf_index(stage, outer) + 1)
+        return refuse(state, "%s is not the loop just inside %s: fuse joins adjacent loops, the outer one first; the loops are %s",
+                      loop_text(state, inner), loop_text(state, outer), loops_text(state, stage));
+    if (inner->loop.reduction != outer->loop.reduction)
+        return refuse(state, "%s is a %s loop and %s is not: fuse joins loops of one sort",
+                      loop_text(state, outer->loop.reduction ? outer : inner), "reduction",
+                      loop_text(state, outer->loop.reduction ? inner : outer));
+    for (int i = 0; i < state->stages.count; i++)
+        if (state->stages.items[i]->at == outer)
+            return refuse(state, "%s is computed at %s, which would be no loop any more", state->stages.items[i]->name,
+                          loop_text(state, outer));
+    return check_serial(state, prim, outer) && check_serial(state, prim, inner);
+}
+
+static const char *fused_name(NestState *state, Node **nodes, int count) {
+    Text text = {.arena = state->arena};
+    for (int i = 0; i < count; i++)
+        text_add(&text, "%s%s", i == 0 ? "" : "_", nodes[i]->variable.name);
+    return text.text;
+}
+
+bool apply_fuse(NestState *state, const Prim *prim) {
+    int count = positional_count(prim);
+    Node **nodes = read_loops(state, prim, count);
+    for (int i = 0; nodes != NULL && i + 1 < count; i++)
+        if (!check_fusible(state, prim, nodes[i], nodes[i + 1]))
+            return false;
+    if (nodes == NULL)
+        return false;
+    StageState *stage = stage_of(nodes[0]);
+    const char *wanted = prim->result_count == 0 ? fused_name(state, nodes, count) : NULL;
+    const char *name = result_name(state, prim, 0, stage, wanted);
+    if (name == NULL)
+        return false;
+    Node *whole = node_new(state, stage, name, nodes[0]->loop.reduction);
+    Relation *relation = relation_add(state, stage, RELATION_FUSE, whole, count);
+    int index = leaf_index(stage, nodes[0]);
+    for (int i = 0; i < count; i++) {
+        relation->parts[i] = nodes[i];
+        nodes[i]->taken = relation;
+        leaves_remove(stage, index);
+    }
+    leaves_insert(state, stage, index, whole);
+    move_attached(state, nodes[count - 1], whole);
+    return bind_loop(state, prim, 0, whole);
+}
+
+bool apply_reorder(NestState *state, const Prim *prim) {
+    int count = positional_count(prim);
+    Node **nodes = read_loops(state, prim, count);
+    if (nodes == NULL)
+        return false;
+    if (!put_in_order(stage_of(nodes[0]), nodes, count))
+        no_effect(state);
+    return true;
+}
+
+/* --- kinds ------------------------------------------------------------------------------------------------------------ */
+
+static bool set_kind(NestState *state, const Prim *prim, int index, LoopKind kind) {
+    Node *node = argument_loop(state, prim, positional(prim, index));
+    if (node == NULL)
+        return false;
+    if (node->loop.kind != LOOP_SERIAL && node->loop.kind != kind)
+        return refuse(state, "%s is already %s", loop_text(state, node), kind_names[node->loop.kind]);
+    if (node->loop.reduction && kind != LOOP_UNROLLED)
+        return refuse(state, "%s is a reduction loop: its steps add to the same elements, so they cannot be %s",
+                      loop_text(state, node), kind_names[kind]);
+    if (node->loop.kind == kind && node->kind_set)
+        no_effect(state);
+    node->loop.kind = kind;
+    node->kind_set = true;
+    return true;
+}
+
+bool apply_unroll(NestState *state, const Prim *prim) {
+    for (int i = 0; i < positional_count(prim); i++)
+        if (!set_kind(state, prim, i, LOOP_UNROLLED))
+            return false;
+    return true;
+}
+
+bool apply_vectorize(NestState *state, const Prim *prim) {
+    return set_kind(state, prim, 0, LOOP_VECTORIZED);
+}
+
+bool apply_parallel(NestState *state, const Prim *prim) {
+    return set_kind(state, prim, 0, LOOP_PARALLEL);
+}

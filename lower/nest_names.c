@@ -1,0 +1,321 @@
+/* nest_names.c - the arguments of primitives: which loop, stage or number a name or a hole of a schedule means. */
+#include "lower/nest_state.h"
+
+#include <string.h>
+
+static const char *const scope_names[] = {[SCOPE_GLOBAL] = "global", [SCOPE_LOCAL] = "local", [SCOPE_REGISTER] = "register"};
+
+/* --- names --------------------------------------------------------------------------------------------------------- */
+
+static const Alias *find_alias(const NestState *state, const char *name, size_t length) {
+    for (int i = 0; i < state->aliases.count; i++) {
+        const Alias *alias = &state->aliases.items[i];
+        if (strncmp(alias->name, name, length) == 0 && alias->name[length] == '\0')
+            return alias;
+    }
+    return NULL;
+}
+
+/* By its name, by a local name, or as NAME[n] of the last version of a tensor that is defined n + 1 times. */
+static StageState *find_stage(const NestState *state, const char *name, size_t length) {
+    for (int i = 0; i < state->stages.count; i++) {
+        StageState *stage = state->stages.items[i];
+        if (strncmp(stage->name, name, length) == 0 && stage->name[length] == '\0')
+            return stage;
+    }
+    const Alias *alias = find_alias(state, name, length);
+    if (alias != NULL && alias->stage != NULL)
+        return alias->stage;
+    if (length == 0 || name[length - 1] != ']')
+        return NULL;
+    const Stage *found = program_find_stage(state->nest.program, arena_strndup(state->arena, name, length));
+    return found != NULL ? state_producer(state, found->tensor) : NULL;
+}
+
+static Node *find_leaf(const StageState *stage, const char *name) {
+    for (int i = 0; i < stage->leaves.count; i++)
+        if (strcmp(stage->leaves.items[i]->variable.name, name) == 0)
+            return stage->leaves.items[i];
+    return NULL;
+}
+
+static const char *parts_text(NestState *state, const Relation *relation) {
+    if (relation->kind == RELATION_FUSE)
+        return state_text(state, "was fused into %s", relation->whole->variable.name);
+    Text text = {.arena = state->arena};
+    text_add(&text, "was split into ");
+    for (int i = 0; i < relation->count; i++)
+        text_add(&text, "%s%s", i == 0 ? "" : i + 1 == relation->count ? " and " : ", ", relation->parts[i]->variable.name);
+    return text.text;
+}
+
+/* A node that is no leaf any more, to say what became of it. */
+static const Relation *find_taken(const StageState *stage, const char *name) {
+    for (int i = 0; i < stage->relations.count; i++) {
+        Relation *relation = stage->relations.items[i];
+        int count = relation->kind == RELATION_SPLIT ? 1 : relation->count;
+        Node **nodes = relation->kind == RELATION_SPLIT ? &relation->whole : relation->parts;
+        for (int k = 0; k < count; k++)
+            if (nodes[k]->taken == relation && strcmp(nodes[k]->variable.name, name) == 0)
+                return relation;
+    }
+    return NULL;
+}
+
+static Node *no_such_loop(NestState *state, StageState *stage, const char *name) {
+    const Relation *relation = find_taken(stage, name);
+    if (relation != NULL && state->refusal->wanted)
+        refuse(state, "%s.%s %s; the loops of %s are %s", stage->name, name, parts_text(state, relation), stage->name,
+               loops_text(state, stage));
+    else
+        refuse(state, "%s has no loop %s; its loops are %s", stage->name, name, loops_text(state, stage));
+    return NULL;
+}
+
+static Node *loop_of_alias(NestState *state, const Alias *alias) {
+    if (alias->node == NULL) {
+        refuse(state, "%s is a stage, a loop is wanted; its loops are %s", alias->name, loops_text(state, alias->stage));
+        return NULL;
+    }
+    if (node_is_leaf(alias->node))
+        return alias->node;
+    return no_such_loop(state, (StageState *)alias->node->loop.stage, alias->node->variable.name);
+}
+
+static const char *all_stages_text(NestState *state) {
+    Text text = {.arena = state->arena};
+    for (int i = 0; i < state->stages.count; i++)
+        text_add(&text, "%s%s", i == 0 ? "" : i + 1 == state->stages.count ? " and " : ", ", state->stages.items[i]->name);
+    return state->stages.count > 0 ? text.text : "none";
+}
+
+/* STAGE.LOOP where both may hold dots: the longest stage that has such a loop; else the longest stage at all. */
+static Node *loop_of_path(NestState *state, const char *name) {
+    StageState *longest = NULL;
+    const char *rest = NULL;
+    for (size_t length = strlen(name); length > 0; length--) {
+        StageState *stage = name[length] == '.' ? find_stage(state, name, length) : NULL;
+        Node *leaf = stage != NULL ? find_leaf(stage, name + length + 1) : NULL;
+        if (leaf != NULL)
+            return leaf;
+        if (stage != NULL && longest == NULL) {
+            longest = stage;
+            rest = name + length + 1;
+        }
+    }
+    if (longest != NULL)
+        return no_such_loop(state, longest, rest);
+    if (state->refusal->wanted)
+        refuse(state, "there is no loop %s: a loop is STAGE.NAME or a name that a statement before returned; the stages are %s",
+               name, all_stages_text(state));
+    else
+        refuse(state, "%s", "");
+    return NULL;
+}
+
+Node *argument_loop(NestState *state, const Prim *prim, const PrimArg *arg) {
+    const Alias *alias = find_alias(state, arg->name, strlen(arg->name));
+    return alias != NULL ? loop_of_alias(state, alias) : loop_of_path(state, arg->name);
+}
+
+StageState *argument_stage(NestState *state, const Prim *prim, const PrimArg *arg) {
+    StageState *stage = find_stage(state, arg->name, strlen(arg->name));
+    if (stage == NULL)
+        refuse(state, "there is no stage %s; the stages are %s", arg->name,
+               state->refusal->wanted ? all_stages_text(state) : "");
+    return stage;
+}
+
+const Tensor *argument_tensor(NestState *state, const Prim *prim, const PrimArg *arg) {
+    StageState *stage = find_stage(state, arg->name, strlen(arg->name));
+    if (stage != NULL)
+        return stage->tensor;
+    const Program *program = state->nest.program;
+    for (int i = 0; i < program->tensor_count; i++)
+        if (strcmp(program->tensors[i]->name, arg->name) == 0)
+            return program->tensors[i];
+    refuse(state, "there is no tensor %s in %s", arg->name, program->name);
+    return NULL;
+}
+
+/* --- numbers ------------------------------------------------------------------------------------------------------- */
+
+static int arg_holes(const PrimArg *arg) {
+    if (arg->kind == ARG_HOLE)
+        return 1;
+    int holes = 0;
+    for (int i = 0; i < arg->count; i++)
+        holes += arg_holes(&arg->items[i]);
+    return holes;
+}
+
+int prim_holes(const Prim *prim) {
+    int holes = 0;
+    for (int i = 0; i < prim->arg_count; i++)
+        holes += arg_holes(&prim->args[i]);
+    return holes;
+}
+
+static bool choice_is_offered(const PrimArg *hole, int64_t value) {
+    for (int i = 0; i < hole->count; i++)
+        if (hole->items[i].value == value)
+            return true;
+    return hole->count == 0;
+}
+
+/* Counts the holes before one, in the order of the text; true when it was met. */
+static bool count_before(const PrimArg *args, int count, const PrimArg *hole, int *before) {
+    for (int i = 0; i < count; i++) {
+        if (&args[i] == hole || count_before(args[i].items, args[i].kind == ARG_HOLE ? 0 : args[i].count, hole, before))
+            return true;
+        *before += args[i].kind == ARG_HOLE;
+    }
+    return false;
+}
+
+static bool hole_value(NestState *state, const Prim *prim, const PrimArg *hole, int64_t *value) {
+    if (state->choices == NULL)
+        return refuse(state, "a ? of %s is not filled in: it takes a tuner's choice or a number", prim_info[prim->op].spelling);
+    int number = state->holes;
+    count_before(prim->args, prim->arg_count, hole, &number);
+    *value = state->choices[number];
+    if (!choice_is_offered(hole, *value))
+        return refuse(state, "the choice %lld is not among those that the ? offers", (long long)*value);
+    return true;
+}
+
+bool argument_integer(NestState *state, const Prim *prim, const PrimArg *arg, int64_t *value) {
+    *value = arg->value;
+    return arg->kind != ARG_HOLE || hole_value(state, prim, arg, value);
+}
+
+bool argument_scope(NestState *state, const Prim *prim, StageState *stage) {
+    const PrimArg *arg = prim_keyword(prim, "scope");
+    if (arg == NULL)
+        return true;
+    for (int scope = 0; scope < (int)(sizeof scope_names / sizeof *scope_names); scope++)
+        if (arg->kind == ARG_NAME && strcmp(arg->name, scope_names[scope]) == 0) {
+            stage->scope = scope;
+            stage->scope_set = true;
+            return true;
+        }
+    return refuse(state, "%s is no scope; the scopes are register, local and global",
+                  arg->kind == ARG_NAME ? arg->name : "this");
+}
+
+/* --- shape of a statement ------------------------------------------------------------------------------------------- */
+
+/* Whether a key stands after the blank of the row in prims.def. */
+static bool has_keyword(PrimOp op, const char *key) {
+    const char *word = strchr(prim_info[op].positional, ' ');
+    size_t length = strlen(key);
+    for (; word != NULL; word = strchr(word + 1, ' '))
+        if (strncmp(word + 1, key, length) == 0 && (word[length + 1] == ' ' || word[length + 1] == '\0'))
+            return true;
+    return false;
+}
+
+static bool keyword_check(NestState *state, const Prim *prim, int index) {
+    const PrimArg *arg = &prim->args[index];
+    const char *spelling = prim_info[prim->op].spelling;
+    for (int i = 0; i < index; i++)
+        if (prim->args[i].key != NULL && strcmp(prim->args[i].key, arg->key) == 0)
+            return refuse(state, "%s has %s= twice", spelling, arg->key);
+    if (!has_keyword(prim->op, arg->key))
+        return refuse(state, "%s has no argument %s=", spelling, arg->key);
+    bool list = strcmp(arg->key, "layout") == 0;
+    return arg->kind == (list ? ARG_LIST : ARG_NAME) ||
+           refuse(state, "%s= of %s takes %s", arg->key, spelling, list ? "a list in parentheses" : "a name");
+}
+
+int positional_count(const Prim *prim) {
+    int count = 0;
+    for (int i = 0; i < prim->arg_count; i++)
+        count += prim->args[i].key == NULL;
+    return count;
+}
+
+const PrimArg *positional(const Prim *prim, int index) {
+    for (int i = 0; i < prim->arg_count; i++)
+        if (prim->args[i].key == NULL && index-- == 0)
+            return &prim->args[i];
+    return NULL;
+}
+
+/* The pattern of prims.def: letters, the last one followed by "..." may repeat. */
+static bool positional_check(NestState *state, const Prim *prim) {
+    const PrimInfo *info = &prim_info[prim->op];
+    size_t letters = strcspn(info->positional, ". ");
+    bool repeats = info->positional[letters] == '.';
+    int count = positional_count(prim);
+    if (count < (int)letters || (count > (int)letters && !repeats))
+        return refuse(state, "%s takes %s%d argument%s, not %d", info->spelling, repeats ? "at least " : "", (int)letters,
+                      letters == 1 ? "" : "s", count);
+    for (int i = 0; i < count; i++) {
+        char letter = info->positional[i < (int)letters ? i : (int)letters - 1];
+        PrimArgKind kind = positional(prim, i)->kind;
+        bool fits = letter == 'i' ? kind == ARG_INT || kind == ARG_HOLE : kind == ARG_NAME;
+        if (!fits)
+            return refuse(state, "argument %d of %s is %s", i + 1, info->spelling,
+                          letter == 'i' ? "a number or ?" : letter == 'L' ? "a loop's name" : "a stage's or tensor's name");
+    }
+    return true;
+}
+
+/* Results may be left out altogether. */
+static bool results_check(NestState *state, const Prim *prim) {
+    const PrimInfo *info = &prim_info[prim->op];
+    int wanted = info->results[0] == 'N' ? positional_count(prim) : info->results[0] - '0';
+    if (prim->result_count == 0 || prim->result_count == wanted)
+        return true;
+    return refuse(state, "%s returns %d name%s, not %d", info->spelling, wanted, wanted == 1 ? "" : "s", prim->result_count);
+}
+
+bool arguments_check(NestState *state, const Prim *prim) {
+    for (int i = 0; i < prim->arg_count; i++)
+        if (prim->args[i].key != NULL && !keyword_check(state, prim, i))
+            return false;
+    return positional_check(state, prim) && results_check(state, prim);
+}
+
+/* --- names of results ------------------------------------------------------------------------------------------------ */
+
+/* A leaf or a node that is no leaf any more must not have the name. */
+bool loop_name_is_free(NestState *state, const StageState *stage, const char *name) {
+    return find_leaf(stage, name) == NULL && find_taken(stage, name) == NULL;
+}
+
+const char *fresh_loop_name(NestState *state, const StageState *stage, const char *wanted) {
+    const char *name = wanted;
+    for (int i = 1; !loop_name_is_free(state, stage, name); i++)
+        name = arena_printf(state->arena, "%s_%d", wanted, i);
+    return name;
+}
+
+static bool alias_check(NestState *state, const char *name) {
+    if (find_alias(state, name, strlen(name)) != NULL)
+        return refuse(state, "the name %s is already the result of a statement before", name);
+    if (stages_have_name(state, name))
+        return refuse(state, "the name %s is that of a tensor of %s", name, state->nest.program->name);
+    return true;
+}
+
+bool bind_loop(NestState *state, const Prim *prim, int index, Node *node) {
+    if (index >= prim->result_count)
+        return true;
+    const char *name = prim->results[index];
+    if (!alias_check(state, name))
+        return false;
+    Alias alias = {.name = name, .node = node};
+    list_push(state->arena, &state->aliases, alias);
+    return true;
+}
+
+const char *stage_name(NestState *state, const Prim *prim, const char *tensor) {
+    if (prim->result_count > 0)
+        return alias_check(state, prim->results[0]) ? prim->results[0] : NULL;
+    const char *name = arena_printf(state->arena, "%s.cache", tensor);
+    for (int i = 1; stages_have_name(state, name); i++)
+        name = arena_printf(state->arena, "%s.cache%d", tensor, i);
+    return name;
+}

@@ -1,0 +1,360 @@
+/* nest_place.c - the primitives that move a stage: inline, compute_at and cache_write.
+ *
+ * Whether all consumers are inside the loop is checked when the nest is finished: later primitives may still move them.
+ */
+#include "lower/nest_state.h"
+
+#include <string.h>
+
+enum { INLINE_LIMIT = 100000 }; /* nodes of an expression: inlining can grow it exponentially */
+
+/* --- what must stay where it is -------------------------------------------------------------------------------------- */
+
+bool stage_reads_initial(const StageState *stage) {
+    for (int i = 0; i < stage->accesses.count; i++)
+        if (stage->accesses.items[i].read->tensor->role == ROLE_INITIAL)
+            return true;
+    return false;
+}
+
+static bool is_required(const NestState *state, const Tensor *tensor) {
+    const Program *program = state->nest.program;
+    for (int i = 0; i < program->requirement_count; i++)
+        if (expr_uses_tensor(program->requirements[i].condition, tensor))
+            return true;
+    return false;
+}
+
+static bool check_movable(NestState *state, const Prim *prim, const StageState *stage) {
+    const char *spelling = prim_info[prim->op].spelling;
+    if (stage->nest.inlined)
+        return refuse(state, "%s is inlined: it has no loops of its own any more", stage->name);
+    if (stage->tensor->role == ROLE_OUTPUT)
+        return refuse(state, "%s is an output: all of it must be written, so %s cannot move it; use cache_write", stage->name,
+                      spelling);
+    if (is_required(state, stage->tensor))
+        return refuse(state, "%s is read by a check before anything is written, so %s cannot move it", stage->name, spelling);
+    if (stage_reads_initial(stage))
+        return refuse(state, "%s copies what the caller's buffer held before it is written to, so %s cannot move it",
+                      stage->name, spelling);
+    return true;
+}
+
+static bool is_read(const NestState *state, const StageState *stage) {
+    for (int i = 0; i < state->stages.count; i++)
+        for (int k = 0; k < state->stages.items[i]->accesses.count; k++)
+            if (state->stages.items[i]->accesses.items[k].producer == stage && !state->stages.items[i]->nest.inlined)
+                return true;
+    return false;
+}
+
+/* --- compute_at ------------------------------------------------------------------------------------------------------ */
+
+bool apply_compute_at(NestState *state, const Prim *prim) {
+    StageState *stage = argument_stage(state, prim, positional(prim, 0));
+    if (stage == NULL || !check_movable(state, prim, stage))
+        return false;
+    Node *loop = argument_loop(state, prim, positional(prim, 1));
+    if (loop == NULL)
+        return false;
+    if (stage->owner != NULL)
+        return refuse(state, "%s was made by cache_write and stays in the loops of %s", stage->name, stage->owner->name);
+    if (!is_read(state, stage))
+        return refuse(state, "nothing reads %s, so there is no loop to compute it at", stage->name);
+    const StageState *outer = (const StageState *)loop->loop.stage;
+    for (; outer != NULL; outer = outer->at != NULL ? (const StageState *)outer->at->loop.stage : NULL)
+        if (outer == stage)
+            return refuse(state, "%s is a loop of %s or inside one: a stage cannot be computed inside itself",
+                          loop_text(state, loop), stage->name);
+    if (stage->at == loop)
+        no_effect(state);
+    stage->at = loop;
+    return argument_scope(state, prim, stage);
+}
+
+/* --- inline ---------------------------------------------------------------------------------------------------------- */
+
+typedef struct Inlining {
+    NestState *state;
+    StageState *consumer, *stage;
+} Inlining;
+
+/* An axis of a stage as its root loop over the whole domain. */
+static const Form *find_domain_form(const void *context, const Var *var) {
+    const Inlining *inlining = context;
+    const Stage *stage = inlining->consumer->nest.stage;
+    for (int i = 0; i < inlining->consumer->root_count; i++)
+        if (var == (i < stage->axis_count ? stage->axes[i] : stage->reductions[i - stage->axis_count]))
+            return form_atom(&inlining->state->forms, &inlining->consumer->roots[i]->atom);
+    return NULL;
+}
+
+/* Whether 0 <= index < extent, as far as it is not known. */
+static Expr *range_condition(const Inlining *inlining, Expr *index, Expr *extent) {
+    NestState *state = inlining->state;
+    Forms *forms = &state->forms;
+    const Form *form = form_of_expr(forms, index, find_domain_form, inlining);
+    const Form *limit = form_of_expr(forms, extent, find_domain_form, inlining);
+    Expr *condition = expr_bool(state->arena, true);
+    if (form == NULL || !form_at_most(forms, form_int(forms, 0), form))
+        condition = expr_binary(state->arena, OP_LE, expr_int(state->arena, 0), index);
+    if (form == NULL || limit == NULL || !form_below(forms, form, limit))
+        condition = expr_binary(state->arena, OP_AND, condition, expr_binary(state->arena, OP_LT, index, extent));
+    return condition;
+}
+
+static Expr *inline_read(Arena *arena, Expr *e, void *context) {
+    const Inlining *inlining = context;
+    const Stage *stage = inlining->stage->nest.stage;
+    if (e->kind != EXPR_READ || e->tensor != stage->tensor)
+        return e;
+    Substitution *list = ARENA_ARRAY(arena, Substitution, stage->axis_count);
+    Expr *inside = expr_bool(arena, true);
+    for (int d = 0; d < stage->axis_count; d++) {
+        list[d] = (Substitution){stage->axes[d], e->args[d]};
+        if (e->otherwise != NULL)
+            inside = expr_binary(arena, OP_AND, inside, range_condition(inlining, e->args[d], stage->tensor->dims[d]));
+    }
+    Expr *value = expr_substitute(arena, stage->value, list, stage->axis_count);
+    return e->otherwise != NULL ? expr_select(arena, inside, value, e->otherwise) : value;
+}
+
+static bool count_node(const Expr *e, void *context) {
+    int *left = context;
+    return --*left > 0;
+}
+
+/* Rewrites the consumer's reads of the stage. */
+static bool inline_into(NestState *state, StageState *consumer, StageState *stage) {
+    Inlining inlining = {state, consumer, stage};
+    Stage *copy = stage_copy(state, consumer->nest.stage);
+    copy->value = expr_rewrite(state->arena, copy->value, inline_read, &inlining);
+    if (copy->initial != NULL)
+        copy->initial = expr_rewrite(state->arena, copy->initial, inline_read, &inlining);
+    int left = INLINE_LIMIT;
+    expr_walk(copy->value, count_node, &left);
+    if (left <= 0)
+        return refuse(state, "with %s inlined the expression of %s would have more than %d operations", stage->name,
+                      consumer->name, INLINE_LIMIT);
+    stage_rewrite(state, consumer, copy);
+    return true;
+}
+
+static bool reads_stage(const StageState *consumer, const StageState *stage) {
+    for (int i = 0; i < consumer->accesses.count; i++)
+        if (consumer->accesses.items[i].producer == stage)
+            return true;
+    return false;
+}
+
+static bool check_inline(NestState *state, const Prim *prim, const StageState *stage) {
+    if (!check_movable(state, prim, stage))
+        return false;
+    if (stage->nest.stage->combine != COMBINE_NONE)
+        return refuse(state, "%s is a reduction: inline takes stages that compute each element by itself", stage->name);
+    for (int i = 0; i < state->stages.count; i++) {
+        const StageState *other = state->stages.items[i];
+        if (other->at != NULL && other->at->loop.stage == &stage->nest)
+            return refuse(state, "%s is computed at %s, a loop that inline would take away", other->name,
+                          loop_text(state, other->at));
+    }
+    return is_read(state, stage) || refuse(state, "nothing reads %s, so there is nowhere to inline it", stage->name);
+}
+
+bool apply_inline(NestState *state, const Prim *prim) {
+    StageState *stage = argument_stage(state, prim, positional(prim, 0));
+    if (stage != NULL && stage->nest.inlined) {
+        no_effect(state);
+        return true;
+    }
+    if (stage == NULL || !check_inline(state, prim, stage))
+        return false;
+    for (int i = 0; i < state->stages.count; i++) {
+        StageState *consumer = state->stages.items[i];
+        if (!consumer->nest.inlined && reads_stage(consumer, stage) && !inline_into(state, consumer, stage))
+            return false;
+    }
+    stage->nest.inlined = true;
+    stage->leaves.count = 0;
+    stage->at = NULL;
+    return true;
+}
+
+/* --- cache_write ----------------------------------------------------------------------------------------------------- */
+
+/* What stands for a spatial node of `stage` in the new stage `made`. Loops at and above `index` are what the new stage
+ * finds around it: it gets a link to them. Those below move. Nodes in between exist on both sides. */
+static Node *image_of(NestState *state, Node *node, StageState *stage, StageState *made, int index) {
+    int position = node_is_leaf(node) ? leaf_index(stage, node) : -1;
+    if (position > index)
+        return node;
+    Node *image = node_new(state, made, node->variable.name, false);
+    image->variable.loc = node->variable.loc;
+    if (node_is_leaf(node))
+        image->link = node->link != NULL ? node->link : node;
+    return image;
+}
+
+/* A loop that moved is replaced in its old stage by a copy which stores what the new one computed. */
+static Node *store_loop(NestState *state, Node *moved, StageState *stage) {
+    Node *copy = node_new(state, stage, arena_printf(state->arena, "%s.store", moved->variable.name), false);
+    copy->variable.loc = moved->variable.loc;
+    copy->twin = moved;
+    copy->loop.kind = moved->loop.kind;
+    return copy;
+}
+
+/* The relation over images; the old one goes on over the ".store" copies. */
+static void divide_relation(NestState *state, Relation *relation, StageState *made) {
+    Relation *copy = relation_add(state, made, relation->kind, relation->whole->image, relation->count);
+    for (int i = 0; i < relation->count; i++) {
+        copy->factors[i] = relation->factors[i];
+        copy->parts[i] = relation->parts[i]->image;
+    }
+    if (relation->kind == RELATION_SPLIT)
+        copy->whole->taken = copy;
+    for (int i = 0; relation->kind == RELATION_FUSE && i < relation->count; i++)
+        copy->parts[i]->taken = copy;
+}
+
+/* Nodes of `stage` that are its leaves below index now belong to `made`; in relations, the ".store" copies replace them. */
+static void replace_moved(Node **slot, const StageState *made, Node *const *stores, const StageState *moved) {
+    for (int i = 0; i < moved->leaves.count; i++)
+        if (*slot == moved->leaves.items[i] && stores[i] != NULL)
+            *slot = stores[i];
+}
+
+static void set_images(NestState *state, StageState *stage, StageState *made, int index, int axis_count) {
+    for (int d = 0; d < axis_count; d++)
+        stage->roots[d]->image = image_of(state, stage->roots[d], stage, made, index);
+    for (int i = 0; i < stage->relations.count; i++) {
+        Relation *relation = stage->relations.items[i];
+        if (relation->whole->loop.reduction)
+            continue;
+        if (relation->kind == RELATION_FUSE)
+            relation->whole->image = image_of(state, relation->whole, stage, made, index);
+        for (int k = 0; relation->kind == RELATION_SPLIT && k < relation->count; k++)
+            relation->parts[k]->image = image_of(state, relation->parts[k], stage, made, index);
+    }
+}
+
+/* Relations between reductions move as they are, the others are divided. */
+static void divide_relations(NestState *state, StageState *stage, StageState *made) {
+    int kept = 0;
+    for (int i = 0; i < stage->relations.count; i++) {
+        Relation *relation = stage->relations.items[i];
+        if (relation->whole->loop.reduction) {
+            list_push(state->arena, &made->relations, relation);
+            relation->whole->loop.stage = &made->nest;
+            for (int k = 0; k < relation->count; k++)
+                relation->parts[k]->loop.stage = &made->nest;
+        } else {
+            divide_relation(state, relation, made);
+            stage->relations.items[kept++] = relation;
+        }
+    }
+    stage->relations.count = kept;
+}
+
+/* Moves the leaves below index; those that are spatial leave ".store" copies behind. */
+static Node **move_leaves(NestState *state, StageState *stage, StageState *made, int index) {
+    Node **stores = ARENA_ARRAY(state->arena, Node *, stage->leaves.count);
+    int kept = index + 1, moved = 0;
+    for (int i = index + 1; i < stage->leaves.count; i++) {
+        Node *leaf = stage->leaves.items[i];
+        leaf->loop.stage = &made->nest;
+        list_push(state->arena, &made->leaves, leaf);
+        Node *store = leaf->loop.reduction ? NULL : store_loop(state, leaf, stage);
+        stores[moved++] = store;
+        if (store != NULL)
+            stage->leaves.items[kept++] = store;
+    }
+    stage->leaves.count = kept;
+    return stores;
+}
+
+static void divide_stage(NestState *state, StageState *stage, StageState *made, int index) {
+    const Stage *computed = stage->nest.stage;
+    set_images(state, stage, made, index, computed->axis_count);
+    for (int d = 0; d < computed->axis_count; d++)
+        made->roots[made->root_count++] = stage->roots[d]->image;
+    for (int r = computed->axis_count; r < stage->root_count; r++) {
+        stage->roots[r]->loop.stage = &made->nest;
+        made->roots[made->root_count++] = stage->roots[r];
+    }
+    divide_relations(state, stage, made);
+    Node **stores = move_leaves(state, stage, made, index);
+    stage->root_count = computed->axis_count;
+    for (int d = 0; d < stage->root_count; d++)
+        replace_moved(&stage->roots[d], made, stores, made);
+    for (int i = 0; i < stage->relations.count; i++) {
+        replace_moved(&stage->relations.items[i]->whole, made, stores, made);
+        for (int k = 0; k < stage->relations.items[i]->count; k++)
+            replace_moved(&stage->relations.items[i]->parts[k], made, stores, made);
+    }
+}
+
+/* The stage that stores: stage(axes) = made(axes). */
+static Stage *storing_stage(NestState *state, const Stage *stage, const Tensor *tensor) {
+    Stage *storing = stage_copy(state, stage);
+    Expr **indices = ARENA_ARRAY(state->arena, Expr *, stage->axis_count);
+    for (int d = 0; d < stage->axis_count; d++)
+        indices[d] = expr_var(state->arena, stage->axes[d]);
+    storing->reduction_count = 0;
+    storing->combine = COMBINE_NONE;
+    storing->initial = NULL;
+    storing->value = expr_read(state->arena, tensor, indices, NULL);
+    return storing;
+}
+
+static Tensor *cache_tensor(NestState *state, const Tensor *tensor, const char *name) {
+    Tensor *cache = ARENA_NEW(state->arena, Tensor);
+    *cache = *tensor;
+    cache->name = name;
+    cache->role = ROLE_TEMPORARY;
+    cache->constant = false;
+    cache->lower = NULL;
+    cache->buffer = NULL;
+    return cache;
+}
+
+/* Finds the at= loop, which must be one of the stage; *index is its place, -1 without one. */
+static bool cache_write_place(NestState *state, const Prim *prim, const StageState *stage, int *index) {
+    const PrimArg *at = prim_keyword(prim, "at");
+    Node *loop = at != NULL ? argument_loop(state, prim, at) : NULL;
+    if (at != NULL && loop == NULL)
+        return false;
+    *index = loop != NULL ? leaf_index(stage, loop) : -1;
+    if (loop != NULL && *index < 0)
+        return refuse(state, "%s is no loop of %s; cache_write computes %s at one of its own loops: %s",
+                      loop_text(state, loop), stage->name, stage->name, loops_text(state, stage));
+    for (int i = 0; i <= *index; i++)
+        if (stage->leaves.items[i]->loop.reduction)
+            return refuse(state, "the reduction loop %s is not inside %s: at that place %s is only partly summed",
+                          loop_text(state, stage->leaves.items[i]), loop_text(state, loop), stage->name);
+    return true;
+}
+
+bool apply_cache_write(NestState *state, const Prim *prim) {
+    StageState *stage = argument_stage(state, prim, positional(prim, 0));
+    if (stage == NULL)
+        return false;
+    if (stage->nest.inlined)
+        return refuse(state, "%s is inlined: it has no loops of its own any more", stage->name);
+    int index;
+    const char *name = stage_name(state, prim, stage->name);
+    if (name == NULL || !cache_write_place(state, prim, stage, &index))
+        return false;
+    Node *at = index >= 0 ? stage->leaves.items[index] : stage->at;
+    const Stage *computed = stage->nest.stage;
+    Stage *copy = stage_copy(state, computed);
+    copy->name = name;
+    copy->tensor = cache_tensor(state, stage->tensor, name);
+    StageState *made = stage_add_bare(state, copy, stage);
+    made->at = at;
+    made->owner = at != NULL ? stage : NULL;
+    divide_stage(state, stage, made, index);
+    stage_rewrite(state, made, copy);
+    stage_rewrite(state, stage, storing_stage(state, computed, copy->tensor));
+    return argument_scope(state, prim, made);
+}

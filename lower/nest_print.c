@@ -1,0 +1,105 @@
+/* nest_print.c - a nest as indented text: one line a loop, one a computation, one a buffer that a box is computed into. */
+#include "lower/nest_state.h"
+
+static const char *const kind_words[] = {"", " unrolled", " vectorized", " parallel"};
+static const char *const scope_words[] = {"", " in local", " in registers"};
+
+static void indent(Text *text, int depth) {
+    text_add(text, "%*s", 4 * depth, "");
+}
+
+static void print_exprs(Text *text, const char *between, Expr *const *list, int count) {
+    for (int i = 0; i < count; i++) {
+        text_add(text, "%s", i > 0 ? between : "");
+        expr_print(text, list[i]);
+    }
+}
+
+static void print_buffer(Text *text, const NestStage *stage, int depth) {
+    const Tensor *buffer = stage->buffer;
+    if (stage->parent == NULL && buffer->scope == SCOPE_GLOBAL)
+        return;
+    indent(text, depth);
+    text_add(text, "%s: ", buffer->name);
+    print_exprs(text, " x ", buffer->dims, buffer->rank);
+    text_add(text, "%s%s", buffer->rank == 0 ? "one element" : "", scope_words[buffer->scope]);
+    if (stage->parent != NULL && buffer->rank > 0) {
+        text_add(text, " from (");
+        print_exprs(text, ", ", stage->origin, buffer->rank);
+        text_add(text, ")");
+    }
+    text_add(text, "\n");
+}
+
+static void print_guards(Text *text, const NestStage *stage) {
+    for (int i = 0; i < stage->guard_count; i++) {
+        text_add(text, i == 0 ? " where " : ", ");
+        expr_print(text, stage->guards[i].value);
+        text_add(text, " < ");
+        expr_print(text, stage->guards[i].limit);
+    }
+}
+
+static void print_target(Text *text, const Stage *stage) {
+    text_add(text, "%s(", stage->tensor->name);
+    for (int d = 0; d < stage->axis_count; d++)
+        text_add(text, "%s%s", d > 0 ? ", " : "", stage->axes[d]->name);
+    text_add(text, ")");
+}
+
+static void print_body(Text *text, const NestStage *stage, int depth) {
+    static const char *const assignments[COMBINE_COUNT] = {"=", "+=", "*=", "min=", "max="};
+    indent(text, depth);
+    print_target(text, stage->stage);
+    text_add(text, " %s ", assignments[stage->stage->combine]);
+    expr_print(text, stage->stage->value);
+    print_guards(text, stage);
+    text_add(text, "\n");
+}
+
+static void print_initial(Text *text, const NestStage *stage, int depth) {
+    indent(text, depth);
+    print_target(text, stage->stage);
+    text_add(text, " = ");
+    expr_print(text, stage->stage->initial);
+    text_add(text, "\n");
+}
+
+static bool is_first_reduction(const NestStage *stage, int depth) {
+    for (int i = 0; i < depth; i++)
+        if (stage->loops[i]->reduction)
+            return false;
+    return stage->initialises && (depth == stage->loop_count || stage->loops[depth]->reduction);
+}
+
+static void print_stage(Text *text, const NestStage *stage, int indentation);
+
+/* What the body of the first `depth` loops holds. */
+static void print_depth(Text *text, const NestStage *stage, int depth, int indentation) {
+    for (int i = 0; i < stage->child_count; i++)
+        if (stage->children[i]->depth == depth)
+            print_stage(text, stage->children[i], indentation);
+    if (is_first_reduction(stage, depth))
+        print_initial(text, stage, indentation);
+    if (depth == stage->loop_count) {
+        print_body(text, stage, indentation);
+        return;
+    }
+    const Loop *loop = stage->loops[depth];
+    indent(text, indentation);
+    text_add(text, "for %s in 0:", loop->var->name);
+    expr_print(text, loop->var->extent);
+    text_add(text, "%s\n", kind_words[loop->kind]);
+    print_depth(text, stage, depth + 1, indentation + 1);
+}
+
+static void print_stage(Text *text, const NestStage *stage, int indentation) {
+    print_buffer(text, stage, indentation);
+    print_depth(text, stage, 0, indentation);
+}
+
+void nest_print(Text *text, const Nest *nest) {
+    for (int i = 0; i < nest->stage_count; i++)
+        if (!nest->stages[i]->inlined && nest->stages[i]->parent == NULL)
+            print_stage(text, nest->stages[i], 0);
+}

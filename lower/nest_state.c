@@ -1,0 +1,223 @@
+/* nest_state.c - stages and loops of a nest that is being built, and the texts that refusals name them by. */
+#include "lower/nest_state.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* --- refusing ------------------------------------------------------------------------------------------------------ */
+
+bool refuse(NestState *state, const char *format, ...) {
+    Refusal *refusal = state->refusal;
+    refusal->prim = state->prim;
+    if (refusal->wanted) {
+        va_list arguments;
+        va_start(arguments, format);
+        refusal->rule = arena_vprintf(state->arena, format, arguments);
+        va_end(arguments);
+    }
+    return false;
+}
+
+void no_effect(NestState *state) {
+    if (state->ineffective.count == 0 || state->ineffective.items[state->ineffective.count - 1] != state->prim)
+        list_push(state->arena, &state->ineffective, state->prim);
+}
+
+/* For messages: empty when none is wanted. */
+const char *state_text(NestState *state, const char *format, ...) {
+    if (!state->refusal->wanted)
+        return "";
+    va_list arguments;
+    va_start(arguments, format);
+    const char *text = arena_vprintf(state->arena, format, arguments);
+    va_end(arguments);
+    return text;
+}
+
+const char *loop_text(NestState *state, const Node *node) {
+    return state_text(state, "%s.%s", ((StageState *)node->loop.stage)->name, node->variable.name);
+}
+
+const char *loops_text(NestState *state, const StageState *stage) {
+    if (!state->refusal->wanted)
+        return "";
+    if (stage->nest.inlined)
+        return "none: it is inlined";
+    if (stage->leaves.count == 0)
+        return "none";
+    Text text = {.arena = state->arena};
+    for (int i = 0; i < stage->leaves.count; i++) {
+        const char *between = i == 0 ? "" : i + 1 == stage->leaves.count ? " and " : ", ";
+        text_add(&text, "%s%s.%s", between, stage->name, stage->leaves.items[i]->variable.name);
+    }
+    return text.text;
+}
+
+/* --- nodes --------------------------------------------------------------------------------------------------------- */
+
+Node *node_new(NestState *state, StageState *stage, const char *name, bool reduction) {
+    Node *node = ARENA_NEW(state->arena, Node);
+    node->variable = (Var){.name = name, .kind = VAR_LOOP, .type = TYPE_INT64, .reduction = reduction};
+    node->loop = (Loop){.var = &node->variable, .extent = -1, .reduction = reduction, .stage = &stage->nest};
+    node->atom = (Atom){.kind = ATOM_LOOP, .has_loops = true, .loop = &node->loop, .extent = &node->extent};
+    return node;
+}
+
+bool node_is_leaf(const Node *node) {
+    return node->taken == NULL;
+}
+
+int leaf_index(const StageState *stage, const Node *leaf) {
+    for (int i = 0; i < stage->leaves.count; i++)
+        if (stage->leaves.items[i] == leaf)
+            return i;
+    return -1;
+}
+
+void leaves_insert(NestState *state, StageState *stage, int index, Node *node) {
+    list_push(state->arena, &stage->leaves, node);
+    for (int i = stage->leaves.count - 1; i > index; i--)
+        stage->leaves.items[i] = stage->leaves.items[i - 1];
+    stage->leaves.items[index] = node;
+}
+
+void leaves_remove(StageState *stage, int index) {
+    stage->leaves.count--;
+    for (int i = index; i < stage->leaves.count; i++)
+        stage->leaves.items[i] = stage->leaves.items[i + 1];
+}
+
+Relation *relation_add(NestState *state, StageState *stage, RelationKind kind, Node *whole, int count) {
+    Relation *relation = ARENA_NEW(state->arena, Relation);
+    relation->kind = kind;
+    relation->whole = whole;
+    relation->count = count;
+    relation->parts = ARENA_ARRAY(state->arena, Node *, count);
+    relation->factors = ARENA_ARRAY(state->arena, int64_t, count);
+    list_push(state->arena, &stage->relations, relation);
+    return relation;
+}
+
+/* --- stages -------------------------------------------------------------------------------------------------------- */
+
+StageState *state_producer(const NestState *state, const Tensor *tensor) {
+    if (tensor->role == ROLE_INPUT || tensor->role == ROLE_INITIAL)
+        return NULL;
+    for (int i = 0; i < state->stages.count; i++)
+        if (state->stages.items[i]->tensor == tensor)
+            return state->stages.items[i];
+    return NULL;
+}
+
+typedef struct AccessList {
+    NestState *state;
+    StageState *stage;
+    bool initial;
+} AccessList;
+
+static bool add_access(const Expr *e, void *context) {
+    AccessList *list = context;
+    if (e->kind == EXPR_READ) {
+        Access access = {e, list->initial, state_producer(list->state, e->tensor)};
+        list_push(list->state->arena, &list->stage->accesses, access);
+    }
+    return true;
+}
+
+void stage_rewrite(NestState *state, StageState *stage, const Stage *rewritten) {
+    stage->nest.stage = rewritten;
+    stage->accesses.count = 0;
+    AccessList list = {state, stage, false};
+    expr_walk(rewritten->value, add_access, &list);
+    list.initial = true;
+    if (rewritten->initial != NULL)
+        expr_walk(rewritten->initial, add_access, &list);
+}
+
+Stage *stage_copy(NestState *state, const Stage *stage) {
+    Stage *copy = ARENA_NEW(state->arena, Stage);
+    *copy = *stage;
+    return copy;
+}
+
+static const Form *no_axis(const void *context, const Var *var) {
+    return NULL;
+}
+
+/* The form of a domain's extent: over sizes alone. */
+static const Form *extent_form(NestState *state, const Expr *extent) {
+    return form_of_expr(&state->forms, extent, no_axis, NULL);
+}
+
+static void add_root(NestState *state, StageState *stage, const Var *axis, bool reduction) {
+    const char *name = axis->name;
+    if (!loop_name_is_free(state, stage, name))
+        name = fresh_loop_name(state, stage, name);
+    Node *node = node_new(state, stage, name, reduction);
+    node->variable.loc = axis->loc;
+    node->extent = extent_form(state, axis->extent);
+    stage->roots[stage->root_count++] = node;
+    list_push(state->arena, &stage->leaves, node);
+}
+
+static void order_insert(NestState *state, StageState *stage, const StageState *before) {
+    int index = 0;
+    while (index < state->stages.count && state->stages.items[index] != before)
+        index++;
+    list_push(state->arena, &state->stages, stage);
+    for (int i = state->stages.count - 1; i > index; i--)
+        state->stages.items[i] = state->stages.items[i - 1];
+    state->stages.items[index] = stage;
+}
+
+StageState *stage_add_bare(NestState *state, const Stage *stage, StageState *before) {
+    StageState *added = ARENA_NEW(state->arena, StageState);
+    added->name = stage->name;
+    added->tensor = stage->tensor;
+    added->nest.stage = stage;
+    added->roots = ARENA_ARRAY(state->arena, Node *, stage->axis_count + stage->reduction_count);
+    order_insert(state, added, before);
+    return added;
+}
+
+StageState *stage_add(NestState *state, const Stage *stage, StageState *before) {
+    StageState *added = stage_add_bare(state, stage, before);
+    for (int d = 0; d < stage->axis_count; d++)
+        add_root(state, added, stage->axes[d], false);
+    for (int r = 0; r < stage->reduction_count; r++)
+        add_root(state, added, stage->reductions[r], true);
+    stage_rewrite(state, added, stage);
+    return added;
+}
+
+NestState *state_new(Arena *arena, const Program *program, const Target *target, const int64_t *choices, Refusal *refusal) {
+    NestState *state = ARENA_NEW(arena, NestState);
+    state->nest = (Nest){.arena = arena, .program = program, .target = target};
+    state->arena = state->forms.arena = arena;
+    state->choices = choices;
+    state->refusal = refusal;
+    for (int i = 0; i < program->stage_count; i++)
+        stage_add(state, program->stages[i], NULL);
+    return state;
+}
+
+bool stages_have_name(const NestState *state, const char *name) {
+    for (int i = 0; i < state->stages.count; i++)
+        if (strcmp(state->stages.items[i]->name, name) == 0)
+            return true;
+    for (int i = 0; i < state->nest.program->tensor_count; i++)
+        if (strcmp(state->nest.program->tensors[i]->name, name) == 0)
+            return true;
+    return false;
+}
+
+/* Climbs from the stage to the place it is computed at, on to that stage's place and so on. */
+bool stage_is_inside(const StageState *stage, const Node *loop) {
+    const StageState *owner = (const StageState *)loop->loop.stage;
+    if (stage == owner)
+        return true;
+    for (; stage->at != NULL; stage = (const StageState *)stage->at->loop.stage)
+        if (stage->at->loop.stage == &owner->nest)
+            return leaf_index(owner, stage->at) >= leaf_index(owner, loop);
+    return false;
+}

@@ -1,0 +1,153 @@
+/* nest_suggest.c - statements like a refused one, for the reader to choose from. Only the legal ones will be shown.
+ *
+ * Candidates keep the primitive and vary the loop: those nearest to what the statement asked for come first.
+ */
+#include "lower/nest_state.h"
+
+#include <string.h>
+
+typedef struct Suggestions {
+    NestState *state;
+    const Prim *prim;
+    Prim *items;
+    int count, limit;
+} Suggestions;
+
+static const char *path_of(NestState *state, const Node *node) {
+    return arena_printf(state->arena, "%s.%s", ((StageState *)node->loop.stage)->name, node->variable.name);
+}
+
+/* The statement with argument number `index` naming another loop. */
+static void suggest_loop(Suggestions *list, int index, const Node *node) {
+    if (list->count == list->limit)
+        return;
+    Arena *arena = list->state->arena;
+    Prim *copy = &list->items[list->count++];
+    *copy = *list->prim;
+    copy->args = ARENA_ARRAY(arena, PrimArg, copy->arg_count);
+    memcpy(copy->args, list->prim->args, sizeof(PrimArg) * (size_t)copy->arg_count);
+    copy->args[index].kind = ARG_NAME;
+    copy->args[index].name = path_of(list->state, node);
+}
+
+/* Every loop of a stage in place of an argument, from the innermost or the outermost on. */
+static void suggest_loops_of(Suggestions *list, int index, const StageState *stage, bool innermost_first) {
+    for (int i = 0; i < stage->leaves.count; i++)
+        suggest_loop(list, index, stage->leaves.items[innermost_first ? stage->leaves.count - 1 - i : i]);
+}
+
+static StageState *stage_named(const NestState *state, const char *name, size_t length) {
+    for (int i = 0; i < state->stages.count; i++) {
+        StageState *stage = state->stages.items[i];
+        if (strlen(stage->name) == length && strncmp(stage->name, name, length) == 0)
+            return stage;
+    }
+    return NULL;
+}
+
+/* The stage that a loop's name, right or wrong, speaks of. */
+static StageState *stage_of_argument(const Suggestions *list, const PrimArg *arg) {
+    NestState *state = list->state;
+    if (arg->kind != ARG_NAME)
+        return NULL;
+    for (int i = 0; i < state->aliases.count; i++)
+        if (state->aliases.items[i].node != NULL && strcmp(state->aliases.items[i].name, arg->name) == 0)
+            return (StageState *)state->aliases.items[i].node->loop.stage;
+    for (size_t length = strlen(arg->name); length > 0; length--) {
+        StageState *stage = arg->name[length] == '.' ? stage_named(state, arg->name, length) : NULL;
+        if (stage != NULL)
+            return stage;
+    }
+    return state->stages.count == 1 ? state->stages.items[0] : NULL;
+}
+
+static int index_of(const Prim *prim, const PrimArg *arg) {
+    return (int)(arg - prim->args);
+}
+
+/* unroll, vectorize, parallel, split: another loop of the stage. */
+static void suggest_other_loops(Suggestions *list) {
+    bool innermost_first = list->prim->op == PRIM_VECTORIZE || list->prim->op == PRIM_UNROLL;
+    for (int i = 0; i < positional_count(list->prim); i++) {
+        const PrimArg *arg = positional(list->prim, i);
+        StageState *stage = stage_of_argument(list, arg);
+        if (stage != NULL)
+            suggest_loops_of(list, index_of(list->prim, arg), stage, innermost_first);
+        if (list->prim->op == PRIM_SPLIT)
+            break;
+    }
+}
+
+/* fuse: pairs of adjacent loops. */
+static void suggest_pairs(Suggestions *list) {
+    StageState *stage = stage_of_argument(list, positional(list->prim, 0));
+    for (int i = 0; stage != NULL && i + 1 < stage->leaves.count && list->count < list->limit; i++) {
+        Prim pair = *list->prim;
+        pair.arg_count = 2;
+        pair.args = ARENA_ARRAY(list->state->arena, PrimArg, 2);
+        for (int k = 0; k < 2; k++)
+            pair.args[k] = (PrimArg){.kind = ARG_NAME, .name = path_of(list->state, stage->leaves.items[i + k])};
+        list->items[list->count++] = pair;
+    }
+}
+
+/* compute_at: the loops of every consumer, those of the stage that was named first. */
+static void suggest_places(Suggestions *list) {
+    const PrimArg *what = positional(list->prim, 0), *where = positional(list->prim, 1);
+    StageState *stage = stage_named(list->state, what->name, strlen(what->name));
+    StageState *named = stage_of_argument(list, where);
+    if (named != NULL)
+        suggest_loops_of(list, index_of(list->prim, where), named, true);
+    for (int i = 0; stage != NULL && i < list->state->stages.count; i++) {
+        StageState *consumer = list->state->stages.items[i];
+        bool reads = false;
+        for (int k = 0; k < consumer->accesses.count; k++)
+            reads |= consumer->accesses.items[k].producer == stage;
+        if (reads && consumer != named)
+            suggest_loops_of(list, index_of(list->prim, where), consumer, true);
+    }
+}
+
+/* cache_write, cache_read: another loop for at=. */
+static void suggest_at(Suggestions *list) {
+    const PrimArg *at = prim_keyword(list->prim, "at");
+    StageState *stage = NULL;
+    if (at == NULL)
+        return;
+    const char *what = positional(list->prim, 0)->name;
+    if (list->prim->op == PRIM_CACHE_WRITE)
+        stage = stage_named(list->state, what, strlen(what));
+    if (stage == NULL)
+        stage = stage_of_argument(list, at);
+    if (stage != NULL)
+        suggest_loops_of(list, index_of(list->prim, at), stage, true);
+}
+
+/* reorder: the loops of the stage as they stand, the reductions innermost, for a start. */
+static void suggest_order(Suggestions *list) {
+    StageState *stage = stage_of_argument(list, positional(list->prim, 0));
+    if (stage == NULL)
+        return;
+    Prim order = *list->prim;
+    order.arg_count = 0;
+    order.args = ARENA_ARRAY(list->state->arena, PrimArg, stage->leaves.count);
+    for (int reduction = 0; reduction < 2; reduction++)
+        for (int i = 0; i < stage->leaves.count; i++)
+            if (stage->leaves.items[i]->loop.reduction == (reduction == 0))
+                order.args[order.arg_count++] = (PrimArg){.kind = ARG_NAME, .name = path_of(list->state, stage->leaves.items[i])};
+    list->items[list->count++] = order;
+}
+
+int suggest_prims(NestState *state, const Prim *prim, Prim *candidates, int limit) {
+    static void (*const suggest[PRIM_COUNT])(Suggestions *) = {
+        [PRIM_SPLIT] = suggest_other_loops,    [PRIM_FUSE] = suggest_pairs,
+        [PRIM_REORDER] = suggest_order,        [PRIM_UNROLL] = suggest_other_loops,
+        [PRIM_VECTORIZE] = suggest_other_loops, [PRIM_PARALLEL] = suggest_other_loops,
+        [PRIM_COMPUTE_AT] = suggest_places,    [PRIM_CACHE_WRITE] = suggest_at,
+        [PRIM_CACHE_READ] = suggest_at,
+    };
+    Suggestions list = {.state = state, .prim = prim, .items = candidates, .limit = limit};
+    if (suggest[prim->op] != NULL && positional_count(prim) > 0 && positional(prim, 0)->kind == ARG_NAME)
+        suggest[prim->op](&list);
+    return list.count;
+}
