@@ -1,4 +1,4 @@
-/* bench.c THREADS - times the objects of tensorc and the libraries' functions in turns, in one process, and prints a row
+/* bench.c THREADS ROUNDS - times the objects of tensorc and the libraries' functions in turns, in one process, and prints a row
  * a workload. workloads.h, made by the script `bench` from shapes.txt, declares and lists the workloads.
  *
  * Each side computes in short bursts that alternate, so that a slow second of the machine meets all sides alike; between
@@ -186,7 +186,7 @@ static float *floats(size_t count, uint64_t seed) {
     return values;
 }
 
-static bool bench(const Workload *w, int threads) {
+static bool bench(const Workload *w, int threads, int rounds) {
     Sizes sizes = sizes_of(w);
     float *a = floats(sizes.a, 1), *b = floats(sizes.b, 2), *out = floats(sizes.out, 3);
     Side sides[3] = {{.name = "tensorc -O2", .function = w->plain}, {.name = "tensorc -O tune", .function = w->tuned}};
@@ -203,7 +203,7 @@ static bool bench(const Workload *w, int threads) {
             sides[s].rival->fetch(sides[s].state);
         right &= sides[s].right = is_right(w, a, b, out);
     }
-    for (int round = 0; round < 15; round++)
+    for (int round = 0; round < rounds; round++)
         for (int s = 0; s < count; s++)
             side_burst(&sides[s]);
     print_row(w, sides, count, 2.0 * (double)sizes.out * sizes.depth);
@@ -216,11 +216,11 @@ static bool bench(const Workload *w, int threads) {
 }
 
 int main(int argc, char **argv) {
-    int threads = argc > 1 ? atoi(argv[1]) : 1;
+    int threads = argc > 1 ? atoi(argv[1]) : 1, rounds = argc > 2 ? atoi(argv[2]) : 15;
     bool right = true;
     printf("GFLOP/s with %d thread%s\n", threads, threads == 1 ? "" : "s");
     print_head();
     for (size_t i = 0; i < sizeof workloads / sizeof *workloads; i++)
-        right &= bench(&workloads[i], threads);
+        right &= bench(&workloads[i], threads, rounds);
     return right ? 0 : 1;
 }

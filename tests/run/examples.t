@@ -1,0 +1,20 @@
+#!/bin/sh
+# The examples build with their own makefiles and compute what plain C does; the demonstration runs to its end.
+. "${srcdir:-.}/tests/lib.sh"
+
+example() { make -s -C "$srcdir/examples/$1" TENSORC="$TENSORC" BUILD="$work/$1" TRIALS=2 CC="$CC"; }
+
+for name in conv mlp; do
+    runs "$name builds with -O tune and runs" example $name
+    like "$(cat "$work/out")" 'correct$' "$name is correct"
+    runs "$name again" example $name
+    unlike "$(cat "$work/out" "$work/err")" 'tensorc' "nothing is built twice"
+done
+like "$(cat "$work/out")" '64 of 64 recognised' "the network recognises its digits"
+
+TRIALS=2
+export TRIALS
+runs "the demonstration" "$srcdir/examples/demo" "$TENSORC" "$work/demo"
+is "$(grep -c 'GFLOP/s.*correct$' "$work/out")" 3 "shows three levels, each correct"
+
+done_testing

@@ -1,0 +1,106 @@
+#!/bin/sh
+# Tuning as a user meets it: what it leaves, resuming, interruption, kill -9, two at a time, a worker that crashes or hangs.
+. "${srcdir:-.}/tests/lib.sh"
+cd "$work" || exit 1
+
+cat >k.tensor <<'EOF'
+def matmul(float(M, K) A, float(K, N) B) -> (C) { C(i, j) +=! A(i, r_k) * B(r_k, j) }
+export matmul(M=48, K=40, N=64) as product
+EOF
+tune() { "$TENSORC" -O tune --db=tune.db --seed=7 "$@"; }
+# measured DB: how many candidates the database holds, by its own text form.
+measured() { "$TENSORC" db export --db="$1" 2>/dev/null | grep -c '^outcome'; }
+
+# --- what a search leaves
+runs "tunes" tune --trials=6 -c k.tensor -o tuned.o --header k.h --emit-schedule=found.tensor
+[ -s tuned.o ] && [ -s k.h ] && [ -s tune.db ]
+report $? "an object, a header, a database"
+like "$(cat found.tensor)" '^schedule product on ' "--emit-schedule writes a schedule block"
+runs "the same again" tune --trials=6 -c k.tensor -o again.o
+same tuned.o again.o "what was searched is found: the same object"
+runs "--tune-frozen with everything there" tune --trials=6 --tune-frozen -c k.tensor -o frozen.o
+same tuned.o frozen.o "the same object again"
+exits 1 "--tune-frozen with nothing there" "$TENSORC" -O tune --tune-frozen --db=empty.db -c k.tensor -o none.o
+[ ! -e none.o ]
+report $? "and nothing is left"
+cat k.tensor found.tensor >pasted.tensor
+runs "the schedule that was found, pasted in" "$TENSORC" -O2 --db=other.db -c pasted.tensor -o pasted.o
+same tuned.o pasted.o "gives the same object"
+runs "-O2 finds the record" "$TENSORC" -O2 --db=tune.db -c k.tensor -o default.o
+same tuned.o default.o "and gives the same object"
+runs "the tuned object runs as interpreted" "$TENSORC" -run --db=tune.db k.tensor
+
+# --- going on
+before=$(measured tune.db)
+runs "more trials" tune --trials=10 -c k.tensor -o more.o
+after=$(measured tune.db)
+[ "$before" -le 6 ] && [ "$after" -gt "$before" ] && [ "$after" -le 10 ]
+report $? "go on from what is there ($before, then $after)"
+
+# started COUNT DB: waits until a search in the background has put so many records into the database.
+started() {
+    waited=0
+    while [ "$(measured "$2")" -lt "$1" ]; do
+        waited=$((waited + 1))
+        [ "$waited" -lt 600 ] && kill -0 "$search" 2>/dev/null || return 1
+        sleep 0.1
+    done
+}
+
+# A shell ignores SIGINT for what it starts in the background; `env` of GNU sets it back.
+if env --default-signal=INT true 2>/dev/null; then
+    env --default-signal=INT "$TENSORC" -O tune --db=interrupted.db --trials=100000 -c k.tensor -o interrupted.o 2>interrupted.err &
+    search=$!
+    ok "a long search is under way" started 3 interrupted.db
+    kill -INT "$search"
+    wait "$search"
+    is "$?" 0 "it ends well when it is interrupted" || diag_file interrupted.err
+    [ -s interrupted.o ]
+    report $? "with an object of the best so far"
+else
+    skip "env cannot set signals back here" 3
+fi
+"$TENSORC" -O tune --db=killed.db --trials=100000 -c k.tensor -o killed.o 2>/dev/null &
+search=$!
+ok "another search is under way" started 3 killed.db
+kill -KILL "$search"
+wait "$search" 2>/dev/null
+[ ! -e killed.o ] && [ -z "$(find . -name '*killed.o*')" ]
+report $? "killed, it leaves no part of an object"
+before=$(measured killed.db)
+runs "a search goes on with its database" "$TENSORC" -O tune --db=killed.db --trials=$((before + 2)) -c k.tensor -o killed.o
+[ "$(measured killed.db)" -ge "$before" ]
+report $? "and has lost nothing"
+
+# --- two at a time, as with make -j
+sed 's/M=48/M=32/; s/product/other/' k.tensor >l.tensor
+"$TENSORC" -O tune --db=shared.db --trials=4 -c k.tensor -o k2.o 2>k2.err &
+first=$!
+"$TENSORC" -O tune --db=shared.db --trials=4 -c l.tensor -o l2.o 2>l2.err
+second=$?
+wait "$first"
+is "$? $second" "0 0" "two searches share a database" || { diag_file k2.err; diag_file l2.err; }
+
+# --- workers that fail: the second that is started crashes at once, the third never answers
+cat >flaky.sh <<'EOF'
+#!/bin/sh
+n=$(($(cat count 2>/dev/null || echo 0) + 1))
+echo $n >count
+case $n in
+    2) kill -SEGV $$ ;;
+    3) exec sleep 1000 ;;
+esac
+exec "$WORKER"
+EOF
+WORKER=$(dirname "$TENSORC")/tensorc-worker
+export WORKER
+if [ -x "$WORKER" ]; then
+    runs "a search outlives workers that crash and hang" \
+        "$TENSORC" -O tune --db=flaky.db --trials=5 --runner="sh ./flaky.sh" -c k.tensor -o flaky.o
+    [ "$(cat count)" -ge 1 ]
+    report $? "the runner was used ($(cat count) workers)"
+else
+    skip "no tensorc-worker beside $TENSORC" 2
+fi
+
+done_testing
