@@ -1,0 +1,365 @@
+/* groups.c - which stages are inlined, and which are scheduled together (Ansor's rules: skip, always inline, tiling with
+ * fusion, over the dependence graph).
+ *
+ * From the last stage to the first: a stage without a group becomes a root, and takes in producers whose every use is in
+ * the group: one reduction with reuse, where the root reads it element by element (it is then computed in the root's
+ * register tile); otherwise all that share the leading axes of the root (computed a row at a time: softmax, layer norm).
+ */
+#include "autosched/space.h"
+
+#include <string.h>
+
+enum { CHEAP_USES = 4, CHEAP_OPERATIONS = 4 };
+
+typedef struct StageFacts {
+    const Stage *stage;
+    bool inlined, grouped, output;
+    bool reads_initial; /* of what a caller's buffer held: computed before anything is stored there */
+    LIST(int) consumers; /* stages that read it, also through inlined ones */
+} StageFacts;
+
+typedef struct Grouping {
+    Space *space;
+    int count;
+    StageFacts *facts;
+} Grouping;
+
+/* --- questions about expressions --- */
+
+typedef struct ReadList {
+    Arena *arena;
+    LIST(const Expr *) reads;
+} ReadList;
+
+static bool collect_read(const Expr *e, void *context)
+{
+    ReadList *list = context;
+    if (e->kind == EXPR_READ)
+        list_push(list->arena, &list->reads, e);
+    return true;
+}
+
+static bool uses_axis(const Stage *stage, const Expr *e)
+{
+    for (int a = 0; a < stage->axis_count; a++)
+        if (expr_uses_var(e, stage->axes[a]))
+            return true;
+    return false;
+}
+
+/* A reduction some of whose operands are read again for other elements of the result: worth a register tile. */
+bool stage_has_reuse(const Stage *stage)
+{
+    if (stage->combine == COMBINE_NONE || stage->reduction_count == 0)
+        return false;
+    Arena *arena = arena_new();
+    ReadList list = {.arena = arena};
+    expr_walk(stage->value, collect_read, &list);
+    bool reuse = false;
+    for (int r = 0; r < list.reads.count; r++)
+        for (int a = 0; a < stage->axis_count; a++)
+            reuse |= axis_extent(stage->axes[a]) != 1 && list.reads.items[r]->tensor->rank > 0 &&
+                     !expr_uses_var(list.reads.items[r], stage->axes[a]) && stage->reduction_count > 0 &&
+                     (uses_axis(stage, list.reads.items[r]) || stage->axis_count == 1);
+    arena_free(arena);
+    return reuse;
+}
+
+typedef struct OperationCount {
+    int operations, dear;
+} OperationCount;
+
+static bool count_operation(const Expr *e, void *context)
+{
+    OperationCount *count = context;
+    if (e->kind == EXPR_OP && type_is_float(e->type)) {
+        count->operations++;
+        count->dear += op_info[e->op].class == CLASS_MATH || e->op == OP_DIV;
+    }
+    return true;
+}
+
+static OperationCount operations_of(const Expr *e)
+{
+    OperationCount count = {0};
+    expr_walk(e, count_operation, &count);
+    return count;
+}
+
+/* The stage's read of a tensor has its first `depth` indices equal to the stage's first axes. */
+static bool shares_axes(const Stage *stage, const Expr *read, int depth)
+{
+    if (read->count < depth || stage->axis_count < depth)
+        return false;
+    for (int d = 0; d < depth; d++)
+        if (read->args[d]->kind != EXPR_VAR || read->args[d]->var != stage->axes[d])
+            return false;
+    return true;
+}
+
+/* Every index is an axis of its own. */
+static bool is_elementwise(const Stage *stage, const Expr *read)
+{
+    for (int d = 0; d < read->count; d++) {
+        if (read->args[d]->kind != EXPR_VAR || read->args[d]->var->reduction)
+            return false;
+        for (int before = 0; before < d; before++)
+            if (read->args[before]->var == read->args[d]->var)
+                return false;
+    }
+    return !read->otherwise && read->count == stage->axis_count;
+}
+
+/* --- facts --- */
+
+static StageFacts *facts_of(Grouping *grouping, const Tensor *tensor)
+{
+    const Stage *stage = program_stage_of(grouping->space->program, tensor);
+    return stage ? &grouping->facts[program_stage_index(grouping->space->program, stage)] : NULL;
+}
+
+/* Reads of a stage, with those of inlined producers in their place: indices are of the inlined stage then. */
+static void stage_reads(Grouping *grouping, const Stage *stage, ReadList *list)
+{
+    int first = list->reads.count;
+    expr_walk(stage->value, collect_read, list);
+    if (stage->initial)
+        expr_walk(stage->initial, collect_read, list);
+    for (int r = first, end = list->reads.count; r < end; r++) {
+        StageFacts *producer = facts_of(grouping, list->reads.items[r]->tensor);
+        if (producer && producer->inlined)
+            stage_reads(grouping, producer->stage, list);
+    }
+}
+
+static void find_consumers(Grouping *grouping)
+{
+    Arena *arena = grouping->space->arena;
+    for (int s = 0; s < grouping->count; s++)
+        grouping->facts[s].consumers.count = 0;
+    for (int s = 0; s < grouping->count; s++) {
+        if (grouping->facts[s].inlined)
+            continue;
+        ReadList list = {.arena = arena};
+        stage_reads(grouping, grouping->facts[s].stage, &list);
+        for (int r = 0; r < list.reads.count; r++) {
+            StageFacts *producer = facts_of(grouping, list.reads.items[r]->tensor);
+            if (producer && (!producer->consumers.count || producer->consumers.items[producer->consumers.count - 1] != s))
+                list_push(arena, &producer->consumers, s);
+        }
+    }
+}
+
+static void collect_facts(Grouping *grouping)
+{
+    const Program *program = grouping->space->program;
+    for (int s = 0; s < program->stage_count; s++) {
+        StageFacts *facts = &grouping->facts[s];
+        facts->stage = program->stages[s];
+        facts->output = facts->stage->tensor->role == ROLE_OUTPUT;
+        ReadList list = {.arena = grouping->space->arena};
+        stage_reads(grouping, facts->stage, &list);
+        for (int r = 0; r < list.reads.count; r++)
+            facts->reads_initial |= list.reads.items[r]->tensor->role == ROLE_INITIAL;
+    }
+}
+
+/* --- inlining --- */
+
+static bool requirement_reads(const Program *program, const Tensor *tensor)
+{
+    for (int r = 0; r < program->requirement_count; r++)
+        if (expr_uses_tensor(program->requirements[r].condition, tensor))
+            return true;
+    return false;
+}
+
+/* How a consumer reads the producer: in its initial value or element by element, each element is computed once. */
+static bool computed_once(const Stage *consumer, const Tensor *tensor)
+{
+    ReadList list = {.arena = arena_new()};
+    expr_walk(consumer->value, collect_read, &list);
+    int uses = 0;
+    bool once = true;
+    for (int r = 0; r < list.reads.count; r++)
+        if (list.reads.items[r]->tensor == tensor) {
+            once &= is_elementwise(consumer, list.reads.items[r]) && consumer->reduction_count == 0;
+            uses++;
+        }
+    arena_free(list.arena);
+    return once && uses <= 1;
+}
+
+static bool wants_inlining(Grouping *grouping, const StageFacts *facts)
+{
+    const Stage *stage = facts->stage;
+    if (facts->output || facts->reads_initial || stage->combine != COMBINE_NONE || facts->consumers.count == 0 ||
+        requirement_reads(grouping->space->program, stage->tensor))
+        return false;
+    OperationCount cost = operations_of(stage->value);
+    if (cost.operations == 0)
+        return true;
+    bool once = true, reused = false;
+    for (int c = 0; c < facts->consumers.count; c++) {
+        const Stage *consumer = grouping->facts[facts->consumers.items[c]].stage;
+        once &= computed_once(consumer, stage->tensor);
+        reused |= stage_has_reuse(consumer) && expr_uses_tensor(consumer->value, stage->tensor);
+    }
+    if (once && facts->consumers.count == 1)
+        return true;
+    return !reused && cost.dear == 0 && cost.operations <= CHEAP_OPERATIONS && facts->consumers.count <= CHEAP_USES;
+}
+
+static void inline_stages(Grouping *grouping)
+{
+    Space *space = grouping->space;
+    for (int s = 0; s < grouping->count; s++) {
+        find_consumers(grouping);
+        StageFacts *facts = &grouping->facts[s];
+        facts->inlined = wants_inlining(grouping, facts);
+        if (!facts->inlined)
+            continue;
+        Prim prim = {.op = PRIM_INLINE, .arg_count = 1, .args = ARENA_NEW(space->arena, PrimArg)};
+        prim.args[0] = arg_name(facts->stage->name);
+        list_push(space->arena, &space->common, prim);
+    }
+    find_consumers(grouping);
+}
+
+/* --- groups --- */
+
+static bool only_used_in(const Grouping *grouping, const StageFacts *facts, const bool *members)
+{
+    if (facts->inlined || facts->grouped || facts->output || facts->reads_initial || facts->consumers.count == 0 ||
+        requirement_reads(grouping->space->program, facts->stage->tensor))
+        return false;
+    for (int c = 0; c < facts->consumers.count; c++)
+        if (!members[facts->consumers.items[c]])
+            return false;
+    return true;
+}
+
+/* Reads of the tensor by a stage and by what is inlined into it all satisfy the test; at least one does. */
+static bool all_reads(Grouping *grouping, const Stage *stage, const Tensor *tensor, int depth,
+                      bool (*test)(const Stage *stage, const Expr *read, int depth))
+{
+    ReadList list = {.arena = arena_new()};
+    expr_walk(stage->value, collect_read, &list);
+    if (stage->initial)
+        expr_walk(stage->initial, collect_read, &list);
+    bool all = true;
+    for (int r = 0; r < list.reads.count; r++) {
+        const Expr *read = list.reads.items[r];
+        StageFacts *producer = facts_of(grouping, read->tensor);
+        if (read->tensor == tensor)
+            all &= test(stage, read, depth);
+        else if (producer && producer->inlined && expr_uses_tensor(producer->stage->value, tensor))
+            all &= test(stage, read, depth) && all_reads(grouping, producer->stage, tensor, depth, test);
+    }
+    arena_free(list.arena);
+    return all;
+}
+
+static bool elementwise_test(const Stage *stage, const Expr *read, int depth)
+{
+    return is_elementwise(stage, read);
+}
+
+static bool same_domain(const Stage *a, const Stage *b)
+{
+    for (int d = 0; d < a->axis_count && a->axis_count == b->axis_count; d++)
+        if (!expr_equal(a->axes[d]->extent, b->axes[d]->extent))
+            return false;
+    return a->axis_count == b->axis_count;
+}
+
+/* The reduction with reuse that the root can carry in its tile, or NULL. */
+static StageFacts *find_anchor(Grouping *grouping, const Stage *root, const bool *members)
+{
+    if (root->combine != COMBINE_NONE)
+        return NULL;
+    for (int s = grouping->count - 1; s >= 0; s--) {
+        StageFacts *facts = &grouping->facts[s];
+        if (only_used_in(grouping, facts, members) && facts->stage->combine != COMBINE_NONE &&
+            stage_has_reuse(facts->stage) && same_domain(facts->stage, root) &&
+            all_reads(grouping, root, facts->stage->tensor, 0, elementwise_test))
+            return facts;
+    }
+    return NULL;
+}
+
+/* Leading axes that a producer shares with the members that read it. */
+static int shared_depth(Grouping *grouping, const StageFacts *facts, const bool *members, int limit)
+{
+    for (int depth = limit; depth > 0; depth--) {
+        bool all = facts->stage->axis_count >= depth;
+        for (int s = 0; s < grouping->count && all; s++)
+            if (members[s])
+                all = all_reads(grouping, grouping->facts[s].stage, facts->stage->tensor, depth, shares_axes);
+        if (all)
+            return depth;
+    }
+    return 0;
+}
+
+/* Takes in producers a row of which is enough for a row of the root. Returns the number of shared axes. */
+static int absorb_rows(Grouping *grouping, const Stage *root, bool *members)
+{
+    int depth = root->axis_count - (root->axis_count > 1 && root->reduction_count == 0);
+    bool any = false;
+    for (int s = grouping->count - 1; s >= 0; s--) {
+        StageFacts *facts = &grouping->facts[s];
+        if (!only_used_in(grouping, facts, members) || stage_has_reuse(facts->stage))
+            continue;
+        int shared = shared_depth(grouping, facts, members, depth);
+        if (shared == 0)
+            continue;
+        depth = shared;
+        members[s] = any = true;
+    }
+    return any ? depth : 0;
+}
+
+static void list_members(Grouping *grouping, Group *group, const bool *members)
+{
+    group->stages = ARENA_ARRAY(grouping->space->arena, const Stage *, grouping->count);
+    for (int s = 0; s < grouping->count; s++)
+        if (members[s]) {
+            group->stages[group->stage_count++] = grouping->facts[s].stage;
+            grouping->facts[s].grouped = true;
+        }
+}
+
+static void make_group(Grouping *grouping, int root)
+{
+    Space *space = grouping->space;
+    bool members[grouping->count];
+    memset(members, 0, sizeof members);
+    members[root] = true;
+    Group *group = ARENA_NEW(space->arena, Group);
+    group->root = grouping->facts[root].stage;
+    group->prefix = space->groups.count ? arena_printf(space->arena, "g%d_", space->groups.count + 1) : "";
+    StageFacts *anchor = find_anchor(grouping, group->root, members);
+    int depth = 0;
+    if (anchor)
+        members[anchor - grouping->facts] = true;
+    else if (!stage_has_reuse(group->root))
+        depth = absorb_rows(grouping, group->root, members);
+    list_members(grouping, group, members);
+    if (depth > 0)
+        row_group_new(space, group, depth);
+    else
+        tile_group_new(space, group, anchor ? anchor->stage : group->root->combine != COMBINE_NONE ? group->root : NULL);
+    list_push(space->arena, &space->groups, group);
+}
+
+void space_make_groups(Space *space)
+{
+    Grouping grouping = {.space = space, .count = space->program->stage_count};
+    grouping.facts = ARENA_ARRAY(space->arena, StageFacts, grouping.count + 1);
+    collect_facts(&grouping);
+    inline_stages(&grouping);
+    for (int s = grouping.count - 1; s >= 0; s--)
+        if (!grouping.facts[s].inlined && !grouping.facts[s].grouped)
+            make_group(&grouping, s);
+}

@@ -1,0 +1,238 @@
+/* point.c - points of a space: drawing, changing, crossing and comparing them, and what they stand for.
+ *
+ * A point is an array of choices, one a gene. All randomness comes from the caller's stream. A point whose structure has no
+ * usable sketch, or whose register tile does not fit, is never drawn where another can be found in a few tries.
+ */
+#include "autosched/space.h"
+
+#include <string.h>
+
+enum { DRAW_TRIES = 60, UNROLL_LIMIT = 640 };
+
+void point_start(const Space *space, int *point)
+{
+    for (int g = 0; g < space->groups.count; g++) {
+        const Group *group = space->groups.items[g];
+        for (int i = 0; i < group->genes.count; i++)
+            point[group->first_gene + i] = group->genes.items[i].start;
+    }
+}
+
+static int64_t gene_part(const Gene *gene, int choice, int part)
+{
+    return part < 0 ? 1 : gene->values[choice * gene->width + part];
+}
+
+/* Accumulators and one vector of each operand have to fit the registers, and an unrolled body the instruction cache. */
+static bool group_fits(Space *space, Group *group, const int *genes)
+{
+    Sketch *sketch = group_sketch(space, group, genes);
+    if (!sketch->usable)
+        return false;
+    int64_t registers = sketch->registers, body = sketch->registers, largest = 1;
+    for (int i = 0; i < group->genes.count; i++) {
+        const Gene *gene = &group->genes.items[i];
+        if (gene->structural || !sketch->active[i])
+            continue;
+        int64_t part = gene_part(gene, genes[i], gene->register_part);
+        registers *= part;
+        if (part > largest)
+            largest = part;
+        body *= part * gene_part(gene, genes[i], gene->unroll_part);
+    }
+    int available = space->target->vector_registers;
+    return registers + registers / largest < (available ? available : 16) && body <= UNROLL_LIMIT;
+}
+
+bool point_plausible(Space *space, const int *point)
+{
+    for (int g = 0; g < space->groups.count; g++)
+        if (!group_fits(space, space->groups.items[g], point + space->groups.items[g]->first_gene))
+            return false;
+    return true;
+}
+
+/* --- drawing --- */
+
+static void draw_genes(const Group *group, Random *random, int *genes)
+{
+    for (int i = 0; i < group->genes.count; i++)
+        genes[i] = random_below(random, group->genes.items[i].count);
+}
+
+void point_random(Space *space, Random *random, int *point)
+{
+    point_start(space, point);
+    for (int g = 0; g < space->groups.count; g++) {
+        Group *group = space->groups.items[g];
+        int *genes = point + group->first_gene;
+        for (int attempt = 0; attempt < DRAW_TRIES; attempt++) {
+            draw_genes(group, random, genes);
+            if (group_fits(space, group, genes))
+                break;
+            if (attempt + 1 == DRAW_TRIES)
+                for (int i = 0; i < group->genes.count; i++)
+                    genes[i] = group->genes.items[i].start;
+        }
+    }
+}
+
+/* A gene of the group that its present sketch uses and that has another choice, or -1. */
+static int pick_gene(Space *space, Group *group, Random *random, const int *genes)
+{
+    Sketch *sketch = group_sketch(space, group, genes);
+    int picked = -1, seen = 0;
+    for (int i = 0; i < group->genes.count; i++)
+        if (sketch->active[i] && group->genes.items[i].count > 1 && random_below(random, ++seen) == 0)
+            picked = i;
+    return picked;
+}
+
+/* A step of a tile gene goes to a near entry of its table half of the time: neighbours there are similar sizes. */
+static int step_choice(Random *random, const Gene *gene, int choice)
+{
+    if (!gene->structural && gene->count > 6 && random_below(random, 2) == 0) {
+        int step = 1 + random_below(random, 3);
+        int next = random_below(random, 2) ? choice + step : choice - step;
+        if (next >= 0 && next < gene->count)
+            return next;
+    }
+    int other = random_below(random, gene->count - 1);
+    return other >= choice ? other + 1 : other;
+}
+
+/* A group to change: each with a weight by its number of genes. */
+static Group *pick_group(Space *space, Random *random)
+{
+    int number = random_below(random, space->gene_count ? space->gene_count : 1);
+    for (int g = 0; g < space->groups.count; g++) {
+        number -= space->groups.items[g]->genes.count;
+        if (number < 0)
+            return space->groups.items[g];
+    }
+    return NULL;
+}
+
+static bool mutate_group(Space *space, Group *group, Random *random, int *genes)
+{
+    int count = group->genes.count, saved[count];
+    memcpy(saved, genes, sizeof saved);
+    for (int attempt = 0; attempt < DRAW_TRIES; attempt++) {
+        int changes = random_below(random, 4) == 0 ? 2 : 1;
+        for (int c = 0; c < changes; c++) {
+            int i = pick_gene(space, group, random, genes);
+            if (i >= 0)
+                genes[i] = step_choice(random, &group->genes.items[i], genes[i]);
+        }
+        if (group_fits(space, group, genes))
+            return true;
+        memcpy(genes, saved, sizeof saved);
+    }
+    return false;
+}
+
+void point_mutate(Space *space, Random *random, int *point)
+{
+    Group *group = pick_group(space, random);
+    if (group && group->genes.count)
+        mutate_group(space, group, random, point + group->first_gene);
+}
+
+/* Gene by gene from either parent; where that does not fit, the first parent's group. */
+void point_cross(Space *space, Random *random, const int *a, const int *b, int *child)
+{
+    for (int g = 0; g < space->groups.count; g++) {
+        Group *group = space->groups.items[g];
+        for (int i = 0; i < group->genes.count; i++) {
+            int at = group->first_gene + i;
+            child[at] = random_below(random, 2) ? a[at] : b[at];
+        }
+        if (!group_fits(space, group, child + group->first_gene))
+            memcpy(child + group->first_gene, a + group->first_gene, sizeof *a * (size_t)group->genes.count);
+    }
+}
+
+/* --- comparing --- */
+
+uint64_t point_hash(Space *space, const int *point)
+{
+    uint64_t hash = 0;
+    for (int g = 0; g < space->groups.count; g++) {
+        Group *group = space->groups.items[g];
+        const Sketch *sketch = group_sketch(space, group, point + group->first_gene);
+        for (int i = 0; i < group->genes.count; i++)
+            hash = hash_mix(hash + 0x9e37u + (uint64_t)(sketch->active[i] ? point[group->first_gene + i] + 1 : 0));
+    }
+    return hash;
+}
+
+bool point_equal(Space *space, const int *a, const int *b)
+{
+    for (int g = 0; g < space->groups.count; g++) {
+        Group *group = space->groups.items[g];
+        const Sketch *sketch = group_sketch(space, group, a + group->first_gene);
+        if (sketch != group_sketch(space, group, b + group->first_gene))
+            return false;
+        for (int i = 0; i < group->genes.count; i++)
+            if (sketch->active[i] && a[group->first_gene + i] != b[group->first_gene + i])
+                return false;
+    }
+    return true;
+}
+
+/* --- what a point stands for --- */
+
+/* All statements, and the values of their holes; only: of one group, or of all for -1. False: an unusable sketch. */
+static bool point_statements(Arena *arena, Space *space, const int *point, int only, Schedule *schedule, int64_t **choices)
+{
+    int prims = space->common.count, holes = 0;
+    for (int g = 0; g < space->groups.count; g++) {
+        Group *group = space->groups.items[g];
+        const Sketch *sketch = group_sketch(space, group, point + group->first_gene);
+        if ((only < 0 || only == g) && !sketch->usable)
+            return false;
+        prims += only < 0 || only == g ? sketch->schedule.count : 0;
+        holes += only < 0 || only == g ? sketch->holes.count : 0;
+    }
+    Prim *all = ARENA_ARRAY(arena, Prim, prims + 1);
+    *choices = ARENA_ARRAY(arena, int64_t, holes + 1);
+    if (space->common.count)
+        memcpy(all, space->common.items, sizeof *all * (size_t)space->common.count);
+    prims = space->common.count, holes = 0;
+    for (int g = 0; g < space->groups.count; g++) {
+        Group *group = space->groups.items[g];
+        if (only >= 0 && only != g)
+            continue;
+        const Sketch *sketch = group_sketch(space, group, point + group->first_gene);
+        if (sketch->schedule.count)
+            memcpy(all + prims, sketch->schedule.prims, sizeof *all * (size_t)sketch->schedule.count);
+        prims += sketch->schedule.count;
+        for (int h = 0; h < sketch->holes.count; h++) {
+            HoleSource source = sketch->holes.items[h];
+            const Gene *gene = &group->genes.items[source.gene];
+            (*choices)[holes++] = gene_part(gene, point[group->first_gene + source.gene], source.part);
+        }
+    }
+    *schedule = (Schedule){.subject = space->program->name,
+                           .target = space->target->family,
+                           .count = prims,
+                           .prims = all};
+    return true;
+}
+
+Schedule *point_schedule(Arena *arena, Space *space, const int *point)
+{
+    Schedule schedule;
+    int64_t *choices;
+    return point_statements(arena, space, point, -1, &schedule, &choices) ? schedule_fill(arena, &schedule, choices) : NULL;
+}
+
+Nest *point_nest(Arena *arena, Space *space, const int *point, int only)
+{
+    Schedule schedule;
+    int64_t *choices;
+    NestError error = {0};
+    if (!point_statements(arena, space, point, only, &schedule, &choices))
+        return NULL;
+    return nest_build(arena, space->program, &schedule, choices, space->target, &error);
+}

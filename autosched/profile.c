@@ -1,0 +1,287 @@
+/* profile.c - see profile.h. Linear forms are arrays of doubles over the chain of loops, the constant last. */
+#include "autosched/profile.h"
+
+#include <math.h>
+#include <string.h>
+
+/* --- linear forms --- */
+
+typedef struct Forms {
+    Arena *arena;
+    const Nest *nest;
+    int count;          /* loops in the chain */
+    const Loop **loops;
+    const Stage *stage;
+    double *axes;       /* [(axes + reductions) * (count + 1)] */
+    bool irregular;
+} Forms;
+
+static void form_of(Forms *forms, const Expr *e, double *form);
+
+static void form_clear(const Forms *forms, double *form)
+{
+    memset(form, 0, sizeof *form * (size_t)(forms->count + 1));
+}
+
+static void form_of_var(Forms *forms, const Var *var, double *form)
+{
+    form_clear(forms, form);
+    if (var->kind == VAR_SIZE) {
+        form[forms->count] = TYPICAL_SIZE;
+        return;
+    }
+    for (int l = forms->count - 1; l >= 0; l--)
+        if (forms->loops[l]->var == var) {
+            form[l] = 1;
+            return;
+        }
+    const Stage *stage = forms->stage;
+    for (int a = 0; stage && forms->axes && a < stage->axis_count + stage->reduction_count; a++)
+        if ((a < stage->axis_count ? stage->axes[a] : stage->reductions[a - stage->axis_count]) == var) {
+            memcpy(form, forms->axes + a * (forms->count + 1), sizeof *form * (size_t)(forms->count + 1));
+            return;
+        }
+}
+
+static bool is_constant(const Forms *forms, const double *form)
+{
+    for (int l = 0; l < forms->count; l++)
+        if (form[l] != 0)
+            return false;
+    return true;
+}
+
+/* a op b for forms; a product of two that vary is taken at the slope of the first, with b at a typical value. */
+static void form_combine(const Forms *forms, Op op, double *a, double *b)
+{
+    int last = forms->count;
+    if (op == OP_MUL && is_constant(forms, a)) {
+        double *swap = a;
+        double factor = swap[last];
+        for (int l = 0; l <= last; l++)
+            a[l] = b[l] * factor;
+        return;
+    }
+    double by = b[last] != 0 ? b[last] : 1;
+    for (int l = 0; l <= last; l++)
+        switch (op) {
+        case OP_ADD: a[l] += b[l]; break;
+        case OP_SUB: a[l] -= b[l]; break;
+        case OP_MUL: a[l] *= b[last]; break;
+        case OP_DIV: a[l] /= by; break;
+        case OP_MOD: a[l] = fabs(a[l]) >= fabs(by) ? 0 : a[l]; break;
+        default: break; /* minimum and maximum: the slope of the first */
+        }
+}
+
+static void form_of_operation(Forms *forms, const Expr *e, double *form)
+{
+    double other[forms->count + 1];
+    int first = e->op == OP_SELECT ? 1 : 0;
+    form_of(forms, e->args[first], form);
+    if (e->count - first < 2)
+        return;
+    form_of(forms, e->args[first + 1], other);
+    if ((e->op == OP_MIN || e->op == OP_MAX || e->op == OP_SELECT) && is_constant(forms, form))
+        memcpy(form, other, sizeof other);
+    else
+        form_combine(forms, e->op, form, other);
+}
+
+static void form_of(Forms *forms, const Expr *e, double *form)
+{
+    form_clear(forms, form);
+    switch (e->kind) {
+    case EXPR_INT: form[forms->count] = (double)e->integer; break;
+    case EXPR_VAR: form_of_var(forms, e->var, form); break;
+    case EXPR_OP: form_of_operation(forms, e, form); break;
+    case EXPR_CAST: form_of(forms, e->args[0], form); break;
+    case EXPR_READ: forms->irregular = true; break;
+    default: break;
+    }
+}
+
+static double form_constant(const Expr *e)
+{
+    if (e->kind == EXPR_INT)
+        return (double)e->integer;
+    Forms none = {0};
+    double value;
+    form_of(&none, e, &value);
+    return value < 1 ? 1 : value;
+}
+
+/* --- stages --- */
+
+static const NestStage *producer_of(const Nest *nest, const Tensor *tensor)
+{
+    for (int s = 0; s < nest->stage_count; s++)
+        if (nest->stages[s]->stage->tensor == tensor)
+            return nest->stages[s];
+    return NULL;
+}
+
+static int chain_length(const NestStage *stage)
+{
+    return stage->parent ? chain_length(stage->parent) - stage->parent->loop_count + stage->depth + stage->loop_count
+                         : stage->loop_count;
+}
+
+/* The loops around the stage and its own; returns their number. */
+static int chain_fill(const NestStage *stage, const Loop **loops)
+{
+    int count = stage->parent ? chain_fill(stage->parent, loops) - stage->parent->loop_count + stage->depth : 0;
+    for (int l = 0; l < stage->loop_count; l++)
+        loops[count++] = stage->loops[l];
+    return count;
+}
+
+/* Whether the loop is one that the stage is computed inside of. */
+static bool encloses(const Loop *loop, const NestStage *stage)
+{
+    for (; stage->parent; stage = stage->parent)
+        for (int l = 0; l < stage->depth; l++)
+            if (stage->parent->loops[l] == loop)
+                return true;
+    return false;
+}
+
+static void access_strides(const StageFacts *facts, AccessFacts *access, const NestStage *producer)
+{
+    double step = 1;
+    access->size = access->bytes;
+    for (int d = access->rank - 1; d >= 0; d--) {
+        for (int l = 0; l < facts->loop_count; l++) {
+            double *slope = &access->slopes[d * facts->loop_count + l];
+            if (producer && encloses(facts->loops[l], producer))
+                *slope = 0;
+            access->strides[l] += *slope * step;
+        }
+        step *= access->dims[d];
+        access->size *= access->dims[d];
+    }
+}
+
+static void access_make(Forms *forms, StageFacts *facts, AccessFacts *access, const Tensor *tensor, Expr *const *index)
+{
+    const NestStage *producer = producer_of(forms->nest, tensor);
+    const Tensor *buffer = producer ? producer->buffer : tensor;
+    int loops = facts->loop_count;
+    double form[loops + 1];
+    access->tensor = tensor;
+    access->rank = tensor->rank;
+    access->bytes = element_info[tensor->type].bytes;
+    access->in_registers = buffer->scope == SCOPE_REGISTER;
+    access->temporary = producer && buffer->role == ROLE_TEMPORARY && buffer->scope == SCOPE_GLOBAL;
+    access->dims = ARENA_ARRAY(forms->arena, double, access->rank);
+    access->slopes = ARENA_ARRAY(forms->arena, double, access->rank * loops);
+    access->strides = ARENA_ARRAY(forms->arena, double, loops);
+    forms->irregular = false;
+    for (int d = 0; d < access->rank; d++) {
+        access->dims[d] = form_constant(buffer->dims[d]);
+        form_of(forms, index[d], form);
+        memcpy(access->slopes + d * loops, form, sizeof *form * (size_t)loops);
+    }
+    access->irregular = forms->irregular;
+    access_strides(facts, access, producer);
+}
+
+typedef struct Walk {
+    Forms *forms;
+    StageFacts *facts;
+    int reads;
+} Walk;
+
+static bool count_reads(const Expr *e, void *context)
+{
+    Walk *walk = context;
+    walk->reads += e->kind == EXPR_READ;
+    return true;
+}
+
+static bool add_read(const Expr *e, void *context)
+{
+    Walk *walk = context;
+    StageFacts *facts = walk->facts;
+    if (e->kind == EXPR_READ) {
+        AccessFacts *access = &facts->accesses[facts->access_count++];
+        access_make(walk->forms, facts, access, e->tensor, e->args);
+        access->guarded = e->otherwise != NULL;
+    } else if (e->kind == EXPR_OP && !(e->op == OP_MUL && facts->operations == 0 && facts->stage->stage->combine == COMBINE_ADD)) {
+        bool dear = op_info[e->op].class == CLASS_MATH || (e->op == OP_DIV && type_is_float(e->type));
+        facts->operations++;
+        facts->dear += dear;
+    }
+    return e->kind != EXPR_READ;
+}
+
+static void stage_accesses(Forms *forms, StageFacts *facts)
+{
+    const Stage *stage = facts->stage->stage;
+    Walk walk = {.forms = forms, .facts = facts, .reads = 1};
+    expr_walk(stage->value, count_reads, &walk);
+    facts->accesses = ARENA_ARRAY(forms->arena, AccessFacts, walk.reads);
+    Expr *index[stage->axis_count + 1];
+    for (int a = 0; a < stage->axis_count; a++)
+        index[a] = expr_var(forms->arena, stage->axes[a]);
+    access_make(forms, facts, &facts->accesses[facts->access_count++], stage->tensor, index);
+    facts->accesses[0].write = true;
+    expr_walk(stage->value, add_read, &walk);
+    facts->operations += stage->combine != COMBINE_NONE;
+}
+
+static void stage_fill(Arena *arena, const Nest *nest, const NestStage *stage, StageFacts *facts)
+{
+    facts->stage = stage;
+    facts->loops = ARENA_ARRAY(arena, const Loop *, chain_length(stage) + 1);
+    facts->loop_count = chain_fill(stage, facts->loops);
+    facts->extents = ARENA_ARRAY(arena, double, facts->loop_count + 1);
+    facts->iterations = 1;
+    for (int l = 0; l < facts->loop_count; l++) {
+        const Loop *loop = facts->loops[l];
+        facts->extents[l] = loop->extent >= 0 ? (double)loop->extent : form_constant(loop->var->extent);
+        facts->iterations *= facts->extents[l];
+    }
+    facts->lanes = target_lanes(nest->target, stage->stage->tensor->type);
+    int axes = stage->stage->axis_count + stage->stage->reduction_count;
+    Forms forms = {.arena = arena, .nest = nest, .count = facts->loop_count, .loops = facts->loops};
+    double *values = ARENA_ARRAY(arena, double, axes * (facts->loop_count + 1));
+    for (int a = 0; a < axes; a++)
+        form_of(&forms, stage->axis_values[a], values + a * (facts->loop_count + 1));
+    forms.stage = stage->stage;
+    forms.axes = values;
+    stage_accesses(&forms, facts);
+}
+
+Profile *profile_nest(Arena *arena, const Nest *nest)
+{
+    Profile *profile = ARENA_NEW(arena, Profile);
+    double heaviest = -1;
+    profile->stages = ARENA_ARRAY(arena, StageFacts, nest->stage_count + 1);
+    for (int s = 0; s < nest->stage_count; s++) {
+        if (nest->stages[s]->inlined)
+            continue;
+        StageFacts *facts = &profile->stages[profile->stage_count];
+        stage_fill(arena, nest, nest->stages[s], facts);
+        double work = facts->iterations * (facts->operations + 4 * facts->dear + 0.5);
+        profile->operations += facts->iterations * facts->operations;
+        if (work > heaviest) {
+            heaviest = work;
+            profile->heaviest = profile->stage_count;
+        }
+        profile->stage_count++;
+    }
+    return profile;
+}
+
+double access_footprint(const StageFacts *stage, const AccessFacts *access, int depth)
+{
+    double elements = 1;
+    for (int d = 0; d < access->rank; d++) {
+        double reach = 1;
+        for (int l = depth; l < stage->loop_count; l++)
+            reach += fabs(access->slopes[d * stage->loop_count + l]) * (stage->extents[l] - 1);
+        elements *= access->irregular || reach > access->dims[d] ? access->dims[d] : reach;
+    }
+    return elements * access->bytes;
+}

@@ -1,0 +1,58 @@
+/* profile.h - what a nest does, in numbers: the common ground of the features and of the static model.
+ *
+ * Every stage that runs has its chain of loops, those of the stages that it is computed at included, and its accesses as
+ * linear forms over that chain: an index that is not linear is taken at its slope. Extents that are only known at run time
+ * count as TYPICAL_SIZE elements a size. All numbers are estimates; no decision about legality rests on them.
+ */
+#ifndef AUTOSCHED_PROFILE_H
+#define AUTOSCHED_PROFILE_H
+
+#include "lower/nest.h"
+
+enum { TYPICAL_SIZE = 256, CACHE_LINE = 64 };
+
+typedef struct AccessFacts {
+    const Tensor *tensor;
+    bool write, in_registers, guarded, irregular;
+    bool temporary; /* a buffer that the function allocates */
+    int rank, bytes; /* of an element */
+    double *dims;    /* [rank] of the buffer */
+    double *slopes;  /* [rank * loop_count]: of each index by each loop */
+    double *strides; /* [loop_count]: elements between iterations */
+    double size;     /* bytes of the buffer */
+} AccessFacts;
+
+typedef struct StageFacts {
+    const NestStage *stage;
+    int loop_count;
+    const Loop **loops; /* outermost first */
+    double *extents;
+    int access_count;
+    AccessFacts *accesses; /* what is written is the first */
+    double iterations;     /* of the innermost body */
+    double operations;     /* of one scalar evaluation; a multiply-add counts 1 */
+    double dear;           /* of these: divisions, math functions */
+    int lanes;             /* that a vector of the stage's type has */
+} StageFacts;
+
+typedef struct Profile {
+    int stage_count;
+    StageFacts *stages; /* those that run */
+    int heaviest;       /* the stage with most operations */
+    double operations;
+} Profile;
+
+Profile *profile_nest(Arena *arena, const Nest *nest);
+/* Bytes that the body of the first `depth` loops of the chain touches of an access in one iteration of them. */
+double access_footprint(const StageFacts *stage, const AccessFacts *access, int depth);
+
+/* static.c: seconds that one call is thought to take, and what they are made of. */
+typedef struct Estimate {
+    double seconds;
+    double compute, level[3], overhead; /* of all stages: seconds of arithmetic, of traffic from L2, L3, memory */
+    double balance; /* of the heaviest stage: part of the threads' time that is used */
+    double accumulators, loads; /* of its inner block: register tile, loads for each multiply-add */
+} Estimate;
+Estimate static_estimate(const Profile *profile, const Target *target);
+
+#endif

@@ -1,0 +1,152 @@
+/* row.c - the group of stages that share leading axes: softmax, layer norm, and chains like them.
+ *
+ * The root's leading axes become one parallel loop; every producer is computed at it, a row at a time, and each stage
+ * vectorizes its last axis on its own, or for a reduction to one value its last reduction where the nest allows that.
+ */
+#include "autosched/space.h"
+
+#include <string.h>
+
+enum { UNROLL_LIMIT = 8, SMALL_WORK = 40000 };
+
+typedef struct RowMember {
+    const Stage *stage;
+    int unroll;      /* gene: vectors a step, or -1 */
+    int vector_gene; /* whether the vector loop is used; -1 where there is none */
+    const char *loop, *outer, *inner, *lane;
+    int64_t extent;
+    int lanes;
+    bool reduction;  /* the vector loop is a reduction */
+} RowMember;
+
+typedef struct Row {
+    int depth;
+    int member_count;
+    RowMember *members;
+    int parallel_gene;
+} Row;
+
+/* The loop that runs along memory: the last axis below the shared ones, or the last reduction. */
+static const Var *vector_axis(const Stage *stage, int depth, bool *reduction)
+{
+    *reduction = stage->reduction_count > 0 && stage->axis_count <= depth;
+    if (*reduction)
+        return stage->reductions[stage->reduction_count - 1];
+    return stage->axis_count > depth ? stage->axes[stage->axis_count - 1] : NULL;
+}
+
+static int lanes_of(const Space *space, const Stage *stage, int64_t extent)
+{
+    int lanes = target_lanes(space->target, stage->tensor->type), power = 1;
+    while (power < lanes && (extent < 0 || power < extent))
+        power *= 2;
+    return power;
+}
+
+static void make_member(Space *space, Group *group, const Stage *stage, int depth, RowMember *member)
+{
+    *member = (RowMember){.stage = stage, .unroll = -1, .vector_gene = -1};
+    const Var *axis = vector_axis(stage, depth, &member->reduction);
+    if (!axis)
+        return;
+    member->extent = axis_extent(axis);
+    member->lanes = lanes_of(space, stage, member->extent);
+    if (member->extent == 1 || member->lanes < 2)
+        return;
+    member->loop = arena_printf(space->arena, "%s.%s", stage->name, axis->name);
+    const char *base = arena_printf(space->arena, "s%d_%s", program_stage_index(space->program, stage), axis->name);
+    member->outer = space_local_name(space, group, arena_printf(space->arena, "%s_o", base));
+    member->inner = space_local_name(space, group, arena_printf(space->arena, "%s_i", base));
+    member->lane = space_local_name(space, group, arena_printf(space->arena, "%s_v", base));
+    Gene vector = {.name = arena_printf(space->arena, "%s vector", member->loop), .structural = true, .count = 2};
+    vector.start = 1;
+    member->vector_gene = group_add_gene(space, group, vector);
+    Gene unroll = {.name = arena_printf(space->arena, "%s unroll", member->loop), .register_part = -1, .unroll_part = 0};
+    factors_single(space->arena, member->extent < 0 ? -1 : ceil_divide(member->extent, member->lanes), UNROLL_LIMIT, &unroll);
+    member->unroll = group_add_gene(space, group, unroll);
+}
+
+static void write_member(Space *space, Sketch *sketch, const RowMember *member, const int *genes)
+{
+    if (member->vector_gene < 0 || genes[member->vector_gene] == 0)
+        return;
+    const char *names[3] = {member->outer, member->inner, member->lane};
+    PrimArg args[3] = {arg_name(member->loop)};
+    args[1] = arg_gene(space, sketch, member->unroll, 0);
+    args[2] = arg_int(member->lanes);
+    sketch_add(space, sketch, PRIM_SPLIT, 3, names, 3, args);
+    sketch_loops(space, sketch, PRIM_VECTORIZE, &member->lane, 1);
+    sketch_loops(space, sketch, PRIM_UNROLL, &member->inner, 1);
+}
+
+/* Whether the nest takes the group's sketch; scratch work, at most twice a member. */
+static bool is_accepted(Space *space, Group *group, const Sketch *sketch)
+{
+    Arena *scratch = arena_new();
+    bool accepted = sketch_nest(scratch, space, group, sketch) != NULL;
+    arena_free(scratch);
+    return accepted;
+}
+
+/* A vector loop that the nest refuses (a reduction, say) is left a plain loop. */
+static void write_members(Space *space, Group *group, const Row *row, const int *genes, Sketch *sketch)
+{
+    for (int m = 0; m < row->member_count; m++) {
+        Sketch before = *sketch;
+        write_member(space, sketch, &row->members[m], genes);
+        if (row->members[m].reduction && !is_accepted(space, group, sketch)) {
+            sketch->prims.count = before.prims.count;
+            sketch->holes.count = before.holes.count;
+        }
+    }
+}
+
+static bool row_emit(Space *space, Group *group, const int *genes, Sketch *sketch)
+{
+    const Row *row = group->details;
+    PrimArg axes[row->depth];
+    ENSURE(row->depth > 0);
+    for (int d = 0; d < row->depth; d++)
+        axes[d] = arg_name(arena_printf(space->arena, "%s.%s", group->root->name, group->root->axes[d]->name));
+    const char *place = axes[row->depth - 1].name;
+    if (row->depth > 1) {
+        place = space_local_name(space, group, "row");
+        sketch_add(space, sketch, PRIM_FUSE, 1, &place, row->depth, axes);
+    }
+    if (space->target->threads != 1 && genes[row->parallel_gene] == 1)
+        sketch_loops(space, sketch, PRIM_PARALLEL, &place, 1);
+    for (int m = row->member_count - 1; m >= 0; m--) {
+        if (row->members[m].stage == group->root)
+            continue;
+        PrimArg args[2] = {arg_name(row->members[m].stage->name), arg_name(place)};
+        sketch_add(space, sketch, PRIM_COMPUTE_AT, 0, NULL, 2, args);
+    }
+    write_members(space, group, row, genes, sketch);
+    return true;
+}
+
+static bool is_small(const Group *group)
+{
+    double work = 0;
+    for (int s = 0; s < group->stage_count; s++) {
+        double flops = stage_flops(group->stages[s]);
+        if (flops < 0)
+            return false;
+        work += flops;
+    }
+    return work < SMALL_WORK;
+}
+
+void row_group_new(Space *space, Group *group, int depth)
+{
+    Row *row = ARENA_NEW(space->arena, Row);
+    group->details = row;
+    group->emit = row_emit;
+    row->depth = depth;
+    Gene parallel = {.name = arena_printf(space->arena, "%s parallel", group->root->name), .structural = true, .count = 2};
+    parallel.start = !is_small(group);
+    row->parallel_gene = group_add_gene(space, group, parallel);
+    row->members = ARENA_ARRAY(space->arena, RowMember, group->stage_count);
+    for (int s = 0; s < group->stage_count; s++)
+        make_member(space, group, group->stages[s], depth, &row->members[row->member_count++]);
+}

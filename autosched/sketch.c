@@ -1,0 +1,74 @@
+/* sketch.c - writing schedules: arguments and statements of a sketch, and the nest of a sketch under construction. */
+#include "autosched/space.h"
+
+#include <string.h>
+
+PrimArg arg_name(const char *name)
+{
+    return (PrimArg){.kind = ARG_NAME, .name = name};
+}
+
+PrimArg arg_int(int64_t value)
+{
+    return (PrimArg){.kind = ARG_INT, .value = value};
+}
+
+PrimArg arg_gene(Space *space, Sketch *sketch, int gene, int part)
+{
+    HoleSource source = {gene, part};
+    list_push(space->arena, &sketch->holes, source);
+    sketch->active[gene] = true;
+    return (PrimArg){.kind = ARG_HOLE};
+}
+
+PrimArg arg_op(Space *space, const char *name, char op, int64_t value)
+{
+    PrimArg *items = ARENA_ARRAY(space->arena, PrimArg, 2);
+    items[0] = arg_name(name);
+    items[1] = arg_int(value);
+    return (PrimArg){.kind = ARG_OP, .name = name, .value = value, .op = op, .count = 2, .items = items};
+}
+
+PrimArg arg_keyed(PrimArg arg, const char *key)
+{
+    arg.key = key;
+    return arg;
+}
+
+void sketch_add(Space *space, Sketch *sketch, PrimOp op, int results, const char *const *names, int count,
+                const PrimArg *args)
+{
+    Prim prim = {.op = op, .result_count = results, .arg_count = count};
+    prim.results = ARENA_ARRAY(space->arena, const char *, results);
+    prim.args = ARENA_ARRAY(space->arena, PrimArg, count);
+    if (results)
+        memcpy(prim.results, names, sizeof *names * (size_t)results);
+    memcpy(prim.args, args, sizeof *args * (size_t)count);
+    list_push(space->arena, &sketch->prims, prim);
+}
+
+void sketch_loops(Space *space, Sketch *sketch, PrimOp op, const char *const *names, int count)
+{
+    if (count == 0)
+        return;
+    PrimArg *args = ARENA_ARRAY(space->arena, PrimArg, count);
+    for (int i = 0; i < count; i++)
+        args[i] = arg_name(names[i]);
+    sketch_add(space, sketch, op, 0, NULL, count, args);
+}
+
+Nest *sketch_nest(Arena *arena, Space *space, const Group *group, const Sketch *sketch)
+{
+    int total = space->common.count + sketch->prims.count;
+    Prim *prims = ARENA_ARRAY(arena, Prim, total);
+    memcpy(prims, space->common.items, sizeof *prims * (size_t)space->common.count);
+    memcpy(prims + space->common.count, sketch->prims.items, sizeof *prims * (size_t)sketch->prims.count);
+    Schedule schedule = {.subject = space->program->name, .target = space->target->name, .count = total, .prims = prims};
+    int64_t *choices = ARENA_ARRAY(arena, int64_t, sketch->holes.count + 1);
+    for (int h = 0; h < sketch->holes.count; h++) {
+        const Gene *gene = &group->genes.items[sketch->holes.items[h].gene];
+        choices[h] = gene->values[gene->start * gene->width + sketch->holes.items[h].part];
+    }
+    NestError error = {0};
+    return nest_build(arena, space->program, &schedule, choices, space->target, &error);
+}

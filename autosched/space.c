@@ -1,0 +1,179 @@
+/* space.c - the space as a whole: its groups, and its sketches as the outside sees them.
+ *
+ * Needs the checked program and the target alone; the same input gives the same space.
+ */
+#include "autosched/space.h"
+
+#include <string.h>
+
+bool stage_has_reuse(const Stage *stage);
+
+int64_t axis_extent(const Var *axis)
+{
+    int64_t value;
+    return expr_is_int(axis->extent, &value) ? value : -1;
+}
+
+int group_add_gene(Space *space, Group *group, Gene gene)
+{
+    if (gene.structural)
+        gene.register_part = gene.unroll_part = -1;
+    list_push(space->arena, &group->genes, gene);
+    return group->genes.count - 1;
+}
+
+static bool name_is_taken(const Space *space, const char *name)
+{
+    const Program *program = space->program;
+    for (int t = 0; t < program->tensor_count; t++)
+        if (strcmp(program->tensors[t]->name, name) == 0)
+            return true;
+    for (int s = 0; s < program->stage_count; s++) {
+        const Stage *stage = program->stages[s];
+        for (int a = 0; a < stage->axis_count; a++)
+            if (strcmp(stage->axes[a]->name, name) == 0)
+                return true;
+        for (int r = 0; r < stage->reduction_count; r++)
+            if (strcmp(stage->reductions[r]->name, name) == 0)
+                return true;
+    }
+    return false;
+}
+
+const char *space_local_name(Space *space, const Group *group, const char *base)
+{
+    const char *name = arena_printf(space->arena, "%s%s", group->prefix, base);
+    while (name_is_taken(space, name))
+        name = arena_printf(space->arena, "%s_", name);
+    return name;
+}
+
+Space *space_new(Arena *arena, const Program *program, const Target *target, const Schedule *user)
+{
+    Space *space = ARENA_NEW(arena, Space);
+    *space = (Space){.arena = arena, .program = program, .target = target, .user = user};
+    if (user) {
+        Group *group = ARENA_NEW(arena, Group);
+        user_group_new(space, group, user);
+        list_push(arena, &space->groups, group);
+    } else {
+        space_make_groups(space);
+    }
+    for (int g = 0; g < space->groups.count; g++) {
+        space->groups.items[g]->first_gene = space->gene_count;
+        space->gene_count += space->groups.items[g]->genes.count;
+    }
+    return space;
+}
+
+/* --- sketches --- */
+
+static uint64_t structure_key(const Group *group, const int *genes)
+{
+    uint64_t key = 1;
+    for (int g = 0; g < group->genes.count; g++)
+        if (group->genes.items[g].structural)
+            key = key * (uint64_t)group->genes.items[g].count + (uint64_t)genes[g];
+    return key;
+}
+
+/* Only a structure that nest_build accepts for the starting sizes is of use. */
+static Sketch *sketch_make(Space *space, Group *group, const int *genes)
+{
+    Sketch *sketch = ARENA_NEW(space->arena, Sketch);
+    sketch->registers = 1;
+    sketch->active = ARENA_ARRAY(space->arena, bool, group->genes.count + 1);
+    for (int g = 0; g < group->genes.count; g++)
+        sketch->active[g] = group->genes.items[g].structural;
+    sketch->usable = group->emit(space, group, genes, sketch);
+    sketch->schedule = (Schedule){.subject = space->program->name,
+                                  .target = space->target->name,
+                                  .count = sketch->prims.count,
+                                  .prims = sketch->prims.items};
+    if (sketch->usable && !space->user) {
+        Arena *scratch = arena_new();
+        sketch->usable = sketch_nest(scratch, space, group, sketch) != NULL;
+        arena_free(scratch);
+    }
+    return sketch;
+}
+
+Sketch *group_sketch(Space *space, Group *group, const int *genes)
+{
+    uint64_t key = structure_key(group, genes);
+    for (int i = 0; i < group->sketches.count; i++)
+        if (group->sketches.items[i].key == key)
+            return group->sketches.items[i].sketch;
+    struct CachedSketch cached = {key, sketch_make(space, group, genes)};
+    list_push(space->arena, &group->sketches, cached);
+    return cached.sketch;
+}
+
+static int structure_count(const Group *group)
+{
+    int count = 1;
+    for (int g = 0; g < group->genes.count; g++)
+        if (group->genes.items[g].structural)
+            count *= group->genes.items[g].count;
+    return count;
+}
+
+/* The starting point with the structural genes of one group counted through: a mixed-radix number. */
+static void structure_select(const Group *group, int number, int *genes)
+{
+    for (int g = group->genes.count - 1; g >= 0; g--) {
+        const Gene *gene = &group->genes.items[g];
+        if (!gene->structural)
+            continue;
+        genes[g] = number % gene->count;
+        number /= gene->count;
+    }
+}
+
+/* Sketches are counted group after group; those of one group come with the other groups' starting points. */
+int space_sketch_count(const Space *space)
+{
+    int count = 0;
+    for (int g = 0; g < space->groups.count; g++)
+        count += structure_count(space->groups.items[g]);
+    return count;
+}
+
+const Schedule *space_sketch(const Space *constant, int number)
+{
+    Space *space = (Space *)constant; /* sketches are made when they are asked for */
+    int *point = ARENA_ARRAY(space->arena, int, space->gene_count + 1);
+    point_start(space, point);
+    for (int g = 0; g < space->groups.count; g++) {
+        Group *group = space->groups.items[g];
+        if (number < structure_count(group)) {
+            structure_select(group, number, point + group->first_gene);
+            break;
+        }
+        number -= structure_count(group);
+    }
+    LIST(Prim) prims = {0};
+    for (int p = 0; p < space->common.count; p++)
+        list_push(space->arena, &prims, space->common.items[p]);
+    for (int g = 0; g < space->groups.count; g++) {
+        Sketch *sketch = group_sketch(space, space->groups.items[g], point + space->groups.items[g]->first_gene);
+        for (int p = 0; p < sketch->prims.count; p++)
+            list_push(space->arena, &prims, sketch->prims.items[p]);
+    }
+    Schedule *schedule = ARENA_NEW(space->arena, Schedule);
+    *schedule = (Schedule){.subject = space->program->name,
+                           .target = space->target->family,
+                           .count = prims.count,
+                           .prims = prims.items};
+    return schedule;
+}
+
+/* Unusable sketches and refused points included. */
+double space_size(const Space *space)
+{
+    double size = 1;
+    for (int g = 0; g < space->groups.count; g++)
+        for (int i = 0; i < space->groups.items[g]->genes.count; i++)
+            size *= space->groups.items[g]->genes.items[i].count;
+    return size;
+}

@@ -1,0 +1,129 @@
+/* space.h - the search space of a program: groups of stages, genes, sketches and points.
+ *
+ * A group is a set of stages that are scheduled together: the root, whose loops all others of it are computed at. Groups
+ * are independent of each other. Each has genes: structural ones (which axis is vectorized, what is packed where, orders of
+ * loops) choose a sketch, which is a Schedule with holes; the others (tile sizes) fill a sketch's holes. A choice of a tile
+ * gene fills all holes of one axis at once, so that every product of sizes that a point can have is one that was listed.
+ *
+ * A point is an array of choices, one a gene, for all groups. Genes that the sketch does not use do not matter: point_hash
+ * ignores them. Sketches are made on demand and kept; a sketch that nest_build refuses is kept as unusable.
+ */
+#ifndef AUTOSCHED_SPACE_H
+#define AUTOSCHED_SPACE_H
+
+#include "autosched/autosched.h"
+#include "autosched/random.h"
+
+typedef struct Gene {
+    const char *name;      /* "O.h tile", "F pack" */
+    int count;             /* of choices */
+    int start;             /* the choice of the fixed heuristics */
+    bool structural;       /* chooses the sketch; else its choices are values of holes */
+    int width;             /* holes that a choice fills */
+    const int64_t *values; /* [count * width] */
+    int register_part;     /* the hole whose value multiplies the register tile, or -1 */
+    int unroll_part;       /* likewise the unrolled body */
+} Gene;
+
+/* Where a hole of a sketch gets its value. */
+typedef struct HoleSource {
+    int gene, part; /* gene of the group */
+} HoleSource;
+
+typedef struct Sketch {
+    Schedule schedule; /* the group's statements; holes in order */
+    LIST(HoleSource) holes;
+    bool *active;      /* [gene count of the group] */
+    bool usable;
+    int registers;     /* of the register tile besides the genes' parts: 1, or what is fixed by the structure */
+    LIST(Prim) prims;
+} Sketch;
+
+typedef struct Space Space;
+typedef struct Group Group;
+
+struct Group {
+    const char *prefix; /* of local names: "" or "g2_" */
+    const Stage *root;
+    int stage_count;
+    const Stage **stages; /* in program order, root included, inlined ones not */
+    int first_gene;       /* place of its genes in a point */
+    LIST(Gene) genes;
+    /* Adds the statements for the structural choices of genes to the sketch. False: that structure makes no sense. */
+    bool (*emit)(Space *space, Group *group, const int *genes, Sketch *sketch);
+    void *details; /* of the kind of group */
+    LIST(struct CachedSketch {
+        uint64_t key;
+        Sketch *sketch;
+    }) sketches;
+};
+
+struct Space {
+    Arena *arena;
+    const Program *program;
+    const Target *target;
+    LIST(Prim) common; /* inline statements: before all groups */
+    LIST(Group *) groups;
+    int gene_count;
+    const Schedule *user; /* the sketch is this one alone */
+    LIST(Schedule *) shown; /* what space_sketch answers */
+};
+
+/* --- how a space is made --- */
+
+/* Divides the stages into groups and adds the inline statements. */
+void space_make_groups(Space *space);
+void tile_group_new(Space *space, Group *group, const Stage *anchor);  /* anchor: the reduction computed in the root's tile */
+void row_group_new(Space *space, Group *group, int depth); /* members share the first depth axes of the root */
+void user_group_new(Space *space, Group *group, const Schedule *user);
+int group_add_gene(Space *space, Group *group, Gene gene);
+bool stage_has_reuse(const Stage *stage);
+/* The extent when it is constant, else -1. */
+int64_t axis_extent(const Var *axis);
+/* A name that no tensor, size or index of the program has, made of the base. */
+const char *space_local_name(Space *space, const Group *group, const char *base);
+
+/* --- tables of tile sizes (factors.c) --- */
+
+/* Pairs (middle, inner) for a loop of an extent (-1 unknown): inner at most limit. Writes to the gene: count, values. */
+void factors_tile(Arena *arena, int64_t extent, int64_t limit, Gene *gene);
+/* Single inner sizes. */
+void factors_single(Arena *arena, int64_t extent, int64_t limit, Gene *gene);
+int64_t ceil_divide(int64_t value, int64_t by);
+/* Work done for work needed, at least 1, when a loop of extent is cut to pieces of size. */
+double tile_waste(int64_t extent, int64_t size);
+
+/* --- statements (sketch.c) --- */
+
+PrimArg arg_name(const char *name);
+PrimArg arg_int(int64_t value);
+/* The next hole of the sketch: part `part` of a gene of the group. */
+PrimArg arg_gene(Space *space, Sketch *sketch, int gene, int part);
+/* name / value or name % value */
+PrimArg arg_op(Space *space, const char *name, char op, int64_t value);
+PrimArg arg_keyed(PrimArg arg, const char *key);
+void sketch_add(Space *space, Sketch *sketch, PrimOp op, int results, const char *const *names, int count,
+                const PrimArg *args);
+/* op(names...) without results: reorder, vectorize, unroll, parallel. Nothing when count is 0. */
+void sketch_loops(Space *space, Sketch *sketch, PrimOp op, const char *const *names, int count);
+/* The nest of what the sketch holds so far, at the starting choices; NULL when it is refused. */
+Nest *sketch_nest(Arena *arena, Space *space, const Group *group, const Sketch *sketch);
+
+/* --- points --- */
+
+void point_start(const Space *space, int *point); /* the fixed heuristics */
+void point_random(Space *space, Random *random, int *point);
+/* Changes one gene that matters, or rarely two. */
+void point_mutate(Space *space, Random *random, int *point);
+void point_cross(Space *space, Random *random, const int *a, const int *b, int *child);
+uint64_t point_hash(Space *space, const int *point);
+bool point_equal(Space *space, const int *a, const int *b);
+/* Cheap: the sketches are usable and the register tiles fit. Nearly all that pass are accepted by nest_build. */
+bool point_plausible(Space *space, const int *point);
+/* Without holes. NULL when a sketch is unusable. */
+Schedule *point_schedule(Arena *arena, Space *space, const int *point);
+/* NULL when refused. only: the group whose statements are used alone, or -1 for all. */
+Nest *point_nest(Arena *arena, Space *space, const int *point, int only);
+Sketch *group_sketch(Space *space, Group *group, const int *genes);
+
+#endif

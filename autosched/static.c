@@ -1,0 +1,268 @@
+/* static.c - an analytic estimate of the time of a nest: what -O2 chooses by, and where a search begins.
+ *
+ * A stage's inner block is its unrolled and vectorized loops. The block takes the largest of: multiply-adds over the ports,
+ * loads over the ports, stores, all instructions over the issue width, and the latency of each accumulator's chain. Traffic
+ * between two levels of the memory is the footprint of the largest loop body that fits the nearer one, times its runs (as
+ * ROLLER and the cache models before it do). Threads share the iterations of the parallel loop, rounded up.
+ *
+ * Constants are those of a current server core; only ratios matter, since estimates are compared with each other alone.
+ */
+#include "autosched/profile.h"
+
+#include <math.h>
+
+enum { ASSUMED_THREADS = 4, PAGE = 4096 };
+
+static const double clock_rate = 3e9;           /* cycles a second */
+static const double arithmetic_ports = 2, load_ports = 2, issue_width = 5;
+static const double chain_latency = 4;          /* of a multiply-add */
+static const double memory_latency = 10;        /* of an accumulator that is stored and loaded again */
+static const double dear_cost = 9;              /* instructions of a math function */
+static const double gather_cost = 1.3;          /* loads a lane */
+static const double guard_cost = 1.5;           /* instructions that make a mask */
+static const double loop_cost = 1.5;            /* cycles an iteration of the innermost serial loop */
+static const double bytes_per_cycle[3] = {28, 9, 3.5};
+static const double fork_seconds = 4e-6, page_seconds = 1.2e-7;
+static const double usable_part = 0.7;          /* of a cache */
+
+typedef struct Block {
+    double runs;         /* of the block */
+    double vectors;      /* vector operations of one evaluation of the body in it */
+    double arithmetic, loads, stores, others; /* instructions */
+    double accumulators; /* vectors that live across the reduction */
+    double operands;     /* vectors that one step of the block needs besides */
+    double chain;        /* cycles that dependences take */
+    int serial;          /* innermost loop that is run as a loop, -1: none */
+} Block;
+
+static bool is_expanded(const StageFacts *stage, int loop)
+{
+    return stage->loops[loop]->kind == LOOP_UNROLLED || stage->loops[loop]->kind == LOOP_VECTORIZED;
+}
+
+static double loop_vectors(const StageFacts *stage, int loop)
+{
+    return ceil(stage->extents[loop] / stage->lanes);
+}
+
+/* Distinct vectors (or scalars to broadcast) of an access in one run of the block. */
+static double block_accesses(const StageFacts *stage, const AccessFacts *access)
+{
+    double count = 1;
+    for (int l = 0; l < stage->loop_count; l++) {
+        if (!is_expanded(stage, l) || (access->strides[l] == 0 && !access->irregular))
+            continue;
+        if (stage->loops[l]->kind == LOOP_UNROLLED)
+            count *= stage->extents[l];
+        else if (access->strides[l] == 1)
+            count *= loop_vectors(stage, l);
+        else
+            count *= stage->extents[l] * gather_cost;
+    }
+    return count;
+}
+
+static void block_shape(const StageFacts *stage, Block *block)
+{
+    block->runs = block->vectors = 1;
+    block->serial = -1;
+    for (int l = 0; l < stage->loop_count; l++) {
+        if (!is_expanded(stage, l)) {
+            block->runs *= stage->extents[l];
+            if (stage->extents[l] > 1)
+                block->serial = l;
+        } else {
+            block->vectors *= stage->loops[l]->kind == LOOP_UNROLLED ? stage->extents[l] : loop_vectors(stage, l);
+        }
+    }
+}
+
+static void block_reads(const StageFacts *stage, Block *block)
+{
+    for (int a = 1; a < stage->access_count; a++) {
+        const AccessFacts *access = &stage->accesses[a];
+        double count = block_accesses(stage, access);
+        if (access->in_registers)
+            continue;
+        bool still = block->serial >= 0 && access->strides[block->serial] == 0 && !access->irregular;
+        double loads = still ? count / stage->extents[block->serial] : count;
+        block->loads += loads;
+        block->others += access->guarded ? loads * guard_cost : 0;
+        block->operands += still ? count : 0;
+    }
+}
+
+static bool reduces(const StageFacts *stage)
+{
+    return stage->stage->stage->reduction_count > 0;
+}
+
+static void block_writes(const StageFacts *stage, Block *block)
+{
+    const AccessFacts *written = &stage->accesses[0];
+    double count = block_accesses(stage, written), steps = block->vectors / (count < 1 ? 1 : count);
+    if (!reduces(stage)) {
+        block->stores = written->in_registers ? 0 : count;
+        return;
+    }
+    block->accumulators = count;
+    block->chain = (written->in_registers ? chain_latency : memory_latency) * (steps < 1 ? 1 : steps);
+    if (!written->in_registers) {
+        block->stores = count;
+        block->loads += count;
+    }
+}
+
+/* Accumulators and operands beyond the registers are stored and loaded in each run. */
+static void block_spills(const Target *target, Block *block)
+{
+    double registers = target->vector_registers ? target->vector_registers : 16;
+    double needed = block->accumulators + 1 + fmin(block->operands + 2, 4);
+    if (block->accumulators == 0 || needed <= registers)
+        return;
+    block->loads += 2 * (needed - registers);
+    block->stores += 2 * (needed - registers);
+}
+
+static double block_cycles(const StageFacts *stage, const Block *block)
+{
+    double cycles = fmax(block->arithmetic / arithmetic_ports, block->loads / load_ports);
+    cycles = fmax(cycles, block->stores);
+    cycles = fmax(cycles, (block->arithmetic + block->loads + block->stores + block->others) / issue_width);
+    cycles = fmax(cycles, block->chain);
+    double body = block->arithmetic + block->loads + block->stores;
+    if (body > 1500)
+        cycles *= 1 + (body - 1500) / 3000; /* the body leaves the cache of decoded instructions */
+    return cycles + (block->serial >= 0 ? loop_cost : 0);
+}
+
+static Block block_of(const StageFacts *stage, const Target *target)
+{
+    Block block = {0};
+    block_shape(stage, &block);
+    block.arithmetic = block.vectors * (stage->operations + dear_cost * stage->dear);
+    block_reads(stage, &block);
+    block_writes(stage, &block);
+    block_spills(target, &block);
+    return block;
+}
+
+/* --- memory --- */
+
+/* Bytes with whole cache lines, where neighbours along a line are not touched by the loop outside either. */
+static double line_bytes(const StageFacts *stage, const AccessFacts *access, int depth)
+{
+    double bytes = access_footprint(stage, access, depth);
+    if (access->rank == 0 || access->in_registers)
+        return access->in_registers ? 0 : bytes;
+    int from = depth > 0 ? depth - 1 : 0, last = access->rank - 1;
+    double run = 1;
+    for (int l = from; l < stage->loop_count; l++)
+        run += fabs(access->slopes[last * stage->loop_count + l]) * (stage->extents[l] - 1);
+    run = fmin(run, access->dims[last]) * access->bytes;
+    return run < CACHE_LINE && access->dims[last] * access->bytes > run ? bytes * CACHE_LINE / run : bytes;
+}
+
+static double body_bytes(const StageFacts *stage, int depth)
+{
+    double bytes = 0;
+    for (int a = 0; a < stage->access_count; a++)
+        bytes += line_bytes(stage, &stage->accesses[a], depth);
+    return bytes;
+}
+
+/* Bytes that move into a cache of a size. Depth goes outward while the body fits. */
+static double traffic(const StageFacts *stage, double cache)
+{
+    int depth = stage->loop_count;
+    while (depth > 0 && body_bytes(stage, depth - 1) <= cache * usable_part)
+        depth--;
+    double bytes = 0;
+    for (int a = 0; a < stage->access_count; a++) {
+        const AccessFacts *access = &stage->accesses[a];
+        double moved = line_bytes(stage, access, depth);
+        int first = depth;
+        if (first > 0 && access->strides[first - 1] == 0 && !access->irregular)
+            first--; /* what the next loop does not change mostly stays */
+        for (int l = 0; l < first; l++)
+            moved *= stage->extents[l];
+        bytes += fmax(moved, access->in_registers ? 0 : fmin(access->size, moved));
+    }
+    return depth == 0 ? 0 : bytes;
+}
+
+/* Rows of a tile whose distance is a multiple of the L1's set period fall into the same few lines. */
+static double conflict_factor(const StageFacts *stage, const Target *target)
+{
+    double period = target->cache_bytes[0] > 0 ? (double)target->cache_bytes[0] / 8 : PAGE, worst = 1;
+    period = fmin(period, PAGE);
+    for (int a = 1; a < stage->access_count; a++)
+        for (int l = 0; l < stage->loop_count; l++) {
+            double bytes = fabs(stage->accesses[a].strides[l]) * stage->accesses[a].bytes;
+            if (is_expanded(stage, l) && stage->extents[l] > 8 && bytes >= period && fmod(bytes, period) == 0)
+                worst = 1.6;
+        }
+    return worst;
+}
+
+/* --- threads --- */
+
+static double thread_count(const Target *target)
+{
+    return target->threads > 0 ? target->threads : ASSUMED_THREADS;
+}
+
+/* Part of all iterations that the busiest thread runs; *forks counts entries of parallel loops. */
+static double busiest_part(const StageFacts *stage, const Target *target, double *forks)
+{
+    double entries = 1, threads = thread_count(target);
+    *forks = 0;
+    for (int l = 0; l < stage->loop_count; l++) {
+        if (stage->loops[l]->kind == LOOP_PARALLEL) {
+            *forks = entries;
+            return ceil(stage->extents[l] / threads) / fmax(stage->extents[l], 1);
+        }
+        entries *= stage->extents[l];
+    }
+    return 1;
+}
+
+/* --- everything --- */
+
+static void add_stage(const StageFacts *stage, const Target *target, bool heaviest, Estimate *estimate)
+{
+    if (stage->iterations == 0)
+        return;
+    Block block = block_of(stage, target);
+    double forks, part = busiest_part(stage, target, &forks), busiest = 0, sum = 0, seconds[4];
+    seconds[0] = block.runs * block_cycles(stage, &block) * conflict_factor(stage, target) / clock_rate * part;
+    for (int level = 0; level < 3; level++) {
+        double cache = target->cache_bytes[level] > 0 ? (double)target->cache_bytes[level] : 32768.0 * pow(16, level);
+        double share = level == 2 ? fmax(part, 0.7) : part; /* threads share the memory's bandwidth */
+        seconds[level + 1] = traffic(stage, cache) / bytes_per_cycle[level] / clock_rate * share;
+        estimate->level[level] += seconds[level + 1];
+    }
+    for (int i = 0; i < 4; i++) {
+        busiest = fmax(busiest, seconds[i]);
+        sum += seconds[i];
+    }
+    double overhead = stage->stage->parent ? 0 : forks * fork_seconds;
+    if (stage->accesses[0].temporary && stage->accesses[0].size > 32 * PAGE && !stage->stage->parent)
+        overhead += stage->accesses[0].size / PAGE * page_seconds;
+    estimate->compute += seconds[0];
+    estimate->overhead += overhead;
+    estimate->seconds += busiest + 0.25 * (sum - busiest) + overhead;
+    if (!heaviest)
+        return;
+    estimate->balance = 1 / fmax(part * thread_count(target), 1e-3);
+    estimate->accumulators = block.accumulators;
+    estimate->loads = block.loads / fmax(block.arithmetic, 1);
+}
+
+Estimate static_estimate(const Profile *profile, const Target *target)
+{
+    Estimate estimate = {0};
+    for (int s = 0; s < profile->stage_count; s++)
+        add_stage(&profile->stages[s], target, s == profile->heaviest, &estimate);
+    return estimate;
+}

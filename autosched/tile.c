@@ -1,0 +1,307 @@
+/* tile.c - the group of one root with a register tile: its axes, operands and genes.
+ *
+ * Serves every stage with reuse, alone (cache_write) or inside an element-by-element consumer (compute_at), and stages
+ * without a reduction as well, for which the register level is only unrolled. Nothing here knows operators: all comes from
+ * how the axes occur in the reads.
+ */
+#include "autosched/tile.h"
+
+#include <string.h>
+
+enum { SPATIAL_INNER_LIMIT = 28, VECTOR_INNER_LIMIT = 8, UNROLL_LIMIT = 8, BLOCK_UNROLL_LIMIT = 4, CANDIDATE_LIMIT = 3 };
+
+/* --- accesses --- */
+
+typedef struct Occurrences {
+    const Var *axis;
+    bool inside_read;
+} Occurrences;
+
+static bool find_inner_read(const Expr *e, void *context)
+{
+    Occurrences *occurrences = context;
+    occurrences->inside_read |= e->kind == EXPR_READ;
+    return true;
+}
+
+/* The coefficient of the axis in an index; false when it is not affine in it. */
+static bool index_coefficient(Expr *index, const Var *axis, int64_t *coefficient)
+{
+    Arena *arena = arena_new();
+    Affine affine;
+    bool known = expr_affine(arena, index, &affine) && affine_coefficient(&affine, axis, coefficient);
+    arena_free(arena);
+    return known;
+}
+
+AccessKind access_along(const Expr *read, const Var *axis, int *dimension, int64_t *coefficient)
+{
+    AccessKind kind = ACCESS_NONE;
+    for (int d = 0; d < read->count; d++) {
+        if (!expr_uses_var(read->args[d], axis))
+            continue;
+        Occurrences occurrences = {.axis = axis};
+        expr_walk(read->args[d], find_inner_read, &occurrences);
+        if (kind != ACCESS_NONE || occurrences.inside_read || !index_coefficient(read->args[d], axis, coefficient) ||
+            *coefficient <= 0)
+            return ACCESS_IRREGULAR;
+        *dimension = d;
+        kind = *coefficient == 1 && d == read->count - 1 ? ACCESS_CONTIGUOUS : ACCESS_STRIDED;
+    }
+    return kind;
+}
+
+bool operand_packable(const Expr *read)
+{
+    Occurrences occurrences = {0};
+    for (int d = 0; d < read->count; d++)
+        expr_walk(read->args[d], find_inner_read, &occurrences);
+    return read->count > 0 && !occurrences.inside_read;
+}
+
+typedef struct OperandList {
+    Space *space;
+    Group *group;
+    Tile *tile;
+} OperandList;
+
+static bool collect_operand(const Expr *e, void *context)
+{
+    OperandList *list = context;
+    if (e->kind != EXPR_READ)
+        return true;
+    for (int i = 0; i < list->tile->operands.count; i++)
+        if (list->tile->operands.items[i].read->tensor == e->tensor) {
+            list->tile->operands.items[i].pack = -2; /* read in two ways: stays where it is */
+            return true;
+        }
+    TileOperand operand = {.read = e, .pack = -1};
+    operand.name = space_local_name(list->space, list->group, arena_printf(list->space->arena, "%s_p", e->tensor->name));
+    list_push(list->space->arena, &list->tile->operands, operand);
+    return true;
+}
+
+/* --- axes --- */
+
+static int power_above(int64_t value, int limit)
+{
+    int power = 1;
+    while (power < limit && (value < 0 || power < value))
+        power *= 2;
+    return power;
+}
+
+static bool widest_type(const Expr *e, void *context)
+{
+    int *bytes = context;
+    if ((e->kind == EXPR_READ || e->kind == EXPR_OP || e->kind == EXPR_CAST) && element_info[e->type].bytes > *bytes &&
+        (type_is_float(e->type) || e->kind == EXPR_READ))
+        *bytes = element_info[e->type].bytes;
+    return e->kind != EXPR_READ;
+}
+
+/* Lanes for the widest type that the stage computes in. */
+static int stage_lanes(const Space *space, const Stage *stage)
+{
+    int bytes = element_info[stage->tensor->type].bytes;
+    expr_walk(stage->value, widest_type, &bytes);
+    int lanes = space->target->vector_bytes / bytes;
+    return lanes < 1 ? 1 : lanes;
+}
+
+static Gene tile_gene(Space *space, const char *name, int64_t extent, int64_t limit)
+{
+    Gene gene = {.name = arena_printf(space->arena, "%s tile", name), .register_part = 1, .unroll_part = -1};
+    factors_tile(space->arena, extent, limit, &gene);
+    return gene;
+}
+
+static const char *part_name(Space *space, const Group *group, const char *axis, const char *ending)
+{
+    return space_local_name(space, group, arena_printf(space->arena, "%s_%s", axis, ending));
+}
+
+static void make_axis(Space *space, Group *group, const Tile *tile, const Stage *root, int number, int lanes)
+{
+    TileAxis *axis = &tile->axes[number];
+    const char *name = root->axes[number]->name;
+    axis->axis = tile->anchor && !tile->fused ? tile->anchor->axes[number] : root->axes[number];
+    axis->extent = axis_extent(root->axes[number]);
+    axis->tiled = axis->extent != 1;
+    axis->lanes = power_above(axis->extent, lanes);
+    axis->loop = arena_printf(space->arena, "%s.%s", root->name, name);
+    if (!axis->tiled)
+        return;
+    axis->tile = group_add_gene(space, group, tile_gene(space, axis->loop, axis->extent, SPATIAL_INNER_LIMIT));
+    int64_t vectors = axis->extent < 0 ? -1 : ceil_divide(axis->extent, axis->lanes);
+    axis->vector = group_add_gene(space, group, tile_gene(space, arena_printf(space->arena, "%s vector", axis->loop),
+                                                          vectors, VECTOR_INNER_LIMIT));
+    axis->outer = part_name(space, group, name, "o");
+    axis->middle = part_name(space, group, name, "m");
+    axis->inner = part_name(space, group, name, "i");
+    axis->lane = part_name(space, group, name, "v");
+    axis->anchor_outer = part_name(space, group, name, "u");
+    axis->anchor_lane = part_name(space, group, name, "l");
+}
+
+static void make_axes(Space *space, Group *group, Tile *tile)
+{
+    const Stage *root = group->root;
+    int lanes = stage_lanes(space, tile->anchor ? tile->anchor : root);
+    tile->axis_count = root->axis_count;
+    tile->axes = ARENA_ARRAY(space->arena, TileAxis, root->axis_count);
+    for (int a = 0; a < root->axis_count; a++) {
+        make_axis(space, group, tile, root, a, lanes);
+        if (!tile->anchor)
+            continue;
+        tile->axes[a].axis = tile->anchor->axes[a];
+        tile->axes[a].inner_loop = arena_printf(space->arena, "%s.%s", tile->anchor->name, tile->anchor->axes[a]->name);
+    }
+}
+
+static void make_reductions(Space *space, Group *group, Tile *tile)
+{
+    const Stage *anchor = tile->anchor;
+    tile->reduction_count = anchor ? anchor->reduction_count : 0;
+    tile->reductions = ARENA_ARRAY(space->arena, TileReduction, tile->reduction_count);
+    for (int r = 0; r < tile->reduction_count; r++) {
+        TileReduction *reduction = &tile->reductions[r];
+        const char *name = anchor->reductions[r]->name;
+        reduction->axis = anchor->reductions[r];
+        reduction->extent = axis_extent(reduction->axis);
+        reduction->loop = arena_printf(space->arena, "%s.%s", anchor->name, name);
+        reduction->outer = part_name(space, group, name, "o");
+        reduction->middle = part_name(space, group, name, "m");
+        reduction->inner = part_name(space, group, name, "i");
+        reduction->unroll = reduction->block = -1;
+        int64_t largest = tile->reductions[tile->largest].extent;
+        if (largest >= 0 && (reduction->extent < 0 || reduction->extent > largest))
+            tile->largest = r;
+    }
+}
+
+static void make_reduction_genes(Space *space, Group *group, Tile *tile)
+{
+    if (tile->reduction_count == 0)
+        return;
+    int last = tile->reduction_count - 1;
+    for (int r = 0; r <= last; r++) {
+        TileReduction *reduction = &tile->reductions[r];
+        if ((r != last && r != tile->largest) || reduction->extent == 1)
+            continue;
+        Gene unroll = {.register_part = -1, .unroll_part = 0};
+        unroll.name = arena_printf(space->arena, "%s unroll", reduction->loop);
+        factors_single(space->arena, reduction->extent, UNROLL_LIMIT, &unroll);
+        reduction->unroll = group_add_gene(space, group, unroll);
+    }
+    TileReduction *largest = &tile->reductions[tile->largest];
+    if (largest->extent != 1) {
+        Gene block = {.register_part = -1, .unroll_part = 1};
+        block.name = arena_printf(space->arena, "%s block", largest->loop);
+        factors_tile(space->arena, largest->extent, BLOCK_UNROLL_LIMIT, &block);
+        largest->block = group_add_gene(space, group, block);
+    }
+}
+
+/* --- structural genes --- */
+
+static int add_choice(Space *space, Group *group, const char *what, int count)
+{
+    Gene gene = {.structural = true, .count = count};
+    gene.name = arena_printf(space->arena, "%s %s", group->root->name, what);
+    return group_add_gene(space, group, gene);
+}
+
+/* How bad an axis is as the vector axis: lanes lost, operands to be packed, scattered stores; below 0: of no use. */
+static double vector_cost(const Tile *tile, const Stage *root, int number)
+{
+    const TileAxis *axis = &tile->axes[number];
+    const Expr *value = tile->anchor ? tile->anchor->value : root->value;
+    if (axis->extent == 1 || axis->lanes == 1 || (axis->extent > 0 && axis->extent < 2))
+        return -1;
+    double cost = 0;
+    bool used = false;
+    for (int i = 0; i < tile->operands.count; i++) {
+        int dimension;
+        int64_t coefficient;
+        AccessKind kind = access_along(tile->operands.items[i].read, axis->axis, &dimension, &coefficient);
+        used |= kind != ACCESS_NONE;
+        cost += kind == ACCESS_IRREGULAR ? 8 : kind == ACCESS_STRIDED ? 0.5 : 0;
+    }
+    int64_t extent = axis->extent < 0 ? axis->lanes : axis->extent;
+    cost += 1.5 * (tile_waste(extent, axis->lanes) - 1) + (number == root->axis_count - 1 ? 0 : 0.25);
+    cost += used || expr_uses_var(value, axis->axis) ? 0 : 0.5;
+    int whole = tile->axes[0].lanes;
+    for (int a = 1; a < tile->axis_count; a++)
+        whole = tile->axes[a].lanes > whole ? tile->axes[a].lanes : whole;
+    return cost + 2 * (1 - (double)axis->lanes / whole);
+}
+
+static void choose_candidates(Space *space, const Group *group, Tile *tile)
+{
+    double costs[tile->axis_count + 1];
+    tile->candidates = ARENA_ARRAY(space->arena, int, tile->axis_count + 1);
+    for (int a = 0; a < tile->axis_count; a++) {
+        costs[a] = vector_cost(tile, group->root, a);
+        if (costs[a] < 0)
+            continue;
+        int place = tile->candidate_count++;
+        for (; place > 0 && costs[tile->candidates[place - 1]] > costs[a]; place--)
+            tile->candidates[place] = tile->candidates[place - 1];
+        tile->candidates[place] = a;
+    }
+    if (tile->candidate_count > CANDIDATE_LIMIT)
+        tile->candidate_count = CANDIDATE_LIMIT;
+}
+
+static int tiled_count(const Tile *tile)
+{
+    int count = 0;
+    for (int a = 0; a < tile->axis_count; a++)
+        count += tile->axes[a].tiled;
+    return count;
+}
+
+static void make_structure(Space *space, Group *group, Tile *tile)
+{
+    choose_candidates(space, group, tile);
+    bool several = tiled_count(tile) > 1, reduces = tile->reduction_count > 1;
+    tile->vector_gene = add_choice(space, group, "vector axis", tile->candidate_count ? tile->candidate_count : 1);
+    tile->outer_gene = add_choice(space, group, "outer order", several ? 2 : 1);
+    tile->middle_gene = add_choice(space, group, "middle order", several ? 2 : 1);
+    tile->parallel_gene = add_choice(space, group, "parallel", space->target->threads == 1 ? 1 : 3);
+    tile->reduce_gene = add_choice(space, group, "reduction order", reduces ? REDUCE_ORDERS : 1);
+    for (int i = 0; i < tile->operands.count; i++) {
+        TileOperand *operand = &tile->operands.items[i];
+        bool packable = tile->reduction_count > 0 && operand->pack == -1 && operand_packable(operand->read);
+        operand->pack = packable ? add_choice(space, group, operand->name, PACK_PLACES) : -1;
+    }
+}
+
+/* The stage as it is after inlining: its reads name what the loops really touch. */
+static const Stage *inlined_stage(Space *space, const Stage *stage)
+{
+    Group nothing = {0};
+    Sketch empty = {0};
+    Nest *nest = sketch_nest(space->arena, space, &nothing, &empty);
+    for (int s = 0; nest && s < nest->stage_count; s++)
+        if (strcmp(nest->stages[s]->stage->name, stage->name) == 0)
+            return nest->stages[s]->stage;
+    return stage;
+}
+
+void tile_group_new(Space *space, Group *group, const Stage *anchor)
+{
+    Tile *tile = ARENA_NEW(space->arena, Tile);
+    tile->fused = anchor && anchor != group->root;
+    tile->anchor = anchor ? inlined_stage(space, anchor) : NULL;
+    group->details = tile;
+    group->emit = tile_emit;
+    OperandList list = {space, group, tile};
+    expr_walk(tile->anchor ? tile->anchor->value : inlined_stage(space, group->root)->value, collect_operand, &list);
+    make_axes(space, group, tile);
+    make_reductions(space, group, tile);
+    make_structure(space, group, tile);
+    make_reduction_genes(space, group, tile);
+    tile_choose_start(space, group, tile);
+}

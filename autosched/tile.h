@@ -1,0 +1,101 @@
+/* tile.h - what the files of the multi-level tiling group share: the axes, reductions and operands of one. */
+#ifndef AUTOSCHED_TILE_H
+#define AUTOSCHED_TILE_H
+
+#include "autosched/space.h"
+
+/* A spatial axis: of the root, and of the anchor that is computed in the root's tile. */
+typedef struct TileAxis {
+    const Var *axis;  /* of the anchor as the nest has it */
+    const char *loop; /* "O.h" of the root */
+    const char *inner_loop; /* "O[0].h" of the anchor */
+    int64_t extent;
+    bool tiled;       /* its extent is not 1 */
+    int lanes;        /* as the vector axis */
+    int tile, vector; /* genes: (middle, inner); as the vector axis, (middle, vectors) */
+    const char *outer, *middle, *inner, *lane, *anchor_outer, *anchor_lane; /* names of the loops it is split to */
+} TileAxis;
+
+typedef struct TileReduction {
+    const Var *axis;
+    const char *loop;
+    int64_t extent;
+    int unroll, block; /* genes: unrolled steps; (block, unrolled steps); -1 none */
+    const char *outer, *middle, *inner;
+} TileReduction;
+
+/* An operand of the anchor that may be copied to a packed or padded buffer. */
+typedef struct TileOperand {
+    const Expr *read;
+    const char *name; /* of the copy */
+    int pack;         /* gene: PACK_... */
+} TileOperand;
+
+typedef enum PackPlace {
+    PACK_NONE, /* read in place */
+    PACK_ROOT, /* copied once, before the root */
+    PACK_TASK, /* in each iteration of the parallel loop */
+    PACK_TILE, /* in each iteration of the last outer loop */
+    PACK_PLACES
+} PackPlace;
+
+typedef enum ReduceOrder {
+    REDUCE_SOURCE,  /* as first used; the last is unrolled */
+    REDUCE_LARGEST, /* the largest innermost and unrolled */
+    REDUCE_BLOCKED, /* the largest outermost in blocks, which are innermost again */
+    REDUCE_ORDERS
+} ReduceOrder;
+
+typedef struct Tile {
+    const Stage *anchor; /* as the nest has it after inlining; NULL: the root has no reduction */
+    bool fused;          /* the anchor is not the root */
+    int axis_count;
+    TileAxis *axes;
+    int reduction_count;
+    TileReduction *reductions;
+    int largest; /* reduction with the largest extent */
+    LIST(TileOperand) operands;
+    int candidate_count;
+    int *candidates; /* vector axes, best first */
+    int vector_gene, outer_gene, middle_gene, parallel_gene, reduce_gene;
+} Tile;
+
+/* How an operand is read along an axis. */
+typedef enum AccessKind { ACCESS_NONE, ACCESS_CONTIGUOUS, ACCESS_STRIDED, ACCESS_IRREGULAR } AccessKind;
+
+/* coefficient: of the axis in its one dimension, set for CONTIGUOUS and STRIDED; dimension likewise. */
+AccessKind access_along(const Expr *read, const Var *axis, int *dimension, int64_t *coefficient);
+
+/* The loops of a tile group while its statements are written: lists of names, outermost first. */
+typedef struct NameList {
+    int count;
+    const char **names;
+} NameList;
+void names_add(NameList *list, const char *name);
+NameList names_new(Arena *arena, int capacity);
+
+typedef struct TileWriter {
+    Space *space;
+    Group *group;
+    const Tile *tile;
+    const int *genes;
+    Sketch *sketch;
+    int vector;        /* the axis, or -1 */
+    ReduceOrder order; /* of the reductions */
+    NameList outers, middles, inners, reductions, unrolled;
+    const char *lane;
+    const char *task, *last; /* the parallel loop, and the innermost loop outside the register tile; NULL: none */
+    const char *last_outer;
+} TileWriter;
+
+/* tile_pack.c: the cache_read statements of the operands, and the loops of the copies. False: the copies' loops are not
+ * what was expected. */
+bool tile_pack(TileWriter *writer);
+/* Whether an operand can be copied, and is worth it, at all. */
+bool operand_packable(const Expr *read);
+/* tile_start.c: the choices of the fixed heuristics. */
+void tile_choose_start(Space *space, Group *group, Tile *tile);
+/* tile_emit.c */
+bool tile_emit(Space *space, Group *group, const int *genes, Sketch *sketch);
+
+#endif

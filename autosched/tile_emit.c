@@ -1,0 +1,258 @@
+/* tile_emit.c - the statements of a tile group: loops from the outside in are
+ *
+ *     axes of extent 1, outer spatial (fused and parallel), middle spatial | reductions, inner spatial (unrolled), lanes
+ *
+ * and what is right of the bar belongs to the stage in registers: made by cache_write of the root, or the anchor that is
+ * computed at the last middle loop. Annotations come before cache_write, so that the loops that store the tile have them too.
+ */
+#include "autosched/tile.h"
+
+#include <string.h>
+
+enum { PARALLEL_ALL, PARALLEL_FIRST, PARALLEL_NONE };
+
+NameList names_new(Arena *arena, int capacity)
+{
+    return (NameList){.names = ARENA_ARRAY(arena, const char *, capacity + 1)};
+}
+
+void names_add(NameList *list, const char *name)
+{
+    list->names[list->count++] = name;
+}
+
+static void names_join(NameList *list, const NameList *other)
+{
+    for (int i = 0; i < other->count; i++)
+        names_add(list, other->names[i]);
+}
+
+static void loops(TileWriter *writer, PrimOp op, const NameList *list)
+{
+    sketch_loops(writer->space, writer->sketch, op, list->names, list->count);
+}
+
+static PrimArg hole(TileWriter *writer, int gene, int part)
+{
+    return arg_gene(writer->space, writer->sketch, gene, part);
+}
+
+/* --- spatial axes --- */
+
+static void split_axis(TileWriter *writer, const TileAxis *axis, bool vector)
+{
+    const char *names[4] = {axis->outer, axis->middle, axis->inner, axis->lane};
+    int gene = vector ? axis->vector : axis->tile, count = vector ? 4 : 3;
+    PrimArg args[4] = {arg_name(axis->loop)};
+    args[1] = hole(writer, gene, 0);
+    args[2] = hole(writer, gene, 1);
+    args[3] = arg_int(axis->lanes);
+    sketch_add(writer->space, writer->sketch, PRIM_SPLIT, count, names, count, args);
+}
+
+/* The tiled axes with the vector axis first, last, or in its place. */
+static void order_axes(const TileWriter *writer, bool vector_first, NameList *list, const char *(*name)(const TileAxis *))
+{
+    const Tile *tile = writer->tile;
+    if (vector_first && writer->vector >= 0)
+        names_add(list, name(&tile->axes[writer->vector]));
+    for (int a = 0; a < tile->axis_count; a++)
+        if (tile->axes[a].tiled && a != writer->vector)
+            names_add(list, name(&tile->axes[a]));
+    if (!vector_first && writer->vector >= 0)
+        names_add(list, name(&tile->axes[writer->vector]));
+}
+
+static const char *outer_name(const TileAxis *axis) { return axis->outer; }
+static const char *middle_name(const TileAxis *axis) { return axis->middle; }
+static const char *inner_name(const TileAxis *axis) { return axis->inner; }
+
+static void write_axes(TileWriter *writer)
+{
+    const Tile *tile = writer->tile;
+    for (int a = 0; a < tile->axis_count; a++)
+        if (tile->axes[a].tiled)
+            split_axis(writer, &tile->axes[a], a == writer->vector);
+        else
+            names_add(&writer->outers, tile->axes[a].loop);
+    order_axes(writer, writer->genes[tile->outer_gene] == 1, &writer->outers, outer_name);
+    order_axes(writer, writer->genes[tile->middle_gene] == 1, &writer->middles, middle_name);
+    order_axes(writer, false, &writer->inners, inner_name);
+    if (writer->vector >= 0)
+        writer->lane = tile->axes[writer->vector].lane;
+}
+
+/* --- reductions --- */
+
+static void split_reduction(TileWriter *writer, const TileReduction *reduction, bool blocked)
+{
+    const char *names[3] = {reduction->outer, blocked ? reduction->middle : reduction->inner, reduction->inner};
+    PrimArg args[3] = {arg_name(reduction->loop)};
+    int gene = blocked ? reduction->block : reduction->unroll, count = blocked ? 3 : 2;
+    args[1] = hole(writer, gene, 0);
+    if (blocked)
+        args[2] = hole(writer, gene, 1);
+    sketch_add(writer->space, writer->sketch, PRIM_SPLIT, count, names, count, args);
+}
+
+/* Splits the reductions and lists their loops, outermost first; the unrolled one is the last. */
+static void write_reductions(TileWriter *writer)
+{
+    const Tile *tile = writer->tile;
+    int count = tile->reduction_count, cut = writer->order == REDUCE_SOURCE ? count - 1 : tile->largest;
+    bool blocked = writer->order == REDUCE_BLOCKED;
+    if (count == 0)
+        return;
+    const TileReduction *split = &tile->reductions[cut];
+    bool is_split = (blocked ? split->block : split->unroll) >= 0;
+    if (is_split)
+        split_reduction(writer, split, blocked);
+    if (is_split && blocked)
+        names_add(&writer->reductions, split->outer);
+    for (int r = 0; r < count; r++)
+        if (r != cut)
+            names_add(&writer->reductions, tile->reductions[r].loop);
+    names_add(&writer->reductions, !is_split ? split->loop : blocked ? split->middle : split->outer);
+    if (!is_split)
+        return;
+    names_add(&writer->reductions, split->inner);
+    names_add(&writer->unrolled, split->inner);
+}
+
+/* --- the parts of a schedule --- */
+
+static void write_parallel(TileWriter *writer)
+{
+    NameList *outers = &writer->outers;
+    int mode = writer->space->target->threads == 1 ? PARALLEL_NONE : writer->genes[writer->tile->parallel_gene];
+    int fused = outers->count;
+    writer->task = NULL;
+    if (outers->count == 0)
+        return;
+    writer->last_outer = outers->names[outers->count - 1];
+    if (mode == PARALLEL_NONE)
+        return;
+    if (mode == PARALLEL_FIRST)
+        for (fused = 1; fused < outers->count && strchr(outers->names[fused - 1], '.'); fused++)
+            ; /* loops of extent 1 keep their names of the form STAGE.axis */
+    writer->task = outers->names[0];
+    if (fused > 1) {
+        NameList list = {fused, outers->names};
+        PrimArg args[fused];
+        for (int i = 0; i < fused; i++)
+            args[i] = arg_name(list.names[i]);
+        writer->task = space_local_name(writer->space, writer->group, "task");
+        sketch_add(writer->space, writer->sketch, PRIM_FUSE, 1, &writer->task, fused, args);
+    }
+    if (fused == outers->count)
+        writer->last_outer = writer->task;
+    sketch_loops(writer->space, writer->sketch, PRIM_PARALLEL, &writer->task, 1);
+}
+
+static void annotate(TileWriter *writer, const char *lane)
+{
+    if (lane)
+        sketch_loops(writer->space, writer->sketch, PRIM_VECTORIZE, &lane, 1);
+    loops(writer, PRIM_UNROLL, &writer->unrolled);
+}
+
+/* The innermost loop outside the register tile. */
+static const char *tile_place(const TileWriter *writer)
+{
+    return writer->middles.count ? writer->middles.names[writer->middles.count - 1] : writer->last_outer;
+}
+
+/* The root carries its own reduction: cache_write moves the register tile into a stage of its own. */
+static void write_alone(TileWriter *writer)
+{
+    NameList all = names_new(writer->space->arena, 64 + writer->outers.count * 4 + writer->reductions.count);
+    write_reductions(writer);
+    names_join(&all, &writer->outers);
+    names_join(&all, &writer->middles);
+    names_join(&all, &writer->reductions);
+    names_join(&all, &writer->inners);
+    names_join(&writer->unrolled, &writer->inners);
+    if (writer->lane)
+        names_add(&all, writer->lane);
+    loops(writer, PRIM_REORDER, &all);
+    annotate(writer, writer->lane);
+    write_parallel(writer);
+    const char *place = tile_place(writer), *result = space_local_name(writer->space, writer->group, "acc");
+    if (!place || writer->tile->reduction_count == 0)
+        return;
+    PrimArg args[3] = {arg_name(writer->group->root->name), arg_keyed(arg_name(place), "at"),
+                       arg_keyed(arg_name("register"), "scope")};
+    sketch_add(writer->space, writer->sketch, PRIM_CACHE_WRITE, 1, &result, 3, args);
+}
+
+/* The anchor's own loops once it is computed at the tile: its axes have the extents of the register tile. */
+static void write_anchor_loops(TileWriter *writer)
+{
+    const Tile *tile = writer->tile;
+    NameList order = names_new(writer->space->arena, tile->axis_count + tile->reduction_count + 4);
+    const char *lane = NULL, *vectors = NULL;
+    writer->unrolled.count = 0;
+    if (writer->vector >= 0) {
+        const TileAxis *axis = &tile->axes[writer->vector];
+        const char *names[2] = {axis->anchor_outer, axis->anchor_lane};
+        PrimArg args[2] = {arg_name(axis->inner_loop), arg_int(axis->lanes)};
+        sketch_add(writer->space, writer->sketch, PRIM_SPLIT, 2, names, 2, args);
+        vectors = axis->anchor_outer;
+        lane = axis->anchor_lane;
+    }
+    write_reductions(writer);
+    names_join(&order, &writer->reductions);
+    for (int a = 0; a < tile->axis_count; a++)
+        if (a != writer->vector) {
+            names_add(&order, tile->axes[a].inner_loop);
+            names_add(&writer->unrolled, tile->axes[a].inner_loop);
+        }
+    if (vectors) {
+        names_add(&order, vectors);
+        names_add(&writer->unrolled, vectors);
+        names_add(&order, lane);
+    }
+    loops(writer, PRIM_REORDER, &order);
+    annotate(writer, lane);
+}
+
+/* The root is an element-by-element consumer that carries the tile loops. */
+static void write_fused(TileWriter *writer)
+{
+    NameList all = names_new(writer->space->arena, 64 + writer->outers.count * 4);
+    names_join(&all, &writer->outers);
+    names_join(&all, &writer->middles);
+    names_join(&all, &writer->inners);
+    names_join(&writer->unrolled, &writer->inners);
+    if (writer->lane)
+        names_add(&all, writer->lane);
+    loops(writer, PRIM_REORDER, &all);
+    annotate(writer, writer->lane);
+    write_parallel(writer);
+    PrimArg args[3] = {arg_name(writer->tile->anchor->name), arg_name(tile_place(writer)),
+                       arg_keyed(arg_name("register"), "scope")};
+    sketch_add(writer->space, writer->sketch, PRIM_COMPUTE_AT, 0, NULL, 3, args);
+    write_anchor_loops(writer);
+}
+
+bool tile_emit(Space *space, Group *group, const int *genes, Sketch *sketch)
+{
+    const Tile *tile = group->details;
+    int capacity = tile->axis_count + tile->reduction_count + 4;
+    TileWriter writer = {.space = space, .group = group, .tile = tile, .genes = genes, .sketch = sketch};
+    writer.vector = tile->candidate_count ? tile->candidates[genes[tile->vector_gene]] : -1;
+    writer.order = tile->reduction_count > 1 ? (ReduceOrder)genes[tile->reduce_gene] : REDUCE_SOURCE;
+    writer.outers = names_new(space->arena, capacity);
+    writer.middles = names_new(space->arena, capacity);
+    writer.inners = names_new(space->arena, capacity);
+    writer.reductions = names_new(space->arena, capacity);
+    writer.unrolled = names_new(space->arena, capacity * 2);
+    write_axes(&writer);
+    if (tile->fused && !tile_place(&writer) && !writer.outers.count)
+        return false;
+    if (tile->fused)
+        write_fused(&writer);
+    else
+        write_alone(&writer);
+    return tile_pack(&writer);
+}

@@ -1,0 +1,203 @@
+/* tile_pack.c - copies of a tile group's operands: packed so that the lanes of a vector lie side by side, padded where the
+ * read has an `else`, placed at the root, in each task, or in each outer tile.
+ *
+ * Layouts, for the dimension d that the vector axis v walks through, n lanes, others in the order in which they are used:
+ *     index v              (d/n, others..., d%n)    a panel of n columns lies together
+ *     index v + ...        (others..., d)
+ *     index s*v + ...      (others..., d%s, d/s)    what a stride skips lies apart
+ *     without v            (reduced..., spatial...) for the elements that one step of the reduction broadcasts
+ */
+#include "autosched/tile.h"
+
+#include <string.h>
+
+enum { TASKS_PER_COPY = 32 };
+
+typedef LIST(PrimArg) Layout;
+
+static const char *dimension_name(Space *space, int dimension)
+{
+    return arena_printf(space->arena, "d%d", dimension);
+}
+
+/* Where a dimension stands in the order of use: that of its innermost reduction, before all for spatial ones. */
+static int use_rank(const TileWriter *writer, const Expr *index)
+{
+    const Tile *tile = writer->tile;
+    int rank = -1;
+    for (int r = 0; r < tile->reduction_count; r++) {
+        bool last = writer->order == REDUCE_LARGEST && r == tile->largest;
+        bool first = writer->order == REDUCE_BLOCKED && r == tile->largest;
+        int place = last ? tile->reduction_count : first ? 0 : r + 1;
+        if (expr_uses_var(index, tile->reductions[r].axis) && place > rank)
+            rank = place;
+    }
+    return rank;
+}
+
+/* Dimensions but `skip` in the order of use; spatial_last puts those without reductions at the end. */
+static void add_others(TileWriter *writer, Layout *layout, const Expr *read, int skip, bool spatial_last)
+{
+    int limit = writer->tile->reduction_count + 1;
+    for (int rank = spatial_last ? 0 : -1; rank <= limit; rank++)
+        for (int d = 0; d < read->count; d++) {
+            int place = use_rank(writer, read->args[d]);
+            if (spatial_last && place < 0)
+                place = limit;
+            if (d != skip && place == rank)
+                list_push(writer->space->arena, layout, arg_name(dimension_name(writer->space, d)));
+        }
+}
+
+/* False: there is no layout that would help. An empty layout is that of the tensor. */
+static bool choose_layout(TileWriter *writer, const Expr *read, PackPlace place, Layout *layout)
+{
+    Space *space = writer->space;
+    const TileAxis *axis = writer->vector >= 0 ? &writer->tile->axes[writer->vector] : NULL;
+    int dimension = -1;
+    int64_t coefficient = 0;
+    AccessKind kind = axis ? access_along(read, axis->axis, &dimension, &coefficient) : ACCESS_NONE;
+    bool plain = axis && dimension >= 0 && read->args[dimension]->kind == EXPR_VAR;
+    const char *name = dimension >= 0 ? dimension_name(space, dimension) : NULL;
+    if (kind == ACCESS_IRREGULAR)
+        return read->otherwise != NULL;
+    if (kind == ACCESS_NONE) {
+        if (!read->otherwise && place != PACK_ROOT && read->count > 1)
+            add_others(writer, layout, read, -1, true);
+        return read->otherwise || layout->count;
+    }
+    if (plain && !read->otherwise) {
+        list_push(space->arena, layout, arg_op(space, name, '/', axis->lanes));
+        add_others(writer, layout, read, dimension, false);
+        list_push(space->arena, layout, arg_op(space, name, '%', axis->lanes));
+        return true;
+    }
+    if (kind == ACCESS_CONTIGUOUS)
+        return read->otherwise != NULL;
+    add_others(writer, layout, read, dimension, false);
+    if (coefficient == 1) {
+        list_push(space->arena, layout, arg_name(name));
+    } else {
+        list_push(space->arena, layout, arg_op(space, name, '%', coefficient));
+        list_push(space->arena, layout, arg_op(space, name, '/', coefficient));
+    }
+    return true;
+}
+
+/* The loop of a place; NULL at the root. False: the place is the same as another one, or does not exist. */
+static bool place_loop(const TileWriter *writer, PackPlace place, const char **loop)
+{
+    *loop = NULL;
+    if (place == PACK_TASK)
+        *loop = writer->task ? writer->task : writer->last_outer;
+    else if (place == PACK_TILE && writer->last_outer != writer->task && writer->task)
+        *loop = writer->last_outer;
+    return place == PACK_ROOT || *loop;
+}
+
+static bool add_copy(TileWriter *writer, const TileOperand *operand, PackPlace place)
+{
+    Layout layout = {0};
+    const char *loop;
+    if (!place_loop(writer, place, &loop) || !choose_layout(writer, operand->read, place, &layout))
+        return false;
+    PrimArg args[3] = {arg_name(operand->read->tensor->name)};
+    int count = 1;
+    if (loop)
+        args[count++] = arg_keyed(arg_name(loop), "at");
+    if (layout.count)
+        args[count++] = (PrimArg){.kind = ARG_LIST, .key = "layout", .count = layout.count, .items = layout.items};
+    sketch_add(writer->space, writer->sketch, PRIM_CACHE_READ, 1, &operand->name, count, args);
+    return true;
+}
+
+/* --- the loops of a copy --- */
+
+static const char *copy_loop(TileWriter *writer, const NestStage *copy, int loop)
+{
+    return arena_printf(writer->space->arena, "%s.%s", copy->stage->name, copy->loops[loop]->var->name);
+}
+
+static void vectorize_copy(TileWriter *writer, const NestStage *copy, int lanes)
+{
+    int last = copy->loop_count - 1;
+    const char *lane = copy_loop(writer, copy, last);
+    if (lanes < 2 || (copy->loops[last]->extent >= 0 && copy->loops[last]->extent < 2))
+        return;
+    if (copy->loops[last]->extent != lanes) {
+        const char *base = arena_printf(writer->space->arena, "%s_%s", copy->stage->name, copy->loops[last]->var->name);
+        const char *names[2] = {space_local_name(writer->space, writer->group, arena_printf(writer->space->arena, "%s_o", base)),
+                                space_local_name(writer->space, writer->group, arena_printf(writer->space->arena, "%s_v", base))};
+        PrimArg args[2] = {arg_name(lane), arg_int(lanes)};
+        sketch_add(writer->space, writer->sketch, PRIM_SPLIT, 2, names, 2, args);
+        lane = names[1];
+    }
+    sketch_loops(writer->space, writer->sketch, PRIM_VECTORIZE, &lane, 1);
+}
+
+/* Shares out the outer loops of a copy at the root, as many as give every thread some. */
+static void parallelize_copy(TileWriter *writer, const NestStage *copy)
+{
+    int count = 0;
+    int64_t tasks = 1;
+    while (count < copy->loop_count - 1 && tasks < TASKS_PER_COPY && tasks > 0)
+        tasks *= copy->loops[count++]->extent;
+    if (count == 0 || writer->space->target->threads == 1)
+        return;
+    PrimArg args[count];
+    for (int i = 0; i < count; i++)
+        args[i] = arg_name(copy_loop(writer, copy, i));
+    const char *task = args[0].name;
+    if (count > 1) {
+        const char *base = arena_printf(writer->space->arena, "%s_task", copy->stage->name);
+        task = space_local_name(writer->space, writer->group, base);
+        sketch_add(writer->space, writer->sketch, PRIM_FUSE, 1, &task, count, args);
+    }
+    sketch_loops(writer->space, writer->sketch, PRIM_PARALLEL, &task, 1);
+}
+
+static const NestStage *find_stage(const Nest *nest, const char *name)
+{
+    for (int s = 0; s < nest->stage_count; s++)
+        if (strcmp(nest->stages[s]->stage->name, name) == 0)
+            return nest->stages[s];
+    return NULL;
+}
+
+static bool schedule_copies(TileWriter *writer, const PackPlace *places)
+{
+    Arena *scratch = arena_new();
+    Nest *nest = sketch_nest(scratch, writer->space, writer->group, writer->sketch);
+    for (int i = 0; nest && i < writer->tile->operands.count; i++) {
+        if (places[i] == PACK_NONE)
+            continue;
+        const TileOperand *operand = &writer->tile->operands.items[i];
+        const NestStage *copy = find_stage(nest, operand->name);
+        if (!copy || copy->loop_count == 0)
+            continue;
+        int lanes = writer->vector >= 0 ? writer->tile->axes[writer->vector].lanes : 1;
+        vectorize_copy(writer, copy, lanes);
+        if (places[i] == PACK_ROOT)
+            parallelize_copy(writer, copy);
+    }
+    bool built = nest != NULL;
+    arena_free(scratch);
+    return built;
+}
+
+bool tile_pack(TileWriter *writer)
+{
+    const Tile *tile = writer->tile;
+    PackPlace places[tile->operands.count + 1];
+    bool any = false;
+    for (int i = 0; i < tile->operands.count; i++) {
+        const TileOperand *operand = &tile->operands.items[i];
+        places[i] = operand->pack >= 0 ? (PackPlace)writer->genes[operand->pack] : PACK_NONE;
+        if (places[i] == PACK_NONE)
+            continue;
+        if (!add_copy(writer, operand, places[i]))
+            return false;
+        any = true;
+    }
+    return !any || schedule_copies(writer, places);
+}
