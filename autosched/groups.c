@@ -210,6 +210,16 @@ static bool wants_inlining(Grouping *grouping, const StageFacts *facts)
     return !reused && cost.dear == 0 && cost.operations <= CHEAP_OPERATIONS && facts->consumers.count <= CHEAP_USES;
 }
 
+static bool common_is_legal(Space *space)
+{
+    Arena *scratch = arena_new();
+    Group nothing = {0};
+    Sketch empty = {0};
+    bool legal = sketch_nest(scratch, space, &nothing, &empty) != NULL;
+    arena_free(scratch);
+    return legal;
+}
+
 static void inline_stages(Grouping *grouping)
 {
     Space *space = grouping->space;
@@ -222,6 +232,10 @@ static void inline_stages(Grouping *grouping)
         Prim prim = {.op = PRIM_INLINE, .arg_count = 1, .args = ARENA_NEW(space->arena, PrimArg)};
         prim.args[0] = arg_name(facts->stage->name);
         list_push(space->arena, &space->common, prim);
+        if (common_is_legal(space))
+            continue;
+        facts->inlined = false;
+        space->common.count--;
     }
     find_consumers(grouping);
 }

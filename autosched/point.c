@@ -47,7 +47,8 @@ static bool group_fits(Space *space, Group *group, const int *genes)
 bool point_plausible(Space *space, const int *point)
 {
     for (int g = 0; g < space->groups.count; g++)
-        if (!group_fits(space, space->groups.items[g], point + space->groups.items[g]->first_gene))
+        if (!space->groups.items[g]->skipped &&
+            !group_fits(space, space->groups.items[g], point + space->groups.items[g]->first_gene))
             return false;
     return true;
 }
@@ -60,21 +61,23 @@ static void draw_genes(const Group *group, Random *random, int *genes)
         genes[i] = random_below(random, group->genes.items[i].count);
 }
 
+void group_random(Space *space, int number, Random *random, int *point)
+{
+    Group *group = space->groups.items[number];
+    int *genes = point + group->first_gene;
+    for (int attempt = 0; attempt < DRAW_TRIES; attempt++) {
+        draw_genes(group, random, genes);
+        if (group_fits(space, group, genes))
+            return;
+    }
+    for (int i = 0; i < group->genes.count; i++)
+        genes[i] = group->genes.items[i].start;
+}
+
 void point_random(Space *space, Random *random, int *point)
 {
-    point_start(space, point);
-    for (int g = 0; g < space->groups.count; g++) {
-        Group *group = space->groups.items[g];
-        int *genes = point + group->first_gene;
-        for (int attempt = 0; attempt < DRAW_TRIES; attempt++) {
-            draw_genes(group, random, genes);
-            if (group_fits(space, group, genes))
-                break;
-            if (attempt + 1 == DRAW_TRIES)
-                for (int i = 0; i < group->genes.count; i++)
-                    genes[i] = group->genes.items[i].start;
-        }
-    }
+    for (int g = 0; g < space->groups.count; g++)
+        group_random(space, g, random, point);
 }
 
 /* A gene of the group that its present sketch uses and that has another choice, or -1. */
@@ -101,22 +104,23 @@ static int step_choice(Random *random, const Gene *gene, int choice)
     return other >= choice ? other + 1 : other;
 }
 
-/* A group to change: each with a weight by its number of genes. */
-static Group *pick_group(Space *space, Random *random)
+/* A group to change, or -1: each with a weight by its number of genes. */
+static int pick_group(Space *space, Random *random)
 {
     int number = random_below(random, space->gene_count ? space->gene_count : 1);
     for (int g = 0; g < space->groups.count; g++) {
         number -= space->groups.items[g]->genes.count;
         if (number < 0)
-            return space->groups.items[g];
+            return g;
     }
-    return NULL;
+    return -1;
 }
 
-static bool mutate_group(Space *space, Group *group, Random *random, int *genes)
+void group_mutate(Space *space, int number, Random *random, int *point)
 {
-    int count = group->genes.count, saved[count];
-    memcpy(saved, genes, sizeof saved);
+    Group *group = space->groups.items[number];
+    int *genes = point + group->first_gene, count = group->genes.count, saved[count + 1];
+    memcpy(saved, genes, sizeof *genes * (size_t)count);
     for (int attempt = 0; attempt < DRAW_TRIES; attempt++) {
         int changes = random_below(random, 4) == 0 ? 2 : 1;
         for (int c = 0; c < changes; c++) {
@@ -125,17 +129,16 @@ static bool mutate_group(Space *space, Group *group, Random *random, int *genes)
                 genes[i] = step_choice(random, &group->genes.items[i], genes[i]);
         }
         if (group_fits(space, group, genes))
-            return true;
-        memcpy(genes, saved, sizeof saved);
+            return;
+        memcpy(genes, saved, sizeof *genes * (size_t)count);
     }
-    return false;
 }
 
 void point_mutate(Space *space, Random *random, int *point)
 {
-    Group *group = pick_group(space, random);
-    if (group && group->genes.count)
-        mutate_group(space, group, random, point + group->first_gene);
+    int number = pick_group(space, random);
+    if (number >= 0)
+        group_mutate(space, number, random, point);
 }
 
 /* Gene by gene from either parent; where that does not fit, the first parent's group. */
@@ -189,10 +192,11 @@ static bool point_statements(Arena *arena, Space *space, const int *point, int o
     for (int g = 0; g < space->groups.count; g++) {
         Group *group = space->groups.items[g];
         const Sketch *sketch = group_sketch(space, group, point + group->first_gene);
-        if ((only < 0 || only == g) && !sketch->usable)
+        bool used = (only < 0 || only == g) && !group->skipped;
+        if (used && !sketch->usable)
             return false;
-        prims += only < 0 || only == g ? sketch->schedule.count : 0;
-        holes += only < 0 || only == g ? sketch->holes.count : 0;
+        prims += used ? sketch->schedule.count : 0;
+        holes += used ? sketch->holes.count : 0;
     }
     Prim *all = ARENA_ARRAY(arena, Prim, prims + 1);
     *choices = ARENA_ARRAY(arena, int64_t, holes + 1);
@@ -201,7 +205,7 @@ static bool point_statements(Arena *arena, Space *space, const int *point, int o
     prims = space->common.count, holes = 0;
     for (int g = 0; g < space->groups.count; g++) {
         Group *group = space->groups.items[g];
-        if (only >= 0 && only != g)
+        if ((only >= 0 && only != g) || group->skipped)
             continue;
         const Sketch *sketch = group_sketch(space, group, point + group->first_gene);
         if (sketch->schedule.count)
@@ -231,8 +235,7 @@ Nest *point_nest(Arena *arena, Space *space, const int *point, int only)
 {
     Schedule schedule;
     int64_t *choices;
-    NestError error = {0};
     if (!point_statements(arena, space, point, only, &schedule, &choices))
         return NULL;
-    return nest_build(arena, space->program, &schedule, choices, space->target, &error);
+    return nest_build(arena, space->program, &schedule, choices, space->target, NULL);
 }

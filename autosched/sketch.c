@@ -61,14 +61,13 @@ Nest *sketch_nest(Arena *arena, Space *space, const Group *group, const Sketch *
 {
     int total = space->common.count + sketch->prims.count;
     Prim *prims = ARENA_ARRAY(arena, Prim, total);
-    memcpy(prims, space->common.items, sizeof *prims * (size_t)space->common.count);
-    memcpy(prims + space->common.count, sketch->prims.items, sizeof *prims * (size_t)sketch->prims.count);
+    for (int p = 0; p < total; p++)
+        prims[p] = p < space->common.count ? space->common.items[p] : sketch->prims.items[p - space->common.count];
     Schedule schedule = {.subject = space->program->name, .target = space->target->name, .count = total, .prims = prims};
     int64_t *choices = ARENA_ARRAY(arena, int64_t, sketch->holes.count + 1);
     for (int h = 0; h < sketch->holes.count; h++) {
         const Gene *gene = &group->genes.items[sketch->holes.items[h].gene];
         choices[h] = gene->values[gene->start * gene->width + sketch->holes.items[h].part];
     }
-    NestError error = {0};
-    return nest_build(arena, space->program, &schedule, choices, space->target, &error);
+    return nest_build(arena, space->program, &schedule, choices, space->target, NULL);
 }

@@ -50,6 +50,7 @@ struct Group {
     int first_gene;       /* place of its genes in a point */
     LIST(Gene) genes;
     /* Adds the statements for the structural choices of genes to the sketch. False: that structure makes no sense. */
+    bool skipped;         /* no schedule of it is legal: it stays as the program has it */
     bool (*emit)(Space *space, Group *group, const int *genes, Sketch *sketch);
     void *details; /* of the kind of group */
     LIST(struct CachedSketch {
@@ -112,6 +113,9 @@ Nest *sketch_nest(Arena *arena, Space *space, const Group *group, const Sketch *
 /* --- points --- */
 
 void point_start(const Space *space, int *point); /* the fixed heuristics */
+/* The genes of one group alone. */
+void group_random(Space *space, int number, Random *random, int *point);
+void group_mutate(Space *space, int number, Random *random, int *point);
 void point_random(Space *space, Random *random, int *point);
 /* Changes one gene that matters, or rarely two. */
 void point_mutate(Space *space, Random *random, int *point);

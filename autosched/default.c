@@ -1,0 +1,155 @@
+/* default.c - schedules without measuring: the starting points (-O1), and the best by the static model (-O2, -O3).
+ *
+ * Groups are independent, so each is chosen by itself, with the others as the program has them. What nest_build refuses is
+ * never chosen, and a group for which it refuses everything keeps its plain loops, as does one whose plain loops are thought
+ * to be the fastest. The number of points looked at is fixed, so that the same input gives the same schedule.
+ */
+#include "autosched/search.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { FIXED_TRIES = 40, MODEL_POINTS = 500, MODEL_POINTS_MORE = 5000, GROUP_POINTS = 80, KEPT = 8 };
+
+double point_estimate(Arena *scratch, Space *space, const int *point, int only)
+{
+    Nest *nest = point_nest(scratch, space, point, only);
+    if (!nest)
+        return HUGE_VAL;
+    Estimate estimate = static_estimate(profile_nest(scratch, nest), space->target);
+    return estimate.seconds;
+}
+
+/* The best few points so far of one group, best first. */
+typedef struct Leaders {
+    int count, length;
+    double seconds[KEPT];
+    int *points[KEPT];
+} Leaders;
+
+static void leaders_add(Leaders *leaders, const int *point, double seconds)
+{
+    if (seconds == HUGE_VAL || (leaders->count == KEPT && seconds >= leaders->seconds[KEPT - 1]))
+        return;
+    for (int i = 0; i < leaders->count; i++)
+        if (memcmp(leaders->points[i], point, sizeof *point * (size_t)leaders->length) == 0)
+            return;
+    int place = leaders->count < KEPT ? leaders->count++ : KEPT - 1;
+    int *slot = leaders->points[place];
+    for (; place > 0 && leaders->seconds[place - 1] > seconds; place--) {
+        leaders->seconds[place] = leaders->seconds[place - 1];
+        leaders->points[place] = leaders->points[place - 1];
+    }
+    memcpy(slot, point, sizeof *point * (size_t)leaders->length);
+    leaders->seconds[place] = seconds;
+    leaders->points[place] = slot;
+}
+
+/* Random points first, then mutations of the leaders. */
+static void explore_group(Space *space, int number, int budget, Random *random, Leaders *leaders)
+{
+    int length = space->gene_count;
+    int *point = ARENA_ARRAY(space->arena, int, length + 1), *start = ARENA_ARRAY(space->arena, int, length + 1);
+    Arena *scratch = arena_new();
+    point_start(space, start);
+    for (int i = 0; i < KEPT; i++)
+        leaders->points[i] = ARENA_ARRAY(space->arena, int, length + 1);
+    leaders->length = length;
+    leaders_add(leaders, start, point_estimate(scratch, space, start, number));
+    for (int i = 1; i < budget; i++) {
+        const Group *group = space->groups.items[number];
+        memcpy(point, start, sizeof *point * (size_t)length);
+        if (i < budget / 3 || leaders->count == 0)
+            group_random(space, number, random, point);
+        else {
+            const int *from = leaders->points[random_below(random, leaders->count)] + group->first_gene;
+            memcpy(point + group->first_gene, from, sizeof *point * (size_t)group->genes.count);
+            group_mutate(space, number, random, point);
+        }
+        arena_reset(scratch);
+        leaders_add(leaders, point, point_estimate(scratch, space, point, number));
+    }
+    arena_free(scratch);
+}
+
+static double plain_estimate(Space *space, int number, const int *point)
+{
+    Arena *scratch = arena_new();
+    space->groups.items[number]->skipped = true;
+    double seconds = point_estimate(scratch, space, point, number);
+    space->groups.items[number]->skipped = false;
+    arena_free(scratch);
+    return seconds;
+}
+
+static void choose_group(Space *space, int number, int budget, Random *random, int *point)
+{
+    Group *group = space->groups.items[number];
+    Leaders leaders = {0};
+    explore_group(space, number, budget, random, &leaders);
+    group->skipped = leaders.count == 0 || plain_estimate(space, number, point) < leaders.seconds[0];
+    if (leaders.count)
+        memcpy(point + group->first_gene, leaders.points[0] + group->first_gene, sizeof *point * (size_t)group->genes.count);
+}
+
+/* The starting point of a group, or the first random one that is legal. */
+static void fix_group(Space *space, int number, Random *random, int *point)
+{
+    Arena *scratch = arena_new();
+    bool legal = point_nest(scratch, space, point, number) != NULL;
+    for (int attempt = 0; attempt < FIXED_TRIES && !legal; attempt++) {
+        group_random(space, number, random, point);
+        arena_reset(scratch);
+        legal = point_nest(scratch, space, point, number) != NULL;
+    }
+    space->groups.items[number]->skipped = !legal;
+    arena_free(scratch);
+}
+
+/* All groups together are legal, or the last ones are left plain until they are. */
+static Schedule *combine(Arena *arena, Space *space, const int *point)
+{
+    Arena *scratch = arena_new();
+    for (int g = space->groups.count - 1; g >= 0 && !point_nest(scratch, space, point, -1); g--) {
+        space->groups.items[g]->skipped = true;
+        arena_reset(scratch);
+    }
+    bool legal = point_nest(scratch, space, point, -1) != NULL;
+    arena_free(scratch);
+    return legal ? point_schedule(arena, space, point) : NULL;
+}
+
+void space_choose(Space *space, Effort effort, uint64_t seed, int *point)
+{
+    Random random = {seed};
+    int groups = space->groups.count, budget = effort == EFFORT_MODEL_MORE ? MODEL_POINTS_MORE : MODEL_POINTS;
+    budget = budget / (groups ? groups : 1) < GROUP_POINTS ? GROUP_POINTS : budget / groups;
+    point_start(space, point);
+    for (int g = 0; g < groups; g++)
+        if (effort >= EFFORT_MODEL)
+            choose_group(space, g, budget, &random, point);
+        else
+            fix_group(space, g, &random, point);
+}
+
+static Schedule *schedule_copy(Arena *arena, const Schedule *schedule)
+{
+    Schedule *copy = ARENA_NEW(arena, Schedule);
+    *copy = *schedule;
+    return copy;
+}
+
+Schedule *autosched_default(Arena *arena, const Program *program, const Target *target, const Schedule *user,
+                            Effort effort, uint64_t seed)
+{
+    Schedule identity = {.subject = program->name, .target = target->family};
+    if (user && schedule_hole_count(user) == 0)
+        return schedule_copy(arena, user);
+    if (!user && effort == EFFORT_IDENTITY)
+        return schedule_copy(arena, &identity);
+    Space *space = space_new(arena, program, target, user);
+    int *point = ARENA_ARRAY(arena, int, space->gene_count + 1);
+    space_choose(space, effort, seed, point);
+    Schedule *schedule = combine(arena, space, point);
+    return schedule ? schedule : schedule_copy(arena, &identity);
+}
