@@ -88,6 +88,18 @@ static void form_of_operation(Forms *forms, const Expr *e, double *form)
         form_combine(forms, e->op, form, other);
 }
 
+/* An index read from memory: somewhere else for every place that it is read from. */
+static void form_of_gather(Forms *forms, const Expr *e, double *form)
+{
+    double other[forms->count + 1];
+    for (int a = 0; a < e->count; a++) {
+        form_of(forms, e->args[a], other);
+        for (int l = 0; l < forms->count; l++)
+            form[l] = fmax(fabs(form[l]), fabs(other[l]) > 0 ? 1 : 0);
+    }
+    forms->irregular = true;
+}
+
 static void form_of(Forms *forms, const Expr *e, double *form)
 {
     form_clear(forms, form);
@@ -96,7 +108,7 @@ static void form_of(Forms *forms, const Expr *e, double *form)
     case EXPR_VAR: form_of_var(forms, e->var, form); break;
     case EXPR_OP: form_of_operation(forms, e, form); break;
     case EXPR_CAST: form_of(forms, e->args[0], form); break;
-    case EXPR_READ: forms->irregular = true; break;
+    case EXPR_READ: form_of_gather(forms, e, form); break;
     default: break;
     }
 }
@@ -281,7 +293,7 @@ double access_footprint(const StageFacts *stage, const AccessFacts *access, int 
         double reach = 1;
         for (int l = depth; l < stage->loop_count; l++)
             reach += fabs(access->slopes[d * stage->loop_count + l]) * (stage->extents[l] - 1);
-        elements *= access->irregular || reach > access->dims[d] ? access->dims[d] : reach;
+        elements *= reach > access->dims[d] ? access->dims[d] : reach;
     }
     return elements * access->bytes;
 }

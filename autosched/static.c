@@ -19,7 +19,7 @@ static const double chain_latency = 4;          /* of a multiply-add */
 static const double memory_latency = 10;        /* of an accumulator that is stored and loaded again */
 static const double dear_cost = 9;              /* instructions of a math function */
 static const double gather_cost = 1.3;          /* loads a lane */
-static const double guard_cost = 1.5;           /* instructions that make a mask */
+static const double guard_cost = 5;             /* instructions that make a mask */
 static const double loop_cost = 1.5;            /* cycles an iteration of the innermost serial loop */
 static const double bytes_per_cycle[3] = {28, 9, 3.5};
 static const double fork_seconds = 4e-6, page_seconds = 1.2e-7;
@@ -50,7 +50,7 @@ static double block_accesses(const StageFacts *stage, const AccessFacts *access)
 {
     double count = 1;
     for (int l = 0; l < stage->loop_count; l++) {
-        if (!is_expanded(stage, l) || (access->strides[l] == 0 && !access->irregular))
+        if (!is_expanded(stage, l) || (access->strides[l] == 0))
             continue;
         if (stage->loops[l]->kind == LOOP_UNROLLED)
             count *= stage->extents[l];
@@ -84,7 +84,7 @@ static void block_reads(const StageFacts *stage, Block *block)
         double count = block_accesses(stage, access);
         if (access->in_registers)
             continue;
-        bool still = block->serial >= 0 && access->strides[block->serial] == 0 && !access->irregular;
+        bool still = block->serial >= 0 && access->strides[block->serial] == 0;
         double loads = still ? count / stage->extents[block->serial] : count;
         block->loads += loads;
         block->others += access->guarded ? loads * guard_cost : 0;
@@ -182,7 +182,7 @@ static double traffic(const StageFacts *stage, double cache)
         const AccessFacts *access = &stage->accesses[a];
         double moved = line_bytes(stage, access, depth);
         int first = depth;
-        if (first > 0 && access->strides[first - 1] == 0 && !access->irregular)
+        if (first > 0 && access->strides[first - 1] == 0)
             first--; /* what the next loop does not change mostly stays */
         for (int l = 0; l < first; l++)
             moved *= stage->extents[l];
