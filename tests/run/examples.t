@@ -7,10 +7,10 @@ example() { make -s -C "$srcdir/examples/$1" TENSORC="$TENSORC" BUILD="$work/$1"
 for name in conv mlp; do
     runs "$name builds with -O tune and runs" example $name
     like "$(cat "$work/out")" 'correct$' "$name is correct"
-    runs "$name again" example $name
-    unlike "$(cat "$work/out" "$work/err")" 'tensorc' "nothing is built twice"
+    [ $name = mlp ] && like "$(cat "$work/out")" "64 of 64 recognised" "the network recognises its digits"
+    capture make -n -C "$srcdir/examples/$name" TENSORC="$TENSORC" BUILD="$work/$name" TRIALS=2
+    unlike "$(cat "$work/out")" "header|-c" "$name: nothing is built twice"
 done
-like "$(cat "$work/out")" '64 of 64 recognised' "the network recognises its digits"
 
 TRIALS=2
 export TRIALS
