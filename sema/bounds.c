@@ -1,0 +1,432 @@
+/* bounds.c - the proof that every access stays inside its tensor.
+ *
+ * An index is taken to its smallest and largest value over the domain, which leaves a condition on sizes alone. Where it
+ * follows from what is known, the access is safe; where it can never hold, or only for sizes of 0 and 1, the program is
+ * refused; else it becomes a requirement that the call checks first. Conditions of `? :` help, and a read that is safe
+ * through them alone gets an `otherwise`, so that no later stage can move it out from under them.
+ */
+#include "sema/check.h"
+
+static const Poly minus_one = {-1, 0, NULL};
+
+/* --- requirements ---------------------------------------------------------------------------------------------------------- */
+
+void require(Builder *builder, Expr *condition, Status status, Loc loc) {
+    int64_t value;
+    if (builder->names_only || (expr_is_int(condition, &value) && value))
+        return;
+    for (int i = 0; i < builder->requirements.count; i++)
+        if (expr_equal(builder->requirements.items[i].condition, condition))
+            return;
+    Requirement requirement = {.condition = condition,
+                               .text = expr_text(builder->arena, condition),
+                               .status = (int)status,
+                               .after = -1,
+                               .loc = loc};
+    list_push(builder->arena, &builder->requirements, requirement);
+}
+
+Expr *poly_condition(Arena *arena, const Poly *p) {
+    Poly sides[2] = {{p->constant < 0 && p->constant != INT64_MIN ? -p->constant : 0, 0, NULL},
+                     {p->constant > 0 ? p->constant : 0, 0, NULL}};
+    for (int side = 0; side < 2; side++) {
+        sides[side].terms = ARENA_ARRAY(arena, Monomial, p->count);
+        for (int i = 0; i < p->count; i++) {
+            if ((p->terms[i].coefficient > 0) != side || p->terms[i].coefficient == INT64_MIN)
+                continue;
+            Monomial term = p->terms[i];
+            term.coefficient = side ? term.coefficient : -term.coefficient;
+            sides[side].terms[sides[side].count++] = term;
+        }
+    }
+    return expr_binary(arena, OP_LE, poly_expr(arena, &sides[0]), poly_expr(arena, &sides[1]));
+}
+
+typedef enum Verdict { ALWAYS, NEVER, DEPENDS } Verdict;
+
+/* p >= 0, p over sizes. */
+static Verdict judge(Arena *arena, const Poly *p, const Polys *facts) {
+    Poly opposite;
+    if (poly_never_negative(arena, p, facts))
+        return ALWAYS;
+    if (poly_negative_for_real_sizes(p))
+        return NEVER;
+    bool never = poly_sum(arena, p, -1, &minus_one, 1, &opposite) && poly_never_negative(arena, &opposite, facts);
+    return never ? NEVER : DEPENDS;
+}
+
+static bool is_empty(const Statement *s) {
+    int64_t extent;
+    for (int i = 0; i < s->indices.count; i++)
+        if (expr_is_int(s->indices.items[i]->extent, &extent) && extent == 0)
+            return true;
+    return false;
+}
+
+/* p >= 0 unless a range is empty. Where emptiness makes it true anyway, it is a fact for what comes later. */
+static void require_on_domain(Statement *s, const Poly *p, Loc loc) {
+    Builder *builder = s->builder;
+    Arena *arena = builder->arena;
+    Expr *condition = poly_condition(arena, p);
+    bool certain = true;
+    for (int i = 0; i < s->indices.count; i++) {
+        Poly extent, none;
+        Polys facts = {0};
+        for (int f = 0; f < builder->facts.count; f++)
+            list_push(arena, &facts, builder->facts.items[f]);
+        if (!poly_of(arena, s->indices.items[i]->extent, &extent) || !poly_sum(arena, &extent, -1, &extent, 0, &none))
+            continue;
+        int64_t known;
+        list_push(arena, &facts, none);
+        if ((poly_is_constant(&extent, &known) && known > 0) || poly_never_negative(arena, p, &facts))
+            continue;
+        certain = false;
+        Expr *empty = expr_binary(arena, OP_LE, s->indices.items[i]->extent, expr_int(arena, 0));
+        condition = expr_binary(arena, OP_OR, condition, empty);
+    }
+    require(builder, condition, STATUS_BAD_SIZE, loc);
+    if (certain)
+        list_push(arena, &builder->facts, *p);
+}
+
+/* The range itself: never of a negative extent. */
+bool require_range(Statement *s, IndexVariable *index) {
+    Builder *builder = s->builder;
+    Poly extent;
+    if (!poly_of(builder->arena, index->extent, &extent))
+        return true;
+    Verdict verdict = judge(builder->arena, &extent, &builder->facts);
+    int64_t known;
+    if (verdict == NEVER && poly_is_constant(&extent, &known)) {
+        ERROR(s->frame, negative_extent, index->loc, index->name, expr_text(builder->arena, index->low),
+              expr_text(builder->arena, size_normal(builder->arena, expr_binary(builder->arena, OP_ADD, index->high,
+                                                                                expr_int(builder->arena, 1)))));
+        note_calls(s->frame);
+        return false;
+    }
+    if (verdict != ALWAYS) {
+        require(builder, poly_condition(builder->arena, &extent), STATUS_BAD_SIZE, index->loc);
+        list_push(builder->arena, &builder->facts, extent);
+    }
+    return true;
+}
+
+/* Sizes that are equal, or differ for all sizes above 1. */
+bool require_equal(Frame *frame, Expr *a, Expr *b, Loc loc, const char *what) {
+    Builder *builder = frame->builder;
+    Arena *arena = builder->arena;
+    Poly difference, opposite;
+    if (builder->names_only || !poly_of(arena, expr_binary(arena, OP_SUB, a, b), &difference) ||
+        !poly_sum(arena, &difference, -1, &difference, 0, &opposite))
+        return true;
+    Verdict up = judge(arena, &difference, &builder->facts), down = judge(arena, &opposite, &builder->facts);
+    if (up == ALWAYS && down == ALWAYS)
+        return true;
+    if (up == NEVER || down == NEVER) {
+        ERROR(frame, size_mismatch, loc, what, expr_text(arena, a), expr_text(arena, b));
+        return false;
+    }
+    require(builder, expr_binary(arena, OP_EQ, a, b), STATUS_BAD_SIZE, loc);
+    list_push(arena, &builder->facts, difference);
+    list_push(arena, &builder->facts, opposite);
+    return true;
+}
+
+/* --- conditions as facts ------------------------------------------------------------------------------------------------------- */
+
+static void add_fact(Arena *arena, Polys *facts, Expr *larger, Expr *smaller, int64_t by) {
+    Poly p, distance = {-by, 0, NULL};
+    if (poly_of(arena, expr_binary(arena, OP_SUB, larger, smaller), &p) && poly_sum(arena, &p, 1, &distance, 1, &p))
+        list_push(arena, facts, p);
+}
+
+/* What a condition says about indices, as polynomials that are not negative. */
+static void add_guard_facts(Arena *arena, Polys *facts, const Expr *guard) {
+    if (guard->kind != EXPR_OP)
+        return;
+    Expr *a = guard->args[0], *b = guard->count > 1 ? guard->args[1] : NULL;
+    if (guard->op == OP_AND) {
+        add_guard_facts(arena, facts, a);
+        add_guard_facts(arena, facts, b);
+        return;
+    }
+    if (guard->op == OP_NOT && a->kind == EXPR_OP && a->op == OP_OR) {
+        add_guard_facts(arena, facts, expr_unary(arena, OP_NOT, a->args[0]));
+        add_guard_facts(arena, facts, expr_unary(arena, OP_NOT, a->args[1]));
+        return;
+    }
+    bool negated = guard->op == OP_NOT && a->kind == EXPR_OP && a->count == 2;
+    Op op = guard->op;
+    if (negated) {
+        op = a->op;
+        b = a->args[1];
+        a = a->args[0];
+    }
+    if (!b || a->type != TYPE_INT64)
+        return;
+    if (op == (negated ? OP_NE : OP_EQ) || op == (negated ? OP_GT : OP_LE))
+        add_fact(arena, facts, b, a, 0);
+    if (op == (negated ? OP_NE : OP_EQ) || op == (negated ? OP_LT : OP_GE))
+        add_fact(arena, facts, a, b, 0);
+    if (op == (negated ? OP_GE : OP_LT))
+        add_fact(arena, facts, b, a, 1);
+    if (op == (negated ? OP_LE : OP_GT))
+        add_fact(arena, facts, a, b, 1);
+}
+
+/* --- proofs ------------------------------------------------------------------------------------------------------------------------ */
+
+static bool holds_on_domain(const Statement *s, const Poly *p) {
+    Poly lowest;
+    return extreme_over_domain(s, p, false, &lowest) && poly_never_negative(s->builder->arena, &lowest, &s->facts);
+}
+
+/* p is the sum of what one or two conditions say is not negative and of something that never is. */
+static bool holds_under(const Statement *s, const Poly *p, const Polys *guards, int depth) {
+    enum { GUARDS_TOGETHER = 3 };
+    Arena *arena = s->builder->arena;
+    for (int g = 0; g < guards->count; g++) {
+        Poly rest;
+        if (!poly_sum(arena, p, 1, &guards->items[g], -1, &rest))
+            continue;
+        if (holds_on_domain(s, &rest))
+            return true;
+        Polys others = {guards->items + g + 1, guards->count - g - 1, 0};
+        if (depth < GUARDS_TOGETHER && holds_under(s, &rest, &others, depth + 1))
+            return true;
+    }
+    return false;
+}
+
+typedef enum Safety { SAFE, SAFE_UNDER_GUARD, UNSAFE } Safety;
+
+static Safety safety_of(const Statement *s, const Poly *p, const Polys *guards) {
+    Poly plain;
+    if (holds_on_domain(s, p))
+        return SAFE;
+    bool changed = without_divisions(s, p, &plain);
+    if (changed && holds_on_domain(s, &plain))
+        return SAFE;
+    if (holds_under(s, p, guards, 1) || (changed && holds_under(s, &plain, guards, 1)))
+        return SAFE_UNDER_GUARD;
+    return UNSAFE;
+}
+
+/* --- errors -------------------------------------------------------------------------------------------------------------------------- */
+
+static const AstExpr *index_place(const Access *access, int d) {
+    return access->ast->kind == AST_APPLY ? access->ast->args.items[d] : access->ast;
+}
+
+/* "0:H + KH - 1": the values of an index as the source counts them. */
+static const char *range_text(const Statement *s, const Access *access, int d, Expr *index) {
+    Arena *arena = s->builder->arena;
+    Poly p, low, high, end, one = {1, 0, NULL};
+    if (access->view.lower)
+        index = expr_binary(arena, OP_ADD, index, access->view.lower[d]);
+    if (!poly_of(arena, index, &p) || !extreme_over_domain(s, &p, false, &low) ||
+        !extreme_over_domain(s, &p, true, &high) || !poly_sum(arena, &high, 1, &one, 1, &end))
+        return NULL;
+    return arena_printf(arena, "%s:%s", expr_text(arena, poly_expr(arena, &low)), expr_text(arena, poly_expr(arena, &end)));
+}
+
+static void note_ranges(const Statement *s, const Expr *index) {
+    Arena *arena = s->builder->arena;
+    for (int i = 0; i < s->indices.count; i++) {
+        const IndexVariable *v = s->indices.items[i];
+        if (!expr_uses_var(index, v->raw))
+            continue;
+        Expr *end = size_normal(arena, expr_binary(arena, OP_ADD, v->high, expr_int(arena, 1)));
+        NOTE(s->frame, v->loc, "%s runs over %s:%s", v->name, expr_text(arena, v->low), expr_text(arena, end));
+    }
+}
+
+static const char *source_text(const Statement *s, Loc loc) {
+    const Source *source = source_get(s->builder->checker->sources, loc.file);
+    return arena_strndup(s->builder->arena, source->text + loc.begin, loc.end - loc.begin);
+}
+
+static bool refuse_access(Statement *s, Access *access, int d) {
+    Arena *arena = s->builder->arena;
+    Expr *index = access->read->args[d];
+    const AstExpr *place = index_place(access, d);
+    const char *range = range_text(s, access, d, index), *extent = expr_text(arena, access->view.dims[d]);
+    const char *text = source_text(s, place->loc);
+    if (access->view.lower && expr_text(arena, access->view.lower[d])[0] != '0')
+        extent = arena_printf(arena, "%s, counted from %s", extent, expr_text(arena, access->view.lower[d]));
+    if (range)
+        ERROR(s->frame, out_of_bounds, place->loc, text, access->name, range, d, extent);
+    else
+        ERROR(s->frame, unproved_index, place->loc, text, access->name, d, extent);
+    note_ranges(s, index);
+    HINT(s->frame, "give the read a value for outside: %s else 0", source_text(s, access->ast->loc));
+    note_calls(s->frame);
+    return false;
+}
+
+/* --- accesses ------------------------------------------------------------------------------------------------------------------------- */
+
+static bool check_side(Statement *s, Access *access, int d, const Poly *p, const Polys *guards) {
+    Safety safety = safety_of(s, p, guards);
+    access->guarded |= safety == SAFE_UNDER_GUARD;
+    if (safety != UNSAFE || is_empty(s))
+        return true;
+    Poly plain = *p, lowest;
+    without_divisions(s, p, &plain);
+    if (!extreme_over_domain(s, &plain, false, &lowest) || judge(s->builder->arena, &lowest, &s->facts) == NEVER)
+        return refuse_access(s, access, d);
+    require_on_domain(s, &lowest, index_place(access, d)->loc);
+    return true;
+}
+
+/* index >= 0 and extent - 1 - index >= 0 */
+static bool side_polys(Arena *arena, Expr *index, Expr *extent, Poly *low, Poly *high) {
+    return poly_of(arena, index, low) && poly_of(arena, extent, high) && poly_sum(arena, high, 1, low, -1, high) &&
+           poly_sum(arena, high, 1, &minus_one, 1, high);
+}
+
+static bool check_plain_index(Statement *s, Access *access, int d, const Polys *guards) {
+    Poly low, high;
+    if (!side_polys(s->builder->arena, access->read->args[d], access->view.dims[d], &low, &high))
+        return refuse_access(s, access, d);
+    return check_side(s, access, d, &low, guards) && check_side(s, access, d, &high, guards);
+}
+
+/* edge, wrap and reflect need an element to take. */
+static bool check_not_empty(Statement *s, Access *access, int d) {
+    Poly extent;
+    if (!poly_of(s->builder->arena, access->view.dims[d], &extent) ||
+        !poly_sum(s->builder->arena, &extent, 1, &minus_one, 1, &extent))
+        return true;
+    return check_side(s, access, d, &extent, &(Polys){0});
+}
+
+static void add_axis(Arena *arena, Requirement *requirement, const Expr *e, const Var *axis) {
+    if (!expr_uses_var(e, axis))
+        return;
+    const Var **axes = ARENA_ARRAY(arena, const Var *, requirement->axis_count + 1);
+    for (int i = 0; i < requirement->axis_count; i++)
+        axes[i] = requirement->axes[i];
+    axes[requirement->axis_count++] = axis;
+    requirement->axes = axes;
+}
+
+/* Checked at run time, for all values of the indices for which the read's conditions hold. */
+static void require_gather(Statement *s, Access *access, int d) {
+    Arena *arena = s->builder->arena;
+    Expr *index = resolve_value(s, access->read->args[d]);
+    Expr *inside = expr_binary(arena, OP_AND, expr_binary(arena, OP_GE, index, expr_int(arena, 0)),
+                               expr_binary(arena, OP_LT, index, access->view.dims[d]));
+    Requirement requirement = {.condition = inside, .status = STATUS_BAD_INDEX, .after = -1};
+    requirement.loc = index_place(access, d)->loc;
+    requirement.text = arena_printf(arena, "0 <= %s < %s", source_text(s, requirement.loc),
+                                    expr_text(arena, access->view.dims[d]));
+    for (int g = 0; g < access->guard_count; g++) {
+        Expr *guard = resolve_value(s, access->guards[g]);
+        requirement.condition = expr_binary(arena, OP_OR, expr_unary(arena, OP_NOT, guard), requirement.condition);
+    }
+    for (int i = 0; i < s->indices.count; i++)
+        add_axis(arena, &requirement, requirement.condition, s->indices.items[i]->axis);
+    access->guarded |= access->guard_count > 0;
+    list_push(arena, &s->builder->requirements, requirement);
+}
+
+static Polys guard_facts(const Statement *s, const Access *access) {
+    Polys facts = {0};
+    for (int g = 0; g < access->guard_count; g++)
+        add_guard_facts(s->builder->arena, &facts, access->guards[g]);
+    return facts;
+}
+
+static bool check_access(Statement *s, Access *access) {
+    Polys guards = guard_facts(s, access);
+    bool good = true;
+    for (int d = 0; d < access->view.rank && good; d++) {
+        bool gather = is_data_dependent(access->read->args[d]);
+        if (access->has_else && access->mode != ELSE_VALUE)
+            good = check_not_empty(s, access, d);
+        else if (!access->has_else && !gather && !access->assured[d])
+            good = check_plain_index(s, access, d, &guards);
+    }
+    return good;
+}
+
+bool check_bounds(Statement *s) {
+    if (s->builder->names_only)
+        return true;
+    bool good = true;
+    for (int i = 0; i < s->accesses.count; i++)
+        good &= check_access(s, s->accesses.items[i]);
+    for (int i = 0; i < s->accesses.count && good; i++) {
+        Access *access = s->accesses.items[i];
+        for (int d = 0; d < access->view.rank; d++)
+            if (!access->has_else && is_data_dependent(access->read->args[d]))
+                require_gather(s, access, d);
+    }
+    return good;
+}
+
+void guard_over(Statement *s, const View *whole) {
+    Arena *arena = s->builder->arena;
+    Statement wide = *s;
+    wide.indices.items = ARENA_ARRAY(arena, IndexVariable *, s->indices.count);
+    for (int i = 0; i < s->indices.count; i++) {
+        IndexVariable *index = ARENA_NEW(arena, IndexVariable);
+        *index = *s->indices.items[i];
+        if (i < whole->rank) {
+            index->low = whole->lower ? whole->lower[i] : expr_int(arena, 0);
+            index->high = expr_binary(arena, OP_SUB, expr_binary(arena, OP_ADD, index->low, whole->dims[i]), expr_int(arena, 1));
+        }
+        wide.indices.items[i] = index;
+    }
+    Polys none = {0};
+    for (int i = 0; i < s->accesses.count; i++) {
+        Access *access = s->accesses.items[i];
+        for (int d = 0; d < access->view.rank && !access->guarded && !access->has_else; d++) {
+            Poly low, high;
+            Expr *index = access->read->args[d];
+            access->guarded = is_data_dependent(index) || !side_polys(arena, index, access->view.dims[d], &low, &high) ||
+                              safety_of(&wide, &low, &none) != SAFE || safety_of(&wide, &high, &none) != SAFE;
+        }
+    }
+}
+
+/* --- memory ------------------------------------------------------------------------------------------------------------------------------ */
+
+static bool has_variable(const Expr *e) {
+    if (e->kind == EXPR_VAR)
+        return true;
+    for (int i = 0; i < e->count; i++)
+        if (has_variable(e->args[i]))
+            return true;
+    return false;
+}
+
+/* The bytes of a tensor fit int64: known now, or INT64_MAX / d0 / d1 .. >= bytes at the call, which cannot overflow. */
+void check_tensor_size(Frame *frame, const Tensor *tensor) {
+    Builder *builder = frame->builder;
+    Arena *arena = builder->arena;
+    int64_t room = INT64_MAX / element_info[tensor->type].bytes;
+    bool known = true, fits = true;
+    for (int d = 0; d < tensor->rank; d++) {
+        int64_t extent;
+        if (expr_is_int(tensor->dims[d], &extent))
+            room = extent > 1 ? room / extent : room;
+        else if (has_variable(tensor->dims[d]))
+            known = false;
+        else
+            fits = false;
+    }
+    if (!fits || room == 0) {
+        ERROR(frame, size_overflow, tensor->loc);
+        note_calls(frame);
+        return;
+    }
+    if (known || tensor->rank == 0)
+        return;
+    Expr *left = expr_int(arena, room);
+    for (int d = 0; d < tensor->rank; d++)
+        if (!expr_is_int(tensor->dims[d], NULL))
+            left = expr_binary(arena, OP_DIV, left, expr_binary(arena, OP_MAX, tensor->dims[d], expr_int(arena, 1)));
+    require(builder, expr_binary(arena, OP_GE, left, expr_int(arena, 1)), STATUS_BAD_SIZE, tensor->loc);
+}

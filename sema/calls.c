@@ -1,0 +1,348 @@
+/* calls.c - calls of other defs: each is instantiated where it stands.
+ *
+ * The sizes of the called def are found by laying its header over the actual arguments; a size that two arguments give
+ * must be the same, which is checked here or at the call. A def is checked by itself before it is instantiated, so
+ * what is wrong with it alone is said once, there.
+ */
+#include "sema/check.h"
+
+#include <string.h>
+
+bool is_call(const Frame *frame, const AstExpr *ast) {
+    if (ast->kind != AST_APPLY)
+        return false;
+    Symbol *symbol = frame_symbol(frame, ast->name.text);
+    if (symbol && symbol->kind == SYMBOL_TENSOR && ast->parameters.count == 0)
+        return false;
+    return find_definition(frame->builder->arena, frame->definition->file, ast->name.text) != NULL;
+}
+
+/* --- actual arguments ------------------------------------------------------------------------------------------------------ */
+
+static bool actual_of_variable(Frame *frame, const AstExpr *ast, Variable *variable, Actual *actual) {
+    variable->used = true;
+    actual->view = variable->view;
+    actual->view.lower = NULL; /* the called def counts from 0 */
+    if (!variable->view.tensor && !variable->poisoned)
+        ERROR(frame, read_before_definition, ast->loc, variable->name);
+    return variable->view.tensor != NULL;
+}
+
+static bool actual_of_call(Frame *frame, const AstExpr *ast, const char *name, Actual *actual) {
+    View *results;
+    int count;
+    if (!check_call(frame, ast, arena_printf(frame->builder->arena, "%s.%s", name, ast->name.text), &results, &count))
+        return false;
+    if (count != 1) {
+        ERROR(frame, call_result_count, ast->loc, ast->name.text, count, count == 1 ? "" : "s", 1, "is");
+        return false;
+    }
+    actual->view = results[0];
+    return true;
+}
+
+/* A scalar: any value that does not depend on an index. */
+static bool actual_value(Frame *frame, const AstExpr *ast, ElementType type, Actual *actual) {
+    Statement s = {.frame = frame, .builder = frame->builder};
+    Typed value = translate(&s, ast);
+    if (!value.expr)
+        return false;
+    if (s.indices.count) {
+        ERROR(frame, undefined_name, s.indices.items[0]->loc, s.indices.items[0]->name);
+        hint_nearest_value(&s, s.indices.items[0]->name);
+        return false;
+    }
+    if (s.accesses.count) {
+        ERROR(frame, scalar_reads, ast->loc);
+        HINT(frame, "declare the parameter as a tensor without dimensions: %s() name", element_info[type].spelling);
+        return false;
+    }
+    Expr *e = typed_value(frame->builder->arena, value);
+    if (e->kind != EXPR_INT && type_promote(type, e->type) != type) {
+        ERROR(frame, argument_type, ast->loc, element_info[e->type].spelling, element_info[type].spelling);
+        return false;
+    }
+    actual->value = convert(frame->builder->arena, e, type);
+    return true;
+}
+
+static bool actual_tensor(Frame *frame, const AstExpr *ast, const char *name, Actual *actual) {
+    Symbol *symbol = ast->kind == AST_NAME || ast->kind == AST_APPLY ? frame_symbol(frame, ast->name.text) : NULL;
+    if (symbol && symbol->kind == SYMBOL_TENSOR && (ast->kind == AST_NAME || ast->args.count == 0))
+        return actual_of_variable(frame, ast, symbol->variable, actual);
+    if (is_call(frame, ast))
+        return actual_of_call(frame, ast, name, actual);
+    if (ast->kind == AST_NAME && !symbol) {
+        ERROR(frame, undefined_name, ast->loc, ast->name.text);
+        hint_nearest_function(frame, ast->name.text);
+    } else {
+        ERROR(frame, argument_not_tensor, ast->loc);
+        HINT(frame, "assign it to a tensor first and pass that one's name");
+    }
+    return false;
+}
+
+/* --- the header of the called def ------------------------------------------------------------------------------------------------ */
+
+static bool check_argument_type(Frame *frame, const AstParameter *formal, const AstExpr *ast, const View *view) {
+    if (view->tensor->type != formal->type) {
+        ERROR(frame, argument_type, ast->loc, element_info[view->tensor->type].spelling, element_info[formal->type].spelling);
+        NOTE(frame, formal->loc, "of this parameter");
+        return false;
+    }
+    if (view->rank != formal->dims.count) {
+        ERROR(frame, argument_rank, ast->loc, view->rank, view->rank == 1 ? "" : "s", formal->dims.count);
+        NOTE(frame, formal->loc, "of this parameter");
+        return false;
+    }
+    return true;
+}
+
+/* Sizes that stand alone in the header take those of the actual arguments. */
+static void bind_sizes(Frame *callee, const AstParameter *formal, const View *view) {
+    for (int d = 0; d < view->rank; d++) {
+        const AstExpr *dim = formal->dims.items[d];
+        if (dim->kind == AST_NAME && !frame_symbol(callee, dim->name.text))
+            frame_add(callee, SYMBOL_SIZE, dim->name.text, dim->loc)->value = view->dims[d];
+    }
+}
+
+/* The tensor with the sizes of the header, which must be those that it has. */
+static bool lay_over(Frame *callee, const AstParameter *formal, const AstExpr *ast, View *view) {
+    Arena *arena = callee->builder->arena;
+    View seen = {.tensor = view->tensor, .rank = view->rank, .dims = ARENA_ARRAY(arena, Expr *, view->rank)};
+    for (int d = 0; d < view->rank; d++) {
+        seen.dims[d] = size_value(callee, formal->dims.items[d]);
+        if (!seen.dims[d])
+            return false;
+        const char *what = arena_printf(arena, "dimension %d of '%s'", d, formal->name.text);
+        if (!require_equal(callee->caller, view->dims[d], seen.dims[d], ast->loc, what)) {
+            NOTE(callee, formal->dims.items[d]->loc, "in the header of '%s'", callee->definition->ast->name.text);
+            note_calls(callee->caller);
+            return false;
+        }
+    }
+    *view = seen;
+    return true;
+}
+
+static void add_argument(Frame *callee, const AstParameter *formal, const Actual *actual) {
+    if (!formal->is_tensor) {
+        frame_add(callee, SYMBOL_SCALAR, formal->name.text, formal->name.loc)->value = actual->value;
+        return;
+    }
+    Variable *variable = new_variable(callee, formal->name.text, formal->name.loc);
+    variable->input = true;
+    variable->view = actual->view;
+}
+
+static bool pass_arguments(Frame *callee, const AstExpr *call, Actual *actuals) {
+    const AstDef *def = callee->definition->ast;
+    for (int i = 0; i < def->arguments.count; i++)
+        if (def->arguments.items[i].is_tensor)
+            bind_sizes(callee, &def->arguments.items[i], &actuals[i].view);
+    bool good = true;
+    for (int i = 0; i < def->arguments.count; i++) {
+        const AstParameter *formal = &def->arguments.items[i];
+        if (formal->is_tensor)
+            good &= lay_over(callee, formal, call->args.items[i], &actuals[i].view);
+    }
+    for (int i = 0; i < def->arguments.count && good; i++)
+        add_argument(callee, &def->arguments.items[i], &actuals[i]);
+    return good;
+}
+
+/* --- the call -------------------------------------------------------------------------------------------------------------------------- */
+
+static Actual *check_actuals(Frame *frame, const AstDef *def, const AstExpr *call, const char *name) {
+    Actual *actuals = ARENA_ARRAY(frame->builder->arena, Actual, def->arguments.count);
+    if (call->args.count != def->arguments.count) {
+        ERROR(frame, wrong_argument_count, call->loc, def->name.text, def->arguments.count,
+              def->arguments.count == 1 ? "" : "s", call->args.count);
+        NOTE(frame, def->name.loc, "defined here");
+        return NULL;
+    }
+    bool good = true;
+    for (int i = 0; i < def->arguments.count; i++) {
+        const AstParameter *formal = &def->arguments.items[i];
+        const AstExpr *ast = call->args.items[i];
+        good &= formal->is_tensor ? actual_tensor(frame, ast, name, &actuals[i]) &&
+                                        check_argument_type(frame, formal, ast, &actuals[i].view)
+                                  : actual_value(frame, ast, formal->type, &actuals[i]);
+    }
+    return good ? actuals : NULL;
+}
+
+static bool has_parameter(const AstDef *def, const char *name) {
+    for (int i = 0; i < def->parameters.count; i++)
+        if (strcmp(def->parameters.items[i].name.text, name) == 0)
+            return true;
+    return false;
+}
+
+static void hint_parameter(Frame *frame, const AstDef *def, const char *name) {
+    Nearest nearest = {.name = name};
+    for (int i = 0; i < def->parameters.count; i++)
+        nearest_offer(&nearest, def->parameters.items[i].name.text);
+    if (nearest.best)
+        HINT(frame, "did you mean '%s'?", nearest.best);
+}
+
+/* conv2d[S=2](...): constants of the caller. */
+static bool check_brackets(Frame *frame, const AstDef *def, const AstExpr *call, Bounds *bounds) {
+    bool good = true;
+    for (int i = 0; i < call->parameters.count; i++) {
+        const AstBinding *binding = &call->parameters.items[i];
+        Bound bound = {.name = binding->name.text, .loc = binding->name.loc};
+        if (!has_parameter(def, bound.name)) {
+            ERROR(frame, no_such_parameter, binding->name.loc, def->name.text, bound.name);
+            hint_parameter(frame, def, bound.name);
+            good = false;
+        } else if (!binding->value) {
+            ERROR(frame, parameter_not_constant, binding->name.loc, bound.name);
+            good = false;
+        } else if (constant_value(frame, binding->value, &bound.value)) {
+            list_push(frame->builder->arena, bounds, bound);
+        } else {
+            good = false;
+        }
+    }
+    return good;
+}
+
+static bool check_recursion(Frame *frame, const Definition *definition, const AstExpr *call) {
+    if (definition->state != CHECK_RUNNING)
+        return true;
+    ERROR(frame, recursion, call->name.loc, definition->ast->name.text);
+    NOTE(frame, definition->ast->name.loc, "defined here");
+    return false;
+}
+
+/* A name for what a call makes that no other call of the frame has. */
+static const char *call_name(Frame *frame, const char *wanted) {
+    Arena *arena = frame->builder->arena;
+    const char *name = wanted;
+    for (int i = 0, number = 2; i < frame->call_names.count; i++)
+        if (strcmp(frame->call_names.items[i], name) == 0) {
+            name = arena_printf(arena, "%s_%d", wanted, number++);
+            i = -1;
+        }
+    list_push(arena, &frame->call_names, name);
+    return name;
+}
+
+static void take_results(Frame *callee, const char *name, View *results) {
+    const AstDef *def = callee->definition->ast;
+    for (int i = 0; i < def->results.count; i++) {
+        Variable *variable = frame_symbol(callee, def->results.items[i].name.text)->variable;
+        Tensor *tensor = variable->versions.items[variable->versions.count - 1];
+        results[i] = (View){.tensor = tensor, .rank = tensor->rank, .dims = tensor->dims};
+        tensor->name = def->results.count == 1
+                           ? name
+                           : arena_printf(callee->builder->arena, "%s.%s", name, variable->name);
+        tensor->lower = NULL;
+    }
+}
+
+/* The frame of the called def, with everything that its body needs; NULL after an error. */
+static Frame *enter_call(Frame *frame, Definition *definition, const AstExpr *call, const char *name) {
+    Arena *arena = frame->builder->arena;
+    Bounds bounds = {0};
+    bool good = check_brackets(frame, definition->ast, call, &bounds);
+    Actual *actuals = check_actuals(frame, definition->ast, call, name);
+    if (!good || !actuals)
+        return NULL;
+    Frame *callee = ARENA_NEW(arena, Frame);
+    *callee = (Frame){.builder = frame->builder, .caller = frame, .definition = definition, .call = call->loc};
+    callee->prefix = arena_printf(arena, "%s.", name);
+    return bind_parameters(callee, &bounds, false) && pass_arguments(callee, call, actuals) ? callee : NULL;
+}
+
+bool check_call(Frame *frame, const AstExpr *call, const char *name, View **results, int *result_count) {
+    Arena *arena = frame->builder->arena;
+    Definition *definition = find_definition(arena, frame->definition->file, call->name.text);
+    if (!check_recursion(frame, definition, call))
+        return false;
+    if (!check_definition(frame->builder->checker, definition, false)) {
+        frame_fail(frame);
+        return false;
+    }
+    name = call_name(frame, name ? name : arena_printf(arena, "%s%s", frame->prefix, call->name.text));
+    Frame *callee = enter_call(frame, definition, call, name);
+    if (!callee)
+        return false;
+    definition->state = CHECK_RUNNING;
+    check_body(callee);
+    definition->state = CHECK_GOOD;
+    if (callee->failed)
+        return false;
+    *result_count = definition->ast->results.count;
+    *results = ARENA_ARRAY(arena, View, *result_count);
+    take_results(callee, name, *results);
+    return true;
+}
+
+/* --- statements ---------------------------------------------------------------------------------------------------------------------------- */
+
+static bool check_declared(Frame *frame, const Variable *variable, const AstTarget *target, const View *view) {
+    const AstResult *result = variable->result;
+    View declared;
+    if (result && result->has_type && result->type != view->tensor->type) {
+        ERROR(frame, narrowing, target->loc, element_info[view->tensor->type].spelling, variable->name,
+              element_info[result->type].spelling);
+        return false;
+    }
+    if (!result || !result->has_dims)
+        return true;
+    if (result->dims.count != view->rank) {
+        ERROR(frame, wrong_rank, target->loc, variable->name, result->dims.count, result->dims.count == 1 ? "" : "s",
+              view->rank, view->rank == 1 ? "is" : "are");
+        return false;
+    }
+    if (!declared_view(frame, result, &declared))
+        return false;
+    for (int d = 0; d < view->rank; d++) {
+        const char *what = arena_printf(frame->builder->arena, "dimension %d of '%s'", d, variable->name);
+        if (!require_equal(frame, view->dims[d], declared.dims[d], target->loc, what))
+            return false;
+    }
+    return true;
+}
+
+static void assign_result(Frame *frame, const AstTarget *target, const View *view) {
+    Variable *variable = target_variable(frame, target);
+    if (!variable)
+        return;
+    if (!view || !check_declared(frame, variable, target, view)) {
+        variable->written = true;
+        variable->poisoned |= variable->view.tensor == NULL;
+        return;
+    }
+    Tensor *tensor = NULL;
+    for (int i = 0; i < frame->builder->tensors.count && !tensor; i++)
+        if (frame->builder->tensors.items[i] == view->tensor)
+            tensor = frame->builder->tensors.items[i];
+    tensor->loc = target->loc;
+    variable_define(frame->builder, variable, tensor, *view);
+}
+
+/* a, b = f(x, y) */
+void check_call_statement(Frame *frame, const AstStatement *ast) {
+    const AstExpr *call = ast->values.items[0];
+    View *results = NULL;
+    int count = 0;
+    if (ast->combine != COMBINE_NONE)
+        ERROR(frame, call_combine, ast->loc);
+    if (ast->wheres.count)
+        ERROR(frame, call_where, ast->wheres.items[0].loc);
+    bool good = ast->combine == COMBINE_NONE && ast->wheres.count == 0;
+    const char *name = arena_printf(frame->builder->arena, "%s%s", frame->prefix, ast->targets.items[0].name.text);
+    good = good && check_call(frame, call, name, &results, &count);
+    if (good && count != ast->targets.count) {
+        ERROR(frame, call_result_count, ast->loc, call->name.text, count, count == 1 ? "" : "s", ast->targets.count,
+              ast->targets.count == 1 ? "is" : "are");
+        good = false;
+    }
+    for (int i = 0; i < ast->targets.count; i++)
+        assign_result(frame, &ast->targets.items[i], good ? &results[i] : NULL);
+}

@@ -1,0 +1,283 @@
+/* check.h - what the files of sema share: the module being checked, one program being built, one statement.
+ *
+ * A Builder makes one Program; a Frame is one def inside it (the unit's own, or a call's); a Statement is one assignment.
+ * Expressions of a statement are built over its index variables as the source counts them; once ranges are known,
+ * resolve_value rewrites them over the axes of the stage, which start at 0. A NULL expression is poisoned: its error has been
+ * reported, and whatever uses it stays silent.
+ */
+#ifndef SEMA_CHECK_H
+#define SEMA_CHECK_H
+
+#include "lang/value.h"
+#include "sema/sema.h"
+#include "sema/sizes.h"
+
+/* --- the module --- */
+
+typedef struct SourceFile SourceFile;
+
+typedef enum CheckState { CHECK_NEW, CHECK_RUNNING, CHECK_GOOD, CHECK_BAD } CheckState;
+
+typedef struct Definition {
+    const AstDef *ast;
+    SourceFile *file;
+    CheckState state;
+    Program *program; /* of its own check, when GOOD and every integer parameter had a value */
+} Definition;
+
+struct SourceFile {
+    AstFile *ast;
+    const char *path;
+    bool embedded;
+    LIST(Definition *) definitions;
+    LIST(SourceFile *) imports;
+};
+
+typedef struct Checker {
+    Arena *arena;
+    Sources *sources;
+    SemaOptions *options;
+    Diagnostics *diagnostics;
+    Module *module;
+    LIST(SourceFile *) files; /* main first, then in the order of reading */
+} Checker;
+
+/* --- one program --- */
+
+/* A tensor as a def sees it: with the sizes that its own header gives, counted from `lower`. */
+typedef struct View {
+    const Tensor *tensor;
+    int rank;
+    Expr **dims;
+    Expr **lower; /* NULL: all 0 */
+} View;
+
+typedef struct Part {
+    Tensor *tensor;
+    int version;
+    const char *suffix;
+} Part;
+
+/* What a name stands for that tensors are assigned to or read from. */
+typedef struct Variable {
+    const char *name;
+    Loc loc;
+    const AstResult *result; /* of an output of its def */
+    bool input, poisoned, used;
+    bool written;            /* a definition was made, or tried with errors */
+    View view;               /* the newest version; view.tensor NULL before the first definition */
+    LIST(Tensor *) versions;
+    LIST(Part) parts;        /* tensors that versions are made of: named VERSION.SUFFIX */
+    Tensor *initial;         /* ROLE_INITIAL, when the caller's buffer is read */
+} Variable;
+
+typedef enum SymbolKind { SYMBOL_SIZE, SYMBOL_SCALAR, SYMBOL_TENSOR } SymbolKind;
+
+typedef struct Symbol {
+    SymbolKind kind;
+    const char *name;
+    Loc loc;
+    Expr *value;        /* SIZE (int64, over the program's sizes; NULL: not bound yet) and SCALAR */
+    bool parameter;     /* SIZE: an integer parameter in brackets */
+    Variable *variable; /* TENSOR */
+} Symbol;
+
+typedef struct Builder {
+    Checker *checker;
+    Arena *arena;
+    LIST(const Var *) sizes;
+    LIST(Argument) inputs;
+    LIST(Tensor *) tensors; /* every one, inputs and outputs too */
+    LIST(Stage *) stages;
+    LIST(Requirement) requirements;
+    Polys facts;            /* over sizes, each >= 0: what requirements promise */
+    LIST(struct Binding) bounds;
+    bool names_only;        /* integer parameters have made-up values: ranges and bounds are not reported */
+} Builder;
+
+typedef struct Frame {
+    Builder *builder;
+    struct Frame *caller;
+    Definition *definition;
+    Loc call;           /* of the call in the caller */
+    const char *prefix; /* of the names of its tensors: "" or "t." */
+    LIST(Symbol *) symbols;
+    LIST(Variable *) variables;
+    LIST(const char *) call_names; /* prefixes given to nested calls */
+    bool failed;
+} Frame;
+
+/* Values that the caller lends a def: one for each of its arguments. */
+typedef struct Actual {
+    View view;   /* of a tensor */
+    Expr *value; /* of a scalar */
+    Loc loc;
+} Actual;
+
+/* --- one statement --- */
+
+typedef struct IndexVariable {
+    const char *name;
+    Loc loc;          /* first appearance */
+    Var *raw;         /* as the source counts it */
+    bool target;      /* on the left */
+    bool where;       /* has a range of its own */
+    bool weak;        /* range from reads that have an else */
+    Expr *low, *high; /* inclusive, over sizes; NULL while unresolved */
+    Expr *extent;     /* high - low + 1 */
+    Var *axis;        /* 0 <= axis < extent; raw = axis + low */
+} IndexVariable;
+
+/* One read of a statement, in the order of the source. */
+typedef struct Access {
+    const AstExpr *ast;
+    const char *name; /* of the tensor, as the source says it */
+    Expr *read;       /* over raw index variables; indices count from 0 */
+    View view;
+    bool has_else;
+    ElseMode mode;
+    bool guarded;     /* in range only because of the conditions it stands under */
+    int guard_count;
+    Expr **guards;    /* bool: the conditions it stands under, over raw index variables */
+    bool *assured;    /* per dimension: in range because a range was inferred from it */
+} Access;
+
+typedef struct Statement {
+    Frame *frame;
+    Builder *builder;
+    const AstStatement *ast;
+    LIST(IndexVariable *) indices;
+    LIST(Access *) accesses;
+    LIST(Expr *) guards; /* of the place that is being translated */
+    int let_limit;       /* where clauses that the place may use as lets */
+    int index_depth;     /* inside the indices of a read: integers become int64 */
+    int depth, nodes;
+    bool failed;
+    Polys facts; /* over sizes: those of the builder, and that no range is empty; once ranges are known */
+} Statement;
+
+/* A translated expression. index: int64 (or a comparison of such) made of indices, sizes and constants alone; as a value
+ * it has `type`. */
+typedef struct Typed {
+    Expr *expr;
+    ElementType type;
+    bool index;
+} Typed;
+
+/* --- reporting (scope.c): the place comes first in what follows the id --- */
+
+void frame_fail(Frame *frame); /* an error was reported in it, or in what it uses */
+bool may_warn(const Frame *frame);
+void note_calls(const Frame *frame);
+#define DIAGNOSTICS(frame) ((frame)->builder->checker->diagnostics)
+#define ERROR(frame, id, ...) (frame_fail(frame), diag(DIAGNOSTICS(frame), DIAG_##id, __VA_ARGS__))
+#define WARN(frame, id, ...) (may_warn(frame) ? diag(DIAGNOSTICS(frame), DIAG_##id, __VA_ARGS__) : (void)0)
+#define NOTE(frame, ...) diag_note(DIAGNOSTICS(frame), __VA_ARGS__)
+#define HINT(frame, ...) diag_hint(DIAGNOSTICS(frame), __VA_ARGS__)
+
+/* --- names (scope.c) --- */
+
+Symbol *frame_symbol(const Frame *frame, const char *name);
+Symbol *frame_add(Frame *frame, SymbolKind kind, const char *name, Loc loc);
+Definition *find_definition(Arena *arena, const SourceFile *from, const char *name);
+/* Of the candidates offered so far the nearest to the name; NULL when none is near. */
+typedef struct Nearest {
+    const char *name, *best;
+    int distance;
+} Nearest;
+void nearest_offer(Nearest *nearest, const char *candidate);
+void hint_nearest_function(Frame *frame, const char *name);
+void hint_nearest_value(const Statement *statement, const char *name);
+int find_builtin(const char *name); /* an Op, or -1 */
+
+/* --- types (types.c) --- */
+
+Expr *convert(Arena *arena, Expr *e, ElementType type); /* constants are converted at once */
+Expr *typed_value(Arena *arena, Typed typed);           /* indices become values of their type */
+/* A product of 8- or 16-bit integers that wraps although its use is wider: a warning. */
+void warn_narrow_product(Frame *frame, const Expr *value, ElementType wider);
+
+/* --- expressions (expression.c) --- */
+
+Typed translate(Statement *statement, const AstExpr *ast);
+IndexVariable *find_index(const Statement *statement, const char *name);
+IndexVariable *add_index(Statement *statement, AstName name);
+bool is_data_dependent(const Expr *e); /* reads memory or a scalar */
+
+/* --- ranges (ranges.c) --- */
+
+bool check_where(Statement *statement); /* the ranges that where clauses give */
+/* Finds the range of every index; target: constraints by what the left side already has, or NULL. False after errors. */
+bool infer_ranges(Statement *statement, const View *target);
+/* The smallest (or the largest) value of p over the ranges of its index variables, over sizes: false when not known. */
+bool extreme_over_domain(const Statement *statement, const Poly *p, bool largest, Poly *extreme);
+/* floor(x / k) + rest >= 0 says the same as x + k * rest >= 0: takes such divisions of index variables out of p >= 0. */
+bool without_divisions(const Statement *statement, const Poly *p, Poly *plain);
+bool uses_indices(const Statement *statement, const Expr *e);
+
+/* --- bounds (bounds.c) --- */
+
+bool check_bounds(Statement *statement);
+/* p >= 0 as a comparison without minus signs: "KH <= H + 1". */
+Expr *poly_condition(Arena *arena, const Poly *p);
+void require(Builder *builder, Expr *condition, Status status, Loc loc);
+/* a == b or a requirement, or an error (false) when they never are. */
+bool require_equal(Frame *frame, Expr *a, Expr *b, Loc loc, const char *what);
+/* Reads of the statement that stay in range when its indices run over whole: sets Access.guarded of the others. */
+void guard_over(Statement *statement, const View *whole);
+/* low <= high + 1, a requirement where it depends on sizes; false after an error. */
+bool require_range(Statement *statement, IndexVariable *index);
+void check_tensor_size(Frame *frame, const Tensor *tensor);
+
+/* --- resolving (resolve.c) --- */
+
+Expr *resolve_value(Statement *statement, Expr *e);
+
+/* --- statements (statement.c, stages.c) and calls (calls.c) --- */
+
+void check_statement(Frame *frame, const AstStatement *ast);
+/* The variable that a target names, made where it is new; NULL after an error. */
+Variable *target_variable(Frame *frame, const AstTarget *target);
+/* The tensor that the variable stands for from here on. */
+void variable_define(Builder *builder, Variable *variable, Tensor *tensor, View view);
+/* Makes the stages of a checked assignment: the ranges are known. declared: of a result with sizes, or NULL. */
+void define_stages(Statement *statement, Variable *variable, Typed value, const View *declared);
+/* The declared sizes of a result; false after an error. */
+bool declared_view(Frame *frame, const AstResult *result, View *view);
+Tensor *new_tensor(Builder *builder, ElementType type, int rank, Loc loc);
+
+bool is_call(const Frame *frame, const AstExpr *ast);
+/* Checks a call and adds its stages; results gets a view for each result. name: what the results are called after, NULL:
+ * after the def. False after errors. */
+bool check_call(Frame *frame, const AstExpr *call, const char *name, View **results, int *result_count);
+void check_call_statement(Frame *frame, const AstStatement *ast);
+
+/* --- programs (instance.c, finish.c, module.c) --- */
+
+/* Integer constants for parameters and sizes by name. */
+typedef struct Bound {
+    const char *name;
+    int64_t value;
+    Loc loc;
+    bool used;
+} Bound;
+typedef LIST(Bound) Bounds;
+
+/* The program of a def with sizes bound; NULL after errors. defines: -D applies too. symbol NULL: the def's name. */
+Program *build_program(Checker *checker, Definition *definition, Bounds *bounds, bool defines, const char *symbol);
+/* Integer parameters get their values. False after an error. */
+bool bind_parameters(Frame *frame, Bounds *bounds, bool defines);
+/* Checks the statements and results of a def whose parameters and arguments the frame has. */
+void check_body(Frame *frame);
+Variable *new_variable(Frame *frame, const char *name, Loc loc);
+/* A constant in a bracket, an export or a default; false after an error. */
+bool constant_value(Frame *frame, const AstExpr *ast, int64_t *value);
+/* An expression over the frame's symbols: an integer of sizes and constants; NULL after an error. */
+Expr *size_value(Frame *frame, const AstExpr *ast);
+/* Checks a def by itself, once: with symbolic sizes. False when it has errors. */
+bool check_definition(Checker *checker, Definition *definition, bool defines);
+/* Names, roles, order: what the frame's builder holds as a Program. */
+Program *finish_program(Frame *frame, const char *symbol);
+void name_versions(Frame *frame);
+
+#endif

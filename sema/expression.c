@@ -1,0 +1,509 @@
+/* expression.c - from the syntax tree of an expression to an Expr over the statement's index variables.
+ *
+ * Two worlds meet here. Sizes, indices and integer literals alone stay exact int64 ("index" expressions), which ranges and
+ * bounds reason about; as soon as one meets a value it becomes an int32. Inside the indices of a read every integer
+ * is int64. Each read is noted as an Access together with the conditions that it stands under.
+ */
+#include "sema/check.h"
+
+#include <string.h>
+
+static const Typed poison = {NULL, TYPE_FLOAT, false};
+
+static Typed fail(Statement *s) {
+    s->failed = true;
+    return poison;
+}
+
+static Typed index_expr(Expr *e) {
+    return (Typed){e, e->type == TYPE_BOOL ? TYPE_BOOL : TYPE_INT32, true};
+}
+
+/* A value; inside indices an integer counts as an int64. */
+static Typed value_expr(Statement *s, Expr *e) {
+    if (s->index_depth && type_is_integer(e->type))
+        return (Typed){expr_cast(s->builder->arena, TYPE_INT64, e), TYPE_INT64, true};
+    return (Typed){e, e->type, false};
+}
+
+/* A node that was just made gets its place; one that a maker handed on keeps its own. */
+static Expr *placed(Expr *e, Loc loc) {
+    if (e->loc.file == 0)
+        e->loc = loc;
+    return e;
+}
+
+/* --- what memory or a scalar decides ------------------------------------------------------------------------------------ */
+
+static bool visit_data(const Expr *e, void *context) {
+    bool *found = context;
+    *found |= e->kind == EXPR_READ || (e->kind == EXPR_VAR && e->var->kind == VAR_SCALAR);
+    return !*found;
+}
+
+bool is_data_dependent(const Expr *e) {
+    bool found = false;
+    expr_walk(e, visit_data, &found);
+    return found;
+}
+
+/* --- index variables -------------------------------------------------------------------------------------------------------- */
+
+IndexVariable *find_index(const Statement *s, const char *name) {
+    for (int i = 0; i < s->indices.count; i++)
+        if (strcmp(s->indices.items[i]->name, name) == 0)
+            return s->indices.items[i];
+    return NULL;
+}
+
+IndexVariable *add_index(Statement *s, AstName name) {
+    IndexVariable *index = ARENA_NEW(s->builder->arena, IndexVariable);
+    index->name = name.text;
+    index->loc = name.loc;
+    index->raw = var_new(s->builder->arena, VAR_AXIS, TYPE_INT64, name.text, NULL);
+    index->raw->loc = name.loc;
+    list_push(s->builder->arena, &s->indices, index);
+    return index;
+}
+
+/* --- conversion of operands ------------------------------------------------------------------------------------------------- */
+
+/* Both operands in the type that they promote to, or both as indices. False when one is poisoned. */
+static bool promote_pair(Statement *s, Typed *a, Typed *b) {
+    if (!a->expr || !b->expr)
+        return false;
+    ElementType type = type_promote(a->type, b->type);
+    if (a->index && b->index && a->expr->type == b->expr->type) {
+        a->type = b->type = type;
+        return true;
+    }
+    Arena *arena = s->builder->arena;
+    *a = (Typed){convert(arena, typed_value(arena, *a), type), type, false};
+    *b = (Typed){convert(arena, typed_value(arena, *b), type), type, false};
+    return true;
+}
+
+/* Arithmetic on bool is arithmetic on int32. */
+static Typed without_bool(Statement *s, Typed a) {
+    if (!a.expr || a.type != TYPE_BOOL)
+        return a;
+    return (Typed){convert(s->builder->arena, a.expr, TYPE_INT32), TYPE_INT32, false};
+}
+
+static bool expect_bool(Statement *s, Typed a, const AstExpr *ast) {
+    if (!a.expr || a.type == TYPE_BOOL)
+        return a.expr != NULL;
+    ERROR(s->frame, condition_not_bool, ast->loc, element_info[a.type].spelling);
+    HINT(s->frame, "compare it: (...) != 0");
+    s->failed = true;
+    return false;
+}
+
+/* --- conditions that a place stands under ------------------------------------------------------------------------------------- */
+
+static Op opposite(Op op) {
+    static const struct { Op op, opposite; } pairs[] = {
+        {OP_LT, OP_GE}, {OP_GE, OP_LT}, {OP_LE, OP_GT}, {OP_GT, OP_LE}, {OP_EQ, OP_NE}, {OP_NE, OP_EQ}};
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
+        if (pairs[i].op == op)
+            return pairs[i].opposite;
+    return OP_COUNT;
+}
+
+/* not c, with comparisons turned round: what is known where a condition fails. */
+static Expr *negation(Arena *arena, Expr *c) {
+    if (c->kind == EXPR_OP && op_info[c->op].class == CLASS_COMPARE && opposite(c->op) != OP_COUNT &&
+        type_is_integer(c->args[0]->type))
+        return expr_binary(arena, opposite(c->op), c->args[0], c->args[1]);
+    if (c->kind == EXPR_OP && c->op == OP_NOT)
+        return c->args[0];
+    return expr_unary(arena, OP_NOT, c);
+}
+
+static Typed translate_under(Statement *s, const AstExpr *ast, Expr *condition, bool holds) {
+    if (!condition)
+        return translate(s, ast);
+    list_push(s->builder->arena, &s->guards, holds ? condition : negation(s->builder->arena, condition));
+    Typed result = translate(s, ast);
+    s->guards.count--;
+    return result;
+}
+
+/* --- operators ------------------------------------------------------------------------------------------------------------------ */
+
+static bool is_zero(const Expr *e) {
+    return e->kind == EXPR_INT && e->integer == 0;
+}
+
+/* Floor division by a size is allowed where the size is checked not to be 0. */
+static bool check_divisor(Statement *s, Typed divisor, const AstExpr *ast) {
+    if (!type_is_integer(divisor.type))
+        return true;
+    if (is_zero(divisor.expr)) {
+        ERROR(s->frame, division_by_zero, ast->loc);
+        note_calls(s->frame);
+        return false;
+    }
+    if (!divisor.index || divisor.expr->kind == EXPR_INT || is_data_dependent(divisor.expr))
+        return true;
+    for (int i = 0; i < s->indices.count; i++)
+        if (expr_uses_var(divisor.expr, s->indices.items[i]->raw))
+            return true;
+    Arena *arena = s->builder->arena;
+    require(s->builder, expr_binary(arena, OP_NE, divisor.expr, expr_int(arena, 0)), STATUS_BAD_SIZE, ast->loc);
+    return true;
+}
+
+static Typed make_binary(Statement *s, const AstExpr *ast, Op op, Typed a, Typed b) {
+    if (op_info[op].class == CLASS_ARITHMETIC && op != OP_MIN && op != OP_MAX) {
+        a = without_bool(s, a);
+        b = without_bool(s, b);
+    }
+    if (!promote_pair(s, &a, &b))
+        return fail(s);
+    if ((op == OP_DIV || op == OP_MOD) && !check_divisor(s, b, ast->args.items[1]))
+        return fail(s);
+    Expr *e = placed(expr_binary(s->builder->arena, op, a.expr, b.expr), ast->loc);
+    return (Typed){e, e->type == TYPE_BOOL ? TYPE_BOOL : a.type, a.index};
+}
+
+static Typed make_unary(Statement *s, const AstExpr *ast, Op op, Typed a) {
+    if (!a.expr)
+        return poison;
+    if (op == OP_NOT && !expect_bool(s, a, ast->args.items[0]))
+        return poison;
+    if (op != OP_NOT)
+        a = without_bool(s, a);
+    Expr *e = placed(expr_unary(s->builder->arena, op, a.expr), ast->loc);
+    return (Typed){e, a.type, a.index};
+}
+
+static Typed make_logic(Statement *s, const AstExpr *ast) {
+    const AstExpr *left = ast->args.items[0], *right = ast->args.items[1];
+    Typed a = translate(s, left);
+    Typed b = translate_under(s, right, a.expr && a.type == TYPE_BOOL ? a.expr : NULL, ast->op == OP_AND);
+    bool good = expect_bool(s, a, left);
+    if (!expect_bool(s, b, right) || !good)
+        return poison;
+    Expr *e = placed(expr_binary(s->builder->arena, ast->op, a.expr, b.expr), ast->loc);
+    return (Typed){e, TYPE_BOOL, a.index && b.index};
+}
+
+static Typed make_select(Statement *s, const AstExpr *ast) {
+    AstExpr **args = ast->args.items;
+    Typed condition = translate(s, args[0]);
+    bool good = expect_bool(s, condition, args[0]);
+    Expr *guard = good ? condition.expr : NULL;
+    Typed a = translate_under(s, args[1], guard, true), b = translate_under(s, args[2], guard, false);
+    if (!promote_pair(s, &a, &b) || !good)
+        return fail(s);
+    Expr *e = placed(expr_select(s->builder->arena, condition.expr, a.expr, b.expr), ast->loc);
+    return (Typed){e, a.type, a.index};
+}
+
+static Typed translate_operator(Statement *s, const AstExpr *ast) {
+    if (ast->op == OP_SELECT)
+        return make_select(s, ast);
+    if (ast->op == OP_AND || ast->op == OP_OR)
+        return make_logic(s, ast);
+    Typed a = translate(s, ast->args.items[0]);
+    if (ast->args.count == 1)
+        return make_unary(s, ast, ast->op, a);
+    Typed b = translate(s, ast->args.items[1]);
+    return a.expr && b.expr ? make_binary(s, ast, ast->op, a, b) : fail(s);
+}
+
+/* --- built-ins ---------------------------------------------------------------------------------------------------------------------- */
+
+/* Mathematical functions compute in float at least, in the promoted type of their arguments otherwise. */
+static Typed make_math(Statement *s, const AstExpr *ast, Op op, Typed *args) {
+    Arena *arena = s->builder->arena;
+    ElementType type = TYPE_FLOAT;
+    for (int i = 0; i < ast->args.count; i++)
+        type = type_promote(type, args[i].type);
+    Expr *values[3];
+    for (int i = 0; i < ast->args.count; i++)
+        values[i] = convert(arena, typed_value(arena, args[i]), type);
+    Expr *e = placed(expr_op(arena, op, type, values, ast->args.count), ast->loc);
+    return (Typed){e, type, false};
+}
+
+static Typed translate_builtin(Statement *s, const AstExpr *ast, Op op) {
+    const OpInfo *info = &op_info[op];
+    if (ast->args.count != info->arity) {
+        ERROR(s->frame, wrong_argument_count, ast->loc, info->spelling, info->arity, info->arity == 1 ? "" : "s",
+              ast->args.count);
+        return fail(s);
+    }
+    Typed args[3] = {poison, poison, poison};
+    bool good = true;
+    for (int i = 0; i < info->arity; i++) {
+        args[i] = translate(s, ast->args.items[i]);
+        good &= args[i].expr != NULL;
+    }
+    if (!good)
+        return fail(s);
+    if (info->class == CLASS_MATH)
+        return make_math(s, ast, op, args);
+    return info->arity == 1 ? make_unary(s, ast, op, args[0]) : make_binary(s, ast, op, args[0], args[1]);
+}
+
+/* --- reads ------------------------------------------------------------------------------------------------------------------------------ */
+
+static Access *add_access(Statement *s, const AstExpr *ast, const char *name, Expr *read, const View *view) {
+    Arena *arena = s->builder->arena;
+    Access *access = ARENA_NEW(arena, Access);
+    *access = (Access){.ast = ast, .name = name, .read = read, .view = *view, .guard_count = s->guards.count};
+    access->guards = ARENA_ARRAY(arena, Expr *, s->guards.count);
+    if (s->guards.count)
+        memcpy(access->guards, s->guards.items, sizeof *access->guards * (size_t)s->guards.count);
+    access->assured = ARENA_ARRAY(arena, bool, view->rank);
+    list_push(arena, &s->accesses, access);
+    return access;
+}
+
+/* An index of a read, counted from 0 in memory; NULL after an error. */
+static Expr *translate_index(Statement *s, const AstExpr *ast, const View *view, int dim) {
+    s->index_depth++;
+    Typed index = translate(s, ast);
+    s->index_depth--;
+    if (!index.expr)
+        return NULL;
+    if (!index.index || index.type == TYPE_BOOL) {
+        ERROR(s->frame, index_not_integer, ast->loc, element_info[index.type].spelling);
+        if (type_is_float(index.type))
+            HINT(s->frame, "convert it: int32(...)");
+        fail(s);
+        return NULL;
+    }
+    Arena *arena = s->builder->arena;
+    return view->lower ? expr_binary(arena, OP_SUB, index.expr, view->lower[dim]) : index.expr;
+}
+
+static Typed read_view(Statement *s, const AstExpr *ast, const char *name, const View *view, Access **access) {
+    if (ast->args.count != view->rank) {
+        ERROR(s->frame, wrong_rank, ast->loc, name, view->rank, view->rank == 1 ? "" : "s", ast->args.count,
+              ast->args.count == 1 ? "is" : "are");
+        return fail(s);
+    }
+    Arena *arena = s->builder->arena;
+    Expr **indices = ARENA_ARRAY(arena, Expr *, view->rank);
+    bool good = true;
+    for (int d = 0; d < view->rank; d++) {
+        indices[d] = translate_index(s, ast->args.items[d], view, d);
+        good &= indices[d] != NULL;
+    }
+    if (!good)
+        return fail(s);
+    Expr *read = placed(expr_read(arena, view->tensor, indices, NULL), ast->loc);
+    Access *made = add_access(s, ast, name, read, view);
+    if (access)
+        *access = made;
+    return value_expr(s, read);
+}
+
+static Typed read_variable(Statement *s, const AstExpr *ast, Variable *variable, Access **access) {
+    variable->used = true;
+    if (variable->view.tensor)
+        return read_view(s, ast, variable->name, &variable->view, access);
+    if (!variable->poisoned)
+        ERROR(s->frame, read_before_definition, ast->loc, variable->name);
+    return fail(s);
+}
+
+/* --- names ------------------------------------------------------------------------------------------------------------------------------ */
+
+static int find_let(const Statement *s, const char *name) {
+    for (int i = s->let_limit - 1; i >= 0; i--)
+        if (s->ast->wheres.items[i].kind == WHERE_LET && strcmp(s->ast->wheres.items[i].name.text, name) == 0)
+            return i;
+    return -1;
+}
+
+/* The value of a let, made anew where it is used: what it reads stands under the conditions of that place. */
+static Typed translate_let(Statement *s, int clause) {
+    int limit = s->let_limit;
+    s->let_limit = clause;
+    Typed result = translate(s, s->ast->wheres.items[clause].value);
+    s->let_limit = limit;
+    return result;
+}
+
+static Typed symbol_value(Statement *s, const AstExpr *ast, const Symbol *symbol, Access **access) {
+    if (symbol->kind == SYMBOL_TENSOR)
+        return read_variable(s, ast, symbol->variable, access);
+    if (!symbol->value)
+        return fail(s);
+    return symbol->kind == SYMBOL_SIZE ? index_expr(symbol->value) : value_expr(s, symbol->value);
+}
+
+static Typed translate_name(Statement *s, const AstExpr *ast, Access **access) {
+    const char *name = ast->name.text;
+    int let = find_let(s, name);
+    if (let >= 0)
+        return translate_let(s, let);
+    IndexVariable *index = find_index(s, name);
+    Symbol *symbol = index ? NULL : frame_symbol(s->frame, name);
+    if (symbol)
+        return symbol_value(s, ast, symbol, access);
+    if (!index)
+        index = add_index(s, (AstName){name, ast->loc});
+    return index_expr(expr_var(s->builder->arena, index->raw));
+}
+
+static Typed call_value(Statement *s, const AstExpr *ast, Access **access) {
+    View *results;
+    int count;
+    if (!check_call(s->frame, ast, NULL, &results, &count))
+        return fail(s);
+    if (count != 1 || results[0].rank != 0) {
+        ERROR(s->frame, call_not_value, ast->loc, ast->name.text);
+        HINT(s->frame, "assign the result first: t = %s(...)", ast->name.text);
+        return fail(s);
+    }
+    AstExpr *read = ARENA_NEW(s->builder->arena, AstExpr);
+    *read = (AstExpr){.kind = AST_NAME, .loc = ast->loc, .name = ast->name};
+    return read_view(s, read, ast->name.text, &results[0], access);
+}
+
+static Typed translate_apply(Statement *s, const AstExpr *ast, Access **access) {
+    const char *name = ast->name.text;
+    Symbol *symbol = frame_symbol(s->frame, name);
+    if (symbol && symbol->kind == SYMBOL_TENSOR && ast->parameters.count == 0)
+        return read_variable(s, ast, symbol->variable, access);
+    if (find_definition(s->builder->arena, s->frame->definition->file, name))
+        return call_value(s, ast, access);
+    int op = find_builtin(name);
+    if (op >= 0)
+        return translate_builtin(s, ast, (Op)op);
+    if (symbol || find_index(s, name) || find_let(s, name) >= 0) {
+        ERROR(s->frame, not_a_tensor, ast->name.loc, name);
+        return fail(s);
+    }
+    ERROR(s->frame, undefined_name, ast->name.loc, name);
+    hint_nearest_function(s->frame, name);
+    return fail(s);
+}
+
+static Typed translate_size(Statement *s, const AstExpr *ast) {
+    Symbol *symbol = frame_symbol(s->frame, ast->name.text);
+    if (!symbol || symbol->kind != SYMBOL_TENSOR) {
+        ERROR(s->frame, not_a_tensor, ast->name.loc, ast->name.text);
+        hint_nearest_value(s, ast->name.text);
+        return fail(s);
+    }
+    Variable *variable = symbol->variable;
+    variable->used = true;
+    if (!variable->view.tensor) {
+        if (!variable->poisoned)
+            ERROR(s->frame, read_before_definition, ast->loc, variable->name);
+        return fail(s);
+    }
+    if (ast->integer < 0 || ast->integer >= variable->view.rank) {
+        ERROR(s->frame, no_such_dimension, ast->loc, variable->name, variable->view.rank,
+              variable->view.rank == 1 ? "" : "s", (long long)ast->integer);
+        return fail(s);
+    }
+    return index_expr(variable->view.dims[ast->integer]);
+}
+
+/* --- else --------------------------------------------------------------------------------------------------------------------------------- */
+
+/* The value that stands for elements outside: in the type of the tensor, which it may not exceed. */
+static Expr *outside_value(Statement *s, const AstExpr *ast, ElementType type, const char *name) {
+    Typed outside = translate(s, ast);
+    if (!outside.expr)
+        return NULL;
+    Expr *value = typed_value(s->builder->arena, outside);
+    bool literal = value->kind == EXPR_INT || (value->kind == EXPR_REAL && type_is_float(type));
+    if (!literal && type_promote(type, value->type) != type) {
+        ERROR(s->frame, else_type, ast->loc, element_info[value->type].spelling, name, element_info[type].spelling);
+        HINT(s->frame, "convert it: %s(...)", element_info[type].spelling);
+        fail(s);
+        return NULL;
+    }
+    return convert(s->builder->arena, value, type);
+}
+
+static Typed translate_else(Statement *s, const AstExpr *ast) {
+    const AstExpr *first = ast->args.items[0];
+    Access *access = NULL;
+    Typed read = first->kind == AST_APPLY  ? translate_apply(s, first, &access)
+                 : first->kind == AST_NAME ? translate_name(s, first, &access)
+                                           : poison;
+    if (!access) {
+        if (read.expr || (first->kind != AST_APPLY && first->kind != AST_NAME))
+            ERROR(s->frame, else_without_tensor, first->loc);
+        return fail(s);
+    }
+    access->has_else = true;
+    access->mode = ast->else_mode;
+    if (ast->else_mode != ELSE_VALUE)
+        return read;
+    int depth = s->index_depth;
+    s->index_depth = 0;
+    Expr *outside = outside_value(s, ast->args.items[1], access->read->type, access->name);
+    s->index_depth = depth;
+    if (!outside)
+        return fail(s);
+    access->read->otherwise = outside; /* the read is not shared yet */
+    return read;
+}
+
+/* --- everything ------------------------------------------------------------------------------------------------------------------------------ */
+
+static Typed translate_integer(Statement *s, const AstExpr *ast) {
+    if (ast->overflow) /* the parser has said so */
+        return fail(s);
+    Expr *e = placed(expr_int(s->builder->arena, ast->integer), ast->loc);
+    return (Typed){e, ast->integer > INT32_MAX ? TYPE_INT64 : TYPE_INT32, true};
+}
+
+static Typed translate_cast(Statement *s, const AstExpr *ast) {
+    Typed a = translate(s, ast->args.items[0]);
+    if (!a.expr)
+        return poison;
+    if (a.index && a.type != TYPE_BOOL && (ast->type == TYPE_INT32 || ast->type == TYPE_INT64))
+        return (Typed){a.expr, ast->type, true};
+    Expr *value = typed_value(s->builder->arena, a);
+    warn_narrow_product(s->frame, value, ast->type);
+    Expr *e = convert(s->builder->arena, value, ast->type);
+    return value_expr(s, e->kind == EXPR_CAST ? placed(e, ast->loc) : e);
+}
+
+static Typed translate_node(Statement *s, const AstExpr *ast) {
+    switch (ast->kind) {
+    case AST_INTEGER:
+        return translate_integer(s, ast);
+    case AST_REAL:
+        return (Typed){expr_constant(s->builder->arena, TYPE_FLOAT, ast->real), TYPE_FLOAT, false};
+    case AST_NAME:
+        return translate_name(s, ast, NULL);
+    case AST_APPLY:
+        return translate_apply(s, ast, NULL);
+    case AST_SIZE:
+        return translate_size(s, ast);
+    case AST_CAST:
+        return translate_cast(s, ast);
+    case AST_OPERATOR:
+        return translate_operator(s, ast);
+    case AST_ELSE:
+        return translate_else(s, ast);
+    }
+    INTERNAL_ERROR("expression of kind %d", (int)ast->kind);
+}
+
+Typed translate(Statement *s, const AstExpr *ast) {
+    enum { DEPTH_LIMIT = 2 * AST_DEPTH_LIMIT, NODE_LIMIT = 1 << 20 }; /* lets in lets multiply */
+    if (s->depth >= DEPTH_LIMIT || s->nodes++ >= NODE_LIMIT) {
+        if (!s->failed)
+            ERROR(s->frame, expression_too_large, s->ast ? s->ast->loc : ast->loc);
+        return fail(s);
+    }
+    s->depth++;
+    Typed result = translate_node(s, ast);
+    s->depth--;
+    if (!result.expr)
+        s->failed = true;
+    return result;
+}

@@ -1,0 +1,304 @@
+/* finish.c - from what the statements made to a Program: names, roles, what is needed, the order of execution.
+ *
+ * Stages that run-time checks read come first and write temporaries alone, so that a call that is refused has written
+ * nothing; an output among them is copied at the end. Stages that no output and no check needs are left out.
+ */
+#include "sema/check.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* --- names --------------------------------------------------------------------------------------------------------------- */
+
+static const char *version_name(const Frame *frame, const Variable *variable, int version) {
+    Arena *arena = frame->builder->arena;
+    if (version >= variable->versions.count - 1)
+        return arena_printf(arena, "%s%s", frame->prefix, variable->name);
+    return arena_printf(arena, "%s%s[%d]", frame->prefix, variable->name, version);
+}
+
+void name_versions(Frame *frame) {
+    for (int i = 0; i < frame->variables.count; i++) {
+        const Variable *variable = frame->variables.items[i];
+        for (int v = 0; v < variable->versions.count; v++)
+            variable->versions.items[v]->name = version_name(frame, variable, v);
+        for (int p = 0; p < variable->parts.count; p++) {
+            const Part *part = &variable->parts.items[p];
+            const char *name = version_name(frame, variable, part->version);
+            part->tensor->name = arena_printf(frame->builder->arena, "%s.%s", name, part->suffix);
+        }
+    }
+}
+
+static int compare_names(const void *a, const void *b) {
+    return strcmp((*(Tensor *const *)a)->name, (*(Tensor *const *)b)->name);
+}
+
+/* Names are unique: a schedule must be able to say each. */
+static void make_names_unique(Builder *builder) {
+    int count = builder->tensors.count;
+    if (count == 0)
+        return;
+    Tensor **sorted = ARENA_ARRAY(builder->arena, Tensor *, count);
+    memcpy(sorted, builder->tensors.items, sizeof *sorted * (size_t)count);
+    qsort(sorted, (size_t)count, sizeof *sorted, compare_names);
+    for (int i = 1, number = 2; i < count; i++) {
+        bool again = strcmp(sorted[i - 1]->name, sorted[i]->name) == 0;
+        number = again ? number + 1 : 2;
+        if (again && sorted[i]->role != ROLE_INPUT && sorted[i]->role != ROLE_OUTPUT)
+            sorted[i]->name = arena_printf(builder->arena, "%s_%d", sorted[i]->name, number - 1);
+    }
+}
+
+/* --- what is needed ---------------------------------------------------------------------------------------------------------- */
+
+typedef struct Needs {
+    Builder *builder;
+    bool *needed; /* by stage */
+    LIST(int) open;
+} Needs;
+
+static int stage_of(const Builder *builder, const Tensor *tensor) {
+    for (int i = 0; i < builder->stages.count; i++)
+        if (builder->stages.items[i]->tensor == tensor)
+            return i;
+    return -1;
+}
+
+static void need_tensor(Needs *needs, const Tensor *tensor) {
+    int stage = stage_of(needs->builder, tensor);
+    if (stage >= 0 && !needs->needed[stage]) {
+        needs->needed[stage] = true;
+        list_push(needs->builder->arena, &needs->open, stage);
+    }
+}
+
+static bool visit_need(const Expr *e, void *context) {
+    if (e->kind == EXPR_READ)
+        need_tensor(context, e->tensor);
+    return true;
+}
+
+static void close_needs(Needs *needs) {
+    while (needs->open.count) {
+        const Stage *stage = needs->builder->stages.items[needs->open.items[--needs->open.count]];
+        expr_walk(stage->value, visit_need, needs);
+        if (stage->initial)
+            expr_walk(stage->initial, visit_need, needs);
+    }
+}
+
+static Needs needs_of_checks(Builder *builder) {
+    Needs needs = {.builder = builder, .needed = ARENA_ARRAY(builder->arena, bool, builder->stages.count)};
+    for (int i = 0; i < builder->requirements.count; i++)
+        expr_walk(builder->requirements.items[i].condition, visit_need, &needs);
+    close_needs(&needs);
+    return needs;
+}
+
+/* --- outputs --------------------------------------------------------------------------------------------------------------------- */
+
+static Tensor *result_tensor(const Variable *variable) {
+    return variable->versions.items[variable->versions.count - 1];
+}
+
+/* An output that a check reads is computed as a temporary, which is copied in the end. */
+static void copy_at_end(Builder *builder, Variable *variable) {
+    Arena *arena = builder->arena;
+    Tensor *from = result_tensor(variable), *to = new_tensor(builder, from->type, from->rank, from->loc);
+    *to = *from;
+    from->name = arena_printf(arena, "%s.checked", to->name);
+    from->role = ROLE_TEMPORARY;
+    Stage *copy = ARENA_NEW(arena, Stage);
+    copy->tensor = to;
+    copy->axis_count = to->rank;
+    copy->axes = ARENA_ARRAY(arena, const Var *, to->rank);
+    Expr **indices = ARENA_ARRAY(arena, Expr *, to->rank);
+    for (int d = 0; d < to->rank; d++) {
+        copy->axes[d] = var_new(arena, VAR_AXIS, TYPE_INT64, to->dim_names[d], to->dims[d]);
+        indices[d] = expr_var(arena, copy->axes[d]);
+    }
+    copy->value = expr_read(arena, from, indices, NULL);
+    copy->loc = to->loc;
+    list_push(arena, &builder->stages, copy);
+    list_push(arena, &variable->versions, to);
+}
+
+static void make_outputs(Frame *frame) {
+    Builder *builder = frame->builder;
+    Needs checks = needs_of_checks(builder);
+    for (int i = 0; i < frame->variables.count; i++) {
+        Variable *variable = frame->variables.items[i];
+        if (!variable->result)
+            continue;
+        int stage = stage_of(builder, result_tensor(variable));
+        if (stage >= 0 && checks.needed[stage])
+            copy_at_end(builder, variable);
+        Tensor *tensor = result_tensor(variable);
+        tensor->role = ROLE_OUTPUT;
+        if (variable->initial)
+            variable->initial->buffer = tensor;
+    }
+}
+
+/* --- order --------------------------------------------------------------------------------------------------------------------------- */
+
+static void order_stages(Frame *frame) {
+    Builder *builder = frame->builder;
+    Needs checks = needs_of_checks(builder);
+    Needs live = {.builder = builder, .needed = ARENA_ARRAY(builder->arena, bool, builder->stages.count)};
+    memcpy(live.needed, checks.needed, sizeof *live.needed * (size_t)builder->stages.count);
+    for (int i = 0; i < frame->variables.count; i++)
+        if (frame->variables.items[i]->result)
+            need_tensor(&live, result_tensor(frame->variables.items[i]));
+    close_needs(&live);
+    Stage **ordered = ARENA_ARRAY(builder->arena, Stage *, builder->stages.count);
+    int count = 0;
+    for (int i = 0; i < builder->stages.count; i++)
+        if (checks.needed[i])
+            ordered[count++] = builder->stages.items[i];
+    for (int i = 0; i < builder->stages.count; i++)
+        if (live.needed[i] && !checks.needed[i])
+            ordered[count++] = builder->stages.items[i];
+    builder->stages.items = ordered;
+    builder->stages.count = builder->stages.capacity = count;
+}
+
+typedef struct Last {
+    const Builder *builder;
+    int stage;
+} Last;
+
+static bool visit_last(const Expr *e, void *context) {
+    Last *last = context;
+    int stage = e->kind == EXPR_READ ? stage_of(last->builder, e->tensor) : -1;
+    if (stage > last->stage)
+        last->stage = stage;
+    return true;
+}
+
+static void place_checks(Builder *builder) {
+    for (int i = 0; i < builder->requirements.count; i++) {
+        Last last = {builder, -1};
+        expr_walk(builder->requirements.items[i].condition, visit_last, &last);
+        builder->requirements.items[i].after = last.stage;
+    }
+}
+
+/* --- sizes ------------------------------------------------------------------------------------------------------------------------------- */
+
+static int degree_of(Arena *arena, Expr *e) {
+    Poly p;
+    int degree = 1;
+    if (!poly_of(arena, e, &p))
+        return degree;
+    for (int i = 0; i < p.count; i++)
+        degree = p.terms[i].degree > degree ? p.terms[i].degree : degree;
+    return degree;
+}
+
+/* Sizes small enough that the arithmetic of extents stays inside int64: 2^40, or less where sizes are multiplied. */
+static void check_size_arguments(Builder *builder) {
+    Arena *arena = builder->arena;
+    int degree = 1;
+    for (int i = 0; i < builder->tensors.count; i++)
+        for (int d = 0; d < builder->tensors.items[i]->rank; d++) {
+            int found = degree_of(arena, builder->tensors.items[i]->dims[d]);
+            degree = found > degree ? found : degree;
+        }
+    int64_t limit = (int64_t)1 << (degree == 1 ? 40 : degree < 60 ? 60 / degree : 1);
+    Requirement *all = ARENA_ARRAY(arena, Requirement, builder->sizes.count + builder->requirements.count);
+    for (int i = 0; i < builder->sizes.count; i++) {
+        Expr *size = expr_var(arena, builder->sizes.items[i]);
+        Expr *condition = expr_binary(arena, OP_AND, expr_binary(arena, OP_GE, size, expr_int(arena, 0)),
+                                      expr_binary(arena, OP_LE, size, expr_int(arena, limit)));
+        all[i] = (Requirement){.condition = condition, .status = STATUS_BAD_SIZE, .after = -1};
+        all[i].text = arena_printf(arena, "0 <= %s <= %lld", builder->sizes.items[i]->name, (long long)limit);
+        all[i].loc = builder->sizes.items[i]->loc;
+    }
+    if (builder->requirements.count)
+        memcpy(all + builder->sizes.count, builder->requirements.items, sizeof *all * (size_t)builder->requirements.count);
+    builder->requirements.items = all;
+    builder->requirements.count += builder->sizes.count;
+}
+
+/* --- the program ---------------------------------------------------------------------------------------------------------------------------- */
+
+static bool is_argument(const Program *program, const Tensor *tensor) {
+    for (int i = 0; i < program->argument_count; i++)
+        if (program->arguments[i].tensor == tensor)
+            return true;
+    return false;
+}
+
+typedef struct Search {
+    const Tensor *tensor;
+    bool found;
+} Search;
+
+static bool visit_search(const Expr *e, void *context) {
+    Search *search = context;
+    search->found |= e->kind == EXPR_READ && e->tensor == search->tensor;
+    return !search->found;
+}
+
+static bool is_used(const Builder *builder, const Tensor *tensor) {
+    Search search = {tensor, stage_of(builder, tensor) >= 0};
+    for (int i = 0; i < builder->stages.count && !search.found; i++)
+        expr_walk(builder->stages.items[i]->value, visit_search, &search);
+    return search.found;
+}
+
+static void fill_arguments(const Frame *frame, Program *program) {
+    const Builder *builder = frame->builder;
+    int results = frame->definition->ast->results.count;
+    program->arguments = ARENA_ARRAY(program->arena, Argument, builder->inputs.count + results);
+    for (int i = 0; i < builder->inputs.count; i++)
+        program->arguments[program->argument_count++] = builder->inputs.items[i];
+    for (int i = 0; i < results; i++) {
+        const Symbol *symbol = frame_symbol(frame, frame->definition->ast->results.items[i].name.text);
+        program->arguments[program->argument_count++].tensor = result_tensor(symbol->variable);
+    }
+}
+
+static void fill_tensors(const Builder *builder, Program *program) {
+    program->tensors = ARENA_ARRAY(program->arena, const Tensor *, builder->tensors.count);
+    for (int i = 0; i < program->argument_count; i++)
+        if (program->arguments[i].tensor)
+            program->tensors[program->tensor_count++] = program->arguments[i].tensor;
+    for (int i = 0; i < builder->tensors.count; i++) {
+        const Tensor *tensor = builder->tensors.items[i];
+        if (!is_argument(program, tensor) && is_used(builder, tensor))
+            program->tensors[program->tensor_count++] = tensor;
+    }
+}
+
+Program *finish_program(Frame *frame, const char *symbol) {
+    Builder *builder = frame->builder;
+    if (builder->names_only)
+        return NULL;
+    make_outputs(frame);
+    make_names_unique(builder);
+    order_stages(frame);
+    place_checks(builder);
+    check_size_arguments(builder);
+    Program *program = ARENA_NEW(builder->arena, Program);
+    program->arena = builder->arena;
+    program->name = frame->definition->ast->name.text;
+    program->symbol = symbol ? symbol : program->name;
+    program->size_count = builder->sizes.count;
+    program->sizes = builder->sizes.items;
+    program->stage_count = builder->stages.count;
+    program->stages = (const Stage **)builder->stages.items;
+    for (int i = 0; i < builder->stages.count; i++)
+        builder->stages.items[i]->name = builder->stages.items[i]->tensor->name;
+    program->requirement_count = builder->requirements.count;
+    program->requirements = builder->requirements.items;
+    program->bound_count = builder->bounds.count;
+    program->bounds = builder->bounds.items;
+    program->strict = builder->checker->options->strict;
+    program->loc = frame->definition->ast->loc;
+    fill_arguments(frame, program);
+    fill_tensors(builder, program);
+    return program;
+}

@@ -1,0 +1,290 @@
+/* instance.c - a def with its parameters, sizes and arguments in place: by itself, or for a unit.
+ *
+ * An integer parameter takes its value from a bracket or an export, else from -D, else its default. A size takes it from
+ * an export, else from -D, else it is a size of run time, in the order of first appearance.
+ */
+#include "sema/check.h"
+
+#include <string.h>
+
+/* --- values by name --------------------------------------------------------------------------------------------------- */
+
+static Bound *find_bound(Bounds *bounds, const char *name) {
+    for (int i = 0; bounds && i < bounds->count; i++)
+        if (strcmp(bounds->items[i].name, name) == 0)
+            return &bounds->items[i];
+    return NULL;
+}
+
+static Define *find_define(const Frame *frame, const char *name) {
+    SemaOptions *options = frame->builder->checker->options;
+    for (int i = options->define_count - 1; i >= 0; i--)
+        if (strcmp(options->defines[i].name, name) == 0)
+            return &options->defines[i];
+    return NULL;
+}
+
+static void note_binding(Frame *frame, const char *name, int64_t value) {
+    struct Binding binding = {name, value};
+    if (!frame->caller)
+        list_push(frame->builder->arena, &frame->builder->bounds, binding);
+}
+
+/* What was bound to a name; false when nothing was. */
+static bool bound_value(Frame *frame, Bounds *bounds, bool defines, const char *name, Loc *loc, int64_t *value) {
+    Bound *bound = find_bound(bounds, name);
+    Define *define = find_define(frame, name);
+    if (define && defines)
+        define->used = true;
+    if (bound) {
+        bound->used = true;
+        *value = bound->value;
+        *loc = bound->loc;
+    } else if (define && defines) {
+        *value = define->value;
+    } else {
+        return false;
+    }
+    note_binding(frame, name, *value);
+    return true;
+}
+
+Expr *size_value(Frame *frame, const AstExpr *ast) {
+    Statement s = {.frame = frame, .builder = frame->builder};
+    Typed size = translate(&s, ast);
+    if (!size.expr)
+        return NULL;
+    if (s.indices.count) {
+        ERROR(frame, undefined_name, s.indices.items[0]->loc, s.indices.items[0]->name);
+        hint_nearest_value(&s, s.indices.items[0]->name);
+        return NULL;
+    }
+    if (!size.index || size.type == TYPE_BOOL || s.accesses.count || is_data_dependent(size.expr)) {
+        ERROR(frame, not_a_size, ast->loc);
+        return NULL;
+    }
+    return size_normal(frame->builder->arena, size.expr);
+}
+
+bool constant_value(Frame *frame, const AstExpr *ast, int64_t *value) {
+    Expr *e = size_value(frame, ast);
+    if (!e)
+        return false;
+    if (expr_is_int(e, value))
+        return true;
+    ERROR(frame, not_a_constant, ast->loc, expr_text(frame->builder->arena, e));
+    return false;
+}
+
+/* --- parameters ---------------------------------------------------------------------------------------------------------- */
+
+static bool name_is_free(Frame *frame, const char *name, Loc loc) {
+    Symbol *symbol = frame_symbol(frame, name);
+    if (!symbol)
+        return true;
+    ERROR(frame, duplicate_name, loc, name);
+    NOTE(frame, symbol->loc, "first here");
+    return false;
+}
+
+static bool parameter_value(Frame *frame, const AstBinding *parameter, Bounds *bounds, bool defines, int64_t *value) {
+    Loc loc = parameter->name.loc;
+    if (bound_value(frame, bounds, defines, parameter->name.text, &loc, value))
+        return true;
+    if (parameter->value) {
+        if (!constant_value(frame, parameter->value, value))
+            return false;
+        note_binding(frame, parameter->name.text, *value);
+        return true;
+    }
+    *value = 1;
+    if (frame->builder->names_only)
+        return true;
+    ERROR(frame, parameter_unbound, frame->caller ? frame->call : loc, parameter->name.text,
+          frame->definition->ast->name.text);
+    HINT(frame, frame->caller ? "give it in brackets: %s[%s=...](...)" : "give %s[%s=...] a default, bind it in an export, or use -D",
+         frame->definition->ast->name.text, parameter->name.text);
+    return false;
+}
+
+bool bind_parameters(Frame *frame, Bounds *bounds, bool defines) {
+    const AstDef *def = frame->definition->ast;
+    bool good = true;
+    for (int i = 0; i < def->parameters.count; i++) {
+        const AstBinding *parameter = &def->parameters.items[i];
+        int64_t value;
+        if (!name_is_free(frame, parameter->name.text, parameter->name.loc) ||
+            !parameter_value(frame, parameter, bounds, defines, &value)) {
+            good = false;
+            continue;
+        }
+        Symbol *symbol = frame_add(frame, SYMBOL_SIZE, parameter->name.text, parameter->name.loc);
+        symbol->parameter = true;
+        symbol->value = expr_int(frame->builder->arena, value);
+    }
+    return good;
+}
+
+/* --- the arguments of a unit --------------------------------------------------------------------------------------------------- */
+
+static Expr *new_size(Frame *frame, AstName name) {
+    Var *size = var_new(frame->builder->arena, VAR_SIZE, TYPE_INT64, name.text, NULL);
+    size->loc = name.loc;
+    list_push(frame->builder->arena, &frame->builder->sizes, size);
+    return expr_var(frame->builder->arena, size);
+}
+
+static void bind_size(Frame *frame, AstName name, Bounds *bounds, bool defines) {
+    if (frame_symbol(frame, name.text))
+        return;
+    int64_t value;
+    Loc loc = name.loc;
+    bool bound = bound_value(frame, bounds, defines, name.text, &loc, &value);
+    if (bound && value < 0) {
+        ERROR(frame, negative_size, loc, name.text, (long long)value);
+        value = 0;
+    }
+    frame_add(frame, SYMBOL_SIZE, name.text, name.loc)->value =
+        bound ? expr_int(frame->builder->arena, value) : new_size(frame, name);
+}
+
+static void bind_sizes(Frame *frame, const AstExprs *dims, Bounds *bounds, bool defines) {
+    for (int d = 0; d < dims->count; d++)
+        if (dims->items[d]->kind == AST_NAME)
+            bind_size(frame, dims->items[d]->name, bounds, defines);
+}
+
+static bool check_dimension(Frame *frame, const AstExpr *ast, const Expr *extent) {
+    int64_t value;
+    if (!expr_is_int(extent, &value) || value >= 0)
+        return true;
+    ERROR(frame, negative_size, ast->loc, frame->definition->ast->name.text, (long long)value);
+    return false;
+}
+
+static void add_input_tensor(Frame *frame, const AstParameter *parameter) {
+    Builder *builder = frame->builder;
+    Tensor *tensor = new_tensor(builder, parameter->type, parameter->dims.count, parameter->loc);
+    tensor->name = parameter->name.text;
+    tensor->role = ROLE_INPUT;
+    tensor->constant = parameter->constant;
+    for (int d = 0; d < tensor->rank; d++) {
+        const AstExpr *dim = parameter->dims.items[d];
+        tensor->dims[d] = size_value(frame, dim);
+        if (!tensor->dims[d] || !check_dimension(frame, dim, tensor->dims[d]))
+            return;
+        tensor->dim_names[d] = dim->kind == AST_NAME ? dim->name.text : NULL;
+    }
+    if (!name_is_free(frame, parameter->name.text, parameter->name.loc))
+        return;
+    Variable *variable = new_variable(frame, parameter->name.text, parameter->name.loc);
+    variable->input = true;
+    variable->view = (View){.tensor = tensor, .rank = tensor->rank, .dims = tensor->dims};
+    list_push(builder->arena, &builder->inputs, (Argument){.tensor = tensor});
+    check_tensor_size(frame, tensor);
+}
+
+static void add_input_scalar(Frame *frame, const AstParameter *parameter) {
+    Builder *builder = frame->builder;
+    if (!name_is_free(frame, parameter->name.text, parameter->name.loc))
+        return;
+    Var *scalar = var_new(builder->arena, VAR_SCALAR, parameter->type, parameter->name.text, NULL);
+    scalar->loc = parameter->loc;
+    frame_add(frame, SYMBOL_SCALAR, scalar->name, parameter->name.loc)->value = expr_var(builder->arena, scalar);
+    list_push(builder->arena, &builder->inputs, (Argument){.scalar = scalar});
+}
+
+static void bind_arguments(Frame *frame, Bounds *bounds, bool defines) {
+    const AstDef *def = frame->definition->ast;
+    for (int i = 0; i < def->arguments.count; i++)
+        bind_sizes(frame, &def->arguments.items[i].dims, bounds, defines);
+    for (int i = 0; i < def->results.count; i++)
+        bind_sizes(frame, &def->results.items[i].dims, bounds, defines);
+    for (int i = 0; i < def->arguments.count; i++) {
+        const AstParameter *parameter = &def->arguments.items[i];
+        (parameter->is_tensor ? add_input_tensor : add_input_scalar)(frame, parameter);
+    }
+}
+
+/* --- the body ---------------------------------------------------------------------------------------------------------------------- */
+
+static void add_results(Frame *frame) {
+    const AstDef *def = frame->definition->ast;
+    for (int i = 0; i < def->results.count; i++) {
+        const AstResult *result = &def->results.items[i];
+        if (name_is_free(frame, result->name.text, result->name.loc))
+            new_variable(frame, result->name.text, result->name.loc)->result = result;
+    }
+}
+
+static void check_variables(Frame *frame) {
+    for (int i = 0; i < frame->variables.count; i++) {
+        const Variable *variable = frame->variables.items[i];
+        if (variable->result && !variable->written)
+            ERROR(frame, output_undefined, variable->loc, variable->name);
+        else if (!variable->result && !variable->input && !variable->used && !variable->poisoned && !frame->caller)
+            WARN(frame, unused_temporary, variable->loc, variable->name);
+    }
+}
+
+void check_body(Frame *frame) {
+    const AstDef *def = frame->definition->ast;
+    add_results(frame);
+    for (int i = 0; i < def->statements.count && !diag_limit_reached(DIAGNOSTICS(frame)); i++)
+        check_statement(frame, def->statements.items[i]);
+    if (!diag_limit_reached(DIAGNOSTICS(frame)))
+        check_variables(frame);
+    name_versions(frame);
+}
+
+/* --- a whole def ----------------------------------------------------------------------------------------------------------------------- */
+
+Program *build_program(Checker *checker, Definition *definition, Bounds *bounds, bool defines, const char *symbol) {
+    Builder builder = {.checker = checker, .arena = checker->arena};
+    Frame frame = {.builder = &builder, .definition = definition, .prefix = ""};
+    CheckState state = definition->state;
+    definition->state = CHECK_RUNNING;
+    bool good = bind_parameters(&frame, bounds, defines);
+    bind_arguments(&frame, bounds, defines);
+    if (good)
+        check_body(&frame);
+    definition->state = state;
+    return good && !frame.failed ? finish_program(&frame, symbol) : NULL;
+}
+
+static bool has_value(const Checker *checker, const AstBinding *parameter, bool defines) {
+    bool defined = false;
+    for (int i = 0; i < checker->options->define_count; i++)
+        defined |= strcmp(checker->options->defines[i].name, parameter->name.text) == 0;
+    return parameter->value || (defines && defined);
+}
+
+/* A def whose parameters wait for a value is checked for its names and types. */
+static bool check_names(Checker *checker, Definition *definition, bool defines) {
+    Builder builder = {.checker = checker, .arena = checker->arena, .names_only = true};
+    Frame frame = {.builder = &builder, .definition = definition, .prefix = ""};
+    definition->state = CHECK_RUNNING;
+    bind_parameters(&frame, NULL, defines);
+    bind_arguments(&frame, NULL, defines);
+    check_body(&frame);
+    return !frame.failed;
+}
+
+bool check_definition(Checker *checker, Definition *definition, bool defines) {
+    if (definition->state != CHECK_NEW)
+        return definition->state != CHECK_BAD;
+    const AstDef *def = definition->ast;
+    bool good = def->implements.text == NULL, values = true;
+    if (!good)
+        diag(checker->diagnostics, DIAG_unsupported, def->implements.loc, "implements");
+    for (int i = 0; i < def->parameters.count; i++)
+        values &= has_value(checker, &def->parameters.items[i], defines);
+    if (values) {
+        definition->program = build_program(checker, definition, NULL, defines, NULL);
+        good &= definition->program != NULL;
+    } else {
+        good &= check_names(checker, definition, defines);
+    }
+    definition->state = good ? CHECK_GOOD : CHECK_BAD;
+    return good;
+}

@@ -1,0 +1,363 @@
+/* module.c - the files of a module and the units it makes: imports, exports, schedules.
+ *
+ * Every def of the user's files is checked by itself, so that errors show even where nothing exports it; defs of the
+ * compiler's library are checked when they are called. Without an export every def of the main file is a unit.
+ */
+#include "sema/check.h"
+
+#include <errno.h>
+#include <string.h>
+
+static Frame module_frame(Checker *checker, Builder *builder, Definition *definition) {
+    *builder = (Builder){.checker = checker, .arena = checker->arena};
+    return (Frame){.builder = builder, .definition = definition, .prefix = ""};
+}
+
+/* --- imports ------------------------------------------------------------------------------------------------------------ */
+
+static SourceFile *load_file(Checker *checker, AstFile *ast, const char *path, bool embedded);
+
+static SourceFile *loaded_file(const Checker *checker, const char *path, bool embedded) {
+    for (int i = 0; i < checker->files.count; i++)
+        if (checker->files.items[i]->embedded == embedded && strcmp(checker->files.items[i]->path, path) == 0)
+            return checker->files.items[i];
+    return NULL;
+}
+
+static SourceFile *parse_source(Checker *checker, uint32_t file, const char *path, bool embedded) {
+    return load_file(checker, parse_file(checker->arena, checker->sources, file, checker->diagnostics), path, embedded);
+}
+
+/* FOLDER/NAME.tensor, or FOLDER/NAME as it is. error: why an existing file could not be read. */
+static SourceFile *try_folder(Checker *checker, const char *folder, size_t length, const char *name, int *error) {
+    static const char *const endings[] = {".tensor", ""};
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        char *path = arena_printf(checker->arena, "%.*s%s%s", (int)length, folder, name, endings[i]);
+        SourceFile *file = loaded_file(checker, path, false);
+        if (file)
+            return file;
+        int number = source_read(checker->sources, path);
+        if (number)
+            return parse_source(checker, (uint32_t)number, path, false);
+        if (errno != ENOENT && errno != ENOTDIR)
+            *error = errno;
+    }
+    return NULL;
+}
+
+static SourceFile *try_embedded(Checker *checker, const char *name) {
+    SourceFile *file = loaded_file(checker, name, true);
+    if (file || !checker->options->find_embedded)
+        return file;
+    uint32_t number = checker->options->find_embedded(checker->options->context, checker->sources, name);
+    return number ? parse_source(checker, number, name, true) : NULL;
+}
+
+/* An import is looked for beside the importing file, then in the folders of -I, then in the compiler's library. */
+static SourceFile *find_import(Checker *checker, const SourceFile *from, const AstImport *import) {
+    const char *slash = from->embedded ? NULL : strrchr(from->path, '/');
+    int error = 0;
+    SourceFile *file = NULL;
+    if (import->path[0] == '/')
+        file = try_folder(checker, "", 0, import->path, &error);
+    else if (!from->embedded)
+        file = try_folder(checker, from->path, slash ? (size_t)(slash + 1 - from->path) : 0, import->path, &error);
+    for (int i = 0; i < checker->options->path_count && !file && import->path[0] != '/'; i++) {
+        const char *folder = arena_printf(checker->arena, "%s/", checker->options->paths[i]);
+        file = try_folder(checker, folder, strlen(folder), import->path, &error);
+    }
+    if (!file)
+        file = try_embedded(checker, import->path);
+    if (!file && error)
+        diag(checker->diagnostics, DIAG_import_unreadable, import->loc, import->path, strerror(error));
+    else if (!file)
+        diag(checker->diagnostics, DIAG_import_not_found, import->loc, import->path);
+    return file;
+}
+
+static void add_import(Checker *checker, SourceFile *to, SourceFile *file) {
+    for (int i = 0; i < to->imports.count; i++)
+        if (to->imports.items[i] == file)
+            return;
+    if (file != to)
+        list_push(checker->arena, &to->imports, file);
+}
+
+/* --- defs ------------------------------------------------------------------------------------------------------------------ */
+
+static void add_definition(Checker *checker, SourceFile *file, const AstDef *ast) {
+    for (int i = 0; i < file->definitions.count; i++)
+        if (strcmp(file->definitions.items[i]->ast->name.text, ast->name.text) == 0) {
+            diag(checker->diagnostics, DIAG_duplicate_name, ast->name.loc, ast->name.text);
+            diag_note(checker->diagnostics, file->definitions.items[i]->ast->name.loc, "first here");
+            return;
+        }
+    Definition *definition = ARENA_NEW(checker->arena, Definition);
+    definition->ast = ast;
+    definition->file = file;
+    list_push(checker->arena, &file->definitions, definition);
+}
+
+static void refuse_features(Checker *checker, const AstFile *ast) {
+    for (int i = 0; i < ast->combiners.count; i++)
+        diag(checker->diagnostics, DIAG_unsupported, ast->combiners.items[i].name.loc, "combiner");
+    for (int i = 0; i < ast->instrs.count; i++)
+        diag(checker->diagnostics, DIAG_unsupported, ast->instrs.items[i].name.loc, "instr");
+}
+
+/* The file is listed before its imports are read, so that files may import each other. */
+static SourceFile *load_file(Checker *checker, AstFile *ast, const char *path, bool embedded) {
+    SourceFile *file = ARENA_NEW(checker->arena, SourceFile);
+    file->ast = ast;
+    file->path = path;
+    file->embedded = embedded;
+    list_push(checker->arena, &checker->files, file);
+    if (!embedded)
+        list_push(checker->arena, &checker->module->files, path);
+    for (int i = 0; i < ast->defs.count; i++)
+        add_definition(checker, file, ast->defs.items[i]);
+    refuse_features(checker, ast);
+    for (int i = 0; i < ast->imports.count; i++) {
+        SourceFile *import = find_import(checker, file, &ast->imports.items[i]);
+        if (import)
+            add_import(checker, file, import);
+    }
+    return file;
+}
+
+/* --- schedules --------------------------------------------------------------------------------------------------------------- */
+
+static void take_schedules(Checker *checker, Unit *unit, const SourceFile *file, const char *subject) {
+    LIST(const Schedule *) found = {0};
+    for (int i = 0; i < file->ast->schedules.count; i++)
+        if (strcmp(file->ast->schedules.items[i]->subject, subject) == 0)
+            list_push(checker->arena, &found, file->ast->schedules.items[i]);
+    unit->schedules = found.items;
+    unit->schedule_count = found.count;
+}
+
+/* Blocks that name the export win over those that name the def, and those over the ones beside an imported def. */
+static void attach_schedules(Checker *checker, Unit *unit, const Definition *definition) {
+    const SourceFile *main_file = checker->files.items[0];
+    take_schedules(checker, unit, main_file, unit->program->symbol);
+    if (!unit->schedule_count)
+        take_schedules(checker, unit, main_file, definition->ast->name.text);
+    if (!unit->schedule_count && definition->file != main_file)
+        take_schedules(checker, unit, definition->file, definition->ast->name.text);
+}
+
+static bool is_subject(Checker *checker, const SourceFile *file, const char *name) {
+    for (int i = 0; i < file->ast->exports.count; i++) {
+        const AstExport *export = &file->ast->exports.items[i];
+        if (strcmp(export->symbol.text ? export->symbol.text : export->def.text, name) == 0)
+            return true;
+    }
+    return find_definition(checker->arena, file, name) != NULL;
+}
+
+static void check_schedules(Checker *checker, const SourceFile *file) {
+    for (int i = 0; i < file->ast->schedules.count; i++) {
+        const Schedule *schedule = file->ast->schedules.items[i];
+        if (is_subject(checker, file, schedule->subject))
+            continue;
+        Nearest nearest = {.name = schedule->subject};
+        for (int e = 0; e < file->ast->exports.count; e++)
+            if (file->ast->exports.items[e].symbol.text)
+                nearest_offer(&nearest, file->ast->exports.items[e].symbol.text);
+        for (int d = 0; d < file->definitions.count; d++)
+            nearest_offer(&nearest, file->definitions.items[d]->ast->name.text);
+        diag(checker->diagnostics, DIAG_schedule_subject, schedule->loc, schedule->subject);
+        if (nearest.best)
+            diag_hint(checker->diagnostics, "did you mean '%s'?", nearest.best);
+    }
+}
+
+/* --- exports ------------------------------------------------------------------------------------------------------------------- */
+
+/* Names that a C or C++ program cannot call a function. */
+static bool is_reserved(const char *symbol) {
+    static const char *const reserved[] = {
+        "alignas", "alignof", "and", "asm", "auto", "bool", "break", "case", "catch", "char", "class", "compl", "concept",
+        "const", "constexpr", "continue", "decltype", "default", "delete", "do", "double", "else", "enum", "explicit",
+        "export", "extern", "false", "float", "for", "friend", "goto", "if", "inline", "int", "long", "main", "mutable",
+        "namespace", "new", "noexcept", "not", "nullptr", "operator", "or", "private", "protected", "public", "register",
+        "requires", "restrict", "return", "short", "signed", "sizeof", "static", "struct", "switch", "template", "this",
+        "throw", "true", "try", "typedef", "typeid", "typename", "union", "unsigned", "using", "virtual", "void",
+        "volatile", "while", "xor"};
+    for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++)
+        if (strcmp(reserved[i], symbol) == 0)
+            return true;
+    return false;
+}
+
+/* One symbol, one function. */
+static bool check_symbol(Checker *checker, AstName symbol) {
+    if (is_reserved(symbol.text)) {
+        diag(checker->diagnostics, DIAG_reserved_symbol, symbol.loc, symbol.text);
+        diag_hint(checker->diagnostics, "export it under another name: export ... as NAME");
+        return false;
+    }
+    for (int i = 0; i < checker->module->units.count; i++)
+        if (strcmp(checker->module->units.items[i].program->symbol, symbol.text) == 0) {
+            diag(checker->diagnostics, DIAG_duplicate_symbol, symbol.loc, symbol.text);
+            return false;
+        }
+    return true;
+}
+
+static bool binding_value(Frame *frame, const AstBinding *binding, int64_t *value) {
+    if (binding->text) {
+        ERROR(frame, unsupported, binding->name.loc, "export with constants from a file");
+        return false;
+    }
+    if (binding->value)
+        return constant_value(frame, binding->value, value);
+    ERROR(frame, parameter_not_constant, binding->name.loc, binding->name.text);
+    return false;
+}
+
+static bool read_bindings(Checker *checker, Definition *definition, const AstBindings *list, Bounds *bounds) {
+    Builder builder;
+    Frame frame = module_frame(checker, &builder, definition);
+    for (int i = 0; i < list->count; i++) {
+        const AstBinding *binding = &list->items[i];
+        Bound bound = {.name = binding->name.text, .loc = binding->name.loc};
+        if (!binding_value(&frame, binding, &bound.value))
+            continue;
+        for (int j = 0; j < bounds->count; j++)
+            if (strcmp(bounds->items[j].name, bound.name) == 0) {
+                ERROR(&frame, duplicate_name, bound.loc, bound.name);
+                NOTE(&frame, bounds->items[j].loc, "first here");
+            }
+        list_push(checker->arena, bounds, bound);
+    }
+    return !frame.failed;
+}
+
+static void offer_sizes(Nearest *nearest, const AstExprs *dims) {
+    for (int d = 0; d < dims->count; d++)
+        if (dims->items[d]->kind == AST_NAME)
+            nearest_offer(nearest, dims->items[d]->name.text);
+}
+
+/* Bindings of what the def does not have. */
+static bool check_used(Checker *checker, const Definition *definition, const Bounds *bounds) {
+    const AstDef *def = definition->ast;
+    bool good = true;
+    for (int i = 0; i < bounds->count; i++) {
+        const Bound *bound = &bounds->items[i];
+        if (bound->used)
+            continue;
+        good = false;
+        Nearest nearest = {.name = bound->name};
+        for (int p = 0; p < def->parameters.count; p++)
+            nearest_offer(&nearest, def->parameters.items[p].name.text);
+        for (int a = 0; a < def->arguments.count; a++)
+            offer_sizes(&nearest, &def->arguments.items[a].dims);
+        diag(checker->diagnostics, DIAG_no_such_size, bound->loc, def->name.text, bound->name);
+        if (nearest.best)
+            diag_hint(checker->diagnostics, "did you mean '%s'?", nearest.best);
+    }
+    return good;
+}
+
+/* export ... tune (M=1024, N=64), ...: sizes of run time with values to tune for. */
+static void read_tune(Checker *checker, Definition *definition, const AstBindings *list, Unit *unit) {
+    Bounds bounds = {0};
+    if (!read_bindings(checker, definition, list, &bounds))
+        return;
+    struct TuneSizes *tune = &unit->tunes[unit->tune_count];
+    tune->bindings = ARENA_ARRAY(checker->arena, struct Binding, bounds.count);
+    for (int i = 0; i < bounds.count; i++) {
+        Bound *bound = &bounds.items[i];
+        for (int n = 0; n < unit->program->size_count; n++)
+            bound->used |= strcmp(unit->program->sizes[n]->name, bound->name) == 0;
+        if (bound->value < 0)
+            diag(checker->diagnostics, DIAG_negative_size, bound->loc, bound->name, (long long)bound->value);
+        tune->bindings[tune->count++] = (struct Binding){bound->name, bound->value};
+    }
+    if (!check_used(checker, definition, &bounds))
+        return;
+    const char *why = NULL;
+    if (!program_bind(checker->arena, unit->program, tune->bindings, tune->count, &why))
+        diag(checker->diagnostics, DIAG_tune_sizes, bounds.items[0].loc, why);
+    else
+        unit->tune_count++;
+}
+
+static void make_export(Checker *checker, const AstExport *export) {
+    SourceFile *main_file = checker->files.items[0];
+    Definition *definition = find_definition(checker->arena, main_file, export->def.text);
+    if (!definition) {
+        Builder builder;
+        Definition nowhere = {.file = main_file};
+        Frame frame = module_frame(checker, &builder, &nowhere);
+        ERROR(&frame, undefined_name, export->def.loc, export->def.text);
+        hint_nearest_function(&frame, export->def.text);
+        return;
+    }
+    AstName symbol = export->symbol.text ? export->symbol : export->def;
+    Bounds bounds = {0};
+    bool good = check_definition(checker, definition, false);
+    good &= check_symbol(checker, symbol);
+    if (!read_bindings(checker, definition, &export->bindings, &bounds) || !good)
+        return;
+    Unit unit = {.program = build_program(checker, definition, &bounds, true, symbol.text)};
+    if (!check_used(checker, definition, &bounds) || !unit.program)
+        return;
+    attach_schedules(checker, &unit, definition);
+    unit.tunes = ARENA_ARRAY(checker->arena, struct TuneSizes, export->tunes.count);
+    for (int i = 0; i < export->tunes.count; i++)
+        read_tune(checker, definition, &export->tunes.items[i], &unit);
+    list_push(checker->arena, &checker->module->units, unit);
+}
+
+/* --- the module --------------------------------------------------------------------------------------------------------------------- */
+
+static void make_unit_of_def(Checker *checker, Definition *definition) {
+    if (!check_definition(checker, definition, true) || !check_symbol(checker, definition->ast->name))
+        return;
+    Unit unit = {.program = definition->program};
+    if (!unit.program) /* a parameter without a value: said with its place */
+        unit.program = build_program(checker, definition, NULL, true, NULL);
+    if (!unit.program)
+        return;
+    attach_schedules(checker, &unit, definition);
+    list_push(checker->arena, &checker->module->units, unit);
+}
+
+static void check_definitions(Checker *checker, bool defines) {
+    for (int f = 0; f < checker->files.count; f++)
+        for (int d = 0; d < checker->files.items[f]->definitions.count && !checker->files.items[f]->embedded; d++)
+            if (!diag_limit_reached(checker->diagnostics))
+                check_definition(checker, checker->files.items[f]->definitions.items[d], defines && f == 0);
+}
+
+static void make_units(Checker *checker, const SourceFile *main_file) {
+    for (int i = 0; i < main_file->ast->exports.count && !diag_limit_reached(checker->diagnostics); i++)
+        make_export(checker, &main_file->ast->exports.items[i]);
+    if (main_file->ast->exports.count)
+        return;
+    for (int i = 0; i < main_file->definitions.count && !diag_limit_reached(checker->diagnostics); i++)
+        make_unit_of_def(checker, main_file->definitions.items[i]);
+}
+
+static void check_defines(Checker *checker) {
+    for (int i = 0; i < checker->options->define_count; i++)
+        if (!checker->options->defines[i].used)
+            diag(checker->diagnostics, DIAG_unused_define, (Loc){0}, checker->options->defines[i].name);
+}
+
+Module *sema_check(Arena *arena, Sources *sources, AstFile *main_file, SemaOptions *options, Diagnostics *diagnostics) {
+    Module *module = ARENA_NEW(arena, Module);
+    module->arena = arena;
+    Checker checker = {.arena = arena, .sources = sources, .options = options, .diagnostics = diagnostics, .module = module};
+    SourceFile *file = load_file(&checker, main_file, source_get(sources, main_file->file)->name, false);
+    check_definitions(&checker, main_file->exports.count == 0);
+    for (int i = 0; i < checker.files.count; i++)
+        check_schedules(&checker, checker.files.items[i]);
+    make_units(&checker, file);
+    if (diag_error_count(diagnostics) == 0)
+        check_defines(&checker);
+    return module;
+}

@@ -1,0 +1,472 @@
+/* ranges.c - which values each index variable takes.
+ *
+ * What `where` says is fixed first. Then come rounds: each read A(.., e, ..) says 0 <= e < size; a variable that is alone
+ * unresolved in such constraints takes the largest interval that satisfies all of them, for all values of the variables
+ * that were resolved before. That is how a stencil shrinks its output. A read with an `else` may go outside, so
+ * it speaks last, and only where its index is a bare variable; data-dependent indices say nothing.
+ */
+#include "sema/check.h"
+
+/* poly >= 0 */
+typedef struct Constraint {
+    Poly poly;
+    bool weak, used;
+    Access *access; /* NULL: of the left side */
+    int dim;
+} Constraint;
+
+typedef struct Inference {
+    Statement *statement;
+    Arena *arena;
+    LIST(Constraint) constraints;
+    bool weak; /* reads with an else may speak */
+} Inference;
+
+/* --- extremes over the domain ------------------------------------------------------------------------------------------- */
+
+bool uses_indices(const Statement *s, const Expr *e) {
+    for (int i = 0; i < s->indices.count; i++)
+        if (expr_uses_var(e, s->indices.items[i]->raw))
+            return true;
+    return false;
+}
+
+static bool extreme_expr(const Statement *s, Expr *e, bool largest, Poly *extreme) {
+    Poly p;
+    return poly_of(s->builder->arena, e, &p) && extreme_over_domain(s, &p, largest, extreme);
+}
+
+static bool never_negative(const Statement *s, const Poly *p) {
+    return poly_never_negative(s->builder->arena, p, &s->facts);
+}
+
+/* x % k is in 0:k, and x itself where x is never negative and smaller. */
+static bool extreme_modulo(const Statement *s, Expr *e, bool largest, Poly *extreme) {
+    Arena *arena = s->builder->arena;
+    if (!largest) {
+        *extreme = (Poly){0, 0, NULL};
+        return true;
+    }
+    Expr *last = expr_binary(arena, OP_SUB, e->args[1], expr_int(arena, 1));
+    Poly low, high;
+    if (extreme_expr(s, e->args[0], false, &low) && never_negative(s, &low) && extreme_expr(s, e->args[0], true, &high))
+        last = expr_binary(arena, OP_MIN, last, poly_expr(arena, &high));
+    return poly_of(arena, last, extreme);
+}
+
+/* Of a factor that holds index variables and is not one: all these operators grow with their operands. */
+static bool extreme_factor(const Statement *s, Expr *e, bool largest, Poly *extreme) {
+    Arena *arena = s->builder->arena;
+    if (e->kind != EXPR_OP || e->count < 2 || (e->op != OP_MIN && e->op != OP_MAX && uses_indices(s, e->args[1])))
+        return false;
+    Poly a, b;
+    switch (e->op) {
+    case OP_MOD:
+        return extreme_modulo(s, e, largest, extreme);
+    case OP_DIV:
+        return poly_of(arena, e->args[1], &b) && never_negative(s, &b) && extreme_expr(s, e->args[0], largest, &a) &&
+               poly_of(arena, expr_binary(arena, OP_DIV, poly_expr(arena, &a), e->args[1]), extreme);
+    case OP_MIN:
+    case OP_MAX:
+        return extreme_expr(s, e->args[0], largest, &a) && extreme_expr(s, e->args[1], largest, &b) &&
+               poly_of(arena, expr_binary(arena, e->op, poly_expr(arena, &a), poly_expr(arena, &b)), extreme);
+    default:
+        return false;
+    }
+}
+
+/* A term with one such factor and otherwise sizes, which are never negative. */
+static bool extreme_term(const Statement *s, const Monomial *term, bool largest, Poly *extreme) {
+    Arena *arena = s->builder->arena;
+    int place = -1;
+    for (int f = 0; f < term->degree; f++)
+        if (uses_indices(s, term->factors[f])) {
+            if (place >= 0)
+                return false;
+            place = f;
+        }
+    Expr *others = expr_int(arena, 1);
+    for (int f = 0; f < term->degree; f++)
+        others = f == place ? others : expr_binary(arena, OP_MUL, others, term->factors[f]);
+    Poly scale, value, product;
+    if (!poly_of(arena, others, &scale) || !never_negative(s, &scale))
+        return false;
+    return extreme_factor(s, term->factors[place], largest == (term->coefficient > 0), &value) &&
+           poly_product(arena, &scale, &value, &product) &&
+           poly_sum(arena, &product, term->coefficient, &product, 0, extreme);
+}
+
+static bool is_compound(const Statement *s, const Monomial *term) {
+    for (int f = 0; f < term->degree; f++)
+        if (term->factors[f]->kind != EXPR_VAR && uses_indices(s, term->factors[f]))
+            return true;
+    return false;
+}
+
+/* p with the factors that are not variables themselves replaced by their extremes. */
+static bool extreme_of_compounds(const Statement *s, const Poly *p, bool largest, Poly *result) {
+    Arena *arena = s->builder->arena;
+    *result = (Poly){p->constant, 0, NULL};
+    for (int i = 0; i < p->count; i++) {
+        Poly term = {0, 1, &p->terms[i]}, extreme;
+        if (is_compound(s, &p->terms[i])) {
+            if (!extreme_term(s, &p->terms[i], largest, &extreme))
+                return false;
+            term = extreme;
+        }
+        if (!poly_sum(arena, result, 1, &term, 1, result))
+            return false;
+    }
+    return true;
+}
+
+/* p with one variable at the end of its range that its coefficient asks for. */
+static bool put_at_end(const Statement *s, const IndexVariable *index, bool largest, Poly *p) {
+    Arena *arena = s->builder->arena;
+    Poly coefficient, rest, opposite, end, product;
+    if (!poly_split(arena, p, index->raw, &coefficient, &rest))
+        return false;
+    if (coefficient.count == 0 && coefficient.constant == 0)
+        return true;
+    if (!index->low || !poly_sum(arena, &coefficient, -1, &coefficient, 0, &opposite))
+        return false;
+    bool rises = never_negative(s, &coefficient);
+    if (!rises && !never_negative(s, &opposite))
+        return false;
+    return poly_of(arena, rises == largest ? index->high : index->low, &end) &&
+           poly_product(arena, &coefficient, &end, &product) && poly_sum(arena, &rest, 1, &product, 1, p);
+}
+
+bool extreme_over_domain(const Statement *s, const Poly *p, bool largest, Poly *extreme) {
+    if (!extreme_of_compounds(s, p, largest, extreme))
+        return false;
+    for (int i = 0; i < s->indices.count; i++)
+        if (!put_at_end(s, s->indices.items[i], largest, extreme))
+            return false;
+    return true;
+}
+
+/* floor(x / k) + rest >= 0 is x + k*rest >= 0; rest - floor(x / k) >= 0 is k*rest + k-1 - x >= 0. */
+bool without_divisions(const Statement *s, const Poly *p, Poly *plain) {
+    Arena *arena = s->builder->arena;
+    *plain = *p;
+    for (int i = 0; i < plain->count; i++) {
+        Monomial term = plain->terms[i];
+        const Expr *e = term.factors[0];
+        bool fits = term.degree == 1 && (term.coefficient == 1 || term.coefficient == -1) && e->kind == EXPR_OP &&
+                    e->op == OP_DIV && uses_indices(s, e) && !uses_indices(s, e->args[1]);
+        if (!fits)
+            continue;
+        Poly quotient = {0, 1, &term}, rest, numerator, divisor, product, sum;
+        if (!poly_of(arena, e->args[1], &divisor) || !never_negative(s, &divisor))
+            return false;
+        if (!poly_sum(arena, plain, 1, &quotient, -1, &rest) || !poly_of(arena, e->args[0], &numerator) ||
+            !poly_product(arena, &rest, &divisor, &product) ||
+            !poly_sum(arena, &product, 1, &numerator, term.coefficient, &sum))
+            return false;
+        Poly slack = {-1, 0, NULL};
+        if (term.coefficient < 0 && (!poly_sum(arena, &sum, 1, &divisor, 1, &sum) ||
+                                     !poly_sum(arena, &sum, 1, &slack, 1, &sum)))
+            return false;
+        *plain = sum;
+        i = -1;
+    }
+    return true;
+}
+
+/* --- what where says --------------------------------------------------------------------------------------------------------- */
+
+/* An end of a where range: over sizes alone. NULL after an error. */
+static Expr *where_end(Statement *s, const AstExpr *ast, int clause) {
+    int known = s->indices.count, reads = s->accesses.count, limit = s->let_limit;
+    s->let_limit = clause;
+    Typed end = translate(s, ast);
+    s->let_limit = limit;
+    if (!end.expr)
+        return NULL;
+    Expr *result = NULL;
+    if (s->accesses.count > reads)
+        ERROR(s->frame, where_reads, s->accesses.items[reads]->ast->loc, s->accesses.items[reads]->name);
+    else if (s->indices.count > known) {
+        ERROR(s->frame, undefined_name, s->indices.items[known]->loc, s->indices.items[known]->name);
+        hint_nearest_value(s, s->indices.items[known]->name);
+    } else if (!end.index || end.type == TYPE_BOOL || is_data_dependent(end.expr))
+        ERROR(s->frame, where_not_size, ast->loc);
+    else if (uses_indices(s, end.expr))
+        ERROR(s->frame, where_uses_index, ast->loc);
+    else
+        result = size_normal(s->builder->arena, end.expr);
+    s->indices.count = known;
+    s->accesses.count = reads;
+    return result;
+}
+
+static bool check_where_range(Statement *s, int clause) {
+    const AstWhere *where = &s->ast->wheres.items[clause];
+    IndexVariable *index = find_index(s, where->name.text);
+    if (!index && frame_symbol(s->frame, where->name.text)) {
+        ERROR(s->frame, index_is_name, where->name.loc, where->name.text);
+        NOTE(s->frame, frame_symbol(s->frame, where->name.text)->loc, "defined here");
+        return false;
+    }
+    if (!index)
+        index = add_index(s, where->name);
+    if (index->where) {
+        ERROR(s->frame, where_twice, where->name.loc, where->name.text);
+        return false;
+    }
+    Expr *begin = where_end(s, where->begin, clause), *end = where_end(s, where->end, clause);
+    if (!begin || !end)
+        return false;
+    Arena *arena = s->builder->arena;
+    int64_t first, last;
+    if (expr_is_int(begin, &first) && expr_is_int(end, &last) && first == last)
+        WARN(s->frame, empty_range, where->loc, where->name.text);
+    index->where = true;
+    index->loc = where->loc;
+    index->low = begin;
+    index->high = size_normal(arena, expr_binary(arena, OP_SUB, end, expr_int(arena, 1)));
+    return true;
+}
+
+bool check_where(Statement *s) {
+    bool good = true;
+    for (int i = 0; i < s->ast->wheres.count; i++) {
+        const AstWhere *where = &s->ast->wheres.items[i];
+        if (where->kind == WHERE_RANGE)
+            good &= check_where_range(s, i);
+    }
+    return good;
+}
+
+/* --- constraints ----------------------------------------------------------------------------------------------------------------- */
+
+static void add_constraint(Inference *in, Poly poly, Access *access, int dim, bool weak) {
+    Constraint constraint = {.weak = weak, .access = access, .dim = dim};
+    if (without_divisions(in->statement, &poly, &constraint.poly))
+        list_push(in->arena, &in->constraints, constraint);
+}
+
+/* 0 <= index < extent */
+static void add_constraints(Inference *in, Expr *index, Expr *extent, Access *access, int dim, bool weak) {
+    Arena *arena = in->arena;
+    Poly low, size, high, one = {-1, 0, NULL};
+    if (!poly_of(arena, index, &low) || !poly_of(arena, extent, &size) || !poly_sum(arena, &size, 1, &low, -1, &high) ||
+        !poly_sum(arena, &high, 1, &one, 1, &high))
+        return;
+    add_constraint(in, low, access, dim, weak);
+    add_constraint(in, high, access, dim, weak);
+}
+
+static void collect_access(Inference *in, Access *access) {
+    for (int d = 0; d < access->view.rank; d++) {
+        Expr *index = access->read->args[d];
+        bool bare = access->ast->kind == AST_APPLY && access->ast->args.items[d]->kind == AST_NAME;
+        if (!is_data_dependent(index) && (!access->has_else || bare))
+            add_constraints(in, index, access->view.dims[d], access, d, access->has_else);
+    }
+}
+
+static void collect_target(Inference *in, const View *target) {
+    Arena *arena = in->arena;
+    for (int d = 0; d < target->rank; d++) {
+        Expr *index = expr_var(arena, in->statement->indices.items[d]->raw);
+        if (target->lower)
+            index = expr_binary(arena, OP_SUB, index, target->lower[d]);
+        add_constraints(in, index, target->dims[d], NULL, d, false);
+    }
+}
+
+/* --- rounds -------------------------------------------------------------------------------------------------------------------------- */
+
+/* The one unresolved variable of a constraint, or NULL. */
+static IndexVariable *alone_in(const Inference *in, const Constraint *constraint) {
+    IndexVariable *found = NULL;
+    const Statement *s = in->statement;
+    for (int i = 0; i < s->indices.count; i++) {
+        IndexVariable *index = s->indices.items[i];
+        if (index->low)
+            continue;
+        bool occurs = false;
+        for (int t = 0; t < constraint->poly.count && !occurs; t++)
+            for (int f = 0; f < constraint->poly.terms[t].degree && !occurs; f++)
+                occurs = expr_uses_var(constraint->poly.terms[t].factors[f], index->raw);
+        if (occurs && found)
+            return NULL;
+        if (occurs)
+            found = index;
+    }
+    return found;
+}
+
+/* The bound that c * v + rest >= 0 puts on v: the largest low end (c > 0) or the smallest high end. NULL: none. */
+static Expr *bound_from(const Inference *in, const Constraint *constraint, const IndexVariable *index, bool *is_low) {
+    Arena *arena = in->arena;
+    Poly coefficient, rest, lowest;
+    int64_t c;
+    if (!poly_split(arena, &constraint->poly, index->raw, &coefficient, &rest) || !poly_is_constant(&coefficient, &c) ||
+        c == 0 || c == INT64_MIN || !extreme_over_domain(in->statement, &rest, false, &lowest))
+        return NULL;
+    *is_low = c > 0;
+    Expr *quotient = expr_binary(arena, OP_DIV, poly_expr(arena, &lowest), expr_int(arena, c > 0 ? c : -c));
+    return size_normal(arena, c > 0 ? expr_unary(arena, OP_NEG, quotient) : quotient);
+}
+
+typedef struct Ends {
+    Expr *low, *high;
+} Ends;
+
+static bool take_bound(const Inference *in, const Constraint *constraint, const IndexVariable *index, Ends *ends) {
+    bool is_low = false;
+    Expr *bound = bound_from(in, constraint, index, &is_low);
+    if (bound && is_low)
+        ends->low = ends->low ? size_max(in->arena, ends->low, bound) : bound;
+    else if (bound)
+        ends->high = ends->high ? size_min(in->arena, ends->high, bound) : bound;
+    return bound != NULL;
+}
+
+/* One round: all variables look at the state before it. */
+static bool run_round(Inference *in) {
+    Statement *s = in->statement;
+    Ends *found = ARENA_ARRAY(in->arena, Ends, s->indices.count);
+    IndexVariable **alone = ARENA_ARRAY(in->arena, IndexVariable *, in->constraints.count);
+    for (int c = 0; c < in->constraints.count; c++) {
+        Constraint *constraint = &in->constraints.items[c];
+        alone[c] = constraint->weak && !in->weak ? NULL : alone_in(in, constraint);
+        for (int i = 0; i < s->indices.count && alone[c]; i++)
+            if (s->indices.items[i] == alone[c] && !take_bound(in, constraint, alone[c], &found[i]))
+                alone[c] = NULL;
+    }
+    bool progress = false;
+    for (int i = 0; i < s->indices.count; i++)
+        if (found[i].low && found[i].high) {
+            s->indices.items[i]->low = found[i].low;
+            s->indices.items[i]->high = found[i].high;
+            progress = true;
+        }
+    for (int c = 0; c < in->constraints.count; c++)
+        if (alone[c] && alone[c]->low)
+            in->constraints.items[c].used = true;
+    return progress;
+}
+
+/* --- what remains unresolved ------------------------------------------------------------------------------------------------------------ */
+
+static bool occurs_in_reads(const Statement *s, const IndexVariable *index) {
+    for (int i = 0; i < s->accesses.count; i++)
+        for (int d = 0; d < s->accesses.items[i]->view.rank; d++)
+            if (expr_uses_var(s->accesses.items[i]->read->args[d], index->raw))
+                return true;
+    return false;
+}
+
+/* Where the variable is used, and why that does not help. */
+static void note_uses(const Statement *s, const IndexVariable *index) {
+    Arena *arena = s->builder->arena;
+    for (int i = 0; i < s->accesses.count; i++) {
+        const Access *access = s->accesses.items[i];
+        for (int d = 0; d < access->view.rank; d++) {
+            Expr *e = access->read->args[d];
+            if (!expr_uses_var(e, index->raw))
+                continue;
+            const char *why = access->has_else        ? "but that read may go outside: it has an else"
+                              : is_data_dependent(e) ? "but that depends on data"
+                                                     : "which does not bound it alone";
+            NOTE(s->frame, access->ast->loc, "0 <= %s < %s is known, %s", expr_text(arena, e),
+                 expr_text(arena, access->view.dims[d]), why);
+        }
+    }
+}
+
+static bool report_unresolved(Statement *s) {
+    bool good = true;
+    for (int i = 0; i < s->indices.count; i++) {
+        IndexVariable *index = s->indices.items[i];
+        if (index->low)
+            continue;
+        good = false;
+        if (!occurs_in_reads(s, index) && !index->target) {
+            ERROR(s->frame, undefined_name, index->loc, index->name);
+            hint_nearest_value(s, index->name);
+            continue;
+        }
+        ERROR(s->frame, unresolved_index, index->loc, index->name);
+        note_uses(s, index);
+        HINT(s->frame, "say it: where %s in 0:...", index->name);
+        note_calls(s->frame);
+    }
+    return good;
+}
+
+/* --- the whole ------------------------------------------------------------------------------------------------------------------------------ */
+
+/* With the range known: its extent, the axis that counts it from 0. */
+static bool complete_index(Statement *s, IndexVariable *index) {
+    Arena *arena = s->builder->arena;
+    index->extent = expr_binary(arena, OP_SUB, index->high, index->low);
+    index->extent = size_normal(arena, expr_binary(arena, OP_ADD, index->extent, expr_int(arena, 1)));
+    int64_t low;
+    bool from_zero = expr_is_int(index->low, &low) && low == 0;
+    index->axis = from_zero ? index->raw : var_new(arena, VAR_AXIS, TYPE_INT64, index->name, NULL);
+    index->axis->extent = index->extent;
+    index->axis->reduction = !index->target;
+    index->axis->loc = index->loc;
+    return require_range(s, index);
+}
+
+static void add_domain_facts(Statement *s) {
+    Arena *arena = s->builder->arena;
+    for (int i = 0; i < s->builder->facts.count; i++)
+        list_push(arena, &s->facts, s->builder->facts.items[i]);
+    for (int i = 0; i < s->indices.count; i++) {
+        Poly extent, one = {-1, 0, NULL};
+        if (poly_of(arena, s->indices.items[i]->extent, &extent) && poly_sum(arena, &extent, 1, &one, 1, &extent))
+            list_push(arena, &s->facts, extent);
+    }
+}
+
+static void note_assured(const Inference *in) {
+    for (int c = 0; c + 1 < in->constraints.count; c++) {
+        const Constraint *low = &in->constraints.items[c], *high = &in->constraints.items[c + 1];
+        if (low->access && low->access == high->access && low->dim == high->dim)
+            low->access->assured[low->dim] |= low->used && high->used && !low->weak;
+    }
+}
+
+/* A def that is checked for its names alone: every range is a size of its own. */
+static void invent_ranges(Statement *s) {
+    Arena *arena = s->builder->arena;
+    for (int i = 0; i < s->indices.count; i++) {
+        IndexVariable *index = s->indices.items[i];
+        Expr *size = expr_var(arena, var_new(arena, VAR_SIZE, TYPE_INT64, index->name, NULL));
+        index->low = expr_int(arena, 0);
+        index->high = size_normal(arena, expr_binary(arena, OP_SUB, size, expr_int(arena, 1)));
+    }
+}
+
+bool infer_ranges(Statement *s, const View *target) {
+    Inference in = {.statement = s, .arena = s->builder->arena};
+    if (s->builder->names_only)
+        invent_ranges(s);
+    for (int i = 0; i < s->accesses.count; i++)
+        collect_access(&in, s->accesses.items[i]);
+    if (target)
+        collect_target(&in, target);
+    bool progress = true;
+    while (progress) {
+        while (run_round(&in))
+            ;
+        in.weak = true;
+        progress = run_round(&in);
+        in.weak = false;
+    }
+    bool good = report_unresolved(s);
+    for (int i = 0; i < s->indices.count && good; i++)
+        good = complete_index(s, s->indices.items[i]);
+    if (!good)
+        return false;
+    note_assured(&in);
+    add_domain_facts(s);
+    return true;
+}

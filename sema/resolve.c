@@ -1,0 +1,112 @@
+/* resolve.c - from expressions over a statement's index variables to values of a stage, over its axes.
+ *
+ * Axes count from 0; edge, wrap and reflect become arithmetic on the index; a read that is inside through its conditions
+ * alone gets an `otherwise`.
+ */
+#include "sema/check.h"
+
+static Expr *resolve(Statement *s, Expr *e, bool in_index);
+
+static Expr *axis_value(Statement *s, const IndexVariable *index) {
+    Arena *arena = s->builder->arena;
+    return expr_binary(arena, OP_ADD, expr_var(arena, index->axis), index->low);
+}
+
+static Expr *resolve_var(Statement *s, Expr *e) {
+    for (int i = 0; i < s->indices.count; i++) {
+        const IndexVariable *index = s->indices.items[i];
+        if (index->raw == e->var)
+            return index->axis == index->raw ? e : axis_value(s, index);
+    }
+    return e;
+}
+
+/* --- indices outside ----------------------------------------------------------------------------------------------------------- */
+
+/* 0 1 2 3 | 3 3 .. */
+static Expr *edge_index(Arena *arena, Expr *index, Expr *extent) {
+    Expr *last = expr_binary(arena, OP_SUB, extent, expr_int(arena, 1));
+    return expr_binary(arena, OP_MAX, expr_int(arena, 0), expr_binary(arena, OP_MIN, index, last));
+}
+
+/* 0 1 2 3 | 0 1 .. */
+static Expr *wrap_index(Arena *arena, Expr *index, Expr *extent) {
+    return expr_binary(arena, OP_MOD, index, extent);
+}
+
+/* 0 1 2 3 | 2 1 0 1 ..: the element at the end is not repeated; a period of 2 * (extent - 1), or of 1 where that is 0. */
+static Expr *reflect_index(Arena *arena, Expr *index, Expr *extent) {
+    Expr *period = expr_binary(arena, OP_MUL, expr_int(arena, 2), expr_binary(arena, OP_SUB, extent, expr_int(arena, 1)));
+    Expr *forward = expr_binary(arena, OP_MOD, index, expr_binary(arena, OP_MAX, period, expr_int(arena, 1)));
+    return expr_binary(arena, OP_MIN, forward, expr_binary(arena, OP_SUB, period, forward));
+}
+
+static Expr *outside_index(Arena *arena, ElseMode mode, Expr *index, Expr *extent) {
+    static Expr *(*const modes[])(Arena *, Expr *, Expr *) = {
+        [ELSE_EDGE] = edge_index, [ELSE_WRAP] = wrap_index, [ELSE_REFLECT] = reflect_index};
+    return modes[mode](arena, index, extent);
+}
+
+/* --- reads ------------------------------------------------------------------------------------------------------------------------- */
+
+static const Access *access_of(const Statement *s, const Expr *read) {
+    for (int i = 0; i < s->accesses.count; i++)
+        if (s->accesses.items[i]->read == read)
+            return s->accesses.items[i];
+    return NULL;
+}
+
+static Expr *resolve_read(Statement *s, Expr *e) {
+    Arena *arena = s->builder->arena;
+    const Access *access = access_of(s, e);
+    Expr **indices = ARENA_ARRAY(arena, Expr *, e->count);
+    for (int d = 0; d < e->count; d++) {
+        indices[d] = resolve_value(s, e->args[d]);
+        if (access && access->has_else && access->mode != ELSE_VALUE)
+            indices[d] = outside_index(arena, access->mode, indices[d], access->view.dims[d]);
+    }
+    Expr *otherwise = e->otherwise ? resolve_value(s, e->otherwise) : NULL;
+    if (!otherwise && access && access->guarded)
+        otherwise = expr_constant(arena, e->type, 0);
+    Expr *read = expr_read(arena, e->tensor, indices, otherwise);
+    read->loc = e->loc;
+    return read;
+}
+
+static Expr *resolve_parts(Statement *s, Expr *e) {
+    Arena *arena = s->builder->arena;
+    Expr **args = ARENA_ARRAY(arena, Expr *, e->count);
+    bool changed = false;
+    for (int i = 0; i < e->count; i++) {
+        args[i] = resolve(s, e->args[i], e->type == TYPE_INT64);
+        changed |= args[i] != e->args[i];
+    }
+    if (!changed)
+        return e;
+    Expr *made = e->kind == EXPR_CAST ? expr_cast(arena, e->type, args[0]) : expr_op(arena, e->op, e->type, args, e->count);
+    if (made->loc.file == 0)
+        made->loc = e->loc;
+    return made;
+}
+
+/* An index expression is brought to normal form as a whole. */
+static Expr *resolve(Statement *s, Expr *e, bool in_index) {
+    switch (e->kind) {
+    case EXPR_VAR:
+        e = resolve_var(s, e);
+        break;
+    case EXPR_READ:
+        return resolve_read(s, e);
+    case EXPR_OP:
+    case EXPR_CAST:
+        e = resolve_parts(s, e);
+        break;
+    default:
+        return e;
+    }
+    return e->type == TYPE_INT64 && !in_index && e->kind == EXPR_OP ? size_normal(s->builder->arena, e) : e;
+}
+
+Expr *resolve_value(Statement *s, Expr *e) {
+    return resolve(s, e, false);
+}

@@ -1,0 +1,136 @@
+/* scope.c - what names mean: symbols of a def, defs of a module, built-ins; near spellings; saying things once.
+ *
+ * A def sees its own file first, then the files imported there and by those in the order of reading, the compiler's own
+ * library last. So a user's definition wins over an imported one, and a library never calls what a user happens to
+ * have named like one of its own.
+ */
+#include "lang/spelling.h"
+#include "sema/check.h"
+
+#include <string.h>
+
+/* --- reporting ----------------------------------------------------------------------------------------------------- */
+
+void frame_fail(Frame *frame) {
+    for (; frame; frame = frame->caller)
+        frame->failed = true;
+}
+
+/* The compiler's own library is not the user's to mend. */
+bool may_warn(const Frame *frame) {
+    return !frame->definition->file->embedded;
+}
+
+/* For errors inside a def that show only in a call of it. */
+void note_calls(const Frame *frame) {
+    for (; frame && frame->caller; frame = frame->caller)
+        NOTE(frame, frame->call, "in this call of '%s'", frame->definition->ast->name.text);
+}
+
+/* --- symbols --------------------------------------------------------------------------------------------------------- */
+
+Symbol *frame_symbol(const Frame *frame, const char *name) {
+    for (int i = 0; i < frame->symbols.count; i++)
+        if (strcmp(frame->symbols.items[i]->name, name) == 0)
+            return frame->symbols.items[i];
+    return NULL;
+}
+
+Symbol *frame_add(Frame *frame, SymbolKind kind, const char *name, Loc loc) {
+    Symbol *symbol = ARENA_NEW(frame->builder->arena, Symbol);
+    symbol->kind = kind;
+    symbol->name = name;
+    symbol->loc = loc;
+    list_push(frame->builder->arena, &frame->symbols, symbol);
+    return symbol;
+}
+
+static Definition *definition_in(const SourceFile *file, const char *name) {
+    for (int i = 0; i < file->definitions.count; i++)
+        if (strcmp(file->definitions.items[i]->ast->name.text, name) == 0)
+            return file->definitions.items[i];
+    return NULL;
+}
+
+typedef LIST(const SourceFile *) FileList;
+
+static bool has_file(const FileList *list, const SourceFile *file) {
+    for (int i = 0; i < list->count; i++)
+        if (list->items[i] == file)
+            return true;
+    return false;
+}
+
+/* Everything that a file can see, itself first; breadth first, so that the nearest import comes first. */
+static FileList visible_files(Arena *arena, const SourceFile *from) {
+    FileList list = {0};
+    list_push(arena, &list, from);
+    for (int i = 0; i < list.count; i++)
+        for (int j = 0; j < list.items[i]->imports.count; j++)
+            if (!has_file(&list, list.items[i]->imports.items[j]))
+                list_push(arena, &list, list.items[i]->imports.items[j]);
+    return list;
+}
+
+Definition *find_definition(Arena *arena, const SourceFile *from, const char *name) {
+    Definition *found = definition_in(from, name);
+    if (found || from->imports.count == 0)
+        return found;
+    FileList visible = visible_files(arena, from);
+    for (int embedded = 0; embedded < 2; embedded++)
+        for (int i = 1; i < visible.count && !found; i++)
+            if (visible.items[i]->embedded == embedded)
+                found = definition_in(visible.items[i], name);
+    return found;
+}
+
+int find_builtin(const char *name) {
+    for (int op = 0; op < OP_COUNT; op++)
+        if (op_info[op].precedence == 0 && strcmp(op_info[op].spelling, name) == 0)
+            return op;
+    return -1;
+}
+
+/* --- near spellings ---------------------------------------------------------------------------------------------------- */
+
+/* A name of one letter is near to every other: it is no hint unless case alone differs. */
+void nearest_offer(Nearest *nearest, const char *candidate) {
+    int length = (int)strlen(nearest->name), limit = length / 3 < 1 ? 1 : length / 3;
+    if (length == 1 && strcasecmp(nearest->name, candidate) != 0)
+        return;
+    int distance = spelling_distance(nearest->name, candidate, limit);
+    if (distance <= limit && (!nearest->best || distance < nearest->distance)) {
+        nearest->best = candidate;
+        nearest->distance = distance;
+    }
+}
+
+static void offer_symbols(Nearest *nearest, const Frame *frame, bool tensors_only) {
+    for (int i = 0; i < frame->symbols.count; i++)
+        if (!tensors_only || frame->symbols.items[i]->kind == SYMBOL_TENSOR)
+            nearest_offer(nearest, frame->symbols.items[i]->name);
+}
+
+void hint_nearest_function(Frame *frame, const char *name) {
+    Nearest nearest = {.name = name};
+    offer_symbols(&nearest, frame, true);
+    FileList visible = visible_files(frame->builder->arena, frame->definition->file);
+    for (int i = 0; i < visible.count; i++)
+        for (int j = 0; j < visible.items[i]->definitions.count; j++)
+            nearest_offer(&nearest, visible.items[i]->definitions.items[j]->ast->name.text);
+    for (int op = 0; op < OP_COUNT; op++)
+        if (op_info[op].precedence == 0)
+            nearest_offer(&nearest, op_info[op].spelling);
+    if (nearest.best)
+        HINT(frame, "did you mean '%s'?", nearest.best);
+}
+
+void hint_nearest_value(const Statement *statement, const char *name) {
+    Nearest nearest = {.name = name};
+    offer_symbols(&nearest, statement->frame, false);
+    for (int i = 0; i < statement->indices.count; i++)
+        if (strcmp(statement->indices.items[i]->name, name) != 0)
+            nearest_offer(&nearest, statement->indices.items[i]->name);
+    if (nearest.best)
+        HINT(statement->frame, "did you mean '%s'?", nearest.best);
+}

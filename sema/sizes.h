@@ -1,0 +1,48 @@
+/* sizes.h - polynomials over sizes and index variables: the normal form that ranges and bounds are computed in.
+ *
+ * Every int64 expression is constant + sum of coefficient * product of factors; what is neither a sum nor a product (a
+ * division, min, a read) is a factor itself, its own operands in normal form. Functions return false where a
+ * coefficient overflows; no answer is ever wrong.
+ */
+#ifndef SEMA_SIZES_H
+#define SEMA_SIZES_H
+
+#include "lang/expr.h"
+
+typedef struct Monomial {
+    int64_t coefficient; /* never 0 */
+    int degree;
+    Expr **factors; /* sorted */
+} Monomial;
+
+/* Terms in the order of first appearance. */
+typedef struct Poly {
+    int64_t constant;
+    int count;
+    Monomial *terms;
+} Poly;
+
+typedef LIST(Poly) Polys;
+
+bool poly_of(Arena *arena, Expr *e, Poly *poly);
+Expr *poly_expr(Arena *arena, const Poly *poly);
+/* ka * a + kb * b */
+bool poly_sum(Arena *arena, const Poly *a, int64_t ka, const Poly *b, int64_t kb, Poly *sum);
+bool poly_product(Arena *arena, const Poly *a, const Poly *b, Poly *product);
+/* p = coefficient * var + rest; false when var occurs in another way (twice in a product, inside a factor). */
+bool poly_split(Arena *arena, const Poly *p, const Var *var, Poly *coefficient, Poly *rest);
+bool poly_is_constant(const Poly *p, int64_t *value);
+
+/* The normal form as an expression; e itself where it overflows. */
+Expr *size_normal(Arena *arena, Expr *e);
+/* The smaller or the larger of two, decided where that is possible. */
+Expr *size_min(Arena *arena, Expr *a, Expr *b);
+Expr *size_max(Arena *arena, Expr *a, Expr *b);
+bool size_equal(Arena *arena, Expr *a, Expr *b);
+
+/* p >= 0 for all sizes (which are >= 0) for which every fact is >= 0. */
+bool poly_never_negative(Arena *arena, const Poly *p, const Polys *facts);
+/* p < 0 whenever all sizes in it are at least 2: as a requirement it would be of no use. */
+bool poly_negative_for_real_sizes(const Poly *p);
+
+#endif

@@ -1,0 +1,311 @@
+/* stages.c - from a checked assignment to stages with single assignment.
+ *
+ * Each definition of a tensor makes a new version. `+=` without `!` begins with the former version; for a first definition
+ * that is a copy of what the caller's buffer holds. A definition that covers a part of the tensor alone becomes a stage over
+ * the whole of it, which takes the former version elsewhere.
+ */
+#include "sema/check.h"
+
+#include <string.h>
+
+typedef struct Assignment {
+    Statement *statement;
+    Builder *builder;
+    Arena *arena;
+    Variable *variable;
+    Loc loc;
+    ElementType type;
+    Expr *value;  /* of the type, over raw index variables */
+    int rank;
+    View whole;   /* what the new version spans */
+    bool full;    /* the statement covers all of it */
+    int reductions;
+} Assignment;
+
+Tensor *new_tensor(Builder *builder, ElementType type, int rank, Loc loc) {
+    Tensor *tensor = ARENA_NEW(builder->arena, Tensor);
+    tensor->name = "";
+    tensor->type = type;
+    tensor->role = ROLE_TEMPORARY;
+    tensor->rank = rank;
+    tensor->dims = ARENA_ARRAY(builder->arena, Expr *, rank);
+    tensor->dim_names = ARENA_ARRAY(builder->arena, const char *, rank);
+    tensor->loc = loc;
+    list_push(builder->arena, &builder->tensors, tensor);
+    return tensor;
+}
+
+/* --- types ------------------------------------------------------------------------------------------------------------------- */
+
+static bool is_literal(const Expr *e, ElementType type) {
+    return e->kind == EXPR_INT || (e->kind == EXPR_REAL && type_is_float(type));
+}
+
+/* The type of the tensor: as declared, as its first definition made it, or that of the value. */
+static bool decide_type(Assignment *a, Expr *value) {
+    Frame *frame = a->statement->frame;
+    const Variable *variable = a->variable;
+    bool declared = variable->result && variable->result->has_type;
+    bool sums = a->statement->ast->combine == COMBINE_ADD || a->statement->ast->combine == COMBINE_MUL;
+    if (sums && value->type == TYPE_BOOL)
+        value = convert(a->arena, value, TYPE_INT32);
+    a->type = declared ? variable->result->type : variable->view.tensor ? variable->view.tensor->type : value->type;
+    bool narrows = !is_literal(value, a->type) && type_promote(a->type, value->type) != a->type;
+    const char *from = element_info[value->type].spelling, *to = element_info[a->type].spelling;
+    Loc loc = a->statement->ast->values.items[0]->loc;
+    if (narrows && declared) {
+        ERROR(frame, narrowing, loc, from, variable->name, to);
+        HINT(frame, "convert the value: %s(...)", to);
+        return false;
+    }
+    if (narrows) {
+        WARN(frame, narrowing_store, loc, from, variable->name, to);
+    }
+    warn_narrow_product(frame, value, a->type);
+    a->value = convert(a->arena, value, a->type);
+    return true;
+}
+
+/* --- making tensors and stages -------------------------------------------------------------------------------------------------- */
+
+static Tensor *make_tensor(Assignment *a, const View *view) {
+    Tensor *tensor = new_tensor(a->builder, a->type, a->rank, a->variable->loc);
+    bool counted_from_zero = true;
+    for (int d = 0; d < a->rank; d++) {
+        int64_t low;
+        tensor->dims[d] = view->dims[d];
+        tensor->dim_names[d] = a->statement->indices.items[d]->name;
+        counted_from_zero &= !view->lower || (expr_is_int(view->lower[d], &low) && low == 0);
+    }
+    tensor->lower = counted_from_zero ? NULL : view->lower;
+    check_tensor_size(a->statement->frame, tensor);
+    return tensor;
+}
+
+static Stage *make_stage(Assignment *a, const Tensor *tensor, const Var **axes, Expr *value) {
+    Stage *stage = ARENA_NEW(a->arena, Stage);
+    stage->tensor = tensor;
+    stage->axis_count = a->rank;
+    stage->axes = axes;
+    stage->value = value;
+    stage->loc = a->loc;
+    list_push(a->arena, &a->builder->stages, stage);
+    return stage;
+}
+
+/* Fresh axes over the whole of the tensor. */
+static const Var **whole_axes(const Assignment *a) {
+    const Var **axes = ARENA_ARRAY(a->arena, const Var *, a->rank);
+    for (int d = 0; d < a->rank; d++) {
+        const IndexVariable *index = a->statement->indices.items[d];
+        Var *axis = var_new(a->arena, VAR_AXIS, TYPE_INT64, index->name, a->whole.dims[d]);
+        axis->loc = index->loc;
+        axes[d] = axis;
+    }
+    return axes;
+}
+
+static const Var **own_axes(const Assignment *a) {
+    const Var **axes = ARENA_ARRAY(a->arena, const Var *, a->rank);
+    for (int d = 0; d < a->rank; d++)
+        axes[d] = a->statement->indices.items[d]->axis;
+    return axes;
+}
+
+static void add_reductions(const Assignment *a, Stage *stage) {
+    stage->reductions = ARENA_ARRAY(a->arena, const Var *, a->reductions);
+    for (int i = a->rank; i < a->statement->indices.count; i++)
+        stage->reductions[stage->reduction_count++] = a->statement->indices.items[i]->axis;
+}
+
+static Expr *read_at(const Assignment *a, const Tensor *tensor, const Var **axes) {
+    Expr **indices = ARENA_ARRAY(a->arena, Expr *, a->rank);
+    for (int d = 0; d < a->rank; d++)
+        indices[d] = expr_var(a->arena, axes[d]);
+    Expr *read = expr_read(a->arena, tensor, indices, NULL);
+    read->loc = a->statement->ast->targets.items[0].loc;
+    return read;
+}
+
+static void add_part(Assignment *a, Tensor *tensor, const char *suffix) {
+    Part part = {tensor, a->variable->versions.count, suffix};
+    list_push(a->arena, &a->variable->parts, part);
+}
+
+/* --- the former version ------------------------------------------------------------------------------------------------------------- */
+
+/* What the caller's buffer holds, copied before anything is written to it. */
+static const Tensor *copy_of_buffer(Assignment *a) {
+    Tensor *initial = make_tensor(a, &a->whole), *copy = make_tensor(a, &a->whole);
+    initial->role = ROLE_INITIAL;
+    a->variable->initial = initial;
+    add_part(a, initial, "initial");
+    add_part(a, copy, "before");
+    const Var **axes = whole_axes(a);
+    make_stage(a, copy, axes, read_at(a, initial, axes));
+    return copy;
+}
+
+/* The version before this one; NULL after an error. */
+static const Tensor *former_version(Assignment *a) {
+    Frame *frame = a->statement->frame;
+    if (a->variable->view.tensor)
+        return a->variable->view.tensor;
+    Loc loc = a->statement->ast->targets.items[0].loc;
+    if (!a->variable->result || frame->caller) {
+        ERROR(frame, no_former_value, loc, a->variable->name);
+        if (a->statement->ast->combine != COMBINE_NONE && !a->statement->ast->initialise)
+            HINT(frame, "the forms with ! begin with the identity: %s=!", op_info[combine_op(a->statement->ast->combine)].spelling);
+        note_calls(frame);
+        a->statement->failed = true;
+        return NULL;
+    }
+    if (a->full)
+        WARN(frame, reads_caller_buffer, loc, a->variable->name);
+    else
+        WARN(frame, keeps_caller_buffer, loc, a->variable->name);
+    return copy_of_buffer(a);
+}
+
+/* --- the whole tensor ------------------------------------------------------------------------------------------------------------------ */
+
+static Expr *combined(const Assignment *a, Expr *former, Expr *value) {
+    return expr_binary(a->arena, combine_op(a->statement->ast->combine), former, value);
+}
+
+static bool accumulates(const Assignment *a) {
+    return a->statement->ast->combine != COMBINE_NONE && !a->statement->ast->initialise;
+}
+
+static bool define_reduction(Assignment *a, Tensor *tensor) {
+    const Var **axes = own_axes(a);
+    const Tensor *former = accumulates(a) ? former_version(a) : NULL;
+    if (accumulates(a) && !former)
+        return false;
+    Stage *stage = make_stage(a, tensor, axes, resolve_value(a->statement, a->value));
+    stage->combine = a->statement->ast->combine;
+    stage->initial = former ? read_at(a, former, axes) : combine_identity(a->arena, stage->combine, a->type);
+    add_reductions(a, stage);
+    return true;
+}
+
+static bool define_full(Assignment *a, Tensor *tensor) {
+    if (a->reductions)
+        return define_reduction(a, tensor);
+    const Var **axes = own_axes(a);
+    Expr *value = resolve_value(a->statement, a->value);
+    if (accumulates(a)) {
+        const Tensor *former = former_version(a);
+        if (!former)
+            return false;
+        value = combined(a, read_at(a, former, axes), value);
+    }
+    make_stage(a, tensor, axes, value);
+    return true;
+}
+
+/* --- a part of it ------------------------------------------------------------------------------------------------------------------------ */
+
+static Expr *both(Arena *arena, Expr *a, Expr *b) {
+    return a ? expr_binary(arena, OP_AND, a, b) : b;
+}
+
+/* Whether the whole's axes stand in the ranges of the statement; NULL when they always do. */
+static Expr *inside(const Assignment *a, const Var **axes) {
+    Arena *arena = a->arena;
+    Expr *condition = NULL;
+    for (int d = 0; d < a->rank; d++) {
+        const IndexVariable *index = a->statement->indices.items[d];
+        Expr *lower = a->whole.lower ? a->whole.lower[d] : expr_int(arena, 0), *axis = expr_var(arena, axes[d]);
+        Expr *first = size_normal(arena, expr_binary(arena, OP_SUB, index->low, lower));
+        Expr *end = size_normal(arena, expr_binary(arena, OP_ADD, first, index->extent));
+        int64_t zero;
+        if (!expr_is_int(first, &zero) || zero != 0)
+            condition = both(arena, condition, expr_binary(arena, OP_GE, axis, first));
+        if (!size_equal(arena, end, a->whole.dims[d]))
+            condition = both(arena, condition, expr_binary(arena, OP_LT, axis, end));
+    }
+    return condition;
+}
+
+/* The reduction of the part alone, read over the whole. */
+static Expr *reduced_part(Assignment *a, const Var **axes) {
+    View view = {.rank = a->rank, .dims = ARENA_ARRAY(a->arena, Expr *, a->rank)};
+    Expr **indices = ARENA_ARRAY(a->arena, Expr *, a->rank);
+    for (int d = 0; d < a->rank; d++) {
+        const IndexVariable *index = a->statement->indices.items[d];
+        Expr *lower = a->whole.lower ? a->whole.lower[d] : expr_int(a->arena, 0);
+        Expr *offset = expr_binary(a->arena, OP_SUB, index->low, lower);
+        view.dims[d] = index->extent;
+        indices[d] = size_normal(a->arena, expr_binary(a->arena, OP_SUB, expr_var(a->arena, axes[d]), offset));
+    }
+    Tensor *part = make_tensor(a, &view);
+    add_part(a, part, "part");
+    Stage *stage = make_stage(a, part, own_axes(a), resolve_value(a->statement, a->value));
+    stage->combine = a->statement->ast->combine;
+    stage->initial = combine_identity(a->arena, stage->combine, a->type);
+    add_reductions(a, stage);
+    return expr_read(a->arena, part, indices, expr_constant(a->arena, a->type, 0));
+}
+
+/* The value over the whole's axes: what it reads may lie outside there. */
+static Expr *value_over_whole(Assignment *a, const Var **axes) {
+    guard_over(a->statement, &a->whole);
+    for (int d = 0; d < a->rank; d++) {
+        IndexVariable *index = a->statement->indices.items[d];
+        index->axis = (Var *)axes[d];
+        index->low = a->whole.lower ? a->whole.lower[d] : expr_int(a->arena, 0);
+    }
+    return resolve_value(a->statement, a->value);
+}
+
+static bool define_partial(Assignment *a, Tensor *tensor) {
+    const Tensor *former = former_version(a);
+    if (!former)
+        return false;
+    const Var **axes = whole_axes(a);
+    Expr *condition = inside(a, axes), *elsewhere = read_at(a, former, axes);
+    Expr *value = a->reductions ? reduced_part(a, axes) : value_over_whole(a, axes);
+    if (accumulates(a))
+        value = combined(a, elsewhere, value);
+    make_stage(a, tensor, axes, condition ? expr_select(a->arena, condition, value, elsewhere) : value);
+    return true;
+}
+
+/* --- the whole ------------------------------------------------------------------------------------------------------------------------------ */
+
+/* A first definition without declared sizes decides what the tensor spans. */
+static void decide_span(Assignment *a, const View *target) {
+    a->full = true;
+    if (!target) {
+        a->whole = (View){.rank = a->rank,
+                          .dims = ARENA_ARRAY(a->arena, Expr *, a->rank),
+                          .lower = ARENA_ARRAY(a->arena, Expr *, a->rank)};
+        for (int d = 0; d < a->rank; d++) {
+            a->whole.dims[d] = a->statement->indices.items[d]->extent;
+            a->whole.lower[d] = a->statement->indices.items[d]->low;
+        }
+        return;
+    }
+    a->whole = *target;
+    for (int d = 0; d < a->rank; d++) {
+        const IndexVariable *index = a->statement->indices.items[d];
+        Expr *lower = target->lower ? target->lower[d] : expr_int(a->arena, 0);
+        a->full &= size_equal(a->arena, index->low, lower) && size_equal(a->arena, index->extent, target->dims[d]);
+    }
+}
+
+void define_stages(Statement *s, Variable *variable, Typed value, const View *target) {
+    Assignment a = {.statement = s, .builder = s->builder, .arena = s->builder->arena, .variable = variable};
+    a.loc = s->ast->loc;
+    a.rank = s->ast->targets.items[0].indices.count;
+    a.reductions = s->indices.count - a.rank;
+    decide_span(&a, target);
+    if (!decide_type(&a, typed_value(a.arena, value))) {
+        s->failed = true;
+        return;
+    }
+    Tensor *tensor = make_tensor(&a, &a.whole);
+    if (a.full ? define_full(&a, tensor) : define_partial(&a, tensor))
+        variable_define(s->builder, variable, tensor, a.whole);
+}

@@ -1,0 +1,196 @@
+/* statement.c - one assignment: its names, its value, its ranges, its types; stages.c makes stages of it.
+ *
+ * After an error the variable on the left is poisoned when it has no value yet, so that what reads it stays silent.
+ */
+#include "sema/check.h"
+
+#include <string.h>
+
+/* --- variables ------------------------------------------------------------------------------------------------------------ */
+
+Variable *new_variable(Frame *frame, const char *name, Loc loc) {
+    Arena *arena = frame->builder->arena;
+    Variable *variable = ARENA_NEW(arena, Variable);
+    variable->name = name;
+    variable->loc = loc;
+    frame_add(frame, SYMBOL_TENSOR, name, loc)->variable = variable;
+    list_push(arena, &frame->variables, variable);
+    return variable;
+}
+
+Variable *target_variable(Frame *frame, const AstTarget *target) {
+    Symbol *symbol = frame_symbol(frame, target->name.text);
+    if (!symbol)
+        return new_variable(frame, target->name.text, target->name.loc);
+    if (symbol->kind == SYMBOL_TENSOR && !symbol->variable->input)
+        return symbol->variable;
+    if (symbol->kind == SYMBOL_TENSOR)
+        ERROR(frame, write_to_input, target->name.loc, target->name.text);
+    else
+        ERROR(frame, target_is_name, target->name.loc, target->name.text);
+    NOTE(frame, symbol->loc, "defined here");
+    return NULL;
+}
+
+void variable_define(Builder *builder, Variable *variable, Tensor *tensor, View view) {
+    view.tensor = tensor;
+    variable->view = view;
+    variable->written = true;
+    list_push(builder->arena, &variable->versions, tensor);
+}
+
+static void poison(Variable *variable) {
+    if (!variable)
+        return;
+    variable->written = true;
+    variable->poisoned |= variable->view.tensor == NULL;
+}
+
+/* --- what a later version will bring ------------------------------------------------------------------------------------------ */
+
+static bool refuse_feature(Frame *frame, Loc loc, const char *feature) {
+    ERROR(frame, unsupported, loc, feature);
+    return false;
+}
+
+static bool check_features(Frame *frame, const AstStatement *ast) {
+    if (ast->kind == STATEMENT_SCAN)
+        return refuse_feature(frame, ast->loc, "scan");
+    if (ast->combiner.text)
+        return refuse_feature(frame, ast->combiner.loc, "assignment with a combiner");
+    if (ast->values.count != 1)
+        return refuse_feature(frame, ast->loc, "assignment of a tuple");
+    for (int i = 0; i < ast->wheres.count; i++)
+        if (ast->wheres.items[i].kind == WHERE_PREDICATE)
+            return refuse_feature(frame, ast->wheres.items[i].loc, "a condition after where");
+    return true;
+}
+
+/* What a statement would have defined, had it been understood. */
+static void poison_targets(Frame *frame, const AstStatement *ast) {
+    for (int i = 0; i < ast->targets.count; i++)
+        poison(target_variable(frame, &ast->targets.items[i]));
+    for (int i = 0; i < ast->body.count; i++)
+        poison_targets(frame, ast->body.items[i]);
+}
+
+/* --- the left side ------------------------------------------------------------------------------------------------------------------ */
+
+static bool check_target_index(Statement *s, AstName name) {
+    Symbol *symbol = frame_symbol(s->frame, name.text);
+    if (symbol) {
+        ERROR(s->frame, index_is_name, name.loc, name.text);
+        NOTE(s->frame, symbol->loc, "defined here");
+        return false;
+    }
+    if (find_index(s, name.text)) {
+        ERROR(s->frame, index_twice, name.loc, name.text);
+        return false;
+    }
+    add_index(s, name)->target = true;
+    return true;
+}
+
+static bool check_target(Statement *s, const AstTarget *target, const Variable *variable) {
+    bool good = true;
+    for (int i = 0; i < target->indices.count; i++)
+        good &= check_target_index(s, target->indices.items[i]);
+    const View *view = &variable->view;
+    int rank = view->tensor ? view->rank : variable->result && variable->result->has_dims ? variable->result->dims.count : -1;
+    if (good && rank >= 0 && rank != target->indices.count) {
+        ERROR(s->frame, wrong_rank, target->loc, variable->name, rank, rank == 1 ? "" : "s", target->indices.count,
+              target->indices.count == 1 ? "is" : "are");
+        return false;
+    }
+    return good;
+}
+
+/* --- the right side ------------------------------------------------------------------------------------------------------------------ */
+
+/* `exists e` only says that the reads of e are inside; lets that nothing uses are checked for their names. */
+static void translate_clauses(Statement *s) {
+    for (int i = 0; i < s->ast->wheres.count; i++) {
+        const AstWhere *where = &s->ast->wheres.items[i];
+        if (where->kind == WHERE_EXISTS)
+            translate(s, where->value);
+        if (where->kind == WHERE_LET && frame_symbol(s->frame, where->name.text)) {
+            ERROR(s->frame, let_is_name, where->name.loc, where->name.text);
+            NOTE(s->frame, frame_symbol(s->frame, where->name.text)->loc, "defined here");
+            s->failed = true;
+        }
+    }
+}
+
+static bool check_reductions(Statement *s) {
+    if (s->ast->combine != COMBINE_NONE)
+        return true;
+    for (int i = 0; i < s->indices.count; i++) {
+        const IndexVariable *index = s->indices.items[i];
+        if (index->target)
+            continue;
+        ERROR(s->frame, reduction_under_assign, index->loc, index->name);
+        HINT(s->frame, "+=! sums over %s; put %s on the left to keep it", index->name, index->name);
+        return false;
+    }
+    return true;
+}
+
+bool declared_view(Frame *frame, const AstResult *result, View *view) {
+    *view = (View){.rank = result->dims.count, .dims = ARENA_ARRAY(frame->builder->arena, Expr *, result->dims.count)};
+    for (int d = 0; d < view->rank; d++) {
+        view->dims[d] = size_value(frame, result->dims.items[d]);
+        if (!view->dims[d])
+            return false;
+    }
+    return true;
+}
+
+/* The whole of an assignment whose left side is understood. */
+static bool check_assignment(Statement *s, Variable *variable) {
+    const AstStatement *ast = s->ast;
+    bool good = check_target(s, &ast->targets.items[0], variable);
+    Typed value = translate(s, ast->values.items[0]);
+    translate_clauses(s);
+    s->let_limit = 0;
+    good &= check_where(s) && !s->failed;
+    if (!good || !value.expr)
+        return false;
+    View declared, *target = variable->view.tensor ? &variable->view : NULL;
+    bool has_dims = variable->result && variable->result->has_dims;
+    if (has_dims && !declared_view(s->frame, variable->result, &declared))
+        return false;
+    if (!target && has_dims)
+        target = &declared;
+    if (!infer_ranges(s, target) || !check_reductions(s) || !check_bounds(s))
+        return false;
+    define_stages(s, variable, value, target);
+    return !s->failed;
+}
+
+static void check_assign(Frame *frame, const AstStatement *ast) {
+    const AstTarget *target = &ast->targets.items[0];
+    Variable *variable = target_variable(frame, target);
+    Statement s = {.frame = frame, .builder = frame->builder, .ast = ast, .let_limit = ast->wheres.count};
+    if (!variable || !check_assignment(&s, variable))
+        poison(variable);
+}
+
+void check_statement(Frame *frame, const AstStatement *ast) {
+    if (!check_features(frame, ast)) {
+        poison_targets(frame, ast);
+        return;
+    }
+    if (ast->annotation)
+        WARN(frame, annotation_ignored, ast->annotation->loc);
+    bool bare = true;
+    for (int i = 0; i < ast->targets.count; i++)
+        bare &= !ast->targets.items[i].has_indices;
+    if (bare && is_call(frame, ast->values.items[0])) {
+        check_call_statement(frame, ast);
+    } else if (ast->targets.count != 1) {
+        ERROR(frame, several_targets, ast->loc);
+        poison_targets(frame, ast);
+    } else {
+        check_assign(frame, ast);
+    }
+}
