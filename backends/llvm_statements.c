@@ -98,7 +98,7 @@ static void emit_for(Code *code, const Stmt *stmt) {
 /* No instruction, but loads stay on their side: otherwise those that neighbouring steps share are kept in registers until
  * the accumulators no longer fit. */
 static void emit_step(Code *code) {
-    static const char constraints[] = "~{memory}";
+    char constraints[] = "~{memory}"; /* not const: until LLVM 17 the parameter was not */
     LLVMTypeRef type = LLVMFunctionType(code->nothing, NULL, 0, false);
     LLVMValueRef barrier = LLVMGetInlineAsm(type, "", 0, constraints, sizeof constraints - 1, true, false,
                                             LLVMInlineAsmDialectATT, false);
