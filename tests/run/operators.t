@@ -5,15 +5,15 @@ here=$srcdir/tests/run
 cd "$work" || exit 1
 
 for level in -O0 -O2; do
-    runs "tensorc $level" "$TENSORC" -c $level "$here/nn.tensor" -o nn.o --header nn.h
-    runs "links" $CC -std=c11 -Wall -Wextra -Werror -I. -I"$srcdir" "$here/nn.c" nn.o -o application -fopenmp -lm
+    runs "tensorc $level" "$TENSORC" -c $level "$here/operators.tensor" -o operators.o --header operators.h
+    runs "links" $CC -std=c11 -Wall -Wextra -Werror -I. -I"$srcdir" "$here/operators.c" operators.o -o application -fopenmp -lm
     runs "every operator at $level is as in plain C" ./application || diag_file "$work/err" 60
 done
 
 sed -n 's/^def \([a-z_0-9]*\).*/\1/p' "$srcdir/stdlib/nn.tensor" | sort >defs
-grep -o '[a-z_0-9]*' "$here/nn.tensor" | sort -u >words
+grep -o '[a-z_0-9]*' "$here/operators.tensor" | sort -u >words
 is "$(comm -23 defs words | tr '\n' ' ')" "" "every operator is tested"
 
-runs "every operator is as interpreted" "$TENSORC" -run "$here/nn.tensor"
+runs "every operator is as interpreted" "$TENSORC" -run "$here/operators.tensor"
 
 done_testing

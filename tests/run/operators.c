@@ -1,5 +1,5 @@
 /* The operators of the standard library, called from C and compared with plain C. */
-#include "nn.h"
+#include "operators.h"
 #include "tests/tap.h"
 #include <stdlib.h>
 
