@@ -204,7 +204,7 @@ static LLVMValueRef real_to_real(Code *code, LLVMValueRef value, ElementType fro
     return round_to(code, value, to); /* of float, half and bfloat16 each is a float already */
 }
 
-LLVMValueRef convert(Code *code, LLVMValueRef value, ElementType from, ElementType to) {
+LLVMValueRef emit_conversion(Code *code, LLVMValueRef value, ElementType from, ElementType to) {
     if (from == to)
         return value;
     bool from_float = type_is_float(from), to_float = type_is_float(to);

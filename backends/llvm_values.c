@@ -154,7 +154,7 @@ static LLVMValueRef emit_cast(Code *code, const Expr *e) {
     }
     if (from->kind == EXPR_BROADCAST)
         return splat(code, emit_value(code, expr_cast(code->arena, e->type, from->args[0])), e->lanes);
-    return convert(code, emit_value(code, from), from->type, e->type);
+    return emit_conversion(code, emit_value(code, from), from->type, e->type);
 }
 
 static LLVMValueRef emit_new_value(Code *code, const Expr *e) {
