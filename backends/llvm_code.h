@@ -145,6 +145,8 @@ LLVMValueRef emit_value(Code *code, const Expr *e);
 LLVMValueRef emit_operator(Code *code, Op op, ElementType type, LLVMValueRef *args);
 /* Integer division or modulo, where the divisor or the sign of the dividend may be known. */
 LLVMValueRef emit_division(Code *code, const Expr *e, LLVMValueRef a, LLVMValueRef b);
+/* The C library's function, lane by lane. */
+LLVMValueRef call_by_lane(Code *code, Op op, LLVMValueRef *args);
 LLVMValueRef emit_math(Code *code, Op op, ElementType type, LLVMValueRef *args);
 /* Vector sequences for float, or NULL where there is none. */
 LLVMValueRef emit_float_function(Code *code, Op op, LLVMValueRef *args);

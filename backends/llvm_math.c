@@ -28,7 +28,7 @@ static LLVMValueRef library_function(Code *code, Op op, LLVMTypeRef type) {
     return function;
 }
 
-static LLVMValueRef call_by_lane(Code *code, Op op, LLVMValueRef *args) {
+LLVMValueRef call_by_lane(Code *code, Op op, LLVMValueRef *args) {
     int lanes = lanes_of(args[0]), arity = op_info[op].arity;
     ENSURE(arity <= 3);
     LLVMTypeRef type = LLVMTypeOf(args[0]);

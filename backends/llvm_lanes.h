@@ -1,0 +1,38 @@
+/* llvm_lanes.h - a vocabulary for sequences of floating-point instructions: operations and constants of the same lanes as
+ * a value, in float or double.
+ */
+#ifndef BACKENDS_LLVM_LANES_H
+#define BACKENDS_LLVM_LANES_H
+
+#include "backends/llvm_code.h"
+
+typedef struct Lanes {
+    Code *code;
+    LLVMBuilderRef b;
+    LLVMTypeRef scalar, real, integer; /* integer: as wide as real */
+} Lanes;
+
+Lanes lanes_like(Code *code, LLVMTypeRef scalar, LLVMValueRef value);
+LLVMValueRef number(Lanes *l, double value);
+LLVMValueRef whole(Lanes *l, int64_t value);
+LLVMValueRef add(Lanes *l, LLVMValueRef a, LLVMValueRef b);
+LLVMValueRef subtract(Lanes *l, LLVMValueRef a, LLVMValueRef b);
+LLVMValueRef multiply(Lanes *l, LLVMValueRef a, LLVMValueRef b);
+LLVMValueRef divide(Lanes *l, LLVMValueRef a, LLVMValueRef b);
+LLVMValueRef fused(Lanes *l, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c); /* a*b + c */
+LLVMValueRef absolute(Lanes *l, LLVMValueRef a);
+LLVMValueRef select_where(Lanes *l, LLVMValueRef condition, LLVMValueRef a, LLVMValueRef b);
+LLVMValueRef compare(Lanes *l, LLVMRealPredicate predicate, LLVMValueRef a, double b);
+LLVMValueRef both(Lanes *l, LLVMValueRef a, LLVMValueRef b);
+/* c[0] + x * (c[1] + x * (...)) */
+LLVMValueRef polynomial(Lanes *l, LLVMValueRef x, const double *coefficients, int count);
+/* min(max(x, low), high); NaN stays NaN. */
+LLVMValueRef clamp(Lanes *l, LLVMValueRef x, double low, double high);
+/* x * y rounded to a whole number, as a real, and its low bits as an integer. NaN stays NaN, with any bits. */
+LLVMValueRef round_product(Lanes *l, LLVMValueRef x, double y, LLVMValueRef *bits);
+
+typedef LLVMValueRef FloatFunction(Lanes *l, LLVMValueRef *args);
+/* llvm_float_wide.c: what is computed in double inside. */
+FloatFunction emit_sin, emit_cos, emit_tan, emit_pow;
+
+#endif
