@@ -61,7 +61,7 @@ static LLVMValueRef division_by_constant(Code *code, Op op, LLVMValueRef a, int6
         return op == OP_MOD ? LLVMBuildURem(at, a, b, "") : LLVMBuildUDiv(at, a, b, "");
     LLVMValueRef quotient = LLVMBuildSDiv(at, a, b, "");
     LLVMValueRef rest = LLVMBuildSub(at, a, LLVMBuildMul(at, quotient, b, ""), "");
-    LLVMValueRef bits = constant_int(type, 8 * (int64_t)LLVMGetIntTypeWidth(LLVMTypeOf(resize(code, a, 1))) / 8 - 1);
+    LLVMValueRef bits = constant_int(type, 8 * (int64_t)LLVMGetIntTypeWidth(LLVMTypeOf(emit_resized(code, a, 1))) / 8 - 1);
     LLVMValueRef negative = LLVMBuildAShr(at, rest, bits, ""); /* -1 or 0 */
     if (op == OP_MOD)
         return LLVMBuildAdd(at, rest, LLVMBuildAnd(at, negative, b, ""), "");

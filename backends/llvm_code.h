@@ -30,8 +30,8 @@ typedef struct Map {
         void *value;
     } * slots;
 } Map;
-void *map_get(const Map *map, const void *key); /* NULL when absent */
-void map_set(Arena *arena, Map *map, const void *key, void *value);
+void *address_map_get(const Map *map, const void *key); /* NULL when absent */
+void address_map_set(Arena *arena, Map *map, const void *key, void *value);
 
 /* --- a module under construction --- */
 
@@ -84,25 +84,25 @@ LLVMTypeRef value_type(Code *code, ElementType type, int lanes);
 LLVMTypeRef memory_type(Code *code, ElementType type);
 LLVMTypeRef vector_of(LLVMTypeRef scalar, int lanes); /* scalar itself for 1 lane; exactly as many lanes */
 int lanes_of(LLVMValueRef value);
-LLVMTypeRef like(LLVMTypeRef scalar, LLVMValueRef value); /* a scalar or vector of as many lanes as value */
+LLVMTypeRef type_like(LLVMTypeRef scalar, LLVMValueRef value); /* a scalar or vector of as many lanes as value */
 /* Constants of the scalar type, in every lane of the type. */
 LLVMValueRef constant_int(LLVMTypeRef type, int64_t value);
 LLVMValueRef constant_real(LLVMTypeRef type, double value);
 LLVMValueRef index_constant(Code *code, int64_t value);
 LLVMValueRef iota(LLVMTypeRef element, int lanes); /* 0, 1, 2, ... */
-LLVMValueRef splat(Code *code, LLVMValueRef scalar, int lanes); /* into padded_lanes(lanes) */
+LLVMValueRef emit_splat(Code *code, LLVMValueRef scalar, int lanes); /* into padded_lanes(lanes) */
 /* A shuffle: indices count lanes of the result; -1 is any value. b may be NULL. */
-LLVMValueRef shuffle(Code *code, LLVMValueRef a, LLVMValueRef b, const int *indices, int count);
-LLVMValueRef resize(Code *code, LLVMValueRef value, int lanes); /* to that many lanes, dropping or adding at the end */
+LLVMValueRef emit_shuffle(Code *code, LLVMValueRef a, LLVMValueRef b, const int *indices, int count);
+LLVMValueRef emit_resized(Code *code, LLVMValueRef value, int lanes); /* to that many lanes, dropping or adding at the end */
 /* i1 per lane: true in the first `real` of `lanes`. */
 LLVMValueRef lane_mask(Code *code, int real, int lanes);
-LLVMValueRef intrinsic(Code *code, const char *name, LLVMTypeRef *overloads, int overload_count, LLVMValueRef *args, int count);
+LLVMValueRef emit_intrinsic(Code *code, const char *name, LLVMTypeRef *overloads, int overload_count, LLVMValueRef *args, int count);
 LLVMValueRef unary_intrinsic(Code *code, const char *name, LLVMValueRef a);  /* overloaded on the type of a */
 LLVMValueRef binary_intrinsic(Code *code, const char *name, LLVMValueRef a, LLVMValueRef b);
 LLVMValueRef multiply_add(Code *code, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c); /* fused where that is quick */
 LLVMValueRef bits_of(Code *code, LLVMValueRef real);                /* integer of the same size */
 LLVMValueRef real_of(Code *code, LLVMValueRef bits, LLVMTypeRef scalar); /* and back */
-LLVMValueRef call(Code *code, LLVMValueRef function, LLVMValueRef *args, int count);
+LLVMValueRef emit_call(Code *code, LLVMValueRef function, LLVMValueRef *args, int count);
 /* A function outside the module, declared on first use. */
 LLVMValueRef external_function(Code *code, const char *name, LLVMTypeRef result, LLVMTypeRef *parameters, int count);
 

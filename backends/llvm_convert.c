@@ -15,7 +15,7 @@ static LLVMValueRef select_of(Code *code, LLVMValueRef condition, LLVMValueRef a
 /* Giesen, "Half to float done quick": the exponent's new bias comes by a multiplication, which makes small numbers normal. */
 static LLVMValueRef half_bits_to_float(Code *code, LLVMValueRef bits) {
     LLVMBuilderRef b = code->builder;
-    LLVMValueRef wide = LLVMBuildZExt(b, bits, like(code->i32, bits), "");
+    LLVMValueRef wide = LLVMBuildZExt(b, bits, type_like(code->i32, bits), "");
     LLVMTypeRef type = LLVMTypeOf(wide);
     LLVMValueRef magnitude = LLVMBuildShl(b, LLVMBuildAnd(b, wide, constant_int(type, 0x7fff), ""), constant_int(type, 13), "");
     LLVMValueRef sign = LLVMBuildShl(b, LLVMBuildAnd(b, wide, constant_int(type, 0x8000), ""), constant_int(type, 16), "");
@@ -46,31 +46,31 @@ static LLVMValueRef float_to_half_bits(Code *code, LLVMValueRef real) {
     LLVMValueRef special = select_of(code, is_nan, constant_int(type, 0x7e00), constant_int(type, 0x7c00));
     LLVMValueRef half = select_of(code, is_large, special, select_of(code, is_small, small, normal));
     half = LLVMBuildOr(b, half, LLVMBuildLShr(b, sign, constant_int(type, 16), ""), "");
-    return LLVMBuildTrunc(b, half, like(code->i16, half), "");
+    return LLVMBuildTrunc(b, half, type_like(code->i16, half), "");
 }
 
 static LLVMTypeRef half_type(Code *code, LLVMValueRef value) {
-    return like(LLVMHalfTypeInContext(code->context), value);
+    return type_like(LLVMHalfTypeInContext(code->context), value);
 }
 
 static LLVMValueRef half_from_memory(Code *code, LLVMValueRef bits) {
     if (!code->half_instructions)
         return half_bits_to_float(code, bits);
     LLVMValueRef half = LLVMBuildBitCast(code->builder, bits, half_type(code, bits), "");
-    return LLVMBuildFPExt(code->builder, half, like(code->f32, bits), "");
+    return LLVMBuildFPExt(code->builder, half, type_like(code->f32, bits), "");
 }
 
 static LLVMValueRef half_to_memory(Code *code, LLVMValueRef real) {
     if (!code->half_instructions)
         return float_to_half_bits(code, real);
     LLVMValueRef half = LLVMBuildFPTrunc(code->builder, real, half_type(code, real), "");
-    return LLVMBuildBitCast(code->builder, half, like(code->i16, real), "");
+    return LLVMBuildBitCast(code->builder, half, type_like(code->i16, real), "");
 }
 
 /* --- bfloat16: the upper half of a float --- */
 
 static LLVMValueRef bfloat16_from_memory(Code *code, LLVMValueRef bits) {
-    LLVMValueRef wide = LLVMBuildZExt(code->builder, bits, like(code->i32, bits), "");
+    LLVMValueRef wide = LLVMBuildZExt(code->builder, bits, type_like(code->i32, bits), "");
     wide = LLVMBuildShl(code->builder, wide, constant_int(LLVMTypeOf(wide), 16), "");
     return real_of(code, wide, code->f32);
 }
@@ -84,7 +84,7 @@ static LLVMValueRef bfloat16_to_memory(Code *code, LLVMValueRef real) {
     LLVMValueRef quiet = LLVMBuildOr(b, bits, constant_int(type, 0x400000), "");
     LLVMValueRef is_nan = LLVMBuildFCmp(b, LLVMRealUNO, real, real, "");
     LLVMValueRef upper = LLVMBuildLShr(b, select_of(code, is_nan, quiet, rounded), constant_int(type, 16), "");
-    return LLVMBuildTrunc(b, upper, like(code->i16, upper), "");
+    return LLVMBuildTrunc(b, upper, type_like(code->i16, upper), "");
 }
 
 /* --- memory --- */
@@ -105,7 +105,7 @@ LLVMValueRef from_memory(Code *code, LLVMValueRef value, ElementType type) {
 LLVMValueRef to_memory(Code *code, LLVMValueRef value, ElementType type) {
     switch (type) {
     case TYPE_BOOL:
-        return LLVMBuildZExt(code->builder, value, like(code->i8, value), "");
+        return LLVMBuildZExt(code->builder, value, type_like(code->i8, value), "");
     case TYPE_HALF:
         return half_to_memory(code, value);
     case TYPE_BFLOAT16:
@@ -127,7 +127,7 @@ LLVMValueRef round_to(Code *code, LLVMValueRef value, ElementType type) {
  * right. An even float that is not exact has its odd neighbour in the direction of the double. */
 LLVMValueRef round_double_to(Code *code, LLVMValueRef value, ElementType type) {
     LLVMBuilderRef b = code->builder;
-    LLVMValueRef real = LLVMBuildFPTrunc(b, value, like(code->f32, value), "");
+    LLVMValueRef real = LLVMBuildFPTrunc(b, value, type_like(code->f32, value), "");
     if (type != TYPE_HALF && type != TYPE_BFLOAT16)
         return real;
     LLVMValueRef bits = bits_of(code, real);
@@ -147,7 +147,7 @@ LLVMValueRef round_double_to(Code *code, LLVMValueRef value, ElementType type) {
 /* --- casts --- */
 
 static LLVMValueRef integer_to_integer(Code *code, LLVMValueRef value, ElementType from, ElementType to) {
-    LLVMTypeRef type = like(memory_type(code, to), value);
+    LLVMTypeRef type = type_like(memory_type(code, to), value);
     int from_bytes = element_info[from].bytes, to_bytes = element_info[to].bytes;
     if (from == TYPE_BOOL)
         return LLVMBuildZExt(code->builder, value, type, "");
@@ -180,7 +180,7 @@ static LLVMValueRef integer_to_real(Code *code, LLVMValueRef value, ElementType 
     bool exact_float = element_info[from].bytes < 4;
     if (narrow && element_info[from].bytes == 8)
         value = sticky_integer(code, value, is_signed);
-    LLVMTypeRef type = like(to == TYPE_DOUBLE || (narrow && !exact_float) ? code->f64 : code->f32, value);
+    LLVMTypeRef type = type_like(to == TYPE_DOUBLE || (narrow && !exact_float) ? code->f64 : code->f32, value);
     LLVMValueRef real = is_signed ? LLVMBuildSIToFP(code->builder, value, type, "")
                                   : LLVMBuildUIToFP(code->builder, value, type, "");
     if (!narrow)
@@ -191,14 +191,14 @@ static LLVMValueRef integer_to_real(Code *code, LLVMValueRef value, ElementType 
 static LLVMValueRef real_to_integer(Code *code, LLVMValueRef value, ElementType to) {
     if (to == TYPE_BOOL)
         return LLVMBuildFCmp(code->builder, LLVMRealUNE, value, constant_real(LLVMTypeOf(value), 0), "");
-    LLVMTypeRef types[] = {like(memory_type(code, to), value), LLVMTypeOf(value)};
+    LLVMTypeRef types[] = {type_like(memory_type(code, to), value), LLVMTypeOf(value)};
     const char *name = element_info[to].kind == KIND_SIGNED ? "llvm.fptosi.sat" : "llvm.fptoui.sat";
-    return intrinsic(code, name, types, 2, &value, 1);
+    return emit_intrinsic(code, name, types, 2, &value, 1);
 }
 
 static LLVMValueRef real_to_real(Code *code, LLVMValueRef value, ElementType from, ElementType to) {
     if (to == TYPE_DOUBLE)
-        return LLVMBuildFPExt(code->builder, value, like(code->f64, value), "");
+        return LLVMBuildFPExt(code->builder, value, type_like(code->f64, value), "");
     if (from == TYPE_DOUBLE)
         return round_double_to(code, value, to);
     return round_to(code, value, to); /* of float, half and bfloat16 each is a float already */

@@ -69,21 +69,21 @@ LLVMValueRef entry_alloca(Code *code, LLVMTypeRef type, int alignment, const cha
 }
 
 LLVMValueRef variable_value(Code *code, const Var *var) {
-    LLVMValueRef value = map_get(&code->frame->variables, var);
+    LLVMValueRef value = address_map_get(&code->frame->variables, var);
     if (!value)
         INTERNAL_ERROR("%s: no value for the variable %s", code->kernel->program->symbol, var->name);
     return value;
 }
 
 void bind_variable(Code *code, const Var *var, LLVMValueRef value) {
-    map_set(code->arena, &code->frame->variables, var, value);
-    map_set(code->arena, &code->frame->depths, var, (void *)(size_t)(code->frame->depth + 1));
+    address_map_set(code->arena, &code->frame->variables, var, value);
+    address_map_set(code->arena, &code->frame->depths, var, (void *)(size_t)(code->frame->depth + 1));
 }
 
 Buffer *buffer_of(Code *code, const Tensor *tensor) {
     if (tensor->role == ROLE_INITIAL && tensor->buffer)
         tensor = tensor->buffer;
-    Buffer *buffer = map_get(&code->frame->buffers, tensor);
+    Buffer *buffer = address_map_get(&code->frame->buffers, tensor);
     if (!buffer)
         INTERNAL_ERROR("%s: no memory for the tensor %s", code->kernel->program->symbol, tensor->name);
     return buffer;
@@ -92,7 +92,7 @@ Buffer *buffer_of(Code *code, const Tensor *tensor) {
 void bind_buffer(Code *code, const Tensor *tensor, LLVMValueRef pointer) {
     Buffer *buffer = ARENA_NEW(code->arena, Buffer);
     *buffer = (Buffer){.tensor = tensor, .pointer = pointer};
-    map_set(code->arena, &code->frame->buffers, tensor, buffer);
+    address_map_set(code->arena, &code->frame->buffers, tensor, buffer);
 }
 
 void return_status(Code *code, LLVMValueRef status) {
@@ -238,7 +238,7 @@ static void emit_entry(Code *code, const Program *program, LLVMValueRef function
             value = LLVMBuildLoad2(code->builder, memory_type(code, argument->scalar->type), value, "");
         args[program->size_count + i] = value;
     }
-    LLVMBuildRet(code->builder, call(code, function, args, count));
+    LLVMBuildRet(code->builder, emit_call(code, function, args, count));
     frame_close(code);
 }
 

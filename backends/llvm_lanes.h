@@ -13,23 +13,23 @@ typedef struct Lanes {
 } Lanes;
 
 Lanes lanes_like(Code *code, LLVMTypeRef scalar, LLVMValueRef value);
-LLVMValueRef number(Lanes *l, double value);
-LLVMValueRef whole(Lanes *l, int64_t value);
-LLVMValueRef add(Lanes *l, LLVMValueRef a, LLVMValueRef b);
-LLVMValueRef subtract(Lanes *l, LLVMValueRef a, LLVMValueRef b);
-LLVMValueRef multiply(Lanes *l, LLVMValueRef a, LLVMValueRef b);
-LLVMValueRef divide(Lanes *l, LLVMValueRef a, LLVMValueRef b);
-LLVMValueRef fused(Lanes *l, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c); /* a*b + c */
-LLVMValueRef absolute(Lanes *l, LLVMValueRef a);
-LLVMValueRef select_where(Lanes *l, LLVMValueRef condition, LLVMValueRef a, LLVMValueRef b);
-LLVMValueRef compare(Lanes *l, LLVMRealPredicate predicate, LLVMValueRef a, double b);
-LLVMValueRef both(Lanes *l, LLVMValueRef a, LLVMValueRef b);
+LLVMValueRef lanes_number(Lanes *l, double value);
+LLVMValueRef lanes_whole(Lanes *l, int64_t value);
+LLVMValueRef lanes_add(Lanes *l, LLVMValueRef a, LLVMValueRef b);
+LLVMValueRef lanes_subtract(Lanes *l, LLVMValueRef a, LLVMValueRef b);
+LLVMValueRef lanes_multiply(Lanes *l, LLVMValueRef a, LLVMValueRef b);
+LLVMValueRef lanes_divide(Lanes *l, LLVMValueRef a, LLVMValueRef b);
+LLVMValueRef lanes_fused(Lanes *l, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c); /* a*b + c */
+LLVMValueRef lanes_absolute(Lanes *l, LLVMValueRef a);
+LLVMValueRef lanes_select_where(Lanes *l, LLVMValueRef condition, LLVMValueRef a, LLVMValueRef b);
+LLVMValueRef lanes_compare(Lanes *l, LLVMRealPredicate predicate, LLVMValueRef a, double b);
+LLVMValueRef lanes_both(Lanes *l, LLVMValueRef a, LLVMValueRef b);
 /* c[0] + x * (c[1] + x * (...)) */
-LLVMValueRef polynomial(Lanes *l, LLVMValueRef x, const double *coefficients, int count);
+LLVMValueRef lanes_polynomial(Lanes *l, LLVMValueRef x, const double *coefficients, int count);
 /* min(max(x, low), high); NaN stays NaN. */
-LLVMValueRef clamp(Lanes *l, LLVMValueRef x, double low, double high);
+LLVMValueRef lanes_clamp(Lanes *l, LLVMValueRef x, double low, double high);
 /* x * y rounded to a whole number, as a real, and its low bits as an integer. NaN stays NaN, with any bits. */
-LLVMValueRef round_product(Lanes *l, LLVMValueRef x, double y, LLVMValueRef *bits);
+LLVMValueRef lanes_round_product(Lanes *l, LLVMValueRef x, double y, LLVMValueRef *bits);
 
 typedef LLVMValueRef FloatFunction(Lanes *l, LLVMValueRef *args);
 /* llvm_float_wide.c: what is computed in double inside. */

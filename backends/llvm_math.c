@@ -35,13 +35,13 @@ LLVMValueRef call_by_lane(Code *code, Op op, LLVMValueRef *args) {
     LLVMTypeRef scalar = lanes > 1 ? LLVMGetElementType(type) : type;
     LLVMValueRef function = library_function(code, op, scalar);
     if (lanes == 1)
-        return call(code, function, args, arity);
+        return emit_call(code, function, args, arity);
     LLVMValueRef result = LLVMGetPoison(type);
     for (int lane = 0; lane < lanes; lane++) {
         LLVMValueRef at = index_constant(code, lane), items[3];
         for (int i = 0; i < arity; i++)
             items[i] = LLVMBuildExtractElement(code->builder, args[i], at, "");
-        result = LLVMBuildInsertElement(code->builder, result, call(code, function, items, arity), at, "");
+        result = LLVMBuildInsertElement(code->builder, result, emit_call(code, function, items, arity), at, "");
     }
     return result;
 }
@@ -63,7 +63,7 @@ static LLVMValueRef emit_fdim(Code *code, LLVMValueRef a, LLVMValueRef b) {
 static LLVMValueRef emit_real_function(Code *code, Op op, bool single, LLVMValueRef *args) {
     LLVMTypeRef type = LLVMTypeOf(args[0]);
     if (intrinsic_names[op])
-        return intrinsic(code, intrinsic_names[op], &type, 1, args, op_info[op].arity);
+        return emit_intrinsic(code, intrinsic_names[op], &type, 1, args, op_info[op].arity);
     if (op == OP_RSQRT)
         return emit_rsqrt(code, args[0]);
     if (op == OP_FDIM)
@@ -78,7 +78,7 @@ static LLVMValueRef emit_real_function(Code *code, Op op, bool single, LLVMValue
 static LLVMValueRef emit_narrow_fma(Code *code, ElementType type, LLVMValueRef *args) {
     LLVMValueRef wide[3];
     for (int i = 0; i < 3; i++)
-        wide[i] = LLVMBuildFPExt(code->builder, args[i], like(code->f64, args[i]), "");
+        wide[i] = LLVMBuildFPExt(code->builder, args[i], type_like(code->f64, args[i]), "");
     LLVMValueRef product = LLVMBuildFMul(code->builder, wide[0], wide[1], "");
     return round_double_to(code, LLVMBuildFAdd(code->builder, product, wide[2], ""), type);
 }

@@ -24,7 +24,7 @@ static bool find_depth(const Expr *e, void *context) {
     DepthSearch *search = context;
     int depth = 0;
     if (e->kind == EXPR_VAR)
-        depth = (int)(size_t)map_get(&search->code->frame->depths, e->var);
+        depth = (int)(size_t)address_map_get(&search->code->frame->depths, e->var);
     else if (e->kind == EXPR_READ)
         depth = search->code->frame->depth + 1;
     if (depth > search->depth)
@@ -114,7 +114,7 @@ static LLVMValueRef access_mask(Code *code, const Access *access) {
     int padded = padded_lanes(access->lanes);
     LLVMValueRef mask = access->guard ? emit_value(code, access->guard) : NULL;
     if (mask && lanes_of(mask) < padded)
-        mask = splat(code, mask, padded);
+        mask = emit_splat(code, mask, padded);
     if (access->lanes == padded)
         return mask;
     LLVMValueRef real = lane_mask(code, access->lanes, padded);
@@ -132,7 +132,7 @@ static LLVMValueRef load(Code *code, const Access *access, LLVMTypeRef type, LLV
 static LLVMValueRef masked_load(Code *code, const Access *access, LLVMValueRef address, LLVMValueRef mask) {
     LLVMTypeRef type = vector_of(access->type, lanes_of(mask)), overloads[] = {type, code->pointer};
     LLVMValueRef args[] = {address, constant_int(code->i32, alignment_of(access)), mask, LLVMConstNull(type)};
-    return intrinsic(code, "llvm.masked.load", overloads, 2, args, 4);
+    return emit_intrinsic(code, "llvm.masked.load", overloads, 2, args, 4);
 }
 
 /* `lanes` elements in a row, in padded lanes. Without cheap masks an odd number is loaded piece by piece, by LLVM. */
@@ -141,7 +141,7 @@ static LLVMValueRef load_row(Code *code, const Access *access, LLVMValueRef addr
         return masked_load(code, access, address, mask);
     int padded = padded_lanes(lanes);
     if (lanes == padded || !code->target->masked_memory)
-        return resize(code, load(code, access, vector_of(access->type, lanes), address), padded);
+        return emit_resized(code, load(code, access, vector_of(access->type, lanes), address), padded);
     return masked_load(code, access, address, lane_mask(code, lanes, padded));
 }
 
@@ -150,7 +150,7 @@ static LLVMValueRef load_strided(Code *code, const Access *access, int stride) {
     LLVMValueRef row = load_row(code, access, address_of(code, access), span, NULL);
     for (int i = 0; i < padded; i++)
         indices[i] = i < access->lanes ? i * stride : -1;
-    return shuffle(code, row, NULL, indices, padded);
+    return emit_shuffle(code, row, NULL, indices, padded);
 }
 
 /* One pointer a lane. */
@@ -158,7 +158,7 @@ static LLVMValueRef lane_addresses(Code *code, const Access *access) {
     LLVMValueRef index, base = access->base;
     if (access->index->kind == EXPR_RAMP) {
         base = address_of(code, access);
-        LLVMValueRef stride = splat(code, emit_value(code, access->index->args[1]), access->lanes);
+        LLVMValueRef stride = emit_splat(code, emit_value(code, access->index->args[1]), access->lanes);
         index = LLVMBuildMul(code->builder, iota(code->i64, padded_lanes(access->lanes)), stride, "");
     } else {
         index = emit_value(code, access->index);
@@ -174,7 +174,7 @@ static LLVMValueRef load_gathered(Code *code, const Access *access) {
     LLVMTypeRef type = vector_of(access->type, padded), overloads[] = {type, vector_of(code->pointer, padded)};
     LLVMValueRef alignment = constant_int(code->i32, alignment_of(access));
     LLVMValueRef args[] = {lane_addresses(code, access), alignment, mask, LLVMConstNull(type)};
-    return intrinsic(code, "llvm.masked.gather", overloads, 2, args, 4);
+    return emit_intrinsic(code, "llvm.masked.gather", overloads, 2, args, 4);
 }
 
 static LLVMValueRef load_vector(Code *code, const Access *access) {
@@ -207,7 +207,7 @@ static LLVMValueRef load_broadcast(Code *code, Access access) {
     else if (access.guard)
         return load_gathered(code, &access);
     access.lanes = 1;
-    return splat(code, load_scalar(code, &access), lanes);
+    return emit_splat(code, load_scalar(code, &access), lanes);
 }
 
 static LLVMValueRef guarded(Code *code, const Expr *guard, LLVMValueRef value) {
@@ -241,7 +241,7 @@ static void store_row(Code *code, const Access *access, LLVMValueRef value) {
     LLVMValueRef address = address_of(code, access);
     bool odd = access->lanes != padded_lanes(access->lanes);
     if (!access->guard && odd && !code->target->masked_memory) {
-        store(code, access, resize(code, value, access->lanes), address);
+        store(code, access, emit_resized(code, value, access->lanes), address);
         return;
     }
     LLVMValueRef mask = access_mask(code, access);
@@ -251,7 +251,7 @@ static void store_row(Code *code, const Access *access, LLVMValueRef value) {
     }
     LLVMTypeRef overloads[] = {LLVMTypeOf(value), code->pointer};
     LLVMValueRef args[] = {value, address, constant_int(code->i32, alignment_of(access)), mask};
-    intrinsic(code, "llvm.masked.store", overloads, 2, args, 4);
+    emit_intrinsic(code, "llvm.masked.store", overloads, 2, args, 4);
 }
 
 static void store_scattered(Code *code, const Access *access, LLVMValueRef value) {
@@ -261,7 +261,7 @@ static void store_scattered(Code *code, const Access *access, LLVMValueRef value
     LLVMValueRef addresses = lane_addresses(code, access);
     LLVMTypeRef overloads[] = {LLVMTypeOf(value), LLVMTypeOf(addresses)};
     LLVMValueRef args[] = {value, addresses, constant_int(code->i32, alignment_of(access)), mask};
-    intrinsic(code, "llvm.masked.scatter", overloads, 2, args, 4);
+    emit_intrinsic(code, "llvm.masked.scatter", overloads, 2, args, 4);
 }
 
 static void store_to_memory(Code *code, const Access *access, LLVMValueRef value) {

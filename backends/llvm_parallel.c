@@ -36,10 +36,10 @@ static bool collect_expr(const Expr *e, void *context) {
     Outline *outline = context;
     Code *code = outline->code;
     const void *key = e->kind == EXPR_VAR ? (const void *)e->var : e->kind == EXPR_READ ? (const void *)e->tensor : NULL;
-    if (!key || map_get(&outline->seen, key))
+    if (!key || address_map_get(&outline->seen, key))
         return true;
-    map_set(code->arena, &outline->seen, key, (void *)key);
-    if (e->kind == EXPR_VAR && map_get(&code->frame->variables, e->var))
+    address_map_set(code->arena, &outline->seen, key, (void *)key);
+    if (e->kind == EXPR_VAR && address_map_get(&code->frame->variables, e->var))
         list_push(code->arena, &outline->variables, e->var);
     return true;
 }
@@ -48,7 +48,7 @@ static void collect_tensor(Outline *outline, const Tensor *tensor) {
     Code *code = outline->code;
     if (tensor->role == ROLE_INITIAL && tensor->buffer)
         tensor = tensor->buffer;
-    const Buffer *buffer = map_get(&code->frame->buffers, tensor);
+    const Buffer *buffer = address_map_get(&code->frame->buffers, tensor);
     for (int i = 0; i < outline->tensors.count; i++)
         if (outline->tensors.items[i] == tensor)
             return;
@@ -71,7 +71,7 @@ static void collect_value(Outline *outline, const Expr *e) {
 }
 
 static void collect_placement(Outline *outline, const Tensor *tensor) {
-    Placement *placement = map_get(&outline->code->placements, tensor);
+    Placement *placement = address_map_get(&outline->code->placements, tensor);
     if (placement && !placement->stack && !LLVMIsConstant(placement->offset))
         list_push(outline->code->arena, &outline->placements, placement);
 }
@@ -150,8 +150,8 @@ static void bind_parameters(Outline *outline) {
     unsigned next = LOOP_VALUES;
     for (int i = 0; i < outline->variables.count; i++) {
         const Var *var = outline->variables.items[i];
-        map_set(code->arena, &frame->variables, var, LLVMGetParam(frame->function, next++));
-        map_set(code->arena, &frame->depths, var, map_get(&caller->depths, var));
+        address_map_set(code->arena, &frame->variables, var, LLVMGetParam(frame->function, next++));
+        address_map_set(code->arena, &frame->depths, var, address_map_get(&caller->depths, var));
     }
     for (int i = 0; i < outline->tensors.count; i++) {
         LLVMValueRef pointer = LLVMGetParam(frame->function, next++);
@@ -250,7 +250,7 @@ static void emit_range_function(Outline *outline) {
         LLVMTypeRef type = LLVMTypeOf(outline->values.items[i]);
         args[LOOP_VALUES + i] = LLVMBuildLoad2(code->builder, type, closure_field(outline, closure, CLOSURE_VALUES + i), "");
     }
-    LLVMValueRef status = call(code, outline->loop, args, count);
+    LLVMValueRef status = emit_call(code, outline->loop, args, count);
     if (outline->checks)
         keep_status(outline, closure, status);
     LLVMBuildRetVoid(code->builder);
@@ -258,7 +258,7 @@ static void emit_range_function(Outline *outline) {
 }
 
 static LLVMValueRef omp_number(Code *code, const char *name) {
-    LLVMValueRef number = call(code, external_function(code, name, code->i32, NULL, 0), NULL, 0);
+    LLVMValueRef number = emit_call(code, external_function(code, name, code->i32, NULL, 0), NULL, 0);
     return LLVMBuildSExt(code->builder, number, code->i64, "");
 }
 
@@ -271,7 +271,7 @@ static void emit_team_function(Outline *outline) {
     LLVMValueRef extent = LLVMBuildLoad2(code->builder, code->i64, closure_field(outline, closure, CLOSURE_EXTENT), "");
     LLVMValueRef next = LLVMBuildNSWAdd(code->builder, thread, index_constant(code, 1), "");
     LLVMValueRef begin = part_begin(code, extent, thread, threads), end = part_begin(code, extent, next, threads);
-    call(code, outline->range, (LLVMValueRef[]){closure, begin, end}, 3);
+    emit_call(code, outline->range, (LLVMValueRef[]){closure, begin, end}, 3);
     LLVMBuildRetVoid(code->builder);
     frame_close(code);
 }
@@ -307,7 +307,7 @@ static void call_openmp(Outline *outline, LLVMValueRef closure) {
     LLVMTypeRef types[] = {code->pointer, code->pointer, code->i32, code->i32};
     LLVMValueRef function = external_function(code, "GOMP_parallel", code->nothing, types, 4);
     LLVMValueRef threads = constant_int(code->i32, code->target->threads);
-    call(code, function, (LLVMValueRef[]){outline->team, closure, threads, constant_int(code->i32, 0)}, 4);
+    emit_call(code, function, (LLVMValueRef[]){outline->team, closure, threads, constant_int(code->i32, 0)}, 4);
 }
 
 static void call_hook_or_openmp(Outline *outline, LLVMValueRef closure, LLVMValueRef extent) {
@@ -333,17 +333,17 @@ static void call_threads(Outline *outline, LLVMValueRef closure, LLVMValueRef ex
     }
     LLVMTypeRef types[] = {code->pointer, code->pointer, code->i64};
     LLVMValueRef function = external_function(code, "tensorc_parallel", code->nothing, types, 3);
-    call(code, function, (LLVMValueRef[]){outline->range, closure, extent}, 3);
+    emit_call(code, function, (LLVMValueRef[]){outline->range, closure, extent}, 3);
 }
 
 /* One value, or none, is no work for threads. */
-static void emit_call(Outline *outline, LLVMValueRef extent) {
+static void emit_threads(Outline *outline, LLVMValueRef extent) {
     Code *code = outline->code;
     LLVMValueRef closure = fill_closure(outline, extent), one = index_constant(code, 1);
     Branch several = branch_begin(code, LLVMBuildICmp(code->builder, LLVMIntSGT, extent, one, ""));
     call_threads(outline, closure, extent);
     branch_else(code, &several);
-    call(code, outline->range, (LLVMValueRef[]){closure, index_constant(code, 0), extent}, 3);
+    emit_call(code, outline->range, (LLVMValueRef[]){closure, index_constant(code, 0), extent}, 3);
     branch_end(code, &several);
     if (!outline->checks)
         return;
@@ -357,7 +357,7 @@ static void emit_call(Outline *outline, LLVMValueRef extent) {
 }
 
 void emit_parallel_loop(Code *code, const Stmt *stmt) {
-    Outline outline = {.code = code, .stmt = stmt, .slices = map_get(&code->slices, stmt)};
+    Outline outline = {.code = code, .stmt = stmt, .slices = address_map_get(&code->slices, stmt)};
     LLVMValueRef extent = emit_value(code, stmt->extent);
     LLVMBasicBlockRef here = LLVMGetInsertBlock(code->builder);
     collect_value(&outline, stmt->extent);
@@ -374,5 +374,5 @@ void emit_parallel_loop(Code *code, const Stmt *stmt) {
     debug_location(code, stmt->loc);
     if (outline.slices)
         extent = outline.slices->count;
-    emit_call(&outline, extent);
+    emit_threads(&outline, extent);
 }

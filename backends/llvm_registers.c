@@ -155,10 +155,10 @@ static LLVMValueRef insert_lanes(Code *code, LLVMValueRef whole, LLVMValueRef pa
     int lanes = lanes_of(whole), indices[lanes];
     if (lanes_of(part) == 1)
         return LLVMBuildInsertElement(code->builder, whole, part, index_constant(code, at), "");
-    part = resize(code, part, lanes);
+    part = emit_resized(code, part, lanes);
     for (int i = 0; i < lanes; i++)
         indices[i] = i >= at && i < at + count ? lanes + i - at : i;
-    return shuffle(code, whole, part, indices, lanes);
+    return emit_shuffle(code, whole, part, indices, lanes);
 }
 
 static LLVMValueRef extract_lanes(Code *code, LLVMValueRef whole, int at, int count) {
@@ -167,7 +167,7 @@ static LLVMValueRef extract_lanes(Code *code, LLVMValueRef whole, int at, int co
         return LLVMBuildExtractElement(code->builder, whole, index_constant(code, at), "");
     for (int i = 0; i < padded; i++)
         indices[i] = i < count ? at + i : -1;
-    return shuffle(code, whole, NULL, indices, padded);
+    return emit_shuffle(code, whole, NULL, indices, padded);
 }
 
 LLVMValueRef registers_read(Code *code, struct Registers *registers, const Expr *index, int lanes) {
@@ -177,7 +177,7 @@ LLVMValueRef registers_read(Code *code, struct Registers *registers, const Expr 
     if (lanes == 1)
         return element_load(code, registers, elements.first);
     if (elements.stride == 0)
-        return splat(code, element_load(code, registers, elements.first), lanes);
+        return emit_splat(code, element_load(code, registers, elements.first), lanes);
     LLVMValueRef value = LLVMGetPoison(value_type(code, registers->tensor->type, lanes));
     for (int i = 0; i < lanes;) {
         int64_t element = elements.first + i * elements.stride;

@@ -32,7 +32,7 @@ void emit_early_checks(Code *code, const Stmt *stmt) {
     if (stmt->kind == STMT_CHECK && !reads_memory(stmt->condition)) {
         code->memo = (Map){0};
         emit_check(code, stmt);
-        map_set(code->arena, &code->checked, stmt, (void *)stmt);
+        address_map_set(code->arena, &code->checked, stmt, (void *)stmt);
     }
     if (stmt->kind == STMT_BLOCK || stmt->kind == STMT_ALLOCATE)
         for (int i = 0; i < stmt->count; i++)
@@ -42,7 +42,7 @@ void emit_early_checks(Code *code, const Stmt *stmt) {
 /* --- lifetimes --- */
 
 static LLVMValueRef temporary_address(Code *code, const Tensor *tensor) {
-    const Placement *placement = map_get(&code->placements, tensor);
+    const Placement *placement = address_map_get(&code->placements, tensor);
     ENSURE(placement != NULL);
     if (!placement->stack) {
         LLVMValueRef offset = placement->offset;
@@ -60,7 +60,7 @@ static void emit_allocation(Code *code, const Stmt *stmt) {
     if (stmt->tensor->scope == SCOPE_REGISTER) {
         Buffer *buffer = ARENA_NEW(code->arena, Buffer);
         *buffer = (Buffer){.tensor = stmt->tensor, .registers = registers_new(code, stmt)};
-        map_set(code->arena, &code->frame->buffers, stmt->tensor, buffer);
+        address_map_set(code->arena, &code->frame->buffers, stmt->tensor, buffer);
     } else {
         bind_buffer(code, stmt->tensor, temporary_address(code, stmt->tensor));
     }
@@ -133,7 +133,7 @@ void emit_statement(Code *code, const Stmt *stmt) {
         emit_allocation(code, stmt);
         return;
     case STMT_CHECK:
-        if (!map_get(&code->checked, stmt))
+        if (!address_map_get(&code->checked, stmt))
             emit_check(code, stmt);
         return;
     case STMT_STEP:

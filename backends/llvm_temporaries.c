@@ -102,7 +102,7 @@ static LLVMValueRef lay_out_allocation(Layout *layout, const Stmt *stmt, LLVMVal
     if (stmt->tensor->scope != SCOPE_REGISTER) {
         Placement *placement = ARENA_NEW(code->arena, Placement);
         *placement = (Placement){.stack = fits_stack(layout, stmt->tensor), .offset = offset};
-        map_set(code->arena, &code->placements, stmt->tensor, placement);
+        address_map_set(code->arena, &code->placements, stmt->tensor, placement);
         if (!placement->stack)
             offset = add_bytes(layout, offset, tensor_bytes(layout, stmt->tensor));
     }
@@ -115,7 +115,7 @@ static LLVMValueRef thread_count(Code *code) {
         return index_constant(code, code->target->threads);
     if (code->options->candidate)
         return index_constant(code, sysconf(_SC_NPROCESSORS_ONLN));
-    LLVMValueRef count = call(code, external_function(code, "omp_get_max_threads", code->i32, NULL, 0), NULL, 0);
+    LLVMValueRef count = emit_call(code, external_function(code, "omp_get_max_threads", code->i32, NULL, 0), NULL, 0);
     return LLVMBuildSExt(code->builder, count, code->i64, "");
 }
 
@@ -130,7 +130,7 @@ static LLVMValueRef lay_out_parallel(Layout *layout, const Stmt *stmt, LLVMValue
         return offset;
     Slices *slices = ARENA_NEW(code->arena, Slices);
     *slices = (Slices){.offset = offset, .bytes = bytes, .count = thread_count(code)};
-    map_set(code->arena, &code->slices, stmt, slices);
+    address_map_set(code->arena, &code->slices, stmt, slices);
     return add_bytes(layout, offset, multiply_bytes(layout, bytes, slices->count));
 }
 
@@ -175,7 +175,7 @@ void allocate_temporaries(Code *code, const Stmt *body) {
     bytes = larger(&layout, bytes, index_constant(code, TEMPORARY_ALIGNMENT));
     LLVMTypeRef parameters[] = {code->i64, code->i64};
     LLVMValueRef args[] = {index_constant(code, TEMPORARY_ALIGNMENT), bytes};
-    LLVMValueRef heap = call(code, external_function(code, "aligned_alloc", code->pointer, parameters, 2), args, 2);
+    LLVMValueRef heap = emit_call(code, external_function(code, "aligned_alloc", code->pointer, parameters, 2), args, 2);
     LLVMBasicBlockRef failed = new_block(code, "no_memory"), work = new_block(code, "work");
     LLVMBuildCondBr(b, LLVMBuildIsNull(b, heap, ""), failed, work);
     LLVMPositionBuilderAtEnd(b, failed);
@@ -192,6 +192,6 @@ void free_temporaries(Code *code) {
     LLVMMoveBasicBlockAfter(frame->leave, LLVMGetLastBasicBlock(frame->function));
     LLVMPositionBuilderAtEnd(code->builder, frame->leave);
     LLVMTypeRef parameters[] = {code->pointer};
-    call(code, external_function(code, "free", code->nothing, parameters, 1), &frame->heap, 1);
+    emit_call(code, external_function(code, "free", code->nothing, parameters, 1), &frame->heap, 1);
     LLVMBuildRet(code->builder, frame->status);
 }

@@ -14,7 +14,7 @@ static struct MapSlot *map_slot(const Map *map, const void *key) {
     return &map->slots[at];
 }
 
-void *map_get(const Map *map, const void *key) {
+void *address_map_get(const Map *map, const void *key) {
     return map->capacity ? map_slot(map, key)->value : NULL;
 }
 
@@ -27,7 +27,7 @@ static void map_grow(Arena *arena, Map *map) {
             *map_slot(map, old.slots[i].key) = old.slots[i];
 }
 
-void map_set(Arena *arena, Map *map, const void *key, void *value) {
+void address_map_set(Arena *arena, Map *map, const void *key, void *value) {
     if (4 * map->count >= 3 * map->capacity)
         map_grow(arena, map);
     struct MapSlot *slot = map_slot(map, key);
@@ -73,7 +73,7 @@ int lanes_of(LLVMValueRef value) {
     return type_lanes(LLVMTypeOf(value));
 }
 
-LLVMTypeRef like(LLVMTypeRef scalar, LLVMValueRef value) {
+LLVMTypeRef type_like(LLVMTypeRef scalar, LLVMValueRef value) {
     return vector_of(scalar, lanes_of(value));
 }
 
@@ -125,7 +125,7 @@ LLVMValueRef lane_mask(Code *code, int real, int lanes) {
 
 /* --- shuffles --- */
 
-LLVMValueRef shuffle(Code *code, LLVMValueRef a, LLVMValueRef b, const int *indices, int count) {
+LLVMValueRef emit_shuffle(Code *code, LLVMValueRef a, LLVMValueRef b, const int *indices, int count) {
     LLVMValueRef mask[count];
     for (int i = 0; i < count; i++)
         mask[i] = indices[i] < 0 ? LLVMGetPoison(code->i32) : LLVMConstInt(code->i32, (unsigned long long)indices[i], false);
@@ -134,7 +134,7 @@ LLVMValueRef shuffle(Code *code, LLVMValueRef a, LLVMValueRef b, const int *indi
     return LLVMBuildShuffleVector(code->builder, a, b, LLVMConstVector(mask, (unsigned)count), "");
 }
 
-LLVMValueRef splat(Code *code, LLVMValueRef scalar, int lanes) {
+LLVMValueRef emit_splat(Code *code, LLVMValueRef scalar, int lanes) {
     lanes = padded_lanes(lanes);
     if (lanes == 1)
         return scalar;
@@ -144,10 +144,10 @@ LLVMValueRef splat(Code *code, LLVMValueRef scalar, int lanes) {
     LLVMValueRef first = LLVMBuildInsertElement(code->builder, LLVMGetPoison(type), scalar, index_constant(code, 0), "");
     int zeros[lanes];
     memset(zeros, 0, sizeof zeros);
-    return shuffle(code, first, NULL, zeros, lanes);
+    return emit_shuffle(code, first, NULL, zeros, lanes);
 }
 
-LLVMValueRef resize(Code *code, LLVMValueRef value, int lanes) {
+LLVMValueRef emit_resized(Code *code, LLVMValueRef value, int lanes) {
     int from = lanes_of(value);
     if (from == lanes)
         return value;
@@ -160,35 +160,35 @@ LLVMValueRef resize(Code *code, LLVMValueRef value, int lanes) {
     int indices[lanes];
     for (int i = 0; i < lanes; i++)
         indices[i] = i < from ? i : -1;
-    return shuffle(code, value, NULL, indices, lanes);
+    return emit_shuffle(code, value, NULL, indices, lanes);
 }
 
 /* --- calls --- */
 
-LLVMValueRef call(Code *code, LLVMValueRef function, LLVMValueRef *args, int count) {
+LLVMValueRef emit_call(Code *code, LLVMValueRef function, LLVMValueRef *args, int count) {
     return LLVMBuildCall2(code->builder, LLVMGlobalGetValueType(function), function, args, (unsigned)count, "");
 }
 
-LLVMValueRef intrinsic(Code *code, const char *name, LLVMTypeRef *overloads, int overload_count, LLVMValueRef *args, int count) {
+LLVMValueRef emit_intrinsic(Code *code, const char *name, LLVMTypeRef *overloads, int overload_count, LLVMValueRef *args, int count) {
     unsigned id = LLVMLookupIntrinsicID(name, strlen(name));
     if (!id)
         INTERNAL_ERROR("this LLVM has no intrinsic %s", name);
-    return call(code, LLVMGetIntrinsicDeclaration(code->module, id, overloads, (size_t)overload_count), args, count);
+    return emit_call(code, LLVMGetIntrinsicDeclaration(code->module, id, overloads, (size_t)overload_count), args, count);
 }
 
 LLVMValueRef unary_intrinsic(Code *code, const char *name, LLVMValueRef a) {
     LLVMTypeRef type = LLVMTypeOf(a);
-    return intrinsic(code, name, &type, 1, &a, 1);
+    return emit_intrinsic(code, name, &type, 1, &a, 1);
 }
 
 LLVMValueRef binary_intrinsic(Code *code, const char *name, LLVMValueRef a, LLVMValueRef b) {
     LLVMTypeRef type = LLVMTypeOf(a);
-    return intrinsic(code, name, &type, 1, (LLVMValueRef[]){a, b}, 2);
+    return emit_intrinsic(code, name, &type, 1, (LLVMValueRef[]){a, b}, 2);
 }
 
 LLVMValueRef multiply_add(Code *code, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c) {
     LLVMTypeRef type = LLVMTypeOf(a);
-    return intrinsic(code, "llvm.fmuladd", &type, 1, (LLVMValueRef[]){a, b, c}, 3);
+    return emit_intrinsic(code, "llvm.fmuladd", &type, 1, (LLVMValueRef[]){a, b, c}, 3);
 }
 
 LLVMValueRef external_function(Code *code, const char *name, LLVMTypeRef result, LLVMTypeRef *parameters, int count) {
@@ -204,9 +204,9 @@ LLVMValueRef external_function(Code *code, const char *name, LLVMTypeRef result,
 
 LLVMValueRef bits_of(Code *code, LLVMValueRef real) {
     LLVMTypeRef integer = element_of(LLVMTypeOf(real)) == code->f64 ? code->i64 : code->i32;
-    return LLVMBuildBitCast(code->builder, real, like(integer, real), "");
+    return LLVMBuildBitCast(code->builder, real, type_like(integer, real), "");
 }
 
 LLVMValueRef real_of(Code *code, LLVMValueRef bits, LLVMTypeRef scalar) {
-    return LLVMBuildBitCast(code->builder, bits, like(scalar, bits), "");
+    return LLVMBuildBitCast(code->builder, bits, type_like(scalar, bits), "");
 }

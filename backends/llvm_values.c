@@ -11,10 +11,10 @@
 static LLVMValueRef emit_new_value(Code *code, const Expr *e);
 
 LLVMValueRef emit_value(Code *code, const Expr *e) {
-    LLVMValueRef value = map_get(&code->memo, e);
+    LLVMValueRef value = address_map_get(&code->memo, e);
     if (!value) {
         value = emit_new_value(code, e);
-        map_set(code->arena, &code->memo, e, value);
+        address_map_set(code->arena, &code->memo, e, value);
     }
     return value;
 }
@@ -22,8 +22,8 @@ LLVMValueRef emit_value(Code *code, const Expr *e) {
 /* --- leaves --- */
 
 static LLVMValueRef emit_ramp(Code *code, const Expr *e) {
-    LLVMValueRef base = splat(code, emit_value(code, e->args[0]), e->lanes);
-    LLVMValueRef stride = splat(code, emit_value(code, e->args[1]), e->lanes);
+    LLVMValueRef base = emit_splat(code, emit_value(code, e->args[0]), e->lanes);
+    LLVMValueRef stride = emit_splat(code, emit_value(code, e->args[1]), e->lanes);
     LLVMValueRef lane = iota(memory_type(code, e->type), padded_lanes(e->lanes));
     return LLVMBuildAdd(code->builder, base, LLVMBuildMul(code->builder, lane, stride, ""), "");
 }
@@ -91,7 +91,7 @@ static LLVMValueRef emit_ramp_below(Code *code, const Expr *ramp, const Expr *li
     LLVMValueRef room = binary_intrinsic(code, "llvm.ssub.sat", args[0], args[1]);
     room = binary_intrinsic(code, "llvm.smax", room, index_constant(code, -1));
     room = binary_intrinsic(code, "llvm.smin", room, index_constant(code, ramp->lanes));
-    LLVMValueRef rooms = splat(code, LLVMBuildTrunc(b, room, code->i32, ""), ramp->lanes);
+    LLVMValueRef rooms = emit_splat(code, LLVMBuildTrunc(b, room, code->i32, ""), ramp->lanes);
     LLVMValueRef lanes = iota(code->i32, padded_lanes(ramp->lanes));
     return LLVMBuildICmp(b, or_equal ? LLVMIntSLE : LLVMIntSLT, lanes, rooms, "");
 }
@@ -124,7 +124,7 @@ static LLVMValueRef emit_uniform(Code *code, const Expr *e) {
     scalar->args = ARENA_ARRAY(code->arena, Expr *, e->count);
     for (int i = 0; i < e->count; i++)
         scalar->args[i] = e->args[i]->args[0];
-    return splat(code, emit_value(code, scalar), e->lanes);
+    return emit_splat(code, emit_value(code, scalar), e->lanes);
 }
 
 static LLVMValueRef emit_operation(Code *code, const Expr *e) {
@@ -153,7 +153,7 @@ static LLVMValueRef emit_cast(Code *code, const Expr *e) {
         return emit_ramp(code, expr_ramp(code->arena, base, stride, from->lanes));
     }
     if (from->kind == EXPR_BROADCAST)
-        return splat(code, emit_value(code, expr_cast(code->arena, e->type, from->args[0])), e->lanes);
+        return emit_splat(code, emit_value(code, expr_cast(code->arena, e->type, from->args[0])), e->lanes);
     return emit_conversion(code, emit_value(code, from), from->type, e->type);
 }
 
@@ -164,7 +164,7 @@ static LLVMValueRef emit_new_value(Code *code, const Expr *e) {
     case EXPR_REAL:
         return constant_real(value_type(code, e->type, e->lanes), e->real);
     case EXPR_VAR:
-        return splat(code, variable_value(code, e->var), e->lanes);
+        return emit_splat(code, variable_value(code, e->var), e->lanes);
     case EXPR_READ:
         return emit_read(code, e);
     case EXPR_OP:
@@ -174,7 +174,7 @@ static LLVMValueRef emit_new_value(Code *code, const Expr *e) {
     case EXPR_RAMP:
         return emit_ramp(code, e);
     case EXPR_BROADCAST:
-        return splat(code, emit_value(code, e->args[0]), e->lanes);
+        return emit_splat(code, emit_value(code, e->args[0]), e->lanes);
     }
     INTERNAL_ERROR("expression of kind %d", (int)e->kind);
 }
