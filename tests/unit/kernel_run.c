@@ -1,0 +1,339 @@
+/* kernel_run.c - see kernel_run.h. Walks statements and expressions; values of vectors are arrays of cells. */
+#include "kernel_run.h"
+#include "lang/value.h"
+#include "lower/passes.h"
+#include <string.h>
+
+/* One lane. */
+typedef struct Cell {
+    Value value;
+    bool undefined;
+} Cell;
+
+typedef struct Buffer {
+    const Tensor *tensor;
+    char *data;
+    bool *defined; /* NULL: all */
+    int64_t elements;
+    int64_t *dims;
+    bool output;
+} Buffer;
+
+typedef struct Run {
+    const Kernel *kernel;
+    Arena *arena;   /* for buffers and the fault */
+    Arena *scratch; /* for cells, emptied after each store */
+    LIST(SizeValue) vars;
+    LIST(Cell) scalars; /* beside vars */
+    LIST(Buffer) buffers;
+    int status;
+    const char *fault;
+    const Stmt *at;
+} Run;
+
+static void fault(Run *r, const char *what) {
+    if (r->fault)
+        return;
+    Text text = {.arena = r->kernel->arena};
+    if (r->at)
+        stmt_print(&text, r->at);
+    r->fault = arena_printf(r->kernel->arena, "%s in:\n%s", what, r->at ? text.text : "");
+}
+
+static bool stopped(const Run *r) {
+    return r->fault || r->status;
+}
+
+/* --- buffers ------------------------------------------------------------------------------------------------------- */
+
+static const Cell *eval(Run *r, const Expr *e);
+
+static int64_t eval_index(Run *r, const Expr *e) {
+    const Cell *cell = eval(r, e);
+    if (cell->undefined)
+        fault(r, "an undefined index, extent or condition");
+    return cell->value.integer;
+}
+
+static Buffer buffer_new(Run *r, const Tensor *tensor) {
+    Buffer buffer = {.tensor = tensor, .elements = 1, .dims = ARENA_ARRAY(r->arena, int64_t, tensor->rank + 1)};
+    for (int d = 0; d < tensor->rank; d++) {
+        buffer.dims[d] = eval_index(r, tensor->dims[d]);
+        buffer.elements *= buffer.dims[d] < 0 ? 0 : buffer.dims[d];
+    }
+    return buffer;
+}
+
+static Buffer *find_buffer(Run *r, const Tensor *tensor) {
+    for (int i = r->buffers.count - 1; i >= 0; i--)
+        if (r->buffers.items[i].tensor == tensor)
+            return &r->buffers.items[i];
+    fault(r, "a buffer that is not there");
+    return NULL;
+}
+
+/* The element of one lane of an access; -1 and a fault when it is outside. */
+static int64_t element_of(Run *r, const Buffer *buffer, const Cell *const *index, int count, int lane) {
+    int64_t element = 0;
+    for (int d = 0; d < count; d++) {
+        int64_t extent = count == 1 ? buffer->elements : buffer->dims[d], at = index[d][lane].value.integer;
+        if (index[d][lane].undefined || at < 0 || at >= extent) {
+            fault(r, arena_printf(r->kernel->arena, "index %d of lane %d of %s is %lld, outside 0:%lld", d, lane,
+                                  buffer->tensor->name, (long long)at, (long long)extent));
+            return -1;
+        }
+        element = element * extent + at;
+    }
+    return element;
+}
+
+/* --- expressions ----------------------------------------------------------------------------------------------------- */
+
+static Cell *cells(Run *r, int lanes) {
+    return ARENA_ARRAY(r->scratch, Cell, lanes);
+}
+
+static const Cell *constant_cell(Run *r, Value value) {
+    Cell *cell = cells(r, 1);
+    cell->value = value;
+    return cell;
+}
+
+static const Cell *eval_var(Run *r, const Expr *e) {
+    for (int i = r->vars.count - 1; i >= 0; i--)
+        if (r->vars.items[i].var == e->var)
+            return &r->scalars.items[i];
+    fault(r, "a variable without a value");
+    return cells(r, 1);
+}
+
+static bool lane_is_on(Run *r, const Cell *guard, int lane) {
+    if (guard && guard[lane].undefined)
+        fault(r, "an undefined guard");
+    return !guard || guard[lane].value.integer;
+}
+
+static const Cell *eval_read(Run *r, const Expr *e) {
+    const Cell *guard = e->guard ? eval(r, e->guard) : NULL;
+    const Cell **index = ARENA_ARRAY(r->scratch, const Cell *, e->count);
+    const Buffer *buffer = find_buffer(r, e->tensor);
+    Cell *result = cells(r, e->lanes);
+    for (int d = 0; d < e->count; d++)
+        index[d] = eval(r, e->args[d]);
+    for (int lane = 0; lane < e->lanes && !r->fault; lane++) {
+        result[lane].value.type = e->type;
+        if (!lane_is_on(r, guard, lane))
+            continue;
+        int64_t element = element_of(r, buffer, index, e->count, lane);
+        if (element < 0)
+            break;
+        result[lane].value = value_load(e->type, buffer->data + element * element_info[e->type].bytes);
+        result[lane].undefined = buffer->defined && !buffer->defined[element];
+    }
+    return result;
+}
+
+/* One lane of an operator; a choice takes nothing from what it does not choose. */
+static Cell apply(Op op, const Cell *args, int count, ElementType type) {
+    Cell result = {.value.type = type};
+    if (op == OP_SELECT && !args[0].undefined)
+        return args[args[0].value.integer ? 1 : 2];
+    Value values[3];
+    for (int i = 0; i < count; i++) {
+        result.undefined |= args[i].undefined;
+        values[i] = args[i].value;
+    }
+    if (op == OP_AND || op == OP_OR) /* the operand that decides alone does so */
+        for (int i = 0; i < 2; i++)
+            if (!args[i].undefined && args[i].value.integer == (op == OP_OR))
+                return args[i];
+    if (!result.undefined)
+        result.value = value_apply(op, values);
+    return result;
+}
+
+static const Cell *eval_op(Run *r, const Expr *e) {
+    const Cell *args[3] = {NULL};
+    Cell *result = cells(r, e->lanes);
+    for (int i = 0; i < e->count; i++)
+        args[i] = eval(r, e->args[i]);
+    for (int lane = 0; lane < e->lanes && !r->fault; lane++) {
+        Cell lane_args[3] = {{.undefined = false}};
+        for (int i = 0; i < e->count; i++)
+            lane_args[i] = args[i][lane];
+        result[lane] = apply(e->op, lane_args, e->count, e->type);
+    }
+    return result;
+}
+
+static const Cell *eval_lanes(Run *r, const Expr *e) {
+    const Cell *a = eval(r, e->args[0]), *stride = e->kind == EXPR_RAMP ? eval(r, e->args[1]) : NULL;
+    Cell *result = cells(r, e->lanes);
+    for (int lane = 0; lane < e->lanes; lane++) {
+        result[lane] = a[e->kind == EXPR_CAST ? lane : 0];
+        if (e->kind == EXPR_CAST && !result[lane].undefined)
+            result[lane].value = value_cast(result[lane].value, e->type);
+        result[lane].value.type = e->type;
+        if (stride)
+            result[lane].value.integer += lane * stride->value.integer;
+    }
+    return result;
+}
+
+static const Cell *eval(Run *r, const Expr *e) {
+    switch (e->kind) {
+    case EXPR_INT:
+        return constant_cell(r, (Value){.type = e->type, .integer = e->integer});
+    case EXPR_REAL:
+        return constant_cell(r, (Value){.type = e->type, .real = e->real});
+    case EXPR_VAR:
+        return eval_var(r, e);
+    case EXPR_READ:
+        return r->fault ? cells(r, e->lanes) : eval_read(r, e);
+    case EXPR_OP:
+        return eval_op(r, e);
+    default:
+        return eval_lanes(r, e);
+    }
+}
+
+/* --- statements --------------------------------------------------------------------------------------------------------- */
+
+static void run_body(Run *r, Stmt *const *body, int count);
+
+static void run_store(Run *r, const Stmt *stmt) {
+    int lanes = stmt->value->lanes;
+    const Cell *value = eval(r, stmt->value), *guard = stmt->guard ? eval(r, stmt->guard) : NULL;
+    const Cell **index = ARENA_ARRAY(r->scratch, const Cell *, stmt->index_count);
+    for (int d = 0; d < stmt->index_count; d++)
+        index[d] = eval(r, stmt->index[d]);
+    Buffer *buffer = find_buffer(r, stmt->tensor);
+    for (int lane = 0; lane < lanes && !r->fault; lane++) {
+        if (!lane_is_on(r, guard, lane))
+            continue;
+        int64_t element = element_of(r, buffer, index, stmt->index_count, lane);
+        if (element >= 0 && buffer->output && value[lane].undefined)
+            fault(r, "an undefined value for an output");
+        if (r->fault)
+            return;
+        if (!value[lane].undefined)
+            value_store(value[lane].value, buffer->data + element * element_info[stmt->tensor->type].bytes);
+        if (buffer->defined)
+            buffer->defined[element] = !value[lane].undefined;
+    }
+}
+
+static void run_for(Run *r, const Stmt *stmt) {
+    int64_t extent = eval_index(r, stmt->extent), bound = eval_index(r, stmt->var->extent);
+    if (extent > bound && extent > 0)
+        fault(r, "an extent above the bound of its variable");
+    list_push(r->arena, &r->vars, ((SizeValue){stmt->var, 0}));
+    list_push(r->arena, &r->scalars, ((Cell){.value.type = TYPE_INT64}));
+    for (int64_t i = 0; i < extent && !stopped(r); i++) {
+        int64_t value = stmt->loop == LOOP_PARALLEL ? extent - 1 - i : i;
+        r->vars.items[r->vars.count - 1].value = value;
+        r->scalars.items[r->scalars.count - 1].value.integer = value;
+        run_body(r, stmt->body, stmt->count);
+    }
+    r->vars.count--;
+    r->scalars.count--;
+}
+
+static void run_allocate(Run *r, const Stmt *stmt) {
+    Arena *outer = r->arena;
+    r->arena = arena_new();
+    Buffer buffer = buffer_new(r, stmt->tensor);
+    buffer.data = arena_alloc(r->arena, (size_t)(buffer.elements * element_info[stmt->tensor->type].bytes) + 1);
+    buffer.defined = ARENA_ARRAY(r->arena, bool, buffer.elements + 1);
+    list_push(outer, &r->buffers, buffer);
+    Arena *own = r->arena;
+    r->arena = outer;
+    run_body(r, stmt->body, stmt->count);
+    r->buffers.count--;
+    arena_free(own);
+}
+
+static void run_stmt(Run *r, const Stmt *stmt) {
+    r->at = stmt;
+    switch (stmt->kind) {
+    case STMT_BLOCK:
+        run_body(r, stmt->body, stmt->count);
+        break;
+    case STMT_FOR:
+        run_for(r, stmt);
+        break;
+    case STMT_IF:
+        if (eval_index(r, stmt->condition))
+            run_body(r, stmt->body, stmt->count);
+        else
+            run_body(r, stmt->otherwise, stmt->otherwise_count);
+        break;
+    case STMT_STORE:
+        arena_reset(r->scratch);
+        run_store(r, stmt);
+        break;
+    case STMT_ALLOCATE:
+        run_allocate(r, stmt);
+        break;
+    case STMT_CHECK:
+        if (!eval_index(r, stmt->condition))
+            r->status = stmt->status;
+        break;
+    case STMT_STEP:
+        break;
+    }
+}
+
+static void run_body(Run *r, Stmt *const *body, int count) {
+    for (int i = 0; i < count && !stopped(r); i++)
+        run_stmt(r, body[i]);
+}
+
+/* --- the whole ----------------------------------------------------------------------------------------------------------- */
+
+static bool holds_initial(const Program *program, const Tensor *output) {
+    for (int i = 0; i < program->tensor_count; i++)
+        if (program->tensors[i]->role == ROLE_INITIAL && program->tensors[i]->buffer == output)
+            return true;
+    return false;
+}
+
+static void add_argument(Run *r, const Argument *argument, void *data) {
+    if (argument->scalar) {
+        list_push(r->arena, &r->vars, ((SizeValue){argument->scalar, 0}));
+        list_push(r->arena, &r->scalars, ((Cell){.value = value_load(argument->scalar->type, data)}));
+        return;
+    }
+    Buffer buffer = buffer_new(r, argument->tensor);
+    buffer.data = data;
+    buffer.output = argument->tensor->role == ROLE_OUTPUT;
+    if (buffer.output && !holds_initial(r->kernel->program, argument->tensor))
+        buffer.defined = ARENA_ARRAY(r->arena, bool, buffer.elements + 1);
+    list_push(r->arena, &r->buffers, buffer);
+}
+
+static void require_outputs(Run *r) {
+    for (int i = 0; i < r->buffers.count && !stopped(r); i++)
+        for (int64_t e = 0; r->buffers.items[i].defined && e < r->buffers.items[i].elements; e++)
+            if (!r->buffers.items[i].defined[e])
+                fault(r, arena_printf(r->kernel->arena, "element %lld of %s was not written", (long long)e,
+                                      r->buffers.items[i].tensor->name));
+}
+
+int kernel_run(const Kernel *kernel, const int64_t *sizes, void *const *arguments, const char **why) {
+    Run r = {.kernel = kernel, .arena = arena_new(), .scratch = arena_new()};
+    const Program *program = kernel->program;
+    for (int i = 0; i < program->size_count; i++) {
+        list_push(r.arena, &r.vars, ((SizeValue){program->sizes[i], sizes[i]}));
+        list_push(r.arena, &r.scalars, ((Cell){.value = {.type = TYPE_INT64, .integer = sizes[i]}}));
+    }
+    for (int i = 0; i < program->argument_count; i++)
+        add_argument(&r, &program->arguments[i], arguments[i]);
+    run_body(&r, kernel->body->body, kernel->body->count);
+    r.at = NULL;
+    require_outputs(&r);
+    arena_free(r.arena);
+    arena_free(r.scratch);
+    *why = r.fault;
+    return r.status;
+}
