@@ -56,41 +56,76 @@ static bool is_zero(const Expr *e) {
     return expr_is_int(e, &value) && value == 0;
 }
 
-static Expr *replace_read(Arena *arena, Expr *e, void *context);
+static Expr *lower_expr(Build *b, Expr *e, Expr *path);
 
 /* What an inlined stage computes at an index. */
-static Expr *inlined_value(Build *b, const Stage *stage, Expr **index) {
+static Expr *inlined_value(Build *b, const Stage *stage, Expr **index, Expr *path) {
     Substitution *list = ARENA_ARRAY(b->arena, Substitution, stage->axis_count);
     for (int d = 0; d < stage->axis_count; d++)
         list[d] = (Substitution){stage->axes[d], index[d]};
-    Expr *value = expr_substitute(b->arena, stage->value, list, stage->axis_count);
-    return expr_rewrite(b->arena, value, replace_read, b);
+    return lower_expr(b, expr_substitute(b->arena, stage->value, list, stage->axis_count), path);
 }
 
-static Expr *replace_read(Arena *arena, Expr *e, void *context) {
-    Build *b = context;
-    if (e->kind != EXPR_READ)
-        return e;
+static Expr *lower_read(Build *b, Expr *e, Expr *path) {
+    Expr **index = ARENA_ARRAY(b->arena, Expr *, e->count);
+    for (int d = 0; d < e->count; d++)
+        index[d] = lower_expr(b, e->args[d], path);
+    Expr *inside = e->otherwise || path ? inside_condition(b, e->tensor, index) : NULL;
+    Expr *otherwise = e->otherwise ? lower_expr(b, e->otherwise, path) : NULL;
     const NestStage *producer = producer_of(b->nest, e->tensor);
-    Expr *condition = e->otherwise ? inside_condition(b, e->tensor, e->args) : NULL;
-    Expr *read;
     if (producer && producer->inlined) {
-        read = inlined_value(b, producer->stage, e->args);
-    } else {
-        const Tensor *tensor = producer ? producer->buffer : e->tensor->role == ROLE_INITIAL ? e->tensor->buffer : e->tensor;
-        read = expr_read(arena, tensor, relative_index(b, producer, e->args, tensor->rank), NULL);
-        read->guard = condition;
-        read->loc = e->loc;
-        if (condition && is_zero(e->otherwise))
-            return read;
+        Expr *value = inlined_value(b, producer->stage, index, otherwise ? expr_and(b->arena, path, inside) : path);
+        return inside && otherwise ? expr_select(b->arena, inside, value, otherwise) : value;
     }
-    return condition ? expr_select(arena, condition, read, e->otherwise) : read;
+    const Tensor *tensor = producer ? producer->buffer : e->tensor->role == ROLE_INITIAL ? e->tensor->buffer : e->tensor;
+    Expr *read = expr_read(b->arena, tensor, relative_index(b, producer, index, tensor->rank), NULL);
+    read->guard = !inside ? NULL : otherwise ? inside : path;
+    read->loc = e->loc;
+    return inside && otherwise && !is_zero(otherwise) ? expr_select(b->arena, inside, read, otherwise) : read;
 }
 
-/* An expression of a stage over loop variables and the memory of the kernel. */
-static Expr *lower_expr(Build *b, Expr *e, const Substitutions *axes) {
-    e = expr_substitute(b->arena, e, axes->items, axes->count);
-    return expr_rewrite(b->arena, e, replace_read, b);
+static bool has_read(const Expr *e, void *context) {
+    bool *found = context;
+    *found |= e->kind == EXPR_READ;
+    return !*found;
+}
+
+/* A choice, && and || read only what they need: a read below that may be outside gets the condition as its guard. */
+static Expr *lower_op(Build *b, Expr *e, Expr *path) {
+    Expr *args[3], *condition = args[0] = lower_expr(b, e->args[0], path);
+    bool chooses = e->op == OP_SELECT || e->op == OP_AND || e->op == OP_OR, reads = false;
+    for (int i = 1; chooses && i < e->count; i++)
+        expr_walk(e->args[i], has_read, &reads);
+    for (int i = 1; i < e->count; i++) {
+        Expr *inner = path;
+        if (reads)
+            inner = expr_and(b->arena, path, (e->op == OP_SELECT ? i == 2 : e->op == OP_OR)
+                                                 ? expr_unary(b->arena, OP_NOT, condition) : condition);
+        args[i] = lower_expr(b, e->args[i], inner);
+    }
+    bool same = true;
+    for (int i = 0; i < e->count; i++)
+        same &= args[i] == e->args[i];
+    return same ? e : expr_op(b->arena, e->op, e->type, args, e->count);
+}
+
+/* An expression over loop variables, as it reads the memory of the kernel. path: holds where it is needed; NULL always. */
+static Expr *lower_expr(Build *b, Expr *e, Expr *path) {
+    switch (e->kind) {
+    case EXPR_READ:
+        return lower_read(b, e, path);
+    case EXPR_OP:
+        return lower_op(b, e, path);
+    case EXPR_CAST:
+        return expr_cast(b->arena, e->type, lower_expr(b, e->args[0], path));
+    default:
+        return e;
+    }
+}
+
+/* An expression of a stage, whose axes have values. */
+static Expr *lower_value(Build *b, Expr *e, const Substitutions *axes) {
+    return lower_expr(b, expr_substitute(b->arena, e, axes->items, axes->count), NULL);
 }
 
 /* --- one stage --------------------------------------------------------------------------------------------------------- */
@@ -127,7 +162,7 @@ static Stmt *guarded_store(Build *b, StageBuild *s, Expr *source, bool combine) 
     for (int d = 0; d < stage->axis_count; d++)
         index[d] = s->axes.items[d].value;
     index = relative_index(b, s->stage, index, stage->axis_count);
-    Expr *value = lower_expr(b, source, &s->axes);
+    Expr *value = lower_value(b, source, &s->axes);
     if (combine)
         value = expr_binary(b->arena, combine_op(stage->combine), expr_read(b->arena, s->stage->buffer, index, NULL), value);
     b->facts = outer;
@@ -218,7 +253,7 @@ static Stmt *requirement_check(Build *b, const Requirement *requirement) {
         Var *var = var_new(b->arena, VAR_LOOP, TYPE_INT64, requirement->axes[i]->name, requirement->axes[i]->extent);
         list_push(b->arena, &axes, ((Substitution){requirement->axes[i], expr_var(b->arena, var)}));
     }
-    Expr *condition = lower_expr(b, requirement->condition, &axes);
+    Expr *condition = lower_value(b, requirement->condition, &axes);
     Stmt *stmt = stmt_check(b->arena, condition, requirement->status, requirement->loc);
     for (int i = requirement->axis_count - 1; i >= 0; i--) {
         StmtList body = {0};
