@@ -1,0 +1,227 @@
+/* schedules.c - see schedules.h. A primitive is chosen blindly among the loops and stages that the nest has at that point,
+ * and dropped again when nest_build refuses it.
+ */
+#include "schedules.h"
+#include "parser/ast.h"
+#include "sema/sema.h"
+#include <stdlib.h>
+#include <string.h>
+
+/* splitmix64 */
+int64_t random_below(Random *random, int64_t limit) {
+    uint64_t z = random->state += 0x9e3779b97f4a7c15u;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return (int64_t)((z ^ (z >> 31)) % (uint64_t)limit);
+}
+
+/* --- programs ---------------------------------------------------------------------------------------------------------- */
+
+Program *program_of_text(Arena *arena, const char *text, const struct Binding *bindings, int count) {
+    Sources *sources = ARENA_NEW(arena, Sources);
+    sources->arena = arena;
+    Diagnostics *diagnostics = diag_new(arena, sources, (DiagOptions){.stream = stderr, .no_warnings = true});
+    uint32_t file = (uint32_t)source_add(sources, "text", text, strlen(text), false);
+    AstFile *tree = parse_file(arena, sources, file, diagnostics);
+    SemaOptions options = {.define_count = count, .defines = ARENA_ARRAY(arena, Define, count)};
+    for (int i = 0; i < count; i++)
+        options.defines[i] = (Define){.name = bindings[i].name, .value = bindings[i].value};
+    Module *module = diag_error_count(diagnostics) ? NULL : sema_check(arena, sources, tree, &options, diagnostics);
+    if (diag_finish(diagnostics) || !module->units.count) {
+        fprintf(stderr, "no program in:\n%s\n", text);
+        exit(1);
+    }
+    return module->units.items[0].program;
+}
+
+/* --- schedules ---------------------------------------------------------------------------------------------------------- */
+
+typedef struct Maker {
+    Arena *arena;
+    Random *random;
+    const Nest *nest;
+    Prim prim;
+    LIST(PrimArg) args;
+} Maker;
+
+static int pick(Maker *m, int limit) {
+    return (int)random_below(m->random, limit);
+}
+
+static void add_name(Maker *m, const char *key, const char *name) {
+    list_push(m->arena, &m->args, ((PrimArg){.kind = ARG_NAME, .key = key, .name = name}));
+}
+
+static void add_integer(Maker *m, int64_t value) {
+    list_push(m->arena, &m->args, ((PrimArg){.kind = ARG_INT, .value = value}));
+}
+
+static const NestStage *pick_stage(Maker *m) {
+    for (int tries = 0; tries < 20; tries++) {
+        const NestStage *stage = m->nest->stages[pick(m, m->nest->stage_count)];
+        if (!stage->inlined && stage->loop_count)
+            return stage;
+    }
+    return NULL;
+}
+
+static const char *loop_name(Maker *m, const NestStage *stage, int loop) {
+    return arena_printf(m->arena, "%s.%s", stage->stage->name, stage->loops[loop]->var->name);
+}
+
+static bool add_loop(Maker *m) {
+    const NestStage *stage = pick_stage(m);
+    if (stage)
+        add_name(m, NULL, loop_name(m, stage, pick(m, stage->loop_count)));
+    return stage != NULL;
+}
+
+/* `count` loops of one stage, different ones: neighbours when adjacent, else in any order. */
+static bool add_loops(Maker *m, int count, bool adjacent) {
+    const NestStage *stage = pick_stage(m);
+    if (!stage || stage->loop_count < count)
+        return false;
+    int order[64], first = pick(m, stage->loop_count - count + 1);
+    if (stage->loop_count > 64)
+        return false;
+    for (int i = 0; i < stage->loop_count; i++)
+        order[i] = adjacent ? (i + first) % stage->loop_count : i;
+    for (int i = stage->loop_count - 1; i > 0 && !adjacent; i--) {
+        int j = pick(m, i + 1), swapped = order[i];
+        order[i] = order[j];
+        order[j] = swapped;
+    }
+    for (int i = 0; i < count; i++)
+        add_name(m, NULL, loop_name(m, stage, order[i]));
+    return true;
+}
+
+static bool add_at(Maker *m, const char *key) {
+    const NestStage *stage = pick_stage(m);
+    if (stage)
+        add_name(m, key, loop_name(m, stage, pick(m, stage->loop_count)));
+    if (pick(m, 3) == 0)
+        add_name(m, "scope", pick(m, 3) ? "register" : "local");
+    return stage != NULL;
+}
+
+static int64_t small_factor(Maker *m) {
+    static const int64_t factors[] = {1, 2, 3, 4, 4, 5, 7, 8, 8, 16};
+    return factors[pick(m, 10)];
+}
+
+static bool make_split(Maker *m) {
+    if (!add_loop(m))
+        return false;
+    for (int i = pick(m, 4) ? 1 : 2; i > 0; i--)
+        add_integer(m, small_factor(m));
+    return true;
+}
+
+static bool make_tile(Maker *m) {
+    bool made = add_loops(m, 2, false);
+    add_integer(m, small_factor(m));
+    add_integer(m, small_factor(m));
+    return made;
+}
+
+static bool make_fuse(Maker *m) {
+    return add_loops(m, 2 + (pick(m, 4) == 0), true);
+}
+
+static bool make_reorder(Maker *m) {
+    return add_loops(m, 2 + pick(m, 4), false);
+}
+
+static bool make_inline(Maker *m) {
+    const NestStage *stage = pick_stage(m);
+    if (stage)
+        add_name(m, NULL, stage->stage->name);
+    return stage != NULL;
+}
+
+static bool make_compute_at(Maker *m) {
+    const NestStage *stage = pick_stage(m);
+    if (stage)
+        add_name(m, NULL, stage->stage->name);
+    return stage && add_at(m, NULL);
+}
+
+static bool make_cache_write(Maker *m) {
+    const NestStage *stage = pick_stage(m);
+    if (stage)
+        add_name(m, NULL, stage->stage->name);
+    return stage && add_at(m, "at");
+}
+
+/* (d1/4, d0, d1%4) and the like: the dimensions in some order, one of them cut in two. */
+static void add_layout(Maker *m, const Tensor *tensor) {
+    PrimArg layout = {.kind = ARG_LIST, .key = "layout"};
+    int cut = pick(m, tensor->rank), shift = pick(m, tensor->rank);
+    PrimArg *items = ARENA_ARRAY(m->arena, PrimArg, tensor->rank + 1);
+    PrimArg *operands = ARENA_ARRAY(m->arena, PrimArg, 2);
+    operands[1] = (PrimArg){.kind = ARG_INT, .value = 1 + small_factor(m)};
+    operands[0] = (PrimArg){.kind = ARG_NAME, .name = arena_printf(m->arena, "d%d", cut)};
+    for (int i = 0; i < tensor->rank; i++) {
+        int d = (i + shift) % tensor->rank;
+        items[layout.count++] = d == cut ? (PrimArg){.kind = ARG_OP, .op = '/', .count = 2, .items = operands}
+                                         : (PrimArg){.kind = ARG_NAME, .name = arena_printf(m->arena, "d%d", d)};
+    }
+    items[layout.count++] = (PrimArg){.kind = ARG_OP, .op = '%', .count = 2, .items = operands};
+    layout.items = items;
+    list_push(m->arena, &m->args, layout);
+}
+
+static bool make_cache_read(Maker *m) {
+    const Program *program = m->nest->program;
+    const Tensor *tensor = program->tensors[pick(m, program->tensor_count)];
+    add_name(m, NULL, tensor->name);
+    if (!add_at(m, "at"))
+        return false;
+    if (tensor->rank > 0 && pick(m, 2))
+        add_layout(m, tensor);
+    return true;
+}
+
+static const struct {
+    PrimOp op;
+    bool (*make)(Maker *m);
+    int weight;
+} makers[] = {
+    {PRIM_SPLIT, make_split, 6},        {PRIM_TILE, make_tile, 2},           {PRIM_FUSE, make_fuse, 2},
+    {PRIM_REORDER, make_reorder, 4},    {PRIM_UNROLL, add_loop, 4},          {PRIM_VECTORIZE, add_loop, 5},
+    {PRIM_PARALLEL, add_loop, 2},       {PRIM_INLINE, make_inline, 1},       {PRIM_COMPUTE_AT, make_compute_at, 3},
+    {PRIM_CACHE_WRITE, make_cache_write, 3}, {PRIM_CACHE_READ, make_cache_read, 3},
+};
+
+static bool make_prim(Maker *m) {
+    int total = 0, chosen = 0;
+    for (size_t i = 0; i < sizeof makers / sizeof *makers; i++)
+        total += makers[i].weight;
+    int left = pick(m, total);
+    while (left >= makers[chosen].weight)
+        left -= makers[chosen++].weight;
+    m->args.count = 0;
+    m->args.items = NULL, m->args.capacity = 0;
+    if (!makers[chosen].make(m))
+        return false;
+    m->prim = (Prim){.op = makers[chosen].op, .arg_count = m->args.count, .args = m->args.items};
+    return true;
+}
+
+Schedule *random_schedule(Arena *arena, const Program *program, const Target *target, Random *random, int count) {
+    Schedule *schedule = ARENA_NEW(arena, Schedule);
+    *schedule = (Schedule){.subject = program->name, .target = "x86", .prims = ARENA_ARRAY(arena, Prim, count)};
+    Maker m = {.arena = arena, .random = random, .nest = nest_build(arena, program, NULL, NULL, target, NULL)};
+    for (int tries = 0; schedule->count < count && tries < 4 * count; tries++) {
+        if (!make_prim(&m))
+            continue;
+        schedule->prims[schedule->count++] = m.prim;
+        const Nest *next = nest_build(arena, program, schedule, NULL, target, NULL);
+        if (next)
+            m.nest = next;
+        else
+            schedule->count--;
+    }
+    return schedule;
+}

@@ -1,0 +1,22 @@
+/* schedules.h - programs from source text and random legal schedules of them, for tests of the law that a schedule never
+ * changes what a program means.
+ */
+#ifndef TESTS_SCHEDULES_H
+#define TESTS_SCHEDULES_H
+
+#include "lower/nest.h"
+
+/* A generator of random numbers: the same numbers on every machine. */
+typedef struct Random {
+    uint64_t state;
+} Random;
+int64_t random_below(Random *random, int64_t limit);
+
+/* The first def of a source text with some sizes bound (all others stay run-time sizes). Prints what is wrong and ends the
+ * test program when the text is not a valid one. */
+Program *program_of_text(Arena *arena, const char *text, const struct Binding *bindings, int count);
+
+/* Up to `count` random primitives, each legal after those before it. */
+Schedule *random_schedule(Arena *arena, const Program *program, const Target *target, Random *random, int count);
+
+#endif
