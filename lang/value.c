@@ -75,12 +75,19 @@ uint16_t float_to_bfloat16(float value) {
 /* The double nearest to value among those with `digits` binary digits, exponents from least_exponent on (that of the
  * smallest normal number) and magnitude up to largest; above is infinity. */
 static double round_to_digits(double value, int digits, int least_exponent, double largest) {
-    if (value == 0 || !isfinite(value))
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    int exponent = (int)(bits >> 52 & 2047) - 1023, drop = 53 - digits;
+    if (exponent == 1024 || value == 0)
         return value;
-    int exponent = ilogb(value);
-    double unit = ldexp(1, (exponent > least_exponent ? exponent : least_exponent) - digits + 1);
-    double rounded = rint(value / unit) * unit;
-    return fabs(rounded) > largest ? copysign(INFINITY, value) : rounded;
+    if (exponent < least_exponent) {
+        double unit = ldexp(1, least_exponent - digits + 1);
+        return rint(value / unit) * unit;
+    }
+    bits += (1ull << (drop - 1)) - 1 + (bits >> drop & 1);
+    bits &= ~((1ull << drop) - 1);
+    memcpy(&value, &bits, sizeof value);
+    return fabs(value) > largest ? copysign(INFINITY, value) : value;
 }
 
 double value_round(ElementType type, double real) {

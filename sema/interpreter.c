@@ -1,0 +1,264 @@
+/* interpreter.c - what a Program means: setting up, requirements, whole tensors and single elements.
+ *
+ * See interpreter_internal.h for how it works. Keeps the caller's data as it is; what it computes lives in its arena.
+ */
+#include "sema/interpreter_internal.h"
+#include "lang/diag.h"
+
+#include <string.h>
+
+/* --- sizes and tensors --------------------------------------------------------------------------------------------- */
+
+/* The values that size expressions may name: sizes, then scalars of integer types. */
+static void set_sizes(Interpreter *interpreter, const int64_t *sizes) {
+    const Program *program = interpreter->program;
+    interpreter->sizes = ARENA_ARRAY(interpreter->arena, SizeValue, program->size_count + program->argument_count);
+    for (int i = 0; i < program->size_count; i++)
+        interpreter->sizes[interpreter->size_count++] = (SizeValue){program->sizes[i], sizes[i]};
+    for (int i = 0; i < program->argument_count; i++) {
+        const Var *scalar = program->arguments[i].scalar;
+        if (scalar && !type_is_float(scalar->type))
+            interpreter->sizes[interpreter->size_count++] =
+                (SizeValue){scalar, value_load(scalar->type, interpreter->arguments[i]).integer};
+    }
+}
+
+/* Extents below 0 are 0. False when one has no value or the tensor does not fit into memory. */
+static bool set_dims(Interpreter *interpreter, Storage *storage, const char **why) {
+    const Tensor *tensor = storage->tensor;
+    Arena *arena = interpreter->arena;
+    storage->dims = ARENA_ARRAY(arena, int64_t, tensor->rank);
+    storage->strides = ARENA_ARRAY(arena, int64_t, tensor->rank);
+    storage->elements = 1;
+    for (int d = tensor->rank - 1; d >= 0; d--) {
+        int64_t dim;
+        if (!expr_evaluate(tensor->dims[d], interpreter->sizes, interpreter->size_count, &dim)) {
+            *why = arena_printf(arena, "dimension %d of %s overflows", d, tensor->name);
+            return false;
+        }
+        storage->dims[d] = dim > 0 ? dim : 0;
+        storage->strides[d] = storage->elements;
+        if (__builtin_mul_overflow(storage->elements, storage->dims[d], &storage->elements) ||
+            storage->elements > INT64_MAX / 64) {
+            *why = arena_printf(arena, "%s does not fit into memory", tensor->name);
+            return false;
+        }
+    }
+    return true;
+}
+
+static char *argument_data(const Interpreter *interpreter, const Tensor *tensor) {
+    const Program *program = interpreter->program;
+    for (int i = 0; i < program->argument_count; i++)
+        if (program->arguments[i].tensor == tensor)
+            return interpreter->arguments[i];
+    return NULL;
+}
+
+/* The tensors in the program's list, and initial contents, which may stand outside of it. */
+static void add_storage(Interpreter *interpreter, const Tensor *tensor) {
+    for (int i = 0; i < interpreter->storage_count; i++)
+        if (interpreter->storages[i].tensor == tensor)
+            return;
+    Storage *storage = &interpreter->storages[interpreter->storage_count++];
+    storage->tensor = tensor;
+    storage->exact = true;
+    if (tensor->role == ROLE_INPUT)
+        storage->data = argument_data(interpreter, tensor);
+    else if (tensor->role == ROLE_INITIAL)
+        storage->data = argument_data(interpreter, tensor->buffer);
+}
+
+typedef struct Found {
+    Interpreter *interpreter;
+    int count;
+} Found;
+
+static bool count_initial(const Expr *e, void *context) {
+    Found *found = context;
+    if (e->kind == EXPR_READ && e->tensor->role == ROLE_INITIAL) {
+        if (found->interpreter->storages)
+            add_storage(found->interpreter, e->tensor);
+        found->count++;
+    }
+    return true;
+}
+
+static int visit_initial(Interpreter *interpreter) {
+    Found found = {interpreter, 0};
+    for (int i = 0; i < interpreter->program->stage_count; i++) {
+        const Stage *stage = interpreter->program->stages[i];
+        expr_walk(stage->value, count_initial, &found);
+        if (stage->initial)
+            expr_walk(stage->initial, count_initial, &found);
+    }
+    return found.count;
+}
+
+static void add_storages(Interpreter *interpreter) {
+    const Program *program = interpreter->program;
+    int most = program->tensor_count + program->stage_count + visit_initial(interpreter);
+    interpreter->storages = ARENA_ARRAY(interpreter->arena, Storage, most);
+    for (int i = 0; i < program->tensor_count; i++)
+        add_storage(interpreter, program->tensors[i]);
+    for (int i = 0; i < program->stage_count; i++)
+        add_storage(interpreter, program->stages[i]->tensor);
+    visit_initial(interpreter);
+}
+
+/* --- requirements -------------------------------------------------------------------------------------------------- */
+
+/* Over sizes alone: checked before anything else has a value. */
+static bool sizes_fit(Interpreter *interpreter, int *status, const char **why) {
+    const Program *program = interpreter->program;
+    for (int i = 0; i < program->size_count; i++)
+        if (interpreter->sizes[i].value < 0) {
+            *status = STATUS_BAD_SIZE;
+            *why = arena_printf(interpreter->arena, "0 <= %s", program->sizes[i]->name);
+            return false;
+        }
+    for (int i = 0; i < program->requirement_count; i++) {
+        const Requirement *requirement = &program->requirements[i];
+        int64_t holds;
+        if (expr_evaluate(requirement->condition, interpreter->sizes, interpreter->size_count, &holds) && !holds) {
+            *status = requirement->status;
+            *why = requirement->text;
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool all_points_hold(Interpreter *interpreter, Code *code) {
+    for (int64_t first = 0; first < code->points; first += STRIP) {
+        int count = code->points - first < STRIP ? (int)(code->points - first) : STRIP;
+        set_points(code, first, count);
+        run_points(interpreter, code, count);
+        for (int l = 0; l < count; l++)
+            if (!code->result.integer[l])
+                return false;
+    }
+    return true;
+}
+
+/* Those that read memory: for all values of their axes. */
+static bool contents_fit(Interpreter *interpreter, int *status, const char **why) {
+    const Program *program = interpreter->program;
+    for (int i = 0; i < program->requirement_count; i++) {
+        const Requirement *requirement = &program->requirements[i];
+        int64_t known;
+        if (expr_evaluate(requirement->condition, interpreter->sizes, interpreter->size_count, &known))
+            continue;
+        Stage *stage = ARENA_NEW(interpreter->arena, Stage);
+        stage->axis_count = requirement->axis_count;
+        stage->axes = requirement->axes;
+        stage->value = requirement->condition;
+        Code *code = code_of_stage(interpreter, stage, NULL, why);
+        *status = requirement->status;
+        if (!code)
+            return false;
+        *why = requirement->text;
+        if (!all_points_hold(interpreter, code))
+            return false;
+    }
+    *status = STATUS_OK;
+    *why = NULL;
+    return true;
+}
+
+/* --- making -------------------------------------------------------------------------------------------------------- */
+
+static bool set_up(Interpreter *interpreter, const int64_t *sizes, int *status, const char **why) {
+    const Program *program = interpreter->program;
+    set_sizes(interpreter, sizes);
+    if (!sizes_fit(interpreter, status, why))
+        return false;
+    *status = STATUS_NO_MEMORY;
+    add_storages(interpreter);
+    for (int i = 0; i < interpreter->storage_count; i++) {
+        Storage *storage = &interpreter->storages[i];
+        if (!set_dims(interpreter, storage, why))
+            return false;
+        if (storage->tensor->role == ROLE_INITIAL && !storage->data && storage->elements) {
+            *why = arena_printf(interpreter->arena, "%s has no initial contents", storage->tensor->buffer->name);
+            return false;
+        }
+    }
+    for (int i = 0; i < program->stage_count; i++)
+        if (!code_of_stage(interpreter, program->stages[i], storage_of(interpreter, program->stages[i]->tensor), why))
+            return false;
+    return contents_fit(interpreter, status, why);
+}
+
+Interpreter *interpreter_new(const Program *program, const int64_t *sizes, void *const *arguments, int *status,
+                             const char **why) {
+    Arena *arena = arena_new();
+    Interpreter *interpreter = ARENA_NEW(arena, Interpreter);
+    const char *reason = NULL;
+    int result = STATUS_OK;
+    interpreter->arena = arena;
+    interpreter->program = program;
+    interpreter->arguments = arguments;
+    bool fine = set_up(interpreter, sizes, &result, &reason);
+    if (status)
+        *status = result;
+    if (why)
+        *why = reason ? arena_strdup(program->arena, reason) : NULL;
+    if (fine)
+        return interpreter;
+    arena_free(arena);
+    return NULL;
+}
+
+void interpreter_free(Interpreter *interpreter) {
+    if (interpreter)
+        arena_free(interpreter->arena);
+}
+
+/* --- asking -------------------------------------------------------------------------------------------------------- */
+
+void interpreter_tensor(Interpreter *interpreter, const Tensor *tensor, void *data) {
+    Storage *storage = storage_of(interpreter, tensor);
+    compute_whole(interpreter, storage);
+    if (storage->elements)
+        memcpy(data, storage->data, (size_t)storage->elements * (size_t)element_info[tensor->type].bytes);
+}
+
+Evaluated interpreter_element(Interpreter *interpreter, const Tensor *tensor, const int64_t *index) {
+    Storage *storage = storage_of(interpreter, tensor);
+    int64_t element = 0;
+    for (int d = 0; d < tensor->rank; d++) {
+        ENSURE(index[d] >= 0 && index[d] < storage->dims[d]);
+        element += index[d] * storage->strides[d];
+    }
+    return evaluated_element(interpreter, storage, element);
+}
+
+/* Operators of one value, and the combining of it. */
+static bool count_operator(const Expr *e, void *context) {
+    *(double *)context += e->kind == EXPR_OP || e->kind == EXPR_CAST;
+    return true;
+}
+
+double interpreter_cost(const Program *program, const int64_t *sizes) {
+    double total = 0;
+    Arena *arena = arena_new();
+    Interpreter interpreter = {.arena = arena, .program = program};
+    interpreter.sizes = ARENA_ARRAY(arena, SizeValue, program->size_count);
+    for (int i = 0; i < program->size_count; i++)
+        interpreter.sizes[interpreter.size_count++] = (SizeValue){program->sizes[i], sizes[i]};
+    for (int i = 0; i < program->stage_count; i++) {
+        const Stage *stage = program->stages[i];
+        double points = 1, operations = 1;
+        for (int v = 0; v < stage->axis_count + stage->reduction_count; v++) {
+            const Var *var = v < stage->axis_count ? stage->axes[v] : stage->reductions[v - stage->axis_count];
+            int64_t extent;
+            bool known = expr_evaluate(var->extent, interpreter.sizes, interpreter.size_count, &extent);
+            points *= !known ? 1e9 : extent > 0 ? (double)extent : 0;
+        }
+        expr_walk(stage->value, count_operator, &operations);
+        total += points * operations;
+    }
+    arena_free(arena);
+    return total;
+}

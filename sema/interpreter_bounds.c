@@ -1,0 +1,270 @@
+/* interpreter_bounds.c - how far a correct object may be from each value computed.
+ *
+ * Every operation may add a rounding (a contracted multiply-add leaves one out: the same size), and passes on what its
+ * operands may be off: by its derivative for arithmetic, by trying the ends of the operands' ranges for functions. Where
+ * the ends may fall to the other side of a comparison the bound covers the other branch. An infinite bound says that
+ * any value is right. Functions of the target's library may be 4 units off in the last place.
+ */
+#include "sema/interpreter_internal.h"
+
+#include <float.h>
+#include <math.h>
+
+double smallest_step(ElementType type) {
+    switch (type) {
+    case TYPE_HALF:
+        return 0x1p-24;
+    case TYPE_BFLOAT16:
+        return 0x1p-133;
+    case TYPE_FLOAT:
+        return 0x1p-149;
+    default:
+        return 0x1p-1074;
+    }
+}
+
+double largest_value(ElementType type) {
+    switch (type) {
+    case TYPE_HALF:
+        return 65504;
+    case TYPE_BFLOAT16:
+        return 0x1.fep127;
+    case TYPE_FLOAT:
+        return FLT_MAX;
+    default:
+        return DBL_MAX;
+    }
+}
+
+/* The rounding of one result on both sides, in units of half a last place. */
+static double rounding(ElementType type, double result, double units) {
+    return isfinite(result) ? units * type_roundoff(type) * fabs(result) + smallest_step(type) : 0;
+}
+
+static double error_of(const Instruction *argument, int lane) {
+    return argument->exact ? 0 : argument->result->error[lane];
+}
+
+static double value_of(const Instruction *in, int lane) {
+    if (type_is_float(in->type))
+        return in->result->real[lane];
+    int64_t integer = in->result->integer[lane];
+    return in->type == TYPE_UINT64 ? (double)(uint64_t)integer : (double)integer;
+}
+
+/* No number: from a NaN or an infinity that is as certain as the operands are. */
+static double settle(double error, double a, double b) {
+    if (!isnan(error))
+        return error;
+    return isfinite(a) && isfinite(b) ? 0 : INFINITY;
+}
+
+static double largest_of(double a, double b) {
+    return a > b ? a : b;
+}
+
+/* --- arithmetic ---------------------------------------------------------------------------------------------------- */
+
+static double arithmetic_error(Op op, double a, double b, double result, double error_a, double error_b) {
+    switch (op) {
+    case OP_ADD:
+    case OP_SUB:
+        return error_a + error_b;
+    case OP_MUL:
+        return (error_b ? fabs(a) * error_b : 0) + (error_a ? fabs(b) * error_a : 0) + error_a * error_b;
+    case OP_DIV:
+        if (error_b == 0)
+            return error_a ? error_a / fabs(b) : 0;
+        return fabs(b) > error_b ? (error_a + fabs(result) * error_b) / (fabs(b) - error_b) : INFINITY;
+    case OP_MIN:
+    case OP_MAX:
+        return largest_of(error_a, error_b);
+    case OP_MOD:
+        return error_a || error_b ? error_a + fabs(b) + error_b : 0;
+    default: /* OP_NEG, OP_ABS */
+        return error_a;
+    }
+}
+
+static void bound_arithmetic(const Instruction *in, int count) {
+    bool rounds = type_is_float(in->type) && (in->op == OP_ADD || in->op == OP_SUB || in->op == OP_MUL || in->op == OP_DIV);
+    bool binary = in->count > 1;
+    for (int l = 0; l < count; l++) {
+        double error_a = error_of(in->args[0], l), error_b = binary ? error_of(in->args[1], l) : 0;
+        double result = value_of(in, l), a = value_of(in->args[0], l), b = binary ? value_of(in->args[1], l) : 0;
+        double error = arithmetic_error(in->op, a, b, result, error_a, error_b);
+        if (in->op == OP_DIV && !rounds && error > 0)
+            error += 1; /* a quotient of integers steps */
+        in->result->error[l] = settle(error, error_a, error_b) + (rounds ? rounding(in->type, result, 2) : 0);
+    }
+}
+
+/* The commonest, without calls. */
+static void bound_exact_operands(const Instruction *in, int count) {
+    double unit = 2 * type_roundoff(in->type), least = smallest_step(in->type);
+    for (int l = 0; l < count; l++) {
+        double size = fabs(in->result->real[l]);
+        in->result->error[l] = size <= DBL_MAX ? unit * size + least : 0;
+    }
+}
+
+/* --- comparisons, logic, selection --------------------------------------------------------------------------------- */
+
+static void bound_compare(const Instruction *in, int count) {
+    for (int l = 0; l < count; l++) {
+        double error = error_of(in->args[0], l) + error_of(in->args[1], l);
+        double distance = fabs(value_of(in->args[0], l) - value_of(in->args[1], l));
+        in->result->error[l] = error > 0 && (distance <= error || isinf(error));
+    }
+}
+
+static void bound_logic(const Instruction *in, int count) {
+    for (int l = 0; l < count; l++) {
+        bool decided = false, uncertain = false;
+        for (int i = 0; i < in->count; i++) {
+            bool unsure = error_of(in->args[i], l) > 0;
+            bool decides = in->op != OP_NOT && !unsure && (in->args[i]->result->integer[l] != 0) == (in->op == OP_OR);
+            decided |= decides;
+            uncertain |= unsure;
+        }
+        in->result->error[l] = uncertain && !decided;
+    }
+}
+
+static void bound_select(const Instruction *in, int count) {
+    for (int l = 0; l < count; l++) {
+        double error_a = error_of(in->args[1], l), error_b = error_of(in->args[2], l);
+        bool first = in->args[0]->result->integer[l];
+        double error = first ? error_a : error_b;
+        if (error_of(in->args[0], l) > 0) {
+            double distance = fabs(value_of(in->args[1], l) - value_of(in->args[2], l));
+            error = isnan(distance) ? INFINITY : distance + largest_of(error_a, error_b);
+        }
+        in->result->error[l] = error;
+    }
+}
+
+/* --- functions ----------------------------------------------------------------------------------------------------- */
+
+static bool is_step(Op op) {
+    return op == OP_FLOOR || op == OP_CEIL || op == OP_ROUND || op == OP_RINT || op == OP_TRUNC;
+}
+
+static bool is_exact_function(Op op) {
+    return is_step(op) || op == OP_FABS || op == OP_FMIN || op == OP_FMAX || op == OP_COPYSIGN || op == OP_FMOD;
+}
+
+static double apply_at(const Instruction *in, const double *at) {
+    Value args[3];
+    for (int i = 0; i < in->count; i++)
+        args[i] = (Value){.type = TYPE_DOUBLE, .real = at[i]};
+    return value_apply(in->op, args).real;
+}
+
+/* The greatest distance of the function's values, at all combinations of the ends of its operands, from the result. */
+static double spread(const Instruction *in, int lane, double result) {
+    double at[3], greatest = 0;
+    for (int corner = 0; corner < 1 << in->count; corner++) {
+        for (int i = 0; i < in->count; i++) {
+            double error = error_of(in->args[i], lane);
+            at[i] = value_of(in->args[i], lane) + (corner >> i & 1 ? error : -error);
+        }
+        double distance = fabs(apply_at(in, at) - result);
+        if (isnan(distance))
+            return INFINITY;
+        greatest = largest_of(greatest, distance);
+    }
+    return greatest;
+}
+
+/* Beyond the spread: what the ends do not show. */
+static double function_error(const Instruction *in, int lane, double result) {
+    double error_a = error_of(in->args[0], lane), error_b = in->count > 1 ? error_of(in->args[1], lane) : 0;
+    double a = value_of(in->args[0], lane);
+    switch (in->op) {
+    case OP_SIN:
+    case OP_COS:
+        return error_a;
+    case OP_TAN: /* a pole between the ends */
+        return error_a > 0.5 ? INFINITY : spread(in, lane, result) * 2;
+    case OP_TGAMMA:
+    case OP_LGAMMA:
+        return a - error_a <= 0 ? INFINITY : spread(in, lane, result) * 2;
+    case OP_FMOD:
+        return error_a + error_b + fabs(value_of(in->args[1], lane));
+    case OP_COPYSIGN:
+        return fabs(value_of(in->args[1], lane)) <= error_b ? 2 * fabs(a) + error_a : error_a;
+    case OP_FMIN:
+    case OP_FMAX:
+    case OP_FABS:
+        return largest_of(error_a, error_b);
+    case OP_NEXTAFTER:
+        return error_a + 2 * type_roundoff(in->type) * fabs(a) + smallest_step(in->type);
+    default:
+        return spread(in, lane, result) * (is_step(in->op) ? 1 : 2);
+    }
+}
+
+static bool all_certain(const Instruction *in, int lane) {
+    for (int i = 0; i < in->count; i++)
+        if (error_of(in->args[i], lane) > 0)
+            return false;
+    return true;
+}
+
+static void bound_function(const Instruction *in, int count) {
+    for (int l = 0; l < count; l++) {
+        double result = value_of(in, l), error = 0;
+        if (!all_certain(in, l))
+            error = function_error(in, l, result);
+        if (isnan(error))
+            error = INFINITY;
+        if (!is_exact_function(in->op))
+            error += rounding(in->type, result, in->op == OP_SQRT || in->op == OP_FMA ? 4 : 10);
+        in->result->error[l] = error;
+    }
+}
+
+void bound_lanes(const Instruction *in, int count) {
+    switch (op_info[in->op].class) {
+    case CLASS_COMPARE:
+        bound_compare(in, count);
+        break;
+    case CLASS_LOGIC:
+        bound_logic(in, count);
+        break;
+    case CLASS_SELECT:
+        bound_select(in, count);
+        break;
+    case CLASS_MATH:
+        bound_function(in, count);
+        break;
+    default:
+        if (in->count == 2 && in->args[0]->exact && in->args[1]->exact && type_is_float(in->type))
+            bound_exact_operands(in, count);
+        else
+            bound_arithmetic(in, count);
+    }
+}
+
+/* --- casts --------------------------------------------------------------------------------------------------------- */
+
+static double cast_distance(const Instruction *in, double at, double result) {
+    Value value = value_cast((Value){.type = TYPE_DOUBLE, .real = at}, in->type);
+    double cast = in->type == TYPE_UINT64 ? (double)(uint64_t)value.integer : (double)value.integer;
+    return fabs(cast - result);
+}
+
+/* To an integer: what the ends become. Narrower floats round. */
+void bound_cast(const Instruction *in, int count) {
+    bool to_real = type_is_float(in->type), narrower = type_roundoff(in->type) > type_roundoff(in->from);
+    for (int l = 0; l < count; l++) {
+        double error = error_of(in->args[0], l), value = value_of(in->args[0], l), result = value_of(in, l);
+        if (!to_real && error > 0) {
+            double below = cast_distance(in, value - error, result), above = cast_distance(in, value + error, result);
+            bool crosses_zero = in->type == TYPE_BOOL && fabs(value) <= error;
+            error = isinf(error) ? INFINITY : crosses_zero ? 1 : largest_of(below, above);
+        }
+        in->result->error[l] = error + (to_real && narrower ? rounding(in->type, result, 2) : 0);
+    }
+}

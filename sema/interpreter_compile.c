@@ -1,0 +1,338 @@
+/* interpreter_compile.c - a stage as instructions over lanes.
+ *
+ * Sizes and scalars are constants here: their values are known. Indices that are linear in the axes and reductions become
+ * strides; the others are computed by instructions. Nothing of lang/simplify.c is used: the meaning of a program must
+ * not depend on what it is the judge of.
+ */
+#include "sema/interpreter_internal.h"
+#include "lang/diag.h"
+
+#include <string.h>
+
+typedef struct Made {
+    const Expr *e;
+    Instruction *instruction;
+} Made;
+
+typedef struct Compiler {
+    Interpreter *interpreter;
+    Arena *arena;
+    Code *code;
+    Instructions *section;
+    LIST(Made) made; /* of this section: what several places share is computed once */
+    int conditional; /* depth of branches that may not be taken */
+} Compiler;
+
+static Instruction *compile(Compiler *compiler, const Expr *e);
+
+Storage *storage_of(Interpreter *interpreter, const Tensor *tensor) {
+    for (int i = 0; i < interpreter->storage_count; i++)
+        if (interpreter->storages[i].tensor == tensor)
+            return &interpreter->storages[i];
+    INTERNAL_ERROR("tensor %s is not of the program", tensor->name);
+}
+
+/* --- linear indices ------------------------------------------------------------------------------------------------ */
+
+static int find_variable(const Code *code, const Var *var) {
+    for (int i = 0; i < code->variable_count; i++)
+        if (code->variables[i] == var)
+            return i;
+    return -1;
+}
+
+static bool scalar_value(const Interpreter *interpreter, const Var *var, int64_t *value) {
+    for (int i = 0; i < interpreter->size_count; i++)
+        if (interpreter->sizes[i].var == var) {
+            *value = interpreter->sizes[i].value;
+            return true;
+        }
+    return false;
+}
+
+static bool add_linear(const Compiler *compiler, const Expr *e, int64_t factor, Index *index);
+
+static bool constant_value(const Compiler *compiler, const Expr *e, int64_t *value) {
+    return expr_evaluate(e, compiler->interpreter->sizes, compiler->interpreter->size_count, value);
+}
+
+static bool add_linear_op(const Compiler *compiler, const Expr *e, int64_t factor, Index *index) {
+    int64_t value;
+    switch (e->op) {
+    case OP_ADD:
+        return add_linear(compiler, e->args[0], factor, index) && add_linear(compiler, e->args[1], factor, index);
+    case OP_SUB:
+        return add_linear(compiler, e->args[0], factor, index) && add_linear(compiler, e->args[1], -factor, index);
+    case OP_NEG:
+        return add_linear(compiler, e->args[0], -factor, index);
+    case OP_MUL:
+        for (int i = 0; i < 2; i++)
+            if (constant_value(compiler, e->args[i], &value))
+                return !__builtin_mul_overflow(value, factor, &value) && value != INT64_MIN &&
+                       add_linear(compiler, e->args[1 - i], value, index);
+        return false;
+    default:
+        return false;
+    }
+}
+
+/* Adds factor * e to the index; false when e is not linear in the variables. */
+static bool add_linear(const Compiler *compiler, const Expr *e, int64_t factor, Index *index) {
+    int64_t value, *to = &index->constant;
+    if (e->type != TYPE_INT64)
+        return false;
+    if (!constant_value(compiler, e, &value)) {
+        int variable = e->kind == EXPR_VAR ? find_variable(compiler->code, e->var) : -1;
+        if (variable < 0)
+            return e->kind == EXPR_OP && add_linear_op(compiler, e, factor, index);
+        value = 1;
+        to = &index->coefficients[variable];
+    }
+    return !__builtin_mul_overflow(value, factor, &value) && !__builtin_add_overflow(*to, value, to);
+}
+
+/* Whether a linear index lies inside for all values of the variables. */
+static bool is_inside(const Code *code, const Index *index) {
+    int64_t low = index->constant, high = low, range;
+    for (int v = 0; v < code->variable_count; v++) {
+        int64_t coefficient = index->coefficients[v];
+        if (code->extents[v] < 1 || __builtin_mul_overflow(coefficient, code->extents[v] - 1, &range) ||
+            __builtin_add_overflow(coefficient > 0 ? high : low, range, coefficient > 0 ? &high : &low))
+            return false;
+    }
+    return low >= 0 && high < index->dim;
+}
+
+/* --- instructions -------------------------------------------------------------------------------------------------- */
+
+static Instruction *new_instruction(Compiler *compiler, CodeKind kind, ElementType type) {
+    Instruction *in = ARENA_NEW(compiler->arena, Instruction);
+    in->kind = kind;
+    in->type = in->from = type;
+    in->exact = true;
+    in->result = ARENA_NEW(compiler->arena, Lanes);
+    list_push(compiler->arena, compiler->section, in);
+    return in;
+}
+
+static Instruction *compile_constant(Compiler *compiler, Value value) {
+    Instruction *in = new_instruction(compiler, CODE_CONSTANT, value.type);
+    for (int l = 0; l < STRIP; l++)
+        in->result->integer[l] = value.integer;
+    return in;
+}
+
+/* A scalar argument's value comes from the caller. */
+static Value argument_value(const Interpreter *interpreter, const Var *var) {
+    for (int i = 0; i < interpreter->program->argument_count; i++)
+        if (interpreter->program->arguments[i].scalar == var)
+            return value_load(var->type, interpreter->arguments[i]);
+    INTERNAL_ERROR("variable %s has no value", var->name);
+}
+
+static Instruction *compile_var(Compiler *compiler, const Var *var) {
+    int64_t value;
+    int variable = find_variable(compiler->code, var);
+    if (variable >= 0) {
+        Instruction *in = new_instruction(compiler, CODE_VARIABLE, TYPE_INT64);
+        in->variable = variable;
+        in->varies = variable >= compiler->code->axis_count;
+        return in;
+    }
+    if (var->kind == VAR_SIZE && scalar_value(compiler->interpreter, var, &value))
+        return compile_constant(compiler, (Value){.type = TYPE_INT64, .integer = value});
+    return compile_constant(compiler, argument_value(compiler->interpreter, var));
+}
+
+static void compile_index(Compiler *compiler, const Expr *e, Index *index, Instruction *read) {
+    Code *code = compiler->code;
+    index->coefficients = ARENA_ARRAY(compiler->arena, int64_t, code->variable_count);
+    if (!add_linear(compiler, e, 1, index)) {
+        const Instruction *computed = compile(compiler, e);
+        *index = (Index){.computed = computed->result, .inexact = !computed->exact, .checked = true};
+        read->varies |= computed->varies;
+        read->exact = read->exact && computed->exact;
+        return;
+    }
+    for (int v = code->axis_count; v < code->variable_count; v++)
+        read->varies |= index->coefficients[v] != 0;
+}
+
+/* The element number as one linear form over the indices that have one. */
+static void flatten_access(const Compiler *compiler, Access *access) {
+    const Code *code = compiler->code;
+    access->coefficients = ARENA_ARRAY(compiler->arena, int64_t, code->variable_count);
+    for (int d = 0; d < access->rank; d++) {
+        Index *index = &access->indices[d];
+        access->computed |= index->computed != NULL;
+        access->checked |= index->checked;
+        if (index->checked && !index->computed)
+            index->lanes = ARENA_ARRAY(compiler->arena, int64_t, STRIP);
+        if (index->computed)
+            continue;
+        access->constant += index->stride * index->constant;
+        for (int v = 0; v < code->variable_count; v++)
+            access->coefficients[v] += index->stride * index->coefficients[v];
+    }
+}
+
+static Instruction *compile_read(Compiler *compiler, const Expr *e) {
+    Arena *arena = compiler->arena;
+    Access *access = ARENA_NEW(arena, Access);
+    Instruction read = {.exact = true};
+    access->source = storage_of(compiler->interpreter, e->tensor);
+    access->rank = e->count;
+    access->indices = ARENA_ARRAY(arena, Index, e->count);
+    access->conditional = compiler->conditional > 0;
+    for (int d = 0; d < e->count; d++) {
+        Index *index = &access->indices[d];
+        compile_index(compiler, e->args[d], index, &read);
+        index->dim = access->source->dims[d];
+        index->stride = access->source->strides[d];
+        index->checked = index->computed || !is_inside(compiler->code, index);
+    }
+    if (e->otherwise) {
+        compiler->conditional++;
+        const Instruction *otherwise = compile(compiler, e->otherwise);
+        compiler->conditional--;
+        access->otherwise = otherwise->result;
+        access->otherwise_exact = otherwise->exact;
+        read.varies |= otherwise->varies;
+        read.exact = read.exact && otherwise->exact;
+    }
+    flatten_access(compiler, access);
+    Instruction *in = new_instruction(compiler, CODE_READ, e->type);
+    in->varies = read.varies;
+    in->exact = read.exact && access->source->exact;
+    in->access = access;
+    return in;
+}
+
+/* Whether the operator gives every correct object the same value when its operands are the same. */
+static bool is_exact_op(Op op, ElementType type) {
+    if (!type_is_float(type) || op_info[op].class == CLASS_SELECT)
+        return true;
+    return op == OP_MIN || op == OP_MAX || op == OP_NEG || op == OP_ABS || op == OP_FABS || op == OP_FMIN ||
+           op == OP_FMAX || op == OP_COPYSIGN || op == OP_FLOOR || op == OP_CEIL || op == OP_ROUND || op == OP_RINT ||
+           op == OP_TRUNC || op == OP_MOD || op == OP_FMOD;
+}
+
+static bool guards_operand(Op op, int operand) {
+    return operand > 0 && (op == OP_SELECT || op == OP_AND || op == OP_OR);
+}
+
+static Instruction *compile_op(Compiler *compiler, const Expr *e) {
+    const Instruction *args[3] = {NULL};
+    bool exact = is_exact_op(e->op, e->type), varies = false;
+    for (int i = 0; i < e->count; i++) {
+        bool guarded = guards_operand(e->op, i);
+        compiler->conditional += guarded;
+        args[i] = compile(compiler, e->args[i]);
+        compiler->conditional -= guarded;
+        exact = exact && args[i]->exact;
+        varies |= args[i]->varies;
+    }
+    Instruction *in = new_instruction(compiler, e->kind == EXPR_OP ? CODE_OP : CODE_CAST, e->type);
+    in->op = e->op;
+    in->from = args[0]->type;
+    in->count = e->count;
+    memcpy(in->args, args, sizeof args);
+    bool to_narrower = e->kind == EXPR_CAST && type_is_float(e->type) && type_roundoff(e->type) > type_roundoff(in->from);
+    in->exact = exact && !to_narrower;
+    in->varies = varies;
+    compiler->code->operations++;
+    return in;
+}
+
+/* From an integer a float is rounded the same way by everyone. */
+static Instruction *compile_cast(Compiler *compiler, const Expr *e) {
+    Instruction *in = compile_op(compiler, e);
+    if (!type_is_float(in->from))
+        in->exact = in->args[0]->exact;
+    return in;
+}
+
+static Instruction *compile(Compiler *compiler, const Expr *e) {
+    for (int i = 0; i < compiler->made.count; i++)
+        if (compiler->made.items[i].e == e)
+            return compiler->made.items[i].instruction;
+    Made made = {.e = e};
+    switch (e->kind) {
+    case EXPR_INT:
+    case EXPR_REAL:
+        made.instruction = compile_constant(compiler, (Value){.type = e->type, .integer = e->integer});
+        break;
+    case EXPR_VAR:
+        made.instruction = compile_var(compiler, e->var);
+        break;
+    case EXPR_READ:
+        made.instruction = compile_read(compiler, e);
+        break;
+    case EXPR_OP:
+        made.instruction = compile_op(compiler, e);
+        break;
+    case EXPR_CAST:
+        made.instruction = compile_cast(compiler, e);
+        break;
+    default:
+        INTERNAL_ERROR("a vector in a program");
+    }
+    list_push(compiler->arena, &compiler->made, made);
+    return made.instruction;
+}
+
+/* --- stages -------------------------------------------------------------------------------------------------------- */
+
+static bool set_extents(const Interpreter *interpreter, Code *code, const char **why) {
+    code->points = code->reduction_points = 1;
+    for (int v = 0; v < code->variable_count; v++) {
+        int64_t extent, *total = v < code->axis_count ? &code->points : &code->reduction_points;
+        const Var *var = code->variables[v];
+        if (!expr_evaluate(var->extent, interpreter->sizes, interpreter->size_count, &extent) ||
+            __builtin_mul_overflow(*total, extent > 0 ? extent : 0, total)) {
+            *why = arena_printf(interpreter->arena, "the extent of %s overflows", var->name);
+            return false;
+        }
+        code->extents[v] = extent > 0 ? extent : 0;
+    }
+    return true;
+}
+
+static void allocate_variables(Code *code, Arena *arena, const Stage *stage) {
+    code->axis_count = stage->axis_count;
+    code->variable_count = stage->axis_count + stage->reduction_count;
+    code->variables = ARENA_ARRAY(arena, const Var *, code->variable_count);
+    code->extents = ARENA_ARRAY(arena, int64_t, code->variable_count);
+    code->scalars = ARENA_ARRAY(arena, int64_t, code->variable_count);
+    code->lanes = ARENA_ARRAY(arena, int64_t *, code->variable_count);
+    for (int v = 0; v < code->variable_count; v++) {
+        code->variables[v] = v < stage->axis_count ? stage->axes[v] : stage->reductions[v - stage->axis_count];
+        code->lanes[v] = ARENA_ARRAY(arena, int64_t, STRIP);
+    }
+}
+
+static Instruction *compile_section(Interpreter *interpreter, Code *code, Instructions *section, const Expr *e) {
+    Compiler compiler = {.interpreter = interpreter, .arena = interpreter->arena, .code = code, .section = section};
+    return compile(&compiler, e);
+}
+
+Code *code_of_stage(Interpreter *interpreter, const Stage *stage, Storage *storage, const char **why) {
+    Code *code = ARENA_NEW(interpreter->arena, Code);
+    code->stage = stage;
+    code->storage = storage;
+    code->type = stage->value->type;
+    code->combine = stage->combine;
+    allocate_variables(code, interpreter->arena, stage);
+    if (!set_extents(interpreter, code, why))
+        return NULL;
+    if (stage->combine != COMBINE_NONE)
+        code->initial_result = compile_section(interpreter, code, &code->initial, stage->initial);
+    code->operations = 1;
+    code->value_result = compile_section(interpreter, code, &code->value, stage->value);
+    if (storage) {
+        bool rounds = type_is_float(code->type) && (code->combine == COMBINE_ADD || code->combine == COMBINE_MUL);
+        storage->code = code;
+        storage->exact = code->value_result->exact && (!code->initial_result || code->initial_result->exact) && !rounds;
+    }
+    return code;
+}

@@ -1,0 +1,145 @@
+/* interpreter_internal.h - what the files of the interpreter share.
+ *
+ * A stage becomes Code: instructions over strips of lanes. A lane is one point of the stage, or, where a stage has few
+ * points and long reductions, one point of its reduction space. Values are computed as double or int64 and rounded or
+ * wrapped to their type after each instruction; beside each stands a bound of the error that a correct object may have.
+ * Tensors are computed whole, or, where only some elements are wanted, element by element into a hash table.
+ */
+#ifndef SEMA_INTERPRETER_INTERNAL_H
+#define SEMA_INTERPRETER_INTERNAL_H
+
+#include "sema/interpreter.h"
+
+enum { STRIP = 128 /* lanes */ };
+
+typedef struct Lanes {
+    union {
+        int64_t integer[STRIP];
+        double real[STRIP];
+    };
+    double error[STRIP]; /* meaningful where the instruction is not exact; infinity: any value is right */
+} Lanes;
+
+typedef struct Code Code;
+
+/* An element that was computed alone. */
+typedef struct Entry {
+    int64_t element; /* -1: free */
+    Value value;
+    double error, magnitude;
+} Entry;
+
+/* What is known of a tensor's contents. */
+typedef struct Storage {
+    const Tensor *tensor;
+    int64_t *dims, *strides, elements;
+    char *data;       /* of inputs, initial contents, and of what was computed whole; else NULL */
+    double *error;    /* of what was computed whole and is not exact */
+    double *magnitude;/* of sums of floats computed whole */
+    bool exact;       /* each correct object has the same value */
+    Code *code;       /* of its stage; NULL for what is given */
+    int64_t table_capacity, table_count;
+    Entry *table;     /* of single elements */
+} Storage;
+
+/* One index of a read: constant + sum of coefficient * variable, or the register of a computed index. */
+typedef struct Index {
+    const Lanes *computed;
+    bool inexact;          /* computed from inexact values */
+    int64_t constant;
+    int64_t *coefficients; /* by variable; NULL when computed */
+    bool checked;          /* not known to be inside for all values of the variables */
+    int64_t dim, stride;
+    int64_t *lanes;        /* when checked: the part that differs by lane */
+} Index;
+
+typedef struct Access {
+    Storage *source;
+    int rank;
+    Index *indices;
+    bool checked, computed; /* any index is */
+    bool conditional;       /* in a branch that may not be taken: indices outside do no harm */
+    int64_t constant, *coefficients; /* of the element number, over the indices that are not computed */
+    int64_t lanes[STRIP];   /* the part of the element number that differs by lane */
+    int64_t step;           /* when that grows by 0 or 1 a lane; else -1 */
+    const Lanes *otherwise; /* or NULL */
+    bool otherwise_exact;
+} Access;
+
+typedef enum CodeKind { CODE_CONSTANT, CODE_VARIABLE, CODE_READ, CODE_OP, CODE_CAST } CodeKind;
+
+typedef struct Instruction {
+    CodeKind kind;
+    Op op;
+    ElementType type, from; /* of the result and of the operands */
+    bool exact;
+    bool varies;            /* depends on reduction variables, through whatever it reads */
+    Lanes *result;
+    int count;
+    const struct Instruction *args[3];
+    int variable;           /* VARIABLE: axes first, then reductions */
+    Access *access;
+} Instruction;
+
+typedef LIST(Instruction *) Instructions;
+
+struct Code {
+    const Stage *stage;    /* NULL of a requirement */
+    Storage *storage;      /* what it computes */
+    ElementType type;
+    Combine combine;
+    int axis_count, variable_count; /* axes, then reductions */
+    const Var **variables;
+    int64_t *extents;      /* by variable */
+    int64_t points, reduction_points;
+    double operations;     /* of one point, for one value of the reductions */
+    Instructions initial, value;
+    Instruction *initial_result, *value_result;
+    int64_t **lanes;       /* by variable: its values, where it differs by lane */
+    int64_t *scalars;      /* by variable: its value, where it does not */
+    int lane_first, lane_end; /* which variables differ by lane */
+    Lanes result;
+    double magnitude[STRIP], plain_sum[STRIP]; /* of a sum of floats: of absolute terms; in double, without rounding */
+};
+
+struct Interpreter {
+    Arena *arena;
+    const Program *program;
+    SizeValue *sizes;      /* sizes, then integer scalars */
+    int size_count;
+    int storage_count;
+    Storage *storages;
+    void *const *arguments;
+    double operations;     /* executed so far */
+};
+
+/* interpreter_compile.c: NULL with *why when an extent has no value. Requirements are stages of type bool without tensor. */
+Code *code_of_stage(Interpreter *interpreter, const Stage *stage, Storage *storage, const char **why);
+Storage *storage_of(Interpreter *interpreter, const Tensor *tensor);
+
+/* interpreter_run.c: computes the points whose axes stand in code->lanes; results in code->result, .magnitude. */
+void run_points(Interpreter *interpreter, Code *code, int count);
+/* Puts the axes' values of the points first, first + 1, ... in row-major order into code->lanes. */
+void set_points(Code *code, int64_t first, int count);
+
+/* interpreter_storage.c */
+void compute_whole(Interpreter *interpreter, Storage *storage);
+/* Makes the elements known, whole or one by one. */
+void demand_elements(Interpreter *interpreter, Storage *storage, const int64_t *elements, int count);
+Entry *find_entry(const Storage *storage, int64_t element);
+/* Loads elements, demanding them where needed; error stays as it is when the storage is exact. */
+void load_elements(Interpreter *interpreter, Storage *storage, const int64_t *elements, int count, Lanes *result);
+Evaluated evaluated_element(Interpreter *interpreter, Storage *storage, int64_t element);
+
+/* interpreter_lanes.c */
+void apply_lanes(const Instruction *instruction, int count);
+void cast_lanes(const Instruction *instruction, int count);
+void round_lanes(ElementType type, double *values, int count);
+void wrap_lanes(ElementType type, int64_t *values, int count);
+/* interpreter_bounds.c: the error of what was just computed. */
+void bound_lanes(const Instruction *instruction, int count);
+void bound_cast(const Instruction *instruction, int count);
+double smallest_step(ElementType type); /* the smallest positive value */
+double largest_value(ElementType type);
+
+#endif

@@ -1,0 +1,420 @@
+/* interpreter_run.c - running the code of a stage over strips of lanes.
+ *
+ * Where there are enough points they are the lanes, and the reductions are loops around the instructions. Where there are
+ * few points and many terms, each point runs by itself with the terms as lanes. Either way the terms of one element are
+ * combined one after the other in source order, rounded to the stage's type each time.
+ */
+#include "sema/interpreter_internal.h"
+#include "lang/diag.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { FEW_POINTS = 12, FEW_TERMS = 8 };
+
+typedef enum Which { ALL, INVARIANT, VARYING } Which;
+
+/* --- reads --------------------------------------------------------------------------------------------------------- */
+
+/* constant + sum over the variables that differ by lane. */
+static void linear_lanes(const Code *code, const int64_t *coefficients, int64_t constant, int count, int64_t *to) {
+    for (int l = 0; l < count; l++)
+        to[l] = constant;
+    for (int v = code->lane_first; v < code->lane_end; v++) {
+        uint64_t coefficient = (uint64_t)coefficients[v];
+        const int64_t *values = code->lanes[v];
+        if (coefficient)
+            for (int l = 0; l < count; l++)
+                to[l] = (int64_t)((uint64_t)to[l] + coefficient * (uint64_t)values[l]);
+    }
+}
+
+/* The sum over the variables that have one value in all lanes. */
+static int64_t linear_shift(const Code *code, const int64_t *coefficients) {
+    uint64_t shift = 0;
+    for (int v = 0; v < code->lane_first; v++)
+        shift += (uint64_t)coefficients[v] * (uint64_t)code->scalars[v];
+    for (int v = code->lane_end; v < code->variable_count; v++)
+        shift += (uint64_t)coefficients[v] * (uint64_t)code->scalars[v];
+    return (int64_t)shift;
+}
+
+static int64_t common_step(const int64_t *lanes, int count) {
+    int64_t step = count > 1 ? lanes[1] - lanes[0] : 1;
+    for (int l = 1; l < count && (step == 0 || step == 1); l++)
+        if (lanes[l] - lanes[l - 1] != step)
+            return -1;
+    return step == 0 || step == 1 ? step : -1;
+}
+
+static void prepare_access(const Code *code, Access *access, int count) {
+    linear_lanes(code, access->coefficients, access->constant, count, access->lanes);
+    access->step = common_step(access->lanes, count);
+    for (int d = 0; d < access->rank; d++) {
+        Index *index = &access->indices[d];
+        if (index->lanes)
+            linear_lanes(code, index->coefficients, index->constant, count, index->lanes);
+    }
+}
+
+static void prepare(const Code *code, const Instructions *section, int count) {
+    for (int i = 0; i < section->count; i++)
+        if (section->items[i]->kind == CODE_READ)
+            prepare_access(code, section->items[i]->access, count);
+}
+
+#define COPY_RUN(Type, field)                                                                                          \
+    do {                                                                                                               \
+        const Type *from = (const Type *)source->data + first;                                                         \
+        if (access->step == 1)                                                                                         \
+            for (int l = 0; l < count; l++)                                                                            \
+                to->field[l] = from[l];                                                                                \
+        else                                                                                                           \
+            for (int l = 0; l < count; l++)                                                                            \
+                to->field[l] = from[0];                                                                                \
+    } while (0)
+
+/* Neighbouring elements, or one for all lanes, of the commonest types; false where that is not so. */
+static bool read_run(const Access *access, int64_t first, int count, Lanes *to) {
+    const Storage *source = access->source;
+    if (access->step < 0)
+        return false;
+    if (source->tensor->type == TYPE_FLOAT)
+        COPY_RUN(float, real);
+    else if (source->tensor->type == TYPE_DOUBLE)
+        COPY_RUN(double, real);
+    else
+        return false;
+    if (source->error)
+        for (int l = 0; l < count; l++)
+            to->error[l] = source->error[first + (access->step ? l : 0)];
+    return true;
+}
+
+static void read_unchecked(Interpreter *interpreter, const Access *access, int64_t shift, int count, Lanes *to) {
+    int64_t elements[STRIP];
+    if (access->source->data && read_run(access, access->lanes[0] + shift, count, to))
+        return;
+    for (int l = 0; l < count; l++)
+        elements[l] = access->lanes[l] + shift;
+    load_elements(interpreter, access->source, elements, count, to);
+}
+
+/* Numbers the elements of the lanes whose indices are inside; lanes[i] is the lane of elements[i]. Returns how many. */
+static int inside_elements(const Code *code, const Access *access, int64_t shift, int count, int64_t *elements,
+                           int *lanes) {
+    bool inside[STRIP];
+    uint64_t number[STRIP];
+    for (int l = 0; l < count; l++) {
+        inside[l] = true;
+        number[l] = (uint64_t)access->lanes[l] + (uint64_t)shift;
+    }
+    for (int d = 0; d < access->rank; d++) {
+        const Index *index = &access->indices[d];
+        if (!index->checked)
+            continue;
+        const int64_t *values = index->computed ? index->computed->integer : index->lanes;
+        uint64_t plus = index->computed ? 0 : (uint64_t)linear_shift(code, index->coefficients);
+        uint64_t stride = index->computed ? (uint64_t)index->stride : 0;
+        for (int l = 0; l < count; l++) {
+            uint64_t value = (uint64_t)values[l] + plus;
+            inside[l] &= value < (uint64_t)index->dim;
+            number[l] += stride * value;
+        }
+    }
+    int found = 0;
+    for (int l = 0; l < count; l++)
+        if (inside[l]) {
+            lanes[found] = l;
+            elements[found++] = (int64_t)number[l];
+        }
+    return found;
+}
+
+/* An element that was chosen by a value that may be off may be any other. */
+static void doubt_indices(const Access *access, int count, Lanes *to) {
+    for (int d = 0; d < access->rank; d++) {
+        const Index *index = &access->indices[d];
+        if (index->inexact)
+            for (int l = 0; l < count; l++)
+                if (index->computed->error[l] > 0)
+                    to->error[l] = INFINITY;
+    }
+}
+
+/* Outside the value is the read's otherwise, or 0 in a branch that is not taken there. */
+static void read_checked(Interpreter *interpreter, const Code *code, const Access *access, int64_t shift, int count,
+                         Lanes *to) {
+    int64_t elements[STRIP];
+    int lanes[STRIP];
+    Lanes loaded;
+    int found = inside_elements(code, access, shift, count, elements, lanes);
+    if (found < count && !access->otherwise && !access->conditional)
+        INTERNAL_ERROR("%s reads outside %s", code->storage ? code->stage->name : "a requirement",
+                       access->source->tensor->name);
+    for (int l = 0; l < count && found < count; l++) {
+        to->integer[l] = access->otherwise ? access->otherwise->integer[l] : 0;
+        to->error[l] = access->otherwise && !access->otherwise_exact ? access->otherwise->error[l] : 0;
+    }
+    if (found)
+        load_elements(interpreter, access->source, elements, found, &loaded);
+    for (int i = 0; i < found; i++) {
+        to->integer[lanes[i]] = loaded.integer[i];
+        to->error[lanes[i]] = access->source->exact ? 0 : loaded.error[i];
+    }
+    doubt_indices(access, count, to);
+}
+
+static void run_read(Interpreter *interpreter, const Code *code, const Instruction *in, int count) {
+    const Access *access = in->access;
+    int64_t shift = linear_shift(code, access->coefficients);
+    if (access->checked)
+        read_checked(interpreter, code, access, shift, count, in->result);
+    else
+        read_unchecked(interpreter, access, shift, count, in->result);
+}
+
+/* --- instructions -------------------------------------------------------------------------------------------------- */
+
+static void run_variable(const Code *code, const Instruction *in, int count) {
+    bool by_lane = in->variable >= code->lane_first && in->variable < code->lane_end;
+    for (int l = 0; l < count; l++)
+        in->result->integer[l] = by_lane ? code->lanes[in->variable][l] : code->scalars[in->variable];
+}
+
+static void execute(Interpreter *interpreter, const Code *code, const Instructions *section, int count, Which which) {
+    for (int i = 0; i < section->count; i++) {
+        const Instruction *in = section->items[i];
+        if (which != ALL && in->varies != (which == VARYING))
+            continue;
+        interpreter->operations += count;
+        switch (in->kind) {
+        case CODE_CONSTANT:
+            break;
+        case CODE_VARIABLE:
+            run_variable(code, in, count);
+            break;
+        case CODE_READ:
+            run_read(interpreter, code, in, count);
+            break;
+        case CODE_OP:
+            apply_lanes(in, count);
+            if (!in->exact)
+                bound_lanes(in, count);
+            break;
+        case CODE_CAST:
+            cast_lanes(in, count);
+            if (!in->exact)
+                bound_cast(in, count);
+            break;
+        }
+    }
+}
+
+/* --- reductions ---------------------------------------------------------------------------------------------------- */
+
+static void begin_reduction(Code *code, int count) {
+    const Instruction *initial = code->initial_result;
+    Lanes *to = &code->result;
+    memcpy(to->integer, initial->result->integer, sizeof *to->integer * (size_t)count);
+    for (int l = 0; l < count; l++)
+        to->error[l] = initial->exact ? 0 : initial->result->error[l];
+    if (type_is_float(code->type))
+        for (int l = 0; l < count; l++) {
+            code->plain_sum[l] = to->real[l];
+            code->magnitude[l] = fabs(to->real[l]);
+        }
+}
+
+/* Adds one term to each of the lanes: the commonest reduction. */
+static void add_terms(Code *code, const Instruction *value, int count) {
+    double *restrict sum = code->result.real, *restrict plain = code->plain_sum, *restrict size = code->magnitude;
+    const double *restrict term = value->result->real;
+    for (int l = 0; l < count; l++) {
+        sum[l] += term[l];
+        plain[l] += term[l];
+        size[l] += fabs(term[l]);
+    }
+    round_lanes(code->type, sum, count);
+    if (!value->exact)
+        for (int l = 0; l < count; l++)
+            code->result.error[l] += value->result->error[l];
+}
+
+static void combine_real(Code *code, int to, double term, double error) {
+    double *sum = &code->result.real[to], *sum_error = &code->result.error[to], before = *sum;
+    Value args[2] = {{.type = code->type, .real = before}, {.type = code->type, .real = term}};
+    *sum = value_apply(combine_op(code->combine), args).real;
+    if (code->combine == COMBINE_ADD) {
+        code->plain_sum[to] += term;
+        code->magnitude[to] += fabs(term);
+        *sum_error += error;
+    } else if (code->combine == COMBINE_MUL) {
+        double step = isfinite(*sum) ? 2 * type_roundoff(code->type) * fabs(*sum) + smallest_step(code->type) : 0;
+        double passed_on = (error ? fabs(before) * error : 0) + (*sum_error ? fabs(term) * *sum_error : 0);
+        *sum_error = passed_on + error * *sum_error + step;
+    } else {
+        *sum_error = *sum_error > error ? *sum_error : error;
+    }
+}
+
+static void combine_integer(Code *code, int to, int64_t term, double error) {
+    int64_t *sum = &code->result.integer[to], before = *sum;
+    double *sum_error = &code->result.error[to];
+    Value args[2] = {{.type = code->type, .integer = before}, {.type = code->type, .integer = term}};
+    *sum = value_apply(combine_op(code->combine), args).integer;
+    if (error == 0 && *sum_error == 0)
+        return;
+    if (code->combine == COMBINE_ADD)
+        *sum_error += error;
+    else if (code->combine == COMBINE_MUL)
+        *sum_error = fabs((double)before) * error + fabs((double)term) * *sum_error + error * *sum_error;
+    else
+        *sum_error = *sum_error > error ? *sum_error : error;
+}
+
+/* Combines the term in lane `from` into the result `to`. */
+static void combine_lane(Code *code, int to, int from) {
+    const Instruction *value = code->value_result;
+    double error = value->exact ? 0 : value->result->error[from];
+    if (type_is_float(code->type))
+        combine_real(code, to, value->result->real[from], error);
+    else
+        combine_integer(code, to, value->result->integer[from], error);
+}
+
+static void add_integer_terms(Code *code, const Instruction *value, int count) {
+    int64_t *sum = code->result.integer;
+    const int64_t *term = value->result->integer;
+    for (int l = 0; l < count; l++)
+        sum[l] = (int64_t)((uint64_t)sum[l] + (uint64_t)term[l]);
+    wrap_lanes(code->type, sum, count);
+}
+
+static void combine_lanes(Code *code, int count) {
+    bool real = type_is_float(code->type);
+    if (code->combine == COMBINE_ADD && real)
+        add_terms(code, code->value_result, count);
+    else if (code->combine == COMBINE_ADD && code->type != TYPE_BOOL && code->value_result->exact)
+        add_integer_terms(code, code->value_result, count);
+    else
+        for (int l = 0; l < count; l++)
+            combine_lane(code, l, l);
+}
+
+/* Steps the reductions to their next values in source order, the last one fastest; false after the last. */
+static bool next_term(const Code *code, int64_t *values) {
+    for (int v = code->variable_count - 1; v >= code->axis_count; v--) {
+        if (++values[v] < code->extents[v])
+            return true;
+        values[v] = 0;
+    }
+    return false;
+}
+
+static void reduce_by_points(Interpreter *interpreter, Code *code, int count) {
+    prepare(code, &code->value, count);
+    execute(interpreter, code, &code->value, count, INVARIANT);
+    for (int v = code->axis_count; v < code->variable_count; v++)
+        code->scalars[v] = 0;
+    do {
+        execute(interpreter, code, &code->value, count, VARYING);
+        combine_lanes(code, count);
+    } while (next_term(code, code->scalars));
+}
+
+/* The terms of one point, whose axes' values are in code->scalars, a strip of them at a time. */
+static void reduce_by_terms(Interpreter *interpreter, Code *code, int point) {
+    int64_t *values = ARENA_ARRAY(interpreter->arena, int64_t, code->variable_count), left = code->reduction_points;
+    while (left > 0) {
+        int count = left < STRIP ? (int)left : STRIP;
+        for (int l = 0; l < count; l++) {
+            for (int v = code->axis_count; v < code->variable_count; v++)
+                code->lanes[v][l] = values[v];
+            next_term(code, values);
+        }
+        prepare(code, &code->value, count);
+        execute(interpreter, code, &code->value, count, ALL);
+        for (int l = 0; l < count; l++)
+            combine_lane(code, point, l);
+        left -= count;
+    }
+}
+
+/* Higham and Mary, "A new approach to probabilistic rounding error analysis": the error of a sum of n terms grows like the
+ * root of n, not like n, when roundings are not all one way. Where they are, the sum with rounding differs from the one
+ * without. The bound that always holds stays the limit. */
+static void bound_sums(Code *code, int count) {
+    double terms = (double)code->reduction_points + 1, unit = 2 * type_roundoff(code->type);
+    double always = (terms + 4) * unit, likely = (8 * sqrt(terms) + 8) * unit;
+    for (int l = 0; l < count; l++) {
+        double size = code->magnitude[l], sum = code->result.real[l], *error = &code->result.error[l];
+        if (!isfinite(sum)) { /* an infinite or undefined term, or a sum that some order keeps finite */
+            *error = isfinite(size) && size > largest_value(code->type) ? INFINITY : *error;
+            continue;
+        }
+        double bound = likely * size + 4 * fabs(sum - code->plain_sum[l]);
+        double limit = always * size;
+        *error += (bound < limit && code->type != TYPE_DOUBLE ? bound : limit) + terms * smallest_step(code->type);
+    }
+}
+
+static void run_reduction(Interpreter *interpreter, Code *code, int count) {
+    prepare(code, &code->initial, count);
+    execute(interpreter, code, &code->initial, count, ALL);
+    begin_reduction(code, count);
+    if (code->reduction_points > 0 && (count >= FEW_POINTS || code->reduction_points < FEW_TERMS)) {
+        reduce_by_points(interpreter, code, count);
+    } else if (code->reduction_points > 0) {
+        code->lane_first = code->axis_count;
+        code->lane_end = code->variable_count;
+        for (int l = 0; l < count; l++) {
+            for (int v = 0; v < code->axis_count; v++)
+                code->scalars[v] = code->lanes[v][l];
+            reduce_by_terms(interpreter, code, l);
+        }
+    }
+    if (code->combine == COMBINE_ADD && type_is_float(code->type))
+        bound_sums(code, count);
+}
+
+/* --- points -------------------------------------------------------------------------------------------------------- */
+
+void set_points(Code *code, int64_t first, int count) {
+    int64_t stride = 1;
+    for (int v = code->axis_count - 1; v >= 0; v--) {
+        int64_t extent = code->extents[v], value = first / stride % extent, left = stride - first % stride;
+        for (int l = 0; l < count; l++) {
+            code->lanes[v][l] = value;
+            if (--left == 0) {
+                left = stride;
+                value = value + 1 < extent ? value + 1 : 0;
+            }
+        }
+        stride *= extent;
+    }
+}
+
+/* A value that was not summed is its own magnitude. */
+static void set_magnitudes(Code *code, int count) {
+    bool real = type_is_float(code->type);
+    for (int l = 0; l < count; l++)
+        code->magnitude[l] = fabs(real ? code->result.real[l] : (double)code->result.integer[l]);
+}
+
+void run_points(Interpreter *interpreter, Code *code, int count) {
+    code->lane_first = 0;
+    code->lane_end = code->axis_count;
+    if (code->combine != COMBINE_NONE) {
+        run_reduction(interpreter, code, count);
+    } else {
+        const Instruction *value = code->value_result;
+        prepare(code, &code->value, count);
+        execute(interpreter, code, &code->value, count, ALL);
+        memcpy(code->result.integer, value->result->integer, sizeof *code->result.integer * (size_t)count);
+        if (!value->exact)
+            memcpy(code->result.error, value->result->error, sizeof *code->result.error * (size_t)count);
+    }
+    if (code->combine != COMBINE_ADD || !type_is_float(code->type))
+        set_magnitudes(code, count);
+}

@@ -1,0 +1,193 @@
+/* interpreter_storage.c - the contents of tensors: given, computed whole, or element by element into a hash table.
+ *
+ * A tensor is computed whole when it is small, or when more than an eighth of its elements have been asked for; else only
+ * what is asked for is computed, and remembered.
+ */
+#include "sema/interpreter_internal.h"
+#include "lang/diag.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { SMALL_ELEMENTS = 1024, SMALL_OPERATIONS = 1 << 18, WHOLE_SHARE = 8, FIRST_TABLE = 256 };
+
+/* --- whole --------------------------------------------------------------------------------------------------------- */
+
+/* The results of the code's last run as elements first, first + 1, ... */
+static void store_results(Storage *storage, int64_t first, int count) {
+    Code *code = storage->code;
+    int bytes = element_info[storage->tensor->type].bytes;
+    for (int l = 0; l < count; l++) {
+        Value value = {.type = storage->tensor->type, .integer = code->result.integer[l]};
+        value_store(value, storage->data + (first + l) * bytes);
+    }
+    if (storage->error)
+        memcpy(storage->error + first, code->result.error, sizeof(double) * (size_t)count);
+    if (storage->magnitude)
+        memcpy(storage->magnitude + first, code->magnitude, sizeof(double) * (size_t)count);
+}
+
+void compute_whole(Interpreter *interpreter, Storage *storage) {
+    if (storage->data)
+        return;
+    Code *code = storage->code;
+    bool sum = code->combine == COMBINE_ADD && type_is_float(code->type);
+    char *data = arena_alloc(interpreter->arena, (size_t)(storage->elements * element_info[code->type].bytes) + 1);
+    if (!storage->exact)
+        storage->error = ARENA_ARRAY(interpreter->arena, double, storage->elements);
+    if (sum)
+        storage->magnitude = ARENA_ARRAY(interpreter->arena, double, storage->elements);
+    storage->data = data;
+    for (int64_t first = 0; first < storage->elements; first += STRIP) {
+        int count = storage->elements - first < STRIP ? (int)(storage->elements - first) : STRIP;
+        set_points(code, first, count);
+        run_points(interpreter, code, count);
+        store_results(storage, first, count);
+    }
+}
+
+/* --- one by one ---------------------------------------------------------------------------------------------------- */
+
+static Entry *slot_of(Entry *table, int64_t capacity, int64_t element) {
+    uint64_t hash = (uint64_t)element * 0x9e3779b97f4a7c15u;
+    for (uint64_t at = hash >> 20;; at++) {
+        Entry *entry = &table[at & (uint64_t)(capacity - 1)];
+        if (entry->element == element || entry->element == -1)
+            return entry;
+    }
+}
+
+Entry *find_entry(const Storage *storage, int64_t element) {
+    if (!storage->table)
+        return NULL;
+    Entry *entry = slot_of(storage->table, storage->table_capacity, element);
+    return entry->element == element ? entry : NULL;
+}
+
+static void grow_table(Interpreter *interpreter, Storage *storage) {
+    int64_t capacity = storage->table_capacity ? 4 * storage->table_capacity : FIRST_TABLE;
+    Entry *table = ARENA_ARRAY(interpreter->arena, Entry, capacity);
+    for (int64_t i = 0; i < capacity; i++)
+        table[i].element = -1;
+    for (int64_t i = 0; i < storage->table_capacity; i++)
+        if (storage->table[i].element != -1)
+            *slot_of(table, capacity, storage->table[i].element) = storage->table[i];
+    storage->table = table;
+    storage->table_capacity = capacity;
+}
+
+static void insert_result(Interpreter *interpreter, Storage *storage, int64_t element, int lane) {
+    const Code *code = storage->code;
+    if (2 * storage->table_count >= storage->table_capacity)
+        grow_table(interpreter, storage);
+    Entry *entry = slot_of(storage->table, storage->table_capacity, element);
+    storage->table_count += entry->element == -1;
+    *entry = (Entry){.element = element,
+                     .value = {.type = code->type, .integer = code->result.integer[lane]},
+                     .error = storage->exact ? 0 : code->result.error[lane],
+                     .magnitude = code->magnitude[lane]};
+}
+
+/* The axes' values of one element into a lane. */
+static void set_point(Code *code, const Storage *storage, int64_t element, int lane) {
+    for (int v = 0; v < code->axis_count; v++) {
+        code->lanes[v][lane] = element / storage->strides[v];
+        element %= storage->strides[v];
+    }
+}
+
+static bool wants_whole(const Storage *storage, int more) {
+    const Code *code = storage->code;
+    if (storage->elements <= SMALL_ELEMENTS)
+        return (double)storage->elements * (double)code->reduction_points * code->operations <= SMALL_OPERATIONS ||
+               WHOLE_SHARE * (storage->table_count + more) >= storage->elements;
+    return WHOLE_SHARE * (storage->table_count + more) >= storage->elements;
+}
+
+/* The elements wanted that are not known yet, each once. */
+static int missing_elements(const Storage *storage, const int64_t *elements, int count, int64_t *missing) {
+    int missing_count = 0;
+    for (int l = 0; l < count; l++) {
+        bool repeated = missing_count > 0 && missing[missing_count - 1] == elements[l];
+        if (!repeated && !find_entry(storage, elements[l]))
+            missing[missing_count++] = elements[l];
+    }
+    return missing_count;
+}
+
+void demand_elements(Interpreter *interpreter, Storage *storage, const int64_t *elements, int count) {
+    int64_t missing[STRIP];
+    if (storage->data)
+        return;
+    int missing_count = missing_elements(storage, elements, count, missing);
+    if (missing_count == 0)
+        return;
+    if (wants_whole(storage, missing_count)) {
+        compute_whole(interpreter, storage);
+        return;
+    }
+    for (int l = 0; l < missing_count; l++)
+        set_point(storage->code, storage, missing[l], l);
+    run_points(interpreter, storage->code, missing_count);
+    for (int l = 0; l < missing_count; l++)
+        insert_result(interpreter, storage, missing[l], l);
+}
+
+/* --- loading ------------------------------------------------------------------------------------------------------- */
+
+#define LOAD_LANES(Type, field)                                                                                        \
+    for (int l = 0; l < count; l++)                                                                                    \
+    result->field[l] = ((const Type *)storage->data)[elements[l]]
+
+static void load_whole(const Storage *storage, const int64_t *elements, int count, Lanes *result) {
+    ElementType type = storage->tensor->type;
+    switch (type) {
+    case TYPE_FLOAT:
+        LOAD_LANES(float, real);
+        break;
+    case TYPE_DOUBLE:
+        LOAD_LANES(double, real);
+        break;
+    case TYPE_INT32:
+        LOAD_LANES(int32_t, integer);
+        break;
+    case TYPE_INT8:
+        LOAD_LANES(int8_t, integer);
+        break;
+    case TYPE_UINT8:
+        LOAD_LANES(uint8_t, integer);
+        break;
+    default:
+        for (int l = 0; l < count; l++)
+            result->integer[l] = value_load(type, storage->data + elements[l] * element_info[type].bytes).integer;
+    }
+    if (storage->error)
+        for (int l = 0; l < count; l++)
+            result->error[l] = storage->error[elements[l]];
+}
+
+void load_elements(Interpreter *interpreter, Storage *storage, const int64_t *elements, int count, Lanes *result) {
+    demand_elements(interpreter, storage, elements, count);
+    if (storage->data) {
+        load_whole(storage, elements, count, result);
+        return;
+    }
+    for (int l = 0; l < count; l++) {
+        const Entry *entry = find_entry(storage, elements[l]);
+        result->integer[l] = entry->value.integer;
+        result->error[l] = entry->error;
+    }
+}
+
+Evaluated evaluated_element(Interpreter *interpreter, Storage *storage, int64_t element) {
+    demand_elements(interpreter, storage, &element, 1);
+    if (!storage->data) {
+        const Entry *entry = find_entry(storage, element);
+        return (Evaluated){entry->value, entry->magnitude, entry->error};
+    }
+    ElementType type = storage->tensor->type;
+    Value value = value_load(type, storage->data + element * element_info[type].bytes);
+    double size = type_is_float(type) ? fabs(value.real) : fabs((double)value.integer);
+    return (Evaluated){value, storage->magnitude ? storage->magnitude[element] : size,
+                       storage->error ? storage->error[element] : 0};
+}
