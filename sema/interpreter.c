@@ -108,6 +108,18 @@ static void add_storages(Interpreter *interpreter) {
 
 /* --- requirements -------------------------------------------------------------------------------------------------- */
 
+static bool count_read(const Expr *e, void *context) {
+    *(int *)context += e->kind == EXPR_READ;
+    return true;
+}
+
+/* What reads nothing and names no axis but has no value overflows or divides by 0: no size that a call may have. */
+static bool reads_memory(const Requirement *requirement) {
+    int reads = 0;
+    expr_walk(requirement->condition, count_read, &reads);
+    return reads > 0 || requirement->axis_count > 0;
+}
+
 /* Over sizes alone: checked before anything else has a value. */
 static bool sizes_fit(Interpreter *interpreter, int *status, const char **why) {
     const Program *program = interpreter->program;
@@ -119,8 +131,9 @@ static bool sizes_fit(Interpreter *interpreter, int *status, const char **why) {
         }
     for (int i = 0; i < program->requirement_count; i++) {
         const Requirement *requirement = &program->requirements[i];
-        int64_t holds;
-        if (expr_evaluate(requirement->condition, interpreter->sizes, interpreter->size_count, &holds) && !holds) {
+        int64_t holds = 0;
+        bool known = expr_evaluate(requirement->condition, interpreter->sizes, interpreter->size_count, &holds);
+        if (!holds && (known || !reads_memory(requirement))) {
             *status = requirement->status;
             *why = requirement->text;
             return false;

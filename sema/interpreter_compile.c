@@ -221,9 +221,10 @@ static bool guards_operand(Op op, int operand) {
     return operand > 0 && (op == OP_SELECT || op == OP_AND || op == OP_OR);
 }
 
+/* An operator or a cast; a cast is rounded the same way by everyone. */
 static Instruction *compile_op(Compiler *compiler, const Expr *e) {
     const Instruction *args[3] = {NULL};
-    bool exact = is_exact_op(e->op, e->type), varies = false;
+    bool exact = e->kind == EXPR_CAST || is_exact_op(e->op, e->type), varies = false;
     for (int i = 0; i < e->count; i++) {
         bool guarded = guards_operand(e->op, i);
         compiler->conditional += guarded;
@@ -237,18 +238,9 @@ static Instruction *compile_op(Compiler *compiler, const Expr *e) {
     in->from = args[0]->type;
     in->count = e->count;
     memcpy(in->args, args, sizeof args);
-    bool to_narrower = e->kind == EXPR_CAST && type_is_float(e->type) && type_roundoff(e->type) > type_roundoff(in->from);
-    in->exact = exact && !to_narrower;
+    in->exact = exact;
     in->varies = varies;
     compiler->code->operations++;
-    return in;
-}
-
-/* From an integer a float is rounded the same way by everyone. */
-static Instruction *compile_cast(Compiler *compiler, const Expr *e) {
-    Instruction *in = compile_op(compiler, e);
-    if (!type_is_float(in->from))
-        in->exact = in->args[0]->exact;
     return in;
 }
 
@@ -269,10 +261,8 @@ static Instruction *compile(Compiler *compiler, const Expr *e) {
         made.instruction = compile_read(compiler, e);
         break;
     case EXPR_OP:
-        made.instruction = compile_op(compiler, e);
-        break;
     case EXPR_CAST:
-        made.instruction = compile_cast(compiler, e);
+        made.instruction = compile_op(compiler, e);
         break;
     default:
         INTERNAL_ERROR("a vector in a program");
@@ -304,6 +294,7 @@ static void allocate_variables(Code *code, Arena *arena, const Stage *stage) {
     code->variables = ARENA_ARRAY(arena, const Var *, code->variable_count);
     code->extents = ARENA_ARRAY(arena, int64_t, code->variable_count);
     code->scalars = ARENA_ARRAY(arena, int64_t, code->variable_count);
+    code->terms = ARENA_ARRAY(arena, int64_t, code->variable_count);
     code->lanes = ARENA_ARRAY(arena, int64_t *, code->variable_count);
     for (int v = 0; v < code->variable_count; v++) {
         code->variables[v] = v < stage->axis_count ? stage->axes[v] : stage->reductions[v - stage->axis_count];

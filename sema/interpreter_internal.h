@@ -97,6 +97,7 @@ struct Code {
     Instruction *initial_result, *value_result;
     int64_t **lanes;       /* by variable: its values, where it differs by lane */
     int64_t *scalars;      /* by variable: its value, where it does not */
+    int64_t *terms;        /* by variable: where the next strip of terms begins */
     int lane_first, lane_end; /* which variables differ by lane */
     Lanes result;
     double magnitude[STRIP], plain_sum[STRIP]; /* of a sum of floats: of absolute terms; in double, without rounding */

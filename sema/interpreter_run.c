@@ -325,7 +325,8 @@ static void reduce_by_points(Interpreter *interpreter, Code *code, int count) {
 
 /* The terms of one point, whose axes' values are in code->scalars, a strip of them at a time. */
 static void reduce_by_terms(Interpreter *interpreter, Code *code, int point) {
-    int64_t *values = ARENA_ARRAY(interpreter->arena, int64_t, code->variable_count), left = code->reduction_points;
+    int64_t *values = code->terms, left = code->reduction_points;
+    memset(values, 0, sizeof *values * (size_t)code->variable_count);
     while (left > 0) {
         int count = left < STRIP ? (int)left : STRIP;
         for (int l = 0; l < count; l++) {
@@ -346,7 +347,7 @@ static void reduce_by_terms(Interpreter *interpreter, Code *code, int point) {
  * without. The bound that always holds stays the limit. */
 static void bound_sums(Code *code, int count) {
     double terms = (double)code->reduction_points + 1, unit = 2 * type_roundoff(code->type);
-    double always = (terms + 4) * unit, likely = (8 * sqrt(terms) + 8) * unit;
+    double always = (terms + 4) * unit, likely = (3 * sqrt(terms) + 3) * unit;
     for (int l = 0; l < count; l++) {
         double size = code->magnitude[l], sum = code->result.real[l], *error = &code->result.error[l];
         if (!isfinite(sum)) { /* an infinite or undefined term, or a sum that some order keeps finite */
