@@ -302,7 +302,7 @@ static const Form *modulo_by_int(Forms *forms, const Form *form, int64_t divisor
 const Form *form_divide_below(Forms *forms, const Form *a, const Form *b, const Form *limit) {
     int64_t divisor;
     if (form_is_int(b, &divisor))
-        return divisor == 1 ? a : divide_by_int(forms, a, divisor);
+        return divisor <= 1 ? a : divide_by_int(forms, a, divisor); /* by 0: of a loop that never runs */
     Atom *atom = atom_new(forms, ATOM_DIV, a, b);
     atom->limit = limit;
     return form_atom(forms, atom);
@@ -315,7 +315,7 @@ const Form *form_divide(Forms *forms, const Form *a, const Form *b) {
 const Form *form_modulo(Forms *forms, const Form *a, const Form *b) {
     int64_t divisor;
     if (form_is_int(b, &divisor))
-        return modulo_by_int(forms, a, divisor);
+        return divisor == 0 ? form_int(forms, 0) : modulo_by_int(forms, a, divisor);
     Atom *atom = atom_new(forms, ATOM_MOD, a, b);
     atom->limit = b;
     return form_atom(forms, atom);

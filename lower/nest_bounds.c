@@ -198,7 +198,7 @@ static void find_leaf_value(Forms *forms, Node *node) {
     if (node->link != NULL)
         node->value = node->link->value;
     else
-        node->value = form_is_int(node->extent, &extent) && extent == 1 ? form_int(forms, 0) : form_atom(forms, &node->atom);
+        node->value = form_is_int(node->extent, &extent) && extent <= 1 ? form_int(forms, 0) : form_atom(forms, &node->atom);
 }
 
 static void split_value(Forms *forms, Relation *relation) {
