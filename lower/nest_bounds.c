@@ -139,12 +139,20 @@ static void find_domain(NestState *state, StageState *stage) {
     }
 }
 
-/* The buffer of a stage made by cache_write holds what its loops fill. */
+/* The buffer of a stage made by cache_write holds what its loops fill. One in registers holds also the lanes and copies
+ * that its guards cut off: they cost no more than the others, and the guards need not be tested. */
 static void find_filled_part(NestState *state, StageState *stage) {
-    for (int d = 0; stage->owner != NULL && d < stage->tensor->rank; d++) {
+    Forms *forms = &state->forms;
+    bool registers = stage->scope_set && stage->scope == SCOPE_REGISTER;
+    for (int d = 0; (stage->owner != NULL || registers) && d < stage->tensor->rank; d++) {
         Box box = {.begun = true};
-        box.whole = !form_span(&state->forms, stage->axes[d], loop_is_outside, stage, &box.low, &box.width);
-        close_box(state, stage, d, &box, &stage->origin[d], &stage->size[d]);
+        box.whole = !form_span(forms, stage->axes[d], loop_is_outside, stage, &box.low, &box.width);
+        if (registers && !box.whole) {
+            stage->origin[d] = box.low;
+            stage->size[d] = not_negative(forms, form_add_int(forms, box.width, 1));
+        } else if (stage->owner != NULL) {
+            close_box(state, stage, d, &box, &stage->origin[d], &stage->size[d]);
+        }
     }
 }
 
