@@ -211,6 +211,11 @@ AstParameter ast_untyped_argument(Parser *parser, AstName name) {
     return (AstParameter){.name = name, .type = TYPE_FLOAT, .loc = name.loc};
 }
 
+void ast_semicolon(Parser *parser, Loc loc) {
+    diag(parser->diagnostics, DIAG_semicolon, loc);
+    diag_hint(parser->diagnostics, "leave the ';' out");
+}
+
 const char *ast_target_name(Parser *parser, Loc loc) {
     const char *text = parser->source->text + loc.begin;
     size_t length = loc.end - loc.begin;

@@ -108,10 +108,14 @@ static int next_statement(Parser *parser, int position) {
 
 static int recovery_position(Parser *parser) {
     bool in_block = parser->depth > 0 || parser->schedule;
-    int position = after_choices(parser, parser->recover_from);
+    bool used = parser->current > parser->resumed_at; /* the token that was resumed at last */
+    int earliest = parser->resumed_at + used;
+    int position = after_choices(parser, parser->recover_from > earliest ? parser->recover_from : earliest);
     position = in_block ? next_statement(parser, position) : next_item(parser, position);
     if (!token_at(parser, position)->kind || is_item_start(parser, position))
         parser->missing_closers = parser->depth;
+    parser->stuck = position == parser->resumed_at ? parser->stuck + 1 : 0;
+    ENSURE(parser->stuck < 3);
     return parser->resumed_at = position;
 }
 

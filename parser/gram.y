@@ -106,7 +106,7 @@ static void grammar_error(const Loc *loc, Parser *parser, const char *message);
 %type <prim_args> prim_args prim_arg_list prim_items choices
 %type <prims> prims
 %type <name> place place_part
-%type <text> target_name
+%type <text> target_name instr_text
 
 %%
 
@@ -219,6 +219,7 @@ result: name                    { $$ = (AstResult){.name = $1, .loc = @$}; }
 
 statements: %empty              { $$ = (AstStatements){0}; }
     | statements statement      { $$ = $1; PUSH($$, $2); }
+    | statements ';'            { $$ = $1; ast_semicolon(parser, @2); }
     | statements error RESYNC   { $$ = $1; yyerrok; }
     ;
 
@@ -423,10 +424,15 @@ combiner_value: expr            { $$ = (AstExprs){0}; PUSH($$, $1); }
     | expr '?' tuple ':' combiner_value { $$ = ast_select_tuple(parser, $1, $3, $5, @$); }
     ;
 
-instr: INSTR name '(' arguments ')' ON target_name needs '{' statements '}' '=' STRING {
-        AstInstr instr = {$2, $4, $7, $8, $10, $13.text, @$};
+instr: INSTR name '(' arguments ')' ON target_name needs '{' statements '}' instr_text {
+        AstInstr instr = {$2, $4, $7, $8, $10, $12, @$};
         list_push(parser->arena, &parser->file->instrs, instr);
     }
+    ;
+
+/* An error after the block must not be caught within it. */
+instr_text: '=' STRING          { $$ = $2.text; }
+    | error RESYNC              { $$ = ""; yyerrok; }
     ;
 
 needs: %empty                   { $$ = (AstNames){0}; }
@@ -471,6 +477,7 @@ prims: %empty                   { $$ = (Prims){0}; }
         $$ = $1;
         prims_add(parser, &$$, $2, $4, $6, loc_join(@2, @7));
     }
+    | prims ';'                 { $$ = $1; ast_semicolon(parser, @2); }
     | prims error RESYNC        { $$ = $1; yyerrok; }
     ;
 

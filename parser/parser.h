@@ -49,6 +49,7 @@ typedef struct Parser {
     int missing_closers;   /* braces to close before next: the source forgot them */
     int recover_from;      /* the token where the search for a place to go on begins */
     int resumed_at;        /* where the last recovery went on, so that each goes further */
+    int stuck;             /* recoveries in a row that went on at the same token: at its block's end, then at itself */
     int *openers;          /* what open_bracket() knows, from the first error on */
     bool resynchronise;    /* after an error: skip to a place to go on */
     bool in_schedule;      /* in a schedule block */
@@ -97,6 +98,8 @@ AstTarget ast_target(Parser *parser, AstName name, const AstExprs *indices, Loc 
 AstStatement *ast_assign(Parser *parser, AstTargets targets, Combine combine, bool initialise, AstExprs values);
 AstStatement *ast_scan(Parser *parser, AstName index, AstStatements body, Loc loc);
 AstParameter ast_untyped_argument(Parser *parser, AstName name);
+/* Reports a ';' after a statement; it means nothing else. */
+void ast_semicolon(Parser *parser, Loc loc);
 /* The text of a target's name, which the scanner sees in pieces: "x86-64-v4". */
 const char *ast_target_name(Parser *parser, Loc loc);
 

@@ -135,9 +135,11 @@ static bool slip_item_within(const SyntaxError *error) {
     Parser *parser = error->parser;
     bool taken_for_name = !is_item_start(parser, error->position);
     int item = error->position - taken_for_name;
-    if (item <= 0 || !is_item_start(parser, item) || (parser->depth == 0 && !taken_for_name))
-        return false;
     const Token *keyword = token_at(parser, item);
+    if (item <= parser->resumed_at || !is_item_start(parser, item))
+        return false;
+    if (taken_for_name ? keyword->kind == DEF : parser->depth == 0)
+        return false;
     diag(parser->diagnostics, DIAG_expected, keyword->loc, parser->depth ? "'}'" : "a name", quoted(parser, keyword));
     int open = open_bracket(parser, item);
     if (parser->depth && open >= 0)
@@ -193,14 +195,6 @@ static bool slip_equals(const SyntaxError *error) {
         return false;
     diag(error->parser->diagnostics, DIAG_unexpected, error->found->loc, "'='");
     diag_hint(error->parser->diagnostics, "a comparison is written '=='");
-    return true;
-}
-
-static bool slip_semicolon(const SyntaxError *error) {
-    if (error->found->kind != ';')
-        return false;
-    diag(error->parser->diagnostics, DIAG_semicolon, error->found->loc);
-    diag_hint(error->parser->diagnostics, "leave the ';' out");
     return true;
 }
 
@@ -282,8 +276,10 @@ static int collect_expected(bool *expected, const char **words, int most) {
             expected[*member] = false;
     }
     for (size_t i = 0; i < sizeof single / sizeof *single; i++) {
-        bool keyword_as_name = names && token_is_name(single[i].kind);
-        if (!expected[single[i].kind] || keyword_as_name)
+        int kind = single[i].kind;
+        bool keyword_as_name = names && token_is_name(kind);
+        bool never_needed = kind == ';' && expected['}'];
+        if (!expected[kind] || keyword_as_name || never_needed)
             continue;
         if (count < most)
             words[count] = single[i].words;
@@ -339,9 +335,8 @@ static void report_expected(const SyntaxError *error) {
 
 void report_syntax_error(Parser *parser, int position, const bool *expected) {
     static bool (*const slips[])(const SyntaxError *) = {
-        slip_semicolon,        slip_stray_closer, slip_item_within, slip_foreign_word,
-        slip_missing_operator, slip_incomplete,   slip_brackets,    slip_equals,
-        slip_import_name,
+        slip_stray_closer, slip_item_within, slip_foreign_word, slip_missing_operator,
+        slip_incomplete,   slip_brackets,    slip_equals,       slip_import_name,
     };
     SyntaxError error = {
         .parser = parser,
