@@ -242,6 +242,21 @@ static void emit_entry(Code *code, const Program *program, LLVMValueRef function
     frame_close(code);
 }
 
+/* All that follows takes sizes to be 0 or more. The sign of their bitwise or is that of the least. */
+static void refuse_negative_sizes(Code *code, const Program *program) {
+    if (program->size_count == 0)
+        return;
+    LLVMValueRef all = LLVMGetParam(code->frame->function, 0);
+    for (int i = 1; i < program->size_count; i++)
+        all = LLVMBuildOr(code->builder, all, LLVMGetParam(code->frame->function, (unsigned)i), "");
+    LLVMValueRef negative = LLVMBuildICmp(code->builder, LLVMIntSLT, all, index_constant(code, 0), "");
+    LLVMBasicBlockRef refuse = new_block(code, "negative_size"), go_on = new_block(code, "sizes");
+    LLVMBuildCondBr(code->builder, negative, refuse, go_on);
+    LLVMPositionBuilderAtEnd(code->builder, refuse);
+    return_status(code, constant_int(code->i32, STATUS_BAD_SIZE));
+    LLVMPositionBuilderAtEnd(code->builder, go_on);
+}
+
 void emit_function(Code *code, const Kernel *kernel) {
     const Program *program = kernel->program;
     code->kernel = kernel;
@@ -251,6 +266,7 @@ void emit_function(Code *code, const Kernel *kernel) {
     frame_open(code, function);
     debug_function(code, function, program->symbol, program->loc);
     bind_arguments(code, program);
+    refuse_negative_sizes(code, program);
     emit_early_checks(code, kernel->body);
     allocate_temporaries(code, kernel->body);
     emit_statement(code, kernel->body);
