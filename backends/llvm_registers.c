@@ -1,19 +1,24 @@
 /* llvm_registers.c - buffers of scope register: allocas of vectors that mem2reg turns into SSA values.
  *
- * All indices are constants. The places where accesses begin and end cut the buffer into pieces, so that each access is
- * made of whole pieces; when all accesses are the same aligned vectors, as in a register tile, each piece is one of them.
+ * All indices are constants. The buffer is cut into pieces. Where the vectors that are read and stored overlap in whole
+ * or not at all, each is a piece, whatever its stride: a register tile. Otherwise the places where accesses begin and
+ * end cut the buffer, so that each is made of whole pieces.
  * What is kept are values: half and bfloat16 as floats, bool as i1.
  */
 #include "backends/llvm_code.h"
 #include "lang/diag.h"
-#include "lang/expr.h"
+#include "lang/program.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-typedef struct Piece {
-    int64_t begin;
+/* first, first + stride, ...: `lanes` elements. Stride 0: the same one in all lanes. */
+typedef struct Elements {
+    int64_t first, stride;
     int lanes;
+} Elements;
+
+typedef struct Piece {
+    Elements elements; /* stride at least 1 */
     LLVMValueRef alloca;
 } Piece;
 
@@ -22,16 +27,10 @@ struct Registers {
     int64_t extent;
     int count;
     Piece *pieces;
-    int *piece_at; /* element -> its piece */
+    int *piece_at; /* element -> its piece, plus 1 */
 };
 
 /* --- what is accessed --- */
-
-/* first, first + stride, ...: `lanes` elements. */
-typedef struct Elements {
-    int64_t first, stride;
-    int lanes;
-} Elements;
 
 static Elements elements_of(const Expr *index, int lanes) {
     Elements elements = {.lanes = lanes, .stride = 0};
@@ -47,107 +46,159 @@ static Elements elements_of(const Expr *index, int lanes) {
     return elements;
 }
 
-typedef struct Cuts {
-    const Tensor *tensor;
-    int64_t extent;
-    bool *cut; /* [extent + 1] */
-} Cuts;
-
-static void add_cuts(Cuts *cuts, const Expr *index, int lanes) {
-    Elements elements = elements_of(index, lanes);
-    int64_t length = elements.stride == 1 ? lanes : 1;
-    int runs = elements.stride == 1 || elements.stride == 0 ? 1 : lanes;
-    for (int i = 0; i < runs; i++) {
-        int64_t begin = elements.first + i * elements.stride;
-        ENSURE(begin >= 0 && begin + length <= cuts->extent);
-        cuts->cut[begin] = cuts->cut[begin + length] = true;
-    }
+static int64_t element_at(const Elements *elements, int lane) {
+    return elements->first + lane * elements->stride;
 }
 
-static bool cut_for_read(const Expr *e, void *context) {
-    Cuts *cuts = context;
-    if (e->kind == EXPR_READ && e->tensor == cuts->tensor && e->count)
-        add_cuts(cuts, e->args[0], e->lanes);
+static bool same_elements(const Elements *a, const Elements *b) {
+    return a->first == b->first && a->lanes == b->lanes && (a->stride == b->stride || a->lanes == 1);
+}
+
+typedef struct Accesses {
+    Arena *arena;
+    const Tensor *tensor;
+    int64_t extent;
+    LIST(Elements) list;
+} Accesses;
+
+static void add_access(Accesses *accesses, const Expr *index, int lanes) {
+    Elements elements = elements_of(index, lanes);
+    int64_t last = element_at(&elements, lanes - 1);
+    ENSURE(elements.first >= 0 && elements.first < accesses->extent && last >= 0 && last < accesses->extent);
+    if (elements.stride == 0)
+        elements = (Elements){elements.first, 1, 1};
+    list_push(accesses->arena, &accesses->list, elements);
+}
+
+static bool note_read(const Expr *e, void *context) {
+    Accesses *accesses = context;
+    if (e->kind == EXPR_READ && e->tensor == accesses->tensor && e->count)
+        add_access(accesses, e->args[0], e->lanes);
     return true;
 }
 
-static void cut_for_expr(Cuts *cuts, const Expr *e) {
+static void note_expr(Accesses *accesses, const Expr *e) {
     if (e)
-        expr_walk(e, cut_for_read, cuts);
+        expr_walk(e, note_read, accesses);
 }
 
-static void cut_for_statements(Cuts *cuts, Stmt *const *statements, int count) {
+static void note_statements(Accesses *accesses, Stmt *const *statements, int count) {
     for (int i = 0; i < count; i++) {
         const Stmt *stmt = statements[i];
-        if (stmt->kind == STMT_STORE && stmt->tensor == cuts->tensor && stmt->index_count)
-            add_cuts(cuts, stmt->index[0], stmt->value->lanes);
+        if (stmt->kind == STMT_STORE && stmt->tensor == accesses->tensor && stmt->index_count)
+            add_access(accesses, stmt->index[0], stmt->value->lanes);
         for (int d = 0; d < stmt->index_count; d++)
-            cut_for_expr(cuts, stmt->index[d]);
-        cut_for_expr(cuts, stmt->extent);
-        cut_for_expr(cuts, stmt->condition);
-        cut_for_expr(cuts, stmt->value);
-        cut_for_expr(cuts, stmt->guard);
-        cut_for_statements(cuts, stmt->body, stmt->count);
-        cut_for_statements(cuts, stmt->otherwise, stmt->otherwise_count);
+            note_expr(accesses, stmt->index[d]);
+        note_expr(accesses, stmt->extent);
+        note_expr(accesses, stmt->condition);
+        note_expr(accesses, stmt->value);
+        note_expr(accesses, stmt->guard);
+        note_statements(accesses, stmt->body, stmt->count);
+        note_statements(accesses, stmt->otherwise, stmt->otherwise_count);
     }
 }
 
-/* --- the buffer --- */
+/* --- the pieces --- */
 
 static int64_t extent_of(const Tensor *tensor) {
-    int64_t extent = 1;
-    for (int d = 0; d < tensor->rank; d++) {
-        int64_t size;
-        if (!expr_is_int(tensor->dims[d], &size))
-            INTERNAL_ERROR("the register buffer %s has no constant size", tensor->name);
-        extent *= size;
-    }
+    int64_t extent = tensor_elements(tensor);
+    if (extent < 0)
+        INTERNAL_ERROR("the register buffer %s has no constant size", tensor->name);
     return extent;
 }
 
-static void add_piece(Code *code, struct Registers *registers, int64_t begin, int64_t end) {
-    Piece *piece = &registers->pieces[registers->count];
-    *piece = (Piece){.begin = begin, .lanes = (int)(end - begin)};
-    LLVMTypeRef type = value_type(code, registers->tensor->type, piece->lanes);
-    piece->alloca = entry_alloca(code, type, 0, registers->tensor->name);
-    for (int64_t i = begin; i < end; i++)
-        registers->piece_at[i] = registers->count;
-    registers->count++;
+static void add_piece(struct Registers *registers, Elements elements) {
+    registers->pieces[registers->count++].elements = elements;
+    for (int lane = 0; lane < elements.lanes; lane++)
+        registers->piece_at[element_at(&elements, lane)] = registers->count;
+}
+
+static void forget_pieces(struct Registers *registers) {
+    registers->count = 0;
+    memset(registers->piece_at, 0, sizeof *registers->piece_at * (size_t)registers->extent);
+}
+
+/* A piece for the vector unless it is one already; false when it overlaps others in part. */
+static bool add_vector(struct Registers *registers, Elements elements) {
+    int piece = registers->piece_at[elements.first];
+    if (piece && same_elements(&registers->pieces[piece - 1].elements, &elements))
+        return true;
+    for (int lane = 0; lane < elements.lanes; lane++)
+        if (registers->piece_at[element_at(&elements, lane)])
+            return false;
+    if (elements.stride < 0)
+        return false;
+    add_piece(registers, elements);
+    return true;
+}
+
+static bool cut_by_vectors(struct Registers *registers, const Accesses *accesses) {
+    for (int i = 0; i < accesses->list.count; i++)
+        if (accesses->list.items[i].lanes > 1 && !add_vector(registers, accesses->list.items[i]))
+            return false;
+    for (int64_t e = 0; e < registers->extent; e++)
+        if (!registers->piece_at[e])
+            add_piece(registers, (Elements){e, 1, 1});
+    return true;
+}
+
+static void cut_by_ends(Arena *arena, struct Registers *registers, const Accesses *accesses) {
+    bool *cut = ARENA_ARRAY(arena, bool, registers->extent + 1);
+    for (int i = 0; i < accesses->list.count; i++) {
+        Elements elements = accesses->list.items[i];
+        int length = elements.stride == 1 ? elements.lanes : 1;
+        for (int lane = 0; lane < elements.lanes; lane += length) {
+            int64_t begin = element_at(&elements, lane);
+            cut[begin] = cut[begin + length] = true;
+        }
+    }
+    cut[registers->extent] = true;
+    for (int64_t begin = 0, end; begin < registers->extent; begin = end) {
+        for (end = begin + 1; !cut[end];)
+            end++;
+        add_piece(registers, (Elements){begin, 1, (int)(end - begin)});
+    }
 }
 
 struct Registers *registers_new(Code *code, const Stmt *allocation) {
     struct Registers *registers = ARENA_NEW(code->arena, struct Registers);
-    *registers = (struct Registers){.tensor = allocation->tensor, .extent = extent_of(allocation->tensor)};
-    Cuts cuts = {allocation->tensor, registers->extent, ARENA_ARRAY(code->arena, bool, registers->extent + 1)};
-    cuts.cut[0] = cuts.cut[registers->extent] = true;
-    cut_for_statements(&cuts, allocation->body, allocation->count);
+    const Tensor *tensor = allocation->tensor;
+    *registers = (struct Registers){.tensor = tensor, .extent = extent_of(tensor)};
     registers->pieces = ARENA_ARRAY(code->arena, Piece, registers->extent);
     registers->piece_at = ARENA_ARRAY(code->arena, int, registers->extent);
-    for (int64_t begin = 0, end; begin < registers->extent; begin = end) {
-        for (end = begin + 1; !cuts.cut[end];)
-            end++;
-        add_piece(code, registers, begin, end);
+    Accesses accesses = {.arena = code->arena, .tensor = tensor, .extent = registers->extent};
+    note_statements(&accesses, allocation->body, allocation->count);
+    if (!cut_by_vectors(registers, &accesses)) {
+        forget_pieces(registers);
+        cut_by_ends(code->arena, registers, &accesses);
+    }
+    for (int i = 0; i < registers->count; i++) {
+        LLVMTypeRef type = value_type(code, tensor->type, registers->pieces[i].elements.lanes);
+        registers->pieces[i].alloca = entry_alloca(code, type, 0, tensor->name);
     }
     return registers;
 }
 
 /* --- reads and writes --- */
 
+static const Piece *piece_of(const struct Registers *registers, int64_t element) {
+    return &registers->pieces[registers->piece_at[element] - 1];
+}
+
 static LLVMValueRef piece_load(Code *code, const Piece *piece) {
     return LLVMBuildLoad2(code->builder, LLVMGetAllocatedType(piece->alloca), piece->alloca, "");
 }
 
-static bool is_whole_piece(const struct Registers *registers, Elements elements) {
-    const Piece *piece = &registers->pieces[registers->piece_at[elements.first]];
-    return elements.stride == 1 && piece->begin == elements.first && piece->lanes == elements.lanes;
+static LLVMValueRef lane_in_piece(Code *code, const Piece *piece, int64_t element) {
+    return index_constant(code, (element - piece->elements.first) / piece->elements.stride);
 }
 
 static LLVMValueRef element_load(Code *code, const struct Registers *registers, int64_t element) {
-    const Piece *piece = &registers->pieces[registers->piece_at[element]];
+    const Piece *piece = piece_of(registers, element);
     LLVMValueRef value = piece_load(code, piece);
-    if (piece->lanes == 1)
+    if (piece->elements.lanes == 1)
         return value;
-    return LLVMBuildExtractElement(code->builder, value, index_constant(code, element - piece->begin), "");
+    return LLVMBuildExtractElement(code->builder, value, lane_in_piece(code, piece, element), "");
 }
 
 /* Puts part, of `count` lanes, into the lanes of whole from `at` on. */
@@ -170,48 +221,56 @@ static LLVMValueRef extract_lanes(Code *code, LLVMValueRef whole, int at, int co
     return emit_shuffle(code, whole, NULL, indices, padded);
 }
 
+/* How many lanes from `lane` on are a whole piece; 0 when they are not. */
+static int whole_piece_lanes(const Piece *piece, const Elements *elements, int lane) {
+    const Elements *own = &piece->elements;
+    bool fits = own->first == element_at(elements, lane) && own->lanes <= elements->lanes - lane;
+    return fits && (own->stride == elements->stride || own->lanes == 1) ? own->lanes : 0;
+}
+
 LLVMValueRef registers_read(Code *code, struct Registers *registers, const Expr *index, int lanes) {
     Elements elements = elements_of(index, lanes);
-    if (is_whole_piece(registers, elements))
-        return piece_load(code, &registers->pieces[registers->piece_at[elements.first]]);
-    if (lanes == 1)
-        return element_load(code, registers, elements.first);
-    if (elements.stride == 0)
+    const Piece *first = piece_of(registers, elements.first);
+    if (same_elements(&first->elements, &elements))
+        return piece_load(code, first);
+    if (lanes == 1 || elements.stride == 0)
         return emit_splat(code, element_load(code, registers, elements.first), lanes);
     LLVMValueRef value = LLVMGetPoison(value_type(code, registers->tensor->type, lanes));
-    for (int i = 0; i < lanes;) {
-        int64_t element = elements.first + i * elements.stride;
-        const Piece *piece = &registers->pieces[registers->piece_at[element]];
-        bool whole = elements.stride == 1 && piece->begin == element;
+    for (int lane = 0; lane < lanes;) {
+        int64_t element = element_at(&elements, lane);
+        const Piece *piece = piece_of(registers, element);
+        int whole = whole_piece_lanes(piece, &elements, lane);
         LLVMValueRef part = whole ? piece_load(code, piece) : element_load(code, registers, element);
-        value = insert_lanes(code, value, part, i, whole ? piece->lanes : 1);
-        i += whole ? piece->lanes : 1;
+        value = insert_lanes(code, value, part, lane, whole ? whole : 1);
+        lane += whole ? whole : 1;
     }
     return value;
 }
 
 static void element_store(Code *code, const struct Registers *registers, int64_t element, LLVMValueRef value) {
-    const Piece *piece = &registers->pieces[registers->piece_at[element]];
-    if (piece->lanes > 1)
-        value = LLVMBuildInsertElement(code->builder, piece_load(code, piece), value,
-                                       index_constant(code, element - piece->begin), "");
+    const Piece *piece = piece_of(registers, element);
+    if (piece->elements.lanes > 1)
+        value = LLVMBuildInsertElement(code->builder, piece_load(code, piece), value, lane_in_piece(code, piece, element),
+                                       "");
     LLVMBuildStore(code->builder, value, piece->alloca);
 }
 
 void registers_write(Code *code, struct Registers *registers, const Expr *index, LLVMValueRef value, int lanes) {
     Elements elements = elements_of(index, lanes);
-    if (is_whole_piece(registers, elements)) {
-        LLVMBuildStore(code->builder, value, registers->pieces[registers->piece_at[elements.first]].alloca);
+    const Piece *first = piece_of(registers, elements.first);
+    if (same_elements(&first->elements, &elements)) {
+        LLVMBuildStore(code->builder, value, first->alloca);
         return;
     }
-    for (int i = 0; i < lanes;) {
-        int64_t element = elements.first + i * elements.stride;
-        const Piece *piece = &registers->pieces[registers->piece_at[element]];
-        bool whole = elements.stride == 1 && piece->begin == element && lanes > 1;
+    for (int lane = 0; lane < lanes;) {
+        int64_t element = element_at(&elements, lane);
+        const Piece *piece = piece_of(registers, element);
+        int whole = whole_piece_lanes(piece, &elements, lane), step = whole ? whole : 1;
+        LLVMValueRef part = lanes == 1 ? value : extract_lanes(code, value, lane, step);
         if (whole)
-            LLVMBuildStore(code->builder, extract_lanes(code, value, i, piece->lanes), piece->alloca);
+            LLVMBuildStore(code->builder, part, piece->alloca);
         else
-            element_store(code, registers, element, lanes == 1 ? value : extract_lanes(code, value, i, 1));
-        i += whole ? piece->lanes : 1;
+            element_store(code, registers, element, part);
+        lane += step;
     }
 }
