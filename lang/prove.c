@@ -276,21 +276,35 @@ static bool push_rows_of_sums(System *system) {
     return false;
 }
 
-/* The column whose elimination leaves the fewest rows; -1 when none is left or all leave too many. */
+/* The rows that eliminating a column adds, -1 when no row holds it. exact: no solution in whole numbers comes in, since
+ * of each two rows that are combined one has the coefficient 1 or -1. */
+static int growth_of(const System *system, int column, bool *exact) {
+    int positive = 0, negative = 0;
+    bool units_above = true, units_below = true;
+    for (int i = 0; i < system->rows.count; i++) {
+        int64_t coefficient = system->rows.items[i]->coefficients[column];
+        positive += coefficient > 0;
+        negative += coefficient < 0;
+        units_above = units_above && coefficient <= 1;
+        units_below = units_below && coefficient >= -1;
+    }
+    *exact = units_above || units_below;
+    return positive + negative == 0 ? -1 : system->rows.count + positive * negative - positive - negative;
+}
+
+/* The column to eliminate next: an exact one if there is, then the one that leaves the fewest rows; -1 for none. */
 static int cheapest_column(const System *system) {
     int best = -1, best_growth = GROWTH_LIMIT;
+    bool best_exact = false;
     for (int column = 0; column < system->column_count; column++) {
-        int positive = 0, negative = 0;
-        for (int i = 0; i < system->rows.count; i++) {
-            positive += system->rows.items[i]->coefficients[column] > 0;
-            negative += system->rows.items[i]->coefficients[column] < 0;
-        }
-        if (positive + negative == 0)
+        bool exact;
+        int growth = growth_of(system, column, &exact);
+        if (growth < 0 || growth >= GROWTH_LIMIT || (best_exact && !exact))
             continue;
-        int growth = system->rows.count + positive * negative - positive - negative;
-        if (growth < best_growth) {
+        if (growth < best_growth || exact > best_exact) {
             best = column;
             best_growth = growth;
+            best_exact = exact;
         }
     }
     return best;

@@ -458,9 +458,10 @@ static Expr *simplify_operator(Arena *arena, Expr *e) {
         return e;
     if (e->lanes > 1) {
         Expr *result = simplify_lanes(arena, e);
+        if (result == e)
+            result = decide_lanes(arena, e);
         if (result != e)
             return result;
-        return drop_neutral_real(decide_lanes(arena, e));
     }
     if (e->op == OP_ABS && is_index(e))
         return simplify_abs(arena, e);
