@@ -41,9 +41,10 @@ static bool offers_middle(int64_t extent, int64_t size)
 
 typedef LIST(int64_t) Values;
 
+/* A loop that never runs is tiled as if it ran once. */
 static void add_middles(Arena *arena, Values *values, int64_t extent, int64_t inner)
 {
-    int64_t left = extent < 0 ? -1 : ceil_divide(extent, inner), limit = left < 0 ? UNKNOWN_MIDDLE : left;
+    int64_t left = extent < 0 ? -1 : extent == 0 ? 1 : ceil_divide(extent, inner), limit = left < 0 ? UNKNOWN_MIDDLE : left;
     for (int64_t middle = 1; middle <= limit; middle++) {
         if (middle > POWER_LIMIT)
             middle = limit;

@@ -133,17 +133,17 @@ static const NestStage *producer_of(const Nest *nest, const Tensor *tensor)
     return NULL;
 }
 
-static int chain_length(const NestStage *stage)
+/* The loops around the stage and the first `own` of its own. */
+static int chain_length(const NestStage *stage, int own)
 {
-    return stage->parent ? chain_length(stage->parent) - stage->parent->loop_count + stage->depth + stage->loop_count
-                         : stage->loop_count;
+    return own + (stage->parent ? chain_length(stage->parent, stage->depth) : 0);
 }
 
-/* The loops around the stage and its own; returns their number. */
-static int chain_fill(const NestStage *stage, const Loop **loops)
+/* Lists them, outermost first; returns their number. */
+static int chain_fill(const NestStage *stage, int own, const Loop **loops)
 {
-    int count = stage->parent ? chain_fill(stage->parent, loops) - stage->parent->loop_count + stage->depth : 0;
-    for (int l = 0; l < stage->loop_count; l++)
+    int count = stage->parent ? chain_fill(stage->parent, stage->depth, loops) : 0;
+    for (int l = 0; l < own; l++)
         loops[count++] = stage->loops[l];
     return count;
 }
@@ -245,8 +245,8 @@ static void stage_accesses(Forms *forms, StageFacts *facts)
 static void stage_fill(Arena *arena, const Nest *nest, const NestStage *stage, StageFacts *facts)
 {
     facts->stage = stage;
-    facts->loops = ARENA_ARRAY(arena, const Loop *, chain_length(stage) + 1);
-    facts->loop_count = chain_fill(stage, facts->loops);
+    facts->loops = ARENA_ARRAY(arena, const Loop *, chain_length(stage, stage->loop_count) + 1);
+    facts->loop_count = chain_fill(stage, stage->loop_count, facts->loops);
     facts->extents = ARENA_ARRAY(arena, double, facts->loop_count + 1);
     facts->iterations = 1;
     for (int l = 0; l < facts->loop_count; l++) {
