@@ -92,12 +92,21 @@ static const char *loc_text(const Parser *parser, Loc loc) {
     return arena_printf(parser->arena, "%.*s%s", length < SHOWN ? length : SHOWN, text, length > SHOWN ? "..." : "");
 }
 
+static const char *operator_hint(const char *word) {
+    static const char *const words[][2] = {
+        {"and", "'and' is written '&&'"}, {"or", "'or' is written '||'"}, {"not", "'not' is written '!'"}};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (!strcmp(word, words[i][0]))
+            return words[i][1];
+    return "a product is written with '*'";
+}
+
 static bool report_missing_operator(const SyntaxError *error, int position) {
     Parser *parser = error->parser;
     Loc left = operand_before(parser, position), right = token_at(parser, position)->loc;
     diag(parser->diagnostics, DIAG_missing_operator, loc_join(left, right), loc_text(parser, left),
          loc_text(parser, right));
-    diag_hint(parser->diagnostics, "a product is written with '*'");
+    diag_hint(parser->diagnostics, "%s", operator_hint(loc_text(parser, right)));
     return true;
 }
 
