@@ -87,7 +87,8 @@ static void choose_group(Space *space, int number, int budget, Random *random, i
     Group *group = space->groups.items[number];
     Leaders leaders = {0};
     explore_group(space, number, budget, random, &leaders);
-    group->skipped = leaders.count == 0 || plain_estimate(space, number, point) < leaders.seconds[0];
+    group->hopeless = leaders.count == 0;
+    group->skipped = group->hopeless || plain_estimate(space, number, point) < leaders.seconds[0];
     if (leaders.count)
         memcpy(point + group->first_gene, leaders.points[0] + group->first_gene, sizeof *point * (size_t)group->genes.count);
 }
@@ -102,7 +103,7 @@ static void fix_group(Space *space, int number, Random *random, int *point)
         arena_reset(scratch);
         legal = point_nest(scratch, space, point, number) != NULL;
     }
-    space->groups.items[number]->skipped = !legal;
+    space->groups.items[number]->skipped = space->groups.items[number]->hopeless = !legal;
     arena_free(scratch);
 }
 
@@ -119,7 +120,7 @@ static Schedule *combine(Arena *arena, Space *space, const int *point)
     return legal ? point_schedule(arena, space, point) : NULL;
 }
 
-void space_choose(Space *space, Effort effort, uint64_t seed, int *point)
+static void choose_point(Space *space, Effort effort, uint64_t seed, int *point)
 {
     Random random = {seed};
     int groups = space->groups.count, budget = effort == EFFORT_MODEL_MORE ? MODEL_POINTS_MORE : MODEL_POINTS;
@@ -130,6 +131,22 @@ void space_choose(Space *space, Effort effort, uint64_t seed, int *point)
             choose_group(space, g, budget, &random, point);
         else
             fix_group(space, g, &random, point);
+}
+
+Schedule *space_default(Arena *arena, Space *space, Effort effort, uint64_t seed, int *point, bool *exact)
+{
+    choose_point(space, effort, seed, point);
+    Schedule *schedule = combine(arena, space, point);
+    *exact = schedule != NULL;
+    for (int g = 0; g < space->groups.count; g++) {
+        *exact &= !space->groups.items[g]->skipped;
+        space->groups.items[g]->skipped = space->groups.items[g]->hopeless;
+    }
+    if (schedule)
+        return schedule;
+    schedule = ARENA_NEW(arena, Schedule);
+    *schedule = (Schedule){.subject = space->program->name, .target = space->target->family};
+    return schedule;
 }
 
 static Schedule *schedule_copy(Arena *arena, const Schedule *schedule)
@@ -149,7 +166,6 @@ Schedule *autosched_default(Arena *arena, const Program *program, const Target *
         return schedule_copy(arena, &identity);
     Space *space = space_new(arena, program, target, user);
     int *point = ARENA_ARRAY(arena, int, space->gene_count + 1);
-    space_choose(space, effort, seed, point);
-    Schedule *schedule = combine(arena, space, point);
-    return schedule ? schedule : schedule_copy(arena, &identity);
+    bool exact;
+    return space_default(arena, space, effort, seed, point, &exact);
 }

@@ -51,7 +51,7 @@ static void make_member(Space *space, Group *group, const Stage *stage, int dept
         return;
     member->extent = axis_extent(axis);
     member->lanes = lanes_of(space, stage, member->extent);
-    if (member->extent == 1 || member->lanes < 2)
+    if ((member->extent >= 0 && member->extent < 2) || member->lanes < 2)
         return;
     member->loop = arena_printf(space->arena, "%s.%s", stage->name, axis->name);
     const char *base = arena_printf(space->arena, "s%d_%s", program_stage_index(space->program, stage), axis->name);

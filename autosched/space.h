@@ -50,7 +50,8 @@ struct Group {
     int first_gene;       /* place of its genes in a point */
     LIST(Gene) genes;
     /* Adds the statements for the structural choices of genes to the sketch. False: that structure makes no sense. */
-    bool skipped;         /* no schedule of it is legal: it stays as the program has it */
+    bool skipped;         /* stays as the program has it */
+    bool hopeless;        /* because no schedule of it was found to be legal */
     bool (*emit)(Space *space, Group *group, const int *genes, Sketch *sketch);
     void *details; /* of the kind of group */
     LIST(struct CachedSketch {

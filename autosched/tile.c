@@ -127,7 +127,7 @@ static void make_axis(Space *space, Group *group, const Tile *tile, const Stage 
     const char *name = root->axes[number]->name;
     axis->axis = tile->anchor && !tile->fused ? tile->anchor->axes[number] : root->axes[number];
     axis->extent = axis_extent(root->axes[number]);
-    axis->tiled = axis->extent != 1;
+    axis->tiled = axis->extent < 0 || axis->extent > 1;
     axis->lanes = power_above(axis->extent, lanes);
     axis->loop = arena_printf(space->arena, "%s.%s", root->name, name);
     if (!axis->tiled)
@@ -187,7 +187,7 @@ static void make_reduction_genes(Space *space, Group *group, Tile *tile)
     int last = tile->reduction_count - 1;
     for (int r = 0; r <= last; r++) {
         TileReduction *reduction = &tile->reductions[r];
-        if ((r != last && r != tile->largest) || reduction->extent == 1)
+        if ((r != last && r != tile->largest) || (reduction->extent >= 0 && reduction->extent <= 1))
             continue;
         Gene unroll = {.register_part = -1, .unroll_part = 0};
         unroll.name = arena_printf(space->arena, "%s unroll", reduction->loop);
@@ -195,7 +195,7 @@ static void make_reduction_genes(Space *space, Group *group, Tile *tile)
         reduction->unroll = group_add_gene(space, group, unroll);
     }
     TileReduction *largest = &tile->reductions[tile->largest];
-    if (largest->extent != 1) {
+    if (largest->extent < 0 || largest->extent > 1) {
         Gene block = {.register_part = -1, .unroll_part = 1};
         block.name = arena_printf(space->arena, "%s block", largest->loop);
         factors_tile(space->arena, largest->extent, BLOCK_UNROLL_LIMIT, &block);
@@ -217,7 +217,7 @@ static double vector_cost(const Tile *tile, const Stage *root, int number)
 {
     const TileAxis *axis = &tile->axes[number];
     const Expr *value = tile->anchor ? tile->anchor->value : root->value;
-    if (axis->extent == 1 || axis->lanes == 1 || (axis->extent > 0 && axis->extent < 2))
+    if (!axis->tiled || axis->lanes == 1)
         return -1;
     double cost = 0;
     bool used = false;

@@ -10,7 +10,7 @@ typedef struct TileAxis {
     const char *loop; /* "O.h" of the root */
     const char *inner_loop; /* "O[0].h" of the anchor */
     int64_t extent;
-    bool tiled;       /* its extent is not 1 */
+    bool tiled;       /* its extent is not 0 or 1 */
     int lanes;        /* as the vector axis */
     int tile, vector; /* genes: (middle, inner); as the vector axis, (middle, vectors) */
     const char *outer, *middle, *inner, *lane, *anchor_outer, *anchor_lane; /* names of the loops it is split to */

@@ -1,0 +1,278 @@
+/* tune.c - the pipeline of a tuning: the default schedule first, then rounds of propose, build, measure, record, learn; last a
+ * race of the best.
+ *
+ * Nothing that a candidate does ends the search: it is a counted outcome. Every result is in the database before the next is
+ * asked for, so that a tuning which is stopped or killed goes on where it was. Trials that the database holds count.
+ */
+#include "autosched/tuner.h"
+
+#include <math.h>
+#include <string.h>
+#include <time.h>
+
+enum { BATCH = 16, BUILDS_AHEAD = 2, EMPTY_ROUNDS = 3 };
+static const double slow_factor = 5;  /* of the best: slower runs may stop early */
+static const double race_part = 0.12; /* of the time budget, kept for the race */
+
+static double clock_seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+double tuner_elapsed(const Tuner *tuner)
+{
+    return clock_seconds() - tuner->started;
+}
+
+static bool is_stopped(const Tuner *tuner)
+{
+    return tuner->options->stop && *tuner->options->stop;
+}
+
+bool tuner_halted(const Tuner *tuner)
+{
+    double budget = tuner->options->budget_seconds;
+    return is_stopped(tuner) || (budget > 0 && tuner_elapsed(tuner) >= budget * (1 - race_part));
+}
+
+/* --- trials --- */
+
+Trial *trial_new(Tuner *tuner, const Schedule *schedule, const int *point)
+{
+    Arena *scratch = arena_new();
+    Nest *nest = nest_build(scratch, tuner->program, schedule, NULL, tuner->target, NULL);
+    Trial *trial = nest ? ARENA_NEW(tuner->arena, Trial) : NULL;
+    if (trial) {
+        float *features = ARENA_ARRAY(tuner->arena, float, feature_count());
+        features_extract(scratch, nest, features);
+        *trial = (Trial){.candidate = {.id = tuner->next_id++, .schedule = schedule}, .point = point, .features = features};
+        trial->text = task_text(tuner->arena, tuner->task, schedule);
+    }
+    arena_free(scratch);
+    return trial;
+}
+
+bool tuner_record(Tuner *tuner, const Trial *trial)
+{
+    Record record = {.task = tuner->task->key,
+                     .target = database_target(tuner->target),
+                     .schedule = trial_record_text(tuner, trial),
+                     .threads = tuner->options->threads,
+                     .outcome = trial->candidate.outcome,
+                     .seconds = trial->candidate.outcome == OUTCOME_OK ? trial->candidate.seconds : 0,
+                     .spread = trial->candidate.spread,
+                     .repeats = trial->candidate.repeats,
+                     .seed = (int64_t)tuner->options->seed};
+    return !tuner->database || database_add(tuner->database, &record);
+}
+
+static void show_progress(const Tuner *tuner)
+{
+    const TuneOptions *options = tuner->options;
+    if (!options->progress)
+        return;
+    int done = tuner->result->trials, left = options->trials - done, here = tuner->result->measured;
+    double elapsed = tuner_elapsed(tuner), eta = here > 0 ? elapsed / here * left : 0;
+    if (options->budget_seconds > 0)
+        eta = fmin(eta, fmax(options->budget_seconds - elapsed, 0));
+    TuneProgress progress = {.name = tuner->program->name, .trials = done, .trial_limit = options->trials};
+    for (int outcome = 1; outcome < OUTCOME_COUNT; outcome++)
+        progress.failed += tuner->result->failed[outcome];
+    progress.best_seconds = tuner->best < HUGE_VAL ? tuner->best : 0;
+    progress.best_gflops = tuner->best < HUGE_VAL && tuner->flops > 0 ? tuner->flops / tuner->best * 1e-9 : 0;
+    progress.elapsed = elapsed;
+    progress.eta = eta;
+    options->progress(options->progress_context, &progress);
+}
+
+/* A trial whose outcome is known: into the counts, the search and the database. */
+static void finish_trial(Tuner *tuner, Trial *trial)
+{
+    const Candidate *candidate = &trial->candidate;
+    bool good = candidate->outcome == OUTCOME_OK;
+    tuner->result->trials++;
+    tuner->result->measured++;
+    if (good)
+        tuner->best = fmin(tuner->best, candidate->seconds);
+    else
+        tuner->result->failed[candidate->outcome]++;
+    tuner_remember(tuner, trial);
+    search_tell(tuner->search, trial->point, trial->features, good ? candidate->seconds : HUGE_VAL);
+    tuner_record(tuner, trial);
+    show_progress(tuner);
+}
+
+static Trial *trial_of(Trial **trials, int count, const Candidate *candidate)
+{
+    for (int i = 0; i < count; i++)
+        if (&trials[i]->candidate == candidate)
+            return trials[i];
+    return NULL;
+}
+
+/* Measures a built candidate. A measurement that a stop broke off tells nothing. */
+static void measure_trial(Tuner *tuner, Trial *trial)
+{
+    Candidate *candidate = &trial->candidate;
+    double limit = tuner->best < HUGE_VAL ? tuner->best * slow_factor : 0;
+    if (candidate->outcome == OUTCOME_OK)
+        tuner->toolchain->measure(tuner->toolchain->context, candidate, limit, false);
+    if (!is_stopped(tuner) || candidate->outcome == OUTCOME_OK)
+        finish_trial(tuner, trial);
+}
+
+void tuner_run(Tuner *tuner, Trial **trials, int count)
+{
+    const Toolchain *toolchain = tuner->toolchain;
+    int submitted = 0, finished = 0, ahead = BUILDS_AHEAD * (toolchain->jobs > 0 ? toolchain->jobs : 1);
+    while (finished < count) {
+        while (submitted < count && submitted - finished < ahead && !tuner_halted(tuner))
+            toolchain->submit(toolchain->context, &trials[submitted++]->candidate);
+        Candidate *candidate = submitted > finished ? toolchain->collect(toolchain->context, true) : NULL;
+        if (!candidate)
+            break;
+        Trial *trial = trial_of(trials, count, candidate);
+        if (trial && !is_stopped(tuner))
+            measure_trial(tuner, trial);
+        toolchain->release(toolchain->context, candidate);
+        finished++;
+    }
+}
+
+/* --- rounds --- */
+
+/* Trials of new points; a schedule that is known already tells the search and is not measured again. */
+static int make_trials(Tuner *tuner, int **points, int count, Trial **trials)
+{
+    int made = 0;
+    for (int i = 0; i < count; i++) {
+        Schedule *schedule = point_schedule(tuner->arena, tuner->space, points[i]);
+        Trial *trial = schedule ? trial_new(tuner, schedule, points[i]) : NULL;
+        if (!trial || tuner_knows(tuner, trial->text))
+            continue;
+        trials[made++] = trial;
+    }
+    return made;
+}
+
+static void run_rounds(Tuner *tuner)
+{
+    int *points[BATCH], empty = 0;
+    Trial *trials[BATCH];
+    while (tuner->result->trials < tuner->options->trials && !tuner_halted(tuner) && empty < EMPTY_ROUNDS) {
+        int left = tuner->options->trials - tuner->result->trials, wanted = left < BATCH ? left : BATCH;
+        search_learn(tuner->search);
+        int count = search_propose(tuner->search, wanted, points);
+        count = make_trials(tuner, points, count, trials);
+        empty = count == 0 ? empty + 1 : 0;
+        tuner_run(tuner, trials, count);
+    }
+}
+
+/* --- beginning and end --- */
+
+/* The default schedule, or where it fails the plain loops, measured unless the database has it. */
+static void measure_default(Tuner *tuner)
+{
+    int *point = ARENA_ARRAY(tuner->arena, int, tuner->space->gene_count + 1);
+    bool exact;
+    Schedule *schedule = space_default(tuner->arena, tuner->space, EFFORT_MODEL, 0, point, &exact);
+    tuner->standard = trial_new(tuner, schedule, exact ? point : NULL);
+    for (int t = 0; tuner->standard && t < tuner->trials.count; t++)
+        if (strcmp(tuner->trials.items[t]->text, tuner->standard->text) == 0) {
+            tuner->standard = tuner->trials.items[t];
+            return;
+        }
+    if (tuner->standard && tuner->result->trials < tuner->options->trials)
+        tuner_run(tuner, &tuner->standard, 1);
+}
+
+static void use_schedule(Tuner *tuner, const Trial *trial)
+{
+    Schedule *copy = ARENA_NEW(tuner->arena, Schedule);
+    *copy = *trial->candidate.schedule;
+    tuner->result->schedule = copy;
+    tuner->result->seconds = trial->raced > 0 ? trial->raced : trial->candidate.seconds;
+}
+
+static void set_default_seconds(Tuner *tuner)
+{
+    const Trial *standard = tuner->standard;
+    if (standard && standard->candidate.outcome == OUTCOME_OK)
+        tuner->result->default_seconds = standard->raced > 0 ? standard->raced : standard->candidate.seconds;
+}
+
+static Trial *best_trial(const Tuner *tuner)
+{
+    Trial *best = NULL;
+    for (int t = 0; t < tuner->trials.count; t++) {
+        Trial *trial = tuner->trials.items[t];
+        if (trial->candidate.outcome == OUTCOME_OK && (!best || trial->candidate.seconds < best->candidate.seconds))
+            best = trial;
+    }
+    return best;
+}
+
+/* With nothing good measured: the default, the plain loops where even the default failed. */
+static void fall_back(Tuner *tuner)
+{
+    bool failed = tuner->standard && tuner->standard->candidate.repeats == 0 && tuner->standard->candidate.outcome != OUTCOME_OK;
+    Effort effort = failed ? EFFORT_IDENTITY : EFFORT_MODEL;
+    tuner->result->schedule = autosched_default(tuner->arena, tuner->program, tuner->target, tuner->user, effort, 0);
+}
+
+static void finish(Tuner *tuner)
+{
+    Trial *winner = NULL;
+    if (best_trial(tuner) && tuner->result->measured > 0 && !is_stopped(tuner))
+        winner = tuner_race(tuner);
+    if (!winner)
+        winner = best_trial(tuner);
+    if (winner)
+        use_schedule(tuner, winner);
+    else
+        fall_back(tuner);
+    set_default_seconds(tuner);
+    tuner->result->stopped = is_stopped(tuner);
+    tuner->result->elapsed = tuner_elapsed(tuner);
+}
+
+static bool tuner_open(Tuner *tuner)
+{
+    const TuneOptions *options = tuner->options;
+    tuner->started = clock_seconds();
+    tuner->best = HUGE_VAL;
+    tuner->flops = program_flops(tuner->program);
+    tuner->task = task_new(tuner->arena, tuner->program, tuner->user);
+    tuner->result = ARENA_NEW(tuner->arena, TuneResult);
+    tuner->space = space_new(tuner->arena, tuner->program, tuner->target, tuner->user);
+    const char *model = options->cost_model ? options->cost_model : "xgboost";
+    const char *search = options->search ? options->search : "anneal";
+    tuner->model = model_open(tuner->arena, model, options->seed);
+    tuner->search = tuner->model ? search_open(tuner->arena, tuner->space, tuner->model, search, options->seed) : NULL;
+    return tuner->search != NULL;
+}
+
+TuneResult *tune(Arena *arena, const Program *program, const Target *target, const Schedule *user,
+                 const Toolchain *toolchain, Database *database, const TuneOptions *options)
+{
+    Tuner tuner = {.arena = arena, .program = program, .target = target, .user = user};
+    tuner.toolchain = toolchain;
+    tuner.database = database;
+    tuner.options = options;
+    bool searching = tuner_open(&tuner);
+    if (searching) {
+        tuner_recall(&tuner);
+        tuner.result->from_database = tuner.result->trials >= options->trials && best_trial(&tuner);
+        if (!tuner.result->from_database) {
+            measure_default(&tuner);
+            run_rounds(&tuner);
+        }
+    }
+    finish(&tuner);
+    search_close(tuner.search);
+    model_close(tuner.model);
+    return tuner.result;
+}

@@ -1,0 +1,54 @@
+/* tuner.h - the state of one tuning, shared by its phases: history, rounds, race. */
+#ifndef AUTOSCHED_TUNER_H
+#define AUTOSCHED_TUNER_H
+
+#include "autosched/search.h"
+#include "autosched/task.h"
+
+/* One candidate that is, or was, measured. */
+typedef struct Trial {
+    Candidate candidate;
+    const int *point;     /* NULL: not a point of the space */
+    const float *features;
+    const char *text;     /* of the schedule in canonical names: its key in the database */
+    double raced;         /* seconds in the final race; 0 before */
+} Trial;
+
+typedef struct Tuner {
+    Arena *arena;
+    const Program *program;
+    const Target *target;
+    const Schedule *user;
+    const Toolchain *toolchain;
+    Database *database;
+    const TuneOptions *options;
+    const Task *task;
+    Space *space;
+    CostModel *model;
+    Search *search;
+    TuneResult *result;
+    Trial *standard;       /* the default schedule's */
+    LIST(Trial *) trials;  /* measured here or found in the database, good or not */
+    HashSet known;         /* of texts */
+    double started, best;  /* seconds; best is HUGE_VAL before the first good one */
+    double flops;
+    int next_id;
+} Tuner;
+
+double tuner_elapsed(const Tuner *tuner);
+bool tuner_halted(const Tuner *tuner); /* stopped, or out of time */
+/* A trial of a schedule; NULL when the nest refuses it. point may be NULL. */
+Trial *trial_new(Tuner *tuner, const Schedule *schedule, const int *point);
+/* Builds and measures the trials, tells the search and the database. Stops early when halted. */
+void tuner_run(Tuner *tuner, Trial **trials, int count);
+bool tuner_record(Tuner *tuner, const Trial *trial);
+/* tune_history.c: what the database knows of the task becomes trials; those of the space with their points. */
+void tuner_recall(Tuner *tuner);
+/* The text that is stored: the point, as a comment, before the schedule's statements. */
+const char *trial_record_text(const Tuner *tuner, const Trial *trial);
+bool tuner_knows(const Tuner *tuner, const char *text);
+void tuner_remember(Tuner *tuner, Trial *trial);
+/* tune_race.c: measures the best few and the default again, interleaved; the winner. */
+Trial *tuner_race(Tuner *tuner);
+
+#endif

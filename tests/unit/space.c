@@ -1,0 +1,249 @@
+/* space.c - the search space: every sketch that is used makes legal schedules with any choices, on many programs and shapes;
+ * defaults are legal, good and the same each time; a user's holes are a space too.
+ */
+#include "autosched/search.h"
+#include "tests/tap.h"
+#include "tests/unit/programs.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct Case {
+    const char *name;
+    Program *program;
+} Case;
+
+static const int64_t sizes[] = {1, 2, 15, 16, 17, 31, 64, 127};
+enum { SIZE_COUNT = sizeof sizes / sizeof *sizes, POINTS = 60 };
+
+static Target wide_target(int threads)
+{
+    Target target = *target_find("x86-64-v4");
+    target.threads = threads;
+    return target;
+}
+
+static Schedule *identity_of(Arena *arena, const Program *program)
+{
+    Target target = wide_target(2);
+    return autosched_default(arena, program, &target, NULL, EFFORT_IDENTITY, 0);
+}
+
+/* Random points of a program's space that the nest refuses. */
+static int refused_points(Arena *arena, const Program *program, const Target *target, int count, int *unusable)
+{
+    Space *space = space_new(arena, program, target, NULL);
+    Random random = {3};
+    int *point = ARENA_ARRAY(arena, int, space->gene_count + 1), refused = 0;
+    Arena *scratch = arena_new();
+    for (int i = 0; i < count; i++) {
+        arena_reset(scratch);
+        point_random(space, &random, point);
+        if (!point_plausible(space, point)) {
+            ++*unusable;
+            continue;
+        }
+        Schedule *schedule = point_schedule(scratch, space, point);
+        refused += !schedule || !nest_build(scratch, program, schedule, NULL, target, NULL);
+    }
+    arena_free(scratch);
+    return refused;
+}
+
+static void test_acceptance(Arena *arena, const Case *cases, int count)
+{
+    int all = 0, refused = 0, unusable = 0;
+    Target target = wide_target(2);
+    for (int c = 0; c < count; c++) {
+        int here = refused_points(arena, cases[c].program, &target, POINTS, &unusable);
+        if (here > POINTS / 10)
+            diag_line("%s: %d of %d points refused", cases[c].name, here, POINTS);
+        refused += here;
+        all += POINTS;
+    }
+    ok(refused * 50 <= all, "%d of %d random points are refused: at most 2 in 100", refused, all);
+    ok(unusable * 20 <= all, "%d of %d have no usable sketch: at most 5 in 100", unusable, all);
+}
+
+static void test_shapes(Arena *arena)
+{
+    int all = 0, refused = 0, unusable = 0;
+    Target target = wide_target(2);
+    for (int m = 0; m < SIZE_COUNT; m++)
+        for (int n = 0; n < SIZE_COUNT; n++) {
+            Program *program = program_matmul(arena, TYPE_FLOAT, sizes[m], sizes[n], sizes[(m + 3 * n) % SIZE_COUNT]);
+            refused += refused_points(arena, program, &target, 12, &unusable);
+            all += 12;
+        }
+    ok(refused * 50 <= all, "matmul on boundary shapes: %d of %d refused", refused, all);
+    ok(unusable * 20 <= all, "matmul on boundary shapes: %d of %d without a usable sketch", unusable, all);
+}
+
+static double estimate_of(Arena *arena, const Program *program, const Schedule *schedule, const Target *target)
+{
+    Nest *nest = nest_build(arena, program, schedule, NULL, target, NULL);
+    return nest ? static_estimate(profile_nest(arena, nest), target).seconds : HUGE_VAL;
+}
+
+static const char *text_of(Arena *arena, const Schedule *schedule)
+{
+    Text text = {.arena = arena};
+    text_add(&text, "%s", "");
+    schedule_print_statements(&text, schedule);
+    return text.text ? text.text : "";
+}
+
+static void test_defaults(Arena *arena, const Case *cases, int count)
+{
+    Target target = wide_target(2);
+    for (int c = 0; c < count; c++) {
+        const Program *program = cases[c].program;
+        Schedule *fixed = autosched_default(arena, program, &target, NULL, EFFORT_FIXED, 0);
+        Schedule *model = autosched_default(arena, program, &target, NULL, EFFORT_MODEL, 0);
+        Schedule *again = autosched_default(arena, program, &target, NULL, EFFORT_MODEL, 0);
+        double plain = estimate_of(arena, program, identity_of(arena, program), &target);
+        double by_rules = estimate_of(arena, program, fixed, &target), by_model = estimate_of(arena, program, model, &target);
+        ok(by_rules < HUGE_VAL, "%s: -O1 is legal", cases[c].name);
+        ok(by_model <= plain * 1.01 && by_model <= by_rules * 1.01, "%s: -O2 is legal and thought as fast as -O0 and -O1 or faster",
+           cases[c].name);
+        is_text(text_of(arena, model), text_of(arena, again), "%s: -O2 is the same again", cases[c].name);
+    }
+}
+
+static bool mentions(Arena *arena, const Schedule *schedule, const char *word)
+{
+    return strstr(text_of(arena, schedule), word) != NULL;
+}
+
+static void test_quality(Arena *arena)
+{
+    Target target = wide_target(2);
+    Program *program = program_conv2d(arena, TYPE_FLOAT, (ConvShape){1, 256, 14, 14, 256, 3, 3, 1, 1, 1});
+    Schedule *schedule = autosched_default(arena, program, &target, NULL, EFFORT_MODEL, 0);
+    ok(mentions(arena, schedule, "register") && mentions(arena, schedule, "vectorize") && mentions(arena, schedule, "parallel"),
+       "-O2 of a convolution has a register tile, vectors, threads");
+    Target single = wide_target(1);
+    schedule = autosched_default(arena, program, &single, NULL, EFFORT_MODEL, 0);
+    ok(!mentions(arena, schedule, "parallel"), "no parallel loops for one thread");
+    schedule = autosched_default(arena, program_matmul(arena, TYPE_FLOAT, 4, 4, 4), &target, NULL, EFFORT_MODEL, 0);
+    ok(!mentions(arena, schedule, "parallel"), "nor for 128 operations");
+    program = program_conv_chain(arena, TYPE_FLOAT, (ConvShape){1, 64, 56, 56, 64, 3, 3, 1, 1, 1});
+    schedule = autosched_default(arena, program, &target, NULL, EFFORT_MODEL, 0);
+    ok(mentions(arena, schedule, "compute_at(O[0]") && mentions(arena, schedule, "inline(O[1])"),
+       "bias and relu are fused into the convolution's tile");
+}
+
+static void test_sketches(Arena *arena)
+{
+    Target target = wide_target(2);
+    Program *program = program_matmul(arena, TYPE_FLOAT, 64, 64, 64);
+    Space *space = space_new(arena, program, &target, NULL);
+    int holes = 0, count = space_sketch_count(space);
+    for (int s = 0; s < count; s++)
+        holes += schedule_hole_count(space_sketch(space, s)) > 0;
+    is_int(holes, count, "every one of the %d sketches has holes", count);
+    ok(space_size(space) > 1e4, "the space has %g points", space_size(space));
+}
+
+static Schedule *user_schedule(Arena *arena, const char *loop, const int64_t *choices, int count)
+{
+    Prim *prims = ARENA_ARRAY(arena, Prim, 2);
+    PrimArg *items = ARENA_ARRAY(arena, PrimArg, count + 1), *args = ARENA_ARRAY(arena, PrimArg, 3);
+    for (int i = 0; i < count; i++)
+        items[i] = arg_int(choices[i]);
+    args[0] = arg_name(loop);
+    args[1] = (PrimArg){.kind = ARG_HOLE, .count = count, .items = items};
+    args[2] = arg_name("inner");
+    const char **names = ARENA_ARRAY(arena, const char *, 2);
+    names[0] = "outer", names[1] = "inner";
+    prims[0] = (Prim){.op = PRIM_SPLIT, .result_count = 2, .results = names, .arg_count = 2, .args = args};
+    prims[1] = (Prim){.op = PRIM_UNROLL, .arg_count = 1, .args = args + 2};
+    Schedule *schedule = ARENA_NEW(arena, Schedule);
+    *schedule = (Schedule){.subject = "matmul", .target = "x86", .count = 2, .prims = prims};
+    return schedule;
+}
+
+static void test_user(Arena *arena)
+{
+    Target target = wide_target(2);
+    Program *program = program_matmul(arena, TYPE_FLOAT, 48, 48, 48);
+    static const int64_t choices[] = {2, 4, 8};
+    Schedule *user = user_schedule(arena, "C.i", choices, 3);
+    Space *space = space_new(arena, program, &target, user);
+    ok(space_sketch_count(space) == 1 && space_size(space) == 3, "a user's hole with three choices is a space of three points");
+    Schedule *filled = autosched_default(arena, program, &target, user, EFFORT_MODEL, 0);
+    ok(schedule_hole_count(filled) == 0 && filled->count == 2, "-O2 fills the user's holes and adds nothing");
+    Schedule *whole = autosched_default(arena, program, &target, filled, EFFORT_FIXED, 0);
+    is_text(text_of(arena, whole), text_of(arena, filled), "a user's block without holes is held to");
+    space = space_new(arena, program, &target, user_schedule(arena, "C.i", NULL, 0));
+    ok(space_size(space) >= 6, "a plain hole offers sizes: %g", space_size(space));
+}
+
+static void test_points(Arena *arena)
+{
+    Target target = wide_target(2);
+    Space *space = space_new(arena, program_matmul(arena, TYPE_FLOAT, 64, 96, 128), &target, NULL);
+    int a[space->gene_count], b[space->gene_count], child[space->gene_count], changed = 0;
+    Random random = {5}, same = {5};
+    for (int i = 0; i < 50; i++) {
+        point_random(space, &random, a);
+        point_random(space, &same, b);
+        if (!point_equal(space, a, b) || point_hash(space, a) != point_hash(space, b))
+            break;
+        point_mutate(space, &random, a);
+        point_mutate(space, &same, b);
+        changed += i >= 0;
+    }
+    is_int(changed, 50, "the same seed draws and changes alike");
+    changed = 0;
+    for (int i = 0; i < 200; i++) {
+        point_random(space, &random, a);
+        memcpy(b, a, sizeof b);
+        point_mutate(space, &random, b);
+        changed += !point_equal(space, a, b);
+        point_cross(space, &random, a, b, child);
+        if (!point_plausible(space, child) || !point_plausible(space, b))
+            changed = -1000;
+    }
+    ok(changed > 150, "a mutation nearly always changes the point, and keeps it plausible (%d of 200)", changed);
+}
+
+int main(void)
+{
+    Arena *arena = arena_new();
+    const Case cases[] = {
+        {"matmul 64", program_matmul(arena, TYPE_FLOAT, 64, 64, 64)},
+        {"matmul 17 31 13", program_matmul(arena, TYPE_FLOAT, 17, 31, 13)},
+        {"matmul of doubles", program_matmul(arena, TYPE_DOUBLE, 100, 100, 100)},
+        {"matmul of int8", program_matmul(arena, TYPE_INT8, 64, 100, 30)},
+        {"matmul 1 1 1", program_matmul(arena, TYPE_FLOAT, 1, 1, 1)},
+        {"matmul 0 5 5", program_matmul(arena, TYPE_FLOAT, 0, 5, 5)},
+        {"matmul 5 5 0", program_matmul(arena, TYPE_FLOAT, 5, 5, 0)},
+        {"vector times matrix", program_matmul(arena, TYPE_FLOAT, 1, 512, 512)},
+        {"matrix times vector", program_matmul(arena, TYPE_FLOAT, 512, 1, 512)},
+        {"matmul, sizes at run time", program_matmul(arena, TYPE_FLOAT, -1, -1, -1)},
+        {"conv2d C9", program_conv2d(arena, TYPE_FLOAT, (ConvShape){1, 256, 14, 14, 256, 3, 3, 1, 1, 1})},
+        {"conv2d 1x1 stride 2", program_conv2d(arena, TYPE_FLOAT, (ConvShape){1, 64, 56, 56, 128, 1, 1, 2, 0, 1})},
+        {"conv2d 7x7", program_conv2d(arena, TYPE_FLOAT, (ConvShape){2, 3, 37, 37, 20, 7, 7, 2, 3, 1})},
+        {"conv2d dilated", program_conv2d(arena, TYPE_FLOAT, (ConvShape){1, 8, 19, 23, 12, 3, 3, 1, 2, 2})},
+        {"conv2d chain", program_conv_chain(arena, TYPE_FLOAT, (ConvShape){1, 16, 28, 28, 32, 3, 3, 1, 1, 1})},
+        {"softmax", program_softmax(arena, 128, 1000)},
+        {"softmax 3 5", program_softmax(arena, 3, 5)},
+        {"transpose", program_transpose(arena, TYPE_FLOAT, 512, 300)},
+        {"row sum", program_row_sum(arena, TYPE_FLOAT, 512, 300)},
+        {"accumulate", program_accumulate(arena, TYPE_FLOAT, 100, 100, 100)},
+        {"blur", program_blur(arena, TYPE_FLOAT, 1000)},
+        {"gather", program_embed(arena, 1000, 64, 8, 16)},
+    };
+    enum { CASE_COUNT = sizeof cases / sizeof *cases };
+    test_points(arena);
+    test_acceptance(arena, cases, CASE_COUNT);
+    test_shapes(arena);
+    test_defaults(arena, cases, CASE_COUNT);
+    test_quality(arena);
+    test_sketches(arena);
+    test_user(arena);
+    arena_free(arena);
+    return done_testing();
+}
