@@ -133,19 +133,13 @@ static const NestStage *producer_of(const Nest *nest, const Tensor *tensor)
     return NULL;
 }
 
-/* The loops around the stage and the first `own` of its own. */
-static int chain_length(const NestStage *stage, int own)
-{
-    return own + (stage->parent ? chain_length(stage->parent, stage->depth) : 0);
-}
-
-/* Lists them, outermost first; returns their number. */
-static int chain_fill(const NestStage *stage, int own, const Loop **loops)
+/* The loops around the first `depth` loops of the stage, and those; loops may be NULL. Returns their number. */
+static int chain_fill(const NestStage *stage, int depth, const Loop **loops)
 {
     int count = stage->parent ? chain_fill(stage->parent, stage->depth, loops) : 0;
-    for (int l = 0; l < own; l++)
-        loops[count++] = stage->loops[l];
-    return count;
+    for (int l = 0; l < depth && loops; l++)
+        loops[count + l] = stage->loops[l];
+    return count + depth;
 }
 
 /* Whether the loop is one that the stage is computed inside of. */
@@ -245,8 +239,9 @@ static void stage_accesses(Forms *forms, StageFacts *facts)
 static void stage_fill(Arena *arena, const Nest *nest, const NestStage *stage, StageFacts *facts)
 {
     facts->stage = stage;
-    facts->loops = ARENA_ARRAY(arena, const Loop *, chain_length(stage, stage->loop_count) + 1);
-    facts->loop_count = chain_fill(stage, stage->loop_count, facts->loops);
+    facts->loop_count = chain_fill(stage, stage->loop_count, NULL);
+    facts->loops = ARENA_ARRAY(arena, const Loop *, facts->loop_count + 1);
+    chain_fill(stage, stage->loop_count, facts->loops);
     facts->extents = ARENA_ARRAY(arena, double, facts->loop_count + 1);
     facts->iterations = 1;
     for (int l = 0; l < facts->loop_count; l++) {

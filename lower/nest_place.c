@@ -190,6 +190,7 @@ static Node *image_of(NestState *state, Node *node, StageState *stage, StageStat
         return node;
     Node *image = node_new(state, made, node->variable.name, false);
     image->variable.loc = node->variable.loc;
+    image->extent = node->extent;
     if (node_is_leaf(node))
         image->link = node->link != NULL ? node->link : node;
     return image;
@@ -199,6 +200,7 @@ static Node *image_of(NestState *state, Node *node, StageState *stage, StageStat
 static Node *store_loop(NestState *state, Node *moved, StageState *stage) {
     Node *copy = node_new(state, stage, arena_printf(state->arena, "%s.store", moved->variable.name), false);
     copy->variable.loc = moved->variable.loc;
+    copy->extent = moved->extent;
     copy->twin = moved;
     copy->loop.kind = moved->loop.kind;
     return copy;
