@@ -53,7 +53,7 @@ const Form *form_add(Forms *forms, const Form *a, const Form *b);
 const Form *form_add_scaled(Forms *forms, const Form *a, int64_t factor, const Form *b); /* a + factor * b */
 const Form *form_add_int(Forms *forms, const Form *a, int64_t value);
 const Form *form_multiply(Forms *forms, const Form *a, const Form *b); /* NULL when both hold loops or one is not affine */
-const Form *form_divide(Forms *forms, const Form *a, const Form *b);   /* b > 0 */
+const Form *form_divide(Forms *forms, const Form *a, const Form *b);   /* by 0, as of a fused loop that never runs, gives 0 */
 /* a / b of which 0 <= a / b < limit is known; limit may be NULL. */
 const Form *form_divide_below(Forms *forms, const Form *a, const Form *b, const Form *limit);
 const Form *form_modulo(Forms *forms, const Form *a, const Form *b);

@@ -215,23 +215,13 @@ static const Form *no_axis(const void *context, const Var *var) {
     return NULL;
 }
 
-/* The whole domain of an axis: a root's own extent is that of its box, not known before all places are. */
-static const Atom *domain_atom(const Caching *caching, const Node *root, const Var *axis) {
-    Forms *forms = &caching->state->forms;
-    Atom *atom = ARENA_NEW(caching->state->arena, Atom);
-    const Form **extent = ARENA_NEW(caching->state->arena, const Form *);
-    *extent = form_of_expr(forms, axis->extent, no_axis, NULL);
-    *atom = root->atom;
-    atom->extent = extent;
-    return atom;
-}
-
+/* An axis as its root loop over the whole domain. */
 static const Form *find_domain_form(const void *context, const Var *var) {
     const Caching *caching = context;
     const Stage *stage = caching->consumer->nest.stage;
     for (int i = 0; i < caching->consumer->root_count; i++)
         if (var == (i < stage->axis_count ? stage->axes[i] : stage->reductions[i - stage->axis_count]))
-            return form_atom(&caching->state->forms, domain_atom(caching, caching->consumer->roots[i], var));
+            return form_atom(&caching->state->forms, &caching->consumer->roots[i]->atom);
     return NULL;
 }
 

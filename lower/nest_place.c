@@ -158,6 +158,8 @@ static bool check_inline(NestState *state, const Prim *prim, const StageState *s
             return refuse(state, "%s is computed at %s, a loop that inline would take away", other->name,
                           loop_text(state, other->at));
     }
+    if (stage->owner != NULL)
+        return refuse(state, "%s was made by cache_write and stays in the loops of %s", stage->name, stage->owner->name);
     return is_read(state, stage) || refuse(state, "nothing reads %s, so there is nowhere to inline it", stage->name);
 }
 
@@ -174,6 +176,10 @@ bool apply_inline(NestState *state, const Prim *prim) {
         if (!consumer->nest.inlined && reads_stage(consumer, stage) && !inline_into(state, consumer, stage))
             return false;
     }
+    /* What cache_write made of it beside its loops is a stage like any other from now on. */
+    for (int i = 0; i < state->stages.count; i++)
+        if (state->stages.items[i]->owner == stage)
+            state->stages.items[i]->owner = NULL;
     stage->nest.inlined = true;
     stage->leaves.count = 0;
     stage->at = NULL;
@@ -355,6 +361,9 @@ bool apply_cache_write(NestState *state, const Prim *prim) {
     StageState *made = stage_add_bare(state, copy, stage);
     made->at = at;
     made->owner = at != NULL ? stage : NULL;
+    for (int i = 0; i < state->stages.count; i++) /* what the stage stored so far, the new one reads from now on */
+        if (state->stages.items[i]->owner == stage && state->stages.items[i] != made)
+            state->stages.items[i]->owner = made;
     divide_stage(state, stage, made, index);
     stage_rewrite(state, made, copy);
     stage_rewrite(state, stage, storing_stage(state, computed, copy->tensor));
