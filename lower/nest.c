@@ -182,6 +182,18 @@ static void find_alternatives(const Build *build, NestState *before, NestError *
             error->alternatives[error->alternative_count++] = prim_text(build->arena, &candidates[i]);
 }
 
+/* The nests of the stages that a statement names, or all where it names none. */
+static const char *nests_text(const Build *build, const NestState *state, const Prim *prim) {
+    Text some = {.arena = build->arena}, all = {.arena = build->arena};
+    nest_print(&all, &state->nest);
+    for (int i = 0; i < state->nest.stage_count; i++) {
+        const NestStage *stage = state->nest.stages[i];
+        if (stage->parent == NULL && !stage->inlined && prim_names_tree(state, prim, stage))
+            nest_print_stage(&some, stage);
+    }
+    return some.length > 0 ? some.text : all.length > 0 ? all.text : "";
+}
+
 static void explain(const Build *build, NestError *error) {
     Refusal refusal = {.wanted = true};
     rebuild(build, build->schedule, build->schedule->count, true, &refusal);
@@ -192,9 +204,7 @@ static void explain(const Build *build, NestError *error) {
     }
     *error = (NestError){.prim = refusal.prim, .loc = build->schedule->prims[refusal.prim].loc, .rule = refusal.rule};
     NestState *before = rebuild(build, build->schedule, error->prim, false, &(Refusal){.wanted = true});
-    Text text = {.arena = build->arena};
-    nest_print(&text, &before->nest);
-    error->nest = text.text;
+    error->nest = nests_text(build, before, &build->schedule->prims[error->prim]);
     find_alternatives(build, before, error);
 }
 

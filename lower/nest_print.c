@@ -98,6 +98,10 @@ static void print_stage(Text *text, const NestStage *stage, int indentation) {
     print_depth(text, stage, 0, indentation);
 }
 
+void nest_print_stage(Text *text, const NestStage *stage) {
+    print_stage(text, stage, 0);
+}
+
 void nest_print(Text *text, const Nest *nest) {
     for (int i = 0; i < nest->stage_count; i++)
         if (!nest->stages[i]->inlined && nest->stages[i]->parent == NULL)

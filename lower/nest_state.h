@@ -176,5 +176,8 @@ NestState *build_prefix(Arena *arena, const Program *program, const Schedule *sc
                         const Target *target, bool checked, Refusal *refusal);
 /* nest_suggest.c: statements like the refused one. */
 int suggest_prims(NestState *state, const Prim *prim, Prim *candidates, int limit);
+/* Whether a statement names a stage that is computed in the nest of a stage at root. */
+bool prim_names_tree(const NestState *state, const Prim *prim, const NestStage *root);
+void nest_print_stage(Text *text, const NestStage *stage); /* with all that is computed at it */
 
 #endif

@@ -46,8 +46,7 @@ static StageState *stage_named(const NestState *state, const char *name, size_t 
 }
 
 /* The stage that a loop's name, right or wrong, speaks of. */
-static StageState *stage_of_argument(const Suggestions *list, const PrimArg *arg) {
-    NestState *state = list->state;
+static StageState *stage_of_argument(const NestState *state, const PrimArg *arg) {
     if (arg->kind != ARG_NAME)
         return NULL;
     for (int i = 0; i < state->aliases.count; i++)
@@ -70,7 +69,7 @@ static void suggest_other_loops(Suggestions *list) {
     bool innermost_first = list->prim->op == PRIM_VECTORIZE || list->prim->op == PRIM_UNROLL;
     for (int i = 0; i < positional_count(list->prim); i++) {
         const PrimArg *arg = positional(list->prim, i);
-        StageState *stage = stage_of_argument(list, arg);
+        StageState *stage = stage_of_argument(list->state, arg);
         if (stage != NULL)
             suggest_loops_of(list, index_of(list->prim, arg), stage, innermost_first);
         if (list->prim->op == PRIM_SPLIT)
@@ -80,7 +79,7 @@ static void suggest_other_loops(Suggestions *list) {
 
 /* fuse: pairs of adjacent loops. */
 static void suggest_pairs(Suggestions *list) {
-    StageState *stage = stage_of_argument(list, positional(list->prim, 0));
+    StageState *stage = stage_of_argument(list->state, positional(list->prim, 0));
     for (int i = 0; stage != NULL && i + 1 < stage->leaves.count && list->count < list->limit; i++) {
         Prim pair = *list->prim;
         pair.arg_count = 2;
@@ -95,7 +94,7 @@ static void suggest_pairs(Suggestions *list) {
 static void suggest_places(Suggestions *list) {
     const PrimArg *what = positional(list->prim, 0), *where = positional(list->prim, 1);
     StageState *stage = stage_named(list->state, what->name, strlen(what->name));
-    StageState *named = stage_of_argument(list, where);
+    StageState *named = stage_of_argument(list->state, where);
     if (named != NULL)
         suggest_loops_of(list, index_of(list->prim, where), named, true);
     for (int i = 0; stage != NULL && i < list->state->stages.count; i++) {
@@ -118,14 +117,14 @@ static void suggest_at(Suggestions *list) {
     if (list->prim->op == PRIM_CACHE_WRITE)
         stage = stage_named(list->state, what, strlen(what));
     if (stage == NULL)
-        stage = stage_of_argument(list, at);
+        stage = stage_of_argument(list->state, at);
     if (stage != NULL)
         suggest_loops_of(list, index_of(list->prim, at), stage, true);
 }
 
 /* reorder: the loops of the stage as they stand, the reductions innermost, for a start. */
 static void suggest_order(Suggestions *list) {
-    StageState *stage = stage_of_argument(list, positional(list->prim, 0));
+    StageState *stage = stage_of_argument(list->state, positional(list->prim, 0));
     if (stage == NULL)
         return;
     Prim order = *list->prim;
@@ -150,4 +149,18 @@ int suggest_prims(NestState *state, const Prim *prim, Prim *candidates, int limi
     if (suggest[prim->op] != NULL && positional_count(prim) > 0 && positional(prim, 0)->kind == ARG_NAME)
         suggest[prim->op](&list);
     return list.count;
+}
+
+bool prim_names_tree(const NestState *state, const Prim *prim, const NestStage *root) {
+    for (int i = 0; i < prim->arg_count; i++) {
+        const PrimArg *arg = &prim->args[i];
+        const StageState *stage = arg->kind == ARG_NAME ? stage_named(state, arg->name, strlen(arg->name)) : NULL;
+        if (stage == NULL)
+            stage = stage_of_argument(state, arg);
+        while (stage != NULL && stage->at != NULL)
+            stage = (const StageState *)stage->at->loop.stage;
+        if (stage != NULL && &stage->nest == root)
+            return true;
+    }
+    return false;
 }
