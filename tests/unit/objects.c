@@ -1,0 +1,62 @@
+/* objects.c - see objects.h. */
+#include "objects.h"
+#include "tests/tap.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+const char *work_folder_make(Arena *arena) {
+    const char *place = getenv("TMPDIR");
+    char *folder = arena_printf(arena, "%s/tensorc-XXXXXX", place && *place ? place : "/tmp");
+    return mkdtemp(folder);
+}
+
+void work_folder_remove(const char *folder) {
+    char command[4200];
+    snprintf(command, sizeof command, "rm -rf '%s'", folder);
+    if (system(command) != 0)
+        diag_line("cannot remove %s", folder);
+}
+
+const char *c_compiler(void) {
+    const char *compiler = getenv("CC");
+    return compiler && *compiler ? compiler : "cc";
+}
+
+bool command_works(const char *command) {
+    char quiet[8400];
+    snprintf(quiet, sizeof quiet, "(%s) >/dev/null 2>&1", command);
+    return system(quiet) == 0;
+}
+
+bool write_object(const char *path, Kernel *const *kernels, int count, const Target *target, const EmitOptions *options) {
+    size_t bytes;
+    const char *why = NULL;
+    char *object = emit_code(kernels, count, target, options, &bytes, &why);
+    bool written = object && write_whole(path, object, bytes);
+    if (!written)
+        diag_line("no object: %s", why ? why : path);
+    free(object);
+    return written;
+}
+
+void *load_kernels(const char *folder, Kernel *const *kernels, int count, const Target *target, const EmitOptions *options) {
+    char object[4200], library[4200], command[16000];
+    snprintf(object, sizeof object, "%s/kernels.o", folder);
+    snprintf(library, sizeof library, "%s/kernels.so", folder);
+    snprintf(command, sizeof command, "%s -shared -o '%s' '%s' -fopenmp -lm", c_compiler(), library, object);
+    if (!write_object(object, kernels, count, target, options) || system(command) != 0)
+        return NULL;
+    void *handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
+    if (!handle)
+        diag_line("%s", dlerror());
+    unlink(library); /* the next one is another file, or dlopen would return this one */
+    return handle;
+}
+
+EntryFunction *entry_of(void *library, const char *name) {
+    char symbol[256];
+    snprintf(symbol, sizeof symbol, "%s_call", name);
+    return (EntryFunction *)dlsym(library, symbol);
+}

@@ -1,0 +1,24 @@
+/* objects.h - objects made into shared libraries by the C compiler, as a user links them, and called in this process. */
+#ifndef TESTS_OBJECTS_H
+#define TESTS_OBJECTS_H
+
+#include "backends/backends.h"
+
+typedef int EntryFunction(const int64_t *sizes, void *const *arguments);
+
+/* A folder for the files of this test program; removed, with what is in it, by work_folder_remove. */
+const char *work_folder_make(Arena *arena);
+void work_folder_remove(const char *folder);
+
+/* Writes the object of the kernels to a path. False, with a line on standard error, when there is none. */
+bool write_object(const char *path, Kernel *const *kernels, int count, const Target *target, const EmitOptions *options);
+/* The handle of dlopen, or NULL with a line on standard error. */
+void *load_kernels(const char *folder, Kernel *const *kernels, int count, const Target *target, const EmitOptions *options);
+/* NAME_call of a library. */
+EntryFunction *entry_of(void *library, const char *name);
+/* "cc", or what $CC names. */
+const char *c_compiler(void);
+/* Whether a command exists and succeeds, its output thrown away. */
+bool command_works(const char *command);
+
+#endif
