@@ -12,7 +12,8 @@ void work_folder_remove(const char *folder);
 
 /* Writes the object of the kernels to a path. False, with a line on standard error, when there is none. */
 bool write_object(const char *path, Kernel *const *kernels, int count, const Target *target, const EmitOptions *options);
-/* The handle of dlopen, or NULL with a line on standard error. */
+/* The handle of dlopen, or NULL with a line on standard error. Candidates get a tensorc_parallel that runs a loop in three
+ * parts, the last one first. */
 void *load_kernels(const char *folder, Kernel *const *kernels, int count, const Target *target, const EmitOptions *options);
 /* NAME_call of a library. */
 EntryFunction *entry_of(void *library, const char *name);
