@@ -41,6 +41,7 @@ typedef struct AstBinding {
     const char *text;   /* "w.npy", or NULL */
 } AstBinding;
 typedef LIST(AstBinding) AstBindings;
+typedef LIST(AstBindings) AstBindingLists;
 
 struct AstExpr {
     AstExprKind kind;
@@ -137,7 +138,7 @@ typedef struct AstExport {
     AstName def;
     AstBindings bindings;
     AstName symbol; /* text NULL: the def's name */
-    LIST(AstBindings) tunes;
+    AstBindingLists tunes;
     Loc loc;
 } AstExport;
 

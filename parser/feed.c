@@ -37,27 +37,20 @@ bool is_item_start(const Parser *parser, int position) {
            token_is_name(next);
 }
 
-/* The bracket that closes the one at position; the end when there is none. */
-static int closing_bracket(Parser *parser, int position) {
-    int close = position + 1;
-    while (token_at(parser, close)->kind && open_bracket(parser, close + 1) >= position)
-        close++;
-    return close;
-}
-
 /* After "name" or "name(...)". */
 static int after_target(Parser *parser, int position) {
     return token_at(parser, position + 1)->kind == '(' ? closing_bracket(parser, position + 1) + 1 : position + 1;
 }
 
-/* Targets up to an assignment, a scan, or in a schedule a primitive. */
+/* Targets up to an assignment, a scan, or in a schedule a primitive. More targets than MOST_TARGETS are not looked at. */
 static bool is_statement_start(Parser *parser, int position) {
     if (token_at(parser, position)->kind == SCAN && token_is_name(token_at(parser, position + 1)->kind))
         return true;
     int after = after_target(parser, position);
     if (parser->in_schedule && after > position + 1)
         return true;
-    while (token_at(parser, after)->kind == ',' && token_is_name(token_at(parser, after + 1)->kind))
+    enum { MOST_TARGETS = 100 };
+    for (int i = 0; i < MOST_TARGETS && token_at(parser, after)->kind == ','; i++)
         after = after_target(parser, after + 1);
     return begins_assignment(token_at(parser, after)->kind) || token_at(parser, position)->kind == COMBINER_NAME;
 }

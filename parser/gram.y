@@ -43,7 +43,7 @@
     AstWhere where;
     AstWheres wheres;
     AstDef *def;
-    AstExport *export;
+    AstBindingLists binding_lists;
     PrimArg prim_arg;
     PrimArgs prim_args;
     Prims prims;
@@ -83,7 +83,7 @@ static void grammar_error(const Loc *loc, Parser *parser, const char *message);
 %left '+' '-'
 %left '*' '/' '%'
 
-%type <name> name feature
+%type <name> name feature export_symbol
 %type <expr> expr unary primary implements_error
 %type <exprs> exprs exprs_or_none combiner_value tuple values
 %type <names> names words needs features
@@ -101,7 +101,7 @@ static void grammar_error(const Loc *loc, Parser *parser, const char *message);
 %type <where> where
 %type <wheres> wheres where_list
 %type <def> def_head implements
-%type <export> export_head tunes tune_list
+%type <binding_lists> tunes tune_list
 %type <prim_arg> prim_arg prim_value prim_operation prim_number prim_place prim_hole
 %type <prim_args> prim_args prim_arg_list prim_items choices
 %type <prims> prims
@@ -367,22 +367,14 @@ parentheses: %empty             { $$ = (AstBindings){0}; }
 
 /* --- exports and imports --- */
 
-export: export_head tunes {
-        $1->tunes.items = $2->tunes.items;
-        $1->tunes.count = $2->tunes.count;
-        $1->loc = @$;
-        list_push(parser->arena, &parser->file->exports, *$1);
+export: EXPORT name export_bindings export_symbol tunes {
+        AstExport export = {$2, $3, $4, $5, @$};
+        list_push(parser->arena, &parser->file->exports, export);
     }
     ;
 
-export_head: EXPORT name export_bindings {
-        $$ = ARENA_NEW(parser->arena, AstExport);
-        *$$ = (AstExport){.def = $2, .bindings = $3};
-    }
-    | EXPORT name export_bindings AS name {
-        $$ = ARENA_NEW(parser->arena, AstExport);
-        *$$ = (AstExport){.def = $2, .bindings = $3, .symbol = $5};
-    }
+export_symbol: %empty           { $$ = (AstName){0}; }
+    | AS name                   { $$ = $2; }
     ;
 
 export_bindings: brackets parentheses {
@@ -392,12 +384,12 @@ export_bindings: brackets parentheses {
     }
     ;
 
-tunes: %empty                   { $$ = ARENA_NEW(parser->arena, AstExport); }
+tunes: %empty                   { $$ = (AstBindingLists){0}; }
     | TUNE tune_list            { $$ = $2; }
     ;
 
-tune_list: '(' bindings ')'     { $$ = ARENA_NEW(parser->arena, AstExport); PUSH($$->tunes, $2); }
-    | tune_list ',' '(' bindings ')' { $$ = $1; PUSH($$->tunes, $4); }
+tune_list: '(' bindings ')'     { $$ = (AstBindingLists){0}; PUSH($$, $2); }
+    | tune_list ',' '(' bindings ')' { $$ = $1; PUSH($$, $4); }
     ;
 
 import: IMPORT STRING {
@@ -547,8 +539,9 @@ static int yyreport_syntax_error(const yypcontext_t *context, Parser *parser) {
     yysymbol_kind_t symbols[YYNTOKENS];
     _Static_assert(YYMAXUTOK < TOKEN_KINDS, "room for every token kind");
     bool expected[TOKEN_KINDS] = {false};
-    int count = yypcontext_expected_tokens(context, symbols, YYNTOKENS);
-    for (int kind = 0; kind <= YYMAXUTOK; kind++)
+    bool hidden = diag_limit_reached(parser->diagnostics); /* then it is counted alone */
+    int count = hidden ? 0 : yypcontext_expected_tokens(context, symbols, YYNTOKENS);
+    for (int kind = 0; kind <= YYMAXUTOK && !hidden; kind++)
         for (int i = 0; i < count; i++)
             if (YYTRANSLATE(kind) == symbols[i])
                 expected[kind] = true;

@@ -50,7 +50,7 @@ typedef struct Parser {
     int recover_from;      /* the token where the search for a place to go on begins */
     int resumed_at;        /* where the last recovery went on, so that each goes further */
     int stuck;             /* recoveries in a row that went on at the same token: at its block's end, then at itself */
-    int *openers;          /* what open_bracket() knows, from the first error on */
+    int *openers, *closers; /* what open_bracket() and closing_bracket() know, from the first error on */
     bool resynchronise;    /* after an error: skip to a place to go on */
     bool in_schedule;      /* in a schedule block */
     bool in_choices;       /* in the braces of "? in {...}" */
@@ -67,6 +67,8 @@ enum { TOKEN_KINDS = 512 }; /* more than gram.h has */
 void report_syntax_error(Parser *parser, int position, const bool *expected);
 /* The innermost bracket that is open before a token (the opening one, for a closing one): its position, or -1. */
 int open_bracket(Parser *parser, int position);
+/* Where the bracket at a position is closed; the end of the source where it is not. */
+int closing_bracket(Parser *parser, int position);
 
 /* --- feed.c --- */
 

@@ -34,30 +34,39 @@ static int closer_of(int open) {
     return open == '(' ? ')' : open == '[' ? ']' : open == '{' ? '}' : 0;
 }
 
-/* For every token the innermost bracket that is open before it. A closing brace closes what was left open inside its
- * block; any other closer without its opener is passed over. */
-static int *match_brackets(Parser *parser) {
+/* For every token the innermost bracket that is open before it, and for every bracket where it is closed. A closing brace
+ * closes what was left open inside its block; any other closer without its opener is passed over. */
+static void match_brackets(Parser *parser) {
     int count = parser->tokens->list.count, open = -1;
-    int *openers = ARENA_ARRAY(parser->scratch, int, count);
+    int *openers = parser->openers = ARENA_ARRAY(parser->scratch, int, count);
+    int *closers = parser->closers = ARENA_ARRAY(parser->scratch, int, count);
     for (int i = 0; i < count; i++) {
-        int kind = token_at(parser, i)->kind, match = open;
+        int kind = token_at(parser, i)->kind;
         openers[i] = open;
+        closers[i] = count - 1;
         if (closer_of(kind)) {
             open = i;
             continue;
         }
-        while (kind == '}' && match >= 0 && token_at(parser, match)->kind != '{')
-            match = openers[match];
-        if (match >= 0 && closer_of(token_at(parser, match)->kind) == kind)
-            open = openers[match];
+        for (; kind == '}' && open >= 0 && token_at(parser, open)->kind != '{'; open = openers[open])
+            closers[open] = i;
+        if (open >= 0 && closer_of(token_at(parser, open)->kind) == kind) {
+            closers[open] = i;
+            open = openers[open];
+        }
     }
-    return openers;
 }
 
 int open_bracket(Parser *parser, int position) {
     if (!parser->openers)
-        parser->openers = match_brackets(parser);
+        match_brackets(parser);
     return parser->openers[position];
+}
+
+int closing_bracket(Parser *parser, int position) {
+    if (!parser->openers)
+        match_brackets(parser);
+    return parser->closers[position];
 }
 
 /* Where the target "name" or "name(...)" that ends before position begins, or -1. */
@@ -310,11 +319,9 @@ static void note_open_bracket(const SyntaxError *error) {
     if (open < 0)
         return;
     const Token *bracket = token_at(error->parser, open);
-    int closer = closer_of(bracket->kind), lines_apart = 0;
-    const char *text = error->parser->source->text;
-    for (uint32_t at = bracket->loc.begin; at < error->found->loc.begin; at++)
-        lines_apart += text[at] == '\n';
-    if (error->expected[closer] && (lines_apart > 0 || !error->found->kind))
+    size_t between = error->found->loc.begin - bracket->loc.begin;
+    bool far = !error->found->kind || memchr(error->parser->source->text + bracket->loc.begin, '\n', between);
+    if (error->expected[closer_of(bracket->kind)] && far)
         diag_note(error->parser->diagnostics, bracket->loc, "this '%c' is not closed", bracket->kind);
 }
 

@@ -175,6 +175,26 @@ static void test_depth(void) {
     deep("an unclosed parenthesis", 100000, head, "(", "", "", "", true);
 }
 
+/* One piece many times, in a body and outside: the parse ends, and counts its errors. */
+static void test_garbage(void) {
+    static const char *const pieces[] = {
+        "a(b c\n", "(", "}", "a = \n", "a,\n", "a[i\n", "scan t {\n", "def f(\n", "def f() -> () {\n", "a\n", "\"", "/*",
+        "\xff", "a = 1;\n", "schedule f on x {\nsplit(\n", "? in {", "= ", "export f(\n", "instr f() on x { ",
+    };
+    enum { TIMES = 20000 };
+    for (size_t i = 0; i < 2 * sizeof pieces / sizeof *pieces; i++) {
+        const char *piece = pieces[i / 2], *head = i % 2 ? "def f() -> () {\nx = 1 1\n" : "= ";
+        size_t length = strlen(piece);
+        char *text = malloc(strlen(head) + TIMES * length + 1), *at = stpcpy(text, head);
+        for (int t = 0; t < TIMES; t++)
+            at = stpcpy(at, piece);
+        Parsed parsed = parse_text(text);
+        ok(parsed.errors > 0, "many times %s%s", one_line(piece), i % 2 ? " in a body" : "");
+        parsed_free(&parsed);
+        free(text);
+    }
+}
+
 static void test_schedule_alone(void) {
     static const char text[] = "io, ii = split(C.i, 14)\nvectorize(ii)\n";
     Parsed parsed = parse_bytes(text, strlen(text), true);
@@ -194,6 +214,7 @@ int main(void) {
     test_places();
     test_recovery();
     test_depth();
+    test_garbage();
     test_schedule_alone();
     return done_testing();
 }
