@@ -1,0 +1,197 @@
+/* backend_objects.c - what objects need and promise beside their results: threads and their replacement, memory that cannot
+ * be had, indices that are out of range, line numbers, the registers that a tile lives in.
+ */
+#include "objects.h"
+#include "parser/ast.h"
+#include "schedules.h"
+#include "tests/tap.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static const char *folder;
+
+/* A kernel of a program's text under a schedule's statements. */
+static Kernel *kernel_of(Arena *arena, const char *program, const char *schedule, const Target *target,
+                         const struct Binding *bindings, int count) {
+    Sources *sources = ARENA_NEW(arena, Sources);
+    sources->arena = arena;
+    Diagnostics *diagnostics = diag_new(arena, sources, (DiagOptions){0});
+    uint32_t file = (uint32_t)source_add(sources, "schedule", schedule, strlen(schedule), false);
+    Schedule *parsed = parse_schedule(arena, sources, file, diagnostics);
+    NestError error = {0};
+    Nest *nest = nest_build(arena, program_of_text(arena, program, bindings, count), parsed, NULL, target, &error);
+    if (!nest) {
+        diag_line("%s", error.rule);
+        exit(1);
+    }
+    return expand(arena, nest, NULL);
+}
+
+static char *assembly_of(Kernel *kernel, const Target *target, EmitOptions options) {
+    size_t bytes;
+    const char *why = NULL;
+    options.kind = EMIT_ASSEMBLY;
+    return emit_code(&kernel, 1, target, &options, &bytes, &why);
+}
+
+static int count_text(const char *text, const char *part) {
+    int count = 0;
+    for (const char *at = text; at && (at = strstr(at, part)); at += strlen(part))
+        count++;
+    return count;
+}
+
+/* Lines that hold both: a vector register and the stack. */
+static int count_lines(const char *text, const char *a, const char *b) {
+    int count = 0;
+    for (const char *line = text; *line; line += strcspn(line, "\n"), line += *line == '\n') {
+        const char *end = line + strcspn(line, "\n"), *first = strstr(line, a), *second = strstr(line, b);
+        count += first && second && first < end && second < end;
+    }
+    return count;
+}
+
+/* --- registers --- */
+
+static const char matmul_text[] = "def mm(float(M, K) A, float(K, N) B) -> (C) { C(i, j) +=! A(i, r_k) * B(r_k, j) }";
+static const char tile_text[] = "io, ii = split(C.i, 14)\njo, ji = split(C.j, 32)\njv, jl = split(ji, 16)\n"
+                                "reorder(io, jo, C.r_k, ii, jv, jl)\nR = cache_write(C, at=jo, scope=register)\n"
+                                "unroll(ii, jv)\nvectorize(jl)\n";
+
+static void test_tile(void) {
+    Arena *arena = arena_new();
+    const struct Binding sizes[] = {{"M", 140}, {"N", 320}, {"K", 100}};
+    const Target *target = target_make(arena, "x86-64-v4", 1);
+    char *text = assembly_of(kernel_of(arena, matmul_text, tile_text, target, sizes, 3), target, (EmitOptions){.pic = true});
+    is_int(count_lines(text, "vfmadd", "%zmm"), 28, "a tile of 14 x 32 is 28 multiply-adds on whole registers");
+    is_int(count_lines(text, "zmm", "(%rsp)"), 0, "none of them is spilt");
+    free(text);
+    target = target_make(arena, "x86-64-v3", 1);
+    static const char small[] = "io, ii = split(C.i, 6)\njo, ji = split(C.j, 16)\njv, jl = split(ji, 8)\n"
+                                "reorder(io, jo, C.r_k, ii, jv, jl)\nR = cache_write(C, at=jo, scope=register)\n"
+                                "unroll(ii, jv)\nvectorize(jl)\n";
+    text = assembly_of(kernel_of(arena, matmul_text, small, target, sizes, 3), target, (EmitOptions){.pic = true});
+    ok(count_lines(text, "vfmadd", "%ymm") >= 12 && !strstr(text, "zmm"), "AVX2 has its own registers");
+    is_int(count_lines(text, "ymm", "(%rsp)"), 0, "12 accumulators fit into 16");
+    free(text);
+    arena_free(arena);
+}
+
+/* --- threads --- */
+
+static const char parallel_text[] = "def p(float(N, M) X) -> (Y) { t(i, j) = X(i, j) * 2.0 Y(i) +=! t(i, r_j) }";
+
+/* A program that calls p(50, 3000): with what else is in `more`, linked with `flags`. */
+static bool run_parallel_program(Arena *arena, const char *schedule, int threads, const char *more, const char *flags) {
+    const Target *target = target_make(arena, "host", threads);
+    Kernel *kernel = kernel_of(arena, parallel_text, schedule, target, NULL, 0);
+    const char *object = arena_printf(arena, "%s/p.o", folder), *source = arena_printf(arena, "%s/p.c", folder);
+    const char *text = arena_printf(
+        arena,
+        "#include <stdint.h>\n#include <stdio.h>\n%s\nint p(int64_t, int64_t, const float *, float *);\n"
+        "static float x[50 * 3000], y[50];\nint main(void) {\nfor (int i = 0; i < 50 * 3000; i++) x[i] = i %% 7;\n"
+        "int status = p(50, 3000, x, y);\nfor (int i = 0; i < 50; i++) {\nfloat sum = 0;\n"
+        "for (int j = 0; j < 3000; j++) sum += 2 * x[i * 3000 + j];\nif (sum != y[i]) status = 9;\n}\n"
+        "return status%s;\n}\n",
+        more, *more ? " + !calls" : "");
+    const char *build = arena_printf(arena, "%s -I%s/backends/runtime -o %s/p %s %s %s", c_compiler(),
+                                     getenv("srcdir") ? getenv("srcdir") : ".", folder, source, object, flags);
+    EmitOptions options = {.kind = EMIT_OBJECT, .pic = true};
+    return write_object(object, &kernel, 1, target, &options) && write_whole(source, text, strlen(text)) &&
+           system(build) == 0 && system(arena_printf(arena, "OMP_NUM_THREADS=3 %s/p", folder)) == 0;
+}
+
+static void test_threads(void) {
+    Arena *arena = arena_new();
+    static const char hook[] = "#include \"tensorc_runtime.h\"\nstatic int calls;\n"
+                               "static void mine(tensorc_parallel_body *body, void *closure, int64_t extent) {\n"
+                               "calls++;\nfor (int64_t i = extent; i-- > 0;) body(closure, i, i + 1);\n}\n"
+                               "tensorc_parallel_function *tensorc_parallel_hook = mine;\n";
+    static const char loops[] = "parallel(Y.i)", slices[] = "compute_at(t, Y.i)\nparallel(Y.i)";
+    ok(run_parallel_program(arena, loops, 0, "", "-fopenmp"), "a parallel loop on OpenMP's threads");
+    ok(run_parallel_program(arena, slices, 0, "", "-fopenmp"), "temporaries of the threads");
+    ok(run_parallel_program(arena, loops, 0, hook, "-fopenmp"), "threads of the program's own");
+    ok(run_parallel_program(arena, slices, 0, hook, "-fopenmp"), "and their temporaries");
+    ok(run_parallel_program(arena, loops, 2, "", "-fopenmp"), "a fixed number of threads");
+    ok(run_parallel_program(arena, slices, 1, "", ""), "one thread needs no library");
+    arena_free(arena);
+}
+
+/* --- statuses --- */
+
+static void test_statuses(void) {
+    Arena *arena = arena_new();
+    const Target *target = target_make(arena, "host", 1);
+    static const char pairs[] = "def pairs(float(N) X) -> (Y) { t(i, j) = X(i) * X(j) u(j, i) = t(i, j) + 1.0 Y(i) +=! u(r_j, i) }";
+    static const char gather[] = "def gather(float(V) table, int32(B) ids) -> (O) { O(b) = table(ids(b)) }";
+    Kernel *kernels[] = {kernel_of(arena, pairs, "", target, NULL, 0), kernel_of(arena, gather, "", target, NULL, 0)};
+    EmitOptions options = {.kind = EMIT_OBJECT, .pic = true, .candidate = true};
+    void *library = load_kernels(folder, kernels, 2, target, &options);
+    if (!ok(library != NULL, "an object of two functions"))
+        return;
+    float x[] = {1, 2, 3}, y[] = {-1, -1, -1};
+    EntryFunction *entry = entry_of(library, "pairs");
+    is_int(entry((int64_t[]){(int64_t)1 << 28}, (void *[]){x, y}), STATUS_NO_MEMORY, "a temporary of 2^56 elements");
+    is_int(entry((int64_t[]){(int64_t)1 << 62}, (void *[]){x, y}), STATUS_BAD_SIZE, "a size that overflows");
+    is_int(entry((int64_t[]){-1}, (void *[]){x, y}), STATUS_BAD_SIZE, "a negative size");
+    ok(y[0] == -1, "nothing is written then");
+    is_int(entry((int64_t[]){0}, (void *[]){x, y}), STATUS_OK, "a size of 0");
+    is_int(entry((int64_t[]){3}, (void *[]){x, y}), STATUS_OK, "a size that can be had");
+    ok(y[2] == 3 * 6 + 3, "its result");
+    int32_t ids[] = {2, 0, 3};
+    y[0] = -1;
+    is_int(entry_of(library, "gather")((int64_t[]){3, 3}, (void *[]){x, ids, y}), STATUS_BAD_INDEX, "an index out of range");
+    ok(y[0] == -1, "nothing is written before all are checked");
+    dlclose(library);
+    arena_free(arena);
+}
+
+/* --- line numbers, symbols, repeatability --- */
+
+static void test_lines(void) {
+    Arena *arena = arena_new();
+    Sources sources = {.arena = arena};
+    static const char text[] = "def f(float(N) X) -> (Y) {\n    t(i) = X(i) * 2.0\n    Y(i) = t(i) + 1.0\n}\n";
+    const Target *target = target_make(arena, "host", 0);
+    Kernel *kernel = kernel_of(arena, text, "parallel(Y.i)", target, NULL, 0);
+    source_add(&sources, "lines.tensor", text, sizeof text - 1, false);
+    char *assembly = assembly_of(kernel, target, (EmitOptions){.pic = true, .debug = true, .sources = &sources});
+    ok(strstr(assembly, "\"lines.tensor\"") != NULL, "-g names the file");
+    ok(count_text(assembly, "\t.loc\t0 2 ") + count_text(assembly, "\t.loc\t1 2 ") > 0, "-g has the first statement's line");
+    ok(count_text(assembly, "\t.loc\t0 3 ") + count_text(assembly, "\t.loc\t1 3 ") > 0, "and the second's, in the parallel loop");
+    free(assembly);
+    assembly = assembly_of(kernel, target, (EmitOptions){.pic = true});
+    is_int(count_text(assembly, "\t.loc\t"), 0, "none without -g");
+    char *again = assembly_of(kernel, target, (EmitOptions){.pic = true});
+    is_text(again, assembly, "the same input gives the same bytes");
+    free(again);
+    free(assembly);
+    arena_free(arena);
+}
+
+/* --- targets --- */
+
+static void test_targets(void) {
+    Arena *arena = arena_new();
+    const Target *host = target_make(arena, "host", 2), *cortex = target_make(arena, "cortex-a53", 0);
+    ok(host && host->host && *host->cpu && host->vector_bytes >= 16 && host->cache_bytes[0] >= 8192, "this machine");
+    ok(host && host->threads == 2 && *target_microarchitecture(host), "with its threads and microarchitecture");
+    ok(cortex && !strcmp(cortex->family, "arm") && !strcmp(cortex->cpu, "cortex-a53"), "a processor that LLVM knows");
+    ok(!target_make(arena, "pentium-99", 0), "one that nobody knows");
+    arena_free(arena);
+}
+
+int main(void) {
+    Arena *arena = arena_new();
+    folder = work_folder_make(arena);
+    test_targets();
+    test_tile();
+    test_lines();
+    test_statuses();
+    test_threads();
+    work_folder_remove(folder);
+    arena_free(arena);
+    return done_testing();
+}

@@ -1,0 +1,163 @@
+/* output.c - headers, make rules, and files written whole or not at all. */
+#include "backends/backends.h"
+#include "objects.h"
+#include "schedules.h"
+#include "tests/tap.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char *folder;
+
+static const char *at(Arena *arena, const char *name) {
+    return arena_printf(arena, "%s/%s", folder, name);
+}
+
+static bool holds(const char *path, const char *text) {
+    char found[256] = "";
+    FILE *file = fopen(path, "r");
+    size_t length = file ? fread(found, 1, sizeof found - 1, file) : 0;
+    if (file)
+        fclose(file);
+    return file && length == strlen(text) && memcmp(found, text, length) == 0;
+}
+
+static int file_count(void) {
+    DIR *list = opendir(folder);
+    int count = 0;
+    for (struct dirent *entry; (entry = readdir(list));)
+        count += strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
+    closedir(list);
+    return count;
+}
+
+/* --- files --- */
+
+static void test_new_and_old(Arena *arena) {
+    struct stat info;
+    const char *path = at(arena, "a.o"), *link = at(arena, "link"), *dangling = at(arena, "dangling");
+    umask(027);
+    ok(write_whole(path, "one", 3) && holds(path, "one"), "a new file");
+    ok(stat(path, &info) == 0 && (info.st_mode & 0777) == 0640, "with the permissions of the umask");
+    ok(chmod(path, 0755) == 0 && write_whole(path, "second", 6) && holds(path, "second"), "an old file");
+    ok(stat(path, &info) == 0 && (info.st_mode & 0777) == 0755, "keeps its permissions");
+    ok(symlink("a.o", link) == 0 && write_whole(link, "3", 1) && holds(path, "3"), "through a link");
+    ok(lstat(link, &info) == 0 && S_ISLNK(info.st_mode), "which stays one");
+    ok(symlink("b.o", dangling) == 0 && write_whole(dangling, "4", 1) && holds(at(arena, "b.o"), "4"),
+       "through a link to what is not there yet");
+    ok(write_whole(path, "", 0) && holds(path, ""), "an empty file");
+    is_int(file_count(), 4, "no other files");
+}
+
+static bool fails_with(const char *path, int error) {
+    errno = 0;
+    return !write_whole(path, "text", 4) && errno == error;
+}
+
+static void test_failures(Arena *arena) {
+    int before = file_count();
+    ok(fails_with(at(arena, "none/a.o"), ENOENT), "a folder that is not there");
+    ok(fails_with(folder, EISDIR), "a folder itself");
+    ok(fails_with("", ENOENT), "no name");
+    ok(fails_with(at(arena, "a.o/b"), ENOTDIR), "below a file");
+    ok(symlink("loop", at(arena, "loop")) == 0 && fails_with(at(arena, "loop"), ELOOP), "a link to itself");
+    unlink(at(arena, "loop"));
+    if (access("/dev/full", W_OK) == 0)
+        ok(fails_with("/dev/full", ENOSPC), "a full device");
+    else
+        skip(1, "no /dev/full");
+    ok(write_whole("/dev/null", "text", 4), "a device");
+    if (geteuid() == 0)
+        skip(1, "root may write everywhere");
+    else
+        ok(chmod(at(arena, "a.o"), 0444) == 0 && fails_with(at(arena, "a.o"), EACCES), "a file that must not be written");
+    is_int(file_count(), before, "nothing is left behind");
+}
+
+/* A pipe of a name is written, not replaced. */
+static void test_pipe(Arena *arena) {
+    const char *path = at(arena, "pipe");
+    char text[8] = "";
+    int file = mkfifo(path, 0600) == 0 ? open(path, O_RDWR | O_NONBLOCK) : -1;
+    ok(file >= 0 && write_whole(path, "text", 4) && read(file, text, 7) == 4 && !strcmp(text, "text"), "a pipe");
+    close(file);
+    unlink(path);
+}
+
+/* --- make rules --- */
+
+static void test_depfile(Arena *arena) {
+    static const char *const files[] = {"a b.tensor", "c$d#e.tensor", "p:q\\ r"};
+    is_text(emit_depfile(arena, "k.o", files, 1, true), "k.o: a\\ b.tensor\n", "one file");
+    is_text(emit_depfile(arena, "k.o x.o", files, 3, true),
+            "k.o x.o: \\\n  a\\ b.tensor \\\n  c$$d\\#e.tensor \\\n  p\\:q\\\\\\ r\n\nc$$d\\#e.tensor:\n\np\\:q\\\\\\ r:\n",
+            "several, with rules of their own");
+    is_text(make_escape(arena, "my file.o"), "my\\ file.o", "a target's name");
+}
+
+/* make agrees: it rebuilds when a file of an odd name changes, and finds it. */
+static void test_make(Arena *arena) {
+    static const char *const names[] = {"in put$1#2.tensor"};
+    const char *rule = emit_depfile(arena, "out", names, 1, false);
+    const char *makefile = arena_printf(arena, "%s\t@echo made >$@\n", rule);
+    const char *run = arena_printf(arena, "cd %s && make -s -f rules out", folder);
+    if (!command_works("make --version")) {
+        skip(2, "needs make");
+        return;
+    }
+    ok(write_whole(at(arena, "rules"), makefile, strlen(makefile)) && !command_works(run), "make misses the file");
+    ok(write_whole(at(arena, names[0]), "", 0) && command_works(run) && holds(at(arena, "out"), "made\n"), "make finds it");
+}
+
+/* --- headers --- */
+
+static const char header_text[] =
+    "def blur(half(H, W) register, bool(H) I, float new, const float(3) f) -> (O, O_) {\n"
+    "    O(h, w) = register(h, w) * half(f(0)) where w in 1:W\n"
+    "    O_(h, w) += (I(h) ? new : float(register(h, w))) + f(1)\n}\n";
+
+static void test_header(Arena *arena) {
+    const Program *program = program_of_text(arena, header_text, (struct Binding[]){{"H", 7}}, 1);
+    const char *header = emit_header(arena, &program, 1, "my-k.h", "odd */ name.tensor");
+    ok(strstr(header, "int blur(int64_t W, const uint16_t *register_, const uint8_t *I_, float new_, const float *f, "
+                      "uint16_t *O, float *O_);"),
+       "the prototype: sizes, arguments, outputs, names that C and C++ allow");
+    ok(strstr(header, "half(7, W)") && strstr(header, "H = 7"), "shapes and what was bound");
+    ok(strstr(header, "element 0 is O(0, 1)"), "what indices count from");
+    ok(strstr(header, "O_: read and written"), "an output whose old contents count");
+    ok(strstr(header, "#define TENSORC_BAD_INDEX 2"), "statuses");
+    const char *other = emit_header(arena, &program, 1, "my_k.h", "x.tensor");
+    const char *guard = strstr(header, "#ifndef MY_K_H"), *other_guard = strstr(other, "#ifndef MY_K_H");
+    ok(guard && other_guard && strcspn(guard, "\n") != strcspn(other_guard, "\n"), "guards of two headers differ");
+    if (!header || !ok(write_whole(at(arena, "my-k.h"), header, strlen(header)), "written"))
+        return;
+    const char *twice = "#include \"my-k.h\"\n#include \"my-k.h\"\n#include \"tensorc_runtime.h\"\nint x;\n";
+    const char *srcdir = getenv("srcdir") ? getenv("srcdir") : ".";
+    write_whole(at(arena, "t.c"), twice, strlen(twice));
+    const char *flags = arena_printf(arena, "-I%s -I%s/backends/runtime", folder, srcdir);
+    ok(command_works(arena_printf(arena, "%s -std=c99 -pedantic -Wall -Wextra -Werror %s -fsyntax-only %s/t.c", c_compiler(),
+                                  flags, folder)), "C99 takes it twice, beside the runtime's header");
+    if (command_works("c++ --version"))
+        ok(command_works(arena_printf(arena, "c++ -x c++ -std=c++98 -Wall -Wextra -Werror %s -fsyntax-only %s/t.c", flags,
+                                      folder)), "and so does C++");
+    else
+        skip(1, "needs c++");
+}
+
+int main(void) {
+    Arena *arena = arena_new();
+    folder = work_folder_make(arena);
+    test_new_and_old(arena);
+    test_failures(arena);
+    test_pipe(arena);
+    test_depfile(arena);
+    test_make(arena);
+    test_header(arena);
+    work_folder_remove(folder);
+    arena_free(arena);
+    return done_testing();
+}
