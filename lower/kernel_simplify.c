@@ -1,7 +1,8 @@
 /* kernel_simplify.c - pass: small and canonical expressions, and no statement that does nothing.
  *
  * Needs scalar indices (before flatten and unroll, while expressions are few). Loops that run once or never disappear;
- * conditions that the ranges of the variables decide too.
+ * conditions that the ranges of the variables decide too. Checks of sizes stay as they are: what is known of a size, that
+ * it is not negative, holds because they say so.
  */
 #include "lower/passes.h"
 
@@ -14,6 +15,8 @@ static StmtList simplify_body(Arena *arena, Stmt *const *body, int count);
 
 static Stmt *simplify_stmt(Arena *arena, Stmt *stmt) {
     int64_t extent;
+    if (stmt->kind == STMT_CHECK && stmt->status == STATUS_BAD_SIZE)
+        return stmt;
     if (stmt->kind == STMT_FOR) {
         Expr *simple = expr_simplify(arena, stmt->extent);
         if (expr_is_int(simple, &extent) && extent == 1) {

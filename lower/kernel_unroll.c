@@ -276,6 +276,8 @@ static Stmt *unroll_stmt(Unroll *u, Stmt *stmt) {
     case STMT_IF:
         return unroll_if(u, stmt);
     case STMT_CHECK: {
+        if (stmt->status == STATUS_BAD_SIZE)
+            return stmt;
         Expr *condition = unroll_expr(u, stmt->condition);
         return condition == stmt->condition ? stmt : stmt_check(u->arena, condition, stmt->status, stmt->loc);
     }
