@@ -112,26 +112,6 @@ static void test_repetition(void) {
     close_fixture(&fixture);
 }
 
-/* What a warning becomes under these options: its first line, or nothing. */
-static void warning_is(DiagOptions options, int errors, const char *wanted, const char *name) {
-    Fixture fixture;
-    open_fixture(&fixture, "ab", 2, options);
-    diag(fixture.diagnostics, DIAG_annotation_ignored, (Loc){1, 0, 1});
-    diag_hint(fixture.diagnostics, "with it");
-    is_int(finish(&fixture), errors, "%s: errors", name);
-    fixture.written[strcspn(fixture.written, "\n")] = 0;
-    is_text(fixture.written, wanted, "%s", name);
-    close_fixture(&fixture);
-}
-
-static void test_warnings(void) {
-    warning_is((DiagOptions){0}, 0, "f.tensor:1:1: warning: what follows <=> is ignored", "a warning");
-    warning_is((DiagOptions){.no_warnings = true}, 0, "", "-w");
-    warning_is((DiagOptions){.warnings_are_errors = true}, 1,
-               "f.tensor:1:1: error: what follows <=> is ignored [-Werror]", "-Werror");
-    warning_is((DiagOptions){.no_warnings = true, .warnings_are_errors = true}, 0, "", "-w -Werror");
-}
-
 static void test_json(void) {
     Fixture fixture;
     open_fixture(&fixture, "ab\ncd\n", 6, (DiagOptions){.json = true});
@@ -186,7 +166,6 @@ int main(void) {
     test_no_place();
     test_limit();
     test_repetition();
-    test_warnings();
     test_json();
     test_positions();
     test_spelling();

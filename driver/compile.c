@@ -1,0 +1,340 @@
+/* compile.c - one input file from source to everything that was asked for.
+ *
+ * All outputs are made in memory first and then written, each whole or not at all, the object last: when make finds the
+ * object, its header and dependency file are there too.
+ */
+#include "config.h"
+#include "driver/driver.h"
+#include "stdlib/stdlib.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+typedef struct Output {
+    const char *path;
+    const void *data;
+    size_t bytes;
+} Output;
+typedef LIST(Output) Outputs;
+
+double monotonic_seconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static bool dumps(const Compilation *c, char letter) {
+    return c->options->dump && strchr(c->options->dump, letter);
+}
+
+static void report_time(const Compilation *c, const char *step, double *since) {
+    double now = monotonic_seconds();
+    if (c->options->time_report)
+        fprintf(stderr, "%-24s %9.3f ms\n", step, 1e3 * (now - *since));
+    *since = now;
+}
+
+/* --- reading ------------------------------------------------------------------------------------------------------- */
+
+static char *read_standard_input(Arena *arena, size_t *length) {
+    Text text = {.arena = arena};
+    char buffer[65536];
+    for (ssize_t got; (got = read(STDIN_FILENO, buffer, sizeof buffer)) != 0;) {
+        if (got < 0 && errno != EINTR)
+            return NULL;
+        if (got > 0)
+            text_add_bytes(&text, buffer, (size_t)got);
+    }
+    *length = text.length;
+    return text.text ? text.text : arena_strdup(arena, "");
+}
+
+static int read_input(Compilation *c) {
+    int file = 0;
+    if (strcmp(c->input, "-")) {
+        file = source_read(c->sources, c->input);
+    } else {
+        size_t length = 0;
+        char *text = read_standard_input(c->arena, &length);
+        if (text)
+            file = source_add(c->sources, "<stdin>", text, length, false);
+    }
+    if (!file)
+        complain("cannot read '%s': %s", c->input, strerror(errno));
+    return file;
+}
+
+static uint32_t find_embedded(void *context, Sources *sources, const char *name) {
+    const StdlibFile *file = stdlib_find(name);
+    if (!file)
+        return 0;
+    const char *shown = arena_printf(sources->arena, "<stdlib>/%s.tensor", name);
+    return (uint32_t)source_add(sources, shown, file->text, file->length, true);
+}
+
+/* Source to checked Programs. False when there were errors; they are reported. */
+static bool check_input(Compilation *c) {
+    double since = monotonic_seconds();
+    int file = read_input(c);
+    if (!file)
+        return false;
+    AstFile *tree = parse_file(c->arena, c->sources, (uint32_t)file, c->diagnostics);
+    report_time(c, "parse", &since);
+    if (dumps(c, 'p')) {
+        Text text = {.arena = c->arena};
+        ast_print(&text, tree);
+        fprintf(stderr, "%s", text.text ? text.text : "");
+    }
+    SemaOptions options = {.define_count = c->options->defines.count,
+                           .defines = c->options->defines.items,
+                           .path_count = c->options->paths.count,
+                           .paths = c->options->paths.items,
+                           .find_embedded = find_embedded,
+                           .strict = c->options->strict};
+    c->module = sema_check(c->arena, c->sources, tree, &options, c->diagnostics);
+    report_time(c, "check", &since);
+    if (diag_error_count(c->diagnostics))
+        return false;
+    for (int i = 0; dumps(c, 'c') && i < c->module->units.count; i++) {
+        Text text = {.arena = c->arena};
+        program_print(&text, c->module->units.items[i].program);
+        fprintf(stderr, "%s", text.text ? text.text : "");
+    }
+    return true;
+}
+
+/* --- kernels ------------------------------------------------------------------------------------------------------- */
+
+static void print_reports(const Compilation *c, const Scheduled *scheduled) {
+    const Program *program = scheduled->unit->program;
+    Text text = {.arena = c->arena};
+    nest_print(&text, scheduled->nest);
+    if (dumps(c, 'n'))
+        fprintf(stderr, "%s", text.text ? text.text : "");
+    if (c->options->explain)
+        printf("%s: scheduled by %s\n%s", program->symbol, scheduled->origin, text.text ? text.text : "");
+    if (!c->options->features)
+        return;
+    float *values = ARENA_ARRAY(c->arena, float, feature_count());
+    features_extract(c->arena, scheduled->nest, values);
+    printf("%s: features, version %d\n", program->symbol, FEATURE_VERSION);
+    for (int i = 0; i < feature_count(); i++)
+        printf("  %-40s %g\n", feature_name(i), values[i]);
+}
+
+static Kernel *make_kernel(Compilation *c, const Scheduled *scheduled) {
+    const Options *o = c->options;
+    ExpandOptions options = {.strict = o->strict,
+                             .unchecked_gather = o->unchecked_gather,
+                             .dump = o->dump,
+                             .dump_stream = stderr,
+                             .time_passes = o->time_report};
+    return expand(c->arena, scheduled->nest, &options);
+}
+
+static bool make_kernels(Compilation *c, const Target *target, Scheduled *scheduled, Kernel **kernels) {
+    for (int i = 0; i < c->module->units.count; i++) {
+        double since = monotonic_seconds();
+        if (!choose_schedule(c, &c->module->units.items[i], target, &scheduled[i]))
+            return false;
+        report_time(c, "schedule", &since);
+        print_reports(c, &scheduled[i]);
+        kernels[i] = make_kernel(c, &scheduled[i]);
+        report_time(c, "lower", &since);
+    }
+    return !diag_error_count(c->diagnostics);
+}
+
+/* --- outputs ------------------------------------------------------------------------------------------------------- */
+
+static const char *base_name(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/* path with the ending of its last component replaced (or added). */
+static const char *with_ending(Arena *arena, const char *path, const char *ending) {
+    const char *base = base_name(path), *dot = strrchr(base, '.');
+    size_t stem = dot && dot != base ? (size_t)(dot - path) : strlen(path);
+    return arena_printf(arena, "%.*s%s", (int)stem, path, ending);
+}
+
+static const char *architecture(const Target *target) {
+    const char *dash = strchr(target->triple, '-');
+    static const char *const names[] = {"x86_64", "aarch64", "arm", "i386"};
+    for (size_t i = 0; dash && i < sizeof names / sizeof *names; i++)
+        if (!strncmp(target->triple, names[i], (size_t)(dash - target->triple)) && strlen(names[i]) == (size_t)(dash - target->triple))
+            return names[i];
+    return target->family;
+}
+
+/* OUT for the first target; the architecture goes before the ending for the others. */
+static const char *output_path(Compilation *c, const Target *target, bool first) {
+    static const char *const endings[] = {".o", ".s", ".ll", ".ir"};
+    const Options *o = c->options;
+    const char *path = o->out;
+    if (!path)
+        path = !strcmp(c->input, "-") ? "-" : with_ending(c->arena, base_name(c->input), endings[o->mode]);
+    if (first)
+        return path;
+    const char *dot = strrchr(base_name(path), '.');
+    return with_ending(c->arena, path, arena_printf(c->arena, ".%s%s", architecture(target), dot ? dot : ""));
+}
+
+static bool add_code(Compilation *c, Kernel *const *kernels, const Target *target, Output *output) {
+    const Options *o = c->options;
+    int count = c->module->units.count;
+    if (o->mode == MODE_IR) {
+        Text text = {.arena = c->arena};
+        for (int i = 0; i < count; i++)
+            kernel_print(&text, kernels[i]);
+        output->data = text.text ? text.text : "";
+        output->bytes = text.length;
+        return true;
+    }
+    EmitOptions options = {.kind = o->mode == MODE_ASSEMBLY ? EMIT_ASSEMBLY : o->mode == MODE_LLVM ? EMIT_LLVM : EMIT_OBJECT,
+                           .debug = o->debug,
+                           .pic = o->pic,
+                           .sources = c->sources,
+                           .producer = "tensorc " PACKAGE_VERSION};
+    const char *why = "";
+    double since = monotonic_seconds();
+    char *code = emit_code(kernels, count, target, &options, &output->bytes, &why);
+    report_time(c, "generate code", &since);
+    if (!code) {
+        complain("cannot generate code for %s: %s", target->name, why);
+        return false;
+    }
+    output->data = memcpy(arena_alloc(c->arena, output->bytes + 1), code, output->bytes);
+    free(code);
+    return true;
+}
+
+static void add_header(Compilation *c, Outputs *outputs) {
+    const char *path = c->options->header;
+    const Program **programs = ARENA_ARRAY(c->arena, const Program *, c->module->units.count);
+    for (int i = 0; i < c->module->units.count; i++)
+        programs[i] = c->module->units.items[i].program;
+    char *text = emit_header(c->arena, programs, c->module->units.count, base_name(path), base_name(c->input));
+    list_push(c->arena, outputs, ((Output){path, text, strlen(text)}));
+}
+
+static bool add_depfile(Compilation *c, const char *object, Outputs *outputs) {
+    const Options *o = c->options;
+    if (!o->depfile && !strcmp(object, "-")) {
+        complain("-MD needs -MF when the output is not a file");
+        return false;
+    }
+    const char *path = o->depfile ? o->depfile : with_ending(c->arena, object, ".d");
+    const char *target = o->depfile_target ? o->depfile_target : object;
+    LIST(const char *) files = {0};
+    for (int i = 0; i < c->module->files.count; i++)
+        list_push(c->arena, &files, c->module->files.items[i]);
+    char *text = emit_depfile(c->arena, target, files.items, files.count, o->phony);
+    list_push(c->arena, outputs, ((Output){path, text, strlen(text)}));
+    return true;
+}
+
+static void add_schedules(Compilation *c, const Scheduled *scheduled, Text *text) {
+    for (int i = 0; i < c->module->units.count; i++)
+        schedule_print(text, scheduled[i].schedule);
+}
+
+static bool write_outputs(const Outputs *outputs) {
+    for (int i = 0; i < outputs->count; i++) {
+        const Output *output = &outputs->items[i];
+        if (!write_whole(output->path, output->data, output->bytes)) {
+            complain("cannot write '%s': %s", output->path, strerror(errno));
+            return false;
+        }
+    }
+    return true;
+}
+
+/* --- targets ------------------------------------------------------------------------------------------------------- */
+
+static const Target **make_targets(Compilation *c) {
+    const Options *o = c->options;
+    const Target **targets = ARENA_ARRAY(c->arena, const Target *, o->targets.count);
+    for (int i = 0; i < o->targets.count; i++) {
+        targets[i] = target_make(c->arena, o->targets.items[i], o->threads);
+        if (!targets[i]) {
+            complain("no target '%s'; --target=help lists them", o->targets.items[i]);
+            return NULL;
+        }
+        for (int j = 0; j < i; j++)
+            if (!strcmp(architecture(targets[i]), architecture(targets[j]))) {
+                complain("targets '%s' and '%s' are of one architecture; an object is for one", targets[j]->name, targets[i]->name);
+                return NULL;
+            }
+    }
+    return targets;
+}
+
+static bool compile_for_target(Compilation *c, const Target *target, bool first, Outputs *outputs, Text *schedules, int *status) {
+    int count = c->module->units.count;
+    Scheduled *scheduled = ARENA_ARRAY(c->arena, Scheduled, count + 1);
+    Kernel **kernels = ARENA_ARRAY(c->arena, Kernel *, count + 1);
+    if (!make_kernels(c, target, scheduled, kernels))
+        return false;
+    add_schedules(c, scheduled, schedules);
+    if (c->options->mode == MODE_RUN) {
+        *status = run_kernels(c, kernels, count, target);
+        return true;
+    }
+    Output code = {.path = output_path(c, target, first)};
+    if (!add_code(c, kernels, target, &code))
+        return false;
+    if (first && c->options->header)
+        add_header(c, outputs);
+    if (first && (c->options->dependencies || c->options->depfile) && !add_depfile(c, code.path, outputs))
+        return false;
+    list_push(c->arena, outputs, code);
+    return true;
+}
+
+static int compile_checked(Compilation *c) {
+    const Target **targets = make_targets(c);
+    if (!targets)
+        return 2;
+    int target_count = c->options->targets.count, status = 0;
+    if (c->options->mode == MODE_SYNTAX) {
+        for (int t = 0; t < target_count; t++)
+            for (int i = 0; i < c->module->units.count; i++)
+                check_schedule(c, &c->module->units.items[i], targets[t]);
+        return 0;
+    }
+    Outputs outputs = {0};
+    Text schedules = {.arena = c->arena};
+    for (int t = 0; t < target_count; t++)
+        if (!compile_for_target(c, targets[t], t == 0, &outputs, &schedules, &status))
+            return 1;
+    if (c->options->emit_schedule) {
+        Output output = {c->options->emit_schedule, schedules.text ? schedules.text : "", schedules.length};
+        list_push(c->arena, &outputs, output);
+    }
+    return diag_error_count(c->diagnostics) || !write_outputs(&outputs) ? 1 : status;
+}
+
+int compile_file(const Options *options, const char *input) {
+    Arena *arena = arena_new();
+    Sources sources = {.arena = arena};
+    Compilation c = {.arena = arena, .options = options, .input = input, .sources = &sources};
+    c.diagnostics = diag_new(arena, &sources, options->diagnostics);
+    if (options->budget > 0)
+        c.tune_deadline = monotonic_seconds() + options->budget;
+    int status = check_input(&c) ? 0 : 1;
+    if (!status) {
+        c.tune_units_left = c.module->units.count * options->targets.count;
+        c.tune_trials_left = options->trials ? options->trials : 200 * c.tune_units_left;
+        status = compile_checked(&c);
+    }
+    if (diag_finish(c.diagnostics) && !status)
+        status = 1;
+    if (c.database)
+        database_close(c.database);
+    arena_free(arena);
+    return status;
+}

@@ -1,0 +1,46 @@
+/* driver.h - what the files of the driver share: one compilation of one input file. */
+#ifndef DRIVER_DRIVER_H
+#define DRIVER_DRIVER_H
+
+#include "backends/backends.h"
+#include "driver/options.h"
+
+typedef struct Compilation {
+    Arena *arena;
+    const Options *options;
+    const char *input; /* as given; "-" is standard input */
+    Sources *sources;
+    Diagnostics *diagnostics;
+    Module *module;
+    Database *database; /* opened when first needed */
+    bool database_tried;
+    double tune_deadline; /* of monotonic time, 0: none */
+    int tune_units_left, tune_trials_left;
+} Compilation;
+
+/* A unit with the schedule that was chosen for a target. */
+typedef struct Scheduled {
+    const Unit *unit;
+    const Schedule *schedule; /* without holes, subject and target set */
+    const Nest *nest;
+    const char *origin;       /* "the source", "the database", "tuning", "the default" */
+} Scheduled;
+
+/* Compiles one file with all its outputs. Returns the exit status. */
+int compile_file(const Options *options, const char *input);
+
+/* Chooses by the rules of DESIGN: the user's block, a record of the database, the level. False after a diagnostic. */
+bool choose_schedule(Compilation *compilation, const Unit *unit, const Target *target, Scheduled *scheduled);
+/* The best fitting block of the unit for a target, or NULL. */
+const Schedule *user_schedule(const Unit *unit, const Target *target);
+bool check_schedule(Compilation *compilation, const Unit *unit, const Target *target);
+Database *compilation_database(Compilation *compilation);
+
+/* -O tune for one unit; NULL after a message. */
+Schedule *tune_unit(Compilation *compilation, const Unit *unit, const Target *target, const Schedule *user);
+/* -run: runs each kernel, checks it against the interpreter, prints a line each. Returns the exit status. */
+int run_kernels(Compilation *compilation, Kernel *const *kernels, int count, const Target *target);
+
+double monotonic_seconds(void);
+
+#endif

@@ -1,0 +1,49 @@
+/* main.c - what the command line asks for: a subcommand, or the compilation of each file in turn. */
+#include "driver/driver.h"
+#include <signal.h>
+#include <string.h>
+
+static int compile_all(const Options *options) {
+    int worst = 0;
+    for (int i = 0; i < options->files.count; i++) {
+        int status = compile_file(options, options->files.items[i]);
+        if (status > worst)
+            worst = status;
+    }
+    return worst;
+}
+
+static int run_database_command(Arena *arena, int argc, char **argv) {
+    const char *path = database_default_path(arena);
+    int at = 2;
+    if (argc > 2 && !strncmp(argv[2], "--db=", 5)) {
+        path = argv[2] + 5;
+        at = 3;
+    } else if (argc > 3 && !strcmp(argv[2], "--db")) {
+        path = argv[3];
+        at = 4;
+    }
+    return database_command(argc - at, argv + at, path);
+}
+
+int main(int argc, char **argv) {
+    signal(SIGPIPE, SIG_IGN); /* a dead worker or a closed pipe is an error to report, not an end */
+    if (argc > 1 && !strcmp(argv[1], "--worker"))
+        return worker_main(argc - 1, argv + 1);
+    Arena *arena = arena_new();
+    Options options;
+    int status;
+    if (argc > 1 && !strcmp(argv[1], "db"))
+        status = run_database_command(arena, argc, argv);
+    else
+        status = options_read(arena, argc, argv, &options);
+    if (status < 0)
+        status = compile_all(&options);
+    arena_free(arena);
+    /* What was printed must have arrived: a full disk behind standard output is an error too. */
+    if (fflush(stdout) || ferror(stdout)) {
+        complain("cannot write to standard output");
+        status = status ? status : 1;
+    }
+    return status;
+}

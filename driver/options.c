@@ -1,0 +1,406 @@
+/* options.c - reads the command line by the table of options.def.
+ *
+ * What needs a list of names (targets, searches, cost models, letters) prints it for the value "help". Every usage error
+ * is one line and ends with exit status 2.
+ */
+#include "driver/options.h"
+#include "backends/backends.h"
+#include "config.h"
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef enum Form { FORM_FLAG, FORM_JOINED, FORM_EQUALS, FORM_PREFIX } Form;
+typedef enum Group { GROUP_OUTPUT, GROUP_CODE, GROUP_TUNE, GROUP_REPORT, GROUP_MAKE, GROUP_MESSAGES, GROUP_COUNT } Group;
+typedef enum OptionId {
+#define OPTION(id, form, spelling, argument, group, help) OPT_##id,
+#include "driver/options.def"
+#undef OPTION
+    OPT_COUNT
+} OptionId;
+
+static const struct OptionRow {
+    Form form;
+    const char *spelling, *argument;
+    Group group;
+    const char *help;
+} rows[OPT_COUNT] = {
+#define OPTION(id, form, spelling, argument, group, help) {FORM_##form, spelling, argument, GROUP_##group, help},
+#include "driver/options.def"
+#undef OPTION
+};
+
+static const char *const group_titles[GROUP_COUNT] = {"What to write", "Code", "Tuning", "Reports", "Make", "Messages"};
+
+enum { STATUS_GO_ON = -1, STATUS_USAGE = 2 };
+
+void complain(const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    fputs("tensorc: error: ", stderr);
+    vfprintf(stderr, format, arguments);
+    fputc('\n', stderr);
+    va_end(arguments);
+}
+
+/* --- help ---------------------------------------------------------------------------------------------------------- */
+
+static void print_option(const struct OptionRow *row) {
+    char left[64];
+    const char *separator = row->form == FORM_EQUALS ? "=" : row->form == FORM_JOINED ? " " : "";
+    snprintf(left, sizeof left, "%s%s%s", row->spelling, *row->argument ? separator : "", row->argument);
+    printf("  %-22s", left);
+    const char *pad = strlen(left) >= 22 ? "\n                        " : "";
+    for (const char *line = row->help; *line;) {
+        size_t length = strcspn(line, "\n");
+        printf("%s%.*s\n", pad, (int)length, line);
+        line += length + (line[length] == '\n');
+        pad = "                        ";
+    }
+}
+
+static int print_help(void) {
+    puts("usage: tensorc [options] FILE.tensor ...   compile tensor comprehensions to objects\n"
+         "       tensorc db COMMAND                  look after the tuning database ('tensorc db help')");
+    for (int group = 0; group < GROUP_COUNT; group++) {
+        printf("\n%s:\n", group_titles[group]);
+        for (int i = 0; i < OPT_COUNT; i++)
+            if ((int)rows[i].group == group && *rows[i].help)
+                print_option(&rows[i]);
+    }
+    puts("\nExit status: 0 done, 1 errors in the input or in writing, 2 wrong usage, 3 internal error.");
+    return 0;
+}
+
+static int print_version(void) {
+    puts("tensorc " PACKAGE_VERSION);
+    return 0;
+}
+
+static int print_targets(void) {
+    for (int i = 0; i < target_count(); i++)
+        printf("  %-16s %s\n", target_row(i)->name, target_row(i)->summary);
+    puts("  CPU              any processor name of LLVM, such as cortex-a53, znver4 or sapphirerapids");
+    return 0;
+}
+
+static int print_choices(const NamedChoice *choices) {
+    for (; choices->name; choices++)
+        printf("  %-16s %s\n", choices->name, choices->summary);
+    return 0;
+}
+
+static int print_letters(void) {
+    puts("  p                the syntax tree\n"
+         "  c                the checked program\n"
+         "  n                the loop nest of the schedule");
+    for (int i = 0; i < pass_count; i++)
+        printf("  %c                %s: %s\n", pass_table[i].letter, pass_table[i].name, pass_table[i].summary);
+    return 0;
+}
+
+/* --- values -------------------------------------------------------------------------------------------------------- */
+
+static int usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static int usage(const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    fputs("tensorc: error: ", stderr);
+    vfprintf(stderr, format, arguments);
+    fputs(" (see tensorc --help)\n", stderr);
+    va_end(arguments);
+    return STATUS_USAGE;
+}
+
+static int read_integer(const char *spelling, const char *text, int64_t low, int64_t high, int64_t *value) {
+    char *end;
+    errno = 0;
+    long long number = strtoll(text, &end, 0);
+    if (!*text || *end || errno)
+        return usage("%s needs an integer, not '%s'", spelling, text);
+    if (number < low || number > high)
+        return usage("%s needs an integer from %lld to %lld, not %s", spelling, (long long)low, (long long)high, text);
+    *value = number;
+    return STATUS_GO_ON;
+}
+
+static int read_count(const char *spelling, const char *text, int low, int *value) {
+    int64_t number = 0;
+    int status = read_integer(spelling, text, low, INT_MAX, &number);
+    if (status == STATUS_GO_ON)
+        *value = (int)number;
+    return status;
+}
+
+static int read_seed(const char *text, uint64_t *seed) {
+    char *end;
+    errno = 0;
+    *seed = strtoull(text, &end, 0);
+    if (!*text || *end || errno || *text == '-')
+        return usage("--seed needs an integer that is not negative, not '%s'", text);
+    return STATUS_GO_ON;
+}
+
+static int read_budget(const char *text, double *seconds) {
+    char *end;
+    double number = strtod(text, &end);
+    static const struct {
+        const char *unit;
+        double seconds;
+    } units[] = {{"", 1}, {"s", 1}, {"m", 60}, {"min", 60}, {"h", 3600}};
+    for (size_t i = 0; end != text && i < sizeof units / sizeof *units; i++)
+        if (!strcmp(end, units[i].unit) && number > 0 && isfinite(number)) {
+            *seconds = number * units[i].seconds;
+            return STATUS_GO_ON;
+        }
+    return usage("--budget needs a time such as 90s, 15m or 2h, not '%s'", text);
+}
+
+static int read_define(Arena *arena, const char *text, Options *options) {
+    const char *equals = strchr(text, '=');
+    size_t length = equals ? (size_t)(equals - text) : 0;
+    if (!length || strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") != length)
+        return usage("-D needs NAME=VALUE, not '%s'", text);
+    Define define = {.name = arena_strndup(arena, text, length)};
+    int status = read_integer(arena_printf(arena, "-D%s", define.name), equals + 1, INT64_MIN, INT64_MAX, &define.value);
+    list_push(arena, &options->defines, define);
+    return status;
+}
+
+static int read_named_file(Arena *arena, const char *spelling, const char *text, NamedFiles *files) {
+    const char *equals = strchr(text, '=');
+    if (!equals || equals == text || !equals[1])
+        return usage("%s needs NAME=FILE.npy, not '%s'", spelling, text);
+    NamedFile file = {.name = arena_strndup(arena, text, (size_t)(equals - text)), .path = equals + 1};
+    list_push(arena, files, file);
+    return STATUS_GO_ON;
+}
+
+static int read_level(const char *text, Level *level) {
+    static const char *const names[] = {"0", "1", "2", "3", "tune"};
+    if (!*text) { /* cc's plain -O */
+        *level = LEVEL_1;
+        return STATUS_GO_ON;
+    }
+    for (int i = 0; i < 5; i++)
+        if (!strcmp(text, names[i])) {
+            *level = (Level)i;
+            return STATUS_GO_ON;
+        }
+    return usage("-O needs 0, 1, 2, 3 or tune, not '%s'", text);
+}
+
+static int read_targets(Arena *arena, const char *text, Options *options) {
+    if (!strcmp(text, "help"))
+        return print_targets();
+    options->targets.count = 0;
+    for (const char *at = text;; at++) {
+        size_t length = strcspn(at, ",");
+        if (!length)
+            return usage("--target needs names, not '%s'", text);
+        list_push(arena, &options->targets, arena_strndup(arena, at, length));
+        at += length;
+        if (!*at)
+            return STATUS_GO_ON;
+    }
+}
+
+static int read_choice(const char *spelling, const char *text, const NamedChoice *choices, const char **value) {
+    if (!strcmp(text, "help"))
+        return print_choices(choices);
+    *value = text;
+    for (; choices->name; choices++)
+        if (!strcmp(choices->name, text))
+            return STATUS_GO_ON;
+    return usage("%s: no '%s'; %s=help lists the names", spelling, text, spelling);
+}
+
+static int read_letters(const char *text, Options *options) {
+    if (!strcmp(text, "help"))
+        return print_letters();
+    for (const char *letter = text; *letter; letter++) {
+        bool known = strchr("pcn", *letter) != NULL;
+        for (int i = 0; i < pass_count; i++)
+            known |= pass_table[i].letter == *letter;
+        if (!known)
+            return usage("-d: no letter '%c'; -d help lists them", *letter);
+    }
+    options->dump = text;
+    return STATUS_GO_ON;
+}
+
+static int read_format(const char *text, Options *options) {
+    options->diagnostics.json = !strcmp(text, "json");
+    return options->diagnostics.json || !strcmp(text, "text")
+               ? STATUS_GO_ON
+               : usage("-fdiagnostics-format needs text or json, not '%s'", text);
+}
+
+/* --- options ------------------------------------------------------------------------------------------------------- */
+
+static const struct {
+    OptionId id;
+    Mode mode;
+} modes[] = {{OPT_COMPILE, MODE_OBJECT}, {OPT_ASSEMBLY, MODE_ASSEMBLY}, {OPT_EMIT_LLVM, MODE_LLVM},
+             {OPT_EMIT_IR, MODE_IR},     {OPT_SYNTAX_ONLY, MODE_SYNTAX}, {OPT_RUN, MODE_RUN}};
+
+/* Where a flag or a text without further reading goes: offsets into Options. */
+#define FIELD(id, field) {OPT_##id, offsetof(Options, field)}
+static const struct Field {
+    OptionId id;
+    size_t offset;
+} flags[] = {FIELD(DEBUG, debug),
+             FIELD(PIC, pic),
+             FIELD(STRICT, strict),
+             FIELD(UNCHECKED_GATHER, unchecked_gather),
+             FIELD(FROZEN, frozen),
+             FIELD(EXPLAIN, explain),
+             FIELD(FEATURES, features),
+             FIELD(TIME_REPORT, time_report),
+             FIELD(MAKE_DEPENDENCIES, dependencies),
+             FIELD(MAKE_DEPENDENCIES_USER, dependencies),
+             FIELD(MAKE_PHONY, phony),
+             FIELD(ALL_WARNINGS, diagnostics.all_warnings),
+             FIELD(WARNINGS_ARE_ERRORS, diagnostics.warnings_are_errors),
+             FIELD(NO_WARNINGS, diagnostics.no_warnings),
+             FIELD(VERBOSE, verbose)},
+  texts[] = {FIELD(OUT, out),
+             FIELD(HEADER, header),
+             FIELD(EMIT_SCHEDULE, emit_schedule),
+             FIELD(DATABASE, database),
+             FIELD(RUNNER, runner),
+             FIELD(MAKE_FILE, depfile),
+             FIELD(MAKE_TARGET, depfile_target)};
+#undef FIELD
+
+static int apply_flag(OptionId id, Options *options) {
+    for (size_t i = 0; i < sizeof modes / sizeof *modes; i++)
+        if (modes[i].id == id)
+            options->mode = modes[i].mode;
+    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
+        if (flags[i].id == id)
+            *(bool *)((char *)options + flags[i].offset) = true;
+    if (id == OPT_NO_PIC)
+        options->pic = false;
+    return id == OPT_HELP            ? print_help()
+           : id == OPT_VERSION       ? print_version()
+           : id == OPT_PRINT_TARGETS ? print_targets()
+                                     : STATUS_GO_ON;
+}
+
+static int apply_value(Arena *arena, OptionId id, const char *value, Options *options) {
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        if (texts[i].id == id) {
+            *(const char **)((char *)options + texts[i].offset) = value;
+            return *value ? STATUS_GO_ON : usage("%s needs a name", rows[id].spelling);
+        }
+    const char *spelling = rows[id].spelling;
+    switch (id) {
+    case OPT_LEVEL: return read_level(value, &options->level);
+    case OPT_TARGET: return read_targets(arena, value, options);
+    case OPT_THREADS: return read_count(spelling, value, 0, &options->threads);
+    case OPT_DEFINE: return read_define(arena, value, options);
+    case OPT_RUN_INPUT: return read_named_file(arena, spelling, value, &options->run_inputs);
+    case OPT_RUN_OUTPUT: return read_named_file(arena, spelling, value, &options->run_outputs);
+    case OPT_TRIALS: return read_count(spelling, value, 1, &options->trials);
+    case OPT_BUDGET: return read_budget(value, &options->budget);
+    case OPT_SEED: return read_seed(value, &options->seed);
+    case OPT_SEARCH: return read_choice(spelling, value, search_policies, &options->search);
+    case OPT_COST_MODEL: return read_choice(spelling, value, cost_models, &options->cost_model);
+    case OPT_JOBS: return read_count(spelling, value, 1, &options->jobs);
+    case OPT_DUMP: return read_letters(value, options);
+    case OPT_DIAGNOSTICS_FORMAT: return read_format(value, options);
+    case OPT_INCLUDE: list_push(arena, &options->paths, value); return STATUS_GO_ON;
+    default: INTERNAL_ERROR("option %s has no reader", spelling);
+    }
+}
+
+/* The row of a word, and its value when that stands in the same word. The longest spelling wins (-MF before -M...). */
+static int find_option(const char *word, const char **value) {
+    int best = -1;
+    size_t best_length = 0;
+    for (int i = 0; i < OPT_COUNT; i++) {
+        size_t length = strlen(rows[i].spelling);
+        if (strncmp(word, rows[i].spelling, length) || length < best_length)
+            continue;
+        const char *rest = word + length;
+        bool fits = rows[i].form == FORM_FLAG ? !*rest : rows[i].form == FORM_EQUALS ? !*rest || *rest == '=' : true;
+        if (!fits)
+            continue;
+        best = i;
+        best_length = length;
+        *value = *rest ? rest + (rows[i].form == FORM_EQUALS) : rows[i].form == FORM_PREFIX ? rest : NULL;
+    }
+    return best;
+}
+
+/* -O takes the following word only when it is exactly "tune". */
+static bool takes_next_word(int id, const char *value, const char *next) {
+    if (rows[id].form == FORM_FLAG)
+        return false;
+    if (id == OPT_LEVEL)
+        return !*value && next && !strcmp(next, "tune");
+    return !value;
+}
+
+static int read_word(Arena *arena, char **argv, int *at, Options *options) {
+    const char *word = argv[*at], *value = NULL;
+    int id = find_option(word, &value);
+    if (id < 0)
+        return usage("unknown option '%s'", word);
+    if (takes_next_word(id, value, argv[*at + 1])) {
+        value = argv[++*at];
+        if (!value)
+            return usage("%s needs %s", word, rows[id].argument);
+    }
+    return rows[id].form == FORM_FLAG ? apply_flag(id, options) : apply_value(arena, id, value, options);
+}
+
+static bool mode_takes_header(Mode mode) {
+    return mode != MODE_SYNTAX && mode != MODE_RUN;
+}
+
+static int check_together(const Options *options) {
+    if (!options->files.count)
+        return usage("no input file");
+    bool many = options->files.count > 1;
+    if (many && (options->out || options->header || options->depfile || options->emit_schedule))
+        return usage("-o, --header, -MF and --emit-schedule need a single input file");
+    if (options->mode == MODE_RUN && options->out)
+        return usage("-run writes no output file");
+    if (options->mode != MODE_RUN && (options->run_inputs.count || options->run_outputs.count))
+        return usage("--input and --output need -run");
+    if (options->header && !mode_takes_header(options->mode))
+        return usage("--header needs an output");
+    if (options->frozen && options->level != LEVEL_TUNE)
+        return usage("--tune-frozen needs -O tune");
+    if (options->targets.count > 1 && (options->mode == MODE_RUN || (options->out && !strcmp(options->out, "-"))))
+        return usage("several targets need output files");
+    return STATUS_GO_ON;
+}
+
+int options_read(Arena *arena, int argc, char **argv, Options *options) {
+    *options = (Options){.level = LEVEL_2, .search = "anneal", .cost_model = "xgboost"};
+    long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    options->jobs = processors > 0 ? (int)processors : 1;
+    bool only_files = false;
+    for (int i = 1; i < argc; i++) {
+        if (only_files || argv[i][0] != '-' || !argv[i][1]) {
+            if (!*argv[i])
+                return usage("an empty file name");
+            list_push(arena, &options->files, argv[i]);
+        } else if (!strcmp(argv[i], "--")) {
+            only_files = true;
+        } else {
+            int status = read_word(arena, argv, &i, options);
+            if (status != STATUS_GO_ON)
+                return status;
+        }
+    }
+    if (!options->targets.count)
+        list_push(arena, &options->targets, "host");
+    return check_together(options);
+}

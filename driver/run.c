@@ -1,0 +1,200 @@
+/* run.c - -run: each kernel in a worker process on seeded random inputs, checked against the interpreter.
+ *
+ * Prints a line a kernel: time of one call, GFLOP/s, and how it was checked. A wrong result, a crash or a status other
+ * than 0 is an error of the run (exit status 1).
+ */
+#include "driver/driver.h"
+#include "driver/npy.h"
+#include "sema/interpreter.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct RunData {
+    int64_t *sizes;
+    void **inputs;  /* of every argument: what the call begins with */
+    void **outputs; /* NULL for inputs */
+} RunData;
+
+static bool fill_data(const Program *program, uint64_t seed, RunData *data) {
+    for (int i = 0; i < program->argument_count; i++) {
+        const Argument *a = &program->arguments[i];
+        ElementType type = a->tensor ? a->tensor->type : a->scalar->type;
+        int64_t elements = argument_elements(program, data->sizes, i);
+        size_t bytes = (size_t)elements * (size_t)element_info[type].bytes + 1;
+        if (elements < 0 || !(data->inputs[i] = malloc(bytes)))
+            return false;
+        argument_fill(program, data->sizes, i, seed, data->inputs[i]);
+        if (a->tensor && a->tensor->role == ROLE_OUTPUT && !(data->outputs[i] = malloc(bytes)))
+            return false;
+    }
+    return true;
+}
+
+static const char *argument_name(const Argument *a) {
+    return a->tensor ? a->tensor->name : a->scalar->name;
+}
+
+static int64_t *argument_shape(Compilation *c, const Tensor *tensor) {
+    int64_t *shape = ARENA_ARRAY(c->arena, int64_t, (tensor ? tensor->rank : 0) + 1);
+    for (int d = 0; tensor && d < tensor->rank; d++)
+        expr_evaluate(tensor->dims[d], NULL, 0, &shape[d]);
+    return shape;
+}
+
+static bool load_inputs(Compilation *c, const Program *program, RunData *data) {
+    const NamedFiles *files = &c->options->run_inputs;
+    for (int f = 0; f < files->count; f++)
+        for (int i = 0; i < program->argument_count; i++) {
+            const Argument *a = &program->arguments[i];
+            if (strcmp(argument_name(a), files->items[f].name))
+                continue;
+            const char *why = "";
+            ElementType type = a->tensor ? a->tensor->type : a->scalar->type;
+            files->items[f].used = true;
+            if (!npy_read(c->arena, files->items[f].path, type, a->tensor ? a->tensor->rank : 0, argument_shape(c, a->tensor), data->inputs[i], &why)) {
+                complain("cannot read '%s' as %s: %s", files->items[f].path, files->items[f].name, why);
+                return false;
+            }
+        }
+    return true;
+}
+
+static bool save_outputs(Compilation *c, const Program *program, const RunData *data) {
+    const NamedFiles *files = &c->options->run_outputs;
+    for (int f = 0; f < files->count; f++)
+        for (int i = 0; i < program->argument_count; i++) {
+            const Tensor *tensor = program->arguments[i].tensor;
+            if (!data->outputs[i] || strcmp(tensor->name, files->items[f].name))
+                continue;
+            files->items[f].used = true;
+            if (!npy_write(c->arena, files->items[f].path, tensor->type, tensor->rank, argument_shape(c, tensor), data->outputs[i])) {
+                complain("cannot write '%s': %s", files->items[f].path, strerror(errno));
+                return false;
+            }
+        }
+    return true;
+}
+
+/* A name that no kernel has is a mistake of the command line. */
+static bool all_used(const NamedFiles *files, const char *what) {
+    for (int f = 0; f < files->count; f++)
+        if (!files->items[f].used) {
+            complain("no %s is called '%s'", what, files->items[f].name);
+            return false;
+        }
+    return true;
+}
+
+static void free_data(const Program *program, RunData *data) {
+    for (int i = 0; i < program->argument_count; i++) {
+        free(data->inputs[i]);
+        free(data->outputs[i]);
+    }
+}
+
+static const char *index_text(Arena *arena, const Mismatch *mismatch) {
+    Text text = {.arena = arena};
+    for (int d = 0; d < mismatch->tensor->rank && d < 16; d++)
+        text_add(&text, "%s%lld", d ? ", " : "", (long long)mismatch->index[d]);
+    return text.text ? text.text : "";
+}
+
+/* All outputs against the interpreter; false after a message. */
+static bool check_outputs(Compilation *c, const Program *program, const RunData *data, int64_t *wrong) {
+    int status = 0;
+    const char *why = "";
+    Interpreter *interpreter = interpreter_new(program, data->sizes, data->inputs, &status, &why);
+    if (!interpreter) {
+        complain("%s: cannot check: %s", program->symbol, why);
+        return false;
+    }
+    *wrong = 0;
+    for (int i = 0; i < program->argument_count; i++) {
+        Mismatch first;
+        int64_t count = data->outputs[i] ? interpreter_check(interpreter, i, data->outputs[i], 0, c->options->seed, &first) : 0;
+        if (count)
+            complain("%s: %lld elements of %s are wrong; %s(%s) is %.9g, should be %.9g within %.3g", program->symbol,
+                     (long long)count, first.tensor->name, first.tensor->name, index_text(c->arena, &first), first.found,
+                     first.expected, first.bound);
+        *wrong += count;
+    }
+    interpreter_free(interpreter);
+    return *wrong == 0;
+}
+
+static bool report_failure(const Program *program, const RunResult *result) {
+    if (result->outcome != OUTCOME_OK)
+        complain("%s: %s", program->symbol, result->why);
+    else if (result->status)
+        complain("%s: returned status %d", program->symbol, result->status);
+    return result->outcome != OUTCOME_OK || result->status;
+}
+
+static char *make_object(Compilation *c, Kernel *kernel, const Target *target, size_t *bytes) {
+    EmitOptions options = {.kind = EMIT_OBJECT, .pic = true, .candidate = true, .debug = c->options->debug, .sources = c->sources, .producer = "tensorc"};
+    const char *why = "";
+    char *object = emit_code(&kernel, 1, target, &options, bytes, &why);
+    if (!object)
+        complain("cannot generate code for %s: %s", target->name, why);
+    return object;
+}
+
+static bool run_and_check(Compilation *c, const Program *program, RunData *data, RunRequest *request) {
+    RunResult result;
+    int64_t wrong = 0;
+    run_object(c->arena, request, &result);
+    if (report_failure(program, &result) || !check_outputs(c, program, data, &wrong))
+        return false;
+    double flops = program_flops(program), cost = interpreter_cost(program, data->sizes);
+    printf("%s: %.6g ms", program->symbol, 1e3 * result.seconds);
+    if (flops > 0 && result.seconds > 0)
+        printf(", %.2f GFLOP/s", 1e-9 * flops / result.seconds);
+    printf(", %d runs, %s\n", result.repeats, cost < 1e7 ? "all results checked" : "results checked at sampled points");
+    return true;
+}
+
+static bool run_kernel(Compilation *c, Kernel *kernel, const Target *target) {
+    const Program *program = kernel->program;
+    if (program->size_count) {
+        complain("%s: -run needs the size %s: give -D%s=VALUE", program->symbol, program->sizes[0]->name, program->sizes[0]->name);
+        return false;
+    }
+    RunData data = {.sizes = ARENA_ARRAY(c->arena, int64_t, 1),
+                    .inputs = ARENA_ARRAY(c->arena, void *, program->argument_count + 1),
+                    .outputs = ARENA_ARRAY(c->arena, void *, program->argument_count + 1)};
+    size_t bytes = 0;
+    char *object = make_object(c, kernel, target, &bytes);
+    bool good = object && fill_data(program, c->options->seed, &data);
+    if (object && !good)
+        complain("%s: no memory for the arguments", program->symbol);
+    RunRequest request = {.object = object,
+                          .object_bytes = bytes,
+                          .program = program,
+                          .sizes = data.sizes,
+                          .inputs = data.inputs,
+                          .seed = c->options->seed,
+                          .threads = target->threads,
+                          .min_seconds = 0.1,
+                          .max_repeats = 1000,
+                          .limit_seconds = 600,
+                          .outputs = data.outputs};
+    good = good && load_inputs(c, program, &data) && run_and_check(c, program, &data, &request) && save_outputs(c, program, &data);
+    free_data(program, &data);
+    free(object);
+    return good;
+}
+
+int run_kernels(Compilation *c, Kernel *const *kernels, int count, const Target *target) {
+    int status = 0;
+    if (!target->host) {
+        complain("-run needs a target that this machine runs, not %s", target->name);
+        return 1;
+    }
+    for (int i = 0; i < count; i++)
+        if (!run_kernel(c, kernels[i], target))
+            status = 1;
+    if (!all_used(&c->options->run_inputs, "argument") || !all_used(&c->options->run_outputs, "result"))
+        status = 1;
+    return status;
+}

@@ -1,0 +1,145 @@
+/* schedule.c - which schedule a unit gets.
+ *
+ * In this order: the user's block for the target (the most specific name wins; its holes are filled by the level), the
+ * search of -O tune, an exact record of the database (-O2 and up), the level's default. Every schedule that did not come
+ * from the source was legal when it was made; it is proved again, and one that fails falls back aloud.
+ */
+#include "driver/driver.h"
+#include <string.h>
+#include <unistd.h>
+
+const Schedule *user_schedule(const Unit *unit, const Target *target) {
+    const Schedule *best = NULL;
+    int best_match = 0;
+    for (int i = 0; i < unit->schedule_count; i++) {
+        int match = target_match(target, unit->schedules[i]->target);
+        if (match >= best_match && match > 0) {
+            best = unit->schedules[i];
+            best_match = match;
+        }
+    }
+    return best;
+}
+
+/* The block's legality with its holes filled as -O1 would; reports what is wrong. */
+bool check_schedule(Compilation *c, const Unit *unit, const Target *target) {
+    const Schedule *user = user_schedule(unit, target);
+    if (!user)
+        return true;
+    const Schedule *filled = user;
+    if (schedule_hole_count(user))
+        filled = autosched_default(c->arena, unit->program, target, user, EFFORT_FIXED, c->options->seed);
+    NestError error = {0};
+    Nest *nest = nest_build(c->arena, unit->program, filled ? filled : user, NULL, target, &error);
+    if (!nest) {
+        return nest_report(c->diagnostics, &error);
+    }
+    for (int i = 0; i < nest->ineffective_count; i++)
+        diag(c->diagnostics, DIAG_schedule_no_effect, user->prims[nest->ineffective[i]].loc);
+    return true;
+}
+
+/* --- the database -------------------------------------------------------------------------------------------------- */
+
+/* Below -O tune a database that is not there is no error: nothing was tuned yet. */
+Database *compilation_database(Compilation *c) {
+    if (c->database || c->database_tried)
+        return c->database;
+    c->database_tried = true;
+    const char *path = c->options->database ? c->options->database : database_default_path(c->arena);
+    bool create = c->options->level == LEVEL_TUNE && !c->options->frozen;
+    if (!create && access(path, F_OK))
+        return NULL;
+    const char *why = "";
+    c->database = database_open(c->arena, path, &why);
+    if (!c->database)
+        complain("tuning database '%s': %s", path, why);
+    return c->database;
+}
+
+static Schedule *parse_record(Compilation *c, const Record *record) {
+    int file = source_add(c->sources, "<record>", record->schedule, strlen(record->schedule), true);
+    Arena *scratch = arena_new();
+    FILE *nowhere = fopen("/dev/null", "w");
+    DiagOptions quiet = {.stream = nowhere};
+    Diagnostics *diagnostics = diag_new(scratch, c->sources, quiet);
+    Schedule *schedule = parse_schedule(c->arena, c->sources, (uint32_t)file, diagnostics);
+    if (diag_error_count(diagnostics))
+        schedule = NULL;
+    if (nowhere)
+        fclose(nowhere);
+    arena_free(scratch);
+    return schedule;
+}
+
+/* The best record of exactly this task that is still legal, or NULL. */
+static Schedule *recorded_schedule(Compilation *c, const Program *program, const Target *target) {
+    Database *database = compilation_database(c);
+    if (!database)
+        return NULL;
+    Record *records = NULL;
+    int count = database_find(c->arena, database, task_hash(c->arena, program), target_microarchitecture(target),
+                              target->threads, &records);
+    for (int i = 0; i < count; i++) {
+        if (records[i].outcome != OUTCOME_OK)
+            continue;
+        Schedule *schedule = parse_record(c, &records[i]);
+        NestError error = {0};
+        if (schedule && nest_build(c->arena, program, schedule, NULL, target, &error))
+            return schedule;
+        fprintf(stderr, "tensorc: warning: %s: a record of the tuning database is not legal here and was passed over\n",
+                program->symbol);
+    }
+    return NULL;
+}
+
+/* --- choosing ------------------------------------------------------------------------------------------------------ */
+
+static Schedule *default_schedule(Compilation *c, const Program *program, const Target *target, const Schedule *user) {
+    static const Effort efforts[] = {EFFORT_IDENTITY, EFFORT_FIXED, EFFORT_MODEL, EFFORT_MODEL_MORE, EFFORT_MODEL};
+    return autosched_default(c->arena, program, target, user, efforts[c->options->level], c->options->seed);
+}
+
+static const Schedule *pick(Compilation *c, const Unit *unit, const Target *target, const char **origin) {
+    const Schedule *user = user_schedule(unit, target), *found;
+    *origin = "the source";
+    if (user && !schedule_hole_count(user))
+        return user;
+    if (c->options->level == LEVEL_TUNE) {
+        *origin = "tuning";
+        return tune_unit(c, unit, target, user);
+    }
+    *origin = "the database";
+    if (c->options->level >= LEVEL_2 && !user && (found = recorded_schedule(c, unit->program, target)))
+        return found;
+    *origin = user ? "the source, its holes by the default" : "the default";
+    return default_schedule(c, unit->program, target, user);
+}
+
+/* The same schedule, naming the unit and a target under which it can be pasted into the source. */
+static const Schedule *name_schedule(Compilation *c, const Schedule *schedule, const Unit *unit, const Target *target) {
+    Schedule *named = ARENA_NEW(c->arena, Schedule);
+    if (schedule)
+        *named = *schedule;
+    named->subject = unit->program->symbol;
+    named->target = !strcmp(target->name, "host") ? target->family : target->name;
+    return named;
+}
+
+bool choose_schedule(Compilation *c, const Unit *unit, const Target *target, Scheduled *scheduled) {
+    if (!check_schedule(c, unit, target))
+        return false;
+    const Schedule *schedule = pick(c, unit, target, &scheduled->origin);
+    if (!schedule)
+        return false;
+    NestError error = {0};
+    scheduled->unit = unit;
+    scheduled->schedule = name_schedule(c, schedule, unit, target);
+    scheduled->nest = nest_build(c->arena, unit->program, scheduled->schedule, NULL, target, &error);
+    if (!scheduled->nest)
+        INTERNAL_ERROR("the schedule of %s by %s is refused: %s", unit->program->symbol, scheduled->origin,
+                       error.rule ? error.rule : "no rule");
+    if (c->options->verbose)
+        fprintf(stderr, "tensorc: %s: scheduled by %s\n", unit->program->symbol, scheduled->origin);
+    return true;
+}
