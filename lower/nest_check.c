@@ -202,8 +202,8 @@ static bool check_scope(NestState *state, const StageState *stage) {
         return check_register(state, stage);
     int64_t elements = buffer_elements(stage), bytes;
     if (elements < 0 || __builtin_mul_overflow(elements, element_info[stage->tensor->type].bytes, &bytes) || bytes > STACK_LIMIT)
-        return refuse(state, "%s is too large for scope local, the stack: it takes %s", stage->name,
-                      elements < 0 ? "as many bytes as are known only at run time" : "more than 1 MiB");
+        return refuse(state, "%s does not fit on the stack, where scope local puts it: %s", stage->name,
+                      elements < 0 ? "its size is known only at run time" : "it takes more than 1 MiB");
     return true;
 }
 

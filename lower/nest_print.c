@@ -57,11 +57,18 @@ static void print_body(Text *text, const NestStage *stage, int depth) {
     text_add(text, "\n");
 }
 
-static void print_initial(Text *text, const NestStage *stage, int depth) {
-    indent(text, depth);
+/* The initialisation runs over the loops that do not reduce, also those below the first that does. */
+static void print_initial(Text *text, const NestStage *stage, int depth, int indentation) {
+    indent(text, indentation);
     print_target(text, stage->stage);
     text_add(text, " = ");
     expr_print(text, stage->stage->initial);
+    const char *before = " for all ";
+    for (int i = depth; i < stage->loop_count; i++)
+        if (!stage->loops[i]->reduction) {
+            text_add(text, "%s%s", before, stage->loops[i]->var->name);
+            before = ", ";
+        }
     text_add(text, "\n");
 }
 
@@ -80,7 +87,7 @@ static void print_depth(Text *text, const NestStage *stage, int depth, int inden
         if (stage->children[i]->depth == depth)
             print_stage(text, stage->children[i], indentation);
     if (is_first_reduction(stage, depth))
-        print_initial(text, stage, indentation);
+        print_initial(text, stage, depth, indentation);
     if (depth == stage->loop_count) {
         print_body(text, stage, indentation);
         return;

@@ -77,6 +77,62 @@ static void suggest_other_loops(Suggestions *list) {
     }
 }
 
+static Prim prim_of(Suggestions *list, PrimOp op, int result_count, int arg_count) {
+    Prim prim = {.op = op, .result_count = result_count, .arg_count = arg_count, .loc = list->prim->loc};
+    prim.args = ARENA_ARRAY(list->state->arena, PrimArg, arg_count);
+    prim.results = ARENA_ARRAY(list->state->arena, const char *, result_count);
+    return prim;
+}
+
+static void suggest(Suggestions *list, Prim prim) {
+    if (list->count < list->limit)
+        list->items[list->count++] = prim;
+}
+
+static const Node *loop_of_argument(const NestState *state, const PrimArg *arg) {
+    const StageState *stage = arg->kind == ARG_NAME ? stage_of_argument(state, arg) : NULL;
+    const char *dot = stage != NULL ? strrchr(arg->name, '.') : NULL;
+    for (int i = 0; stage != NULL && i < stage->leaves.count; i++) {
+        const char *name = stage->leaves.items[i]->variable.name;
+        if (strcmp(name, dot != NULL ? dot + 1 : arg->name) == 0)
+            return stage->leaves.items[i];
+    }
+    return NULL;
+}
+
+/* The order in which the loop is innermost, all others as they stand. */
+static void suggest_innermost(Suggestions *list, const Node *node) {
+    const StageState *stage = (const StageState *)node->loop.stage;
+    Prim order = prim_of(list, PRIM_REORDER, 0, stage->leaves.count);
+    int count = 0;
+    for (int i = 0; i < stage->leaves.count; i++)
+        if (stage->leaves.items[i] != node)
+            order.args[count++] = (PrimArg){.kind = ARG_NAME, .name = path_of(list->state, stage->leaves.items[i])};
+    order.args[count] = (PrimArg){.kind = ARG_NAME, .name = path_of(list->state, node)};
+    suggest(list, order);
+}
+
+/* A split that leaves an inner loop of a constant extent. */
+static void suggest_split(Suggestions *list, const Node *node) {
+    Arena *arena = list->state->arena;
+    Prim split = prim_of(list, PRIM_SPLIT, 2, 2);
+    split.args[0] = (PrimArg){.kind = ARG_NAME, .name = path_of(list->state, node)};
+    split.args[1] = (PrimArg){.kind = ARG_INT, .value = 8};
+    split.results[0] = arena_printf(arena, "%so", node->variable.name);
+    split.results[1] = arena_printf(arena, "%si", node->variable.name);
+    suggest(list, split);
+}
+
+/* vectorize, unroll: another loop, or first what makes this one fit. */
+static void suggest_straight(Suggestions *list) {
+    suggest_other_loops(list);
+    const Node *node = loop_of_argument(list->state, positional(list->prim, 0));
+    if (node != NULL && list->prim->op == PRIM_VECTORIZE && !node->loop.reduction)
+        suggest_innermost(list, node);
+    if (node != NULL && (node->loop.extent < 0 || node->loop.extent > 16))
+        suggest_split(list, node);
+}
+
 /* fuse: pairs of adjacent loops. */
 static void suggest_pairs(Suggestions *list) {
     StageState *stage = stage_of_argument(list->state, positional(list->prim, 0));
@@ -90,36 +146,63 @@ static void suggest_pairs(Suggestions *list) {
     }
 }
 
-/* compute_at: the loops of every consumer, those of the stage that was named first. */
+static bool reads_tensor(const StageState *consumer, const Tensor *tensor) {
+    for (int k = 0; k < consumer->accesses.count && !consumer->nest.inlined; k++)
+        if (consumer->accesses.items[k].read->tensor == tensor)
+            return true;
+    return false;
+}
+
+static void suggest_readers(Suggestions *list, int index, const Tensor *tensor, const StageState *but) {
+    for (int i = 0; tensor != NULL && i < list->state->stages.count; i++)
+        if (list->state->stages.items[i] != but && reads_tensor(list->state->stages.items[i], tensor))
+            suggest_loops_of(list, index, list->state->stages.items[i], true);
+}
+
+static const Tensor *tensor_named(const NestState *state, const char *name) {
+    const StageState *stage = stage_named(state, name, strlen(name));
+    const Program *program = state->nest.program;
+    for (int i = 0; stage == NULL && i < program->tensor_count; i++)
+        if (strcmp(program->tensors[i]->name, name) == 0)
+            return program->tensors[i];
+    return stage != NULL ? stage->tensor : NULL;
+}
+
+/* compute_at: the loops of the stage that was named, then of every consumer; or inlining. */
 static void suggest_places(Suggestions *list) {
     const PrimArg *what = positional(list->prim, 0), *where = positional(list->prim, 1);
-    StageState *stage = stage_named(list->state, what->name, strlen(what->name));
     StageState *named = stage_of_argument(list->state, where);
     if (named != NULL)
         suggest_loops_of(list, index_of(list->prim, where), named, true);
-    for (int i = 0; stage != NULL && i < list->state->stages.count; i++) {
-        StageState *consumer = list->state->stages.items[i];
-        bool reads = false;
-        for (int k = 0; k < consumer->accesses.count; k++)
-            reads |= consumer->accesses.items[k].producer == stage;
-        if (reads && consumer != named)
-            suggest_loops_of(list, index_of(list->prim, where), consumer, true);
-    }
+    suggest_readers(list, index_of(list->prim, where), tensor_named(list->state, what->name), named);
+    Prim inlined = prim_of(list, PRIM_INLINE, 0, 1);
+    inlined.args[0] = *what;
+    suggest(list, inlined);
+}
+
+/* inline: computing the stage where it is read. */
+static void suggest_instead_of_inline(Suggestions *list) {
+    Prim place = prim_of(list, PRIM_COMPUTE_AT, 0, 2);
+    place.args[0] = *positional(list->prim, 0);
+    Suggestions places = *list;
+    places.prim = &place;
+    suggest_readers(&places, 1, tensor_named(list->state, place.args[0].name), NULL);
+    list->count = places.count;
 }
 
 /* cache_write, cache_read: another loop for at=. */
 static void suggest_at(Suggestions *list) {
     const PrimArg *at = prim_keyword(list->prim, "at");
-    StageState *stage = NULL;
     if (at == NULL)
         return;
     const char *what = positional(list->prim, 0)->name;
-    if (list->prim->op == PRIM_CACHE_WRITE)
-        stage = stage_named(list->state, what, strlen(what));
+    StageState *stage = list->prim->op == PRIM_CACHE_WRITE ? stage_named(list->state, what, strlen(what)) : NULL;
     if (stage == NULL)
         stage = stage_of_argument(list->state, at);
     if (stage != NULL)
         suggest_loops_of(list, index_of(list->prim, at), stage, true);
+    if (list->prim->op == PRIM_CACHE_READ)
+        suggest_readers(list, index_of(list->prim, at), tensor_named(list->state, what), stage);
 }
 
 /* reorder: the loops of the stage as they stand, the reductions innermost, for a start. */
@@ -134,20 +217,20 @@ static void suggest_order(Suggestions *list) {
         for (int i = 0; i < stage->leaves.count; i++)
             if (stage->leaves.items[i]->loop.reduction == (reduction == 0))
                 order.args[order.arg_count++] = (PrimArg){.kind = ARG_NAME, .name = path_of(list->state, stage->leaves.items[i])};
-    list->items[list->count++] = order;
+    suggest(list, order);
 }
 
 int suggest_prims(NestState *state, const Prim *prim, Prim *candidates, int limit) {
-    static void (*const suggest[PRIM_COUNT])(Suggestions *) = {
+    static void (*const suggesters[PRIM_COUNT])(Suggestions *) = {
         [PRIM_SPLIT] = suggest_other_loops,    [PRIM_FUSE] = suggest_pairs,
-        [PRIM_REORDER] = suggest_order,        [PRIM_UNROLL] = suggest_other_loops,
-        [PRIM_VECTORIZE] = suggest_other_loops, [PRIM_PARALLEL] = suggest_other_loops,
+        [PRIM_REORDER] = suggest_order,        [PRIM_UNROLL] = suggest_straight,
+        [PRIM_VECTORIZE] = suggest_straight,   [PRIM_INLINE] = suggest_instead_of_inline, [PRIM_PARALLEL] = suggest_other_loops,
         [PRIM_COMPUTE_AT] = suggest_places,    [PRIM_CACHE_WRITE] = suggest_at,
         [PRIM_CACHE_READ] = suggest_at,
     };
     Suggestions list = {.state = state, .prim = prim, .items = candidates, .limit = limit};
-    if (suggest[prim->op] != NULL && positional_count(prim) > 0 && positional(prim, 0)->kind == ARG_NAME)
-        suggest[prim->op](&list);
+    if (suggesters[prim->op] != NULL && positional_count(prim) > 0 && positional(prim, 0)->kind == ARG_NAME)
+        suggesters[prim->op](&list);
     return list.count;
 }
 
