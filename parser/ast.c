@@ -205,6 +205,12 @@ AstStatement *ast_scan(Parser *parser, AstName index, AstStatements body, Loc lo
     return statement;
 }
 
+void ast_add_def(Parser *parser, AstDef *def, Loc loc) {
+    def->loc = loc;
+    def->damaged = diag_error_count(parser->diagnostics) > parser->errors_before;
+    list_push(parser->arena, &parser->file->defs, def);
+}
+
 AstParameter ast_untyped_argument(Parser *parser, AstName name) {
     diag(parser->diagnostics, DIAG_untyped_argument, name.loc, name.text);
     diag_hint(parser->diagnostics, "write float(M, N) %s for a matrix, float %s for a scalar", name.text, name.text);
@@ -231,6 +237,7 @@ const char *ast_target_name(Parser *parser, Loc loc) {
 
 static void parse(Parser *parser, Sources *sources, uint32_t file, int first_token) {
     parser->scratch = arena_new();
+    parser->errors_before = diag_error_count(parser->diagnostics);
     parser->source = source_get(sources, file);
     parser->tokens = scan_source(parser->arena, parser->scratch, parser->source, file);
     parser->first_token = first_token;

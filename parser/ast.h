@@ -131,6 +131,7 @@ typedef struct AstDef {
     AstBindings implements_parameters;
     AstWheres implements_wheres;
     AstExpr *implements_error;
+    bool damaged; /* a syntax error stood in it: what is left says nothing about what was meant */
     Loc loc;
 } AstDef;
 

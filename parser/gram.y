@@ -111,12 +111,12 @@ static void grammar_error(const Loc *loc, Parser *parser, const char *message);
 %%
 
 start: START_FILE items
-     | START_SCHEDULE prims     { parser->schedule->count = $2.count, parser->schedule->prims = $2.items; }
-     ;
+    | START_SCHEDULE prims     { parser->schedule->count = $2.count, parser->schedule->prims = $2.items; }
+    ;
 
 items: %empty
-     | items item
-     ;
+    | items item               { parser->errors_before = diag_error_count(parser->diagnostics); }
+    ;
 
 item: def
     | export
@@ -134,15 +134,20 @@ name: IDENT | EXPORT | IMPORT | SCHEDULE | COMBINER | INSTR | IMPLEMENTS | CONST
     ;
 
 names: name                     { $$ = (AstNames){0}; PUSH($$, $1); }
-     | names ',' name           { $$ = $1; PUSH($$, $3); }
-     ;
+    | names ',' name           { $$ = $1; PUSH($$, $3); }
+    ;
 
 /* --- definitions --- */
 
 def: def_head '{' statements '}' {
         $1->statements = $3;
-        $1->loc = @$;
-        list_push(parser->arena, &parser->file->defs, $1);
+        ast_add_def(parser, $1, @$);
+    }
+    | DEF name error RESYNC {
+        AstDef *def = ARENA_NEW(parser->arena, AstDef);
+        def->name = $2;
+        ast_add_def(parser, def, @$);
+        yyerrok;
     }
     ;
 
@@ -444,7 +449,8 @@ feature: target_name             { $$ = (AstName){$1, @$}; }
 schedule: SCHEDULE name ON target_name '{' prims '}' {
         Schedule *schedule = ARENA_NEW(parser->arena, Schedule);
         *schedule = (Schedule){$2.text, $4, $6.count, $6.items, @$};
-        list_push(parser->arena, &parser->file->schedules, schedule);
+        if (diag_error_count(parser->diagnostics) == parser->errors_before)
+            list_push(parser->arena, &parser->file->schedules, schedule);
     }
     ;
 

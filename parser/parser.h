@@ -55,6 +55,7 @@ typedef struct Parser {
     bool in_schedule;      /* in a schedule block */
     bool in_choices;       /* in the braces of "? in {...}" */
     bool too_deep;         /* reported for this statement */
+    int errors_before;     /* the errors before this item */
     AstFile *file;
     Schedule *schedule; /* of parse_schedule */
 } Parser;
@@ -99,6 +100,7 @@ AstExprs ast_select_tuple(Parser *parser, AstExpr *condition, AstExprs a, AstExp
 AstTarget ast_target(Parser *parser, AstName name, const AstExprs *indices, Loc loc);
 AstStatement *ast_assign(Parser *parser, AstTargets targets, Combine combine, bool initialise, AstExprs values);
 AstStatement *ast_scan(Parser *parser, AstName index, AstStatements body, Loc loc);
+void ast_add_def(Parser *parser, AstDef *def, Loc loc);
 AstParameter ast_untyped_argument(Parser *parser, AstName name);
 /* Reports a ';' after a statement; it means nothing else. */
 void ast_semicolon(Parser *parser, Loc loc);

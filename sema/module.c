@@ -95,6 +95,7 @@ static void add_definition(Checker *checker, SourceFile *file, const AstDef *ast
     Definition *definition = ARENA_NEW(checker->arena, Definition);
     definition->ast = ast;
     definition->file = file;
+    definition->state = ast->damaged ? CHECK_BAD : CHECK_NEW;
     list_push(checker->arena, &file->definitions, definition);
 }
 
