@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* GNU make: a blank needs a backslash, and so does each backslash before one; $ is doubled; # and : need a backslash. */
+/* GNU make: a blank needs a backslash, and so does each backslash before one, # and :; $ is doubled. */
 char *make_escape(Arena *arena, const char *name) {
     Text text = {.arena = arena};
     text_add(&text, "%s", "");

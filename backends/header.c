@@ -9,24 +9,19 @@
 
 /* --- names --- */
 
-/* Words that cannot name a parameter: keywords of C and C++, and macros that standard headers and compilers define. */
-static const char *const reserved_words[] = {
-    "alignas", "alignof", "and", "and_eq", "asm", "auto", "bitand", "bitor", "bool", "break", "case", "catch", "char",
-    "char16_t", "char32_t", "char8_t", "class", "co_await", "co_return", "co_yield", "compl", "complex", "concept", "const",
-    "const_cast", "consteval", "constexpr", "constinit", "continue", "decltype", "default", "delete", "do", "double",
-    "dynamic_cast", "else", "enum", "explicit", "export", "extern", "false", "float", "for", "friend", "goto", "I", "if",
-    "imaginary", "inline", "int", "linux", "long", "mutable", "namespace", "new", "noexcept", "not", "not_eq", "nullptr",
-    "operator", "or", "or_eq", "private", "protected", "public", "register", "reinterpret_cast", "requires", "restrict",
-    "return", "short", "signed", "sizeof", "static", "static_assert", "static_cast", "struct", "switch", "template", "this",
-    "thread_local", "throw", "true", "try", "typedef", "typeid", "typename", "typeof", "union", "unix", "unsigned", "using",
-    "virtual", "void", "volatile", "wchar_t", "while", "xor", "xor_eq", "EOF", "NULL", "errno", "stdin", "stdout", "stderr",
-};
+/* Words that cannot name a parameter, between blanks: keywords of C and C++, macros of their headers. */
+static const char reserved_words[] =
+    " alignas alignof and and_eq asm auto bitand bitor bool break case catch char char16_t char32_t char8_t "
+    "class co_await co_return co_yield compl complex concept const const_cast consteval constexpr constinit "
+    "continue decltype default delete do double dynamic_cast else enum explicit export extern false float for "
+    "friend goto I if imaginary inline int linux long mutable namespace new noexcept not not_eq nullptr "
+    "operator or or_eq private protected public register reinterpret_cast requires restrict return short "
+    "signed sizeof static static_assert static_cast struct switch template this thread_local throw true try "
+    "typedef typeid typename typeof union unix unsigned using virtual void volatile wchar_t while xor xor_eq "
+    "EOF NULL errno stdin stdout stderr ";
 
-static bool is_reserved(const char *name) {
-    for (size_t i = 0; i < sizeof reserved_words / sizeof *reserved_words; i++)
-        if (strcmp(name, reserved_words[i]) == 0)
-            return true;
-    return false;
+static bool is_reserved(Arena *arena, const char *name) {
+    return strstr(reserved_words, arena_printf(arena, " %s ", name)) != NULL;
 }
 
 typedef LIST(const char *) NameList;
@@ -40,13 +35,13 @@ static bool is_taken(const NameList *names, const char *name) {
 
 /* The name itself where C allows it, else with underscores behind. */
 static const char *parameter_name(Arena *arena, NameList *names, const char *name) {
-    while (is_reserved(name) || is_taken(names, name))
+    while (is_reserved(arena, name) || is_taken(names, name))
         name = arena_printf(arena, "%s_", name);
     list_push(arena, names, name);
     return name;
 }
 
-/* Upper case, underscores for what no macro may contain; then a number from the name keeps "a-b.h" and "a_b.h" apart. */
+/* Upper case, underscores for what no macro may contain; a number then keeps "a-b.h" and "a_b.h" apart. */
 static const char *include_guard(Arena *arena, const char *name) {
     Text text = {.arena = arena};
     uint32_t hash = 2166136261u;
@@ -102,14 +97,15 @@ static bool reads_former(const Program *program, const Tensor *output) {
     return false;
 }
 
-static void add_argument_comment(Text *text, Arena *arena, const Program *program, const Argument *argument, const char *name) {
+static void add_argument_comment(Text *text, Arena *arena, const Program *program, const Argument *argument,
+                                 const char *name) {
     if (argument->scalar) {
         text_add(text, " *   %s: %s\n", name, element_info[argument->scalar->type].spelling);
         return;
     }
-    const char *way = argument->tensor->role == ROLE_INPUT              ? argument->tensor->constant ? "const, " : ""
+    const char *way = argument->tensor->role == ROLE_INPUT      ? argument->tensor->constant ? "const, " : ""
                       : reads_former(program, argument->tensor) ? "read and written, "
-                                                                        : "written, ";
+                                                                : "written, ";
     text_add(text, " *   %s: %s", name, way);
     add_shape(text, arena, argument->tensor);
     text_add(text, "\n");
@@ -119,7 +115,8 @@ static void add_comment(Text *text, Arena *arena, const Program *program, const 
     text_add(text, "/* ");
     add_comment_text(text, program->name);
     for (int i = 0; i < program->bound_count; i++)
-        text_add(text, "%s%s = %lld", i ? ", " : " with ", program->bounds[i].name, (long long)program->bounds[i].value);
+        text_add(text, "%s%s = %lld", i ? ", " : " with ", program->bounds[i].name,
+                 (long long)program->bounds[i].value);
     text_add(text, "\n");
     for (int i = 0; i < program->argument_count; i++)
         add_argument_comment(text, arena, program, &program->arguments[i], names[program->size_count + i]);
@@ -157,7 +154,8 @@ static void add_prototype(Text *text, const Program *program, const char *const 
         const Tensor *tensor = argument->tensor;
         text_add(text, "%s", i ? ", " : "");
         if (tensor)
-            text_add(text, "%s%s *%s", tensor->role == ROLE_INPUT ? "const " : "", element_info[tensor->type].c_type, names[i]);
+            text_add(text, "%s%s *%s", tensor->role == ROLE_INPUT ? "const " : "", element_info[tensor->type].c_type,
+                     names[i]);
         else
             text_add(text, "%s %s", element_info[argument->scalar->type].c_type, names[i]);
     }
@@ -177,7 +175,8 @@ char *emit_header(Arena *arena, const Program *const *programs, int count, const
     const char *guard = include_guard(arena, name);
     text_add(&text, "/* Made by tensorc from ");
     add_comment_text(&text, source);
-    text_add(&text, ".\n *\n * Functions return 0 or a status. Arrays are contiguous and row-major; outputs overlap nothing.\n */\n");
+    text_add(&text, ".\n *\n * Functions return 0 or a status. Arrays are contiguous and row-major; outputs overlap "
+                    "nothing.\n */\n");
     text_add(&text, "#ifndef %s\n#define %s\n\n#include <stdint.h>\n\n", guard, guard);
     add_statuses(&text);
     text_add(&text, "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n");

@@ -61,7 +61,8 @@ static LLVMValueRef division_by_constant(Code *code, Op op, LLVMValueRef a, int6
         return op == OP_MOD ? LLVMBuildURem(at, a, b, "") : LLVMBuildUDiv(at, a, b, "");
     LLVMValueRef quotient = LLVMBuildSDiv(at, a, b, "");
     LLVMValueRef rest = LLVMBuildSub(at, a, LLVMBuildMul(at, quotient, b, ""), "");
-    LLVMValueRef bits = constant_int(type, 8 * (int64_t)LLVMGetIntTypeWidth(LLVMTypeOf(emit_resized(code, a, 1))) / 8 - 1);
+    LLVMValueRef bits =
+        constant_int(type, 8 * (int64_t)LLVMGetIntTypeWidth(LLVMTypeOf(emit_resized(code, a, 1))) / 8 - 1);
     LLVMValueRef negative = LLVMBuildAShr(at, rest, bits, ""); /* -1 or 0 */
     if (op == OP_MOD)
         return LLVMBuildAdd(at, rest, LLVMBuildAnd(at, negative, b, ""), "");
@@ -142,8 +143,8 @@ static bool is_number_constant(LLVMValueRef value) {
     return real == real;
 }
 
-/* x86's minps(a, b) is a < b ? a : b, whose result is b where either is NaN: one instruction when only b can be. Arm has
- * the wanted one. */
+/* x86's minps(a, b) is a < b ? a : b, whose result is b where either is NaN: one instruction when only b can be. Arm
+ * has the wanted one. */
 static LLVMValueRef real_extreme(Code *code, Op op, LLVMValueRef a, LLVMValueRef b) {
     LLVMBuilderRef at = code->builder;
     if (code->target->family[0] != 'x')
@@ -192,9 +193,12 @@ static LLVMValueRef emit_compare(Code *code, Op op, ElementType type, LLVMValueR
         LLVMRealPredicate real;
         LLVMIntPredicate integer[2]; /* unsigned, signed */
     } predicates[] = {
-        [OP_LT - OP_LT] = {LLVMRealOLT, {LLVMIntULT, LLVMIntSLT}}, [OP_LE - OP_LT] = {LLVMRealOLE, {LLVMIntULE, LLVMIntSLE}},
-        [OP_GT - OP_LT] = {LLVMRealOGT, {LLVMIntUGT, LLVMIntSGT}}, [OP_GE - OP_LT] = {LLVMRealOGE, {LLVMIntUGE, LLVMIntSGE}},
-        [OP_EQ - OP_LT] = {LLVMRealOEQ, {LLVMIntEQ, LLVMIntEQ}},   [OP_NE - OP_LT] = {LLVMRealUNE, {LLVMIntNE, LLVMIntNE}},
+        [OP_LT - OP_LT] = {LLVMRealOLT, {LLVMIntULT, LLVMIntSLT}},
+        [OP_LE - OP_LT] = {LLVMRealOLE, {LLVMIntULE, LLVMIntSLE}},
+        [OP_GT - OP_LT] = {LLVMRealOGT, {LLVMIntUGT, LLVMIntSGT}},
+        [OP_GE - OP_LT] = {LLVMRealOGE, {LLVMIntUGE, LLVMIntSGE}},
+        [OP_EQ - OP_LT] = {LLVMRealOEQ, {LLVMIntEQ, LLVMIntEQ}},
+        [OP_NE - OP_LT] = {LLVMRealUNE, {LLVMIntNE, LLVMIntNE}},
     };
     if (type_is_float(type))
         return LLVMBuildFCmp(code->builder, predicates[op - OP_LT].real, a, b, "");

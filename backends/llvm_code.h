@@ -10,8 +10,8 @@
  *   llvm_statements.c  statements; llvm_parallel.c parallel loops; llvm_debug.c line numbers
  *
  * A value of lanes > 1 is an LLVM vector of the next power of two of lanes: the lanes beyond are never read from memory
- * or stored and hold anything. half and bfloat16 are computed in float, rounded to the type after each operation, so that
- * a value of theirs is a float that the type can hold; bool is i1 in values and a byte in memory.
+ * or stored and hold anything. half and bfloat16 are computed in float, rounded to the type after each operation, so
+ * that a value of theirs is a float that the type can hold; bool is i1 in values and a byte in memory.
  */
 #ifndef BACKENDS_LLVM_CODE_H
 #define BACKENDS_LLVM_CODE_H
@@ -53,8 +53,8 @@ typedef struct Frame {
     Map depths;              /* Var -> how many loops are around its own, plus 1 */
     Map buffers;             /* Tensor -> Buffer */
     int depth;
-    bool parallel;           /* inside a parallel loop: further ones run serially */
-    LLVMMetadataRef scope;   /* debug information */
+    bool parallel;         /* inside a parallel loop: further ones run serially */
+    LLVMMetadataRef scope; /* debug information */
 } Frame;
 
 typedef struct Code {
@@ -69,11 +69,11 @@ typedef struct Code {
     bool single_thread;     /* no parallel code at all */
     const Kernel *kernel;   /* the one being emitted */
     Frame *frame;
-    Map memo;               /* Expr -> LLVMValueRef in the statement and branch being emitted */
-    Map placements;         /* Tensor -> Placement: where the kernel's temporaries go */
-    Map slices;             /* Stmt of a parallel loop -> Slices: its threads' temporaries */
-    Map checked;            /* Stmt of a check already emitted at the entry */
-    int parallel_count;     /* loops outlined so far, for names */
+    Map memo;           /* Expr -> LLVMValueRef in the statement and branch being emitted */
+    Map placements;     /* Tensor -> Placement: where the kernel's temporaries go */
+    Map slices;         /* Stmt of a parallel loop -> Slices: its threads' temporaries */
+    Map checked;        /* Stmt of a check already emitted at the entry */
+    int parallel_count; /* loops outlined so far, for names */
     struct DebugInfo *debug;
 } Code;
 
@@ -89,19 +89,21 @@ LLVMTypeRef type_like(LLVMTypeRef scalar, LLVMValueRef value); /* a scalar or ve
 LLVMValueRef constant_int(LLVMTypeRef type, int64_t value);
 LLVMValueRef constant_real(LLVMTypeRef type, double value);
 LLVMValueRef index_constant(Code *code, int64_t value);
-LLVMValueRef iota(LLVMTypeRef element, int lanes); /* 0, 1, 2, ... */
+LLVMValueRef iota(LLVMTypeRef element, int lanes);                   /* 0, 1, 2, ... */
 LLVMValueRef emit_splat(Code *code, LLVMValueRef scalar, int lanes); /* into padded_lanes(lanes) */
 /* A shuffle: indices count lanes of the result; -1 is any value. b may be NULL. */
 LLVMValueRef emit_shuffle(Code *code, LLVMValueRef a, LLVMValueRef b, const int *indices, int count);
-LLVMValueRef emit_resized(Code *code, LLVMValueRef value, int lanes); /* to that many lanes, dropping or adding at the end */
+LLVMValueRef emit_resized(Code *code, LLVMValueRef value,
+                          int lanes); /* to that many lanes, dropping or adding at the end */
 /* i1 per lane: true in the first `real` of `lanes`. */
 LLVMValueRef lane_mask(Code *code, int real, int lanes);
-LLVMValueRef emit_intrinsic(Code *code, const char *name, LLVMTypeRef *overloads, int overload_count, LLVMValueRef *args, int count);
-LLVMValueRef unary_intrinsic(Code *code, const char *name, LLVMValueRef a);  /* overloaded on the type of a */
+LLVMValueRef emit_intrinsic(Code *code, const char *name, LLVMTypeRef *overloads, int overload_count,
+                            LLVMValueRef *args, int count);
+LLVMValueRef unary_intrinsic(Code *code, const char *name, LLVMValueRef a); /* overloaded on the type of a */
 LLVMValueRef binary_intrinsic(Code *code, const char *name, LLVMValueRef a, LLVMValueRef b);
 LLVMValueRef multiply_add(Code *code, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c); /* fused where that is quick */
-LLVMValueRef bits_of(Code *code, LLVMValueRef real);                /* integer of the same size */
-LLVMValueRef real_of(Code *code, LLVMValueRef bits, LLVMTypeRef scalar); /* and back */
+LLVMValueRef bits_of(Code *code, LLVMValueRef real);                                   /* integer of the same size */
+LLVMValueRef real_of(Code *code, LLVMValueRef bits, LLVMTypeRef scalar);               /* and back */
 LLVMValueRef emit_call(Code *code, LLVMValueRef function, LLVMValueRef *args, int count);
 /* A function outside the module, declared on first use. */
 LLVMValueRef external_function(Code *code, const char *name, LLVMTypeRef result, LLVMTypeRef *parameters, int count);

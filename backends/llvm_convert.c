@@ -12,13 +12,16 @@ static LLVMValueRef select_of(Code *code, LLVMValueRef condition, LLVMValueRef a
 
 /* --- half --- */
 
-/* Giesen, "Half to float done quick": the exponent's new bias comes by a multiplication, which makes small numbers normal. */
+/* Giesen, "Half to float done quick": the exponent's new bias comes by a multiplication, which makes small numbers
+ * normal. */
 static LLVMValueRef half_bits_to_float(Code *code, LLVMValueRef bits) {
     LLVMBuilderRef b = code->builder;
     LLVMValueRef wide = LLVMBuildZExt(b, bits, type_like(code->i32, bits), "");
     LLVMTypeRef type = LLVMTypeOf(wide);
-    LLVMValueRef magnitude = LLVMBuildShl(b, LLVMBuildAnd(b, wide, constant_int(type, 0x7fff), ""), constant_int(type, 13), "");
-    LLVMValueRef sign = LLVMBuildShl(b, LLVMBuildAnd(b, wide, constant_int(type, 0x8000), ""), constant_int(type, 16), "");
+    LLVMValueRef magnitude =
+        LLVMBuildShl(b, LLVMBuildAnd(b, wide, constant_int(type, 0x7fff), ""), constant_int(type, 13), "");
+    LLVMValueRef sign =
+        LLVMBuildShl(b, LLVMBuildAnd(b, wide, constant_int(type, 0x8000), ""), constant_int(type, 16), "");
     LLVMValueRef real = real_of(code, magnitude, code->f32);
     LLVMValueRef finite = bits_of(code, LLVMBuildFMul(b, real, constant_real(LLVMTypeOf(real), 0x1p112), ""));
     LLVMValueRef special = LLVMBuildICmp(b, LLVMIntUGE, magnitude, constant_int(type, 0x7c00 << 13), "");
@@ -34,7 +37,8 @@ static LLVMValueRef float_to_half_bits(Code *code, LLVMValueRef real) {
     LLVMTypeRef type = LLVMTypeOf(bits);
     LLVMValueRef sign = LLVMBuildAnd(b, bits, constant_int(type, 0x80000000), "");
     LLVMValueRef magnitude = LLVMBuildXor(b, bits, sign, "");
-    LLVMValueRef odd = LLVMBuildAnd(b, LLVMBuildLShr(b, magnitude, constant_int(type, 13), ""), constant_int(type, 1), "");
+    LLVMValueRef odd =
+        LLVMBuildAnd(b, LLVMBuildLShr(b, magnitude, constant_int(type, 13), ""), constant_int(type, 1), "");
     LLVMValueRef rounded = LLVMBuildAdd(b, magnitude, constant_int(type, 0xfff - (112 << 23)), "");
     LLVMValueRef normal = LLVMBuildLShr(b, LLVMBuildAdd(b, rounded, odd, ""), constant_int(type, 13), "");
     LLVMValueRef absolute = real_of(code, magnitude, code->f32);
@@ -157,15 +161,16 @@ static LLVMValueRef integer_to_integer(Code *code, LLVMValueRef value, ElementTy
                                                   : LLVMBuildZExt(code->builder, value, type, "");
 }
 
-/* 64 bits to double, such that rounding again to fewer digits rounds as if from the integer: the lowest bit that a double
- * keeps says whether any below it was set. */
+/* 64 bits to double, such that rounding again to fewer digits rounds as if from the integer: the lowest bit that a
+ * double keeps says whether any below it was set. */
 static LLVMValueRef sticky_integer(Code *code, LLVMValueRef value, bool is_signed) {
     LLVMBuilderRef b = code->builder;
     LLVMTypeRef type = LLVMTypeOf(value);
     LLVMValueRef kept = LLVMBuildAnd(b, value, constant_int(type, ~(int64_t)2047), "");
     LLVMValueRef rest = LLVMBuildAnd(b, value, constant_int(type, 2047), "");
     LLVMValueRef any = LLVMBuildICmp(b, LLVMIntNE, rest, constant_int(type, 0), "");
-    LLVMValueRef sticky = LLVMBuildOr(b, kept, select_of(code, any, constant_int(type, 2048), constant_int(type, 0)), "");
+    LLVMValueRef sticky =
+        LLVMBuildOr(b, kept, select_of(code, any, constant_int(type, 2048), constant_int(type, 0)), "");
     LLVMValueRef magnitude = value;
     if (is_signed) {
         LLVMValueRef sign = LLVMBuildAShr(b, value, constant_int(type, 63), "");
@@ -181,8 +186,8 @@ static LLVMValueRef integer_to_real(Code *code, LLVMValueRef value, ElementType 
     if (narrow && element_info[from].bytes == 8)
         value = sticky_integer(code, value, is_signed);
     LLVMTypeRef type = type_like(to == TYPE_DOUBLE || (narrow && !exact_float) ? code->f64 : code->f32, value);
-    LLVMValueRef real = is_signed ? LLVMBuildSIToFP(code->builder, value, type, "")
-                                  : LLVMBuildUIToFP(code->builder, value, type, "");
+    LLVMValueRef real =
+        is_signed ? LLVMBuildSIToFP(code->builder, value, type, "") : LLVMBuildUIToFP(code->builder, value, type, "");
     if (!narrow)
         return real;
     return exact_float ? round_to(code, real, to) : round_double_to(code, real, to);

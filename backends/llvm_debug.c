@@ -58,9 +58,9 @@ void debug_open(Code *code) {
     add_flag(code, "Debug Info Version", LLVMDebugMetadataVersion());
     add_flag(code, "Dwarf Version", 4);
     const char *producer = code->options->producer ? code->options->producer : "tensorc";
-    debug->unit = LLVMDIBuilderCreateCompileUnit(debug->builder, LLVMDWARFSourceLanguageC99, file_of(code, count ? 1 : 0),
-                                                 producer, strlen(producer), true, "", 0, 0, "", 0,
-                                                 LLVMDWARFEmissionFull, 0, false, false, "", 0, "", 0);
+    debug->unit = LLVMDIBuilderCreateCompileUnit(debug->builder, LLVMDWARFSourceLanguageC99,
+                                                 file_of(code, count ? 1 : 0), producer, strlen(producer), true, "", 0,
+                                                 0, "", 0, LLVMDWARFEmissionFull, 0, false, false, "", 0, "", 0);
 }
 
 void debug_function(Code *code, LLVMValueRef function, const char *name, Loc loc) {
@@ -73,9 +73,9 @@ void debug_function(Code *code, LLVMValueRef function, const char *name, Loc loc
     debug->function_file = loc.file;
     debug->function_line = line_of(code, loc, &column);
     unsigned line = (unsigned)debug->function_line;
-    LLVMMetadataRef scope = LLVMDIBuilderCreateFunction(debug->builder, file, name, strlen(name), name, strlen(name), file,
-                                                        line, type, LLVMGetLinkage(function) == LLVMInternalLinkage,
-                                                        true, line, LLVMDIFlagZero, true);
+    LLVMMetadataRef scope =
+        LLVMDIBuilderCreateFunction(debug->builder, file, name, strlen(name), name, strlen(name), file, line, type,
+                                    LLVMGetLinkage(function) == LLVMInternalLinkage, true, line, LLVMDIFlagZero, true);
     LLVMSetSubprogram(function, scope);
     code->frame->scope = scope;
     debug_location(code, loc);
@@ -89,7 +89,8 @@ void debug_location(Code *code, Loc loc) {
     LLVMMetadataRef scope = code->frame->scope;
     if (loc.file && loc.file != debug->function_file)
         scope = LLVMDIBuilderCreateLexicalBlockFile(debug->builder, scope, file_of(code, loc.file), 0);
-    LLVMMetadataRef location = LLVMDIBuilderCreateDebugLocation(code->context, (unsigned)line, (unsigned)column, scope, NULL);
+    LLVMMetadataRef location =
+        LLVMDIBuilderCreateDebugLocation(code->context, (unsigned)line, (unsigned)column, scope, NULL);
     LLVMSetCurrentDebugLocation2(code->builder, location);
 }
 

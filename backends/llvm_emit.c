@@ -199,8 +199,9 @@ static char *module_bytes(Emission *emission, EmitKind kind, size_t *count) {
     verify(emission);
     if (!run_passes(emission))
         return NULL;
-    char *bytes = kind == EMIT_LLVM ? module_text(emission, count)
-                                    : generate(emission, kind == EMIT_OBJECT ? LLVMObjectFile : LLVMAssemblyFile, count);
+    char *bytes = kind == EMIT_LLVM
+                      ? module_text(emission, count)
+                      : generate(emission, kind == EMIT_OBJECT ? LLVMObjectFile : LLVMAssemblyFile, count);
     if (emission->error && bytes) {
         free(bytes);
         return NULL;

@@ -1,9 +1,9 @@
 /* llvm_float_functions.c - functions of float as sequences of instructions, the same for scalars and vectors, within
  * 4 ulp for all floats. A row of the table each; a function without one is the C library's.
  *
- * No step depends on fused multiply-adds for its accuracy: constants are split so that products with small whole numbers
- * are exact. Nothing converts a NaN to an integer, which would be undefined. Coefficients: Moshier's Cephes, if not
- * said otherwise.
+ * No step depends on fused multiply-adds for its accuracy: constants are split so that products with small whole
+ * numbers are exact. Nothing converts a NaN to an integer, which would be undefined. Coefficients: Moshier's Cephes, if
+ * not said otherwise.
  */
 #include "backends/llvm_lanes.h"
 
@@ -95,26 +95,30 @@ static LLVMValueRef decompose(Lanes *l, LLVMValueRef x, LLVMValueRef *n) {
 }
 
 static Decomposed decompose_log(Lanes *l, LLVMValueRef x) {
-    static const double terms[] = {3.3333331174e-1,  -2.4999993993e-1, 2.0000714765e-1,  -1.6668057665e-1, 1.4249322787e-1,
-                                   -1.2420140846e-1, 1.1676998740e-1,  -1.1514610310e-1, 7.0376836292e-2};
+    static const double terms[] = {3.3333331174e-1,  -2.4999993993e-1, 2.0000714765e-1,
+                                   -1.6668057665e-1, 1.4249322787e-1,  -1.2420140846e-1,
+                                   1.1676998740e-1,  -1.1514610310e-1, 7.0376836292e-2};
     Decomposed d;
     d.fraction = lanes_subtract(l, decompose(l, x, &d.n), lanes_number(l, 1));
     LLVMValueRef square = lanes_multiply(l, d.fraction, d.fraction);
-    LLVMValueRef cubic = lanes_multiply(l, lanes_multiply(l, lanes_polynomial(l, d.fraction, terms, 9), d.fraction), square);
+    LLVMValueRef cubic =
+        lanes_multiply(l, lanes_multiply(l, lanes_polynomial(l, d.fraction, terms, 9), d.fraction), square);
     d.rest = lanes_fused(l, square, lanes_number(l, -0.5), cubic);
     return d;
 }
 
 /* What a logarithm gives where its argument is not positive and finite: `distance` is the argument, or more than -1. */
 static LLVMValueRef logarithm_ends(Lanes *l, LLVMValueRef x, double zero, LLVMValueRef result) {
-    LLVMValueRef none = lanes_select_where(l, lanes_compare(l, LLVMRealOEQ, x, zero), lanes_number(l, -INFINITY), lanes_number(l, NAN));
+    LLVMValueRef none =
+        lanes_select_where(l, lanes_compare(l, LLVMRealOEQ, x, zero), lanes_number(l, -INFINITY), lanes_number(l, NAN));
     result = lanes_select_where(l, lanes_compare(l, LLVMRealOGT, x, zero), result, none);
     return lanes_select_where(l, lanes_compare(l, LLVMRealOEQ, x, INFINITY), x, result);
 }
 
 /* n * log(2) + log(m) + more. */
 static LLVMValueRef sum_log(Lanes *l, const Decomposed *d, LLVMValueRef more) {
-    LLVMValueRef low = lanes_fused(l, d->n, lanes_number(l, -2.12194440e-4), more ? lanes_add(l, d->rest, more) : d->rest);
+    LLVMValueRef low =
+        lanes_fused(l, d->n, lanes_number(l, -2.12194440e-4), more ? lanes_add(l, d->rest, more) : d->rest);
     return lanes_fused(l, d->n, lanes_number(l, 0.693359375), lanes_add(l, d->fraction, low));
 }
 
@@ -126,7 +130,8 @@ static LLVMValueRef emit_log(Lanes *l, LLVMValueRef *args) {
 /* log(u) + c / u where u + c is 1 + x, u its float. */
 static LLVMValueRef emit_log1p(Lanes *l, LLVMValueRef *args) {
     LLVMValueRef x = args[0], one = lanes_number(l, 1), u = lanes_add(l, x, one);
-    LLVMValueRef below = lanes_subtract(l, x, lanes_subtract(l, u, one)), above = lanes_subtract(l, one, lanes_subtract(l, u, x));
+    LLVMValueRef below = lanes_subtract(l, x, lanes_subtract(l, u, one)),
+                 above = lanes_subtract(l, one, lanes_subtract(l, u, x));
     LLVMValueRef c = lanes_select_where(l, lanes_compare(l, LLVMRealOLT, x, 1), below, above);
     Decomposed d = decompose_log(l, u);
     return logarithm_ends(l, x, -1, sum_log(l, &d, lanes_divide(l, c, u)));
@@ -141,7 +146,7 @@ static LLVMValueRef emit_log2(Lanes *l, LLVMValueRef *args) {
 }
 
 static LLVMValueRef emit_log10(Lanes *l, LLVMValueRef *args) {
-    static const double high = 4.3359375e-1, low = 7.00731903251827651129e-4;       /* log10(e) */
+    static const double high = 4.3359375e-1, low = 7.00731903251827651129e-4;         /* log10(e) */
     static const double high_two = 3.0078125e-1, low_two = 2.48745663981195213739e-4; /* log10(2) */
     Decomposed d = decompose_log(l, args[0]);
     LLVMValueRef sum = lanes_multiply(l, lanes_add(l, d.fraction, d.rest), lanes_number(l, low));
@@ -163,7 +168,8 @@ static LLVMValueRef emit_tanh(Lanes *l, LLVMValueRef *args) {
 
 /* Juffa: x + x * P(x^2) near zero, 1 - exp(Q(|x|)) beyond. */
 static LLVMValueRef emit_erf(Lanes *l, LLVMValueRef *args) {
-    static const double near[] = {1.28379166e-1, -3.76125336e-1, 1.12819925e-1, -2.67681349e-2, 4.99119423e-3, -5.96761703e-4};
+    static const double near[] = {1.28379166e-1,  -3.76125336e-1, 1.12819925e-1,
+                                  -2.67681349e-2, 4.99119423e-3,  -5.96761703e-4};
     static const double far[] = {-1.28717512e-1, -6.34846687e-1, -1.06777877e-1, 2.42546219e-2,
                                  -3.88396438e-3, 3.83197126e-4,  -1.72853470e-5};
     LLVMValueRef x = args[0], t = lanes_absolute(l, x), square = lanes_multiply(l, x, x);
@@ -178,9 +184,10 @@ static LLVMValueRef emit_erf(Lanes *l, LLVMValueRef *args) {
 /* --- the table --- */
 
 static FloatFunction *const float_functions[OP_COUNT] = {
-    [OP_EXP] = emit_exp,     [OP_EXP2] = emit_exp2, [OP_EXPM1] = emit_expm1, [OP_LOG] = emit_log, [OP_LOG1P] = emit_log1p,
-    [OP_LOG2] = emit_log2,   [OP_LOG10] = emit_log10, [OP_TANH] = emit_tanh, [OP_ERF] = emit_erf, [OP_SIN] = emit_sin,
-    [OP_COS] = emit_cos,     [OP_TAN] = emit_tan,   [OP_POW] = emit_pow,
+    [OP_EXP] = emit_exp,     [OP_EXP2] = emit_exp2, [OP_EXPM1] = emit_expm1, [OP_LOG] = emit_log,
+    [OP_LOG1P] = emit_log1p, [OP_LOG2] = emit_log2, [OP_LOG10] = emit_log10, [OP_TANH] = emit_tanh,
+    [OP_ERF] = emit_erf,     [OP_SIN] = emit_sin,   [OP_COS] = emit_cos,     [OP_TAN] = emit_tan,
+    [OP_POW] = emit_pow,
 };
 
 LLVMValueRef emit_float_function(Code *code, Op op, LLVMValueRef *args) {

@@ -1,4 +1,5 @@
-/* llvm_float_wide.c - functions of float that need more digits inside: sin, cos, tan and pow, computed in part in double. */
+/* llvm_float_wide.c - functions of float that need more digits inside: sin, cos, tan and pow, computed in part in
+ * double. */
 #include "backends/llvm_lanes.h"
 
 #include <math.h>
@@ -86,13 +87,16 @@ LLVMValueRef emit_tan(Lanes *l, LLVMValueRef *args) {
 
 static const int64_t SQRT_HALF_BITS = 0x3fe6a09e667f3bcd;
 
-/* log2 of a positive finite double that was a float, to about 40 digits: n + log2(m), log(m) = 2 artanh((m - 1) / (m + 1)). */
+/* log2 of a positive finite double that was a float, to about 40 digits: n + log2(m), log(m) = 2 artanh((m - 1) / (m +
+ * 1)). */
 static LLVMValueRef wide_log2(Lanes *l, LLVMValueRef x) {
     double terms[9];
     for (int i = 0; i < 9; i++)
         terms[i] = 2 * M_LOG2E / (2 * i + 1);
-    LLVMValueRef bits = LLVMBuildAdd(l->b, bits_of(l->code, x), lanes_whole(l, 0x3ff0000000000000 - SQRT_HALF_BITS), "");
-    LLVMValueRef exponent = LLVMBuildSub(l->b, LLVMBuildAShr(l->b, bits, lanes_whole(l, 52), ""), lanes_whole(l, 1023), "");
+    LLVMValueRef bits =
+        LLVMBuildAdd(l->b, bits_of(l->code, x), lanes_whole(l, 0x3ff0000000000000 - SQRT_HALF_BITS), "");
+    LLVMValueRef exponent =
+        LLVMBuildSub(l->b, LLVMBuildAShr(l->b, bits, lanes_whole(l, 52), ""), lanes_whole(l, 1023), "");
     LLVMValueRef n = LLVMBuildSIToFP(l->b, exponent, l->real, "");
     bits = LLVMBuildAnd(l->b, bits, lanes_whole(l, 0xfffffffffffff), "");
     LLVMValueRef m = real_of(l->code, LLVMBuildAdd(l->b, bits, lanes_whole(l, SQRT_HALF_BITS), ""), l->scalar);
@@ -107,7 +111,8 @@ static LLVMValueRef wide_exp2(Lanes *l, LLVMValueRef x) {
         terms[i] = terms[i - 1] * M_LN2 / i;
     LLVMValueRef bits, n = lanes_round_product(l, x, 1, &bits);
     LLVMValueRef power = lanes_polynomial(l, lanes_subtract(l, x, n), terms, 10);
-    LLVMValueRef exponent = LLVMBuildShl(l->b, LLVMBuildAdd(l->b, bits, lanes_whole(l, 1023), ""), lanes_whole(l, 52), "");
+    LLVMValueRef exponent =
+        LLVMBuildShl(l->b, LLVMBuildAdd(l->b, bits, lanes_whole(l, 1023), ""), lanes_whole(l, 52), "");
     return lanes_multiply(l, power, real_of(l->code, exponent, l->scalar));
 }
 
@@ -115,7 +120,8 @@ static LLVMValueRef wide_exp2(Lanes *l, LLVMValueRef x) {
 static LLVMValueRef magnitude_pow(Lanes *l, LLVMValueRef magnitude, LLVMValueRef y) {
     Lanes wide = lanes_like(l->code, l->code->f64, y);
     LLVMValueRef logarithm = wide_log2(&wide, LLVMBuildFPExt(l->b, magnitude, wide.real, ""));
-    LLVMValueRef zero = lanes_compare(l, LLVMRealOEQ, magnitude, 0), infinite = lanes_compare(l, LLVMRealOEQ, magnitude, INFINITY);
+    LLVMValueRef zero = lanes_compare(l, LLVMRealOEQ, magnitude, 0),
+                 infinite = lanes_compare(l, LLVMRealOEQ, magnitude, INFINITY);
     logarithm = lanes_select_where(&wide, zero, lanes_number(&wide, -INFINITY), logarithm);
     logarithm = lanes_select_where(&wide, infinite, lanes_number(&wide, INFINITY), logarithm);
     LLVMValueRef exponent = lanes_multiply(&wide, LLVMBuildFPExt(l->b, y, wide.real, ""), logarithm);
@@ -133,7 +139,8 @@ LLVMValueRef emit_pow(Lanes *l, LLVMValueRef *args) {
     LLVMValueRef odd = lanes_both(l, whole_y, LLVMBuildNot(l->b, even_half, ""));
     LLVMValueRef signed_result = binary_intrinsic(l->code, "llvm.copysign", result, x);
     result = lanes_select_where(l, odd, signed_result, result);
-    LLVMValueRef finite_negative = lanes_both(l, lanes_compare(l, LLVMRealOLT, x, 0), lanes_compare(l, LLVMRealONE, x, -INFINITY));
+    LLVMValueRef finite_negative =
+        lanes_both(l, lanes_compare(l, LLVMRealOLT, x, 0), lanes_compare(l, LLVMRealONE, x, -INFINITY));
     LLVMValueRef undefined = lanes_both(l, finite_negative, LLVMBuildNot(l->b, whole_y, ""));
     undefined = LLVMBuildOr(l->b, undefined, LLVMBuildFCmp(l->b, LLVMRealUNO, x, y, ""), "");
     result = lanes_select_where(l, undefined, lanes_number(l, NAN), result);

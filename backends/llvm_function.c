@@ -1,7 +1,7 @@
 /* llvm_function.c - functions, their frames, and control flow: loops in rotated form, branches with phis.
  *
- * Allocas stand in the entry block, which holds nothing else, so that mem2reg promotes them. A function with temporaries
- * in memory returns through one block that frees them; others return where they stand.
+ * Allocas stand in the entry block, which holds nothing else, so that mem2reg promotes them. A function with
+ * temporaries in memory returns through one block that frees them; others return where they stand.
  */
 #include "backends/llvm_code.h"
 #include "lang/diag.h"
@@ -17,12 +17,13 @@ void add_attribute(Code *code, LLVMValueRef function, unsigned index, const char
 }
 
 static void add_text_attribute(Code *code, LLVMValueRef function, const char *name, const char *value) {
-    LLVMAttributeRef attribute = LLVMCreateStringAttribute(code->context, name, (unsigned)strlen(name), value,
-                                                           (unsigned)strlen(value));
+    LLVMAttributeRef attribute =
+        LLVMCreateStringAttribute(code->context, name, (unsigned)strlen(name), value, (unsigned)strlen(value));
     LLVMAddAttributeAtIndex(function, (unsigned)LLVMAttributeFunctionIndex, attribute);
 }
 
-/* The processor stands on every function: without it intrinsics become calls. x86 would rather use half of its 512 bits. */
+/* The processor stands on every function: without it intrinsics become calls. x86 would rather use half of its 512
+ * bits. */
 void set_target_attributes(Code *code, LLVMValueRef function) {
     const Target *target = code->target;
     add_attribute(code, function, (unsigned)LLVMAttributeFunctionIndex, "nounwind");
@@ -178,7 +179,8 @@ static LLVMValueRef declare_function(Code *code, const Program *program) {
     int count = program->size_count + program->argument_count;
     LLVMTypeRef *types = ARENA_ARRAY(code->arena, LLVMTypeRef, count + 1);
     for (int i = 0; i < count; i++)
-        types[i] = i < program->size_count ? code->i64 : argument_type(code, &program->arguments[i - program->size_count]);
+        types[i] =
+            i < program->size_count ? code->i64 : argument_type(code, &program->arguments[i - program->size_count]);
     LLVMTypeRef type = LLVMFunctionType(code->i32, types, (unsigned)count, false);
     LLVMValueRef function = LLVMAddFunction(code->module, program->symbol, type);
     set_target_attributes(code, function);

@@ -1,5 +1,5 @@
-/* llvm_lanes.h - a vocabulary for sequences of floating-point instructions: operations and constants of the same lanes as
- * a value, in float or double.
+/* llvm_lanes.h - a vocabulary for sequences of floating-point instructions: operations and constants of the same lanes
+ * as a value, in float or double.
  */
 #ifndef BACKENDS_LLVM_LANES_H
 #define BACKENDS_LLVM_LANES_H

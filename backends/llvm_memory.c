@@ -81,8 +81,8 @@ static LLVMValueRef element_address(Code *code, LLVMTypeRef type, LLVMValueRef p
 
 typedef struct Access {
     const Tensor *tensor;
-    LLVMTypeRef type;   /* of an element in memory */
-    LLVMValueRef base;  /* the buffer */
+    LLVMTypeRef type;  /* of an element in memory */
+    LLVMValueRef base; /* the buffer */
     Expr *index;
     Expr *guard;
     int lanes;
@@ -219,7 +219,9 @@ static LLVMValueRef guarded(Code *code, const Expr *guard, LLVMValueRef value) {
 LLVMValueRef emit_read(Code *code, const Expr *e) {
     Buffer *buffer = buffer_of(code, e->tensor);
     if (buffer->registers)
-        return guarded(code, e->guard, registers_read(code, buffer->registers, e->count ? e->args[0] : expr_int(code->arena, 0), e->lanes));
+        return guarded(
+            code, e->guard,
+            registers_read(code, buffer->registers, e->count ? e->args[0] : expr_int(code->arena, 0), e->lanes));
     Access access = access_of(code, e->tensor, e->args, e->count, e->guard, e->lanes);
     LLVMValueRef value;
     if (access.lanes == 1)

@@ -16,14 +16,14 @@
 typedef struct Outline {
     Code *code;
     const Stmt *stmt;
-    const Slices *slices;             /* or NULL */
-    LIST(const Var *) variables;      /* of the caller's frame */
+    const Slices *slices;        /* or NULL */
+    LIST(const Var *) variables; /* of the caller's frame */
     LIST(const Tensor *) tensors;
-    LIST(Placement *) placements;     /* whose offsets are not constant */
+    LIST(Placement *) placements; /* whose offsets are not constant */
     Map seen;
-    bool checks;                      /* the body may return a status */
-    LIST(LLVMValueRef) values;        /* all that is handed over, in the caller */
-    LLVMTypeRef closure_type;         /* { extent, status, values... } */
+    bool checks;               /* the body may return a status */
+    LIST(LLVMValueRef) values; /* all that is handed over, in the caller */
+    LLVMTypeRef closure_type;  /* { extent, status, values... } */
     LLVMValueRef loop, range, team;
 } Outline;
 
@@ -35,7 +35,9 @@ enum { LOOP_BEGIN, LOOP_END, LOOP_VALUES };
 static bool collect_expr(const Expr *e, void *context) {
     Outline *outline = context;
     Code *code = outline->code;
-    const void *key = e->kind == EXPR_VAR ? (const void *)e->var : e->kind == EXPR_READ ? (const void *)e->tensor : NULL;
+    const void *key = e->kind == EXPR_VAR    ? (const void *)e->var
+                      : e->kind == EXPR_READ ? (const void *)e->tensor
+                                             : NULL;
     if (!key || address_map_get(&outline->seen, key))
         return true;
     address_map_set(code->arena, &outline->seen, key, (void *)key);
@@ -126,7 +128,8 @@ static void make_closure_type(Outline *outline) {
 
 /* --- the functions --- */
 
-static LLVMValueRef inner_function(Outline *outline, const char *part, LLVMTypeRef result, LLVMTypeRef *types, int count) {
+static LLVMValueRef inner_function(Outline *outline, const char *part, LLVMTypeRef result, LLVMTypeRef *types,
+                                   int count) {
     Code *code = outline->code;
     const char *name = arena_printf(code->arena, "%s.%s.%d", code->kernel->program->symbol, part, code->parallel_count);
     LLVMTypeRef type = LLVMFunctionType(result, types, (unsigned)count, false);
@@ -248,7 +251,8 @@ static void emit_range_function(Outline *outline) {
     args[LOOP_END] = LLVMGetParam(outline->range, 2);
     for (int i = 0; i < outline->values.count; i++) {
         LLVMTypeRef type = LLVMTypeOf(outline->values.items[i]);
-        args[LOOP_VALUES + i] = LLVMBuildLoad2(code->builder, type, closure_field(outline, closure, CLOSURE_VALUES + i), "");
+        args[LOOP_VALUES + i] =
+            LLVMBuildLoad2(code->builder, type, closure_field(outline, closure, CLOSURE_VALUES + i), "");
     }
     LLVMValueRef status = emit_call(code, outline->loop, args, count);
     if (outline->checks)

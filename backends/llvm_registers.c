@@ -250,8 +250,8 @@ LLVMValueRef registers_read(Code *code, struct Registers *registers, const Expr 
 static void element_store(Code *code, const struct Registers *registers, int64_t element, LLVMValueRef value) {
     const Piece *piece = piece_of(registers, element);
     if (piece->elements.lanes > 1)
-        value = LLVMBuildInsertElement(code->builder, piece_load(code, piece), value, lane_in_piece(code, piece, element),
-                                       "");
+        value = LLVMBuildInsertElement(code->builder, piece_load(code, piece), value,
+                                       lane_in_piece(code, piece, element), "");
     LLVMBuildStore(code->builder, value, piece->alloca);
 }
 

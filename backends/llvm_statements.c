@@ -95,13 +95,13 @@ static void emit_for(Code *code, const Stmt *stmt) {
     loop_end(code, &loop);
 }
 
-/* No instruction, but loads stay on their side: otherwise those that neighbouring steps share are kept in registers until
- * the accumulators no longer fit. */
+/* No instruction, but loads stay on their side: otherwise those that neighbouring steps share are kept in registers
+ * until the accumulators no longer fit. */
 static void emit_step(Code *code) {
     char constraints[] = "~{memory}"; /* not const: until LLVM 17 the parameter was not */
     LLVMTypeRef type = LLVMFunctionType(code->nothing, NULL, 0, false);
-    LLVMValueRef barrier = LLVMGetInlineAsm(type, "", 0, constraints, sizeof constraints - 1, true, false,
-                                            LLVMInlineAsmDialectATT, false);
+    LLVMValueRef barrier =
+        LLVMGetInlineAsm(type, "", 0, constraints, sizeof constraints - 1, true, false, LLVMInlineAsmDialectATT, false);
     LLVMBuildCall2(code->builder, type, barrier, NULL, 0, "");
 }
 

@@ -1,9 +1,9 @@
 /* llvm_temporaries.c - where a kernel's temporaries live.
  *
- * Small ones of constant size are on the stack. All others come from one aligned allocation at the entry of the function,
- * before anything is written, laid out as a stack is: temporaries that do not live at the same time share bytes. Those of
- * the body of a parallel loop are laid out in a slice, and there are as many slices as threads. A size that overflows is
- * a size that cannot be had.
+ * Small ones of constant size are on the stack. All others come from one aligned allocation at the entry of the
+ * function, before anything is written, laid out as a stack is: temporaries that do not live at the same time share
+ * bytes. Those of the body of a parallel loop are laid out in a slice, and there are as many slices as threads. A size
+ * that overflows is a size that cannot be had.
  */
 #include "backends/llvm_code.h"
 #include "lang/diag.h"
@@ -175,7 +175,8 @@ void allocate_temporaries(Code *code, const Stmt *body) {
     bytes = larger(&layout, bytes, index_constant(code, TEMPORARY_ALIGNMENT));
     LLVMTypeRef parameters[] = {code->i64, code->i64};
     LLVMValueRef args[] = {index_constant(code, TEMPORARY_ALIGNMENT), bytes};
-    LLVMValueRef heap = emit_call(code, external_function(code, "aligned_alloc", code->pointer, parameters, 2), args, 2);
+    LLVMValueRef heap =
+        emit_call(code, external_function(code, "aligned_alloc", code->pointer, parameters, 2), args, 2);
     LLVMBasicBlockRef failed = new_block(code, "no_memory"), work = new_block(code, "work");
     LLVMBuildCondBr(b, LLVMBuildIsNull(b, heap, ""), failed, work);
     LLVMPositionBuilderAtEnd(b, failed);

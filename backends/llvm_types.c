@@ -128,7 +128,8 @@ LLVMValueRef lane_mask(Code *code, int real, int lanes) {
 LLVMValueRef emit_shuffle(Code *code, LLVMValueRef a, LLVMValueRef b, const int *indices, int count) {
     LLVMValueRef mask[count];
     for (int i = 0; i < count; i++)
-        mask[i] = indices[i] < 0 ? LLVMGetPoison(code->i32) : LLVMConstInt(code->i32, (unsigned long long)indices[i], false);
+        mask[i] =
+            indices[i] < 0 ? LLVMGetPoison(code->i32) : LLVMConstInt(code->i32, (unsigned long long)indices[i], false);
     if (!b)
         b = LLVMGetPoison(LLVMTypeOf(a));
     return LLVMBuildShuffleVector(code->builder, a, b, LLVMConstVector(mask, (unsigned)count), "");
@@ -141,7 +142,8 @@ LLVMValueRef emit_splat(Code *code, LLVMValueRef scalar, int lanes) {
     LLVMTypeRef type = vector_of(LLVMTypeOf(scalar), lanes);
     if (LLVMIsConstant(scalar))
         return constant_splat(type, scalar);
-    LLVMValueRef first = LLVMBuildInsertElement(code->builder, LLVMGetPoison(type), scalar, index_constant(code, 0), "");
+    LLVMValueRef first =
+        LLVMBuildInsertElement(code->builder, LLVMGetPoison(type), scalar, index_constant(code, 0), "");
     int zeros[lanes];
     memset(zeros, 0, sizeof zeros);
     return emit_shuffle(code, first, NULL, zeros, lanes);
@@ -169,11 +171,13 @@ LLVMValueRef emit_call(Code *code, LLVMValueRef function, LLVMValueRef *args, in
     return LLVMBuildCall2(code->builder, LLVMGlobalGetValueType(function), function, args, (unsigned)count, "");
 }
 
-LLVMValueRef emit_intrinsic(Code *code, const char *name, LLVMTypeRef *overloads, int overload_count, LLVMValueRef *args, int count) {
+LLVMValueRef emit_intrinsic(Code *code, const char *name, LLVMTypeRef *overloads, int overload_count,
+                            LLVMValueRef *args, int count) {
     unsigned id = LLVMLookupIntrinsicID(name, strlen(name));
     if (!id)
         INTERNAL_ERROR("this LLVM has no intrinsic %s", name);
-    return emit_call(code, LLVMGetIntrinsicDeclaration(code->module, id, overloads, (size_t)overload_count), args, count);
+    return emit_call(code, LLVMGetIntrinsicDeclaration(code->module, id, overloads, (size_t)overload_count), args,
+                     count);
 }
 
 LLVMValueRef unary_intrinsic(Code *code, const char *name, LLVMValueRef a) {

@@ -52,8 +52,8 @@ static LLVMValueRef emit_contracted(Code *code, const Expr *e) {
 }
 
 static bool can_contract(const Code *code, const Expr *e) {
-    return !code->kernel->strict && !code->kernel->program->strict && type_is_float(e->type) && (e->op == OP_ADD || e->op == OP_SUB) &&
-           (is_op(e->args[0], OP_MUL) || is_op(e->args[1], OP_MUL));
+    return !code->kernel->strict && !code->kernel->program->strict && type_is_float(e->type) &&
+           (e->op == OP_ADD || e->op == OP_SUB) && (is_op(e->args[0], OP_MUL) || is_op(e->args[1], OP_MUL));
 }
 
 /* --- conditions --- */
@@ -148,8 +148,10 @@ static LLVMValueRef emit_operation(Code *code, const Expr *e) {
 /* A ramp cast to a narrower integer wraps lane by lane as its parts do. */
 static LLVMValueRef emit_cast(Code *code, const Expr *e) {
     const Expr *from = e->args[0];
-    if (from->kind == EXPR_RAMP && type_is_integer(e->type) && element_info[e->type].bytes <= element_info[from->type].bytes) {
-        Expr *base = expr_cast(code->arena, e->type, from->args[0]), *stride = expr_cast(code->arena, e->type, from->args[1]);
+    if (from->kind == EXPR_RAMP && type_is_integer(e->type) &&
+        element_info[e->type].bytes <= element_info[from->type].bytes) {
+        Expr *base = expr_cast(code->arena, e->type, from->args[0]),
+             *stride = expr_cast(code->arena, e->type, from->args[1]);
         return emit_ramp(code, expr_ramp(code->arena, base, stride, from->lanes));
     }
     if (from->kind == EXPR_BROADCAST)

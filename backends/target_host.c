@@ -1,7 +1,7 @@
 /* target_host.c - targets by name: rows of targets.def, this machine, and the processors of processors.def.
  *
- * What this machine can do is taken from the features that it shows, never from its name: virtual machines give names of
- * one processor and features of another.
+ * What this machine can do is taken from the features that it shows, never from its name: virtual machines give names
+ * of one processor and features of another.
  */
 #include "backends/backends.h"
 #include "lang/program.h"
@@ -40,8 +40,8 @@ static bool has(const char *features, const char *name) {
     return false;
 }
 
-/* Rows from the newest on: the first whose features are all there names a processor that LLVM knows by a name older than
- * its features. */
+/* Rows from the newest on: the first whose features are all there names a processor that LLVM knows by a name older
+ * than its features. */
 static const char *const generations[][4] = {
     {"sapphirerapids", "amx-int8", "avx512fp16"},
     {"cooperlake", "avx512bf16", "avx512vnni", "avx512vl"},
@@ -59,7 +59,8 @@ static bool generation_fits(const char *const *row, const char *features) {
 /* The processor that LLVM found, unless it knows no more than an architecture's level or an Intel processor shows
  * features that came after the one it is taken for. */
 static const char *processor_name(Arena *arena, const char *found, const char *features) {
-    static const char *const older[] = {"x86-64", "generic", "rocketlake", "icelake-client", "icelake-server", "tigerlake"};
+    static const char *const older[] = {"x86-64",         "generic",        "rocketlake",
+                                        "icelake-client", "icelake-server", "tigerlake"};
     for (size_t i = 0; i < sizeof older / sizeof *older; i++) {
         if (strcmp(found, older[i]) != 0)
             continue;

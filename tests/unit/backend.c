@@ -1,6 +1,6 @@
-/* backend.c - every operator and cast in every type, in objects against single values: as scalars and as vectors of several
- * lengths, on values that include each type's limits, infinities and NaN; for several levels of x86, whose objects are
- * called in this process, and for aarch64, under qemu.
+/* backend.c - every operator and cast in every type, in objects against single values: as scalars and as vectors of
+ * several lengths, on values that include each type's limits, infinities and NaN; for several levels of x86, whose
+ * objects are called in this process, and for aarch64, under qemu.
  */
 #include "backends/backends.h"
 #include "lang/program.h"
@@ -53,7 +53,8 @@ typedef struct Operation {
 
 typedef LIST(Operation) Operations;
 
-static void add_operation(Arena *arena, Operations *list, Op op, ElementType from, ElementType to, int64_t n, LoopKind loop) {
+static void add_operation(Arena *arena, Operations *list, Op op, ElementType from, ElementType to, int64_t n,
+                          LoopKind loop) {
     const char *name = arena_printf(arena, "f%d", list->count);
     Operation operation = {op, from, to, n, loop, operation_program(arena, name, op, from, to, n)};
     list_push(arena, list, operation);
@@ -68,9 +69,39 @@ static int64_t random_at(uint64_t *state) {
 
 /* The values that break things, then random ones of all magnitudes. */
 static Value interesting(ElementType type, int at, uint64_t *state) {
-    static const double reals[] = {0, -0.0, 1, -1, 0.5, -0.5, 1.5, 2.5, -2.5, INFINITY, -INFINITY, NAN, 65504, 65520, 1e-7,
-                                   6e-8, 3e38, -3e38, 1e-45, 2147483648.0, -2147483649.0, 9.3e18, -9.3e18, 1.9e19, 255.5,
-                                   -0.9, 127.9, 128, 0x1.01p0, 0x1.004p0, 0x1.0020000001p0, 1e300, -1e-300};
+    static const double reals[] = {0,
+                                   -0.0,
+                                   1,
+                                   -1,
+                                   0.5,
+                                   -0.5,
+                                   1.5,
+                                   2.5,
+                                   -2.5,
+                                   INFINITY,
+                                   -INFINITY,
+                                   NAN,
+                                   65504,
+                                   65520,
+                                   1e-7,
+                                   6e-8,
+                                   3e38,
+                                   -3e38,
+                                   1e-45,
+                                   2147483648.0,
+                                   -2147483649.0,
+                                   9.3e18,
+                                   -9.3e18,
+                                   1.9e19,
+                                   255.5,
+                                   -0.9,
+                                   127.9,
+                                   128,
+                                   0x1.01p0,
+                                   0x1.004p0,
+                                   0x1.0020000001p0,
+                                   1e300,
+                                   -1e-300};
     enum { REALS = sizeof reals / sizeof *reals };
     Value value = {.type = type};
     if (type_is_float(type)) {
@@ -78,8 +109,18 @@ static Value interesting(ElementType type, int at, uint64_t *state) {
         value.real = value_round(type, at < REALS ? reals[at] : random);
         return value;
     }
-    int64_t choices[] = {0, 1, -1, 2, -2, 3, integer_limit(type, true), integer_limit(type, false), 7, -7,
-                         random_at(state) << (random_at(state) % 12), random_at(state) % 100 - 50};
+    int64_t choices[] = {0,
+                         1,
+                         -1,
+                         2,
+                         -2,
+                         3,
+                         integer_limit(type, true),
+                         integer_limit(type, false),
+                         7,
+                         -7,
+                         random_at(state) << (random_at(state) % 12),
+                         random_at(state) % 100 - 50};
     value.integer = value_wrap(type, choices[(size_t)(random_at(state) % 12)]);
     return value;
 }
@@ -241,7 +282,8 @@ static bool write_runner(const char *path, const Operations *list) {
     for (int i = 0; i < list->count; i++)
         fprintf(file, "{%s_call, %d},\n", list->items[i].program->symbol, arity_of(list->items[i].op));
     fprintf(file, "};\nstatic unsigned char b[%d][%d];\n", ARGUMENTS, ELEMENTS * 8);
-    fprintf(file, "int main(void) {\nfor (int i = 0; i < %d; i++) {\nvoid *a[] = {b[0], b[1], b[2], b[3]};\n", list->count);
+    fprintf(file, "int main(void) {\nfor (int i = 0; i < %d; i++) {\nvoid *a[] = {b[0], b[1], b[2], b[3]};\n",
+            list->count);
     fprintf(file, "if (fread(b, sizeof b, 1, stdin) != 1) return 2;\na[t[i].n] = b[%d];\n", OUTPUT);
     fprintf(file, "if (t[i].f(0, a)) return 3;\nfwrite(b, sizeof b, 1, stdout);\n}\nreturn 0;\n}\n");
     return fclose(file) == 0;
@@ -268,8 +310,8 @@ static void check_outputs(const char *path, const Operations *list, const char *
         fclose(file);
 }
 
-static void test_elsewhere(const char *folder, const char *target_name, const char *compiler, const char *runner, int64_t n,
-                           LoopKind loop) {
+static void test_elsewhere(const char *folder, const char *target_name, const char *compiler, const char *runner,
+                           int64_t n, LoopKind loop) {
     Arena *arena = arena_new();
     const Target *target = target_make(arena, target_name, 1);
     Operations list = {0};

@@ -23,48 +23,76 @@ typedef struct Law {
 } Law;
 
 static const Law laws[] = {
-    {"matmul", "def f(float(M, K) A, float(K, N) B) -> (C) { C(i, j) +=! A(i, r_k) * B(r_k, j) }",
-     {"M 1 3 7 16 17", "N 1 8 15 16 17 33", "K 0 1 4 13"}, 0},
-    {"matmul of double", "def f(double(M, K) A, double(K, N) B) -> (C) { C(i, j) +=! A(i, r_k) * B(r_k, j) }",
-     {"M 1 4 5", "N 1 7 8 9", "K 1 5"}, 0},
-    {"matmul of bytes", "def f(uint8(M, K) A, int8(K, N) B) -> (C) { C(i, j) +=! int32(A(i, r_k)) * int32(B(r_k, j)) }",
-     {"M 1 4 5", "N 1 16 17 33", "K 1 7"}, 0},
+    {"matmul",
+     "def f(float(M, K) A, float(K, N) B) -> (C) { C(i, j) +=! A(i, r_k) * B(r_k, j) }",
+     {"M 1 3 7 16 17", "N 1 8 15 16 17 33", "K 0 1 4 13"},
+     0},
+    {"matmul of double",
+     "def f(double(M, K) A, double(K, N) B) -> (C) { C(i, j) +=! A(i, r_k) * B(r_k, j) }",
+     {"M 1 4 5", "N 1 7 8 9", "K 1 5"},
+     0},
+    {"matmul of bytes",
+     "def f(uint8(M, K) A, int8(K, N) B) -> (C) { C(i, j) +=! int32(A(i, r_k)) * int32(B(r_k, j)) }",
+     {"M 1 4 5", "N 1 16 17 33", "K 1 7"},
+     0},
     {"half and bfloat16",
      "def f(half(N) A, bfloat16(N) B, float(N) C) -> (x, y, z) { x(i) = A(i) * A(i) + half(C(i)) "
      "y(i) = B(i) + bfloat16(C(i)) z(i) = float(x(i)) * float(y(i)) }",
-     {"N 1 5 8 16 31"}, 0},
+     {"N 1 5 8 16 31"},
+     0},
     {"convolution",
      "def f(float(C, H, W) I, float(M, C, 3, 3) F) -> (O) {\n"
      "  O(m, h, w) +=! (I(r_c, h + r_kh - 1, w + r_kw - 1) else 0) * F(m, r_c, r_kh, r_kw)\n"
      "  where h in 0:H, w in 0:W }",
-     {"C 1 3", "H 1 4 5", "W 1 7 16 19", "M 1 4 8 17"}, 0},
+     {"C 1 3", "H 1 4 5", "W 1 7 16 19", "M 1 4 8 17"},
+     0},
     {"strided convolution",
      "def f(int16(C, H, W) I, int16(M, C, 3, 2) F) -> (O) {\n"
      "  O(m, h, w) +=! (I(r_c, 2*h + 2*r_kh - 2, 2*w + r_kw - 1) else 0) * F(m, r_c, r_kh, r_kw)\n"
      "  where h in 0:(H - 1)/2 + 1, w in 0:W/2 + 1 }",
-     {"C 1 3", "H 1 4 7", "W 1 8 33", "M 1 5 8"}, 0},
+     {"C 1 3", "H 1 4 7", "W 1 8 33", "M 1 5 8"},
+     0},
     {"softmax",
      "def f(float(N, D) X) -> (Y) { top(n) max=! X(n, r_d) e(n, d) = exp(X(n, d) - top(n)) sum(n) +=! e(n, r_d)\n"
      "  Y(n, d) = e(n, d) / sum(n) }",
-     {"N 0 1 3 8", "D 1 5 16 17"}, 0},
-    {"functions", "def f(float(N) X) -> (Y, Z) { Y(i) = tanh(X(i)) + sin(X(i)) * log(fabs(X(i)) + 1.0) Z(i) = pow(fabs(X(i)), 0.3) }",
-     {"N 1 4 16 21"}, 0},
+     {"N 0 1 3 8", "D 1 5 16 17"},
+     0},
+    {"functions",
+     "def f(float(N) X) -> (Y, Z) { Y(i) = tanh(X(i)) + sin(X(i)) * log(fabs(X(i)) + 1.0) Z(i) = pow(fabs(X(i)), 0.3) "
+     "}",
+     {"N 1 4 16 21"},
+     0},
     {"integers",
      "def f(int64(N) A, int32(N) B) -> (Q, R, T) { Q(i) = A(i) / 7 + A(N - 1 - i) % 3 R(i) = B(i) * B(i) % (A(i) + 1)\n"
      "  T(i) = B(i) < 3 ? min(B(i), 2) : max(B(i), 40) }",
-     {"N 1 3 8 17"}, 0},
-    {"transposition", "def f(float(M, N) X) -> (Y) { Y(j, i) = X(i, j) * 2.0 + X(M - 1 - i, N - 1 - j) }", {"M 1 5 16", "N 1 4 17"}, 0},
+     {"N 1 3 8 17"},
+     0},
+    {"transposition",
+     "def f(float(M, N) X) -> (Y) { Y(j, i) = X(i, j) * 2.0 + X(M - 1 - i, N - 1 - j) }",
+     {"M 1 5 16", "N 1 4 17"},
+     0},
     {"gather",
-     "def f(float(V, D) table, int32(B) ids) -> (O, S) { O(b, d) = table(ids(b), d) S(d, b) = (table(ids(b) - 1, d) else 0) }",
-     {"V 5", "D 1 8 9 16", "B 1 3"}, 5},
-    {"logic", "def f(bool(N) A, float(N) X, uint8(N) B) -> (Y, Z) { Y(i) = A(i) && X(i) > 0.0 || B(i) == uint8(3) Z(i) = Y(i) ? B(i) : uint8(9) }",
-     {"N 1 8 16 19"}, 0},
-    {"accumulation", "def f(int32(M, K) A, int32(K) x, int32 s) -> (y) { y(i) += A(i, r_k) * x(r_k) * s }", {"M 1 9 16", "K 0 1 5"}, 0},
+     "def f(float(V, D) table, int32(B) ids) -> (O, S) { O(b, d) = table(ids(b), d) S(d, b) = (table(ids(b) - 1, d) "
+     "else 0) }",
+     {"V 5", "D 1 8 9 16", "B 1 3"},
+     5},
+    {"logic",
+     "def f(bool(N) A, float(N) X, uint8(N) B) -> (Y, Z) { Y(i) = A(i) && X(i) > 0.0 || B(i) == uint8(3) Z(i) = Y(i) ? "
+     "B(i) : uint8(9) }",
+     {"N 1 8 16 19"},
+     0},
+    {"accumulation",
+     "def f(int32(M, K) A, int32(K) x, int32 s) -> (y) { y(i) += A(i, r_k) * x(r_k) * s }",
+     {"M 1 9 16", "K 0 1 5"},
+     0},
     {"reductions",
      "def f(float(M, N) A) -> (P, L, G) { P(i) *=! A(i, r_j) L(j) min=! A(r_i, j) G() max=! A(r_i, r_j) }",
-     {"M 1 2 5 8", "N 1 3 16"}, 0},
+     {"M 1 2 5 8", "N 1 3 16"},
+     0},
     {"large temporaries",
-     "def f(float(N) X) -> (Y) { t(i, j) = X(i) * X(j) u(j, i) = t(i, j) + 1.0 Y(i) +=! u(r_j, i) }", {"N 1 17 70"}, 0},
+     "def f(float(N) X) -> (Y) { t(i, j) = X(i) * X(j) u(j, i) = t(i, j) + 1.0 Y(i) +=! u(r_j, i) }",
+     {"N 1 17 70"},
+     0},
 };
 enum { LAWS = sizeof laws / sizeof *laws, BATCH = 30 };
 
@@ -109,7 +137,8 @@ static void make_case(Arena *arena, Case *c, int number, uint64_t seed, const Ta
     *c = (Case){.law = &laws[number % LAWS], .number = number};
     choose_sizes(arena, c, &random);
     c->program->symbol = arena_printf(arena, "f%d", number);
-    c->schedule = random_schedule(arena, c->program, target, &random, number < LAWS ? 0 : 1 + (int)random_below(&random, 12));
+    c->schedule =
+        random_schedule(arena, c->program, target, &random, number < LAWS ? 0 : 1 + (int)random_below(&random, 12));
     Nest *nest = nest_build(arena, c->program, c->schedule, NULL, target, NULL);
     c->kernel = expand(arena, nest, NULL);
 }
@@ -140,7 +169,9 @@ static int64_t bytes_of(const Case *c, const Argument *argument) {
     for (int s = 0; s < c->program->size_count; s++)
         values[s] = (SizeValue){c->program->sizes[s], c->sizes[s]};
     for (int d = 0; d < argument->tensor->rank; d++)
-        bytes *= expr_evaluate(argument->tensor->dims[d], values, c->program->size_count, &extent) && extent > 0 ? extent : 0;
+        bytes *= expr_evaluate(argument->tensor->dims[d], values, c->program->size_count, &extent) && extent > 0
+                     ? extent
+                     : 0;
     return bytes;
 }
 
@@ -161,8 +192,9 @@ static const char *compare(Arena *arena, const Case *c, void *const *before, voi
         Mismatch first;
         int64_t wrong = interpreter_check(interpreter, i, after[i], 1e6, 1, &first);
         if (wrong)
-            return arena_printf(arena, "%s: %lld wrong, element %lld is %.9g, wanted %.9g within %.3g", argument->tensor->name,
-                                (long long)wrong, (long long)first.element, first.found, first.expected, first.bound);
+            return arena_printf(arena, "%s: %lld wrong, element %lld is %.9g, wanted %.9g within %.3g",
+                                argument->tensor->name, (long long)wrong, (long long)first.element, first.found,
+                                first.expected, first.bound);
     }
     interpreter_free(interpreter);
     return NULL;

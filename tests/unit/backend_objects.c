@@ -1,5 +1,5 @@
-/* backend_objects.c - what objects need and promise beside their results: threads and their replacement, memory that cannot
- * be had, indices that are out of range, line numbers, the registers that a tile lives in.
+/* backend_objects.c - what objects need and promise beside their results: threads and their replacement, memory that
+ * cannot be had, indices that are out of range, line numbers, the registers that a tile lives in.
  */
 #include "objects.h"
 #include "parser/ast.h"
@@ -64,7 +64,8 @@ static void test_tile(void) {
     Arena *arena = arena_new();
     const struct Binding sizes[] = {{"M", 140}, {"N", 320}, {"K", 100}};
     const Target *target = target_make(arena, "x86-64-v4", 1);
-    char *text = assembly_of(kernel_of(arena, matmul_text, tile_text, target, sizes, 3), target, (EmitOptions){.pic = true});
+    char *text =
+        assembly_of(kernel_of(arena, matmul_text, tile_text, target, sizes, 3), target, (EmitOptions){.pic = true});
     is_int(count_lines(text, "vfmadd", "%zmm"), 28, "a tile of 14 x 32 is 28 multiply-adds on whole registers");
     is_int(count_lines(text, "zmm", "(%rsp)"), 0, "none of them is spilt");
     free(text);
@@ -124,7 +125,8 @@ static void test_threads(void) {
 static void test_statuses(void) {
     Arena *arena = arena_new();
     const Target *target = target_make(arena, "host", 1);
-    static const char pairs[] = "def pairs(float(N) X) -> (Y) { t(i, j) = X(i) * X(j) u(j, i) = t(i, j) + 1.0 Y(i) +=! u(r_j, i) }";
+    static const char pairs[] =
+        "def pairs(float(N) X) -> (Y) { t(i, j) = X(i) * X(j) u(j, i) = t(i, j) + 1.0 Y(i) +=! u(r_j, i) }";
     static const char gather[] = "def gather(float(V) table, int32(B) ids) -> (O) { O(b) = table(ids(b)) }";
     Kernel *kernels[] = {kernel_of(arena, pairs, "", target, NULL, 0), kernel_of(arena, gather, "", target, NULL, 0)};
     EmitOptions options = {.kind = EMIT_OBJECT, .pic = true, .candidate = true};
@@ -142,7 +144,8 @@ static void test_statuses(void) {
     ok(y[2] == 3 * 6 + 3, "its result");
     int32_t ids[] = {2, 0, 3};
     y[0] = -1;
-    is_int(entry_of(library, "gather")((int64_t[]){3, 3}, (void *[]){x, ids, y}), STATUS_BAD_INDEX, "an index out of range");
+    is_int(entry_of(library, "gather")((int64_t[]){3, 3}, (void *[]){x, ids, y}), STATUS_BAD_INDEX,
+           "an index out of range");
     ok(y[0] == -1, "nothing is written before all are checked");
     dlclose(library);
     arena_free(arena);
@@ -159,8 +162,10 @@ static void test_lines(void) {
     source_add(&sources, "lines.tensor", text, sizeof text - 1, false);
     char *assembly = assembly_of(kernel, target, (EmitOptions){.pic = true, .debug = true, .sources = &sources});
     ok(strstr(assembly, "\"lines.tensor\"") != NULL, "-g names the file");
-    ok(count_text(assembly, "\t.loc\t0 2 ") + count_text(assembly, "\t.loc\t1 2 ") > 0, "-g has the first statement's line");
-    ok(count_text(assembly, "\t.loc\t0 3 ") + count_text(assembly, "\t.loc\t1 3 ") > 0, "and the second's, in the parallel loop");
+    ok(count_text(assembly, "\t.loc\t0 2 ") + count_text(assembly, "\t.loc\t1 2 ") > 0,
+       "-g has the first statement's line");
+    ok(count_text(assembly, "\t.loc\t0 3 ") + count_text(assembly, "\t.loc\t1 3 ") > 0,
+       "and the second's, in the parallel loop");
     free(assembly);
     assembly = assembly_of(kernel, target, (EmitOptions){.pic = true});
     is_int(count_text(assembly, "\t.loc\t"), 0, "none without -g");

@@ -30,7 +30,8 @@ bool command_works(const char *command) {
     return system(quiet) == 0;
 }
 
-bool write_object(const char *path, Kernel *const *kernels, int count, const Target *target, const EmitOptions *options) {
+bool write_object(const char *path, Kernel *const *kernels, int count, const Target *target,
+                  const EmitOptions *options) {
     size_t bytes;
     const char *why = NULL;
     char *object = emit_code(kernels, count, target, options, &bytes, &why);
@@ -42,21 +43,24 @@ bool write_object(const char *path, Kernel *const *kernels, int count, const Tar
 }
 
 static bool write_parallel(const char *path) {
-    static const char text[] = "#include <stdint.h>\n"
-                               "void tensorc_parallel(void (*body)(void *, int64_t, int64_t), void *closure, int64_t n);\n"
-                               "void tensorc_parallel(void (*body)(void *, int64_t, int64_t), void *closure, int64_t n) {\n"
-                               "    for (int part = 2; part >= 0; part--)\n"
-                               "        body(closure, n * part / 3, n * (part + 1) / 3);\n"
-                               "}\n";
+    static const char text[] =
+        "#include <stdint.h>\n"
+        "void tensorc_parallel(void (*body)(void *, int64_t, int64_t), void *closure, int64_t n);\n"
+        "void tensorc_parallel(void (*body)(void *, int64_t, int64_t), void *closure, int64_t n) {\n"
+        "    for (int part = 2; part >= 0; part--)\n"
+        "        body(closure, n * part / 3, n * (part + 1) / 3);\n"
+        "}\n";
     return write_whole(path, text, sizeof text - 1);
 }
 
-void *load_kernels(const char *folder, Kernel *const *kernels, int count, const Target *target, const EmitOptions *options) {
+void *load_kernels(const char *folder, Kernel *const *kernels, int count, const Target *target,
+                   const EmitOptions *options) {
     char object[4200], library[4200], threads[4200], command[16000];
     snprintf(object, sizeof object, "%s/kernels.o", folder);
     snprintf(threads, sizeof threads, "%s/parallel.c", folder);
     snprintf(library, sizeof library, "%s/kernels.so", folder);
-    snprintf(command, sizeof command, "%s -shared -fPIC -o '%s' '%s' '%s' -fopenmp -lm", c_compiler(), library, object, threads);
+    snprintf(command, sizeof command, "%s -shared -fPIC -o '%s' '%s' '%s' -fopenmp -lm", c_compiler(), library, object,
+             threads);
     if (!write_object(object, kernels, count, target, options) || !write_parallel(threads) || system(command) != 0)
         return NULL;
     void *handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);

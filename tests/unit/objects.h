@@ -1,4 +1,4 @@
-/* objects.h - objects made into shared libraries by the C compiler, as a user links them, and called in this process. */
+/* objects.h - objects made into shared libraries by the C compiler, and called in this process. */
 #ifndef TESTS_OBJECTS_H
 #define TESTS_OBJECTS_H
 
@@ -11,10 +11,12 @@ const char *work_folder_make(Arena *arena);
 void work_folder_remove(const char *folder);
 
 /* Writes the object of the kernels to a path. False, with a line on standard error, when there is none. */
-bool write_object(const char *path, Kernel *const *kernels, int count, const Target *target, const EmitOptions *options);
-/* The handle of dlopen, or NULL with a line on standard error. Candidates get a tensorc_parallel that runs a loop in three
- * parts, the last one first. */
-void *load_kernels(const char *folder, Kernel *const *kernels, int count, const Target *target, const EmitOptions *options);
+bool write_object(const char *path, Kernel *const *kernels, int count, const Target *target,
+                  const EmitOptions *options);
+/* The handle of dlopen, or NULL with a line on standard error. Candidates get a tensorc_parallel that runs a loop in
+ * three parts, the last one first. */
+void *load_kernels(const char *folder, Kernel *const *kernels, int count, const Target *target,
+                   const EmitOptions *options);
 /* NAME_call of a library. */
 EntryFunction *entry_of(void *library, const char *name);
 /* "cc", or what $CC names. */

@@ -74,7 +74,8 @@ static void test_failures(Arena *arena) {
     if (geteuid() == 0)
         skip(1, "root may write everywhere");
     else
-        ok(chmod(at(arena, "a.o"), 0444) == 0 && fails_with(at(arena, "a.o"), EACCES), "a file that must not be written");
+        ok(chmod(at(arena, "a.o"), 0444) == 0 && fails_with(at(arena, "a.o"), EACCES),
+           "a file that must not be written");
     is_int(file_count(), before, "nothing is left behind");
 }
 
@@ -93,9 +94,10 @@ static void test_pipe(Arena *arena) {
 static void test_depfile(Arena *arena) {
     static const char *const files[] = {"a b.tensor", "c$d#e.tensor", "p:q\\ r"};
     is_text(emit_depfile(arena, "k.o", files, 1, true), "k.o: a\\ b.tensor\n", "one file");
-    is_text(emit_depfile(arena, "k.o x.o", files, 3, true),
-            "k.o x.o: \\\n  a\\ b.tensor \\\n  c$$d\\#e.tensor \\\n  p\\:q\\\\\\ r\n\nc$$d\\#e.tensor:\n\np\\:q\\\\\\ r:\n",
-            "several, with rules of their own");
+    is_text(
+        emit_depfile(arena, "k.o x.o", files, 3, true),
+        "k.o x.o: \\\n  a\\ b.tensor \\\n  c$$d\\#e.tensor \\\n  p\\:q\\\\\\ r\n\nc$$d\\#e.tensor:\n\np\\:q\\\\\\ r:\n",
+        "several, with rules of their own");
     is_text(make_escape(arena, "my file.o"), "my\\ file.o", "a target's name");
 }
 
@@ -110,15 +112,15 @@ static void test_make(Arena *arena) {
         return;
     }
     ok(write_whole(at(arena, "rules"), makefile, strlen(makefile)) && !command_works(run), "make misses the file");
-    ok(write_whole(at(arena, names[0]), "", 0) && command_works(run) && holds(at(arena, "out"), "made\n"), "make finds it");
+    ok(write_whole(at(arena, names[0]), "", 0) && command_works(run) && holds(at(arena, "out"), "made\n"),
+       "make finds it");
 }
 
 /* --- headers --- */
 
-static const char header_text[] =
-    "def blur(half(H, W) register, bool(H) I, float new, const float(3) f) -> (O, O_) {\n"
-    "    O(h, w) = register(h, w) * half(f(0)) where w in 1:W\n"
-    "    O_(h, w) += (I(h) ? new : float(register(h, w))) + f(1)\n}\n";
+static const char header_text[] = "def blur(half(H, W) register, bool(H) I, float new, const float(3) f) -> (O, O_) {\n"
+                                  "    O(h, w) = register(h, w) * half(f(0)) where w in 1:W\n"
+                                  "    O_(h, w) += (I(h) ? new : float(register(h, w))) + f(1)\n}\n";
 
 static void test_header(Arena *arena) {
     const Program *program = program_of_text(arena, header_text, (struct Binding[]){{"H", 7}}, 1);
@@ -139,11 +141,13 @@ static void test_header(Arena *arena) {
     const char *srcdir = getenv("srcdir") ? getenv("srcdir") : ".";
     write_whole(at(arena, "t.c"), twice, strlen(twice));
     const char *flags = arena_printf(arena, "-I%s -I%s/backends/runtime", folder, srcdir);
-    ok(command_works(arena_printf(arena, "%s -std=c99 -pedantic -Wall -Wextra -Werror %s -fsyntax-only %s/t.c", c_compiler(),
-                                  flags, folder)), "C99 takes it twice, beside the runtime's header");
+    ok(command_works(arena_printf(arena, "%s -std=c99 -pedantic -Wall -Wextra -Werror %s -fsyntax-only %s/t.c",
+                                  c_compiler(), flags, folder)),
+       "C99 takes it twice, beside the runtime's header");
     if (command_works("c++ --version"))
-        ok(command_works(arena_printf(arena, "c++ -x c++ -std=c++98 -Wall -Wextra -Werror %s -fsyntax-only %s/t.c", flags,
-                                      folder)), "and so does C++");
+        ok(command_works(arena_printf(arena, "c++ -x c++ -std=c++98 -Wall -Wextra -Werror %s -fsyntax-only %s/t.c",
+                                      flags, folder)),
+           "and so does C++");
     else
         skip(1, "needs c++");
 }
