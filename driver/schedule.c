@@ -57,42 +57,6 @@ Database *compilation_database(Compilation *c) {
     return c->database;
 }
 
-static Schedule *parse_record(Compilation *c, const Record *record) {
-    int file = source_add(c->sources, "<record>", record->schedule, strlen(record->schedule), true);
-    Arena *scratch = arena_new();
-    FILE *nowhere = fopen("/dev/null", "w");
-    DiagOptions quiet = {.stream = nowhere};
-    Diagnostics *diagnostics = diag_new(scratch, c->sources, quiet);
-    Schedule *schedule = parse_schedule(c->arena, c->sources, (uint32_t)file, diagnostics);
-    if (diag_error_count(diagnostics))
-        schedule = NULL;
-    if (nowhere)
-        fclose(nowhere);
-    arena_free(scratch);
-    return schedule;
-}
-
-/* The best record of exactly this task that is still legal, or NULL. */
-static Schedule *recorded_schedule(Compilation *c, const Program *program, const Target *target) {
-    Database *database = compilation_database(c);
-    if (!database)
-        return NULL;
-    Record *records = NULL;
-    int count = database_find(c->arena, database, task_hash(c->arena, program), target_microarchitecture(target),
-                              target->threads, &records);
-    for (int i = 0; i < count; i++) {
-        if (records[i].outcome != OUTCOME_OK)
-            continue;
-        Schedule *schedule = parse_record(c, &records[i]);
-        NestError error = {0};
-        if (schedule && nest_build(c->arena, program, schedule, NULL, target, &error))
-            return schedule;
-        fprintf(stderr, "tensorc: warning: %s: a record of the tuning database is not legal here and was passed over\n",
-                program->symbol);
-    }
-    return NULL;
-}
-
 /* --- choosing ------------------------------------------------------------------------------------------------------ */
 
 static Schedule *default_schedule(Compilation *c, const Program *program, const Target *target, const Schedule *user) {
@@ -110,7 +74,8 @@ static const Schedule *pick(Compilation *c, const Unit *unit, const Target *targ
         return tune_unit(c, unit, target, user);
     }
     *origin = "the database";
-    if (c->options->level >= LEVEL_2 && !user && (found = recorded_schedule(c, unit->program, target)))
+    Database *database = c->options->level >= LEVEL_2 ? compilation_database(c) : NULL;
+    if (database && (found = database_best(c->arena, database, unit->program, target, user, target->threads, NULL)))
         return found;
     *origin = user ? "the source, its holes by the default" : "the default";
     return default_schedule(c, unit->program, target, user);
