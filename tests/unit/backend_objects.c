@@ -80,6 +80,20 @@ static void test_tile(void) {
     arena_free(arena);
 }
 
+static void test_strict(void) {
+    Arena *arena = arena_new();
+    const Target *target = target_make(arena, "x86-64-v3", 1);
+    Kernel *kernel = kernel_of(arena, matmul_text, "", target, NULL, 0);
+    char *text = assembly_of(kernel, target, (EmitOptions){.pic = true});
+    ok(strstr(text, "vfmadd") != NULL, "a multiplication and an addition are one instruction");
+    free(text);
+    kernel->strict = true;
+    text = assembly_of(kernel, target, (EmitOptions){.pic = true});
+    ok(strstr(text, "vfmadd") == NULL && strstr(text, "vmulss"), "two when strict");
+    free(text);
+    arena_free(arena);
+}
+
 /* --- threads --- */
 
 static const char parallel_text[] = "def p(float(N, M) X) -> (Y) { t(i, j) = X(i, j) * 2.0 Y(i) +=! t(i, r_j) }";
@@ -193,6 +207,7 @@ int main(void) {
     folder = work_folder_make(arena);
     test_targets();
     test_tile();
+    test_strict();
     test_lines();
     test_statuses();
     test_threads();
