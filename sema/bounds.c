@@ -338,12 +338,29 @@ static Polys guard_facts(const Statement *s, const Access *access) {
     return facts;
 }
 
+/* The dimensions of a read with an else that never are outside: its else is dropped there. */
+static void find_needless_else(Statement *s, Access *access) {
+    Polys none = {0};
+    bool always = access->mode == ELSE_VALUE;
+    for (int d = 0; d < access->view.rank; d++) {
+        Poly low, high;
+        Expr *index = access->read->args[d];
+        access->assured[d] = !is_data_dependent(index) &&
+                             side_polys(s->builder->arena, index, access->view.dims[d], &low, &high) &&
+                             safety_of(s, &low, &none) == SAFE && safety_of(s, &high, &none) == SAFE;
+        always &= access->assured[d];
+    }
+    access->never_outside = always;
+}
+
 static bool check_access(Statement *s, Access *access) {
     Polys guards = guard_facts(s, access);
     bool good = true;
+    if (access->has_else)
+        find_needless_else(s, access);
     for (int d = 0; d < access->view.rank && good; d++) {
         bool gather = is_data_dependent(access->read->args[d]);
-        if (access->has_else && access->mode != ELSE_VALUE)
+        if (access->has_else && access->mode != ELSE_VALUE && !access->assured[d])
             good = check_not_empty(s, access, d);
         else if (!access->has_else && !gather && !access->assured[d])
             good = check_plain_index(s, access, d, &guards);
@@ -382,6 +399,7 @@ void guard_over(Statement *s, const View *whole) {
     Polys none = {0};
     for (int i = 0; i < s->accesses.count; i++) {
         Access *access = s->accesses.items[i];
+        access->guarded |= access->never_outside;
         for (int d = 0; d < access->view.rank && !access->guarded && !access->has_else; d++) {
             Poly low, high;
             Expr *index = access->read->args[d];
@@ -400,6 +418,26 @@ static bool has_variable(const Expr *e) {
         if (has_variable(e->args[i]))
             return true;
     return false;
+}
+
+/* One run-time extent of at most 2^20 times 2^40, the largest size. */
+static bool is_small(Arena *arena, const Tensor *tensor, int64_t room) {
+    int64_t factor = 0;
+    for (int d = 0; d < tensor->rank; d++) {
+        Poly p;
+        if (expr_is_int(tensor->dims[d], NULL))
+            continue;
+        if (factor || !poly_of(arena, tensor->dims[d], &p))
+            return false;
+        factor = p.constant > 0 ? p.constant : 0;
+        for (int i = 0; i < p.count; i++) {
+            bool fits = p.terms[i].degree == 1 && p.terms[i].coefficient < 1 << 20 && factor < 1 << 20;
+            if (!fits || p.terms[i].factors[0]->kind != EXPR_VAR)
+                return false;
+            factor += p.terms[i].coefficient > 0 ? p.terms[i].coefficient : 0;
+        }
+    }
+    return factor <= room >> 40;
 }
 
 /* The bytes of a tensor fit int64: known now, or INT64_MAX / d0 / d1 .. >= bytes at the call, which cannot overflow. */
@@ -422,7 +460,7 @@ void check_tensor_size(Frame *frame, const Tensor *tensor) {
         note_calls(frame);
         return;
     }
-    if (known || tensor->rank == 0)
+    if (known || is_small(arena, tensor, room))
         return;
     Expr *left = expr_int(arena, room);
     for (int d = 0; d < tensor->rank; d++)

@@ -136,10 +136,11 @@ typedef struct Access {
     View view;
     bool has_else;
     ElseMode mode;
+    bool never_outside; /* the else is needless */
     bool guarded;     /* in range only because of the conditions it stands under */
     int guard_count;
     Expr **guards;    /* bool: the conditions it stands under, over raw index variables */
-    bool *assured;    /* per dimension: in range because a range was inferred from it */
+    bool *assured;    /* per dimension: in range because a range was inferred from it, or proved for a read with an else */
 } Access;
 
 typedef struct Statement {

@@ -50,23 +50,63 @@ static void make_names_unique(Builder *builder) {
     }
 }
 
+/* --- tensors by address ------------------------------------------------------------------------------------------------------ */
+
+typedef struct Place {
+    const Tensor *tensor;
+    int stage; /* that writes it, or -1 */
+    bool read;
+} Place;
+
+/* Sorted by address, for looking up alone. */
+typedef struct Places {
+    Place *items;
+    int count;
+} Places;
+
+static int compare_places(const void *a, const void *b) {
+    const Tensor *left = ((const Place *)a)->tensor, *right = ((const Place *)b)->tensor;
+    return (left > right) - (left < right);
+}
+
+static Place *find_place(const Places *places, const Tensor *tensor) {
+    Place key = {.tensor = tensor};
+    return bsearch(&key, places->items, (size_t)places->count, sizeof key, compare_places);
+}
+
+static bool visit_read(const Expr *e, void *context) {
+    if (e->kind == EXPR_READ)
+        find_place(context, e->tensor)->read = true;
+    return true;
+}
+
+static Places find_places(const Builder *builder) {
+    Places places = {ARENA_ARRAY(builder->arena, Place, builder->tensors.count), builder->tensors.count};
+    for (int i = 0; i < places.count; i++)
+        places.items[i] = (Place){.tensor = builder->tensors.items[i], .stage = -1};
+    if (places.count)
+        qsort(places.items, (size_t)places.count, sizeof *places.items, compare_places);
+    for (int i = 0; i < builder->stages.count; i++) {
+        const Stage *stage = builder->stages.items[i];
+        find_place(&places, stage->tensor)->stage = i;
+        expr_walk(stage->value, visit_read, &places);
+        if (stage->initial)
+            expr_walk(stage->initial, visit_read, &places);
+    }
+    return places;
+}
+
 /* --- what is needed ---------------------------------------------------------------------------------------------------------- */
 
 typedef struct Needs {
     Builder *builder;
+    Places places;
     bool *needed; /* by stage */
     LIST(int) open;
 } Needs;
 
-static int stage_of(const Builder *builder, const Tensor *tensor) {
-    for (int i = 0; i < builder->stages.count; i++)
-        if (builder->stages.items[i]->tensor == tensor)
-            return i;
-    return -1;
-}
-
 static void need_tensor(Needs *needs, const Tensor *tensor) {
-    int stage = stage_of(needs->builder, tensor);
+    int stage = find_place(&needs->places, tensor)->stage;
     if (stage >= 0 && !needs->needed[stage]) {
         needs->needed[stage] = true;
         list_push(needs->builder->arena, &needs->open, stage);
@@ -89,7 +129,8 @@ static void close_needs(Needs *needs) {
 }
 
 static Needs needs_of_checks(Builder *builder) {
-    Needs needs = {.builder = builder, .needed = ARENA_ARRAY(builder->arena, bool, builder->stages.count)};
+    Needs needs = {.builder = builder, .places = find_places(builder)};
+    needs.needed = ARENA_ARRAY(builder->arena, bool, builder->stages.count);
     for (int i = 0; i < builder->requirements.count; i++)
         expr_walk(builder->requirements.items[i].condition, visit_need, &needs);
     close_needs(&needs);
@@ -131,7 +172,7 @@ static void make_outputs(Frame *frame) {
         Variable *variable = frame->variables.items[i];
         if (!variable->result)
             continue;
-        int stage = stage_of(builder, result_tensor(variable));
+        int stage = find_place(&checks.places, result_tensor(variable))->stage;
         if (stage >= 0 && checks.needed[stage])
             copy_at_end(builder, variable);
         Tensor *tensor = result_tensor(variable);
@@ -145,9 +186,10 @@ static void make_outputs(Frame *frame) {
 
 static void order_stages(Frame *frame) {
     Builder *builder = frame->builder;
-    Needs checks = needs_of_checks(builder);
-    Needs live = {.builder = builder, .needed = ARENA_ARRAY(builder->arena, bool, builder->stages.count)};
-    memcpy(live.needed, checks.needed, sizeof *live.needed * (size_t)builder->stages.count);
+    Needs live = needs_of_checks(builder);
+    bool *checked = ARENA_ARRAY(builder->arena, bool, builder->stages.count);
+    if (builder->stages.count)
+        memcpy(checked, live.needed, sizeof *checked * (size_t)builder->stages.count);
     for (int i = 0; i < frame->variables.count; i++)
         if (frame->variables.items[i]->result)
             need_tensor(&live, result_tensor(frame->variables.items[i]));
@@ -155,31 +197,32 @@ static void order_stages(Frame *frame) {
     Stage **ordered = ARENA_ARRAY(builder->arena, Stage *, builder->stages.count);
     int count = 0;
     for (int i = 0; i < builder->stages.count; i++)
-        if (checks.needed[i])
+        if (checked[i])
             ordered[count++] = builder->stages.items[i];
     for (int i = 0; i < builder->stages.count; i++)
-        if (live.needed[i] && !checks.needed[i])
+        if (live.needed[i] && !checked[i])
             ordered[count++] = builder->stages.items[i];
     builder->stages.items = ordered;
     builder->stages.count = builder->stages.capacity = count;
 }
 
 typedef struct Last {
-    const Builder *builder;
+    const Places *places;
     int stage;
 } Last;
 
 static bool visit_last(const Expr *e, void *context) {
     Last *last = context;
-    int stage = e->kind == EXPR_READ ? stage_of(last->builder, e->tensor) : -1;
+    int stage = e->kind == EXPR_READ ? find_place(last->places, e->tensor)->stage : -1;
     if (stage > last->stage)
         last->stage = stage;
     return true;
 }
 
 static void place_checks(Builder *builder) {
+    Places places = find_places(builder);
     for (int i = 0; i < builder->requirements.count; i++) {
-        Last last = {builder, -1};
+        Last last = {&places, -1};
         expr_walk(builder->requirements.items[i].condition, visit_last, &last);
         builder->requirements.items[i].after = last.stage;
     }
@@ -224,31 +267,6 @@ static void check_size_arguments(Builder *builder) {
 
 /* --- the program ---------------------------------------------------------------------------------------------------------------------------- */
 
-static bool is_argument(const Program *program, const Tensor *tensor) {
-    for (int i = 0; i < program->argument_count; i++)
-        if (program->arguments[i].tensor == tensor)
-            return true;
-    return false;
-}
-
-typedef struct Search {
-    const Tensor *tensor;
-    bool found;
-} Search;
-
-static bool visit_search(const Expr *e, void *context) {
-    Search *search = context;
-    search->found |= e->kind == EXPR_READ && e->tensor == search->tensor;
-    return !search->found;
-}
-
-static bool is_used(const Builder *builder, const Tensor *tensor) {
-    Search search = {tensor, stage_of(builder, tensor) >= 0};
-    for (int i = 0; i < builder->stages.count && !search.found; i++)
-        expr_walk(builder->stages.items[i]->value, visit_search, &search);
-    return search.found;
-}
-
 static void fill_arguments(const Frame *frame, Program *program) {
     const Builder *builder = frame->builder;
     int results = frame->definition->ast->results.count;
@@ -261,14 +279,18 @@ static void fill_arguments(const Frame *frame, Program *program) {
     }
 }
 
+/* Arguments first, then what some stage writes or reads. */
 static void fill_tensors(const Builder *builder, Program *program) {
+    Places places = find_places(builder);
     program->tensors = ARENA_ARRAY(program->arena, const Tensor *, builder->tensors.count);
     for (int i = 0; i < program->argument_count; i++)
         if (program->arguments[i].tensor)
             program->tensors[program->tensor_count++] = program->arguments[i].tensor;
     for (int i = 0; i < builder->tensors.count; i++) {
         const Tensor *tensor = builder->tensors.items[i];
-        if (!is_argument(program, tensor) && is_used(builder, tensor))
+        const Place *place = find_place(&places, tensor);
+        bool argument = tensor->role == ROLE_INPUT || tensor->role == ROLE_OUTPUT;
+        if (!argument && (place->read || place->stage >= 0))
             program->tensors[program->tensor_count++] = tensor;
     }
 }

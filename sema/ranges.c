@@ -312,42 +312,109 @@ static Expr *bound_from(const Inference *in, const Constraint *constraint, const
     return size_normal(arena, c > 0 ? expr_unary(arena, OP_NEG, quotient) : quotient);
 }
 
+/* An end of a range found in a round: from constraints that the variable has to itself, and from those with others. */
+typedef struct End {
+    Expr *own, *shared;
+} End;
+
 typedef struct Ends {
-    Expr *low, *high;
+    End low, high;
 } Ends;
+
+static Expr *tighter(Arena *arena, Expr *a, Expr *b, bool is_low) {
+    return !a ? b : !b ? a : is_low ? size_max(arena, a, b) : size_min(arena, a, b);
+}
+
+static bool is_own(const Inference *in, const Constraint *constraint, const IndexVariable *index) {
+    Poly coefficient, rest;
+    if (!poly_split(in->arena, &constraint->poly, index->raw, &coefficient, &rest))
+        return false;
+    for (int t = 0; t < rest.count; t++)
+        for (int f = 0; f < rest.terms[t].degree; f++)
+            if (uses_indices(in->statement, rest.terms[t].factors[f]))
+                return false;
+    return true;
+}
 
 static bool take_bound(const Inference *in, const Constraint *constraint, const IndexVariable *index, Ends *ends) {
     bool is_low = false;
     Expr *bound = bound_from(in, constraint, index, &is_low);
-    if (bound && is_low)
-        ends->low = ends->low ? size_max(in->arena, ends->low, bound) : bound;
-    else if (bound)
-        ends->high = ends->high ? size_min(in->arena, ends->high, bound) : bound;
-    return bound != NULL;
+    if (!bound)
+        return false;
+    End *end = is_low ? &ends->low : &ends->high;
+    Expr **place = is_own(in, constraint, index) ? &end->own : &end->shared;
+    *place = tighter(in->arena, *place, bound, is_low);
+    return true;
+}
+
+/* Whether larger > smaller for all sizes above 1. */
+static bool always_above(const Inference *in, Expr *larger, Expr *smaller) {
+    Poly difference, opposite, one = {-1, 0, NULL};
+    const Polys *facts = &in->statement->builder->facts;
+    if (!larger || !smaller || !poly_of(in->arena, expr_binary(in->arena, OP_SUB, smaller, larger), &difference))
+        return false;
+    return poly_negative_for_real_sizes(&difference) || (poly_sum(in->arena, &difference, -1, &one, 1, &opposite) &&
+                                                         poly_never_negative(in->arena, &opposite, facts));
+}
+
+/* A reduction that is always cut short by an index that `where` fixes is a mistake: it keeps the range that it has by
+ * itself, and the proof of bounds will show what goes outside. One that may be cut is told of. */
+static bool is_cut(const Inference *in, const IndexVariable *index, const Ends *ends) {
+    return !index->target && ends->low.own && ends->high.own &&
+           (always_above(in, ends->high.own, ends->high.shared) || always_above(in, ends->low.shared, ends->low.own));
+}
+
+static void warn_cut(const Inference *in, const IndexVariable *index, const Ends *ends) {
+    Arena *arena = in->arena;
+    if (index->target || !ends->low.own || !ends->high.own ||
+        (size_equal(arena, index->low, ends->low.own) && size_equal(arena, index->high, ends->high.own)))
+        return;
+    Expr *end = size_normal(arena, expr_binary(arena, OP_ADD, index->high, expr_int(arena, 1)));
+    WARN(in->statement->frame, cut_reduction, index->loc, index->name, expr_text(arena, index->low), expr_text(arena, end));
+}
+
+/* Gives the variable the range that was found; false when an end is missing. */
+static bool settle(const Inference *in, IndexVariable *index, const Ends *ends, bool cut) {
+    Expr *low = tighter(in->arena, ends->low.own, cut ? NULL : ends->low.shared, true);
+    Expr *high = tighter(in->arena, ends->high.own, cut ? NULL : ends->high.shared, false);
+    if (!low || !high)
+        return false;
+    index->low = low;
+    index->high = high;
+    warn_cut(in, index, ends);
+    return true;
+}
+
+/* The variable of each constraint that bounds it in this round, or NULL. */
+static IndexVariable **find_ends(Inference *in, Ends *found) {
+    Statement *s = in->statement;
+    IndexVariable **bounded = ARENA_ARRAY(in->arena, IndexVariable *, in->constraints.count);
+    for (int c = 0; c < in->constraints.count; c++) {
+        Constraint *constraint = &in->constraints.items[c];
+        IndexVariable *alone = constraint->weak && !in->weak ? NULL : alone_in(in, constraint);
+        for (int i = 0; i < s->indices.count && alone; i++)
+            if (s->indices.items[i] == alone && take_bound(in, constraint, alone, &found[i]))
+                bounded[c] = alone;
+    }
+    return bounded;
 }
 
 /* One round: all variables look at the state before it. */
 static bool run_round(Inference *in) {
     Statement *s = in->statement;
     Ends *found = ARENA_ARRAY(in->arena, Ends, s->indices.count);
-    IndexVariable **alone = ARENA_ARRAY(in->arena, IndexVariable *, in->constraints.count);
-    for (int c = 0; c < in->constraints.count; c++) {
-        Constraint *constraint = &in->constraints.items[c];
-        alone[c] = constraint->weak && !in->weak ? NULL : alone_in(in, constraint);
-        for (int i = 0; i < s->indices.count && alone[c]; i++)
-            if (s->indices.items[i] == alone[c] && !take_bound(in, constraint, alone[c], &found[i]))
-                alone[c] = NULL;
-    }
+    IndexVariable **bounded = find_ends(in, found);
     bool progress = false;
-    for (int i = 0; i < s->indices.count; i++)
-        if (found[i].low && found[i].high) {
-            s->indices.items[i]->low = found[i].low;
-            s->indices.items[i]->high = found[i].high;
-            progress = true;
-        }
-    for (int c = 0; c < in->constraints.count; c++)
-        if (alone[c] && alone[c]->low)
-            in->constraints.items[c].used = true;
+    for (int i = 0; i < s->indices.count; i++) {
+        IndexVariable *index = s->indices.items[i];
+        bool cut = is_cut(in, index, &found[i]);
+        if (index->low || !settle(in, index, &found[i], cut))
+            continue;
+        for (int c = 0; c < in->constraints.count; c++)
+            if (bounded[c] == index)
+                in->constraints.items[c].used = !cut || is_own(in, &in->constraints.items[c], index);
+        progress = true;
+    }
     return progress;
 }
 
@@ -361,42 +428,63 @@ static bool occurs_in_reads(const Statement *s, const IndexVariable *index) {
     return false;
 }
 
-/* Where the variable is used, and why that does not help. */
-static void note_uses(const Statement *s, const IndexVariable *index) {
+static bool holds_unresolved(const Statement *s, const Expr *e) {
+    for (int i = 0; i < s->indices.count; i++)
+        if (!s->indices.items[i]->low && expr_uses_var(e, s->indices.items[i]->raw))
+            return true;
+    return false;
+}
+
+/* What is known of the variables, and why that does not help. */
+static void note_uses(const Statement *s) {
     Arena *arena = s->builder->arena;
     for (int i = 0; i < s->accesses.count; i++) {
         const Access *access = s->accesses.items[i];
         for (int d = 0; d < access->view.rank; d++) {
             Expr *e = access->read->args[d];
-            if (!expr_uses_var(e, index->raw))
+            if (!holds_unresolved(s, e))
                 continue;
-            const char *why = access->has_else        ? "but that read may go outside: it has an else"
+            const char *why = access->has_else        ? "but this read may go outside: it has an else"
                               : is_data_dependent(e) ? "but that depends on data"
-                                                     : "which does not bound it alone";
+                                                     : "which leaves more than one range possible";
             NOTE(s->frame, access->ast->loc, "0 <= %s < %s is known, %s", expr_text(arena, e),
                  expr_text(arena, access->view.dims[d]), why);
         }
     }
 }
 
-static bool report_unresolved(Statement *s) {
+/* Names that no read bounds and the left side does not have are no indices: they are misspelt. */
+static bool report_undefined(Statement *s) {
     bool good = true;
     for (int i = 0; i < s->indices.count; i++) {
         IndexVariable *index = s->indices.items[i];
-        if (index->low)
+        if (index->low || index->target || occurs_in_reads(s, index))
             continue;
+        ERROR(s->frame, undefined_name, index->loc, index->name);
+        hint_nearest_value(s, index->name);
         good = false;
-        if (!occurs_in_reads(s, index) && !index->target) {
-            ERROR(s->frame, undefined_name, index->loc, index->name);
-            hint_nearest_value(s, index->name);
-            continue;
-        }
-        ERROR(s->frame, unresolved_index, index->loc, index->name);
-        note_uses(s, index);
-        HINT(s->frame, "say it: where %s in 0:...", index->name);
-        note_calls(s->frame);
     }
     return good;
+}
+
+static bool report_unresolved(Statement *s) {
+    const IndexVariable *first = NULL;
+    Text names = {.arena = s->builder->arena};
+    bool good = report_undefined(s);
+    for (int i = 0; i < s->indices.count && good; i++) {
+        const IndexVariable *index = s->indices.items[i];
+        if (index->low)
+            continue;
+        text_add(&names, "%s'%s'", first ? ", " : "", index->name);
+        first = first ? first : index;
+    }
+    if (!first)
+        return good;
+    ERROR(s->frame, unresolved_index, first->loc, names.text);
+    note_uses(s);
+    HINT(s->frame, "say it: where %s in 0:...", first->name);
+    note_calls(s->frame);
+    return false;
 }
 
 /* --- the whole ------------------------------------------------------------------------------------------------------------------------------ */

@@ -62,10 +62,12 @@ static Expr *resolve_read(Statement *s, Expr *e) {
     Expr **indices = ARENA_ARRAY(arena, Expr *, e->count);
     for (int d = 0; d < e->count; d++) {
         indices[d] = resolve_value(s, e->args[d]);
-        if (access && access->has_else && access->mode != ELSE_VALUE)
+        if (access && access->has_else && access->mode != ELSE_VALUE && !access->assured[d])
             indices[d] = outside_index(arena, access->mode, indices[d], access->view.dims[d]);
     }
     Expr *otherwise = e->otherwise ? resolve_value(s, e->otherwise) : NULL;
+    if (access && access->never_outside && !access->guarded)
+        otherwise = NULL;
     if (!otherwise && access && access->guarded)
         otherwise = expr_constant(arena, e->type, 0);
     Expr *read = expr_read(arena, e->tensor, indices, otherwise);

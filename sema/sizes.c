@@ -191,6 +191,19 @@ static void add_quotient(Sum *sum, Expr *e, int64_t scale) {
         add_factor(sum, made, scale);
 }
 
+/* min(a + c, b + c) = min(a, b) + c: the larger of the two constants comes out, so that equal things look equal. */
+static void add_extreme_factor(Sum *sum, Op op, Poly a, Poly b, int64_t scale) {
+    int64_t common = a.constant > b.constant ? a.constant : b.constant;
+    if (__builtin_sub_overflow(a.constant, common, &a.constant) || __builtin_sub_overflow(b.constant, common, &b.constant)) {
+        sum->overflow = true;
+        return;
+    }
+    Expr *first = poly_expr(sum->arena, &a), *second = poly_expr(sum->arena, &b);
+    bool swap = compare_factors(first, second) > 0;
+    add_factor(sum, expr_binary(sum->arena, op, swap ? second : first, swap ? first : second), scale);
+    add_constant(sum, common, scale);
+}
+
 /* min and max: the one that is known to be it, else a factor. */
 static void add_extreme(Sum *sum, Expr *e, int64_t scale) {
     Poly a, b, difference;
@@ -205,7 +218,7 @@ static void add_extreme(Sum *sum, Expr *e, int64_t scale) {
     if (larger || smaller)
         add_poly(sum, larger == (e->op == OP_MAX) ? &a : &b, scale);
     else
-        add_factor(sum, expr_binary(arena, e->op, poly_expr(arena, &a), poly_expr(arena, &b)), scale);
+        add_extreme_factor(sum, e->op, a, b, scale);
 }
 
 static void add_operator(Sum *sum, Expr *e, int64_t scale) {
