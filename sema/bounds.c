@@ -89,6 +89,24 @@ static void require_on_domain(Statement *s, const Poly *p, Loc loc) {
         list_push(arena, &builder->facts, *p);
 }
 
+/* min(a, b) + c >= 0 is a + c >= 0 and b + c >= 0. */
+static void require_not_negative(Builder *builder, const Poly *p, Loc loc) {
+    Arena *arena = builder->arena;
+    const Expr *factor = p->count == 1 && p->terms[0].degree == 1 ? p->terms[0].factors[0] : NULL;
+    if (poly_never_negative(arena, p, &builder->facts))
+        return;
+    if (factor && p->terms[0].coefficient == 1 && factor->kind == EXPR_OP && factor->op == OP_MIN) {
+        for (int i = 0; i < 2; i++) {
+            Poly side, constant = {p->constant, 0, NULL};
+            if (poly_of(arena, factor->args[i], &side) && poly_sum(arena, &side, 1, &constant, 1, &side))
+                require_not_negative(builder, &side, loc);
+        }
+        return;
+    }
+    require(builder, poly_condition(arena, p), STATUS_BAD_SIZE, loc);
+    list_push(arena, &builder->facts, *p);
+}
+
 /* The range itself: never of a negative extent. */
 bool require_range(Statement *s, IndexVariable *index) {
     Builder *builder = s->builder;
@@ -104,10 +122,8 @@ bool require_range(Statement *s, IndexVariable *index) {
         note_calls(s->frame);
         return false;
     }
-    if (verdict != ALWAYS) {
-        require(builder, poly_condition(builder->arena, &extent), STATUS_BAD_SIZE, index->loc);
-        list_push(builder->arena, &builder->facts, extent);
-    }
+    if (verdict != ALWAYS)
+        require_not_negative(builder, &extent, index->loc);
     return true;
 }
 
@@ -264,6 +280,20 @@ static bool refuse_access(Statement *s, Access *access, int d) {
     return false;
 }
 
+static bool refuse_target(Statement *s, const View *target, int d) {
+    Arena *arena = s->builder->arena;
+    const IndexVariable *index = s->indices.items[d];
+    Expr *end = size_normal(arena, expr_binary(arena, OP_ADD, index->high, expr_int(arena, 1)));
+    const char *range = arena_printf(arena, "%s:%s", expr_text(arena, index->low), expr_text(arena, end));
+    const AstTarget *left = &s->ast->targets.items[0];
+    ERROR(s->frame, out_of_bounds, left->indices.items[d].loc, index->name, left->name.text, range, d,
+          expr_text(arena, target->dims[d]));
+    HINT(s->frame, "what a tensor spans is fixed by its first definition, or by sizes in the header: -> (float(...) %s)",
+         left->name.text);
+    note_calls(s->frame);
+    return false;
+}
+
 /* --- accesses ------------------------------------------------------------------------------------------------------------------------- */
 
 static bool check_side(Statement *s, Access *access, int d, const Poly *p, const Polys *guards) {
@@ -368,10 +398,33 @@ static bool check_access(Statement *s, Access *access) {
     return good;
 }
 
-bool check_bounds(Statement *s) {
+/* What is written stays in what the tensor already spans. */
+static bool check_target(Statement *s, const View *target) {
+    Arena *arena = s->builder->arena;
+    for (int d = 0; d < target->rank; d++) {
+        const IndexVariable *index = s->indices.items[d];
+        Expr *lower = target->lower ? target->lower[d] : expr_int(arena, 0), *extent = target->dims[d];
+        Expr *sides[2] = {expr_binary(arena, OP_SUB, index->low, lower),
+                          expr_binary(arena, OP_SUB, expr_binary(arena, OP_ADD, lower, extent),
+                                      expr_binary(arena, OP_ADD, index->high, expr_int(arena, 1)))};
+        for (int side = 0; side < 2; side++) {
+            Poly p;
+            if (is_empty(s) || !poly_of(arena, sides[side], &p))
+                continue;
+            Verdict verdict = judge(arena, &p, &s->facts);
+            if (verdict == NEVER)
+                return refuse_target(s, target, d);
+            if (verdict == DEPENDS)
+                require_on_domain(s, &p, index->loc);
+        }
+    }
+    return true;
+}
+
+bool check_bounds(Statement *s, const View *target) {
     if (s->builder->names_only)
         return true;
-    bool good = true;
+    bool good = !target || check_target(s, target);
     for (int i = 0; i < s->accesses.count; i++)
         good &= check_access(s, s->accesses.items[i]);
     for (int i = 0; i < s->accesses.count && good; i++) {

@@ -9,10 +9,7 @@
 #include <string.h>
 
 bool is_call(const Frame *frame, const AstExpr *ast) {
-    if (ast->kind != AST_APPLY)
-        return false;
-    Symbol *symbol = frame_symbol(frame, ast->name.text);
-    if (symbol && symbol->kind == SYMBOL_TENSOR && ast->parameters.count == 0)
+    if (ast->kind != AST_APPLY || is_read(frame, ast))
         return false;
     return find_definition(frame->builder->arena, frame->definition->file, ast->name.text) != NULL;
 }

@@ -99,7 +99,7 @@ typedef struct Frame {
     Builder *builder;
     struct Frame *caller;
     Definition *definition;
-    Loc call;           /* of the call in the caller */
+    Loc call;           /* of the call in the caller; of the export */
     const char *prefix; /* of the names of its tensors: "" or "t." */
     LIST(Symbol *) symbols;
     LIST(Variable *) variables;
@@ -190,6 +190,7 @@ void nearest_offer(Nearest *nearest, const char *candidate);
 void hint_nearest_function(Frame *frame, const char *name);
 void hint_nearest_value(const Statement *statement, const char *name);
 int find_builtin(const char *name); /* an Op, or -1 */
+bool is_read(const Frame *frame, const AstExpr *apply);
 
 /* --- types (types.c) --- */
 
@@ -218,7 +219,8 @@ bool uses_indices(const Statement *statement, const Expr *e);
 
 /* --- bounds (bounds.c) --- */
 
-bool check_bounds(Statement *statement);
+/* target: what the left side already spans, or NULL. */
+bool check_bounds(Statement *statement, const View *target);
 /* p >= 0 as a comparison without minus signs: "KH <= H + 1". */
 Expr *poly_condition(Arena *arena, const Poly *p);
 void require(Builder *builder, Expr *condition, Status status, Loc loc);
@@ -265,7 +267,7 @@ typedef struct Bound {
 typedef LIST(Bound) Bounds;
 
 /* The program of a def with sizes bound; NULL after errors. defines: -D applies too. symbol NULL: the def's name. */
-Program *build_program(Checker *checker, Definition *definition, Bounds *bounds, bool defines, const char *symbol);
+Program *build_program(Checker *checker, Definition *definition, Bounds *bounds, bool defines, const AstName *symbol);
 /* Integer parameters get their values. False after an error. */
 bool bind_parameters(Frame *frame, Bounds *bounds, bool defines);
 /* Checks the statements and results of a def whose parameters and arguments the frame has. */

@@ -366,10 +366,19 @@ static Typed call_value(Statement *s, const AstExpr *ast, Access **access) {
     return read_view(s, read, ast->name.text, &results[0], access);
 }
 
+static bool is_defined_later(const Frame *frame, const char *name) {
+    const AstStatements *statements = &frame->definition->ast->statements;
+    for (int i = 0; i < statements->count; i++)
+        for (int t = 0; t < statements->items[i]->targets.count; t++)
+            if (strcmp(statements->items[i]->targets.items[t].name.text, name) == 0)
+                return true;
+    return false;
+}
+
 static Typed translate_apply(Statement *s, const AstExpr *ast, Access **access) {
     const char *name = ast->name.text;
     Symbol *symbol = frame_symbol(s->frame, name);
-    if (symbol && symbol->kind == SYMBOL_TENSOR && ast->parameters.count == 0)
+    if (is_read(s->frame, ast))
         return read_variable(s, ast, symbol->variable, access);
     if (find_definition(s->builder->arena, s->frame->definition->file, name))
         return call_value(s, ast, access);
@@ -378,6 +387,10 @@ static Typed translate_apply(Statement *s, const AstExpr *ast, Access **access) 
         return translate_builtin(s, ast, (Op)op);
     if (symbol || find_index(s, name) || find_let(s, name) >= 0) {
         ERROR(s->frame, not_a_tensor, ast->name.loc, name);
+        return fail(s);
+    }
+    if (is_defined_later(s->frame, name)) {
+        ERROR(s->frame, read_before_definition, ast->name.loc, name);
         return fail(s);
     }
     ERROR(s->frame, undefined_name, ast->name.loc, name);
@@ -432,7 +445,7 @@ static Typed translate_else(Statement *s, const AstExpr *ast) {
                  : first->kind == AST_NAME ? translate_name(s, first, &access)
                                            : poison;
     if (!access) {
-        if (read.expr || (first->kind != AST_APPLY && first->kind != AST_NAME))
+        if (read.expr && first->kind == AST_APPLY) /* the parser has refused what is not even applied */
             ERROR(s->frame, else_without_tensor, first->loc);
         return fail(s);
     }

@@ -100,10 +100,13 @@ static bool parameter_value(Frame *frame, const AstBinding *parameter, Bounds *b
     *value = 1;
     if (frame->builder->names_only)
         return true;
-    ERROR(frame, parameter_unbound, frame->caller ? frame->call : loc, parameter->name.text,
-          frame->definition->ast->name.text);
-    HINT(frame, frame->caller ? "give it in brackets: %s[%s=...](...)" : "give %s[%s=...] a default, bind it in an export, or use -D",
-         frame->definition->ast->name.text, parameter->name.text);
+    ERROR(frame, parameter_unbound, frame->call, parameter->name.text, frame->definition->ast->name.text);
+    NOTE(frame, loc, "declared here");
+    if (frame->caller)
+        HINT(frame, "give it in brackets: %s[%s=...](...)", frame->definition->ast->name.text, parameter->name.text);
+    else
+        HINT(frame, "bind it: export %s(%s=...), or use -D%s=...", frame->definition->ast->name.text,
+             parameter->name.text, parameter->name.text);
     return false;
 }
 
@@ -239,9 +242,10 @@ void check_body(Frame *frame) {
 
 /* --- a whole def ----------------------------------------------------------------------------------------------------------------------- */
 
-Program *build_program(Checker *checker, Definition *definition, Bounds *bounds, bool defines, const char *symbol) {
+Program *build_program(Checker *checker, Definition *definition, Bounds *bounds, bool defines, const AstName *symbol) {
     Builder builder = {.checker = checker, .arena = checker->arena};
     Frame frame = {.builder = &builder, .definition = definition, .prefix = ""};
+    frame.call = symbol ? symbol->loc : definition->ast->name.loc;
     CheckState state = definition->state;
     definition->state = CHECK_RUNNING;
     bool good = bind_parameters(&frame, bounds, defines);
@@ -249,7 +253,7 @@ Program *build_program(Checker *checker, Definition *definition, Bounds *bounds,
     if (good)
         check_body(&frame);
     definition->state = state;
-    return good && !frame.failed ? finish_program(&frame, symbol) : NULL;
+    return good && !frame.failed ? finish_program(&frame, symbol ? symbol->text : NULL) : NULL;
 }
 
 static bool has_value(const Checker *checker, const AstBinding *parameter, bool defines) {

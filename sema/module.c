@@ -262,6 +262,23 @@ static bool check_used(Checker *checker, const Definition *definition, const Bou
     return good;
 }
 
+static bool check_tune_size(Checker *checker, const Program *program, const Bound *bound) {
+    Nearest nearest = {.name = bound->name};
+    bool found = false;
+    for (int n = 0; n < program->size_count; n++) {
+        nearest_offer(&nearest, program->sizes[n]->name);
+        found |= strcmp(program->sizes[n]->name, bound->name) == 0;
+    }
+    if (!found) {
+        diag(checker->diagnostics, DIAG_tune_name, bound->loc, program->symbol, bound->name);
+        if (nearest.best)
+            diag_hint(checker->diagnostics, "did you mean '%s'?", nearest.best);
+    } else if (bound->value < 0) {
+        diag(checker->diagnostics, DIAG_negative_size, bound->loc, bound->name, (long long)bound->value);
+    }
+    return found && bound->value >= 0;
+}
+
 /* export ... tune (M=1024, N=64), ...: sizes of run time with values to tune for. */
 static void read_tune(Checker *checker, Definition *definition, const AstBindings *list, Unit *unit) {
     Bounds bounds = {0};
@@ -269,17 +286,14 @@ static void read_tune(Checker *checker, Definition *definition, const AstBinding
         return;
     struct TuneSizes *tune = &unit->tunes[unit->tune_count];
     tune->bindings = ARENA_ARRAY(checker->arena, struct Binding, bounds.count);
+    bool good = true;
     for (int i = 0; i < bounds.count; i++) {
-        Bound *bound = &bounds.items[i];
-        for (int n = 0; n < unit->program->size_count; n++)
-            bound->used |= strcmp(unit->program->sizes[n]->name, bound->name) == 0;
-        if (bound->value < 0)
-            diag(checker->diagnostics, DIAG_negative_size, bound->loc, bound->name, (long long)bound->value);
-        tune->bindings[tune->count++] = (struct Binding){bound->name, bound->value};
+        good &= check_tune_size(checker, unit->program, &bounds.items[i]);
+        tune->bindings[tune->count++] = (struct Binding){bounds.items[i].name, bounds.items[i].value};
     }
-    if (!check_used(checker, definition, &bounds))
-        return;
     const char *why = NULL;
+    if (!good || bounds.count == 0)
+        return;
     if (!program_bind(checker->arena, unit->program, tune->bindings, tune->count, &why))
         diag(checker->diagnostics, DIAG_tune_sizes, bounds.items[0].loc, why);
     else
@@ -303,7 +317,7 @@ static void make_export(Checker *checker, const AstExport *export) {
     good &= check_symbol(checker, symbol);
     if (!read_bindings(checker, definition, &export->bindings, &bounds) || !good)
         return;
-    Unit unit = {.program = build_program(checker, definition, &bounds, true, symbol.text)};
+    Unit unit = {.program = build_program(checker, definition, &bounds, true, &symbol)};
     if (!check_used(checker, definition, &bounds) || !unit.program)
         return;
     attach_schedules(checker, &unit, definition);
@@ -319,10 +333,11 @@ static void make_unit_of_def(Checker *checker, Definition *definition) {
     if (!check_definition(checker, definition, true) || !check_symbol(checker, definition->ast->name))
         return;
     Unit unit = {.program = definition->program};
-    if (!unit.program) /* a parameter without a value: said with its place */
-        unit.program = build_program(checker, definition, NULL, true, NULL);
-    if (!unit.program)
+    if (!unit.program) {
+        diag(checker->diagnostics, DIAG_not_a_unit, definition->ast->name.loc, definition->ast->name.text);
+        diag_hint(checker->diagnostics, "give its parameters defaults, export it with values, or use -D");
         return;
+    }
     attach_schedules(checker, &unit, definition);
     list_push(checker->arena, &checker->module->units, unit);
 }

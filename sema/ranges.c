@@ -75,32 +75,40 @@ static bool extreme_factor(const Statement *s, Expr *e, bool largest, Poly *extr
     }
 }
 
-/* A term with one such factor and otherwise sizes, which are never negative. */
-static bool extreme_term(const Statement *s, const Monomial *term, bool largest, Poly *extreme) {
-    Arena *arena = s->builder->arena;
-    int place = -1;
-    for (int f = 0; f < term->degree; f++)
-        if (uses_indices(s, term->factors[f])) {
-            if (place >= 0)
-                return false;
-            place = f;
-        }
-    Expr *others = expr_int(arena, 1);
-    for (int f = 0; f < term->degree; f++)
-        others = f == place ? others : expr_binary(arena, OP_MUL, others, term->factors[f]);
-    Poly scale, value, product;
-    if (!poly_of(arena, others, &scale) || !never_negative(s, &scale))
-        return false;
-    return extreme_factor(s, term->factors[place], largest == (term->coefficient > 0), &value) &&
-           poly_product(arena, &scale, &value, &product) &&
-           poly_sum(arena, &product, term->coefficient, &product, 0, extreme);
+static bool extreme_of_factor(const Statement *s, Expr *e, bool largest, Poly *extreme) {
+    Poly p;
+    if (!uses_indices(s, e) || e->kind == EXPR_VAR)
+        return poly_of(s->builder->arena, e, &p) && extreme_over_domain(s, &p, largest, extreme);
+    return extreme_factor(s, e, largest, extreme);
 }
 
+/* A product grows with each factor where no factor is ever negative; with one factor alone the sign does not matter. */
+static bool extreme_term(const Statement *s, const Monomial *term, bool largest, Poly *extreme) {
+    Arena *arena = s->builder->arena;
+    Poly product = {term->coefficient, 0, NULL};
+    largest = largest == (term->coefficient > 0);
+    for (int f = 0; f < term->degree; f++) {
+        Poly low, value;
+        if (!extreme_of_factor(s, term->factors[f], largest, &value))
+            return false;
+        bool sign_known = term->degree == 1 || (extreme_of_factor(s, term->factors[f], false, &low) && never_negative(s, &low));
+        if (!sign_known || !poly_product(arena, &product, &value, &product))
+            return false;
+    }
+    *extreme = product;
+    return true;
+}
+
+/* Whether a term holds index variables in another way than one, multiplied with sizes. */
 static bool is_compound(const Statement *s, const Monomial *term) {
-    for (int f = 0; f < term->degree; f++)
-        if (term->factors[f]->kind != EXPR_VAR && uses_indices(s, term->factors[f]))
+    int variables = 0;
+    for (int f = 0; f < term->degree; f++) {
+        bool uses = uses_indices(s, term->factors[f]);
+        if (uses && term->factors[f]->kind != EXPR_VAR)
             return true;
-    return false;
+        variables += uses;
+    }
+    return variables > 1;
 }
 
 /* p with the factors that are not variables themselves replaced by their extremes. */
@@ -489,11 +497,21 @@ static bool report_unresolved(Statement *s) {
 
 /* --- the whole ------------------------------------------------------------------------------------------------------------------------------ */
 
+static bool poly_fits(Arena *arena, Expr *e) {
+    Poly p;
+    return poly_of(arena, e, &p);
+}
+
 /* With the range known: its extent, the axis that counts it from 0. */
 static bool complete_index(Statement *s, IndexVariable *index) {
     Arena *arena = s->builder->arena;
     index->extent = expr_binary(arena, OP_SUB, index->high, index->low);
     index->extent = size_normal(arena, expr_binary(arena, OP_ADD, index->extent, expr_int(arena, 1)));
+    if (!poly_fits(arena, index->extent)) {
+        ERROR(s->frame, range_overflow, index->loc, index->name);
+        note_calls(s->frame);
+        return false;
+    }
     int64_t low;
     bool from_zero = expr_is_int(index->low, &low) && low == 0;
     index->axis = from_zero ? index->raw : var_new(arena, VAR_AXIS, TYPE_INT64, index->name, NULL);

@@ -84,6 +84,17 @@ Definition *find_definition(Arena *arena, const SourceFile *from, const char *na
     return found;
 }
 
+/* A tensor hides functions of its name from its first definition on: max(n) max=! max(X(n, d), 0) is sound. */
+bool is_read(const Frame *frame, const AstExpr *apply) {
+    const char *name = apply->name.text;
+    const Symbol *symbol = frame_symbol(frame, name);
+    if (!symbol || symbol->kind != SYMBOL_TENSOR || apply->parameters.count)
+        return false;
+    const Variable *variable = symbol->variable;
+    return variable->input || variable->written ||
+           (find_builtin(name) < 0 && !find_definition(frame->builder->arena, frame->definition->file, name));
+}
+
 int find_builtin(const char *name) {
     for (int op = 0; op < OP_COUNT; op++)
         if (op_info[op].precedence == 0 && strcmp(op_info[op].spelling, name) == 0)

@@ -371,6 +371,10 @@ static bool is_constant_above(const Expr *e, int64_t limit) {
     return expr_is_int(e, &value) && value > limit;
 }
 
+static bool is_size(const Expr *e) {
+    return e->kind == EXPR_VAR && e->var->kind == VAR_SIZE;
+}
+
 static bool factor_never_negative(Arena *arena, Expr *e) {
     if (e->kind == EXPR_VAR)
         return e->var->kind == VAR_SIZE || (e->var->kind == VAR_AXIS && e->var->extent);
@@ -382,8 +386,8 @@ static bool factor_never_negative(Arena *arena, Expr *e) {
     switch (e->op) {
     case OP_MOD:
         return is_constant_above(e->args[1], 0);
-    case OP_DIV:
-        return is_constant_above(e->args[1], 0) && poly_of(arena, e->args[0], &numerator) &&
+    case OP_DIV: /* by a size: where it is 0 nothing is computed */
+        return (is_constant_above(e->args[1], 0) || is_size(e->args[1])) && poly_of(arena, e->args[0], &numerator) &&
                poly_never_negative(arena, &numerator, NULL);
     case OP_MIN:
         return factor_never_negative(arena, e->args[0]) && factor_never_negative(arena, e->args[1]);
@@ -469,9 +473,29 @@ static bool search_modulo(Search *s, const Poly *p, int i, int depth) {
     return replace_term(s->arena, p, i, term->coefficient, &by, &replaced) && search(s, &replaced, depth + 1);
 }
 
+/* y - x + 1 <= x * floor(y / x) <= y. */
+static bool search_multiple(Search *s, const Poly *p, int i, int depth) {
+    const Monomial *term = &p->terms[i];
+    for (int f = 0; f < 2; f++) {
+        Expr *x = term->factors[f], *e = term->factors[1 - f];
+        Poly y, size, by, replaced, one = {1, 0, NULL};
+        if (!is_size(x) || e->kind != EXPR_OP || e->op != OP_DIV || !expr_equal(e->args[1], x) ||
+            !poly_of(s->arena, e->args[0], &y) || !poly_of(s->arena, x, &size))
+            continue;
+        by = y;
+        if (term->coefficient > 0 &&
+            (!poly_sum(s->arena, &y, 1, &size, -1, &by) || !poly_sum(s->arena, &by, 1, &one, 1, &by)))
+            return false;
+        return replace_term(s->arena, p, i, term->coefficient, &by, &replaced) && search(s, &replaced, depth + 1);
+    }
+    return false;
+}
+
 static bool search_term(Search *s, const Poly *p, int i, int depth) {
     const Monomial *term = &p->terms[i];
     const Expr *factor = term->factors[0];
+    if (term->degree == 2)
+        return search_multiple(s, p, i, depth);
     if (term->degree != 1 || factor->kind != EXPR_OP)
         return false;
     if (factor->op == OP_MIN || factor->op == OP_MAX)

@@ -161,7 +161,7 @@ static bool check_assignment(Statement *s, Variable *variable) {
         return false;
     if (!target && has_dims)
         target = &declared;
-    if (!infer_ranges(s, target) || !check_reductions(s) || !check_bounds(s))
+    if (!infer_ranges(s, target) || !check_reductions(s) || !check_bounds(s, target))
         return false;
     define_stages(s, variable, value, target);
     return !s->failed;
