@@ -13,17 +13,20 @@ static int compile_all(const Options *options) {
     return worst;
 }
 
+/* --db may stand anywhere among the words. */
 static int run_database_command(Arena *arena, int argc, char **argv) {
-    const char *path = database_default_path(arena);
-    int at = 2;
-    if (argc > 2 && !strncmp(argv[2], "--db=", 5)) {
-        path = argv[2] + 5;
-        at = 3;
-    } else if (argc > 3 && !strcmp(argv[2], "--db")) {
-        path = argv[3];
-        at = 4;
+    const char *path = NULL;
+    char **words = ARENA_ARRAY(arena, char *, argc + 1);
+    int count = 0;
+    for (int i = 2; i < argc; i++) {
+        if (!strncmp(argv[i], "--db=", 5))
+            path = argv[i] + 5;
+        else if (!strcmp(argv[i], "--db") && i + 1 < argc)
+            path = argv[++i];
+        else
+            words[count++] = argv[i];
     }
-    return database_command(argc - at, argv + at, path);
+    return database_command(count, words, path ? path : database_default_path(arena));
 }
 
 int main(int argc, char **argv) {
