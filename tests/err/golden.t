@@ -21,6 +21,9 @@ for file in *.tensor; do
     # shellcheck disable=SC2046
     "$TENSORC" $(options_of "$file") -fdiagnostics-format=json "$file" >/dev/null 2>>"$work/json" </dev/null
 done
+for file in ../sched/*.tensor; do
+    "$TENSORC" -fsyntax-only --target=x86-64-v4 -fdiagnostics-format=json "$file" >/dev/null 2>>"$work/json" </dev/null
+done
 
 sed -n 's/^DIAGNOSTIC(\([a-z0-9_]*\),.*/\1/p' "$srcdir/lang/diagnostics.def" | sort -u >"$work/rows"
 sed -n 's/.*"id": "\([a-z0-9_]*\)".*/\1/p' "$work/json" | sort -u >"$work/shown"
