@@ -133,11 +133,11 @@ void tuner_run(Tuner *tuner, Trial **trials, int count)
         Candidate *candidate = submitted > finished ? toolchain->collect(toolchain->context, true) : NULL;
         if (!candidate)
             break;
-        Trial *trial = trial_of(trials, count, candidate);
+        Trial *trial = trial_of(trials, count, candidate); /* NULL: left over from a tuning that was stopped */
         if (trial && !is_stopped(tuner))
             measure_trial(tuner, trial);
         toolchain->release(toolchain->context, candidate);
-        finished++;
+        finished += trial != NULL;
     }
 }
 
@@ -165,9 +165,9 @@ static void run_rounds(Tuner *tuner)
         int left = tuner->options->trials - tuner->result->trials, wanted = left < BATCH ? left : BATCH;
         search_learn(tuner->search);
         int count = search_propose(tuner->search, wanted, points);
-        count = make_trials(tuner, points, count, trials);
-        empty = count == 0 ? empty + 1 : 0;
-        tuner_run(tuner, trials, count);
+        int before = tuner->result->trials;
+        tuner_run(tuner, trials, make_trials(tuner, points, count, trials));
+        empty = tuner->result->trials == before ? empty + 1 : 0;
     }
 }
 
@@ -218,7 +218,8 @@ static Trial *best_trial(const Tuner *tuner)
 /* With nothing good measured: the default, the plain loops where even the default failed. */
 static void fall_back(Tuner *tuner)
 {
-    bool failed = tuner->standard && tuner->standard->candidate.repeats == 0 && tuner->standard->candidate.outcome != OUTCOME_OK;
+    const Trial *standard = tuner->standard;
+    bool failed = standard && tuner_knows(tuner, standard->text) && standard->candidate.outcome != OUTCOME_OK;
     Effort effort = failed ? EFFORT_IDENTITY : EFFORT_MODEL;
     tuner->result->schedule = autosched_default(tuner->arena, tuner->program, tuner->target, tuner->user, effort, 0);
 }

@@ -1,0 +1,105 @@
+/* simulated.c - see simulated.h. */
+#include "simulated.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static uint64_t schedule_hash(const Schedule *schedule)
+{
+    Arena *arena = arena_new();
+    Text text = {.arena = arena};
+    uint64_t hash = 5;
+    text_add(&text, " ");
+    schedule_print_statements(&text, schedule);
+    for (const char *at = text.text; *at; at++)
+        hash = hash_mix(hash ^ (unsigned char)*at) + 1;
+    arena_free(arena);
+    return hash;
+}
+
+/* The static estimate, bent: a middle number of accumulators is best, plain loops and long bodies cost more than it thinks. */
+double simulated_seconds(Simulated *simulated, const Schedule *schedule)
+{
+    Arena *scratch = arena_new();
+    Nest *nest = nest_build(scratch, simulated->program, schedule, NULL, simulated->target, NULL);
+    double seconds = HUGE_VAL;
+    if (nest) {
+        const Profile *profile = profile_nest(scratch, nest);
+        Estimate estimate = static_estimate(profile, simulated->target);
+        const StageFacts *stage = &profile->stages[profile->heaviest];
+        double last = stage->loop_count ? stage->extents[stage->loop_count - 1] : 1;
+        seconds = estimate.seconds * (1 + fabs(estimate.accumulators - 12) / 12 + fabs(log2(last) - 4) / 4);
+        seconds *= 1 + (double)(schedule_hash(schedule) % 64) / 1000;
+    }
+    arena_free(scratch);
+    return seconds;
+}
+
+static void submit(void *context, Candidate *candidate)
+{
+    Simulated *simulated = context;
+    list_push(simulated->arena, &simulated->queue, candidate);
+}
+
+static int failure_of(const Simulated *simulated, const Candidate *candidate)
+{
+    uint64_t hash = schedule_hash(candidate->schedule) >> 20;
+    if (simulated->all_fail)
+        return OUTCOME_CRASH;
+    if (!simulated->failure_rate || hash % (uint64_t)simulated->failure_rate)
+        return OUTCOME_OK;
+    return 1 + (int)(hash / (uint64_t)simulated->failure_rate % (OUTCOME_COUNT - 1));
+}
+
+static Candidate *collect(void *context, bool wait)
+{
+    Simulated *simulated = context;
+    if (simulated->next == simulated->queue.count || simulated->stop)
+        return NULL;
+    Candidate *candidate = simulated->queue.items[simulated->next++];
+    bool fails = failure_of(simulated, candidate) == OUTCOME_BUILD_ERROR;
+    candidate->outcome = fails ? OUTCOME_BUILD_ERROR : OUTCOME_OK;
+    candidate->why = fails ? "the compiler gave up" : "";
+    simulated->built++;
+    return candidate;
+}
+
+static void measure(void *context, Candidate *candidate, double limit_seconds, bool thorough)
+{
+    Simulated *simulated = context;
+    uint64_t hash = schedule_hash(candidate->schedule);
+    int failure = failure_of(simulated, candidate);
+    if (simulated->pause)
+        usleep((useconds_t)simulated->pause);
+    candidate->outcome = (Outcome)failure;
+    candidate->seconds = failure ? 0 : simulated_seconds(simulated, candidate->schedule);
+    candidate->repeats = thorough ? 20 : 3;
+    if (thorough) {
+        simulated->raced++;
+        return;
+    }
+    simulated->measured++;
+    simulated->repeated += hash_set_has(&simulated->seen, hash);
+    hash_set_add(&simulated->seen, hash);
+    if (simulated->measured == simulated->stop_after)
+        simulated->stop = 1;
+}
+
+static void release(void *context, Candidate *candidate)
+{
+    ((Simulated *)context)->released++;
+}
+
+void simulated_open(Simulated *simulated, Arena *arena, const Program *program, const Target *target)
+{
+    *simulated = (Simulated){.arena = arena, .program = program, .target = target};
+    simulated->toolchain = (Toolchain){.context = simulated, .jobs = 2, .submit = submit, .collect = collect,
+                                       .measure = measure, .release = release};
+}
+
+void simulated_close(Simulated *simulated)
+{
+    free(simulated->seen.slots);
+}

@@ -1,0 +1,31 @@
+/* simulated.h - a toolchain that builds and runs nothing: times follow from the nest by a formula of its own, and chosen
+ * candidates fail to build, crash, hang or answer wrongly. For tests of searches.
+ */
+#ifndef TESTS_SIMULATED_H
+#define TESTS_SIMULATED_H
+
+#include "autosched/search.h"
+
+typedef struct Simulated {
+    Toolchain toolchain;
+    Arena *arena;
+    const Program *program;
+    const Target *target;
+    int failure_rate;  /* one of so many candidates fails, in turns of all kinds; 0: none */
+    bool all_fail;
+    int stop_after;    /* measurements until *stop is set; 0: never */
+    int stop;
+    int pause;         /* microseconds a measurement takes */
+    int built, measured, raced, released;
+    int repeated;      /* schedules that were measured twice before the race */
+    HashSet seen;
+    LIST(Candidate *) queue;
+    int next;
+} Simulated;
+
+void simulated_open(Simulated *simulated, Arena *arena, const Program *program, const Target *target);
+void simulated_close(Simulated *simulated);
+/* Seconds of a schedule by the formula; HUGE_VAL when it is not legal. */
+double simulated_seconds(Simulated *simulated, const Schedule *schedule);
+
+#endif

@@ -1,0 +1,266 @@
+/* tune.c - tunings against a simulated toolchain: what is found, what fails, what is interrupted and goes on. */
+#include "autosched/autosched.h"
+#include "tests/tap.h"
+#include "tests/unit/programs.h"
+#include "tests/unit/simulated.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static char folder[] = "/tmp/tensorc-tune-XXXXXX";
+
+static Target wide_target(void)
+{
+    Target target = *target_find("x86-64-v4");
+    target.threads = 2;
+    return target;
+}
+
+static Database *open_database(Arena *arena, const char *name)
+{
+    const char *why;
+    Database *database = database_open(arena, arena_printf(arena, "%s/%s", folder, name), &why);
+    if (!database) {
+        diag_line("%s", why);
+        exit(1);
+    }
+    return database;
+}
+
+static TuneOptions options_for(int trials)
+{
+    return (TuneOptions){.trials = trials, .search = "anneal", .cost_model = "xgboost", .seed = 7, .threads = 2};
+}
+
+static const char *text_of(Arena *arena, const Schedule *schedule)
+{
+    Text text = {.arena = arena};
+    text_add(&text, " ");
+    schedule_print_statements(&text, schedule);
+    return text.text;
+}
+
+typedef struct Shown {
+    int calls, last_trials;
+    bool orderly;
+} Shown;
+
+static void show(void *context, const TuneProgress *progress)
+{
+    Shown *shown = context;
+    shown->calls++;
+    shown->orderly &= progress->trials == shown->last_trials + 1 && progress->trials <= progress->trial_limit;
+    shown->last_trials = progress->trials;
+}
+
+static void test_whole(Arena *arena, const Program *program, const Target *target)
+{
+    Simulated simulated;
+    Database *database = open_database(arena, "whole.db");
+    TuneOptions options = options_for(64);
+    Shown shown = {.orderly = true};
+    simulated_open(&simulated, arena, program, target);
+    simulated.failure_rate = 6;
+    options.progress = show;
+    options.progress_context = &shown;
+    TuneResult *result = tune(arena, program, target, NULL, &simulated.toolchain, database, &options);
+    int failed = 0;
+    for (int outcome = 1; outcome < OUTCOME_COUNT; outcome++)
+        failed += result->failed[outcome];
+    is_int(result->trials, 64, "all trials were made");
+    ok(failed >= 4 && failed <= 24, "failures are counted: %d", failed);
+    ok(result->failed[OUTCOME_CRASH] + result->failed[OUTCOME_TIMEOUT] + result->failed[OUTCOME_WRONG] > 0 &&
+           result->failed[OUTCOME_BUILD_ERROR] > 0, "of several kinds");
+    is_int(simulated.repeated, 0, "nothing is measured twice");
+    is_int(simulated.built, simulated.released, "every candidate is released");
+    ok(shown.calls == 64 && shown.orderly, "progress is shown once a trial");
+    ok(result->default_seconds > 0 && result->seconds < result->default_seconds, "the winner is faster than the default: %g, %g",
+       result->seconds, result->default_seconds);
+    ok(fabs(simulated_seconds(&simulated, result->schedule) - result->seconds) < 1e-12, "its time is that of its schedule");
+    Record *records;
+    int count = database_find(arena, database, task_hash(arena, program), database_target(target), 2, &records);
+    is_int(count, 64, "all trials are in the database");
+    is_int(records[0].outcome, OUTCOME_OK, "a good one is the first");
+
+    simulated.built = 0;
+    TuneResult *again = tune(arena, program, target, NULL, &simulated.toolchain, database, &options);
+    ok(again->from_database && again->measured == 0 && simulated.built == 0, "a full hit builds nothing");
+    is_text(text_of(arena, again->schedule), text_of(arena, result->schedule), "and gives the same winner");
+    Schedule *best = database_best(arena, database, program, target, NULL, 2, NULL);
+    is_text(best ? text_of(arena, best) : "", text_of(arena, result->schedule), "which -O2 finds too");
+    database_close(database);
+    simulated_close(&simulated);
+}
+
+static void test_same_again(Arena *arena, const Program *program, const Target *target)
+{
+    const char *winners[2];
+    for (int run = 0; run < 2; run++) {
+        Simulated simulated;
+        Database *database = open_database(arena, run ? "again1.db" : "again0.db");
+        TuneOptions options = options_for(48);
+        simulated_open(&simulated, arena, program, target);
+        TuneResult *result = tune(arena, program, target, NULL, &simulated.toolchain, database, &options);
+        winners[run] = text_of(arena, result->schedule);
+        database_close(database);
+        simulated_close(&simulated);
+    }
+    is_text(winners[0], winners[1], "the same seed and times give the same winner");
+}
+
+static void test_interrupted(Arena *arena, const Program *program, const Target *target)
+{
+    Simulated simulated;
+    Database *database = open_database(arena, "interrupted.db");
+    TuneOptions options = options_for(40);
+    simulated_open(&simulated, arena, program, target);
+    simulated.stop_after = 11;
+    options.stop = &simulated.stop;
+    TuneResult *result = tune(arena, program, target, NULL, &simulated.toolchain, database, &options);
+    ok(result->stopped && result->trials == 11, "stopped after 11 trials");
+    ok(result->schedule && simulated_seconds(&simulated, result->schedule) <= result->default_seconds,
+       "with the best so far, not slower than the default");
+    simulated.stop = 0;
+    simulated.stop_after = 0;
+    result = tune(arena, program, target, NULL, &simulated.toolchain, database, &options);
+    ok(!result->stopped && result->trials == 40 && result->measured == 29, "called again it makes the other 29");
+    is_int(simulated.repeated, 0, "and measures nothing of the first 11 again");
+    database_close(database);
+    simulated_close(&simulated);
+}
+
+static void test_killed(Arena *arena, const Program *program, const Target *target)
+{
+    TuneOptions options = options_for(60);
+    options.cost_model = "static"; /* a child of a process that has used OpenMP cannot use XGBoost */
+    pid_t child = fork();
+    Simulated simulated;
+    if (child == 0) {
+        Database *database = open_database(arena, "killed.db");
+        simulated_open(&simulated, arena, program, target);
+        simulated.pause = 20000;
+        tune(arena, program, target, NULL, &simulated.toolchain, database, &options);
+        _exit(0);
+    }
+    Record *records;
+    int before = 0;
+    for (int wait_for = 0; wait_for < 2000 && before < 9; wait_for++) {
+        usleep(5000);
+        Database *database = open_database(arena, "killed.db");
+        before = database_find(arena, database, task_hash(arena, program), database_target(target), 2, &records);
+        database_close(database);
+    }
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    Database *database = open_database(arena, "killed.db");
+    before = database_find(arena, database, task_hash(arena, program), database_target(target), 2, &records);
+    simulated_open(&simulated, arena, program, target);
+    TuneResult *result = tune(arena, program, target, NULL, &simulated.toolchain, database, &options);
+    ok(before >= 9 && before < 60, "a tuning was killed after %d trials", before);
+    ok(result->trials == 60 && result->measured == 60 - before, "the next one makes the others: %d", result->measured);
+    database_close(database);
+    simulated_close(&simulated);
+}
+
+static void test_disasters(Arena *arena, const Program *program, const Target *target)
+{
+    Simulated simulated;
+    Database *database = open_database(arena, "disasters.db");
+    TuneOptions options = options_for(20);
+    simulated_open(&simulated, arena, program, target);
+    simulated.all_fail = true;
+    TuneResult *result = tune(arena, program, target, NULL, &simulated.toolchain, database, &options);
+    is_int(result->failed[OUTCOME_CRASH], 20, "every candidate crashes");
+    ok(result->schedule && result->schedule->count == 0, "the plain loops are what is left");
+    database_close(database);
+    database = open_database(arena, "budget.db");
+    simulated_close(&simulated);
+    simulated_open(&simulated, arena, program, target);
+    simulated.pause = 4000;
+    options.trials = 100000;
+    options.budget_seconds = 0.4;
+    result = tune(arena, program, target, NULL, &simulated.toolchain, database, &options);
+    ok(result->trials >= 2 && result->trials < 100000 && result->schedule, "a budget of time ends it (%d trials)", result->trials);
+    database_close(database);
+    simulated_close(&simulated);
+    simulated_open(&simulated, arena, program, target);
+    result = tune(arena, program, target, NULL, &simulated.toolchain, NULL, &(TuneOptions){.trials = 8, .threads = 2});
+    ok(result->trials == 8 && result->schedule, "a tuning without a database, with the usual search and model");
+    simulated_close(&simulated);
+}
+
+static void test_tables(Arena *arena, const Program *program, const Target *target)
+{
+    for (int p = 0; search_policies[p].name; p++)
+        for (int m = 0; cost_models[m].name; m++) {
+            Simulated simulated;
+            TuneOptions options = options_for(40);
+            options.search = search_policies[p].name;
+            options.cost_model = cost_models[m].name;
+            simulated_open(&simulated, arena, program, target);
+            simulated.failure_rate = 10;
+            TuneResult *result = tune(arena, program, target, NULL, &simulated.toolchain, NULL, &options);
+            ok(result->trials == 40 && result->seconds <= result->default_seconds, "%s with %s: %.3g times the default's speed",
+               options.search, options.cost_model, result->default_seconds / result->seconds);
+            simulated_close(&simulated);
+        }
+}
+
+/* Z(p, q) +=! X(p, r_s) * Y(r_s, q): program_matmul in other words. */
+static Program *other_names(Arena *arena, int64_t size)
+{
+    ProgramBuilder builder = program_begin(arena, "product");
+    Expr *m = program_size(&builder, "P", size), *n = program_size(&builder, "Q", size), *k = program_size(&builder, "S", size);
+    Tensor *x = program_tensor(&builder, ROLE_INPUT, TYPE_FLOAT, "X", 2, m, k);
+    Tensor *y = program_tensor(&builder, ROLE_INPUT, TYPE_FLOAT, "Y", 2, k, n);
+    Tensor *z = program_tensor(&builder, ROLE_OUTPUT, TYPE_FLOAT, "Z", 2, m, n);
+    Var *p = program_index(&builder, "p", m, false), *q = program_index(&builder, "q", n, false);
+    Var *s = program_index(&builder, "r_s", k, true);
+    Expr *left = program_read(&builder, x, NULL, expr_var(arena, p), expr_var(arena, s));
+    Expr *right = program_read(&builder, y, NULL, expr_var(arena, s), expr_var(arena, q));
+    program_stage(&builder, z, COMBINE_ADD, combine_identity(arena, COMBINE_ADD, TYPE_FLOAT),
+                  expr_binary(arena, OP_MUL, left, right), 2, 1, p, q, s);
+    return program_end(&builder);
+}
+
+static void test_names(Arena *arena, const Target *target)
+{
+    Program *program = program_matmul(arena, TYPE_FLOAT, 96, 96, 96), *other = other_names(arena, 96);
+    is_text(task_hash(arena, other), task_hash(arena, program), "names do not matter to the hash");
+    ok(strcmp(task_hash(arena, other_names(arena, 97)), task_hash(arena, program)) != 0, "sizes do");
+    ok(strcmp(task_hash(arena, program_matmul(arena, TYPE_DOUBLE, 96, 96, 96)), task_hash(arena, program)) != 0, "types do");
+    ok(strcmp(task_hash(arena, program_matmul(arena, TYPE_FLOAT, 96, -1, 96)), task_hash(arena, program)) != 0,
+       "a size at run time is another task");
+    Simulated simulated;
+    Database *database = open_database(arena, "names.db");
+    TuneOptions options = options_for(24);
+    simulated_open(&simulated, arena, program, target);
+    TuneResult *result = tune(arena, program, target, NULL, &simulated.toolchain, database, &options);
+    Schedule *found = database_best(arena, database, other, target, NULL, 2, NULL);
+    ok(found && nest_build(arena, other, found, NULL, target, NULL), "a record is of use to a program with other names");
+    simulated.program = other;
+    ok(found && fabs(simulated_seconds(&simulated, found) / result->seconds - 1) < 0.1, "and as fast there");
+    database_close(database);
+    simulated_close(&simulated);
+}
+
+int main(void)
+{
+    Arena *arena = arena_new();
+    Target target = wide_target();
+    if (!mkdtemp(folder))
+        return 1;
+    Program *program = program_conv_chain(arena, TYPE_FLOAT, (ConvShape){1, 32, 28, 28, 48, 3, 3, 1, 1, 1});
+    test_whole(arena, program, &target);
+    test_same_again(arena, program, &target);
+    test_interrupted(arena, program, &target);
+    test_killed(arena, program, &target);
+    test_disasters(arena, program, &target);
+    test_tables(arena, program_matmul(arena, TYPE_FLOAT, 256, 256, 256), &target);
+    test_names(arena, &target);
+    int status = system(arena_printf(arena, "rm -rf '%s'", folder));
+    arena_free(arena);
+    return status ? status : done_testing();
+}
