@@ -41,6 +41,14 @@ typedef struct Buffer {
     struct Registers *registers; /* or in registers */
 } Buffer;
 
+/* The values of expressions (Expr -> LLVMValueRef) on one way of control flow through a statement. What is known where the
+ * way begins is known on it. */
+typedef struct Memo {
+    Map values;
+    struct Memo *outer;
+    int depth; /* ways around it */
+} Memo;
+
 /* A function under construction. The body of a parallel loop is one of its own. */
 typedef struct Frame {
     struct Frame *outer;
@@ -69,7 +77,7 @@ typedef struct Code {
     bool single_thread;     /* no parallel code at all */
     const Kernel *kernel;   /* the one being emitted */
     Frame *frame;
-    Map memo;           /* Expr -> LLVMValueRef in the statement and branch being emitted */
+    Memo *memo;         /* of the statement and way being emitted */
     Map placements;     /* Tensor -> Placement: where the kernel's temporaries go */
     Map slices;         /* Stmt of a parallel loop -> Slices: its threads' temporaries */
     Map checked;        /* Stmt of a check already emitted at the entry */
@@ -130,10 +138,11 @@ typedef struct LoopBlocks {
 } LoopBlocks;
 LoopBlocks loop_begin(Code *code, LLVMValueRef low, LLVMValueRef high, const char *name);
 void loop_end(Code *code, const LoopBlocks *loop);
+void forget_values(Code *code); /* what follows shares no value with what came before */
 /* if (condition) { ... } with values: a phi of the two ways. */
 typedef struct Branch {
     LLVMBasicBlockRef otherwise, join, then_end, other_end;
-    Map memo;
+    Memo *memo;
 } Branch;
 Branch branch_begin(Code *code, LLVMValueRef condition);
 void branch_else(Code *code, Branch *branch);

@@ -134,7 +134,16 @@ void loop_end(Code *code, const LoopBlocks *loop) {
     LLVMPositionBuilderAtEnd(code->builder, loop->leave);
 }
 
-/* What is computed on one way is not known on the other: each way begins with no values remembered. */
+void forget_values(Code *code) {
+    code->memo = ARENA_NEW(code->arena, Memo);
+}
+
+/* What is computed on one way is not known on the other, nor after. */
+static void enter_way(Code *code, Memo *outer) {
+    code->memo = ARENA_NEW(code->arena, Memo);
+    *code->memo = (Memo){.outer = outer, .depth = outer->depth + 1};
+}
+
 Branch branch_begin(Code *code, LLVMValueRef condition) {
     Branch branch = {.memo = code->memo};
     LLVMBasicBlockRef then = new_block(code, "then");
@@ -142,7 +151,7 @@ Branch branch_begin(Code *code, LLVMValueRef condition) {
     branch.join = new_block(code, "join");
     LLVMBuildCondBr(code->builder, condition, then, branch.otherwise);
     LLVMPositionBuilderAtEnd(code->builder, then);
-    code->memo = (Map){0};
+    enter_way(code, branch.memo);
     return branch;
 }
 
@@ -151,7 +160,7 @@ void branch_else(Code *code, Branch *branch) {
     LLVMBuildBr(code->builder, branch->join);
     LLVMMoveBasicBlockAfter(branch->otherwise, branch->then_end);
     LLVMPositionBuilderAtEnd(code->builder, branch->otherwise);
-    code->memo = (Map){0};
+    enter_way(code, branch->memo);
 }
 
 void branch_end(Code *code, Branch *branch) {
@@ -262,9 +271,10 @@ static void refuse_negative_sizes(Code *code, const Program *program) {
 void emit_function(Code *code, const Kernel *kernel) {
     const Program *program = kernel->program;
     code->kernel = kernel;
-    code->memo = code->placements = code->slices = code->checked = (Map){0};
+    code->placements = code->slices = code->checked = (Map){0};
     code->parallel_count = 0;
     LLVMValueRef function = declare_function(code, program);
+    forget_values(code);
     frame_open(code, function);
     debug_function(code, function, program->symbol, program->loc);
     bind_arguments(code, program);

@@ -297,7 +297,7 @@ static void store_to_registers(Code *code, struct Registers *registers, const St
 }
 
 void emit_store(Code *code, const Stmt *stmt) {
-    code->memo = (Map){0};
+    forget_values(code);
     Buffer *buffer = buffer_of(code, stmt->tensor);
     int lanes = stmt->value->lanes;
     if (stmt->guard && stmt->guard->lanes == 1 && !buffer->registers) {

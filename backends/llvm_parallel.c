@@ -213,7 +213,7 @@ static void emit_loop_function(Outline *outline) {
     outline->loop = inner_function(outline, "loop", code->i32, types, LOOP_VALUES + count);
     open_inner(outline, outline->loop);
     bind_parameters(outline);
-    code->memo = (Map){0};
+    forget_values(code);
     LLVMValueRef begin = LLVMGetParam(outline->loop, LOOP_BEGIN), end = LLVMGetParam(outline->loop, LOOP_END);
     if (outline->slices)
         emit_slices_loop(outline, begin, end);
@@ -373,7 +373,7 @@ void emit_parallel_loop(Code *code, const Stmt *stmt) {
     if (!code->options->candidate)
         emit_team_function(&outline);
     code->parallel_count++;
-    code->memo = (Map){0};
+    forget_values(code);
     LLVMPositionBuilderAtEnd(code->builder, here);
     debug_location(code, stmt->loc);
     if (outline.slices)

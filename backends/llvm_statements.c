@@ -30,7 +30,7 @@ static bool reads_memory(const Expr *e) {
 void emit_early_checks(Code *code, const Stmt *stmt) {
     debug_location(code, stmt->loc);
     if (stmt->kind == STMT_CHECK && !reads_memory(stmt->condition)) {
-        code->memo = (Map){0};
+        forget_values(code);
         emit_check(code, stmt);
         address_map_set(code->arena, &code->checked, stmt, (void *)stmt);
     }
@@ -112,7 +112,7 @@ void emit_statements(Code *code, Stmt *const *statements, int count) {
 
 void emit_statement(Code *code, const Stmt *stmt) {
     debug_location(code, stmt->loc);
-    code->memo = (Map){0};
+    forget_values(code);
     switch (stmt->kind) {
     case STMT_BLOCK:
         emit_statements(code, stmt->body, stmt->count);

@@ -11,10 +11,12 @@
 static LLVMValueRef emit_new_value(Code *code, const Expr *e);
 
 LLVMValueRef emit_value(Code *code, const Expr *e) {
-    LLVMValueRef value = address_map_get(&code->memo, e);
+    LLVMValueRef value = NULL;
+    for (const Memo *memo = code->memo; memo && !value; memo = memo->outer)
+        value = address_map_get(&memo->values, e);
     if (!value) {
         value = emit_new_value(code, e);
-        address_map_set(code->arena, &code->memo, e, value);
+        address_map_set(code->arena, &code->memo->values, e, value);
     }
     return value;
 }
@@ -70,9 +72,12 @@ static bool is_costly(const Expr *e) {
     return costly;
 }
 
+enum { WAY_LIMIT = 4 }; /* what two arms share is computed on both ways: deeper conditions are selects */
+
 static LLVMValueRef emit_select(Code *code, const Expr *e) {
     LLVMValueRef condition = emit_value(code, e->args[0]);
-    if (e->args[0]->lanes > 1 || !(is_costly(e->args[1]) || is_costly(e->args[2]))) {
+    bool ways = e->args[0]->lanes == 1 && code->memo->depth < WAY_LIMIT;
+    if (!ways || !(is_costly(e->args[1]) || is_costly(e->args[2]))) {
         LLVMValueRef args[] = {condition, emit_value(code, e->args[1]), emit_value(code, e->args[2])};
         return emit_operator(code, OP_SELECT, e->type, args);
     }
