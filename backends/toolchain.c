@@ -440,6 +440,13 @@ static void fill_outcome(Bench *bench, Candidate *candidate, const RunResult *re
     candidate->repeats = result->repeats;
 }
 
+/* How long a run may take: what is known of good candidates decides, else a speed that nothing worth having is below. */
+static double patience(const Bench *bench, double limit_seconds) {
+    double operations = interpreter_cost(bench->program, bench->sizes);
+    double seconds = limit_seconds > 0 ? 2 + 40 * limit_seconds : 5 + operations / 1e8;
+    return seconds < 60 ? seconds : 60;
+}
+
 static void measure(void *context, Candidate *candidate, double limit_seconds, bool thorough) {
     Bench *bench = context;
     if (!prepare(bench)) {
@@ -447,7 +454,6 @@ static void measure(void *context, Candidate *candidate, double limit_seconds, b
         candidate->why = bench->unprepared;
         return;
     }
-    double patience = limit_seconds > 0 ? 2 + 40 * limit_seconds : 60;
     RunRequest request = {.object = candidate->object,
                           .object_bytes = candidate->object_bytes,
                           .program = bench->program,
@@ -457,7 +463,7 @@ static void measure(void *context, Candidate *candidate, double limit_seconds, b
                           .min_seconds = thorough ? 0.2 : 0.025,
                           .max_repeats = thorough ? 1000 : 200,
                           .stop_seconds = limit_seconds,
-                          .limit_seconds = patience < 60 ? patience : 60,
+                          .limit_seconds = patience(bench, limit_seconds),
                           .limit_bytes = memory_limit(bench),
                           .stop = bench->options.stop,
                           .sample_count = bench->sample_count,
