@@ -1,8 +1,9 @@
 /* loader.c - a small ELF64 loader for relocatable objects of x86-64 and aarch64.
  *
  * A candidate travels as a plain object file; this places its allocated sections in one mapping, gives every undefined
- * symbol a slot in a table of addresses with a jump stub (so that calls reach anywhere), and applies relocations. Code
- * is made executable and no longer writable before anything runs. It trusts nothing in the file: every offset is checked.
+ * symbol a slot in a table of addresses and a veneer, a jump through the slot, so that calls reach anywhere, and applies
+ * relocations. Code is made executable and no longer writable before anything runs. It trusts nothing in the file: every
+ * offset is checked.
  */
 #include "backends/loader.h"
 #include <dlfcn.h>
@@ -13,7 +14,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { STUB_BYTES = 16 };
+enum { VENEER_BYTES = 16 };
 
 struct LoadedObject {
     Arena *arena; /* of messages */
@@ -28,8 +29,8 @@ struct LoadedObject {
     size_t symbol_count;
     const char *names;
     size_t names_size;
-    uint64_t *values; /* address of each symbol */
-    size_t stubs, slots, commons; /* offsets of the tables */
+    uint64_t *values;               /* address of each symbol */
+    size_t veneers, slots, commons; /* offsets of the tables */
 };
 
 static bool inside(const LoadedObject *o, uint64_t offset, uint64_t bytes) {
@@ -64,7 +65,8 @@ static bool read_sections(LoadedObject *o, const char **why) {
         if (s->sh_link >= o->header->e_shnum || s->sh_entsize != sizeof(Elf64_Sym) || s->sh_offset % 8)
             return false;
         const Elf64_Shdr *names = &o->sections[s->sh_link];
-        if (!inside(o, names->sh_offset, names->sh_size) || !names->sh_size || o->image[names->sh_offset + names->sh_size - 1])
+        if (!inside(o, names->sh_offset, names->sh_size) || !names->sh_size ||
+            o->image[names->sh_offset + names->sh_size - 1])
             return false;
         o->symbols = (const Elf64_Sym *)(o->image + s->sh_offset);
         o->symbol_count = s->sh_size / sizeof(Elf64_Sym);
@@ -82,7 +84,7 @@ static bool wanted(const Elf64_Shdr *s) {
     return (s->sh_flags & SHF_ALLOC) && s->sh_size;
 }
 
-/* Code first, on pages of its own with the stubs; then everything that stays writable. */
+/* Code first, on pages of its own with the veneers; then everything that stays writable. */
 static bool place_sections(LoadedObject *o, size_t *code_bytes, const char **why) {
     size_t at = 0, page = (size_t)sysconf(_SC_PAGESIZE), limit = (size_t)1 << 31;
     for (int pass = 0; pass < 2; pass++) {
@@ -99,8 +101,8 @@ static bool place_sections(LoadedObject *o, size_t *code_bytes, const char **why
                 return false;
         }
         if (!pass) {
-            o->stubs = align_up(at, STUB_BYTES);
-            at = *code_bytes = align_up(o->stubs + o->symbol_count * STUB_BYTES, page);
+            o->veneers = align_up(at, VENEER_BYTES);
+            at = *code_bytes = align_up(o->veneers + o->symbol_count * VENEER_BYTES, page);
         }
     }
     o->slots = align_up(at, 8);
@@ -136,20 +138,20 @@ static void *find_outside(const char *name, const LoaderSymbol *symbols, int cou
 }
 
 /* A jump through the symbol's slot. */
-static void write_stub(uint8_t *stub, const uint8_t *slot) {
+static void write_veneer(uint8_t *veneer, const uint8_t *slot) {
 #if defined(__x86_64__)
-    int32_t distance = (int32_t)(slot - (stub + 6));
-    stub[0] = 0xff; /* jmp *distance(%rip) */
-    stub[1] = 0x25;
-    memcpy(stub + 2, &distance, 4);
+    int32_t distance = (int32_t)(slot - (veneer + 6));
+    veneer[0] = 0xff; /* jmp *distance(%rip) */
+    veneer[1] = 0x25;
+    memcpy(veneer + 2, &distance, 4);
 #elif defined(__aarch64__)
     uint32_t words[2];
-    int64_t distance = slot - stub;
+    int64_t distance = slot - veneer;
     words[0] = 0x58000010 | (uint32_t)(((distance >> 2) & 0x7ffff) << 5); /* ldr x16, slot */
-    words[1] = 0xd61f0200;                                                 /* br x16 */
-    memcpy(stub, words, sizeof words);
+    words[1] = 0xd61f0200;                                                /* br x16 */
+    memcpy(veneer, words, sizeof words);
 #else
-    (void)stub;
+    (void)veneer;
     (void)slot;
 #endif
 }
@@ -183,7 +185,7 @@ static bool resolve_symbols(LoadedObject *o, const LoaderSymbol *symbols, int co
         }
         uint8_t *slot = o->base + o->slots + 8 * i;
         memcpy(slot, &o->values[i], 8);
-        write_stub(o->base + o->stubs + STUB_BYTES * i, slot);
+        write_veneer(o->base + o->veneers + VENEER_BYTES * i, slot);
     }
     return true;
 }
@@ -198,18 +200,27 @@ static bool fits_signed(int64_t value, int bits) {
 static bool relocate(const LoadedObject *o, uint32_t type, uint32_t symbol, int64_t addend, uint8_t *at) {
     int64_t value = (int64_t)o->values[symbol], here = (int64_t)(uintptr_t)at;
     int64_t slot = (int64_t)(uintptr_t)(o->base + o->slots + 8 * (size_t)symbol);
-    int64_t stub = (int64_t)(uintptr_t)(o->base + o->stubs + STUB_BYTES * (size_t)symbol), result;
+    int64_t veneer = (int64_t)(uintptr_t)(o->base + o->veneers + VENEER_BYTES * (size_t)symbol), result;
     switch (type) {
     case R_X86_64_NONE: return true;
-    case R_X86_64_64: result = value + addend; memcpy(at, &result, 8); return true;
-    case R_X86_64_PC64: result = value + addend - here; memcpy(at, &result, 8); return true;
-    case R_X86_64_32: result = value + addend; memcpy(at, &result, 4); return result >= 0 && result <= UINT32_MAX;
+    case R_X86_64_64:
+        result = value + addend;
+        memcpy(at, &result, 8);
+        return true;
+    case R_X86_64_PC64:
+        result = value + addend - here;
+        memcpy(at, &result, 8);
+        return true;
+    case R_X86_64_32:
+        result = value + addend;
+        memcpy(at, &result, 4);
+        return result >= 0 && result <= UINT32_MAX;
     case R_X86_64_32S: result = value + addend; break;
     case R_X86_64_GOTPCREL:
     case R_X86_64_GOTPCRELX:
     case R_X86_64_REX_GOTPCRELX: result = slot + addend - here; break;
     case R_X86_64_PC32: result = value + addend - here; break;
-    case R_X86_64_PLT32: result = (fits_signed(value + addend - here, 32) ? value : stub) + addend - here; break;
+    case R_X86_64_PLT32: result = (fits_signed(value + addend - here, 32) ? value : veneer) + addend - here; break;
     default: return false;
     }
     memcpy(at, &result, 4);
@@ -237,15 +248,21 @@ static bool patch_low(uint8_t *at, int64_t value, int shift) {
 static bool relocate(const LoadedObject *o, uint32_t type, uint32_t symbol, int64_t addend, uint8_t *at) {
     int64_t value = (int64_t)o->values[symbol] + addend, here = (int64_t)(uintptr_t)at;
     int64_t slot = (int64_t)(uintptr_t)(o->base + o->slots + 8 * (size_t)symbol);
-    int64_t stub = (int64_t)(uintptr_t)(o->base + o->stubs + STUB_BYTES * (size_t)symbol), distance;
+    int64_t veneer = (int64_t)(uintptr_t)(o->base + o->veneers + VENEER_BYTES * (size_t)symbol), distance;
     switch (type) {
     case R_AARCH64_NONE: return true;
     case R_AARCH64_ABS64: memcpy(at, &value, 8); return true;
-    case R_AARCH64_PREL64: distance = value - here; memcpy(at, &distance, 8); return true;
-    case R_AARCH64_PREL32: distance = value - here; memcpy(at, &distance, 4); return fits_signed(distance, 32);
+    case R_AARCH64_PREL64:
+        distance = value - here;
+        memcpy(at, &distance, 8);
+        return true;
+    case R_AARCH64_PREL32:
+        distance = value - here;
+        memcpy(at, &distance, 4);
+        return fits_signed(distance, 32);
     case R_AARCH64_CALL26:
     case R_AARCH64_JUMP26:
-        distance = fits_signed(value - here, 28) ? value - here : stub - here;
+        distance = fits_signed(value - here, 28) ? value - here : veneer - here;
         patch(at, 0x03ffffff, (uint32_t)(distance >> 2));
         return fits_signed(distance, 28);
     case R_AARCH64_ADR_PREL_PG_HI21: return patch_page(at, value);

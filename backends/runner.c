@@ -300,7 +300,8 @@ static void read_answer(Arena *arena, const RunRequest *request, Wire *answer, R
         if (!request->outputs[i])
             continue;
         const Tensor *tensor = request->program->arguments[i].tensor;
-        size_t bytes = (size_t)argument_elements(request->program, request->sizes, i) * (size_t)element_info[tensor->type].bytes;
+        size_t bytes =
+            (size_t)argument_elements(request->program, request->sizes, i) * (size_t)element_info[tensor->type].bytes;
         const void *data = wire_get(answer, bytes);
         if (data)
             memcpy(request->outputs[i], data, bytes);

@@ -71,7 +71,8 @@ static int open_lock(Arena *arena, const char *name) {
     const char *folder = getenv("XDG_RUNTIME_DIR");
     if (!folder || !*folder || access(folder, W_OK))
         folder = "/tmp";
-    return open(arena_printf(arena, "%s/tensorc-%u-%s.lock", folder, (unsigned)getuid(), name), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    return open(arena_printf(arena, "%s/tensorc-%u-%s.lock", folder, (unsigned)getuid(), name),
+                O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 }
 
 static DeviceLock device_lock_open(Arena *arena) {
@@ -128,7 +129,8 @@ static char *build(Arena *arena, const Bench *bench, const char *text, size_t *b
         return NULL;
     ExpandOptions expand_options = {.strict = bench->options.strict};
     Kernel *kernel = expand(arena, nest, &expand_options);
-    EmitOptions emit_options = {.kind = EMIT_OBJECT, .pic = true, .fast_compile = true, .candidate = true, .producer = "tensorc"};
+    EmitOptions emit_options = {
+        .kind = EMIT_OBJECT, .pic = true, .fast_compile = true, .candidate = true, .producer = "tensorc"};
     return emit_code(&kernel, 1, bench->target, &emit_options, bytes, why);
 }
 
@@ -271,7 +273,8 @@ static void listen_to_builders(Bench *bench, int milliseconds) {
     int jobs = bench->options.jobs;
     struct pollfd ready[jobs];
     for (int i = 0; i < jobs; i++)
-        ready[i] = (struct pollfd){.fd = bench->builders[i].candidate ? bench->builders[i].output : -1, .events = POLLIN};
+        ready[i] =
+            (struct pollfd){.fd = bench->builders[i].candidate ? bench->builders[i].output : -1, .events = POLLIN};
     if (poll(ready, (nfds_t)jobs, milliseconds) < 0)
         return;
     for (int i = 0; i < jobs; i++) {
@@ -388,7 +391,8 @@ static bool prepare(Bench *bench) {
     if (!fill_arguments(bench))
         return false;
     int status = 0;
-    Interpreter *interpreter = interpreter_new(bench->program, bench->sizes, bench->arguments, &status, &bench->unprepared);
+    Interpreter *interpreter =
+        interpreter_new(bench->program, bench->sizes, bench->arguments, &status, &bench->unprepared);
     if (!interpreter)
         return false;
     evaluate_samples(bench, interpreter);
@@ -407,7 +411,8 @@ static const char *check_samples(Bench *bench) {
             return arena_printf(bench->arena, "wrong result: element %lld of %s is %.9g, should be %.9g within %.3g",
                                 (long long)bench->samples[i].element, tensor->name,
                                 type_is_float(tensor->type) ? found.real : (double)found.integer,
-                                type_is_float(tensor->type) ? bench->expected[i].value.real : (double)bench->expected[i].value.integer,
+                                type_is_float(tensor->type) ? bench->expected[i].value.real
+                                                            : (double)bench->expected[i].value.integer,
                                 bench->expected[i].bound);
     }
     return NULL;
@@ -486,7 +491,12 @@ Toolchain *toolchain_open(Arena *arena, const Program *program, const Target *ta
     }
     Bench *bench = ARENA_NEW(arena, Bench);
     *bench = (Bench){.arena = arena, .program = program, .target = target, .options = *options};
-    bench->toolchain = (Toolchain){.context = bench, .jobs = options->jobs, .submit = submit, .collect = collect, .measure = measure, .release = release};
+    bench->toolchain = (Toolchain){.context = bench,
+                                   .jobs = options->jobs,
+                                   .submit = submit,
+                                   .collect = collect,
+                                   .measure = measure,
+                                   .release = release};
     bench->sizes = ARENA_ARRAY(arena, int64_t, 1);
     bench->lock = device_lock_open(arena);
     bench->builders = ARENA_ARRAY(arena, Builder, options->jobs);

@@ -94,7 +94,8 @@ static bool write_all(int descriptor, const void *bytes, size_t count) {
 
 bool wire_send(const Wire *wire, int descriptor) {
     int64_t length = (int64_t)wire->length;
-    return !wire->failed && write_all(descriptor, &length, sizeof length) && write_all(descriptor, wire->bytes, wire->length);
+    return !wire->failed && write_all(descriptor, &length, sizeof length) &&
+           write_all(descriptor, wire->bytes, wire->length);
 }
 
 /* While a frame arrives its length stands in the first 8 bytes; they are dropped when it is whole. */

@@ -137,7 +137,8 @@ static void put_results(Wire *request, const Job *job, Wire *answer) {
     for (int64_t i = 0; i < job->sample_count; i++) {
         int64_t argument = wire_get_integer(request), element = wire_get_integer(request);
         uint8_t bytes[8] = {0};
-        bool there = argument >= 0 && argument < job->argument_count && element >= 0 && element < job->elements[argument];
+        bool there =
+            argument >= 0 && argument < job->argument_count && element >= 0 && element < job->elements[argument];
         size_t width = there ? (size_t)element_info[job->types[argument]].bytes : 0;
         if (there)
             memcpy(bytes, (uint8_t *)job->arguments[argument] + (size_t)element * width, width);

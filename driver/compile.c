@@ -165,7 +165,8 @@ static const char *architecture(const Target *target) {
     const char *dash = strchr(target->triple, '-');
     static const char *const names[] = {"x86_64", "aarch64", "arm", "i386"};
     for (size_t i = 0; dash && i < sizeof names / sizeof *names; i++)
-        if (!strncmp(target->triple, names[i], (size_t)(dash - target->triple)) && strlen(names[i]) == (size_t)(dash - target->triple))
+        if (!strncmp(target->triple, names[i], (size_t)(dash - target->triple)) &&
+            strlen(names[i]) == (size_t)(dash - target->triple))
             return names[i];
     return target->family;
 }
@@ -194,7 +195,9 @@ static bool add_code(Compilation *c, Kernel *const *kernels, const Target *targe
         output->bytes = text.length;
         return true;
     }
-    EmitOptions options = {.kind = o->mode == MODE_ASSEMBLY ? EMIT_ASSEMBLY : o->mode == MODE_LLVM ? EMIT_LLVM : EMIT_OBJECT,
+    EmitOptions options = {.kind = o->mode == MODE_ASSEMBLY ? EMIT_ASSEMBLY
+                                   : o->mode == MODE_LLVM   ? EMIT_LLVM
+                                                            : EMIT_OBJECT,
                            .debug = o->debug,
                            .pic = o->pic,
                            .sources = c->sources,
@@ -228,7 +231,7 @@ static bool add_depfile(Compilation *c, const char *object, Outputs *outputs) {
         return false;
     }
     const char *path = o->depfile ? o->depfile : with_ending(c->arena, object, ".d");
-    const char *target = o->depfile_target ? o->depfile_target : object;
+    const char *target = o->depfile_target ? o->depfile_target : make_escape(c->arena, object);
     LIST(const char *) files = {0};
     for (int i = 0; i < c->module->files.count; i++)
         list_push(c->arena, &files, c->module->files.items[i]);
@@ -266,14 +269,16 @@ static const Target **make_targets(Compilation *c) {
         }
         for (int j = 0; j < i; j++)
             if (!strcmp(architecture(targets[i]), architecture(targets[j]))) {
-                complain("targets '%s' and '%s' are of one architecture; an object is for one", targets[j]->name, targets[i]->name);
+                complain("targets '%s' and '%s' are of one architecture; an object is for one", targets[j]->name,
+                         targets[i]->name);
                 return NULL;
             }
     }
     return targets;
 }
 
-static bool compile_for_target(Compilation *c, const Target *target, bool first, Outputs *outputs, Text *schedules, int *status) {
+static bool compile_for_target(Compilation *c, const Target *target, bool first, Outputs *outputs, Text *schedules,
+                               int *status) {
     int count = c->module->units.count;
     Scheduled *scheduled = ARENA_ARRAY(c->arena, Scheduled, count + 1);
     Kernel **kernels = ARENA_ARRAY(c->arena, Kernel *, count + 1);

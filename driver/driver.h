@@ -23,7 +23,7 @@ typedef struct Scheduled {
     const Unit *unit;
     const Schedule *schedule; /* without holes, subject and target set */
     const Nest *nest;
-    const char *origin;       /* "the source", "the database", "tuning", "the default" */
+    const char *origin; /* "the source", "the database", "tuning", "the default" */
 } Scheduled;
 
 /* Compiles one file with all its outputs. Returns the exit status. */

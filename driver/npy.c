@@ -10,9 +10,9 @@
 
 /* Codes of the element types; what NumPy lacks (bfloat16) travels as raw 2-byte items. */
 static const char *const codes[TYPE_COUNT] = {
-    [TYPE_BOOL] = "b1",   [TYPE_INT8] = "i1",   [TYPE_INT16] = "i2",  [TYPE_INT32] = "i4",    [TYPE_INT64] = "i8",
-    [TYPE_UINT8] = "u1",  [TYPE_UINT16] = "u2", [TYPE_UINT32] = "u4", [TYPE_UINT64] = "u8",   [TYPE_HALF] = "f2",
-    [TYPE_FLOAT] = "f4",  [TYPE_DOUBLE] = "f8", [TYPE_BFLOAT16] = "V2"};
+    [TYPE_BOOL] = "b1",  [TYPE_INT8] = "i1",   [TYPE_INT16] = "i2",   [TYPE_INT32] = "i4",  [TYPE_INT64] = "i8",
+    [TYPE_UINT8] = "u1", [TYPE_UINT16] = "u2", [TYPE_UINT32] = "u4",  [TYPE_UINT64] = "u8", [TYPE_HALF] = "f2",
+    [TYPE_FLOAT] = "f4", [TYPE_DOUBLE] = "f8", [TYPE_BFLOAT16] = "V2"};
 
 static const char *shape_text(Arena *arena, int rank, const int64_t *shape) {
     Text text = {.arena = arena};
@@ -51,16 +51,19 @@ static bool shape_matches(const char *text, int rank, const int64_t *shape) {
     return *text == ')';
 }
 
-static bool header_matches(Arena *arena, const char *header, ElementType type, int rank, const int64_t *shape, const char **why) {
+static bool header_matches(Arena *arena, const char *header, ElementType type, int rank, const int64_t *shape,
+                           const char **why) {
     const char *descr = entry(header, "'descr'"), *found_shape = entry(header, "'shape'");
     bool typed = *descr == '\'' && strchr("<|=", descr[1]) && !strncmp(descr + 2, codes[type], strlen(codes[type])) &&
                  descr[2 + strlen(codes[type])] == '\'';
     if (!typed)
-        *why = arena_printf(arena, "it holds %.*s, but '<%s' (%s) is needed", (int)strcspn(descr, ","), descr, codes[type], element_info[type].spelling);
+        *why = arena_printf(arena, "it holds %.*s, but '<%s' (%s) is needed", (int)strcspn(descr, ","), descr,
+                            codes[type], element_info[type].spelling);
     else if (strncmp(entry(header, "'fortran_order'"), "False", 5))
         *why = "it is not in row-major order";
     else if (!shape_matches(found_shape, rank, shape))
-        *why = arena_printf(arena, "its shape is %.*s), but %s is needed", (int)strcspn(found_shape, ")"), found_shape, shape_text(arena, rank, shape));
+        *why = arena_printf(arena, "its shape is %.*s), but %s is needed", (int)strcspn(found_shape, ")"), found_shape,
+                            shape_text(arena, rank, shape));
     else
         return true;
     return false;
@@ -82,7 +85,8 @@ static char *read_header(Arena *arena, FILE *file) {
     return fread(header, 1, length, file) == length ? header : NULL;
 }
 
-bool npy_read(Arena *arena, const char *path, ElementType type, int rank, const int64_t *shape, void *data, const char **why) {
+bool npy_read(Arena *arena, const char *path, ElementType type, int rank, const int64_t *shape, void *data,
+              const char **why) {
     FILE *file = fopen(path, "rb");
     if (!file) {
         *why = arena_strdup(arena, strerror(errno));

@@ -5,7 +5,8 @@
 #include "lang/tensorc.h"
 
 /* Reads a file that must hold exactly this type and shape, row major, into data. False with a one-line *why. */
-bool npy_read(Arena *arena, const char *path, ElementType type, int rank, const int64_t *shape, void *data, const char **why);
+bool npy_read(Arena *arena, const char *path, ElementType type, int rank, const int64_t *shape, void *data,
+              const char **why);
 /* Writes whole or not at all; false with errno set. */
 bool npy_write(Arena *arena, const char *path, ElementType type, int rank, const int64_t *shape, const void *data);
 

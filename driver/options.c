@@ -14,7 +14,15 @@
 #include <unistd.h>
 
 typedef enum Form { FORM_FLAG, FORM_JOINED, FORM_EQUALS, FORM_PREFIX } Form;
-typedef enum Group { GROUP_OUTPUT, GROUP_CODE, GROUP_TUNE, GROUP_REPORT, GROUP_MAKE, GROUP_MESSAGES, GROUP_COUNT } Group;
+typedef enum Group {
+    GROUP_OUTPUT,
+    GROUP_CODE,
+    GROUP_TUNE,
+    GROUP_REPORT,
+    GROUP_MAKE,
+    GROUP_MESSAGES,
+    GROUP_COUNT
+} Group;
 typedef enum OptionId {
 #define OPTION(id, form, spelling, argument, group, help) OPT_##id,
 #include "driver/options.def"
@@ -165,7 +173,8 @@ static int read_define(Arena *arena, const char *text, Options *options) {
     if (!length || strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") != length)
         return usage("-D needs NAME=VALUE, not '%s'", text);
     Define define = {.name = arena_strndup(arena, text, length)};
-    int status = read_integer(arena_printf(arena, "-D%s", define.name), equals + 1, INT64_MIN, INT64_MAX, &define.value);
+    int status =
+        read_integer(arena_printf(arena, "-D%s", define.name), equals + 1, INT64_MIN, INT64_MAX, &define.value);
     list_push(arena, &options->defines, define);
     return status;
 }
@@ -244,11 +253,12 @@ static int read_format(const char *text, Options *options) {
 static const struct {
     OptionId id;
     Mode mode;
-} modes[] = {{OPT_COMPILE, MODE_OBJECT}, {OPT_ASSEMBLY, MODE_ASSEMBLY}, {OPT_EMIT_LLVM, MODE_LLVM},
+} modes[] = {{OPT_COMPILE, MODE_OBJECT}, {OPT_ASSEMBLY, MODE_ASSEMBLY},  {OPT_EMIT_LLVM, MODE_LLVM},
              {OPT_EMIT_IR, MODE_IR},     {OPT_SYNTAX_ONLY, MODE_SYNTAX}, {OPT_RUN, MODE_RUN}};
 
 /* Where a flag or a text without further reading goes: offsets into Options. */
-#define FIELD(id, field) {OPT_##id, offsetof(Options, field)}
+#define FIELD(id, field)                                                                                               \
+    { OPT_##id, offsetof(Options, field) }
 static const struct Field {
     OptionId id;
     size_t offset;
@@ -267,13 +277,9 @@ static const struct Field {
              FIELD(WARNINGS_ARE_ERRORS, diagnostics.warnings_are_errors),
              FIELD(NO_WARNINGS, diagnostics.no_warnings),
              FIELD(VERBOSE, verbose)},
-  texts[] = {FIELD(OUT, out),
-             FIELD(HEADER, header),
-             FIELD(EMIT_SCHEDULE, emit_schedule),
-             FIELD(DATABASE, database),
-             FIELD(RUNNER, runner),
-             FIELD(MAKE_FILE, depfile),
-             FIELD(MAKE_TARGET, depfile_target)};
+  texts[] = {
+      FIELD(OUT, out),       FIELD(HEADER, header),     FIELD(EMIT_SCHEDULE, emit_schedule), FIELD(DATABASE, database),
+      FIELD(RUNNER, runner), FIELD(MAKE_FILE, depfile), FIELD(MAKE_TARGET, depfile_target)};
 #undef FIELD
 
 static int apply_flag(OptionId id, Options *options) {

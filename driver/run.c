@@ -52,7 +52,8 @@ static bool load_inputs(Compilation *c, const Program *program, RunData *data) {
             const char *why = "";
             ElementType type = a->tensor ? a->tensor->type : a->scalar->type;
             files->items[f].used = true;
-            if (!npy_read(c->arena, files->items[f].path, type, a->tensor ? a->tensor->rank : 0, argument_shape(c, a->tensor), data->inputs[i], &why)) {
+            if (!npy_read(c->arena, files->items[f].path, type, a->tensor ? a->tensor->rank : 0,
+                          argument_shape(c, a->tensor), data->inputs[i], &why)) {
                 complain("cannot read '%s' as %s: %s", files->items[f].path, files->items[f].name, why);
                 return false;
             }
@@ -68,7 +69,8 @@ static bool save_outputs(Compilation *c, const Program *program, const RunData *
             if (!data->outputs[i] || strcmp(tensor->name, files->items[f].name))
                 continue;
             files->items[f].used = true;
-            if (!npy_write(c->arena, files->items[f].path, tensor->type, tensor->rank, argument_shape(c, tensor), data->outputs[i])) {
+            if (!npy_write(c->arena, files->items[f].path, tensor->type, tensor->rank, argument_shape(c, tensor),
+                           data->outputs[i])) {
                 complain("cannot write '%s': %s", files->items[f].path, strerror(errno));
                 return false;
             }
@@ -112,11 +114,12 @@ static bool check_outputs(Compilation *c, const Program *program, const RunData 
     *wrong = 0;
     for (int i = 0; i < program->argument_count; i++) {
         Mismatch first;
-        int64_t count = data->outputs[i] ? interpreter_check(interpreter, i, data->outputs[i], 0, c->options->seed, &first) : 0;
+        int64_t count =
+            data->outputs[i] ? interpreter_check(interpreter, i, data->outputs[i], 0, c->options->seed, &first) : 0;
         if (count)
             complain("%s: %lld elements of %s are wrong; %s(%s) is %.9g, should be %.9g within %.3g", program->symbol,
-                     (long long)count, first.tensor->name, first.tensor->name, index_text(c->arena, &first), first.found,
-                     first.expected, first.bound);
+                     (long long)count, first.tensor->name, first.tensor->name, index_text(c->arena, &first),
+                     first.found, first.expected, first.bound);
         *wrong += count;
     }
     interpreter_free(interpreter);
@@ -132,7 +135,12 @@ static bool report_failure(const Program *program, const RunResult *result) {
 }
 
 static char *make_object(Compilation *c, Kernel *kernel, const Target *target, size_t *bytes) {
-    EmitOptions options = {.kind = EMIT_OBJECT, .pic = true, .candidate = true, .debug = c->options->debug, .sources = c->sources, .producer = "tensorc"};
+    EmitOptions options = {.kind = EMIT_OBJECT,
+                           .pic = true,
+                           .candidate = true,
+                           .debug = c->options->debug,
+                           .sources = c->sources,
+                           .producer = "tensorc"};
     const char *why = "";
     char *object = emit_code(&kernel, 1, target, &options, bytes, &why);
     if (!object)
@@ -157,7 +165,8 @@ static bool run_and_check(Compilation *c, const Program *program, RunData *data,
 static bool run_kernel(Compilation *c, Kernel *kernel, const Target *target) {
     const Program *program = kernel->program;
     if (program->size_count) {
-        complain("%s: -run needs the size %s: give -D%s=VALUE", program->symbol, program->sizes[0]->name, program->sizes[0]->name);
+        complain("%s: -run needs the size %s: give -D%s=VALUE", program->symbol, program->sizes[0]->name,
+                 program->sizes[0]->name);
         return false;
     }
     RunData data = {.sizes = ARENA_ARRAY(c->arena, int64_t, 1),
@@ -179,7 +188,8 @@ static bool run_kernel(Compilation *c, Kernel *kernel, const Target *target) {
                           .max_repeats = 1000,
                           .limit_seconds = 600,
                           .outputs = data.outputs};
-    good = good && load_inputs(c, program, &data) && run_and_check(c, program, &data, &request) && save_outputs(c, program, &data);
+    good = good && load_inputs(c, program, &data) && run_and_check(c, program, &data, &request) &&
+           save_outputs(c, program, &data);
     free_data(program, &data);
     free(object);
     return good;

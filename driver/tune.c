@@ -35,7 +35,8 @@ static void show_progress(void *context, const TuneProgress *p) {
         return;
     Arena *arena = context;
     const char *best = p->best_seconds > 0 ? time_text(arena, p->best_seconds) : "-";
-    fprintf(stderr, "\r\033[Ktuning %s: %d/%d trials, %d failed, best %s", p->name, p->trials, p->trial_limit, p->failed, best);
+    fprintf(stderr, "\r\033[Ktuning %s: %d/%d trials, %d failed, best %s", p->name, p->trials, p->trial_limit,
+            p->failed, best);
     if (p->best_gflops > 0)
         fprintf(stderr, " (%.1f GFLOP/s)", p->best_gflops);
     fprintf(stderr, ", %.0f s", p->elapsed);
@@ -88,7 +89,8 @@ static double budget_for_unit(const Compilation *c, int units) {
     return left > 0.01 ? left / (units > 0 ? units : 1) : 0.01;
 }
 
-static TuneResult *search(Compilation *c, const Program *program, const Target *target, const Schedule *user, Toolchain *toolchain) {
+static TuneResult *search(Compilation *c, const Program *program, const Target *target, const Schedule *user,
+                          Toolchain *toolchain) {
     const Options *o = c->options;
     int units = c->tune_units_left;
     TuneOptions options = {.budget_seconds = budget_for_unit(c, units),
@@ -110,12 +112,18 @@ static Toolchain *open_toolchain(Compilation *c, const Program *program, const T
     *why = "it does not run on this machine; --runner names a command that starts tensorc-worker where it does";
     if (!target->host && !o->runner)
         return NULL;
-    ToolchainOptions options = {.jobs = o->jobs, .threads = target->threads, .seed = o->seed, .strict = o->strict, .runner = o->runner, .stop = &stop_requested};
+    ToolchainOptions options = {.jobs = o->jobs,
+                                .threads = target->threads,
+                                .seed = o->seed,
+                                .strict = o->strict,
+                                .runner = o->runner,
+                                .stop = &stop_requested};
     return toolchain_open(c->arena, program, target, &options, why);
 }
 
 /* What cannot be measured gets the default schedule, and says so. */
-static Schedule *fall_back(Compilation *c, const Program *program, const Target *target, const Schedule *user, const char *why) {
+static Schedule *fall_back(Compilation *c, const Program *program, const Target *target, const Schedule *user,
+                           const char *why) {
     fprintf(stderr, "tensorc: warning: %s is not tuned for %s: %s\n", program->symbol, target->name, why);
     return autosched_default(c->arena, program, target, user, EFFORT_MODEL_MORE, c->options->seed);
 }
@@ -124,7 +132,8 @@ static Schedule *frozen_schedule(Compilation *c, const Program *program, const T
     TuneResult *result = search(c, program, target, user, NULL);
     if (result && result->from_database)
         return result->schedule;
-    complain("%s: the tuning database has no result for %s (--tune-frozen)", program->symbol, target_microarchitecture(target));
+    complain("%s: the tuning database has no result for %s (--tune-frozen)", program->symbol,
+             target_microarchitecture(target));
     return NULL;
 }
 
