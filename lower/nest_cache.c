@@ -52,6 +52,14 @@ static bool same_size_name(const char *wanted, const char *size) {
     return wanted[i] == '\0';
 }
 
+/* "d0", "d1", ... */
+static bool is_number_name(const char *name, int d) {
+    int number = 0;
+    for (const char *c = name + 1; *c >= '0' && *c <= '9' && number <= d; c++)
+        number = 10 * number + (*c - '0');
+    return name[0] == 'd' && name[1] != '\0' && number == d && strspn(name + 1, "0123456789") == strlen(name + 1);
+}
+
 typedef struct NameSearch {
     const char *name;
     bool found;
@@ -68,7 +76,7 @@ static bool find_name(const Expr *e, void *context) {
 static int name_fit(const Caching *caching, const char *name, int d) {
     int fit = 0;
     const char *size = caching->source->dim_names != NULL ? caching->source->dim_names[d] : NULL;
-    if (strcmp(name, arena_printf(caching->state->arena, "d%d", d)) == 0 || (size != NULL && same_size_name(name, size)))
+    if (is_number_name(name, d) || (size != NULL && same_size_name(name, size)))
         fit = 1;
     for (int i = 0; i < caching->consumers.count; i++) {
         const StageState *consumer = caching->consumers.items[i];

@@ -242,13 +242,76 @@ static bool check_strict(NestState *state, const StageState *stage) {
     return true;
 }
 
+/* --- what the caller's buffer held ------------------------------------------------------------------------------------ */
+
+static const StageState *root_of(const StageState *stage) {
+    while (stage->at != NULL)
+        stage = stage_of(stage->at);
+    return stage;
+}
+
+static int order_of(const NestState *state, const StageState *stage) {
+    int index = 0;
+    while (state->stages.items[index] != stage)
+        index++;
+    return index;
+}
+
+static bool is_same_element(const Stage *stage, const Expr *read) {
+    for (int d = 0; d < read->count; d++)
+        if (read->args[d]->kind != EXPR_VAR || d >= stage->axis_count || read->args[d]->var != stage->axes[d])
+            return false;
+    return read->otherwise == NULL;
+}
+
+static bool is_same_loop(const void *context, const Loop *loop) {
+    return loop == context;
+}
+
+static bool counts_loop(const StageState *stage, const Node *node) {
+    for (int d = 0; d < stage->tensor->rank; d++)
+        if (form_find_loop(stage->axes[d], is_same_loop, &node->loop) != NULL)
+            return true;
+    return node->loop.extent == 1;
+}
+
+/* Whether each element is computed once: the stage counts all loops around it, up to the one that writes the output. */
+static bool computes_once(const StageState *stage, const StageState *writer) {
+    for (const StageState *owner = stage; owner != writer; owner = owner->owner)
+        if (owner->owner == NULL)
+            return false;
+    for (const Node *node = stage->at; node != NULL; node = next_outer(node))
+        if (!counts_loop(stage, node))
+            return false;
+    return true;
+}
+
+/* Before anything is written all of it may be read; where it is being written, the element at hand and only once. */
+static bool check_initial_read(NestState *state, const StageState *stage, const Expr *read) {
+    const StageState *writer = state_producer(state, read->tensor->buffer), *root = root_of(stage);
+    if (root != writer && order_of(state, root) < order_of(state, writer))
+        return true;
+    if (is_same_element(stage->nest.stage, read) && computes_once(stage, writer))
+        return true;
+    return refuse(state, "%s reads what the caller's buffer of %s held where the nest of %s overwrites it", stage->name,
+                  writer->name, root->name);
+}
+
+static bool check_initial_reads(NestState *state, const StageState *stage) {
+    for (int i = 0; i < stage->accesses.count; i++)
+        if (stage->accesses.items[i].read->tensor->role == ROLE_INITIAL &&
+            !check_initial_read(state, stage, stage->accesses.items[i].read))
+            return false;
+    return true;
+}
+
 bool check_loops(NestState *state) {
     for (int i = 0; i < state->stages.count; i++) {
         const StageState *stage = state->stages.items[i];
         if (stage->nest.inlined)
             continue;
         if (!check_owner(state, stage) || !check_kinds(state, stage) || !check_copies(state, stage) ||
-            !check_scope(state, stage) || !check_strict(state, stage))
+            !check_scope(state, stage) || !check_strict(state, stage) || !check_initial_reads(state, stage))
             return false;
     }
     return !state->forms.overflow || refuse(state, "an index would not fit into 64 bits");

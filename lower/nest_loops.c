@@ -61,8 +61,8 @@ static bool split_node(NestState *state, const Prim *prim, Node *node, const int
     StageState *stage = stage_of(node);
     int index = leaf_index(stage, node);
     for (int k = 0; k < count; k++) {
-        const char *name = result_name(state, prim, results[k], stage,
-                                       arena_printf(state->arena, "%s_%d", node->variable.name, k));
+        const char *wanted = prim->result_count > 0 ? NULL : arena_printf(state->arena, "%s_%d", node->variable.name, k);
+        const char *name = result_name(state, prim, results[k], stage, wanted);
         if (name == NULL)
             return false;
         parts[k] = node_new(state, stage, name, node->loop.reduction);

@@ -10,13 +10,6 @@ enum { INLINE_LIMIT = 100000 }; /* nodes of an expression: inlining can grow it 
 
 /* --- what must stay where it is -------------------------------------------------------------------------------------- */
 
-bool stage_reads_initial(const StageState *stage) {
-    for (int i = 0; i < stage->accesses.count; i++)
-        if (stage->accesses.items[i].read->tensor->role == ROLE_INITIAL)
-            return true;
-    return false;
-}
-
 static bool is_required(const NestState *state, const Tensor *tensor) {
     const Program *program = state->nest.program;
     for (int i = 0; i < program->requirement_count; i++)
@@ -34,9 +27,6 @@ static bool check_movable(NestState *state, const Prim *prim, const StageState *
                       spelling);
     if (is_required(state, stage->tensor))
         return refuse(state, "%s is read by a check before anything is written, so %s cannot move it", stage->name, spelling);
-    if (stage_reads_initial(stage))
-        return refuse(state, "%s copies what the caller's buffer held before it is written to, so %s cannot move it",
-                      stage->name, spelling);
     return true;
 }
 

@@ -156,7 +156,6 @@ const char *fresh_loop_name(NestState *state, const StageState *stage, const cha
 typedef bool Handler(NestState *state, const Prim *prim);
 Handler apply_split, apply_tile, apply_fuse, apply_reorder, apply_unroll, apply_vectorize, apply_parallel;
 Handler apply_inline, apply_compute_at, apply_cache_write, apply_cache_read;
-bool stage_reads_initial(const StageState *stage); /* what the caller's buffer held before the call */
 
 /* --- nest_bounds.c and nest_check.c --- */
 

@@ -217,6 +217,14 @@ static void test_legal_cases(Bench *bench, Programs p) {
          "            sum(n) += e(n, r_d)\n"
          "    for d in 0:32\n"
          "        Y(n, d) = e(n, d) / sum(n)\n"},
+        {p.accumulate, "what the caller held, read at the same element", "inline(C[0])\nR = cache_write(C, at=C.j)",
+         "for i in 0:8\n"
+         "    for j in 0:8\n"
+         "        R: 1 x 1 in local from (i, j)\n"
+         "        R(i, j) = C.initial(i, j)\n"
+         "        for r_k in 0:8\n"
+         "            R(i, j) += A(i, r_k) * B(r_k, j)\n"
+         "        C(i, j) = R(i, j)\n"},
         {p.matmul, "cache_write at root", "R = cache_write(C)\nparallel(R.i)",
          "for i in 0:64 parallel\n"
          "    for j in 0:64\n"
@@ -402,8 +410,9 @@ static void test_refused_cases(Bench *bench, Programs p) {
         {p.softmax, "inline reduction", "inline(sum)", 0,
          "sum is a reduction: inline takes stages that compute each element by itself",
          "compute_at(sum, Y.d)"},
-        {p.accumulate, "inline initial", "inline(C[0])", 0,
-         "C[0] copies what the caller's buffer held before it is written to, so inline cannot move it",
+        {p.accumulate, "what the caller held, read again after it was overwritten",
+         "inline(C[0])\nR = cache_write(C, at=C.i)\nreorder(C.j.store, C.i)", 2,
+         "R reads what the caller's buffer of C held where the nest of C overwrites it",
          NULL},
         {p.blur, "inline with children", "Q = cache_read(X, at=a.i)\ninline(a)", 1,
          "Q is computed at a.i, a loop that inline would take away",
@@ -418,8 +427,8 @@ static void test_refused_cases(Bench *bench, Programs p) {
          "a.i is a loop of a or inside one: a stage cannot be computed inside itself",
          "compute_at(a, B.i)"},
         {p.accumulate, "compute_at initial", "compute_at(C[0], C.i)", 0,
-         "C[0] copies what the caller's buffer held before it is written to, so compute_at cannot move it",
-         NULL},
+         "C[0] reads what the caller's buffer of C held where the nest of C overwrites it",
+         "inline(C[0])"},
         {p.chain, "compute_at in vectorized", "vectorize(O[1].w)\ncompute_at(O[0], O[1].w)", 1,
          "O[1].w is vectorized, so nothing can be computed inside it, as O[0] is",
          "compute_at(O[0], O[1].h)"},
