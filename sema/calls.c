@@ -207,6 +207,22 @@ static bool check_brackets(Frame *frame, const AstDef *def, const AstExpr *call,
     return good;
 }
 
+/* Defs that call each other twice, each, would make programs without end; a chain of calls is followed by recursion. */
+static bool check_growth(Frame *frame, const AstExpr *call) {
+    enum { DEPTH_LIMIT = 400, CALL_LIMIT = 20000 };
+    Builder *builder = frame->builder;
+    if (builder->checker->depth < DEPTH_LIMIT && ++builder->calls < CALL_LIMIT)
+        return true;
+    Loc outermost = call->name.loc;
+    for (const Frame *f = frame; f->caller; f = f->caller)
+        outermost = f->call;
+    if (builder->calls <= CALL_LIMIT)
+        ERROR(frame, too_many_calls, outermost, CALL_LIMIT, DEPTH_LIMIT);
+    builder->calls = CALL_LIMIT;
+    frame_fail(frame);
+    return false;
+}
+
 static bool check_recursion(Frame *frame, const Definition *definition, const AstExpr *call) {
     if (definition->state != CHECK_RUNNING)
         return true;
@@ -258,7 +274,7 @@ static Frame *enter_call(Frame *frame, Definition *definition, const AstExpr *ca
 bool check_call(Frame *frame, const AstExpr *call, const char *name, View **results, int *result_count) {
     Arena *arena = frame->builder->arena;
     Definition *definition = find_definition(arena, frame->definition->file, call->name.text);
-    if (!check_recursion(frame, definition, call))
+    if (!check_recursion(frame, definition, call) || !check_growth(frame, call))
         return false;
     if (!check_definition(frame->builder->checker, definition, false)) {
         frame_fail(frame);

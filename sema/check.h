@@ -39,6 +39,7 @@ typedef struct Checker {
     SemaOptions *options;
     Diagnostics *diagnostics;
     Module *module;
+    int depth;                /* of defs under way: calls in calls */
     LIST(SourceFile *) files; /* main first, then in the order of reading */
 } Checker;
 
@@ -92,6 +93,7 @@ typedef struct Builder {
     LIST(Requirement) requirements;
     Polys facts;            /* over sizes, each >= 0: what requirements promise */
     LIST(struct Binding) bounds;
+    int calls;              /* instantiated so far */
     bool names_only;        /* integer parameters have made-up values: ranges and bounds are not reported */
 } Builder;
 

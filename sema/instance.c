@@ -232,12 +232,14 @@ static void check_variables(Frame *frame) {
 
 void check_body(Frame *frame) {
     const AstDef *def = frame->definition->ast;
+    frame->builder->checker->depth++;
     add_results(frame);
     for (int i = 0; i < def->statements.count && !diag_limit_reached(DIAGNOSTICS(frame)); i++)
         check_statement(frame, def->statements.items[i]);
     if (!diag_limit_reached(DIAGNOSTICS(frame)))
         check_variables(frame);
     name_versions(frame);
+    frame->builder->checker->depth--;
 }
 
 /* --- a whole def ----------------------------------------------------------------------------------------------------------------------- */
