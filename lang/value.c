@@ -433,6 +433,8 @@ Value value_apply(Op op, const Value *args) {
 
 /* --- random contents ----------------------------------------------------------------------------------------------- */
 
+#define RANDOM_STEP 0x9e3779b97f4a7c15u
+
 /* Steele, Lea, Flood: Fast splittable pseudorandom number generators: splitmix64's output for one state. */
 static uint64_t mix(uint64_t state) {
     state = (state ^ state >> 30) * 0xbf58476d1ce4e5b9u;
@@ -441,9 +443,16 @@ static uint64_t mix(uint64_t state) {
 }
 
 /* As many random digits as the type holds in [-1, 1), so that nothing is rounded. */
-static double random_real(ElementType type, uint64_t random) {
-    int digits = -ilogb(type_roundoff(type));
-    return ldexp((double)(random >> (64 - digits)), 1 - digits) - 1;
+static void fill_reals(ElementType type, char *at, int64_t count, uint64_t state) {
+    int digits = -ilogb(type_roundoff(type)), bytes = element_info[type].bytes;
+    double scale = ldexp(1, 1 - digits);
+    for (int64_t i = 0; i < count; i++, at += bytes) {
+        double value = (double)(mix(state += RANDOM_STEP) >> (64 - digits)) * scale - 1;
+        if (type == TYPE_FLOAT)
+            *(float *)(void *)at = (float)value;
+        else
+            value_store((Value){.type = type, .real = value}, at);
+    }
 }
 
 static int64_t random_integer(ElementType type, uint64_t random, int64_t low, int64_t high) {
@@ -456,16 +465,17 @@ static int64_t random_integer(ElementType type, uint64_t random, int64_t low, in
     return (int64_t)((uint64_t)low + (width ? random % width : random));
 }
 
-void fill_random(ElementType type, void *data, int64_t count, uint64_t seed, int64_t low, int64_t high) {
-    char *at = data;
-    uint64_t state = mix(seed + 1);
+static void fill_integers(ElementType type, char *at, int64_t count, uint64_t state, int64_t low, int64_t high) {
     for (int64_t i = 0; i < count; i++, at += element_info[type].bytes) {
-        uint64_t random = mix(state += 0x9e3779b97f4a7c15u);
-        Value value = {.type = type};
-        if (type_is_float(type))
-            value.real = random_real(type, random);
-        else
-            value.integer = random_integer(type, random, low, high);
-        value_store(value, at);
+        int64_t value = random_integer(type, mix(state += RANDOM_STEP), low, high);
+        value_store((Value){.type = type, .integer = value}, at);
     }
+}
+
+void fill_random(ElementType type, void *data, int64_t count, uint64_t seed, int64_t low, int64_t high) {
+    uint64_t state = mix(seed + 1);
+    if (type_is_float(type))
+        fill_reals(type, data, count, state);
+    else
+        fill_integers(type, data, count, state, low, high);
 }
