@@ -100,7 +100,8 @@ struct Code {
     int64_t *terms;        /* by variable: where the next strip of terms begins */
     int lane_first, lane_end; /* which variables differ by lane */
     Lanes result;
-    double magnitude[STRIP], plain_sum[STRIP]; /* of a sum of floats: of absolute terms; in double, without rounding */
+    double magnitude[STRIP]; /* of a sum of floats: the sum of absolute terms */
+    double plain_sum[STRIP]; /* of a sum of floats: without rounding; of a product: by how many powers of 2 it may grow */
 };
 
 struct Interpreter {

@@ -213,6 +213,11 @@ static void execute(Interpreter *interpreter, const Code *code, const Instructio
 
 /* --- reductions ---------------------------------------------------------------------------------------------------- */
 
+/* How many powers of two a factor may add to a product. */
+static double growth(double factor) {
+    return fabs(factor) > 1 ? log2(fabs(factor)) : 0;
+}
+
 static void begin_reduction(Code *code, int count) {
     const Instruction *initial = code->initial_result;
     Lanes *to = &code->result;
@@ -221,7 +226,7 @@ static void begin_reduction(Code *code, int count) {
         to->error[l] = initial->exact ? 0 : initial->result->error[l];
     if (type_is_float(code->type))
         for (int l = 0; l < count; l++) {
-            code->plain_sum[l] = to->real[l];
+            code->plain_sum[l] = code->combine == COMBINE_MUL ? growth(to->real[l]) : to->real[l];
             code->magnitude[l] = fabs(to->real[l]);
         }
 }
@@ -253,6 +258,7 @@ static void combine_real(Code *code, int to, double term, double error) {
         double step = isfinite(*sum) ? 2 * type_roundoff(code->type) * fabs(*sum) + smallest_step(code->type) : 0;
         double passed_on = (error ? fabs(before) * error : 0) + (*sum_error ? fabs(term) * *sum_error : 0);
         *sum_error = passed_on + error * *sum_error + step;
+        code->plain_sum[to] += growth(term);
     } else {
         *sum_error = *sum_error > error ? *sum_error : error;
     }
@@ -350,13 +356,25 @@ static void bound_sums(Code *code, int count) {
     double always = (terms + 4) * unit, likely = (3 * sqrt(terms) + 3) * unit;
     for (int l = 0; l < count; l++) {
         double size = code->magnitude[l], sum = code->result.real[l], *error = &code->result.error[l];
-        if (!isfinite(sum)) { /* an infinite or undefined term, or a sum that some order keeps finite */
-            *error = isfinite(size) && size > largest_value(code->type) ? INFINITY : *error;
+        if (isfinite(size) && size > largest_value(code->type)) /* some orders overflow on the way, some do not */
+            *error = INFINITY;
+        if (!isfinite(sum)) /* because a term is */
             continue;
-        }
         double bound = likely * size + 4 * fabs(sum - code->plain_sum[l]);
         double limit = always * size;
         *error += (bound < limit && code->type != TYPE_DOUBLE ? bound : limit) + terms * smallest_step(code->type);
+    }
+}
+
+/* A product in another order may overflow on the way, or lose digits of a partial product that is too small, which later
+ * factors then make larger. */
+static void bound_products(Code *code, int count) {
+    double terms = (double)code->reduction_points + 1;
+    for (int l = 0; l < count; l++) {
+        double most = exp2(code->plain_sum[l]);
+        code->result.error[l] += most > largest_value(code->type) ? INFINITY : terms * most * smallest_step(code->type);
+        if (isnan(code->result.error[l]))
+            code->result.error[l] = INFINITY;
     }
 }
 
@@ -377,6 +395,8 @@ static void run_reduction(Interpreter *interpreter, Code *code, int count) {
     }
     if (code->combine == COMBINE_ADD && type_is_float(code->type))
         bound_sums(code, count);
+    else if (code->combine == COMBINE_MUL && type_is_float(code->type))
+        bound_products(code, count);
 }
 
 /* --- points -------------------------------------------------------------------------------------------------------- */

@@ -1,0 +1,347 @@
+/* random_program.c - see random_program.h.
+ *
+ * Statements are made over the tensors known so far. Every expression is made for a type, so that the program is valid
+ * by construction: operands are converted where their types differ, reads that may be outside have an `else`, and the
+ * ranges of indices are stated. Values stay moderate: divisors are kept away from 0 for floats, arguments of exp small.
+ */
+#include "random_program.h"
+#include <string.h>
+
+enum { RANK_LIMIT = 3, INDEX_LIMIT = 6 };
+
+typedef struct Known {
+    const char *name;
+    ElementType type;
+    int rank, sizes[RANK_LIMIT]; /* numbers of size names */
+    bool written, read, result; /* result: has to be one, since its first definition reads the caller's buffer */
+} Known;
+
+typedef struct Generator {
+    Arena *arena;
+    Text text; /* the statements */
+    uint64_t state;
+    const struct Binding *bindings;
+    LIST(Known) tensors;
+    int scalar_count;
+    ElementType scalars[2];
+    int index_count; /* of the statement that is being made */
+    const char *index_names[INDEX_LIMIT];
+    int index_sizes[INDEX_LIMIT]; /* -1: a small range of its own */
+    const Known *self;            /* the tensor that the statement defines again */
+} Generator;
+
+static const char *const size_names[RANDOM_SIZES] = {"N", "M", "K"};
+
+static int below(Generator *g, int limit) {
+    uint64_t z = g->state += 0x9e3779b97f4a7c15u;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+    return (int)((z ^ z >> 31) % (uint64_t)limit);
+}
+
+static const char *format(Generator *g, const char *template, ...) {
+    va_list arguments;
+    va_start(arguments, template);
+    const char *text = arena_vprintf(g->arena, template, arguments);
+    va_end(arguments);
+    return text;
+}
+
+static ElementType random_type(Generator *g) {
+    static const ElementType types[] = {
+        TYPE_FLOAT, TYPE_FLOAT, TYPE_FLOAT, TYPE_FLOAT, TYPE_FLOAT, TYPE_DOUBLE, TYPE_INT32, TYPE_INT32,
+        TYPE_INT8,  TYPE_UINT8, TYPE_INT64, TYPE_INT16, TYPE_UINT16, TYPE_UINT32, TYPE_HALF, TYPE_BFLOAT16};
+    return types[below(g, sizeof types / sizeof *types)];
+}
+
+static const char *spelling(ElementType type) {
+    return element_info[type].spelling;
+}
+
+/* --- expressions --------------------------------------------------------------------------------------------------- */
+
+static const char *value(Generator *g, ElementType type, int depth);
+
+static const char *literal(Generator *g, ElementType type) {
+    static const char *const reals[] = {"0.5", "1.0", "-0.25", "3.0", "0.1", "-1.0", "2.5e-1"};
+    static const char *const integers[] = {"0", "1", "2", "3", "-1", "7", "-5", "100"};
+    bool real = type_is_float(type);
+    const char *text = real ? reals[below(g, 7)] : integers[below(g, 8)];
+    return type == TYPE_FLOAT || type == TYPE_INT32 ? format(g, "(%s)", text) : format(g, "%s(%s)", spelling(type), text);
+}
+
+/* An index that runs over the size, or NULL. */
+static const char *index_of_size(Generator *g, int size) {
+    int start = g->index_count ? below(g, g->index_count) : 0;
+    for (int i = 0; i < g->index_count; i++)
+        if (g->index_sizes[(start + i) % g->index_count] == size)
+            return g->index_names[(start + i) % g->index_count];
+    return NULL;
+}
+
+static const char *any_index(Generator *g) {
+    return g->index_names[below(g, g->index_count)];
+}
+
+/* A sum of indices that may lie anywhere. */
+static const char *far_index(Generator *g) {
+    if (g->index_count == 0)
+        return format(g, "%d", below(g, 4) - 1);
+    switch (below(g, 7)) {
+    case 0:
+        return format(g, "%s + %d", any_index(g), below(g, 5) - 2);
+    case 1:
+        return format(g, "2*%s + %s - 1", any_index(g), any_index(g));
+    case 2:
+        return format(g, "%s/2", any_index(g));
+    case 3:
+        return format(g, "%s%%3 + %d", any_index(g), below(g, 2));
+    case 4:
+        return format(g, "%s - %s", any_index(g), any_index(g));
+    case 5:
+        return format(g, "%s - 1 - %s", size_names[below(g, RANDOM_SIZES)], any_index(g));
+    default:
+        return any_index(g);
+    }
+}
+
+/* Of a tensor without elements there is no edge. */
+static const char *otherwise(Generator *g, const Known *tensor) {
+    static const char *const modes[] = {"edge", "wrap", "reflect"};
+    bool empty = false;
+    for (int d = 0; d < tensor->rank; d++)
+        empty |= g->bindings[tensor->sizes[d]].value == 0;
+    return empty || below(g, 3) ? literal(g, tensor->type) : modes[below(g, 3)];
+}
+
+/* A read of the tensor, of its own type: inside by its indices, or with an else. */
+static const char *read_of(Generator *g, Known *tensor) {
+    Text text = {.arena = g->arena};
+    bool inside = tensor->rank == 0 || below(g, 4) != 0;
+    for (int d = 0; d < tensor->rank; d++)
+        inside = inside && index_of_size(g, tensor->sizes[d]);
+    text_add(&text, "%s%s(", inside ? "" : "(", tensor->name);
+    for (int d = 0; d < tensor->rank; d++)
+        text_add(&text, "%s%s", d ? ", " : "", inside ? index_of_size(g, tensor->sizes[d]) : far_index(g));
+    text_add(&text, ")");
+    if (!inside)
+        text_add(&text, " else %s)", otherwise(g, tensor));
+    tensor->read = true;
+    return text.text;
+}
+
+static const char *leaf(Generator *g, ElementType type) {
+    int kind = below(g, 10);
+    if (kind == 0)
+        return literal(g, type);
+    if (kind == 1 && g->index_count)
+        return format(g, "%s(%s)", spelling(type), any_index(g));
+    if (kind == 2 && g->scalar_count)
+        return format(g, "%s(s%d)", spelling(type), below(g, g->scalar_count));
+    Known *tensor = &g->tensors.items[below(g, g->tensors.count)];
+    for (int tries = 0; tries < 3 && tensor->type != type; tries++)
+        tensor = &g->tensors.items[below(g, g->tensors.count)];
+    const char *read = read_of(g, tensor);
+    return tensor->type == type ? read : format(g, "%s(%s)", spelling(type), read);
+}
+
+static const char *condition(Generator *g, int depth) {
+    static const char *const comparisons[] = {"<", "<=", ">", ">=", "==", "!="};
+    int kind = below(g, 6);
+    if (kind == 0 && g->index_count)
+        return format(g, "%s %s %d", any_index(g), comparisons[below(g, 6)], below(g, 6));
+    if (kind == 1 && depth > 0)
+        return format(g, "(%s %s %s)", condition(g, depth - 1), below(g, 2) ? "&&" : "||", condition(g, depth - 1));
+    if (kind == 2 && depth > 0)
+        return format(g, "!(%s)", condition(g, depth - 1));
+    ElementType type = random_type(g);
+    return format(g, "%s %s %s", value(g, type, depth - 1), comparisons[below(g, 6)], value(g, type, depth - 1));
+}
+
+/* Functions return at least a float. */
+static const char *function(Generator *g, ElementType type, int depth) {
+    static const char *const templates[] = {
+        "exp(%s * 0.125)", "sqrt(abs(%s))", "sin(%s)", "tanh(%s)", "floor(%s)", "log(1.0 + abs(%s))", "atan2(%s, 0.5)",
+        "erf(%s)", "cos(%s)", "trunc(%s)", "rsqrt(1.0 + abs(%s))", "fmax(%s, 0.0)"};
+    const char *argument = value(g, type == TYPE_DOUBLE ? TYPE_DOUBLE : TYPE_FLOAT, depth - 1);
+    const char *call = format(g, templates[below(g, sizeof templates / sizeof *templates)], argument);
+    return type == TYPE_FLOAT || type == TYPE_DOUBLE ? call : format(g, "%s(%s)", spelling(type), call);
+}
+
+static const char *quotient(Generator *g, ElementType type, int depth) {
+    const char *a = value(g, type, depth - 1);
+    if (type_is_float(type))
+        return format(g, "(%s / (%s(1.0) + abs(%s)))", a, spelling(type), value(g, type, depth - 1));
+    const char *b = read_of(g, &g->tensors.items[below(g, g->tensors.count)]); /* 0 at times, but not known as 0 */
+    return format(g, "(%s %s %s(%s))", a, below(g, 2) ? "/" : "%", spelling(type), b);
+}
+
+/* An expression of exactly the type. */
+static const char *value(Generator *g, ElementType type, int depth) {
+    static const char *const infix[] = {"+", "-", "*", "*", "+"};
+    int kind = depth > 0 ? below(g, 13) : 12;
+    if (kind < 5) {
+        const char *a = value(g, type, depth - 1), *b = value(g, type, depth - 1);
+        return format(g, "(%s %s %s)", a, infix[kind], b);
+    }
+    if (kind == 5) {
+        const char *a = value(g, type, depth - 1), *b = value(g, type, depth - 1);
+        return format(g, "%s(%s, %s)", below(g, 2) ? "min" : "max", a, b);
+    }
+    if (kind == 6) {
+        const char *c = condition(g, depth - 1), *a = value(g, type, depth - 1), *b = value(g, type, depth - 1);
+        return format(g, "(%s ? %s : %s)", c, a, b);
+    }
+    if (kind == 7) {
+        ElementType other = random_type(g);
+        return format(g, "%s(%s)", spelling(type), value(g, other, depth - 1));
+    }
+    if (kind == 8)
+        return quotient(g, type, depth);
+    if (kind == 9)
+        return format(g, "%s(%s)", below(g, 2) ? "abs" : "-", value(g, type, depth - 1));
+    return kind == 10 && type_is_float(type) ? function(g, type, depth) : leaf(g, type);
+}
+
+/* --- statements ---------------------------------------------------------------------------------------------------- */
+
+static void add_index(Generator *g, const char *name, int size) {
+    g->index_names[g->index_count] = name;
+    g->index_sizes[g->index_count++] = size;
+}
+
+static void print_where(Generator *g, int first_small, const char *partial) {
+    for (int i = 0; i < g->index_count; i++) {
+        text_add(&g->text, i ? ", " : " where ");
+        if (i == 0 && partial)
+            text_add(&g->text, "%s in %s", g->index_names[i], partial);
+        else if (g->index_sizes[i] < 0)
+            text_add(&g->text, "%s in 0:%d", g->index_names[i], first_small + i % 3);
+        else
+            text_add(&g->text, "%s in 0:%s", g->index_names[i], size_names[g->index_sizes[i]]);
+    }
+}
+
+static void print_target(Generator *g, const Known *tensor) {
+    text_add(&g->text, "    %s(", tensor->name);
+    for (int d = 0; d < tensor->rank; d++)
+        text_add(&g->text, "%s%s", d ? ", " : "", g->index_names[d]);
+    text_add(&g->text, ")");
+}
+
+static void begin_indices(Generator *g, const Known *tensor) {
+    static const char *const names[RANK_LIMIT] = {"i", "j", "k"};
+    g->index_count = 0;
+    for (int d = 0; d < tensor->rank; d++)
+        add_index(g, names[d], tensor->sizes[d]);
+}
+
+static void add_reductions(Generator *g) {
+    static const char *const names[2] = {"r_a", "r_b"};
+    int count = 1 + (below(g, 3) == 0);
+    for (int i = 0; i < count; i++)
+        add_index(g, names[i], below(g, 3) ? below(g, RANDOM_SIZES) : -1);
+}
+
+/* `again`: the tensor has a definition, which this one may read and, where it is partial, keeps elsewhere. */
+static void statement(Generator *g, Known *tensor, bool again) {
+    static const char *const combines[] = {"+=", "+=", "+=", "max=", "min=", "*="};
+    static const char *const parts[] = {"0:N/3", "N/3:N", "0:(N + 1)/2", "N/2:N"};
+    begin_indices(g, tensor);
+    bool partial = again && tensor->rank > 0 && tensor->sizes[0] == 0 && below(g, 2);
+    bool reduces = below(g, 2);
+    if (reduces)
+        add_reductions(g);
+    print_target(g, tensor);
+    bool from_before = again ? below(g, 2) : below(g, 12) == 0;
+    tensor->result |= reduces && !again && from_before;
+    text_add(&g->text, reduces ? " %s%s " : " = ", combines[below(g, 6)], from_before ? "" : "!");
+    text_add(&g->text, "%s", value(g, tensor->type, 1 + below(g, 4)));
+    print_where(g, 1 + below(g, 3), partial ? parts[below(g, 4)] : NULL);
+    text_add(&g->text, "\n");
+}
+
+static void add_tensor(Generator *g, const char *name, bool written) {
+    Known tensor = {.name = name, .type = random_type(g), .rank = below(g, 5) ? 1 + below(g, 2) : below(g, 2) ? 3 : 0};
+    tensor.written = written;
+    for (int d = 0; d < tensor.rank; d++)
+        tensor.sizes[d] = below(g, RANDOM_SIZES);
+    list_push(g->arena, &g->tensors, tensor);
+}
+
+/* A statement reads a copy of the list that lacks its own tensor, unless that is defined already. */
+static void new_tensor(Generator *g, int number) {
+    add_tensor(g, arena_printf(g->arena, "T%d", number), true);
+    Known tensor = g->tensors.items[--g->tensors.count];
+    statement(g, &tensor, false);
+    list_push(g->arena, &g->tensors, tensor);
+}
+
+static void define_again(Generator *g) {
+    int at = below(g, g->tensors.count);
+    if (g->tensors.items[at].written)
+        statement(g, &g->tensors.items[at], true);
+}
+
+static void print_arguments(Generator *g, Text *text) {
+    bool any = false;
+    for (int i = 0; i < g->tensors.count; i++) {
+        const Known *tensor = &g->tensors.items[i];
+        if (tensor->written)
+            continue;
+        text_add(text, "%s%s(", any ? ", " : "", spelling(tensor->type));
+        for (int d = 0; d < tensor->rank; d++)
+            text_add(text, "%s%s", d ? ", " : "", size_names[tensor->sizes[d]]);
+        text_add(text, ") %s", tensor->name);
+        any = true;
+    }
+    for (int i = 0; i < g->scalar_count; i++)
+        text_add(text, ", %s s%d", spelling(g->scalars[i]), i);
+}
+
+/* What nothing reads is a result, and some of what is read. */
+static void print_results(Generator *g, Text *text) {
+    bool any = false;
+    for (int i = 0; i < g->tensors.count; i++) {
+        const Known *tensor = &g->tensors.items[i];
+        if (tensor->written && (!tensor->read || tensor->result || below(g, 3) == 0 || i + 1 == g->tensors.count)) {
+            text_add(text, "%s%s", any ? ", " : "", tensor->name);
+            any = true;
+        }
+    }
+}
+
+static void choose_bindings(Generator *g, struct Binding *bindings) {
+    static const int values[] = {0, 1, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 19, 33};
+    for (int i = 0; i < RANDOM_SIZES; i++)
+        bindings[i] = (struct Binding){size_names[i], values[below(g, sizeof values / sizeof *values)]};
+}
+
+const char *random_program(Arena *arena, uint64_t seed, bool with_export, struct Binding *bindings) {
+    Generator g = {.arena = arena, .state = seed * 0x2545f4914f6cdd1du, .text = {.arena = arena}};
+    Text text = {.arena = arena};
+    choose_bindings(&g, bindings);
+    g.bindings = bindings;
+    add_tensor(&g, "X", false); /* every size is that of a dimension */
+    g.tensors.items[0].rank = RANK_LIMIT;
+    for (int i = 0; i < RANDOM_SIZES; i++)
+        g.tensors.items[0].sizes[i] = i;
+    for (int i = 0, count = 1 + below(&g, 3); i < count; i++)
+        add_tensor(&g, arena_printf(arena, "A%d", i), false);
+    for (g.scalar_count = 0; g.scalar_count < 2 && below(&g, 3) == 0; g.scalar_count++)
+        g.scalars[g.scalar_count] = random_type(&g);
+    for (int i = 0, count = 1 + below(&g, 4); i < count; i++) {
+        new_tensor(&g, i);
+        if (below(&g, 3) == 0)
+            define_again(&g);
+    }
+    text_add(&text, "def f(");
+    print_arguments(&g, &text);
+    text_add(&text, ") -> (");
+    print_results(&g, &text);
+    text_add(&text, ") {\n%s}\n", g.text.text);
+    if (with_export)
+        text_add(&text, "export f(N=%d, M=%d, K=%d)\n", (int)bindings[0].value, (int)bindings[1].value,
+                 (int)bindings[2].value);
+    return text.text;
+}
