@@ -60,7 +60,8 @@ typedef struct Affine {
     int count;
     Term *terms;
 } Affine;
-/* Every int64 expression has one (at worst a single atom); false only on overflow. Distributes products by constants. */
+/* Every scalar int64 expression has one (at worst a single atom); false only on overflow. Products of sums are multiplied
+ * out, into products of atoms; atoms are simplified. */
 bool expr_affine(Arena *arena, Expr *e, Affine *affine);
 Expr *affine_expr(Arena *arena, const Affine *affine);
 /* The coefficient of a variable, 0 when it does not occur; false when it occurs inside an atom. */

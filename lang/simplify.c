@@ -429,9 +429,9 @@ static Expr *simplify_lanes(Arena *arena, Expr *e) {
     return is_whole(stride, 0) ? expr_broadcast(arena, base, e->lanes) : expr_ramp(arena, base, stride, e->lanes);
 }
 
-/* Comparisons of index vectors that hold, or fail, in every lane. */
-static Expr *decide_lanes(Arena *arena, Expr *e) {
-    if (op_info[e->op].class != CLASS_COMPARE || e->args[0]->type != TYPE_INT64)
+/* Comparisons of integers that hold, or fail, for all values and in every lane. */
+static Expr *decide_by_ranges(Arena *arena, Expr *e) {
+    if (op_info[e->op].class != CLASS_COMPARE || !type_is_integer(e->args[0]->type))
         return e;
     Interval d = interval_add(expr_interval(e->args[0]), interval_negate(expr_interval(e->args[1])));
     bool below = d.has_high && d.high < 0, above = d.has_low && d.low > 0;
@@ -458,11 +458,11 @@ static Expr *simplify_operator(Arena *arena, Expr *e) {
         return e;
     if (e->lanes > 1) {
         Expr *result = simplify_lanes(arena, e);
-        if (result == e)
-            result = decide_lanes(arena, e);
         if (result != e)
             return result;
     }
+    if (op_info[e->op].class == CLASS_COMPARE)
+        return decide_by_ranges(arena, e);
     if (e->op == OP_ABS && is_index(e))
         return simplify_abs(arena, e);
     if (type_is_float(e->type))

@@ -187,6 +187,9 @@ static void test_simplify(Fixture *f) {
         {expr_read(a, f->A, &f->i, expr_constant(a, TYPE_FLOAT, 0)), "A(i) else 0.0"},
         {add(f, expr_ramp(a, f->i, num(f, 1), 8), mul(f, num(f, 2), expr_ramp(a, f->j, num(f, 3), 8))),
          "ramp(i + 2 * j, 7, 8)"},
+        {binary(f, OP_LT, expr_cast(a, TYPE_INT32, tile), expr_constant(a, TYPE_INT32, 128)), "true"},
+        {binary(f, OP_LT, expr_cast(a, TYPE_INT32, tile), expr_constant(a, TYPE_INT32, 127)), "int32(16 * io + ii) < 127"},
+        {binary(f, OP_LT, expr_cast(a, TYPE_INT8, f->i), expr_constant(a, TYPE_INT8, 127)), "int8(i) < int8(127)"},
         {binary(f, OP_LT, expr_ramp(a, mul(f, num(f, 8), f->io), num(f, 1), 8), num(f, 64)), "broadcast(true, 8)"},
     };
     for (int i = 0; i < (int)(sizeof rows / sizeof *rows); i++) {

@@ -304,6 +304,31 @@ static void test_bounds(Arena *arena) {
            !evaluated_matches(&e, (Value){.type = TYPE_FLOAT, .real = -INFINITY}), "infinities by their sign");
 }
 
+/* P() *=! X(r_i): what the product of four factors may be in another order. */
+static Evaluated product_of(Arena *arena, const float *factors) {
+    ProgramBuilder b = program_begin(arena, "product");
+    Tensor *X = program_tensor(&b, ROLE_INPUT, TYPE_FLOAT, "X", 1, expr_int(arena, 4));
+    Tensor *P = program_tensor(&b, ROLE_OUTPUT, TYPE_FLOAT, "P", 0);
+    Var *r = program_index(&b, "r_i", expr_int(arena, 4), true);
+    program_stage(&b, P, COMBINE_MUL, NULL, program_read(&b, X, NULL, expr_var(arena, r)), 0, 1, r);
+    Program *program = program_end(&b);
+    void *arguments[] = {(void *)factors, NULL};
+    Interpreter *interpreter = interpreter_new(program, NULL, arguments, NULL, NULL);
+    Evaluated result = interpreter_element(interpreter, P, NULL);
+    interpreter_free(interpreter);
+    return result;
+}
+
+static void test_products(Arena *arena) {
+    Evaluated e = product_of(arena, (float[]){1e30f, 1e30f, 1e-30f, 0});
+    ok(evaluated_matches(&e, (Value){.type = TYPE_FLOAT, .real = 0}), "a product that overflows on the way need not");
+    e = product_of(arena, (float[]){1e-30f, 1e-30f, 1e30f, 3});
+    ok(evaluated_matches(&e, (Value){.type = TYPE_FLOAT, .real = 3e-30f}), "nor need one that underflows");
+    e = product_of(arena, (float[]){0.5f, 3, -7, 1.1f});
+    ok(!evaluated_matches(&e, (Value){.type = TYPE_FLOAT, .real = e.value.real * 1.00001}), "any other is what it is");
+    ok(evaluated_matches(&e, (Value){.type = TYPE_FLOAT, .real = 0.5f * (3.0f * (-7.0f * 1.1f))}), "in each order");
+}
+
 int main(void) {
     Arena *arena = arena_new();
     test_shapes(arena);
@@ -311,6 +336,7 @@ int main(void) {
     test_initial_stays(arena);
     test_large(arena);
     test_bounds(arena);
+    test_products(arena);
     arena_free(arena);
     return done_testing();
 }
