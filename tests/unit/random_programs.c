@@ -2,6 +2,7 @@
  * their kernels, as they stand and under random schedules, compute what they mean.
  *
  * RANDOM_CASES asks for another number of programs, RANDOM_SEED for other ones, RANDOM_ONLY for a single one, printed.
+ * With a number as its argument it only prints the program of that seed, with an export: for tests that need a file.
  */
 #include "kernel_run.h"
 #include "lower/passes.h"
@@ -163,9 +164,19 @@ static uint64_t from_environment(const char *name, uint64_t otherwise) {
     return text ? strtoull(text, NULL, 10) : otherwise;
 }
 
-int main(void) {
+static int print_program(const char *seed) {
+    Arena *arena = arena_new();
+    struct Binding bindings[RANDOM_SIZES];
+    fputs(random_program(arena, strtoull(seed, NULL, 10), true, bindings), stdout);
+    arena_free(arena);
+    return 0;
+}
+
+int main(int count, char **arguments) {
+    if (count > 1)
+        return print_program(arguments[1]);
     const Target *target = target_find("x86-64-v4");
-    uint64_t cases = from_environment("RANDOM_CASES", 150), seed = from_environment("RANDOM_SEED", 1);
+    uint64_t cases = from_environment("RANDOM_CASES", 50), seed = from_environment("RANDOM_SEED", 1);
     uint64_t only = from_environment("RANDOM_ONLY", 0);
     int wrong = 0;
     for (uint64_t i = 0; i < cases && wrong < 5; i++)
