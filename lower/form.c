@@ -185,10 +185,8 @@ static Range atom_range(const Atom *atom) {
         return (Range){interval.has_low, interval.has_high, interval.low, interval.high};
     }
     case ATOM_DIV:
-    case ATOM_MOD:
-        return quotient_range(atom);
-    default:
-        return extreme_range(atom);
+    case ATOM_MOD: return quotient_range(atom);
+    default: return extreme_range(atom);
     }
 }
 
@@ -206,7 +204,8 @@ static Range form_range(const Form *form) {
         Range range = atom_range(form->terms[i].atom);
         int64_t factor = form->terms[i].factor;
         bool turned = factor < 0;
-        add_end(&sum.has_low, &sum.low, turned ? range.has_high : range.has_low, turned ? range.high : range.low, factor);
+        add_end(&sum.has_low, &sum.low, turned ? range.has_high : range.has_low, turned ? range.high : range.low,
+                factor);
         add_end(&sum.has_high, &sum.high, turned ? range.has_low : range.has_high, turned ? range.low : range.high,
                 factor);
     }
@@ -221,7 +220,8 @@ static Atom *atom_new(Forms *forms, AtomKind kind, const Form *a, const Form *b)
     return atom;
 }
 
-/* What form holds beyond multiples of divisor; *multiples gets those, divided. Exact: form = divisor * multiples + rest. */
+/* What form holds beyond multiples of divisor; *multiples gets those, divided. Exact: form = divisor * multiples +
+ * rest. */
 static const Form *take_multiples(Forms *forms, const Form *form, int64_t divisor, const Form **multiples) {
     Form *whole = form_new(forms, floor_div(form->constant, divisor), form->count);
     Form *rest = form_new(forms, floor_mod(form->constant, divisor), form->count);
@@ -375,13 +375,10 @@ static const Form *atom_bound(Forms *forms, const Atom *atom, bool upper) {
     if (!atom->has_loops)
         return form_atom(forms, atom);
     switch (atom->kind) {
-    case ATOM_LOOP:
-        return upper ? form_add_int(forms, *atom->extent, -1) : form_int(forms, 0);
+    case ATOM_LOOP: return upper ? form_add_int(forms, *atom->extent, -1) : form_int(forms, 0);
     case ATOM_DIV:
-    case ATOM_MOD:
-        return quotient_bound(forms, atom, upper);
-    default:
-        return extreme_bound(forms, atom, upper);
+    case ATOM_MOD: return quotient_bound(forms, atom, upper);
+    default: return extreme_bound(forms, atom, upper);
     }
 }
 
@@ -407,7 +404,8 @@ const Form *form_lower(Forms *forms, const Form *form) {
     return form_bound(forms, form, false);
 }
 
-/* A bound in which a division of sizes by c, times a multiple of c, has become a sum: c * (a / c) is in a - c + 1 .. a. */
+/* A bound in which a division of sizes by c, times a multiple of c, has become a sum: c * (a / c) is in a - c + 1 ..
+ * a. */
 static const Form *without_divisions(Forms *forms, const Form *form) {
     const Form *sum = form_int(forms, form->constant);
     for (int i = 0; i < form->count; i++) {
@@ -487,22 +485,14 @@ static const Form *form_of_sizes(Forms *forms, const Expr *e) {
 static const Form *combine_forms(Forms *forms, Op op, const Form *a, const Form *b) {
     int64_t divisor;
     switch (op) {
-    case OP_ADD:
-        return form_add(forms, a, b);
-    case OP_SUB:
-        return form_add_scaled(forms, a, -1, b);
-    case OP_MUL:
-        return form_multiply(forms, a, b);
-    case OP_DIV:
-        return form_is_int(b, &divisor) && divisor > 0 ? form_divide(forms, a, b) : NULL;
-    case OP_MOD:
-        return form_is_int(b, &divisor) && divisor > 0 ? form_modulo(forms, a, b) : NULL;
-    case OP_MIN:
-        return form_extreme(forms, ATOM_MIN, a, b);
-    case OP_MAX:
-        return form_extreme(forms, ATOM_MAX, a, b);
-    default:
-        return NULL;
+    case OP_ADD: return form_add(forms, a, b);
+    case OP_SUB: return form_add_scaled(forms, a, -1, b);
+    case OP_MUL: return form_multiply(forms, a, b);
+    case OP_DIV: return form_is_int(b, &divisor) && divisor > 0 ? form_divide(forms, a, b) : NULL;
+    case OP_MOD: return form_is_int(b, &divisor) && divisor > 0 ? form_modulo(forms, a, b) : NULL;
+    case OP_MIN: return form_extreme(forms, ATOM_MIN, a, b);
+    case OP_MAX: return form_extreme(forms, ATOM_MAX, a, b);
+    default: return NULL;
     }
 }
 
@@ -518,15 +508,12 @@ static const Form *form_of_op(Forms *forms, const Expr *e, FindForm *find, const
 const Form *form_of_expr(Forms *forms, const Expr *e, FindForm *find, const void *context) {
     const Form *known;
     switch (e->kind) {
-    case EXPR_INT:
-        return form_int(forms, e->integer);
+    case EXPR_INT: return form_int(forms, e->integer);
     case EXPR_VAR:
         known = find(context, e->var);
         return known != NULL ? known : form_of_sizes(forms, e);
-    case EXPR_OP:
-        return e->type == TYPE_INT64 ? form_of_op(forms, e, find, context) : NULL;
-    default:
-        return form_of_sizes(forms, e);
+    case EXPR_OP: return e->type == TYPE_INT64 ? form_of_op(forms, e, find, context) : NULL;
+    default: return form_of_sizes(forms, e);
     }
 }
 
@@ -613,10 +600,8 @@ static bool span_of_atom(Span *span, const Atom *atom) {
         span->low = form_int(span->forms, 0);
         span->width = form_add_int(span->forms, atom->limit, -1);
         return true;
-    case ATOM_MOD:
-        return span_of_modulo(span, atom);
-    default:
-        return span_of_extreme(span, atom);
+    case ATOM_MOD: return span_of_modulo(span, atom);
+    default: return span_of_extreme(span, atom);
     }
 }
 

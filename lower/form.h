@@ -1,9 +1,10 @@
-/* form.h - indices of a nest as sums over its loops: the arithmetic behind boxes, guards and footprints.  Private to lower/.
+/* form.h - indices of a nest as sums over its loops: the arithmetic behind boxes, guards and footprints.
+ * Private to lower/.
  *
- * A Form is constant + sum of factor * atom, each atom once; an atom is a loop, a run-time size, or a floor division,
- * modulo, minimum or maximum of forms. Divisions and modulos by constants are taken apart as far as the loops' extents
- * allow: (16*jo + ji) / 16 is jo where 0 <= ji < 16. Forms are never changed once made. Arithmetic that leaves 64 bits sets
- * Forms.overflow and gives some form; the caller looks at it before it trusts a result.
+ * A Form is constant + sum of factor * atom, each atom once; an atom is a loop, a run-time size, or a floor
+ * division, modulo, minimum or maximum of forms. Divisions and modulos by constants are taken apart as far as the
+ * loops' extents allow: (16*jo + ji) / 16 is jo where 0 <= ji < 16. Forms are never changed once made. Arithmetic
+ * that leaves 64 bits sets Forms.overflow and gives some form; the caller looks at it before it trusts a result.
  */
 #ifndef LOWER_FORM_H
 #define LOWER_FORM_H
@@ -13,11 +14,11 @@
 typedef struct Form Form;
 
 typedef enum AtomKind {
-    ATOM_LOOP,   /* 0 <= loop < loop's extent */
-    ATOM_SIZE,   /* expr: a size or another expression over sizes */
-    ATOM_DIV,    /* a / b, floor */
-    ATOM_MOD,    /* a % b, floor */
-    ATOM_MIN,    /* min(a, b) */
+    ATOM_LOOP, /* 0 <= loop < loop's extent */
+    ATOM_SIZE, /* expr: a size or another expression over sizes */
+    ATOM_DIV,  /* a / b, floor */
+    ATOM_MOD,  /* a % b, floor */
+    ATOM_MIN,  /* min(a, b) */
     ATOM_MAX
 } AtomKind;
 
@@ -28,7 +29,7 @@ typedef struct Atom {
     const Form **extent; /* LOOP: where its extent stands, known once its stage was inferred */
     Expr *expr;          /* LOOP, SIZE */
     const Form *a, *b;
-    const Form *limit;   /* MOD and DIV: known to be below this and not negative; or NULL */
+    const Form *limit; /* MOD and DIV: known to be below this and not negative; or NULL */
 } Atom;
 
 typedef struct FormTerm {
@@ -52,11 +53,13 @@ const Form *form_atom(Forms *forms, const Atom *atom);
 const Form *form_add(Forms *forms, const Form *a, const Form *b);
 const Form *form_add_scaled(Forms *forms, const Form *a, int64_t factor, const Form *b); /* a + factor * b */
 const Form *form_add_int(Forms *forms, const Form *a, int64_t value);
-const Form *form_multiply(Forms *forms, const Form *a, const Form *b); /* NULL when both hold loops or one is not affine */
-const Form *form_divide(Forms *forms, const Form *a, const Form *b);   /* by 0, as of a fused loop that never runs, gives 0 */
+/* NULL when both hold loops or one is not affine. */
+const Form *form_multiply(Forms *forms, const Form *a, const Form *b);
+/* By 0, as of a fused loop that never runs, they give something. */
+const Form *form_divide(Forms *forms, const Form *a, const Form *b);
+const Form *form_modulo(Forms *forms, const Form *a, const Form *b);
 /* a / b of which 0 <= a / b < limit is known; limit may be NULL. */
 const Form *form_divide_below(Forms *forms, const Form *a, const Form *b, const Form *limit);
-const Form *form_modulo(Forms *forms, const Form *a, const Form *b);
 const Form *form_extreme(Forms *forms, AtomKind min_or_max, const Form *a, const Form *b);
 
 bool form_is_int(const Form *form, int64_t *value); /* value may be NULL */
@@ -79,7 +82,8 @@ const Form *form_of_expr(Forms *forms, const Expr *e, FindForm *find, const void
 typedef bool LoopOutside(const void *context, const Loop *loop);
 bool form_span(Forms *forms, const Form *form, LoopOutside *outside, const void *context, const Form **low,
                const Form **width);
-/* Visits every loop in a form, also those inside divisions; stops at and returns the first that visit answers true for. */
+/* Visits every loop in a form, also those inside divisions; stops at and returns the first that visit answers true
+ * for. */
 const Loop *form_find_loop(const Form *form, LoopOutside *visit, const void *context);
 
 #endif

@@ -1,23 +1,28 @@
 /* nest.c - nest_build: the table of primitives, building, and what is said of a refusal.
  *
- * A refusal that is found when the nest is finished does not know its primitive; the last one is to blame before which the
- * schedule was legal. Finding it, and alternatives that are legal, builds prefixes of the schedule again: only when the
- * caller wants the explanation.
+ * A refusal that is found when the nest is finished does not know its primitive; the last one is to blame before
+ * which the schedule was legal. Finding it, and alternatives that are legal, builds prefixes of the schedule again:
+ * only when the caller wants the explanation.
  */
 #include "lower/nest_state.h"
 
 #include <string.h>
 
 static Handler *const handlers[PRIM_COUNT] = {
-    [PRIM_SPLIT] = apply_split,           [PRIM_TILE] = apply_tile,
-    [PRIM_FUSE] = apply_fuse,             [PRIM_REORDER] = apply_reorder,
-    [PRIM_UNROLL] = apply_unroll,         [PRIM_VECTORIZE] = apply_vectorize,
-    [PRIM_PARALLEL] = apply_parallel,     [PRIM_INLINE] = apply_inline,
-    [PRIM_COMPUTE_AT] = apply_compute_at, [PRIM_CACHE_WRITE] = apply_cache_write,
+    [PRIM_SPLIT] = apply_split,
+    [PRIM_TILE] = apply_tile,
+    [PRIM_FUSE] = apply_fuse,
+    [PRIM_REORDER] = apply_reorder,
+    [PRIM_UNROLL] = apply_unroll,
+    [PRIM_VECTORIZE] = apply_vectorize,
+    [PRIM_PARALLEL] = apply_parallel,
+    [PRIM_INLINE] = apply_inline,
+    [PRIM_COMPUTE_AT] = apply_compute_at,
+    [PRIM_CACHE_WRITE] = apply_cache_write,
     [PRIM_CACHE_READ] = apply_cache_read,
 };
 
-/* --- what others read of a finished nest ------------------------------------------------------------------------------ */
+/* --- what others read of a finished nest -------------------------------------------------------------------------- */
 
 enum { STACK_DEFAULT = 64 * 1024 }; /* bytes up to which a buffer is on the stack when the schedule says nothing */
 
@@ -47,8 +52,8 @@ static void publish_guards(NestState *state, StageState *stage) {
     nest->guards = ARENA_ARRAY(state->arena, Guard, stage->guards.count);
     for (int i = 0; i < stage->guards.count; i++) {
         GuardForm guard = stage->guards.items[i];
-        nest->guards[nest->guard_count++] = (Guard){form_expr(&state->forms, guard.value),
-                                                    form_expr(&state->forms, guard.limit), guard.reduction};
+        nest->guards[nest->guard_count++] =
+            (Guard){form_expr(&state->forms, guard.value), form_expr(&state->forms, guard.limit), guard.reduction};
     }
 }
 
@@ -102,7 +107,7 @@ static void publish(NestState *state) {
     state->nest.ineffective = state->ineffective.items;
 }
 
-/* --- building --------------------------------------------------------------------------------------------------------- */
+/* --- building ----------------------------------------------------------------------------------------------------- */
 
 static bool apply(NestState *state, const Prim *prim) {
     if (!arguments_check(state, prim) || !handlers[prim->op](state, prim))
@@ -111,8 +116,8 @@ static bool apply(NestState *state, const Prim *prim) {
     return true;
 }
 
-NestState *build_prefix(Arena *arena, const Program *program, const Schedule *schedule, int count, const int64_t *choices,
-                        const Target *target, bool checked, Refusal *refusal) {
+NestState *build_prefix(Arena *arena, const Program *program, const Schedule *schedule, int count,
+                        const int64_t *choices, const Target *target, bool checked, Refusal *refusal) {
     NestState *state = state_new(arena, program, target, choices, refusal);
     for (state->prim = 0; state->prim < count; state->prim++)
         if (!apply(state, &schedule->prims[state->prim]))
@@ -128,7 +133,7 @@ NestState *build_prefix(Arena *arena, const Program *program, const Schedule *sc
     return state;
 }
 
-/* --- explaining ------------------------------------------------------------------------------------------------------- */
+/* --- explaining --------------------------------------------------------------------------------------------------- */
 
 typedef struct Build {
     Arena *arena;

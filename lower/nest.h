@@ -1,9 +1,10 @@
-/* nest.h - the annotated loop nest of a Program under a Schedule: the first half of lowering, the part a search calls.
+/* nest.h - the annotated loop nest of a Program under a Schedule: the first half of lowering, what a search calls.
  *
- * nest_build applies the primitives, proves each legal or refuses it with the rule that it breaks, and infers the region
- * (a box) of every tensor that is computed at a loop. It is pure in (Program, Schedule, Target), keeps no statics and
- * allocates from the arena alone. Primitives that make or remove stages (inline, cache_read, cache_write) rewrite
- * stages: a NestStage has its own Stage, whose value reads the tensors of the nest. The Program is never changed.
+ * nest_build applies the primitives, proves each legal or refuses it with the rule that it breaks, and infers the
+ * region (a box) of every tensor that is computed at a loop. It is pure in (Program, Schedule, Target), keeps no
+ * statics and allocates from the arena alone. Primitives that make or remove stages (inline, cache_read,
+ * cache_write) rewrite stages: a NestStage has its own Stage, whose value reads the tensors of the nest. The Program
+ * is never changed.
  */
 #ifndef LOWER_NEST_H
 #define LOWER_NEST_H
@@ -17,23 +18,23 @@ typedef struct NestStage NestStage;
 
 /* A leaf loop of a stage. var->extent is its extent: constant, or over sizes. */
 typedef struct Loop {
-    Var *var;         /* its name is what the schedule calls it, without the stage: "i", "io" */
-    int64_t extent;   /* when constant, else -1 */
+    Var *var;       /* its name is what the schedule calls it, without the stage: "i", "io" */
+    int64_t extent; /* when constant, else -1 */
     bool reduction;
     LoopKind kind;
     NestStage *stage; /* the stage whose leaf it is now (cache_write moves loops) */
 } Loop;
 
-/* A condition under which the body runs: value < limit, made by a split that does not divide or a box that exceeds its
- * domain (below the domain: -index < 1). value is over loop variables (those of outer stages included), limit over sizes.
- * One over reduction loops holds for the update alone; the initialisation runs under the others. */
+/* A condition under which the body runs: value < limit, made by a split that does not divide or a box that exceeds
+ * its domain (below the domain: -index < 1). value is over loop variables (those of outer stages included), limit
+ * over sizes. One over reduction loops holds for the update alone; the initialisation runs under the others. */
 typedef struct Guard {
     Expr *value, *limit;
     bool reduction; /* value uses reduction loops of the stage */
 } Guard;
 
 struct NestStage {
-    const Stage *stage; /* rewritten: reads name tensors of the nest; axes are those of the program or fresh ones */
+    const Stage *stage;   /* rewritten: reads name tensors of the nest; axes are those of the program or fresh ones */
     const Tensor *buffer; /* what it writes: the program's tensor, or one with the box's dims when computed at a loop */
     int loop_count;
     Loop **loops;       /* outermost first */
@@ -42,13 +43,13 @@ struct NestStage {
     Expr **origin;      /* [rank] first index of the box in the domain, over outer loop vars; all 0 at root */
     int guard_count;
     Guard *guards;
-    NestStage *parent;  /* the stage it is computed at, NULL: at root. It is computed before what else the body of the */
-                        /* last of those loops holds: the initialisation, the next loop, or the store */
-    int depth;          /* inside the first `depth` loops of the parent (the store nest's loops for a cache_write) */
-    bool inlined;       /* no loops, nothing to run */
+    NestStage *parent; /* the stage it is computed at, NULL: at root. It is computed before what else the body of the */
+                       /* last of those loops holds: the initialisation, the next loop, or the store */
+    int depth;         /* inside the first `depth` loops of the parent (the store nest's loops for a cache_write) */
+    bool inlined;      /* no loops, nothing to run */
     int child_count;
     NestStage **children; /* computed at this one, in order of execution */
-    bool initialises;   /* a reduction: loops before the first reduction loop are shared with the initialisation */
+    bool initialises;     /* a reduction: loops before the first reduction loop are shared with the initialisation */
 };
 
 typedef struct Nest {
@@ -62,29 +63,32 @@ typedef struct Nest {
 } Nest;
 
 typedef struct NestError {
-    int prim;           /* index into schedule->prims */
+    int prim; /* index into schedule->prims */
     Loc loc;
-    const char *rule;   /* one sentence: the rule that it breaks, with names and numbers */
-    const char *nest;   /* the loop nest as it stood */
+    const char *rule; /* one sentence: the rule that it breaks, with names and numbers */
+    const char *nest; /* the loop nest as it stood */
     int alternative_count;
     const char *alternatives[3]; /* statements that would be legal in its place */
 } NestError;
 
-/* choices fill the holes in order (NULL when the schedule has none). NULL with *error filled when a primitive is refused;
- * error may be NULL: a search that only asks whether a schedule is legal saves the time of the explanation.
- * The identity schedule (NULL or no primitives) is always legal. Names: a loop is STAGE.NAME, or the local name that a
- * primitive returned; split and fuse without results name their loops i_0, i_1, ... and i_j. The loops of what cache_read
- * makes are named after the dimensions as the layout calls them, without "r_": k; j_0 for j/16, j_1 for j%16. */
+/* choices fill the holes in order (NULL when the schedule has none). NULL with *error filled when a primitive is
+ * refused; error may be NULL: a search that only asks whether a schedule is legal saves the time of the explanation.
+ * The identity schedule (NULL or no primitives) is always legal. Names: a loop is STAGE.NAME, or the local name that
+ * a primitive returned; split and fuse without results name their loops i_0, i_1, ... and i_j. The loops of what
+ * cache_read makes are named after the dimensions as the layout calls them, without "r_": k; j_0 for j/16, j_1 for
+ * j%16. */
 Nest *nest_build(Arena *arena, const Program *program, const Schedule *schedule, const int64_t *choices,
                  const Target *target, NestError *error);
 void nest_print(Text *text, const Nest *nest);
 /* Reports a refusal at its statement: the rule, the nest, the alternatives. Returns false, for the caller to return. */
 bool nest_report(Diagnostics *diagnostics, const NestError *error);
 
-/* The box of a read inside a stage: how many elements (per dimension: extents) the body of the first `depth` loops of the
- * stage touches of it in one iteration of them; depth 0 is the whole stage. -1 entries are not constant. */
-void nest_footprint(Arena *arena, const Nest *nest, const NestStage *stage, const Expr *read, int depth, int64_t *extents);
-/* Vector registers that the register buffers live at once need, and whether each is indexed by constants after unrolling. */
+/* The box of a read inside a stage: how many elements (per dimension: extents) the body of the first `depth` loops
+ * of the stage touches of it in one iteration of them; depth 0 is the whole stage. -1 entries are not constant. */
+void nest_footprint(Arena *arena, const Nest *nest, const NestStage *stage, const Expr *read, int depth,
+                    int64_t *extents);
+/* Vector registers that the register buffers live at once need, and whether each is indexed by constants after
+ * unrolling. */
 int nest_register_count(const Nest *nest, const Target *target);
 
 #endif

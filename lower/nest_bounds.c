@@ -1,15 +1,16 @@
 /* nest_bounds.c - bound inference: extents, values, boxes and guards, from the last stage to the first.
  *
- * A stage at root runs over its domain. One that is computed at a loop runs over a box: the hull of what its consumers read in
- * the body of that loop. Consumers come later in the order of execution, so when a stage's turn comes its box is complete;
- * then extents go down its relations, values of loops come up, and its own reads widen the boxes of its producers.
- * A stage made by cache_write shares the domain or box of the stage that stores it; its buffer holds the part it fills.
+ * A stage at root runs over its domain. One that is computed at a loop runs over a box: the hull of what its
+ * consumers read in the body of that loop. Consumers come later in the order of execution, so when a stage's turn
+ * comes its box is complete; then extents go down its relations, values of loops come up, and its own reads widen
+ * the boxes of its producers. A stage made by cache_write shares the domain or box of the stage that stores it; its
+ * buffer holds the part it fills.
  */
 #include "lower/nest_state.h"
 
 #include <stddef.h>
 
-/* --- places and kinds of loops --------------------------------------------------------------------------------------- */
+/* --- places and kinds of loops ------------------------------------------------------------------------------------ */
 
 static bool is_straight(LoopKind kind) {
     return kind == LOOP_UNROLLED || kind == LOOP_VECTORIZED;
@@ -28,7 +29,8 @@ static bool all_straight(const Node *node) {
     return true;
 }
 
-/* A ".store" loop that no primitive named is of the kind of the loop it was copied from, vectorized only where it may. */
+/* A ".store" loop that no primitive named is of the kind of the loop it was copied from, vectorized only where it
+ * may. */
 static LoopKind twin_kind(const Node *store, bool may_vectorize) {
     const Node *twin = store->twin;
     if (!node_is_leaf(twin))
@@ -58,7 +60,7 @@ bool loop_is_outside(const void *context, const Loop *loop) {
     return false;
 }
 
-/* --- boxes ----------------------------------------------------------------------------------------------------------- */
+/* --- boxes -------------------------------------------------------------------------------------------------------- */
 
 static const Form *no_axis(const void *context, const Var *var) {
     return NULL;
@@ -109,7 +111,8 @@ static const Form *not_negative(Forms *forms, const Form *extent) {
 }
 
 /* The first index and the extent of a box; all of the dimension where the box is as large. */
-static void close_box(NestState *state, const StageState *stage, int d, const Box *box, const Form **low, const Form **extent) {
+static void close_box(NestState *state, const StageState *stage, int d, const Box *box, const Form **low,
+                      const Form **extent) {
     Forms *forms = &state->forms;
     const Form *domain = domain_extent(state, stage, d);
     const Form *size = box->whole || !box->begun ? domain : not_negative(forms, form_add_int(forms, box->width, 1));
@@ -156,7 +159,7 @@ static void find_filled_part(NestState *state, StageState *stage) {
     }
 }
 
-/* --- extents and values ---------------------------------------------------------------------------------------------- */
+/* --- extents and values ------------------------------------------------------------------------------------------- */
 
 static int64_t factors_product(const Relation *relation) {
     int64_t product = 1;
@@ -206,7 +209,8 @@ static void find_leaf_value(Forms *forms, Node *node) {
     if (node->link != NULL)
         node->value = node->link->value;
     else
-        node->value = form_is_int(node->extent, &extent) && extent <= 1 ? form_int(forms, 0) : form_atom(forms, &node->atom);
+        node->value =
+            form_is_int(node->extent, &extent) && extent <= 1 ? form_int(forms, 0) : form_atom(forms, &node->atom);
 }
 
 static void split_value(Forms *forms, Relation *relation) {
@@ -269,11 +273,12 @@ const Form *find_axis_form(const void *context, const Var *var) {
     return NULL;
 }
 
-/* --- guards ---------------------------------------------------------------------------------------------------------- */
+/* --- guards ------------------------------------------------------------------------------------------------------- */
 
 static void add_guard(NestState *state, StageState *stage, GuardForm guard) {
     for (int i = 0; i < stage->guards.count; i++)
-        if (form_equal(stage->guards.items[i].value, guard.value) && form_equal(stage->guards.items[i].limit, guard.limit))
+        if (form_equal(stage->guards.items[i].value, guard.value) &&
+            form_equal(stage->guards.items[i].limit, guard.limit))
             return;
     list_push(state->arena, &stage->guards, guard);
 }
@@ -286,7 +291,8 @@ static void guard_splits(NestState *state, StageState *stage) {
         const Node *whole = relation->whole;
         if (relation->kind != RELATION_SPLIT)
             continue;
-        const Form *covered = form_multiply(forms, relation->parts[0]->extent, form_int(forms, factors_product(relation)));
+        const Form *covered =
+            form_multiply(forms, relation->parts[0]->extent, form_int(forms, factors_product(relation)));
         if (form_equal(covered, whole->extent) || form_below(forms, whole->value, whole->extent))
             continue;
         add_guard(state, stage, (GuardForm){whole->value, whole->extent, whole->loop.reduction});
@@ -314,11 +320,12 @@ static void guard_box(NestState *state, StageState *stage) {
         if (!form_below(forms, index, extent))
             add_guard(state, stage, (GuardForm){index, extent, false});
         if (!form_at_most(forms, form_int(forms, 0), index))
-            add_guard(state, stage, (GuardForm){form_add_scaled(forms, form_int(forms, 0), -1, index), form_int(forms, 1), false});
+            add_guard(state, stage,
+                      (GuardForm){form_add_scaled(forms, form_int(forms, 0), -1, index), form_int(forms, 1), false});
     }
 }
 
-/* --- the whole ------------------------------------------------------------------------------------------------------- */
+/* --- the whole ---------------------------------------------------------------------------------------------------- */
 
 static void finish_stage(NestState *state, StageState *stage) {
     find_domain(state, stage);

@@ -11,7 +11,7 @@
 
 typedef struct Component {
     int dimension;
-    const char *name;       /* of the copy's axis */
+    const char *name;         /* of the copy's axis */
     int64_t divisor, modulus; /* modulus 0: none */
 } Component;
 
@@ -34,7 +34,7 @@ typedef struct Caching {
     bool pads;             /* the copy holds what otherwise gives, and its readers need none */
 } Caching;
 
-/* --- names of dimensions --------------------------------------------------------------------------------------------- */
+/* --- names of dimensions ------------------------------------------------------------------------------------------ */
 
 static const char *without_r(const char *name) {
     return strncmp(name, "r_", 2) == 0 && name[2] != '\0' ? name + 2 : name;
@@ -72,7 +72,8 @@ static bool find_name(const Expr *e, void *context) {
     return !search->found && e->kind != EXPR_READ;
 }
 
-/* How well a name fits the dimension, over all reads: 3 the index itself, 2 part of the index, 1 dN or the size's name. */
+/* How well a name fits the dimension, over all reads: 3 the index itself, 2 part of the index, 1 dN or the size's
+ * name. */
 static int name_fit(const Caching *caching, const char *name, int d) {
     int fit = 0;
     const char *size = caching->source->dim_names != NULL ? caching->source->dim_names[d] : NULL;
@@ -106,10 +107,11 @@ static bool find_dimension(const Caching *caching, const char *name, int *dimens
         }
     }
     if (best == 0)
-        return refuse(caching->state, "%s names no dimension of %s: an index that reads it, the name of a size, or d0, d1, ...",
-                      name, caching->source->name);
-    return ties == 0 || refuse(caching->state, "%s names more than one dimension of %s: d0, d1, ... name one",
-                               name, caching->source->name);
+        return refuse(caching->state,
+                      "%s names no dimension of %s: an index that reads it, the name of a size, or d0, d1, ...", name,
+                      caching->source->name);
+    return ties == 0 || refuse(caching->state, "%s names more than one dimension of %s: d0, d1, ... name one", name,
+                               caching->source->name);
 }
 
 static const Expr *first_read(const Caching *caching) {
@@ -134,7 +136,7 @@ static const char *default_name(const Caching *caching, int d) {
     return name;
 }
 
-/* --- the layout ------------------------------------------------------------------------------------------------------ */
+/* --- the layout --------------------------------------------------------------------------------------------------- */
 
 static bool component_operand(const Caching *caching, const Prim *prim, const PrimArg *arg, int64_t *value) {
     const PrimArg *number = &arg->items[1];
@@ -157,8 +159,8 @@ static bool read_component(const Caching *caching, const Prim *prim, const PrimA
         return false;
     int64_t modulus = component->modulus;
     if (modulus != 0 && modulus % c != 0)
-        return refuse(caching->state, "%lld does not divide %lld, so the layout would not hold each element once", (long long)c,
-                      (long long)modulus);
+        return refuse(caching->state, "%lld does not divide %lld, so the layout would not hold each element once",
+                      (long long)c, (long long)modulus);
     if (arg->op == '%')
         component->modulus = c;
     else if (__builtin_mul_overflow(component->divisor, c, &component->divisor))
@@ -196,8 +198,9 @@ static bool check_dimension(Caching *caching, int d) {
     if (divisor == 1 && used == held)
         return true;
     const char *name = caching->dimensions[d].name;
-    return refuse(caching->state, "the layout does not hold each element of dimension %s of %s once: %s, or %s/16 and %s%%16, do",
-                  name, caching->source->name, name, name, name);
+    return refuse(caching->state,
+                  "the layout does not hold each element of dimension %s of %s once: %s, or %s/16 and %s%%16, do", name,
+                  caching->source->name, name, name, name);
 }
 
 static bool read_layout(Caching *caching, const Prim *prim) {
@@ -217,7 +220,7 @@ static bool read_layout(Caching *caching, const Prim *prim) {
     return true;
 }
 
-/* --- what the copy holds --------------------------------------------------------------------------------------------- */
+/* --- what the copy holds ------------------------------------------------------------------------------------------ */
 
 static const Form *no_axis(const void *context, const Var *var) {
     return NULL;
@@ -269,7 +272,8 @@ static void widen(Caching *caching, StageState *consumer, const Expr *read) {
         const Form *low = index != NULL ? form_lower(forms, index) : NULL;
         const Form *high = index != NULL ? form_upper(forms, index) : NULL;
         int64_t constant = 0;
-        if (low == NULL || high == NULL || (!form_at_most(forms, form_int(forms, 0), low) && !form_is_int(low, &constant))) {
+        if (low == NULL || high == NULL ||
+            (!form_at_most(forms, form_int(forms, 0), low) && !form_is_int(low, &constant))) {
             caching->pads = false;
             return;
         }
@@ -300,7 +304,7 @@ static void find_domain(Caching *caching) {
         set_domain(caching);
 }
 
-/* --- the copying stage ----------------------------------------------------------------------------------------------- */
+/* --- the copying stage -------------------------------------------------------------------------------------------- */
 
 static const Form *component_extent(Caching *caching, const Component *component) {
     Forms *forms = &caching->state->forms;
@@ -327,8 +331,9 @@ static Expr *source_index(Caching *caching, Var *const *axes, int d) {
     for (int i = 0; i < caching->component_count; i++) {
         const Component *component = &caching->components[i];
         if (component->dimension == d)
-            index = expr_binary(arena, OP_ADD, index, expr_binary(arena, OP_MUL, expr_var(arena, axes[i]),
-                                                                  expr_int(arena, component->divisor)));
+            index =
+                expr_binary(arena, OP_ADD, index,
+                            expr_binary(arena, OP_MUL, expr_var(arena, axes[i]), expr_int(arena, component->divisor)));
     }
     int64_t low = caching->dimensions[d].low;
     return low < 0 ? expr_binary(arena, OP_SUB, index, expr_int(arena, -low)) : index;
@@ -353,7 +358,8 @@ static bool leaves_source(Caching *caching, int d) {
 static Tensor *make_tensor(Caching *caching, const char *name) {
     Arena *arena = caching->state->arena;
     Tensor *copy = ARENA_NEW(arena, Tensor);
-    *copy = (Tensor){.name = name, .type = caching->source->type, .role = ROLE_TEMPORARY, .rank = caching->component_count};
+    *copy =
+        (Tensor){.name = name, .type = caching->source->type, .role = ROLE_TEMPORARY, .rank = caching->component_count};
     copy->dims = ARENA_ARRAY(arena, Expr *, copy->rank);
     copy->dim_names = ARENA_ARRAY(arena, const char *, copy->rank);
     copy->loc = caching->source->loc;
@@ -375,8 +381,8 @@ static Stage *make_stage(Caching *caching, const char *name) {
         indices[d] = source_index(caching, axes, d);
         leaves |= leaves_source(caching, d);
     }
-    Expr *otherwise = caching->pads && caching->otherwise != NULL ? (Expr *)caching->otherwise
-                                                                  : expr_constant(arena, copy->type, 0);
+    Expr *otherwise =
+        caching->pads && caching->otherwise != NULL ? (Expr *)caching->otherwise : expr_constant(arena, copy->type, 0);
     Stage *stage = ARENA_NEW(arena, Stage);
     *stage = (Stage){.name = name, .tensor = copy, .axis_count = copy->rank, .axes = (const Var **)axes};
     stage->value = expr_read(arena, caching->source, indices, leaves ? otherwise : NULL);
@@ -385,7 +391,7 @@ static Stage *make_stage(Caching *caching, const char *name) {
     return stage;
 }
 
-/* --- rewriting the readers ------------------------------------------------------------------------------------------- */
+/* --- rewriting the readers ---------------------------------------------------------------------------------------- */
 
 static Expr *component_index(Caching *caching, const Component *component, Expr *index) {
     Arena *arena = caching->state->arena;
@@ -433,7 +439,7 @@ static void rewrite_consumers(Caching *caching) {
     }
 }
 
-/* --- the primitive --------------------------------------------------------------------------------------------------- */
+/* --- the primitive ------------------------------------------------------------------------------------------------ */
 
 static bool reads_tensor(const StageState *stage, const Tensor *tensor) {
     for (int i = 0; i < stage->accesses.count; i++)
@@ -463,7 +469,8 @@ bool apply_cache_read(NestState *state, const Prim *prim) {
     if (caching.source == NULL || (at != NULL && (loop = argument_loop(state, prim, at)) == NULL))
         return false;
     if (caching.source->role == ROLE_INITIAL)
-        return refuse(state, "%s is what the caller's buffer held before it is written to; it is read once", caching.source->name);
+        return refuse(state, "%s is what the caller's buffer held before it is written to; it is read once",
+                      caching.source->name);
     const char *name = stage_name(state, prim, caching.source->name);
     if (name == NULL || !find_consumers(&caching, loop))
         return false;

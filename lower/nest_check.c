@@ -1,15 +1,15 @@
 /* nest_check.c - what must hold of the whole nest, whatever order its primitives came in.
  *
- * A primitive that is fine where it stands may be broken by a later one (vectorize, then reorder), and one that is not yet
- * legal may become so; therefore these rules are looked at once, when the nest is finished.
+ * A primitive that is fine where it stands may be broken by a later one (vectorize, then reorder), and one that is
+ * not yet legal may become so; therefore these rules are looked at once, when the nest is finished.
  */
 #include "lower/nest_state.h"
 
 enum {
-    UNROLL_LIMIT = 1024,       /* values of one unrolled or vectorized loop */
-    COPIES_LIMIT = 16384,      /* copies of one body, all unrolled and vectorized loops around it together */
-    REGISTER_LIMIT = 4096,     /* elements of a buffer in registers */
-    STACK_LIMIT = 1024 * 1024  /* bytes of a buffer on the stack */
+    UNROLL_LIMIT = 1024,      /* values of one unrolled or vectorized loop */
+    COPIES_LIMIT = 16384,     /* copies of one body, all unrolled and vectorized loops around it together */
+    REGISTER_LIMIT = 4096,    /* elements of a buffer in registers */
+    STACK_LIMIT = 1024 * 1024 /* bytes of a buffer on the stack */
 };
 
 static StageState *stage_of(const Node *node) {
@@ -20,7 +20,7 @@ static bool is_straight(const Node *node) {
     return node->loop.kind == LOOP_UNROLLED || node->loop.kind == LOOP_VECTORIZED;
 }
 
-/* --- where stages are computed --------------------------------------------------------------------------------------- */
+/* --- where stages are computed ------------------------------------------------------------------------------------ */
 
 static int first_reduction(const StageState *stage) {
     int first = 0;
@@ -34,8 +34,8 @@ static bool check_consumer(NestState *state, const StageState *consumer, const A
     const StageState *stage = access->producer;
     const Node *at = stage->at;
     if (!stage_is_inside(consumer, at))
-        return refuse(state, "%s reads %s but is not inside %s, so %s cannot be computed there", consumer->name, stage->name,
-                      loop_text(state, at), stage->name);
+        return refuse(state, "%s reads %s but is not inside %s, so %s cannot be computed there", consumer->name,
+                      stage->name, loop_text(state, at), stage->name);
     if (access->initial && stage_of(at) == consumer && at->position >= first_reduction(consumer))
         return refuse(state, "%s begins its reduction with %s, so %s must be computed outside the reduction loop %s",
                       consumer->name, stage->name, stage->name,
@@ -84,12 +84,13 @@ static bool check_owner(NestState *state, const StageState *stage) {
     return true;
 }
 
-/* --- kinds of loops -------------------------------------------------------------------------------------------------- */
+/* --- kinds of loops ----------------------------------------------------------------------------------------------- */
 
 static bool check_vectorized(NestState *state, const StageState *stage, const Node *node) {
     for (int i = node->position + 1; i < stage->leaves.count; i++)
         if (stage->leaves.items[i]->loop.kind != LOOP_UNROLLED)
-            return refuse(state, "%s is not innermost: only unrolled loops may be inside a vectorized one, and %s is not",
+            return refuse(state,
+                          "%s is not innermost: only unrolled loops may be inside a vectorized one, and %s is not",
                           loop_text(state, node), loop_text(state, stage->leaves.items[i]));
     return true;
 }
@@ -114,11 +115,12 @@ static const Node *next_outer(const Node *node) {
 static bool check_parallel(NestState *state, const Node *node) {
     for (const Node *outer = next_outer(node); outer != NULL; outer = next_outer(outer)) {
         if (outer->loop.kind == LOOP_PARALLEL)
-            return refuse(state, "%s is inside the parallel loop %s; parallel loops do not nest", loop_text(state, node),
-                          loop_text(state, outer));
+            return refuse(state, "%s is inside the parallel loop %s; parallel loops do not nest",
+                          loop_text(state, node), loop_text(state, outer));
         if (is_straight(outer))
-            return refuse(state, "%s is parallel inside %s, which is %s; parallel loops run whole bodies", loop_text(state, node),
-                          loop_text(state, outer), outer->loop.kind == LOOP_UNROLLED ? "unrolled" : "vectorized");
+            return refuse(state, "%s is parallel inside %s, which is %s; parallel loops run whole bodies",
+                          loop_text(state, node), loop_text(state, outer),
+                          outer->loop.kind == LOOP_UNROLLED ? "unrolled" : "vectorized");
     }
     return true;
 }
@@ -145,13 +147,13 @@ static bool check_copies(NestState *state, const StageState *stage) {
             continue;
         copies *= node->loop.extent > 0 ? node->loop.extent : 1;
         if (copies > COPIES_LIMIT)
-            return refuse(state, "unrolled and vectorized loops make more than %d copies of the body of %s", COPIES_LIMIT,
-                          stage->name);
+            return refuse(state, "unrolled and vectorized loops make more than %d copies of the body of %s",
+                          COPIES_LIMIT, stage->name);
     }
     return true;
 }
 
-/* --- buffers --------------------------------------------------------------------------------------------------------- */
+/* --- buffers ------------------------------------------------------------------------------------------------------ */
 
 static int64_t buffer_elements(const StageState *stage) {
     int64_t elements = 1, size;
@@ -165,10 +167,12 @@ static bool is_rolled(const void *context, const Loop *loop) {
     return !is_straight((const Node *)loop);
 }
 
-static bool check_register_index(NestState *state, const StageState *stage, const StageState *user, const Form *index, int d) {
+static bool check_register_index(NestState *state, const StageState *stage, const StageState *user, const Form *index,
+                                 int d) {
     Forms *forms = &state->forms;
     if (index == NULL)
-        return refuse(state, "%s lives in registers but %s indexes it by what is not known when compiling", stage->name, user->name);
+        return refuse(state, "%s lives in registers but %s indexes it by what is not known when compiling", stage->name,
+                      user->name);
     const Loop *loop = form_find_loop(form_add_scaled(forms, index, -1, stage->origin[d]), is_rolled, NULL);
     if (loop == NULL)
         return true;
@@ -179,8 +183,9 @@ static bool check_register_index(NestState *state, const StageState *stage, cons
 static bool check_register(NestState *state, const StageState *stage) {
     int64_t elements = buffer_elements(stage);
     if (elements < 0 || elements > REGISTER_LIMIT)
-        return refuse(state, elements < 0 ? "%s cannot live in registers: its size is known only at run time"
-                                          : "%s cannot live in registers: it has more than %d elements",
+        return refuse(state,
+                      elements < 0 ? "%s cannot live in registers: its size is known only at run time"
+                                   : "%s cannot live in registers: it has more than %d elements",
                       stage->name, REGISTER_LIMIT);
     for (int d = 0; d < stage->tensor->rank; d++)
         if (!check_register_index(state, stage, stage, stage->axes[d], d))
@@ -201,13 +206,14 @@ static bool check_scope(NestState *state, const StageState *stage) {
     if (stage->scope == SCOPE_REGISTER)
         return check_register(state, stage);
     int64_t elements = buffer_elements(stage), bytes;
-    if (elements < 0 || __builtin_mul_overflow(elements, element_info[stage->tensor->type].bytes, &bytes) || bytes > STACK_LIMIT)
+    if (elements < 0 || __builtin_mul_overflow(elements, element_info[stage->tensor->type].bytes, &bytes) ||
+        bytes > STACK_LIMIT)
         return refuse(state, "%s does not fit on the stack, where scope local puts it: %s", stage->name,
                       elements < 0 ? "its size is known only at run time" : "it takes more than 1 MiB");
     return true;
 }
 
-/* --- the order of strict reductions ---------------------------------------------------------------------------------- */
+/* --- the order of strict reductions ------------------------------------------------------------------------------- */
 
 typedef LIST(const Node *) NodeList;
 
@@ -237,12 +243,14 @@ static bool check_strict(NestState *state, const StageState *stage) {
     int next = 0;
     for (int i = 0; i < stage->leaves.count; i++)
         if (stage->leaves.items[i]->loop.reduction && stage->leaves.items[i] != order.items[next++])
-            return refuse(state, "the reduction loops of %s run in another order than the source's, which -fstrict forbids: %s comes first",
+            return refuse(state,
+                          "the reduction loops of %s run in another order than the source's, which -fstrict forbids: "
+                          "%s comes first",
                           stage->name, loop_text(state, order.items[next - 1]));
     return true;
 }
 
-/* --- what the caller's buffer held ------------------------------------------------------------------------------------ */
+/* --- what the caller's buffer held -------------------------------------------------------------------------------- */
 
 static const StageState *root_of(const StageState *stage) {
     while (stage->at != NULL)

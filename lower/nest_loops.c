@@ -1,6 +1,8 @@
-/* nest_loops.c - the primitives that act on loops of one stage: split, tile, fuse, reorder, unroll, vectorize, parallel.
+/* nest_loops.c - the primitives that act on loops of one stage: split, tile, fuse, reorder, unroll, vectorize,
+ * parallel.
  *
- * What depends on extents (constant ones, limits) or on the final order of loops is checked when the nest is finished.
+ * What depends on extents (constant ones, limits) or on the final order of loops is checked when the nest is
+ * finished.
  */
 #include "lower/nest_state.h"
 
@@ -35,7 +37,7 @@ static void move_attached(NestState *state, const Node *from, Node *to) {
             state->stages.items[i]->at = to;
 }
 
-/* --- split and tile ------------------------------------------------------------------------------------------------ */
+/* --- split and tile ----------------------------------------------------------------------------------------------- */
 
 static bool read_factors(NestState *state, const Prim *prim, int first, int count, int64_t *factors) {
     int64_t product = 1;
@@ -55,13 +57,15 @@ static bool read_factors(NestState *state, const Prim *prim, int first, int coun
     return true;
 }
 
-/* Replaces the leaf by count parts: an outer one and inner ones of the extents given. Results are numbered from `first`. */
-static bool split_node(NestState *state, const Prim *prim, Node *node, const int64_t *factors, int count, const int *results,
-                       Node **parts) {
+/* Replaces the leaf by count parts: an outer one and inner ones of the extents given. Results are numbered from
+ * `first`. */
+static bool split_node(NestState *state, const Prim *prim, Node *node, const int64_t *factors, int count,
+                       const int *results, Node **parts) {
     StageState *stage = stage_of(node);
     int index = leaf_index(stage, node);
     for (int k = 0; k < count; k++) {
-        const char *wanted = prim->result_count > 0 ? NULL : arena_printf(state->arena, "%s_%d", node->variable.name, k);
+        const char *wanted =
+            prim->result_count > 0 ? NULL : arena_printf(state->arena, "%s_%d", node->variable.name, k);
         const char *name = result_name(state, prim, results[k], stage, wanted);
         if (name == NULL)
             return false;
@@ -143,7 +147,7 @@ bool apply_tile(NestState *state, const Prim *prim) {
     return true;
 }
 
-/* --- fuse and reorder ----------------------------------------------------------------------------------------------- */
+/* --- fuse and reorder --------------------------------------------------------------------------------------------- */
 
 /* The loops that the positional arguments name, all of one stage and different; NULL when refused. */
 static Node **read_loops(NestState *state, const Prim *prim, int count) {
@@ -162,8 +166,10 @@ static Node **read_loops(NestState *state, const Prim *prim, int count) {
 static bool check_fusible(NestState *state, const Prim *prim, Node *outer, Node *inner) {
     StageState *stage = stage_of(outer);
     if (leaf_index(stage, inner) != leaf_index(stage, outer) + 1)
-        return refuse(state, "%s is not the loop just inside %s: fuse joins adjacent loops, the outer one first; the loops are %s",
-                      loop_text(state, inner), loop_text(state, outer), loops_text(state, stage));
+        return refuse(
+            state,
+            "%s is not the loop just inside %s: fuse joins adjacent loops, the outer one first; the loops are %s",
+            loop_text(state, inner), loop_text(state, outer), loops_text(state, stage));
     if (inner->loop.reduction != outer->loop.reduction)
         return refuse(state, "%s is a %s loop and %s is not: fuse joins loops of one sort",
                       loop_text(state, outer->loop.reduction ? outer : inner), "reduction",
@@ -218,7 +224,7 @@ bool apply_reorder(NestState *state, const Prim *prim) {
     return true;
 }
 
-/* --- kinds ------------------------------------------------------------------------------------------------------------ */
+/* --- kinds -------------------------------------------------------------------------------------------------------- */
 
 static bool set_kind(NestState *state, const Prim *prim, int index, LoopKind kind) {
     Node *node = argument_loop(state, prim, positional(prim, index));

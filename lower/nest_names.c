@@ -3,9 +3,10 @@
 
 #include <string.h>
 
-static const char *const scope_names[] = {[SCOPE_GLOBAL] = "global", [SCOPE_LOCAL] = "local", [SCOPE_REGISTER] = "register"};
+static const char *const scope_names[] = {
+    [SCOPE_GLOBAL] = "global", [SCOPE_LOCAL] = "local", [SCOPE_REGISTER] = "register"};
 
-/* --- names --------------------------------------------------------------------------------------------------------- */
+/* --- names -------------------------------------------------------------------------------------------------------- */
 
 static const Alias *find_alias(const NestState *state, const char *name, size_t length) {
     for (int i = 0; i < state->aliases.count; i++) {
@@ -45,7 +46,11 @@ static const char *parts_text(NestState *state, const Relation *relation) {
     Text text = {.arena = state->arena};
     text_add(&text, "was split into ");
     for (int i = 0; i < relation->count; i++)
-        text_add(&text, "%s%s", i == 0 ? "" : i + 1 == relation->count ? " and " : ", ", relation->parts[i]->variable.name);
+        text_add(&text, "%s%s",
+                 i == 0                     ? ""
+                 : i + 1 == relation->count ? " and "
+                                            : ", ",
+                 relation->parts[i]->variable.name);
     return text.text;
 }
 
@@ -74,7 +79,8 @@ static Node *no_such_loop(NestState *state, StageState *stage, const char *name)
 
 static Node *loop_of_alias(NestState *state, const Alias *alias) {
     if (alias->node == NULL) {
-        refuse(state, "%s is a stage, a loop is wanted; its loops are %s", alias->name, loops_text(state, alias->stage));
+        refuse(state, "%s is a stage, a loop is wanted; its loops are %s", alias->name,
+               loops_text(state, alias->stage));
         return NULL;
     }
     if (node_is_leaf(alias->node))
@@ -85,7 +91,11 @@ static Node *loop_of_alias(NestState *state, const Alias *alias) {
 static const char *all_stages_text(NestState *state) {
     Text text = {.arena = state->arena};
     for (int i = 0; i < state->stages.count; i++)
-        text_add(&text, "%s%s", i == 0 ? "" : i + 1 == state->stages.count ? " and " : ", ", state->stages.items[i]->name);
+        text_add(&text, "%s%s",
+                 i == 0                         ? ""
+                 : i + 1 == state->stages.count ? " and "
+                                                : ", ",
+                 state->stages.items[i]->name);
     return state->stages.count > 0 ? text.text : "none";
 }
 
@@ -106,8 +116,10 @@ static Node *loop_of_path(NestState *state, const char *name) {
     if (longest != NULL)
         return no_such_loop(state, longest, rest);
     if (state->refusal->wanted)
-        refuse(state, "there is no loop %s: a loop is STAGE.NAME or a name that a statement before returned; the stages are %s",
-               name, all_stages_text(state));
+        refuse(
+            state,
+            "there is no loop %s: a loop is STAGE.NAME or a name that a statement before returned; the stages are %s",
+            name, all_stages_text(state));
     else
         refuse(state, "%s", "");
     return NULL;
@@ -138,7 +150,7 @@ const Tensor *argument_tensor(NestState *state, const Prim *prim, const PrimArg 
     return NULL;
 }
 
-/* --- numbers ------------------------------------------------------------------------------------------------------- */
+/* --- numbers ------------------------------------------------------------------------------------------------------ */
 
 static int arg_holes(const PrimArg *arg) {
     if (arg->kind == ARG_HOLE)
@@ -175,7 +187,8 @@ static bool count_before(const PrimArg *args, int count, const PrimArg *hole, in
 
 static bool hole_value(NestState *state, const Prim *prim, const PrimArg *hole, int64_t *value) {
     if (state->choices == NULL)
-        return refuse(state, "a ? of %s is not filled in: it takes a tuner's choice or a number", prim_info[prim->op].spelling);
+        return refuse(state, "a ? of %s is not filled in: it takes a tuner's choice or a number",
+                      prim_info[prim->op].spelling);
     int number = state->holes;
     count_before(prim->args, prim->arg_count, hole, &number);
     *value = state->choices[number];
@@ -203,7 +216,7 @@ bool argument_scope(NestState *state, const Prim *prim, StageState *stage) {
                   arg->kind == ARG_NAME ? arg->name : "this");
 }
 
-/* --- shape of a statement ------------------------------------------------------------------------------------------- */
+/* --- shape of a statement ----------------------------------------------------------------------------------------- */
 
 /* Whether a key stands after the blank of the row in prims.def. */
 static bool has_keyword(PrimOp op, const char *key) {
@@ -249,15 +262,17 @@ static bool positional_check(NestState *state, const Prim *prim) {
     bool repeats = info->positional[letters] == '.';
     int count = positional_count(prim);
     if (count < (int)letters || (count > (int)letters && !repeats))
-        return refuse(state, "%s takes %s%d argument%s, not %d", info->spelling, repeats ? "at least " : "", (int)letters,
-                      letters == 1 ? "" : "s", count);
+        return refuse(state, "%s takes %s%d argument%s, not %d", info->spelling, repeats ? "at least " : "",
+                      (int)letters, letters == 1 ? "" : "s", count);
     for (int i = 0; i < count; i++) {
         char letter = info->positional[i < (int)letters ? i : (int)letters - 1];
         PrimArgKind kind = positional(prim, i)->kind;
         bool fits = letter == 'i' ? kind == ARG_INT || kind == ARG_HOLE : kind == ARG_NAME;
         if (!fits)
             return refuse(state, "argument %d of %s is %s", i + 1, info->spelling,
-                          letter == 'i' ? "a number or ?" : letter == 'L' ? "a loop's name" : "a stage's or tensor's name");
+                          letter == 'i'   ? "a number or ?"
+                          : letter == 'L' ? "a loop's name"
+                                          : "a stage's or tensor's name");
     }
     return true;
 }
@@ -268,7 +283,8 @@ static bool results_check(NestState *state, const Prim *prim) {
     int wanted = info->results[0] == 'N' ? positional_count(prim) : info->results[0] - '0';
     if (prim->result_count == 0 || prim->result_count == wanted)
         return true;
-    return refuse(state, "%s returns %d name%s, not %d", info->spelling, wanted, wanted == 1 ? "" : "s", prim->result_count);
+    return refuse(state, "%s returns %d name%s, not %d", info->spelling, wanted, wanted == 1 ? "" : "s",
+                  prim->result_count);
 }
 
 bool arguments_check(NestState *state, const Prim *prim) {
@@ -278,7 +294,7 @@ bool arguments_check(NestState *state, const Prim *prim) {
     return positional_check(state, prim) && results_check(state, prim);
 }
 
-/* --- names of results ------------------------------------------------------------------------------------------------ */
+/* --- names of results --------------------------------------------------------------------------------------------- */
 
 /* A leaf or a node that is no leaf any more must not have the name. */
 bool loop_name_is_free(NestState *state, const StageState *stage, const char *name) {

@@ -8,7 +8,7 @@
 
 enum { INLINE_LIMIT = 100000 }; /* nodes of an expression: inlining can grow it exponentially */
 
-/* --- what must stay where it is -------------------------------------------------------------------------------------- */
+/* --- what must stay where it is ----------------------------------------------------------------------------------- */
 
 static bool is_required(const NestState *state, const Tensor *tensor) {
     const Program *program = state->nest.program;
@@ -23,10 +23,11 @@ static bool check_movable(NestState *state, const Prim *prim, const StageState *
     if (stage->nest.inlined)
         return refuse(state, "%s is inlined: it has no loops of its own any more", stage->name);
     if (stage->tensor->role == ROLE_OUTPUT)
-        return refuse(state, "%s is an output: all of it must be written, so %s cannot move it; use cache_write", stage->name,
-                      spelling);
+        return refuse(state, "%s is an output: all of it must be written, so %s cannot move it; use cache_write",
+                      stage->name, spelling);
     if (is_required(state, stage->tensor))
-        return refuse(state, "%s is read by a check before anything is written, so %s cannot move it", stage->name, spelling);
+        return refuse(state, "%s is read by a check before anything is written, so %s cannot move it", stage->name,
+                      spelling);
     return true;
 }
 
@@ -38,7 +39,7 @@ static bool is_read(const NestState *state, const StageState *stage) {
     return false;
 }
 
-/* --- compute_at ------------------------------------------------------------------------------------------------------ */
+/* --- compute_at --------------------------------------------------------------------------------------------------- */
 
 bool apply_compute_at(NestState *state, const Prim *prim) {
     StageState *stage = argument_stage(state, prim, positional(prim, 0));
@@ -48,7 +49,8 @@ bool apply_compute_at(NestState *state, const Prim *prim) {
     if (loop == NULL)
         return false;
     if (stage->owner != NULL)
-        return refuse(state, "%s was made by cache_write and stays in the loops of %s", stage->name, stage->owner->name);
+        return refuse(state, "%s was made by cache_write and stays in the loops of %s", stage->name,
+                      stage->owner->name);
     if (!is_read(state, stage))
         return refuse(state, "nothing reads %s, so there is no loop to compute it at", stage->name);
     const StageState *outer = (const StageState *)loop->loop.stage;
@@ -62,7 +64,7 @@ bool apply_compute_at(NestState *state, const Prim *prim) {
     return argument_scope(state, prim, stage);
 }
 
-/* --- inline ---------------------------------------------------------------------------------------------------------- */
+/* --- inline ------------------------------------------------------------------------------------------------------- */
 
 typedef struct Inlining {
     NestState *state;
@@ -149,7 +151,8 @@ static bool check_inline(NestState *state, const Prim *prim, const StageState *s
                           loop_text(state, other->at));
     }
     if (stage->owner != NULL)
-        return refuse(state, "%s was made by cache_write and stays in the loops of %s", stage->name, stage->owner->name);
+        return refuse(state, "%s was made by cache_write and stays in the loops of %s", stage->name,
+                      stage->owner->name);
     return is_read(state, stage) || refuse(state, "nothing reads %s, so there is nowhere to inline it", stage->name);
 }
 
@@ -176,7 +179,7 @@ bool apply_inline(NestState *state, const Prim *prim) {
     return true;
 }
 
-/* --- cache_write ----------------------------------------------------------------------------------------------------- */
+/* --- cache_write -------------------------------------------------------------------------------------------------- */
 
 /* What stands for a spatial node of `stage` in the new stage `made`. Loops at and above `index` are what the new stage
  * finds around it: it gets a link to them. Those below move. Nodes in between exist on both sides. */
@@ -215,7 +218,8 @@ static void divide_relation(NestState *state, Relation *relation, StageState *ma
         copy->parts[i]->taken = copy;
 }
 
-/* Nodes of `stage` that are its leaves below index now belong to `made`; in relations, the ".store" copies replace them. */
+/* Nodes of `stage` that are its leaves below index now belong to `made`; in relations, the ".store" copies replace
+ * them. */
 static void replace_moved(Node **slot, const StageState *made, Node *const *stores, const StageState *moved) {
     for (int i = 0; i < moved->leaves.count; i++)
         if (*slot == moved->leaves.items[i] && stores[i] != NULL)

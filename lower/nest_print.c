@@ -1,4 +1,5 @@
-/* nest_print.c - a nest as indented text: one line a loop, one a computation, one a buffer that a box is computed into. */
+/* nest_print.c - a nest as indented text: one line a loop, one a computation, one a buffer that a box is computed
+ * into. */
 #include "lower/nest_state.h"
 
 static const char *const kind_words[] = {"", " unrolled", " vectorized", " parallel"};

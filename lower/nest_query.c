@@ -1,7 +1,7 @@
 /* nest_query.c - questions about a finished nest that features and pruning ask: footprints and registers. */
 #include "lower/nest_state.h"
 
-/* --- footprints ------------------------------------------------------------------------------------------------------ */
+/* --- footprints --------------------------------------------------------------------------------------------------- */
 
 typedef struct Body {
     const StageState *stage;
@@ -14,7 +14,8 @@ static bool is_outside_body(const void *context, const Loop *loop) {
     return loop->stage != &body->stage->nest || ((const Node *)loop)->position < body->depth;
 }
 
-void nest_footprint(Arena *arena, const Nest *nest, const NestStage *stage, const Expr *read, int depth, int64_t *extents) {
+void nest_footprint(Arena *arena, const Nest *nest, const NestStage *stage, const Expr *read, int depth,
+                    int64_t *extents) {
     Forms forms = {.arena = arena};
     Body body = {(const StageState *)stage, depth};
     for (int d = 0; d < read->count; d++) {
@@ -33,7 +34,7 @@ void nest_footprint(Arena *arena, const Nest *nest, const NestStage *stage, cons
     }
 }
 
-/* --- registers ------------------------------------------------------------------------------------------------------- */
+/* --- registers ---------------------------------------------------------------------------------------------------- */
 
 /* Elements of a register buffer in whole vectors where its stage is vectorized, else one register an element. */
 static int registers_of(const NestStage *stage, const Target *target) {

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* --- refusing ------------------------------------------------------------------------------------------------------ */
+/* --- refusing ----------------------------------------------------------------------------------------------------- */
 
 bool refuse(NestState *state, const char *format, ...) {
     Refusal *refusal = state->refusal;
@@ -53,7 +53,7 @@ const char *loops_text(NestState *state, const StageState *stage) {
     return text.text;
 }
 
-/* --- nodes --------------------------------------------------------------------------------------------------------- */
+/* --- nodes -------------------------------------------------------------------------------------------------------- */
 
 Node *node_new(NestState *state, StageState *stage, const char *name, bool reduction) {
     Node *node = ARENA_NEW(state->arena, Node);
@@ -98,7 +98,7 @@ Relation *relation_add(NestState *state, StageState *stage, RelationKind kind, N
     return relation;
 }
 
-/* --- stages -------------------------------------------------------------------------------------------------------- */
+/* --- stages ------------------------------------------------------------------------------------------------------- */
 
 StageState *state_producer(const NestState *state, const Tensor *tensor) {
     if (tensor->role == ROLE_INPUT || tensor->role == ROLE_INITIAL)
@@ -190,7 +190,8 @@ StageState *stage_add(NestState *state, const Stage *stage, StageState *before) 
     return added;
 }
 
-NestState *state_new(Arena *arena, const Program *program, const Target *target, const int64_t *choices, Refusal *refusal) {
+NestState *state_new(Arena *arena, const Program *program, const Target *target, const int64_t *choices,
+                     Refusal *refusal) {
     NestState *state = ARENA_NEW(arena, NestState);
     state->nest = (Nest){.arena = arena, .program = program, .target = target};
     state->arena = state->forms.arena = arena;

@@ -1,9 +1,10 @@
-/* nest_state.h - a nest while primitives are applied to it.  Private to lower/nest*.c.
+/* nest_state.h - a nest while primitives are applied to it. Private to lower/nest*.c.
  *
- * A stage has a root node for each axis and reduction. A Relation cuts a node into parts (split) or joins two into one
- * (fuse); nodes that no relation has taken are the leaves, and the stage's loops are its leaves in order. Extents and values
- * are not known here: finishing a nest (nest_bounds.c) finds them from the last stage to the first, since the box of a stage that
- * is computed at a loop follows from its consumers. Every Node begins with its Loop, every StageState with its NestStage.
+ * A stage has a root node for each axis and reduction. A Relation cuts a node into parts (split) or joins two into
+ * one (fuse); nodes that no relation has taken are the leaves, and the stage's loops are its leaves in order.
+ * Extents and values are not known here: finishing a nest (nest_bounds.c) finds them from the last stage to the
+ * first, since the box of a stage that is computed at a loop follows from its consumers. Every Node begins with its
+ * Loop, every StageState with its NestStage.
  */
 #ifndef LOWER_NEST_STATE_H
 #define LOWER_NEST_STATE_H
@@ -17,14 +18,14 @@ typedef struct Node {
     Loop loop; /* loop.stage, loop.var and loop.reduction hold for every node, also one that is no leaf */
     Var variable;
     Atom atom;
-    Relation *taken;        /* the relation that made other nodes of it: no leaf any more; NULL for a leaf */
-    struct Node *image;     /* while cache_write takes loops apart: what stands for it in the new stage */
-    const struct Node *link;/* stands for a node of the stage that this one is stored by: its value is that one's */
-    struct Node *twin;      /* of a ".store" loop: the loop it was copied from */
-    int position;           /* a leaf's place among its stage's loops */
-    bool kind_set;          /* a primitive named this loop: a ".store" loop then no longer follows its twin */
-    const Form *extent;     /* a root's is its domain's until its stage's box is known */
-    const Form *value;      /* over leaf loops, those of outer stages included */
+    Relation *taken;         /* the relation that made other nodes of it: no leaf any more; NULL for a leaf */
+    struct Node *image;      /* while cache_write takes loops apart: what stands for it in the new stage */
+    const struct Node *link; /* stands for a node of the stage that this one is stored by: its value is that one's */
+    struct Node *twin;       /* of a ".store" loop: the loop it was copied from */
+    int position;            /* a leaf's place among its stage's loops */
+    bool kind_set;           /* a primitive named this loop: a ".store" loop then no longer follows its twin */
+    const Form *extent;      /* a root's is its domain's until its stage's box is known */
+    const Form *value;       /* over leaf loops, those of outer stages included */
 } Node;
 
 typedef enum RelationKind { RELATION_SPLIT, RELATION_FUSE } RelationKind;
@@ -41,7 +42,7 @@ struct Relation {
 
 typedef struct Access {
     const Expr *read;
-    bool initial; /* in the stage's initial value */
+    bool initial;         /* in the stage's initial value */
     StageState *producer; /* NULL: an input */
 } Access;
 
@@ -62,7 +63,7 @@ struct StageState {
     const char *name;
     const Tensor *tensor; /* over the whole domain: what reads name */
     int root_count;
-    Node **roots; /* axes, then reductions */
+    Node **roots;               /* axes, then reductions */
     LIST(Relation *) relations; /* a node is made by an earlier relation than it is taken by */
     LIST(Node *) leaves;
     LIST(Access) accesses;
@@ -74,13 +75,14 @@ struct StageState {
     bool boxed;        /* runs over a box, not the whole domain: itself or its owner is computed at a loop */
     const Form **base; /* [rank]: what a root's value is counted from: the first index of the box */
     const Form **axes; /* [root_count]: base + value of the root */
-    const Form **origin, **size; /* [rank]: of the buffer; a stage made by cache_write fills a part of its domain's box */
+    const Form **origin,
+        **size; /* [rank]: of the buffer; a stage made by cache_write fills a part of its domain's box */
     LIST(GuardForm) guards;
 };
 
 typedef struct Alias {
     const char *name;
-    Node *node;        /* or */
+    Node *node; /* or */
     StageState *stage;
 } Alias;
 
@@ -106,7 +108,8 @@ typedef struct NestState {
 
 /* --- nest_state.c: stages, nodes, names --- */
 
-NestState *state_new(Arena *arena, const Program *program, const Target *target, const int64_t *choices, Refusal *refusal);
+NestState *state_new(Arena *arena, const Program *program, const Target *target, const int64_t *choices,
+                     Refusal *refusal);
 /* Returns false, for the handler to return. */
 bool refuse(NestState *state, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void no_effect(NestState *state);
@@ -131,7 +134,7 @@ Relation *relation_add(NestState *state, StageState *stage, RelationKind kind, N
 /* Whether the stage is computed inside the body of a loop: of one of its owner's, or of a consumer of it. */
 bool stage_is_inside(const StageState *stage, const Node *loop);
 bool stages_have_name(const NestState *state, const char *name);
-const char *loop_text(NestState *state, const Node *node); /* "C.io" */
+const char *loop_text(NestState *state, const Node *node);         /* "C.io" */
 const char *loops_text(NestState *state, const StageState *stage); /* "C.jo, C.io and C.ii" */
 
 /* --- nest_names.c: arguments of primitives --- */
@@ -143,7 +146,7 @@ const Tensor *argument_tensor(NestState *state, const Prim *prim, const PrimArg 
 bool argument_integer(NestState *state, const Prim *prim, const PrimArg *arg, int64_t *value);
 bool argument_scope(NestState *state, const Prim *prim, StageState *stage);
 bool arguments_check(NestState *state, const Prim *prim); /* number, kinds and keywords as the row of prims.def says */
-const PrimArg *positional(const Prim *prim, int index); /* NULL beyond the last */
+const PrimArg *positional(const Prim *prim, int index);   /* NULL beyond the last */
 int positional_count(const Prim *prim);
 int prim_holes(const Prim *prim);
 /* The name of result number `index`: as written, or the given one. Must be free. */
@@ -162,17 +165,18 @@ Handler apply_inline, apply_compute_at, apply_cache_write, apply_cache_read;
 /* Finds extents, values, boxes, guards and the children of each stage. */
 void finish_bounds(NestState *state);
 void place_loops(NestState *state); /* positions, and kinds of ".store" loops: before all else */
-bool loop_is_outside(const void *stage, const Loop *loop); /* stands still while stage (a StageState) runs at its place */
-FindForm find_axis_form;                                   /* context: a StageState */
-bool check_places(NestState *state);  /* before finish_bounds */
-bool check_loops(NestState *state);   /* after */
+bool loop_is_outside(const void *stage,
+                     const Loop *loop); /* stands still while stage (a StageState) runs at its place */
+FindForm find_axis_form;                /* context: a StageState */
+bool check_places(NestState *state);    /* before finish_bounds */
+bool check_loops(NestState *state);     /* after */
 const Form *access_form(NestState *state, const StageState *stage, const Access *access, int dimension);
 
 /* --- nest.c --- */
 
 /* The nest after the first `count` primitives; checked: NULL when it breaks a rule. */
-NestState *build_prefix(Arena *arena, const Program *program, const Schedule *schedule, int count, const int64_t *choices,
-                        const Target *target, bool checked, Refusal *refusal);
+NestState *build_prefix(Arena *arena, const Program *program, const Schedule *schedule, int count,
+                        const int64_t *choices, const Target *target, bool checked, Refusal *refusal);
 /* nest_suggest.c: statements like the refused one. */
 int suggest_prims(NestState *state, const Prim *prim, Prim *candidates, int limit);
 /* Whether a statement names a stage that is computed in the nest of a stage at root. */

@@ -216,7 +216,8 @@ static void suggest_order(Suggestions *list) {
     for (int reduction = 0; reduction < 2; reduction++)
         for (int i = 0; i < stage->leaves.count; i++)
             if (stage->leaves.items[i]->loop.reduction == (reduction == 0))
-                order.args[order.arg_count++] = (PrimArg){.kind = ARG_NAME, .name = path_of(list->state, stage->leaves.items[i])};
+                order.args[order.arg_count++] =
+                    (PrimArg){.kind = ARG_NAME, .name = path_of(list->state, stage->leaves.items[i])};
     suggest(list, order);
 }
 
@@ -224,9 +225,9 @@ int suggest_prims(NestState *state, const Prim *prim, Prim *candidates, int limi
     static void (*const suggesters[PRIM_COUNT])(Suggestions *) = {
         [PRIM_SPLIT] = suggest_other_loops,    [PRIM_FUSE] = suggest_pairs,
         [PRIM_REORDER] = suggest_order,        [PRIM_UNROLL] = suggest_straight,
-        [PRIM_VECTORIZE] = suggest_straight,   [PRIM_INLINE] = suggest_instead_of_inline, [PRIM_PARALLEL] = suggest_other_loops,
-        [PRIM_COMPUTE_AT] = suggest_places,    [PRIM_CACHE_WRITE] = suggest_at,
-        [PRIM_CACHE_READ] = suggest_at,
+        [PRIM_VECTORIZE] = suggest_straight,   [PRIM_INLINE] = suggest_instead_of_inline,
+        [PRIM_PARALLEL] = suggest_other_loops, [PRIM_COMPUTE_AT] = suggest_places,
+        [PRIM_CACHE_WRITE] = suggest_at,       [PRIM_CACHE_READ] = suggest_at,
     };
     Suggestions list = {.state = state, .prim = prim, .items = candidates, .limit = limit};
     if (suggesters[prim->op] != NULL && positional_count(prim) > 0 && positional(prim, 0)->kind == ARG_NAME)

@@ -21,8 +21,7 @@ typedef struct Programs {
 } Programs;
 
 static Programs make_programs(Arena *arena) {
-    ConvShape shape = {.n = 1, .c = 4, .h = 8, .w = 8, .m = 8, .kh = 3, .kw = 3, .stride = 1, .pad = 1,
-         .dilation = 1};
+    ConvShape shape = {.n = 1, .c = 4, .h = 8, .w = 8, .m = 8, .kh = 3, .kw = 3, .stride = 1, .pad = 1, .dilation = 1};
     Programs p = {
         .matmul = program_matmul(arena, TYPE_FLOAT, 64, 64, 64),
         .sized_matmul = program_matmul(arena, TYPE_FLOAT, -1, -1, -1),
@@ -139,7 +138,8 @@ static void test_legal_cases(Bench *bench, Programs p) {
          "                C(i, j) = 0.0\n"
          "                for r_k in 0:64\n"
          "                    C(i, j) += A(i, r_k) * B(r_k, j) where 10 * a + c < 64, 7 * b + d < 64\n"},
-        {p.matmul, "fuse of two, split again", "f = fuse(C.i, C.j)\na, b = split(f, "
+        {p.matmul, "fuse of two, split again",
+         "f = fuse(C.i, C.j)\na, b = split(f, "
          "32)\nparallel(a)\nvectorize(b)\nreorder(a, C.r_k, b)",
          "for a in 0:128 parallel\n"
          "    C(i, j) = 0.0 for all b\n"
@@ -167,7 +167,8 @@ static void test_legal_cases(Bench *bench, Programs p) {
          "    for j in 0:64\n"
          "        for i in 0:64\n"
          "            C(i, j) += A(i, r_k) * B(r_k, j)\n"},
-        {p.matmul, "unroll and vectorize", "reorder(C.r_k, C.i, C.j)\na, b = split(C.j, "
+        {p.matmul, "unroll and vectorize",
+         "reorder(C.r_k, C.i, C.j)\na, b = split(C.j, "
          "8)\nunroll(b)\nreorder(C.r_k, b, C.i, a)\nvectorize(a)",
          "C(i, j) = 0.0 for all b, i, a\n"
          "for r_k in 0:64\n"
@@ -234,7 +235,8 @@ static void test_legal_cases(Bench *bench, Programs p) {
          "for i.store in 0:64 parallel\n"
          "    for j.store in 0:64\n"
          "        C(i, j) = R(i, j)\n"},
-        {p.matmul, "cache_write at a loop, in registers", "x, y = split(C.j, 8)\nR = cache_write(C, at=x, "
+        {p.matmul, "cache_write at a loop, in registers",
+         "x, y = split(C.j, 8)\nR = cache_write(C, at=x, "
          "scope=register)\nreorder(R.r_k, y)\nvectorize(y)",
          "for i in 0:64\n"
          "    for x in 0:8\n"
@@ -320,18 +322,15 @@ static void test_refused(Bench *bench, const RefusedCase *row) {
 
 static void test_refused_cases(Bench *bench, Programs p) {
     const RefusedCase cases[] = {
-        {p.matmul, "no such loop", "a, b = split(C.q, 4)", 0,
-         "C has no loop q; its loops are C.i, C.j and C.r_k",
+        {p.matmul, "no such loop", "a, b = split(C.q, 4)", 0, "C has no loop q; its loops are C.i, C.j and C.r_k",
          "a, b = split(C.i, 4)"},
         {p.matmul, "no such stage", "a, b = split(D.i, 4)", 0,
          "there is no loop D.i: a loop is STAGE.NAME or a name that a statement before returned; the stages are C",
          "a, b = split(C.i, 4)"},
         {p.matmul, "split loop", "a, b = split(C.i, 4)\nvectorize(C.i)", 1,
-         "C.i was split into a and b; the loops of C are C.a, C.b, C.j and C.r_k",
-         NULL},
+         "C.i was split into a and b; the loops of C are C.a, C.b, C.j and C.r_k", NULL},
         {p.matmul, "fused loop", "f = fuse(C.i, C.j)\nvectorize(C.j)", 1,
-         "C.j was fused into f; the loops of C are C.f and C.r_k",
-         NULL},
+         "C.j was fused into f; the loops of C are C.f and C.r_k", NULL},
         {p.matmul, "bare name", "vectorize(j)", 0,
          "there is no loop j: a loop is STAGE.NAME or a name that a statement before returned; the stages are C",
          "reorder(C.i, C.r_k, C.j)"},
@@ -340,26 +339,17 @@ static void test_refused_cases(Bench *bench, Programs p) {
          "and C",
          NULL},
         {p.matmul, "name twice", "a, b = split(C.i, 4)\na, c = split(C.j, 4)", 1,
-         "C has already had a loop named a; the names of a stage's loops are unique",
-         NULL},
+         "C has already had a loop named a; the names of a stage's loops are unique", NULL},
         {p.matmul, "loop's name twice", "i, b = split(C.i, 4)", 0,
-         "C has already had a loop named i; the names of a stage's loops are unique",
-         NULL},
-        {p.matmul, "name of a tensor", "A, b = split(C.i, 4)", 0,
-         "the name A is that of a tensor of matmul",
-         NULL},
-        {p.matmul, "split by 0", "a, b = split(C.i, 0)", 0,
-         "split needs extents of at least 1, not 0",
-         NULL},
+         "C has already had a loop named i; the names of a stage's loops are unique", NULL},
+        {p.matmul, "name of a tensor", "A, b = split(C.i, 4)", 0, "the name A is that of a tensor of matmul", NULL},
+        {p.matmul, "split by 0", "a, b = split(C.i, 0)", 0, "split needs extents of at least 1, not 0", NULL},
         {p.matmul, "hole", "a, b = split(C.i, ?)", 0,
-         "a ? of split is not filled in: it takes a tuner's choice or a number",
-         NULL},
+         "a ? of split is not filled in: it takes a tuner's choice or a number", NULL},
         {p.matmul, "split a parallel one", "parallel(C.i)\na, b = split(C.i, 4)", 1,
-         "C.i is already parallel: split it before that",
-         "a, b = split(C.j, 4)"},
+         "C.i is already parallel: split it before that", "a, b = split(C.j, 4)"},
         {p.matmul, "fuse parallel", "parallel(C.i)\nf = fuse(C.i, C.j)", 1,
-         "C.i is already parallel: fuse it before that",
-         NULL},
+         "C.i is already parallel: fuse it before that", NULL},
         {p.matmul, "fuse not adjacent", "reorder(C.i, C.r_k, C.j)\nf = fuse(C.i, C.j)", 1,
          "C.j is not the loop just inside C.i: fuse joins adjacent loops, the outer one first; the loops are "
          "C.i, C.r_k and C.j",
@@ -369,14 +359,11 @@ static void test_refused_cases(Bench *bench, Programs p) {
          "C.i, C.j and C.r_k",
          "f = fuse(C.i, C.j)"},
         {p.matmul, "fuse sorts", "f = fuse(C.j, C.r_k)", 0,
-         "C.r_k is a reduction loop and C.j is not: fuse joins loops of one sort",
-         "f = fuse(C.i, C.j)"},
+         "C.r_k is a reduction loop and C.j is not: fuse joins loops of one sort", "f = fuse(C.i, C.j)"},
         {p.chain, "reorder two stages", "reorder(O[0].n, O[1].n)", 0,
          "O[0].n and O[1].n are loops of two stages; reorder acts within one",
          "reorder(O[0].r_c, O[0].r_kh, O[0].r_kw, O[0].n, O[0].m, O[0].h, O[0].w)"},
-        {p.matmul, "reorder twice", "reorder(C.i, C.i)", 0,
-         "reorder names C.i twice",
-         "reorder(C.r_k, C.i, C.j)"},
+        {p.matmul, "reorder twice", "reorder(C.i, C.i)", 0, "reorder names C.i twice", "reorder(C.r_k, C.i, C.j)"},
         {p.matmul, "vectorize inside", "vectorize(C.i)", 0,
          "C.i is not innermost: only unrolled loops may be inside a vectorized one, and C.j is not",
          "reorder(C.j, C.r_k, C.i)"},
@@ -384,60 +371,41 @@ static void test_refused_cases(Bench *bench, Programs p) {
          "C.r_k is a reduction loop: its steps add to the same elements, so they cannot be vectorized",
          "r_ko, r_ki = split(C.r_k, 8)"},
         {p.sized_matmul, "vectorize run time", "reorder(C.r_k, C.i, C.j)\nvectorize(C.j)", 1,
-         "C.j has an extent known only at run time, N, so it cannot be vectorized",
-         "jo, ji = split(C.j, 8)"},
+         "C.j has an extent known only at run time, N, so it cannot be vectorized", "jo, ji = split(C.j, 8)"},
         {p.sized_matmul, "unroll run time", "unroll(C.j)", 0,
-         "C.j has an extent known only at run time, N, so it cannot be unrolled",
-         "jo, ji = split(C.j, 8)"},
+         "C.j has an extent known only at run time, N, so it cannot be unrolled", "jo, ji = split(C.j, 8)"},
         {p.matmul, "parallel reduction", "parallel(C.r_k)", 0,
-         "C.r_k is a reduction loop: its steps add to the same elements, so they cannot be parallel",
-         "parallel(C.i)"},
+         "C.r_k is a reduction loop: its steps add to the same elements, so they cannot be parallel", "parallel(C.i)"},
         {p.matmul, "parallel nested", "parallel(C.i)\nparallel(C.j)", 1,
-         "C.j is inside the parallel loop C.i; parallel loops do not nest",
-         NULL},
+         "C.j is inside the parallel loop C.i; parallel loops do not nest", NULL},
         {p.matmul, "parallel in unrolled", "unroll(C.i)\nparallel(C.j)", 1,
-         "C.j is parallel inside C.i, which is unrolled; parallel loops run whole bodies",
-         NULL},
-        {p.matmul, "two kinds", "unroll(C.i)\nparallel(C.i)", 1,
-         "C.i is already unrolled",
-         NULL},
+         "C.j is parallel inside C.i, which is unrolled; parallel loops run whole bodies", NULL},
+        {p.matmul, "two kinds", "unroll(C.i)\nparallel(C.i)", 1, "C.i is already unrolled", NULL},
         {p.matmul, "too many copies", "unroll(C.i, C.j, C.r_k)", 0,
-         "unrolled and vectorized loops make more than 16384 copies of the body of C",
-         "io, ii = split(C.i, 8)"},
+         "unrolled and vectorized loops make more than 16384 copies of the body of C", "io, ii = split(C.i, 8)"},
         {p.matmul, "inline output", "inline(C)", 0,
-         "C is an output: all of it must be written, so inline cannot move it; use cache_write",
-         NULL},
+         "C is an output: all of it must be written, so inline cannot move it; use cache_write", NULL},
         {p.softmax, "inline reduction", "inline(sum)", 0,
-         "sum is a reduction: inline takes stages that compute each element by itself",
-         "compute_at(sum, Y.d)"},
+         "sum is a reduction: inline takes stages that compute each element by itself", "compute_at(sum, Y.d)"},
         {p.accumulate, "what the caller held, read again after it was overwritten",
          "inline(C[0])\nR = cache_write(C, at=C.i)\nreorder(C.j.store, C.i)", 2,
-         "R reads what the caller's buffer of C held where the nest of C overwrites it",
-         NULL},
+         "R reads what the caller's buffer of C held where the nest of C overwrites it", NULL},
         {p.blur, "inline with children", "Q = cache_read(X, at=a.i)\ninline(a)", 1,
-         "Q is computed at a.i, a loop that inline would take away",
-         "compute_at(a, B.i)"},
+         "Q is computed at a.i, a loop that inline would take away", "compute_at(a, B.i)"},
         {p.softmax, "compute_at consumer", "compute_at(e, Y.n)", 0,
-         "sum reads e but is not inside Y.n, so e cannot be computed there",
-         "inline(e)"},
+         "sum reads e but is not inside Y.n, so e cannot be computed there", "inline(e)"},
         {p.softmax, "compute_at output", "compute_at(Y, sum.n)", 0,
-         "Y is an output: all of it must be written, so compute_at cannot move it; use cache_write",
-         NULL},
+         "Y is an output: all of it must be written, so compute_at cannot move it; use cache_write", NULL},
         {p.blur, "compute_at itself", "compute_at(a, a.i)", 0,
-         "a.i is a loop of a or inside one: a stage cannot be computed inside itself",
-         "compute_at(a, B.i)"},
+         "a.i is a loop of a or inside one: a stage cannot be computed inside itself", "compute_at(a, B.i)"},
         {p.accumulate, "compute_at initial", "compute_at(C[0], C.i)", 0,
-         "C[0] reads what the caller's buffer of C held where the nest of C overwrites it",
-         "inline(C[0])"},
+         "C[0] reads what the caller's buffer of C held where the nest of C overwrites it", "inline(C[0])"},
         {p.chain, "compute_at in vectorized", "vectorize(O[1].w)\ncompute_at(O[0], O[1].w)", 1,
-         "O[1].w is vectorized, so nothing can be computed inside it, as O[0] is",
-         "compute_at(O[0], O[1].h)"},
+         "O[1].w is vectorized, so nothing can be computed inside it, as O[0] is", "compute_at(O[0], O[1].h)"},
         {p.blur, "compute_at inlined", "inline(a)\ncompute_at(a, B.i)", 1,
-         "a is inlined: it has no loops of its own any more",
-         NULL},
+         "a is inlined: it has no loops of its own any more", NULL},
         {p.matmul, "cache_write reduction", "reorder(C.r_k, C.i, C.j)\nR = cache_write(C, at=C.i)", 1,
-         "the reduction loop C.r_k is not inside C.i: at that place C is only partly summed",
-         NULL},
+         "the reduction loop C.r_k is not inside C.i: at that place C is only partly summed", NULL},
         {p.chain, "cache_write foreign", "R = cache_write(O[0], at=O.w)", 0,
          "O.w is no loop of O[0]; cache_write computes O[0] at one of its own loops: O[0].n, O[0].m, O[0].h, "
          "O[0].w, O[0].r_c, O[0].r_kh and O[0].r_kw",
@@ -449,54 +417,40 @@ static void test_refused_cases(Bench *bench, Programs p) {
          "R cannot live in registers: its size is known only at run time",
          "R = cache_write(C, at=C.j, scope=register)"},
         {p.matmul, "scope", "R = cache_write(C, at=C.i, scope=shared)", 0,
-         "shared is no scope; the scopes are register, local and global",
-         NULL},
+         "shared is no scope; the scopes are register, local and global", NULL},
         {p.sized_matmul, "local run time", "R = cache_write(C, at=C.i, scope=local)", 0,
          "R does not fit on the stack, where scope local puts it: its size is known only at run time",
          "R = cache_write(C, at=C.j, scope=local)"},
         {p.matmul, "compute_at cache", "R = cache_write(C, at=C.j)\ncompute_at(R, C.i)", 1,
-         "R was made by cache_write and stays in the loops of C",
-         NULL},
-        {p.matmul, "cache_read nothing", "R = cache_read(C)", 0,
-         "nothing reads C",
-         NULL},
-        {p.matmul, "cache_read no tensor", "R = cache_read(D)", 0,
-         "there is no tensor D in matmul",
-         NULL},
-        {p.chain, "cache_read outside", "R = cache_read(F, at=O.h)", 0,
-         "nothing in the body of O.h reads F",
+         "R was made by cache_write and stays in the loops of C", NULL},
+        {p.matmul, "cache_read nothing", "R = cache_read(C)", 0, "nothing reads C", NULL},
+        {p.matmul, "cache_read no tensor", "R = cache_read(D)", 0, "there is no tensor D in matmul", NULL},
+        {p.chain, "cache_read outside", "R = cache_read(F, at=O.h)", 0, "nothing in the body of O.h reads F",
          "R = cache_read(F, at=O[0].r_kw)"},
         {p.matmul, "layout names", "P = cache_read(B, at=C.i, layout=(q, k))", 0,
-         "q names no dimension of B: an index that reads it, the name of a size, or d0, d1, ...",
-         NULL},
+         "q names no dimension of B: an index that reads it, the name of a size, or d0, d1, ...", NULL},
         {p.matmul, "layout twice", "P = cache_read(B, at=C.i, layout=(j, k, j))", 0,
-         "the layout does not hold each element of dimension j of B once: j, or j/16 and j%16, do",
-         NULL},
+         "the layout does not hold each element of dimension j of B once: j, or j/16 and j%16, do", NULL},
         {p.matmul, "layout misses", "P = cache_read(B, at=C.i, layout=(j/16, j%16))", 0,
-         "the layout does not hold each element of dimension k of B once: k, or k/16 and k%16, do",
-         NULL},
+         "the layout does not hold each element of dimension k of B once: k, or k/16 and k%16, do", NULL},
         {p.matmul, "layout gap", "P = cache_read(B, at=C.i, layout=(j/16, k, j%8))", 0,
-         "the layout does not hold each element of dimension j of B once: j, or j/16 and j%16, do",
-         NULL},
+         "the layout does not hold each element of dimension j of B once: j, or j/16 and j%16, do", NULL},
         {p.convolution, "layout ambiguous", "P = cache_read(F, at=O.n, layout=(m, c, kh, d1))", 0,
-         "the layout does not hold each element of dimension c of F once: c, or c/16 and c%16, do",
-         NULL},
+         "the layout does not hold each element of dimension c of F once: c, or c/16 and c%16, do", NULL},
         {p.accumulate, "cache_read initial", "P = cache_read(C.initial)", 0,
-         "C.initial is what the caller's buffer held before it is written to; it is read once",
-         NULL},
+         "C.initial is what the caller's buffer held before it is written to; it is read once", NULL},
         {p.strict_matmul, "strict reorder", "a, b = split(C.r_k, 8)\nreorder(b, C.i, C.j, a)", 1,
          "the reduction loops of C run in another order than the source's, which -fstrict forbids: C.a comes first",
          "reorder(C.a, C.b, C.i, C.j)"},
-        {p.matmul, "late breakage", "a, b = split(C.j, 8)\nreorder(C.i, a, C.r_k, b)\nvectorize(b)\nreorder(b, "
-         "C.r_k)", 3,
-         "C.b is not innermost: only unrolled loops may be inside a vectorized one, and C.r_k is not",
+        {p.matmul, "late breakage",
+         "a, b = split(C.j, 8)\nreorder(C.i, a, C.r_k, b)\nvectorize(b)\nreorder(b, "
+         "C.r_k)",
+         3, "C.b is not innermost: only unrolled loops may be inside a vectorized one, and C.r_k is not",
          "reorder(C.r_k, C.i, C.a, C.b)"},
         {p.matmul, "owner reorder", "a, b = split(C.j, 8)\nR = cache_write(C, at=a)\nreorder(a, C.i)", 2,
-         "R is computed at C.a for one value of C.i, which must stay outside",
-         NULL},
+         "R is computed at C.a for one value of C.i, which must stay outside", NULL},
         {p.chain, "fuse away", "compute_at(O[0], O[1].h)\nf = fuse(O[1].h, O[1].w)", 1,
-         "O[0] is computed at O[1].h, which would be no loop any more",
-         "f = fuse(O[1].n, O[1].m)"},
+         "O[0] is computed at O[1].h, which would be no loop any more", "f = fuse(O[1].n, O[1].m)"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         test_refused(bench, &cases[i]);
@@ -533,8 +487,10 @@ static void test_holes(Bench *bench, Programs p) {
 }
 
 static void test_ineffective(Bench *bench, Programs p) {
-    const Nest *nest = build(bench, p.matmul, "a, b = split(C.j, 1)\nreorder(C.i, a)\nreorder(a, "
-         "C.i)\nunroll(b)\nunroll(b)", NULL);
+    const Nest *nest = build(bench, p.matmul,
+                             "a, b = split(C.j, 1)\nreorder(C.i, a)\nreorder(a, "
+                             "C.i)\nunroll(b)\nunroll(b)",
+                             NULL);
     if (!ok(nest != NULL && nest->ineffective_count == 3, "three statements have no effect"))
         return;
     is_int(nest->ineffective[0], 0, "a split by 1");
@@ -550,8 +506,10 @@ static const NestStage *stage_named(const Nest *nest, const char *name) {
 }
 
 static void test_footprint(Bench *bench, Programs p) {
-    const Nest *nest = build(bench, p.convolution, "x, y = split(O.h, 4)\nreorder(O.n, O.m, x, O.r_c, O.r_kh, y, "
-         "O.w, O.r_kw)", NULL);
+    const Nest *nest = build(bench, p.convolution,
+                             "x, y = split(O.h, 4)\nreorder(O.n, O.m, x, O.r_c, O.r_kh, y, "
+                             "O.w, O.r_kw)",
+                             NULL);
     const NestStage *stage = stage_named(nest, "O");
     const Expr *image = stage->stage->value->args[0];
     const int64_t wanted[][5] = {{0, 1, 4, 8, 8}, {3, 1, 4, 6, 8}, {4, 1, 1, 6, 8}, {5, 1, 1, 4, 8}, {8, 1, 1, 1, 1}};
@@ -571,7 +529,8 @@ static void test_footprint(Bench *bench, Programs p) {
 static void test_registers(Bench *bench, Programs p) {
     const Nest *nest = build(bench, p.matmul,
                              "a, b = split(C.i, 6)\nc, d = split(C.j, 32)\nreorder(a, c, C.r_k, b, d)\n"
-                             "R = cache_write(C, at=c, scope=register)\nvectorize(d)\nunroll(b)", NULL);
+                             "R = cache_write(C, at=c, scope=register)\nvectorize(d)\nunroll(b)",
+                             NULL);
     is_int(nest_register_count(nest, target_find("x86-64-v4")), 12, "6 x 32 floats in vectors of 16");
     is_int(nest_register_count(nest, target_find("x86-64-v3")), 24, "6 x 32 floats in vectors of 8");
     is_int(nest_register_count(build(bench, p.matmul, "", NULL), target()), 0, "no buffer in registers");

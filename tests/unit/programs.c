@@ -132,7 +132,8 @@ static void add_product(ProgramBuilder *b, ElementType type, Tensor *C, Expr *in
     Var *k = program_index(b, "r_k", K, true);
     if (initial != NULL)
         initial = program_read(b, initial->tensor, NULL, var(b, i), var(b, j));
-    Expr *value = mul(b, program_read(b, A, NULL, var(b, i), var(b, k)), program_read(b, B, NULL, var(b, k), var(b, j)));
+    Expr *value =
+        mul(b, program_read(b, A, NULL, var(b, i), var(b, k)), program_read(b, B, NULL, var(b, k), var(b, j)));
     program_stage(b, C, COMBINE_ADD, initial, expr_cast(b->arena, type, value), 2, 1, i, j, k);
 }
 
@@ -243,8 +244,8 @@ Program *program_embed(Arena *arena, int64_t v_size, int64_t d_size, int64_t b_s
 
     Program *program = program_end(&b);
     Requirement *requirement = ARENA_NEW(arena, Requirement);
-    requirement->condition = expr_binary(arena, OP_AND, expr_binary(arena, OP_LE, expr_int(arena, 0), id),
-                                         expr_binary(arena, OP_LT, id, V));
+    requirement->condition =
+        expr_binary(arena, OP_AND, expr_binary(arena, OP_LE, expr_int(arena, 0), id), expr_binary(arena, OP_LT, id, V));
     requirement->axis_count = 2;
     requirement->axes = O->rank ? program->stages[0]->axes : NULL;
     requirement->text = "0 <= ids(b, l) < V";
@@ -268,7 +269,8 @@ static Expr *conv_extent(ProgramBuilder *b, ConvShape s, Expr *size, Expr *kerne
 }
 
 /* The convolution alone, into an output O or, for a chain, a temporary O[0]; *dims gets the output's extents. */
-static Tensor *add_convolution(ProgramBuilder *b, ElementType type, ConvShape s, bool chain, Expr *dims[4], Tensor **bias) {
+static Tensor *add_convolution(ProgramBuilder *b, ElementType type, ConvShape s, bool chain, Expr *dims[4],
+                               Tensor **bias) {
     Expr *N = program_size(b, "N", s.n), *C = program_size(b, "C", s.c);
     Expr *H = program_size(b, "H", s.h), *W = program_size(b, "W", s.w), *M = program_size(b, "M", s.m);
     Expr *KH = program_size(b, "KH", s.kh), *KW = program_size(b, "KW", s.kw);

@@ -1,7 +1,7 @@
 /* programs.h - small checked Programs made by hand, for unit tests of what works on Programs.
  *
- * A size that is negative becomes a run-time size with the given name; others are constants. Programs are what sema would
- * make of the source in the comment above each.
+ * A size that is negative becomes a run-time size with the given name; others are constants. Programs are what sema
+ * would make of the source in the comment above each.
  */
 #ifndef TESTS_PROGRAMS_H
 #define TESTS_PROGRAMS_H
@@ -31,8 +31,8 @@ Tensor *program_tensor(ProgramBuilder *builder, Role role, ElementType type, con
 /* An axis or reduction index of a stage to come. */
 Var *program_index(ProgramBuilder *builder, const char *name, Expr *extent, bool reduction);
 /* tensor(axes) = value, over the axes found in the list: axis_count of them, then reduction_count reductions. */
-Stage *program_stage(ProgramBuilder *builder, Tensor *tensor, Combine combine, Expr *initial, Expr *value, int axis_count,
-                     int reduction_count, ...);
+Stage *program_stage(ProgramBuilder *builder, Tensor *tensor, Combine combine, Expr *initial, Expr *value,
+                     int axis_count, int reduction_count, ...);
 /* tensor(indices): rank indices follow, of type Expr *; otherwise may be NULL. */
 Expr *program_read(ProgramBuilder *builder, const Tensor *tensor, Expr *otherwise, ...);
 
