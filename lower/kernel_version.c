@@ -26,7 +26,7 @@ typedef struct Version {
     LIST(Stmt *) inner; /* loops between the statement that is asked and the one at hand */
     LIST(Condition) found;
     int64_t size;       /* stores below after unrolling */
-    bool uniform_only;  /* in a copy where conditions remain: only what no loop below decides */
+    bool uniform_only;  /* see Context */
     bool loops;         /* the statement holds a loop */
 } Version;
 
@@ -128,11 +128,19 @@ static bool note_inner_var(const Expr *e, void *context) {
     return true;
 }
 
+static bool note_read(const Expr *e, void *context) {
+    bool *found = context;
+    *found |= e->kind == EXPR_READ;
+    return !*found;
+}
+
 static void add_condition(Version *v, Expr *expr, bool guard) {
     Condition c = {.expr = expr, .guard = guard, .ready = true, .uniform = true};
+    bool reads = false; /* what it reads need not be there yet, or only under other conditions */
+    expr_walk(expr, note_read, &reads);
     expr_walk(expr, note_inner_var, &(VarSearch){v, &c});
-    if (guard && c.uniform)
-        return; /* it stands where it can */
+    if (reads || (guard && c.uniform)) /* a uniform guard stands where it can */
+        return;
     if (v->uniform_only && !c.uniform)
         return;
     c.test = c.ready ? worst_case(v, expr) : NULL;
@@ -265,7 +273,8 @@ static bool fails_at_last_only(Arena *arena, Expr *test, Expr **outer, int64_t *
 typedef struct Context {
     Arena *arena;
     int64_t budget;    /* for exact copies, in stores */
-    bool uniform_only;
+    bool uniform_only; /* in a copy where conditions remain: only what no loop below decides */
+    bool finished;     /* in a copy where such a condition does not hold: nothing */
 } Context;
 
 static StmtList version_list(Context context, const StmtList *body);
@@ -342,6 +351,7 @@ static Stmt *joint_versions(Context context, const StmtList *run, const Version 
         return NULL;
     Context full = context, partial = context;
     partial.uniform_only = true;
+    partial.finished = uniform;
     return make_versions(context, run, &conditions, &tests, full, partial, (Known){.never = uniform ? conditions : (ExprList){0}});
 }
 
@@ -433,6 +443,8 @@ static int run_length(Context context, const StmtList *body, int first) {
 
 static StmtList version_list(Context context, const StmtList *body) {
     StmtList list = {0};
+    if (context.finished)
+        return *body;
     for (int i = 0; i < body->count;) {
         int length = run_length(context, body, i);
         StmtList run = run_of(body, i, length);

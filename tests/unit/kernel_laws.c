@@ -168,7 +168,9 @@ static void compare(Case *c, const Kernel *kernel, const char *which) {
     Interpreter *interpreter = interpreter_new(c->program, c->sizes, c->arguments, &status, &why);
     const char *fault = NULL;
     int returned = kernel_run(kernel, c->sizes, found, &fault);
-    if (fault)
+    if (returned == KERNEL_RUN_TOO_LONG)
+        interpreter_free(interpreter), interpreter = NULL;
+    else if (fault)
         c->wrong = arena_printf(c->arena, "%s: %s", which, fault);
     else if (returned != status)
         c->wrong = arena_printf(c->arena, "%s: status %d, not %d", which, returned, status);

@@ -22,14 +22,17 @@ typedef struct Buffer {
 typedef struct Run {
     const Kernel *kernel;
     Arena *arena;   /* for buffers and the fault */
-    Arena *scratch; /* for cells, emptied after each store */
+    Arena *scratch; /* for cells, emptied before each statement */
     LIST(SizeValue) vars;
     LIST(Cell) scalars; /* beside vars */
     LIST(Buffer) buffers;
     int status;
     const char *fault;
     const Stmt *at;
+    int64_t steps;
 } Run;
+
+enum { STEP_LIMIT = 400000 };
 
 static void fault(Run *r, const char *what) {
     if (r->fault)
@@ -255,6 +258,9 @@ static void run_allocate(Run *r, const Stmt *stmt) {
 
 static void run_stmt(Run *r, const Stmt *stmt) {
     r->at = stmt;
+    arena_reset(r->scratch);
+    if (++r->steps > STEP_LIMIT)
+        r->status = KERNEL_RUN_TOO_LONG;
     switch (stmt->kind) {
     case STMT_BLOCK:
         run_body(r, stmt->body, stmt->count);
@@ -269,7 +275,6 @@ static void run_stmt(Run *r, const Stmt *stmt) {
             run_body(r, stmt->otherwise, stmt->otherwise_count);
         break;
     case STMT_STORE:
-        arena_reset(r->scratch);
         run_store(r, stmt);
         break;
     case STMT_ALLOCATE:

@@ -9,6 +9,9 @@
 
 #include "lower/kernel.h"
 
+/* The answer where nothing is wrong yet after some 10^5 statements: schedules can make loops with few values that count. */
+enum { KERNEL_RUN_TOO_LONG = -1 };
+
 /* sizes: values of program->sizes; arguments: one pointer for each of program->arguments, row major, or to a scalar. Returns
  * what the function would. *fault: NULL, or what went wrong, with the statement. */
 int kernel_run(const Kernel *kernel, const int64_t *sizes, void *const *arguments, const char **fault);

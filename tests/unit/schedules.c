@@ -42,6 +42,7 @@ typedef struct Maker {
     const Nest *nest;
     Prim prim;
     LIST(PrimArg) args;
+    int buffers; /* names given */
 } Maker;
 
 static int pick(Maker *m, int limit) {
@@ -206,6 +207,11 @@ static bool make_prim(Maker *m) {
     if (!makers[chosen].make(m))
         return false;
     m->prim = (Prim){.op = makers[chosen].op, .arg_count = m->args.count, .args = m->args.items};
+    if (m->prim.op == PRIM_CACHE_READ || m->prim.op == PRIM_CACHE_WRITE) {
+        m->prim.result_count = 1;
+        m->prim.results = ARENA_ARRAY(m->arena, const char *, 1);
+        m->prim.results[0] = arena_printf(m->arena, "B%d", ++m->buffers);
+    }
     return true;
 }
 
