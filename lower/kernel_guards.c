@@ -14,6 +14,11 @@
 
 /* --- tighten ----------------------------------------------------------------------------------------------------------- */
 
+typedef struct Inner {
+    Arena *arena;
+    StmtList loops;
+} Inner;
+
 static bool contains(const ExprList *list, const Expr *e) {
     for (int i = 0; i < list->count; i++)
         if (expr_equal(list->items[i], e))
@@ -69,6 +74,28 @@ static Expr *cut_extent(Arena *arena, const Stmt *loop, Expr *extent, Expr *cond
     return cut;
 }
 
+static bool add_loop(Stmt *stmt, void *context) {
+    Inner *inner = context;
+    if (stmt->kind == STMT_FOR)
+        list_push(inner->arena, &inner->loops, stmt);
+    return true;
+}
+
+/* The extent of an unrolled loop beyond which a condition holds for no value of the loops inside: 16 * ju + jl < 6 leaves
+ * one value of ju. The condition stays. */
+static Expr *shrunk_extent(Arena *arena, const Stmt *loop, const StmtList *body, Expr *extent, Expr *condition) {
+    Inner inner = {.arena = arena};
+    Expr *first, *best = NULL;
+    for (int i = 0; i < body->count; i++)
+        stmt_walk(body->items[i], add_loop, &inner);
+    if (loop->loop == LOOP_UNROLLED)
+        best = extreme_case(arena, condition, inner.loops.items, inner.loops.count, false);
+    if (!best || !first_failure(arena, best, loop->var, &first))
+        return extent;
+    Expr *cut = expr_simplify(arena, expr_binary(arena, OP_MIN, extent, first));
+    return expr_is_int(cut, NULL) ? cut : extent;
+}
+
 static Stmt *tighten_for(Arena *arena, Stmt *loop, StmtList body) {
     ExprList common = common_conditions(arena, &body), moved = {0}, outside = {0};
     Expr *extent = loop->extent;
@@ -80,6 +107,8 @@ static Stmt *tighten_for(Arena *arena, Stmt *loop, StmtList body) {
         } else if ((cut = cut_extent(arena, loop, extent, condition))) {
             extent = cut;
             list_push(arena, &moved, condition);
+        } else {
+            extent = shrunk_extent(arena, loop, &body, extent, condition);
         }
     }
     if (moved.count)

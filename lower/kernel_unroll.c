@@ -7,14 +7,27 @@
  * or with too many copies, becomes a serial one.
  */
 #include "lower/passes.h"
+#include <string.h>
 
 /* Copies of statements that all unrolled loops around one may make together; beyond, compile time explodes. */
 enum { COPY_LIMIT = 16384 };
+
+/* What a condition of the body became for some values of the variables: copies ask again and again. */
+typedef struct Decision {
+    const Expr *condition;
+    int64_t *values; /* of the bindings when it was decided */
+    int value_count, next; /* place of the next one of its chain plus 1; 0 ends it */
+    Expr *result;
+} Decision;
+
+enum { DECISION_HEADS = 64 };
 
 typedef struct Unroll {
     Arena *arena;
     LIST(Substitution) bindings;
     int64_t copies;
+    LIST(Decision) decisions; /* by the hash of the condition, chained */
+    int heads[DECISION_HEADS];
 } Unroll;
 
 /* --- sums: rest + constant ------------------------------------------------------------------------------------------------- */
@@ -116,6 +129,29 @@ static bool bool_constant(const Expr *e, int64_t *value) {
     return e->type == TYPE_BOOL && expr_is_int(e, value);
 }
 
+/* The values of the variables that the condition uses, 0 for the others. */
+static int64_t *values_for(Unroll *u, const Expr *condition) {
+    int64_t *values = ARENA_ARRAY(u->arena, int64_t, u->bindings.count + 1);
+    for (int i = 0; i < u->bindings.count; i++)
+        if (expr_uses_var(condition, u->bindings.items[i].var))
+            values[i] = u->bindings.items[i].value->integer;
+    return values;
+}
+
+static Decision *decision_of(Unroll *u, const Expr *condition) {
+    int *head = &u->heads[((uintptr_t)condition >> 4) % DECISION_HEADS], count = u->bindings.count;
+    int64_t *values = values_for(u, condition);
+    for (int i = *head; i != 0; i = u->decisions.items[i - 1].next) {
+        Decision *known = &u->decisions.items[i - 1];
+        if (known->condition == condition && known->value_count == count &&
+            !memcmp(known->values, values, sizeof *values * (size_t)count))
+            return known;
+    }
+    list_push(u->arena, &u->decisions, ((Decision){condition, values, count, *head, NULL}));
+    *head = u->decisions.count;
+    return &u->decisions.items[u->decisions.count - 1];
+}
+
 /* --- expressions ---------------------------------------------------------------------------------------------------------------- */
 
 static Expr *unroll_read(Unroll *u, Expr *e) {
@@ -135,6 +171,18 @@ static Expr *unroll_read(Unroll *u, Expr *e) {
     return read;
 }
 
+static Expr *unroll_comparison(Unroll *u, Expr *e) {
+    Decision *decision = decision_of(u, e);
+    if (decision->result)
+        return decision->result;
+    Expr *a = unroll_expr(u, e->args[0]), *b = unroll_expr(u, e->args[1]);
+    Expr *made = a == e->args[0] && b == e->args[1] ? e : expr_binary(u->arena, e->op, a, b);
+    int decided = made != e && is_index_comparison(made) ? decide(u, made) : -1;
+    if (decided >= 0)
+        made = expr_broadcast(u->arena, expr_bool(u->arena, decided), made->lanes);
+    return decision_of(u, e)->result = made; /* the list may have moved */
+}
+
 static Expr *unroll_op(Unroll *u, Expr *e) {
     Expr *args[3] = {NULL};
     bool same = true;
@@ -145,11 +193,7 @@ static Expr *unroll_op(Unroll *u, Expr *e) {
     int64_t condition;
     if (e->op == OP_SELECT && bool_constant(args[0], &condition))
         return args[condition ? 1 : 2];
-    Expr *made = same ? e : expr_op(u->arena, e->op, e->type, args, e->count);
-    if (same || !is_index_comparison(made))
-        return made;
-    int decided = decide(u, made);
-    return decided < 0 ? made : expr_broadcast(u->arena, expr_bool(u->arena, decided), made->lanes);
+    return same ? e : expr_op(u->arena, e->op, e->type, args, e->count);
 }
 
 static Expr *unroll_var(Unroll *u, Expr *e) {
@@ -173,7 +217,9 @@ static Expr *unroll_expr(Unroll *u, Expr *e) {
     case EXPR_READ:
         return unroll_read(u, e);
     case EXPR_OP:
-        return is_index_op(e, OP_ADD) || is_index_op(e, OP_MUL) ? sum_expr(u, sum_of(u, e), e) : unroll_op(u, e);
+        if (is_index_op(e, OP_ADD) || is_index_op(e, OP_MUL))
+            return sum_expr(u, sum_of(u, e), e);
+        return is_index_comparison(e) ? unroll_comparison(u, e) : unroll_op(u, e);
     case EXPR_CAST: {
         Expr *a = unroll_expr(u, e->args[0]);
         return a == e->args[0] ? e : expr_cast(u->arena, e->type, a);

@@ -87,25 +87,22 @@ static const Stmt *loop_of(const Version *v, const Var *var) {
     return NULL;
 }
 
-/* The condition at the worst values of the loops below: it holds there only if it holds for all of them. NULL when one
- * of them is hidden in a division or the like. */
-static Expr *worst_case(const Version *v, Expr *condition) {
+Expr *extreme_case(Arena *arena, Expr *condition, Stmt *const *loops, int count, bool worst) {
     Affine difference;
     bool or_equal;
-    if (!as_difference(v->arena, condition, &difference, &or_equal))
+    if (!as_difference(arena, condition, &difference, &or_equal))
         return NULL;
-    LIST(Substitution) worst = {0};
-    for (int i = 0; i < v->inner.count; i++) {
-        const Var *var = v->inner.items[i]->var;
+    LIST(Substitution) list = {0};
+    for (int i = 0; i < count; i++) {
+        const Var *var = loops[i]->var;
         int64_t slope;
         if (!affine_coefficient(&difference, var, &slope))
             return NULL;
-        Expr *last = expr_binary(v->arena, OP_SUB, var->extent, expr_int(v->arena, 1));
+        Expr *last = expr_binary(arena, OP_SUB, var->extent, expr_int(arena, 1));
         if (slope != 0)
-            list_push(v->arena, &worst, ((Substitution){var, slope > 0 ? last : expr_int(v->arena, 0)}));
+            list_push(arena, &list, ((Substitution){var, (slope > 0) == worst ? last : expr_int(arena, 0)}));
     }
-    Expr *test = expr_substitute(v->arena, condition, worst.items, worst.count);
-    return expr_simplify(v->arena, test);
+    return expr_simplify(arena, expr_substitute(arena, condition, list.items, list.count));
 }
 
 /* --- collecting conditions ---------------------------------------------------------------------------------------------- */
@@ -143,7 +140,7 @@ static void add_condition(Version *v, Expr *expr, bool guard) {
         return;
     if (v->uniform_only && !c.uniform)
         return;
-    c.test = c.ready ? worst_case(v, expr) : NULL;
+    c.test = c.ready ? extreme_case(v->arena, expr, v->inner.items, v->inner.count, true) : NULL;
     c.ready = c.test != NULL;
     for (int i = 0; i < v->found.count; i++) {
         Condition *known = &v->found.items[i];
