@@ -9,8 +9,8 @@
 /* In order. Letter n prints what build made. */
 const Pass pass_table[] = {
     {"guards", 'g', pass_guards, "conditions moved out of loops; loops split into full and partial tiles"},
-    {"simplify", 's', pass_simplify, "canonical indices; loops that run once removed"},
-    {"flatten", 'f', pass_flatten, "one element offset an access"},
+    {"flatten", 'f', pass_flatten, "one element offset an access, simplified"},
+    {"simplify", 's', pass_simplify, "simple conditions and extents; loops that run once removed"},
     {"vectorize", 'v', pass_vectorize, "vectorized loops become vectors"},
     {"unroll", 'u', pass_unroll, "unrolled loops become copies of their bodies"},
     {"place", 'p', pass_place, "allocations moved out of loops; unused buffers removed"},

@@ -188,10 +188,6 @@ static Stmt *settle(Arena *arena, Stmt *stmt) {
     return stmt;
 }
 
-Stmt *stmt_map_own_exprs(Arena *arena, Stmt *stmt, ReplaceExpr *replace, void *context) {
-    return settle(arena, replace_own_exprs(arena, stmt, replace, context));
-}
-
 Stmt *stmt_map_exprs(Arena *arena, Stmt *stmt, ReplaceExpr *replace, void *context) {
     stmt = replace_own_exprs(arena, stmt, replace, context);
     StmtList body = map_body(arena, stmt->body, stmt->count, replace, context);

@@ -1,37 +1,73 @@
 /* kernel_simplify.c - pass: small and canonical expressions, and no statement that does nothing.
  *
- * Needs scalar indices (before flatten and unroll, while expressions are few). Loops that run once or never disappear;
- * conditions that the ranges of the variables decide too. Checks of sizes stay as they are: what is known of a size, that
- * it is not negative, holds because they say so.
+ * Needs scalar expressions, before unroll, while they are few; offsets are simple already. Loops that run once or never
+ * disappear; conditions that the ranges of the variables decide too. Checks of sizes stay as they are: what is known of a
+ * size, that it is not negative, holds because they say so.
  */
 #include "lower/passes.h"
 
-static Expr *simplify_expr(Arena *arena, Expr *e, void *context) {
+static Expr *simplify_read(Arena *arena, Expr *e) {
+    int64_t holds;
+    Expr *guard = e->guard ? expr_simplify(arena, e->guard) : NULL;
+    if (guard == e->guard)
+        return e;
+    bool decided = expr_is_int(guard, &holds);
+    if (decided && !holds)
+        return expr_constant(arena, e->type, 0);
+    Expr *read = expr_copy(arena, e);
+    read->guard = decided ? NULL : guard;
+    return read;
+}
+
+/* Conditions and indices used as values; offsets stay in their order. */
+static Expr *simplify_node(Arena *arena, Expr *e, void *context) {
     (void)context;
-    return expr_simplify(arena, e);
+    if (e->kind == EXPR_READ)
+        return simplify_read(arena, e);
+    if (e->kind == EXPR_OP && e->type == TYPE_BOOL)
+        return expr_simplify(arena, e);
+    if (e->kind == EXPR_CAST && e->args[0]->type == TYPE_INT64 && e->args[0]->kind == EXPR_OP)
+        return expr_cast(arena, e->type, expr_simplify(arena, e->args[0]));
+    return e;
+}
+
+static Expr *simplify_value(Arena *arena, Expr *e) {
+    return expr_rewrite(arena, e, simplify_node, NULL);
 }
 
 static StmtList simplify_body(Arena *arena, Stmt *const *body, int count);
 
+static Stmt *simplify_loop(Arena *arena, Stmt *loop) {
+    int64_t constant;
+    StmtList body = stmts_of(loop->body, loop->count);
+    Expr *extent = expr_simplify(arena, loop->extent);
+    if (expr_is_int(extent, &constant) && constant == 1) {
+        Stmt *once = stmt_substitute(arena, stmt_block(arena, body), loop->var, expr_int(arena, 0));
+        return once ? stmt_block(arena, simplify_body(arena, once->body, once->count)) : NULL;
+    }
+    body = simplify_body(arena, loop->body, loop->count);
+    return stmt_for(arena, loop->var, extent, loop->loop, body, loop->loc);
+}
+
+static Stmt *simplify_store(Arena *arena, Stmt *stmt) {
+    Expr *value = simplify_value(arena, stmt->value);
+    return stmt_store(arena, stmt->tensor, stmt->index, stmt->index_count, value, stmt->guard, stmt->loc);
+}
+
 static Stmt *simplify_stmt(Arena *arena, Stmt *stmt) {
-    int64_t extent;
     if (stmt->kind == STMT_CHECK && stmt->status == STATUS_BAD_SIZE)
         return stmt;
-    if (stmt->kind == STMT_FOR) {
-        Expr *simple = expr_simplify(arena, stmt->extent);
-        if (expr_is_int(simple, &extent) && extent == 1) {
-            Stmt *once = stmt_substitute(arena, stmt_block(arena, stmts_of(stmt->body, stmt->count)), stmt->var, expr_int(arena, 0));
-            return once ? stmt_block(arena, simplify_body(arena, once->body, once->count)) : NULL;
-        }
-        StmtList body = simplify_body(arena, stmt->body, stmt->count);
-        if (simple == stmt->extent)
-            return stmt_with_bodies(arena, stmt, body, (StmtList){0});
-        return stmt_for(arena, stmt->var, simple, stmt->loop, body, stmt->loc);
-    }
+    if (stmt->kind == STMT_CHECK)
+        return stmt_check(arena, simplify_value(arena, stmt->condition), stmt->status, stmt->loc);
+    if (stmt->kind == STMT_FOR)
+        return simplify_loop(arena, stmt);
+    if (stmt->kind == STMT_STORE)
+        return simplify_store(arena, stmt);
     StmtList body = simplify_body(arena, stmt->body, stmt->count);
     StmtList otherwise = simplify_body(arena, stmt->otherwise, stmt->otherwise_count);
-    Stmt *made = stmt_with_bodies(arena, stmt, body, otherwise);
-    return made ? stmt_map_own_exprs(arena, made, simplify_expr, NULL) : NULL;
+    if (stmt->kind == STMT_IF)
+        return stmt_if(arena, simplify_value(arena, stmt->condition), body, otherwise, stmt->loc);
+    return stmt_with_bodies(arena, stmt, body, otherwise);
 }
 
 static StmtList simplify_body(Arena *arena, Stmt *const *body, int count) {

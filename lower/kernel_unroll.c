@@ -66,6 +66,14 @@ static Sum sum_of_addition(Unroll *u, Expr *e) {
     return sum;
 }
 
+/* rest * constant, the constant joined with one that is there. */
+static Expr *scaled(Unroll *u, Expr *rest, int64_t constant) {
+    int64_t own, product;
+    if (is_index_op(rest, OP_MUL) && expr_is_int(rest->args[1], &own) && !__builtin_mul_overflow(own, constant, &product))
+        return expr_binary(u->arena, OP_MUL, rest->args[0], expr_int(u->arena, product));
+    return expr_binary(u->arena, OP_MUL, rest, expr_int(u->arena, constant));
+}
+
 static Sum sum_of_product(Unroll *u, Expr *e) {
     Sum a = sum_of(u, e->args[0]), b = sum_of(u, e->args[1]), product = {NULL, 0};
     Expr *rest = a.rest, *by = e->args[1];
@@ -77,7 +85,7 @@ static Sum sum_of_product(Unroll *u, Expr *e) {
     if (b.rest || __builtin_mul_overflow(a.constant, b.constant, &product.constant))
         return (Sum){expr_binary(u->arena, OP_MUL, sum_expr(u, a, e->args[0]), sum_expr(u, b, e->args[1])), 0};
     if (rest && b.constant != 0)
-        product.rest = by && rest == e->args[0] && expr_is_int(by, NULL) ? e : expr_binary(u->arena, OP_MUL, rest, expr_int(u->arena, b.constant));
+        product.rest = by && rest == e->args[0] && expr_is_int(by, NULL) ? e : scaled(u, rest, b.constant);
     return product;
 }
 

@@ -141,7 +141,8 @@ static void add_condition(Version *v, Expr *expr, bool guard) {
     if (v->uniform_only && !c.uniform)
         return;
     c.test = c.ready ? extreme_case(v->arena, expr, v->inner.items, v->inner.count, true) : NULL;
-    c.ready = c.test != NULL;
+    int64_t holds;
+    c.ready = c.test && (!expr_is_int(c.test, &holds) || holds); /* one that never holds for all gives no copy */
     for (int i = 0; i < v->found.count; i++) {
         Condition *known = &v->found.items[i];
         if (!expr_equal(known->expr, expr))
@@ -216,13 +217,19 @@ static bool is_refuted(Arena *arena, const Known *known, Expr *condition) {
     return known->never.count > 0;
 }
 
+static bool is_index_comparison(const Expr *e) {
+    return e->kind == EXPR_OP && op_info[e->op].class == CLASS_COMPARE && e->args[0]->type == TYPE_INT64;
+}
+
 static Expr *apply_known(Arena *arena, Expr *e, void *context) {
     const Known *known = context;
     int64_t holds;
     if (e->type == TYPE_INT64 && known->from && expr_equal(e, known->from))
         return known->to;
-    if (e->type == TYPE_BOOL && e->kind == EXPR_OP && in_list(&known->always, e))
-        return expr_bool(arena, true);
+    if (is_index_comparison(e) && known->always.count) {
+        int decided = in_list(&known->always, e) ? 1 : expr_prove(arena, e, &(Facts){known->always.count, known->always.items});
+        return decided < 0 ? e : expr_bool(arena, decided);
+    }
     if (e->kind == EXPR_OP && e->op == OP_SELECT && is_refuted(arena, known, e->args[0]))
         return e->args[2];
     if (e->kind != EXPR_READ || !e->guard)

@@ -35,7 +35,6 @@ void stmt_exprs(const Stmt *stmt, void (*visit)(Expr *e, void *context), void *c
 /* The statement with each expression of itself and of all below it passed through replace. */
 typedef Expr *ReplaceExpr(Arena *arena, Expr *e, void *context);
 Stmt *stmt_map_exprs(Arena *arena, Stmt *stmt, ReplaceExpr *replace, void *context);
-Stmt *stmt_map_own_exprs(Arena *arena, Stmt *stmt, ReplaceExpr *replace, void *context); /* its bodies stay as they are */
 Stmt *stmt_substitute(Arena *arena, Stmt *stmt, const Var *var, Expr *value);
 StmtList stmts_of(Stmt *const *stmts, int count);
 
@@ -51,8 +50,8 @@ Expr *expr_and(Arena *arena, Expr *a, Expr *b); /* NULL stands for true, also as
 
 Kernel *kernel_build(Arena *arena, const Nest *nest, const ExpandOptions *options);
 void pass_guards(Kernel *kernel);
-void pass_simplify(Kernel *kernel);
 void pass_flatten(Kernel *kernel);
+void pass_simplify(Kernel *kernel);
 void pass_vectorize(Kernel *kernel);
 void pass_unroll(Kernel *kernel);
 void pass_place(Kernel *kernel);
