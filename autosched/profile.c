@@ -51,6 +51,11 @@ static bool is_constant(const Forms *forms, const double *form)
     return true;
 }
 
+static double extent_of(const Forms *forms, int loop)
+{
+    return forms->loops[loop]->extent > 0 ? (double)forms->loops[loop]->extent : TYPICAL_SIZE;
+}
+
 /* a op b for forms; a product of two that vary is taken at the slope of the first, with b at a typical value. */
 static void form_combine(const Forms *forms, Op op, double *a, double *b)
 {
@@ -68,7 +73,7 @@ static void form_combine(const Forms *forms, Op op, double *a, double *b)
         case OP_ADD: a[l] += b[l]; break;
         case OP_SUB: a[l] -= b[l]; break;
         case OP_MUL: a[l] *= b[last]; break;
-        case OP_DIV: a[l] /= by; break;
+        case OP_DIV: a[l] = l < last && fabs(a[l] * extent_of(forms, l)) <= fabs(by) ? 0 : a[l] / by; break;
         case OP_MOD: a[l] = fabs(a[l]) >= fabs(by) ? 0 : a[l]; break;
         default: break; /* minimum and maximum: the slope of the first */
         }

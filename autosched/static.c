@@ -11,7 +11,7 @@
 
 #include <math.h>
 
-enum { ASSUMED_THREADS = 4, PAGE = 4096 };
+enum { ASSUMED_THREADS = 4, PAGE = 4096, SET_PERIOD = 4096, PAGES_NEAR = 64 };
 
 static const double clock_rate = 3e9;           /* cycles a second */
 static const double arithmetic_ports = 2, load_ports = 2, issue_width = 5;
@@ -22,8 +22,9 @@ static const double gather_cost = 1.3;          /* loads a lane */
 static const double guard_cost = 5;             /* instructions that make a mask */
 static const double loop_cost = 1.5;            /* cycles an iteration of the innermost serial loop */
 static const double bytes_per_cycle[3] = {28, 9, 3.5};
+static const double page_cost = 8;              /* cycles */
 static const double fork_seconds = 4e-6, page_seconds = 1.2e-7;
-static const double usable_part = 0.7;          /* of a cache */
+static const double usable_part = 0.8;          /* of a cache */
 
 typedef struct Block {
     double runs;         /* of the block */
@@ -77,6 +78,23 @@ static void block_shape(const StageFacts *stage, Block *block)
     }
 }
 
+/* Vectors of an access that have to be kept while the block runs once: all that lie inside of an expanded loop which does not
+ * change the access, for they are used again in its next iteration. */
+static double live_operands(const StageFacts *stage, const AccessFacts *access)
+{
+    double live = 1;
+    bool kept = false;
+    for (int l = 0; l < stage->loop_count; l++) {
+        if (!is_expanded(stage, l) || stage->extents[l] <= 1 || stage->loops[l]->reduction)
+            continue;
+        if (access->strides[l] == 0)
+            kept |= stage->loops[l]->kind == LOOP_UNROLLED;
+        else if (kept)
+            live *= stage->loops[l]->kind == LOOP_UNROLLED ? stage->extents[l] : loop_vectors(stage, l);
+    }
+    return live;
+}
+
 static void block_reads(const StageFacts *stage, Block *block)
 {
     for (int a = 1; a < stage->access_count; a++) {
@@ -88,7 +106,7 @@ static void block_reads(const StageFacts *stage, Block *block)
         double loads = still ? count / stage->extents[block->serial] : count;
         block->loads += loads;
         block->others += access->guarded ? loads * guard_cost : 0;
-        block->operands += still ? count : 0;
+        block->operands += still ? count : live_operands(stage, access);
     }
 }
 
@@ -117,7 +135,7 @@ static void block_writes(const StageFacts *stage, Block *block)
 static void block_spills(const Target *target, Block *block)
 {
     double registers = target->vector_registers ? target->vector_registers : 16;
-    double needed = block->accumulators + 1 + fmin(block->operands + 2, 4);
+    double needed = block->accumulators + block->operands;
     if (block->accumulators == 0 || needed <= registers)
         return;
     block->loads += 2 * (needed - registers);
@@ -163,18 +181,64 @@ static double line_bytes(const StageFacts *stage, const AccessFacts *access, int
     return run < CACHE_LINE && access->dims[last] * access->bytes > run ? bytes * CACHE_LINE / run : bytes;
 }
 
+/* The largest power of two that divides a distance, up to the period of a cache's sets. */
+static double common_power(double distance, double period)
+{
+    double power = CACHE_LINE;
+    while (power < period && fmod(distance, 2 * power) == 0)
+        power *= 2;
+    return power;
+}
+
+/* The room that the body of the first `depth` loops needs of a cache: rows whose distance is a multiple of a large power of
+ * two share few sets, as if each were that long. */
+static double occupied_bytes(const StageFacts *stage, const AccessFacts *access, int depth)
+{
+    double bytes = line_bytes(stage, access, depth), rows = 1, distance = access->bytes, run = 1;
+    if (access->in_registers || access->rank < 2)
+        return bytes;
+    for (int d = access->rank - 1; d >= 0; d--) {
+        double reach = 1;
+        for (int l = depth; l < stage->loop_count; l++)
+            reach += fabs(access->slopes[d * stage->loop_count + l]) * (stage->extents[l] - 1);
+        reach = fmin(reach, access->dims[d]);
+        if (rows == 1 && run == fmax(distance / access->bytes, 1))
+            run *= reach; /* still in one piece */
+        else if (reach > 1)
+            bytes = fmax(bytes, (rows *= reach) * common_power(distance, SET_PERIOD));
+        distance *= access->dims[d];
+    }
+    return bytes;
+}
+
 static double body_bytes(const StageFacts *stage, int depth)
 {
     double bytes = 0;
     for (int a = 0; a < stage->access_count; a++)
-        bytes += line_bytes(stage, &stage->accesses[a], depth);
+        bytes += occupied_bytes(stage, &stage->accesses[a], depth);
     return bytes;
 }
 
-/* Bytes that move into a cache of a size. Depth goes outward while the body fits. */
-static double traffic(const StageFacts *stage, double cache)
+/* Cycles for the translation of addresses: a loop that goes on by a page or more in each iteration, over more pages than the
+ * first level of the translation cache holds. */
+static double page_cycles(const StageFacts *stage, const Block *block)
 {
-    int depth = stage->loop_count;
+    double cycles = 0;
+    if (block->serial < 0)
+        return 0;
+    double extent = stage->extents[block->serial];
+    for (int a = 0; a < stage->access_count; a++) {
+        double distance = fabs(stage->accesses[a].strides[block->serial]) * stage->accesses[a].bytes;
+        if (!stage->accesses[a].in_registers && distance > PAGE / 4 && distance * extent > PAGES_NEAR * PAGE)
+            cycles += page_cost * fmin(distance / PAGE, 1);
+    }
+    return cycles * block->runs;
+}
+
+/* Bytes that move into a cache of a size. Depth goes outward from the block while the body fits. */
+static double traffic(const StageFacts *stage, const Block *block, double cache)
+{
+    int depth = block->serial + 1;
     while (depth > 0 && body_bytes(stage, depth - 1) <= cache * usable_part)
         depth--;
     double bytes = 0;
@@ -235,11 +299,12 @@ static void add_stage(const StageFacts *stage, const Target *target, bool heavie
         return;
     Block block = block_of(stage, target);
     double forks, part = busiest_part(stage, target, &forks), busiest = 0, sum = 0, seconds[4];
-    seconds[0] = block.runs * block_cycles(stage, &block) * conflict_factor(stage, target) / clock_rate * part;
+    double cycles = block.runs * block_cycles(stage, &block) * conflict_factor(stage, target);
+    seconds[0] = (cycles + page_cycles(stage, &block)) / clock_rate * part;
     for (int level = 0; level < 3; level++) {
         double cache = target->cache_bytes[level] > 0 ? (double)target->cache_bytes[level] : 32768.0 * pow(16, level);
         double share = level == 2 ? fmax(part, 0.7) : part; /* threads share the memory's bandwidth */
-        seconds[level + 1] = traffic(stage, cache) / bytes_per_cycle[level] / clock_rate * share;
+        seconds[level + 1] = traffic(stage, &block, cache) / bytes_per_cycle[level] / clock_rate * share;
         estimate->level[level] += seconds[level + 1];
     }
     for (int i = 0; i < 4; i++) {

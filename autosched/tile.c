@@ -269,6 +269,7 @@ static void make_structure(Space *space, Group *group, Tile *tile)
     tile->vector_gene = add_choice(space, group, "vector axis", tile->candidate_count ? tile->candidate_count : 1);
     tile->outer_gene = add_choice(space, group, "outer order", several ? 2 : 1);
     tile->middle_gene = add_choice(space, group, "middle order", several ? 2 : 1);
+    tile->inner_gene = add_choice(space, group, "inner order", several ? 2 : 1);
     tile->parallel_gene = add_choice(space, group, "parallel", space->target->threads == 1 ? 1 : 3);
     tile->reduce_gene = add_choice(space, group, "reduction order", reduces ? REDUCE_ORDERS : 1);
     for (int i = 0; i < tile->operands.count; i++) {

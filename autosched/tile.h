@@ -57,7 +57,7 @@ typedef struct Tile {
     LIST(TileOperand) operands;
     int candidate_count;
     int *candidates; /* vector axes, best first */
-    int vector_gene, outer_gene, middle_gene, parallel_gene, reduce_gene;
+    int vector_gene, outer_gene, middle_gene, inner_gene, parallel_gene, reduce_gene;
 } Tile;
 
 /* How an operand is read along an axis. */

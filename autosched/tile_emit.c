@@ -50,22 +50,64 @@ static void split_axis(TileWriter *writer, const TileAxis *axis, bool vector)
     sketch_add(writer->space, writer->sketch, PRIM_SPLIT, count, names, count, args);
 }
 
+typedef const char *AxisName(const TileWriter *writer, int axis);
+
 /* The tiled axes with the vector axis first, last, or in its place. */
-static void order_axes(const TileWriter *writer, bool vector_first, NameList *list, const char *(*name)(const TileAxis *))
+static void order_axes(const TileWriter *writer, bool vector_first, NameList *list, AxisName *name)
 {
     const Tile *tile = writer->tile;
     if (vector_first && writer->vector >= 0)
-        names_add(list, name(&tile->axes[writer->vector]));
+        names_add(list, name(writer, writer->vector));
     for (int a = 0; a < tile->axis_count; a++)
         if (tile->axes[a].tiled && a != writer->vector)
-            names_add(list, name(&tile->axes[a]));
+            names_add(list, name(writer, a));
     if (!vector_first && writer->vector >= 0)
-        names_add(list, name(&tile->axes[writer->vector]));
+        names_add(list, name(writer, writer->vector));
 }
 
-static const char *outer_name(const TileAxis *axis) { return axis->outer; }
-static const char *middle_name(const TileAxis *axis) { return axis->middle; }
-static const char *inner_name(const TileAxis *axis) { return axis->inner; }
+/* Whether an operand is read along both axes. */
+static bool share_operand(const Tile *tile, int a, int b)
+{
+    for (int i = 0; i < tile->operands.count; i++) {
+        const Expr *read = tile->operands.items[i].read;
+        if (expr_uses_var(read, tile->axes[a].axis) && expr_uses_var(read, tile->axes[b].axis))
+            return true;
+    }
+    return false;
+}
+
+/* Inside the register tile: the vector axis last, or first with those that share its operand. What the innermost loop does
+ * not change is kept in registers over it, so that the better order keeps the smaller side. */
+static void order_inner(const TileWriter *writer, NameList *list, AxisName *name)
+{
+    const Tile *tile = writer->tile;
+    if (writer->genes[tile->inner_gene] == 0 || writer->vector < 0) {
+        order_axes(writer, false, list, name);
+        return;
+    }
+    for (int sharing = 1; sharing >= 0; sharing--) {
+        for (int a = 0; a < tile->axis_count; a++)
+            if (tile->axes[a].tiled && a != writer->vector && share_operand(tile, a, writer->vector) == sharing)
+                names_add(list, name(writer, a));
+        if (sharing)
+            names_add(list, name(writer, writer->vector));
+    }
+}
+
+static const char *outer_name(const TileWriter *writer, int axis)
+{
+    return writer->tile->axes[axis].outer;
+}
+
+static const char *middle_name(const TileWriter *writer, int axis)
+{
+    return writer->tile->axes[axis].middle;
+}
+
+static const char *inner_name(const TileWriter *writer, int axis)
+{
+    return writer->tile->axes[axis].inner;
+}
 
 static void write_axes(TileWriter *writer)
 {
@@ -77,7 +119,7 @@ static void write_axes(TileWriter *writer)
             names_add(&writer->outers, tile->axes[a].loop);
     order_axes(writer, writer->genes[tile->outer_gene] == 1, &writer->outers, outer_name);
     order_axes(writer, writer->genes[tile->middle_gene] == 1, &writer->middles, middle_name);
-    order_axes(writer, false, &writer->inners, inner_name);
+    order_inner(writer, &writer->inners, inner_name);
     if (writer->vector >= 0)
         writer->lane = tile->axes[writer->vector].lane;
 }
@@ -185,33 +227,38 @@ static void write_alone(TileWriter *writer)
     sketch_add(writer->space, writer->sketch, PRIM_CACHE_WRITE, 1, &result, 3, args);
 }
 
+/* The loop of the anchor that runs over an axis of the register tile: what is left of it outside the lanes. */
+static const char *anchor_name(const TileWriter *writer, int axis)
+{
+    const TileAxis *of = &writer->tile->axes[axis];
+    return axis == writer->vector ? of->anchor_outer : of->inner_loop;
+}
+
 /* The anchor's own loops once it is computed at the tile: its axes have the extents of the register tile. */
 static void write_anchor_loops(TileWriter *writer)
 {
     const Tile *tile = writer->tile;
     NameList order = names_new(writer->space->arena, tile->axis_count + tile->reduction_count + 4);
-    const char *lane = NULL, *vectors = NULL;
+    const char *lane = NULL;
     writer->unrolled.count = 0;
     if (writer->vector >= 0) {
         const TileAxis *axis = &tile->axes[writer->vector];
         const char *names[2] = {axis->anchor_outer, axis->anchor_lane};
         PrimArg args[2] = {arg_name(axis->inner_loop), arg_int(axis->lanes)};
         sketch_add(writer->space, writer->sketch, PRIM_SPLIT, 2, names, 2, args);
-        vectors = axis->anchor_outer;
         lane = axis->anchor_lane;
     }
     write_reductions(writer);
     names_join(&order, &writer->reductions);
+    NameList axes = names_new(writer->space->arena, tile->axis_count + 1);
     for (int a = 0; a < tile->axis_count; a++)
-        if (a != writer->vector) {
-            names_add(&order, tile->axes[a].inner_loop);
-            names_add(&writer->unrolled, tile->axes[a].inner_loop);
-        }
-    if (vectors) {
-        names_add(&order, vectors);
-        names_add(&writer->unrolled, vectors);
+        if (!tile->axes[a].tiled)
+            names_add(&axes, tile->axes[a].inner_loop);
+    order_inner(writer, &axes, anchor_name);
+    names_join(&order, &axes);
+    names_join(&writer->unrolled, &axes);
+    if (lane)
         names_add(&order, lane);
-    }
     loops(writer, PRIM_REORDER, &order);
     annotate(writer, lane);
 }

