@@ -155,11 +155,12 @@ static void bind_tensors(Binder *b) {
     b->to->tensors = tensors;
     b->to->arguments = ARENA_ARRAY(b->arena, Argument, from->argument_count);
     for (int i = 0; i < from->argument_count; i++)
-        b->to->arguments[i] = from->arguments[i].tensor ? (Argument){.tensor = new_of(b, from->arguments[i].tensor)}
-                                                        : from->arguments[i];
+        b->to->arguments[i] =
+            from->arguments[i].tensor ? (Argument){.tensor = new_of(b, from->arguments[i].tensor)} : from->arguments[i];
 }
 
-Program *program_bind(Arena *arena, const Program *program, const struct Binding *bindings, int count, const char **why) {
+Program *program_bind(Arena *arena, const Program *program, const struct Binding *bindings, int count,
+                      const char **why) {
     Program *bound = ARENA_NEW(arena, Program);
     *bound = *program;
     bound->arena = arena;

@@ -243,7 +243,8 @@ static const char *range_text(const Statement *s, const Access *access, int d, E
     if (!poly_of(arena, index, &p) || !extreme_over_domain(s, &p, false, &low) ||
         !extreme_over_domain(s, &p, true, &high) || !poly_sum(arena, &high, 1, &one, 1, &end))
         return NULL;
-    return arena_printf(arena, "%s:%s", expr_text(arena, poly_expr(arena, &low)), expr_text(arena, poly_expr(arena, &end)));
+    return arena_printf(arena, "%s:%s", expr_text(arena, poly_expr(arena, &low)),
+                        expr_text(arena, poly_expr(arena, &end)));
 }
 
 static void note_ranges(const Statement *s, const Expr *index) {
@@ -288,7 +289,8 @@ static bool refuse_target(Statement *s, const View *target, int d) {
     const AstTarget *left = &s->ast->targets.items[0];
     ERROR(s->frame, out_of_bounds, left->indices.items[d].loc, index->name, left->name.text, range, d,
           expr_text(arena, target->dims[d]));
-    HINT(s->frame, "what a tensor spans is fixed by its first definition, or by sizes in the header: -> (float(...) %s)",
+    HINT(s->frame,
+         "what a tensor spans is fixed by its first definition, or by sizes in the header: -> (float(...) %s)",
          left->name.text);
     note_calls(s->frame);
     return false;
@@ -349,8 +351,8 @@ static void require_gather(Statement *s, Access *access, int d) {
                                expr_binary(arena, OP_LT, index, access->view.dims[d]));
     Requirement requirement = {.condition = inside, .status = STATUS_BAD_INDEX, .after = -1};
     requirement.loc = index_place(access, d)->loc;
-    requirement.text = arena_printf(arena, "0 <= %s < %s", source_text(s, requirement.loc),
-                                    expr_text(arena, access->view.dims[d]));
+    requirement.text =
+        arena_printf(arena, "0 <= %s < %s", source_text(s, requirement.loc), expr_text(arena, access->view.dims[d]));
     for (int g = 0; g < access->guard_count; g++) {
         Expr *guard = resolve_value(s, access->guards[g]);
         requirement.condition = expr_binary(arena, OP_OR, expr_unary(arena, OP_NOT, guard), requirement.condition);
@@ -445,7 +447,8 @@ void guard_over(Statement *s, const View *whole) {
         *index = *s->indices.items[i];
         if (i < whole->rank) {
             index->low = whole->lower ? whole->lower[i] : expr_int(arena, 0);
-            index->high = expr_binary(arena, OP_SUB, expr_binary(arena, OP_ADD, index->low, whole->dims[i]), expr_int(arena, 1));
+            index->high =
+                expr_binary(arena, OP_SUB, expr_binary(arena, OP_ADD, index->low, whole->dims[i]), expr_int(arena, 1));
         }
         wide.indices.items[i] = index;
     }
@@ -456,7 +459,8 @@ void guard_over(Statement *s, const View *whole) {
         for (int d = 0; d < access->view.rank && !access->guarded && !access->has_else; d++) {
             Poly low, high;
             Expr *index = access->read->args[d];
-            access->guarded = is_data_dependent(index) || !side_polys(arena, index, access->view.dims[d], &low, &high) ||
+            access->guarded = is_data_dependent(index) ||
+                              !side_polys(arena, index, access->view.dims[d], &low, &high) ||
                               safety_of(&wide, &low, &none) != SAFE || safety_of(&wide, &high, &none) != SAFE;
         }
     }

@@ -83,7 +83,8 @@ static bool actual_tensor(Frame *frame, const AstExpr *ast, const char *name, Ac
 
 static bool check_argument_type(Frame *frame, const AstParameter *formal, const AstExpr *ast, const View *view) {
     if (view->tensor->type != formal->type) {
-        ERROR(frame, argument_type, ast->loc, element_info[view->tensor->type].spelling, element_info[formal->type].spelling);
+        ERROR(frame, argument_type, ast->loc, element_info[view->tensor->type].spelling,
+              element_info[formal->type].spelling);
         NOTE(frame, formal->loc, "of this parameter");
         return false;
     }
@@ -250,9 +251,8 @@ static void take_results(Frame *callee, const char *name, View *results) {
         Variable *variable = frame_symbol(callee, def->results.items[i].name.text)->variable;
         Tensor *tensor = variable->versions.items[variable->versions.count - 1];
         results[i] = (View){.tensor = tensor, .rank = tensor->rank, .dims = tensor->dims};
-        tensor->name = def->results.count == 1
-                           ? name
-                           : arena_printf(callee->builder->arena, "%s.%s", name, variable->name);
+        tensor->name =
+            def->results.count == 1 ? name : arena_printf(callee->builder->arena, "%s.%s", name, variable->name);
         tensor->lower = NULL;
     }
 }

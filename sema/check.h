@@ -65,11 +65,11 @@ typedef struct Variable {
     Loc loc;
     const AstResult *result; /* of an output of its def */
     bool input, poisoned, used;
-    bool written;            /* a definition was made, or tried with errors */
-    View view;               /* the newest version; view.tensor NULL before the first definition */
+    bool written; /* a definition was made, or tried with errors */
+    View view;    /* the newest version; view.tensor NULL before the first definition */
     LIST(Tensor *) versions;
-    LIST(Part) parts;        /* tensors that versions are made of: named VERSION.SUFFIX */
-    Tensor *initial;         /* ROLE_INITIAL, when the caller's buffer is read */
+    LIST(Part) parts; /* tensors that versions are made of: named VERSION.SUFFIX */
+    Tensor *initial;  /* ROLE_INITIAL, when the caller's buffer is read */
 } Variable;
 
 typedef enum SymbolKind { SYMBOL_SIZE, SYMBOL_SCALAR, SYMBOL_TENSOR } SymbolKind;
@@ -91,10 +91,10 @@ typedef struct Builder {
     LIST(Tensor *) tensors; /* every one, inputs and outputs too */
     LIST(Stage *) stages;
     LIST(Requirement) requirements;
-    Polys facts;            /* over sizes, each >= 0: what requirements promise */
+    Polys facts; /* over sizes, each >= 0: what requirements promise */
     LIST(struct Binding) bounds;
-    int calls;              /* instantiated so far */
-    bool names_only;        /* integer parameters have made-up values: ranges and bounds are not reported */
+    int calls;       /* instantiated so far */
+    bool names_only; /* integer parameters have made-up values: ranges and bounds are not reported */
 } Builder;
 
 typedef struct Frame {
@@ -139,10 +139,10 @@ typedef struct Access {
     bool has_else;
     ElseMode mode;
     bool never_outside; /* the else is needless */
-    bool guarded;     /* in range only because of the conditions it stands under */
+    bool guarded;       /* in range only because of the conditions it stands under */
     int guard_count;
-    Expr **guards;    /* bool: the conditions it stands under, over raw index variables */
-    bool *assured;    /* per dimension: in range because a range was inferred from it, or proved for a read with an else */
+    Expr **guards; /* bool: the conditions it stands under, over raw index variables */
+    bool *assured; /* per dimension: in range because a range was inferred from it, or proved for a read with an else */
 } Access;
 
 typedef struct Statement {

@@ -102,8 +102,9 @@ static bool expect_bool(Statement *s, Typed a, const AstExpr *ast) {
 /* --- conditions that a place stands under ------------------------------------------------------------------------------------- */
 
 static Op opposite(Op op) {
-    static const struct { Op op, opposite; } pairs[] = {
-        {OP_LT, OP_GE}, {OP_GE, OP_LT}, {OP_LE, OP_GT}, {OP_GT, OP_LE}, {OP_EQ, OP_NE}, {OP_NE, OP_EQ}};
+    static const struct {
+        Op op, opposite;
+    } pairs[] = {{OP_LT, OP_GE}, {OP_GE, OP_LT}, {OP_LE, OP_GT}, {OP_GT, OP_LE}, {OP_EQ, OP_NE}, {OP_NE, OP_EQ}};
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
         if (pairs[i].op == op)
             return pairs[i].opposite;
@@ -486,22 +487,14 @@ static Typed translate_cast(Statement *s, const AstExpr *ast) {
 
 static Typed translate_node(Statement *s, const AstExpr *ast) {
     switch (ast->kind) {
-    case AST_INTEGER:
-        return translate_integer(s, ast);
-    case AST_REAL:
-        return (Typed){expr_constant(s->builder->arena, TYPE_FLOAT, ast->real), TYPE_FLOAT, false};
-    case AST_NAME:
-        return translate_name(s, ast, NULL);
-    case AST_APPLY:
-        return translate_apply(s, ast, NULL);
-    case AST_SIZE:
-        return translate_size(s, ast);
-    case AST_CAST:
-        return translate_cast(s, ast);
-    case AST_OPERATOR:
-        return translate_operator(s, ast);
-    case AST_ELSE:
-        return translate_else(s, ast);
+    case AST_INTEGER: return translate_integer(s, ast);
+    case AST_REAL: return (Typed){expr_constant(s->builder->arena, TYPE_FLOAT, ast->real), TYPE_FLOAT, false};
+    case AST_NAME: return translate_name(s, ast, NULL);
+    case AST_APPLY: return translate_apply(s, ast, NULL);
+    case AST_SIZE: return translate_size(s, ast);
+    case AST_CAST: return translate_cast(s, ast);
+    case AST_OPERATOR: return translate_operator(s, ast);
+    case AST_ELSE: return translate_else(s, ast);
     }
     INTERNAL_ERROR("expression of kind %d", (int)ast->kind);
 }

@@ -260,7 +260,8 @@ static void check_size_arguments(Builder *builder) {
         all[i].loc = builder->sizes.items[i]->loc;
     }
     if (builder->requirements.count)
-        memcpy(all + builder->sizes.count, builder->requirements.items, sizeof *all * (size_t)builder->requirements.count);
+        memcpy(all + builder->sizes.count, builder->requirements.items,
+               sizeof *all * (size_t)builder->requirements.count);
     builder->requirements.items = all;
     builder->requirements.count += builder->sizes.count;
 }

@@ -178,13 +178,15 @@ static void check_schedules(Checker *checker, const SourceFile *file) {
 /* Names that a C or C++ program cannot call a function. */
 static bool is_reserved(const char *symbol) {
     static const char *const reserved[] = {
-        "alignas", "alignof", "and", "asm", "auto", "bool", "break", "case", "catch", "char", "class", "compl", "concept",
-        "const", "constexpr", "continue", "decltype", "default", "delete", "do", "double", "else", "enum", "explicit",
-        "export", "extern", "false", "float", "for", "friend", "goto", "if", "inline", "int", "long", "main", "mutable",
-        "namespace", "new", "noexcept", "not", "nullptr", "operator", "or", "private", "protected", "public", "register",
-        "requires", "restrict", "return", "short", "signed", "sizeof", "static", "struct", "switch", "template", "this",
-        "throw", "true", "try", "typedef", "typeid", "typename", "union", "unsigned", "using", "virtual", "void",
-        "volatile", "while", "xor"};
+        "alignas",   "alignof",   "and",      "asm",      "auto",     "bool",      "break",    "case",     "catch",
+        "char",      "class",     "compl",    "concept",  "const",    "constexpr", "continue", "decltype", "default",
+        "delete",    "do",        "double",   "else",     "enum",     "explicit",  "export",   "extern",   "false",
+        "float",     "for",       "friend",   "goto",     "if",       "inline",    "int",      "long",     "main",
+        "mutable",   "namespace", "new",      "noexcept", "not",      "nullptr",   "operator", "or",       "private",
+        "protected", "public",    "register", "requires", "restrict", "return",    "short",    "signed",   "sizeof",
+        "static",    "struct",    "switch",   "template", "this",     "throw",     "true",     "try",      "typedef",
+        "typeid",    "typename",  "union",    "unsigned", "using",    "virtual",   "void",     "volatile", "while",
+        "xor"};
     for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++)
         if (strcmp(reserved[i], symbol) == 0)
             return true;
@@ -367,7 +369,8 @@ static void check_defines(Checker *checker) {
 Module *sema_check(Arena *arena, Sources *sources, AstFile *main_file, SemaOptions *options, Diagnostics *diagnostics) {
     Module *module = ARENA_NEW(arena, Module);
     module->arena = arena;
-    Checker checker = {.arena = arena, .sources = sources, .options = options, .diagnostics = diagnostics, .module = module};
+    Checker checker = {
+        .arena = arena, .sources = sources, .options = options, .diagnostics = diagnostics, .module = module};
     SourceFile *file = load_file(&checker, main_file, source_get(sources, main_file->file)->name, false);
     check_definitions(&checker, main_file->exports.count == 0);
     for (int i = 0; i < checker.files.count; i++)

@@ -61,8 +61,7 @@ static bool extreme_factor(const Statement *s, Expr *e, bool largest, Poly *extr
         return false;
     Poly a, b;
     switch (e->op) {
-    case OP_MOD:
-        return extreme_modulo(s, e, largest, extreme);
+    case OP_MOD: return extreme_modulo(s, e, largest, extreme);
     case OP_DIV:
         return poly_of(arena, e->args[1], &b) && never_negative(s, &b) && extreme_expr(s, e->args[0], largest, &a) &&
                poly_of(arena, expr_binary(arena, OP_DIV, poly_expr(arena, &a), e->args[1]), extreme);
@@ -70,8 +69,7 @@ static bool extreme_factor(const Statement *s, Expr *e, bool largest, Poly *extr
     case OP_MAX:
         return extreme_expr(s, e->args[0], largest, &a) && extreme_expr(s, e->args[1], largest, &b) &&
                poly_of(arena, expr_binary(arena, e->op, poly_expr(arena, &a), poly_expr(arena, &b)), extreme);
-    default:
-        return false;
+    default: return false;
     }
 }
 
@@ -91,7 +89,8 @@ static bool extreme_term(const Statement *s, const Monomial *term, bool largest,
         Poly low, value;
         if (!extreme_of_factor(s, term->factors[f], largest, &value))
             return false;
-        bool sign_known = term->degree == 1 || (extreme_of_factor(s, term->factors[f], false, &low) && never_negative(s, &low));
+        bool sign_known =
+            term->degree == 1 || (extreme_of_factor(s, term->factors[f], false, &low) && never_negative(s, &low));
         if (!sign_known || !poly_product(arena, &product, &value, &product))
             return false;
     }
@@ -173,8 +172,8 @@ bool without_divisions(const Statement *s, const Poly *p, Poly *plain) {
             !poly_sum(arena, &product, 1, &numerator, term.coefficient, &sum))
             return false;
         Poly slack = {-1, 0, NULL};
-        if (term.coefficient < 0 && (!poly_sum(arena, &sum, 1, &divisor, 1, &sum) ||
-                                     !poly_sum(arena, &sum, 1, &slack, 1, &sum)))
+        if (term.coefficient < 0 &&
+            (!poly_sum(arena, &sum, 1, &divisor, 1, &sum) || !poly_sum(arena, &sum, 1, &slack, 1, &sum)))
             return false;
         *plain = sum;
         i = -1;
@@ -378,7 +377,8 @@ static void warn_cut(const Inference *in, const IndexVariable *index, const Ends
         (size_equal(arena, index->low, ends->low.own) && size_equal(arena, index->high, ends->high.own)))
         return;
     Expr *end = size_normal(arena, expr_binary(arena, OP_ADD, index->high, expr_int(arena, 1)));
-    WARN(in->statement->frame, cut_reduction, index->loc, index->name, expr_text(arena, index->low), expr_text(arena, end));
+    WARN(in->statement->frame, cut_reduction, index->loc, index->name, expr_text(arena, index->low),
+         expr_text(arena, end));
 }
 
 /* Gives the variable the range that was found; false when an end is missing. */
@@ -452,7 +452,7 @@ static void note_uses(const Statement *s) {
             Expr *e = access->read->args[d];
             if (!holds_unresolved(s, e))
                 continue;
-            const char *why = access->has_else        ? "but this read may go outside: it has an else"
+            const char *why = access->has_else       ? "but this read may go outside: it has an else"
                               : is_data_dependent(e) ? "but that depends on data"
                                                      : "which leaves more than one range possible";
             NOTE(s->frame, access->ast->loc, "0 <= %s < %s is known, %s", expr_text(arena, e),

@@ -36,7 +36,8 @@ static Expr *wrap_index(Arena *arena, Expr *index, Expr *extent) {
 
 /* 0 1 2 3 | 2 1 0 1 ..: the element at the end is not repeated; a period of 2 * (extent - 1), or of 1 where that is 0. */
 static Expr *reflect_index(Arena *arena, Expr *index, Expr *extent) {
-    Expr *period = expr_binary(arena, OP_MUL, expr_int(arena, 2), expr_binary(arena, OP_SUB, extent, expr_int(arena, 1)));
+    Expr *period =
+        expr_binary(arena, OP_MUL, expr_int(arena, 2), expr_binary(arena, OP_SUB, extent, expr_int(arena, 1)));
     Expr *forward = expr_binary(arena, OP_MOD, index, expr_binary(arena, OP_MAX, period, expr_int(arena, 1)));
     return expr_binary(arena, OP_MIN, forward, expr_binary(arena, OP_SUB, period, forward));
 }
@@ -85,7 +86,8 @@ static Expr *resolve_parts(Statement *s, Expr *e) {
     }
     if (!changed)
         return e;
-    Expr *made = e->kind == EXPR_CAST ? expr_cast(arena, e->type, args[0]) : expr_op(arena, e->op, e->type, args, e->count);
+    Expr *made =
+        e->kind == EXPR_CAST ? expr_cast(arena, e->type, args[0]) : expr_op(arena, e->op, e->type, args, e->count);
     if (made->loc.file == 0)
         made->loc = e->loc;
     return made;
@@ -94,17 +96,11 @@ static Expr *resolve_parts(Statement *s, Expr *e) {
 /* An index expression is brought to normal form as a whole. */
 static Expr *resolve(Statement *s, Expr *e, bool in_index) {
     switch (e->kind) {
-    case EXPR_VAR:
-        e = resolve_var(s, e);
-        break;
-    case EXPR_READ:
-        return resolve_read(s, e);
+    case EXPR_VAR: e = resolve_var(s, e); break;
+    case EXPR_READ: return resolve_read(s, e);
     case EXPR_OP:
-    case EXPR_CAST:
-        e = resolve_parts(s, e);
-        break;
-    default:
-        return e;
+    case EXPR_CAST: e = resolve_parts(s, e); break;
+    default: return e;
     }
     return e->type == TYPE_INT64 && !in_index && e->kind == EXPR_OP ? size_normal(s->builder->arena, e) : e;
 }

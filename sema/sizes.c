@@ -194,7 +194,8 @@ static void add_quotient(Sum *sum, Expr *e, int64_t scale) {
 /* min(a + c, b + c) = min(a, b) + c: the larger of the two constants comes out, so that equal things look equal. */
 static void add_extreme_factor(Sum *sum, Op op, Poly a, Poly b, int64_t scale) {
     int64_t common = a.constant > b.constant ? a.constant : b.constant;
-    if (__builtin_sub_overflow(a.constant, common, &a.constant) || __builtin_sub_overflow(b.constant, common, &b.constant)) {
+    if (__builtin_sub_overflow(a.constant, common, &a.constant) ||
+        __builtin_sub_overflow(b.constant, common, &b.constant)) {
         sum->overflow = true;
         return;
     }
@@ -208,7 +209,8 @@ static void add_extreme_factor(Sum *sum, Op op, Poly a, Poly b, int64_t scale) {
 static void add_extreme(Sum *sum, Expr *e, int64_t scale) {
     Poly a, b, difference;
     Arena *arena = sum->arena;
-    if (!poly_of(arena, e->args[0], &a) || !poly_of(arena, e->args[1], &b) || !poly_sum(arena, &a, 1, &b, -1, &difference)) {
+    if (!poly_of(arena, e->args[0], &a) || !poly_of(arena, e->args[1], &b) ||
+        !poly_sum(arena, &a, 1, &b, -1, &difference)) {
         sum->overflow = true;
         return;
     }
@@ -229,9 +231,7 @@ static void add_operator(Sum *sum, Expr *e, int64_t scale) {
         add_expr(sum, e->args[0], scale);
         add_expr(sum, e->args[1], e->op == OP_ADD ? scale : -scale);
         break;
-    case OP_NEG:
-        add_expr(sum, e->args[0], -scale);
-        break;
+    case OP_NEG: add_expr(sum, e->args[0], -scale); break;
     case OP_MUL:
         if (poly_of(sum->arena, e->args[0], &a) && poly_of(sum->arena, e->args[1], &b))
             add_product(sum, &a, &b, scale);
@@ -239,15 +239,10 @@ static void add_operator(Sum *sum, Expr *e, int64_t scale) {
             sum->overflow = true;
         break;
     case OP_DIV:
-    case OP_MOD:
-        add_quotient(sum, e, scale);
-        break;
+    case OP_MOD: add_quotient(sum, e, scale); break;
     case OP_MIN:
-    case OP_MAX:
-        add_extreme(sum, e, scale);
-        break;
-    default:
-        add_factor(sum, e, scale);
+    case OP_MAX: add_extreme(sum, e, scale); break;
+    default: add_factor(sum, e, scale);
     }
 }
 
@@ -342,7 +337,8 @@ Expr *poly_expr(Arena *arena, const Poly *poly) {
     if (constant_first || poly->constant == 0)
         return sum;
     bool negate = poly->constant < 0 && poly->constant != INT64_MIN;
-    return expr_binary(arena, negate ? OP_SUB : OP_ADD, sum, expr_int(arena, negate ? -poly->constant : poly->constant));
+    return expr_binary(arena, negate ? OP_SUB : OP_ADD, sum,
+                       expr_int(arena, negate ? -poly->constant : poly->constant));
 }
 
 Expr *size_normal(Arena *arena, Expr *e) {
@@ -384,17 +380,13 @@ static bool factor_never_negative(Arena *arena, Expr *e) {
         return false;
     Poly numerator;
     switch (e->op) {
-    case OP_MOD:
-        return is_constant_above(e->args[1], 0);
+    case OP_MOD: return is_constant_above(e->args[1], 0);
     case OP_DIV: /* by a size: where it is 0 nothing is computed */
         return (is_constant_above(e->args[1], 0) || is_size(e->args[1])) && poly_of(arena, e->args[0], &numerator) &&
                poly_never_negative(arena, &numerator, NULL);
-    case OP_MIN:
-        return factor_never_negative(arena, e->args[0]) && factor_never_negative(arena, e->args[1]);
-    case OP_MAX:
-        return factor_never_negative(arena, e->args[0]) || factor_never_negative(arena, e->args[1]);
-    default:
-        return false;
+    case OP_MIN: return factor_never_negative(arena, e->args[0]) && factor_never_negative(arena, e->args[1]);
+    case OP_MAX: return factor_never_negative(arena, e->args[0]) || factor_never_negative(arena, e->args[1]);
+    default: return false;
     }
 }
 

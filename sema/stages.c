@@ -15,10 +15,10 @@ typedef struct Assignment {
     Variable *variable;
     Loc loc;
     ElementType type;
-    Expr *value;  /* of the type, over raw index variables */
+    Expr *value; /* of the type, over raw index variables */
     int rank;
-    View whole;   /* what the new version spans */
-    bool full;    /* the statement covers all of it */
+    View whole; /* what the new version spans */
+    bool full;  /* the statement covers all of it */
     int reductions;
 } Assignment;
 
@@ -155,7 +155,8 @@ static const Tensor *former_version(Assignment *a) {
     if (!a->variable->result || frame->caller) {
         ERROR(frame, no_former_value, loc, a->variable->name);
         if (a->statement->ast->combine != COMBINE_NONE && !a->statement->ast->initialise)
-            HINT(frame, "the forms with ! begin with the identity: %s=!", op_info[combine_op(a->statement->ast->combine)].spelling);
+            HINT(frame, "the forms with ! begin with the identity: %s=!",
+                 op_info[combine_op(a->statement->ast->combine)].spelling);
         note_calls(frame);
         a->statement->failed = true;
         return NULL;

@@ -96,7 +96,9 @@ static bool check_target(Statement *s, const AstTarget *target, const Variable *
     for (int i = 0; i < target->indices.count; i++)
         good &= check_target_index(s, target->indices.items[i]);
     const View *view = &variable->view;
-    int rank = view->tensor ? view->rank : variable->result && variable->result->has_dims ? variable->result->dims.count : -1;
+    int rank = view->tensor                                     ? view->rank
+               : variable->result && variable->result->has_dims ? variable->result->dims.count
+                                                                : -1;
     if (good && rank >= 0 && rank != target->indices.count) {
         ERROR(s->frame, wrong_rank, target->loc, variable->name, rank, rank == 1 ? "" : "s", target->indices.count,
               target->indices.count == 1 ? "is" : "are");

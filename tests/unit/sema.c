@@ -34,8 +34,9 @@ static Module *check(Arena *arena, const char *text, size_t length, char **messa
 
 static bool is_common(const char *line, size_t length) {
     char *text = strndup(line, length);
-    bool common = strncmp(text, "  require ", 10) == 0 &&
-                  (strstr(text, "/ max(") || (strstr(text, ">= 0 &&") && strstr(text, " <= ") && strstr(text, "status 1")));
+    bool common =
+        strncmp(text, "  require ", 10) == 0 &&
+        (strstr(text, "/ max(") || (strstr(text, ">= 0 &&") && strstr(text, " <= ") && strstr(text, "status 1")));
     free(text);
     return common;
 }
