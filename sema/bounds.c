@@ -197,18 +197,37 @@ static bool holds_on_domain(const Statement *s, const Poly *p) {
     return extreme_over_domain(s, p, false, &lowest) && poly_never_negative(s->builder->arena, &lowest, &s->facts);
 }
 
-/* p is the sum of what one or two conditions say is not negative and of something that never is. */
-static bool holds_under(const Statement *s, const Poly *p, const Polys *guards, int depth) {
+static int64_t coefficient_of(const Poly *p, const Var *var) {
+    for (int i = 0; i < p->count; i++)
+        if (p->terms[i].degree == 1 && p->terms[i].factors[0]->kind == EXPR_VAR && p->terms[i].factors[0]->var == var)
+            return p->terms[i].coefficient;
+    return 0;
+}
+
+/* How many times a condition has to be taken off p so that a variable of both goes away; 1 when there is none. */
+static int64_t useful_multiple(const Statement *s, const Poly *p, const Poly *guard) {
+    for (int i = 0; i < s->indices.count; i++) {
+        int64_t here = coefficient_of(p, s->indices.items[i]->raw);
+        int64_t there = coefficient_of(guard, s->indices.items[i]->raw);
+        if (there && here != INT64_MIN && here % there == 0 && here / there > 0)
+            return here / there;
+    }
+    return 1;
+}
+
+/* p is the sum of what some conditions say is not negative and of something that never is. */
+static bool holds_under(const Statement *s, const Poly *p, const Polys *guards, int depth, int *steps) {
     enum { GUARDS_TOGETHER = 3 };
     Arena *arena = s->builder->arena;
-    for (int g = 0; g < guards->count; g++) {
+    for (int g = 0; g < guards->count && *steps > 0; g++) {
         Poly rest;
-        if (!poly_sum(arena, p, 1, &guards->items[g], -1, &rest))
+        --*steps;
+        if (!poly_sum(arena, p, 1, &guards->items[g], -useful_multiple(s, p, &guards->items[g]), &rest))
             continue;
         if (holds_on_domain(s, &rest))
             return true;
         Polys others = {guards->items + g + 1, guards->count - g - 1, 0};
-        if (depth < GUARDS_TOGETHER && holds_under(s, &rest, &others, depth + 1))
+        if (depth < GUARDS_TOGETHER && holds_under(s, &rest, &others, depth + 1, steps))
             return true;
     }
     return false;
@@ -216,14 +235,49 @@ static bool holds_under(const Statement *s, const Poly *p, const Polys *guards, 
 
 typedef enum Safety { SAFE, SAFE_UNDER_GUARD, UNSAFE } Safety;
 
+static Safety safety_of(const Statement *s, const Poly *p, const Polys *guards);
+
+/* A choice in the index: each side is safe where its condition holds. */
+static Safety safety_of_choice(const Statement *s, const Poly *p, int term, const Polys *guards) {
+    Arena *arena = s->builder->arena;
+    const Expr *choice = p->terms[term].factors[0];
+    Safety worst = SAFE;
+    for (int side = 0; side < 2 && worst != UNSAFE; side++) {
+        Poly value, replaced;
+        Polys own = {0}, all = {0};
+        add_guard_facts(arena, &own, side ? expr_unary(arena, OP_NOT, choice->args[0]) : choice->args[0]);
+        if (!poly_of(arena, choice->args[1 + side], &value) || !poly_replace(arena, p, term, &value, &replaced))
+            return UNSAFE;
+        if (safety_of(s, &replaced, &own) != UNSAFE)
+            continue;
+        for (int i = 0; i < own.count + guards->count; i++)
+            list_push(arena, &all, i < own.count ? own.items[i] : guards->items[i - own.count]);
+        worst = safety_of(s, &replaced, &all);
+    }
+    return worst;
+}
+
+static int find_choice(const Poly *p) {
+    for (int i = 0; i < p->count; i++) {
+        const Expr *factor = p->terms[i].factors[0];
+        if (p->terms[i].degree == 1 && factor->kind == EXPR_OP && factor->op == OP_SELECT)
+            return i;
+    }
+    return -1;
+}
+
 static Safety safety_of(const Statement *s, const Poly *p, const Polys *guards) {
+    enum { STEP_LIMIT = 1000 };
+    int steps = STEP_LIMIT, choice = find_choice(p);
     Poly plain;
+    if (choice >= 0)
+        return safety_of_choice(s, p, choice, guards);
     if (holds_on_domain(s, p))
         return SAFE;
     bool changed = without_divisions(s, p, &plain);
     if (changed && holds_on_domain(s, &plain))
         return SAFE;
-    if (holds_under(s, p, guards, 1) || (changed && holds_under(s, &plain, guards, 1)))
+    if (holds_under(s, p, guards, 1, &steps) || (changed && holds_under(s, &plain, guards, 1, &steps)))
         return SAFE_UNDER_GUARD;
     return UNSAFE;
 }

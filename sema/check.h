@@ -205,6 +205,7 @@ void warn_narrow_product(Frame *frame, const Expr *value, ElementType wider);
 
 Typed translate(Statement *statement, const AstExpr *ast);
 IndexVariable *find_index(const Statement *statement, const char *name);
+void warn_hiding(Frame *frame, AstName name);
 IndexVariable *add_index(Statement *statement, AstName name);
 bool is_data_dependent(const Expr *e); /* reads memory or a scalar */
 

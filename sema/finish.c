@@ -240,15 +240,20 @@ static int degree_of(Arena *arena, Expr *e) {
     return degree;
 }
 
+static int larger(int a, int b) {
+    return a > b ? a : b;
+}
+
 /* Sizes small enough that the arithmetic of extents stays inside int64: 2^40, or less where sizes are multiplied. */
 static void check_size_arguments(Builder *builder) {
     Arena *arena = builder->arena;
     int degree = 1;
     for (int i = 0; i < builder->tensors.count; i++)
-        for (int d = 0; d < builder->tensors.items[i]->rank; d++) {
-            int found = degree_of(arena, builder->tensors.items[i]->dims[d]);
-            degree = found > degree ? found : degree;
-        }
+        for (int d = 0; d < builder->tensors.items[i]->rank; d++)
+            degree = larger(degree, degree_of(arena, builder->tensors.items[i]->dims[d]));
+    for (int i = 0; i < builder->stages.count; i++)
+        for (int r = 0; r < builder->stages.items[i]->reduction_count; r++)
+            degree = larger(degree, degree_of(arena, builder->stages.items[i]->reductions[r]->extent));
     int64_t limit = (int64_t)1 << (degree == 1 ? 40 : degree < 60 ? 60 / degree : 1);
     Requirement *all = ARENA_ARRAY(arena, Requirement, builder->sizes.count + builder->requirements.count);
     for (int i = 0; i < builder->sizes.count; i++) {

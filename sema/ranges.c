@@ -211,11 +211,6 @@ static Expr *where_end(Statement *s, const AstExpr *ast, int clause) {
 static bool check_where_range(Statement *s, int clause) {
     const AstWhere *where = &s->ast->wheres.items[clause];
     IndexVariable *index = find_index(s, where->name.text);
-    if (!index && frame_symbol(s->frame, where->name.text)) {
-        ERROR(s->frame, index_is_name, where->name.loc, where->name.text);
-        NOTE(s->frame, frame_symbol(s->frame, where->name.text)->loc, "defined here");
-        return false;
-    }
     if (!index)
         index = add_index(s, where->name);
     if (index->where) {

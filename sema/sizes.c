@@ -425,6 +425,10 @@ static bool replace_term(Arena *arena, const Poly *p, int i, int64_t coefficient
     return finish(&sum, replaced);
 }
 
+bool poly_replace(Arena *arena, const Poly *p, int term, const Poly *by, Poly *replaced) {
+    return replace_term(arena, p, term, p->terms[term].coefficient, by, replaced);
+}
+
 /* c * min(a, b) is at least c*a where c < 0 (either will do), and the smaller of both where c > 0 (both must do). */
 static bool search_extreme(Search *s, const Poly *p, int i, int depth) {
     const Monomial *term = &p->terms[i];

@@ -31,6 +31,8 @@ bool poly_sum(Arena *arena, const Poly *a, int64_t ka, const Poly *b, int64_t kb
 bool poly_product(Arena *arena, const Poly *a, const Poly *b, Poly *product);
 /* p = coefficient * var + rest; false when var occurs in another way (twice in a product, inside a factor). */
 bool poly_split(Arena *arena, const Poly *p, const Var *var, Poly *coefficient, Poly *rest);
+/* p with the factors of a term replaced, its coefficient kept. */
+bool poly_replace(Arena *arena, const Poly *p, int term, const Poly *by, Poly *replaced);
 bool poly_is_constant(const Poly *p, int64_t *value);
 
 /* The normal form as an expression; e itself where it overflows. */

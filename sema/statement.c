@@ -76,13 +76,17 @@ static void poison_targets(Frame *frame, const AstStatement *ast) {
 
 /* --- the left side ------------------------------------------------------------------------------------------------------------------ */
 
+/* Names of a statement hide those of the def, as they always did; of a size that is hardly meant. */
+void warn_hiding(Frame *frame, AstName name) {
+    const Symbol *symbol = frame_symbol(frame, name.text);
+    if (!symbol || symbol->kind != SYMBOL_SIZE || !may_warn(frame))
+        return;
+    WARN(frame, hides_size, name.loc, name.text);
+    NOTE(frame, symbol->loc, "the size");
+}
+
 static bool check_target_index(Statement *s, AstName name) {
-    Symbol *symbol = frame_symbol(s->frame, name.text);
-    if (symbol) {
-        ERROR(s->frame, index_is_name, name.loc, name.text);
-        NOTE(s->frame, symbol->loc, "defined here");
-        return false;
-    }
+    warn_hiding(s->frame, name);
     if (find_index(s, name.text)) {
         ERROR(s->frame, index_twice, name.loc, name.text);
         return false;
@@ -109,17 +113,25 @@ static bool check_target(Statement *s, const AstTarget *target, const Variable *
 
 /* --- the right side ------------------------------------------------------------------------------------------------------------------ */
 
-/* `exists e` only says that the reads of e are inside; lets that nothing uses are checked for their names. */
+/* What where names hides what the def does; ranges of names that are nothing else are met where they are used. */
+static void hide_names(Statement *s) {
+    for (int i = 0; i < s->ast->wheres.count; i++) {
+        const AstWhere *where = &s->ast->wheres.items[i];
+        if (where->kind != WHERE_RANGE && where->kind != WHERE_LET)
+            continue;
+        warn_hiding(s->frame, where->name);
+        bool hides = where->kind == WHERE_RANGE && frame_symbol(s->frame, where->name.text);
+        if (hides && !find_index(s, where->name.text))
+            add_index(s, where->name);
+    }
+}
+
+/* `exists e` only says that the reads of e are inside. */
 static void translate_clauses(Statement *s) {
     for (int i = 0; i < s->ast->wheres.count; i++) {
         const AstWhere *where = &s->ast->wheres.items[i];
         if (where->kind == WHERE_EXISTS)
             translate(s, where->value);
-        if (where->kind == WHERE_LET && frame_symbol(s->frame, where->name.text)) {
-            ERROR(s->frame, let_is_name, where->name.loc, where->name.text);
-            NOTE(s->frame, frame_symbol(s->frame, where->name.text)->loc, "defined here");
-            s->failed = true;
-        }
     }
 }
 
@@ -151,6 +163,7 @@ bool declared_view(Frame *frame, const AstResult *result, View *view) {
 static bool check_assignment(Statement *s, Variable *variable) {
     const AstStatement *ast = s->ast;
     bool good = check_target(s, &ast->targets.items[0], variable);
+    hide_names(s);
     Typed value = translate(s, ast->values.items[0]);
     translate_clauses(s);
     s->let_limit = 0;
