@@ -9,8 +9,9 @@
  */
 #include "lower/guards.h"
 
-/* Stores after unrolling that copies made for exact tiles may have together. */
-enum { EXACT_BUDGET = 1536, UNIFORM_BUDGET = 256 };
+/* In stores after unrolling: what copies made for exact tiles may have together; what is worth a test that depends on no
+ * loop inside (of fewer stores each reads under its own condition), unless there are serial loops inside. */
+enum { EXACT_BUDGET = 1536, UNIFORM_LEAST = 8, UNIFORM_MOST = 256 };
 
 typedef struct Condition {
     Expr *expr;
@@ -27,7 +28,7 @@ typedef struct Version {
     LIST(Condition) found;
     int64_t size;       /* stores below after unrolling */
     bool uniform_only;  /* see Context */
-    bool loops;         /* the statement holds a loop */
+    bool loops, serial; /* the statement holds a loop, one that stays a loop */
 } Version;
 
 /* --- the arithmetic of conditions ------------------------------------------------------------------------------------- */
@@ -181,6 +182,7 @@ static void collect(Version *v, Stmt *stmt, int64_t copies) {
         v->size += copies;
     if (stmt->kind == STMT_FOR) {
         v->loops = true;
+        v->serial |= stmt->loop == LOOP_SERIAL || stmt->loop == LOOP_PARALLEL;
         list_push(v->arena, &v->inner, stmt);
         if (stmt->loop != LOOP_UNROLLED || !expr_is_int(stmt->extent, &extent) || extent > EXACT_BUDGET)
             extent = 1;
@@ -351,7 +353,8 @@ static Stmt *joint_versions(Context context, const StmtList *run, const Version 
         if (!in_list(&tests, c->test))
             list_push(context.arena, &tests, c->test);
     }
-    if (conditions.count == 0 || (uniform && v->size > UNIFORM_BUDGET))
+    bool worth = !uniform || (v->size <= UNIFORM_MOST && (v->serial || v->size >= UNIFORM_LEAST));
+    if (conditions.count == 0 || !worth)
         return NULL;
     Context full = context, partial = context;
     partial.uniform_only = true;

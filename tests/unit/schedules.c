@@ -17,7 +17,8 @@ int64_t random_below(Random *random, int64_t limit) {
 
 /* --- programs ---------------------------------------------------------------------------------------------------------- */
 
-Program *program_of_text(Arena *arena, const char *text, const struct Binding *bindings, int count) {
+Program *program_of_text(Arena *arena, const char *text, const struct Binding *bindings, int count,
+                         const Schedule **schedule) {
     Sources *sources = ARENA_NEW(arena, Sources);
     sources->arena = arena;
     Diagnostics *diagnostics = diag_new(arena, sources, (DiagOptions){.stream = stderr, .no_warnings = true});
@@ -31,7 +32,10 @@ Program *program_of_text(Arena *arena, const char *text, const struct Binding *b
         fprintf(stderr, "no program in:\n%s\n", text);
         exit(1);
     }
-    return module->units.items[0].program;
+    const Unit *unit = &module->units.items[0];
+    if (schedule)
+        *schedule = unit->schedule_count ? unit->schedules[0] : NULL;
+    return unit->program;
 }
 
 /* --- schedules ---------------------------------------------------------------------------------------------------------- */
