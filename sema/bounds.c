@@ -219,7 +219,7 @@ static int64_t useful_multiple(const Statement *s, const Poly *p, const Poly *gu
 static bool holds_under(const Statement *s, const Poly *p, const Polys *guards, int depth, int *steps) {
     enum { GUARDS_TOGETHER = 3 };
     Arena *arena = s->builder->arena;
-    for (int g = 0; g < guards->count && *steps > 0; g++) {
+    for (int g = 0; g<guards->count && * steps> 0; g++) {
         Poly rest;
         --*steps;
         if (!poly_sum(arena, p, 1, &guards->items[g], -useful_multiple(s, p, &guards->items[g]), &rest))
