@@ -125,7 +125,7 @@ static void choose_sizes(Arena *arena, Case *c, Random *random) {
         if (symbolic == 0 || (symbolic == 1 && random_below(random, 2)))
             bound[bound_count++] = all[i];
     }
-    c->program = program_of_text(arena, c->law->text, bound, bound_count, NULL);
+    c->program = program_of_text(arena, c->law->text, bound, bound_count);
     for (int s = 0; s < c->program->size_count; s++)
         for (int i = 0; i < 6 && c->law->sizes[i]; i++)
             if (!strcmp(all[i].name, c->program->sizes[s]->name))

@@ -31,7 +31,7 @@ static const char *passes_of(Arena *arena, const char *source) {
 
 static char *dump_of(Arena *arena, const char *source, Kernel **kernel) {
     const Schedule *schedule;
-    Program *program = program_of_text(arena, source, NULL, 0, &schedule);
+    Program *program = scheduled_program_of_text(arena, source, &schedule);
     NestError error = {0};
     const Nest *nest = nest_build(arena, program, schedule, NULL, target_find("x86-64-v4"), &error);
     if (!ok(nest != NULL, "%s: the schedule is legal", program->symbol)) {

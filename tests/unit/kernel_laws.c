@@ -122,7 +122,7 @@ static void choose_sizes(Case *c) {
         if (symbolic == 0 || (symbolic == 1 && random_below(&c->random, 2)))
             bound[bound_count++] = all[i];
     }
-    c->program = program_of_text(c->arena, c->law->text, bound, bound_count, NULL);
+    c->program = program_of_text(c->arena, c->law->text, bound, bound_count);
     c->sizes = ARENA_ARRAY(c->arena, int64_t, c->program->size_count);
     for (int s = 0; s < c->program->size_count; s++)
         for (int i = 0; i < c->law->size_count; i++)

@@ -17,8 +17,7 @@ int64_t random_below(Random *random, int64_t limit) {
 
 /* --- programs ---------------------------------------------------------------------------------------------------------- */
 
-Program *program_of_text(Arena *arena, const char *text, const struct Binding *bindings, int count,
-                         const Schedule **schedule) {
+static const Unit *unit_of_text(Arena *arena, const char *text, const struct Binding *bindings, int count) {
     Sources *sources = ARENA_NEW(arena, Sources);
     sources->arena = arena;
     Diagnostics *diagnostics = diag_new(arena, sources, (DiagOptions){.stream = stderr, .no_warnings = true});
@@ -32,9 +31,16 @@ Program *program_of_text(Arena *arena, const char *text, const struct Binding *b
         fprintf(stderr, "no program in:\n%s\n", text);
         exit(1);
     }
-    const Unit *unit = &module->units.items[0];
-    if (schedule)
-        *schedule = unit->schedule_count ? unit->schedules[0] : NULL;
+    return &module->units.items[0];
+}
+
+Program *program_of_text(Arena *arena, const char *text, const struct Binding *bindings, int count) {
+    return unit_of_text(arena, text, bindings, count)->program;
+}
+
+Program *scheduled_program_of_text(Arena *arena, const char *text, const Schedule **schedule) {
+    const Unit *unit = unit_of_text(arena, text, NULL, 0);
+    *schedule = unit->schedule_count ? unit->schedules[0] : NULL;
     return unit->program;
 }
 

@@ -12,10 +12,11 @@ typedef struct Random {
 } Random;
 int64_t random_below(Random *random, int64_t limit);
 
-/* The first export of a source text, or its first def, with some sizes bound (all others stay run-time sizes). *schedule:
- * its schedule block or NULL. Prints what is wrong and ends the test program when the text is not a valid one. */
-Program *program_of_text(Arena *arena, const char *text, const struct Binding *bindings, int count,
-                         const Schedule **schedule);
+/* The first export of a source text, or its first def, with some sizes bound (all others stay run-time sizes). Prints what is
+ * wrong and ends the test program when the text is not a valid one. */
+Program *program_of_text(Arena *arena, const char *text, const struct Binding *bindings, int count);
+/* With nothing bound; *schedule: its schedule block or NULL. */
+Program *scheduled_program_of_text(Arena *arena, const char *text, const Schedule **schedule);
 
 /* Up to `count` random primitives, each legal after those before it. */
 Schedule *random_schedule(Arena *arena, const Program *program, const Target *target, Random *random, int count);
