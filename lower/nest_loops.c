@@ -25,9 +25,9 @@ static const char *result_name(NestState *state, const Prim *prim, int index, St
     if (index >= prim->result_count)
         return fresh_loop_name(state, stage, wanted);
     const char *name = prim->results[index];
-    if (loop_name_is_free(state, stage, name))
+    if (!stage_has_loop(stage, name))
         return name;
-    refuse(state, "%s has already had a loop named %s; the names of a stage's loops are unique", stage->name, name);
+    refuse(state, "%s has a loop named %s; the names of a stage's loops are unique", stage->name, name);
     return NULL;
 }
 
@@ -63,6 +63,7 @@ static bool split_node(NestState *state, const Prim *prim, Node *node, const int
                        const int *results, Node **parts) {
     StageState *stage = stage_of(node);
     int index = leaf_index(stage, node);
+    leaves_remove(stage, index);
     for (int k = 0; k < count; k++) {
         const char *wanted =
             prim->result_count > 0 ? NULL : arena_printf(state->arena, "%s_%d", node->variable.name, k);
@@ -70,14 +71,13 @@ static bool split_node(NestState *state, const Prim *prim, Node *node, const int
         if (name == NULL)
             return false;
         parts[k] = node_new(state, stage, name, node->loop.reduction);
-        leaves_insert(state, stage, index + 1 + k, parts[k]);
+        leaves_insert(state, stage, index + k, parts[k]);
     }
     Relation *relation = relation_add(state, stage, RELATION_SPLIT, node, count);
     for (int k = 0; k < count; k++) {
         relation->parts[k] = parts[k];
         relation->factors[k] = k > 0 ? factors[k - 1] : 0;
     }
-    leaves_remove(stage, index);
     node->taken = relation;
     move_attached(state, node, parts[count - 1]);
     for (int k = 0; k < count; k++)
@@ -197,17 +197,18 @@ bool apply_fuse(NestState *state, const Prim *prim) {
     if (nodes == NULL)
         return false;
     StageState *stage = stage_of(nodes[0]);
+    int index = leaf_index(stage, nodes[0]);
+    for (int i = 0; i < count; i++)
+        leaves_remove(stage, index);
     const char *wanted = prim->result_count == 0 ? fused_name(state, nodes, count) : NULL;
     const char *name = result_name(state, prim, 0, stage, wanted);
     if (name == NULL)
         return false;
     Node *whole = node_new(state, stage, name, nodes[0]->loop.reduction);
     Relation *relation = relation_add(state, stage, RELATION_FUSE, whole, count);
-    int index = leaf_index(stage, nodes[0]);
     for (int i = 0; i < count; i++) {
         relation->parts[i] = nodes[i];
         nodes[i]->taken = relation;
-        leaves_remove(stage, index);
     }
     leaves_insert(state, stage, index, whole);
     move_attached(state, nodes[count - 1], whole);

@@ -296,7 +296,11 @@ bool arguments_check(NestState *state, const Prim *prim) {
 
 /* --- names of results --------------------------------------------------------------------------------------------- */
 
-/* A leaf or a node that is no leaf any more must not have the name. */
+bool stage_has_loop(const StageState *stage, const char *name) {
+    return find_leaf(stage, name) != NULL;
+}
+
+/* What is split or fused may give its name on; a name that is made up is not even that of a loop that was. */
 bool loop_name_is_free(NestState *state, const StageState *stage, const char *name) {
     return find_leaf(stage, name) == NULL && find_taken(stage, name) == NULL;
 }

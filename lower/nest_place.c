@@ -275,6 +275,26 @@ static Node **move_leaves(NestState *state, StageState *stage, StageState *made,
     return stores;
 }
 
+static void relink(Node *node, const StageState *stage) {
+    if (node->link != NULL && node->link->loop.stage == &stage->nest)
+        node->link = node->link->image;
+}
+
+/* What an earlier cache_write made inside the loops that now move counts from their images. */
+static void relink_inner_stages(NestState *state, const StageState *stage, const StageState *made) {
+    for (int i = 0; i < state->stages.count; i++) {
+        StageState *inner = state->stages.items[i];
+        for (int r = 0; inner != made && r < inner->root_count; r++)
+            relink(inner->roots[r], stage);
+        for (int k = 0; inner != made && k < inner->relations.count; k++) {
+            Relation *relation = inner->relations.items[k];
+            relink(relation->whole, stage);
+            for (int p = 0; p < relation->count; p++)
+                relink(relation->parts[p], stage);
+        }
+    }
+}
+
 static void divide_stage(NestState *state, StageState *stage, StageState *made, int index) {
     const Stage *computed = stage->nest.stage;
     set_images(state, stage, made, index, computed->axis_count);
@@ -284,6 +304,7 @@ static void divide_stage(NestState *state, StageState *stage, StageState *made, 
         stage->roots[r]->loop.stage = &made->nest;
         made->roots[made->root_count++] = stage->roots[r];
     }
+    relink_inner_stages(state, stage, made);
     divide_relations(state, stage, made);
     Node **stores = move_leaves(state, stage, made, index);
     stage->root_count = computed->axis_count;

@@ -20,7 +20,7 @@ typedef struct Node {
     Atom atom;
     Relation *taken;         /* the relation that made other nodes of it: no leaf any more; NULL for a leaf */
     struct Node *image;      /* while cache_write takes loops apart: what stands for it in the new stage */
-    const struct Node *link; /* stands for a node of the stage that this one is stored by: its value is that one's */
+    struct Node *link; /* stands for a node of the stage that this one is stored by: its value is that one's */
     struct Node *twin;       /* of a ".store" loop: the loop it was copied from */
     int position;            /* a leaf's place among its stage's loops */
     bool kind_set;           /* a primitive named this loop: a ".store" loop then no longer follows its twin */
@@ -151,6 +151,7 @@ int positional_count(const Prim *prim);
 int prim_holes(const Prim *prim);
 /* The name of result number `index`: as written, or the given one. Must be free. */
 bool bind_loop(NestState *state, const Prim *prim, int index, Node *node);
+bool stage_has_loop(const StageState *stage, const char *name);
 bool loop_name_is_free(NestState *state, const StageState *stage, const char *name);
 const char *fresh_loop_name(NestState *state, const StageState *stage, const char *wanted);
 

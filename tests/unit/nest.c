@@ -115,6 +115,13 @@ static void test_legal_cases(Bench *bench, Programs p) {
          "                C(i, j) = 0.0\n"
          "                for r_k in 0:64\n"
          "                    C(i, j) += A(i, r_k) * B(r_k, j) where 12 * a + 3 * b + c < 64\n"},
+        {p.matmul, "a name given on by what is split", "i, v = split(C.i, 4)",
+         "for i in 0:16\n"
+         "    for v in 0:4\n"
+         "        for j in 0:64\n"
+         "            C(i, j) = 0.0\n"
+         "            for r_k in 0:64\n"
+         "                C(i, j) += A(i, r_k) * B(r_k, j)\n"},
         {p.sized_matmul, "split of a run-time size", "a, b = split(C.i, 4)",
          "for a in 0:(M + 3) / 4\n"
          "    for b in 0:4\n"
@@ -257,6 +264,16 @@ static void test_legal_cases(Bench *bench, Programs p) {
          "                R(i, j) += A(i, r_k) * B(r_k, j) where 10 * x + y < 64\n"
          "        for y.store in 0:10\n"
          "            C(i, j) = R(i, j) where 10 * x + y.store < 64\n"},
+        {p.matmul, "cache_write of what another one is made in",
+         "R = cache_write(C, at=C.j)\nf = fuse(C.i, C.j)\nQ = cache_write(C)",
+         "for f in 0:4096\n"
+         "    R: 1 x 1 in local from (f / 64, f % 64)\n"
+         "    R(i, j) = 0.0\n"
+         "    for r_k in 0:64\n"
+         "        R(i, j) += A(i, r_k) * B(r_k, j)\n"
+         "    Q(i, j) = R(i, j)\n"
+         "for f.store in 0:4096\n"
+         "    C(i, j) = Q(i, j)\n"},
         {p.matmul, "cache_read at root", "P = cache_read(B, layout=(n/16, k, n%16))",
          "for n_0 in 0:4\n"
          "    for k in 0:64\n"
@@ -339,9 +356,9 @@ static void test_refused_cases(Bench *bench, Programs p) {
          "and C",
          NULL},
         {p.matmul, "name twice", "a, b = split(C.i, 4)\na, c = split(C.j, 4)", 1,
-         "C has already had a loop named a; the names of a stage's loops are unique", NULL},
-        {p.matmul, "loop's name twice", "i, b = split(C.i, 4)", 0,
-         "C has already had a loop named i; the names of a stage's loops are unique", NULL},
+         "C has a loop named a; the names of a stage's loops are unique", NULL},
+        {p.matmul, "loop's name twice", "j, b = split(C.i, 4)", 0,
+         "C has a loop named j; the names of a stage's loops are unique", NULL},
         {p.matmul, "name of a tensor", "A, b = split(C.i, 4)", 0, "the name A is that of a tensor of matmul", NULL},
         {p.matmul, "split by 0", "a, b = split(C.i, 0)", 0, "split needs extents of at least 1, not 0", NULL},
         {p.matmul, "hole", "a, b = split(C.i, ?)", 0,
