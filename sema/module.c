@@ -281,10 +281,19 @@ static bool check_tune_size(Checker *checker, const Program *program, const Boun
     return found && bound->value >= 0;
 }
 
+/* A row that gives a size which -D has fixed is without use for this compilation. */
+static bool is_overridden(const Checker *checker, const Bounds *bounds) {
+    for (int i = 0; i < bounds->count; i++)
+        for (int d = 0; d < checker->options->define_count; d++)
+            if (strcmp(checker->options->defines[d].name, bounds->items[i].name) == 0)
+                return true;
+    return false;
+}
+
 /* export ... tune (M=1024, N=64), ...: sizes of run time with values to tune for. */
 static void read_tune(Checker *checker, Definition *definition, const AstBindings *list, Unit *unit) {
     Bounds bounds = {0};
-    if (!read_bindings(checker, definition, list, &bounds))
+    if (!read_bindings(checker, definition, list, &bounds) || is_overridden(checker, &bounds))
         return;
     struct TuneSizes *tune = &unit->tunes[unit->tune_count];
     tune->bindings = ARENA_ARRAY(checker->arena, struct Binding, bounds.count);
