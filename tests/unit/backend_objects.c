@@ -21,7 +21,7 @@ static Kernel *kernel_of(Arena *arena, const char *program, const char *schedule
     uint32_t file = (uint32_t)source_add(sources, "schedule", schedule, strlen(schedule), false);
     Schedule *parsed = parse_schedule(arena, sources, file, diagnostics);
     NestError error = {0};
-    Nest *nest = nest_build(arena, program_of_text(arena, program, bindings, count, NULL), parsed, NULL, target, &error);
+    Nest *nest = nest_build(arena, program_of_text(arena, program, bindings, count), parsed, NULL, target, &error);
     if (!nest) {
         diag_line("%s", error.rule);
         exit(1);

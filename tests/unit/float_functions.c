@@ -33,7 +33,7 @@ static Kernel *kernel_of(Arena *arena, int f, const Target *target) {
     const char *call = op_info[functions[f]].arity == 2 ? "%s(X(i, j), B(i, j))" : "%s(X(i, j)) + 0.0 * B(i, j)";
     const char *format = arena_printf(arena, "def f%d(float(N, 16) X, float(N, 16) B) -> (Y) { Y(i, j) = %s }", f, call);
     const char *text = arena_printf(arena, format, *name ? name : "rsqrt");
-    Program *program = program_of_text(arena, text, (struct Binding[]){{"N", BATCH / 16}}, 1, NULL);
+    Program *program = program_of_text(arena, text, (struct Binding[]){{"N", BATCH / 16}}, 1);
     PrimArg loop = {.kind = ARG_NAME, .name = "Y.j"};
     Prim vectorize = {.op = PRIM_VECTORIZE, .arg_count = 1, .args = &loop};
     Schedule schedule = {.count = 1, .prims = &vectorize};

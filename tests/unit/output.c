@@ -123,7 +123,7 @@ static const char header_text[] = "def blur(half(H, W) register, bool(H) I, floa
                                   "    O_(h, w) += (I(h) ? new : float(register(h, w))) + f(1)\n}\n";
 
 static void test_header(Arena *arena) {
-    const Program *program = program_of_text(arena, header_text, (struct Binding[]){{"H", 7}}, 1, NULL);
+    const Program *program = program_of_text(arena, header_text, (struct Binding[]){{"H", 7}}, 1);
     const char *header = emit_header(arena, &program, 1, "my-k.h", "odd */ name.tensor");
     ok(strstr(header, "int blur(int64_t W, const uint16_t *register_, const uint8_t *I_, float new_, const float *f, "
                       "uint16_t *O, float *O_);"),
