@@ -55,7 +55,7 @@ static double block_accesses(const StageFacts *stage, const AccessFacts *access)
             continue;
         if (stage->loops[l]->kind == LOOP_UNROLLED)
             count *= stage->extents[l];
-        else if (access->strides[l] == 1)
+        else if (access->strides[l] == 1 || access->in_registers)
             count *= loop_vectors(stage, l);
         else
             count *= stage->extents[l] * gather_cost;
