@@ -358,7 +358,7 @@ static void test_refused_cases(Bench *bench, Programs p) {
         {p.matmul, "name twice", "a, b = split(C.i, 4)\na, c = split(C.j, 4)", 1,
          "C has a loop named a; the names of a stage's loops are unique", NULL},
         {p.matmul, "loop's name twice", "j, b = split(C.i, 4)", 0,
-         "C has a loop named j; the names of a stage's loops are unique", NULL},
+         "C has a loop named j; the names of a stage's loops are unique", "j, b = split(C.j, 4)"},
         {p.matmul, "name of a tensor", "A, b = split(C.i, 4)", 0, "the name A is that of a tensor of matmul", NULL},
         {p.matmul, "split by 0", "a, b = split(C.i, 0)", 0, "split needs extents of at least 1, not 0", NULL},
         {p.matmul, "hole", "a, b = split(C.i, ?)", 0,
