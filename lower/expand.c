@@ -30,8 +30,8 @@ static void verify_after(const Kernel *kernel, const char *pass, bool flat) {
 }
 
 /* Prints the kernel after a pass when its letter is wanted; *printed is the text that was printed last. */
-static void dump_after(const Kernel *kernel, const ExpandOptions *options, const char *name, char letter, double seconds,
-                       char **printed) {
+static void dump_after(const Kernel *kernel, const ExpandOptions *options, const char *name, char letter,
+                       double seconds, char **printed) {
     FILE *stream = options->dump_stream ? options->dump_stream : stderr;
     if (options->time_passes)
         fprintf(stream, "# %-10s %8.3f ms\n", name, 1e3 * seconds);

@@ -1,17 +1,18 @@
 /* kernel.h - the loop IR: the second half of lowering, what code generators read.
  *
- * expand turns a nest into loops, stores and conditions, then runs the pass table; the verifier runs after each pass. The
- * text form (kernel_print.c) prints and reads back. After the last pass ("flat") there are no vectorized or unrolled loops,
- * every read and store has one index (the element offset in its buffer), register buffers are indexed by constants alone
- * (an EXPR_INT, or a RAMP of constants), and values may be vectors of any number of lanes, that of the loop they come from.
- *   - A loop runs for 0 <= var < extent; an extent of 0 or less is no iteration. var->extent bounds the extent from above;
- *     side by side two loops may share a Var, one inside the other never.
- *   - A scalar among vectors stands in a BROADCAST; a vector read or store has a RAMP (stride 1: contiguous) or any vector
- *     of offsets as its index. Where a guard is false memory is not touched: a read gives 0, a store does nothing. What
- *     masked-off lanes compute is never used, but must not trap (integer division).
+ * expand turns a nest into loops, stores and conditions, then runs the pass table; the verifier runs after each pass.
+ * The text form (kernel_print.c) prints and reads back. After the last pass ("flat") there are no vectorized or
+ * unrolled loops, every read and store has one index (the element offset in its buffer), register buffers are indexed
+ * by constants alone (an EXPR_INT, or a RAMP of constants), and values may be vectors of any number of lanes, that of
+ * the loop they come from.
+ *   - A loop runs for 0 <= var < extent; an extent of 0 or less is no iteration. var->extent bounds the extent from
+ *     above; side by side two loops may share a Var, one inside the other never.
+ *   - A scalar among vectors stands in a BROADCAST; a vector read or store has a RAMP (stride 1: contiguous) or any
+ *     vector of offsets as its index. Where a guard is false memory is not touched: a read gives 0, a store does
+ *     nothing. What masked-off lanes compute is never used, but must not trap (integer division).
  *   - Offsets are sums ordered from the terms of outer loops to those of inner ones, the constant last.
- *   - A read of ROLE_INITIAL has become one of its output. Buffers are allocated outside the serial loops around them; one
- *     that is allocated inside a parallel loop belongs to the iteration.
+ *   - A read of ROLE_INITIAL has become one of its output. Buffers are allocated outside the serial loops around them;
+ *     one that is allocated inside a parallel loop belongs to the iteration.
  */
 #ifndef LOWER_KERNEL_H
 #define LOWER_KERNEL_H
@@ -44,9 +45,9 @@ struct Stmt {
     int status;           /* CHECK */
     const Tensor *tensor; /* STORE, ALLOCATE */
     int index_count;
-    Expr **index;         /* STORE: one a dimension; one in all, a RAMP or a scalar, once flattened */
-    Expr *value;          /* STORE */
-    Expr *guard;          /* STORE: bool of the value's lanes, or NULL */
+    Expr **index; /* STORE: one a dimension; one in all, a RAMP or a scalar, once flattened */
+    Expr *value;  /* STORE */
+    Expr *guard;  /* STORE: bool of the value's lanes, or NULL */
 };
 
 typedef struct Kernel {
@@ -54,13 +55,13 @@ typedef struct Kernel {
     const Program *program; /* arguments, sizes, symbol */
     const Target *target;
     Stmt *body;
-    bool strict;            /* no contraction, no reassociation */
+    bool strict; /* no contraction, no reassociation */
 } Kernel;
 
 typedef struct ExpandOptions {
     bool strict;
-    bool unchecked_gather;  /* leave the run-time checks of gathers out */
-    const char *dump;       /* letters of passes to print after, or NULL; FILE to print to */
+    bool unchecked_gather; /* leave the run-time checks of gathers out */
+    const char *dump;      /* letters of passes to print after, or NULL; FILE to print to */
     FILE *dump_stream;
     bool time_passes;
 } ExpandOptions;
@@ -70,7 +71,8 @@ Kernel *expand(Arena *arena, const Nest *nest, const ExpandOptions *options);
 void kernel_print(Text *text, const Kernel *kernel);
 /* Reads what kernel_print wrote, against the same program. NULL with *why on malformed text. */
 Kernel *kernel_read(Arena *arena, const Program *program, const Target *target, const char *text, const char **why);
-/* NULL when all invariants hold, else the first one broken, with the statement. flat: those of after the last pass too. */
+/* NULL when all invariants hold, else the first one broken, with the statement. flat: those of after the last pass
+ * too. */
 const char *kernel_verify(Arena *arena, const Kernel *kernel, bool flat);
 
 typedef struct Pass {

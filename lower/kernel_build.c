@@ -2,7 +2,8 @@
  *
  * Needs a nest that nest_build accepted. Keeps true: every read of a tensor that is computed at a loop is relative to
  * the origin of its box; a read with `else` touches memory only under its own condition; initialisation stands before
- * the first reduction loop; checks stand before the first store to an output; a variable is defined once in a nest (side by side, two loops may share it).
+ * the first reduction loop; checks stand before the first store to an output; a variable is defined once in a nest
+ * (side by side, two loops may share it).
  */
 #include "lang/diag.h"
 #include "lower/passes.h"
@@ -14,11 +15,11 @@ typedef struct Build {
     Arena *arena;
     const Nest *nest;
     const ExpandOptions *options;
-    Facts facts;        /* the guards of the stage at hand */
+    Facts facts; /* the guards of the stage at hand */
     bool in_parallel;
 } Build;
 
-/* --- reads ------------------------------------------------------------------------------------------------------------ */
+/* --- reads -------------------------------------------------------------------------------------------------------- */
 
 static const NestStage *producer_of(const Nest *nest, const Tensor *tensor) {
     for (int i = 0; i < nest->stage_count; i++)
@@ -77,7 +78,9 @@ static Expr *lower_read(Build *b, Expr *e, Expr *path) {
         Expr *value = inlined_value(b, producer->stage, index, otherwise ? expr_and(b->arena, path, inside) : path);
         return inside && otherwise ? expr_select(b->arena, inside, value, otherwise) : value;
     }
-    const Tensor *tensor = producer ? producer->buffer : e->tensor->role == ROLE_INITIAL ? e->tensor->buffer : e->tensor;
+    const Tensor *tensor = producer                          ? producer->buffer
+                           : e->tensor->role == ROLE_INITIAL ? e->tensor->buffer
+                                                             : e->tensor;
     Expr *read = expr_read(b->arena, tensor, relative_index(b, producer, index, tensor->rank), NULL);
     read->guard = !inside ? NULL : otherwise ? inside : path;
     read->loc = e->loc;
@@ -99,8 +102,9 @@ static Expr *lower_op(Build *b, Expr *e, Expr *path) {
     for (int i = 1; i < e->count; i++) {
         Expr *inner = path;
         if (reads)
-            inner = expr_and(b->arena, path, (e->op == OP_SELECT ? i == 2 : e->op == OP_OR)
-                                                 ? expr_unary(b->arena, OP_NOT, condition) : condition);
+            inner = expr_and(b->arena, path,
+                             (e->op == OP_SELECT ? i == 2 : e->op == OP_OR) ? expr_unary(b->arena, OP_NOT, condition)
+                                                                            : condition);
         args[i] = lower_expr(b, e->args[i], inner);
     }
     bool same = true;
@@ -109,17 +113,14 @@ static Expr *lower_op(Build *b, Expr *e, Expr *path) {
     return same ? e : expr_op(b->arena, e->op, e->type, args, e->count);
 }
 
-/* An expression over loop variables, as it reads the memory of the kernel. path: holds where it is needed; NULL always. */
+/* An expression over loop variables, as it reads the memory of the kernel. path: holds where it is needed; NULL
+ * always. */
 static Expr *lower_expr(Build *b, Expr *e, Expr *path) {
     switch (e->kind) {
-    case EXPR_READ:
-        return lower_read(b, e, path);
-    case EXPR_OP:
-        return lower_op(b, e, path);
-    case EXPR_CAST:
-        return expr_cast(b->arena, e->type, lower_expr(b, e->args[0], path));
-    default:
-        return e;
+    case EXPR_READ: return lower_read(b, e, path);
+    case EXPR_OP: return lower_op(b, e, path);
+    case EXPR_CAST: return expr_cast(b->arena, e->type, lower_expr(b, e->args[0], path));
+    default: return e;
     }
 }
 
@@ -128,7 +129,7 @@ static Expr *lower_value(Build *b, Expr *e, const Substitutions *axes) {
     return lower_expr(b, expr_substitute(b->arena, e, axes->items, axes->count), NULL);
 }
 
-/* --- one stage --------------------------------------------------------------------------------------------------------- */
+/* --- one stage ---------------------------------------------------------------------------------------------------- */
 
 /* A stage on its way: its axes and guards over loop variables. */
 typedef struct StageBuild {
@@ -164,7 +165,8 @@ static Stmt *guarded_store(Build *b, StageBuild *s, Expr *source, bool combine) 
     index = relative_index(b, s->stage, index, stage->axis_count);
     Expr *value = lower_value(b, source, &s->axes);
     if (combine)
-        value = expr_binary(b->arena, combine_op(stage->combine), expr_read(b->arena, s->stage->buffer, index, NULL), value);
+        value = expr_binary(b->arena, combine_op(stage->combine), expr_read(b->arena, s->stage->buffer, index, NULL),
+                            value);
     b->facts = outer;
     Stmt *store = stmt_store(b->arena, s->stage->buffer, index, stage->axis_count, value, NULL, stage->loc);
     StmtList body = {0};
@@ -245,7 +247,7 @@ static StmtList stage_level(Build *b, const NestStage *stage, int depth) {
     return with_children(b, stage, depth, list);
 }
 
-/* --- requirements ------------------------------------------------------------------------------------------------------ */
+/* --- requirements ------------------------------------------------------------------------------------------------- */
 
 static Stmt *requirement_check(Build *b, const Requirement *requirement) {
     Substitutions axes = {0};
@@ -311,7 +313,7 @@ static void add_requirements(Build *b, int position, bool sizes, StmtList *list)
     }
 }
 
-/* --- the whole ---------------------------------------------------------------------------------------------------------- */
+/* --- the whole ---------------------------------------------------------------------------------------------------- */
 
 static bool is_root(const NestStage *stage) {
     return !stage->parent && !stage->inlined;
@@ -343,7 +345,10 @@ Kernel *kernel_build(Arena *arena, const Nest *nest, const ExpandOptions *option
     list = root_allocations(&b, list);
     stmts_add_all(arena, &checks, list.items, list.count);
     Kernel *kernel = ARENA_NEW(arena, Kernel);
-    *kernel = (Kernel){.arena = arena, .program = nest->program, .target = nest->target, .strict = options->strict || nest->program->strict};
+    *kernel = (Kernel){.arena = arena,
+                       .program = nest->program,
+                       .target = nest->target,
+                       .strict = options->strict || nest->program->strict};
     kernel->body = stmt_block(arena, checks);
     return kernel;
 }

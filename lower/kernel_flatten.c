@@ -1,9 +1,9 @@
 /* kernel_flatten.c - pass: each access gets one index, the element offset in its row-major buffer.
  *
  * Needs scalar indices, one a dimension, as build wrote them: simplified together they show what simplified one by one
- * they would hide (x / 5 * 5 + x % 5 is x). An offset is a sum of coefficient * atom: constants collected, terms ordered
- * from outermost loop variable to innermost, the constant last, so that code generators find common prefixes and the
- * constant becomes the displacement of an address.
+ * they would hide (x / 5 * 5 + x % 5 is x). An offset is a sum of coefficient * atom: constants collected, terms
+ * ordered from outermost loop variable to innermost, the constant last, so that code generators find common prefixes
+ * and the constant becomes the displacement of an address.
  */
 #include "lower/passes.h"
 
@@ -12,7 +12,7 @@ typedef struct Flatten {
     LIST(const Var *) loops; /* around the statement at hand, outermost first */
 } Flatten;
 
-/* --- offsets ------------------------------------------------------------------------------------------------------------ */
+/* --- offsets ------------------------------------------------------------------------------------------------------ */
 
 typedef struct DepthSearch {
     const Flatten *flatten;
@@ -69,7 +69,7 @@ static Expr *offset_of(const Flatten *f, const Tensor *tensor, Expr **index) {
     return sum_expr(f->arena, &sum);
 }
 
-/* --- accesses ------------------------------------------------------------------------------------------------------------ */
+/* --- accesses ----------------------------------------------------------------------------------------------------- */
 
 static Expr *flatten_read(Arena *arena, Expr *e, void *context) {
     if (e->kind != EXPR_READ)

@@ -1,18 +1,18 @@
 /* kernel_guards.c - pass: conditions leave the loops that they would slow down.
  *
  * Needs what build made, indices not yet simplified. Three steps:
- *   tighten  A condition moves out of loops that it does not depend on, and into the extent of a serial loop that it cuts
- *            short: for i in 0:min(4, M - io * 4).
- *   version  What is left holds in most iterations. Where its outer variables are bound, `if (it holds for all values of the
- *            inner loops) { no condition } else { as before }`: one test for all conditions, two copies. When sizes are
- *            known the second copy is the one last tile, and its extents are exact. A serial loop around the test is
- *            cut in two instead of testing in each iteration. Conditions of padded reads are treated alike.
+ *   tighten  A condition moves out of loops that it does not depend on, and into the extent of a serial loop that it
+ *            cuts short: for i in 0:min(4, M - io * 4).
+ *   version  What is left holds in most iterations. Where its outer variables are bound, `if (it holds for all values
+ *            of the inner loops) { no condition } else { as before }`: one test for all conditions, two copies. When
+ *            sizes are known the second copy is the one last tile, and its extents are exact. A serial loop around the
+ *            test is cut in two instead of testing in each iteration. Conditions of padded reads are treated alike.
  *   finish   In the second copy a guard of a store into a register buffer becomes a guard of the reads: the position
  *            exists in the buffer, and nobody looks at it.
  */
 #include "lower/guards.h"
 
-/* --- tighten ----------------------------------------------------------------------------------------------------------- */
+/* --- tighten ------------------------------------------------------------------------------------------------------ */
 
 typedef struct Inner {
     Arena *arena;
@@ -57,7 +57,9 @@ static StmtList without_conditions(Arena *arena, const StmtList *body, const Exp
         for (int c = 0; c < own.count; c++)
             if (!contains(conditions, own.items[c]))
                 list_push(arena, &kept, own.items[c]);
-        stmts_add(arena, &list, stmt_if(arena, conjunction(arena, &kept), stmts_of(stmt->body, stmt->count), (StmtList){0}, stmt->loc));
+        stmts_add(
+            arena, &list,
+            stmt_if(arena, conjunction(arena, &kept), stmts_of(stmt->body, stmt->count), (StmtList){0}, stmt->loc));
     }
     return list;
 }
@@ -81,8 +83,8 @@ static bool add_loop(Stmt *stmt, void *context) {
     return true;
 }
 
-/* The extent of an unrolled loop beyond which a condition holds for no value of the loops inside: 16 * ju + jl < 6 leaves
- * one value of ju. The condition stays. */
+/* The extent of an unrolled loop beyond which a condition holds for no value of the loops inside: 16 * ju + jl < 6
+ * leaves one value of ju. The condition stays. */
 static Expr *shrunk_extent(Arena *arena, const Stmt *loop, const StmtList *body, Expr *extent, Expr *condition) {
     Inner inner = {.arena = arena};
     Expr *first, *best = NULL;
@@ -154,7 +156,7 @@ StmtList tighten_body(Arena *arena, Stmt *const *body, int count) {
     return list;
 }
 
-/* --- finish -------------------------------------------------------------------------------------------------------------- */
+/* --- finish ------------------------------------------------------------------------------------------------------- */
 
 static bool index_inside(Arena *arena, const Tensor *tensor, Expr **index) {
     for (int d = 0; d < tensor->rank; d++) {

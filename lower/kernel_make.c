@@ -101,23 +101,19 @@ Stmt *stmt_step(Arena *arena) {
 }
 
 static bool same_body(StmtList list, Stmt *const *body, int count) {
-    return list.count == count && (count == 0 || list.items == body || !memcmp(list.items, body, sizeof *body * (size_t)count));
+    return list.count == count &&
+           (count == 0 || list.items == body || !memcmp(list.items, body, sizeof *body * (size_t)count));
 }
 
 Stmt *stmt_with_bodies(Arena *arena, Stmt *stmt, StmtList body, StmtList otherwise) {
     if (same_body(body, stmt->body, stmt->count) && same_body(otherwise, stmt->otherwise, stmt->otherwise_count))
         return stmt;
     switch (stmt->kind) {
-    case STMT_BLOCK:
-        return stmt_block(arena, body);
-    case STMT_FOR:
-        return stmt_for(arena, stmt->var, stmt->extent, stmt->loop, body, stmt->loc);
-    case STMT_IF:
-        return stmt_if(arena, stmt->condition, body, otherwise, stmt->loc);
-    case STMT_ALLOCATE:
-        return stmt_allocate(arena, stmt->tensor, body);
-    default:
-        return stmt;
+    case STMT_BLOCK: return stmt_block(arena, body);
+    case STMT_FOR: return stmt_for(arena, stmt->var, stmt->extent, stmt->loop, body, stmt->loc);
+    case STMT_IF: return stmt_if(arena, stmt->condition, body, otherwise, stmt->loc);
+    case STMT_ALLOCATE: return stmt_allocate(arena, stmt->tensor, body);
+    default: return stmt;
     }
 }
 
@@ -204,7 +200,7 @@ Stmt *stmt_substitute(Arena *arena, Stmt *stmt, const Var *var, Expr *value) {
     return stmt_map_exprs(arena, stmt, substitute, &(Substitution){var, value});
 }
 
-/* --- conditions ----------------------------------------------------------------------------------------------------- */
+/* --- conditions --------------------------------------------------------------------------------------------------- */
 
 void conjuncts_add(Arena *arena, ExprList *list, Expr *condition) {
     int64_t constant;

@@ -7,7 +7,7 @@
  */
 #include "lower/passes.h"
 
-/* --- what happens to a buffer -------------------------------------------------------------------------------------------- */
+/* --- what happens to a buffer ------------------------------------------------------------------------------------- */
 
 typedef struct Uses {
     const Tensor *tensor;
@@ -15,7 +15,8 @@ typedef struct Uses {
 } Uses;
 
 static bool is_constant_index(const Expr *e) {
-    return expr_is_int(e, NULL) || (e->kind == EXPR_RAMP && expr_is_int(e->args[0], NULL) && expr_is_int(e->args[1], NULL));
+    return expr_is_int(e, NULL) ||
+           (e->kind == EXPR_RAMP && expr_is_int(e->args[0], NULL) && expr_is_int(e->args[1], NULL));
 }
 
 static bool note_read(const Expr *e, void *context) {
@@ -46,7 +47,7 @@ static Uses uses_of(Stmt *allocate) {
     return uses;
 }
 
-/* --- changes ---------------------------------------------------------------------------------------------------------------- */
+/* --- changes ------------------------------------------------------------------------------------------------------ */
 
 typedef struct Renaming {
     const Tensor *from, *to;
@@ -72,7 +73,9 @@ static StmtList redirect_stores(Arena *arena, Stmt *const *body, int count, cons
         Stmt *stmt = body[i];
         if (stmt->kind == STMT_STORE && stmt->tensor == renaming->from) {
             if (renaming->to)
-                stmts_add(arena, &list, stmt_store(arena, renaming->to, stmt->index, stmt->index_count, stmt->value, stmt->guard, stmt->loc));
+                stmts_add(arena, &list,
+                          stmt_store(arena, renaming->to, stmt->index, stmt->index_count, stmt->value, stmt->guard,
+                                     stmt->loc));
             continue;
         }
         StmtList inner = redirect_stores(arena, stmt->body, stmt->count, renaming);
@@ -94,7 +97,7 @@ static Stmt *demoted(Arena *arena, Stmt *allocate) {
     return stmt_allocate(arena, local, renamed);
 }
 
-/* --- placing ---------------------------------------------------------------------------------------------------------------- */
+/* --- placing ------------------------------------------------------------------------------------------------------ */
 
 static bool uses_any_loop(const Expr *e, void *context) {
     bool *found = context;

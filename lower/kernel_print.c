@@ -5,7 +5,8 @@
  *         allocate register float R(14, 32) {
  *             parallel for io in 0:(M + 13) / 14 {
  *                 unrolled reduce ki in 0:4 {
- *                     R(ii, ramp(0, 1, 16)) = R(ii, ramp(0, 1, 16)) + broadcast(A(io * 14 + ii where ii < M), 16) where m
+ *                     R(ii, ramp(0, 1, 16)) = R(ii, ramp(0, 1, 16)) + broadcast(A(io * 14 + ii where ii < M), 16) where
+ *                     m
  *
  * A loop is `for` or, over a reduction, `reduce`; `of N` follows an extent that is smaller than its variable's bound. A
  * number is int64, with a point or exponent float; others say their type (`1:int32`). Names that are no plain words
@@ -28,7 +29,7 @@ typedef struct Printer {
     int indent;
 } Printer;
 
-/* --- names ---------------------------------------------------------------------------------------------------------- */
+/* --- names -------------------------------------------------------------------------------------------------------- */
 
 static bool name_taken(const Printer *p, const char *text) {
     for (int i = 0; i < p->names.count; i++)
@@ -57,8 +58,8 @@ static const char *name_of(const Printer *p, const void *entity, const char *fal
 
 static bool is_plain_name(const char *name) {
     static const char *const words[] = {
-        "ramp",   "broadcast", "where",      "inf",      "nan",      "true",  "false",  "kernel", "symbol", "target",
-        "strict", "for",       "reduce",     "in",       "of",       "if",    "else",   "check",  "status", "step",
+        "ramp",   "broadcast", "where",      "inf",      "nan",      "true",   "false", "kernel",  "symbol", "target",
+        "strict", "for",       "reduce",     "in",       "of",       "if",     "else",  "check",   "status", "step",
         "block",  "unrolled",  "vectorized", "parallel", "allocate", "global", "local", "register"};
     if (!isalpha((unsigned char)*name) && *name != '_')
         return false;
@@ -82,7 +83,7 @@ static void print_name(Printer *p, const void *entity, const char *fallback) {
     text_add(p->text, is_plain_name(name) ? "%s" : "`%s`", name);
 }
 
-/* --- expressions ------------------------------------------------------------------------------------------------------ */
+/* --- expressions -------------------------------------------------------------------------------------------------- */
 
 static void print_expr(Printer *p, const Expr *e, int precedence);
 
@@ -174,34 +175,18 @@ static void print_call(Printer *p, const char *name, const Expr *e) {
 
 static void print_expr(Printer *p, const Expr *e, int precedence) {
     switch (e->kind) {
-    case EXPR_INT:
-        print_integer(p, e);
-        break;
-    case EXPR_REAL:
-        print_real(p, e);
-        break;
-    case EXPR_VAR:
-        print_name(p, e->var, e->var->name);
-        break;
-    case EXPR_READ:
-        print_read(p, e);
-        break;
-    case EXPR_OP:
-        print_operator(p, e, precedence);
-        break;
-    case EXPR_CAST:
-        print_call(p, element_info[e->type].spelling, e);
-        break;
-    case EXPR_RAMP:
-        print_call(p, "ramp", e);
-        break;
-    case EXPR_BROADCAST:
-        print_call(p, "broadcast", e);
-        break;
+    case EXPR_INT: print_integer(p, e); break;
+    case EXPR_REAL: print_real(p, e); break;
+    case EXPR_VAR: print_name(p, e->var, e->var->name); break;
+    case EXPR_READ: print_read(p, e); break;
+    case EXPR_OP: print_operator(p, e, precedence); break;
+    case EXPR_CAST: print_call(p, element_info[e->type].spelling, e); break;
+    case EXPR_RAMP: print_call(p, "ramp", e); break;
+    case EXPR_BROADCAST: print_call(p, "broadcast", e); break;
     }
 }
 
-/* --- statements --------------------------------------------------------------------------------------------------------- */
+/* --- statements --------------------------------------------------------------------------------------------------- */
 
 static void print_stmt(Printer *p, const Stmt *stmt);
 
@@ -278,26 +263,16 @@ static void print_stmt(Printer *p, const Stmt *stmt) {
         text_add(p->text, "block");
         print_body(p, stmt->body, stmt->count);
         break;
-    case STMT_FOR:
-        print_for(p, stmt);
-        break;
-    case STMT_IF:
-        print_if(p, stmt);
-        break;
-    case STMT_STORE:
-        print_store(p, stmt);
-        break;
-    case STMT_ALLOCATE:
-        print_allocate(p, stmt);
-        break;
+    case STMT_FOR: print_for(p, stmt); break;
+    case STMT_IF: print_if(p, stmt); break;
+    case STMT_STORE: print_store(p, stmt); break;
+    case STMT_ALLOCATE: print_allocate(p, stmt); break;
     case STMT_CHECK:
         text_add(p->text, "check ");
         print_expr(p, stmt->condition, 0);
         text_add(p->text, " status %d", stmt->status);
         break;
-    case STMT_STEP:
-        text_add(p->text, "step");
-        break;
+    case STMT_STEP: text_add(p->text, "step"); break;
     }
     text_add(p->text, "\n");
 }

@@ -1,7 +1,7 @@
 /* kernel_read.c - reads the text that kernel_print.c writes.
  *
- * A descent over tokens; names are looked up in the program, then in the loops and allocations around. Types follow from
- * the operands. The first error stops everything: what is made after it is never looked at.
+ * A descent over tokens; names are looked up in the program, then in the loops and allocations around. Types follow
+ * from the operands. The first error stops everything: what is made after it is never looked at.
  */
 #include "lower/passes.h"
 #include <ctype.h>
@@ -34,7 +34,7 @@ typedef struct Reader {
     const char *why;
 } Reader;
 
-/* --- tokens ------------------------------------------------------------------------------------------------------------- */
+/* --- tokens ------------------------------------------------------------------------------------------------------- */
 
 static void fail(Reader *r, const char *message) {
     int line = 1;
@@ -137,7 +137,7 @@ static int64_t take_integer(Reader *r) {
     return value;
 }
 
-/* --- names ---------------------------------------------------------------------------------------------------------------- */
+/* --- names -------------------------------------------------------------------------------------------------------- */
 
 static const Var *find_var(const Reader *r, const char *name) {
     for (int i = r->names.count - 1; i >= 0; i--)
@@ -169,7 +169,7 @@ static void add_program_names(Reader *r) {
     }
 }
 
-/* --- expressions ------------------------------------------------------------------------------------------------------------- */
+/* --- expressions -------------------------------------------------------------------------------------------------- */
 
 static Expr *read_expr(Reader *r, int precedence);
 
@@ -207,7 +207,8 @@ static ElementType read_suffix(Reader *r, ElementType otherwise) {
 }
 
 static Expr *make_number(Reader *r, ElementType type, double real, int64_t integer) {
-    Expr *e = expr_copy(r->arena, type_is_float(type) ? expr_constant(r->arena, type, real) : expr_int(r->arena, integer));
+    Expr *e =
+        expr_copy(r->arena, type_is_float(type) ? expr_constant(r->arena, type, real) : expr_int(r->arena, integer));
     e->type = type;
     return e;
 }
@@ -264,7 +265,8 @@ static Expr *read_vector(Reader *r, bool ramp) {
     ExprList list = read_list(r);
     expect(r, ")");
     int64_t lanes = 0;
-    bool fits = list.count == 2 + ramp && expr_is_int(list.items[list.count - 1], &lanes) && lanes > 1 && lanes < INT32_MAX;
+    bool fits =
+        list.count == 2 + ramp && expr_is_int(list.items[list.count - 1], &lanes) && lanes > 1 && lanes < INT32_MAX;
     for (int i = 0; fits && i < list.count; i++)
         fits = list.items[i]->lanes == 1 && (!ramp || list.items[i]->type == TYPE_INT64);
     if (!fits)
@@ -410,7 +412,7 @@ static Expr *read_expr(Reader *r, int precedence) {
     return left;
 }
 
-/* --- statements ----------------------------------------------------------------------------------------------------------------- */
+/* --- statements --------------------------------------------------------------------------------------------------- */
 
 static Stmt *read_stmt(Reader *r);
 

@@ -1,8 +1,8 @@
 /* kernel_simplify.c - pass: small and canonical expressions, and no statement that does nothing.
  *
  * Needs scalar expressions, before unroll, while they are few; offsets are simple already. Loops that run once or never
- * disappear; conditions that the ranges of the variables decide too. Checks of sizes stay as they are: what is known of a
- * size, that it is not negative, holds because they say so.
+ * disappear; conditions that the ranges of the variables decide too. Checks of sizes stay as they are: what is known of
+ * a size, that it is not negative, holds because they say so.
  */
 #include "lower/passes.h"
 

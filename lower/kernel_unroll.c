@@ -15,7 +15,7 @@ enum { COPY_LIMIT = 16384 };
 /* What a condition of the body became for some values of the variables: copies ask again and again. */
 typedef struct Decision {
     const Expr *condition;
-    int64_t *values; /* of the bindings when it was decided */
+    int64_t *values;       /* of the bindings when it was decided */
     int value_count, next; /* place of the next one of its chain plus 1; 0 ends it */
     Expr *result;
 } Decision;
@@ -30,7 +30,7 @@ typedef struct Unroll {
     int heads[DECISION_HEADS];
 } Unroll;
 
-/* --- sums: rest + constant ------------------------------------------------------------------------------------------------- */
+/* --- sums: rest + constant ---------------------------------------------------------------------------------------- */
 
 typedef struct Sum {
     Expr *rest; /* NULL: 0 */
@@ -46,7 +46,8 @@ static bool is_index_op(const Expr *e, Op op) {
 static Expr *sum_expr(Unroll *u, Sum sum, Expr *original) {
     int64_t constant;
     if (!sum.rest)
-        return expr_is_int(original, &constant) && constant == sum.constant ? original : expr_int(u->arena, sum.constant);
+        return expr_is_int(original, &constant) && constant == sum.constant ? original
+                                                                            : expr_int(u->arena, sum.constant);
     if (sum.constant == 0)
         return sum.rest;
     if (is_index_op(original, OP_ADD) && original->args[0] == sum.rest && expr_is_int(original->args[1], &constant) &&
@@ -69,7 +70,8 @@ static Sum sum_of_addition(Unroll *u, Expr *e) {
 /* rest * constant, the constant joined with one that is there. */
 static Expr *scaled(Unroll *u, Expr *rest, int64_t constant) {
     int64_t own, product;
-    if (is_index_op(rest, OP_MUL) && expr_is_int(rest->args[1], &own) && !__builtin_mul_overflow(own, constant, &product))
+    if (is_index_op(rest, OP_MUL) && expr_is_int(rest->args[1], &own) &&
+        !__builtin_mul_overflow(own, constant, &product))
         return expr_binary(u->arena, OP_MUL, rest->args[0], expr_int(u->arena, product));
     return expr_binary(u->arena, OP_MUL, rest, expr_int(u->arena, constant));
 }
@@ -99,7 +101,7 @@ static Sum sum_of(Unroll *u, Expr *e) {
     return expr_is_int(made, &constant) ? (Sum){NULL, constant} : (Sum){made, 0};
 }
 
-/* --- conditions --------------------------------------------------------------------------------------------------------------- */
+/* --- conditions --------------------------------------------------------------------------------------------------- */
 
 static Expr *lane_of(Arena *arena, const Expr *e, int lane) {
     if (e->kind == EXPR_BROADCAST)
@@ -160,7 +162,7 @@ static Decision *decision_of(Unroll *u, const Expr *condition) {
     return &u->decisions.items[u->decisions.count - 1];
 }
 
-/* --- expressions ---------------------------------------------------------------------------------------------------------------- */
+/* --- expressions -------------------------------------------------------------------------------------------------- */
 
 static Expr *unroll_read(Unroll *u, Expr *e) {
     Expr *index = unroll_expr(u, e->args[0]);
@@ -215,15 +217,14 @@ static Expr *unroll_vector(Unroll *u, Expr *e) {
     Expr *base = unroll_expr(u, e->args[0]), *stride = e->count > 1 ? unroll_expr(u, e->args[1]) : NULL;
     if (base == e->args[0] && (!stride || stride == e->args[1]))
         return e;
-    return e->kind == EXPR_RAMP ? expr_ramp(u->arena, base, stride, e->lanes) : expr_broadcast(u->arena, base, e->lanes);
+    return e->kind == EXPR_RAMP ? expr_ramp(u->arena, base, stride, e->lanes)
+                                : expr_broadcast(u->arena, base, e->lanes);
 }
 
 static Expr *unroll_expr(Unroll *u, Expr *e) {
     switch (e->kind) {
-    case EXPR_VAR:
-        return unroll_var(u, e);
-    case EXPR_READ:
-        return unroll_read(u, e);
+    case EXPR_VAR: return unroll_var(u, e);
+    case EXPR_READ: return unroll_read(u, e);
     case EXPR_OP:
         if (is_index_op(e, OP_ADD) || is_index_op(e, OP_MUL))
             return sum_expr(u, sum_of(u, e), e);
@@ -233,14 +234,12 @@ static Expr *unroll_expr(Unroll *u, Expr *e) {
         return a == e->args[0] ? e : expr_cast(u->arena, e->type, a);
     }
     case EXPR_RAMP:
-    case EXPR_BROADCAST:
-        return unroll_vector(u, e);
-    default:
-        return e;
+    case EXPR_BROADCAST: return unroll_vector(u, e);
+    default: return e;
     }
 }
 
-/* --- statements ------------------------------------------------------------------------------------------------------------------- */
+/* --- statements --------------------------------------------------------------------------------------------------- */
 
 static StmtList unroll_body(Unroll *u, Stmt *const *body, int count);
 
@@ -323,20 +322,16 @@ static Stmt *unroll_if(Unroll *u, Stmt *stmt) {
 
 static Stmt *unroll_stmt(Unroll *u, Stmt *stmt) {
     switch (stmt->kind) {
-    case STMT_STORE:
-        return unroll_store(u, stmt);
-    case STMT_FOR:
-        return unroll_for(u, stmt);
-    case STMT_IF:
-        return unroll_if(u, stmt);
+    case STMT_STORE: return unroll_store(u, stmt);
+    case STMT_FOR: return unroll_for(u, stmt);
+    case STMT_IF: return unroll_if(u, stmt);
     case STMT_CHECK: {
         if (stmt->status == STATUS_BAD_SIZE)
             return stmt;
         Expr *condition = unroll_expr(u, stmt->condition);
         return condition == stmt->condition ? stmt : stmt_check(u->arena, condition, stmt->status, stmt->loc);
     }
-    default:
-        return stmt_with_bodies(u->arena, stmt, unroll_body(u, stmt->body, stmt->count), (StmtList){0});
+    default: return stmt_with_bodies(u->arena, stmt, unroll_body(u, stmt->body, stmt->count), (StmtList){0});
     }
 }
 

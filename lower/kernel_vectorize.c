@@ -1,9 +1,9 @@
 /* kernel_vectorize.c - pass: vectorized loops become vector expressions with as many lanes as the loop has values.
  *
  * Needs flat indices. The variable becomes a ramp; an index that is affine in it a ramp with its coefficient as stride;
- * what does not depend on it stays scalar and is broadcast. A condition on it becomes a mask of stores and reads, one that
- * does not depend on it stays an IF. A loop that cannot run in lanes (its extent is not constant, a store would hit one
- * element twice, a buffer or a loop inside depends on the lane) becomes a serial one: it means the same.
+ * what does not depend on it stays scalar and is broadcast. A condition on it becomes a mask of stores and reads, one
+ * that does not depend on it stays an IF. A loop that cannot run in lanes (its extent is not constant, a store would
+ * hit one element twice, a buffer or a loop inside depends on the lane) becomes a serial one: it means the same.
  */
 #include "lower/passes.h"
 
@@ -22,7 +22,7 @@ typedef struct Vectorize {
     bool failed;
 } Vectorize;
 
-/* --- ramps ---------------------------------------------------------------------------------------------------------------- */
+/* --- ramps -------------------------------------------------------------------------------------------------------- */
 
 static bool as_ramp(Arena *arena, Expr *e, Expr **base, Expr **stride) {
     if (e->kind != EXPR_RAMP && e->kind != EXPR_BROADCAST)
@@ -58,7 +58,7 @@ static Expr *ramp_op(Arena *arena, Op op, Expr *a, Expr *b, int lanes) {
     return NULL;
 }
 
-/* --- expressions ------------------------------------------------------------------------------------------------------------ */
+/* --- expressions -------------------------------------------------------------------------------------------------- */
 
 static Expr *vector_expr(Vectorize *v, Expr *e);
 
@@ -119,20 +119,17 @@ static Expr *vector_expr(Vectorize *v, Expr *e) {
     switch (e->kind) {
     case EXPR_VAR:
         return e->var == v->var ? expr_ramp(v->arena, expr_int(v->arena, 0), expr_int(v->arena, 1), v->lanes) : e;
-    case EXPR_READ:
-        return vector_read(v, e);
-    case EXPR_OP:
-        return vector_op(v, e);
+    case EXPR_READ: return vector_read(v, e);
+    case EXPR_OP: return vector_op(v, e);
     case EXPR_CAST: {
         Expr *a = vector_expr(v, e->args[0]);
         return a == e->args[0] ? e : expr_cast(v->arena, e->type, a);
     }
-    default:
-        return e;
+    default: return e;
     }
 }
 
-/* --- masks ------------------------------------------------------------------------------------------------------------------ */
+/* --- masks -------------------------------------------------------------------------------------------------------- */
 
 /* The lane where the condition holds if it holds at any: the first when it gets harder with the lane, the last when
  * easier; -1 when it does neither. */
@@ -144,7 +141,8 @@ static int best_lane(Vectorize *v, const Expr *condition) {
     if (!expr_affine(v->arena, expr_binary(v->arena, OP_SUB, condition->args[0], condition->args[1]), &affine) ||
         !affine_coefficient(&affine, v->var, &slope))
         return -1;
-    bool upper = condition->op == OP_LT || condition->op == OP_LE, lower = condition->op == OP_GT || condition->op == OP_GE;
+    bool upper = condition->op == OP_LT || condition->op == OP_LE,
+         lower = condition->op == OP_GT || condition->op == OP_GE;
     return !upper && !lower ? -1 : upper == (slope > 0) ? 0 : v->lanes - 1;
 }
 
@@ -152,8 +150,8 @@ static Expr *at_lane(Vectorize *v, Expr *condition, int lane) {
     return expr_substitute(v->arena, condition, &(Substitution){v->var, expr_int(v->arena, lane)}, 1);
 }
 
-/* The mask narrowed by conditions on the lane. When all of them are easiest at one lane, some lane runs exactly when that
- * one does. */
+/* The mask narrowed by conditions on the lane. When all of them are easiest at one lane, some lane runs exactly when
+ * that one does. */
 static Mask narrow_mask(Vectorize *v, const ExprList *conditions) {
     Mask mask = v->mask;
     int lane = mask.lanes ? mask.lane : best_lane(v, conditions->items[0]);
@@ -169,7 +167,7 @@ static Mask narrow_mask(Vectorize *v, const ExprList *conditions) {
     return mask;
 }
 
-/* --- statements --------------------------------------------------------------------------------------------------------------- */
+/* --- statements --------------------------------------------------------------------------------------------------- */
 
 static StmtList vector_body(Vectorize *v, Stmt *const *body, int count);
 
@@ -218,18 +216,14 @@ static Stmt *vector_if(Vectorize *v, Stmt *stmt) {
 
 static Stmt *vector_stmt(Vectorize *v, Stmt *stmt) {
     switch (stmt->kind) {
-    case STMT_STORE:
-        return vector_store(v, stmt);
-    case STMT_IF:
-        return vector_if(v, stmt);
+    case STMT_STORE: return vector_store(v, stmt);
+    case STMT_IF: return vector_if(v, stmt);
     case STMT_FOR:
         v->failed |= expr_uses_var(stmt->extent, v->var);
-        return stmt_for(v->arena, stmt->var, stmt->extent, stmt->loop, vector_body(v, stmt->body, stmt->count), stmt->loc);
-    case STMT_STEP:
-        return stmt;
-    default:
-        v->failed = true;
-        return stmt;
+        return stmt_for(v->arena, stmt->var, stmt->extent, stmt->loop, vector_body(v, stmt->body, stmt->count),
+                        stmt->loc);
+    case STMT_STEP: return stmt;
+    default: v->failed = true; return stmt;
     }
 }
 

@@ -23,7 +23,7 @@ static void require(Verify *v, bool holds, const char *rule) {
         v->broken = rule;
 }
 
-/* --- what is in scope ------------------------------------------------------------------------------------------------- */
+/* --- what is in scope --------------------------------------------------------------------------------------------- */
 
 static bool loop_in_scope(const Verify *v, const Var *var) {
     for (int i = 0; i < v->loops.count; i++)
@@ -60,7 +60,7 @@ static bool tensor_in_scope(const Verify *v, const Tensor *tensor) {
     return buffer_allocated(v, tensor);
 }
 
-/* --- expressions --------------------------------------------------------------------------------------------------------- */
+/* --- expressions -------------------------------------------------------------------------------------------------- */
 
 static void verify_expr(Verify *v, const Expr *e);
 
@@ -91,7 +91,8 @@ static void verify_index(Verify *v, const Tensor *tensor, Expr *const *index, in
         require(v, elements >= 0, "a register buffer has a constant size");
     }
     if (elements >= 0 && constant_index(index[0]) && tensor->scope == SCOPE_REGISTER)
-        require(v, last_index(index[0]) < elements && last_index(index[0]) >= 0, "a register buffer's index is inside it");
+        require(v, last_index(index[0]) < elements && last_index(index[0]) >= 0,
+                "a register buffer's index is inside it");
 }
 
 static void verify_guard(Verify *v, const Expr *guard, int lanes) {
@@ -108,14 +109,10 @@ static bool op_types_agree(const Expr *e) {
         if (e->args[i]->type != first->type)
             return false;
     switch (op_info[e->op].class) {
-    case CLASS_COMPARE:
-        return e->type == TYPE_BOOL;
-    case CLASS_LOGIC:
-        return e->type == TYPE_BOOL && first->type == TYPE_BOOL;
-    case CLASS_SELECT:
-        return e->type == first->type && e->args[0]->type == TYPE_BOOL;
-    default:
-        return e->type == first->type;
+    case CLASS_COMPARE: return e->type == TYPE_BOOL;
+    case CLASS_LOGIC: return e->type == TYPE_BOOL && first->type == TYPE_BOOL;
+    case CLASS_SELECT: return e->type == first->type && e->args[0]->type == TYPE_BOOL;
+    default: return e->type == first->type;
     }
 }
 
@@ -147,15 +144,10 @@ static void verify_node(Verify *v, const Expr *e) {
         require(v, op_types_agree(e), "the types of an operator's operands agree");
         verify_lanes(v, e);
         break;
-    case EXPR_CAST:
-        verify_lanes(v, e);
-        break;
+    case EXPR_CAST: verify_lanes(v, e); break;
     case EXPR_RAMP:
-    case EXPR_BROADCAST:
-        verify_vector(v, e);
-        break;
-    default:
-        require(v, e->lanes == 1, "a constant has one lane");
+    case EXPR_BROADCAST: verify_vector(v, e); break;
+    default: require(v, e->lanes == 1, "a constant has one lane");
     }
 }
 
@@ -177,7 +169,7 @@ static void verify_scalar(Verify *v, const Expr *e, ElementType type, const char
     require(v, e->type == type && e->lanes == 1, rule);
 }
 
-/* --- statements ------------------------------------------------------------------------------------------------------------ */
+/* --- statements --------------------------------------------------------------------------------------------------- */
 
 static void verify_body(Verify *v, Stmt *const *body, int count);
 
@@ -240,30 +232,21 @@ static void verify_allocate(Verify *v, Stmt *stmt) {
 
 static void verify_stmt(Verify *v, Stmt *stmt) {
     switch (stmt->kind) {
-    case STMT_BLOCK:
-        require(v, false, "a block stands only around the whole kernel");
-        break;
-    case STMT_FOR:
-        verify_for(v, stmt);
-        break;
+    case STMT_BLOCK: require(v, false, "a block stands only around the whole kernel"); break;
+    case STMT_FOR: verify_for(v, stmt); break;
     case STMT_IF:
         verify_scalar(v, stmt->condition, TYPE_BOOL, "a condition is a scalar of type bool");
         verify_body(v, stmt->body, stmt->count);
         verify_body(v, stmt->otherwise, stmt->otherwise_count);
         break;
-    case STMT_STORE:
-        verify_store(v, stmt);
-        break;
-    case STMT_ALLOCATE:
-        verify_allocate(v, stmt);
-        break;
+    case STMT_STORE: verify_store(v, stmt); break;
+    case STMT_ALLOCATE: verify_allocate(v, stmt); break;
     case STMT_CHECK:
         verify_scalar(v, stmt->condition, TYPE_BOOL, "a condition is a scalar of type bool");
         require(v, !v->output_stored, "a check stands before the first store to an output");
         require(v, v->parallel_depth == 0, "a check stands in no parallel loop");
         break;
-    case STMT_STEP:
-        break;
+    case STMT_STEP: break;
     }
 }
 

@@ -1,25 +1,25 @@
 /* kernel_version.c - the middle step of kernel_guards.c: copies of loops in which conditions always hold.
  *
- * A condition is ready at a statement when every variable of it that the statement's loops define can be set to its worst
- * value: for a guard those of unrolled and vectorized loops, for a padded read's condition those of reduction loops too
- * (the test is then outside the whole reduction). Statements whose conditions are ready are put under one test together,
- * as deep as the innermost spatial loop that a condition waits for, so that there are two copies whatever the number of
- * conditions. Where sizes are known and the else copy can only be the last tile, it is made for that tile, and conditions
- * of other dimensions then make copies of both, as long as the code stays small.
+ * A condition is ready at a statement when every variable of it that the statement's loops define can be set to its
+ * worst value: for a guard those of unrolled and vectorized loops, for a padded read's condition those of reduction
+ * loops too (the test is then outside the whole reduction). Statements whose conditions are ready are put under one
+ * test together, as deep as the innermost spatial loop that a condition waits for, so that there are two copies
+ * whatever the number of conditions. Where sizes are known and the else copy can only be the last tile, it is made for
+ * that tile, and conditions of other dimensions then make copies of both, as long as the code stays small.
  */
 #include "lower/guards.h"
 
-/* In stores after unrolling: what copies made for exact tiles may have together; what is worth a test that depends on no
- * loop inside (of fewer stores each reads under its own condition), unless there are serial loops inside. */
+/* In stores after unrolling: what copies made for exact tiles may have together; what is worth a test that depends on
+ * no loop inside (of fewer stores each reads under its own condition), unless there are serial loops inside. */
 enum { EXACT_BUDGET = 1536, UNIFORM_LEAST = 8, UNIFORM_MOST = 256 };
 
 typedef struct Condition {
     Expr *expr;
-    bool guard;     /* of a statement, not of a read */
+    bool guard; /* of a statement, not of a read */
     bool ready;
-    bool uniform;   /* no loop below decides it */
-    bool waits;     /* for a spatial loop below */
-    Expr *test;     /* when ready: it holds for all values of the loops below */
+    bool uniform; /* no loop below decides it */
+    bool waits;   /* for a spatial loop below */
+    Expr *test;   /* when ready: it holds for all values of the loops below */
 } Condition;
 
 typedef struct Version {
@@ -31,13 +31,14 @@ typedef struct Version {
     bool loops, serial; /* the statement holds a loop, one that stays a loop */
 } Version;
 
-/* --- the arithmetic of conditions ------------------------------------------------------------------------------------- */
+/* --- the arithmetic of conditions --------------------------------------------------------------------------------- */
 
 /* A comparison as difference < 0 (or, or_equal, <= 0). */
 static bool as_difference(Arena *arena, const Expr *condition, Affine *difference, bool *or_equal) {
     if (condition->kind != EXPR_OP || condition->lanes > 1 || condition->args[0]->type != TYPE_INT64)
         return false;
-    bool less = condition->op == OP_LT || condition->op == OP_LE, greater = condition->op == OP_GT || condition->op == OP_GE;
+    bool less = condition->op == OP_LT || condition->op == OP_LE,
+         greater = condition->op == OP_GT || condition->op == OP_GE;
     if (!less && !greater)
         return false;
     *or_equal = condition->op == OP_LE || condition->op == OP_GE;
@@ -72,7 +73,8 @@ bool first_failure(Arena *arena, Expr *condition, const Var *var, Expr **first) 
     Affine difference;
     bool or_equal;
     int64_t slope;
-    if (!as_difference(arena, condition, &difference, &or_equal) || !affine_coefficient(&difference, var, &slope) || slope <= 0)
+    if (!as_difference(arena, condition, &difference, &or_equal) || !affine_coefficient(&difference, var, &slope) ||
+        slope <= 0)
         return false;
     Expr *rest; /* slope * var < rest or, for whole numbers, slope * var <= rest */
     if (!negated_rest(arena, &difference, term_of_var(&difference, var), or_equal ? slope : slope - 1, &rest))
@@ -106,7 +108,7 @@ Expr *extreme_case(Arena *arena, Expr *condition, Stmt *const *loops, int count,
     return expr_simplify(arena, expr_substitute(arena, condition, list.items, list.count));
 }
 
-/* --- collecting conditions ---------------------------------------------------------------------------------------------- */
+/* --- collecting conditions ---------------------------------------------------------------------------------------- */
 
 typedef struct VarSearch {
     Version *version;
@@ -194,7 +196,7 @@ static void collect(Version *v, Stmt *stmt, int64_t copies) {
     v->inner.count -= stmt->kind == STMT_FOR;
 }
 
-/* --- what is known in a copy ---------------------------------------------------------------------------------------------- */
+/* --- what is known in a copy -------------------------------------------------------------------------------------- */
 
 typedef struct Known {
     ExprList always; /* conditions that hold */
@@ -229,7 +231,8 @@ static Expr *apply_known(Arena *arena, Expr *e, void *context) {
     if (e->type == TYPE_INT64 && known->from && expr_equal(e, known->from))
         return known->to;
     if (is_index_comparison(e) && known->always.count) {
-        int decided = in_list(&known->always, e) ? 1 : expr_prove(arena, e, &(Facts){known->always.count, known->always.items});
+        int decided =
+            in_list(&known->always, e) ? 1 : expr_prove(arena, e, &(Facts){known->always.count, known->always.items});
         return decided < 0 ? e : expr_bool(arena, decided);
     }
     if (e->kind == EXPR_OP && e->op == OP_SELECT && is_refuted(arena, known, e->args[0]))
@@ -256,13 +259,15 @@ static StmtList assume(Arena *arena, const StmtList *stmts, Known *known) {
     return list;
 }
 
-/* --- exact tiles ------------------------------------------------------------------------------------------------------------ */
+/* --- exact tiles -------------------------------------------------------------------------------------------------- */
 
-/* Whether a test fails for one value alone of the one outer expression in it, the last: io * 14 + 13 < 49 for io = 3. */
+/* Whether a test fails for one value alone of the one outer expression in it, the last: io * 14 + 13 < 49 for io =
+ * 3. */
 static bool fails_at_last_only(Arena *arena, Expr *test, Expr **outer, int64_t *last) {
     Affine difference;
     bool or_equal;
-    if (!as_difference(arena, test, &difference, &or_equal) || difference.count != 1 || difference.terms[0].coefficient <= 0)
+    if (!as_difference(arena, test, &difference, &or_equal) || difference.count != 1 ||
+        difference.terms[0].coefficient <= 0)
         return false;
     int64_t slope = difference.terms[0].coefficient, bound;
     if (__builtin_sub_overflow(or_equal ? slope : slope - 1, difference.constant, &bound))
@@ -274,7 +279,7 @@ static bool fails_at_last_only(Arena *arena, Expr *test, Expr **outer, int64_t *
     return range.has_high && range.high == first && first > 0;
 }
 
-/* --- versions --------------------------------------------------------------------------------------------------------------- */
+/* --- versions ----------------------------------------------------------------------------------------------------- */
 
 typedef struct Context {
     Arena *arena;
@@ -359,7 +364,8 @@ static Stmt *joint_versions(Context context, const StmtList *run, const Version 
     Context full = context, partial = context;
     partial.uniform_only = true;
     partial.finished = uniform;
-    return make_versions(context, run, &conditions, &tests, full, partial, (Known){.never = uniform ? conditions : (ExprList){0}});
+    return make_versions(context, run, &conditions, &tests, full, partial,
+                         (Known){.never = uniform ? conditions : (ExprList){0}});
 }
 
 static bool has_work(const Version *v) {
@@ -369,12 +375,13 @@ static bool has_work(const Version *v) {
     return false;
 }
 
-/* The smaller of an extent and the first value where a condition fails. Of a loop over tiles they are (n + s - 1) / s and
- * n / s: that one is the smaller is seen from what is divided. */
+/* The smaller of an extent and the first value where a condition fails. Of a loop over tiles they are (n + s - 1) / s
+ * and n / s: that one is the smaller is seen from what is divided. */
 static Expr *smaller(Arena *arena, Expr *extent, Expr *first) {
     Affine difference;
     if (extent->kind == EXPR_OP && extent->op == OP_DIV && first->kind == EXPR_OP && first->op == OP_DIV &&
-        expr_equal(extent->args[1], first->args[1]) && expr_is_int(first->args[1], NULL) && first->args[1]->integer > 0 &&
+        expr_equal(extent->args[1], first->args[1]) && expr_is_int(first->args[1], NULL) &&
+        first->args[1]->integer > 0 &&
         expr_affine(arena, expr_binary(arena, OP_SUB, extent->args[0], first->args[0]), &difference) &&
         difference.count == 0)
         return difference.constant >= 0 ? first : extent;
@@ -392,7 +399,8 @@ static Expr *cut_of(Arena *arena, const Stmt *loop, Expr *condition) {
         cut = smaller(arena, cut, first);
     }
     cut = expr_simplify(arena, expr_binary(arena, OP_MAX, cut, expr_int(arena, 0)));
-    return loop->var->reduction || expr_is_int(cut, NULL) ? cut : NULL; /* elsewhere a test in each iteration is cheap */
+    return loop->var->reduction || expr_is_int(cut, NULL) ? cut
+                                                          : NULL; /* elsewhere a test in each iteration is cheap */
 }
 
 /* Cuts a serial loop whose whole body is a test that holds up to some value of it:

@@ -1,7 +1,7 @@
 /* kernel.c - kernels as text: goldens of every pass, round trips, refusals of the reader, and what the verifier finds.
  *
- * A golden is tests/ir/NAME.tensor, whose first line says after which passes the kernel is printed (`# passes: gsp`), and
- * tests/ir/NAME.ir. ACCEPT=1 writes the latter anew.
+ * A golden is tests/ir/NAME.tensor, whose first line says after which passes the kernel is printed (`# passes: gsp`),
+ * and tests/ir/NAME.ir. ACCEPT=1 writes the latter anew.
  */
 #include "lang/value.h"
 #include "lower/passes.h"
@@ -11,7 +11,7 @@
 #include <dirent.h>
 #include <stdlib.h>
 
-/* --- goldens ------------------------------------------------------------------------------------------------------------- */
+/* --- goldens ------------------------------------------------------------------------------------------------------ */
 
 static char *read_all(Arena *arena, const char *path) {
     FILE *file = fopen(path, "r");
@@ -26,7 +26,9 @@ static char *read_all(Arena *arena, const char *path) {
 
 static const char *passes_of(Arena *arena, const char *source) {
     static const char start[] = "# passes: ";
-    return strncmp(source, start, sizeof start - 1) ? "" : arena_strndup(arena, source + sizeof start - 1, strcspn(source + sizeof start - 1, "\n"));
+    return strncmp(source, start, sizeof start - 1)
+               ? ""
+               : arena_strndup(arena, source + sizeof start - 1, strcspn(source + sizeof start - 1, "\n"));
 }
 
 static char *dump_of(Arena *arena, const char *source, Kernel **kernel) {
@@ -95,7 +97,7 @@ static void test_goldens(Arena *arena) {
         test_golden(folder, names.items[i]);
 }
 
-/* --- text: all that it can say, and what is refused -------------------------------------------------------------------------- */
+/* --- text: all that it can say, and what is refused --------------------------------------------------------------- */
 
 #define KERNEL(body) "kernel matmul symbol matmul target x86-64-v4 {\n" body "}\n"
 
@@ -113,40 +115,42 @@ static void test_round_trip(Arena *arena, const Program *program, const char *wh
 
 static void test_texts(Arena *arena) {
     Program *program = program_matmul(arena, TYPE_FLOAT, -1, 16, 8);
-    test_round_trip(arena, program, "constants of every type", KERNEL(
-        "    allocate local double d(1) {\n"
-        "        d(0) = 0.1:double + 1e+300:double * -inf:double - (nan:double - -(2.5:double))\n"
-        "        if 1:int32 < -7:int32 || 200:uint8 >= 3:uint8 || !(M > 3) {\n"
-        "            C(0, 0) = float(half(0.5) + 1.5:half)\n"
-        "        }\n"
-        "        C(0, 1) = float(d(0)) / min(1.0, 2.5)\n"
-        "    }\n"));
-    test_round_trip(arena, program, "loops of every kind", KERNEL(
-        "    check M >= 1 && M < 100 status 1\n"
-        "    parallel for i in 0:M {\n"
-        "        vectorized for j in 0:min(16, M) of 16 {\n"
-        "            unrolled reduce k in 0:8 {\n"
-        "                step\n"
-        "                C(i, j) = i > j ? C(i, j) : A(i, k where k < 7) where i < 5\n"
-        "            }\n"
-        "        }\n"
-        "    }\n"));
-    test_round_trip(arena, program, "vectors", KERNEL(
-        "    for i in 0:M {\n"
-        "        C(ramp(i * 16, 1, 16)) = broadcast(A(i * 8), 16) + B(ramp(15, -1, 16)) * sqrt(B(ramp(0, i, 16) where ramp(0, 1, 16) < broadcast(i, 16))) where ramp(0, 2, 16) != broadcast(4, 16)\n"
-        "    }\n"));
-    test_round_trip(arena, program, "names that are no plain words", KERNEL(
-        "    for `step` in 0:M {\n"
-        "        allocate register float `max`(2) {\n"
-        "            allocate global float `a b`(2, M) {\n"
-        "                for i in 0:2 {\n"
-        "                    for i_2 in 0:2 {\n"
-        "                        `a b`(i, i_2) = `max`(i) + A(`step`, i)\n"
-        "                    }\n"
-        "                }\n"
-        "            }\n"
-        "        }\n"
-        "    }\n"));
+    test_round_trip(arena, program, "constants of every type",
+                    KERNEL("    allocate local double d(1) {\n"
+                           "        d(0) = 0.1:double + 1e+300:double * -inf:double - (nan:double - -(2.5:double))\n"
+                           "        if 1:int32 < -7:int32 || 200:uint8 >= 3:uint8 || !(M > 3) {\n"
+                           "            C(0, 0) = float(half(0.5) + 1.5:half)\n"
+                           "        }\n"
+                           "        C(0, 1) = float(d(0)) / min(1.0, 2.5)\n"
+                           "    }\n"));
+    test_round_trip(arena, program, "loops of every kind",
+                    KERNEL("    check M >= 1 && M < 100 status 1\n"
+                           "    parallel for i in 0:M {\n"
+                           "        vectorized for j in 0:min(16, M) of 16 {\n"
+                           "            unrolled reduce k in 0:8 {\n"
+                           "                step\n"
+                           "                C(i, j) = i > j ? C(i, j) : A(i, k where k < 7) where i < 5\n"
+                           "            }\n"
+                           "        }\n"
+                           "    }\n"));
+    test_round_trip(
+        arena, program, "vectors",
+        KERNEL("    for i in 0:M {\n"
+               "        C(ramp(i * 16, 1, 16)) = broadcast(A(i * 8), 16) + B(ramp(15, -1, 16)) * sqrt(B(ramp(0, i, 16) "
+               "where ramp(0, 1, 16) < broadcast(i, 16))) where ramp(0, 2, 16) != broadcast(4, 16)\n"
+               "    }\n"));
+    test_round_trip(arena, program, "names that are no plain words",
+                    KERNEL("    for `step` in 0:M {\n"
+                           "        allocate register float `max`(2) {\n"
+                           "            allocate global float `a b`(2, M) {\n"
+                           "                for i in 0:2 {\n"
+                           "                    for i_2 in 0:2 {\n"
+                           "                        `a b`(i, i_2) = `max`(i) + A(`step`, i)\n"
+                           "                    }\n"
+                           "                }\n"
+                           "            }\n"
+                           "        }\n"
+                           "    }\n"));
 }
 
 static void test_refusals(Arena *arena) {
@@ -180,7 +184,8 @@ static void test_refusals(Arena *arena) {
             diag_line("got: %s", why ? why : "no complaint");
     }
     Random random = {1};
-    const char *text = KERNEL("    for i in 0:M {\n        C(i, 0) = i > 2 ? A(i, 0 where i < 5) : float(-1.5:half)\n    }\n");
+    const char *text =
+        KERNEL("    for i in 0:M {\n        C(i, 0) = i > 2 ? A(i, 0 where i < 5) : float(-1.5:half)\n    }\n");
     int refused = 0;
     for (int round = 0; round < 500; round++) {
         const char *why;
@@ -191,7 +196,7 @@ static void test_refusals(Arena *arena) {
     ok(refused > 100 && refused < 500, "damaged text is refused or read, never worse");
 }
 
-/* --- the verifier ------------------------------------------------------------------------------------------------------------- */
+/* --- the verifier ------------------------------------------------------------------------------------------------- */
 
 static void is_broken(Arena *arena, const Kernel *kernel, bool flat, const char *rule) {
     const char *why = kernel_verify(arena, kernel, flat);
@@ -209,17 +214,21 @@ static void test_verifier_text(Arena *arena) {
         {"C(0, 0) = 1.0\n check M > 0 status 1\n", "a check stands before the first store to an output", false},
         {"for i in 0:2 {\n check i < M status 1\n C(i, 0) = 1.0\n }\n", "a check stands before", false},
         {"parallel for i in 0:2 {\n check i < M status 1\n }\n", "a check stands in no parallel loop", false},
-        {"parallel for i in 0:2 {\n parallel for j in 0:2 {\n C(i, j) = 1.0\n } }\n", "no parallel loop stands inside", false},
-        {"C(0, 0) = float(1) where 1 < 2\n for i in 0:1.5 {\n step\n }\n", "a loop's extent is a scalar of type int64", false},
+        {"parallel for i in 0:2 {\n parallel for j in 0:2 {\n C(i, j) = 1.0\n } }\n", "no parallel loop stands inside",
+         false},
+        {"C(0, 0) = float(1) where 1 < 2\n for i in 0:1.5 {\n step\n }\n", "a loop's extent is a scalar of type int64",
+         false},
         {"if M {\n C(0, 0) = 1.0\n }\n", "a condition is a scalar of type bool", false},
         {"allocate local float t(2.0) {\n C(0, 0) = t(0)\n }\n", "a buffer's extents are scalars of type int64", false},
         {"C(0, 0) = A(0.5, 0)\n", "an index is of type int64", false},
         {"C(0, 0) = 1.0\n", "an access of a flat kernel has one index", true},
         {"unrolled for i in 0:2 {\n C(i) = 1.0\n }\n", "no loop of a flat kernel is vectorized or unrolled", true},
         {"vectorized for i in 0:2 {\n C(i) = 1.0\n }\n", "no loop of a flat kernel is vectorized or unrolled", true},
-        {"for i in 0:2 {\n allocate register float t(2) {\n t(i) = 1.0\n } }\n", "a register buffer is indexed by constants", true},
+        {"for i in 0:2 {\n allocate register float t(2) {\n t(i) = 1.0\n } }\n",
+         "a register buffer is indexed by constants", true},
         {"allocate register float t(M) {\n t(0) = 1.0\n }\n", "a register buffer has a constant size", true},
-        {"allocate register float t(4) {\n t(ramp(1, 1, 4)) = broadcast(1.0, 4)\n }\n", "a register buffer's index is inside it", true},
+        {"allocate register float t(4) {\n t(ramp(1, 1, 4)) = broadcast(1.0, 4)\n }\n",
+         "a register buffer's index is inside it", true},
     };
     Program *program = program_matmul(arena, TYPE_FLOAT, -1, 16, 8);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -244,7 +253,8 @@ static Kernel *around(Arena *arena, const Program *program, Stmt *stmt) {
 
 static Stmt *store(Arena *arena, const Program *program, Expr *value) {
     Expr **index = ARENA_ARRAY(arena, Expr *, 1);
-    index[0] = value->lanes > 1 ? expr_ramp(arena, expr_int(arena, 0), expr_int(arena, 1), value->lanes) : expr_int(arena, 0);
+    index[0] =
+        value->lanes > 1 ? expr_ramp(arena, expr_int(arena, 0), expr_int(arena, 1), value->lanes) : expr_int(arena, 0);
     const Tensor *output = program->arguments[program->argument_count - 1].tensor;
     return stmt_store(arena, output, index, 1, value, NULL, (Loc){0});
 }
@@ -265,18 +275,27 @@ static void test_verifier_damage(Arena *arena) {
     Stmt *good = store(arena, program, one);
     ok(kernel_verify(arena, around(arena, program, good), false) == NULL, "a store alone is a kernel");
 
-    is_broken(arena, around(arena, program, store(arena, program, expr_cast(arena, TYPE_FLOAT, expr_var(arena, i)))), false,
-              "a variable is used outside its loop");
-    is_broken(arena, around(arena, program, store(arena, program, changed(arena, sum, (Expr){.type = TYPE_FLOAT, .lanes = 4}))), false,
-              "operands have the lanes of their operator");
-    is_broken(arena, around(arena, program, store(arena, program, changed(arena, sum, (Expr){.type = TYPE_DOUBLE, .lanes = 1}))), false,
-              "the types of an operator's operands agree");
-    is_broken(arena, around(arena, program, store(arena, program, changed(arena, one, (Expr){.type = TYPE_FLOAT, .lanes = 4}))), false,
-              "a constant has one lane");
-    is_broken(arena, around(arena, program, store(arena, program, changed(arena, wide, (Expr){.type = TYPE_DOUBLE, .lanes = 4}))), false,
-              "a ramp or broadcast has the type of its scalars");
-    is_broken(arena, around(arena, program, store(arena, program, expr_read(arena, program->arguments[0].tensor, zero, one))), false,
-              "no read of a kernel has an else value");
+    is_broken(arena, around(arena, program, store(arena, program, expr_cast(arena, TYPE_FLOAT, expr_var(arena, i)))),
+              false, "a variable is used outside its loop");
+    is_broken(
+        arena,
+        around(arena, program, store(arena, program, changed(arena, sum, (Expr){.type = TYPE_FLOAT, .lanes = 4}))),
+        false, "operands have the lanes of their operator");
+    is_broken(
+        arena,
+        around(arena, program, store(arena, program, changed(arena, sum, (Expr){.type = TYPE_DOUBLE, .lanes = 1}))),
+        false, "the types of an operator's operands agree");
+    is_broken(
+        arena,
+        around(arena, program, store(arena, program, changed(arena, one, (Expr){.type = TYPE_FLOAT, .lanes = 4}))),
+        false, "a constant has one lane");
+    is_broken(
+        arena,
+        around(arena, program, store(arena, program, changed(arena, wide, (Expr){.type = TYPE_DOUBLE, .lanes = 4}))),
+        false, "a ramp or broadcast has the type of its scalars");
+    is_broken(arena,
+              around(arena, program, store(arena, program, expr_read(arena, program->arguments[0].tensor, zero, one))),
+              false, "no read of a kernel has an else value");
     Stmt *masked = store(arena, program, wide);
     masked->guard = expr_bool(arena, true);
     is_broken(arena, around(arena, program, masked), false, "a guard has the lanes of its access");
@@ -285,16 +304,18 @@ static void test_verifier_damage(Arena *arena) {
     stmts_add(arena, &body, good);
     Stmt *inner = stmt_for(arena, i, expr_int(arena, 2), LOOP_SERIAL, body, (Loc){0});
     stmts_add(arena, &nested, inner);
-    is_broken(arena, around(arena, program, stmt_for(arena, i, expr_int(arena, 2), LOOP_SERIAL, nested, (Loc){0})), false,
-              "a variable is defined once in a nest");
-    is_broken(arena, around(arena, program, stmt_block(arena, body)), false, "a block stands only around the whole kernel");
+    is_broken(arena, around(arena, program, stmt_for(arena, i, expr_int(arena, 2), LOOP_SERIAL, nested, (Loc){0})),
+              false, "a variable is defined once in a nest");
+    is_broken(arena, around(arena, program, stmt_block(arena, body)), false,
+              "a block stands only around the whole kernel");
     Tensor *buffer = ARENA_NEW(arena, Tensor);
     *buffer = (Tensor){.name = "t", .type = TYPE_FLOAT, .role = ROLE_TEMPORARY};
     is_broken(arena, around(arena, program, store(arena, program, expr_read(arena, buffer, NULL, NULL))), false,
               "a buffer is used outside its allocation");
     StmtList twice = {0};
     stmts_add(arena, &twice, stmt_allocate(arena, buffer, body));
-    is_broken(arena, around(arena, program, stmt_allocate(arena, buffer, twice)), false, "a buffer is allocated once in a nest");
+    is_broken(arena, around(arena, program, stmt_allocate(arena, buffer, twice)), false,
+              "a buffer is allocated once in a nest");
 }
 
 int main(void) {

@@ -1,4 +1,5 @@
-/* kernel_laws.c - the law of expand: under random schedules, at boundary sizes, a kernel computes what the program means.
+/* kernel_laws.c - the law of expand: under random schedules, at boundary sizes, a kernel computes what the program
+ * means.
  *
  * Each case is a program, sizes (bound or left to run time) and a random legal schedule. The kernel is executed before
  * flattening and after all passes, every access checked, and compared with the interpreter. The environment variable
@@ -24,73 +25,111 @@ typedef struct Law {
 } Law;
 
 static const Law laws[] = {
-#define SIZE(name, values) {name, values}
+#define SIZE(name, values)                                                                                             \
+    { name, values }
     {"matmul",
-     "def f(float(M, K) A, float(K, N) B) -> (C) { C(i, j) +=! A(i, r_k) * B(r_k, j) }", 3,
-     {SIZE("M", "0 1 3 4 5 7 16 17"), SIZE("N", "0 1 7 8 9 16 17 33"), SIZE("K", "0 1 2 4 5 13")}, 0},
+     "def f(float(M, K) A, float(K, N) B) -> (C) { C(i, j) +=! A(i, r_k) * B(r_k, j) }",
+     3,
+     {SIZE("M", "0 1 3 4 5 7 16 17"), SIZE("N", "0 1 7 8 9 16 17 33"), SIZE("K", "0 1 2 4 5 13")},
+     0},
     {"matmul of integers with bias",
-     "def f(int32(M, K) A, int32(K, N) B, int32(N) b) -> (C) { C(i, j) +=! A(i, r_k) * B(r_k, j) C(i, j) = max(C(i, j) + b(j), 0) }", 3,
-     {SIZE("M", "1 4 5 9"), SIZE("N", "1 8 9 17"), SIZE("K", "0 1 4 5")}, 0},
+     "def f(int32(M, K) A, int32(K, N) B, int32(N) b) -> (C) { C(i, j) +=! A(i, r_k) * B(r_k, j) C(i, j) = max(C(i, j) "
+     "+ b(j), 0) }",
+     3,
+     {SIZE("M", "1 4 5 9"), SIZE("N", "1 8 9 17"), SIZE("K", "0 1 4 5")},
+     0},
     {"mixed widths",
-     "def f(uint8(M, K) A, int8(K, N) B) -> (C) { C(i, j) +=! int32(A(i, r_k)) * int32(B(r_k, j)) }", 3,
-     {SIZE("M", "1 4 5"), SIZE("N", "1 8 9 17"), SIZE("K", "1 4 7")}, 0},
+     "def f(uint8(M, K) A, int8(K, N) B) -> (C) { C(i, j) +=! int32(A(i, r_k)) * int32(B(r_k, j)) }",
+     3,
+     {SIZE("M", "1 4 5"), SIZE("N", "1 8 9 17"), SIZE("K", "1 4 7")},
+     0},
     {"convolution",
      "def f(float(N, C, H, W) I, float(M, C, KH, KW) F) -> (O) {\n"
      "  O(n, m, h, w) +=! (I(n, r_c, h + r_kh - 1, w + r_kw - 1) else 0) * F(m, r_c, r_kh, r_kw)\n"
-     "  where h in 0:H + 2 - (KH - 1), w in 0:W + 2 - (KW - 1) }", 7,
+     "  where h in 0:H + 2 - (KH - 1), w in 0:W + 2 - (KW - 1) }",
+     7,
      {SIZE("N", "1 2"), SIZE("C", "1 2 3"), SIZE("H", "1 2 4 5"), SIZE("W", "1 3 5 8"), SIZE("M", "1 4 5 8"),
-      SIZE("KH", "1 2 3"), SIZE("KW", "1 3")}, 0},
+      SIZE("KH", "1 2 3"), SIZE("KW", "1 3")},
+     0},
     {"strided convolution",
      "def f(int32(C, H, W) I, int32(M, C, 3, 2) F) -> (O) {\n"
      "  O(m, h, w) +=! (I(r_c, 2*h + 2*r_kh - 2, 2*w + r_kw - 1) else 0) * F(m, r_c, r_kh, r_kw)\n"
-     "  where h in 0:(H - 1)/2 + 1, w in 0:W/2 + 1 }", 4,
-     {SIZE("C", "1 2 3"), SIZE("H", "1 4 5 7"), SIZE("W", "1 3 5 8"), SIZE("M", "1 4 5 8")}, 0},
+     "  where h in 0:(H - 1)/2 + 1, w in 0:W/2 + 1 }",
+     4,
+     {SIZE("C", "1 2 3"), SIZE("H", "1 4 5 7"), SIZE("W", "1 3 5 8"), SIZE("M", "1 4 5 8")},
+     0},
     {"pooling",
      "def f(float(C, H, W) I) -> (O) {\n"
-     "  O(c, h, w) max=! (I(c, 2*h + r_kh, 2*w + r_kw) else 0 - 1000.0) where r_kh in 0:3, r_kw in 0:3, h in 0:(H + 1)/2, w in 0:(W + 1)/2 }", 3,
-     {SIZE("C", "1 3"), SIZE("H", "1 4 5 8"), SIZE("W", "1 3 8 9")}, 0},
+     "  O(c, h, w) max=! (I(c, 2*h + r_kh, 2*w + r_kw) else 0 - 1000.0) where r_kh in 0:3, r_kw in 0:3, h in 0:(H + "
+     "1)/2, w in 0:(W + 1)/2 }",
+     3,
+     {SIZE("C", "1 3"), SIZE("H", "1 4 5 8"), SIZE("W", "1 3 8 9")},
+     0},
     {"softmax",
-     "def f(float(N, D) X) -> (Y) { top(n) max=! X(n, r_d) e(n, d) = exp(X(n, d) - top(n)) sum(n) +=! e(n, r_d) Y(n, d) = e(n, d) / sum(n) }", 2,
-     {SIZE("N", "0 1 3 4 8"), SIZE("D", "1 5 8 9 16 17")}, 0},
+     "def f(float(N, D) X) -> (Y) { top(n) max=! X(n, r_d) e(n, d) = exp(X(n, d) - top(n)) sum(n) +=! e(n, r_d) Y(n, "
+     "d) = e(n, d) / sum(n) }",
+     2,
+     {SIZE("N", "0 1 3 4 8"), SIZE("D", "1 5 8 9 16 17")},
+     0},
     {"stencils in a row",
-     "def f(float(N) X) -> (C) { a(i) = X(i) + X(i + 1) b(i) = a(i) + a(i + 2) C(i) = b(i) + b(i + 1) * a(i) }", 1,
-     {SIZE("N", "5 6 9 16 17 31")}, 0},
+     "def f(float(N) X) -> (C) { a(i) = X(i) + X(i + 1) b(i) = a(i) + a(i + 2) C(i) = b(i) + b(i + 1) * a(i) }",
+     1,
+     {SIZE("N", "5 6 9 16 17 31")},
+     0},
     {"edges",
      "def f(float(H, W) I) -> (E, R, T) {\n"
      "  E(y, x) +=! (I(y + i - 1, x + j - 1) else edge) where i in 0:3, j in 0:3, y in 0:H, x in 0:W\n"
      "  R(y, x) = (I(y - 2, x + 1) else wrap) + (I(y, x - 1) else 1) where y in 0:H, x in 0:W\n"
-     "  T(x, y) = I(y, x) + E(y, x) * R(y, x) }", 2,
-     {SIZE("H", "1 2 4 5"), SIZE("W", "1 3 8 9")}, 0},
+     "  T(x, y) = I(y, x) + E(y, x) * R(y, x) }",
+     2,
+     {SIZE("H", "1 2 4 5"), SIZE("W", "1 3 8 9")},
+     0},
     {"choices",
      "def f(float(N) X, int32(N) K) -> (Y, Z) {\n"
      "  Y(i) = i > 0 ? X(i - 1) * 2.0 : 0.0 - 1.0 where i in 0:N\n"
-     "  Z(i) = (i < N - 3 && X(i + 3) > 0.0) ? float(K(i) / 3) + Y(i) : float(K(i) % 5) where i in 0:N }", 1,
-     {SIZE("N", "1 4 5 8 9 17")}, 0},
+     "  Z(i) = (i < N - 3 && X(i + 3) > 0.0) ? float(K(i) / 3) + Y(i) : float(K(i) % 5) where i in 0:N }",
+     1,
+     {SIZE("N", "1 4 5 8 9 17")},
+     0},
     {"gather",
      "def f(float(V, D) table, int32(B, L) ids) -> (O, S) {\n"
-     "  O(b, l, d) = table(ids(b, l), d) S(b, d) +=! (table(ids(b, r_l) - 1, d) else 0) }", 4,
-     {SIZE("V", "5"), SIZE("D", "1 3 8 9"), SIZE("B", "1 2 3"), SIZE("L", "1 2 5")}, 5},
+     "  O(b, l, d) = table(ids(b, l), d) S(b, d) +=! (table(ids(b, r_l) - 1, d) else 0) }",
+     4,
+     {SIZE("V", "5"), SIZE("D", "1 3 8 9"), SIZE("B", "1 2 3"), SIZE("L", "1 2 5")},
+     5},
     {"computed gather",
-     "def f(float(V, D) table, int32(B) ids) -> (O) { n(b) = ids(b) / 2 O(b, d) = table(n(b), d) }", 3,
-     {SIZE("V", "5"), SIZE("D", "1 3 8 9"), SIZE("B", "1 2 3")}, 5},
+     "def f(float(V, D) table, int32(B) ids) -> (O) { n(b) = ids(b) / 2 O(b, d) = table(n(b), d) }",
+     3,
+     {SIZE("V", "5"), SIZE("D", "1 3 8 9"), SIZE("B", "1 2 3")},
+     5},
     {"accumulation",
-     "def f(int32(M, K) A, int32(K) x) -> (y) { y(i) += A(i, r_k) * x(r_k) }", 2,
-     {SIZE("M", "1 4 5 9"), SIZE("K", "0 1 4 5")}, 0},
+     "def f(int32(M, K) A, int32(K) x) -> (y) { y(i) += A(i, r_k) * x(r_k) }",
+     2,
+     {SIZE("M", "1 4 5 9"), SIZE("K", "0 1 4 5")},
+     0},
     {"reductions of every kind",
      "def f(float(M, N) A) -> (S, P, L, G, W) {\n"
-     "  S(i) +=! A(i, r_j) P(i) *=! A(i, r_j) L(j) min=! A(r_i, j) G() max=! A(r_i, r_j) W(i, j) = (A(i, j) - S(i)) * L(j) + G() }", 2,
-     {SIZE("M", "1 2 5 8"), SIZE("N", "1 3 8 9")}, 0},
+     "  S(i) +=! A(i, r_j) P(i) *=! A(i, r_j) L(j) min=! A(r_i, j) G() max=! A(r_i, r_j) W(i, j) = (A(i, j) - S(i)) * "
+     "L(j) + G() }",
+     2,
+     {SIZE("M", "1 2 5 8"), SIZE("N", "1 3 8 9")},
+     0},
     {"depthwise with scalar",
      "def f(float(C, H, W) I, float(C, 3, 3) F, float s) -> (O) {\n"
-     "  O(c, h, w) +=! I(c, h + kh, w + kw) * F(c, kh, kw) * s O(c, h, w) = max(O(c, h, w), 0) }", 3,
-     {SIZE("C", "1 3"), SIZE("H", "3 4 7"), SIZE("W", "3 5 10")}, 0},
+     "  O(c, h, w) +=! I(c, h + kh, w + kw) * F(c, kh, kw) * s O(c, h, w) = max(O(c, h, w), 0) }",
+     3,
+     {SIZE("C", "1 3"), SIZE("H", "3 4 7"), SIZE("W", "3 5 10")},
+     0},
     {"doubles and halves",
-     "def f(double(M, K) A, half(K) x) -> (y, z) { y(i) +=! A(i, r_k) * double(x(r_k)) z(i) = half(y(i)) + x(0) where i in 0:M }", 2,
-     {SIZE("M", "1 4 5 9"), SIZE("K", "1 4 5")}, 0},
+     "def f(double(M, K) A, half(K) x) -> (y, z) { y(i) +=! A(i, r_k) * double(x(r_k)) z(i) = half(y(i)) + x(0) where "
+     "i in 0:M }",
+     2,
+     {SIZE("M", "1 4 5 9"), SIZE("K", "1 4 5")},
+     0},
 #undef SIZE
 };
 
-/* --- one case -------------------------------------------------------------------------------------------------------------- */
+/* --- one case ----------------------------------------------------------------------------------------------------- */
 
 typedef struct Case {
     Arena *arena;
@@ -196,7 +235,8 @@ static void compare_text(Case *c, const Kernel *kernel, const char *which) {
     }
     kernel_print(&again, read);
     if (strcmp(text.text, again.text))
-        c->wrong = arena_printf(c->arena, "%s: another text after reading it back:\n%s\n%s", which, text.text, again.text);
+        c->wrong =
+            arena_printf(c->arena, "%s: another text after reading it back:\n%s\n%s", which, text.text, again.text);
 }
 
 static void run_case(Case *c, const Target *target, bool verbose) {

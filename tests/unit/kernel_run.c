@@ -47,7 +47,7 @@ static bool stopped(const Run *r) {
     return r->fault || r->status;
 }
 
-/* --- buffers ------------------------------------------------------------------------------------------------------- */
+/* --- buffers ------------------------------------------------------------------------------------------------------ */
 
 static const Cell *eval(Run *r, const Expr *e);
 
@@ -90,7 +90,7 @@ static int64_t element_of(Run *r, const Buffer *buffer, const Cell *const *index
     return element;
 }
 
-/* --- expressions ----------------------------------------------------------------------------------------------------- */
+/* --- expressions -------------------------------------------------------------------------------------------------- */
 
 static Cell *cells(Run *r, int lanes) {
     return ARENA_ARRAY(r->scratch, Cell, lanes);
@@ -185,22 +185,16 @@ static const Cell *eval_lanes(Run *r, const Expr *e) {
 
 static const Cell *eval(Run *r, const Expr *e) {
     switch (e->kind) {
-    case EXPR_INT:
-        return constant_cell(r, (Value){.type = e->type, .integer = e->integer});
-    case EXPR_REAL:
-        return constant_cell(r, (Value){.type = e->type, .real = e->real});
-    case EXPR_VAR:
-        return eval_var(r, e);
-    case EXPR_READ:
-        return r->fault ? cells(r, e->lanes) : eval_read(r, e);
-    case EXPR_OP:
-        return eval_op(r, e);
-    default:
-        return eval_lanes(r, e);
+    case EXPR_INT: return constant_cell(r, (Value){.type = e->type, .integer = e->integer});
+    case EXPR_REAL: return constant_cell(r, (Value){.type = e->type, .real = e->real});
+    case EXPR_VAR: return eval_var(r, e);
+    case EXPR_READ: return r->fault ? cells(r, e->lanes) : eval_read(r, e);
+    case EXPR_OP: return eval_op(r, e);
+    default: return eval_lanes(r, e);
     }
 }
 
-/* --- statements --------------------------------------------------------------------------------------------------------- */
+/* --- statements --------------------------------------------------------------------------------------------------- */
 
 static void run_body(Run *r, Stmt *const *body, int count);
 
@@ -262,30 +256,21 @@ static void run_stmt(Run *r, const Stmt *stmt) {
     if (++r->steps > STEP_LIMIT)
         r->status = KERNEL_RUN_TOO_LONG;
     switch (stmt->kind) {
-    case STMT_BLOCK:
-        run_body(r, stmt->body, stmt->count);
-        break;
-    case STMT_FOR:
-        run_for(r, stmt);
-        break;
+    case STMT_BLOCK: run_body(r, stmt->body, stmt->count); break;
+    case STMT_FOR: run_for(r, stmt); break;
     case STMT_IF:
         if (eval_index(r, stmt->condition))
             run_body(r, stmt->body, stmt->count);
         else
             run_body(r, stmt->otherwise, stmt->otherwise_count);
         break;
-    case STMT_STORE:
-        run_store(r, stmt);
-        break;
-    case STMT_ALLOCATE:
-        run_allocate(r, stmt);
-        break;
+    case STMT_STORE: run_store(r, stmt); break;
+    case STMT_ALLOCATE: run_allocate(r, stmt); break;
     case STMT_CHECK:
         if (!eval_index(r, stmt->condition))
             r->status = stmt->status;
         break;
-    case STMT_STEP:
-        break;
+    case STMT_STEP: break;
     }
 }
 
@@ -294,7 +279,7 @@ static void run_body(Run *r, Stmt *const *body, int count) {
         run_stmt(r, body[i]);
 }
 
-/* --- the whole ----------------------------------------------------------------------------------------------------------- */
+/* --- the whole ---------------------------------------------------------------------------------------------------- */
 
 static bool holds_initial(const Program *program, const Tensor *output) {
     for (int i = 0; i < program->tensor_count; i++)

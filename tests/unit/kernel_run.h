@@ -1,19 +1,21 @@
 /* kernel_run.h - executes Kernels, before and after flattening, for tests alone.
  *
- * Every access is checked against its buffer. An element that was never written reads as undefined; undefined values may
- * be computed with and kept in temporaries (masked-off lanes do), but a condition, an index or an output that gets one is
- * a fault. Parallel loops run from their last iteration to the first, so that a dependence between iterations shows.
+ * Every access is checked against its buffer. An element that was never written reads as undefined; undefined values
+ * may be computed with and kept in temporaries (masked-off lanes do), but a condition, an index or an output that gets
+ * one is a fault. Parallel loops run from their last iteration to the first, so that a dependence between iterations
+ * shows.
  */
 #ifndef TESTS_KERNEL_RUN_H
 #define TESTS_KERNEL_RUN_H
 
 #include "lower/kernel.h"
 
-/* The answer where nothing is wrong yet after some 10^5 statements: schedules can make loops with few values that count. */
+/* The answer where nothing is wrong yet after some 10^5 statements: schedules can make loops with few values that
+ * count. */
 enum { KERNEL_RUN_TOO_LONG = -1 };
 
-/* sizes: values of program->sizes; arguments: one pointer for each of program->arguments, row major, or to a scalar. Returns
- * what the function would. *fault: NULL, or what went wrong, with the statement. */
+/* sizes: values of program->sizes; arguments: one pointer for each of program->arguments, row major, or to a scalar.
+ * Returns what the function would. *fault: NULL, or what went wrong, with the statement. */
 int kernel_run(const Kernel *kernel, const int64_t *sizes, void *const *arguments, const char **fault);
 
 #endif

@@ -1,5 +1,5 @@
-/* schedules.c - see schedules.h. A primitive is chosen blindly among the loops and stages that the nest has at that point,
- * and dropped again when nest_build refuses it.
+/* schedules.c - see schedules.h. A primitive is chosen blindly among the loops and stages that the nest has at that
+ * point, and dropped again when nest_build refuses it.
  */
 #include "schedules.h"
 #include "parser/ast.h"
@@ -15,7 +15,7 @@ int64_t random_below(Random *random, int64_t limit) {
     return (int64_t)((z ^ (z >> 31)) % (uint64_t)limit);
 }
 
-/* --- programs ---------------------------------------------------------------------------------------------------------- */
+/* --- programs ----------------------------------------------------------------------------------------------------- */
 
 static const Unit *unit_of_text(Arena *arena, const char *text, const struct Binding *bindings, int count) {
     Sources *sources = ARENA_NEW(arena, Sources);
@@ -44,7 +44,7 @@ Program *scheduled_program_of_text(Arena *arena, const char *text, const Schedul
     return unit->program;
 }
 
-/* --- schedules ---------------------------------------------------------------------------------------------------------- */
+/* --- schedules ---------------------------------------------------------------------------------------------------- */
 
 typedef struct Maker {
     Arena *arena;
@@ -199,10 +199,17 @@ static const struct {
     bool (*make)(Maker *m);
     int weight;
 } makers[] = {
-    {PRIM_SPLIT, make_split, 6},        {PRIM_TILE, make_tile, 2},           {PRIM_FUSE, make_fuse, 2},
-    {PRIM_REORDER, make_reorder, 4},    {PRIM_UNROLL, add_loop, 4},          {PRIM_VECTORIZE, add_loop, 5},
-    {PRIM_PARALLEL, add_loop, 2},       {PRIM_INLINE, make_inline, 1},       {PRIM_COMPUTE_AT, make_compute_at, 3},
-    {PRIM_CACHE_WRITE, make_cache_write, 3}, {PRIM_CACHE_READ, make_cache_read, 3},
+    {PRIM_SPLIT, make_split, 6},
+    {PRIM_TILE, make_tile, 2},
+    {PRIM_FUSE, make_fuse, 2},
+    {PRIM_REORDER, make_reorder, 4},
+    {PRIM_UNROLL, add_loop, 4},
+    {PRIM_VECTORIZE, add_loop, 5},
+    {PRIM_PARALLEL, add_loop, 2},
+    {PRIM_INLINE, make_inline, 1},
+    {PRIM_COMPUTE_AT, make_compute_at, 3},
+    {PRIM_CACHE_WRITE, make_cache_write, 3},
+    {PRIM_CACHE_READ, make_cache_read, 3},
 };
 
 static bool make_prim(Maker *m) {

@@ -1,5 +1,5 @@
-/* schedules.h - programs from source text and random legal schedules of them, for tests of the law that a schedule never
- * changes what a program means.
+/* schedules.h - programs from source text and random legal schedules of them, for tests of the law that a schedule
+ * never changes what a program means.
  */
 #ifndef TESTS_SCHEDULES_H
 #define TESTS_SCHEDULES_H
@@ -12,8 +12,8 @@ typedef struct Random {
 } Random;
 int64_t random_below(Random *random, int64_t limit);
 
-/* The first export of a source text, or its first def, with some sizes bound (all others stay run-time sizes). Prints what is
- * wrong and ends the test program when the text is not a valid one. */
+/* The first export of a source text, or its first def, with some sizes bound (all others stay run-time sizes). Prints
+ * what is wrong and ends the test program when the text is not a valid one. */
 Program *program_of_text(Arena *arena, const char *text, const struct Binding *bindings, int count);
 /* With nothing bound; *schedule: its schedule block or NULL. */
 Program *scheduled_program_of_text(Arena *arena, const char *text, const Schedule **schedule);
