@@ -2,7 +2,8 @@
  * their kernels, as they stand and under random schedules, compute what they mean.
  *
  * RANDOM_CASES asks for another number of programs, RANDOM_SEED for other ones, RANDOM_ONLY for a single one, printed.
- * With a number as its argument it only prints the program of that seed, with an export: for tests that need a file.
+ * With a number as its argument it only prints the program of that seed, with an export, and with a second one also a
+ * schedule of that many random primitives: for tests that need a file.
  */
 #include "kernel_run.h"
 #include "lower/passes.h"
@@ -164,17 +165,27 @@ static uint64_t from_environment(const char *name, uint64_t otherwise) {
     return text ? strtoull(text, NULL, 10) : otherwise;
 }
 
-static int print_program(const char *seed) {
-    Arena *arena = arena_new();
+static int print_program(uint64_t seed, int primitives) {
     struct Binding bindings[RANDOM_SIZES];
-    fputs(random_program(arena, strtoull(seed, NULL, 10), true, bindings), stdout);
-    arena_free(arena);
+    Case c = {.arena = arena_new(), .random = {seed}, .target = target_find("x86-64-v4")};
+    c.text = random_program(c.arena, seed, true, bindings);
+    fputs(c.text, stdout);
+    if (primitives) {
+        Text text = {.arena = c.arena};
+        c.program = program_of_text(c.arena, c.text, NULL, 0);
+        c.schedule = random_schedule(c.arena, c.program, c.target, &c.random, primitives);
+        c.schedule->subject = "f";
+        c.schedule->target = "x86";
+        schedule_print(&text, c.schedule);
+        fputs(text.text, stdout);
+    }
+    arena_free(c.arena);
     return 0;
 }
 
 int main(int count, char **arguments) {
     if (count > 1)
-        return print_program(arguments[1]);
+        return print_program(strtoull(arguments[1], NULL, 10), count > 2 ? atoi(arguments[2]) : 0);
     const Target *target = target_find("x86-64-v4");
     uint64_t cases = from_environment("RANDOM_CASES", 50), seed = from_environment("RANDOM_SEED", 1);
     uint64_t only = from_environment("RANDOM_ONLY", 0);
