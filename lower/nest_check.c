@@ -180,6 +180,16 @@ static bool check_register_index(NestState *state, const StageState *stage, cons
                   stage->name, loop_text(state, (const Node *)loop));
 }
 
+/* Registers belong to one thread: the loops of a user inside the place of the buffer are not shared out. */
+static bool check_register_threads(NestState *state, const StageState *stage, const StageState *user) {
+    const Node *node = user->leaves.count > 0 ? user->leaves.items[user->leaves.count - 1] : user->at;
+    for (; node != NULL && node != stage->at; node = next_outer(node))
+        if (node->loop.kind == LOOP_PARALLEL)
+            return refuse(state, "%s lives in registers, but the loop %s, which uses it, is parallel: a thread has its own",
+                          stage->name, loop_text(state, node));
+    return true;
+}
+
 static bool check_register(NestState *state, const StageState *stage) {
     int64_t elements = buffer_elements(stage);
     if (elements < 0 || elements > REGISTER_LIMIT)
@@ -192,12 +202,17 @@ static bool check_register(NestState *state, const StageState *stage) {
             return false;
     for (int i = 0; i < state->stages.count; i++) {
         const StageState *user = state->stages.items[i];
-        for (int k = 0; k < user->accesses.count && !user->nest.inlined; k++)
-            for (int d = 0; user->accesses.items[k].producer == stage && d < stage->tensor->rank; d++)
+        for (int k = 0; k < user->accesses.count && !user->nest.inlined; k++) {
+            if (user->accesses.items[k].producer != stage)
+                continue;
+            if (!check_register_threads(state, stage, user))
+                return false;
+            for (int d = 0; d < stage->tensor->rank; d++)
                 if (!check_register_index(state, stage, user, access_form(state, user, &user->accesses.items[k], d), d))
                     return false;
+        }
     }
-    return true;
+    return check_register_threads(state, stage, stage);
 }
 
 static bool check_scope(NestState *state, const StageState *stage) {

@@ -101,6 +101,8 @@ static void compare_kernel(Case *c, const Kernel *kernel, Interpreter *interpret
         memcpy(c->found[i], c->arguments[i], (size_t)c->elements[i] * 8);
     const char *fault = NULL;
     int status = kernel_run(kernel, c->sizes, c->found, &fault);
+    if (status == KERNEL_RUN_TOO_LONG)
+        return;
     if (fault || status)
         c->wrong = arena_printf(c->arena, "%s: status %d, %s", which, status, fault ? fault : "no fault");
     for (int i = 0; i < c->program->argument_count && !c->wrong; i++) {
@@ -187,7 +189,7 @@ int main(int count, char **arguments) {
     if (count > 1)
         return print_program(strtoull(arguments[1], NULL, 10), count > 2 ? atoi(arguments[2]) : 0);
     const Target *target = target_find("x86-64-v4");
-    uint64_t cases = from_environment("RANDOM_CASES", 50), seed = from_environment("RANDOM_SEED", 1);
+    uint64_t cases = from_environment("RANDOM_CASES", 200), seed = from_environment("RANDOM_SEED", 1);
     uint64_t only = from_environment("RANDOM_ONLY", 0);
     int wrong = 0;
     for (uint64_t i = 0; i < cases && wrong < 5; i++)

@@ -52,7 +52,7 @@ typedef struct Maker {
     const Nest *nest;
     Prim prim;
     LIST(PrimArg) args;
-    int buffers; /* names given */
+    int names; /* given so far */
 } Maker;
 
 static int pick(Maker *m, int limit) {
@@ -212,6 +212,16 @@ static const struct {
     {PRIM_CACHE_READ, make_cache_read, 3},
 };
 
+/* Every result gets a name, as the language wants it. */
+static void name_results(Maker *m) {
+    const char *results = prim_info[m->prim.op].results;
+    bool buffer = m->prim.op == PRIM_CACHE_READ || m->prim.op == PRIM_CACHE_WRITE;
+    m->prim.result_count = *results == 'N' ? m->prim.arg_count : *results - '0';
+    m->prim.results = ARENA_ARRAY(m->arena, const char *, m->prim.result_count);
+    for (int i = 0; i < m->prim.result_count; i++)
+        m->prim.results[i] = arena_printf(m->arena, "%c%d", buffer ? 'B' : 'L', ++m->names);
+}
+
 static bool make_prim(Maker *m) {
     int total = 0, chosen = 0;
     for (size_t i = 0; i < sizeof makers / sizeof *makers; i++)
@@ -224,11 +234,7 @@ static bool make_prim(Maker *m) {
     if (!makers[chosen].make(m))
         return false;
     m->prim = (Prim){.op = makers[chosen].op, .arg_count = m->args.count, .args = m->args.items};
-    if (m->prim.op == PRIM_CACHE_READ || m->prim.op == PRIM_CACHE_WRITE) {
-        m->prim.result_count = 1;
-        m->prim.results = ARENA_ARRAY(m->arena, const char *, 1);
-        m->prim.results[0] = arena_printf(m->arena, "B%d", ++m->buffers);
-    }
+    name_results(m);
     return true;
 }
 
