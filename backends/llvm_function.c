@@ -268,7 +268,43 @@ static void refuse_negative_sizes(Code *code, const Program *program) {
     LLVMPositionBuilderAtEnd(code->builder, go_on);
 }
 
-void emit_function(Code *code, const Kernel *kernel) {
+/* --- versions for known sizes --- */
+
+static LLVMValueRef size_parameter(LLVMValueRef function, const Program *program, const char *name) {
+    for (int i = 0; i < program->size_count; i++)
+        if (!strcmp(program->sizes[i]->name, name))
+            return LLVMGetParam(function, (unsigned)i);
+    INTERNAL_ERROR("%s: no size %s", program->symbol, name);
+}
+
+static LLVMValueRef sizes_match(Code *code, const Program *program, const Variant *variant) {
+    LLVMValueRef match = LLVMConstInt(LLVMInt1TypeInContext(code->context), 1, false);
+    for (int i = 0; i < variant->binding_count; i++) {
+        LLVMValueRef size = size_parameter(code->frame->function, program, variant->bindings[i].name);
+        LLVMValueRef value = index_constant(code, variant->bindings[i].value);
+        match = LLVMBuildAnd(code->builder, match, LLVMBuildICmp(code->builder, LLVMIntEQ, size, value, ""), "");
+    }
+    return match;
+}
+
+/* if (the sizes are the variant's) return variant(the other sizes, the arguments) */
+static void call_variant(Code *code, const Program *program, const Variant *variant, LLVMValueRef target) {
+    LLVMValueRef function = code->frame->function, match = sizes_match(code, program, variant);
+    const Program *known = variant->kernel->program;
+    LLVMBasicBlockRef call = new_block(code, "known_sizes"), go_on = new_block(code, "other_sizes");
+    LLVMBuildCondBr(code->builder, match, call, go_on);
+    LLVMPositionBuilderAtEnd(code->builder, call);
+    int count = known->size_count + known->argument_count;
+    LLVMValueRef *args = ARENA_ARRAY(code->arena, LLVMValueRef, count + 1);
+    for (int i = 0; i < known->size_count; i++)
+        args[i] = size_parameter(function, program, known->sizes[i]->name);
+    for (int i = 0; i < known->argument_count; i++)
+        args[known->size_count + i] = LLVMGetParam(function, (unsigned)(program->size_count + i));
+    return_status(code, emit_call(code, target, args, count));
+    LLVMPositionBuilderAtEnd(code->builder, go_on);
+}
+
+static LLVMValueRef emit_body(Code *code, const Kernel *kernel, const LLVMValueRef *variants) {
     const Program *program = kernel->program;
     code->kernel = kernel;
     code->placements = code->slices = code->checked = (Map){0};
@@ -279,12 +315,24 @@ void emit_function(Code *code, const Kernel *kernel) {
     debug_function(code, function, program->symbol, program->loc);
     bind_arguments(code, program);
     refuse_negative_sizes(code, program);
+    for (int i = 0; i < kernel->variant_count; i++)
+        call_variant(code, program, &kernel->variants[i], variants[i]);
     emit_early_checks(code, kernel->body);
     allocate_temporaries(code, kernel->body);
     emit_statement(code, kernel->body);
     return_status(code, constant_int(code->i32, STATUS_OK));
     free_temporaries(code);
     frame_close(code);
+    return function;
+}
+
+void emit_function(Code *code, const Kernel *kernel) {
+    LLVMValueRef *variants = ARENA_ARRAY(code->arena, LLVMValueRef, kernel->variant_count + 1);
+    for (int i = 0; i < kernel->variant_count; i++) {
+        variants[i] = emit_body(code, kernel->variants[i].kernel, NULL);
+        LLVMSetLinkage(variants[i], LLVMInternalLinkage);
+    }
+    LLVMValueRef function = emit_body(code, kernel, variants);
     if (code->options->candidate)
-        emit_entry(code, program, function);
+        emit_entry(code, kernel->program, function);
 }

@@ -134,15 +134,66 @@ static Kernel *make_kernel(Compilation *c, const Scheduled *scheduled) {
     return expand(c->arena, scheduled->nest, &options);
 }
 
+static Kernel *schedule_kernel(Compilation *c, const Unit *unit, const Target *target, Scheduled *scheduled) {
+    double since = monotonic_seconds();
+    if (!choose_schedule(c, unit, target, scheduled))
+        return NULL;
+    report_time(c, "schedule", &since);
+    print_reports(c, scheduled);
+    Kernel *kernel = make_kernel(c, scheduled);
+    report_time(c, "lower", &since);
+    return kernel;
+}
+
+/* The unit for one row of its tune list; its function is named after the sizes: sgemm.M1024.N64. */
+static Unit *bind_tune_row(Compilation *c, const Unit *unit, const struct TuneSizes *row) {
+    const char *why = "";
+    Program *program = program_bind(c->arena, unit->program, row->bindings, row->count, &why);
+    if (!program)
+        INTERNAL_ERROR("%s: sizes that were checked do not bind: %s", unit->program->symbol, why);
+    Text symbol = {.arena = c->arena};
+    text_add(&symbol, "%s", unit->program->symbol);
+    for (int i = 0; i < row->count; i++)
+        text_add(&symbol, ".%s%lld", row->bindings[i].name, (long long)row->bindings[i].value);
+    program->symbol = symbol.text;
+    Unit *bound = ARENA_NEW(c->arena, Unit);
+    *bound = *unit;
+    bound->program = program;
+    bound->tune_count = 0;
+    return bound;
+}
+
+/* The source has no place for the schedule of a version for known sizes: it is written as comments. */
+static void add_as_comment(Compilation *c, const Schedule *schedule, Text *text) {
+    Text block = {.arena = c->arena};
+    schedule_print(&block, schedule);
+    for (const char *line = block.text; line && *line;) {
+        size_t length = strcspn(line, "\n");
+        text_add(text, "# %.*s\n", (int)length, line);
+        line += length + (line[length] == '\n');
+    }
+}
+
+static bool make_variants(Compilation *c, const Unit *unit, const Target *target, Kernel *kernel) {
+    kernel->variants = ARENA_ARRAY(c->arena, Variant, unit->tune_count + 1);
+    for (int i = 0; i < unit->tune_count; i++) {
+        const struct TuneSizes *row = &unit->tunes[i];
+        Scheduled scheduled;
+        const Kernel *variant = schedule_kernel(c, bind_tune_row(c, unit, row), target, &scheduled);
+        if (!variant)
+            return false;
+        add_as_comment(c, scheduled.schedule, &c->variant_schedules);
+        kernel->variants[kernel->variant_count++] = (Variant){variant, row->bindings, row->count};
+    }
+    return true;
+}
+
 static bool make_kernels(Compilation *c, const Target *target, Scheduled *scheduled, Kernel **kernels) {
     for (int i = 0; i < c->module->units.count; i++) {
-        double since = monotonic_seconds();
-        if (!choose_schedule(c, &c->module->units.items[i], target, &scheduled[i]))
+        const Unit *unit = &c->module->units.items[i];
+        kernels[i] = schedule_kernel(c, unit, target, &scheduled[i]);
+        if (!kernels[i] || !make_variants(c, unit, target, kernels[i]))
             return false;
-        report_time(c, "schedule", &since);
-        print_reports(c, &scheduled[i]);
-        kernels[i] = make_kernel(c, &scheduled[i]);
-        report_time(c, "lower", &since);
     }
     return !diag_error_count(c->diagnostics);
 }
@@ -189,8 +240,11 @@ static bool add_code(Compilation *c, Kernel *const *kernels, const Target *targe
     int count = c->module->units.count;
     if (o->mode == MODE_IR) {
         Text text = {.arena = c->arena};
-        for (int i = 0; i < count; i++)
+        for (int i = 0; i < count; i++) {
+            for (int v = 0; v < kernels[i]->variant_count; v++)
+                kernel_print(&text, kernels[i]->variants[v].kernel);
             kernel_print(&text, kernels[i]);
+        }
         output->data = text.text ? text.text : "";
         output->bytes = text.length;
         return true;
@@ -243,6 +297,8 @@ static bool add_depfile(Compilation *c, const char *object, Outputs *outputs) {
 static void add_schedules(Compilation *c, const Scheduled *scheduled, Text *text) {
     for (int i = 0; i < c->module->units.count; i++)
         schedule_print(text, scheduled[i].schedule);
+    text_add(text, "%s", c->variant_schedules.text ? c->variant_schedules.text : "");
+    c->variant_schedules = (Text){.arena = c->arena};
 }
 
 static bool write_outputs(const Outputs *outputs) {
@@ -323,16 +379,25 @@ static int compile_checked(Compilation *c) {
     return diag_error_count(c->diagnostics) || !write_outputs(&outputs) ? 1 : status;
 }
 
+/* What -O tune shares its trials out to: units with sizes that are known, and the rows of tune lists. */
+static int count_functions(const Module *module) {
+    int count = 0;
+    for (int i = 0; i < module->units.count; i++)
+        count += module->units.items[i].tune_count + !module->units.items[i].program->size_count;
+    return count;
+}
+
 int compile_file(const Options *options, const char *input) {
     Arena *arena = arena_new();
     Sources sources = {.arena = arena};
-    Compilation c = {.arena = arena, .options = options, .input = input, .sources = &sources};
+    Compilation c = {
+        .arena = arena, .variant_schedules = {.arena = arena}, .options = options, .input = input, .sources = &sources};
     c.diagnostics = diag_new(arena, &sources, options->diagnostics);
     if (options->budget > 0)
         c.tune_deadline = monotonic_seconds() + options->budget;
     int status = check_input(&c) ? 0 : 1;
     if (!status) {
-        c.tune_units_left = c.module->units.count * options->targets.count;
+        c.tune_units_left = count_functions(c.module) * options->targets.count;
         c.tune_trials_left = options->trials ? options->trials : 200 * c.tune_units_left;
         status = compile_checked(&c);
     }

@@ -12,7 +12,8 @@ typedef struct Compilation {
     Sources *sources;
     Diagnostics *diagnostics;
     Module *module;
-    Database *database; /* opened when first needed */
+    Text variant_schedules; /* of versions for known sizes, as comments */
+    Database *database;     /* opened when first needed */
     bool database_tried;
     double tune_deadline; /* of monotonic time, 0: none */
     int tune_units_left, tune_trials_left;

@@ -145,7 +145,9 @@ Schedule *tune_unit(Compilation *c, const Unit *unit, const Target *target, cons
             complain("%s: there is no tuning database (--tune-frozen)", program->symbol);
         return NULL;
     }
-    if (c->options->frozen)
+    if (program->size_count && unit->tune_count) /* what is tuned are its versions for known sizes */
+        return autosched_default(c->arena, program, target, user, EFFORT_MODEL_MORE, c->options->seed);
+    if (c->options->frozen && !program->size_count)
         return frozen_schedule(c, program, target, user);
     Toolchain *toolchain = open_toolchain(c, program, target, &why);
     if (!toolchain)

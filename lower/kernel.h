@@ -50,12 +50,22 @@ struct Stmt {
     Expr *guard;  /* STORE: bool of the value's lanes, or NULL */
 };
 
+/* A version of a function for known values of some of its run-time sizes: it is called where they have them. Its program
+ * has the arguments of the general one, and those of its sizes that are not bound. */
+typedef struct Variant {
+    const struct Kernel *kernel;
+    const struct Binding *bindings;
+    int binding_count;
+} Variant;
+
 typedef struct Kernel {
     Arena *arena;
     const Program *program; /* arguments, sizes, symbol */
     const Target *target;
     Stmt *body;
-    bool strict; /* no contraction, no reassociation */
+    bool strict;       /* no contraction, no reassociation */
+    int variant_count; /* tried in order before the body */
+    Variant *variants;
 } Kernel;
 
 typedef struct ExpandOptions {

@@ -1,0 +1,45 @@
+#!/bin/sh
+# variants.t - export ... tune (SIZES), ...: versions for known sizes, which the general function calls.
+. "${srcdir:-.}/tests/lib.sh"
+cd "$work" || exit 1
+
+cat >gemm.tensor <<'END'
+def matmul(float(M, K) A, float(K, N) B) -> (C) { C(i, j) +=! A(i, r_k) * B(r_k, j) }
+export matmul as gemm tune (M=24, N=32, K=16), (M=1, N=32)
+END
+cat >main.c <<'END'
+#include "gemm.h"
+#include <stdio.h>
+#include <stdlib.h>
+static int wrong(int M, int N, int K) {
+    float *a = malloc(4 * M * K + 4), *b = malloc(4 * K * N + 4), *c = malloc(4 * M * N + 4);
+    int bad = 0;
+    for (int i = 0; i < M * K; i++) a[i] = i % 7 - 3;
+    for (int i = 0; i < K * N; i++) b[i] = i % 5 - 2;
+    if (gemm(M, K, N, a, b, c)) return -1;
+    for (int i = 0; i < M; i++)
+        for (int j = 0; j < N; j++) {
+            float sum = 0;
+            for (int k = 0; k < K; k++) sum += a[i * K + k] * b[k * N + j];
+            bad += sum != c[i * N + j];
+        }
+    return bad;
+}
+int main(void) {
+    printf("%d %d %d %d %d\n", wrong(24, 32, 16), wrong(1, 32, 7), wrong(24, 32, 15), wrong(5, 3, 2), wrong(1, 32, 0));
+    return gemm(-1, 16, 32, 0, 0, 0) != 1;
+}
+END
+for level in -O0 -O2 "-O tune --trials=4 --db=t.db"; do
+    # shellcheck disable=SC2086
+    runs "compiles with $level" "$TENSORC" $level -g -c gemm.tensor -o gemm.o --header gemm.h --emit-schedule=gemm.schedule
+    like "$(nm gemm.o)" ' t gemm\.M24\.N32\.K16$' "a version for the first row"
+    like "$(nm gemm.o)" ' t gemm\.M1\.N32$' "and for the second"
+    ok "links" $CC -o main main.c gemm.o -fopenmp -lm
+    is "$(./main)" "0 0 0 0 0" "the versions and the general function are right"
+done
+is "$(grep -c '^schedule' gemm.schedule)" 1 "one schedule can be pasted"
+is "$(grep -c '^# schedule' gemm.schedule)" 2 "those of the versions are comments"
+runs "tuned once, found later" "$TENSORC" -O tune --tune-frozen --trials=4 --db=t.db -g -c gemm.tensor -o again.o
+same gemm.o again.o "and the object is the same"
+done_testing
