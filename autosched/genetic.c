@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { PARENTS = 24, TRIES_PER_CHILD = 40 };
+enum { PARENTS = 12, TRIES_PER_CHILD = 40 };
 
 /* Of three drawn parents the fastest: they are in order of time. */
 static const int *tournament(Search *search, const int **parents, int count)
@@ -24,8 +24,9 @@ int propose_genetic(Search *search, int wanted, int **points)
     int *child = ARENA_ARRAY(search->arena, int, search->space->gene_count + 1);
     int children = available < 4 ? 0 : wanted - wanted / 8;
     for (int attempt = 0; attempt < children * TRIES_PER_CHILD && count < children; attempt++) {
-        point_cross(search->space, &search->random, tournament(search, parents, available),
-                    tournament(search, parents, available), child);
+        const int *parent = tournament(search, parents, available);
+        const int *other = random_below(&search->random, 3) ? parent : tournament(search, parents, available);
+        point_cross(search->space, &search->random, parent, other, child);
         point_mutate(search->space, &search->random, child);
         if (!search_is_new(search, child) || !search_is_legal(search, child))
             continue;

@@ -228,7 +228,14 @@ Schedule *point_schedule(Arena *arena, Space *space, const int *point)
 {
     Schedule schedule;
     int64_t *choices;
-    return point_statements(arena, space, point, -1, &schedule, &choices) ? schedule_fill(arena, &schedule, choices) : NULL;
+    if (!point_statements(arena, space, point, -1, &schedule, &choices))
+        return NULL;
+    Schedule *filled = schedule_fill(arena, &schedule, choices);
+    if (space->user)
+        return filled;
+    Schedule *tidy = schedule_tidy(arena, filled);
+    const Nest *nest = nest_build(arena, space->program, tidy, NULL, space->target, NULL);
+    return nest ? schedule_effective(arena, tidy, nest) : filled;
 }
 
 Nest *point_nest(Arena *arena, Space *space, const int *point, int only)

@@ -125,7 +125,11 @@ uint64_t point_hash(Space *space, const int *point);
 bool point_equal(Space *space, const int *a, const int *b);
 /* Cheap: the sketches are usable and the register tiles fit. Nearly all that pass are accepted by nest_build. */
 bool point_plausible(Space *space, const int *point);
-/* Without holes. NULL when a sketch is unusable. */
+/* The same schedule without splits that do nothing (tidy.c). */
+Schedule *schedule_tidy(Arena *arena, const Schedule *schedule);
+/* Without the statements that had no effect in its nest. */
+Schedule *schedule_effective(Arena *arena, const Schedule *schedule, const Nest *nest);
+/* Without holes, tidy. NULL when a sketch is unusable. */
 Schedule *point_schedule(Arena *arena, Space *space, const int *point);
 /* NULL when refused. only: the group whose statements are used alone, or -1 for all. */
 Nest *point_nest(Arena *arena, Space *space, const int *point, int only);

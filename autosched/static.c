@@ -15,15 +15,17 @@ enum { ASSUMED_THREADS = 4, PAGE = 4096, SET_PERIOD = 4096, PAGES_NEAR = 64 };
 
 static const double clock_rate = 3e9;           /* cycles a second */
 static const double arithmetic_ports = 2, load_ports = 2, issue_width = 5;
-static const double chain_latency = 4;          /* of a multiply-add */
+static const double chain_latency = 6;          /* of a multiply-add, and what overlaps badly with it */
 static const double memory_latency = 10;        /* of an accumulator that is stored and loaded again */
 static const double dear_cost = 9;              /* instructions of a math function */
 static const double gather_cost = 1.3;          /* loads a lane */
 static const double guard_cost = 5;             /* instructions that make a mask */
+static const double crossing_cost = 0.7;        /* loads more for one that crosses a cache line */
 static const double loop_cost = 1.5;            /* cycles an iteration of the innermost serial loop */
 static const double bytes_per_cycle[3] = {28, 9, 3.5};
 static const double page_cost = 8;              /* cycles */
 static const double fork_seconds = 4e-6, page_seconds = 1.2e-7;
+static const double overlap_lost = 0.15;        /* of the smaller of arithmetic and traffic */
 static const double usable_part = 0.8;          /* of a cache */
 
 typedef struct Block {
@@ -46,6 +48,17 @@ static double loop_vectors(const StageFacts *stage, int loop)
     return ceil(stage->extents[loop] / stage->lanes);
 }
 
+/* What a vector of consecutive elements costs: those as long as a cache line cross one unless all strides are whole vectors. */
+static double vector_cost(const StageFacts *stage, const AccessFacts *access)
+{
+    double part = (double)stage->lanes * access->bytes / CACHE_LINE;
+    for (int l = 0; l < stage->loop_count; l++)
+        if (stage->extents[l] > 1 && stage->loops[l]->kind != LOOP_VECTORIZED &&
+            fmod(access->strides[l], stage->lanes) != 0)
+            return 1 + crossing_cost * fmin(part, 1);
+    return 1;
+}
+
 /* Distinct vectors (or scalars to broadcast) of an access in one run of the block. */
 static double block_accesses(const StageFacts *stage, const AccessFacts *access)
 {
@@ -56,7 +69,7 @@ static double block_accesses(const StageFacts *stage, const AccessFacts *access)
         if (stage->loops[l]->kind == LOOP_UNROLLED)
             count *= stage->extents[l];
         else if (access->strides[l] == 1 || access->in_registers)
-            count *= loop_vectors(stage, l);
+            count *= loop_vectors(stage, l) * (access->in_registers ? 1 : vector_cost(stage, access));
         else
             count *= stage->extents[l] * gather_cost;
     }
@@ -316,7 +329,7 @@ static void add_stage(const StageFacts *stage, const Target *target, bool heavie
         overhead += stage->accesses[0].size / PAGE * page_seconds;
     estimate->compute += seconds[0];
     estimate->overhead += overhead;
-    estimate->seconds += busiest + 0.25 * (sum - busiest) + overhead;
+    estimate->seconds += busiest + overlap_lost * (sum - busiest) + overhead;
     if (!heaviest)
         return;
     estimate->balance = 1 / fmax(part * thread_count(target), 1e-3);

@@ -30,8 +30,8 @@ static Schedule *identity_of(Arena *arena, const Program *program)
     return autosched_default(arena, program, &target, NULL, EFFORT_IDENTITY, 0);
 }
 
-/* Random points of a program's space that the nest refuses. */
-static int refused_points(Arena *arena, const Program *program, const Target *target, int count, int *unusable)
+/* Random points of a program's space that the nest refuses; *idle counts statements without effect. */
+static int refused_points(Arena *arena, const Program *program, const Target *target, int count, int *unusable, int *idle)
 {
     Space *space = space_new(arena, program, target, NULL);
     Random random = {3};
@@ -45,7 +45,9 @@ static int refused_points(Arena *arena, const Program *program, const Target *ta
             continue;
         }
         Schedule *schedule = point_schedule(scratch, space, point);
-        refused += !schedule || !nest_build(scratch, program, schedule, NULL, target, NULL);
+        Nest *nest = schedule ? nest_build(scratch, program, schedule, NULL, target, NULL) : NULL;
+        refused += !nest;
+        *idle += nest ? nest->ineffective_count : 0;
     }
     arena_free(scratch);
     return refused;
@@ -53,10 +55,10 @@ static int refused_points(Arena *arena, const Program *program, const Target *ta
 
 static void test_acceptance(Arena *arena, const Case *cases, int count)
 {
-    int all = 0, refused = 0, unusable = 0;
+    int all = 0, refused = 0, unusable = 0, idle = 0;
     Target target = wide_target(2);
     for (int c = 0; c < count; c++) {
-        int here = refused_points(arena, cases[c].program, &target, POINTS, &unusable);
+        int here = refused_points(arena, cases[c].program, &target, POINTS, &unusable, &idle);
         if (here > POINTS / 10)
             diag_line("%s: %d of %d points refused", cases[c].name, here, POINTS);
         refused += here;
@@ -64,16 +66,17 @@ static void test_acceptance(Arena *arena, const Case *cases, int count)
     }
     ok(refused * 50 <= all, "%d of %d random points are refused: at most 2 in 100", refused, all);
     ok(unusable * 20 <= all, "%d of %d have no usable sketch: at most 5 in 100", unusable, all);
+    ok(idle * 20 <= all, "%d statements of %d schedules have no effect: at most 5 in 100", idle, all);
 }
 
 static void test_shapes(Arena *arena)
 {
-    int all = 0, refused = 0, unusable = 0;
+    int all = 0, refused = 0, unusable = 0, idle = 0;
     Target target = wide_target(2);
     for (int m = 0; m < SIZE_COUNT; m++)
         for (int n = 0; n < SIZE_COUNT; n++) {
             Program *program = program_matmul(arena, TYPE_FLOAT, sizes[m], sizes[n], sizes[(m + 3 * n) % SIZE_COUNT]);
-            refused += refused_points(arena, program, &target, 12, &unusable);
+            refused += refused_points(arena, program, &target, 12, &unusable, &idle);
             all += 12;
         }
     ok(refused * 50 <= all, "matmul on boundary shapes: %d of %d refused", refused, all);
