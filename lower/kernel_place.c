@@ -10,9 +10,25 @@
 /* --- what happens to a buffer ------------------------------------------------------------------------------------- */
 
 typedef struct Uses {
-    const Tensor *tensor;
+    const Tensor *tensor; /* NULL: a free slot */
     bool read, variable_index;
 } Uses;
+
+/* Of every buffer that is allocated: a hash table by address, at most half full. */
+typedef struct Place {
+    Arena *arena;
+    Uses *slots;
+    size_t slot_count; /* a power of two */
+    size_t buffers;
+} Place;
+
+static Uses *find_uses(const Place *place, const Tensor *tensor) {
+    size_t at = ((uintptr_t)tensor >> 4) * 0x9e3779b97f4a7c15u;
+    for (at &= place->slot_count - 1; place->slots[at].tensor; at = (at + 1) & (place->slot_count - 1))
+        if (place->slots[at].tensor == tensor)
+            break;
+    return &place->slots[at];
+}
 
 static bool is_constant_index(const Expr *e) {
     return expr_is_int(e, NULL) ||
@@ -20,11 +36,11 @@ static bool is_constant_index(const Expr *e) {
 }
 
 static bool note_read(const Expr *e, void *context) {
-    Uses *uses = context;
-    if (e->kind == EXPR_READ && e->tensor == uses->tensor) {
-        uses->read = true;
-        uses->variable_index |= !is_constant_index(e->args[0]);
-    }
+    if (e->kind != EXPR_READ || e->tensor->role != ROLE_TEMPORARY)
+        return true;
+    Uses *uses = find_uses(context, e->tensor);
+    uses->read = true;
+    uses->variable_index |= !is_constant_index(e->args[0]);
     return true;
 }
 
@@ -33,18 +49,33 @@ static void note_expr(Expr *e, void *context) {
 }
 
 static bool note_stmt(Stmt *stmt, void *context) {
-    Uses *uses = context;
-    stmt_exprs(stmt, note_expr, uses);
-    if (stmt->kind == STMT_STORE && stmt->tensor == uses->tensor)
-        uses->variable_index |= !is_constant_index(stmt->index[0]);
+    stmt_exprs(stmt, note_expr, context);
+    if (stmt->kind == STMT_STORE && stmt->tensor->role == ROLE_TEMPORARY)
+        find_uses(context, stmt->tensor)->variable_index |= !is_constant_index(stmt->index[0]);
     return true;
 }
 
-static Uses uses_of(Stmt *allocate) {
-    Uses uses = {.tensor = allocate->tensor};
-    for (int i = 0; i < allocate->count; i++)
-        stmt_walk(allocate->body[i], note_stmt, &uses);
-    return uses;
+static bool count_buffers(Stmt *stmt, void *context) {
+    Place *place = context;
+    place->buffers += stmt->kind == STMT_ALLOCATE;
+    return true;
+}
+
+static bool add_buffer(Stmt *stmt, void *context) {
+    if (stmt->kind == STMT_ALLOCATE)
+        find_uses(context, stmt->tensor)->tensor = stmt->tensor;
+    return true;
+}
+
+static Place find_all_uses(Kernel *kernel) {
+    Place place = {.arena = kernel->arena, .slot_count = 1};
+    stmt_walk(kernel->body, count_buffers, &place);
+    while (place.slot_count < 2 * place.buffers + 1)
+        place.slot_count *= 2;
+    place.slots = ARENA_ARRAY(kernel->arena, Uses, place.slot_count);
+    stmt_walk(kernel->body, add_buffer, &place);
+    stmt_walk(kernel->body, note_stmt, &place);
+    return place;
 }
 
 /* --- changes ------------------------------------------------------------------------------------------------------ */
@@ -112,16 +143,17 @@ static bool size_is_fixed(const Tensor *tensor) {
     return !found;
 }
 
-static StmtList place_body(Arena *arena, Stmt *const *body, int count);
+static StmtList place_body(const Place *place, Stmt *const *body, int count);
 
-static Stmt *place_allocate(Arena *arena, Stmt *allocate, StmtList body) {
+static Stmt *place_allocate(const Place *place, Stmt *allocate, StmtList body) {
+    Arena *arena = place->arena;
     Stmt *made = stmt_with_bodies(arena, allocate, body, (StmtList){0});
     if (!made)
         return NULL;
-    Uses uses = uses_of(made);
-    if (!uses.read)
+    const Uses *uses = find_uses(place, made->tensor);
+    if (!uses->read)
         return stmt_block(arena, redirect_stores(arena, made->body, made->count, &(Renaming){made->tensor, NULL}));
-    bool in_memory = uses.variable_index || tensor_elements(made->tensor) < 0;
+    bool in_memory = uses->variable_index || tensor_elements(made->tensor) < 0;
     return made->tensor->scope == SCOPE_REGISTER && in_memory ? demoted(arena, made) : made;
 }
 
@@ -137,21 +169,23 @@ static Stmt *hoist(Arena *arena, Stmt *loop) {
     return stmt_allocate(arena, allocate->tensor, body);
 }
 
-static Stmt *place_stmt(Arena *arena, Stmt *stmt) {
-    StmtList body = place_body(arena, stmt->body, stmt->count);
+static Stmt *place_stmt(const Place *place, Stmt *stmt) {
+    StmtList body = place_body(place, stmt->body, stmt->count);
+    StmtList otherwise = place_body(place, stmt->otherwise, stmt->otherwise_count);
     if (stmt->kind == STMT_ALLOCATE)
-        return place_allocate(arena, stmt, body);
-    Stmt *made = stmt_with_bodies(arena, stmt, body, place_body(arena, stmt->otherwise, stmt->otherwise_count));
-    return made && made->kind == STMT_FOR ? hoist(arena, made) : made;
+        return place_allocate(place, stmt, body);
+    Stmt *made = stmt_with_bodies(place->arena, stmt, body, otherwise);
+    return made && made->kind == STMT_FOR ? hoist(place->arena, made) : made;
 }
 
-static StmtList place_body(Arena *arena, Stmt *const *body, int count) {
+static StmtList place_body(const Place *place, Stmt *const *body, int count) {
     StmtList list = {0};
     for (int i = 0; i < count; i++)
-        stmts_add(arena, &list, place_stmt(arena, body[i]));
+        stmts_add(place->arena, &list, place_stmt(place, body[i]));
     return list;
 }
 
 void pass_place(Kernel *kernel) {
-    kernel->body = stmt_block(kernel->arena, place_body(kernel->arena, kernel->body->body, kernel->body->count));
+    Place place = find_all_uses(kernel);
+    kernel->body = stmt_block(kernel->arena, place_body(&place, kernel->body->body, kernel->body->count));
 }

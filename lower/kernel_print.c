@@ -5,8 +5,7 @@
  *         allocate register float R(14, 32) {
  *             parallel for io in 0:(M + 13) / 14 {
  *                 unrolled reduce ki in 0:4 {
- *                     R(ii, ramp(0, 1, 16)) = R(ii, ramp(0, 1, 16)) + broadcast(A(io * 14 + ii where ii < M), 16) where
- *                     m
+ *                     R(ii, ramp(0, 1, 16)) = broadcast(A(io * 14 + ii where ii < M), 16) where jl < broadcast(N, 16)
  *
  * A loop is `for` or, over a reduction, `reduce`; `of N` follows an extent that is smaller than its variable's bound. A
  * number is int64, with a point or exponent float; others say their type (`1:int32`). Names that are no plain words

@@ -286,6 +286,7 @@ typedef struct Context {
     int64_t budget;    /* for exact copies, in stores */
     bool uniform_only; /* in a copy where conditions remain: only what no loop below decides */
     bool finished;     /* in a copy where such a condition does not hold: nothing */
+    bool in_loop;      /* outside all loops allocations stand around whole stages: nothing to decide there */
 } Context;
 
 static StmtList version_list(Context context, const StmtList *body);
@@ -428,6 +429,7 @@ static Stmt *cut_loop(Arena *arena, Stmt *loop) {
 
 /* The statement with versions made inside it. */
 static Stmt *version_below(Context context, Stmt *stmt) {
+    context.in_loop |= stmt->kind == STMT_FOR;
     StmtList body = stmts_of(stmt->body, stmt->count), otherwise = stmts_of(stmt->otherwise, stmt->otherwise_count);
     body = version_list(context, &body);
     otherwise = version_list(context, &otherwise);
@@ -448,6 +450,8 @@ static Stmt *version_run(Context context, const StmtList *run) {
 static int run_length(Context context, const StmtList *body, int first) {
     int length = 0;
     while (first + length < body->count) {
+        if (!context.in_loop && body->items[first + length]->kind == STMT_ALLOCATE)
+            break;
         Version v = collect_all(context, body->items + first + length, 1);
         if (!has_work(&v))
             break;
