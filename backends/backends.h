@@ -19,12 +19,12 @@ typedef enum EmitKind { EMIT_OBJECT, EMIT_ASSEMBLY, EMIT_LLVM } EmitKind;
 
 typedef struct EmitOptions {
     EmitKind kind;
-    bool debug;          /* -g: line numbers of the .tensor file */
-    bool pic;            /* -fPIC; candidates always */
-    bool fast_compile;   /* a candidate: the same code, cheaper to make */
-    bool candidate;      /* no OpenMP reference: parallel loops call tensorc_parallel, which the worker supplies; and for */
-                         /* each function an entry `int NAME_call(const int64_t *sizes, void *const *arguments)`, scalars */
-                         /* by pointer too: what a worker can call without knowing the signature. Used by -run as well. */
+    bool debug;        /* -g: line numbers of the .tensor file */
+    bool pic;          /* -fPIC; candidates always */
+    bool fast_compile; /* a candidate: the same code, cheaper to make */
+    bool candidate; /* no OpenMP reference: parallel loops call tensorc_parallel, which the worker supplies; and for */
+                    /* each function an entry `int NAME_call(const int64_t *sizes, void *const *arguments)`, scalars */
+                    /* by pointer too: what a worker can call without knowing the signature. Used by -run as well. */
     const Sources *sources;
     const char *producer;
 } EmitOptions;
@@ -50,30 +50,30 @@ typedef struct RunRequest {
     const void *object;
     size_t object_bytes;
     const Program *program;
-    const int64_t *sizes;      /* values of program->sizes */
-    void *const *inputs;       /* data of each argument, NULL: made from the seed on the worker's side */
+    const int64_t *sizes; /* values of program->sizes */
+    void *const *inputs;  /* data of each argument, NULL: made from the seed on the worker's side */
     uint64_t seed;
     int threads;
-    double min_seconds;        /* repeat until then */
+    double min_seconds; /* repeat until then */
     int max_repeats;
-    double stop_seconds;       /* a call that took longer is not repeated; 0: no such limit */
-    double limit_seconds;      /* wall clock, kill after */
-    const volatile int *stop;  /* becomes non-zero: kill and return; or NULL */
+    double stop_seconds;      /* a call that took longer is not repeated; 0: no such limit */
+    double limit_seconds;     /* wall clock, kill after */
+    const volatile int *stop; /* becomes non-zero: kill and return; or NULL */
     int64_t limit_bytes;
-    void **outputs;            /* [argument_count] where to put whole outputs, or NULL */
-    int sample_count;          /* points of outputs to bring back: argument and element offset */
+    void **outputs;   /* [argument_count] where to put whole outputs, or NULL */
+    int sample_count; /* points of outputs to bring back: argument and element offset */
     const struct SamplePoint {
         int argument;
         int64_t element;
     } * samples;
-    uint8_t *sample_bytes;     /* 8 bytes a sample */
+    uint8_t *sample_bytes; /* 8 bytes a sample */
 } RunRequest;
 
 typedef struct RunResult {
     Outcome outcome;
     const char *why;
-    int status;      /* what the function returned */
-    double seconds;  /* median of one call */
+    int status;     /* what the function returned */
+    double seconds; /* of one call: the lower quartile of the repeats, for what disturbs a run only ever adds time */
     double minimum, spread;
     int repeats;
 } RunResult;

@@ -155,7 +155,7 @@ static int compare_times(const void *a, const void *b) {
 }
 
 /* Repeats until min_seconds have been spent, short calls in groups of at least 50 microseconds so that the clock's grain
- * does not matter; puts repeats, median, minimum and the coefficient of variation. */
+ * does not matter; puts repeats, lower quartile, minimum and the coefficient of variation. */
 static void put_times(Arena *arena, const Job *job, Entry entry, double first, Wire *answer) {
     double begin = now_seconds(), total = 0, sum = 0, squares = 0;
     int64_t repeats = 0, group = first > 5e-5 ? 1 : (int64_t)(5e-5 / (first > 1e-9 ? first : 1e-9)) + 1;
@@ -181,7 +181,7 @@ static void put_times(Arena *arena, const Job *job, Entry entry, double first, W
     qsort(times.items, (size_t)times.count, sizeof *times.items, compare_times);
     double deviation = times.count > 1 ? squares / (times.count - 1) : 0;
     wire_put_integer(answer, times.count);
-    wire_put_real(answer, times.items[times.count / 2]);
+    wire_put_real(answer, times.items[times.count / 4]);
     wire_put_real(answer, times.items[0]);
     wire_put_real(answer, mean > 0 ? __builtin_sqrt(deviation) / mean : 0);
 }

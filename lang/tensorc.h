@@ -276,7 +276,7 @@ typedef struct Record {
     const char *schedule; /* text: the statements alone */
     int threads;
     Outcome outcome;
-    double seconds; /* median of the repeats */
+    double seconds; /* lower quartile of the repeats */
     double spread;  /* coefficient of variation */
     int repeats;
     int64_t seed;
