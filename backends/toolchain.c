@@ -465,7 +465,7 @@ static void measure(void *context, Candidate *candidate, double limit_seconds, b
                           .sizes = bench->sizes,
                           .seed = bench->options.seed,
                           .threads = bench->options.threads,
-                          .min_seconds = thorough ? 0.2 : 0.025,
+                          .min_seconds = thorough ? 0.1 : 0.025,
                           .max_repeats = thorough ? 1000 : 200,
                           .stop_seconds = limit_seconds,
                           .limit_seconds = patience(bench, limit_seconds),
