@@ -24,10 +24,10 @@ typedef struct Generator {
     LIST(Known) tensors;
     int scalar_count;
     ElementType scalars[2];
+    bool gathering; /* making an index that is read from memory */
     int index_count; /* of the statement that is being made */
     const char *index_names[INDEX_LIMIT];
     int index_sizes[INDEX_LIMIT]; /* -1: a small range of its own */
-    const Known *self;            /* the tensor that the statement defines again */
 } Generator;
 
 static const char *const size_names[RANDOM_SIZES] = {"N", "M", "K"};
@@ -61,6 +61,7 @@ static const char *spelling(ElementType type) {
 /* --- expressions --------------------------------------------------------------------------------------------------- */
 
 static const char *value(Generator *g, ElementType type, int depth);
+static const char *read_of(Generator *g, Known *tensor);
 
 static const char *literal(Generator *g, ElementType type) {
     static const char *const reals[] = {"0.5", "1.0", "-0.25", "3.0", "0.1", "-1.0", "2.5e-1"};
@@ -83,8 +84,23 @@ static const char *any_index(Generator *g) {
     return g->index_names[below(g, g->index_count)];
 }
 
+/* An index that is read from an integer tensor, or NULL. */
+static const char *gathered_index(Generator *g) {
+    Known *tensor = &g->tensors.items[below(g, g->tensors.count)];
+    bool wide = tensor->type == TYPE_INT64; /* its values may be so large that sums with them wrap */
+    if (!type_is_integer(tensor->type) || tensor->type == TYPE_UINT64 || g->gathering)
+        return NULL;
+    g->gathering = true;
+    const char *read = read_of(g, tensor);
+    g->gathering = false;
+    return below(g, 2) || wide ? read : format(g, "%s + %d", read, below(g, 4) - 1);
+}
+
 /* A sum of indices that may lie anywhere. */
 static const char *far_index(Generator *g) {
+    const char *gathered = below(g, 8) ? NULL : gathered_index(g);
+    if (gathered)
+        return gathered;
     if (g->index_count == 0)
         return format(g, "%d", below(g, 4) - 1);
     switch (below(g, 7)) {
