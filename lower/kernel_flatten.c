@@ -7,9 +7,12 @@
  */
 #include "lower/passes.h"
 
+typedef LIST(Substitution) SizeNames;
+
 typedef struct Flatten {
     Arena *arena;
     LIST(const Var *) loops; /* around the statement at hand, outermost first */
+    SizeNames sizes;         /* names for extents that are sums of sizes */
 } Flatten;
 
 /* --- offsets ------------------------------------------------------------------------------------------------------ */
@@ -49,24 +52,96 @@ static void sort_terms(const Flatten *f, Affine *sum) {
     }
 }
 
-static Expr *sum_expr(Arena *arena, const Affine *sum) {
-    Expr *constant = expr_int(arena, sum->constant), *e = NULL;
-    for (int i = 0; i < sum->count; i++) {
-        Expr *term = expr_binary(arena, OP_MUL, sum->terms[i].atom, expr_int(arena, sum->terms[i].coefficient));
-        e = e ? expr_binary(arena, OP_ADD, e, term) : term;
+static void add_factors(Arena *arena, ExprList *list, Expr *e) {
+    if (e->kind == EXPR_OP && e->op == OP_MUL) {
+        add_factors(arena, list, e->args[0]);
+        add_factors(arena, list, e->args[1]);
+    } else {
+        list_push(arena, list, e);
     }
-    return e ? expr_binary(arena, OP_ADD, e, constant) : constant;
 }
 
-static Expr *offset_of(const Flatten *f, const Tensor *tensor, Expr **index) {
-    Expr *offset = expr_int(f->arena, 0);
+/* sizes * (loops * coefficient): the product of the sizes is one for all values of the loops. */
+static Expr *term_expr(const Flatten *f, const Term *term) {
+    ExprList factors = {0};
+    Expr *sizes = NULL, *loops = expr_int(f->arena, 1);
+    add_factors(f->arena, &factors, term->atom);
+    for (int i = 0; i < factors.count; i++) {
+        Expr *factor = factors.items[i];
+        if (depth_of(f, &(Term){1, factor}) >= 0)
+            loops = expr_binary(f->arena, OP_MUL, loops, factor);
+        else
+            sizes = sizes ? expr_binary(f->arena, OP_MUL, sizes, factor) : factor;
+    }
+    loops = expr_binary(f->arena, OP_MUL, loops, expr_int(f->arena, term->coefficient));
+    return sizes ? expr_binary(f->arena, OP_MUL, sizes, loops) : loops;
+}
+
+static Expr *sum_expr(const Flatten *f, const Affine *sum) {
+    Expr *constant = expr_int(f->arena, sum->constant), *e = NULL;
+    for (int i = 0; i < sum->count; i++) {
+        Expr *term = term_expr(f, &sum->terms[i]);
+        e = e ? expr_binary(f->arena, OP_ADD, e, term) : term;
+    }
+    return e ? expr_binary(f->arena, OP_ADD, e, constant) : constant;
+}
+
+static Expr *row_major(Arena *arena, Expr *const *dims, Expr *const *index, int rank) {
+    Expr *offset = expr_int(arena, 0);
+    for (int d = 0; d < rank; d++)
+        offset = expr_binary(arena, OP_ADD, expr_binary(arena, OP_MUL, offset, dims[d]), index[d]);
+    return offset;
+}
+
+static Expr *ordered(const Flatten *f, Expr *offset) {
     Affine sum;
-    for (int d = 0; d < tensor->rank; d++)
-        offset = expr_binary(f->arena, OP_ADD, expr_binary(f->arena, OP_MUL, offset, tensor->dims[d]), index[d]);
     if (!expr_affine(f->arena, offset, &sum))
         return offset; /* it overflows when it is multiplied out */
     sort_terms(f, &sum);
-    return sum_expr(f->arena, &sum);
+    return sum_expr(f, &sum);
+}
+
+/* --- extents that are sums of sizes: one size each, or offsets grow when they are multiplied out ------------------ */
+
+static Expr *replace_size(Arena *arena, Expr *e, void *context) {
+    const SizeNames *names = context;
+    if (e->kind == EXPR_OP && e->type == TYPE_INT64)
+        for (int i = 0; i < names->count; i++)
+            if (expr_equal(e, names->items[i].value))
+                return expr_var(arena, names->items[i].var);
+    return e;
+}
+
+static Expr *size_name(Flatten *f, Expr *dim) {
+    if (dim->kind != EXPR_OP)
+        return dim;
+    Expr *known = replace_size(f->arena, dim, &f->sizes);
+    if (known != dim)
+        return known;
+    const Var *var = var_new(f->arena, VAR_SIZE, TYPE_INT64, "size", NULL);
+    list_push(f->arena, &f->sizes, ((Substitution){var, dim}));
+    return expr_var(f->arena, var);
+}
+
+static Expr *offset_over_names(Flatten *f, const Tensor *tensor, Expr **index) {
+    Expr **dims = ARENA_ARRAY(f->arena, Expr *, tensor->rank), **over = ARENA_ARRAY(f->arena, Expr *, tensor->rank);
+    for (int d = 0; d < tensor->rank; d++)
+        dims[d] = size_name(f, tensor->dims[d]);
+    for (int d = 0; d < tensor->rank; d++)
+        over[d] = expr_rewrite(f->arena, index[d], replace_size, &f->sizes);
+    Expr *offset = ordered(f, row_major(f->arena, dims, over, tensor->rank));
+    return expr_substitute(f->arena, offset, f->sizes.items, f->sizes.count);
+}
+
+static Expr *offset_of(Flatten *f, const Tensor *tensor, Expr **index) {
+    bool compound = false;
+    for (int d = 1; d < tensor->rank; d++)
+        compound |= tensor->dims[d]->kind == EXPR_OP;
+    Expr *offset = ordered(f, row_major(f->arena, tensor->dims, index, tensor->rank));
+    if (!compound)
+        return offset;
+    Expr *named = offset_over_names(f, tensor, index);
+    return expr_nodes(named) < expr_nodes(offset) ? named : offset;
 }
 
 /* --- accesses ----------------------------------------------------------------------------------------------------- */

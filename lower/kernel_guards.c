@@ -70,7 +70,7 @@ static Expr *cut_extent(Arena *arena, const Stmt *loop, Expr *extent, Expr *cond
     Expr *first;
     if (loop->loop == LOOP_VECTORIZED || !first_failure(arena, condition, loop->var, &first))
         return NULL;
-    Expr *cut = expr_simplify(arena, expr_binary(arena, OP_MIN, extent, first));
+    Expr *cut = expr_compact(arena, expr_binary(arena, OP_MIN, extent, first));
     if (loop->loop == LOOP_UNROLLED && !expr_is_int(cut, NULL))
         return NULL;
     return cut;
@@ -94,7 +94,7 @@ static Expr *shrunk_extent(Arena *arena, const Stmt *loop, const StmtList *body,
         best = extreme_case(arena, condition, inner.loops.items, inner.loops.count, false);
     if (!best || !first_failure(arena, best, loop->var, &first))
         return extent;
-    Expr *cut = expr_simplify(arena, expr_binary(arena, OP_MIN, extent, first));
+    Expr *cut = expr_compact(arena, expr_binary(arena, OP_MIN, extent, first));
     return expr_is_int(cut, NULL) ? cut : extent;
 }
 
@@ -186,30 +186,42 @@ static bool note_unsafe(Stmt *stmt, void *context) {
     return search->safe;
 }
 
-typedef struct SharedSearch {
-    const Expr *condition;
-    bool shared;
-} SharedSearch;
+typedef struct AtomSearch {
+    const Affine *atoms;
+    bool found;
+} AtomSearch;
 
-static bool note_shared(const Expr *e, void *context) {
-    SharedSearch *search = context;
-    search->shared |= e->kind == EXPR_VAR && e->var->kind == VAR_LOOP && expr_uses_var(search->condition, e->var);
-    return !search->shared;
+static bool note_atom(const Expr *e, void *context) {
+    AtomSearch *search = context;
+    for (int i = 0; i < search->atoms->count; i++)
+        search->found |= expr_equal(e, search->atoms->terms[i].atom);
+    return !search->found;
 }
 
-/* A condition on variables that the index does not use has no part in its being inside. */
+/* Whether the index is made of something that the condition is about. What it does not use has no part in its being
+ * inside: an index that a split of another dimension does not touch is the same in its last tile. */
+static bool concerns(Arena *arena, Expr *condition, Expr *const *index, int count) {
+    Affine sides[2];
+    for (int side = 0; side < 2; side++) {
+        if (condition->kind != EXPR_OP || !expr_affine(arena, condition->args[side], &sides[side]))
+            return true;
+        AtomSearch search = {&sides[side], false};
+        for (int d = 0; d < count; d++)
+            expr_walk(index[d], note_atom, &search);
+        if (search.found)
+            return true;
+    }
+    return false;
+}
+
 static Expr *guard_read(Arena *arena, Expr *e, void *context) {
     const ExprList *conditions = context;
     if (e->kind != EXPR_READ || index_inside(arena, e->tensor, e->args))
         return e;
     Expr *read = expr_copy(arena, e);
-    for (int i = 0; i < conditions->count; i++) {
-        SharedSearch search = {conditions->items[i], false};
-        for (int d = 0; d < e->count; d++)
-            expr_walk(e->args[d], note_shared, &search);
-        if (search.shared)
+    for (int i = 0; i < conditions->count; i++)
+        if (concerns(arena, conditions->items[i], e->args, e->count))
             read->guard = expr_and(arena, read->guard, conditions->items[i]);
-    }
     return read;
 }
 

@@ -222,3 +222,22 @@ Expr *conjunction(Arena *arena, const ExprList *list) {
         all = expr_and(arena, all, list->items[i]);
     return all ? all : expr_bool(arena, true);
 }
+
+/* --- sizes of expressions ----------------------------------------------------------------------------------------- */
+
+static bool count_node(const Expr *e, void *context) {
+    (void)e;
+    ++*(int *)context;
+    return true;
+}
+
+int expr_nodes(const Expr *e) {
+    int nodes = 0;
+    expr_walk(e, count_node, &nodes);
+    return nodes;
+}
+
+Expr *expr_compact(Arena *arena, Expr *e) {
+    Expr *simple = expr_simplify(arena, e);
+    return simple == e || expr_nodes(simple) <= expr_nodes(e) + 2 ? simple : e;
+}

@@ -8,7 +8,7 @@
 
 static Expr *simplify_read(Arena *arena, Expr *e) {
     int64_t holds;
-    Expr *guard = e->guard ? expr_simplify(arena, e->guard) : NULL;
+    Expr *guard = e->guard ? expr_compact(arena, e->guard) : NULL;
     if (guard == e->guard)
         return e;
     bool decided = expr_is_int(guard, &holds);
@@ -25,9 +25,9 @@ static Expr *simplify_node(Arena *arena, Expr *e, void *context) {
     if (e->kind == EXPR_READ)
         return simplify_read(arena, e);
     if (e->kind == EXPR_OP && e->type == TYPE_BOOL)
-        return expr_simplify(arena, e);
+        return expr_compact(arena, e);
     if (e->kind == EXPR_CAST && e->args[0]->type == TYPE_INT64 && e->args[0]->kind == EXPR_OP)
-        return expr_cast(arena, e->type, expr_simplify(arena, e->args[0]));
+        return expr_cast(arena, e->type, expr_compact(arena, e->args[0]));
     return e;
 }
 
@@ -40,7 +40,7 @@ static StmtList simplify_body(Arena *arena, Stmt *const *body, int count);
 static Stmt *simplify_loop(Arena *arena, Stmt *loop) {
     int64_t constant;
     StmtList body = stmts_of(loop->body, loop->count);
-    Expr *extent = expr_simplify(arena, loop->extent);
+    Expr *extent = expr_compact(arena, loop->extent);
     if (expr_is_int(extent, &constant) && constant == 1) {
         Stmt *once = stmt_substitute(arena, stmt_block(arena, body), loop->var, expr_int(arena, 0));
         return once ? stmt_block(arena, simplify_body(arena, once->body, once->count)) : NULL;

@@ -79,7 +79,7 @@ bool first_failure(Arena *arena, Expr *condition, const Var *var, Expr **first) 
     Expr *rest; /* slope * var < rest or, for whole numbers, slope * var <= rest */
     if (!negated_rest(arena, &difference, term_of_var(&difference, var), or_equal ? slope : slope - 1, &rest))
         return false;
-    *first = expr_simplify(arena, expr_binary(arena, OP_DIV, rest, expr_int(arena, slope)));
+    *first = expr_compact(arena, expr_binary(arena, OP_DIV, rest, expr_int(arena, slope)));
     return true;
 }
 
@@ -105,7 +105,7 @@ Expr *extreme_case(Arena *arena, Expr *condition, Stmt *const *loops, int count,
         if (slope != 0)
             list_push(arena, &list, ((Substitution){var, (slope > 0) == worst ? last : expr_int(arena, 0)}));
     }
-    return expr_simplify(arena, expr_substitute(arena, condition, list.items, list.count));
+    return expr_compact(arena, expr_substitute(arena, condition, list.items, list.count));
 }
 
 /* --- collecting conditions ---------------------------------------------------------------------------------------- */
@@ -399,7 +399,7 @@ static Expr *cut_of(Arena *arena, const Stmt *loop, Expr *condition) {
             return NULL;
         cut = smaller(arena, cut, first);
     }
-    cut = expr_simplify(arena, expr_binary(arena, OP_MAX, cut, expr_int(arena, 0)));
+    cut = expr_compact(arena, expr_binary(arena, OP_MAX, cut, expr_int(arena, 0)));
     return loop->var->reduction || expr_is_int(cut, NULL) ? cut
                                                           : NULL; /* elsewhere a test in each iteration is cheap */
 }
@@ -415,7 +415,7 @@ static Stmt *cut_loop(Arena *arena, Stmt *loop) {
         return loop;
     Var *rest = ARENA_NEW(arena, Var);
     *rest = *loop->var;
-    Expr *left = expr_simplify(arena, expr_binary(arena, OP_SUB, loop->extent, cut));
+    Expr *left = expr_compact(arena, expr_binary(arena, OP_SUB, loop->extent, cut));
     if (expr_is_int(left, NULL))
         rest->extent = left;
     Expr *shifted = expr_binary(arena, OP_ADD, expr_var(arena, rest), cut);

@@ -46,6 +46,12 @@ void conjuncts_add(Arena *arena, ExprList *list, Expr *condition);
 Expr *conjunction(Arena *arena, const ExprList *list);
 Expr *expr_and(Arena *arena, Expr *a, Expr *b); /* NULL stands for true, also as the answer */
 
+/* --- sizes of expressions --- */
+
+int expr_nodes(const Expr *e);
+/* The simplified expression, or e itself where multiplying out sums of run-time sizes would make it larger. */
+Expr *expr_compact(Arena *arena, Expr *e);
+
 /* --- passes, in their order --- */
 
 Kernel *kernel_build(Arena *arena, const Nest *nest, const ExpandOptions *options);
