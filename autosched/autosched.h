@@ -113,7 +113,8 @@ bool database_add(Database *database, const Record *record); /* false: could not
 const char *database_target(const Target *target);
 /* The records of a task on a target with a number of threads, best first. */
 int database_find(Arena *arena, Database *database, const char *task, const char *target, int threads, Record **records);
-/* tensorc db: rows of text on stdout; the export format is reviewable text, one record a paragraph. Exit statuses. */
+/* tensorc db: argv begins with the command (ls, export, import, merge, prune). Rows of text on stdout; the export format is
+ * reviewable text, one record a paragraph. Returns the exit status. */
 int database_command(int argc, char **argv, const char *path);
 
 /* The best record of the program (of the user's block with holes, or NULL) that is still a legal schedule of it, in the names

@@ -11,7 +11,7 @@
 
 #include <math.h>
 
-enum { ASSUMED_THREADS = 4, PAGE = 4096, SET_PERIOD = 4096, PAGES_NEAR = 64 };
+enum { ASSUMED_THREADS = 4, PAGE = 4096, SET_PERIOD = 4096, PAGES_NEAR = 64, WAYS = 8 };
 
 static const double clock_rate = 3e9;           /* cycles a second */
 static const double arithmetic_ports = 2, load_ports = 2, issue_width = 5;
@@ -276,8 +276,8 @@ static double conflict_factor(const StageFacts *stage, const Target *target)
     for (int a = 1; a < stage->access_count; a++)
         for (int l = 0; l < stage->loop_count; l++) {
             double bytes = fabs(stage->accesses[a].strides[l]) * stage->accesses[a].bytes;
-            if (is_expanded(stage, l) && stage->extents[l] > 8 && bytes >= period && fmod(bytes, period) == 0)
-                worst = 1.6;
+            if (is_expanded(stage, l) && stage->extents[l] > WAYS && bytes >= period && fmod(bytes, period) == 0)
+                worst = fmax(worst, stage->extents[l] > 1.5 * WAYS ? 3 : 1.6);
         }
     return worst;
 }

@@ -178,7 +178,7 @@ static void measure_default(Tuner *tuner)
 {
     int *point = ARENA_ARRAY(tuner->arena, int, tuner->space->gene_count + 1);
     bool exact;
-    Schedule *schedule = space_default(tuner->arena, tuner->space, EFFORT_MODEL, 0, point, &exact);
+    Schedule *schedule = space_default(tuner->arena, tuner->space, EFFORT_MODEL, tuner->options->seed, point, &exact);
     tuner->standard = trial_new(tuner, schedule, exact ? point : NULL);
     for (int t = 0; tuner->standard && t < tuner->trials.count; t++)
         if (strcmp(tuner->trials.items[t]->text, tuner->standard->text) == 0) {
@@ -221,7 +221,8 @@ static void fall_back(Tuner *tuner)
     const Trial *standard = tuner->standard;
     bool failed = standard && tuner_knows(tuner, standard->text) && standard->candidate.outcome != OUTCOME_OK;
     Effort effort = failed ? EFFORT_IDENTITY : EFFORT_MODEL;
-    tuner->result->schedule = autosched_default(tuner->arena, tuner->program, tuner->target, tuner->user, effort, 0);
+    tuner->result->schedule =
+        autosched_default(tuner->arena, tuner->program, tuner->target, tuner->user, effort, tuner->options->seed);
 }
 
 static void finish(Tuner *tuner)
@@ -236,6 +237,7 @@ static void finish(Tuner *tuner)
     else
         fall_back(tuner);
     set_default_seconds(tuner);
+    tuner->result->from_database |= tuner->result->measured == 0 && best_trial(tuner) && !is_stopped(tuner);
     tuner->result->stopped = is_stopped(tuner);
     tuner->result->elapsed = tuner_elapsed(tuner);
 }

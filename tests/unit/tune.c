@@ -87,6 +87,7 @@ static void test_whole(Arena *arena, const Program *program, const Target *targe
     simulated.built = 0;
     TuneResult *again = tune(arena, program, target, NULL, &simulated.toolchain, database, &options);
     ok(again->from_database && again->measured == 0 && simulated.built == 0, "a full hit builds nothing");
+    options.progress = NULL;
     is_text(text_of(arena, again->schedule), text_of(arena, result->schedule), "and gives the same winner");
     Schedule *best = database_best(arena, database, program, target, NULL, 2, NULL);
     is_text(best ? text_of(arena, best) : "", text_of(arena, result->schedule), "which -O2 finds too");
@@ -191,6 +192,22 @@ static void test_disasters(Arena *arena, const Program *program, const Target *t
     simulated_close(&simulated);
 }
 
+/* Fewer points than trials: all are measured once, and the next tuning finds nothing left to do. */
+static void test_exhausted(Arena *arena, const Target *target)
+{
+    Simulated simulated;
+    Program *program = program_blur(arena, TYPE_FLOAT, 3);
+    Database *database = open_database(arena, "exhausted.db");
+    TuneOptions options = options_for(5000);
+    simulated_open(&simulated, arena, program, target);
+    TuneResult *result = tune(arena, program, target, NULL, &simulated.toolchain, database, &options);
+    ok(result->trials < 5000 && simulated.repeated == 0, "a small space is exhausted after %d trials", result->trials);
+    TuneResult *again = tune(arena, program, target, NULL, &simulated.toolchain, database, &options);
+    ok(again->from_database && again->measured == 0, "and then its best is a full hit");
+    database_close(database);
+    simulated_close(&simulated);
+}
+
 static void test_tables(Arena *arena, const Program *program, const Target *target)
 {
     for (int p = 0; search_policies[p].name; p++)
@@ -258,6 +275,7 @@ int main(void)
     test_interrupted(arena, program, &target);
     test_killed(arena, program, &target);
     test_disasters(arena, program, &target);
+    test_exhausted(arena, &target);
     test_tables(arena, program_matmul(arena, TYPE_FLOAT, 256, 256, 256), &target);
     test_names(arena, &target);
     int status = system(arena_printf(arena, "rm -rf '%s'", folder));
