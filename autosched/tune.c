@@ -7,6 +7,7 @@
 #include "autosched/tuner.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -152,6 +153,7 @@ static int make_trials(Tuner *tuner, int **points, int count, Trial **trials)
         Trial *trial = schedule ? trial_new(tuner, schedule, points[i]) : NULL;
         if (!trial || tuner_knows(tuner, trial->text))
             continue;
+        tuner_mark(tuner, trial->text); /* two points of a batch may make the same schedule */
         trials[made++] = trial;
     }
     return made;
@@ -275,6 +277,7 @@ TuneResult *tune(Arena *arena, const Program *program, const Target *target, con
         }
     }
     finish(&tuner);
+    free(tuner.known.slots);
     search_close(tuner.search);
     model_close(tuner.model);
     return tuner.result;

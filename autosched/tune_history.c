@@ -24,9 +24,14 @@ bool tuner_knows(const Tuner *tuner, const char *text)
     return hash_set_has(&tuner->known, text_key(text));
 }
 
+void tuner_mark(Tuner *tuner, const char *text)
+{
+    hash_set_add(&tuner->known, text_key(text));
+}
+
 void tuner_remember(Tuner *tuner, Trial *trial)
 {
-    hash_set_add(&tuner->known, text_key(trial->text));
+    tuner_mark(tuner, trial->text);
     list_push(tuner->arena, &tuner->trials, trial);
 }
 

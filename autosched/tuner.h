@@ -46,7 +46,9 @@ bool tuner_record(Tuner *tuner, const Trial *trial);
 void tuner_recall(Tuner *tuner);
 /* The text that is stored: the point, as a comment, before the schedule's statements. */
 const char *trial_record_text(const Tuner *tuner, const Trial *trial);
+/* Texts that are measured already, or are about to be. */
 bool tuner_knows(const Tuner *tuner, const char *text);
+void tuner_mark(Tuner *tuner, const char *text);
 void tuner_remember(Tuner *tuner, Trial *trial);
 /* tune_race.c: measures the best few and the default again, interleaved; the winner. */
 Trial *tuner_race(Tuner *tuner);
