@@ -38,7 +38,7 @@ struct Stmt {
     Stmt **body;
     int otherwise_count;
     Stmt **otherwise;
-    const Var *var;       /* FOR: var->reduction says whether it is over a reduction */
+    const Var *var;       /* FOR: var->reduction: over a reduction */
     Expr *extent;         /* FOR */
     LoopKind loop;        /* FOR */
     Expr *condition;      /* IF, CHECK: bool, scalar */
