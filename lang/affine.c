@@ -24,7 +24,7 @@ void sum_add_constant(Sum *sum, int64_t coefficient, int64_t constant) {
                      __builtin_add_overflow(sum->constant, product, &sum->constant);
 }
 
-/* --- atoms --------------------------------------------------------------------------------------------------------- */
+/* --- atoms -------------------------------------------------------------------------------------------------------- */
 
 static bool is_op(const Expr *e, Op op) {
     return e->kind == EXPR_OP && e->op == op;
@@ -77,7 +77,7 @@ bool atom_equal(Expr *a, Expr *b) {
     return expr_equal(a, b) || (is_op(a, OP_MUL) && is_op(b, OP_MUL) && same_factors(a, b));
 }
 
-/* --- adding -------------------------------------------------------------------------------------------------------- */
+/* --- adding ------------------------------------------------------------------------------------------------------- */
 
 static void append_term(Sum *sum, int64_t coefficient, Expr *atom) {
     if (sum->count == sum->capacity) {
@@ -128,8 +128,7 @@ void sum_add_product(Sum *sum, int64_t coefficient, const Sum *a, const Sum *b) 
     sum->overflow |= a->overflow || b->overflow;
     if (sum->overflow)
         return;
-    if (a->count && b->count &&
-        (a->count + (a->constant != 0)) * (b->count + (b->constant != 0)) > SUM_PRODUCT_LIMIT) {
+    if (a->count && b->count && (a->count + (a->constant != 0)) * (b->count + (b->constant != 0)) > SUM_PRODUCT_LIMIT) {
         sum_add_atom(sum, coefficient, expr_binary(sum->arena, OP_MUL, sum_expr(a), sum_expr(b)));
         return;
     }
@@ -140,11 +139,12 @@ void sum_add_product(Sum *sum, int64_t coefficient, const Sum *a, const Sum *b) 
         sum_add_atom(sum, scaled(sum, factor, b->constant), a->terms[i].atom);
     }
     for (int j = 0; j < b->count; j++)
-        sum_add_atom(sum, scaled(sum, scaled(sum, coefficient, a->constant), b->terms[j].coefficient), b->terms[j].atom);
+        sum_add_atom(sum, scaled(sum, scaled(sum, coefficient, a->constant), b->terms[j].coefficient),
+                     b->terms[j].atom);
     sum_add_constant(sum, scaled(sum, coefficient, a->constant), b->constant);
 }
 
-/* --- x / c * c + x % c is x ---------------------------------------------------------------------------------------- */
+/* --- x / c * c + x % c is x --------------------------------------------------------------------------------------- */
 
 static bool has_terms(const Sum *sum, const Sum *part) {
     for (int i = 0; i < part->count; i++) {
@@ -186,7 +186,7 @@ void sum_recombine(Sum *sum) {
             i = -1;
 }
 
-/* --- expressions --------------------------------------------------------------------------------------------------- */
+/* --- expressions -------------------------------------------------------------------------------------------------- */
 
 /* A product, quotient or modulo of the two arguments. */
 static void add_combination(Sum *sum, int64_t coefficient, Expr *e, bool simplify) {
@@ -226,12 +226,8 @@ static void add_op(Sum *sum, int64_t coefficient, Expr *e, bool simplify) {
         sum_add_expr(sum, coefficient, e->args[0], simplify);
         sum_add_expr(sum, scaled(sum, coefficient, -1), e->args[1], simplify);
         return;
-    case OP_NEG:
-        sum_add_expr(sum, scaled(sum, coefficient, -1), e->args[0], simplify);
-        return;
-    case OP_MUL:
-        add_combination(sum, coefficient, e, simplify);
-        return;
+    case OP_NEG: sum_add_expr(sum, scaled(sum, coefficient, -1), e->args[0], simplify); return;
+    case OP_MUL: add_combination(sum, coefficient, e, simplify); return;
     case OP_DIV:
     case OP_MOD:
         if (simplify) {
@@ -239,8 +235,7 @@ static void add_op(Sum *sum, int64_t coefficient, Expr *e, bool simplify) {
             return;
         }
         break;
-    default:
-        break;
+    default: break;
     }
     if (simplify)
         sum_add_expr(sum, coefficient, expr_simplify(sum->arena, e), false);
@@ -307,7 +302,7 @@ Expr *sum_expr(const Sum *sum) {
     return constant_leads || sum->constant == 0 ? e : append_expr(arena, e, sum->constant, NULL);
 }
 
-/* --- ranges -------------------------------------------------------------------------------------------------------- */
+/* --- ranges ------------------------------------------------------------------------------------------------------- */
 
 int64_t sum_divisor(const Sum *sum) {
     uint64_t divisor = 0;
@@ -395,7 +390,7 @@ bool sum_is_nonnegative(const Sum *sum) {
     return false;
 }
 
-/* --- affine forms -------------------------------------------------------------------------------------------------- */
+/* --- affine forms ------------------------------------------------------------------------------------------------- */
 
 bool expr_affine(Arena *arena, Expr *e, Affine *affine) {
     Sum sum;

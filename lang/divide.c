@@ -206,7 +206,7 @@ static void add_constant_remainder(Sum *sum, int64_t coefficient, const Sum *div
     sum_add(sum, coefficient, &part);
 }
 
-/* --- divisors that are no constants -------------------------------------------------------------------------------- */
+/* --- divisors that are no constants ------------------------------------------------------------------------------- */
 
 /* Removes the factors of divisor from those of the atom; false when it lacks one. */
 static bool divide_atom(Arena *arena, Expr *atom, Expr *divisor, Expr **quotient) {
@@ -276,7 +276,8 @@ void sum_add_remainder(Sum *sum, int64_t coefficient, const Sum *dividend, const
     Sum normal, rest;
     int64_t constant;
     if (constant_divisor(dividend, divisor, &normal, &constant)) {
-        sum->overflow |= normal.overflow || __builtin_mul_overflow(coefficient, divisor->constant < 0 ? -1 : 1, &coefficient);
+        sum->overflow |=
+            normal.overflow || __builtin_mul_overflow(coefficient, divisor->constant < 0 ? -1 : 1, &coefficient);
         if (constant != 0 && !sum->overflow)
             add_constant_remainder(sum, coefficient, &normal, constant);
     } else if (divide_symbolic(dividend, divisor, &normal, &rest)) {

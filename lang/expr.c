@@ -111,7 +111,7 @@ Var *var_new(Arena *arena, VarKind kind, ElementType type, const char *name, Exp
     return var;
 }
 
-/* --- folding ------------------------------------------------------------------------------------------------------- */
+/* --- folding ------------------------------------------------------------------------------------------------------ */
 
 static bool is_constant(const Expr *e, int64_t value) {
     int64_t found;
@@ -142,16 +142,11 @@ static Expr *fold_constants(Arena *arena, Op op, ElementType type, Expr **args, 
 /* The operand that an int64 operator with a neutral one returns, or NULL. */
 static Expr *drop_neutral_index(Op op, Expr **args) {
     switch (op) {
-    case OP_ADD:
-        return is_constant(args[1], 0) ? args[0] : is_constant(args[0], 0) ? args[1] : NULL;
-    case OP_SUB:
-        return is_constant(args[1], 0) ? args[0] : NULL;
-    case OP_MUL:
-        return is_constant(args[1], 1) ? args[0] : is_constant(args[0], 1) ? args[1] : NULL;
-    case OP_DIV:
-        return is_constant(args[1], 1) ? args[0] : NULL;
-    default:
-        return NULL;
+    case OP_ADD: return is_constant(args[1], 0) ? args[0] : is_constant(args[0], 0) ? args[1] : NULL;
+    case OP_SUB: return is_constant(args[1], 0) ? args[0] : NULL;
+    case OP_MUL: return is_constant(args[1], 1) ? args[0] : is_constant(args[0], 1) ? args[1] : NULL;
+    case OP_DIV: return is_constant(args[1], 1) ? args[0] : NULL;
+    default: return NULL;
     }
 }
 
@@ -220,7 +215,7 @@ Expr *expr_cast(Arena *arena, ElementType type, Expr *a) {
     return e;
 }
 
-/* --- combines ------------------------------------------------------------------------------------------------------ */
+/* --- combines ----------------------------------------------------------------------------------------------------- */
 
 Op combine_op(Combine combine) {
     static const Op ops[COMBINE_COUNT] = {OP_ADD, OP_ADD, OP_MUL, OP_MIN, OP_MAX};
@@ -235,7 +230,7 @@ Expr *combine_identity(Arena *arena, Combine combine, ElementType type) {
     return make_integer(arena, type, integer_limit(type, combine == COMBINE_MIN));
 }
 
-/* --- asking -------------------------------------------------------------------------------------------------------- */
+/* --- asking ------------------------------------------------------------------------------------------------------- */
 
 bool expr_is_int(const Expr *e, int64_t *value) {
     if (e->kind != EXPR_INT)
@@ -252,17 +247,13 @@ static bool equal_or_absent(const Expr *a, const Expr *b) {
 static bool same_payload(const Expr *a, const Expr *b) {
     switch (a->kind) {
     case EXPR_INT:
-    case EXPR_REAL: /* by its bits: a NaN equals itself, -0.0 differs from 0.0 */
-        return a->integer == b->integer;
-    case EXPR_VAR:
-        return a->var == b->var;
+    case EXPR_REAL: /* by its bits: a NaN equals itself, -0.0 differs from 0.0 */ return a->integer == b->integer;
+    case EXPR_VAR: return a->var == b->var;
     case EXPR_READ:
         return a->tensor == b->tensor && equal_or_absent(a->otherwise, b->otherwise) &&
                equal_or_absent(a->guard, b->guard);
-    case EXPR_OP:
-        return a->op == b->op;
-    default:
-        return true;
+    case EXPR_OP: return a->op == b->op;
+    default: return true;
     }
 }
 
@@ -306,24 +297,16 @@ bool expr_uses_tensor(const Expr *e, const Tensor *tensor) {
     return (e->otherwise && expr_uses_tensor(e->otherwise, tensor)) || (e->guard && expr_uses_tensor(e->guard, tensor));
 }
 
-/* --- rewriting ----------------------------------------------------------------------------------------------------- */
+/* --- rewriting ---------------------------------------------------------------------------------------------------- */
 
 /* The node again over other arguments, through its maker, so that constants fold. */
 static Expr *rebuild(Arena *arena, const Expr *e, Expr **args, Expr *otherwise, Expr *guard) {
     Expr *made;
     switch (e->kind) {
-    case EXPR_OP:
-        made = expr_op(arena, e->op, e->type, args, e->count);
-        break;
-    case EXPR_CAST:
-        made = expr_cast(arena, e->type, args[0]);
-        break;
-    case EXPR_BROADCAST:
-        made = args[0]->lanes == 1 ? expr_broadcast(arena, args[0], e->lanes) : args[0];
-        break;
-    case EXPR_RAMP:
-        made = expr_ramp(arena, args[0], args[1], e->lanes);
-        break;
+    case EXPR_OP: made = expr_op(arena, e->op, e->type, args, e->count); break;
+    case EXPR_CAST: made = expr_cast(arena, e->type, args[0]); break;
+    case EXPR_BROADCAST: made = args[0]->lanes == 1 ? expr_broadcast(arena, args[0], e->lanes) : args[0]; break;
+    case EXPR_RAMP: made = expr_ramp(arena, args[0], args[1], e->lanes); break;
     default:
         made = make_read(arena, e->tensor, args, e->count, otherwise);
         made->guard = guard ? expr_broadcast(arena, guard, made->lanes) : NULL;

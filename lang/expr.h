@@ -28,7 +28,7 @@ bool expr_equal(const Expr *a, const Expr *b); /* structurally, places aside */
 bool expr_is_int(const Expr *e, int64_t *value); /* an EXPR_INT: its value; value may be NULL */
 bool expr_uses_var(const Expr *e, const Var *var);
 bool expr_uses_tensor(const Expr *e, const Tensor *tensor);
-/* Calls visit for e and all below it, parents first, otherwise and guard included; a false answer skips what is below. */
+/* Calls visit for e and all below it, parents first, otherwise and guard included; false skips what is below. */
 void expr_walk(const Expr *e, bool (*visit)(const Expr *e, void *context), void *context);
 
 /* --- rewriting: all return e itself when nothing changes --- */
@@ -60,7 +60,7 @@ typedef struct Affine {
     int count;
     Term *terms;
 } Affine;
-/* Every scalar int64 expression has one (at worst a single atom); false only on overflow. Products of sums are multiplied
+/* Every scalar int64 expression has one (at worst one atom); false only on overflow. Products of sums are multiplied
  * out, into products of atoms; atoms are simplified. */
 bool expr_affine(Arena *arena, Expr *e, Affine *affine);
 Expr *affine_expr(Arena *arena, const Affine *affine);

@@ -67,9 +67,8 @@ static Wide wide_multiply(Wide a, Wide b) {
 }
 
 static Interval interval_multiply(Interval a, Interval b) {
-    Wide corners[4] = {
-        wide_multiply(wide_low(a), wide_low(b)), wide_multiply(wide_low(a), wide_high(b)),
-        wide_multiply(wide_high(a), wide_low(b)), wide_multiply(wide_high(a), wide_high(b))};
+    Wide corners[4] = {wide_multiply(wide_low(a), wide_low(b)), wide_multiply(wide_low(a), wide_high(b)),
+                       wide_multiply(wide_high(a), wide_low(b)), wide_multiply(wide_high(a), wide_high(b))};
     Wide low = corners[0], high = corners[0];
     for (int i = 1; i < 4; i++) {
         low = corners[i] < low ? corners[i] : low;
@@ -135,7 +134,7 @@ static Interval interval_modulo(Interval a, Interval b) {
     return result;
 }
 
-/* --- expressions --------------------------------------------------------------------------------------------------- */
+/* --- expressions -------------------------------------------------------------------------------------------------- */
 
 static Interval type_interval(ElementType type) {
     if (type_is_float(type) || type == TYPE_INT64 || type == TYPE_UINT64)
@@ -161,26 +160,16 @@ static Interval op_interval(const Expr *e) {
     Interval a = expr_interval(e->args[0]);
     Interval b = e->count > 1 ? expr_interval(e->args[1]) : unbounded;
     switch (e->op) {
-    case OP_ADD:
-        return interval_add(a, b);
-    case OP_SUB:
-        return interval_add(a, interval_negate(b));
-    case OP_MUL:
-        return interval_multiply(a, b);
-    case OP_DIV:
-        return interval_divide(a, b);
-    case OP_MOD:
-        return interval_modulo(a, b);
-    case OP_MIN:
-        return interval_min(a, b);
-    case OP_MAX:
-        return interval_max(a, b);
-    case OP_NEG:
-        return interval_negate(a);
-    case OP_ABS:
-        return interval_abs(a);
-    default:
-        return unbounded;
+    case OP_ADD: return interval_add(a, b);
+    case OP_SUB: return interval_add(a, interval_negate(b));
+    case OP_MUL: return interval_multiply(a, b);
+    case OP_DIV: return interval_divide(a, b);
+    case OP_MOD: return interval_modulo(a, b);
+    case OP_MIN: return interval_min(a, b);
+    case OP_MAX: return interval_max(a, b);
+    case OP_NEG: return interval_negate(a);
+    case OP_ABS: return interval_abs(a);
+    default: return unbounded;
     }
 }
 
@@ -196,10 +185,8 @@ static Interval within_type(Interval interval, ElementType type) {
 
 Interval expr_interval(const Expr *e) {
     switch (e->kind) {
-    case EXPR_INT:
-        return e->type == TYPE_UINT64 && e->integer < 0 ? unbounded : bounded(e->integer, e->integer);
-    case EXPR_VAR:
-        return var_interval(e->var);
+    case EXPR_INT: return e->type == TYPE_UINT64 && e->integer < 0 ? unbounded : bounded(e->integer, e->integer);
+    case EXPR_VAR: return var_interval(e->var);
     case EXPR_OP:
         if (e->type == TYPE_INT64)
             return op_interval(e);
@@ -208,13 +195,11 @@ Interval expr_interval(const Expr *e) {
         if (type_is_float(e->type) || type_is_float(e->args[0]->type) || e->type == TYPE_BOOL)
             return type_interval(e->type);
         return within_type(expr_interval(e->args[0]), e->type);
-    case EXPR_BROADCAST:
-        return expr_interval(e->args[0]);
+    case EXPR_BROADCAST: return expr_interval(e->args[0]);
     case EXPR_RAMP: {
         Interval steps = interval_multiply(bounded(0, e->lanes - 1), expr_interval(e->args[1]));
         return interval_add(expr_interval(e->args[0]), steps);
     }
-    default:
-        return type_interval(e->type);
+    default: return type_interval(e->type);
     }
 }

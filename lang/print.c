@@ -103,35 +103,21 @@ static int precedence_of(const Expr *e) {
     case EXPR_INT:
         return e->integer < 0 && (e->type == TYPE_INT32 || e->type == TYPE_INT64) ? PRECEDENCE_PREFIX
                                                                                   : PRECEDENCE_PRIMARY;
-    case EXPR_REAL:
-        return signbit(e->real) && e->type == TYPE_FLOAT ? PRECEDENCE_PREFIX : PRECEDENCE_PRIMARY;
-    case EXPR_OP:
-        return op_info[e->op].precedence ? op_info[e->op].precedence : PRECEDENCE_PRIMARY;
-    case EXPR_READ:
-        return e->otherwise || e->guard ? PRECEDENCE_ANY : PRECEDENCE_PRIMARY;
-    default:
-        return PRECEDENCE_PRIMARY;
+    case EXPR_REAL: return signbit(e->real) && e->type == TYPE_FLOAT ? PRECEDENCE_PREFIX : PRECEDENCE_PRIMARY;
+    case EXPR_OP: return op_info[e->op].precedence ? op_info[e->op].precedence : PRECEDENCE_PRIMARY;
+    case EXPR_READ: return e->otherwise || e->guard ? PRECEDENCE_ANY : PRECEDENCE_PRIMARY;
+    default: return PRECEDENCE_PRIMARY;
     }
 }
 
 static void print_node(Text *text, const Expr *e) {
     switch (e->kind) {
     case EXPR_INT:
-    case EXPR_REAL:
-        print_constant(text, e);
-        break;
-    case EXPR_VAR:
-        text_add(text, "%s", e->var->name);
-        break;
-    case EXPR_READ:
-        print_read(text, e);
-        break;
-    case EXPR_OP:
-        print_op(text, e);
-        break;
-    case EXPR_CAST:
-        print_args(text, element_info[e->type].spelling, e);
-        break;
+    case EXPR_REAL: print_constant(text, e); break;
+    case EXPR_VAR: text_add(text, "%s", e->var->name); break;
+    case EXPR_READ: print_read(text, e); break;
+    case EXPR_OP: print_op(text, e); break;
+    case EXPR_CAST: print_args(text, element_info[e->type].spelling, e); break;
     case EXPR_RAMP:
     case EXPR_BROADCAST:
         print_args(text, e->kind == EXPR_RAMP ? "ramp" : "broadcast", e);

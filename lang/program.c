@@ -51,7 +51,7 @@ const Stage *program_find_stage(const Program *program, const char *name) {
     return NULL;
 }
 
-/* --- counting ------------------------------------------------------------------------------------------------------ */
+/* --- counting ----------------------------------------------------------------------------------------------------- */
 
 int64_t tensor_elements(const Tensor *tensor) {
     int64_t elements = 1, extent;
@@ -104,7 +104,7 @@ double program_flops(const Program *program) {
     return total;
 }
 
-/* --- text ---------------------------------------------------------------------------------------------------------- */
+/* --- text --------------------------------------------------------------------------------------------------------- */
 
 static void print_list(Text *text, Expr *const *items, int count) {
     for (int i = 0; i < count; i++) {
@@ -184,7 +184,7 @@ void program_print(Text *text, const Program *program) {
         print_stage(text, program->stages[i]);
 }
 
-/* --- values of size expressions ------------------------------------------------------------------------------------ */
+/* --- values of size expressions ----------------------------------------------------------------------------------- */
 
 typedef struct Sizes {
     const SizeValue *values;
@@ -232,20 +232,15 @@ static bool evaluate_op(const Expr *e, const Sizes *sizes, Value *result) {
 
 static bool evaluate(const Expr *e, const Sizes *sizes, Value *result) {
     switch (e->kind) {
-    case EXPR_INT:
-        *result = (Value){.type = e->type, .integer = e->integer};
-        return true;
-    case EXPR_VAR:
-        return evaluate_var(e->var, sizes, result);
-    case EXPR_OP:
-        return !type_is_float(e->type) && evaluate_op(e, sizes, result);
+    case EXPR_INT: *result = (Value){.type = e->type, .integer = e->integer}; return true;
+    case EXPR_VAR: return evaluate_var(e->var, sizes, result);
+    case EXPR_OP: return !type_is_float(e->type) && evaluate_op(e, sizes, result);
     case EXPR_CAST:
         if (type_is_float(e->type) || !evaluate(e->args[0], sizes, result))
             return false;
         *result = value_cast(*result, e->type);
         return true;
-    default:
-        return false;
+    default: return false;
     }
 }
 

@@ -12,10 +12,10 @@
 #include <string.h>
 
 enum {
-    COLUMN_LIMIT = 40,   /* variables of one system */
-    ROW_LIMIT = 160,     /* inequalities of one system */
-    GROWTH_LIMIT = 400,  /* inequalities that one elimination may leave */
-    SPLIT_LIMIT = 4,     /* min, max, select and abs that are taken apart by cases, one inside the other */
+    COLUMN_LIMIT = 40,  /* variables of one system */
+    ROW_LIMIT = 160,    /* inequalities of one system */
+    GROWTH_LIMIT = 400, /* inequalities that one elimination may leave */
+    SPLIT_LIMIT = 4,    /* min, max, select and abs that are taken apart by cases, one inside the other */
     FACTOR_LIMIT = 16
 };
 
@@ -23,9 +23,9 @@ typedef LIST(Sum *) Sums;
 typedef LIST(Expr *) Exprs;
 
 typedef struct Prover {
-    Arena *arena; /* scratch */
-    Sums facts;   /* each at least 0 */
-    Exprs truths; /* conditions that are no inequalities of indices */
+    Arena *arena;       /* scratch */
+    Sums facts;         /* each at least 0 */
+    Exprs truths;       /* conditions that are no inequalities of indices */
     bool contradiction; /* the facts cannot hold: all is true */
     int splits;
     Expr *split[SPLIT_LIMIT];
@@ -58,7 +58,7 @@ static bool is_index_comparison(const Expr *e) {
     return e->kind == EXPR_OP && e->op >= OP_LT && e->op <= OP_NE && e->lanes == 1 && e->args[0]->type == TYPE_INT64;
 }
 
-/* --- the system ---------------------------------------------------------------------------------------------------- */
+/* --- the system --------------------------------------------------------------------------------------------------- */
 
 typedef struct Row {
     int64_t constant;
@@ -223,7 +223,7 @@ static void add_facts(System *system, const Sums *facts) {
     }
 }
 
-/* --- elimination --------------------------------------------------------------------------------------------------- */
+/* --- elimination -------------------------------------------------------------------------------------------------- */
 
 static int64_t row_divisor(const Row *row, int columns) {
     int64_t divisor = 0;
@@ -362,7 +362,7 @@ static bool prove_by_elimination(const Prover *prover, const Sum *goal) {
     return is_contradictory(system);
 }
 
-/* --- facts and cases ----------------------------------------------------------------------------------------------- */
+/* --- facts and cases ---------------------------------------------------------------------------------------------- */
 
 static void assume(Prover *prover, Expr *e);
 

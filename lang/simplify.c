@@ -12,8 +12,6 @@
 
 enum { CHAIN_LIMIT = 16 /* longer chains of && || min max are not searched for implied members */ };
 
-static Expr *simplify(Arena *arena, Expr *e);
-
 static bool is_op(const Expr *e, Op op) {
     return e->kind == EXPR_OP && e->op == op;
 }
@@ -22,7 +20,7 @@ static bool is_index(const Expr *e) {
     return e->type == TYPE_INT64 && e->lanes == 1;
 }
 
-/* A value that may be any of the 64-bit integers: sums with it wrap, which the reasoning about indices must not meet. */
+/* A value that may be any of the 64-bit integers: sums with it wrap, which reasoning about indices must not meet. */
 static bool find_wide(const Expr *e, void *context) {
     bool any = e->kind == EXPR_READ || (e->kind == EXPR_VAR && e->var->kind == VAR_SCALAR);
     if (e->kind == EXPR_CAST)
@@ -41,7 +39,7 @@ static bool is_sum_op(Op op) {
     return op == OP_ADD || op == OP_SUB || op == OP_MUL || op == OP_DIV || op == OP_MOD || op == OP_NEG;
 }
 
-/* --- comparisons of indices ---------------------------------------------------------------------------------------- */
+/* --- comparisons of indices --------------------------------------------------------------------------------------- */
 
 static void negate(Sum *result, const Sum *sum, int64_t plus) {
     sum_init(result, sum->arena);
@@ -164,7 +162,7 @@ static Expr *simplify_equation(Arena *arena, Expr *e, Expr *a, Expr *b) {
     return right.overflow ? e : expr_binary(arena, e->op, sum_expr(&left), sum_expr(&right));
 }
 
-/* --- chains: a && b && c, min(min(a, b), c) ------------------------------------------------------------------------ */
+/* --- chains: a && b && c, min(min(a, b), c) ----------------------------------------------------------------------- */
 
 typedef struct Chain {
     Arena *arena;
@@ -177,7 +175,7 @@ static void collect_members(Chain *chain, Expr *e, bool simplified) {
         collect_members(chain, e->args[0], simplified);
         collect_members(chain, e->args[1], simplified);
     } else if (!simplified) {
-        collect_members(chain, simplify(chain->arena, e), true);
+        collect_members(chain, expr_simplify(chain->arena, e), true);
     } else {
         list_push(chain->arena, &chain->members, e);
     }
@@ -186,8 +184,6 @@ static void collect_members(Chain *chain, Expr *e, bool simplified) {
 static bool is_inequality(const Expr *e) {
     return e->kind == EXPR_OP && e->op >= OP_LT && e->op <= OP_GE && is_index(e->args[0]);
 }
-
-static Expr *opposite_of(Arena *arena, Expr *e);
 
 typedef enum Relation { RELATION_NONE, RELATION_KEEP_FIRST, RELATION_KEEP_SECOND, RELATION_ABSORB } Relation;
 
@@ -218,7 +214,7 @@ static Relation relate_logic(Arena *arena, Op op, Expr *a, Expr *b) {
         return RELATION_ABSORB;
     bool equations = (is_op(a, OP_EQ) && is_op(b, OP_NE)) || (is_op(a, OP_NE) && is_op(b, OP_EQ));
     return equations && expr_equal(a->args[0], b->args[0]) && expr_equal(a->args[1], b->args[1]) ? RELATION_ABSORB
-                                                                                               : RELATION_NONE;
+                                                                                                 : RELATION_NONE;
 }
 
 static Relation relate_extremes(Arena *arena, Op op, Expr *a, Expr *b) {
@@ -305,7 +301,7 @@ static Expr *simplify_extreme(Arena *arena, Expr *e) {
     return chain_expr(&chain);
 }
 
-/* --- not ----------------------------------------------------------------------------------------------------------- */
+/* --- not ---------------------------------------------------------------------------------------------------------- */
 
 static Op opposite_comparison(Op op) {
     static const Op opposites[] = {OP_GE, OP_GT, OP_LE, OP_LT, OP_NE, OP_EQ};
@@ -332,14 +328,14 @@ static Expr *opposite_of(Arena *arena, Expr *e) {
 }
 
 static Expr *simplify_not(Arena *arena, Expr *e) {
-    Expr *a = simplify(arena, e->args[0]);
+    Expr *a = expr_simplify(arena, e->args[0]);
     Expr *opposite = opposite_of(arena, a);
     if (is_op(opposite, OP_NOT))
         return a == e->args[0] ? e : opposite;
-    return simplify(arena, opposite);
+    return expr_simplify(arena, opposite);
 }
 
-/* --- the other operators, over simplified arguments ---------------------------------------------------------------- */
+/* --- the other operators, over simplified arguments --------------------------------------------------------------- */
 
 static bool is_real(const Expr *e, double value, bool negative) {
     if (e->kind == EXPR_BROADCAST)
@@ -351,16 +347,11 @@ static bool is_real(const Expr *e, double value, bool negative) {
 static Expr *drop_neutral_real(Expr *e) {
     Expr *a = e->args[0], *b = e->count > 1 ? e->args[1] : NULL;
     switch (e->op) {
-    case OP_MUL:
-        return is_real(b, 1, false) ? a : is_real(a, 1, false) ? b : e;
-    case OP_DIV:
-        return is_real(b, 1, false) ? a : e;
-    case OP_ADD:
-        return is_real(b, 0, true) ? a : is_real(a, 0, true) ? b : e;
-    case OP_SUB:
-        return is_real(b, 0, false) ? a : e;
-    default:
-        return e;
+    case OP_MUL: return is_real(b, 1, false) ? a : is_real(a, 1, false) ? b : e;
+    case OP_DIV: return is_real(b, 1, false) ? a : e;
+    case OP_ADD: return is_real(b, 0, true) ? a : is_real(a, 0, true) ? b : e;
+    case OP_SUB: return is_real(b, 0, false) ? a : e;
+    default: return e;
     }
 }
 
@@ -377,14 +368,10 @@ static Expr *drop_neutral_integer(Expr *e) {
         if (is_whole(a, 0) || is_whole(b, 1))
             return a;
         return is_whole(b, 0) || is_whole(a, 1) ? b : e;
-    case OP_ADD:
-        return is_whole(b, 0) ? a : is_whole(a, 0) ? b : e;
-    case OP_SUB:
-        return is_whole(b, 0) ? a : e;
-    case OP_DIV:
-        return is_whole(b, 1) ? a : e;
-    default:
-        return e;
+    case OP_ADD: return is_whole(b, 0) ? a : is_whole(a, 0) ? b : e;
+    case OP_SUB: return is_whole(b, 0) ? a : e;
+    case OP_DIV: return is_whole(b, 1) ? a : e;
+    default: return e;
     }
 }
 
@@ -415,17 +402,18 @@ static Expr *simplify_lanes(Arena *arena, Expr *e) {
     Expr *a = e->args[0], *b = e->count > 1 ? e->args[1] : a;
     if (a->kind == EXPR_BROADCAST && b->kind == EXPR_BROADCAST && e->count <= 2) {
         Expr *args[2] = {a->args[0], b->args[0]};
-        return expr_broadcast(arena, simplify(arena, expr_op(arena, e->op, e->type, args, e->count)), e->lanes);
+        return expr_broadcast(arena, expr_simplify(arena, expr_op(arena, e->op, e->type, args, e->count)), e->lanes);
     }
-    bool ramps = (a->kind == EXPR_RAMP || a->kind == EXPR_BROADCAST) && (b->kind == EXPR_RAMP || b->kind == EXPR_BROADCAST);
+    bool ramps =
+        (a->kind == EXPR_RAMP || a->kind == EXPR_BROADCAST) && (b->kind == EXPR_RAMP || b->kind == EXPR_BROADCAST);
     bool linear = e->op == OP_ADD || e->op == OP_SUB || (e->op == OP_MUL && a->kind != b->kind);
     if (e->count != 2 || e->type != TYPE_INT64 || !ramps || !linear)
         return e;
     Expr *zero = expr_int(arena, 0);
     Expr *stride_a = a->kind == EXPR_RAMP ? a->args[1] : e->op == OP_MUL ? a->args[0] : zero;
     Expr *stride_b = b->kind == EXPR_RAMP ? b->args[1] : e->op == OP_MUL ? b->args[0] : zero;
-    Expr *base = simplify(arena, expr_binary(arena, e->op, a->args[0], b->args[0]));
-    Expr *stride = simplify(arena, expr_binary(arena, e->op, stride_a, stride_b));
+    Expr *base = expr_simplify(arena, expr_binary(arena, e->op, a->args[0], b->args[0]));
+    Expr *stride = expr_simplify(arena, expr_binary(arena, e->op, stride_a, stride_b));
     return is_whole(stride, 0) ? expr_broadcast(arena, base, e->lanes) : expr_ramp(arena, base, stride, e->lanes);
 }
 
@@ -448,7 +436,7 @@ static Expr *simplify_abs(Arena *arena, Expr *e) {
     if (interval.has_low && interval.low >= 0)
         return e->args[0];
     if (interval.has_high && interval.high <= 0)
-        return simplify(arena, expr_unary(arena, OP_NEG, e->args[0]));
+        return expr_simplify(arena, expr_unary(arena, OP_NEG, e->args[0]));
     return e;
 }
 
@@ -470,15 +458,15 @@ static Expr *simplify_operator(Arena *arena, Expr *e) {
     return type_is_integer(e->type) ? drop_neutral_integer(e) : e;
 }
 
-/* --- selects, casts, reads ----------------------------------------------------------------------------------------- */
+/* --- selects, casts, reads ---------------------------------------------------------------------------------------- */
 
 static Expr *simplify_select(Arena *arena, Expr *e) {
-    Expr *condition = simplify(arena, e->args[0]);
+    Expr *condition = expr_simplify(arena, e->args[0]);
     if (is_bool_constant(condition, true))
-        return simplify(arena, e->args[1]);
+        return expr_simplify(arena, e->args[1]);
     if (is_bool_constant(condition, false))
-        return simplify(arena, e->args[2]);
-    Expr *a = simplify(arena, e->args[1]), *b = simplify(arena, e->args[2]);
+        return expr_simplify(arena, e->args[2]);
+    Expr *a = expr_simplify(arena, e->args[1]), *b = expr_simplify(arena, e->args[2]);
     if (expr_equal(a, b))
         return a;
     if (is_op(condition, OP_NOT))
@@ -490,11 +478,11 @@ static Expr *simplify_select(Arena *arena, Expr *e) {
 
 /* A constant converts; an integer widened again after a narrowing that it fitted is itself. */
 static Expr *simplify_cast(Arena *arena, Expr *e) {
-    Expr *a = simplify(arena, e->args[0]);
+    Expr *a = expr_simplify(arena, e->args[0]);
     if (a->type == e->type)
         return a;
     if (a->kind == EXPR_BROADCAST)
-        return expr_broadcast(arena, simplify(arena, expr_cast(arena, e->type, a->args[0])), e->lanes);
+        return expr_broadcast(arena, expr_simplify(arena, expr_cast(arena, e->type, a->args[0])), e->lanes);
     if (a->kind == EXPR_INT || a->kind == EXPR_REAL) {
         Value value = value_cast((Value){.type = a->type, .integer = a->integer}, e->type);
         Expr *result = expr_constant(arena, e->type, 0);
@@ -526,12 +514,12 @@ static Expr *simplify_read(Arena *arena, Expr *e) {
     Expr *few[8], **indices = e->count <= 8 ? few : ARENA_ARRAY(arena, Expr *, e->count);
     bool changed = false, inside = e->otherwise && e->count == e->tensor->rank;
     for (int i = 0; i < e->count; i++) {
-        indices[i] = simplify(arena, e->args[i]);
+        indices[i] = expr_simplify(arena, e->args[i]);
         changed |= indices[i] != e->args[i];
         inside = inside && is_inside(arena, indices[i], e->tensor->dims[i]);
     }
-    Expr *otherwise = e->otherwise && !inside ? simplify(arena, e->otherwise) : NULL;
-    Expr *guard = e->guard ? simplify(arena, e->guard) : NULL;
+    Expr *otherwise = e->otherwise && !inside ? expr_simplify(arena, e->otherwise) : NULL;
+    Expr *guard = e->guard ? expr_simplify(arena, e->guard) : NULL;
     if (guard && is_bool_constant(guard, true))
         guard = NULL;
     if (guard && is_bool_constant(guard, false))
@@ -551,7 +539,7 @@ static Expr *simplify_arguments(Arena *arena, Expr *e) {
     Expr *args[3] = {NULL};
     bool changed = false;
     for (int i = 0; i < e->count; i++) {
-        args[i] = simplify(arena, e->args[i]);
+        args[i] = expr_simplify(arena, e->args[i]);
         changed |= args[i] != e->args[i];
     }
     if (e->kind == EXPR_RAMP && is_whole(args[1], 0))
@@ -559,7 +547,8 @@ static Expr *simplify_arguments(Arena *arena, Expr *e) {
     if (changed && e->kind == EXPR_OP)
         e = expr_op(arena, e->op, e->type, args, e->count);
     else if (changed)
-        e = e->kind == EXPR_RAMP ? expr_ramp(arena, args[0], args[1], e->lanes) : expr_broadcast(arena, args[0], e->lanes);
+        e = e->kind == EXPR_RAMP ? expr_ramp(arena, args[0], args[1], e->lanes)
+                                 : expr_broadcast(arena, args[0], e->lanes);
     return e->kind == EXPR_OP ? simplify_operator(arena, e) : e;
 }
 
@@ -588,29 +577,16 @@ static Expr *simplify_op(Arena *arena, Expr *e) {
     return e->op == OP_SELECT ? simplify_select(arena, e) : simplify_arguments(arena, e);
 }
 
-static Expr *simplify(Arena *arena, Expr *e) {
+Expr *expr_simplify(Arena *arena, Expr *e) {
     Expr *result;
     switch (e->kind) {
     case EXPR_INT:
-    case EXPR_REAL:
-        return e;
-    case EXPR_VAR:
-        return var_is_fixed(e->var) ? expr_int(arena, 0) : e;
-    case EXPR_OP:
-        result = simplify_op(arena, e);
-        break;
-    case EXPR_CAST:
-        result = simplify_cast(arena, e);
-        break;
-    case EXPR_READ:
-        result = simplify_read(arena, e);
-        break;
-    default:
-        result = simplify_arguments(arena, e);
+    case EXPR_REAL: return e;
+    case EXPR_VAR: return var_is_fixed(e->var) ? expr_int(arena, 0) : e;
+    case EXPR_OP: result = simplify_op(arena, e); break;
+    case EXPR_CAST: result = simplify_cast(arena, e); break;
+    case EXPR_READ: result = simplify_read(arena, e); break;
+    default: result = simplify_arguments(arena, e);
     }
     return result != e && expr_equal(result, e) ? e : result;
-}
-
-Expr *expr_simplify(Arena *arena, Expr *e) {
-    return simplify(arena, e);
 }

@@ -1,7 +1,7 @@
 /* sum.h - sums of integer terms while they are being made: the working form of affine.c, simplify.c and prove.c.
  *
- * A Sum is constant + sum of coefficient * atom over int64, each atom once, in the order of first appearance. An atom is
- * simplified and is no sum, no negation and no multiple: a variable, a product of such atoms, a division, a minimum, ...
+ * A Sum is constant + sum of coefficient * atom over int64, each atom once, in order of first appearance. An atom is
+ * simplified and is no sum, no negation and no multiple: a variable, a product of atoms, a division, a minimum, ...
  * Once an operation overflows the sum is marked and means nothing. A Sum points into itself: it is passed by address.
  */
 #ifndef LANG_SUM_H
@@ -9,8 +9,10 @@
 
 #include "lang/expr.h"
 
-enum { SUM_INLINE = 10, /* terms kept without an allocation */
-       SUM_PRODUCT_LIMIT = 32 /* a product of sums with more terms stays a product */ };
+enum {
+    SUM_INLINE = 10,       /* terms kept without an allocation */
+    SUM_PRODUCT_LIMIT = 32 /* a product of sums with more terms stays a product */
+};
 
 typedef struct Sum {
     Arena *arena;

@@ -7,8 +7,8 @@
 #include <string.h>
 
 static const Target targets[] = {
-#define TARGET(name_, family_, backend_, triple_, cpu_, features_, vector_bytes_, registers_, fma_, masked_, l1_, l2_, l3_, \
-               summary_)                                                                                               \
+#define TARGET(name_, family_, backend_, triple_, cpu_, features_, vector_bytes_, registers_, fma_, masked_, l1_, l2_, \
+               l3_, summary_)                                                                                          \
     {.name = name_,                                                                                                    \
      .family = family_,                                                                                                \
      .backend = backend_,                                                                                              \

@@ -11,7 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-/* --- half and bfloat16 --------------------------------------------------------------------------------------------- */
+/* --- half and bfloat16 -------------------------------------------------------------------------------------------- */
 
 static uint32_t bits_of_float(float value) {
     uint32_t bits;
@@ -70,7 +70,7 @@ uint16_t float_to_bfloat16(float value) {
     return (uint16_t)shift_rounded(bits, 16);
 }
 
-/* --- rounding to a type -------------------------------------------------------------------------------------------- */
+/* --- rounding to a type ------------------------------------------------------------------------------------------- */
 
 /* The double nearest to value among those with `digits` binary digits, exponents from least_exponent on (that of the
  * smallest normal number) and magnitude up to largest; above is infinity. */
@@ -92,35 +92,23 @@ static double round_to_digits(double value, int digits, int least_exponent, doub
 
 double value_round(ElementType type, double real) {
     switch (type) {
-    case TYPE_HALF:
-        return round_to_digits(real, 11, -14, 65504);
-    case TYPE_BFLOAT16:
-        return round_to_digits(real, 8, -126, 0x1.fep127);
-    case TYPE_FLOAT:
-        return (float)real;
-    default:
-        return real;
+    case TYPE_HALF: return round_to_digits(real, 11, -14, 65504);
+    case TYPE_BFLOAT16: return round_to_digits(real, 8, -126, 0x1.fep127);
+    case TYPE_FLOAT: return (float)real;
+    default: return real;
     }
 }
 
 int64_t value_wrap(ElementType type, int64_t integer) {
     switch (type) {
-    case TYPE_BOOL:
-        return integer != 0;
-    case TYPE_INT8:
-        return (int8_t)integer;
-    case TYPE_INT16:
-        return (int16_t)integer;
-    case TYPE_INT32:
-        return (int32_t)integer;
-    case TYPE_UINT8:
-        return (uint8_t)integer;
-    case TYPE_UINT16:
-        return (uint16_t)integer;
-    case TYPE_UINT32:
-        return (uint32_t)integer;
-    default:
-        return integer;
+    case TYPE_BOOL: return integer != 0;
+    case TYPE_INT8: return (int8_t)integer;
+    case TYPE_INT16: return (int16_t)integer;
+    case TYPE_INT32: return (int32_t)integer;
+    case TYPE_UINT8: return (uint8_t)integer;
+    case TYPE_UINT16: return (uint16_t)integer;
+    case TYPE_UINT32: return (uint32_t)integer;
+    default: return integer;
     }
 }
 
@@ -136,20 +124,15 @@ int64_t integer_limit(ElementType type, bool largest) {
 
 double type_roundoff(ElementType type) {
     switch (type) {
-    case TYPE_HALF:
-        return 0x1p-11;
-    case TYPE_BFLOAT16:
-        return 0x1p-8;
-    case TYPE_FLOAT:
-        return 0x1p-24;
-    case TYPE_DOUBLE:
-        return 0x1p-53;
-    default:
-        return 0;
+    case TYPE_HALF: return 0x1p-11;
+    case TYPE_BFLOAT16: return 0x1p-8;
+    case TYPE_FLOAT: return 0x1p-24;
+    case TYPE_DOUBLE: return 0x1p-53;
+    default: return 0;
     }
 }
 
-/* --- memory -------------------------------------------------------------------------------------------------------- */
+/* --- memory ------------------------------------------------------------------------------------------------------- */
 
 Value value_load(ElementType type, const void *at) {
     Value value = {.type = type};
@@ -165,9 +148,7 @@ Value value_load(ElementType type, const void *at) {
         memcpy(&single, at, sizeof single);
         value.real = single;
         break;
-    case TYPE_DOUBLE:
-        memcpy(&value.real, at, sizeof value.real);
-        break;
+    case TYPE_DOUBLE: memcpy(&value.real, at, sizeof value.real); break;
     default: /* the low bytes come first on every machine that runs this */
         memcpy(&value.integer, at, (size_t)element_info[type].bytes);
         value.integer = value_wrap(type, value.integer);
@@ -189,12 +170,11 @@ void value_store(Value value, void *at) {
         single = (float)value.real;
         memcpy(at, &single, sizeof single);
         break;
-    default:
-        memcpy(at, &value.integer, (size_t)element_info[value.type].bytes);
+    default: memcpy(at, &value.integer, (size_t)element_info[value.type].bytes);
     }
 }
 
-/* --- casts --------------------------------------------------------------------------------------------------------- */
+/* --- casts -------------------------------------------------------------------------------------------------------- */
 
 static int64_t real_to_integer(double real, ElementType type) {
     if (type == TYPE_BOOL)
@@ -239,7 +219,7 @@ Value value_cast(Value value, ElementType type) {
     return result;
 }
 
-/* --- operators ----------------------------------------------------------------------------------------------------- */
+/* --- operators ---------------------------------------------------------------------------------------------------- */
 
 /* Unsigned types compare and divide by their bits. */
 static bool integer_less(ElementType type, int64_t a, int64_t b) {
@@ -249,20 +229,14 @@ static bool integer_less(ElementType type, int64_t a, int64_t b) {
 bool integer_overflows(Op op, int64_t a, int64_t b) {
     int64_t result;
     switch (op) {
-    case OP_ADD:
-        return __builtin_add_overflow(a, b, &result);
-    case OP_SUB:
-        return __builtin_sub_overflow(a, b, &result);
-    case OP_MUL:
-        return __builtin_mul_overflow(a, b, &result);
+    case OP_ADD: return __builtin_add_overflow(a, b, &result);
+    case OP_SUB: return __builtin_sub_overflow(a, b, &result);
+    case OP_MUL: return __builtin_mul_overflow(a, b, &result);
     case OP_DIV:
-    case OP_MOD:
-        return b == 0 || (a == INT64_MIN && b == -1);
+    case OP_MOD: return b == 0 || (a == INT64_MIN && b == -1);
     case OP_NEG:
-    case OP_ABS:
-        return a == INT64_MIN;
-    default:
-        return false;
+    case OP_ABS: return a == INT64_MIN;
+    default: return false;
     }
 }
 
@@ -284,73 +258,48 @@ int64_t floor_mod(int64_t a, int64_t b) {
 static int64_t apply_integer(Op op, ElementType type, int64_t a, int64_t b) {
     bool wide = type == TYPE_UINT64;
     switch (op) {
-    case OP_ADD:
-        return (int64_t)((uint64_t)a + (uint64_t)b);
-    case OP_SUB:
-        return (int64_t)((uint64_t)a - (uint64_t)b);
-    case OP_MUL:
-        return (int64_t)((uint64_t)a * (uint64_t)b);
-    case OP_DIV:
-        return !wide ? floor_div(a, b) : b ? (int64_t)((uint64_t)a / (uint64_t)b) : 0;
-    case OP_MOD:
-        return !wide ? floor_mod(a, b) : b ? (int64_t)((uint64_t)a % (uint64_t)b) : 0;
-    case OP_MIN:
-        return integer_less(type, b, a) ? b : a;
-    case OP_MAX:
-        return integer_less(type, a, b) ? b : a;
-    case OP_NEG:
-        return (int64_t)(0 - (uint64_t)a);
-    case OP_ABS:
-        return a < 0 && !wide ? (int64_t)(0 - (uint64_t)a) : a;
-    default:
-        INTERNAL_ERROR("operator %s on integers", op_info[op].name);
+    case OP_ADD: return (int64_t)((uint64_t)a + (uint64_t)b);
+    case OP_SUB: return (int64_t)((uint64_t)a - (uint64_t)b);
+    case OP_MUL: return (int64_t)((uint64_t)a * (uint64_t)b);
+    case OP_DIV: return !wide ? floor_div(a, b) : b ? (int64_t)((uint64_t)a / (uint64_t)b) : 0;
+    case OP_MOD: return !wide ? floor_mod(a, b) : b ? (int64_t)((uint64_t)a % (uint64_t)b) : 0;
+    case OP_MIN: return integer_less(type, b, a) ? b : a;
+    case OP_MAX: return integer_less(type, a, b) ? b : a;
+    case OP_NEG: return (int64_t)(0 - (uint64_t)a);
+    case OP_ABS: return a < 0 && !wide ? (int64_t)(0 - (uint64_t)a) : a;
+    default: INTERNAL_ERROR("operator %s on integers", op_info[op].name);
     }
 }
 
 static double apply_real(Op op, double a, double b) {
     switch (op) {
-    case OP_ADD:
-        return a + b;
-    case OP_SUB:
-        return a - b;
-    case OP_MUL:
-        return a * b;
-    case OP_DIV:
-        return a / b;
-    case OP_MOD:
-        return fmod(a, b);
-    case OP_MIN:
-        return isnan(a) || isnan(b) ? NAN : a < b ? a : b;
-    case OP_MAX:
-        return isnan(a) || isnan(b) ? NAN : a > b ? a : b;
-    case OP_NEG:
-        return -a;
-    default: /* OP_ABS */
-        return fabs(a);
+    case OP_ADD: return a + b;
+    case OP_SUB: return a - b;
+    case OP_MUL: return a * b;
+    case OP_DIV: return a / b;
+    case OP_MOD: return fmod(a, b);
+    case OP_MIN: return isnan(a) || isnan(b) ? NAN : a < b ? a : b;
+    case OP_MAX: return isnan(a) || isnan(b) ? NAN : a > b ? a : b;
+    case OP_NEG: return -a;
+    default: /* OP_ABS */ return fabs(a);
     }
 }
 
 static bool compare(Op op, bool less, bool equal, bool greater) {
     switch (op) {
-    case OP_LT:
-        return less;
-    case OP_LE:
-        return less || equal;
-    case OP_GT:
-        return greater;
-    case OP_GE:
-        return greater || equal;
-    case OP_EQ:
-        return equal;
-    default:
-        return !equal;
+    case OP_LT: return less;
+    case OP_LE: return less || equal;
+    case OP_GT: return greater;
+    case OP_GE: return greater || equal;
+    case OP_EQ: return equal;
+    default: return !equal;
     }
 }
 
 static Value apply_compare(Op op, const Value *args) {
     Value a = args[0], b = args[1], result = {.type = TYPE_BOOL};
     if (type_is_float(a.type))
-        result.integer = compare(op, a.real < b.real, a.real == b.real, a.real > b.real);
+        result.integer = compare(op, a.real<b.real, a.real == b.real, a.real> b.real);
     else
         result.integer = compare(op, integer_less(a.type, a.integer, b.integer), a.integer == b.integer,
                                  integer_less(a.type, b.integer, a.integer));
@@ -363,20 +312,20 @@ static Value apply_logic(Op op, const Value *args) {
     return (Value){.type = TYPE_BOOL, .integer = result};
 }
 
-/* --- built-in functions -------------------------------------------------------------------------------------------- */
+/* --- built-in functions ------------------------------------------------------------------------------------------- */
 
 static double rsqrt(double a) {
     return 1 / sqrt(a);
 }
 
 static double (*const unary_functions[OP_COUNT])(double) = {
-    [OP_EXP] = exp,     [OP_EXP2] = exp2,     [OP_EXPM1] = expm1,   [OP_LOG] = log,       [OP_LOG2] = log2,
-    [OP_LOG10] = log10, [OP_LOG1P] = log1p,   [OP_SIN] = sin,       [OP_COS] = cos,       [OP_TAN] = tan,
-    [OP_ASIN] = asin,   [OP_ACOS] = acos,     [OP_ATAN] = atan,     [OP_SINH] = sinh,     [OP_COSH] = cosh,
-    [OP_TANH] = tanh,   [OP_ASINH] = asinh,   [OP_ACOSH] = acosh,   [OP_ATANH] = atanh,   [OP_SQRT] = sqrt,
-    [OP_RSQRT] = rsqrt, [OP_CBRT] = cbrt,     [OP_ERF] = erf,       [OP_ERFC] = erfc,     [OP_LGAMMA] = lgamma,
-    [OP_TGAMMA] = tgamma, [OP_FLOOR] = floor, [OP_CEIL] = ceil,     [OP_ROUND] = round,   [OP_RINT] = rint,
-    [OP_TRUNC] = trunc, [OP_FABS] = fabs,
+    [OP_EXP] = exp,       [OP_EXP2] = exp2,   [OP_EXPM1] = expm1, [OP_LOG] = log,     [OP_LOG2] = log2,
+    [OP_LOG10] = log10,   [OP_LOG1P] = log1p, [OP_SIN] = sin,     [OP_COS] = cos,     [OP_TAN] = tan,
+    [OP_ASIN] = asin,     [OP_ACOS] = acos,   [OP_ATAN] = atan,   [OP_SINH] = sinh,   [OP_COSH] = cosh,
+    [OP_TANH] = tanh,     [OP_ASINH] = asinh, [OP_ACOSH] = acosh, [OP_ATANH] = atanh, [OP_SQRT] = sqrt,
+    [OP_RSQRT] = rsqrt,   [OP_CBRT] = cbrt,   [OP_ERF] = erf,     [OP_ERFC] = erfc,   [OP_LGAMMA] = lgamma,
+    [OP_TGAMMA] = tgamma, [OP_FLOOR] = floor, [OP_CEIL] = ceil,   [OP_ROUND] = round, [OP_RINT] = rint,
+    [OP_TRUNC] = trunc,   [OP_FABS] = fabs,
 };
 
 static double (*const binary_functions[OP_COUNT])(double, double) = {
@@ -415,14 +364,10 @@ Value value_apply(Op op, const Value *args) {
     ElementType type = args[0].type;
     int64_t second = op_info[op].arity > 1 ? args[1].integer : 0;
     switch (op_info[op].class) {
-    case CLASS_COMPARE:
-        return apply_compare(op, args);
-    case CLASS_LOGIC:
-        return apply_logic(op, args);
-    case CLASS_SELECT:
-        return args[0].integer ? args[1] : args[2];
-    case CLASS_MATH:
-        return (Value){.type = type, .real = value_round(type, apply_function(op, type, args))};
+    case CLASS_COMPARE: return apply_compare(op, args);
+    case CLASS_LOGIC: return apply_logic(op, args);
+    case CLASS_SELECT: return args[0].integer ? args[1] : args[2];
+    case CLASS_MATH: return (Value){.type = type, .real = value_round(type, apply_function(op, type, args))};
     default:
         if (!type_is_float(type))
             return (Value){.type = type, .integer = value_wrap(type, apply_integer(op, type, args[0].integer, second))};
@@ -431,7 +376,7 @@ Value value_apply(Op op, const Value *args) {
     }
 }
 
-/* --- random contents ----------------------------------------------------------------------------------------------- */
+/* --- random contents ---------------------------------------------------------------------------------------------- */
 
 #define RANDOM_STEP 0x9e3779b97f4a7c15u
 

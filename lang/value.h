@@ -1,4 +1,4 @@
-/* value.h - single values of every element type, and arrays of them: what the interpreter and the checks compute with. */
+/* value.h - single values of every element type, and arrays of them: what interpreter and checks compute with. */
 #ifndef LANG_VALUE_H
 #define LANG_VALUE_H
 
@@ -22,7 +22,7 @@ Value value_apply(Op op, const Value *args);
 /* real rounded to a float type (a double stays), integer wrapped to an integer type. */
 double value_round(ElementType type, double real);
 int64_t value_wrap(ElementType type, int64_t integer);
-int64_t integer_limit(ElementType type, bool largest); /* the smallest or largest value, uint64 by its bits; bool 0 or 1 */
+int64_t integer_limit(ElementType type, bool largest); /* smallest or largest value, uint64 by its bits; bool 0 or 1 */
 double type_roundoff(ElementType type); /* the largest relative error of rounding to a float type; 0 for the others */
 /* Floor division and modulo (its sign is the divisor's); by 0 both are 0. */
 int64_t floor_div(int64_t a, int64_t b);

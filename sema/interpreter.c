@@ -2,12 +2,12 @@
  *
  * See interpreter_internal.h for how it works. Keeps the caller's data as it is; what it computes lives in its arena.
  */
-#include "sema/interpreter_internal.h"
 #include "lang/diag.h"
+#include "sema/interpreter_internal.h"
 
 #include <string.h>
 
-/* --- sizes and tensors --------------------------------------------------------------------------------------------- */
+/* --- sizes and tensors -------------------------------------------------------------------------------------------- */
 
 /* The values that size expressions may name: sizes, then scalars of integer types. */
 static void set_sizes(Interpreter *interpreter, const int64_t *sizes) {
@@ -106,7 +106,7 @@ static void add_storages(Interpreter *interpreter) {
     visit_initial(interpreter);
 }
 
-/* --- requirements -------------------------------------------------------------------------------------------------- */
+/* --- requirements ------------------------------------------------------------------------------------------------- */
 
 static bool count_read(const Expr *e, void *context) {
     *(int *)context += e->kind == EXPR_READ;
@@ -179,7 +179,7 @@ static bool contents_fit(Interpreter *interpreter, int *status, const char **why
     return true;
 }
 
-/* --- making -------------------------------------------------------------------------------------------------------- */
+/* --- making ------------------------------------------------------------------------------------------------------- */
 
 static bool set_up(Interpreter *interpreter, const int64_t *sizes, int *status, const char **why) {
     const Program *program = interpreter->program;
@@ -228,7 +228,7 @@ void interpreter_free(Interpreter *interpreter) {
         arena_free(interpreter->arena);
 }
 
-/* --- asking -------------------------------------------------------------------------------------------------------- */
+/* --- asking ------------------------------------------------------------------------------------------------------- */
 
 void interpreter_tensor(Interpreter *interpreter, const Tensor *tensor, void *data) {
     Storage *storage = storage_of(interpreter, tensor);

@@ -1,6 +1,6 @@
 /* interpreter.h - what a Program means: the oracle of all tests and of the tuner.
  *
- * Evaluates in the exact types, in source order, without reassociation. Beside each value stands a magnitude: the sum of
+ * Evaluates in exact types, in source order, without reassociation. Beside each value stands a magnitude, the sum of
  * the absolute terms that made it, the measure that error bounds are relative to, and a bound of the rounding error.
  */
 #ifndef SEMA_INTERPRETER_H

@@ -1,7 +1,7 @@
 /* interpreter_bounds.c - how far a correct object may be from each value computed.
  *
  * Every operation may add a rounding (a contracted multiply-add leaves one out: the same size), and passes on what its
- * operands may be off: by its derivative for arithmetic, by trying the ends of the operands' ranges for functions. Where
+ * operands may be off: by its derivative for arithmetic, by trying the ends of operands' ranges for functions. Where
  * the ends may fall to the other side of a comparison the bound covers the other branch. An infinite bound says that
  * any value is right. Functions of the target's library may be 4 units off in the last place.
  */
@@ -12,27 +12,19 @@
 
 double smallest_step(ElementType type) {
     switch (type) {
-    case TYPE_HALF:
-        return 0x1p-24;
-    case TYPE_BFLOAT16:
-        return 0x1p-133;
-    case TYPE_FLOAT:
-        return 0x1p-149;
-    default:
-        return 0x1p-1074;
+    case TYPE_HALF: return 0x1p-24;
+    case TYPE_BFLOAT16: return 0x1p-133;
+    case TYPE_FLOAT: return 0x1p-149;
+    default: return 0x1p-1074;
     }
 }
 
 double largest_value(ElementType type) {
     switch (type) {
-    case TYPE_HALF:
-        return 65504;
-    case TYPE_BFLOAT16:
-        return 0x1.fep127;
-    case TYPE_FLOAT:
-        return FLT_MAX;
-    default:
-        return DBL_MAX;
+    case TYPE_HALF: return 65504;
+    case TYPE_BFLOAT16: return 0x1.fep127;
+    case TYPE_FLOAT: return FLT_MAX;
+    default: return DBL_MAX;
     }
 }
 
@@ -63,31 +55,27 @@ static double largest_of(double a, double b) {
     return a > b ? a : b;
 }
 
-/* --- arithmetic ---------------------------------------------------------------------------------------------------- */
+/* --- arithmetic --------------------------------------------------------------------------------------------------- */
 
 static double arithmetic_error(Op op, double a, double b, double result, double error_a, double error_b) {
     switch (op) {
     case OP_ADD:
-    case OP_SUB:
-        return error_a + error_b;
-    case OP_MUL:
-        return (error_b ? fabs(a) * error_b : 0) + (error_a ? fabs(b) * error_a : 0) + error_a * error_b;
+    case OP_SUB: return error_a + error_b;
+    case OP_MUL: return (error_b ? fabs(a) * error_b : 0) + (error_a ? fabs(b) * error_a : 0) + error_a * error_b;
     case OP_DIV:
         if (error_b == 0)
             return error_a ? error_a / fabs(b) : 0;
         return fabs(b) > error_b ? (error_a + fabs(result) * error_b) / (fabs(b) - error_b) : INFINITY;
     case OP_MIN:
-    case OP_MAX:
-        return largest_of(error_a, error_b);
-    case OP_MOD:
-        return error_a || error_b ? error_a + fabs(b) + error_b : 0;
-    default: /* OP_NEG, OP_ABS */
-        return error_a;
+    case OP_MAX: return largest_of(error_a, error_b);
+    case OP_MOD: return error_a || error_b ? error_a + fabs(b) + error_b : 0;
+    default: /* OP_NEG, OP_ABS */ return error_a;
     }
 }
 
 static void bound_arithmetic(const Instruction *in, int count) {
-    bool rounds = type_is_float(in->type) && (in->op == OP_ADD || in->op == OP_SUB || in->op == OP_MUL || in->op == OP_DIV);
+    bool rounds =
+        type_is_float(in->type) && (in->op == OP_ADD || in->op == OP_SUB || in->op == OP_MUL || in->op == OP_DIV);
     bool binary = in->count > 1;
     for (int l = 0; l < count; l++) {
         double error_a = error_of(in->args[0], l), error_b = binary ? error_of(in->args[1], l) : 0;
@@ -108,7 +96,7 @@ static void bound_exact_operands(const Instruction *in, int count) {
     }
 }
 
-/* --- comparisons, logic, selection --------------------------------------------------------------------------------- */
+/* --- comparisons, logic, selection -------------------------------------------------------------------------------- */
 
 static void bound_compare(const Instruction *in, int count) {
     for (int l = 0; l < count; l++) {
@@ -144,7 +132,7 @@ static void bound_select(const Instruction *in, int count) {
     }
 }
 
-/* --- functions ----------------------------------------------------------------------------------------------------- */
+/* --- functions ---------------------------------------------------------------------------------------------------- */
 
 static bool is_step(Op op) {
     return op == OP_FLOOR || op == OP_CEIL || op == OP_ROUND || op == OP_RINT || op == OP_TRUNC;
@@ -183,25 +171,17 @@ static double function_error(const Instruction *in, int lane, double result) {
     double a = value_of(in->args[0], lane);
     switch (in->op) {
     case OP_SIN:
-    case OP_COS:
-        return error_a;
-    case OP_TAN: /* a pole between the ends */
-        return error_a > 0.5 ? INFINITY : spread(in, lane, result) * 2;
+    case OP_COS: return error_a;
+    case OP_TAN: /* a pole between the ends */ return error_a > 0.5 ? INFINITY : spread(in, lane, result) * 2;
     case OP_TGAMMA:
-    case OP_LGAMMA:
-        return a - error_a <= 0 ? INFINITY : spread(in, lane, result) * 2;
-    case OP_FMOD:
-        return error_a + error_b + fabs(value_of(in->args[1], lane));
-    case OP_COPYSIGN:
-        return fabs(value_of(in->args[1], lane)) <= error_b ? 2 * fabs(a) + error_a : error_a;
+    case OP_LGAMMA: return a - error_a <= 0 ? INFINITY : spread(in, lane, result) * 2;
+    case OP_FMOD: return error_a + error_b + fabs(value_of(in->args[1], lane));
+    case OP_COPYSIGN: return fabs(value_of(in->args[1], lane)) <= error_b ? 2 * fabs(a) + error_a : error_a;
     case OP_FMIN:
     case OP_FMAX:
-    case OP_FABS:
-        return largest_of(error_a, error_b);
-    case OP_NEXTAFTER:
-        return error_a + 2 * type_roundoff(in->type) * fabs(a) + smallest_step(in->type);
-    default:
-        return spread(in, lane, result) * (is_step(in->op) ? 1 : 2);
+    case OP_FABS: return largest_of(error_a, error_b);
+    case OP_NEXTAFTER: return error_a + 2 * type_roundoff(in->type) * fabs(a) + smallest_step(in->type);
+    default: return spread(in, lane, result) * (is_step(in->op) ? 1 : 2);
     }
 }
 
@@ -227,18 +207,10 @@ static void bound_function(const Instruction *in, int count) {
 
 void bound_lanes(const Instruction *in, int count) {
     switch (op_info[in->op].class) {
-    case CLASS_COMPARE:
-        bound_compare(in, count);
-        break;
-    case CLASS_LOGIC:
-        bound_logic(in, count);
-        break;
-    case CLASS_SELECT:
-        bound_select(in, count);
-        break;
-    case CLASS_MATH:
-        bound_function(in, count);
-        break;
+    case CLASS_COMPARE: bound_compare(in, count); break;
+    case CLASS_LOGIC: bound_logic(in, count); break;
+    case CLASS_SELECT: bound_select(in, count); break;
+    case CLASS_MATH: bound_function(in, count); break;
     default:
         if (in->count == 2 && in->args[0]->exact && in->args[1]->exact && type_is_float(in->type))
             bound_exact_operands(in, count);
@@ -247,7 +219,7 @@ void bound_lanes(const Instruction *in, int count) {
     }
 }
 
-/* --- casts --------------------------------------------------------------------------------------------------------- */
+/* --- casts -------------------------------------------------------------------------------------------------------- */
 
 static double cast_distance(const Instruction *in, double at, double result) {
     Value value = value_cast((Value){.type = TYPE_DOUBLE, .real = at}, in->type);

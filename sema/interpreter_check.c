@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { POINT_LIMIT = 600, CORNER_RANKS = 5 };
+enum { POINT_LIMIT = 2000, CORNER_RANKS = 5 };
 static const double default_limit = 1e7;
 
 bool evaluated_matches(const Evaluated *expected, Value found) {
@@ -51,8 +51,11 @@ static void report_first(const Check *check, int64_t element, const Evaluated *e
     const Storage *storage = check->storage;
     if (!check->first || (check->wrong > 0 && check->first->element <= element))
         return;
-    *check->first = (Mismatch){.tensor = storage->tensor, .element = element, .expected = as_double(expected->value),
-                               .found = as_double(found), .bound = expected->bound};
+    *check->first = (Mismatch){.tensor = storage->tensor,
+                               .element = element,
+                               .expected = as_double(expected->value),
+                               .found = as_double(found),
+                               .bound = expected->bound};
     for (int d = 0; d < storage->tensor->rank && d < 16; d++)
         check->first->index[d] = element / storage->strides[d] % storage->dims[d];
 }
@@ -67,7 +70,7 @@ static void check_element(Check *check, int64_t element) {
     check->wrong++;
 }
 
-/* --- points -------------------------------------------------------------------------------------------------------- */
+/* --- points ------------------------------------------------------------------------------------------------------- */
 
 static uint64_t next_random(uint64_t *state) {
     uint64_t x = *state += 0x9e3779b97f4a7c15u;
@@ -82,20 +85,17 @@ static int64_t choose_coordinate(int64_t dim, uint64_t *state) {
     uint64_t random = next_random(state);
     int64_t tile = tiles[random >> 8 & 3] << (random >> 16 & 1);
     switch (random & 7) {
-    case 0:
-        return 0;
+    case 0: return 0;
     case 1:
-    case 2:
-        return dim - 1;
-    case 3:
-        return dim - 1 - (int64_t)(next_random(state) % (uint64_t)tile) % dim;
+    case 2: return dim - 1;
+    case 3: return dim - 1 - (int64_t)(next_random(state) % (uint64_t)tile) % dim;
     case 4:
     case 5: {
-        int64_t border = (int64_t)(next_random(state) % (uint64_t)(dim / tile + 1)) * tile - (int64_t)(random >> 32 & 1);
+        int64_t border =
+            (int64_t)(next_random(state) % (uint64_t)(dim / tile + 1)) * tile - (int64_t)(random >> 32 & 1);
         return border < 0 ? 0 : border < dim ? border : dim - 1;
     }
-    default:
-        return (int64_t)(next_random(state) % (uint64_t)dim);
+    default: return (int64_t)(next_random(state) % (uint64_t)dim);
     }
 }
 

@@ -1,11 +1,11 @@
 /* interpreter_compile.c - a stage as instructions over lanes.
  *
- * Sizes and scalars are constants here: their values are known. Indices that are linear in the axes and reductions become
+ * Sizes and scalars are constants here, their values being known. Indices linear in axes and reductions become
  * strides; the others are computed by instructions. Nothing of lang/simplify.c is used: the meaning of a program must
  * not depend on what it is the judge of.
  */
-#include "sema/interpreter_internal.h"
 #include "lang/diag.h"
+#include "sema/interpreter_internal.h"
 
 #include <string.h>
 
@@ -32,7 +32,7 @@ Storage *storage_of(Interpreter *interpreter, const Tensor *tensor) {
     INTERNAL_ERROR("tensor %s is not of the program", tensor->name);
 }
 
-/* --- linear indices ------------------------------------------------------------------------------------------------ */
+/* --- linear indices ----------------------------------------------------------------------------------------------- */
 
 static int find_variable(const Code *code, const Var *var) {
     for (int i = 0; i < code->variable_count; i++)
@@ -63,16 +63,14 @@ static bool add_linear_op(const Compiler *compiler, const Expr *e, int64_t facto
         return add_linear(compiler, e->args[0], factor, index) && add_linear(compiler, e->args[1], factor, index);
     case OP_SUB:
         return add_linear(compiler, e->args[0], factor, index) && add_linear(compiler, e->args[1], -factor, index);
-    case OP_NEG:
-        return add_linear(compiler, e->args[0], -factor, index);
+    case OP_NEG: return add_linear(compiler, e->args[0], -factor, index);
     case OP_MUL:
         for (int i = 0; i < 2; i++)
             if (constant_value(compiler, e->args[i], &value))
                 return !__builtin_mul_overflow(value, factor, &value) && value != INT64_MIN &&
                        add_linear(compiler, e->args[1 - i], value, index);
         return false;
-    default:
-        return false;
+    default: return false;
     }
 }
 
@@ -103,7 +101,7 @@ static bool is_inside(const Code *code, const Index *index) {
     return low >= 0 && high < index->dim;
 }
 
-/* --- instructions -------------------------------------------------------------------------------------------------- */
+/* --- instructions ------------------------------------------------------------------------------------------------- */
 
 static Instruction *new_instruction(Compiler *compiler, CodeKind kind, ElementType type) {
     Instruction *in = ARENA_NEW(compiler->arena, Instruction);
@@ -254,24 +252,17 @@ static Instruction *compile(Compiler *compiler, const Expr *e) {
     case EXPR_REAL:
         made.instruction = compile_constant(compiler, (Value){.type = e->type, .integer = e->integer});
         break;
-    case EXPR_VAR:
-        made.instruction = compile_var(compiler, e->var);
-        break;
-    case EXPR_READ:
-        made.instruction = compile_read(compiler, e);
-        break;
+    case EXPR_VAR: made.instruction = compile_var(compiler, e->var); break;
+    case EXPR_READ: made.instruction = compile_read(compiler, e); break;
     case EXPR_OP:
-    case EXPR_CAST:
-        made.instruction = compile_op(compiler, e);
-        break;
-    default:
-        INTERNAL_ERROR("a vector in a program");
+    case EXPR_CAST: made.instruction = compile_op(compiler, e); break;
+    default: INTERNAL_ERROR("a vector in a program");
     }
     list_push(compiler->arena, &compiler->made, made);
     return made.instruction;
 }
 
-/* --- stages -------------------------------------------------------------------------------------------------------- */
+/* --- stages ------------------------------------------------------------------------------------------------------- */
 
 static bool set_extents(const Interpreter *interpreter, Code *code, const char **why) {
     code->points = code->reduction_points = 1;

@@ -33,36 +33,36 @@ typedef struct Entry {
 typedef struct Storage {
     const Tensor *tensor;
     int64_t *dims, *strides, elements;
-    char *data;       /* of inputs, initial contents, and of what was computed whole; else NULL */
-    double *error;    /* of what was computed whole and is not exact */
-    double *magnitude;/* of sums of floats computed whole */
-    bool exact;       /* each correct object has the same value */
-    Code *code;       /* of its stage; NULL for what is given */
+    char *data;        /* of inputs, initial contents, and of what was computed whole; else NULL */
+    double *error;     /* of what was computed whole and is not exact */
+    double *magnitude; /* of sums of floats computed whole */
+    bool exact;        /* each correct object has the same value */
+    Code *code;        /* of its stage; NULL for what is given */
     int64_t table_capacity, table_count;
-    Entry *table;     /* of single elements */
+    Entry *table; /* of single elements */
 } Storage;
 
 /* One index of a read: constant + sum of coefficient * variable, or the register of a computed index. */
 typedef struct Index {
     const Lanes *computed;
-    bool inexact;          /* computed from inexact values */
+    bool inexact; /* computed from inexact values */
     int64_t constant;
     int64_t *coefficients; /* by variable; NULL when computed */
     bool checked;          /* not known to be inside for all values of the variables */
     int64_t dim, stride;
-    int64_t *lanes;        /* when checked: the part that differs by lane */
+    int64_t *lanes; /* when checked: the part that differs by lane */
 } Index;
 
 typedef struct Access {
     Storage *source;
     int rank;
     Index *indices;
-    bool checked, computed; /* any index is */
-    bool conditional;       /* in a branch that may not be taken: indices outside do no harm */
+    bool checked, computed;          /* any index is */
+    bool conditional;                /* in a branch that may not be taken: indices outside do no harm */
     int64_t constant, *coefficients; /* of the element number, over the indices that are not computed */
-    int64_t lanes[STRIP];   /* the part of the element number that differs by lane */
-    int64_t step;           /* when that grows by 0 or 1 a lane; else -1 */
-    const Lanes *otherwise; /* or NULL */
+    int64_t lanes[STRIP];            /* the part of the element number that differs by lane */
+    int64_t step;                    /* when that grows by 0 or 1 a lane; else -1 */
+    const Lanes *otherwise;          /* or NULL */
     bool otherwise_exact;
 } Access;
 
@@ -73,49 +73,50 @@ typedef struct Instruction {
     Op op;
     ElementType type, from; /* of the result and of the operands */
     bool exact;
-    bool varies;            /* depends on reduction variables, through whatever it reads */
+    bool varies; /* depends on reduction variables, through whatever it reads */
     Lanes *result;
     int count;
     const struct Instruction *args[3];
-    int variable;           /* VARIABLE: axes first, then reductions */
+    int variable; /* VARIABLE: axes first, then reductions */
     Access *access;
 } Instruction;
 
 typedef LIST(Instruction *) Instructions;
 
 struct Code {
-    const Stage *stage;    /* NULL of a requirement */
-    Storage *storage;      /* what it computes */
+    const Stage *stage; /* NULL of a requirement */
+    Storage *storage;   /* what it computes */
     ElementType type;
     Combine combine;
     int axis_count, variable_count; /* axes, then reductions */
     const Var **variables;
-    int64_t *extents;      /* by variable */
+    int64_t *extents; /* by variable */
     int64_t points, reduction_points;
-    double operations;     /* of one point, for one value of the reductions */
+    double operations; /* of one point, for one value of the reductions */
     Instructions initial, value;
     Instruction *initial_result, *value_result;
-    int64_t **lanes;       /* by variable: its values, where it differs by lane */
-    int64_t *scalars;      /* by variable: its value, where it does not */
-    int64_t *terms;        /* by variable: where the next strip of terms begins */
+    int64_t **lanes;          /* by variable: its values, where it differs by lane */
+    int64_t *scalars;         /* by variable: its value, where it does not */
+    int64_t *terms;           /* by variable: where the next strip of terms begins */
     int lane_first, lane_end; /* which variables differ by lane */
     Lanes result;
     double magnitude[STRIP]; /* of a sum of floats: the sum of absolute terms */
-    double plain_sum[STRIP]; /* of a sum of floats: without rounding; of a product: by how many powers of 2 it may grow */
+    double
+        plain_sum[STRIP]; /* of a sum of floats: without rounding; of a product: by how many powers of 2 it may grow */
 };
 
 struct Interpreter {
     Arena *arena;
     const Program *program;
-    SizeValue *sizes;      /* sizes, then integer scalars */
+    SizeValue *sizes; /* sizes, then integer scalars */
     int size_count;
     int storage_count;
     Storage *storages;
     void *const *arguments;
-    double operations;     /* executed so far */
+    double operations; /* executed so far */
 };
 
-/* interpreter_compile.c: NULL with *why when an extent has no value. Requirements are stages of type bool without tensor. */
+/* interpreter_compile.c: NULL and *why if an extent has no value. A requirement is a stage of type bool without tensor. */
 Code *code_of_stage(Interpreter *interpreter, const Stage *stage, Storage *storage, const char **why);
 Storage *storage_of(Interpreter *interpreter, const Tensor *tensor);
 

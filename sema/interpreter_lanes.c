@@ -1,6 +1,6 @@
 /* interpreter_lanes.c - operators and casts over strips of lanes.
  *
- * What programs do most has a loop of its own, the rest goes through value_apply lane by lane. Each result is rounded or
+ * What programs do most has a loop of its own, the rest goes through value_apply lane by lane. A result is rounded or
  * wrapped to its type, as value_apply does.
  */
 #include "sema/interpreter_internal.h"
@@ -55,35 +55,16 @@ static bool apply_real(const Instruction *in, int count) {
     double *restrict to = in->result->real;
     const double *a = in->args[0]->result->real, *b = in->count > 1 ? in->args[1]->result->real : a;
     switch (in->op) {
-    case OP_ADD:
-        EACH_LANE(a[l] + b[l]);
-        break;
-    case OP_SUB:
-        EACH_LANE(a[l] - b[l]);
-        break;
-    case OP_MUL:
-        EACH_LANE(a[l] * b[l]);
-        break;
-    case OP_DIV:
-        EACH_LANE(a[l] / b[l]);
-        break;
-    case OP_MIN:
-        EACH_LANE(a[l] < b[l] || isnan(a[l]) ? a[l] : b[l]);
-        break;
-    case OP_MAX:
-        EACH_LANE(a[l] > b[l] || isnan(a[l]) ? a[l] : b[l]);
-        break;
-    case OP_NEG:
-        EACH_LANE(-a[l]);
-        break;
-    case OP_EXP:
-        EACH_LANE(exp(a[l]));
-        break;
-    case OP_SQRT:
-        EACH_LANE(sqrt(a[l]));
-        break;
-    default:
-        return false;
+    case OP_ADD: EACH_LANE(a[l] + b[l]); break;
+    case OP_SUB: EACH_LANE(a[l] - b[l]); break;
+    case OP_MUL: EACH_LANE(a[l] * b[l]); break;
+    case OP_DIV: EACH_LANE(a[l] / b[l]); break;
+    case OP_MIN: EACH_LANE(a[l] < b[l] || isnan(a[l]) ? a[l] : b[l]); break;
+    case OP_MAX: EACH_LANE(a[l] > b[l] || isnan(a[l]) ? a[l] : b[l]); break;
+    case OP_NEG: EACH_LANE(-a[l]); break;
+    case OP_EXP: EACH_LANE(exp(a[l])); break;
+    case OP_SQRT: EACH_LANE(sqrt(a[l])); break;
+    default: return false;
     }
     round_lanes(in->type, to, count);
     return true;
@@ -93,17 +74,10 @@ static bool apply_integer(const Instruction *in, int count) {
     int64_t *restrict to = in->result->integer;
     const int64_t *a = in->args[0]->result->integer, *b = in->count > 1 ? in->args[1]->result->integer : a;
     switch (in->op) {
-    case OP_ADD:
-        EACH_LANE((int64_t)((uint64_t)a[l] + (uint64_t)b[l]));
-        break;
-    case OP_SUB:
-        EACH_LANE((int64_t)((uint64_t)a[l] - (uint64_t)b[l]));
-        break;
-    case OP_MUL:
-        EACH_LANE((int64_t)((uint64_t)a[l] * (uint64_t)b[l]));
-        break;
-    default:
-        return false;
+    case OP_ADD: EACH_LANE((int64_t)((uint64_t)a[l] + (uint64_t)b[l])); break;
+    case OP_SUB: EACH_LANE((int64_t)((uint64_t)a[l] - (uint64_t)b[l])); break;
+    case OP_MUL: EACH_LANE((int64_t)((uint64_t)a[l] * (uint64_t)b[l])); break;
+    default: return false;
     }
     wrap_lanes(in->type, to, count);
     return true;
@@ -134,20 +108,11 @@ static bool compare_index(const Instruction *in, int count) {
     int64_t *restrict to = in->result->integer;
     const int64_t *a = in->args[0]->result->integer, *b = in->args[1]->result->integer;
     switch (in->op) {
-    case OP_LT:
-        EACH_LANE(a[l] < b[l]);
-        return true;
-    case OP_LE:
-        EACH_LANE(a[l] <= b[l]);
-        return true;
-    case OP_GT:
-        EACH_LANE(a[l] > b[l]);
-        return true;
-    case OP_GE:
-        EACH_LANE(a[l] >= b[l]);
-        return true;
-    default:
-        return false;
+    case OP_LT: EACH_LANE(a[l] < b[l]); return true;
+    case OP_LE: EACH_LANE(a[l] <= b[l]); return true;
+    case OP_GT: EACH_LANE(a[l] > b[l]); return true;
+    case OP_GE: EACH_LANE(a[l] >= b[l]); return true;
+    default: return false;
     }
 }
 

@@ -1,11 +1,11 @@
 /* interpreter_run.c - running the code of a stage over strips of lanes.
  *
- * Where there are enough points they are the lanes, and the reductions are loops around the instructions. Where there are
+ * Where there are enough points they are the lanes, and reductions are loops around the instructions. Where there are
  * few points and many terms, each point runs by itself with the terms as lanes. Either way the terms of one element are
  * combined one after the other in source order, rounded to the stage's type each time.
  */
-#include "sema/interpreter_internal.h"
 #include "lang/diag.h"
+#include "sema/interpreter_internal.h"
 
 #include <math.h>
 #include <string.h>
@@ -14,7 +14,7 @@ enum { FEW_POINTS = 12, FEW_TERMS = 8 };
 
 typedef enum Which { ALL, INVARIANT, VARYING } Which;
 
-/* --- reads --------------------------------------------------------------------------------------------------------- */
+/* --- reads -------------------------------------------------------------------------------------------------------- */
 
 /* constant + sum over the variables that differ by lane. */
 static void linear_lanes(const Code *code, const int64_t *coefficients, int64_t constant, int count, int64_t *to) {
@@ -174,7 +174,7 @@ static void run_read(Interpreter *interpreter, const Code *code, const Instructi
         read_unchecked(interpreter, access, shift, count, in->result);
 }
 
-/* --- instructions -------------------------------------------------------------------------------------------------- */
+/* --- instructions ------------------------------------------------------------------------------------------------- */
 
 static void run_variable(const Code *code, const Instruction *in, int count) {
     bool by_lane = in->variable >= code->lane_first && in->variable < code->lane_end;
@@ -189,14 +189,9 @@ static void execute(Interpreter *interpreter, const Code *code, const Instructio
             continue;
         interpreter->operations += count;
         switch (in->kind) {
-        case CODE_CONSTANT:
-            break;
-        case CODE_VARIABLE:
-            run_variable(code, in, count);
-            break;
-        case CODE_READ:
-            run_read(interpreter, code, in, count);
-            break;
+        case CODE_CONSTANT: break;
+        case CODE_VARIABLE: run_variable(code, in, count); break;
+        case CODE_READ: run_read(interpreter, code, in, count); break;
         case CODE_OP:
             apply_lanes(in, count);
             if (!in->exact)
@@ -211,7 +206,7 @@ static void execute(Interpreter *interpreter, const Code *code, const Instructio
     }
 }
 
-/* --- reductions ---------------------------------------------------------------------------------------------------- */
+/* --- reductions --------------------------------------------------------------------------------------------------- */
 
 /* How many powers of two a factor may add to a product. */
 static double growth(double factor) {
@@ -348,7 +343,7 @@ static void reduce_by_terms(Interpreter *interpreter, Code *code, int point) {
     }
 }
 
-/* Higham and Mary, "A new approach to probabilistic rounding error analysis": the error of a sum of n terms grows like the
+/* Higham, Mary: A new approach to probabilistic rounding error analysis: the error of a sum of n terms grows like the
  * root of n, not like n, when roundings are not all one way. Where they are, the sum with rounding differs from the one
  * without. The bound that always holds stays the limit. */
 static void bound_sums(Code *code, int count) {
@@ -366,7 +361,7 @@ static void bound_sums(Code *code, int count) {
     }
 }
 
-/* A product in another order may overflow on the way, or lose digits of a partial product that is too small, which later
+/* In other orders a product may overflow on the way, or lose digits of a partial product too small, which later
  * factors then make larger. */
 static void bound_products(Code *code, int count) {
     double terms = (double)code->reduction_points + 1;
@@ -399,7 +394,7 @@ static void run_reduction(Interpreter *interpreter, Code *code, int count) {
         bound_products(code, count);
 }
 
-/* --- points -------------------------------------------------------------------------------------------------------- */
+/* --- points ------------------------------------------------------------------------------------------------------- */
 
 void set_points(Code *code, int64_t first, int count) {
     int64_t stride = 1;

@@ -1,17 +1,17 @@
 /* interpreter_storage.c - the contents of tensors: given, computed whole, or element by element into a hash table.
  *
- * A tensor is computed whole when it is small, or when more than an eighth of its elements have been asked for; else only
+ * A tensor is computed whole when it is small, or when more than an eighth of its elements were asked for; else only
  * what is asked for is computed, and remembered.
  */
-#include "sema/interpreter_internal.h"
 #include "lang/diag.h"
+#include "sema/interpreter_internal.h"
 
 #include <math.h>
 #include <string.h>
 
 enum { SMALL_ELEMENTS = 1024, SMALL_OPERATIONS = 1 << 18, WHOLE_SHARE = 8, FIRST_TABLE = 256 };
 
-/* --- whole --------------------------------------------------------------------------------------------------------- */
+/* --- whole -------------------------------------------------------------------------------------------------------- */
 
 /* The results of the code's last run as elements first, first + 1, ... */
 static void store_results(Storage *storage, int64_t first, int count) {
@@ -46,7 +46,7 @@ void compute_whole(Interpreter *interpreter, Storage *storage) {
     }
 }
 
-/* --- one by one ---------------------------------------------------------------------------------------------------- */
+/* --- one by one --------------------------------------------------------------------------------------------------- */
 
 static Entry *slot_of(Entry *table, int64_t capacity, int64_t element) {
     uint64_t hash = (uint64_t)element * 0x9e3779b97f4a7c15u;
@@ -133,7 +133,7 @@ void demand_elements(Interpreter *interpreter, Storage *storage, const int64_t *
         insert_result(interpreter, storage, missing[l], l);
 }
 
-/* --- loading ------------------------------------------------------------------------------------------------------- */
+/* --- loading ------------------------------------------------------------------------------------------------------ */
 
 #define LOAD_LANES(Type, field)                                                                                        \
     for (int l = 0; l < count; l++)                                                                                    \
@@ -142,21 +142,11 @@ void demand_elements(Interpreter *interpreter, Storage *storage, const int64_t *
 static void load_whole(const Storage *storage, const int64_t *elements, int count, Lanes *result) {
     ElementType type = storage->tensor->type;
     switch (type) {
-    case TYPE_FLOAT:
-        LOAD_LANES(float, real);
-        break;
-    case TYPE_DOUBLE:
-        LOAD_LANES(double, real);
-        break;
-    case TYPE_INT32:
-        LOAD_LANES(int32_t, integer);
-        break;
-    case TYPE_INT8:
-        LOAD_LANES(int8_t, integer);
-        break;
-    case TYPE_UINT8:
-        LOAD_LANES(uint8_t, integer);
-        break;
+    case TYPE_FLOAT: LOAD_LANES(float, real); break;
+    case TYPE_DOUBLE: LOAD_LANES(double, real); break;
+    case TYPE_INT32: LOAD_LANES(int32_t, integer); break;
+    case TYPE_INT8: LOAD_LANES(int8_t, integer); break;
+    case TYPE_UINT8: LOAD_LANES(uint8_t, integer); break;
     default:
         for (int l = 0; l < count; l++)
             result->integer[l] = value_load(type, storage->data + elements[l] * element_info[type].bytes).integer;

@@ -59,7 +59,7 @@ static Fixture make_fixture(Arena *arena) {
     return f;
 }
 
-/* --- makers, substitution ------------------------------------------------------------------------------------------ */
+/* --- makers, substitution ----------------------------------------------------------------------------------------- */
 
 static bool count_vars(const Expr *e, void *context) {
     *(int *)context += e->kind == EXPR_VAR;
@@ -91,8 +91,10 @@ static void test_makers(Fixture *f) {
 static void test_substitution(Fixture *f) {
     Expr *read = expr_read(f->arena, f->A, (Expr *[]){add(f, f->i, num(f, 2))}, expr_cast(f->arena, TYPE_FLOAT, f->i));
     Substitution swap[2] = {{f->i->var, f->j}, {f->j->var, f->i}};
-    ok(expr_substitute(f->arena, read, &(Substitution){f->k->var, f->j}, 1) == read, "nothing to replace: the same node");
-    is_text(expr_text(f->arena, expr_substitute(f->arena, read, swap, 2)), "A(j + 2) else float(j)", "else is replaced too");
+    ok(expr_substitute(f->arena, read, &(Substitution){f->k->var, f->j}, 1) == read,
+       "nothing to replace: the same node");
+    is_text(expr_text(f->arena, expr_substitute(f->arena, read, swap, 2)), "A(j + 2) else float(j)",
+            "else is replaced too");
     is_text(expr_text(f->arena, expr_substitute(f->arena, sub(f, f->i, f->j), swap, 2)), "j - i", "all at once");
     Substitution three = {f->i->var, num(f, 3)};
     is_text(expr_text(f->arena, expr_substitute(f->arena, read, &three, 1)), "A(5) else float(3)", "constants fold");
@@ -100,7 +102,7 @@ static void test_substitution(Fixture *f) {
     ok(expr_uses_tensor(read, f->A), "which tensors are used");
 }
 
-/* --- printing ------------------------------------------------------------------------------------------------------ */
+/* --- printing ----------------------------------------------------------------------------------------------------- */
 
 static void test_printing(Fixture *f) {
     Arena *a = f->arena;
@@ -118,8 +120,9 @@ static void test_printing(Fixture *f) {
         {binary(f, OP_MIN, f->i, add(f, f->j, num(f, -3))), "min(i, j + -3)"},
         {expr_unary(a, OP_NEG, add(f, f->i, f->j)), "-(i + j)"},
         {expr_unary(a, OP_NEG, expr_unary(a, OP_NEG, f->i)), "-(-i)"},
-        {binary(f, OP_OR, binary(f, OP_LT, f->i, f->j), binary(f, OP_AND, binary(f, OP_LT, f->i, f->j),
-         binary(f, OP_EQ, f->k, f->j))), "i < j || i < j && k == j"},
+        {binary(f, OP_OR, binary(f, OP_LT, f->i, f->j),
+                binary(f, OP_AND, binary(f, OP_LT, f->i, f->j), binary(f, OP_EQ, f->k, f->j))),
+         "i < j || i < j && k == j"},
         {expr_unary(a, OP_NOT, binary(f, OP_LT, f->i, f->j)), "!(i < j)"},
         {expr_select(a, binary(f, OP_LT, f->i, f->j), expr_select(a, binary(f, OP_LT, f->i, f->k), f->i, f->j), f->k),
          "i < j ? i < k ? i : j : k"},
@@ -141,7 +144,7 @@ static void test_printing(Fixture *f) {
         is_text(expr_text(a, rows[i].e), rows[i].text, "prints as %s", rows[i].text);
 }
 
-/* --- simplification ------------------------------------------------------------------------------------------------ */
+/* --- simplification ----------------------------------------------------------------------------------------------- */
 
 static void test_simplify(Fixture *f) {
     Arena *a = f->arena;
@@ -188,7 +191,8 @@ static void test_simplify(Fixture *f) {
         {add(f, expr_ramp(a, f->i, num(f, 1), 8), mul(f, num(f, 2), expr_ramp(a, f->j, num(f, 3), 8))),
          "ramp(i + 2 * j, 7, 8)"},
         {binary(f, OP_LT, expr_cast(a, TYPE_INT32, tile), expr_constant(a, TYPE_INT32, 128)), "true"},
-        {binary(f, OP_LT, expr_cast(a, TYPE_INT32, tile), expr_constant(a, TYPE_INT32, 127)), "int32(16 * io + ii) < 127"},
+        {binary(f, OP_LT, expr_cast(a, TYPE_INT32, tile), expr_constant(a, TYPE_INT32, 127)),
+         "int32(16 * io + ii) < 127"},
         {binary(f, OP_LT, expr_cast(a, TYPE_INT8, f->i), expr_constant(a, TYPE_INT8, 127)), "int8(i) < int8(127)"},
         {binary(f, OP_LT, expr_ramp(a, mul(f, num(f, 8), f->io), num(f, 1), 8), num(f, 64)), "broadcast(true, 8)"},
     };
@@ -204,8 +208,8 @@ static void test_depth(Fixture *f) {
     Expr *e = f->i, *condition = binary(f, OP_LT, f->i, num(f, 7));
     for (int depth = 0; depth < 200; depth++) {
         e = binary(f, depth % 2 ? OP_DIV : OP_MOD, add(f, mul(f, num(f, 3), e), f->j), num(f, 7 + depth % 5));
-        condition = expr_unary(f->arena, OP_NOT, binary(f, depth % 2 ? OP_AND : OP_OR, condition,
-                                                        binary(f, OP_LT, f->j, num(f, depth))));
+        condition = expr_unary(f->arena, OP_NOT,
+                               binary(f, depth % 2 ? OP_AND : OP_OR, condition, binary(f, OP_LT, f->j, num(f, depth))));
     }
     ok(expr_simplify(f->arena, e) != NULL, "deep divisions take no exponential time");
     ok(expr_simplify(f->arena, condition) != NULL, "nor do deep conditions");
@@ -224,12 +228,13 @@ static void test_affine(Fixture *f) {
     ok(affine_coefficient(&affine, f->k->var, &coefficient) && coefficient == 0, "one that is 0");
     is_text(expr_text(f->arena, affine_expr(f->arena, &affine)), "16 * io + ii", "back to an expression");
     ok(expr_affine(f->arena, binary(f, OP_DIV, f->i, num(f, 3)), &affine) &&
-           !affine_coefficient(&affine, f->i->var, &coefficient), "inside an atom there is no coefficient");
+           !affine_coefficient(&affine, f->i->var, &coefficient),
+       "inside an atom there is no coefficient");
     ok(!expr_affine(f->arena, add(f, mul(f, num(f, INT64_MAX), f->i), mul(f, num(f, INT64_MAX), f->i)), &affine),
        "overflow is told");
 }
 
-/* --- proofs -------------------------------------------------------------------------------------------------------- */
+/* --- proofs ------------------------------------------------------------------------------------------------------- */
 
 static void test_proofs(Fixture *f) {
     Arena *a = f->arena;
@@ -268,16 +273,17 @@ static void test_proofs(Fixture *f) {
         {binary(f, OP_LE, mul(f, num(f, 8), binary(f, OP_DIV, f->N, num(f, 8))), f->N), NULL, 1, "8 * (N / 8) <= N"},
         {binary(f, OP_LT, sub(f, f->N, mul(f, num(f, 8), binary(f, OP_DIV, f->N, num(f, 8)))), num(f, 8)), NULL, 1,
          "N - 8 * (N / 8) < 8"},
-        {binary(f, OP_EQ, binary(f, OP_MOD, f->N, num(f, 8)), zero),
-         binary(f, OP_EQ, f->N, mul(f, num(f, 8), f->M)), 1, "a fact that is an equation"},
+        {binary(f, OP_EQ, binary(f, OP_MOD, f->N, num(f, 8)), zero), binary(f, OP_EQ, f->N, mul(f, num(f, 8), f->M)), 1,
+         "a fact that is an equation"},
     };
     for (int i = 0; i < (int)(sizeof rows_of_proofs / sizeof *rows_of_proofs); i++) {
         Facts facts = {rows_of_proofs[i].fact != NULL, (Expr **)&rows_of_proofs[i].fact};
-        is_int(expr_prove(a, rows_of_proofs[i].condition, &facts), rows_of_proofs[i].wanted, "%s", rows_of_proofs[i].name);
+        is_int(expr_prove(a, rows_of_proofs[i].condition, &facts), rows_of_proofs[i].wanted, "%s",
+               rows_of_proofs[i].name);
     }
 }
 
-/* --- evaluation and programs --------------------------------------------------------------------------------------- */
+/* --- evaluation and programs -------------------------------------------------------------------------------------- */
 
 static void test_evaluation(Fixture *f) {
     SizeValue values[2] = {{f->N->var, 10}, {f->M->var, 0}};

@@ -1,6 +1,6 @@
 /* interpreter.c - the interpreter against a plain recursive evaluator, and its error bounds against other orders.
  *
- * The evaluator of this file computes each element by recursion, value_apply by value_apply. The interpreter must give the
+ * The evaluator of plain.c computes each element by recursion, one value_apply at a time. The interpreter must give the
  * same bits, whole and element by element. Its bounds must accept every legal order and contraction, and must refuse
  * results with a term missing, an index off by one, a wrong constant.
  */
@@ -79,7 +79,8 @@ static void *plain_output(const Trial *trial, Order order) {
 static bool same_bits(const Tensor *tensor, const void *a, const void *b, int64_t elements) {
     for (int64_t i = 0; i < elements; i++) {
         int bytes = element_info[tensor->type].bytes;
-        Value x = value_load(tensor->type, (const char *)a + i * bytes), y = value_load(tensor->type, (const char *)b + i * bytes);
+        Value x = value_load(tensor->type, (const char *)a + i * bytes),
+              y = value_load(tensor->type, (const char *)b + i * bytes);
         if (x.integer != y.integer && !(type_is_float(x.type) && isnan(x.real) && isnan(y.real)))
             return false;
     }
@@ -138,7 +139,8 @@ static void test_program(const char *name, const Program *program, const int64_t
     if (has_sum) {
         void *other = plain_output(&trial, ORDER_MISSING_TERM);
         wrong = interpreter_check(interpreter, argument, other, 0, 1, &first);
-        ok(wrong > elements / 4, "%s: a missing term is noticed in %" PRId64 " of %" PRId64 " elements", name, wrong, elements);
+        ok(wrong > elements / 4, "%s: a missing term is noticed in %" PRId64 " of %" PRId64 " elements", name, wrong,
+           elements);
         free(other);
     }
     interpreter_free(interpreter);
@@ -148,14 +150,15 @@ static void test_program(const char *name, const Program *program, const int64_t
 }
 
 static void test_shapes(Arena *arena) {
-    static const ElementType types[] = {TYPE_FLOAT, TYPE_DOUBLE, TYPE_INT8, TYPE_INT32, TYPE_UINT16, TYPE_HALF, TYPE_BFLOAT16};
+    static const ElementType types[] = {TYPE_FLOAT,  TYPE_DOUBLE, TYPE_INT8,    TYPE_INT32,
+                                        TYPE_UINT16, TYPE_HALF,   TYPE_BFLOAT16};
     for (int t = 0; t < (int)(sizeof types / sizeof *types); t++) {
         ElementType type = types[t];
         const char *spelling = element_info[type].spelling;
-        test_program(arena_printf(arena, "matmul 17x19x23 %s", spelling), program_matmul(arena, type, 17, 19, 23), NULL, -9,
-                     9, type != TYPE_BFLOAT16);
-        test_program(arena_printf(arena, "matmul 1x2x500 %s", spelling), program_matmul(arena, type, 1, 2, 500), NULL, -9, 9,
-                     type != TYPE_HALF && type != TYPE_BFLOAT16);
+        test_program(arena_printf(arena, "matmul 17x19x23 %s", spelling), program_matmul(arena, type, 17, 19, 23), NULL,
+                     -9, 9, type != TYPE_BFLOAT16);
+        test_program(arena_printf(arena, "matmul 1x2x500 %s", spelling), program_matmul(arena, type, 1, 2, 500), NULL,
+                     -9, 9, type != TYPE_HALF && type != TYPE_BFLOAT16);
     }
     int64_t sizes[] = {5, 9, 7};
     test_program("matmul of run-time sizes", program_matmul(arena, TYPE_FLOAT, -1, -1, -1), sizes, 0, 0, true);
@@ -283,7 +286,8 @@ static Evaluated evaluate_at(Arena *arena, Expr *(*make)(Arena *arena, Expr *x),
 
 static void test_bounds(Arena *arena) {
     Evaluated e = evaluate_at(arena, third_is_one, TYPE_FLOAT, 3);
-    ok(evaluated_matches(&e, (Value){.type = TYPE_FLOAT, .real = 0}), "at a comparison's edge the other branch is right too");
+    ok(evaluated_matches(&e, (Value){.type = TYPE_FLOAT, .real = 0}),
+       "at a comparison's edge the other branch is right too");
     e = evaluate_at(arena, third_is_one, TYPE_FLOAT, 3.001f);
     ok(!evaluated_matches(&e, (Value){.type = TYPE_FLOAT, .real = 0}), "beside it, it is wrong");
     e = evaluate_at(arena, exponential, TYPE_FLOAT, 3);
@@ -298,10 +302,12 @@ static void test_bounds(Arena *arena) {
     ok(e.bound == 0, "a copy is exact");
     e = evaluate_at(arena, nan_max, TYPE_FLOAT, NAN);
     ok(isnan(e.value.real) && evaluated_matches(&e, (Value){.type = TYPE_FLOAT, .real = NAN}) &&
-           !evaluated_matches(&e, (Value){.type = TYPE_FLOAT, .real = 0}), "NaN goes through max");
+           !evaluated_matches(&e, (Value){.type = TYPE_FLOAT, .real = 0}),
+       "NaN goes through max");
     e = evaluate_at(arena, plain_copy, TYPE_FLOAT, INFINITY);
     ok(evaluated_matches(&e, (Value){.type = TYPE_FLOAT, .real = INFINITY}) &&
-           !evaluated_matches(&e, (Value){.type = TYPE_FLOAT, .real = -INFINITY}), "infinities by their sign");
+           !evaluated_matches(&e, (Value){.type = TYPE_FLOAT, .real = -INFINITY}),
+       "infinities by their sign");
 }
 
 /* P() *=! X(r_i): what the product of four factors may be in another order. */

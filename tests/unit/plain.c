@@ -44,19 +44,15 @@ static Value plain_op(Plain *plain, const Expr *e) {
 static Value plain_value(Plain *plain, const Expr *e) {
     switch (e->kind) {
     case EXPR_INT:
-    case EXPR_REAL:
-        return (Value){.type = e->type, .integer = e->integer};
+    case EXPR_REAL: return (Value){.type = e->type, .integer = e->integer};
     case EXPR_VAR:
         for (int i = 0; i < plain->program->argument_count; i++)
             if (plain->program->arguments[i].scalar == e->var)
                 return value_load(e->type, plain->arguments[i]);
         return (Value){.type = TYPE_INT64, .integer = variable_value(plain, e->var)};
-    case EXPR_READ:
-        return plain_read(plain, e);
-    case EXPR_CAST:
-        return value_cast(plain_value(plain, e->args[0]), e->type);
-    default:
-        return plain_op(plain, e);
+    case EXPR_READ: return plain_read(plain, e);
+    case EXPR_CAST: return value_cast(plain_value(plain, e->args[0]), e->type);
+    default: return plain_op(plain, e);
     }
 }
 

@@ -13,7 +13,7 @@ typedef struct Known {
     const char *name;
     ElementType type;
     int rank, sizes[RANK_LIMIT]; /* numbers of size names */
-    bool written, read, result; /* result: has to be one, since its first definition reads the caller's buffer */
+    bool written, read, result;  /* result: has to be one, since its first definition reads the caller's buffer */
 } Known;
 
 typedef struct Generator {
@@ -24,7 +24,7 @@ typedef struct Generator {
     LIST(Known) tensors;
     int scalar_count;
     ElementType scalars[2];
-    bool gathering; /* making an index that is read from memory */
+    bool gathering;  /* making an index that is read from memory */
     int index_count; /* of the statement that is being made */
     const char *index_names[INDEX_LIMIT];
     int index_sizes[INDEX_LIMIT]; /* -1: a small range of its own */
@@ -48,9 +48,9 @@ static const char *format(Generator *g, const char *template, ...) {
 }
 
 static ElementType random_type(Generator *g) {
-    static const ElementType types[] = {
-        TYPE_FLOAT, TYPE_FLOAT, TYPE_FLOAT, TYPE_FLOAT, TYPE_FLOAT, TYPE_DOUBLE, TYPE_INT32, TYPE_INT32,
-        TYPE_INT8,  TYPE_UINT8, TYPE_INT64, TYPE_INT16, TYPE_UINT16, TYPE_UINT32, TYPE_HALF, TYPE_BFLOAT16};
+    static const ElementType types[] = {TYPE_FLOAT,  TYPE_FLOAT,  TYPE_FLOAT, TYPE_FLOAT,   TYPE_FLOAT, TYPE_DOUBLE,
+                                        TYPE_INT32,  TYPE_INT32,  TYPE_INT8,  TYPE_UINT8,   TYPE_INT64, TYPE_INT16,
+                                        TYPE_UINT16, TYPE_UINT32, TYPE_HALF,  TYPE_BFLOAT16};
     return types[below(g, sizeof types / sizeof *types)];
 }
 
@@ -58,7 +58,7 @@ static const char *spelling(ElementType type) {
     return element_info[type].spelling;
 }
 
-/* --- expressions --------------------------------------------------------------------------------------------------- */
+/* --- expressions -------------------------------------------------------------------------------------------------- */
 
 static const char *value(Generator *g, ElementType type, int depth);
 static const char *read_of(Generator *g, Known *tensor);
@@ -68,7 +68,8 @@ static const char *literal(Generator *g, ElementType type) {
     static const char *const integers[] = {"0", "1", "2", "3", "-1", "7", "-5", "100"};
     bool real = type_is_float(type);
     const char *text = real ? reals[below(g, 7)] : integers[below(g, 8)];
-    return type == TYPE_FLOAT || type == TYPE_INT32 ? format(g, "(%s)", text) : format(g, "%s(%s)", spelling(type), text);
+    return type == TYPE_FLOAT || type == TYPE_INT32 ? format(g, "(%s)", text)
+                                                    : format(g, "%s(%s)", spelling(type), text);
 }
 
 /* An index that runs over the size, or NULL. */
@@ -104,20 +105,13 @@ static const char *far_index(Generator *g) {
     if (g->index_count == 0)
         return format(g, "%d", below(g, 4) - 1);
     switch (below(g, 7)) {
-    case 0:
-        return format(g, "%s + %d", any_index(g), below(g, 5) - 2);
-    case 1:
-        return format(g, "2*%s + %s - 1", any_index(g), any_index(g));
-    case 2:
-        return format(g, "%s/2", any_index(g));
-    case 3:
-        return format(g, "%s%%3 + %d", any_index(g), below(g, 2));
-    case 4:
-        return format(g, "%s - %s", any_index(g), any_index(g));
-    case 5:
-        return format(g, "%s - 1 - %s", size_names[below(g, RANDOM_SIZES)], any_index(g));
-    default:
-        return any_index(g);
+    case 0: return format(g, "%s + %d", any_index(g), below(g, 5) - 2);
+    case 1: return format(g, "2*%s + %s - 1", any_index(g), any_index(g));
+    case 2: return format(g, "%s/2", any_index(g));
+    case 3: return format(g, "%s%%3 + %d", any_index(g), below(g, 2));
+    case 4: return format(g, "%s - %s", any_index(g), any_index(g));
+    case 5: return format(g, "%s - 1 - %s", size_names[below(g, RANDOM_SIZES)], any_index(g));
+    default: return any_index(g);
     }
 }
 
@@ -177,8 +171,9 @@ static const char *condition(Generator *g, int depth) {
 /* Functions return at least a float. */
 static const char *function(Generator *g, ElementType type, int depth) {
     static const char *const templates[] = {
-        "exp(%s * 0.125)", "sqrt(abs(%s))", "sin(%s)", "tanh(%s)", "floor(%s)", "log(1.0 + abs(%s))", "atan2(%s, 0.5)",
-        "erf(%s)", "cos(%s)", "trunc(%s)", "rsqrt(1.0 + abs(%s))", "fmax(%s, 0.0)"};
+        "exp(%s * 0.125)",      "sqrt(abs(%s))",  "sin(%s)", "tanh(%s)", "floor(%s)",
+        "log(1.0 + abs(%s))",   "atan2(%s, 0.5)", "erf(%s)", "cos(%s)",  "trunc(%s)",
+        "rsqrt(1.0 + abs(%s))", "fmax(%s, 0.0)"};
     const char *argument = value(g, type == TYPE_DOUBLE ? TYPE_DOUBLE : TYPE_FLOAT, depth - 1);
     const char *call = format(g, templates[below(g, sizeof templates / sizeof *templates)], argument);
     return type == TYPE_FLOAT || type == TYPE_DOUBLE ? call : format(g, "%s(%s)", spelling(type), call);
@@ -219,7 +214,7 @@ static const char *value(Generator *g, ElementType type, int depth) {
     return kind == 10 && type_is_float(type) ? function(g, type, depth) : leaf(g, type);
 }
 
-/* --- statements ---------------------------------------------------------------------------------------------------- */
+/* --- statements --------------------------------------------------------------------------------------------------- */
 
 static void add_index(Generator *g, const char *name, int size) {
     g->index_names[g->index_count] = name;

@@ -1,4 +1,4 @@
-/* random_programs.c - laws over random programs: sema accepts them, the interpreter gives what plain recursion gives, and
+/* random_programs.c - laws of random programs: sema accepts them, the interpreter gives what plain recursion does, and
  * their kernels, as they stand and under random schedules, compute what they mean.
  *
  * RANDOM_CASES asks for another number of programs, RANDOM_SEED for other ones, RANDOM_ONLY for a single one, printed.
@@ -81,7 +81,8 @@ static void compare_plain(Case *c, Interpreter *interpreter) {
         if (!tensor || tensor->role != ROLE_OUTPUT)
             continue;
         for (int64_t element = c->elements[i] - 1; element >= 0; element -= 1 + c->elements[i] / 7) {
-            Plain plain = {.program = c->program, .sizes = c->sizes, .arguments = c->arguments, .step_limit = STEP_LIMIT};
+            Plain plain = {
+                .program = c->program, .sizes = c->sizes, .arguments = c->arguments, .step_limit = STEP_LIMIT};
             int64_t index[8], rest = element;
             for (int d = tensor->rank - 1; d >= 0; d--) {
                 index[d] = rest % plain_dim(&plain, tensor, d);

@@ -34,8 +34,11 @@ static Variables make_variables(Arena *arena) {
     static const char *const names[] = {"N", "M", "a", "b", "c", "d", "i", "j"};
     static const int64_t extents[] = {0, 0, 4, 3, 2, 1};
     for (int i = 0; i < 6; i++)
-        v.vars[i] = var_new(arena, i < SIZE_COUNT ? VAR_SIZE : i % 2 ? VAR_LOOP : VAR_AXIS, TYPE_INT64, names[i],
-                            i < SIZE_COUNT ? NULL : expr_int(arena, extents[i]));
+        v.vars[i] = var_new(arena,
+                            i < SIZE_COUNT ? VAR_SIZE
+                            : i % 2        ? VAR_LOOP
+                                           : VAR_AXIS,
+                            TYPE_INT64, names[i], i < SIZE_COUNT ? NULL : expr_int(arena, extents[i]));
     Expr *N = expr_var(arena, v.vars[0]), *M = expr_var(arena, v.vars[1]);
     v.vars[6] = var_new(arena, VAR_AXIS, TYPE_INT64, names[6], N);
     v.vars[7] = var_new(arena, VAR_LOOP, TYPE_INT64, names[7],
@@ -86,7 +89,7 @@ static int64_t evaluate(const Variables *v, const Expr *e) {
     }
 }
 
-/* Steps to the next values of all variables, sizes slowest; false after the last. Loops that do not run are passed over. */
+/* Steps to the next values of all variables, sizes slowest; false after the last. Loops that do not run are skipped. */
 static bool next_values(Variables *v, uint32_t used) {
     for (int i = VAR_COUNT - 1; i >= 0; i--) {
         if (!(used >> i & 1))
@@ -127,7 +130,8 @@ static Expr *random_condition(Variables *v, int depth) {
         return expr_binary(v->arena, OP_LT + kind, random_index(v, depth - 1), random_index(v, depth - 1));
     if (kind == 8)
         return expr_unary(v->arena, OP_NOT, random_condition(v, depth - 1));
-    return expr_binary(v->arena, kind == 6 ? OP_AND : OP_OR, random_condition(v, depth - 1), random_condition(v, depth - 1));
+    return expr_binary(v->arena, kind == 6 ? OP_AND : OP_OR, random_condition(v, depth - 1),
+                       random_condition(v, depth - 1));
 }
 
 static Expr *random_index(Variables *v, int depth) {
@@ -192,8 +196,9 @@ static void test_random_expressions(int rounds) {
         if (e->type == TYPE_INT64 && !same_values(&v, e, e, used, expr_interval(e)) && outside++ < 5)
             complain(arena, "outside its interval", e, e);
         Affine affine;
-        if (e->type == TYPE_INT64 && (!expr_affine(arena, e, &affine) ||
-                                      !same_values(&v, e, affine_expr(arena, &affine), used, all)) && affine_wrong++ < 5)
+        if (e->type == TYPE_INT64 &&
+            (!expr_affine(arena, e, &affine) || !same_values(&v, e, affine_expr(arena, &affine), used, all)) &&
+            affine_wrong++ < 5)
             complain(arena, "affine form", e, affine_expr(arena, &affine));
         arena_free(arena);
     }

@@ -5,7 +5,7 @@
 #include <float.h>
 #include <stdlib.h>
 
-/* --- half and bfloat16 --------------------------------------------------------------------------------------------- */
+/* --- half and bfloat16 -------------------------------------------------------------------------------------------- */
 
 typedef struct Format {
     const char *name;
@@ -75,7 +75,7 @@ static void test_all_roundings(const Format *format) {
     ok(isnan(format->widen(format->narrow(NAN))), "NaN stays NaN as %s", format->name);
 }
 
-/* --- casts ------------------------------------------------------------------------------------------------------------ */
+/* --- casts -------------------------------------------------------------------------------------------------------- */
 
 static Value real(ElementType type, double value) {
     return (Value){.type = type, .real = value};
@@ -91,16 +91,27 @@ static void test_casts(void) {
         ElementType type;
         int64_t wanted;
     } rows[] = {
-        {2.9, TYPE_INT32, 2},          {-2.9, TYPE_INT32, -2},        {300, TYPE_INT8, 127},
-        {-300, TYPE_INT8, -128},       {300, TYPE_UINT8, 255},        {-0.5, TYPE_UINT8, 0},
-        {-5, TYPE_UINT16, 0},          {NAN, TYPE_INT32, 0},          {INFINITY, TYPE_INT64, INT64_MAX},
-        {-INFINITY, TYPE_INT64, INT64_MIN}, {1e19, TYPE_UINT64, (int64_t)10000000000000000000u},
-        {0x1p64, TYPE_UINT64, -1},     {0x1p63, TYPE_INT64, INT64_MAX}, {0.5, TYPE_BOOL, 1},
-        {0, TYPE_BOOL, 0},             {2147483647.5, TYPE_INT32, 2147483647}, {-129, TYPE_INT8, -128},
+        {2.9, TYPE_INT32, 2},
+        {-2.9, TYPE_INT32, -2},
+        {300, TYPE_INT8, 127},
+        {-300, TYPE_INT8, -128},
+        {300, TYPE_UINT8, 255},
+        {-0.5, TYPE_UINT8, 0},
+        {-5, TYPE_UINT16, 0},
+        {NAN, TYPE_INT32, 0},
+        {INFINITY, TYPE_INT64, INT64_MAX},
+        {-INFINITY, TYPE_INT64, INT64_MIN},
+        {1e19, TYPE_UINT64, (int64_t)10000000000000000000u},
+        {0x1p64, TYPE_UINT64, -1},
+        {0x1p63, TYPE_INT64, INT64_MAX},
+        {0.5, TYPE_BOOL, 1},
+        {0, TYPE_BOOL, 0},
+        {2147483647.5, TYPE_INT32, 2147483647},
+        {-129, TYPE_INT8, -128},
     };
     for (int i = 0; i < (int)(sizeof rows / sizeof *rows); i++)
-        is_int(value_cast(real(TYPE_DOUBLE, rows[i].from), rows[i].type).integer, rows[i].wanted, "%g as %s", rows[i].from,
-               element_info[rows[i].type].spelling);
+        is_int(value_cast(real(TYPE_DOUBLE, rows[i].from), rows[i].type).integer, rows[i].wanted, "%g as %s",
+               rows[i].from, element_info[rows[i].type].spelling);
     is_int(value_cast(integer(TYPE_INT32, 300), TYPE_UINT8).integer, 44, "integers wrap");
     is_int(value_cast(integer(TYPE_UINT8, 200), TYPE_INT8).integer, -56, "also into the sign");
     is_int(value_cast(integer(TYPE_INT32, -2), TYPE_BOOL).integer, 1, "what is not 0 is true");
@@ -124,7 +135,7 @@ static void test_integer_casts_to_float(void) {
     is_int(wrong, 0, "random integers convert as the processor does");
 }
 
-/* --- operators --------------------------------------------------------------------------------------------------------- */
+/* --- operators ---------------------------------------------------------------------------------------------------- */
 
 static int64_t apply_integers(Op op, ElementType type, int64_t a, int64_t b) {
     return value_apply(op, (Value[]){integer(type, a), integer(type, b)}).integer;
@@ -173,11 +184,12 @@ static void test_reals(void) {
     ok(apply_reals(OP_NEXTAFTER, TYPE_HALF, 1, 0) == 1 - 0x1p-11, "the half before 1");
     ok(apply_reals(OP_NEXTAFTER, TYPE_HALF, 0, -1) == -0x1p-24, "the half below 0");
     ok(apply_reals(OP_NEXTAFTER, TYPE_BFLOAT16, -1, 0) == -1 + 0x1p-8, "the bfloat16 above -1");
-    Value fused = value_apply(OP_FMA, (Value[]){real(TYPE_FLOAT, 1 + 0x1p-12), real(TYPE_FLOAT, 1 - 0x1p-12),
-                                                real(TYPE_FLOAT, -1)});
+    Value fused = value_apply(
+        OP_FMA, (Value[]){real(TYPE_FLOAT, 1 + 0x1p-12), real(TYPE_FLOAT, 1 - 0x1p-12), real(TYPE_FLOAT, -1)});
     ok(fused.real == -0x1p-24, "fma rounds once");
     ok(value_apply(OP_LT, (Value[]){real(TYPE_FLOAT, NAN), real(TYPE_FLOAT, 1)}).integer == 0 &&
-           value_apply(OP_NE, (Value[]){real(TYPE_FLOAT, NAN), real(TYPE_FLOAT, NAN)}).integer == 1, "NaN compares as IEEE says");
+           value_apply(OP_NE, (Value[]){real(TYPE_FLOAT, NAN), real(TYPE_FLOAT, NAN)}).integer == 1,
+       "NaN compares as IEEE says");
 }
 
 /* Each row of ops.def has code: the result has the row's type. */
@@ -186,15 +198,17 @@ static void test_every_operator(void) {
         const OpInfo *info = &op_info[op];
         Value args[3];
         for (int i = 0; i < 3; i++)
-            args[i] = info->class == CLASS_LOGIC || (op == OP_SELECT && i == 0) ? integer(TYPE_BOOL, 1) : real(TYPE_FLOAT, 0.75);
+            args[i] = info->class == CLASS_LOGIC || (op == OP_SELECT && i == 0) ? integer(TYPE_BOOL, 1)
+                                                                                : real(TYPE_FLOAT, 0.75);
         Value result = value_apply(op, args);
         bool is_bool = info->class == CLASS_COMPARE || info->class == CLASS_LOGIC;
-        ok(result.type == (is_bool ? TYPE_BOOL : TYPE_FLOAT) && (is_bool || result.real == (float)result.real || isnan(result.real)),
+        ok(result.type == (is_bool ? TYPE_BOOL : TYPE_FLOAT) &&
+               (is_bool || result.real == (float)result.real || isnan(result.real)),
            "%s has a value", info->name);
     }
 }
 
-/* --- random contents ---------------------------------------------------------------------------------------------------- */
+/* --- random contents ---------------------------------------------------------------------------------------------- */
 
 static void test_random(void) {
     enum { COUNT = 5000 };
@@ -206,12 +220,15 @@ static void test_random(void) {
         for (int i = 0; i < COUNT; i++) {
             Value value = value_load(type, data + i * bytes);
             double number = type_is_float(type) ? value.real : (double)value.integer;
-            outside += type_is_float(type) ? number < -1 || number >= 1 : type == TYPE_UINT64 ? 0 : number < -3 || number > 20;
+            outside += type_is_float(type)   ? number < -1 || number >= 1
+                       : type == TYPE_UINT64 ? 0
+                                             : number < -3 || number > 20;
             low_half += type_is_float(type) ? number < 0 : number < 8;
         }
         is_int(outside, 0, "random %ss stay in their range", element_info[type].spelling);
         ok(memcmp(data, again, (size_t)(COUNT * bytes)) == 0, "and are the same for the same seed");
-        ok(type == TYPE_BOOL || type == TYPE_UINT64 || (low_half > COUNT / 4 && low_half < COUNT * 3 / 4), "and spread over it");
+        ok(type == TYPE_BOOL || type == TYPE_UINT64 || (low_half > COUNT / 4 && low_half < COUNT * 3 / 4),
+           "and spread over it");
     }
     double first;
     fill_random(TYPE_DOUBLE, &first, 1, 1, 0, 0);
