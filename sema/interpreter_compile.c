@@ -206,9 +206,12 @@ static Instruction *compile_read(Compiler *compiler, const Expr *e) {
     return in;
 }
 
-/* Whether the operator gives every correct object the same value when its operands are the same. */
-static bool is_exact_op(Op op, ElementType type) {
+/* Whether the operator gives every correct object the same value when its operands are the same. Arithmetic does where
+ * nothing may be contracted. */
+static bool is_exact_op(Op op, ElementType type, bool strict) {
     if (!type_is_float(type) || op_info[op].class == CLASS_SELECT)
+        return true;
+    if (strict && op_info[op].class == CLASS_ARITHMETIC)
         return true;
     return op == OP_MIN || op == OP_MAX || op == OP_NEG || op == OP_ABS || op == OP_FABS || op == OP_FMIN ||
            op == OP_FMAX || op == OP_COPYSIGN || op == OP_FLOOR || op == OP_CEIL || op == OP_ROUND || op == OP_RINT ||
@@ -222,7 +225,8 @@ static bool guards_operand(Op op, int operand) {
 /* An operator or a cast; a cast is rounded the same way by everyone. */
 static Instruction *compile_op(Compiler *compiler, const Expr *e) {
     const Instruction *args[3] = {NULL};
-    bool exact = e->kind == EXPR_CAST || is_exact_op(e->op, e->type), varies = false;
+    bool strict = compiler->interpreter->program->strict;
+    bool exact = e->kind == EXPR_CAST || is_exact_op(e->op, e->type, strict), varies = false;
     for (int i = 0; i < e->count; i++) {
         bool guarded = guards_operand(e->op, i);
         compiler->conditional += guarded;
@@ -312,7 +316,8 @@ Code *code_of_stage(Interpreter *interpreter, const Stage *stage, Storage *stora
     code->operations = 1;
     code->value_result = compile_section(interpreter, code, &code->value, stage->value);
     if (storage) {
-        bool rounds = type_is_float(code->type) && (code->combine == COMBINE_ADD || code->combine == COMBINE_MUL);
+        bool sums = code->combine == COMBINE_ADD || code->combine == COMBINE_MUL;
+        bool rounds = sums && type_is_float(code->type) && !interpreter->program->strict;
         storage->code = code;
         storage->exact = code->value_result->exact && (!code->initial_result || code->initial_result->exact) && !rounds;
     }

@@ -10,6 +10,7 @@ for seed in $(seq "$first" "$last"); do
     for level in 0 1 2; do
         runs "random program $seed at -O$level" "$TENSORC" -run -O$level -w "$work/$seed.tensor"
     done
+    runs "random program $seed, strict: the same bits" "$TENSORC" -run -O2 -fstrict -w "$work/$seed.tensor"
     [ "$x86" ] || continue
     "$builddir/tests/unit/random_programs" "$seed" 8 >"$work/$seed.scheduled.tensor"
     runs "random program $seed under a random schedule" "$TENSORC" -run -O0 -w "$work/$seed.scheduled.tensor"

@@ -335,6 +335,21 @@ static void test_products(Arena *arena) {
     ok(evaluated_matches(&e, (Value){.type = TYPE_FLOAT, .real = 0.5f * (3.0f * (-7.0f * 1.1f))}), "in each order");
 }
 
+/* A strict program's sums are right in source order alone, to the last bit. */
+static void test_strict(Arena *arena) {
+    Program *program = program_matmul(arena, TYPE_FLOAT, 3, 5, 100);
+    program->strict = true;
+    Trial trial = begin_trial(program, NULL, 9, 0, 0);
+    Interpreter *interpreter = new_interpreter(&trial);
+    void *same = plain_output(&trial, ORDER_SOURCE), *other = plain_output(&trial, ORDER_REVERSED);
+    is_int(interpreter_check(interpreter, 2, same, 0, 1, NULL), 0, "strict: the source's order is right");
+    ok(interpreter_check(interpreter, 2, other, 0, 1, NULL) > 5, "strict: another is not");
+    free(same);
+    free(other);
+    interpreter_free(interpreter);
+    end_trial(&trial);
+}
+
 int main(void) {
     Arena *arena = arena_new();
     test_shapes(arena);
@@ -343,6 +358,7 @@ int main(void) {
     test_large(arena);
     test_bounds(arena);
     test_products(arena);
+    test_strict(arena);
     arena_free(arena);
     return done_testing();
 }
