@@ -180,6 +180,8 @@ static void make_reductions(Space *space, Group *group, Tile *tile)
     }
 }
 
+/* A reduction whose extent is known at run time only is not split: the tail of every register tile would be doubled for
+ * the little that unrolling gives. */
 static void make_reduction_genes(Space *space, Group *group, Tile *tile)
 {
     if (tile->reduction_count == 0)
@@ -187,7 +189,7 @@ static void make_reduction_genes(Space *space, Group *group, Tile *tile)
     int last = tile->reduction_count - 1;
     for (int r = 0; r <= last; r++) {
         TileReduction *reduction = &tile->reductions[r];
-        if ((r != last && r != tile->largest) || (reduction->extent >= 0 && reduction->extent <= 1))
+        if ((r != last && r != tile->largest) || reduction->extent <= 1)
             continue;
         Gene unroll = {.register_part = -1, .unroll_part = 0};
         unroll.name = arena_printf(space->arena, "%s unroll", reduction->loop);
@@ -195,7 +197,7 @@ static void make_reduction_genes(Space *space, Group *group, Tile *tile)
         reduction->unroll = group_add_gene(space, group, unroll);
     }
     TileReduction *largest = &tile->reductions[tile->largest];
-    if (largest->extent < 0 || largest->extent > 1) {
+    if (largest->extent > 1) {
         Gene block = {.register_part = -1, .unroll_part = 1};
         block.name = arena_printf(space->arena, "%s block", largest->loop);
         factors_tile(space->arena, largest->extent, BLOCK_UNROLL_LIMIT, &block);
@@ -250,8 +252,10 @@ static void choose_candidates(Space *space, const Group *group, Tile *tile)
             tile->candidates[place] = tile->candidates[place - 1];
         tile->candidates[place] = a;
     }
-    if (tile->candidate_count > CANDIDATE_LIMIT)
-        tile->candidate_count = CANDIDATE_LIMIT;
+    /* Where sizes are known at run time only, an axis that seems long may have one value: the natural one is the safe one. */
+    int limit = space->program->size_count ? 1 : CANDIDATE_LIMIT;
+    if (tile->candidate_count > limit)
+        tile->candidate_count = limit;
 }
 
 static int tiled_count(const Tile *tile)
