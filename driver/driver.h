@@ -14,7 +14,7 @@ typedef struct Compilation {
     Module *module;
     Text variant_schedules; /* of versions for known sizes, as comments */
     Database *database;     /* opened when first needed */
-    bool database_tried;
+    bool database_tried, database_refused;
     double tune_deadline; /* of monotonic time, 0: none */
     int tune_units_left, tune_trials_left;
 } Compilation;

@@ -41,19 +41,29 @@ bool check_schedule(Compilation *c, const Unit *unit, const Target *target) {
 
 /* --- the database -------------------------------------------------------------------------------------------------- */
 
+/* What was asked for and cannot be used is an error; without the user's own database -O2 makes do. */
+static void refuse_database(Compilation *c, const char *why) {
+    c->database_refused = c->options->database || c->options->level == LEVEL_TUNE;
+    if (c->database_refused)
+        complain("%s", why);
+    else
+        fprintf(stderr, "tensorc: warning: %s\n", why);
+}
+
 /* Below -O tune a database that is not there is no error: nothing was tuned yet. */
 Database *compilation_database(Compilation *c) {
     if (c->database || c->database_tried)
         return c->database;
     c->database_tried = true;
-    const char *path = c->options->database ? c->options->database : database_default_path(c->arena);
-    bool create = c->options->level == LEVEL_TUNE && !c->options->frozen;
-    if (!create && access(path, F_OK))
-        return NULL;
-    const char *why = "";
-    c->database = database_open(c->arena, path, &why);
-    if (!c->database)
-        complain("tuning database '%s': %s", path, why);
+    const Options *o = c->options;
+    const char *path = o->database ? o->database : database_default_path(c->arena), *why = "";
+    bool create = o->level == LEVEL_TUNE && !o->frozen;
+    if (create || !access(path, F_OK))
+        c->database = database_open(c->arena, path, &why);
+    else if (o->frozen)
+        why = arena_printf(c->arena, "there is no tuning database '%s' (--tune-frozen)", path);
+    if (!c->database && *why)
+        refuse_database(c, why);
     return c->database;
 }
 
@@ -75,6 +85,8 @@ static const Schedule *pick(Compilation *c, const Unit *unit, const Target *targ
     }
     *origin = "the database";
     Database *database = c->options->level >= LEVEL_2 ? compilation_database(c) : NULL;
+    if (c->database_refused)
+        return NULL;
     if (database && (found = database_best(c->arena, database, unit->program, target, user, target->threads, NULL)))
         return found;
     *origin = user ? "the source, its holes by the default" : "the default";

@@ -140,11 +140,8 @@ static Schedule *frozen_schedule(Compilation *c, const Program *program, const T
 Schedule *tune_unit(Compilation *c, const Unit *unit, const Target *target, const Schedule *user) {
     const Program *program = unit->program;
     const char *why = "";
-    if (!compilation_database(c)) {
-        if (c->options->frozen && !c->options->database)
-            complain("%s: there is no tuning database (--tune-frozen)", program->symbol);
+    if (!compilation_database(c))
         return NULL;
-    }
     if (program->size_count && unit->tune_count) /* what is tuned are its versions for known sizes */
         return autosched_default(c->arena, program, target, user, EFFORT_MODEL_MORE, c->options->seed);
     if (c->options->frozen && !program->size_count)
