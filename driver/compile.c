@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -301,7 +302,35 @@ static void add_schedules(Compilation *c, const Scheduled *scheduled, Text *text
     c->variant_schedules = (Text){.arena = c->arena};
 }
 
-static bool write_outputs(const Outputs *outputs) {
+/* Devices and standard output may take several. */
+static bool is_same_file(const char *a, const char *b) {
+    struct stat first, second;
+    if (stat(a, &first) || stat(b, &second))
+        return strcmp(a, "-") && !strcmp(a, b);
+    return S_ISREG(first.st_mode) && first.st_dev == second.st_dev && first.st_ino == second.st_ino;
+}
+
+/* No output takes the place of a file that was read, nor of another output. */
+static bool outputs_are_apart(const Compilation *c, const Outputs *outputs) {
+    for (int i = 0; i < outputs->count; i++) {
+        const char *path = outputs->items[i].path;
+        for (int j = 0; j < c->module->files.count; j++)
+            if (is_same_file(path, c->module->files.items[j])) {
+                complain("the output '%s' is the input file '%s'", path, c->module->files.items[j]);
+                return false;
+            }
+        for (int j = 0; j < i; j++)
+            if (is_same_file(path, outputs->items[j].path)) {
+                complain("'%s' is to be written twice", path);
+                return false;
+            }
+    }
+    return true;
+}
+
+static bool write_outputs(const Compilation *c, const Outputs *outputs) {
+    if (!outputs_are_apart(c, outputs))
+        return false;
     for (int i = 0; i < outputs->count; i++) {
         const Output *output = &outputs->items[i];
         if (!write_whole(output->path, output->data, output->bytes)) {
@@ -376,7 +405,7 @@ static int compile_checked(Compilation *c) {
         Output output = {c->options->emit_schedule, schedules.text ? schedules.text : "", schedules.length};
         list_push(c->arena, &outputs, output);
     }
-    return diag_error_count(c->diagnostics) || !write_outputs(&outputs) ? 1 : status;
+    return diag_error_count(c->diagnostics) || !write_outputs(c, &outputs) ? 1 : status;
 }
 
 /* What -O tune shares its trials out to: units with sizes that are known, and the rows of tune lists. */

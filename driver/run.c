@@ -78,7 +78,7 @@ static bool save_outputs(Compilation *c, const Program *program, const RunData *
     return true;
 }
 
-/* A name that no kernel has is a mistake of the command line. */
+/* A name that no kernel has is a mistake of the command line; after a failure that is not known. */
 static bool all_used(const NamedFiles *files, const char *what) {
     for (int f = 0; f < files->count; f++)
         if (!files->items[f].used) {
@@ -204,7 +204,7 @@ int run_kernels(Compilation *c, Kernel *const *kernels, int count, const Target 
     for (int i = 0; i < count; i++)
         if (!run_kernel(c, kernels[i], target))
             status = 1;
-    if (!all_used(&c->options->run_inputs, "argument") || !all_used(&c->options->run_outputs, "result"))
-        status = 1;
-    return status;
+    if (status)
+        return status;
+    return all_used(&c->options->run_inputs, "argument") && all_used(&c->options->run_outputs, "result") ? 0 : 1;
 }

@@ -7,6 +7,9 @@ cd "$work/in" || exit 1
 cat >good.tensor <<'EOF'
 def matmul(float(M, K) A, float(K, N) B) -> (C) { C(i, j) +=! A(i, r_k) * B(r_k, j) }
 EOF
+cat >gather.tensor <<'EOF'
+def gather(float(V, D) T, int32(N) I) -> (O) { O(n, d) = T(I(n), d) }
+EOF
 
 # fault STATUS PATTERN NAME ARGUMENTS...: tensorc ends with a status that matches, and with one message that matches.
 # Whatever it writes would be in ../empty.
@@ -58,6 +61,11 @@ fault '1|2' 'nowhere' "an output folder that is not there" -c good.tensor -o ../
 fault '1|2' 'empty' "a folder as output" -c good.tensor -o ../empty
 fault '1|2' 'nowhere' "a header that cannot be written" -c good.tensor -o ../empty/k.o --header ../nowhere/k.h
 fault '1|2' 'nowhere' "a dependency file that cannot be written" -c good.tensor -o ../empty/k.o -MD -MF ../nowhere/k.d
+cp good.tensor kept.tensor
+fault 1 "kept\.tensor' is the input" "an output that is the input" -c kept.tensor -o ./kept.tensor
+same good.tensor kept.tensor "the input stays as it was"
+fault 1 'twice' "an output that is another output" -c good.tensor -o ../empty/k.o --header ../empty/k.o
+fault 1 'status 2' "a run that fails is all that is said" -run -DV=0 -DD=2 -DN=2 gather.tensor --output=O=../empty/o.npy
 if [ -w /dev/full ]; then
     fault '1|2' '/dev/full' "a full device" -c good.tensor -o /dev/full
     fault '1|2' '/dev/full' "a full device for the header" -c good.tensor -o ../empty/k.o --header /dev/full
