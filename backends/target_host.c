@@ -157,6 +157,14 @@ static const Target *host_target(Arena *arena, int threads) {
 
 /* --- by name --- */
 
+/* Whether this machine runs the code of a row: one of its own family whose level is not above its own. Rows of a family
+ * stand in the order of their levels. Processors by name may have anything: only "host" is known to run. */
+static bool host_runs(Arena *arena, const Target *row) {
+    const char *triple = take_message(arena, LLVMGetDefaultTargetTriple());
+    const Target *level = level_of_host(triple, take_message(arena, LLVMGetHostCPUFeatures()));
+    return level && strcmp(level->family, row->family) == 0 && row <= level;
+}
+
 const Target *target_make(Arena *arena, const char *name, int threads) {
     if (strcmp(name, "host") == 0)
         return host_target(arena, threads);
@@ -167,6 +175,7 @@ const Target *target_make(Arena *arena, const char *name, int threads) {
     Target *target = ARENA_NEW(arena, Target);
     *target = *row;
     target->threads = threads;
+    target->host = !processor_row && host_runs(arena, row);
     if (processor_row) {
         target->name = target->cpu = arena_strdup(arena, name);
         target->summary = "";
