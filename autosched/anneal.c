@@ -1,8 +1,9 @@
 /* anneal.c - simulated annealing with the cost model as energy (AutoTVM 3.3, Algorithm 1).
  *
- * Parallel chains persist over the rounds; in each round they cool down once. The best points seen on the way are the pool from
- * which the batch is taken greedily: score, plus a reward for choices that the batch does not have yet (equation 3). A part of
- * the batch is random. In the first round, when nothing was measured, no structure may fill more than a share of the batch.
+ * Parallel chains persist over the rounds; in each round they cool down once. The best points seen on the way are the
+ * pool from which the batch is taken greedily: score, plus a reward for choices that the batch does not have yet
+ * (equation 3). A part of the batch is random. In the first round, when nothing was measured, no structure may fill
+ * more than a share of the batch.
  */
 #include "autosched/search.h"
 
@@ -21,8 +22,7 @@ typedef struct Pool {
     HashSet members;
 } Pool;
 
-static void pool_add(Search *search, Pool *pool, const int *point, float score)
-{
+static void pool_add(Search *search, Pool *pool, const int *point, float score) {
     uint64_t hash = point_hash(search->space, point);
     int place = pool->count;
     if (score == -HUGE_VALF || hash_set_has(&search->seen, hash) || hash_set_has(&pool->members, hash))
@@ -46,8 +46,7 @@ static void pool_add(Search *search, Pool *pool, const int *point, float score)
 /* --- chains --- */
 
 /* New chains begin at random points; some at the start, and in later rounds at the fastest measured. */
-static void place_chains(Search *search)
-{
+static void place_chains(Search *search) {
     if (!search->chains) {
         search->chain_count = CHAINS;
         search->chains = ARENA_ARRAY(search->arena, int *, CHAINS);
@@ -65,8 +64,7 @@ static void place_chains(Search *search)
         memcpy(search->chains[CHAINS - 1 - s], fastest[s], sizeof **fastest * (size_t)search->space->gene_count);
 }
 
-static double score_spread(const float *scores, int count)
-{
+static double score_spread(const float *scores, int count) {
     double sum = 0, squares = 0, n = 0;
     for (int i = 0; i < count; i++)
         if (scores[i] > -HUGE_VALF)
@@ -75,15 +73,13 @@ static double score_spread(const float *scores, int count)
     return variance > 1e-8 ? sqrt(variance) : 1e-4;
 }
 
-static bool is_accepted(Search *search, float from, float to, double temperature)
-{
+static bool is_accepted(Search *search, float from, float to, double temperature) {
     if (to == -HUGE_VALF)
         return false;
     return to >= from || random_unit(&search->random) < exp(((double)to - from) / fmax(temperature, 1e-6));
 }
 
-static void walk_chains(Search *search, Pool *pool)
-{
+static void walk_chains(Search *search, Pool *pool) {
     int count = search->chain_count, length = search->space->gene_count, steps = search->rounds ? STEPS : FIRST_STEPS;
     float scores[CHAINS], proposed[CHAINS];
     int *next[CHAINS];
@@ -119,8 +115,7 @@ typedef struct Coverage {
     HashSet structures[STRUCTURE_SHARE];
 } Coverage;
 
-static Coverage coverage_new(Search *search)
-{
+static Coverage coverage_new(Search *search) {
     Space *space = search->space;
     Coverage coverage = {.first = ARENA_ARRAY(search->arena, int, space->gene_count + 1)};
     int total = 0, gene = 0;
@@ -133,16 +128,14 @@ static Coverage coverage_new(Search *search)
     return coverage;
 }
 
-static double new_choices(const Search *search, const Coverage *coverage, const int *point)
-{
+static double new_choices(const Search *search, const Coverage *coverage, const int *point) {
     int fresh = 0;
     for (int g = 0; g < search->space->gene_count; g++)
         fresh += !coverage->covered[coverage->first[g] + point[g]];
     return (double)fresh / (search->space->gene_count ? search->space->gene_count : 1);
 }
 
-static uint64_t structure_hash(const Search *search, const int *point)
-{
+static uint64_t structure_hash(const Search *search, const int *point) {
     uint64_t hash = 7;
     for (int g = 0; g < search->space->groups.count; g++) {
         const Group *group = search->space->groups.items[g];
@@ -154,13 +147,11 @@ static uint64_t structure_hash(const Search *search, const int *point)
 }
 
 /* The level below which a structure still has room: set l holds the structures with more than l points in the batch. */
-static bool structure_has_room(const Coverage *coverage, uint64_t hash, int share)
-{
+static bool structure_has_room(const Coverage *coverage, uint64_t hash, int share) {
     return share > STRUCTURE_SHARE || !hash_set_has(&coverage->structures[share - 1], hash);
 }
 
-static void cover(Search *search, Coverage *coverage, const int *point)
-{
+static void cover(Search *search, Coverage *coverage, const int *point) {
     for (int g = 0; g < search->space->gene_count; g++)
         coverage->covered[coverage->first[g] + point[g]] = true;
     uint64_t hash = structure_hash(search, point);
@@ -172,8 +163,8 @@ static void cover(Search *search, Coverage *coverage, const int *point)
 }
 
 /* The member of the pool that adds most to the batch, or -1. */
-static int pick(const Search *search, const Pool *pool, const Coverage *coverage, const bool *taken, double scale, int share)
-{
+static int pick(const Search *search, const Pool *pool, const Coverage *coverage, const bool *taken, double scale,
+                int share) {
     int best = -1;
     double best_value = -HUGE_VAL;
     for (int i = 0; i < pool->count; i++) {
@@ -188,8 +179,7 @@ static int pick(const Search *search, const Pool *pool, const Coverage *coverage
     return best;
 }
 
-static int choose_batch(Search *search, const Pool *pool, int wanted, int **points)
-{
+static int choose_batch(Search *search, const Pool *pool, int wanted, int **points) {
     Coverage coverage = coverage_new(search);
     bool *taken = ARENA_ARRAY(search->arena, bool, pool->count + 1);
     double scale = score_spread(pool->scores, pool->count);
@@ -212,8 +202,7 @@ static int choose_batch(Search *search, const Pool *pool, int wanted, int **poin
     return count;
 }
 
-int propose_anneal(Search *search, int wanted, int **points)
-{
+int propose_anneal(Search *search, int wanted, int **points) {
     Pool pool = {.capacity = wanted * POOL_FACTOR};
     pool.points = ARENA_ARRAY(search->arena, int *, pool.capacity);
     pool.scores = ARENA_ARRAY(search->arena, float, pool.capacity);

@@ -1,7 +1,7 @@
 /* autosched.h - finding schedules: by rules (-O1), by a static model (-O2), by measuring (-O tune).
  *
- * Building and running candidates is done by the struct of functions that the driver fills in: this folder knows neither
- * LLVM nor processes. Everything here is deterministic in (program, target, seed) but for measured times.
+ * Building and running candidates is done by the struct of functions that the driver fills in: this folder knows
+ * neither LLVM nor processes. Everything here is deterministic in (program, target, seed) but for measured times.
  */
 #ifndef AUTOSCHED_AUTOSCHED_H
 #define AUTOSCHED_AUTOSCHED_H
@@ -17,7 +17,7 @@ typedef struct Candidate {
     const void *object;       /* relocatable object once built; malloc'ed by the toolchain */
     size_t object_bytes;
     Outcome outcome;
-    const char *why;          /* of a failure, in arena of the caller */
+    const char *why; /* of a failure, in arena of the caller */
     double seconds, spread;
     int repeats;
 } Candidate;
@@ -29,8 +29,8 @@ typedef struct Toolchain {
     void (*submit)(void *context, Candidate *candidate);
     /* A candidate whose build ended, well or not; NULL when none is under way. wait: blocks until one ends. */
     Candidate *(*collect)(void *context, bool wait);
-    /* Runs a built candidate alone on the device, checks its results at the program's check points and fills outcome, why,
-     * seconds, spread, repeats. limit_seconds: a run slower than this may stop early (0: no such limit). thorough:
+    /* Runs a built candidate alone on the device, checks its results at the program's check points and fills outcome,
+     * why, seconds, spread, repeats. limit_seconds: a run slower than this may stop early (0: no such limit). thorough:
      * more repeats, for the final race. */
     void (*measure)(void *context, Candidate *candidate, double limit_seconds, bool thorough);
     void (*release)(void *context, Candidate *candidate); /* frees the object */
@@ -62,23 +62,23 @@ typedef struct TuneProgress {
 } TuneProgress;
 
 typedef struct TuneOptions {
-    int trials;            /* in all, those found in the database counted */
-    double budget_seconds; /* 0: none */
-    const char *search;    /* a row of search_policies: "random", "anneal", ... */
-    const char *cost_model;/* a row of cost_models: "xgboost", "static", "none" */
+    int trials;             /* in all, those found in the database counted */
+    double budget_seconds;  /* 0: none */
+    const char *search;     /* a row of search_policies: "random", "anneal", ... */
+    const char *cost_model; /* a row of cost_models: "xgboost", "static", "none" */
     uint64_t seed;
-    int threads;           /* that generated code uses: part of the key */
+    int threads;              /* that generated code uses: part of the key */
     const volatile int *stop; /* becomes non-zero on Ctrl-C: finish with the best so far */
     void (*progress)(void *context, const TuneProgress *progress);
     void *progress_context;
 } TuneOptions;
 
 typedef struct TuneResult {
-    Schedule *schedule;     /* the winner; the default schedule when nothing measured was better */
+    Schedule *schedule; /* the winner; the default schedule when nothing measured was better */
     double seconds, default_seconds;
     int trials, measured, failed[OUTCOME_COUNT];
     double elapsed;
-    bool from_database;     /* a full hit: nothing was measured */
+    bool from_database; /* a full hit: nothing was measured */
     bool stopped;
 } TuneResult;
 
@@ -112,13 +112,14 @@ bool database_add(Database *database, const Record *record); /* false: could not
 /* The microarchitecture as records name it: the cpu found, else the row's name. */
 const char *database_target(const Target *target);
 /* The records of a task on a target with a number of threads, best first. */
-int database_find(Arena *arena, Database *database, const char *task, const char *target, int threads, Record **records);
-/* tensorc db: argv begins with the command (ls, export, import, merge, prune). Rows of text on stdout; the export format is
- * reviewable text, one record a paragraph. Returns the exit status. */
+int database_find(Arena *arena, Database *database, const char *task, const char *target, int threads,
+                  Record **records);
+/* tensorc db: argv begins with the command (ls, export, import, merge, prune). Rows of text on stdout; the export
+ * format is reviewable text, one record a paragraph. Returns the exit status. */
 int database_command(int argc, char **argv, const char *path);
 
-/* The best record of the program (of the user's block with holes, or NULL) that is still a legal schedule of it, in the names
- * of this program: what -O2 uses where there is one. NULL: none. record may be NULL. */
+/* The best record of the program (of the user's block with holes, or NULL) that is still a legal schedule of it, in the
+ * names of this program: what -O2 uses where there is one. NULL: none. record may be NULL. */
 Schedule *database_best(Arena *arena, Database *database, const Program *program, const Target *target,
                         const Schedule *user, int threads, Record *record);
 

@@ -1,9 +1,9 @@
 /* database.c - the tuning database: SQLite, one file, a row for each schedule that was ever tried.
  *
  * Rollback journal, not write-ahead log: the database stays the one file that a user copies, works on network file
- * systems, and every record is a transaction, so that a process killed at any moment leaves all earlier records. Writers
- * wait for each other (busy timeout). A file that is no tuning database, is damaged, or was made by a newer version is
- * refused with one line and is never written to.
+ * systems, and every record is a transaction, so that a process killed at any moment leaves all earlier records.
+ * Writers wait for each other (busy timeout). A file that is no tuning database, is damaged, or was made by a newer
+ * version is refused with one line and is never written to.
  */
 #include "autosched/database.h"
 
@@ -25,26 +25,24 @@ static const char schema[] =
     " repeats INTEGER NOT NULL, seed INTEGER NOT NULL, PRIMARY KEY(task, target, threads, schedule)) WITHOUT ROWID;";
 
 const char *const outcome_names[OUTCOME_COUNT] = {
-    [OUTCOME_OK] = "ok",           [OUTCOME_BUILD_ERROR] = "build-error", [OUTCOME_CRASH] = "crash",
-    [OUTCOME_TIMEOUT] = "timeout", [OUTCOME_WRONG] = "wrong",
+    [OUTCOME_OK] = "ok",       [OUTCOME_BUILD_ERROR] = "build-error",
+    [OUTCOME_CRASH] = "crash", [OUTCOME_TIMEOUT] = "timeout",
+    [OUTCOME_WRONG] = "wrong",
 };
 
-int outcome_find(const char *name)
-{
+int outcome_find(const char *name) {
     for (int outcome = 0; outcome < OUTCOME_COUNT; outcome++)
         if (strcmp(name, outcome_names[outcome]) == 0)
             return outcome;
     return -1;
 }
 
-bool database_run(Database *database, const char *sql)
-{
+bool database_run(Database *database, const char *sql) {
     return sqlite3_exec(database->handle, sql, NULL, NULL, NULL) == SQLITE_OK;
 }
 
 /* The first column of the first row, as an integer. */
-static bool query_integer(Database *database, const char *sql, int64_t *value)
-{
+static bool query_integer(Database *database, const char *sql, int64_t *value) {
     sqlite3_stmt *row;
     if (sqlite3_prepare_v2(database->handle, sql, -1, &row, NULL) != SQLITE_OK)
         return false;
@@ -54,8 +52,7 @@ static bool query_integer(Database *database, const char *sql, int64_t *value)
     return sqlite3_finalize(row) == SQLITE_OK && found;
 }
 
-static bool is_sound(Database *database)
-{
+static bool is_sound(Database *database) {
     sqlite3_stmt *row;
     if (sqlite3_prepare_v2(database->handle, "PRAGMA quick_check(1)", -1, &row, NULL) != SQLITE_OK)
         return false;
@@ -65,8 +62,7 @@ static bool is_sound(Database *database)
 }
 
 /* mkdir -p of the folder that holds path. */
-static bool make_folders(const char *path)
-{
+static bool make_folders(const char *path) {
     char folder[PATH_MAX];
     if (strlen(path) >= sizeof folder) {
         errno = ENAMETOOLONG;
@@ -82,14 +78,12 @@ static bool make_folders(const char *path)
     return true;
 }
 
-static const char *refuse(Arena *arena, const char *path, const char *reason)
-{
+static const char *refuse(Arena *arena, const char *path, const char *reason) {
     return arena_printf(arena, "cannot use the tuning database '%s': %s", path, reason);
 }
 
 /* Creates the tables of a new file; several processes may do so at once. */
-static bool create(Database *database)
-{
+static bool create(Database *database) {
     char sql[sizeof schema + 200];
     snprintf(sql, sizeof sql, "BEGIN IMMEDIATE; %s PRAGMA application_id=%d; PRAGMA user_version=%d; COMMIT;", schema,
              APPLICATION, SCHEMA_VERSION);
@@ -100,8 +94,7 @@ static bool create(Database *database)
 }
 
 /* NULL when the file is a tuning database that this version can use. */
-static const char *check_contents(Arena *arena, Database *database, const char *path)
-{
+static const char *check_contents(Arena *arena, Database *database, const char *path) {
     int64_t application = 0, version = 0, tables = 0;
     if (!query_integer(database, "SELECT count(*) FROM sqlite_master", &tables) ||
         !query_integer(database, "PRAGMA application_id", &application) ||
@@ -118,8 +111,7 @@ static const char *check_contents(Arena *arena, Database *database, const char *
     return NULL;
 }
 
-Database *database_open(Arena *arena, const char *path, const char **why)
-{
+Database *database_open(Arena *arena, const char *path, const char **why) {
     if (!make_folders(path)) {
         *why = refuse(arena, path, strerror(errno));
         return NULL;
@@ -139,16 +131,14 @@ Database *database_open(Arena *arena, const char *path, const char **why)
     return NULL;
 }
 
-void database_close(Database *database)
-{
+void database_close(Database *database) {
     if (!database)
         return;
     sqlite3_finalize(database->insert);
     sqlite3_close(database->handle);
 }
 
-const char *database_default_path(Arena *arena)
-{
+const char *database_default_path(Arena *arena) {
     const char *path = getenv("TENSORC_DB"), *data = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
     if (path && *path)
         return arena_strdup(arena, path);
@@ -157,13 +147,11 @@ const char *database_default_path(Arena *arena)
     return arena_printf(arena, "%s/.local/share/tensorc/tuning.db", home && *home ? home : ".");
 }
 
-const char *database_target(const Target *target)
-{
+const char *database_target(const Target *target) {
     return target->cpu && *target->cpu ? target->cpu : target->name;
 }
 
-static void bind_record(sqlite3_stmt *statement, const Record *record)
-{
+static void bind_record(sqlite3_stmt *statement, const Record *record) {
     sqlite3_bind_text(statement, 1, record->task, -1, SQLITE_STATIC);
     sqlite3_bind_text(statement, 2, record->target, -1, SQLITE_STATIC);
     sqlite3_bind_int(statement, 3, record->threads);
@@ -176,8 +164,7 @@ static void bind_record(sqlite3_stmt *statement, const Record *record)
 }
 
 /* A schedule measured again replaces what was known of it: later measurements are the more thorough ones. */
-bool database_add(Database *database, const Record *record)
-{
+bool database_add(Database *database, const Record *record) {
     static const char sql[] = "INSERT OR REPLACE INTO records(" RECORD_COLUMNS ") VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)";
     if (!database->insert && sqlite3_prepare_v2(database->handle, sql, -1, &database->insert, NULL) != SQLITE_OK)
         return false;
@@ -187,8 +174,7 @@ bool database_add(Database *database, const Record *record)
     return added;
 }
 
-void database_row(Arena *arena, sqlite3_stmt *row, Record *record)
-{
+void database_row(Arena *arena, sqlite3_stmt *row, Record *record) {
     *record = (Record){
         .task = arena_strdup(arena, (const char *)sqlite3_column_text(row, 0)),
         .target = arena_strdup(arena, (const char *)sqlite3_column_text(row, 1)),
@@ -202,8 +188,8 @@ void database_row(Arena *arena, sqlite3_stmt *row, Record *record)
     };
 }
 
-int database_find(Arena *arena, Database *database, const char *task, const char *target, int threads, Record **records)
-{
+int database_find(Arena *arena, Database *database, const char *task, const char *target, int threads,
+                  Record **records) {
     static const char sql[] = "SELECT " RECORD_COLUMNS " FROM records WHERE task=? AND target=? AND threads=?"
                               " ORDER BY outcome != 0, seconds, schedule";
     LIST(Record) found = {0};

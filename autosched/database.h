@@ -24,8 +24,8 @@ void database_row(Arena *arena, sqlite3_stmt *row, Record *record);
 
 /* The reviewable text of one record, a paragraph that a blank line ends. */
 void record_write(Text *text, const Record *record);
-/* Reads paragraphs and hands each record to take, until it answers false. NULL at the end of a well-formed text, else what
- * is wrong, with *line. */
+/* Reads paragraphs and hands each record to take, until it answers false. NULL at the end of a well-formed text, else
+ * what is wrong, with *line. */
 const char *records_read(Arena *arena, FILE *stream, bool (*take)(void *context, const Record *record), void *context,
                          int *line);
 

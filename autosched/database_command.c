@@ -19,8 +19,7 @@ typedef struct Command {
 
 static int complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-static int complain(const char *format, ...)
-{
+static int complain(const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
     fputs("tensorc: error: ", stderr);
@@ -30,21 +29,18 @@ static int complain(const char *format, ...)
     return EXIT_INPUT;
 }
 
-static int complain_sqlite(const Database *database)
-{
+static int complain_sqlite(const Database *database) {
     return complain("tuning database '%s': %s", database->path, sqlite3_errmsg(database->handle));
 }
 
 /* Output errors (a full disk, a closed pipe) show at the flush. */
-static int finish_output(FILE *stream, const char *name)
-{
+static int finish_output(FILE *stream, const char *name) {
     bool failed = ferror(stream) != 0;
     failed |= (stream == stdout ? fflush(stream) : fclose(stream)) != 0;
     return failed ? complain("cannot write '%s': %s", name, strerror(errno)) : EXIT_OK;
 }
 
-static int run_ls(Arena *arena, Database *database, int count, char **arguments)
-{
+static int run_ls(Arena *arena, Database *database, int count, char **arguments) {
     static const char sql[] = "SELECT task, target, threads, count(*), sum(outcome != 0),"
                               " min(CASE WHEN outcome = 0 THEN seconds END) FROM records"
                               " GROUP BY task, target, threads ORDER BY task, target, threads";
@@ -66,8 +62,7 @@ static int run_ls(Arena *arena, Database *database, int count, char **arguments)
     return status == SQLITE_DONE ? finish_output(stdout, "standard output") : complain_sqlite(database);
 }
 
-static int run_export(Arena *arena, Database *database, int count, char **arguments)
-{
+static int run_export(Arena *arena, Database *database, int count, char **arguments) {
     static const char sql[] = "SELECT " RECORD_COLUMNS " FROM records"
                               " ORDER BY task, target, threads, outcome != 0, seconds, schedule";
     sqlite3_stmt *row;
@@ -99,15 +94,13 @@ typedef struct Import {
     int count;
 } Import;
 
-static bool import_one(void *context, const Record *record)
-{
+static bool import_one(void *context, const Record *record) {
     Import *import = context;
     import->count++;
     return database_add(import->database, record);
 }
 
-static int run_import(Arena *arena, Database *database, int count, char **arguments)
-{
+static int run_import(Arena *arena, Database *database, int count, char **arguments) {
     Import import = {.database = database};
     int line = 0;
     if (!database_run(database, "BEGIN IMMEDIATE"))
@@ -132,8 +125,7 @@ static int run_import(Arena *arena, Database *database, int count, char **argume
 }
 
 /* All records of another database; false when one cannot be stored. */
-static bool merge_rows(Arena *arena, Database *database, Database *other, int *merged)
-{
+static bool merge_rows(Arena *arena, Database *database, Database *other, int *merged) {
     sqlite3_stmt *row;
     if (sqlite3_prepare_v2(other->handle, "SELECT " RECORD_COLUMNS " FROM records", -1, &row, NULL) != SQLITE_OK)
         return false;
@@ -149,8 +141,7 @@ static bool merge_rows(Arena *arena, Database *database, Database *other, int *m
     return stored && status == SQLITE_DONE;
 }
 
-static int merge_one(Arena *arena, Database *database, const char *path, int *merged)
-{
+static int merge_one(Arena *arena, Database *database, const char *path, int *merged) {
     const char *why;
     FILE *there = fopen(path, "r");
     if (!there)
@@ -164,8 +155,7 @@ static int merge_one(Arena *arena, Database *database, const char *path, int *me
     return merging ? EXIT_OK : complain_sqlite(database);
 }
 
-static int run_merge(Arena *arena, Database *database, int count, char **arguments)
-{
+static int run_merge(Arena *arena, Database *database, int count, char **arguments) {
     int merged = 0;
     if (!database_run(database, "BEGIN IMMEDIATE"))
         return complain_sqlite(database);
@@ -185,8 +175,7 @@ static int run_merge(Arena *arena, Database *database, int count, char **argumen
 }
 
 /* Keeps the best few records of each task, target and number of threads; failures go. */
-static int run_prune(Arena *arena, Database *database, int count, char **arguments)
-{
+static int run_prune(Arena *arena, Database *database, int count, char **arguments) {
     char *end = "", *sql;
     long keep = count ? strtol(arguments[0], &end, 10) : 1;
     if (*end || keep < 1)
@@ -213,16 +202,14 @@ static const Command commands[] = {
 };
 enum { COMMAND_COUNT = sizeof commands / sizeof *commands };
 
-static int usage(FILE *stream, int status)
-{
+static int usage(FILE *stream, int status) {
     fprintf(stream, "usage: tensorc db COMMAND [--db=FILE]\n");
     for (int c = 0; c < COMMAND_COUNT; c++)
         fprintf(stream, "  %-7s %-12s %s\n", commands[c].name, commands[c].arguments, commands[c].summary);
     return status;
 }
 
-static int run_command(const Command *command, int count, char **arguments, const char *path)
-{
+static int run_command(const Command *command, int count, char **arguments, const char *path) {
     Arena *arena = arena_new();
     const char *why;
     Database *database = database_open(arena, path, &why);
@@ -232,8 +219,7 @@ static int run_command(const Command *command, int count, char **arguments, cons
     return status;
 }
 
-int database_command(int argc, char **argv, const char *path)
-{
+int database_command(int argc, char **argv, const char *path) {
     if (argc < 1)
         return usage(stderr, EXIT_USAGE);
     if (strcmp(argv[0], "help") == 0 || strcmp(argv[0], "--help") == 0)

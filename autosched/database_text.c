@@ -17,16 +17,15 @@ typedef struct Field {
 } Field;
 
 static const Field fields[] = {
-    {"task", FIELD_TEXT, offsetof(Record, task)},          {"target", FIELD_TEXT, offsetof(Record, target)},
-    {"threads", FIELD_INT, offsetof(Record, threads)},     {"outcome", FIELD_OUTCOME, offsetof(Record, outcome)},
-    {"seconds", FIELD_REAL, offsetof(Record, seconds)},    {"spread", FIELD_REAL, offsetof(Record, spread)},
-    {"repeats", FIELD_INT, offsetof(Record, repeats)},     {"seed", FIELD_LONG, offsetof(Record, seed)},
+    {"task", FIELD_TEXT, offsetof(Record, task)},       {"target", FIELD_TEXT, offsetof(Record, target)},
+    {"threads", FIELD_INT, offsetof(Record, threads)},  {"outcome", FIELD_OUTCOME, offsetof(Record, outcome)},
+    {"seconds", FIELD_REAL, offsetof(Record, seconds)}, {"spread", FIELD_REAL, offsetof(Record, spread)},
+    {"repeats", FIELD_INT, offsetof(Record, repeats)},  {"seed", FIELD_LONG, offsetof(Record, seed)},
 };
 enum { FIELD_COUNT = sizeof fields / sizeof *fields, INDENT = 4 };
 
 /* The fewest digits that read back to the same value. */
-static void write_real(Text *text, double value)
-{
+static void write_real(Text *text, double value) {
     char digits[40];
     for (int precision = 6; precision <= 17; precision++) {
         snprintf(digits, sizeof digits, "%.*g", precision, value);
@@ -36,8 +35,7 @@ static void write_real(Text *text, double value)
     text_add(text, "%s", digits);
 }
 
-static void write_field(Text *text, const Field *field, const void *at)
-{
+static void write_field(Text *text, const Field *field, const void *at) {
     text_add(text, "%s ", field->name);
     switch (field->kind) {
     case FIELD_TEXT: text_add(text, "%s", *(const char *const *)at); break;
@@ -49,8 +47,7 @@ static void write_field(Text *text, const Field *field, const void *at)
     text_add(text, "\n");
 }
 
-void record_write(Text *text, const Record *record)
-{
+void record_write(Text *text, const Record *record) {
     for (int f = 0; f < FIELD_COUNT; f++)
         write_field(text, &fields[f], (const char *)record + fields[f].offset);
     text_add(text, "schedule\n");
@@ -66,8 +63,7 @@ void record_write(Text *text, const Record *record)
 
 /* --- reading --- */
 
-static bool read_integer(const char *value, int64_t low, int64_t high, int64_t *result)
-{
+static bool read_integer(const char *value, int64_t low, int64_t high, int64_t *result) {
     char *end;
     errno = 0;
     long long number = strtoll(value, &end, 10);
@@ -75,15 +71,13 @@ static bool read_integer(const char *value, int64_t low, int64_t high, int64_t *
     return end != value && *end == '\0' && errno == 0 && number >= low && number <= high;
 }
 
-static bool read_real(const char *value, double *result)
-{
+static bool read_real(const char *value, double *result) {
     char *end;
     *result = strtod(value, &end);
     return end != value && *end == '\0' && isfinite(*result) && *result >= 0;
 }
 
-static bool read_field(Arena *arena, const Field *field, const char *value, void *at)
-{
+static bool read_field(Arena *arena, const Field *field, const char *value, void *at) {
     int64_t integer;
     switch (field->kind) {
     case FIELD_TEXT: *(const char **)at = arena_strdup(arena, value); return *value != '\0';
@@ -110,8 +104,7 @@ typedef struct Paragraph {
     Text schedule;
 } Paragraph;
 
-static const char *read_line(Arena *arena, Paragraph *paragraph, char *line)
-{
+static const char *read_line(Arena *arena, Paragraph *paragraph, char *line) {
     if (paragraph->in_schedule) {
         if (strncmp(line, "    ", INDENT) != 0)
             return "expected a statement of the schedule, indented by four blanks";
@@ -135,8 +128,7 @@ static const char *read_line(Arena *arena, Paragraph *paragraph, char *line)
     return arena_printf(arena, "unknown word '%s'", line);
 }
 
-static const char *finish(Arena *arena, Paragraph *paragraph, bool (*take)(void *, const Record *), void *context)
-{
+static const char *finish(Arena *arena, Paragraph *paragraph, bool (*take)(void *, const Record *), void *context) {
     if (!paragraph->seen && !paragraph->in_schedule)
         return NULL;
     for (int f = 0; f < FIELD_COUNT; f++)
@@ -151,8 +143,7 @@ static const char *finish(Arena *arena, Paragraph *paragraph, bool (*take)(void 
 }
 
 const char *records_read(Arena *arena, FILE *stream, bool (*take)(void *context, const Record *record), void *context,
-                         int *line)
-{
+                         int *line) {
     Paragraph paragraph = {.schedule = {.arena = arena}};
     const char *wrong = NULL;
     char *text = NULL;

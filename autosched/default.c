@@ -1,8 +1,8 @@
 /* default.c - schedules without measuring: the starting points (-O1), and the best by the static model (-O2, -O3).
  *
- * Groups are independent, so each is chosen by itself, with the others as the program has them. What nest_build refuses is
- * never chosen, and a group for which it refuses everything keeps its plain loops, as does one whose plain loops are thought
- * to be the fastest. The number of points looked at is fixed, so that the same input gives the same schedule.
+ * Groups are independent, so each is chosen by itself, with the others as the program has them. What nest_build refuses
+ * is never chosen, and a group for which it refuses everything keeps its plain loops, as does one whose plain loops are
+ * thought to be the fastest. The number of points looked at is fixed, so that the same input gives the same schedule.
  */
 #include "autosched/search.h"
 
@@ -11,8 +11,7 @@
 
 enum { FIXED_TRIES = 40, MODEL_POINTS = 500, MODEL_POINTS_MORE = 5000, GROUP_POINTS = 80, KEPT = 8 };
 
-double point_estimate(Arena *scratch, Space *space, const int *point, int only)
-{
+double point_estimate(Arena *scratch, Space *space, const int *point, int only) {
     Nest *nest = point_nest(scratch, space, point, only);
     if (!nest)
         return HUGE_VAL;
@@ -27,8 +26,7 @@ typedef struct Leaders {
     int *points[KEPT];
 } Leaders;
 
-static void leaders_add(Leaders *leaders, const int *point, double seconds)
-{
+static void leaders_add(Leaders *leaders, const int *point, double seconds) {
     if (seconds == HUGE_VAL || (leaders->count == KEPT && seconds >= leaders->seconds[KEPT - 1]))
         return;
     for (int i = 0; i < leaders->count; i++)
@@ -46,8 +44,7 @@ static void leaders_add(Leaders *leaders, const int *point, double seconds)
 }
 
 /* Random points first, then mutations of the leaders. */
-static void explore_group(Space *space, int number, int budget, Random *random, Leaders *leaders)
-{
+static void explore_group(Space *space, int number, int budget, Random *random, Leaders *leaders) {
     int length = space->gene_count;
     int *point = ARENA_ARRAY(space->arena, int, length + 1), *start = ARENA_ARRAY(space->arena, int, length + 1);
     Arena *scratch = arena_new();
@@ -72,8 +69,7 @@ static void explore_group(Space *space, int number, int budget, Random *random, 
     arena_free(scratch);
 }
 
-static double plain_estimate(Space *space, int number, const int *point)
-{
+static double plain_estimate(Space *space, int number, const int *point) {
     Arena *scratch = arena_new();
     space->groups.items[number]->skipped = true;
     double seconds = point_estimate(scratch, space, point, number);
@@ -82,20 +78,19 @@ static double plain_estimate(Space *space, int number, const int *point)
     return seconds;
 }
 
-static void choose_group(Space *space, int number, int budget, Random *random, int *point)
-{
+static void choose_group(Space *space, int number, int budget, Random *random, int *point) {
     Group *group = space->groups.items[number];
     Leaders leaders = {0};
     explore_group(space, number, budget, random, &leaders);
     group->hopeless = leaders.count == 0;
     group->skipped = group->hopeless || plain_estimate(space, number, point) < leaders.seconds[0];
     if (leaders.count)
-        memcpy(point + group->first_gene, leaders.points[0] + group->first_gene, sizeof *point * (size_t)group->genes.count);
+        memcpy(point + group->first_gene, leaders.points[0] + group->first_gene,
+               sizeof *point * (size_t)group->genes.count);
 }
 
 /* The starting point of a group, or the first random one that is legal. */
-static void fix_group(Space *space, int number, Random *random, int *point)
-{
+static void fix_group(Space *space, int number, Random *random, int *point) {
     Arena *scratch = arena_new();
     bool legal = point_nest(scratch, space, point, number) != NULL;
     for (int attempt = 0; attempt < FIXED_TRIES && !legal; attempt++) {
@@ -108,8 +103,7 @@ static void fix_group(Space *space, int number, Random *random, int *point)
 }
 
 /* All groups together are legal, or the last ones are left plain until they are. */
-static Schedule *combine(Arena *arena, Space *space, const int *point)
-{
+static Schedule *combine(Arena *arena, Space *space, const int *point) {
     Arena *scratch = arena_new();
     for (int g = space->groups.count - 1; g >= 0 && !point_nest(scratch, space, point, -1); g--) {
         space->groups.items[g]->skipped = true;
@@ -120,8 +114,7 @@ static Schedule *combine(Arena *arena, Space *space, const int *point)
     return legal ? point_schedule(arena, space, point) : NULL;
 }
 
-static void choose_point(Space *space, Effort effort, uint64_t seed, int *point)
-{
+static void choose_point(Space *space, Effort effort, uint64_t seed, int *point) {
     Random random = {seed};
     int groups = space->groups.count, budget = effort == EFFORT_MODEL_MORE ? MODEL_POINTS_MORE : MODEL_POINTS;
     budget = budget / (groups ? groups : 1) < GROUP_POINTS ? GROUP_POINTS : budget / groups;
@@ -133,8 +126,7 @@ static void choose_point(Space *space, Effort effort, uint64_t seed, int *point)
             fix_group(space, g, &random, point);
 }
 
-Schedule *space_default(Arena *arena, Space *space, Effort effort, uint64_t seed, int *point, bool *exact)
-{
+Schedule *space_default(Arena *arena, Space *space, Effort effort, uint64_t seed, int *point, bool *exact) {
     choose_point(space, effort, seed, point);
     Schedule *schedule = combine(arena, space, point);
     *exact = schedule != NULL;
@@ -149,16 +141,14 @@ Schedule *space_default(Arena *arena, Space *space, Effort effort, uint64_t seed
     return schedule;
 }
 
-static Schedule *schedule_copy(Arena *arena, const Schedule *schedule)
-{
+static Schedule *schedule_copy(Arena *arena, const Schedule *schedule) {
     Schedule *copy = ARENA_NEW(arena, Schedule);
     *copy = *schedule;
     return copy;
 }
 
 Schedule *autosched_default(Arena *arena, const Program *program, const Target *target, const Schedule *user,
-                            Effort effort, uint64_t seed)
-{
+                            Effort effort, uint64_t seed) {
     Schedule identity = {.subject = program->name, .target = target->family};
     if (user && schedule_hole_count(user) == 0)
         return schedule_copy(arena, user);

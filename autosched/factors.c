@@ -1,39 +1,36 @@
 /* factors.c - the tile sizes that a space offers for a loop: those that divide, and a few that waste little.
  *
- * Register levels (inner) are small; middle levels take what is left, in divisors. A size that does not divide costs guarded
- * or masked work, so only those are listed whose waste is small, or that are all there is (primes, unknown extents).
+ * Register levels (inner) are small; middle levels take what is left, in divisors. A size that does not divide costs
+ * guarded or masked work, so only those are listed whose waste is small, or that are all there is (primes, unknown
+ * extents).
  */
 #include "autosched/space.h"
 
 enum { UNKNOWN_MIDDLE = 16, POWER_LIMIT = 4096 };
 static const double inner_waste = 1.2, middle_waste = 1.13;
 
-int64_t ceil_divide(int64_t value, int64_t by)
-{
+int64_t ceil_divide(int64_t value, int64_t by) {
     return (value + by - 1) / by;
 }
 
-double tile_waste(int64_t extent, int64_t size)
-{
+double tile_waste(int64_t extent, int64_t size) {
     return extent > 0 ? (double)(ceil_divide(extent, size) * size) / (double)extent : 1;
 }
 
-static bool is_power(int64_t value)
-{
+static bool is_power(int64_t value) {
     return (value & (value - 1)) == 0;
 }
 
-static bool offers_inner(int64_t extent, int64_t size)
-{
+static bool offers_inner(int64_t extent, int64_t size) {
     if (extent < 0)
         return size <= 4 || size % 2 == 0;
     if (size > extent)
         return false;
-    return extent % size == 0 || size == extent || ((size % 2 == 0 || size <= 3) && tile_waste(extent, size) <= inner_waste);
+    return extent % size == 0 || size == extent ||
+           ((size % 2 == 0 || size <= 3) && tile_waste(extent, size) <= inner_waste);
 }
 
-static bool offers_middle(int64_t extent, int64_t size)
-{
+static bool offers_middle(int64_t extent, int64_t size) {
     if (extent < 0)
         return size <= UNKNOWN_MIDDLE && is_power(size);
     return extent % size == 0 || (size < POWER_LIMIT && is_power(size) && tile_waste(extent, size) <= middle_waste);
@@ -42,9 +39,11 @@ static bool offers_middle(int64_t extent, int64_t size)
 typedef LIST(int64_t) Values;
 
 /* A loop that never runs is tiled as if it ran once. */
-static void add_middles(Arena *arena, Values *values, int64_t extent, int64_t inner)
-{
-    int64_t left = extent < 0 ? -1 : extent == 0 ? 1 : ceil_divide(extent, inner), limit = left < 0 ? UNKNOWN_MIDDLE : left;
+static void add_middles(Arena *arena, Values *values, int64_t extent, int64_t inner) {
+    int64_t left = extent < 0    ? -1
+                   : extent == 0 ? 1
+                                 : ceil_divide(extent, inner),
+            limit = left < 0 ? UNKNOWN_MIDDLE : left;
     for (int64_t middle = 1; middle <= limit; middle++) {
         if (middle > POWER_LIMIT)
             middle = limit;
@@ -55,8 +54,7 @@ static void add_middles(Arena *arena, Values *values, int64_t extent, int64_t in
     }
 }
 
-void factors_tile(Arena *arena, int64_t extent, int64_t limit, Gene *gene)
-{
+void factors_tile(Arena *arena, int64_t extent, int64_t limit, Gene *gene) {
     Values values = {0};
     for (int64_t inner = 1; inner <= limit; inner++)
         if (inner == 1 || offers_inner(extent, inner))
@@ -66,8 +64,7 @@ void factors_tile(Arena *arena, int64_t extent, int64_t limit, Gene *gene)
     gene->count = values.count / 2;
 }
 
-void factors_single(Arena *arena, int64_t extent, int64_t limit, Gene *gene)
-{
+void factors_single(Arena *arena, int64_t extent, int64_t limit, Gene *gene) {
     Values values = {0};
     for (int64_t size = 1; size <= limit; size++)
         if (size == 1 || (extent < 0 ? is_power(size) : offers_middle(extent, size)))

@@ -41,37 +41,32 @@ static const char *const names[FEATURE_COUNT] = {
 #include "autosched/features.def"
 #undef TOTAL
 #define PLACE(p)                                                                                                       \
-    "loop" #p ".extent", "loop" #p ".unrolled", "loop" #p ".vectorized", "loop" #p ".parallel", "loop" #p ".reduction", \
-        "loop" #p ".outside", "loop" #p ".inside", "loop" #p ".bytes",
+    "loop" #p ".extent", "loop" #p ".unrolled", "loop" #p ".vectorized", "loop" #p ".parallel",                        \
+        "loop" #p ".reduction", "loop" #p ".outside", "loop" #p ".inside", "loop" #p ".bytes",
     EACH_PLACE(PLACE)
 #define SAMPLE(a, t) "access" #a ".bytes" #t, "access" #a ".reuse" #t,
         EACH_SAMPLE(SAMPLE, 0) EACH_SAMPLE(SAMPLE, 1) EACH_SAMPLE(SAMPLE, 2)};
 
-int feature_count(void)
-{
+int feature_count(void) {
     return FEATURE_COUNT;
 }
 
-const char *feature_name(int feature)
-{
+const char *feature_name(int feature) {
     return names[feature];
 }
 
-static float log_of(double value)
-{
+static float log_of(double value) {
     return (float)log2(1 + fmax(value, 0));
 }
 
 /* Seconds as a logarithm, of a part of a nanosecond up. */
-static float seconds_log(double seconds)
-{
+static float seconds_log(double seconds) {
     return (float)log2(fmax(seconds, 1e-10) * 1e10);
 }
 
 /* --- totals --- */
 
-static void estimate_features(const Profile *profile, const Target *target, float *values)
-{
+static void estimate_features(const Profile *profile, const Target *target, float *values) {
     Estimate estimate = static_estimate(profile, target);
     values[FEATURE_static_speed] = -(float)log2(fmax(estimate.seconds, 1e-10));
     values[FEATURE_static_compute] = seconds_log(estimate.compute);
@@ -84,8 +79,7 @@ static void estimate_features(const Profile *profile, const Target *target, floa
     values[FEATURE_loads_per_operation] = (float)estimate.loads;
 }
 
-static void loop_totals(const StageFacts *stage, float *values)
-{
+static void loop_totals(const StageFacts *stage, float *values) {
     double body = 1;
     for (int l = 0; l < stage->loop_count; l++) {
         LoopKind kind = stage->loops[l]->kind;
@@ -104,16 +98,14 @@ static void loop_totals(const StageFacts *stage, float *values)
     values[FEATURE_unrolled_body] = log_of(body);
 }
 
-static int vector_loop(const StageFacts *stage)
-{
+static int vector_loop(const StageFacts *stage) {
     for (int l = stage->loop_count - 1; l >= 0; l--)
         if (stage->loops[l]->kind == LOOP_VECTORIZED)
             return l;
     return -1;
 }
 
-static void access_totals(const StageFacts *stage, float *values)
-{
+static void access_totals(const StageFacts *stage, float *values) {
     int lane = vector_loop(stage);
     for (int a = 1; a < stage->access_count; a++) {
         const AccessFacts *access = &stage->accesses[a];
@@ -128,8 +120,7 @@ static void access_totals(const StageFacts *stage, float *values)
         values[FEATURE_store_stride] = log_of(fabs(stage->accesses[0].strides[lane]));
 }
 
-static void copy_totals(const Profile *profile, float *values)
-{
+static void copy_totals(const Profile *profile, float *values) {
     double bytes = 0, iterations = 0;
     for (int s = 0; s < profile->stage_count; s++) {
         const StageFacts *stage = &profile->stages[s];
@@ -144,16 +135,14 @@ static void copy_totals(const Profile *profile, float *values)
 
 /* --- the loops of the heaviest stage --- */
 
-static double all_bytes(const StageFacts *stage, int depth)
-{
+static double all_bytes(const StageFacts *stage, int depth) {
     double bytes = 0;
     for (int a = 0; a < stage->access_count; a++)
         bytes += access_footprint(stage, &stage->accesses[a], depth);
     return bytes;
 }
 
-static void loop_features(const StageFacts *stage, float *values)
-{
+static void loop_features(const StageFacts *stage, float *values) {
     double inside = 1;
     int place = 0;
     for (int l = stage->loop_count - 1; l >= 0 && place < LOOP_PLACES; l--) {
@@ -174,8 +163,7 @@ static void loop_features(const StageFacts *stage, float *values)
 }
 
 /* For each threshold the largest body whose work stays below it: what it touches of the access, and how often each. */
-static void curve_features(const StageFacts *stage, const AccessFacts *access, float *curve)
-{
+static void curve_features(const StageFacts *stage, const AccessFacts *access, float *curve) {
     double inside = 1;
     for (int l = stage->loop_count - 1; l >= -1; l--) {
         double bytes = access_footprint(stage, access, l + 1), reuse = inside / fmax(bytes / access->bytes, 1);
@@ -188,8 +176,7 @@ static void curve_features(const StageFacts *stage, const AccessFacts *access, f
     }
 }
 
-void profile_features(const Profile *profile, const Nest *nest, float *values)
-{
+void profile_features(const Profile *profile, const Nest *nest, float *values) {
     memset(values, 0, sizeof *values * FEATURE_COUNT);
     if (profile->stage_count == 0)
         return;
@@ -205,16 +192,13 @@ void profile_features(const Profile *profile, const Nest *nest, float *values)
     copy_totals(profile, values);
     loop_features(stage, values);
     for (int a = 0; a < stage->access_count && a < CURVE_ACCESSES; a++)
-        curve_features(stage, &stage->accesses[a],
-                       values + CURVES_AT + a * CURVE_THRESHOLDS * CURVE_FEATURE_COUNT);
+        curve_features(stage, &stage->accesses[a], values + CURVES_AT + a * CURVE_THRESHOLDS * CURVE_FEATURE_COUNT);
 }
 
-void features_extract(Arena *arena, const Nest *nest, float *values)
-{
+void features_extract(Arena *arena, const Nest *nest, float *values) {
     profile_features(profile_nest(arena, nest), nest, values);
 }
 
-float features_static_score(const float *values)
-{
+float features_static_score(const float *values) {
     return values[FEATURE_static_speed];
 }

@@ -1,4 +1,5 @@
-/* genetic.c - a genetic search on measured times alone: parents are the fastest so far, children are crossed and mutated. */
+/* genetic.c - a genetic search on measured times alone: parents are the fastest so far, children are crossed and
+ * mutated. */
 #include "autosched/search.h"
 
 #include <math.h>
@@ -7,8 +8,7 @@
 enum { PARENTS = 12, TRIES_PER_CHILD = 40 };
 
 /* Of three drawn parents the fastest: they are in order of time. */
-static const int *tournament(Search *search, const int **parents, int count)
-{
+static const int *tournament(Search *search, const int **parents, int count) {
     int best = random_below(&search->random, count);
     for (int i = 0; i < 2; i++) {
         int other = random_below(&search->random, count);
@@ -17,8 +17,7 @@ static const int *tournament(Search *search, const int **parents, int count)
     return parents[best];
 }
 
-int propose_genetic(Search *search, int wanted, int **points)
-{
+int propose_genetic(Search *search, int wanted, int **points) {
     const int *parents[PARENTS];
     int available = search_fastest(search, PARENTS, parents), count = 0;
     int *child = ARENA_ARRAY(search->arena, int, search->space->gene_count + 1);

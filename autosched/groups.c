@@ -1,9 +1,10 @@
-/* groups.c - which stages are inlined, and which are scheduled together (Ansor's rules: skip, always inline, tiling with
- * fusion, over the dependence graph).
+/* groups.c - which stages are inlined, and which are scheduled together (Ansor's rules: skip, always inline, tiling
+ * with fusion, over the dependence graph).
  *
- * From the last stage to the first: a stage without a group becomes a root, and takes in producers whose every use is in
- * the group: one reduction with reuse, where the root reads it element by element (it is then computed in the root's
- * register tile); otherwise all that share the leading axes of the root (computed a row at a time: softmax, layer norm).
+ * From the last stage to the first: a stage without a group becomes a root, and takes in producers whose every use is
+ * in the group: one reduction with reuse, where the root reads it element by element (it is then computed in the root's
+ * register tile); otherwise all that share the leading axes of the root (computed a row at a time: softmax, layer
+ * norm).
  */
 #include "autosched/space.h"
 
@@ -14,7 +15,7 @@ enum { CHEAP_USES = 4, CHEAP_OPERATIONS = 4 };
 typedef struct StageFacts {
     const Stage *stage;
     bool inlined, grouped, output;
-    bool reads_initial; /* of what a caller's buffer held: computed before anything is stored there */
+    bool reads_initial;  /* of what a caller's buffer held: computed before anything is stored there */
     LIST(int) consumers; /* stages that read it, also through inlined ones */
 } StageFacts;
 
@@ -31,16 +32,14 @@ typedef struct ReadList {
     LIST(const Expr *) reads;
 } ReadList;
 
-static bool collect_read(const Expr *e, void *context)
-{
+static bool collect_read(const Expr *e, void *context) {
     ReadList *list = context;
     if (e->kind == EXPR_READ)
         list_push(list->arena, &list->reads, e);
     return true;
 }
 
-static bool uses_axis(const Stage *stage, const Expr *e)
-{
+static bool uses_axis(const Stage *stage, const Expr *e) {
     for (int a = 0; a < stage->axis_count; a++)
         if (expr_uses_var(e, stage->axes[a]))
             return true;
@@ -48,8 +47,7 @@ static bool uses_axis(const Stage *stage, const Expr *e)
 }
 
 /* A reduction some of whose operands are read again for other elements of the result: worth a register tile. */
-bool stage_has_reuse(const Stage *stage)
-{
+bool stage_has_reuse(const Stage *stage) {
     if (stage->combine == COMBINE_NONE || stage->reduction_count == 0)
         return false;
     Arena *arena = arena_new();
@@ -69,8 +67,7 @@ typedef struct OperationCount {
     int operations, dear;
 } OperationCount;
 
-static bool count_operation(const Expr *e, void *context)
-{
+static bool count_operation(const Expr *e, void *context) {
     OperationCount *count = context;
     if (e->kind == EXPR_OP && type_is_float(e->type)) {
         count->operations++;
@@ -79,16 +76,14 @@ static bool count_operation(const Expr *e, void *context)
     return true;
 }
 
-static OperationCount operations_of(const Expr *e)
-{
+static OperationCount operations_of(const Expr *e) {
     OperationCount count = {0};
     expr_walk(e, count_operation, &count);
     return count;
 }
 
 /* The stage's read of a tensor has its first `depth` indices equal to the stage's first axes. */
-static bool shares_axes(const Stage *stage, const Expr *read, int depth)
-{
+static bool shares_axes(const Stage *stage, const Expr *read, int depth) {
     if (read->count < depth || stage->axis_count < depth)
         return false;
     for (int d = 0; d < depth; d++)
@@ -98,8 +93,7 @@ static bool shares_axes(const Stage *stage, const Expr *read, int depth)
 }
 
 /* Every index is an axis of its own. */
-static bool is_elementwise(const Stage *stage, const Expr *read)
-{
+static bool is_elementwise(const Stage *stage, const Expr *read) {
     for (int d = 0; d < read->count; d++) {
         if (read->args[d]->kind != EXPR_VAR || read->args[d]->var->reduction)
             return false;
@@ -112,15 +106,13 @@ static bool is_elementwise(const Stage *stage, const Expr *read)
 
 /* --- facts --- */
 
-static StageFacts *facts_of(Grouping *grouping, const Tensor *tensor)
-{
+static StageFacts *facts_of(Grouping *grouping, const Tensor *tensor) {
     const Stage *stage = program_stage_of(grouping->space->program, tensor);
     return stage ? &grouping->facts[program_stage_index(grouping->space->program, stage)] : NULL;
 }
 
 /* Reads of a stage, with those of inlined producers in their place: indices are of the inlined stage then. */
-static void stage_reads(Grouping *grouping, const Stage *stage, ReadList *list)
-{
+static void stage_reads(Grouping *grouping, const Stage *stage, ReadList *list) {
     int first = list->reads.count;
     expr_walk(stage->value, collect_read, list);
     if (stage->initial)
@@ -132,8 +124,7 @@ static void stage_reads(Grouping *grouping, const Stage *stage, ReadList *list)
     }
 }
 
-static void find_consumers(Grouping *grouping)
-{
+static void find_consumers(Grouping *grouping) {
     Arena *arena = grouping->space->arena;
     for (int s = 0; s < grouping->count; s++)
         grouping->facts[s].consumers.count = 0;
@@ -144,14 +135,14 @@ static void find_consumers(Grouping *grouping)
         stage_reads(grouping, grouping->facts[s].stage, &list);
         for (int r = 0; r < list.reads.count; r++) {
             StageFacts *producer = facts_of(grouping, list.reads.items[r]->tensor);
-            if (producer && (!producer->consumers.count || producer->consumers.items[producer->consumers.count - 1] != s))
+            if (producer &&
+                (!producer->consumers.count || producer->consumers.items[producer->consumers.count - 1] != s))
                 list_push(arena, &producer->consumers, s);
         }
     }
 }
 
-static void collect_facts(Grouping *grouping)
-{
+static void collect_facts(Grouping *grouping) {
     const Program *program = grouping->space->program;
     for (int s = 0; s < program->stage_count; s++) {
         StageFacts *facts = &grouping->facts[s];
@@ -166,8 +157,7 @@ static void collect_facts(Grouping *grouping)
 
 /* --- inlining --- */
 
-static bool requirement_reads(const Program *program, const Tensor *tensor)
-{
+static bool requirement_reads(const Program *program, const Tensor *tensor) {
     for (int r = 0; r < program->requirement_count; r++)
         if (expr_uses_tensor(program->requirements[r].condition, tensor))
             return true;
@@ -175,8 +165,7 @@ static bool requirement_reads(const Program *program, const Tensor *tensor)
 }
 
 /* How a consumer reads the producer: in its initial value or element by element, each element is computed once. */
-static bool computed_once(const Stage *consumer, const Tensor *tensor)
-{
+static bool computed_once(const Stage *consumer, const Tensor *tensor) {
     ReadList list = {.arena = arena_new()};
     expr_walk(consumer->value, collect_read, &list);
     int uses = 0;
@@ -190,8 +179,7 @@ static bool computed_once(const Stage *consumer, const Tensor *tensor)
     return once && uses <= 1;
 }
 
-static bool wants_inlining(Grouping *grouping, const StageFacts *facts)
-{
+static bool wants_inlining(Grouping *grouping, const StageFacts *facts) {
     const Stage *stage = facts->stage;
     if (facts->output || facts->reads_initial || stage->combine != COMBINE_NONE || facts->consumers.count == 0 ||
         requirement_reads(grouping->space->program, stage->tensor))
@@ -210,8 +198,7 @@ static bool wants_inlining(Grouping *grouping, const StageFacts *facts)
     return !reused && cost.dear == 0 && cost.operations <= CHEAP_OPERATIONS && facts->consumers.count <= CHEAP_USES;
 }
 
-static bool common_is_legal(Space *space)
-{
+static bool common_is_legal(Space *space) {
     Arena *scratch = arena_new();
     Group nothing = {0};
     Sketch empty = {0};
@@ -220,8 +207,7 @@ static bool common_is_legal(Space *space)
     return legal;
 }
 
-static void inline_stages(Grouping *grouping)
-{
+static void inline_stages(Grouping *grouping) {
     Space *space = grouping->space;
     for (int s = 0; s < grouping->count; s++) {
         find_consumers(grouping);
@@ -242,8 +228,7 @@ static void inline_stages(Grouping *grouping)
 
 /* --- groups --- */
 
-static bool only_used_in(const Grouping *grouping, const StageFacts *facts, const bool *members)
-{
+static bool only_used_in(const Grouping *grouping, const StageFacts *facts, const bool *members) {
     if (facts->inlined || facts->grouped || facts->output || facts->reads_initial || facts->consumers.count == 0 ||
         requirement_reads(grouping->space->program, facts->stage->tensor))
         return false;
@@ -255,8 +240,7 @@ static bool only_used_in(const Grouping *grouping, const StageFacts *facts, cons
 
 /* Reads of the tensor by a stage and by what is inlined into it all satisfy the test; at least one does. */
 static bool all_reads(Grouping *grouping, const Stage *stage, const Tensor *tensor, int depth,
-                      bool (*test)(const Stage *stage, const Expr *read, int depth))
-{
+                      bool (*test)(const Stage *stage, const Expr *read, int depth)) {
     ReadList list = {.arena = arena_new()};
     expr_walk(stage->value, collect_read, &list);
     if (stage->initial)
@@ -274,13 +258,11 @@ static bool all_reads(Grouping *grouping, const Stage *stage, const Tensor *tens
     return all;
 }
 
-static bool elementwise_test(const Stage *stage, const Expr *read, int depth)
-{
+static bool elementwise_test(const Stage *stage, const Expr *read, int depth) {
     return is_elementwise(stage, read);
 }
 
-static bool same_domain(const Stage *a, const Stage *b)
-{
+static bool same_domain(const Stage *a, const Stage *b) {
     for (int d = 0; d < a->axis_count && a->axis_count == b->axis_count; d++)
         if (!expr_equal(a->axes[d]->extent, b->axes[d]->extent))
             return false;
@@ -288,8 +270,7 @@ static bool same_domain(const Stage *a, const Stage *b)
 }
 
 /* The reduction with reuse that the root can carry in its tile, or NULL. */
-static StageFacts *find_anchor(Grouping *grouping, const Stage *root, const bool *members)
-{
+static StageFacts *find_anchor(Grouping *grouping, const Stage *root, const bool *members) {
     if (root->combine != COMBINE_NONE)
         return NULL;
     for (int s = grouping->count - 1; s >= 0; s--) {
@@ -303,8 +284,7 @@ static StageFacts *find_anchor(Grouping *grouping, const Stage *root, const bool
 }
 
 /* Leading axes that a producer shares with the members that read it. */
-static int shared_depth(Grouping *grouping, const StageFacts *facts, const bool *members, int limit)
-{
+static int shared_depth(Grouping *grouping, const StageFacts *facts, const bool *members, int limit) {
     for (int depth = limit; depth > 0; depth--) {
         bool all = facts->stage->axis_count >= depth;
         for (int s = 0; s < grouping->count && all; s++)
@@ -317,8 +297,7 @@ static int shared_depth(Grouping *grouping, const StageFacts *facts, const bool 
 }
 
 /* Takes in producers a row of which is enough for a row of the root. Returns the number of shared axes. */
-static int absorb_rows(Grouping *grouping, const Stage *root, bool *members)
-{
+static int absorb_rows(Grouping *grouping, const Stage *root, bool *members) {
     int depth = root->axis_count - (root->axis_count > 1 && root->reduction_count == 0);
     bool any = false;
     for (int s = grouping->count - 1; s >= 0; s--) {
@@ -334,8 +313,7 @@ static int absorb_rows(Grouping *grouping, const Stage *root, bool *members)
     return any ? depth : 0;
 }
 
-static void list_members(Grouping *grouping, Group *group, const bool *members)
-{
+static void list_members(Grouping *grouping, Group *group, const bool *members) {
     group->stages = ARENA_ARRAY(grouping->space->arena, const Stage *, grouping->count);
     for (int s = 0; s < grouping->count; s++)
         if (members[s]) {
@@ -344,8 +322,7 @@ static void list_members(Grouping *grouping, Group *group, const bool *members)
         }
 }
 
-static void make_group(Grouping *grouping, int root)
-{
+static void make_group(Grouping *grouping, int root) {
     Space *space = grouping->space;
     bool members[grouping->count];
     memset(members, 0, sizeof members);
@@ -363,12 +340,14 @@ static void make_group(Grouping *grouping, int root)
     if (depth > 0)
         row_group_new(space, group, depth);
     else
-        tile_group_new(space, group, anchor ? anchor->stage : group->root->combine != COMBINE_NONE ? group->root : NULL);
+        tile_group_new(space, group,
+                       anchor                                 ? anchor->stage
+                       : group->root->combine != COMBINE_NONE ? group->root
+                                                              : NULL);
     list_push(space->arena, &space->groups, group);
 }
 
-void space_make_groups(Space *space)
-{
+void space_make_groups(Space *space) {
     Grouping grouping = {.space = space, .count = space->program->stage_count};
     grouping.facts = ARENA_ARRAY(space->arena, StageFacts, grouping.count + 1);
     collect_facts(&grouping);

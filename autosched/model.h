@@ -1,7 +1,8 @@
 /* model.h - cost models: from feature vectors to scores, larger for what is thought to be faster.
  *
- * A score is comparable with those of the same model alone. fit gets all measurements so far, failed ones included (seconds
- * is then HUGE_VAL); false means that the model could not learn: it then answers as the static estimate does, and says why.
+ * A score is comparable with those of the same model alone. fit gets all measurements so far, failed ones included
+ * (seconds is then HUGE_VAL); false means that the model could not learn: it then answers as the static estimate does,
+ * and says why.
  */
 #ifndef AUTOSCHED_MODEL_H
 #define AUTOSCHED_MODEL_H

@@ -1,9 +1,10 @@
 /* model_xgboost.c - gradient-boosted trees through XGBoost's C API.
  *
  * What is learned is the difference between the logarithm of the measured speed and a straight line through the static
- * estimate: with few measurements the answer is near the static one, with many the trees decide (a global and a local model
- * added, AutoTVM 4, with the analytic model in the place of the global one). Failed candidates count as slow ones. One thread,
- * histogram trees, a fixed seed: the same measurements give the same model. Whatever call fails, the line alone answers.
+ * estimate: with few measurements the answer is near the static one, with many the trees decide (a global and a local
+ * model added, AutoTVM 4, with the analytic model in the place of the global one). Failed candidates count as slow
+ * ones. One thread, histogram trees, a fixed seed: the same measurements give the same model. Whatever call fails, the
+ * line alone answers.
  */
 #include "autosched/model.h"
 
@@ -25,42 +26,46 @@ typedef struct Parameter {
 } Parameter;
 
 static const Parameter parameters[] = {
-    {"verbosity", "0"},         {"nthread", "1"},       {"tree_method", "hist"}, {"max_bin", "64"},
-    {"objective", "reg:squarederror"}, {"base_score", "0"}, {"eta", "0.15"},     {"max_depth", "5"},
-    {"min_child_weight", "1"},  {"lambda", "1"},        {"subsample", "0.9"},    {"colsample_bytree", "0.7"},
+    {"verbosity", "0"},
+    {"nthread", "1"},
+    {"tree_method", "hist"},
+    {"max_bin", "64"},
+    {"objective", "reg:squarederror"},
+    {"base_score", "0"},
+    {"eta", "0.15"},
+    {"max_depth", "5"},
+    {"min_child_weight", "1"},
+    {"lambda", "1"},
+    {"subsample", "0.9"},
+    {"colsample_bytree", "0.7"},
 };
 enum { PARAMETER_COUNT = sizeof parameters / sizeof *parameters };
 
-bool xgboost_open(CostModel *model)
-{
+bool xgboost_open(CostModel *model) {
     Boosted *boosted = ARENA_NEW(model->arena, Boosted);
     *boosted = (Boosted){.slope = 1};
     model->state = boosted;
     return true;
 }
 
-static void forget(Boosted *boosted)
-{
+static void forget(Boosted *boosted) {
     if (boosted->booster)
         XGBoosterFree(boosted->booster);
     boosted->booster = NULL;
 }
 
-void xgboost_close(CostModel *model)
-{
+void xgboost_close(CostModel *model) {
     forget(model->state);
 }
 
-static bool trouble(CostModel *model)
-{
+static bool trouble(CostModel *model) {
     const char *error = XGBGetLastError();
     model->trouble = arena_printf(model->arena, "XGBoost: %.*s", (int)strcspn(error, "\n"), error);
     return false;
 }
 
 /* The speeds' logarithms; failures lie below all others. False when nothing was measured. */
-static bool targets(const double *seconds, int count, double *speeds)
-{
+static bool targets(const double *seconds, int count, double *speeds) {
     double slowest = HUGE_VAL;
     for (int i = 0; i < count; i++)
         if (seconds[i] < HUGE_VAL)
@@ -71,8 +76,7 @@ static bool targets(const double *seconds, int count, double *speeds)
 }
 
 /* Least squares of speed over the static score; slopes outside [0, 1] come of too few examples. */
-static void fit_line(Boosted *boosted, const float *features, const double *seconds, const double *speeds, int count)
-{
+static void fit_line(Boosted *boosted, const float *features, const double *seconds, const double *speeds, int count) {
     double n = 0, sx = 0, sy = 0, sxx = 0, sxy = 0;
     for (int i = 0; i < count; i++) {
         if (seconds[i] == HUGE_VAL)
@@ -85,13 +89,11 @@ static void fit_line(Boosted *boosted, const float *features, const double *seco
     boosted->offset = n > 0 ? (sy - boosted->slope * sx) / n : 0;
 }
 
-static double line_at(const Boosted *boosted, const float *features)
-{
+static double line_at(const Boosted *boosted, const float *features) {
     return boosted->offset + boosted->slope * features_static_score(features);
 }
 
-static bool train(CostModel *model, Boosted *boosted, DMatrixHandle data)
-{
+static bool train(CostModel *model, Boosted *boosted, DMatrixHandle data) {
     char seed[24];
     snprintf(seed, sizeof seed, "%u", (unsigned)(model->seed & 0x7fffffff));
     if (XGBoosterCreate(&data, 1, &boosted->booster) != 0)
@@ -108,19 +110,17 @@ static bool train(CostModel *model, Boosted *boosted, DMatrixHandle data)
     return good;
 }
 
-static bool train_on(CostModel *model, Boosted *boosted, const float *features, const float *labels, int count)
-{
+static bool train_on(CostModel *model, Boosted *boosted, const float *features, const float *labels, int count) {
     DMatrixHandle data;
     if (XGDMatrixCreateFromMat(features, (bst_ulong)count, (bst_ulong)feature_count(), NAN, &data) != 0)
         return trouble(model);
     bool good = XGDMatrixSetFloatInfo(data, "label", labels, (bst_ulong)count) == 0 ? train(model, boosted, data)
-                                                                                   : trouble(model);
+                                                                                    : trouble(model);
     XGDMatrixFree(data);
     return good;
 }
 
-bool xgboost_fit(CostModel *model, const float *features, const double *seconds, int count)
-{
+bool xgboost_fit(CostModel *model, const float *features, const double *seconds, int count) {
     Boosted *boosted = model->state;
     double *speeds = malloc(sizeof *speeds * (size_t)(count + 1));
     float *labels = malloc(sizeof *labels * (size_t)(count + 1));
@@ -138,8 +138,7 @@ bool xgboost_fit(CostModel *model, const float *features, const double *seconds,
     return good;
 }
 
-static bool add_trees(CostModel *model, Boosted *boosted, const float *features, int count, float *scores)
-{
+static bool add_trees(CostModel *model, Boosted *boosted, const float *features, int count, float *scores) {
     DMatrixHandle data;
     bst_ulong length = 0;
     const float *results;
@@ -154,8 +153,7 @@ static bool add_trees(CostModel *model, Boosted *boosted, const float *features,
     return good;
 }
 
-void xgboost_predict(CostModel *model, const float *features, int count, float *scores)
-{
+void xgboost_predict(CostModel *model, const float *features, int count, float *scores) {
     Boosted *boosted = model->state;
     for (int i = 0; i < count; i++)
         scores[i] = (float)line_at(boosted, features + (size_t)i * (size_t)feature_count());

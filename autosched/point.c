@@ -1,7 +1,7 @@
 /* point.c - points of a space: drawing, changing, crossing and comparing them, and what they stand for.
  *
- * A point is an array of choices, one a gene. All randomness comes from the caller's stream. A point whose structure has no
- * usable sketch, or whose register tile does not fit, is never drawn where another can be found in a few tries.
+ * A point is an array of choices, one a gene. All randomness comes from the caller's stream. A point whose structure
+ * has no usable sketch, or whose register tile does not fit, is never drawn where another can be found in a few tries.
  */
 #include "autosched/space.h"
 
@@ -9,8 +9,7 @@
 
 enum { DRAW_TRIES = 60, UNROLL_LIMIT = 640 };
 
-void point_start(const Space *space, int *point)
-{
+void point_start(const Space *space, int *point) {
     for (int g = 0; g < space->groups.count; g++) {
         const Group *group = space->groups.items[g];
         for (int i = 0; i < group->genes.count; i++)
@@ -18,14 +17,12 @@ void point_start(const Space *space, int *point)
     }
 }
 
-static int64_t gene_part(const Gene *gene, int choice, int part)
-{
+static int64_t gene_part(const Gene *gene, int choice, int part) {
     return part < 0 ? 1 : gene->values[choice * gene->width + part];
 }
 
 /* Accumulators and one vector of each operand have to fit the registers, and an unrolled body the instruction cache. */
-static bool group_fits(Space *space, Group *group, const int *genes)
-{
+static bool group_fits(Space *space, Group *group, const int *genes) {
     Sketch *sketch = group_sketch(space, group, genes);
     if (!sketch->usable)
         return false;
@@ -44,8 +41,7 @@ static bool group_fits(Space *space, Group *group, const int *genes)
     return registers + registers / largest < (available ? available : 16) && body <= UNROLL_LIMIT;
 }
 
-bool point_plausible(Space *space, const int *point)
-{
+bool point_plausible(Space *space, const int *point) {
     for (int g = 0; g < space->groups.count; g++)
         if (!space->groups.items[g]->skipped &&
             !group_fits(space, space->groups.items[g], point + space->groups.items[g]->first_gene))
@@ -55,14 +51,12 @@ bool point_plausible(Space *space, const int *point)
 
 /* --- drawing --- */
 
-static void draw_genes(const Group *group, Random *random, int *genes)
-{
+static void draw_genes(const Group *group, Random *random, int *genes) {
     for (int i = 0; i < group->genes.count; i++)
         genes[i] = random_below(random, group->genes.items[i].count);
 }
 
-void group_random(Space *space, int number, Random *random, int *point)
-{
+void group_random(Space *space, int number, Random *random, int *point) {
     Group *group = space->groups.items[number];
     int *genes = point + group->first_gene;
     for (int attempt = 0; attempt < DRAW_TRIES; attempt++) {
@@ -74,15 +68,13 @@ void group_random(Space *space, int number, Random *random, int *point)
         genes[i] = group->genes.items[i].start;
 }
 
-void point_random(Space *space, Random *random, int *point)
-{
+void point_random(Space *space, Random *random, int *point) {
     for (int g = 0; g < space->groups.count; g++)
         group_random(space, g, random, point);
 }
 
 /* A gene of the group that its present sketch uses and that has another choice, or -1. */
-static int pick_gene(Space *space, Group *group, Random *random, const int *genes)
-{
+static int pick_gene(Space *space, Group *group, Random *random, const int *genes) {
     Sketch *sketch = group_sketch(space, group, genes);
     int picked = -1, seen = 0;
     for (int i = 0; i < group->genes.count; i++)
@@ -92,8 +84,7 @@ static int pick_gene(Space *space, Group *group, Random *random, const int *gene
 }
 
 /* A step of a tile gene goes to a near entry of its table half of the time: neighbours there are similar sizes. */
-static int step_choice(Random *random, const Gene *gene, int choice)
-{
+static int step_choice(Random *random, const Gene *gene, int choice) {
     if (!gene->structural && gene->count > 6 && random_below(random, 2) == 0) {
         int step = 1 + random_below(random, 3);
         int next = random_below(random, 2) ? choice + step : choice - step;
@@ -105,8 +96,7 @@ static int step_choice(Random *random, const Gene *gene, int choice)
 }
 
 /* A group to change, or -1: each with a weight by its number of genes. */
-static int pick_group(Space *space, Random *random)
-{
+static int pick_group(Space *space, Random *random) {
     int number = random_below(random, space->gene_count ? space->gene_count : 1);
     for (int g = 0; g < space->groups.count; g++) {
         number -= space->groups.items[g]->genes.count;
@@ -116,8 +106,7 @@ static int pick_group(Space *space, Random *random)
     return -1;
 }
 
-void group_mutate(Space *space, int number, Random *random, int *point)
-{
+void group_mutate(Space *space, int number, Random *random, int *point) {
     Group *group = space->groups.items[number];
     int *genes = point + group->first_gene, count = group->genes.count, saved[count + 1];
     memcpy(saved, genes, sizeof *genes * (size_t)count);
@@ -134,16 +123,14 @@ void group_mutate(Space *space, int number, Random *random, int *point)
     }
 }
 
-void point_mutate(Space *space, Random *random, int *point)
-{
+void point_mutate(Space *space, Random *random, int *point) {
     int number = pick_group(space, random);
     if (number >= 0)
         group_mutate(space, number, random, point);
 }
 
 /* Gene by gene from either parent; where that does not fit, the first parent's group. */
-void point_cross(Space *space, Random *random, const int *a, const int *b, int *child)
-{
+void point_cross(Space *space, Random *random, const int *a, const int *b, int *child) {
     for (int g = 0; g < space->groups.count; g++) {
         Group *group = space->groups.items[g];
         for (int i = 0; i < group->genes.count; i++) {
@@ -157,8 +144,7 @@ void point_cross(Space *space, Random *random, const int *a, const int *b, int *
 
 /* --- comparing --- */
 
-uint64_t point_hash(Space *space, const int *point)
-{
+uint64_t point_hash(Space *space, const int *point) {
     uint64_t hash = 0;
     for (int g = 0; g < space->groups.count; g++) {
         Group *group = space->groups.items[g];
@@ -169,8 +155,7 @@ uint64_t point_hash(Space *space, const int *point)
     return hash;
 }
 
-bool point_equal(Space *space, const int *a, const int *b)
-{
+bool point_equal(Space *space, const int *a, const int *b) {
     for (int g = 0; g < space->groups.count; g++) {
         Group *group = space->groups.items[g];
         const Sketch *sketch = group_sketch(space, group, a + group->first_gene);
@@ -186,8 +171,8 @@ bool point_equal(Space *space, const int *a, const int *b)
 /* --- what a point stands for --- */
 
 /* All statements, and the values of their holes; only: of one group, or of all for -1. False: an unusable sketch. */
-static bool point_statements(Arena *arena, Space *space, const int *point, int only, Schedule *schedule, int64_t **choices)
-{
+static bool point_statements(Arena *arena, Space *space, const int *point, int only, Schedule *schedule,
+                             int64_t **choices) {
     int prims = space->common.count, holes = 0;
     for (int g = 0; g < space->groups.count; g++) {
         Group *group = space->groups.items[g];
@@ -217,15 +202,12 @@ static bool point_statements(Arena *arena, Space *space, const int *point, int o
             (*choices)[holes++] = gene_part(gene, point[group->first_gene + source.gene], source.part);
         }
     }
-    *schedule = (Schedule){.subject = space->program->name,
-                           .target = space->target->family,
-                           .count = prims,
-                           .prims = all};
+    *schedule =
+        (Schedule){.subject = space->program->name, .target = space->target->family, .count = prims, .prims = all};
     return true;
 }
 
-Schedule *point_schedule(Arena *arena, Space *space, const int *point)
-{
+Schedule *point_schedule(Arena *arena, Space *space, const int *point) {
     Schedule schedule;
     int64_t *choices;
     if (!point_statements(arena, space, point, -1, &schedule, &choices))
@@ -238,8 +220,7 @@ Schedule *point_schedule(Arena *arena, Space *space, const int *point)
     return nest ? schedule_effective(arena, tidy, nest) : filled;
 }
 
-Nest *point_nest(Arena *arena, Space *space, const int *point, int only)
-{
+Nest *point_nest(Arena *arena, Space *space, const int *point, int only) {
     Schedule schedule;
     int64_t *choices;
     if (!point_statements(arena, space, point, only, &schedule, &choices))

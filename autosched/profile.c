@@ -9,22 +9,20 @@
 typedef struct Forms {
     Arena *arena;
     const Nest *nest;
-    int count;          /* loops in the chain */
+    int count; /* loops in the chain */
     const Loop **loops;
     const Stage *stage;
-    double *axes;       /* [(axes + reductions) * (count + 1)] */
+    double *axes; /* [(axes + reductions) * (count + 1)] */
     bool irregular;
 } Forms;
 
 static void form_of(Forms *forms, const Expr *e, double *form);
 
-static void form_clear(const Forms *forms, double *form)
-{
+static void form_clear(const Forms *forms, double *form) {
     memset(form, 0, sizeof *form * (size_t)(forms->count + 1));
 }
 
-static void form_of_var(Forms *forms, const Var *var, double *form)
-{
+static void form_of_var(Forms *forms, const Var *var, double *form) {
     form_clear(forms, form);
     if (var->kind == VAR_SIZE) {
         form[forms->count] = TYPICAL_SIZE;
@@ -43,22 +41,19 @@ static void form_of_var(Forms *forms, const Var *var, double *form)
         }
 }
 
-static bool is_constant(const Forms *forms, const double *form)
-{
+static bool is_constant(const Forms *forms, const double *form) {
     for (int l = 0; l < forms->count; l++)
         if (form[l] != 0)
             return false;
     return true;
 }
 
-static double extent_of(const Forms *forms, int loop)
-{
+static double extent_of(const Forms *forms, int loop) {
     return forms->loops[loop]->extent > 0 ? (double)forms->loops[loop]->extent : TYPICAL_SIZE;
 }
 
 /* a op b for forms; a product of two that vary is taken at the slope of the first, with b at a typical value. */
-static void form_combine(const Forms *forms, Op op, double *a, double *b)
-{
+static void form_combine(const Forms *forms, Op op, double *a, double *b) {
     int last = forms->count;
     if (op == OP_MUL && is_constant(forms, a)) {
         double *swap = a;
@@ -79,8 +74,7 @@ static void form_combine(const Forms *forms, Op op, double *a, double *b)
         }
 }
 
-static void form_of_operation(Forms *forms, const Expr *e, double *form)
-{
+static void form_of_operation(Forms *forms, const Expr *e, double *form) {
     double other[forms->count + 1];
     int first = e->op == OP_SELECT ? 1 : 0;
     form_of(forms, e->args[first], form);
@@ -94,8 +88,7 @@ static void form_of_operation(Forms *forms, const Expr *e, double *form)
 }
 
 /* An index read from memory: somewhere else for every place that it is read from. */
-static void form_of_gather(Forms *forms, const Expr *e, double *form)
-{
+static void form_of_gather(Forms *forms, const Expr *e, double *form) {
     double other[forms->count + 1];
     for (int a = 0; a < e->count; a++) {
         form_of(forms, e->args[a], other);
@@ -105,8 +98,7 @@ static void form_of_gather(Forms *forms, const Expr *e, double *form)
     forms->irregular = true;
 }
 
-static void form_of(Forms *forms, const Expr *e, double *form)
-{
+static void form_of(Forms *forms, const Expr *e, double *form) {
     form_clear(forms, form);
     switch (e->kind) {
     case EXPR_INT: form[forms->count] = (double)e->integer; break;
@@ -118,8 +110,7 @@ static void form_of(Forms *forms, const Expr *e, double *form)
     }
 }
 
-static double form_constant(const Expr *e)
-{
+static double form_constant(const Expr *e) {
     if (e->kind == EXPR_INT)
         return (double)e->integer;
     Forms none = {0};
@@ -130,8 +121,7 @@ static double form_constant(const Expr *e)
 
 /* --- stages --- */
 
-static const NestStage *producer_of(const Nest *nest, const Tensor *tensor)
-{
+static const NestStage *producer_of(const Nest *nest, const Tensor *tensor) {
     for (int s = 0; s < nest->stage_count; s++)
         if (nest->stages[s]->stage->tensor == tensor)
             return nest->stages[s];
@@ -139,8 +129,7 @@ static const NestStage *producer_of(const Nest *nest, const Tensor *tensor)
 }
 
 /* The loops around the first `depth` loops of the stage, and those; loops may be NULL. Returns their number. */
-static int chain_fill(const NestStage *stage, int depth, const Loop **loops)
-{
+static int chain_fill(const NestStage *stage, int depth, const Loop **loops) {
     int count = stage->parent ? chain_fill(stage->parent, stage->depth, loops) : 0;
     for (int l = 0; l < depth && loops; l++)
         loops[count + l] = stage->loops[l];
@@ -148,8 +137,7 @@ static int chain_fill(const NestStage *stage, int depth, const Loop **loops)
 }
 
 /* Whether the loop is one that the stage is computed inside of. */
-static bool encloses(const Loop *loop, const NestStage *stage)
-{
+static bool encloses(const Loop *loop, const NestStage *stage) {
     for (; stage->parent; stage = stage->parent)
         for (int l = 0; l < stage->depth; l++)
             if (stage->parent->loops[l] == loop)
@@ -157,8 +145,7 @@ static bool encloses(const Loop *loop, const NestStage *stage)
     return false;
 }
 
-static void access_strides(const StageFacts *facts, AccessFacts *access, const NestStage *producer)
-{
+static void access_strides(const StageFacts *facts, AccessFacts *access, const NestStage *producer) {
     double step = 1;
     access->size = access->bytes;
     for (int d = access->rank - 1; d >= 0; d--) {
@@ -173,8 +160,8 @@ static void access_strides(const StageFacts *facts, AccessFacts *access, const N
     }
 }
 
-static void access_make(Forms *forms, StageFacts *facts, AccessFacts *access, const Tensor *tensor, Expr *const *index)
-{
+static void access_make(Forms *forms, StageFacts *facts, AccessFacts *access, const Tensor *tensor,
+                        Expr *const *index) {
     const NestStage *producer = producer_of(forms->nest, tensor);
     const Tensor *buffer = producer ? producer->buffer : tensor;
     int loops = facts->loop_count;
@@ -185,7 +172,7 @@ static void access_make(Forms *forms, StageFacts *facts, AccessFacts *access, co
     access->in_registers = buffer->scope == SCOPE_REGISTER;
     access->temporary = producer && buffer->role == ROLE_TEMPORARY && buffer->scope == SCOPE_GLOBAL;
     access->dims = ARENA_ARRAY(forms->arena, double, access->rank);
-    access->slopes = ARENA_ARRAY(forms->arena, double, access->rank * loops);
+    access->slopes = ARENA_ARRAY(forms->arena, double, access->rank *loops);
     access->strides = ARENA_ARRAY(forms->arena, double, loops);
     forms->irregular = false;
     for (int d = 0; d < access->rank; d++) {
@@ -203,22 +190,21 @@ typedef struct Walk {
     int reads;
 } Walk;
 
-static bool count_reads(const Expr *e, void *context)
-{
+static bool count_reads(const Expr *e, void *context) {
     Walk *walk = context;
     walk->reads += e->kind == EXPR_READ;
     return true;
 }
 
-static bool add_read(const Expr *e, void *context)
-{
+static bool add_read(const Expr *e, void *context) {
     Walk *walk = context;
     StageFacts *facts = walk->facts;
     if (e->kind == EXPR_READ) {
         AccessFacts *access = &facts->accesses[facts->access_count++];
         access_make(walk->forms, facts, access, e->tensor, e->args);
         access->guarded = e->otherwise != NULL;
-    } else if (e->kind == EXPR_OP && !(e->op == OP_MUL && facts->operations == 0 && facts->stage->stage->combine == COMBINE_ADD)) {
+    } else if (e->kind == EXPR_OP &&
+               !(e->op == OP_MUL && facts->operations == 0 && facts->stage->stage->combine == COMBINE_ADD)) {
         bool dear = op_info[e->op].class == CLASS_MATH || (e->op == OP_DIV && type_is_float(e->type));
         facts->operations++;
         facts->dear += dear;
@@ -226,8 +212,7 @@ static bool add_read(const Expr *e, void *context)
     return e->kind != EXPR_READ;
 }
 
-static void stage_accesses(Forms *forms, StageFacts *facts)
-{
+static void stage_accesses(Forms *forms, StageFacts *facts) {
     const Stage *stage = facts->stage->stage;
     Walk walk = {.forms = forms, .facts = facts, .reads = 1};
     expr_walk(stage->value, count_reads, &walk);
@@ -241,8 +226,7 @@ static void stage_accesses(Forms *forms, StageFacts *facts)
     facts->operations += stage->combine != COMBINE_NONE;
 }
 
-static void stage_fill(Arena *arena, const Nest *nest, const NestStage *stage, StageFacts *facts)
-{
+static void stage_fill(Arena *arena, const Nest *nest, const NestStage *stage, StageFacts *facts) {
     facts->stage = stage;
     facts->loop_count = chain_fill(stage, stage->loop_count, NULL);
     facts->loops = ARENA_ARRAY(arena, const Loop *, facts->loop_count + 1);
@@ -257,7 +241,7 @@ static void stage_fill(Arena *arena, const Nest *nest, const NestStage *stage, S
     facts->lanes = target_lanes(nest->target, stage->stage->tensor->type);
     int axes = stage->stage->axis_count + stage->stage->reduction_count;
     Forms forms = {.arena = arena, .nest = nest, .count = facts->loop_count, .loops = facts->loops};
-    double *values = ARENA_ARRAY(arena, double, axes * (facts->loop_count + 1));
+    double *values = ARENA_ARRAY(arena, double, axes *(facts->loop_count + 1));
     for (int a = 0; a < axes; a++)
         form_of(&forms, stage->axis_values[a], values + a * (facts->loop_count + 1));
     forms.stage = stage->stage;
@@ -265,8 +249,7 @@ static void stage_fill(Arena *arena, const Nest *nest, const NestStage *stage, S
     stage_accesses(&forms, facts);
 }
 
-Profile *profile_nest(Arena *arena, const Nest *nest)
-{
+Profile *profile_nest(Arena *arena, const Nest *nest) {
     Profile *profile = ARENA_NEW(arena, Profile);
     double heaviest = -1;
     profile->stages = ARENA_ARRAY(arena, StageFacts, nest->stage_count + 1);
@@ -286,8 +269,7 @@ Profile *profile_nest(Arena *arena, const Nest *nest)
     return profile;
 }
 
-double access_footprint(const StageFacts *stage, const AccessFacts *access, int depth)
-{
+double access_footprint(const StageFacts *stage, const AccessFacts *access, int depth) {
     double elements = 1;
     for (int d = 0; d < access->rank; d++) {
         double reach = 1;

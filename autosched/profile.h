@@ -1,8 +1,8 @@
 /* profile.h - what a nest does, in numbers: the common ground of the features and of the static model.
  *
- * Every stage that runs has its chain of loops, those of the stages that it is computed at included, and its accesses as
- * linear forms over that chain: an index that is not linear is taken at its slope. Extents that are only known at run time
- * count as TYPICAL_SIZE elements a size. All numbers are estimates; no decision about legality rests on them.
+ * Every stage that runs has its chain of loops, those of the stages that it is computed at included, and its accesses
+ * as linear forms over that chain: an index that is not linear is taken at its slope. Extents that are only known at
+ * run time count as TYPICAL_SIZE elements a size. All numbers are estimates; no decision about legality rests on them.
  */
 #ifndef AUTOSCHED_PROFILE_H
 #define AUTOSCHED_PROFILE_H
@@ -14,7 +14,7 @@ enum { TYPICAL_SIZE = 256, CACHE_LINE = 64 };
 typedef struct AccessFacts {
     const Tensor *tensor;
     bool write, in_registers, guarded, irregular;
-    bool temporary; /* a buffer that the function allocates */
+    bool temporary;  /* a buffer that the function allocates */
     int rank, bytes; /* of an element */
     double *dims;    /* [rank] of the buffer */
     double *slopes;  /* [rank * loop_count]: of each index by each loop */
@@ -50,8 +50,8 @@ double access_footprint(const StageFacts *stage, const AccessFacts *access, int 
 typedef struct Estimate {
     double seconds;
     double compute, level[3], overhead; /* of all stages: seconds of arithmetic, of traffic from L2, L3, memory */
-    double balance; /* of the heaviest stage: part of the threads' time that is used */
-    double accumulators, loads; /* of its inner block: register tile, loads for each multiply-add */
+    double balance;                     /* of the heaviest stage: part of the threads' time that is used */
+    double accumulators, loads;         /* of its inner block: register tile, loads for each multiply-add */
 } Estimate;
 Estimate static_estimate(const Profile *profile, const Target *target);
 

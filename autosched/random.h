@@ -8,28 +8,24 @@ typedef struct Random {
     uint64_t state;
 } Random;
 
-static inline uint64_t hash_mix(uint64_t value)
-{
+static inline uint64_t hash_mix(uint64_t value) {
     value = (value ^ (value >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
     value = (value ^ (value >> 27)) * UINT64_C(0x94d049bb133111eb);
     return value ^ (value >> 31);
 }
 
-static inline uint64_t random_bits(Random *random)
-{
+static inline uint64_t random_bits(Random *random) {
     random->state += UINT64_C(0x9e3779b97f4a7c15);
     return hash_mix(random->state);
 }
 
 /* In 0 .. limit - 1; limit is at least 1. */
-static inline int random_below(Random *random, int limit)
-{
+static inline int random_below(Random *random, int limit) {
     return (int)(random_bits(random) % (uint64_t)limit);
 }
 
 /* In [0, 1). */
-static inline double random_unit(Random *random)
-{
+static inline double random_unit(Random *random) {
     return (double)(random_bits(random) >> 11) * 0x1p-53;
 }
 

@@ -16,7 +16,7 @@ typedef struct RowMember {
     const char *loop, *outer, *inner, *lane;
     int64_t extent;
     int lanes;
-    bool reduction;  /* the vector loop is a reduction */
+    bool reduction; /* the vector loop is a reduction */
 } RowMember;
 
 typedef struct Row {
@@ -27,24 +27,21 @@ typedef struct Row {
 } Row;
 
 /* The loop that runs along memory: the last axis below the shared ones, or the last reduction. */
-static const Var *vector_axis(const Stage *stage, int depth, bool *reduction)
-{
+static const Var *vector_axis(const Stage *stage, int depth, bool *reduction) {
     *reduction = stage->reduction_count > 0 && stage->axis_count <= depth;
     if (*reduction)
         return stage->reductions[stage->reduction_count - 1];
     return stage->axis_count > depth ? stage->axes[stage->axis_count - 1] : NULL;
 }
 
-static int lanes_of(const Space *space, const Stage *stage, int64_t extent)
-{
+static int lanes_of(const Space *space, const Stage *stage, int64_t extent) {
     int lanes = target_lanes(space->target, stage->tensor->type), power = 1;
     while (power < lanes && (extent < 0 || power < extent))
         power *= 2;
     return power;
 }
 
-static void make_member(Space *space, Group *group, const Stage *stage, int depth, RowMember *member)
-{
+static void make_member(Space *space, Group *group, const Stage *stage, int depth, RowMember *member) {
     *member = (RowMember){.stage = stage, .unroll = -1, .vector_gene = -1};
     const Var *axis = vector_axis(stage, depth, &member->reduction);
     if (!axis)
@@ -61,13 +58,14 @@ static void make_member(Space *space, Group *group, const Stage *stage, int dept
     Gene vector = {.name = arena_printf(space->arena, "%s vector", member->loop), .structural = true, .count = 2};
     vector.start = 1;
     member->vector_gene = group_add_gene(space, group, vector);
-    Gene unroll = {.name = arena_printf(space->arena, "%s unroll", member->loop), .register_part = -1, .unroll_part = 0};
-    factors_single(space->arena, member->extent < 0 ? -1 : ceil_divide(member->extent, member->lanes), UNROLL_LIMIT, &unroll);
+    Gene unroll = {
+        .name = arena_printf(space->arena, "%s unroll", member->loop), .register_part = -1, .unroll_part = 0};
+    factors_single(space->arena, member->extent < 0 ? -1 : ceil_divide(member->extent, member->lanes), UNROLL_LIMIT,
+                   &unroll);
     member->unroll = group_add_gene(space, group, unroll);
 }
 
-static void write_member(Space *space, Sketch *sketch, const RowMember *member, const int *genes)
-{
+static void write_member(Space *space, Sketch *sketch, const RowMember *member, const int *genes) {
     if (member->vector_gene < 0 || genes[member->vector_gene] == 0)
         return;
     const char *names[3] = {member->outer, member->inner, member->lane};
@@ -80,8 +78,7 @@ static void write_member(Space *space, Sketch *sketch, const RowMember *member, 
 }
 
 /* Whether the nest takes the group's sketch; scratch work, at most twice a member. */
-static bool is_accepted(Space *space, Group *group, const Sketch *sketch)
-{
+static bool is_accepted(Space *space, Group *group, const Sketch *sketch) {
     Arena *scratch = arena_new();
     bool accepted = sketch_nest(scratch, space, group, sketch) != NULL;
     arena_free(scratch);
@@ -89,8 +86,7 @@ static bool is_accepted(Space *space, Group *group, const Sketch *sketch)
 }
 
 /* A vector loop that the nest refuses (a reduction, say) is left a plain loop. */
-static void write_members(Space *space, Group *group, const Row *row, const int *genes, Sketch *sketch)
-{
+static void write_members(Space *space, Group *group, const Row *row, const int *genes, Sketch *sketch) {
     for (int m = 0; m < row->member_count; m++) {
         Sketch before = *sketch;
         write_member(space, sketch, &row->members[m], genes);
@@ -101,8 +97,7 @@ static void write_members(Space *space, Group *group, const Row *row, const int 
     }
 }
 
-static bool row_emit(Space *space, Group *group, const int *genes, Sketch *sketch)
-{
+static bool row_emit(Space *space, Group *group, const int *genes, Sketch *sketch) {
     const Row *row = group->details;
     PrimArg axes[row->depth];
     ENSURE(row->depth > 0);
@@ -125,8 +120,7 @@ static bool row_emit(Space *space, Group *group, const int *genes, Sketch *sketc
     return true;
 }
 
-static bool is_small(const Group *group)
-{
+static bool is_small(const Group *group) {
     double work = 0;
     for (int s = 0; s < group->stage_count; s++) {
         double flops = stage_flops(group->stages[s]);
@@ -137,13 +131,13 @@ static bool is_small(const Group *group)
     return work < SMALL_WORK;
 }
 
-void row_group_new(Space *space, Group *group, int depth)
-{
+void row_group_new(Space *space, Group *group, int depth) {
     Row *row = ARENA_NEW(space->arena, Row);
     group->details = row;
     group->emit = row_emit;
     row->depth = depth;
-    Gene parallel = {.name = arena_printf(space->arena, "%s parallel", group->root->name), .structural = true, .count = 2};
+    Gene parallel = {
+        .name = arena_printf(space->arena, "%s parallel", group->root->name), .structural = true, .count = 2};
     parallel.start = !is_small(group);
     row->parallel_gene = group_add_gene(space, group, parallel);
     row->members = ARENA_ARRAY(space->arena, RowMember, group->stage_count);

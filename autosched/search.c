@@ -10,21 +10,18 @@ enum { RANDOM_TRIES = 200, FIRST_SLOTS = 256 };
 /* --- sets of hashes --- */
 
 /* 0 marks an empty slot. */
-static int slot_of(const HashSet *set, uint64_t hash)
-{
+static int slot_of(const HashSet *set, uint64_t hash) {
     int slot = (int)(hash_mix(hash) & (uint64_t)(set->capacity - 1));
     while (set->slots[slot] && set->slots[slot] != hash)
         slot = (slot + 1) & (set->capacity - 1);
     return slot;
 }
 
-bool hash_set_has(const HashSet *set, uint64_t hash)
-{
+bool hash_set_has(const HashSet *set, uint64_t hash) {
     return set->capacity > 0 && set->slots[slot_of(set, hash | 1)] != 0;
 }
 
-static void hash_set_grow(HashSet *set)
-{
+static void hash_set_grow(HashSet *set) {
     HashSet larger = {.capacity = set->capacity ? set->capacity * 2 : FIRST_SLOTS};
     larger.slots = calloc((size_t)larger.capacity, sizeof *larger.slots);
     ENSURE(larger.slots);
@@ -36,8 +33,7 @@ static void hash_set_grow(HashSet *set)
     *set = larger;
 }
 
-void hash_set_add(HashSet *set, uint64_t hash)
-{
+void hash_set_add(HashSet *set, uint64_t hash) {
     if (set->count * 2 >= set->capacity)
         hash_set_grow(set);
     int slot = slot_of(set, hash | 1);
@@ -47,28 +43,24 @@ void hash_set_add(HashSet *set, uint64_t hash)
 
 /* --- points --- */
 
-bool search_is_new(const Search *search, const int *point)
-{
+bool search_is_new(const Search *search, const int *point) {
     return !hash_set_has(&search->seen, point_hash(search->space, point));
 }
 
-bool search_is_legal(Search *search, const int *point)
-{
+bool search_is_legal(Search *search, const int *point) {
     Arena *scratch = arena_new();
     bool legal = point_plausible(search->space, point) && point_nest(scratch, search->space, point, -1);
     arena_free(scratch);
     return legal;
 }
 
-int *search_copy(Search *search, const int *point)
-{
+int *search_copy(Search *search, const int *point) {
     int count = search->space->gene_count, *copy = ARENA_ARRAY(search->arena, int, count + 1);
     memcpy(copy, point, sizeof *copy * (size_t)count);
     return copy;
 }
 
-void search_score(Search *search, int *const *points, int count, float *scores)
-{
+void search_score(Search *search, int *const *points, int count, float *scores) {
     int length = feature_count();
     float *features = malloc(sizeof *features * (size_t)length * (size_t)(count + 1));
     bool *refused = calloc((size_t)count + 1, sizeof *refused);
@@ -92,8 +84,7 @@ void search_score(Search *search, int *const *points, int count, float *scores)
     free(features);
 }
 
-int search_fill(Search *search, int wanted, int **points, int count)
-{
+int search_fill(Search *search, int wanted, int **points, int count) {
     int *point = ARENA_ARRAY(search->arena, int, search->space->gene_count + 1);
     for (int attempt = 0; attempt < RANDOM_TRIES && count < wanted; attempt++) {
         point_random(search->space, &search->random, point);
@@ -105,8 +96,7 @@ int search_fill(Search *search, int wanted, int **points, int count)
     return count;
 }
 
-int search_fastest(const Search *search, int limit, const int **points)
-{
+int search_fastest(const Search *search, int limit, const int **points) {
     double times[limit + 1];
     int count = 0;
     for (int i = 0; i < search->measured; i++) {
@@ -126,13 +116,13 @@ int search_fastest(const Search *search, int limit, const int **points)
 
 /* --- policies --- */
 
-static int propose_random(Search *search, int wanted, int **points)
-{
+static int propose_random(Search *search, int wanted, int **points) {
     return search_fill(search, wanted, points, 0);
 }
 
 #define POLICIES(POLICY)                                                                                               \
-    POLICY(anneal, "simulated annealing on the cost model: parallel chains that persist, diverse batches", propose_anneal) \
+    POLICY(anneal, "simulated annealing on the cost model: parallel chains that persist, diverse batches",             \
+           propose_anneal)                                                                                             \
     POLICY(genetic, "crossing and mutation of the fastest measured, without a cost model", propose_genetic)            \
     POLICY(random, "points drawn evenly", propose_random)
 
@@ -145,8 +135,7 @@ const NamedChoice search_policies[] = {POLICIES(CHOICE){NULL, NULL}};
 
 /* --- a search --- */
 
-Search *search_open(Arena *arena, Space *space, CostModel *model, const char *policy, uint64_t seed)
-{
+Search *search_open(Arena *arena, Space *space, CostModel *model, const char *policy, uint64_t seed) {
     for (int p = 0; p < POLICY_COUNT; p++) {
         if (strcmp(policies[p].name, policy) != 0)
             continue;
@@ -157,16 +146,14 @@ Search *search_open(Arena *arena, Space *space, CostModel *model, const char *po
     return NULL;
 }
 
-void search_close(Search *search)
-{
+void search_close(Search *search) {
     if (!search)
         return;
     free(search->seen.slots);
     free(search->features);
 }
 
-void search_tell(Search *search, const int *point, const float *features, double seconds)
-{
+void search_tell(Search *search, const int *point, const float *features, double seconds) {
     size_t length = (size_t)feature_count();
     if (search->measured == search->feature_capacity) {
         search->feature_capacity = search->feature_capacity ? 2 * search->feature_capacity : 64;
@@ -181,14 +168,12 @@ void search_tell(Search *search, const int *point, const float *features, double
         hash_set_add(&search->seen, point_hash(search->space, point));
 }
 
-void search_learn(Search *search)
-{
+void search_learn(Search *search) {
     if (search->measured > 0)
         model_fit(search->model, search->features, search->seconds.items, search->measured);
 }
 
-int search_propose(Search *search, int wanted, int **points)
-{
+int search_propose(Search *search, int wanted, int **points) {
     int count = search->policy->propose(search, wanted, points);
     search->rounds++;
     return count;

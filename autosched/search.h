@@ -1,7 +1,9 @@
-/* search.h - what the parts of a search share: estimates, what was measured, and policies that propose what to measure next.
+/* search.h - what the parts of a search share: estimates, what was measured, and policies that propose what to measure
+ * next.
  *
- * A policy is a row of a table. It sees the space, the cost model, and all that was measured; it answers with legal points
- * that were neither measured nor proposed before. With the same seed and the same measurements it proposes the same.
+ * A policy is a row of a table. It sees the space, the cost model, and all that was measured; it answers with legal
+ * points that were neither measured nor proposed before. With the same seed and the same measurements it proposes the
+ * same.
  */
 #ifndef AUTOSCHED_SEARCH_H
 #define AUTOSCHED_SEARCH_H
@@ -12,7 +14,8 @@
 
 /* Seconds by the static model; HUGE_VAL where the point is refused. only: one group's statements alone, or -1. */
 double point_estimate(Arena *scratch, Space *space, const int *point, int only);
-/* The schedule of -O1, -O2 or -O3, and its point; exact: the point stands for the very schedule (no group has its plain loops). */
+/* The schedule of -O1, -O2 or -O3, and its point; exact: the point stands for the very schedule (no group has its plain
+ * loops). */
 Schedule *space_default(Arena *arena, Space *space, Effort effort, uint64_t seed, int *point, bool *exact);
 
 typedef struct Search Search;

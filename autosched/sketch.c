@@ -3,41 +3,35 @@
 
 #include <string.h>
 
-PrimArg arg_name(const char *name)
-{
+PrimArg arg_name(const char *name) {
     return (PrimArg){.kind = ARG_NAME, .name = name};
 }
 
-PrimArg arg_int(int64_t value)
-{
+PrimArg arg_int(int64_t value) {
     return (PrimArg){.kind = ARG_INT, .value = value};
 }
 
-PrimArg arg_gene(Space *space, Sketch *sketch, int gene, int part)
-{
+PrimArg arg_gene(Space *space, Sketch *sketch, int gene, int part) {
     HoleSource source = {gene, part};
     list_push(space->arena, &sketch->holes, source);
     sketch->active[gene] = true;
     return (PrimArg){.kind = ARG_HOLE};
 }
 
-PrimArg arg_op(Space *space, const char *name, char op, int64_t value)
-{
+PrimArg arg_op(Space *space, const char *name, char op, int64_t value) {
     PrimArg *items = ARENA_ARRAY(space->arena, PrimArg, 2);
     items[0] = arg_name(name);
     items[1] = arg_int(value);
     return (PrimArg){.kind = ARG_OP, .name = name, .value = value, .op = op, .count = 2, .items = items};
 }
 
-PrimArg arg_keyed(PrimArg arg, const char *key)
-{
+PrimArg arg_keyed(PrimArg arg, const char *key) {
     arg.key = key;
     return arg;
 }
 
 void sketch_add(Space *space, Sketch *sketch, PrimOp op, int results, const char *const *names, int count,
-                const PrimArg *args)
-{
+                const PrimArg *args) {
     Prim prim = {.op = op, .result_count = results, .arg_count = count};
     prim.results = ARENA_ARRAY(space->arena, const char *, results);
     prim.args = ARENA_ARRAY(space->arena, PrimArg, count);
@@ -47,8 +41,7 @@ void sketch_add(Space *space, Sketch *sketch, PrimOp op, int results, const char
     list_push(space->arena, &sketch->prims, prim);
 }
 
-void sketch_loops(Space *space, Sketch *sketch, PrimOp op, const char *const *names, int count)
-{
+void sketch_loops(Space *space, Sketch *sketch, PrimOp op, const char *const *names, int count) {
     if (count == 0)
         return;
     PrimArg *args = ARENA_ARRAY(space->arena, PrimArg, count);
@@ -57,13 +50,13 @@ void sketch_loops(Space *space, Sketch *sketch, PrimOp op, const char *const *na
     sketch_add(space, sketch, op, 0, NULL, count, args);
 }
 
-Nest *sketch_nest(Arena *arena, Space *space, const Group *group, const Sketch *sketch)
-{
+Nest *sketch_nest(Arena *arena, Space *space, const Group *group, const Sketch *sketch) {
     int total = space->common.count + sketch->prims.count;
     Prim *prims = ARENA_ARRAY(arena, Prim, total);
     for (int p = 0; p < total; p++)
         prims[p] = p < space->common.count ? space->common.items[p] : sketch->prims.items[p - space->common.count];
-    Schedule schedule = {.subject = space->program->name, .target = space->target->name, .count = total, .prims = prims};
+    Schedule schedule = {
+        .subject = space->program->name, .target = space->target->name, .count = total, .prims = prims};
     int64_t *choices = ARENA_ARRAY(arena, int64_t, sketch->holes.count + 1);
     for (int h = 0; h < sketch->holes.count; h++) {
         const Gene *gene = &group->genes.items[sketch->holes.items[h].gene];

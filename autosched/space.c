@@ -8,22 +8,19 @@
 
 bool stage_has_reuse(const Stage *stage);
 
-int64_t axis_extent(const Var *axis)
-{
+int64_t axis_extent(const Var *axis) {
     int64_t value;
     return expr_is_int(axis->extent, &value) ? value : -1;
 }
 
-int group_add_gene(Space *space, Group *group, Gene gene)
-{
+int group_add_gene(Space *space, Group *group, Gene gene) {
     if (gene.structural)
         gene.register_part = gene.unroll_part = -1;
     list_push(space->arena, &group->genes, gene);
     return group->genes.count - 1;
 }
 
-static bool name_is_taken(const Space *space, const char *name)
-{
+static bool name_is_taken(const Space *space, const char *name) {
     const Program *program = space->program;
     for (int t = 0; t < program->tensor_count; t++)
         if (strcmp(program->tensors[t]->name, name) == 0)
@@ -40,16 +37,14 @@ static bool name_is_taken(const Space *space, const char *name)
     return false;
 }
 
-const char *space_local_name(Space *space, const Group *group, const char *base)
-{
+const char *space_local_name(Space *space, const Group *group, const char *base) {
     const char *name = arena_printf(space->arena, "%s%s", group->prefix, base);
     while (name_is_taken(space, name))
         name = arena_printf(space->arena, "%s_", name);
     return name;
 }
 
-Space *space_new(Arena *arena, const Program *program, const Target *target, const Schedule *user)
-{
+Space *space_new(Arena *arena, const Program *program, const Target *target, const Schedule *user) {
     Space *space = ARENA_NEW(arena, Space);
     *space = (Space){.arena = arena, .program = program, .target = target, .user = user};
     if (user) {
@@ -68,8 +63,7 @@ Space *space_new(Arena *arena, const Program *program, const Target *target, con
 
 /* --- sketches --- */
 
-static uint64_t structure_key(const Group *group, const int *genes)
-{
+static uint64_t structure_key(const Group *group, const int *genes) {
     uint64_t key = 1;
     for (int g = 0; g < group->genes.count; g++)
         if (group->genes.items[g].structural)
@@ -78,8 +72,7 @@ static uint64_t structure_key(const Group *group, const int *genes)
 }
 
 /* Only a structure that nest_build accepts for the starting sizes is of use. */
-static Sketch *sketch_make(Space *space, Group *group, const int *genes)
-{
+static Sketch *sketch_make(Space *space, Group *group, const int *genes) {
     Sketch *sketch = ARENA_NEW(space->arena, Sketch);
     sketch->registers = 1;
     sketch->active = ARENA_ARRAY(space->arena, bool, group->genes.count + 1);
@@ -98,8 +91,7 @@ static Sketch *sketch_make(Space *space, Group *group, const int *genes)
     return sketch;
 }
 
-Sketch *group_sketch(Space *space, Group *group, const int *genes)
-{
+Sketch *group_sketch(Space *space, Group *group, const int *genes) {
     uint64_t key = structure_key(group, genes);
     for (int i = 0; i < group->sketches.count; i++)
         if (group->sketches.items[i].key == key)
@@ -109,8 +101,7 @@ Sketch *group_sketch(Space *space, Group *group, const int *genes)
     return cached.sketch;
 }
 
-static int structure_count(const Group *group)
-{
+static int structure_count(const Group *group) {
     int count = 1;
     for (int g = 0; g < group->genes.count; g++)
         if (group->genes.items[g].structural)
@@ -119,8 +110,7 @@ static int structure_count(const Group *group)
 }
 
 /* The starting point with the structural genes of one group counted through: a mixed-radix number. */
-static void structure_select(const Group *group, int number, int *genes)
-{
+static void structure_select(const Group *group, int number, int *genes) {
     for (int g = group->genes.count - 1; g >= 0; g--) {
         const Gene *gene = &group->genes.items[g];
         if (!gene->structural)
@@ -131,16 +121,14 @@ static void structure_select(const Group *group, int number, int *genes)
 }
 
 /* Sketches are counted group after group; those of one group come with the other groups' starting points. */
-int space_sketch_count(const Space *space)
-{
+int space_sketch_count(const Space *space) {
     int count = 0;
     for (int g = 0; g < space->groups.count; g++)
         count += structure_count(space->groups.items[g]);
     return count;
 }
 
-const Schedule *space_sketch(const Space *constant, int number)
-{
+const Schedule *space_sketch(const Space *constant, int number) {
     Space *space = (Space *)constant; /* sketches are made when they are asked for */
     int *point = ARENA_ARRAY(space->arena, int, space->gene_count + 1);
     point_start(space, point);
@@ -161,16 +149,13 @@ const Schedule *space_sketch(const Space *constant, int number)
             list_push(space->arena, &prims, sketch->prims.items[p]);
     }
     Schedule *schedule = ARENA_NEW(space->arena, Schedule);
-    *schedule = (Schedule){.subject = space->program->name,
-                           .target = space->target->family,
-                           .count = prims.count,
-                           .prims = prims.items};
+    *schedule = (Schedule){
+        .subject = space->program->name, .target = space->target->family, .count = prims.count, .prims = prims.items};
     return schedule;
 }
 
 /* Unusable sketches and refused points included. */
-double space_size(const Space *space)
-{
+double space_size(const Space *space) {
     double size = 1;
     for (int g = 0; g < space->groups.count; g++)
         for (int i = 0; i < space->groups.items[g]->genes.count; i++)

@@ -1,12 +1,13 @@
 /* space.h - the search space of a program: groups of stages, genes, sketches and points.
  *
- * A group is a set of stages that are scheduled together: the root, whose loops all others of it are computed at. Groups
- * are independent of each other. Each has genes: structural ones (which axis is vectorized, what is packed where, orders of
- * loops) choose a sketch, which is a Schedule with holes; the others (tile sizes) fill a sketch's holes. A choice of a tile
- * gene fills all holes of one axis at once, so that every product of sizes that a point can have is one that was listed.
+ * A group is a set of stages that are scheduled together: the root, whose loops all others of it are computed at.
+ * Groups are independent of each other. Each has genes: structural ones (which axis is vectorized, what is packed
+ * where, orders of loops) choose a sketch, which is a Schedule with holes; the others (tile sizes) fill a sketch's
+ * holes. A choice of a tile gene fills all holes of one axis at once, so that every product of sizes that a point can
+ * have is one that was listed.
  *
- * A point is an array of choices, one a gene, for all groups. Genes that the sketch does not use do not matter: point_hash
- * ignores them. Sketches are made on demand and kept; a sketch that nest_build refuses is kept as unusable.
+ * A point is an array of choices, one a gene, for all groups. Genes that the sketch does not use do not matter:
+ * point_hash ignores them. Sketches are made on demand and kept; a sketch that nest_build refuses is kept as unusable.
  */
 #ifndef AUTOSCHED_SPACE_H
 #define AUTOSCHED_SPACE_H
@@ -33,9 +34,9 @@ typedef struct HoleSource {
 typedef struct Sketch {
     Schedule schedule; /* the group's statements; holes in order */
     LIST(HoleSource) holes;
-    bool *active;      /* [gene count of the group] */
+    bool *active; /* [gene count of the group] */
     bool usable;
-    int registers;     /* of the register tile besides the genes' parts: 1, or what is fixed by the structure */
+    int registers; /* of the register tile besides the genes' parts: 1, or what is fixed by the structure */
     LIST(Prim) prims;
 } Sketch;
 
@@ -50,14 +51,15 @@ struct Group {
     int first_gene;       /* place of its genes in a point */
     LIST(Gene) genes;
     /* Adds the statements for the structural choices of genes to the sketch. False: that structure makes no sense. */
-    bool skipped;         /* stays as the program has it */
-    bool hopeless;        /* because no schedule of it was found to be legal */
+    bool skipped;  /* stays as the program has it */
+    bool hopeless; /* because no schedule of it was found to be legal */
     bool (*emit)(Space *space, Group *group, const int *genes, Sketch *sketch);
     void *details; /* of the kind of group */
     LIST(struct CachedSketch {
         uint64_t key;
         Sketch *sketch;
-    }) sketches;
+    })
+    sketches;
 };
 
 struct Space {
@@ -67,7 +69,7 @@ struct Space {
     LIST(Prim) common; /* inline statements: before all groups */
     LIST(Group *) groups;
     int gene_count;
-    const Schedule *user; /* the sketch is this one alone */
+    const Schedule *user;   /* the sketch is this one alone */
     LIST(Schedule *) shown; /* what space_sketch answers */
 };
 
@@ -75,7 +77,8 @@ struct Space {
 
 /* Divides the stages into groups and adds the inline statements. */
 void space_make_groups(Space *space);
-void tile_group_new(Space *space, Group *group, const Stage *anchor);  /* anchor: the reduction computed in the root's tile */
+void tile_group_new(Space *space, Group *group,
+                    const Stage *anchor);                  /* anchor: the reduction computed in the root's tile */
 void row_group_new(Space *space, Group *group, int depth); /* members share the first depth axes of the root */
 void user_group_new(Space *space, Group *group, const Schedule *user);
 int group_add_gene(Space *space, Group *group, Gene gene);
@@ -87,7 +90,8 @@ const char *space_local_name(Space *space, const Group *group, const char *base)
 
 /* --- tables of tile sizes (factors.c) --- */
 
-/* Pairs (middle, inner) for a loop of an extent (-1 unknown): inner at most limit. Writes to the gene: count, values. */
+/* Pairs (middle, inner) for a loop of an extent (-1 unknown): inner at most limit. Writes to the gene: count, values.
+ */
 void factors_tile(Arena *arena, int64_t extent, int64_t limit, Gene *gene);
 /* Single inner sizes. */
 void factors_single(Arena *arena, int64_t extent, int64_t limit, Gene *gene);

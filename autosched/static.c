@@ -1,9 +1,10 @@
 /* static.c - an analytic estimate of the time of a nest: what -O2 chooses by, and where a search begins.
  *
- * A stage's inner block is its unrolled and vectorized loops. The block takes the largest of: multiply-adds over the ports,
- * loads over the ports, stores, all instructions over the issue width, and the latency of each accumulator's chain. Traffic
- * between two levels of the memory is the footprint of the largest loop body that fits the nearer one, times its runs (as
- * ROLLER and the cache models before it do). Threads share the iterations of the parallel loop, rounded up.
+ * A stage's inner block is its unrolled and vectorized loops. The block takes the largest of: multiply-adds over the
+ * ports, loads over the ports, stores, all instructions over the issue width, and the latency of each accumulator's
+ * chain. Traffic between two levels of the memory is the footprint of the largest loop body that fits the nearer one,
+ * times its runs (as ROLLER and the cache models before it do). Threads share the iterations of the parallel loop,
+ * rounded up.
  *
  * Constants are those of a current server core; only ratios matter, since estimates are compared with each other alone.
  */
@@ -13,44 +14,42 @@
 
 enum { ASSUMED_THREADS = 4, PAGE = 4096, SET_PERIOD = 4096, PAGES_NEAR = 64, WAYS = 8 };
 
-static const double clock_rate = 3e9;           /* cycles a second */
+static const double clock_rate = 3e9; /* cycles a second */
 static const double arithmetic_ports = 2, load_ports = 2, issue_width = 5;
-static const double chain_latency = 6;          /* of a multiply-add, and what overlaps badly with it */
-static const double memory_latency = 10;        /* of an accumulator that is stored and loaded again */
-static const double dear_cost = 9;              /* instructions of a math function */
-static const double gather_cost = 1.3;          /* loads a lane */
-static const double guard_cost = 5;             /* instructions that make a mask */
-static const double crossing_cost = 0.7;        /* loads more for one that crosses a cache line */
-static const double loop_cost = 1.5;            /* cycles an iteration of the innermost serial loop */
+static const double chain_latency = 6;   /* of a multiply-add, and what overlaps badly with it */
+static const double memory_latency = 10; /* of an accumulator that is stored and loaded again */
+static const double dear_cost = 9;       /* instructions of a math function */
+static const double gather_cost = 1.3;   /* loads a lane */
+static const double guard_cost = 5;      /* instructions that make a mask */
+static const double crossing_cost = 0.7; /* loads more for one that crosses a cache line */
+static const double loop_cost = 1.5;     /* cycles an iteration of the innermost serial loop */
 static const double bytes_per_cycle[3] = {28, 9, 3.5};
-static const double page_cost = 8;              /* cycles */
+static const double page_cost = 8; /* cycles */
 static const double fork_seconds = 4e-6, page_seconds = 1.2e-7;
-static const double overlap_lost = 0.15;        /* of the smaller of arithmetic and traffic */
-static const double usable_part = 0.8;          /* of a cache */
+static const double overlap_lost = 0.15; /* of the smaller of arithmetic and traffic */
+static const double usable_part = 0.8;   /* of a cache */
 
 typedef struct Block {
-    double runs;         /* of the block */
-    double vectors;      /* vector operations of one evaluation of the body in it */
+    double runs;                              /* of the block */
+    double vectors;                           /* vector operations of one evaluation of the body in it */
     double arithmetic, loads, stores, others; /* instructions */
-    double accumulators; /* vectors that live across the reduction */
-    double operands;     /* vectors that one step of the block needs besides */
-    double chain;        /* cycles that dependences take */
-    int serial;          /* innermost loop that is run as a loop, -1: none */
+    double accumulators;                      /* vectors that live across the reduction */
+    double operands;                          /* vectors that one step of the block needs besides */
+    double chain;                             /* cycles that dependences take */
+    int serial;                               /* innermost loop that is run as a loop, -1: none */
 } Block;
 
-static bool is_expanded(const StageFacts *stage, int loop)
-{
+static bool is_expanded(const StageFacts *stage, int loop) {
     return stage->loops[loop]->kind == LOOP_UNROLLED || stage->loops[loop]->kind == LOOP_VECTORIZED;
 }
 
-static double loop_vectors(const StageFacts *stage, int loop)
-{
+static double loop_vectors(const StageFacts *stage, int loop) {
     return ceil(stage->extents[loop] / stage->lanes);
 }
 
-/* What a vector of consecutive elements costs: those as long as a cache line cross one unless all strides are whole vectors. */
-static double vector_cost(const StageFacts *stage, const AccessFacts *access)
-{
+/* What a vector of consecutive elements costs: those as long as a cache line cross one unless all strides are whole
+ * vectors. */
+static double vector_cost(const StageFacts *stage, const AccessFacts *access) {
     double part = (double)stage->lanes * access->bytes / CACHE_LINE;
     for (int l = 0; l < stage->loop_count; l++)
         if (stage->extents[l] > 1 && stage->loops[l]->kind != LOOP_VECTORIZED &&
@@ -60,8 +59,7 @@ static double vector_cost(const StageFacts *stage, const AccessFacts *access)
 }
 
 /* Distinct vectors (or scalars to broadcast) of an access in one run of the block. */
-static double block_accesses(const StageFacts *stage, const AccessFacts *access)
-{
+static double block_accesses(const StageFacts *stage, const AccessFacts *access) {
     double count = 1;
     for (int l = 0; l < stage->loop_count; l++) {
         if (!is_expanded(stage, l) || (access->strides[l] == 0))
@@ -76,8 +74,7 @@ static double block_accesses(const StageFacts *stage, const AccessFacts *access)
     return count;
 }
 
-static void block_shape(const StageFacts *stage, Block *block)
-{
+static void block_shape(const StageFacts *stage, Block *block) {
     block->runs = block->vectors = 1;
     block->serial = -1;
     for (int l = 0; l < stage->loop_count; l++) {
@@ -91,10 +88,9 @@ static void block_shape(const StageFacts *stage, Block *block)
     }
 }
 
-/* Vectors of an access that have to be kept while the block runs once: all that lie inside of an expanded loop which does not
- * change the access, for they are used again in its next iteration. */
-static double live_operands(const StageFacts *stage, const AccessFacts *access)
-{
+/* Vectors of an access that have to be kept while the block runs once: all that lie inside of an expanded loop which
+ * does not change the access, for they are used again in its next iteration. */
+static double live_operands(const StageFacts *stage, const AccessFacts *access) {
     double live = 1;
     bool kept = false;
     for (int l = 0; l < stage->loop_count; l++) {
@@ -108,8 +104,7 @@ static double live_operands(const StageFacts *stage, const AccessFacts *access)
     return live;
 }
 
-static void block_reads(const StageFacts *stage, Block *block)
-{
+static void block_reads(const StageFacts *stage, Block *block) {
     for (int a = 1; a < stage->access_count; a++) {
         const AccessFacts *access = &stage->accesses[a];
         double count = block_accesses(stage, access);
@@ -123,13 +118,11 @@ static void block_reads(const StageFacts *stage, Block *block)
     }
 }
 
-static bool reduces(const StageFacts *stage)
-{
+static bool reduces(const StageFacts *stage) {
     return stage->stage->stage->reduction_count > 0;
 }
 
-static void block_writes(const StageFacts *stage, Block *block)
-{
+static void block_writes(const StageFacts *stage, Block *block) {
     const AccessFacts *written = &stage->accesses[0];
     double count = block_accesses(stage, written), steps = block->vectors / (count < 1 ? 1 : count);
     if (!reduces(stage)) {
@@ -145,8 +138,7 @@ static void block_writes(const StageFacts *stage, Block *block)
 }
 
 /* Accumulators and operands beyond the registers are stored and loaded in each run. */
-static void block_spills(const Target *target, Block *block)
-{
+static void block_spills(const Target *target, Block *block) {
     double registers = target->vector_registers ? target->vector_registers : 16;
     double needed = block->accumulators + block->operands;
     if (block->accumulators == 0 || needed <= registers)
@@ -155,8 +147,7 @@ static void block_spills(const Target *target, Block *block)
     block->stores += 2 * (needed - registers);
 }
 
-static double block_cycles(const StageFacts *stage, const Block *block)
-{
+static double block_cycles(const StageFacts *stage, const Block *block) {
     double cycles = fmax(block->arithmetic / arithmetic_ports, block->loads / load_ports);
     cycles = fmax(cycles, block->stores);
     cycles = fmax(cycles, (block->arithmetic + block->loads + block->stores + block->others) / issue_width);
@@ -167,8 +158,7 @@ static double block_cycles(const StageFacts *stage, const Block *block)
     return cycles + (block->serial >= 0 ? loop_cost : 0);
 }
 
-static Block block_of(const StageFacts *stage, const Target *target)
-{
+static Block block_of(const StageFacts *stage, const Target *target) {
     Block block = {0};
     block_shape(stage, &block);
     block.arithmetic = block.vectors * (stage->operations + dear_cost * stage->dear);
@@ -181,8 +171,7 @@ static Block block_of(const StageFacts *stage, const Target *target)
 /* --- memory --- */
 
 /* Bytes with whole cache lines, where neighbours along a line are not touched by the loop outside either. */
-static double line_bytes(const StageFacts *stage, const AccessFacts *access, int depth)
-{
+static double line_bytes(const StageFacts *stage, const AccessFacts *access, int depth) {
     double bytes = access_footprint(stage, access, depth);
     if (access->rank == 0 || access->in_registers)
         return access->in_registers ? 0 : bytes;
@@ -195,18 +184,16 @@ static double line_bytes(const StageFacts *stage, const AccessFacts *access, int
 }
 
 /* The largest power of two that divides a distance, up to the period of a cache's sets. */
-static double common_power(double distance, double period)
-{
+static double common_power(double distance, double period) {
     double power = CACHE_LINE;
     while (power < period && fmod(distance, 2 * power) == 0)
         power *= 2;
     return power;
 }
 
-/* The room that the body of the first `depth` loops needs of a cache: rows whose distance is a multiple of a large power of
- * two share few sets, as if each were that long. */
-static double occupied_bytes(const StageFacts *stage, const AccessFacts *access, int depth)
-{
+/* The room that the body of the first `depth` loops needs of a cache: rows whose distance is a multiple of a large
+ * power of two share few sets, as if each were that long. */
+static double occupied_bytes(const StageFacts *stage, const AccessFacts *access, int depth) {
     double bytes = line_bytes(stage, access, depth), rows = 1, distance = access->bytes, run = 1;
     if (access->in_registers || access->rank < 2)
         return bytes;
@@ -224,18 +211,16 @@ static double occupied_bytes(const StageFacts *stage, const AccessFacts *access,
     return bytes;
 }
 
-static double body_bytes(const StageFacts *stage, int depth)
-{
+static double body_bytes(const StageFacts *stage, int depth) {
     double bytes = 0;
     for (int a = 0; a < stage->access_count; a++)
         bytes += occupied_bytes(stage, &stage->accesses[a], depth);
     return bytes;
 }
 
-/* Cycles for the translation of addresses: a loop that goes on by a page or more in each iteration, over more pages than the
- * first level of the translation cache holds. */
-static double page_cycles(const StageFacts *stage, const Block *block)
-{
+/* Cycles for the translation of addresses: a loop that goes on by a page or more in each iteration, over more pages
+ * than the first level of the translation cache holds. */
+static double page_cycles(const StageFacts *stage, const Block *block) {
     double cycles = 0;
     if (block->serial < 0)
         return 0;
@@ -249,8 +234,7 @@ static double page_cycles(const StageFacts *stage, const Block *block)
 }
 
 /* Bytes that move into a cache of a size. Depth goes outward from the block while the body fits. */
-static double traffic(const StageFacts *stage, const Block *block, double cache)
-{
+static double traffic(const StageFacts *stage, const Block *block, double cache) {
     int depth = block->serial + 1;
     while (depth > 0 && body_bytes(stage, depth - 1) <= cache * usable_part)
         depth--;
@@ -269,8 +253,7 @@ static double traffic(const StageFacts *stage, const Block *block, double cache)
 }
 
 /* Rows of a tile whose distance is a multiple of the L1's set period fall into the same few lines. */
-static double conflict_factor(const StageFacts *stage, const Target *target)
-{
+static double conflict_factor(const StageFacts *stage, const Target *target) {
     double period = target->cache_bytes[0] > 0 ? (double)target->cache_bytes[0] / 8 : PAGE, worst = 1;
     period = fmin(period, PAGE);
     for (int a = 1; a < stage->access_count; a++)
@@ -284,14 +267,12 @@ static double conflict_factor(const StageFacts *stage, const Target *target)
 
 /* --- threads --- */
 
-static double thread_count(const Target *target)
-{
+static double thread_count(const Target *target) {
     return target->threads > 0 ? target->threads : ASSUMED_THREADS;
 }
 
 /* Part of all iterations that the busiest thread runs; *forks counts entries of parallel loops. */
-static double busiest_part(const StageFacts *stage, const Target *target, double *forks)
-{
+static double busiest_part(const StageFacts *stage, const Target *target, double *forks) {
     double entries = 1, threads = thread_count(target);
     *forks = 0;
     for (int l = 0; l < stage->loop_count; l++) {
@@ -306,8 +287,7 @@ static double busiest_part(const StageFacts *stage, const Target *target, double
 
 /* --- everything --- */
 
-static void add_stage(const StageFacts *stage, const Target *target, bool heaviest, Estimate *estimate)
-{
+static void add_stage(const StageFacts *stage, const Target *target, bool heaviest, Estimate *estimate) {
     if (stage->iterations == 0)
         return;
     Block block = block_of(stage, target);
@@ -337,8 +317,7 @@ static void add_stage(const StageFacts *stage, const Target *target, bool heavie
     estimate->loads = block.loads / fmax(block.arithmetic, 1);
 }
 
-Estimate static_estimate(const Profile *profile, const Target *target)
-{
+Estimate static_estimate(const Profile *profile, const Target *target) {
     Estimate estimate = {0};
     for (int s = 0; s < profile->stage_count; s++)
         add_stage(&profile->stages[s], target, s == profile->heaviest, &estimate);

@@ -25,8 +25,7 @@ typedef struct Canon {
     Text text;
 } Canon;
 
-static int stage_of(const Canon *canon, const Tensor *tensor)
-{
+static int stage_of(const Canon *canon, const Tensor *tensor) {
     const Stage *stage = program_stage_of(canon->program, tensor);
     return stage ? program_stage_index(canon->program, stage) : -1;
 }
@@ -35,8 +34,7 @@ static int stage_of(const Canon *canon, const Tensor *tensor)
 
 static void write_expr(Canon *canon, const Expr *e, bool first);
 
-static int variable_number(Canon *canon, const Var *var)
-{
+static int variable_number(Canon *canon, const Var *var) {
     for (int v = 0; v < canon->variables.count; v++)
         if (canon->variables.items[v] == var)
             return v;
@@ -44,8 +42,7 @@ static int variable_number(Canon *canon, const Var *var)
     return canon->variables.count - 1;
 }
 
-static void write_var(Canon *canon, const Var *var, bool first)
-{
+static void write_var(Canon *canon, const Var *var, bool first) {
     const Stage *stage = canon->stage;
     for (int a = 0; stage && a < stage->axis_count; a++)
         if (stage->axes[a] == var) {
@@ -60,8 +57,7 @@ static void write_var(Canon *canon, const Var *var, bool first)
     text_add(&canon->text, "v%d:%d", (int)var->type, first ? 0 : variable_number(canon, var));
 }
 
-static void write_dims(Canon *canon, const Tensor *tensor, bool first)
-{
+static void write_dims(Canon *canon, const Tensor *tensor, bool first) {
     text_add(&canon->text, "<%d,%d,%d", (int)tensor->type, (int)tensor->role, tensor->constant);
     for (int d = 0; d < tensor->rank; d++) {
         text_add(&canon->text, ",");
@@ -72,8 +68,7 @@ static void write_dims(Canon *canon, const Tensor *tensor, bool first)
 
 static uint64_t stage_hash(Canon *canon, int number);
 
-static void write_tensor(Canon *canon, const Tensor *tensor, bool first)
-{
+static void write_tensor(Canon *canon, const Tensor *tensor, bool first) {
     int stage = stage_of(canon, tensor);
     if (stage >= 0 && first) {
         text_add(&canon->text, "#%" PRIx64, stage_hash(canon, stage));
@@ -98,8 +93,7 @@ static void write_tensor(Canon *canon, const Tensor *tensor, bool first)
     write_dims(canon, tensor, first);
 }
 
-static void write_expr(Canon *canon, const Expr *e, bool first)
-{
+static void write_expr(Canon *canon, const Expr *e, bool first) {
     switch (e->kind) {
     case EXPR_INT: text_add(&canon->text, "%" PRId64, e->integer); break;
     case EXPR_REAL: text_add(&canon->text, "%a", e->real); break;
@@ -120,8 +114,7 @@ static void write_expr(Canon *canon, const Expr *e, bool first)
     text_add(&canon->text, ")");
 }
 
-static void write_stage(Canon *canon, const Stage *stage, bool first)
-{
+static void write_stage(Canon *canon, const Stage *stage, bool first) {
     canon->stage = NULL;
     text_add(&canon->text, "stage %d ", (int)stage->combine);
     write_dims(canon, stage->tensor, first);
@@ -139,16 +132,14 @@ static void write_stage(Canon *canon, const Stage *stage, bool first)
     text_add(&canon->text, "\n");
 }
 
-static uint64_t text_hash(const char *text, uint64_t seed)
-{
+static uint64_t text_hash(const char *text, uint64_t seed) {
     uint64_t hash = seed;
     for (; *text; text++)
         hash = hash_mix(hash ^ (unsigned char)*text) + UINT64_C(0x9e3779b97f4a7c15);
     return hash;
 }
 
-static uint64_t stage_hash(Canon *canon, int number)
-{
+static uint64_t stage_hash(Canon *canon, int number) {
     if (canon->hashes[number])
         return canon->hashes[number];
     Text outer = canon->text;
@@ -165,8 +156,7 @@ static uint64_t stage_hash(Canon *canon, int number)
 
 static void visit_stage(Canon *canon, int number);
 
-static bool visit_reads(const Expr *e, void *context)
-{
+static bool visit_reads(const Expr *e, void *context) {
     Canon *canon = context;
     if (e->kind == EXPR_READ && stage_of(canon, e->tensor) >= 0)
         visit_stage(canon, stage_of(canon, e->tensor));
@@ -174,8 +164,7 @@ static bool visit_reads(const Expr *e, void *context)
 }
 
 /* Producers first. */
-static void visit_stage(Canon *canon, int number)
-{
+static void visit_stage(Canon *canon, int number) {
     if (canon->visited[number])
         return;
     canon->visited[number] = true;
@@ -186,8 +175,7 @@ static void visit_stage(Canon *canon, int number)
     list_push(canon->arena, &canon->stages, stage);
 }
 
-static bool is_read(const Canon *canon, int number)
-{
+static bool is_read(const Canon *canon, int number) {
     for (int s = 0; s < canon->program->stage_count; s++) {
         const Stage *stage = canon->program->stages[s];
         const Tensor *tensor = canon->program->stages[number]->tensor;
@@ -197,12 +185,12 @@ static bool is_read(const Canon *canon, int number)
     return false;
 }
 
-static void visit_all(Canon *canon)
-{
+static void visit_all(Canon *canon) {
     for (;;) {
         int next = -1;
         for (int s = 0; s < canon->program->stage_count; s++)
-            if (!canon->visited[s] && !is_read(canon, s) && (next < 0 || stage_hash(canon, s) < stage_hash(canon, next)))
+            if (!canon->visited[s] && !is_read(canon, s) &&
+                (next < 0 || stage_hash(canon, s) < stage_hash(canon, next)))
                 next = s;
         if (next < 0)
             break;
@@ -210,20 +198,17 @@ static void visit_all(Canon *canon)
     }
 }
 
-static const char *key_of(Arena *arena, const char *text)
-{
+static const char *key_of(Arena *arena, const char *text) {
     return arena_printf(arena, "%016" PRIx64 "%016" PRIx64, text_hash(text, 1), text_hash(text, 2));
 }
 
-static void write_user(Canon *canon, const Schedule *user)
-{
+static void write_user(Canon *canon, const Schedule *user) {
     for (int t = 0; t < canon->program->tensor_count; t++)
         text_add(&canon->text, "%s ", canon->program->tensors[t]->name);
     schedule_print_statements(&canon->text, user);
 }
 
-Task *task_new(Arena *arena, const Program *program, const Schedule *user)
-{
+Task *task_new(Arena *arena, const Program *program, const Schedule *user) {
     Canon canon = {.arena = arena, .program = program, .text = {.arena = arena}};
     canon.hashes = ARENA_ARRAY(arena, uint64_t, program->stage_count + 1);
     canon.visited = ARENA_ARRAY(arena, bool, program->stage_count + 1);
@@ -244,7 +229,6 @@ Task *task_new(Arena *arena, const Program *program, const Schedule *user)
     return task;
 }
 
-const char *task_hash(Arena *arena, const Program *program)
-{
+const char *task_hash(Arena *arena, const Program *program) {
     return task_new(arena, program, NULL)->key;
 }

@@ -8,8 +8,7 @@
 /* --- names of loops within a stage --- */
 
 /* "i" and "i.store" become "x0" and "x0.store". */
-static const char *rename_index(Arena *arena, const Stage *stage, const char *index, bool canonical)
-{
+static const char *rename_index(Arena *arena, const Stage *stage, const char *index, bool canonical) {
     size_t length = strcspn(index, ".");
     for (int a = 0; a < stage->axis_count + stage->reduction_count; a++) {
         bool reduction = a >= stage->axis_count;
@@ -23,16 +22,14 @@ static const char *rename_index(Arena *arena, const Stage *stage, const char *in
 }
 
 /* The rest of the name after the prefix, "" or ".index"; NULL when it does not begin so. */
-static const char *after_prefix(const char *name, const char *prefix)
-{
+static const char *after_prefix(const char *name, const char *prefix) {
     size_t length = strlen(prefix);
     if (strncmp(name, prefix, length) != 0 || (name[length] != '\0' && name[length] != '.'))
         return NULL;
     return name + length;
 }
 
-static const char *rename_name(Arena *arena, const Task *task, const char *name, bool canonical)
-{
+static const char *rename_name(Arena *arena, const Task *task, const char *name, bool canonical) {
     const char *best = NULL;
     size_t matched = 0;
     for (int s = 0; s < task->stage_count; s++) {
@@ -63,16 +60,14 @@ typedef struct Renaming {
     LIST(const char *) fresh;  /* and as they become */
 } Renaming;
 
-static bool is_taken(const Program *program, const char *name)
-{
+static bool is_taken(const Program *program, const char *name) {
     for (int t = 0; t < program->tensor_count; t++)
         if (strcmp(program->tensors[t]->name, name) == 0)
             return true;
     return false;
 }
 
-static const char *rename_result(Renaming *renaming, const char *name)
-{
+static const char *rename_result(Renaming *renaming, const char *name) {
     const char *fresh = name;
     while (!renaming->canonical && is_taken(renaming->task->program, fresh))
         fresh = arena_printf(renaming->arena, "%s_", fresh);
@@ -81,8 +76,7 @@ static const char *rename_result(Renaming *renaming, const char *name)
     return fresh;
 }
 
-static const char *rename_use(Renaming *renaming, const char *name)
-{
+static const char *rename_use(Renaming *renaming, const char *name) {
     for (int l = renaming->locals.count - 1; l >= 0; l--) {
         const char *rest = after_prefix(name, renaming->locals.items[l]);
         if (rest)
@@ -92,8 +86,7 @@ static const char *rename_use(Renaming *renaming, const char *name)
 }
 
 /* Layouts name dimensions, not loops: they stay. */
-static PrimArg rename_arg(Renaming *renaming, const PrimArg *arg)
-{
+static PrimArg rename_arg(Renaming *renaming, const PrimArg *arg) {
     PrimArg renamed = *arg;
     bool keeps = arg->key && (strcmp(arg->key, "layout") == 0 || strcmp(arg->key, "scope") == 0);
     if (arg->kind == ARG_NAME && arg->name && !keeps)
@@ -101,8 +94,7 @@ static PrimArg rename_arg(Renaming *renaming, const PrimArg *arg)
     return renamed;
 }
 
-static Schedule *rename_schedule(Arena *arena, const Task *task, const Schedule *schedule, bool canonical)
-{
+static Schedule *rename_schedule(Arena *arena, const Task *task, const Schedule *schedule, bool canonical) {
     Renaming renaming = {.arena = arena, .task = task, .canonical = canonical};
     Schedule *renamed = ARENA_NEW(arena, Schedule);
     *renamed = *schedule;
@@ -120,16 +112,14 @@ static Schedule *rename_schedule(Arena *arena, const Task *task, const Schedule 
     return renamed;
 }
 
-const char *task_text(Arena *arena, const Task *task, const Schedule *schedule)
-{
+const char *task_text(Arena *arena, const Task *task, const Schedule *schedule) {
     Text text = {.arena = arena};
     text_add(&text, "%s", "");
     schedule_print_statements(&text, task->renames ? rename_schedule(arena, task, schedule, true) : schedule);
     return text.text ? text.text : "";
 }
 
-Schedule *task_schedule(Arena *arena, const Task *task, const Target *target, const char *text)
-{
+Schedule *task_schedule(Arena *arena, const Task *task, const Target *target, const char *text) {
     Sources sources = {.arena = arena};
     FILE *nowhere = fopen("/dev/null", "w");
     if (!nowhere)
@@ -149,8 +139,7 @@ Schedule *task_schedule(Arena *arena, const Task *task, const Target *target, co
 }
 
 Schedule *database_best(Arena *arena, Database *database, const Program *program, const Target *target,
-                        const Schedule *user, int threads, Record *record)
-{
+                        const Schedule *user, int threads, Record *record) {
     const Task *task = task_new(arena, program, user);
     Record *records;
     int count = database_find(arena, database, task->key, database_target(target), threads, &records);

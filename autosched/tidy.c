@@ -1,8 +1,8 @@
 /* tidy.c - a filled schedule without the splits that do nothing: those whose sizes are all 1.
  *
- * The outermost part takes the name of the loop that was not cut, the others vanish from the lists that they stand in; a place
- * (at=) at one of them moves to the loop around it. What is left does the same and warns of nothing when it is pasted into a
- * source. A split with a part that something else needs stays.
+ * The outermost part takes the name of the loop that was not cut, the others vanish from the lists that they stand in;
+ * a place (at=) at one of them moves to the loop around it. What is left does the same and warns of nothing when it is
+ * pasted into a source. A split with a part that something else needs stays.
  */
 #include "autosched/space.h"
 
@@ -14,8 +14,7 @@ typedef struct Tidying {
     Prim *prims;
 } Tidying;
 
-static bool is_trivial(const Prim *prim)
-{
+static bool is_trivial(const Prim *prim) {
     bool ones = prim->op == PRIM_SPLIT && prim->result_count == prim->arg_count && prim->arg_count > 1 &&
                 prim->args[0].kind == ARG_NAME;
     for (int a = 1; a < prim->arg_count && ones; a++)
@@ -23,19 +22,16 @@ static bool is_trivial(const Prim *prim)
     return ones;
 }
 
-static bool is_list(const Prim *prim)
-{
+static bool is_list(const Prim *prim) {
     return prim->op == PRIM_REORDER || prim->op == PRIM_UNROLL;
 }
 
-static bool names(const PrimArg *arg, const char *name)
-{
+static bool names(const PrimArg *arg, const char *name) {
     return arg->kind == ARG_NAME && arg->name && strcmp(arg->name, name) == 0;
 }
 
 /* The loop that stands before the name in the last reorder before the statement, or NULL. */
-static const char *loop_around(const Tidying *tidying, int before, const char *name)
-{
+static const char *loop_around(const Tidying *tidying, int before, const char *name) {
     for (int p = before - 1; p >= 0; p--) {
         const Prim *prim = &tidying->prims[p];
         for (int a = 1; a < prim->arg_count && prim->op == PRIM_REORDER; a++)
@@ -46,36 +42,33 @@ static const char *loop_around(const Tidying *tidying, int before, const char *n
 }
 
 /* Every use of the part is one that can do without it. */
-static bool is_dispensable(const Tidying *tidying, int split, const char *part)
-{
+static bool is_dispensable(const Tidying *tidying, int split, const char *part) {
     for (int p = split + 1; p < tidying->count; p++)
         for (int a = 0; a < tidying->prims[p].arg_count; a++) {
             const Prim *prim = &tidying->prims[p];
             if (!names(&prim->args[a], part) || is_list(prim))
                 continue;
-            bool place = prim->op == PRIM_COMPUTE_AT ? a == 1 : prim->args[a].key && strcmp(prim->args[a].key, "at") == 0;
+            bool place =
+                prim->op == PRIM_COMPUTE_AT ? a == 1 : prim->args[a].key && strcmp(prim->args[a].key, "at") == 0;
             if (!place || !loop_around(tidying, p, part))
                 return false;
         }
     return true;
 }
 
-static void remove_arg(Prim *prim, int index)
-{
+static void remove_arg(Prim *prim, int index) {
     prim->arg_count--;
     memmove(prim->args + index, prim->args + index + 1, sizeof *prim->args * (size_t)(prim->arg_count - index));
 }
 
-static void remove_prim(Tidying *tidying, int index)
-{
+static void remove_prim(Tidying *tidying, int index) {
     tidying->count--;
     memmove(tidying->prims + index, tidying->prims + index + 1,
             sizeof *tidying->prims * (size_t)(tidying->count - index));
 }
 
 /* Places first, from the last statement back, for they need the lists. */
-static void remove_part(Tidying *tidying, int split, const char *part)
-{
+static void remove_part(Tidying *tidying, int split, const char *part) {
     for (int p = tidying->count - 1; p > split; p--)
         for (int a = tidying->prims[p].arg_count - 1; a >= 0; a--)
             if (names(&tidying->prims[p].args[a], part) && !is_list(&tidying->prims[p]))
@@ -90,16 +83,14 @@ static void remove_part(Tidying *tidying, int split, const char *part)
     }
 }
 
-static void rename_part(Tidying *tidying, int split, const char *part, const char *loop)
-{
+static void rename_part(Tidying *tidying, int split, const char *part, const char *loop) {
     for (int p = split + 1; p < tidying->count; p++)
         for (int a = 0; a < tidying->prims[p].arg_count; a++)
             if (names(&tidying->prims[p].args[a], part))
                 tidying->prims[p].args[a].name = loop;
 }
 
-static bool remove_split(Tidying *tidying, int split)
-{
+static bool remove_split(Tidying *tidying, int split) {
     Prim prim = tidying->prims[split];
     for (int r = 1; r < prim.result_count; r++)
         if (!is_dispensable(tidying, split, prim.results[r]))
@@ -111,8 +102,7 @@ static bool remove_split(Tidying *tidying, int split)
     return true;
 }
 
-Schedule *schedule_tidy(Arena *arena, const Schedule *schedule)
-{
+Schedule *schedule_tidy(Arena *arena, const Schedule *schedule) {
     Tidying tidying = {.arena = arena, .count = schedule->count};
     tidying.prims = ARENA_ARRAY(arena, Prim, schedule->count + 1);
     for (int p = 0; p < schedule->count; p++) {
@@ -132,8 +122,7 @@ Schedule *schedule_tidy(Arena *arena, const Schedule *schedule)
     return tidy;
 }
 
-Schedule *schedule_effective(Arena *arena, const Schedule *schedule, const Nest *nest)
-{
+Schedule *schedule_effective(Arena *arena, const Schedule *schedule, const Nest *nest) {
     Schedule *effective = ARENA_NEW(arena, Schedule);
     *effective = *schedule;
     effective->prims = ARENA_ARRAY(arena, Prim, schedule->count + 1);

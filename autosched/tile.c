@@ -1,14 +1,20 @@
 /* tile.c - the group of one root with a register tile: its axes, operands and genes.
  *
  * Serves every stage with reuse, alone (cache_write) or inside an element-by-element consumer (compute_at), and stages
- * without a reduction as well, for which the register level is only unrolled. Nothing here knows operators: all comes from
- * how the axes occur in the reads.
+ * without a reduction as well, for which the register level is only unrolled. Nothing here knows operators: all comes
+ * from how the axes occur in the reads.
  */
 #include "autosched/tile.h"
 
 #include <string.h>
 
-enum { SPATIAL_INNER_LIMIT = 28, VECTOR_INNER_LIMIT = 8, UNROLL_LIMIT = 8, BLOCK_UNROLL_LIMIT = 4, CANDIDATE_LIMIT = 3 };
+enum {
+    SPATIAL_INNER_LIMIT = 28,
+    VECTOR_INNER_LIMIT = 8,
+    UNROLL_LIMIT = 8,
+    BLOCK_UNROLL_LIMIT = 4,
+    CANDIDATE_LIMIT = 3
+};
 
 /* --- accesses --- */
 
@@ -17,16 +23,14 @@ typedef struct Occurrences {
     bool inside_read;
 } Occurrences;
 
-static bool find_inner_read(const Expr *e, void *context)
-{
+static bool find_inner_read(const Expr *e, void *context) {
     Occurrences *occurrences = context;
     occurrences->inside_read |= e->kind == EXPR_READ;
     return true;
 }
 
 /* The coefficient of the axis in an index; false when it is not affine in it. */
-static bool index_coefficient(Expr *index, const Var *axis, int64_t *coefficient)
-{
+static bool index_coefficient(Expr *index, const Var *axis, int64_t *coefficient) {
     Arena *arena = arena_new();
     Affine affine;
     bool known = expr_affine(arena, index, &affine) && affine_coefficient(&affine, axis, coefficient);
@@ -34,8 +38,7 @@ static bool index_coefficient(Expr *index, const Var *axis, int64_t *coefficient
     return known;
 }
 
-AccessKind access_along(const Expr *read, const Var *axis, int *dimension, int64_t *coefficient)
-{
+AccessKind access_along(const Expr *read, const Var *axis, int *dimension, int64_t *coefficient) {
     AccessKind kind = ACCESS_NONE;
     for (int d = 0; d < read->count; d++) {
         if (!expr_uses_var(read->args[d], axis))
@@ -51,8 +54,7 @@ AccessKind access_along(const Expr *read, const Var *axis, int *dimension, int64
     return kind;
 }
 
-bool operand_packable(const Expr *read)
-{
+bool operand_packable(const Expr *read) {
     Occurrences occurrences = {0};
     for (int d = 0; d < read->count; d++)
         expr_walk(read->args[d], find_inner_read, &occurrences);
@@ -65,8 +67,7 @@ typedef struct OperandList {
     Tile *tile;
 } OperandList;
 
-static bool collect_operand(const Expr *e, void *context)
-{
+static bool collect_operand(const Expr *e, void *context) {
     OperandList *list = context;
     if (e->kind != EXPR_READ)
         return true;
@@ -76,23 +77,22 @@ static bool collect_operand(const Expr *e, void *context)
             return true;
         }
     TileOperand operand = {.read = e, .pack = -1};
-    operand.name = space_local_name(list->space, list->group, arena_printf(list->space->arena, "%s_p", e->tensor->name));
+    operand.name =
+        space_local_name(list->space, list->group, arena_printf(list->space->arena, "%s_p", e->tensor->name));
     list_push(list->space->arena, &list->tile->operands, operand);
     return true;
 }
 
 /* --- axes --- */
 
-static int power_above(int64_t value, int limit)
-{
+static int power_above(int64_t value, int limit) {
     int power = 1;
     while (power < limit && (value < 0 || power < value))
         power *= 2;
     return power;
 }
 
-static bool widest_type(const Expr *e, void *context)
-{
+static bool widest_type(const Expr *e, void *context) {
     int *bytes = context;
     if ((e->kind == EXPR_READ || e->kind == EXPR_OP || e->kind == EXPR_CAST) && element_info[e->type].bytes > *bytes &&
         (type_is_float(e->type) || e->kind == EXPR_READ))
@@ -101,28 +101,24 @@ static bool widest_type(const Expr *e, void *context)
 }
 
 /* Lanes for the widest type that the stage computes in. */
-static int stage_lanes(const Space *space, const Stage *stage)
-{
+static int stage_lanes(const Space *space, const Stage *stage) {
     int bytes = element_info[stage->tensor->type].bytes;
     expr_walk(stage->value, widest_type, &bytes);
     int lanes = space->target->vector_bytes / bytes;
     return lanes < 1 ? 1 : lanes;
 }
 
-static Gene tile_gene(Space *space, const char *name, int64_t extent, int64_t limit)
-{
+static Gene tile_gene(Space *space, const char *name, int64_t extent, int64_t limit) {
     Gene gene = {.name = arena_printf(space->arena, "%s tile", name), .register_part = 1, .unroll_part = -1};
     factors_tile(space->arena, extent, limit, &gene);
     return gene;
 }
 
-static const char *part_name(Space *space, const Group *group, const char *axis, const char *ending)
-{
+static const char *part_name(Space *space, const Group *group, const char *axis, const char *ending) {
     return space_local_name(space, group, arena_printf(space->arena, "%s_%s", axis, ending));
 }
 
-static void make_axis(Space *space, Group *group, const Tile *tile, const Stage *root, int number, int lanes)
-{
+static void make_axis(Space *space, Group *group, const Tile *tile, const Stage *root, int number, int lanes) {
     TileAxis *axis = &tile->axes[number];
     const char *name = root->axes[number]->name;
     axis->axis = tile->anchor && !tile->fused ? tile->anchor->axes[number] : root->axes[number];
@@ -134,8 +130,9 @@ static void make_axis(Space *space, Group *group, const Tile *tile, const Stage 
         return;
     axis->tile = group_add_gene(space, group, tile_gene(space, axis->loop, axis->extent, SPATIAL_INNER_LIMIT));
     int64_t vectors = axis->extent < 0 ? -1 : ceil_divide(axis->extent, axis->lanes);
-    axis->vector = group_add_gene(space, group, tile_gene(space, arena_printf(space->arena, "%s vector", axis->loop),
-                                                          vectors, VECTOR_INNER_LIMIT));
+    axis->vector = group_add_gene(
+        space, group,
+        tile_gene(space, arena_printf(space->arena, "%s vector", axis->loop), vectors, VECTOR_INNER_LIMIT));
     axis->outer = part_name(space, group, name, "o");
     axis->middle = part_name(space, group, name, "m");
     axis->inner = part_name(space, group, name, "i");
@@ -144,8 +141,7 @@ static void make_axis(Space *space, Group *group, const Tile *tile, const Stage 
     axis->anchor_lane = part_name(space, group, name, "l");
 }
 
-static void make_axes(Space *space, Group *group, Tile *tile)
-{
+static void make_axes(Space *space, Group *group, Tile *tile) {
     const Stage *root = group->root;
     int lanes = stage_lanes(space, tile->anchor ? tile->anchor : root);
     tile->axis_count = root->axis_count;
@@ -159,8 +155,7 @@ static void make_axes(Space *space, Group *group, Tile *tile)
     }
 }
 
-static void make_reductions(Space *space, Group *group, Tile *tile)
-{
+static void make_reductions(Space *space, Group *group, Tile *tile) {
     const Stage *anchor = tile->anchor;
     tile->reduction_count = anchor ? anchor->reduction_count : 0;
     tile->reductions = ARENA_ARRAY(space->arena, TileReduction, tile->reduction_count);
@@ -182,8 +177,7 @@ static void make_reductions(Space *space, Group *group, Tile *tile)
 
 /* A reduction whose extent is known at run time only is not split: the tail of every register tile would be doubled for
  * the little that unrolling gives. */
-static void make_reduction_genes(Space *space, Group *group, Tile *tile)
-{
+static void make_reduction_genes(Space *space, Group *group, Tile *tile) {
     if (tile->reduction_count == 0)
         return;
     int last = tile->reduction_count - 1;
@@ -207,16 +201,14 @@ static void make_reduction_genes(Space *space, Group *group, Tile *tile)
 
 /* --- structural genes --- */
 
-static int add_choice(Space *space, Group *group, const char *what, int count)
-{
+static int add_choice(Space *space, Group *group, const char *what, int count) {
     Gene gene = {.structural = true, .count = count};
     gene.name = arena_printf(space->arena, "%s %s", group->root->name, what);
     return group_add_gene(space, group, gene);
 }
 
 /* How bad an axis is as the vector axis: lanes lost, operands to be packed, scattered stores; below 0: of no use. */
-static double vector_cost(const Tile *tile, const Stage *root, int number)
-{
+static double vector_cost(const Tile *tile, const Stage *root, int number) {
     const TileAxis *axis = &tile->axes[number];
     const Expr *value = tile->anchor ? tile->anchor->value : root->value;
     if (!axis->tiled || axis->lanes == 1)
@@ -239,8 +231,7 @@ static double vector_cost(const Tile *tile, const Stage *root, int number)
     return cost + 2 * (1 - (double)axis->lanes / whole);
 }
 
-static void choose_candidates(Space *space, const Group *group, Tile *tile)
-{
+static void choose_candidates(Space *space, const Group *group, Tile *tile) {
     double costs[tile->axis_count + 1];
     tile->candidates = ARENA_ARRAY(space->arena, int, tile->axis_count + 1);
     for (int a = 0; a < tile->axis_count; a++) {
@@ -252,22 +243,21 @@ static void choose_candidates(Space *space, const Group *group, Tile *tile)
             tile->candidates[place] = tile->candidates[place - 1];
         tile->candidates[place] = a;
     }
-    /* Where sizes are known at run time only, an axis that seems long may have one value: the natural one is the safe one. */
+    /* Where sizes are known at run time only, an axis that seems long may have one value: the natural one is the safe
+     * one. */
     int limit = space->program->size_count ? 1 : CANDIDATE_LIMIT;
     if (tile->candidate_count > limit)
         tile->candidate_count = limit;
 }
 
-static int tiled_count(const Tile *tile)
-{
+static int tiled_count(const Tile *tile) {
     int count = 0;
     for (int a = 0; a < tile->axis_count; a++)
         count += tile->axes[a].tiled;
     return count;
 }
 
-static void make_structure(Space *space, Group *group, Tile *tile)
-{
+static void make_structure(Space *space, Group *group, Tile *tile) {
     choose_candidates(space, group, tile);
     bool several = tiled_count(tile) > 1, reduces = tile->reduction_count > 1;
     tile->vector_gene = add_choice(space, group, "vector axis", tile->candidate_count ? tile->candidate_count : 1);
@@ -284,8 +274,7 @@ static void make_structure(Space *space, Group *group, Tile *tile)
 }
 
 /* The stage as it is after inlining: its reads name what the loops really touch. */
-static const Stage *inlined_stage(Space *space, const Stage *stage)
-{
+static const Stage *inlined_stage(Space *space, const Stage *stage) {
     Group nothing = {0};
     Sketch empty = {0};
     Nest *nest = sketch_nest(space->arena, space, &nothing, &empty);
@@ -295,8 +284,7 @@ static const Stage *inlined_stage(Space *space, const Stage *stage)
     return stage;
 }
 
-void tile_group_new(Space *space, Group *group, const Stage *anchor)
-{
+void tile_group_new(Space *space, Group *group, const Stage *anchor) {
     Tile *tile = ARENA_NEW(space->arena, Tile);
     tile->fused = anchor && anchor != group->root;
     tile->anchor = anchor ? inlined_stage(space, anchor) : NULL;

@@ -6,8 +6,8 @@
 
 /* A spatial axis: of the root, and of the anchor that is computed in the root's tile. */
 typedef struct TileAxis {
-    const Var *axis;  /* of the anchor as the nest has it */
-    const char *loop; /* "O.h" of the root */
+    const Var *axis;        /* of the anchor as the nest has it */
+    const char *loop;       /* "O.h" of the root */
     const char *inner_loop; /* "O[0].h" of the anchor */
     int64_t extent;
     bool tiled;       /* its extent is not 0 or 1 */

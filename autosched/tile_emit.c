@@ -1,9 +1,11 @@
 /* tile_emit.c - the statements of a tile group: loops from the outside in are
  *
- *     axes of extent 1, outer spatial (fused and parallel), middle spatial | reductions, inner spatial (unrolled), lanes
+ *     axes of extent 1, outer spatial (fused and parallel), middle spatial | reductions, inner spatial (unrolled),
+ * lanes
  *
- * and what is right of the bar belongs to the stage in registers: made by cache_write of the root, or the anchor that is
- * computed at the last middle loop. Annotations come before cache_write, so that the loops that store the tile have them too.
+ * and what is right of the bar belongs to the stage in registers: made by cache_write of the root, or the anchor that
+ * is computed at the last middle loop. Annotations come before cache_write, so that the loops that store the tile have
+ * them too.
  */
 #include "autosched/tile.h"
 
@@ -11,36 +13,30 @@
 
 enum { PARALLEL_ALL, PARALLEL_FIRST, PARALLEL_NONE };
 
-NameList names_new(Arena *arena, int capacity)
-{
+NameList names_new(Arena *arena, int capacity) {
     return (NameList){.names = ARENA_ARRAY(arena, const char *, capacity + 1)};
 }
 
-void names_add(NameList *list, const char *name)
-{
+void names_add(NameList *list, const char *name) {
     list->names[list->count++] = name;
 }
 
-static void names_join(NameList *list, const NameList *other)
-{
+static void names_join(NameList *list, const NameList *other) {
     for (int i = 0; i < other->count; i++)
         names_add(list, other->names[i]);
 }
 
-static void loops(TileWriter *writer, PrimOp op, const NameList *list)
-{
+static void loops(TileWriter *writer, PrimOp op, const NameList *list) {
     sketch_loops(writer->space, writer->sketch, op, list->names, list->count);
 }
 
-static PrimArg hole(TileWriter *writer, int gene, int part)
-{
+static PrimArg hole(TileWriter *writer, int gene, int part) {
     return arg_gene(writer->space, writer->sketch, gene, part);
 }
 
 /* --- spatial axes --- */
 
-static void split_axis(TileWriter *writer, const TileAxis *axis, bool vector)
-{
+static void split_axis(TileWriter *writer, const TileAxis *axis, bool vector) {
     const char *names[4] = {axis->outer, axis->middle, axis->inner, axis->lane};
     int gene = vector ? axis->vector : axis->tile, count = vector ? 4 : 3;
     PrimArg args[4] = {arg_name(axis->loop)};
@@ -53,8 +49,7 @@ static void split_axis(TileWriter *writer, const TileAxis *axis, bool vector)
 typedef const char *AxisName(const TileWriter *writer, int axis);
 
 /* The tiled axes with the vector axis first, last, or in its place. */
-static void order_axes(const TileWriter *writer, bool vector_first, NameList *list, AxisName *name)
-{
+static void order_axes(const TileWriter *writer, bool vector_first, NameList *list, AxisName *name) {
     const Tile *tile = writer->tile;
     if (vector_first && writer->vector >= 0)
         names_add(list, name(writer, writer->vector));
@@ -66,8 +61,7 @@ static void order_axes(const TileWriter *writer, bool vector_first, NameList *li
 }
 
 /* Whether an operand is read along both axes. */
-static bool share_operand(const Tile *tile, int a, int b)
-{
+static bool share_operand(const Tile *tile, int a, int b) {
     for (int i = 0; i < tile->operands.count; i++) {
         const Expr *read = tile->operands.items[i].read;
         if (expr_uses_var(read, tile->axes[a].axis) && expr_uses_var(read, tile->axes[b].axis))
@@ -76,10 +70,9 @@ static bool share_operand(const Tile *tile, int a, int b)
     return false;
 }
 
-/* Inside the register tile: the vector axis last, or first with those that share its operand. What the innermost loop does
- * not change is kept in registers over it, so that the better order keeps the smaller side. */
-static void order_inner(const TileWriter *writer, NameList *list, AxisName *name)
-{
+/* Inside the register tile: the vector axis last, or first with those that share its operand. What the innermost loop
+ * does not change is kept in registers over it, so that the better order keeps the smaller side. */
+static void order_inner(const TileWriter *writer, NameList *list, AxisName *name) {
     const Tile *tile = writer->tile;
     if (writer->genes[tile->inner_gene] == 0 || writer->vector < 0) {
         order_axes(writer, false, list, name);
@@ -94,23 +87,19 @@ static void order_inner(const TileWriter *writer, NameList *list, AxisName *name
     }
 }
 
-static const char *outer_name(const TileWriter *writer, int axis)
-{
+static const char *outer_name(const TileWriter *writer, int axis) {
     return writer->tile->axes[axis].outer;
 }
 
-static const char *middle_name(const TileWriter *writer, int axis)
-{
+static const char *middle_name(const TileWriter *writer, int axis) {
     return writer->tile->axes[axis].middle;
 }
 
-static const char *inner_name(const TileWriter *writer, int axis)
-{
+static const char *inner_name(const TileWriter *writer, int axis) {
     return writer->tile->axes[axis].inner;
 }
 
-static void write_axes(TileWriter *writer)
-{
+static void write_axes(TileWriter *writer) {
     const Tile *tile = writer->tile;
     for (int a = 0; a < tile->axis_count; a++)
         if (tile->axes[a].tiled)
@@ -126,8 +115,7 @@ static void write_axes(TileWriter *writer)
 
 /* --- reductions --- */
 
-static void split_reduction(TileWriter *writer, const TileReduction *reduction, bool blocked)
-{
+static void split_reduction(TileWriter *writer, const TileReduction *reduction, bool blocked) {
     const char *names[3] = {reduction->outer, blocked ? reduction->middle : reduction->inner, reduction->inner};
     PrimArg args[3] = {arg_name(reduction->loop)};
     int gene = blocked ? reduction->block : reduction->unroll, count = blocked ? 3 : 2;
@@ -138,8 +126,7 @@ static void split_reduction(TileWriter *writer, const TileReduction *reduction, 
 }
 
 /* Splits the reductions and lists their loops, outermost first; the unrolled one is the last. */
-static void write_reductions(TileWriter *writer)
-{
+static void write_reductions(TileWriter *writer) {
     const Tile *tile = writer->tile;
     int count = tile->reduction_count, cut = writer->order == REDUCE_SOURCE ? count - 1 : tile->largest;
     bool blocked = writer->order == REDUCE_BLOCKED;
@@ -163,8 +150,7 @@ static void write_reductions(TileWriter *writer)
 
 /* --- the parts of a schedule --- */
 
-static void write_parallel(TileWriter *writer)
-{
+static void write_parallel(TileWriter *writer) {
     NameList *outers = &writer->outers;
     int mode = writer->space->target->threads == 1 ? PARALLEL_NONE : writer->genes[writer->tile->parallel_gene];
     int fused = outers->count;
@@ -191,22 +177,19 @@ static void write_parallel(TileWriter *writer)
     sketch_loops(writer->space, writer->sketch, PRIM_PARALLEL, &writer->task, 1);
 }
 
-static void annotate(TileWriter *writer, const char *lane)
-{
+static void annotate(TileWriter *writer, const char *lane) {
     if (lane)
         sketch_loops(writer->space, writer->sketch, PRIM_VECTORIZE, &lane, 1);
     loops(writer, PRIM_UNROLL, &writer->unrolled);
 }
 
 /* The innermost loop outside the register tile. */
-static const char *tile_place(const TileWriter *writer)
-{
+static const char *tile_place(const TileWriter *writer) {
     return writer->middles.count ? writer->middles.names[writer->middles.count - 1] : writer->last_outer;
 }
 
 /* The root carries its own reduction: cache_write moves the register tile into a stage of its own. */
-static void write_alone(TileWriter *writer)
-{
+static void write_alone(TileWriter *writer) {
     NameList all = names_new(writer->space->arena, 64 + writer->outers.count * 4 + writer->reductions.count);
     write_reductions(writer);
     names_join(&all, &writer->outers);
@@ -228,15 +211,13 @@ static void write_alone(TileWriter *writer)
 }
 
 /* The loop of the anchor that runs over an axis of the register tile: what is left of it outside the lanes. */
-static const char *anchor_name(const TileWriter *writer, int axis)
-{
+static const char *anchor_name(const TileWriter *writer, int axis) {
     const TileAxis *of = &writer->tile->axes[axis];
     return axis == writer->vector ? of->anchor_outer : of->inner_loop;
 }
 
 /* The anchor's own loops once it is computed at the tile: its axes have the extents of the register tile. */
-static void write_anchor_loops(TileWriter *writer)
-{
+static void write_anchor_loops(TileWriter *writer) {
     const Tile *tile = writer->tile;
     NameList order = names_new(writer->space->arena, tile->axis_count + tile->reduction_count + 4);
     const char *lane = NULL;
@@ -264,8 +245,7 @@ static void write_anchor_loops(TileWriter *writer)
 }
 
 /* The root is an element-by-element consumer that carries the tile loops. */
-static void write_fused(TileWriter *writer)
-{
+static void write_fused(TileWriter *writer) {
     NameList all = names_new(writer->space->arena, 64 + writer->outers.count * 4);
     names_join(&all, &writer->outers);
     names_join(&all, &writer->middles);
@@ -282,8 +262,7 @@ static void write_fused(TileWriter *writer)
     write_anchor_loops(writer);
 }
 
-bool tile_emit(Space *space, Group *group, const int *genes, Sketch *sketch)
-{
+bool tile_emit(Space *space, Group *group, const int *genes, Sketch *sketch) {
     const Tile *tile = group->details;
     int capacity = tile->axis_count + tile->reduction_count + 4;
     TileWriter writer = {.space = space, .group = group, .tile = tile, .genes = genes, .sketch = sketch};

@@ -1,9 +1,8 @@
-/* tile_pack.c - copies of a tile group's operands: packed so that the lanes of a vector lie side by side, padded where the
- * read has an `else`, placed at the root, in each task, or in each outer tile.
+/* tile_pack.c - copies of a tile group's operands: packed so that the lanes of a vector lie side by side, padded where
+ * the read has an `else`, placed at the root, in each task, or in each outer tile.
  *
- * Layouts, for the dimension d that the vector axis v walks through, n lanes, others in the order in which they are used:
- *     index v              (d/n, others..., d%n)    a panel of n columns lies together
- *     index v + ...        (others..., d)
+ * Layouts, for the dimension d that the vector axis v walks through, n lanes, others in the order in which they are
+ * used: index v              (d/n, others..., d%n)    a panel of n columns lies together index v + ... (others..., d)
  *     index s*v + ...      (others..., d%s, d/s)    what a stride skips lies apart
  *     without v            (reduced..., spatial...) for the elements that one step of the reduction broadcasts
  */
@@ -15,14 +14,12 @@ enum { TASKS_PER_COPY = 32 };
 
 typedef LIST(PrimArg) Layout;
 
-static const char *dimension_name(Space *space, int dimension)
-{
+static const char *dimension_name(Space *space, int dimension) {
     return arena_printf(space->arena, "d%d", dimension);
 }
 
 /* Where a dimension stands in the order of use: that of its innermost reduction, before all for spatial ones. */
-static int use_rank(const TileWriter *writer, const Expr *index)
-{
+static int use_rank(const TileWriter *writer, const Expr *index) {
     const Tile *tile = writer->tile;
     int rank = -1;
     for (int r = 0; r < tile->reduction_count; r++) {
@@ -36,8 +33,7 @@ static int use_rank(const TileWriter *writer, const Expr *index)
 }
 
 /* Dimensions but `skip` in the order of use; spatial_last puts those without reductions at the end. */
-static void add_others(TileWriter *writer, Layout *layout, const Expr *read, int skip, bool spatial_last)
-{
+static void add_others(TileWriter *writer, Layout *layout, const Expr *read, int skip, bool spatial_last) {
     int limit = writer->tile->reduction_count + 1;
     for (int rank = spatial_last ? 0 : -1; rank <= limit; rank++)
         for (int d = 0; d < read->count; d++) {
@@ -50,8 +46,7 @@ static void add_others(TileWriter *writer, Layout *layout, const Expr *read, int
 }
 
 /* False: there is no layout that would help. An empty layout is that of the tensor. */
-static bool choose_layout(TileWriter *writer, const Expr *read, PackPlace place, Layout *layout)
-{
+static bool choose_layout(TileWriter *writer, const Expr *read, PackPlace place, Layout *layout) {
     Space *space = writer->space;
     const TileAxis *axis = writer->vector >= 0 ? &writer->tile->axes[writer->vector] : NULL;
     int dimension = -1;
@@ -85,8 +80,7 @@ static bool choose_layout(TileWriter *writer, const Expr *read, PackPlace place,
 }
 
 /* The loop of a place; NULL at the root. False: the place is the same as another one, or does not exist. */
-static bool place_loop(const TileWriter *writer, PackPlace place, const char **loop)
-{
+static bool place_loop(const TileWriter *writer, PackPlace place, const char **loop) {
     *loop = NULL;
     if (place == PACK_TASK)
         *loop = writer->task ? writer->task : writer->last_outer;
@@ -95,8 +89,7 @@ static bool place_loop(const TileWriter *writer, PackPlace place, const char **l
     return place == PACK_ROOT || *loop;
 }
 
-static bool add_copy(TileWriter *writer, const TileOperand *operand, PackPlace place)
-{
+static bool add_copy(TileWriter *writer, const TileOperand *operand, PackPlace place) {
     Layout layout = {0};
     const char *loop;
     if (!place_loop(writer, place, &loop) || !choose_layout(writer, operand->read, place, &layout))
@@ -113,21 +106,20 @@ static bool add_copy(TileWriter *writer, const TileOperand *operand, PackPlace p
 
 /* --- the loops of a copy --- */
 
-static const char *copy_loop(TileWriter *writer, const NestStage *copy, int loop)
-{
+static const char *copy_loop(TileWriter *writer, const NestStage *copy, int loop) {
     return arena_printf(writer->space->arena, "%s.%s", copy->stage->name, copy->loops[loop]->var->name);
 }
 
-static void vectorize_copy(TileWriter *writer, const NestStage *copy, int lanes)
-{
+static void vectorize_copy(TileWriter *writer, const NestStage *copy, int lanes) {
     int last = copy->loop_count - 1;
     const char *lane = copy_loop(writer, copy, last);
     if (lanes < 2 || (copy->loops[last]->extent >= 0 && copy->loops[last]->extent < 2))
         return;
     if (copy->loops[last]->extent != lanes) {
         const char *base = arena_printf(writer->space->arena, "%s_%s", copy->stage->name, copy->loops[last]->var->name);
-        const char *names[2] = {space_local_name(writer->space, writer->group, arena_printf(writer->space->arena, "%s_o", base)),
-                                space_local_name(writer->space, writer->group, arena_printf(writer->space->arena, "%s_v", base))};
+        const char *names[2] = {
+            space_local_name(writer->space, writer->group, arena_printf(writer->space->arena, "%s_o", base)),
+            space_local_name(writer->space, writer->group, arena_printf(writer->space->arena, "%s_v", base))};
         PrimArg args[2] = {arg_name(lane), arg_int(lanes)};
         sketch_add(writer->space, writer->sketch, PRIM_SPLIT, 2, names, 2, args);
         lane = names[1];
@@ -136,8 +128,7 @@ static void vectorize_copy(TileWriter *writer, const NestStage *copy, int lanes)
 }
 
 /* Shares out the outer loops of a copy at the root, as many as give every thread some. */
-static void parallelize_copy(TileWriter *writer, const NestStage *copy)
-{
+static void parallelize_copy(TileWriter *writer, const NestStage *copy) {
     int count = 0;
     int64_t tasks = 1;
     while (count < copy->loop_count - 1 && tasks < TASKS_PER_COPY && tasks > 0)
@@ -156,16 +147,14 @@ static void parallelize_copy(TileWriter *writer, const NestStage *copy)
     sketch_loops(writer->space, writer->sketch, PRIM_PARALLEL, &task, 1);
 }
 
-static const NestStage *find_stage(const Nest *nest, const char *name)
-{
+static const NestStage *find_stage(const Nest *nest, const char *name) {
     for (int s = 0; s < nest->stage_count; s++)
         if (strcmp(nest->stages[s]->stage->name, name) == 0)
             return nest->stages[s];
     return NULL;
 }
 
-static bool schedule_copies(TileWriter *writer, const PackPlace *places)
-{
+static bool schedule_copies(TileWriter *writer, const PackPlace *places) {
     Arena *scratch = arena_new();
     Nest *nest = sketch_nest(scratch, writer->space, writer->group, writer->sketch);
     for (int i = 0; nest && i < writer->tile->operands.count; i++) {
@@ -185,8 +174,7 @@ static bool schedule_copies(TileWriter *writer, const PackPlace *places)
     return built;
 }
 
-bool tile_pack(TileWriter *writer)
-{
+bool tile_pack(TileWriter *writer) {
     const Tile *tile = writer->tile;
     PackPlace places[tile->operands.count + 1];
     bool any = false;

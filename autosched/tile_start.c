@@ -1,25 +1,24 @@
 /* tile_start.c - the starting point of a tile group, which is also what -O1 uses: a register tile of the usual shape.
  *
- * The best vector axis with two vectors, and as many elements of one other axis as the registers then hold, preferring sizes
- * that divide; operands that are neither contiguous nor broadcast are packed once at the root, padded ones too.
+ * The best vector axis with two vectors, and as many elements of one other axis as the registers then hold, preferring
+ * sizes that divide; operands that are neither contiguous nor broadcast are packed once at the root, padded ones too.
  */
 #include "autosched/tile.h"
 
 enum { SMALL_WORK = 60000, MANY_TASKS = 16, TILE_LIMIT = 14 };
 
-static double gene_score(const Gene *gene, int choice, int64_t extent, int64_t inner_limit, int64_t middle)
-{
+static double gene_score(const Gene *gene, int choice, int64_t extent, int64_t inner_limit, int64_t middle) {
     int64_t inner = gene->values[choice * 2 + 1];
     if (inner > inner_limit)
         return -1;
     double reuse = (double)inner / (double)(inner + 2) / (tile_waste(extent, inner) * tile_waste(extent, inner));
-    int64_t distance = gene->values[choice * 2] > middle ? gene->values[choice * 2] - middle : middle - gene->values[choice * 2];
+    int64_t distance =
+        gene->values[choice * 2] > middle ? gene->values[choice * 2] - middle : middle - gene->values[choice * 2];
     return reuse - 1e-4 * (double)(distance > 1000 ? 1000 : distance);
 }
 
 /* The largest good inner size, with the middle size that is nearest. */
-static void choose_tile(Gene *gene, int64_t extent, int64_t inner_limit, int64_t middle)
-{
+static void choose_tile(Gene *gene, int64_t extent, int64_t inner_limit, int64_t middle) {
     double best = -2;
     for (int c = 0; c < gene->count; c++) {
         double score = gene_score(gene, c, extent, inner_limit, middle);
@@ -31,8 +30,7 @@ static void choose_tile(Gene *gene, int64_t extent, int64_t inner_limit, int64_t
 }
 
 /* The innermost other axis that has some length: the second side of the register tile. */
-static int second_axis(const Tile *tile, int vector)
-{
+static int second_axis(const Tile *tile, int vector) {
     int found = -1;
     for (int a = 0; a < tile->axis_count; a++)
         if (a != vector && tile->axes[a].tiled && (found < 0 || tile->axes[a].extent < 0 || tile->axes[a].extent > 3))
@@ -40,8 +38,7 @@ static int second_axis(const Tile *tile, int vector)
     return found;
 }
 
-static void start_with_reduction(const Space *space, Group *group, const Tile *tile, int vector)
-{
+static void start_with_reduction(const Space *space, Group *group, const Tile *tile, int vector) {
     Gene *genes = group->genes.items;
     int64_t vectors = 1, registers = space->target->vector_registers ? space->target->vector_registers : 16;
     for (int a = 0; a < tile->axis_count; a++) {
@@ -57,12 +54,12 @@ static void start_with_reduction(const Space *space, Group *group, const Tile *t
     int second = second_axis(tile, vector);
     int64_t limit = (registers - 1 - vectors) / vectors;
     if (second >= 0)
-        choose_tile(&genes[tile->axes[second].tile], tile->axes[second].extent, limit < TILE_LIMIT ? limit : TILE_LIMIT, 1);
+        choose_tile(&genes[tile->axes[second].tile], tile->axes[second].extent, limit < TILE_LIMIT ? limit : TILE_LIMIT,
+                    1);
 }
 
 /* Without a reduction: long contiguous runs, enough tasks. */
-static void start_without(Group *group, const Tile *tile, int vector)
-{
+static void start_without(Group *group, const Tile *tile, int vector) {
     Gene *genes = group->genes.items;
     int64_t others = 1;
     for (int a = 0; a < tile->axis_count; a++)
@@ -80,8 +77,7 @@ static void start_without(Group *group, const Tile *tile, int vector)
     }
 }
 
-static double group_work(const Group *group)
-{
+static double group_work(const Group *group) {
     double work = 0;
     for (int s = 0; s < group->stage_count; s++) {
         double flops = stage_flops(group->stages[s]), elements = (double)tensor_elements(group->stages[s]->tensor);
@@ -92,8 +88,7 @@ static double group_work(const Group *group)
     return work;
 }
 
-static void start_packing(Group *group, const Tile *tile, int vector)
-{
+static void start_packing(Group *group, const Tile *tile, int vector) {
     for (int i = 0; i < tile->operands.count; i++) {
         const TileOperand *operand = &tile->operands.items[i];
         if (operand->pack < 0)
@@ -108,8 +103,7 @@ static void start_packing(Group *group, const Tile *tile, int vector)
     }
 }
 
-void tile_choose_start(Space *space, Group *group, Tile *tile)
-{
+void tile_choose_start(Space *space, Group *group, Tile *tile) {
     int vector = tile->candidate_count ? tile->candidates[0] : -1;
     double work = group_work(group);
     if (tile->reduction_count)

@@ -1,8 +1,9 @@
-/* tune.c - the pipeline of a tuning: the default schedule first, then rounds of propose, build, measure, record, learn; last a
- * race of the best.
+/* tune.c - the pipeline of a tuning: the default schedule first, then rounds of propose, build, measure, record, learn;
+ * last a race of the best.
  *
- * Nothing that a candidate does ends the search: it is a counted outcome. Every result is in the database before the next is
- * asked for, so that a tuning which is stopped or killed goes on where it was. Trials that the database holds count.
+ * Nothing that a candidate does ends the search: it is a counted outcome. Every result is in the database before the
+ * next is asked for, so that a tuning which is stopped or killed goes on where it was. Trials that the database holds
+ * count.
  */
 #include "autosched/tuner.h"
 
@@ -15,48 +16,43 @@ enum { BATCH = 16, BUILDS_AHEAD = 2, EMPTY_ROUNDS = 3 };
 static const double slow_factor = 5;  /* of the best: slower runs may stop early */
 static const double race_part = 0.12; /* of the time budget, kept for the race */
 
-static double clock_seconds(void)
-{
+static double clock_seconds(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-double tuner_elapsed(const Tuner *tuner)
-{
+double tuner_elapsed(const Tuner *tuner) {
     return clock_seconds() - tuner->started;
 }
 
-static bool is_stopped(const Tuner *tuner)
-{
+static bool is_stopped(const Tuner *tuner) {
     return tuner->options->stop && *tuner->options->stop;
 }
 
-bool tuner_halted(const Tuner *tuner)
-{
+bool tuner_halted(const Tuner *tuner) {
     double budget = tuner->options->budget_seconds;
     return is_stopped(tuner) || (budget > 0 && tuner_elapsed(tuner) >= budget * (1 - race_part));
 }
 
 /* --- trials --- */
 
-Trial *trial_new(Tuner *tuner, const Schedule *schedule, const int *point)
-{
+Trial *trial_new(Tuner *tuner, const Schedule *schedule, const int *point) {
     Arena *scratch = arena_new();
     Nest *nest = nest_build(scratch, tuner->program, schedule, NULL, tuner->target, NULL);
     Trial *trial = nest ? ARENA_NEW(tuner->arena, Trial) : NULL;
     if (trial) {
         float *features = ARENA_ARRAY(tuner->arena, float, feature_count());
         features_extract(scratch, nest, features);
-        *trial = (Trial){.candidate = {.id = tuner->next_id++, .schedule = schedule}, .point = point, .features = features};
+        *trial =
+            (Trial){.candidate = {.id = tuner->next_id++, .schedule = schedule}, .point = point, .features = features};
         trial->text = task_text(tuner->arena, tuner->task, schedule);
     }
     arena_free(scratch);
     return trial;
 }
 
-bool tuner_record(Tuner *tuner, const Trial *trial)
-{
+bool tuner_record(Tuner *tuner, const Trial *trial) {
     Record record = {.task = tuner->task->key,
                      .target = database_target(tuner->target),
                      .schedule = trial_record_text(tuner, trial),
@@ -69,8 +65,7 @@ bool tuner_record(Tuner *tuner, const Trial *trial)
     return !tuner->database || database_add(tuner->database, &record);
 }
 
-static void show_progress(const Tuner *tuner)
-{
+static void show_progress(const Tuner *tuner) {
     const TuneOptions *options = tuner->options;
     if (!options->progress)
         return;
@@ -89,8 +84,7 @@ static void show_progress(const Tuner *tuner)
 }
 
 /* A trial whose outcome is known: into the counts, the search and the database. */
-static void finish_trial(Tuner *tuner, Trial *trial)
-{
+static void finish_trial(Tuner *tuner, Trial *trial) {
     const Candidate *candidate = &trial->candidate;
     bool good = candidate->outcome == OUTCOME_OK;
     tuner->result->trials++;
@@ -105,8 +99,7 @@ static void finish_trial(Tuner *tuner, Trial *trial)
     show_progress(tuner);
 }
 
-static Trial *trial_of(Trial **trials, int count, const Candidate *candidate)
-{
+static Trial *trial_of(Trial **trials, int count, const Candidate *candidate) {
     for (int i = 0; i < count; i++)
         if (&trials[i]->candidate == candidate)
             return trials[i];
@@ -114,8 +107,7 @@ static Trial *trial_of(Trial **trials, int count, const Candidate *candidate)
 }
 
 /* Measures a built candidate. A measurement that a stop broke off tells nothing. */
-static void measure_trial(Tuner *tuner, Trial *trial)
-{
+static void measure_trial(Tuner *tuner, Trial *trial) {
     Candidate *candidate = &trial->candidate;
     double limit = tuner->best < HUGE_VAL ? tuner->best * slow_factor : 0;
     if (candidate->outcome == OUTCOME_OK)
@@ -124,8 +116,7 @@ static void measure_trial(Tuner *tuner, Trial *trial)
         finish_trial(tuner, trial);
 }
 
-void tuner_run(Tuner *tuner, Trial **trials, int count)
-{
+void tuner_run(Tuner *tuner, Trial **trials, int count) {
     const Toolchain *toolchain = tuner->toolchain;
     int submitted = 0, finished = 0, ahead = BUILDS_AHEAD * (toolchain->jobs > 0 ? toolchain->jobs : 1);
     while (finished < count) {
@@ -145,8 +136,7 @@ void tuner_run(Tuner *tuner, Trial **trials, int count)
 /* --- rounds --- */
 
 /* Trials of new points; a schedule that is known already tells the search and is not measured again. */
-static int make_trials(Tuner *tuner, int **points, int count, Trial **trials)
-{
+static int make_trials(Tuner *tuner, int **points, int count, Trial **trials) {
     int made = 0;
     for (int i = 0; i < count; i++) {
         Schedule *schedule = point_schedule(tuner->arena, tuner->space, points[i]);
@@ -159,8 +149,7 @@ static int make_trials(Tuner *tuner, int **points, int count, Trial **trials)
     return made;
 }
 
-static void run_rounds(Tuner *tuner)
-{
+static void run_rounds(Tuner *tuner) {
     int *points[BATCH], empty = 0;
     Trial *trials[BATCH];
     while (tuner->result->trials < tuner->options->trials && !tuner_halted(tuner) && empty < EMPTY_ROUNDS) {
@@ -176,8 +165,7 @@ static void run_rounds(Tuner *tuner)
 /* --- beginning and end --- */
 
 /* The default schedule, or where it fails the plain loops, measured unless the database has it. */
-static void measure_default(Tuner *tuner)
-{
+static void measure_default(Tuner *tuner) {
     int *point = ARENA_ARRAY(tuner->arena, int, tuner->space->gene_count + 1);
     bool exact;
     Schedule *schedule = space_default(tuner->arena, tuner->space, EFFORT_MODEL, tuner->options->seed, point, &exact);
@@ -191,23 +179,20 @@ static void measure_default(Tuner *tuner)
         tuner_run(tuner, &tuner->standard, 1);
 }
 
-static void use_schedule(Tuner *tuner, const Trial *trial)
-{
+static void use_schedule(Tuner *tuner, const Trial *trial) {
     Schedule *copy = ARENA_NEW(tuner->arena, Schedule);
     *copy = *trial->candidate.schedule;
     tuner->result->schedule = copy;
     tuner->result->seconds = trial->raced > 0 ? trial->raced : trial->candidate.seconds;
 }
 
-static void set_default_seconds(Tuner *tuner)
-{
+static void set_default_seconds(Tuner *tuner) {
     const Trial *standard = tuner->standard;
     if (standard && standard->candidate.outcome == OUTCOME_OK)
         tuner->result->default_seconds = standard->raced > 0 ? standard->raced : standard->candidate.seconds;
 }
 
-static Trial *best_trial(const Tuner *tuner)
-{
+static Trial *best_trial(const Tuner *tuner) {
     Trial *best = NULL;
     for (int t = 0; t < tuner->trials.count; t++) {
         Trial *trial = tuner->trials.items[t];
@@ -218,8 +203,7 @@ static Trial *best_trial(const Tuner *tuner)
 }
 
 /* With nothing good measured: the default, the plain loops where even the default failed. */
-static void fall_back(Tuner *tuner)
-{
+static void fall_back(Tuner *tuner) {
     const Trial *standard = tuner->standard;
     bool failed = standard && tuner_knows(tuner, standard->text) && standard->candidate.outcome != OUTCOME_OK;
     Effort effort = failed ? EFFORT_IDENTITY : EFFORT_MODEL;
@@ -227,8 +211,7 @@ static void fall_back(Tuner *tuner)
         autosched_default(tuner->arena, tuner->program, tuner->target, tuner->user, effort, tuner->options->seed);
 }
 
-static void finish(Tuner *tuner)
-{
+static void finish(Tuner *tuner) {
     Trial *winner = NULL;
     if (best_trial(tuner) && tuner->result->measured > 0 && !is_stopped(tuner))
         winner = tuner_race(tuner);
@@ -244,8 +227,7 @@ static void finish(Tuner *tuner)
     tuner->result->elapsed = tuner_elapsed(tuner);
 }
 
-static bool tuner_open(Tuner *tuner)
-{
+static bool tuner_open(Tuner *tuner) {
     const TuneOptions *options = tuner->options;
     tuner->started = clock_seconds();
     tuner->best = HUGE_VAL;
@@ -261,8 +243,7 @@ static bool tuner_open(Tuner *tuner)
 }
 
 TuneResult *tune(Arena *arena, const Program *program, const Target *target, const Schedule *user,
-                 const Toolchain *toolchain, Database *database, const TuneOptions *options)
-{
+                 const Toolchain *toolchain, Database *database, const TuneOptions *options) {
     Tuner tuner = {.arena = arena, .program = program, .target = target, .user = user};
     tuner.toolchain = toolchain;
     tuner.database = database;

@@ -1,7 +1,7 @@
 /* tune_history.c - a tuning's memory: trials by their text, and those of earlier runs from the database.
  *
- * A record begins with the point of the space that it came from, as a comment. A point is believed only when it makes the very
- * schedule of the record: another version of the space may have numbered its choices in another way.
+ * A record begins with the point of the space that it came from, as a comment. A point is believed only when it makes
+ * the very schedule of the record: another version of the space may have numbered its choices in another way.
  */
 #include "autosched/tuner.h"
 
@@ -11,32 +11,27 @@
 
 static const char point_mark[] = "# point";
 
-static uint64_t text_key(const char *text)
-{
+static uint64_t text_key(const char *text) {
     uint64_t hash = 11;
     for (; *text; text++)
         hash = hash_mix(hash ^ (unsigned char)*text) + 0x9e3779b9u;
     return hash;
 }
 
-bool tuner_knows(const Tuner *tuner, const char *text)
-{
+bool tuner_knows(const Tuner *tuner, const char *text) {
     return hash_set_has(&tuner->known, text_key(text));
 }
 
-void tuner_mark(Tuner *tuner, const char *text)
-{
+void tuner_mark(Tuner *tuner, const char *text) {
     hash_set_add(&tuner->known, text_key(text));
 }
 
-void tuner_remember(Tuner *tuner, Trial *trial)
-{
+void tuner_remember(Tuner *tuner, Trial *trial) {
     tuner_mark(tuner, trial->text);
     list_push(tuner->arena, &tuner->trials, trial);
 }
 
-const char *trial_record_text(const Tuner *tuner, const Trial *trial)
-{
+const char *trial_record_text(const Tuner *tuner, const Trial *trial) {
     if (!trial->point)
         return trial->text;
     Text text = {.arena = tuner->arena};
@@ -48,8 +43,7 @@ const char *trial_record_text(const Tuner *tuner, const Trial *trial)
 }
 
 /* The numbers of the comment, within the space's choices; NULL when they are not. */
-static const int *read_point(const Tuner *tuner, const char *text)
-{
+static const int *read_point(const Tuner *tuner, const char *text) {
     if (strncmp(text, point_mark, sizeof point_mark - 1) != 0)
         return NULL;
     int *point = ARENA_ARRAY(tuner->arena, int, tuner->space->gene_count + 1), number = 0;
@@ -65,16 +59,14 @@ static const int *read_point(const Tuner *tuner, const char *text)
     return *end == '\n' ? point : NULL;
 }
 
-static const int *recall_point(Tuner *tuner, const Record *record, const char *text)
-{
+static const int *recall_point(Tuner *tuner, const Record *record, const char *text) {
     const int *point = read_point(tuner, record->schedule);
-    Schedule *schedule = point && point_plausible(tuner->space, point) ? point_schedule(tuner->arena, tuner->space, point)
-                                                                       : NULL;
+    Schedule *schedule =
+        point && point_plausible(tuner->space, point) ? point_schedule(tuner->arena, tuner->space, point) : NULL;
     return schedule && strcmp(task_text(tuner->arena, tuner->task, schedule), text) == 0 ? point : NULL;
 }
 
-static void recall(Tuner *tuner, const Record *record)
-{
+static void recall(Tuner *tuner, const Record *record) {
     Schedule *schedule = task_schedule(tuner->arena, tuner->task, tuner->target, record->schedule);
     Trial *trial = schedule ? trial_new(tuner, schedule, NULL) : NULL;
     if (!trial || tuner_knows(tuner, trial->text))
@@ -92,8 +84,7 @@ static void recall(Tuner *tuner, const Record *record)
     search_tell(tuner->search, trial->point, trial->features, good ? record->seconds : HUGE_VAL);
 }
 
-void tuner_recall(Tuner *tuner)
-{
+void tuner_recall(Tuner *tuner) {
     Record *records;
     if (!tuner->database)
         return;

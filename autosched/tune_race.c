@@ -1,7 +1,7 @@
 /* tune_race.c - the end of a tuning: the best few and the default are built again and measured thoroughly, in turns.
  *
- * A machine that is shared runs whole seconds at half its speed; in turns, all suffer alike, and the fastest of a candidate's
- * turns is compared. The default wins unless another is faster; whatever fails here is out.
+ * A machine that is shared runs whole seconds at half its speed; in turns, all suffer alike, and the fastest of a
+ * candidate's turns is compared. The default wins unless another is faster; whatever fails here is out.
  */
 #include "autosched/tuner.h"
 
@@ -10,8 +10,7 @@
 enum { RACERS = 4, TURNS = 3 };
 
 /* The fastest trials, and the default at the end where it is none of them. */
-static int choose_racers(const Tuner *tuner, Trial **racers)
-{
+static int choose_racers(const Tuner *tuner, Trial **racers) {
     int count = 0;
     for (int t = 0; t < tuner->trials.count; t++) {
         Trial *trial = tuner->trials.items[t];
@@ -29,8 +28,7 @@ static int choose_racers(const Tuner *tuner, Trial **racers)
     return count;
 }
 
-static bool build_racers(Tuner *tuner, Trial **racers, Candidate *candidates, int count)
-{
+static bool build_racers(Tuner *tuner, Trial **racers, Candidate *candidates, int count) {
     const Toolchain *toolchain = tuner->toolchain;
     for (int i = 0; i < count; i++) {
         candidates[i] = (Candidate){.id = tuner->next_id++, .schedule = racers[i]->candidate.schedule};
@@ -42,8 +40,7 @@ static bool build_racers(Tuner *tuner, Trial **racers, Candidate *candidates, in
     return true;
 }
 
-static void take_turns(Tuner *tuner, Trial **racers, Candidate *candidates, int count)
-{
+static void take_turns(Tuner *tuner, Trial **racers, Candidate *candidates, int count) {
     for (int turn = 0; turn < TURNS; turn++)
         for (int i = 0; i < count; i++) {
             int racer = turn % 2 ? count - 1 - i : i;
@@ -51,14 +48,14 @@ static void take_turns(Tuner *tuner, Trial **racers, Candidate *candidates, int 
             if (candidate->outcome != OUTCOME_OK || (tuner->options->stop && *tuner->options->stop))
                 continue;
             tuner->toolchain->measure(tuner->toolchain->context, candidate, 0, true);
-            if (candidate->outcome == OUTCOME_OK && (racers[racer]->raced == 0 || candidate->seconds < racers[racer]->raced))
+            if (candidate->outcome == OUTCOME_OK &&
+                (racers[racer]->raced == 0 || candidate->seconds < racers[racer]->raced))
                 racers[racer]->raced = candidate->seconds;
         }
 }
 
 /* What the race found is the better measurement: the database gets it. */
-static void record_race(Tuner *tuner, Trial *trial, const Candidate *candidate)
-{
+static void record_race(Tuner *tuner, Trial *trial, const Candidate *candidate) {
     trial->candidate.outcome = candidate->outcome;
     trial->candidate.spread = candidate->spread;
     trial->candidate.repeats = candidate->repeats;
@@ -69,8 +66,7 @@ static void record_race(Tuner *tuner, Trial *trial, const Candidate *candidate)
     tuner_record(tuner, trial);
 }
 
-Trial *tuner_race(Tuner *tuner)
-{
+Trial *tuner_race(Tuner *tuner) {
     Trial *racers[RACERS + 1], *winner = NULL;
     int count = choose_racers(tuner, racers);
     Candidate *candidates = ARENA_ARRAY(tuner->arena, Candidate, RACERS + 1); /* builders may outlive this function */

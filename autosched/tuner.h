@@ -8,10 +8,10 @@
 /* One candidate that is, or was, measured. */
 typedef struct Trial {
     Candidate candidate;
-    const int *point;     /* NULL: not a point of the space */
+    const int *point; /* NULL: not a point of the space */
     const float *features;
-    const char *text;     /* of the schedule in canonical names: its key in the database */
-    double raced;         /* seconds in the final race; 0 before */
+    const char *text; /* of the schedule in canonical names: its key in the database */
+    double raced;     /* seconds in the final race; 0 before */
 } Trial;
 
 typedef struct Tuner {
@@ -27,10 +27,10 @@ typedef struct Tuner {
     CostModel *model;
     Search *search;
     TuneResult *result;
-    Trial *standard;       /* the default schedule's */
-    LIST(Trial *) trials;  /* measured here or found in the database, good or not */
-    HashSet known;         /* of texts */
-    double started, best;  /* seconds; best is HUGE_VAL before the first good one */
+    Trial *standard;      /* the default schedule's */
+    LIST(Trial *) trials; /* measured here or found in the database, good or not */
+    HashSet known;        /* of texts */
+    double started, best; /* seconds; best is HUGE_VAL before the first good one */
     double flops;
     int next_id;
 } Tuner;

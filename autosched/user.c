@@ -1,7 +1,7 @@
 /* user.c - the space of a user's schedule with holes: one sketch, a gene a hole.
  *
- * `? in {..}` lists its choices. A plain `?` is a size: powers of two and the divisors of the program's extents, up to the
- * largest of them; what the nest refuses of those is never measured.
+ * `? in {..}` lists its choices. A plain `?` is a size: powers of two and the divisors of the program's extents, up to
+ * the largest of them; what the nest refuses of those is never measured.
  */
 #include "autosched/space.h"
 
@@ -11,8 +11,7 @@ typedef struct HoleList {
     LIST(const PrimArg *) holes;
 } HoleList;
 
-static void find_holes(Arena *arena, const PrimArg *arg, HoleList *list)
-{
+static void find_holes(Arena *arena, const PrimArg *arg, HoleList *list) {
     if (arg->kind == ARG_HOLE) {
         list_push(arena, &list->holes, arg);
         return;
@@ -21,14 +20,14 @@ static void find_holes(Arena *arena, const PrimArg *arg, HoleList *list)
         find_holes(arena, &arg->items[i], list);
 }
 
-static bool divides_some(const Program *program, int64_t size, int64_t *largest)
-{
+static bool divides_some(const Program *program, int64_t size, int64_t *largest) {
     bool divides = false;
     *largest = 1;
     for (int s = 0; s < program->stage_count; s++) {
         const Stage *stage = program->stages[s];
         for (int a = 0; a < stage->axis_count + stage->reduction_count; a++) {
-            int64_t extent = axis_extent(a < stage->axis_count ? stage->axes[a] : stage->reductions[a - stage->axis_count]);
+            int64_t extent =
+                axis_extent(a < stage->axis_count ? stage->axes[a] : stage->reductions[a - stage->axis_count]);
             divides |= extent > 0 && extent % size == 0;
             int64_t reach = extent < 0 ? SIZE_LIMIT : extent;
             *largest = reach > *largest ? reach : *largest;
@@ -37,8 +36,7 @@ static bool divides_some(const Program *program, int64_t size, int64_t *largest)
     return divides;
 }
 
-static void add_hole(Space *space, Group *group, const PrimArg *hole, int number)
-{
+static void add_hole(Space *space, Group *group, const PrimArg *hole, int number) {
     LIST(int64_t) values = {0};
     int64_t largest;
     for (int i = 0; i < hole->count; i++)
@@ -46,7 +44,8 @@ static void add_hole(Space *space, Group *group, const PrimArg *hole, int number
     for (int64_t size = 1; hole->count == 0 && size <= SIZE_LIMIT; size++)
         if ((divides_some(space->program, size, &largest) || (size & (size - 1)) == 0) && size <= largest)
             list_push(space->arena, &values, size);
-    Gene gene = {.name = arena_printf(space->arena, "hole %d", number + 1), .width = 1, .register_part = -1, .unroll_part = -1};
+    Gene gene = {
+        .name = arena_printf(space->arena, "hole %d", number + 1), .width = 1, .register_part = -1, .unroll_part = -1};
     gene.values = values.items;
     gene.count = values.count;
     for (int c = 0; c < gene.count; c++)
@@ -55,8 +54,7 @@ static void add_hole(Space *space, Group *group, const PrimArg *hole, int number
     group_add_gene(space, group, gene);
 }
 
-static bool user_emit(Space *space, Group *group, const int *genes, Sketch *sketch)
-{
+static bool user_emit(Space *space, Group *group, const int *genes, Sketch *sketch) {
     const Schedule *user = space->user;
     for (int p = 0; p < user->count; p++)
         list_push(space->arena, &sketch->prims, user->prims[p]);
@@ -65,8 +63,7 @@ static bool user_emit(Space *space, Group *group, const int *genes, Sketch *sket
     return true;
 }
 
-void user_group_new(Space *space, Group *group, const Schedule *user)
-{
+void user_group_new(Space *space, Group *group, const Schedule *user) {
     HoleList list = {0};
     group->prefix = "";
     group->emit = user_emit;

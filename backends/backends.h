@@ -7,8 +7,9 @@
 
 /* --- targets --- */
 
-/* The row of targets.def with this name, "host" filled in from this machine (cpu name, features, caches, threads), or the
- * cpu names "cortex-a53" and so on that LLVM knows. threads: 0 decided at run time, 1 no parallel loops. NULL: unknown. */
+/* The row of targets.def with this name, "host" filled in from this machine (cpu name, features, caches, threads), or
+ * the cpu names "cortex-a53" and so on that LLVM knows. threads: 0 decided at run time, 1 no parallel loops. NULL:
+ * unknown. */
 const Target *target_make(Arena *arena, const char *name, int threads);
 /* The microarchitecture found: the key of records ("sapphirerapids"). */
 const char *target_microarchitecture(const Target *target);
@@ -32,15 +33,16 @@ typedef struct EmitOptions {
 /* Code for all kernels in one module. Returns bytes (malloc'ed) or NULL with *why. */
 char *emit_code(Kernel *const *kernels, int count, const Target *target, const EmitOptions *options, size_t *bytes,
                 const char **why);
-/* The C header of the functions: prototypes, sizes in comments, statuses, extern "C", an include guard made from name. */
+/* The C header of the functions: prototypes, sizes in comments, statuses, extern "C", an include guard made from name.
+ */
 char *emit_header(Arena *arena, const Program *const *programs, int count, const char *name, const char *source);
 /* A name as make wants it written. */
 char *make_escape(Arena *arena, const char *name);
 /* A make rule: targets (as they are: -MT; else escaped by the caller): files, escaped here; an empty rule for each file
  * but the first when phony. */
 char *emit_depfile(Arena *arena, const char *targets, const char *const *files, int count, bool phony);
-/* Writes a temporary file beside path and renames it: whole or not at all. "-" is standard output; devices and pipes are
- * written in place. False with errno set, nothing left behind. */
+/* Writes a temporary file beside path and renames it: whole or not at all. "-" is standard output; devices and pipes
+ * are written in place. False with errno set, nothing left behind. */
 bool write_whole(const char *path, const void *data, size_t bytes);
 
 /* --- running --- */
@@ -78,8 +80,8 @@ typedef struct RunResult {
     int repeats;
 } RunResult;
 
-/* A worker process that runs one object after the other; started again whenever one took it down. command: a shell command
- * that starts tensorc-worker elsewhere, or NULL for this machine. */
+/* A worker process that runs one object after the other; started again whenever one took it down. command: a shell
+ * command that starts tensorc-worker elsewhere, or NULL for this machine. */
 typedef struct Runner Runner;
 Runner *runner_open(Arena *arena, const char *command, const char **why);
 void runner_run(Runner *runner, Arena *arena, const RunRequest *request, RunResult *result);

@@ -90,18 +90,13 @@ LLVMValueRef emit_division(Code *code, const Expr *e, LLVMValueRef a, LLVMValueR
 static LLVMValueRef bool_arithmetic(Code *code, Op op, LLVMValueRef a, LLVMValueRef b) {
     switch (op) {
     case OP_ADD:
-    case OP_MAX:
-        return LLVMBuildOr(code->builder, a, b, "");
-    case OP_SUB:
-        return LLVMBuildXor(code->builder, a, b, "");
+    case OP_MAX: return LLVMBuildOr(code->builder, a, b, "");
+    case OP_SUB: return LLVMBuildXor(code->builder, a, b, "");
     case OP_MUL:
     case OP_DIV:
-    case OP_MIN:
-        return LLVMBuildAnd(code->builder, a, b, "");
-    case OP_MOD:
-        return zero_like(a);
-    default:
-        return a;
+    case OP_MIN: return LLVMBuildAnd(code->builder, a, b, "");
+    case OP_MOD: return zero_like(a);
+    default: return a;
     }
 }
 
@@ -112,21 +107,15 @@ static LLVMValueRef integer_extreme(Code *code, Op op, ElementType type, LLVMVal
 
 static LLVMValueRef integer_arithmetic(Code *code, Op op, ElementType type, LLVMValueRef a, LLVMValueRef b) {
     switch (op) {
-    case OP_ADD:
-        return LLVMBuildAdd(code->builder, a, b, "");
-    case OP_SUB:
-        return LLVMBuildSub(code->builder, a, b, "");
-    case OP_MUL:
-        return LLVMBuildMul(code->builder, a, b, "");
+    case OP_ADD: return LLVMBuildAdd(code->builder, a, b, "");
+    case OP_SUB: return LLVMBuildSub(code->builder, a, b, "");
+    case OP_MUL: return LLVMBuildMul(code->builder, a, b, "");
     case OP_DIV:
-    case OP_MOD:
-        return integer_division(code, op, type, a, b);
-    case OP_NEG:
-        return LLVMBuildNeg(code->builder, a, "");
+    case OP_MOD: return integer_division(code, op, type, a, b);
+    case OP_NEG: return LLVMBuildNeg(code->builder, a, "");
     case OP_ABS:
         return is_signed(type) ? integer_extreme(code, OP_MAX, type, a, LLVMBuildNeg(code->builder, a, "")) : a;
-    default:
-        return integer_extreme(code, op, type, a, b);
+    default: return integer_extreme(code, op, type, a, b);
     }
 }
 
@@ -167,22 +156,14 @@ static LLVMValueRef real_modulo(Code *code, ElementType type, LLVMValueRef a, LL
 
 static LLVMValueRef real_arithmetic(Code *code, Op op, ElementType type, LLVMValueRef a, LLVMValueRef b) {
     switch (op) {
-    case OP_ADD:
-        return round_to(code, LLVMBuildFAdd(code->builder, a, b, ""), type);
-    case OP_SUB:
-        return round_to(code, LLVMBuildFSub(code->builder, a, b, ""), type);
-    case OP_MUL:
-        return round_to(code, LLVMBuildFMul(code->builder, a, b, ""), type);
-    case OP_DIV:
-        return round_to(code, LLVMBuildFDiv(code->builder, a, b, ""), type);
-    case OP_MOD:
-        return real_modulo(code, type, a, b);
-    case OP_NEG:
-        return LLVMBuildFNeg(code->builder, a, "");
-    case OP_ABS:
-        return unary_intrinsic(code, "llvm.fabs", a);
-    default:
-        return real_extreme(code, op, a, b);
+    case OP_ADD: return round_to(code, LLVMBuildFAdd(code->builder, a, b, ""), type);
+    case OP_SUB: return round_to(code, LLVMBuildFSub(code->builder, a, b, ""), type);
+    case OP_MUL: return round_to(code, LLVMBuildFMul(code->builder, a, b, ""), type);
+    case OP_DIV: return round_to(code, LLVMBuildFDiv(code->builder, a, b, ""), type);
+    case OP_MOD: return real_modulo(code, type, a, b);
+    case OP_NEG: return LLVMBuildFNeg(code->builder, a, "");
+    case OP_ABS: return unary_intrinsic(code, "llvm.fabs", a);
+    default: return real_extreme(code, op, a, b);
     }
 }
 
@@ -215,21 +196,16 @@ static LLVMValueRef emit_logic(Code *code, Op op, LLVMValueRef *args) {
 LLVMValueRef emit_operator(Code *code, Op op, ElementType type, LLVMValueRef *args) {
     LLVMValueRef second = op_info[op].arity > 1 ? args[1] : NULL;
     switch (op_info[op].class) {
-    case CLASS_COMPARE:
-        return emit_compare(code, op, type, args[0], second);
-    case CLASS_LOGIC:
-        return emit_logic(code, op, args);
-    case CLASS_SELECT:
-        return LLVMBuildSelect(code->builder, args[0], args[1], args[2], "");
-    case CLASS_MATH:
-        return emit_math(code, op, type, args);
+    case CLASS_COMPARE: return emit_compare(code, op, type, args[0], second);
+    case CLASS_LOGIC: return emit_logic(code, op, args);
+    case CLASS_SELECT: return LLVMBuildSelect(code->builder, args[0], args[1], args[2], "");
+    case CLASS_MATH: return emit_math(code, op, type, args);
     case CLASS_ARITHMETIC:
         if (type == TYPE_BOOL)
             return bool_arithmetic(code, op, args[0], second);
         if (type_is_float(type))
             return real_arithmetic(code, op, type, args[0], second);
         return integer_arithmetic(code, op, type, args[0], second);
-    default:
-        INTERNAL_ERROR("no code for the operator %s", op_info[op].name);
+    default: INTERNAL_ERROR("no code for the operator %s", op_info[op].name);
     }
 }

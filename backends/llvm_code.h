@@ -41,8 +41,8 @@ typedef struct Buffer {
     struct Registers *registers; /* or in registers */
 } Buffer;
 
-/* The values of expressions (Expr -> LLVMValueRef) on one way of control flow through a statement. What is known where the
- * way begins is known on it. */
+/* The values of expressions (Expr -> LLVMValueRef) on one way of control flow through a statement. What is known where
+ * the way begins is known on it. */
 typedef struct Memo {
     Map values;
     struct Memo *outer;

@@ -95,27 +95,19 @@ static LLVMValueRef bfloat16_to_memory(Code *code, LLVMValueRef real) {
 
 LLVMValueRef from_memory(Code *code, LLVMValueRef value, ElementType type) {
     switch (type) {
-    case TYPE_BOOL:
-        return LLVMBuildICmp(code->builder, LLVMIntNE, value, constant_int(LLVMTypeOf(value), 0), "");
-    case TYPE_HALF:
-        return half_from_memory(code, value);
-    case TYPE_BFLOAT16:
-        return bfloat16_from_memory(code, value);
-    default:
-        return value;
+    case TYPE_BOOL: return LLVMBuildICmp(code->builder, LLVMIntNE, value, constant_int(LLVMTypeOf(value), 0), "");
+    case TYPE_HALF: return half_from_memory(code, value);
+    case TYPE_BFLOAT16: return bfloat16_from_memory(code, value);
+    default: return value;
     }
 }
 
 LLVMValueRef to_memory(Code *code, LLVMValueRef value, ElementType type) {
     switch (type) {
-    case TYPE_BOOL:
-        return LLVMBuildZExt(code->builder, value, type_like(code->i8, value), "");
-    case TYPE_HALF:
-        return half_to_memory(code, value);
-    case TYPE_BFLOAT16:
-        return bfloat16_to_memory(code, value);
-    default:
-        return value;
+    case TYPE_BOOL: return LLVMBuildZExt(code->builder, value, type_like(code->i8, value), "");
+    case TYPE_HALF: return half_to_memory(code, value);
+    case TYPE_BFLOAT16: return bfloat16_to_memory(code, value);
+    default: return value;
     }
 }
 

@@ -114,30 +114,20 @@ void emit_statement(Code *code, const Stmt *stmt) {
     debug_location(code, stmt->loc);
     forget_values(code);
     switch (stmt->kind) {
-    case STMT_BLOCK:
-        emit_statements(code, stmt->body, stmt->count);
-        return;
+    case STMT_BLOCK: emit_statements(code, stmt->body, stmt->count); return;
     case STMT_FOR:
         if (stmt->loop == LOOP_PARALLEL && !code->single_thread && !code->frame->parallel)
             emit_parallel_loop(code, stmt);
         else
             emit_for(code, stmt);
         return;
-    case STMT_IF:
-        emit_if(code, stmt);
-        return;
-    case STMT_STORE:
-        emit_store(code, stmt);
-        return;
-    case STMT_ALLOCATE:
-        emit_allocation(code, stmt);
-        return;
+    case STMT_IF: emit_if(code, stmt); return;
+    case STMT_STORE: emit_store(code, stmt); return;
+    case STMT_ALLOCATE: emit_allocation(code, stmt); return;
     case STMT_CHECK:
         if (!address_map_get(&code->checked, stmt))
             emit_check(code, stmt);
         return;
-    case STMT_STEP:
-        emit_step(code);
-        return;
+    case STMT_STEP: emit_step(code); return;
     }
 }

@@ -166,22 +166,14 @@ static LLVMValueRef emit_cast(Code *code, const Expr *e) {
 
 static LLVMValueRef emit_new_value(Code *code, const Expr *e) {
     switch (e->kind) {
-    case EXPR_INT:
-        return constant_int(value_type(code, e->type, e->lanes), e->integer);
-    case EXPR_REAL:
-        return constant_real(value_type(code, e->type, e->lanes), e->real);
-    case EXPR_VAR:
-        return emit_splat(code, variable_value(code, e->var), e->lanes);
-    case EXPR_READ:
-        return emit_read(code, e);
-    case EXPR_OP:
-        return emit_operation(code, e);
-    case EXPR_CAST:
-        return emit_cast(code, e);
-    case EXPR_RAMP:
-        return emit_ramp(code, e);
-    case EXPR_BROADCAST:
-        return emit_splat(code, emit_value(code, e->args[0]), e->lanes);
+    case EXPR_INT: return constant_int(value_type(code, e->type, e->lanes), e->integer);
+    case EXPR_REAL: return constant_real(value_type(code, e->type, e->lanes), e->real);
+    case EXPR_VAR: return emit_splat(code, variable_value(code, e->var), e->lanes);
+    case EXPR_READ: return emit_read(code, e);
+    case EXPR_OP: return emit_operation(code, e);
+    case EXPR_CAST: return emit_cast(code, e);
+    case EXPR_RAMP: return emit_ramp(code, e);
+    case EXPR_BROADCAST: return emit_splat(code, emit_value(code, e->args[0]), e->lanes);
     }
     INTERNAL_ERROR("expression of kind %d", (int)e->kind);
 }

@@ -1,9 +1,9 @@
 /* loader.c - a small ELF64 loader for relocatable objects of x86-64 and aarch64.
  *
  * A candidate travels as a plain object file; this places its allocated sections in one mapping, gives every undefined
- * symbol a slot in a table of addresses and a veneer, a jump through the slot, so that calls reach anywhere, and applies
- * relocations. Code is made executable and no longer writable before anything runs. It trusts nothing in the file: every
- * offset is checked.
+ * symbol a slot in a table of addresses and a veneer, a jump through the slot, so that calls reach anywhere, and
+ * applies relocations. Code is made executable and no longer writable before anything runs. It trusts nothing in the
+ * file: every offset is checked.
  */
 #include "backends/loader.h"
 #include <dlfcn.h>
@@ -128,7 +128,7 @@ static bool map_sections(LoadedObject *o, const char **why) {
     return true;
 }
 
-/* --- symbols ------------------------------------------------------------------------------------------------------- */
+/* --- symbols --- */
 
 static void *find_outside(const char *name, const LoaderSymbol *symbols, int count) {
     for (int i = 0; i < count; i++)
@@ -190,7 +190,7 @@ static bool resolve_symbols(LoadedObject *o, const LoaderSymbol *symbols, int co
     return true;
 }
 
-/* --- relocations --------------------------------------------------------------------------------------------------- */
+/* --- relocations --- */
 
 static bool fits_signed(int64_t value, int bits) {
     return value >= -((int64_t)1 << (bits - 1)) && value < (int64_t)1 << (bits - 1);
@@ -309,7 +309,7 @@ static bool relocate_all(LoadedObject *o, const char **why) {
     return true;
 }
 
-/* --- the three calls ------------------------------------------------------------------------------------------------ */
+/* --- the three calls --- */
 
 static bool load(LoadedObject *o, const LoaderSymbol *symbols, int count, const char **why) {
     if (!read_sections(o, why))

@@ -1,8 +1,8 @@
 /* runner.c - the compiler's side of running candidates: a worker process, its requests, limits and deaths.
  *
- * The worker stands in a process group of its own, so that Ctrl-C reaches the compiler alone and a kill reaches whatever
- * the candidate started. A worker that crashed, hung or answered nonsense is killed, reaped and started again for the
- * next request: what it did is an outcome with a reason.
+ * The worker stands in a process group of its own, so that Ctrl-C reaches the compiler alone and a kill reaches
+ * whatever the candidate started. A worker that crashed, hung or answered nonsense is killed, reaped and started again
+ * for the next request: what it did is an outcome with a reason.
  */
 #include "backends/backends.h"
 #include "backends/wire.h"
@@ -31,7 +31,7 @@ static double now_seconds(void) {
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* --- the arguments of a run ------------------------------------------------------------------------------------------ */
+/* --- the arguments of a run --- */
 
 static bool size_values(const Program *program, const int64_t *sizes, SizeValue *values) {
     for (int i = 0; i < program->size_count; i++)
@@ -109,7 +109,7 @@ void argument_fill(const Program *program, const int64_t *sizes, int argument, u
     fill_random(type, data, argument_elements(program, sizes, argument), seed + (uint64_t)argument, low, high);
 }
 
-/* --- starting and ending a worker ------------------------------------------------------------------------------------ */
+/* --- starting and ending a worker --- */
 
 /* tensorc-worker beside this program, or in the folders above it (a build's test programs). */
 static const char *find_worker(Arena *arena) {
@@ -215,7 +215,7 @@ void runner_close(Runner *runner) {
         end_worker(runner);
 }
 
-/* --- one run --------------------------------------------------------------------------------------------------------- */
+/* --- one run --- */
 
 static bool put_argument(const RunRequest *request, int argument, Wire *wire) {
     const Argument *a = &request->program->arguments[argument];

@@ -1,9 +1,9 @@
 /* toolchain.c - what the tuner measures with: build processes, a worker, and the check points of a program.
  *
- * Build processes are forked once, when the program is known and before anything here used threads; each reads schedules
- * as text and answers objects. One that hangs or dies costs one candidate. Timing is alone on the machine: builders hold a shared
- * lock while they build, a measurement an exclusive one, also across processes, so `make -j` is safe. Results are checked at
- * points whose values the interpreter gives.
+ * Build processes are forked once, when the program is known and before anything here used threads; each reads
+ * schedules as text and answers objects. One that hangs or dies costs one candidate. Timing is alone on the machine:
+ * builders hold a shared lock while they build, a measurement an exclusive one, also across processes, so `make -j` is
+ * safe. Results are checked at points whose values the interpreter gives.
  */
 #include "backends/backends.h"
 #include "backends/wire.h"
@@ -65,7 +65,7 @@ static double now_seconds(void) {
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* --- the device lock ------------------------------------------------------------------------------------------------- */
+/* --- the device lock --- */
 
 static int open_lock(Arena *arena, const char *name) {
     const char *folder = getenv("XDG_RUNTIME_DIR");
@@ -104,7 +104,7 @@ static void device_unlock(const DeviceLock *lock) {
     lock_descriptor(lock->gate, LOCK_UN);
 }
 
-/* --- build processes ------------------------------------------------------------------------------------------------- */
+/* --- build processes --- */
 
 static Schedule *read_schedule(Arena *arena, const char *text) {
     Sources sources = {.arena = arena};
@@ -308,7 +308,7 @@ static void release(void *context, Candidate *candidate) {
     candidate->object_bytes = 0;
 }
 
-/* --- check points ---------------------------------------------------------------------------------------------------- */
+/* --- check points --- */
 
 static uint64_t next_random(uint64_t *state) {
     uint64_t z = *state += 0x9e3779b97f4a7c15u;
@@ -401,7 +401,7 @@ static bool prepare(Bench *bench) {
     return true;
 }
 
-/* --- measuring ------------------------------------------------------------------------------------------------------- */
+/* --- measuring --- */
 
 static const char *check_samples(Bench *bench) {
     for (int i = 0; i < bench->sample_count; i++) {
@@ -445,7 +445,8 @@ static void fill_outcome(Bench *bench, Candidate *candidate, const RunResult *re
     candidate->repeats = result->repeats;
 }
 
-/* How long a run may take: what is known of good candidates decides, else a speed that nothing worth having is below. */
+/* How long a run may take: what is known of good candidates decides, else a speed that nothing worth having is below.
+ */
 static double patience(const Bench *bench, double limit_seconds) {
     double operations = interpreter_cost(bench->program, bench->sizes);
     double seconds = limit_seconds > 0 ? 2 + 40 * limit_seconds : 5 + operations / 1e8;
@@ -481,7 +482,7 @@ static void measure(void *context, Candidate *candidate, double limit_seconds, b
     fill_outcome(bench, candidate, &result);
 }
 
-/* --- opening and closing --------------------------------------------------------------------------------------------- */
+/* --- opening and closing --- */
 
 Toolchain *toolchain_open(Arena *arena, const Program *program, const Target *target, const ToolchainOptions *options,
                           const char **why) {

@@ -1,7 +1,8 @@
 /* worker.c - the process that runs candidates: reads a request, loads its object, calls it, times it, answers.
  *
- * It needs neither LLVM nor the compiler, so that it runs wherever a C program runs. Whatever a candidate does ends here:
- * buffers stand between guard pages, a crash or a hang takes down this process alone, and the runner starts another.
+ * It needs neither LLVM nor the compiler, so that it runs wherever a C program runs. Whatever a candidate does ends
+ * here: buffers stand between guard pages, a crash or a hang takes down this process alone, and the runner starts
+ * another.
  */
 #include "backends/backends.h"
 #include "backends/loader.h"
@@ -44,7 +45,7 @@ static double now_seconds(void) {
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* --- what objects call ----------------------------------------------------------------------------------------------- */
+/* --- what objects call --- */
 
 /* The parallel loops of candidates: contiguous shares, as the code of finished objects makes them. */
 static void run_parallel(void (*body)(void *closure, int64_t begin, int64_t end), void *closure, int64_t extent) {
@@ -58,7 +59,7 @@ static void run_parallel(void (*body)(void *closure, int64_t begin, int64_t end)
     }
 }
 
-/* --- buffers --------------------------------------------------------------------------------------------------------- */
+/* --- buffers --- */
 
 static bool buffer_make(Buffer *buffer, size_t bytes) {
     size_t page = (size_t)sysconf(_SC_PAGESIZE), inner = (bytes + 63) / 64 * 64;
@@ -75,7 +76,7 @@ static void buffer_free(Buffer *buffer) {
         munmap(buffer->mapping, buffer->mapped);
 }
 
-/* --- requests -------------------------------------------------------------------------------------------------------- */
+/* --- requests --- */
 
 static bool read_argument(Wire *wire, Job *job, int64_t index) {
     int64_t type = wire_get_integer(wire), count = wire_get_integer(wire);
@@ -130,7 +131,7 @@ static bool read_job(Arena *arena, Wire *wire, Job *job) {
     return !wire->failed;
 }
 
-/* --- answers --------------------------------------------------------------------------------------------------------- */
+/* --- answers --- */
 
 /* The sampled elements, 8 bytes each, and whole outputs: taken after the first call, before timing writes again. */
 static void put_results(Wire *request, const Job *job, Wire *answer) {
@@ -154,8 +155,8 @@ static int compare_times(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Repeats until min_seconds have been spent, short calls in groups of at least 50 microseconds so that the clock's grain
- * does not matter; puts repeats, lower quartile, minimum and the coefficient of variation. */
+/* Repeats until min_seconds have been spent, short calls in groups of at least 50 microseconds so that the clock's
+ * grain does not matter; puts repeats, lower quartile, minimum and the coefficient of variation. */
 static void put_times(Arena *arena, const Job *job, Entry entry, double first, Wire *answer) {
     double begin = now_seconds(), total = 0, sum = 0, squares = 0;
     int64_t repeats = 0, group = first > 5e-5 ? 1 : (int64_t)(5e-5 / (first > 1e-9 ? first : 1e-9)) + 1;

@@ -37,7 +37,7 @@ static void report_time(const Compilation *c, const char *step, double *since) {
     *since = now;
 }
 
-/* --- reading ------------------------------------------------------------------------------------------------------- */
+/* --- reading --- */
 
 static char *read_standard_input(Arena *arena, size_t *length) {
     Text text = {.arena = arena};
@@ -106,7 +106,7 @@ static bool check_input(Compilation *c) {
     return true;
 }
 
-/* --- kernels ------------------------------------------------------------------------------------------------------- */
+/* --- kernels --- */
 
 static void print_reports(const Compilation *c, const Scheduled *scheduled) {
     const Program *program = scheduled->unit->program;
@@ -199,7 +199,7 @@ static bool make_kernels(Compilation *c, const Target *target, Scheduled *schedu
     return !diag_error_count(c->diagnostics);
 }
 
-/* --- outputs ------------------------------------------------------------------------------------------------------- */
+/* --- outputs --- */
 
 static const char *base_name(const char *path) {
     const char *slash = strrchr(path, '/');
@@ -341,7 +341,7 @@ static bool write_outputs(const Compilation *c, const Outputs *outputs) {
     return true;
 }
 
-/* --- targets ------------------------------------------------------------------------------------------------------- */
+/* --- targets --- */
 
 static const Target **make_targets(Compilation *c) {
     const Options *o = c->options;

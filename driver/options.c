@@ -1,7 +1,7 @@
 /* options.c - reads the command line by the table of options.def.
  *
- * What needs a list of names (targets, searches, cost models, letters) prints it for the value "help". Every usage error
- * is one line and ends with exit status 2.
+ * What needs a list of names (targets, searches, cost models, letters) prints it for the value "help". Every usage
+ * error is one line and ends with exit status 2.
  */
 #include "driver/options.h"
 #include "backends/backends.h"
@@ -54,7 +54,7 @@ void complain(const char *format, ...) {
     va_end(arguments);
 }
 
-/* --- help ---------------------------------------------------------------------------------------------------------- */
+/* --- help --- */
 
 static void print_option(const struct OptionRow *row) {
     char left[64];
@@ -110,7 +110,7 @@ static int print_letters(void) {
     return 0;
 }
 
-/* --- values -------------------------------------------------------------------------------------------------------- */
+/* --- values --- */
 
 static int usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
 static int usage(const char *format, ...) {
@@ -248,7 +248,7 @@ static int read_format(const char *text, Options *options) {
                : usage("-fdiagnostics-format needs text or json, not '%s'", text);
 }
 
-/* --- options ------------------------------------------------------------------------------------------------------- */
+/* --- options --- */
 
 static const struct {
     OptionId id;

@@ -1,8 +1,8 @@
 /* schedule.c - which schedule a unit gets.
  *
  * In this order: the user's block for the target (the most specific name wins; its holes are filled by the level), the
- * search of -O tune, an exact record of the database (-O2 and up), the level's default. Every schedule that did not come
- * from the source was legal when it was made; it is proved again, and one that fails falls back aloud.
+ * search of -O tune, an exact record of the database (-O2 and up), the level's default. Every schedule that did not
+ * come from the source was legal when it was made; it is proved again, and one that fails falls back aloud.
  */
 #include "driver/driver.h"
 #include <string.h>
@@ -39,7 +39,7 @@ bool check_schedule(Compilation *c, const Unit *unit, const Target *target) {
     return true;
 }
 
-/* --- the database -------------------------------------------------------------------------------------------------- */
+/* --- the database --- */
 
 /* What was asked for and cannot be used is an error; without the user's own database -O2 makes do. */
 static void refuse_database(Compilation *c, const char *why) {
@@ -67,7 +67,7 @@ Database *compilation_database(Compilation *c) {
     return c->database;
 }
 
-/* --- choosing ------------------------------------------------------------------------------------------------------ */
+/* --- choosing --- */
 
 static Schedule *default_schedule(Compilation *c, const Program *program, const Target *target, const Schedule *user) {
     static const Effort efforts[] = {EFFORT_IDENTITY, EFFORT_FIXED, EFFORT_MODEL, EFFORT_MODEL_MORE, EFFORT_MODEL};

@@ -1,8 +1,8 @@
 /* arena.c - memory with one owner: a chain of blocks that is filled from its front and freed as a whole.
  *
- * Blocks double in size up to LARGEST_BLOCK; a request that is larger gets a block of its own size. A reset starts again at
- * the first block, so what a search allocates per candidate comes out of warm memory. Memory is zeroed when it is handed
- * out, not when it is taken from the system: a block that is never reached costs nothing.
+ * Blocks double in size up to LARGEST_BLOCK; a request that is larger gets a block of its own size. A reset starts
+ * again at the first block, so what a search allocates per candidate comes out of warm memory. Memory is zeroed when it
+ * is handed out, not when it is taken from the system: a block that is never reached costs nothing.
  */
 #include "lang/arena.h"
 

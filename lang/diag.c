@@ -20,11 +20,8 @@ static const DiagRow rows[DIAG_COUNT] = {
 };
 
 static const char *const severity_names[] = {
-    [SEVERITY_ERROR] = "error",
-    [SEVERITY_WARNING] = "warning",
-    [SEVERITY_WARNING_ALL] = "warning",
-    [SEVERITY_NOTE] = "note",
-    [SEVERITY_HINT] = "hint",
+    [SEVERITY_ERROR] = "error", [SEVERITY_WARNING] = "warning", [SEVERITY_WARNING_ALL] = "warning",
+    [SEVERITY_NOTE] = "note",   [SEVERITY_HINT] = "hint",
 };
 
 typedef struct Attachment {

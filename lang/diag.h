@@ -10,13 +10,7 @@
 #include <stdio.h>
 
 /* WARNING_ALL: a warning that is shown under -Wall alone. */
-typedef enum Severity {
-    SEVERITY_ERROR,
-    SEVERITY_WARNING,
-    SEVERITY_WARNING_ALL,
-    SEVERITY_NOTE,
-    SEVERITY_HINT
-} Severity;
+typedef enum Severity { SEVERITY_ERROR, SEVERITY_WARNING, SEVERITY_WARNING_ALL, SEVERITY_NOTE, SEVERITY_HINT } Severity;
 
 typedef enum DiagId {
 #define DIAGNOSTIC(id, severity, format) DIAG_##id,
@@ -29,26 +23,30 @@ enum { DIAGNOSTIC_ERROR_LIMIT = 20 };
 
 typedef struct Diagnostics Diagnostics;
 
-/* warnings: print them (-Wall adds the ones marked so; -w drops all); warnings_are_errors: -Werror. json: see main page. */
+/* warnings: print them (-Wall adds the ones marked so; -w drops all); warnings_are_errors: -Werror. json: see main
+ * page. */
 typedef struct DiagOptions {
     bool json, warnings_are_errors, all_warnings, no_warnings;
     FILE *stream; /* stderr when NULL */
 } DiagOptions;
 
 Diagnostics *diag_new(Arena *arena, Sources *sources, DiagOptions options);
-/* Reports at a place. After DIAGNOSTIC_ERROR_LIMIT errors further ones are counted, not shown, and a last line says so. */
+/* Reports at a place. After DIAGNOSTIC_ERROR_LIMIT errors further ones are counted, not shown, and a last line says so.
+ */
 void diag(Diagnostics *diagnostics, DiagId id, Loc loc, ...);
 /* Attach to the diagnostic that was reported last (dropped when that one was). */
 void diag_note(Diagnostics *diagnostics, Loc loc, const char *format, ...) __attribute__((format(printf, 3, 4)));
 void diag_hint(Diagnostics *diagnostics, const char *format, ...) __attribute__((format(printf, 2, 3)));
 int diag_error_count(const Diagnostics *diagnostics);
 bool diag_limit_reached(const Diagnostics *diagnostics);
-/* Prints what is pending (the JSON array, the "too many errors" line). Call once, at the end; returns the error count. */
+/* Prints what is pending (the JSON array, the "too many errors" line). Call once, at the end; returns the error count.
+ */
 int diag_finish(Diagnostics *diagnostics);
 const char *diag_name(DiagId id); /* "undefined_name": the name in diagnostics.def */
 
 /* Prints "tensorc: internal error: ..." and exits with status 3. */
-_Noreturn void internal_error(const char *file, int line, const char *format, ...) __attribute__((format(printf, 3, 4)));
+_Noreturn void internal_error(const char *file, int line, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 #define INTERNAL_ERROR(...) internal_error(__FILE__, __LINE__, __VA_ARGS__)
 #define ENSURE(condition) ((condition) ? (void)0 : INTERNAL_ERROR("%s", #condition))
 

@@ -5,26 +5,26 @@
 #include "lang/tensorc.h"
 
 /* --- makers. They fold constants of type int64 and bool and drop neutral elements; nothing else. --- */
-Expr *expr_int(Arena *arena, int64_t value); /* int64 */
+Expr *expr_int(Arena *arena, int64_t value);                       /* int64 */
 Expr *expr_constant(Arena *arena, ElementType type, double value); /* EXPR_INT or EXPR_REAL by the type */
 Expr *expr_bool(Arena *arena, bool value);
 Expr *expr_var(Arena *arena, const Var *var);
 Expr *expr_read(Arena *arena, const Tensor *tensor, Expr **indices, Expr *otherwise);
 Expr *expr_op(Arena *arena, Op op, ElementType type, Expr **args, int count);
-Expr *expr_unary(Arena *arena, Op op, Expr *a);             /* of the type of a; COMPARE and LOGIC give bool */
-Expr *expr_binary(Arena *arena, Op op, Expr *a, Expr *b);   /* a and b of one type and lanes */
+Expr *expr_unary(Arena *arena, Op op, Expr *a);           /* of the type of a; COMPARE and LOGIC give bool */
+Expr *expr_binary(Arena *arena, Op op, Expr *a, Expr *b); /* a and b of one type and lanes */
 Expr *expr_select(Arena *arena, Expr *condition, Expr *a, Expr *b);
-Expr *expr_cast(Arena *arena, ElementType type, Expr *a);   /* a itself when it has the type */
-Expr *expr_broadcast(Arena *arena, Expr *a, int lanes);     /* a itself when lanes is 1 */
+Expr *expr_cast(Arena *arena, ElementType type, Expr *a); /* a itself when it has the type */
+Expr *expr_broadcast(Arena *arena, Expr *a, int lanes);   /* a itself when lanes is 1 */
 Expr *expr_ramp(Arena *arena, Expr *base, Expr *stride, int lanes);
-Expr *expr_copy(Arena *arena, const Expr *e);               /* of the one node */
+Expr *expr_copy(Arena *arena, const Expr *e); /* of the one node */
 Var *var_new(Arena *arena, VarKind kind, ElementType type, const char *name, Expr *extent);
 /* The identity of a combine in a type: 0, 1, +inf or largest, -inf or smallest. */
 Expr *combine_identity(Arena *arena, Combine combine, ElementType type);
 Op combine_op(Combine combine); /* OP_ADD, OP_MUL, OP_MIN, OP_MAX */
 
 /* --- asking --- */
-bool expr_equal(const Expr *a, const Expr *b); /* structurally, places aside */
+bool expr_equal(const Expr *a, const Expr *b);   /* structurally, places aside */
 bool expr_is_int(const Expr *e, int64_t *value); /* an EXPR_INT: its value; value may be NULL */
 bool expr_uses_var(const Expr *e, const Var *var);
 bool expr_uses_tensor(const Expr *e, const Tensor *tensor);

@@ -11,7 +11,7 @@ const Stage *program_find_stage(const Program *program, const char *name);
 void program_print(Text *text, const Program *program);
 /* Operations of one call when sizes are all known (a multiply-add counts 2), -1 otherwise: the GFLOP of reports. */
 double program_flops(const Program *program);
-double stage_flops(const Stage *stage); /* likewise */
+double stage_flops(const Stage *stage);        /* likewise */
 int64_t tensor_elements(const Tensor *tensor); /* -1 when not constant */
 
 /* A schedule as source text: the whole block, or the statements alone one a line (what records store). */

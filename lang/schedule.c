@@ -36,12 +36,8 @@ static void print_argument(Text *text, const PrimArg *argument) {
     if (argument->key)
         text_add(text, "%s=", argument->key);
     switch (argument->kind) {
-    case ARG_NAME:
-        text_add(text, "%s", argument->name);
-        break;
-    case ARG_INT:
-        text_add(text, "%lld", (long long)argument->value);
-        break;
+    case ARG_NAME: text_add(text, "%s", argument->name); break;
+    case ARG_INT: text_add(text, "%lld", (long long)argument->value); break;
     case ARG_HOLE:
         text_add(text, argument->count ? "? in {" : "?");
         print_items(text, argument);

@@ -34,7 +34,8 @@ extern const ElementInfo element_info[TYPE_COUNT];
 
 bool type_is_float(ElementType type);
 bool type_is_integer(ElementType type); /* signed or unsigned, not bool */
-/* tc-semantics: int with float gives that float, same kind the wider, signed with unsigned the signed of the larger width. */
+/* tc-semantics: int with float gives that float, same kind the wider, signed with unsigned the signed of the larger
+ * width. */
 ElementType type_promote(ElementType a, ElementType b);
 
 /* --- variables ---------------------------------------------------------------------------------------------------- */
@@ -59,7 +60,7 @@ typedef struct Var {
     Loc loc;
 } Var;
 
-/* --- expressions: one language for values, indices, sizes and, with vectors, for the loop IR ------------------------ */
+/* --- expressions: one language for values, indices, sizes and, with vectors, for the loop IR --- */
 
 typedef enum Op {
 #define OPERATOR(id, spelling, arity, class, precedence, libm) OP_##id,
@@ -99,9 +100,10 @@ struct Expr {
     int lanes; /* 1 for a scalar */
     int count;
     Expr **args;
-    Expr *otherwise; /* READ of a Program: the value where an index is outside the tensor (of any kind: edge and so on */
-                     /* have become indices); NULL where the read is proved inside or is checked as a gather */
-    Expr *guard;     /* READ of a Kernel: memory is touched only where this holds, elsewhere the value is 0; or NULL */
+    Expr
+        *otherwise; /* READ of a Program: the value where an index is outside the tensor (of any kind: edge and so on */
+                    /* have become indices); NULL where the read is proved inside or is checked as a gather */
+    Expr *guard;    /* READ of a Kernel: memory is touched only where this holds, elsewhere the value is 0; or NULL */
     Loc loc;
     union {
         int64_t integer;
@@ -111,13 +113,14 @@ struct Expr {
     };
 };
 
-/* --- programs ------------------------------------------------------------------------------------------------------ */
+/* --- programs --- */
 
 typedef enum Role {
     ROLE_INPUT,
     ROLE_OUTPUT,
     ROLE_TEMPORARY,
-    ROLE_INITIAL /* what the caller's buffer of the output `buffer` held before the call; read by copying stages alone */
+    ROLE_INITIAL /* what the caller's buffer of the output `buffer` held before the call; read by copying stages alone
+                  */
 } Role;
 
 typedef enum Scope { SCOPE_GLOBAL, SCOPE_LOCAL, SCOPE_REGISTER } Scope; /* of a buffer in a nest; LOCAL: the stack */
@@ -138,17 +141,19 @@ struct Tensor {
 
 typedef enum Combine { COMBINE_NONE, COMBINE_ADD, COMBINE_MUL, COMBINE_MIN, COMBINE_MAX, COMBINE_COUNT } Combine;
 
-/* tensor(axes...) = value, or, with a combine, the reduction of value over the reduction axes beginning with initial. */
+/* tensor(axes...) = value, or, with a combine, the reduction of value over the reduction axes beginning with initial.
+ */
 typedef struct Stage {
     const char *name; /* the tensor's name */
     const Tensor *tensor;
-    int axis_count;   /* equals tensor->rank; axis d runs over tensor->dims[d] */
+    int axis_count; /* equals tensor->rank; axis d runs over tensor->dims[d] */
     const Var **axes;
     int reduction_count;
     const Var **reductions; /* in the order of first appearance; empty without a combine */
     Combine combine;
-    Expr *initial; /* the combine's identity, or a read of the former version at the same indices; NULL without combine */
-    Expr *value;   /* of the tensor's type */
+    Expr *
+        initial; /* the combine's identity, or a read of the former version at the same indices; NULL without combine */
+    Expr *value; /* of the tensor's type */
     Loc loc;
 } Stage;
 
@@ -159,7 +164,7 @@ typedef struct Requirement {
     const Var **axes;
     const char *text; /* for -v and the header: "0 <= ids(b, l) < V" */
     int status;       /* STATUS_BAD_SIZE or STATUS_BAD_INDEX */
-    int after;        /* -1: reads inputs alone. Else: reads the first `after + 1` stages, which write temporaries only */
+    int after; /* -1: reads inputs alone. Else: reads the first `after + 1` stages, which write temporaries only */
     Loc loc;
 } Requirement;
 
@@ -198,7 +203,7 @@ typedef struct Program {
     Loc loc;
 } Program;
 
-/* --- schedules ------------------------------------------------------------------------------------------------------ */
+/* --- schedules --- */
 
 typedef enum PrimOp {
 #define PRIMITIVE(id, spelling, positional, results, summary) PRIM_##id,
@@ -249,7 +254,7 @@ typedef struct Schedule {
     Loc loc;
 } Schedule;
 
-/* --- targets -------------------------------------------------------------------------------------------------------- */
+/* --- targets --- */
 
 typedef struct Target {
     const char *name;    /* "x86-64-v4", "host" */
@@ -266,9 +271,16 @@ typedef struct Target {
     bool host;   /* its objects run on this machine */
 } Target;
 
-/* --- records -------------------------------------------------------------------------------------------------------- */
+/* --- records --- */
 
-typedef enum Outcome { OUTCOME_OK, OUTCOME_BUILD_ERROR, OUTCOME_CRASH, OUTCOME_TIMEOUT, OUTCOME_WRONG, OUTCOME_COUNT } Outcome;
+typedef enum Outcome {
+    OUTCOME_OK,
+    OUTCOME_BUILD_ERROR,
+    OUTCOME_CRASH,
+    OUTCOME_TIMEOUT,
+    OUTCOME_WRONG,
+    OUTCOME_COUNT
+} Outcome;
 
 typedef struct Record {
     const char *task;     /* structural hash with sizes, hexadecimal */

@@ -15,7 +15,7 @@ typedef struct Value {
 } Value;
 
 Value value_load(ElementType type, const void *at);
-void value_store(Value value, void *at); /* in value.type */
+void value_store(Value value, void *at);         /* in value.type */
 Value value_cast(Value value, ElementType type); /* EXPR_CAST's rules */
 /* An operator of ops.def on values of one type (SELECT: bool first); rounds to the type after each operation. */
 Value value_apply(Op op, const Value *args);

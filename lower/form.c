@@ -509,9 +509,7 @@ const Form *form_of_expr(Forms *forms, const Expr *e, FindForm *find, const void
     const Form *known;
     switch (e->kind) {
     case EXPR_INT: return form_int(forms, e->integer);
-    case EXPR_VAR:
-        known = find(context, e->var);
-        return known != NULL ? known : form_of_sizes(forms, e);
+    case EXPR_VAR: known = find(context, e->var); return known != NULL ? known : form_of_sizes(forms, e);
     case EXPR_OP: return e->type == TYPE_INT64 ? form_of_op(forms, e, find, context) : NULL;
     default: return form_of_sizes(forms, e);
     }

@@ -50,8 +50,8 @@ struct Stmt {
     Expr *guard;  /* STORE: bool of the value's lanes, or NULL */
 };
 
-/* A version of a function for known values of some of its run-time sizes: it is called where they have them. Its program
- * has the arguments of the general one, and those of its sizes that are not bound. */
+/* A version of a function for known values of some of its run-time sizes: it is called where they have them. Its
+ * program has the arguments of the general one, and those of its sizes that are not bound. */
 typedef struct Variant {
     const struct Kernel *kernel;
     const struct Binding *bindings;

@@ -185,7 +185,8 @@ static bool check_register_threads(NestState *state, const StageState *stage, co
     const Node *node = user->leaves.count > 0 ? user->leaves.items[user->leaves.count - 1] : user->at;
     for (; node != NULL && node != stage->at; node = next_outer(node))
         if (node->loop.kind == LOOP_PARALLEL)
-            return refuse(state, "%s lives in registers, but the loop %s, which uses it, is parallel: a thread has its own",
+            return refuse(state,
+                          "%s lives in registers, but the loop %s, which uses it, is parallel: a thread has its own",
                           stage->name, loop_text(state, node));
     return true;
 }

@@ -18,14 +18,14 @@ typedef struct Node {
     Loop loop; /* loop.stage, loop.var and loop.reduction hold for every node, also one that is no leaf */
     Var variable;
     Atom atom;
-    Relation *taken;         /* the relation that made other nodes of it: no leaf any more; NULL for a leaf */
-    struct Node *image;      /* while cache_write takes loops apart: what stands for it in the new stage */
-    struct Node *link; /* stands for a node of the stage that this one is stored by: its value is that one's */
-    struct Node *twin;       /* of a ".store" loop: the loop it was copied from */
-    int position;            /* a leaf's place among its stage's loops */
-    bool kind_set;           /* a primitive named this loop: a ".store" loop then no longer follows its twin */
-    const Form *extent;      /* a root's is its domain's until its stage's box is known */
-    const Form *value;       /* over leaf loops, those of outer stages included */
+    Relation *taken;    /* the relation that made other nodes of it: no leaf any more; NULL for a leaf */
+    struct Node *image; /* while cache_write takes loops apart: what stands for it in the new stage */
+    struct Node *link;  /* stands for a node of the stage that this one is stored by: its value is that one's */
+    struct Node *twin;  /* of a ".store" loop: the loop it was copied from */
+    int position;       /* a leaf's place among its stage's loops */
+    bool kind_set;      /* a primitive named this loop: a ".store" loop then no longer follows its twin */
+    const Form *extent; /* a root's is its domain's until its stage's box is known */
+    const Form *value;  /* over leaf loops, those of outer stages included */
 } Node;
 
 typedef enum RelationKind { RELATION_SPLIT, RELATION_FUSE } RelationKind;

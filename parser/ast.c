@@ -1,7 +1,7 @@
 /* ast.c - the builders of the syntax tree, and the two entry points of the folder.
  *
- * Each node covers the source of all its parts. No tree is deeper than AST_DEPTH_LIMIT: what would be is reported once a
- * statement and cut, so that every later pass may recurse.
+ * Each node covers the source of all its parts. No tree is deeper than AST_DEPTH_LIMIT: what would be is reported once
+ * a statement and cut, so that every later pass may recurse.
  */
 #include "parser/ast.h"
 #include "parser/gram.h"

@@ -1,7 +1,8 @@
 /* ast.h - the syntax tree: what the source says, before names mean anything.
  *
  * Nodes live in the arena of the parse. Lists are in source order. What later language features need (scan, combiner,
- * instr, implements, predicates) has its node here as soon as the grammar accepts it; sema refuses what it lacks by name.
+ * instr, implements, predicates) has its node here as soon as the grammar accepts it; sema refuses what it lacks by
+ * name.
  */
 #ifndef PARSER_AST_H
 #define PARSER_AST_H
@@ -22,14 +23,14 @@ typedef LIST(AstName) AstNames;
 enum { AST_DEPTH_LIMIT = 2000 };
 
 typedef enum AstExprKind {
-    AST_INTEGER, /* integer; name.text keeps the spelling */
-    AST_REAL,    /* real; likewise */
-    AST_NAME,    /* a bare name: index variable, size, scalar, 0-d tensor */
-    AST_APPLY,   /* name[parameters](args): a read, a built-in, or a call of a def */
-    AST_SIZE,    /* name.integer: "A.0" */
-    AST_CAST,    /* type(args[0]) */
-    AST_OPERATOR,/* op(args): operators and ?: */
-    AST_ELSE     /* args[0] else args[1], or else edge, wrap, reflect */
+    AST_INTEGER,  /* integer; name.text keeps the spelling */
+    AST_REAL,     /* real; likewise */
+    AST_NAME,     /* a bare name: index variable, size, scalar, 0-d tensor */
+    AST_APPLY,    /* name[parameters](args): a read, a built-in, or a call of a def */
+    AST_SIZE,     /* name.integer: "A.0" */
+    AST_CAST,     /* type(args[0]) */
+    AST_OPERATOR, /* op(args): operators and ?: */
+    AST_ELSE      /* args[0] else args[1], or else edge, wrap, reflect */
 } AstExprKind;
 
 typedef enum ElseMode { ELSE_VALUE, ELSE_EDGE, ELSE_WRAP, ELSE_REFLECT } ElseMode;
@@ -37,8 +38,8 @@ typedef enum ElseMode { ELSE_VALUE, ELSE_EDGE, ELSE_WRAP, ELSE_REFLECT } ElseMod
 /* NAME=value in brackets after a name, in an export, or a default. */
 typedef struct AstBinding {
     AstName name;
-    AstExpr *value;     /* NULL when text is set or, in a def's parameter list, when there is no default */
-    const char *text;   /* "w.npy", or NULL */
+    AstExpr *value;   /* NULL when text is set or, in a def's parameter list, when there is no default */
+    const char *text; /* "w.npy", or NULL */
 } AstBinding;
 typedef LIST(AstBinding) AstBindings;
 typedef LIST(AstBindings) AstBindingLists;
@@ -79,8 +80,8 @@ typedef struct AstTarget {
 typedef LIST(AstTarget) AstTargets;
 
 typedef enum AstStatementKind {
-    STATEMENT_ASSIGN,     /* targets op value where ...; several targets: a call with several results, or a combiner */
-    STATEMENT_SCAN        /* scan t { body } */
+    STATEMENT_ASSIGN, /* targets op value where ...; several targets: a call with several results, or a combiner */
+    STATEMENT_SCAN    /* scan t { body } */
 } AstStatementKind;
 
 typedef struct AstStatement AstStatement;
@@ -91,11 +92,11 @@ struct AstStatement {
     int depth; /* of scan blocks from here: 1 for an assignment */
     Loc loc;
     AstTargets targets;
-    Combine combine;         /* NONE for "=" */
-    bool initialise;         /* the "!" forms */
-    AstName combiner;        /* "argmax=!": a user's combiner; text NULL otherwise */
-    AstExprs values;         /* one, or the tuple of a combiner */
-    AstExpr *annotation;     /* "value <=> g(...)": the APPLY; means nothing; NULL otherwise */
+    Combine combine;     /* NONE for "=" */
+    bool initialise;     /* the "!" forms */
+    AstName combiner;    /* "argmax=!": a user's combiner; text NULL otherwise */
+    AstExprs values;     /* one, or the tuple of a combiner */
+    AstExpr *annotation; /* "value <=> g(...)": the APPLY; means nothing; NULL otherwise */
     AstWheres wheres;
     AstName scan_index;
     AstStatements body; /* SCAN */
@@ -105,8 +106,8 @@ typedef struct AstParameter {
     AstName name;
     bool constant;
     ElementType type;
-    bool is_tensor;   /* "float(M, N) A" or "float() A"; else a scalar "float a" */
-    AstExprs dims;    /* NAME or INTEGER, or any size expression */
+    bool is_tensor; /* "float(M, N) A" or "float() A"; else a scalar "float a" */
+    AstExprs dims;  /* NAME or INTEGER, or any size expression */
     Loc loc;
 } AstParameter;
 typedef LIST(AstParameter) AstParameters;
@@ -127,7 +128,7 @@ typedef struct AstDef {
     AstParameters arguments;
     AstResults results;
     AstStatements statements;
-    AstName implements;     /* def f(...) -> (..) implements g[...] where ... error e; text NULL otherwise */
+    AstName implements; /* def f(...) -> (..) implements g[...] where ... error e; text NULL otherwise */
     AstBindings implements_parameters;
     AstWheres implements_wheres;
     AstExpr *implements_error;

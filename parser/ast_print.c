@@ -1,7 +1,7 @@
 /* ast_print.c - the tree as source text that parses back to the same tree.
  *
- * Items stand grouped by kind. Parentheses stand where the grammar needs them, and around "else" in a larger expression,
- * where readers do.
+ * Items stand grouped by kind. Parentheses stand where the grammar needs them, and around "else" in a larger
+ * expression, where readers do.
  */
 #include "lang/program.h"
 #include "parser/ast.h"
@@ -64,8 +64,7 @@ static void print_operator(Text *text, const AstExpr *e) {
 }
 
 static void print_else(Text *text, const AstExpr *e) {
-    static const char *const modes[] = {
-        [ELSE_EDGE] = "edge", [ELSE_WRAP] = "wrap", [ELSE_REFLECT] = "reflect"};
+    static const char *const modes[] = {[ELSE_EDGE] = "edge", [ELSE_WRAP] = "wrap", [ELSE_REFLECT] = "reflect"};
     print_expr(text, e->args.items[0], PRECEDENCE_PRIMARY);
     text_add(text, " else ");
     if (e->else_mode != ELSE_VALUE) {
@@ -92,27 +91,19 @@ static void print_expr(Text *text, const AstExpr *e, int precedence) {
     switch (e->kind) {
     case AST_INTEGER:
     case AST_REAL:
-    case AST_NAME:
-        text_add(text, "%s", e->name.text);
-        break;
+    case AST_NAME: text_add(text, "%s", e->name.text); break;
     case AST_APPLY:
         text_add(text, "%s", e->name.text);
         print_bindings(text, &e->parameters, "[", "]");
         print_exprs(text, &e->args);
         break;
-    case AST_SIZE:
-        text_add(text, "%s.%lld", e->name.text, (long long)e->integer);
-        break;
+    case AST_SIZE: text_add(text, "%s.%lld", e->name.text, (long long)e->integer); break;
     case AST_CAST:
         text_add(text, "%s", element_info[e->type].spelling);
         print_exprs(text, &e->args);
         break;
-    case AST_OPERATOR:
-        print_operator(text, e);
-        break;
-    case AST_ELSE:
-        print_else(text, e);
-        break;
+    case AST_OPERATOR: print_operator(text, e); break;
+    case AST_ELSE: print_else(text, e); break;
     }
     text_add(text, parentheses ? ")" : "");
 }

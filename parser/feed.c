@@ -42,7 +42,8 @@ static int after_target(Parser *parser, int position) {
     return token_at(parser, position + 1)->kind == '(' ? closing_bracket(parser, position + 1) + 1 : position + 1;
 }
 
-/* Targets up to an assignment, a scan, or in a schedule a primitive. More targets than MOST_TARGETS are not looked at. */
+/* Targets up to an assignment, a scan, or in a schedule a primitive. More targets than MOST_TARGETS are not looked at.
+ */
 static bool is_statement_start(Parser *parser, int position) {
     if (token_at(parser, position)->kind == SCAN && token_is_name(token_at(parser, position + 1)->kind))
         return true;

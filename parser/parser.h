@@ -19,7 +19,8 @@ typedef struct Token {
     };
 } Token;
 
-/* What the scanner found wrong. The feeder reports it when the parse gets there, so that messages come in source order. */
+/* What the scanner found wrong. The feeder reports it when the parse gets there, so that messages come in source order.
+ */
 typedef struct Mistake {
     DiagId id;
     Loc loc;
@@ -40,22 +41,22 @@ typedef struct Parser {
     Diagnostics *diagnostics;
     const Source *source;
     Tokens *tokens;
-    int first_token;       /* START_FILE or START_SCHEDULE, until it is delivered */
-    int current;           /* the token that was delivered last */
-    int next;              /* the token that is delivered next */
+    int first_token; /* START_FILE or START_SCHEDULE, until it is delivered */
+    int current;     /* the token that was delivered last */
+    int next;        /* the token that is delivered next */
     int next_mistake;
-    int delivered;         /* its kind, or what stood in its place */
-    int depth;             /* of braces that the grammar is in, those of "? in {...}" aside */
-    int missing_closers;   /* braces to close before next: the source forgot them */
-    int recover_from;      /* the token where the search for a place to go on begins */
-    int resumed_at;        /* where the last recovery went on, so that each goes further */
-    int stuck;             /* recoveries in a row that went on at the same token: at its block's end, then at itself */
+    int delivered;          /* its kind, or what stood in its place */
+    int depth;              /* of braces that the grammar is in, those of "? in {...}" aside */
+    int missing_closers;    /* braces to close before next: the source forgot them */
+    int recover_from;       /* the token where the search for a place to go on begins */
+    int resumed_at;         /* where the last recovery went on, so that each goes further */
+    int stuck;              /* recoveries in a row that went on at the same token: at its block's end, then at itself */
     int *openers, *closers; /* what open_bracket() and closing_bracket() know, from the first error on */
-    bool resynchronise;    /* after an error: skip to a place to go on */
-    bool in_schedule;      /* in a schedule block */
-    bool in_choices;       /* in the braces of "? in {...}" */
-    bool too_deep;         /* reported for this statement */
-    int errors_before;     /* the errors before this item */
+    bool resynchronise;     /* after an error: skip to a place to go on */
+    bool in_schedule;       /* in a schedule block */
+    bool in_choices;        /* in the braces of "? in {...}" */
+    bool too_deep;          /* reported for this statement */
+    int errors_before;      /* the errors before this item */
     AstFile *file;
     Schedule *schedule; /* of parse_schedule */
 } Parser;

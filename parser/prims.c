@@ -110,7 +110,9 @@ static bool check_positional(Checked *checked, const PrimArg *argument) {
     if (fits || one_too_many)
         return true;
     diag(checked->parser->diagnostics, DIAG_primitive_argument, argument->loc, position + 1, checked->info->spelling,
-         letter == 'L' ? "the name of a loop" : letter == 'T' ? "the name of a stage or tensor" : "an integer or '?'");
+         letter == 'L'   ? "the name of a loop"
+         : letter == 'T' ? "the name of a stage or tensor"
+                         : "an integer or '?'");
     hint_signature(checked);
     return false;
 }

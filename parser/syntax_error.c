@@ -1,5 +1,5 @@
-/* syntax_error.c - what a syntax error says: what was found, what was expected in the user's words, and the slip behind it
- * where it is a common one.
+/* syntax_error.c - what a syntax error says: what was found, what was expected in the user's words, and the slip behind
+ * it where it is a common one.
  */
 #include "parser/gram.h"
 #include "parser/parser.h"
@@ -34,8 +34,8 @@ static int closer_of(int open) {
     return open == '(' ? ')' : open == '[' ? ']' : open == '{' ? '}' : 0;
 }
 
-/* For every token the innermost bracket that is open before it, and for every bracket where it is closed. A closing brace
- * closes what was left open inside its block; any other closer without its opener is passed over. */
+/* For every token the innermost bracket that is open before it, and for every bracket where it is closed. A closing
+ * brace closes what was left open inside its block; any other closer without its opener is passed over. */
 static void match_brackets(Parser *parser) {
     int count = parser->tokens->list.count, open = -1;
     int *openers = parser->openers = ARENA_ARRAY(parser->scratch, int, count);
@@ -273,9 +273,9 @@ static const struct {
     int kind;
     const char *words;
 } single[] = {
-    {')', "')'"},     {']', "']'"},     {'}', "'}'"},     {',', "','"},    {'{', "'{'"},       {'(', "'('"},
-    {'=', "'='"},     {':', "':'"},     {'!', "'!'"},     {';', "';'"},    {ARROW, "'->'"},    {IN, "'in'"},
-    {ON, "'on'"},     {AS, "'as'"},     {IDENTITY, "'identity'"},
+    {')', "')'"},    {']', "']'"}, {'}', "'}'"}, {',', "','"}, {'{', "'{'"},
+    {'(', "'('"},    {'=', "'='"}, {':', "':'"}, {'!', "'!'"}, {';', "';'"},
+    {ARROW, "'->'"}, {IN, "'in'"}, {ON, "'on'"}, {AS, "'as'"}, {IDENTITY, "'identity'"},
 };
 
 enum { MOST_EXPECTED = 3 };

@@ -17,7 +17,7 @@ typedef struct Binder {
     const char *why;
 } Binder;
 
-/* --- expressions -------------------------------------------------------------------------------------------------------- */
+/* --- expressions --- */
 
 static const Tensor *new_of(const Binder *b, const Tensor *tensor) {
     for (int i = 0; i < b->from->tensor_count; i++)
@@ -56,7 +56,7 @@ static Expr *bind_extent(Binder *b, Expr *e) {
     return size_normal(b->arena, bind_expr(b, e));
 }
 
-/* --- parts ----------------------------------------------------------------------------------------------------------------- */
+/* --- parts --- */
 
 static Tensor *bind_tensor(Binder *b, const Tensor *tensor) {
     Tensor *bound = ARENA_NEW(b->arena, Tensor);
@@ -112,7 +112,7 @@ static bool bind_requirement(Binder *b, const Requirement *from, Requirement *to
     return false;
 }
 
-/* --- sizes ------------------------------------------------------------------------------------------------------------------- */
+/* --- sizes --- */
 
 static void take_sizes(Binder *b, const struct Binding *bindings, int count) {
     const Var **left = ARENA_ARRAY(b->arena, const Var *, b->from->size_count);
@@ -141,7 +141,7 @@ static void note_bindings(Binder *b) {
     b->to->bound_count = before + b->sizes.count;
 }
 
-/* --- the whole ------------------------------------------------------------------------------------------------------------------ */
+/* --- the whole --- */
 
 static void bind_tensors(Binder *b) {
     const Program *from = b->from;

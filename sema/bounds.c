@@ -1,15 +1,15 @@
 /* bounds.c - the proof that every access stays inside its tensor.
  *
- * An index is taken to its smallest and largest value over the domain, which leaves a condition on sizes alone. Where it
- * follows from what is known, the access is safe; where it can never hold, or only for sizes of 0 and 1, the program is
- * refused; else it becomes a requirement that the call checks first. Conditions of `? :` help, and a read that is safe
- * through them alone gets an `otherwise`, so that no later stage can move it out from under them.
+ * An index is taken to its smallest and largest value over the domain, which leaves a condition on sizes alone. Where
+ * it follows from what is known, the access is safe; where it can never hold, or only for sizes of 0 and 1, the program
+ * is refused; else it becomes a requirement that the call checks first. Conditions of `? :` help, and a read that is
+ * safe through them alone gets an `otherwise`, so that no later stage can move it out from under them.
  */
 #include "sema/check.h"
 
 static const Poly minus_one = {-1, 0, NULL};
 
-/* --- requirements ---------------------------------------------------------------------------------------------------------- */
+/* --- requirements --- */
 
 void require(Builder *builder, Expr *condition, Status status, Loc loc) {
     int64_t value;
@@ -148,7 +148,7 @@ bool require_equal(Frame *frame, Expr *a, Expr *b, Loc loc, const char *what) {
     return true;
 }
 
-/* --- conditions as facts ------------------------------------------------------------------------------------------------------- */
+/* --- conditions as facts --- */
 
 static void add_fact(Arena *arena, Polys *facts, Expr *larger, Expr *smaller, int64_t by) {
     Poly p, distance = {-by, 0, NULL};
@@ -190,7 +190,7 @@ static void add_guard_facts(Arena *arena, Polys *facts, const Expr *guard) {
         add_fact(arena, facts, a, b, 1);
 }
 
-/* --- proofs ------------------------------------------------------------------------------------------------------------------------ */
+/* --- proofs --- */
 
 static bool holds_on_domain(const Statement *s, const Poly *p) {
     Poly lowest;
@@ -282,7 +282,7 @@ static Safety safety_of(const Statement *s, const Poly *p, const Polys *guards) 
     return UNSAFE;
 }
 
-/* --- errors -------------------------------------------------------------------------------------------------------------------------- */
+/* --- errors --- */
 
 static const AstExpr *index_place(const Access *access, int d) {
     return access->ast->kind == AST_APPLY ? access->ast->args.items[d] : access->ast;
@@ -350,7 +350,7 @@ static bool refuse_target(Statement *s, const View *target, int d) {
     return false;
 }
 
-/* --- accesses ------------------------------------------------------------------------------------------------------------------------- */
+/* --- accesses --- */
 
 static bool check_side(Statement *s, Access *access, int d, const Poly *p, const Polys *guards) {
     Safety safety = safety_of(s, p, guards);
@@ -520,7 +520,7 @@ void guard_over(Statement *s, const View *whole) {
     }
 }
 
-/* --- memory ------------------------------------------------------------------------------------------------------------------------------ */
+/* --- memory --- */
 
 static bool has_variable(const Expr *e) {
     if (e->kind == EXPR_VAR)

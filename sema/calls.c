@@ -14,7 +14,7 @@ bool is_call(const Frame *frame, const AstExpr *ast) {
     return find_definition(frame->builder->arena, frame->definition->file, ast->name.text) != NULL;
 }
 
-/* --- actual arguments ------------------------------------------------------------------------------------------------------ */
+/* --- actual arguments --- */
 
 static bool actual_of_variable(Frame *frame, const AstExpr *ast, Variable *variable, Actual *actual) {
     variable->used = true;
@@ -79,7 +79,7 @@ static bool actual_tensor(Frame *frame, const AstExpr *ast, const char *name, Ac
     return false;
 }
 
-/* --- the header of the called def ------------------------------------------------------------------------------------------------ */
+/* --- the header of the called def --- */
 
 static bool check_argument_type(Frame *frame, const AstParameter *formal, const AstExpr *ast, const View *view) {
     if (view->tensor->type != formal->type) {
@@ -150,7 +150,7 @@ static bool pass_arguments(Frame *callee, const AstExpr *call, Actual *actuals) 
     return good;
 }
 
-/* --- the call -------------------------------------------------------------------------------------------------------------------------- */
+/* --- the call --- */
 
 static Actual *check_actuals(Frame *frame, const AstDef *def, const AstExpr *call, const char *name) {
     Actual *actuals = ARENA_ARRAY(frame->builder->arena, Actual, def->arguments.count);
@@ -295,7 +295,7 @@ bool check_call(Frame *frame, const AstExpr *call, const char *name, View **resu
     return true;
 }
 
-/* --- statements ---------------------------------------------------------------------------------------------------------------------------- */
+/* --- statements --- */
 
 static bool check_declared(Frame *frame, const Variable *variable, const AstTarget *target, const View *view) {
     const AstResult *result = variable->result;

@@ -1,9 +1,9 @@
 /* check.h - what the files of sema share: the module being checked, one program being built, one statement.
  *
- * A Builder makes one Program; a Frame is one def inside it (the unit's own, or a call's); a Statement is one assignment.
- * Expressions of a statement are built over its index variables as the source counts them; once ranges are known,
- * resolve_value rewrites them over the axes of the stage, which start at 0. A NULL expression is poisoned: its error has been
- * reported, and whatever uses it stays silent.
+ * A Builder makes one Program; a Frame is one def inside it (the unit's own, or a call's); a Statement is one
+ * assignment. Expressions of a statement are built over its index variables as the source counts them; once ranges are
+ * known, resolve_value rewrites them over the axes of the stage, which start at 0. A NULL expression is poisoned: its
+ * error has been reported, and whatever uses it stays silent.
  */
 #ifndef SEMA_CHECK_H
 #define SEMA_CHECK_H
@@ -159,8 +159,8 @@ typedef struct Statement {
     Polys facts; /* over sizes: those of the builder, and that no range is empty; once ranges are known */
 } Statement;
 
-/* A translated expression. index: int64 (or a comparison of such) made of indices, sizes and constants alone; as a value
- * it has `type`. */
+/* A translated expression. index: int64 (or a comparison of such) made of indices, sizes and constants alone; as a
+ * value it has `type`. */
 typedef struct Typed {
     Expr *expr;
     ElementType type;
@@ -212,11 +212,13 @@ bool is_data_dependent(const Expr *e); /* reads memory or a scalar */
 /* --- ranges (ranges.c) --- */
 
 bool check_where(Statement *statement); /* the ranges that where clauses give */
-/* Finds the range of every index; target: constraints by what the left side already has, or NULL. False after errors. */
+/* Finds the range of every index; target: constraints by what the left side already has, or NULL. False after errors.
+ */
 bool infer_ranges(Statement *statement, const View *target);
 /* The smallest (or the largest) value of p over the ranges of its index variables, over sizes: false when not known. */
 bool extreme_over_domain(const Statement *statement, const Poly *p, bool largest, Poly *extreme);
-/* floor(x / k) + rest >= 0 says the same as x + k * rest >= 0: takes such divisions of index variables out of p >= 0. */
+/* floor(x / k) + rest >= 0 says the same as x + k * rest >= 0: takes such divisions of index variables out of p >= 0.
+ */
 bool without_divisions(const Statement *statement, const Poly *p, Poly *plain);
 bool uses_indices(const Statement *statement, const Expr *e);
 
@@ -253,8 +255,8 @@ bool declared_view(Frame *frame, const AstResult *result, View *view);
 Tensor *new_tensor(Builder *builder, ElementType type, int rank, Loc loc);
 
 bool is_call(const Frame *frame, const AstExpr *ast);
-/* Checks a call and adds its stages; results gets a view for each result. name: what the results are called after, NULL:
- * after the def. False after errors. */
+/* Checks a call and adds its stages; results gets a view for each result. name: what the results are called after,
+ * NULL: after the def. False after errors. */
 bool check_call(Frame *frame, const AstExpr *call, const char *name, View **results, int *result_count);
 void check_call_statement(Frame *frame, const AstStatement *ast);
 

@@ -1,7 +1,7 @@
 /* expression.c - from the syntax tree of an expression to an Expr over the statement's index variables.
  *
- * Two worlds meet here. Sizes, indices and integer literals alone stay exact int64 ("index" expressions), which ranges and
- * bounds reason about; as soon as one meets a value it becomes an int32. Inside the indices of a read every integer
+ * Two worlds meet here. Sizes, indices and integer literals alone stay exact int64 ("index" expressions), which ranges
+ * and bounds reason about; as soon as one meets a value it becomes an int32. Inside the indices of a read every integer
  * is int64. Each read is noted as an Access together with the conditions that it stands under.
  */
 #include "sema/check.h"
@@ -33,7 +33,7 @@ static Expr *placed(Expr *e, Loc loc) {
     return e;
 }
 
-/* --- what memory or a scalar decides ------------------------------------------------------------------------------------ */
+/* --- what memory or a scalar decides --- */
 
 static bool visit_data(const Expr *e, void *context) {
     bool *found = context;
@@ -47,7 +47,7 @@ bool is_data_dependent(const Expr *e) {
     return found;
 }
 
-/* --- index variables -------------------------------------------------------------------------------------------------------- */
+/* --- index variables --- */
 
 IndexVariable *find_index(const Statement *s, const char *name) {
     for (int i = 0; i < s->indices.count; i++)
@@ -66,7 +66,7 @@ IndexVariable *add_index(Statement *s, AstName name) {
     return index;
 }
 
-/* --- conversion of operands ------------------------------------------------------------------------------------------------- */
+/* --- conversion of operands --- */
 
 /* Both operands in the type that they promote to, or both as indices. False when one is poisoned. */
 static bool promote_pair(Statement *s, Typed *a, Typed *b) {
@@ -99,7 +99,7 @@ static bool expect_bool(Statement *s, Typed a, const AstExpr *ast) {
     return false;
 }
 
-/* --- conditions that a place stands under ------------------------------------------------------------------------------------- */
+/* --- conditions that a place stands under --- */
 
 static Op opposite(Op op) {
     static const struct {
@@ -130,7 +130,7 @@ static Typed translate_under(Statement *s, const AstExpr *ast, Expr *condition, 
     return result;
 }
 
-/* --- operators ------------------------------------------------------------------------------------------------------------------ */
+/* --- operators --- */
 
 static bool is_zero(const Expr *e) {
     return e->kind == EXPR_INT && e->integer == 0;
@@ -214,7 +214,7 @@ static Typed translate_operator(Statement *s, const AstExpr *ast) {
     return a.expr && b.expr ? make_binary(s, ast, ast->op, a, b) : fail(s);
 }
 
-/* --- built-ins ---------------------------------------------------------------------------------------------------------------------- */
+/* --- built-ins --- */
 
 /* Mathematical functions compute in float at least, in the promoted type of their arguments otherwise. */
 static Typed make_math(Statement *s, const AstExpr *ast, Op op, Typed *args) {
@@ -249,7 +249,7 @@ static Typed translate_builtin(Statement *s, const AstExpr *ast, Op op) {
     return info->arity == 1 ? make_unary(s, ast, op, args[0]) : make_binary(s, ast, op, args[0], args[1]);
 }
 
-/* --- reads ------------------------------------------------------------------------------------------------------------------------------ */
+/* --- reads --- */
 
 static Access *add_access(Statement *s, const AstExpr *ast, const char *name, Expr *read, const View *view) {
     Arena *arena = s->builder->arena;
@@ -312,7 +312,7 @@ static Typed read_variable(Statement *s, const AstExpr *ast, Variable *variable,
     return fail(s);
 }
 
-/* --- names ------------------------------------------------------------------------------------------------------------------------------ */
+/* --- names --- */
 
 static int find_let(const Statement *s, const char *name) {
     for (int i = s->let_limit - 1; i >= 0; i--)
@@ -421,7 +421,7 @@ static Typed translate_size(Statement *s, const AstExpr *ast) {
     return index_expr(variable->view.dims[ast->integer]);
 }
 
-/* --- else --------------------------------------------------------------------------------------------------------------------------------- */
+/* --- else --- */
 
 /* The value that stands for elements outside: in the type of the tensor, which it may not exceed. */
 static Expr *outside_value(Statement *s, const AstExpr *ast, ElementType type, const char *name) {
@@ -464,7 +464,7 @@ static Typed translate_else(Statement *s, const AstExpr *ast) {
     return read;
 }
 
-/* --- everything ------------------------------------------------------------------------------------------------------------------------------ */
+/* --- everything --- */
 
 static Typed translate_integer(Statement *s, const AstExpr *ast) {
     if (ast->overflow) /* the parser has said so */

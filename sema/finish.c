@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- names --------------------------------------------------------------------------------------------------------------- */
+/* --- names --- */
 
 static const char *version_name(const Frame *frame, const Variable *variable, int version) {
     Arena *arena = frame->builder->arena;
@@ -50,7 +50,7 @@ static void make_names_unique(Builder *builder) {
     }
 }
 
-/* --- tensors by address ------------------------------------------------------------------------------------------------------ */
+/* --- tensors by address --- */
 
 typedef struct Place {
     const Tensor *tensor;
@@ -96,7 +96,7 @@ static Places find_places(const Builder *builder) {
     return places;
 }
 
-/* --- what is needed ---------------------------------------------------------------------------------------------------------- */
+/* --- what is needed --- */
 
 typedef struct Needs {
     Builder *builder;
@@ -137,7 +137,7 @@ static Needs needs_of_checks(Builder *builder) {
     return needs;
 }
 
-/* --- outputs --------------------------------------------------------------------------------------------------------------------- */
+/* --- outputs --- */
 
 static Tensor *result_tensor(const Variable *variable) {
     return variable->versions.items[variable->versions.count - 1];
@@ -182,7 +182,7 @@ static void make_outputs(Frame *frame) {
     }
 }
 
-/* --- order --------------------------------------------------------------------------------------------------------------------------- */
+/* --- order --- */
 
 static void order_stages(Frame *frame) {
     Builder *builder = frame->builder;
@@ -228,7 +228,7 @@ static void place_checks(Builder *builder) {
     }
 }
 
-/* --- sizes ------------------------------------------------------------------------------------------------------------------------------- */
+/* --- sizes --- */
 
 static int degree_of(Arena *arena, Expr *e) {
     Poly p;
@@ -271,7 +271,7 @@ static void check_size_arguments(Builder *builder) {
     builder->requirements.count += builder->sizes.count;
 }
 
-/* --- the program ---------------------------------------------------------------------------------------------------------------------------- */
+/* --- the program --- */
 
 static void fill_arguments(const Frame *frame, Program *program) {
     const Builder *builder = frame->builder;

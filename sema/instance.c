@@ -1,13 +1,13 @@
 /* instance.c - a def with its parameters, sizes and arguments in place: by itself, or for a unit.
  *
- * An integer parameter takes its value from a bracket or an export, else from -D, else its default. A size takes it from
- * an export, else from -D, else it is a size of run time, in the order of first appearance.
+ * An integer parameter takes its value from a bracket or an export, else from -D, else its default. A size takes it
+ * from an export, else from -D, else it is a size of run time, in the order of first appearance.
  */
 #include "sema/check.h"
 
 #include <string.h>
 
-/* --- values by name --------------------------------------------------------------------------------------------------- */
+/* --- values by name --- */
 
 static Bound *find_bound(Bounds *bounds, const char *name) {
     for (int i = 0; bounds && i < bounds->count; i++)
@@ -76,7 +76,7 @@ bool constant_value(Frame *frame, const AstExpr *ast, int64_t *value) {
     return false;
 }
 
-/* --- parameters ---------------------------------------------------------------------------------------------------------- */
+/* --- parameters --- */
 
 static bool name_is_free(Frame *frame, const char *name, Loc loc) {
     Symbol *symbol = frame_symbol(frame, name);
@@ -128,7 +128,7 @@ bool bind_parameters(Frame *frame, Bounds *bounds, bool defines) {
     return good;
 }
 
-/* --- the arguments of a unit --------------------------------------------------------------------------------------------------- */
+/* --- the arguments of a unit --- */
 
 static Expr *new_size(Frame *frame, AstName name) {
     Var *size = var_new(frame->builder->arena, VAR_SIZE, TYPE_INT64, name.text, NULL);
@@ -209,7 +209,7 @@ static void bind_arguments(Frame *frame, Bounds *bounds, bool defines) {
     }
 }
 
-/* --- the body ---------------------------------------------------------------------------------------------------------------------- */
+/* --- the body --- */
 
 static void add_results(Frame *frame) {
     const AstDef *def = frame->definition->ast;
@@ -242,7 +242,7 @@ void check_body(Frame *frame) {
     frame->builder->checker->depth--;
 }
 
-/* --- a whole def ----------------------------------------------------------------------------------------------------------------------- */
+/* --- a whole def --- */
 
 Program *build_program(Checker *checker, Definition *definition, Bounds *bounds, bool defines, const AstName *symbol) {
     Builder builder = {.checker = checker, .arena = checker->arena};

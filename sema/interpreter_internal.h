@@ -116,7 +116,8 @@ struct Interpreter {
     double operations; /* executed so far */
 };
 
-/* interpreter_compile.c: NULL and *why if an extent has no value. A requirement is a stage of type bool without tensor. */
+/* interpreter_compile.c: NULL and *why if an extent has no value. A requirement is a stage of type bool without tensor.
+ */
 Code *code_of_stage(Interpreter *interpreter, const Stage *stage, Storage *storage, const char **why);
 Storage *storage_of(Interpreter *interpreter, const Tensor *tensor);
 

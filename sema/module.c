@@ -13,7 +13,7 @@ static Frame module_frame(Checker *checker, Builder *builder, Definition *defini
     return (Frame){.builder = builder, .definition = definition, .prefix = ""};
 }
 
-/* --- imports ------------------------------------------------------------------------------------------------------------ */
+/* --- imports --- */
 
 static SourceFile *load_file(Checker *checker, AstFile *ast, const char *path, bool embedded);
 
@@ -83,7 +83,7 @@ static void add_import(Checker *checker, SourceFile *to, SourceFile *file) {
         list_push(checker->arena, &to->imports, file);
 }
 
-/* --- defs ------------------------------------------------------------------------------------------------------------------ */
+/* --- defs --- */
 
 static void add_definition(Checker *checker, SourceFile *file, const AstDef *ast) {
     for (int i = 0; i < file->definitions.count; i++)
@@ -126,7 +126,7 @@ static SourceFile *load_file(Checker *checker, AstFile *ast, const char *path, b
     return file;
 }
 
-/* --- schedules --------------------------------------------------------------------------------------------------------------- */
+/* --- schedules --- */
 
 static void take_schedules(Checker *checker, Unit *unit, const SourceFile *file, const char *subject) {
     LIST(const Schedule *) found = {0};
@@ -173,7 +173,7 @@ static void check_schedules(Checker *checker, const SourceFile *file) {
     }
 }
 
-/* --- exports ------------------------------------------------------------------------------------------------------------------- */
+/* --- exports --- */
 
 /* Names that a C or C++ program cannot call a function. */
 static bool is_reserved(const char *symbol) {
@@ -338,7 +338,7 @@ static void make_export(Checker *checker, const AstExport *export) {
     list_push(checker->arena, &checker->module->units, unit);
 }
 
-/* --- the module --------------------------------------------------------------------------------------------------------------------- */
+/* --- the module --- */
 
 static void make_unit_of_def(Checker *checker, Definition *definition) {
     if (!check_definition(checker, definition, true) || !check_symbol(checker, definition->ast->name))

@@ -1,9 +1,9 @@
 /* ranges.c - which values each index variable takes.
  *
- * What `where` says is fixed first. Then come rounds: each read A(.., e, ..) says 0 <= e < size; a variable that is alone
- * unresolved in such constraints takes the largest interval that satisfies all of them, for all values of the variables
- * that were resolved before. That is how a stencil shrinks its output. A read with an `else` may go outside, so
- * it speaks last, and only where its index is a bare variable; data-dependent indices say nothing.
+ * What `where` says is fixed first. Then come rounds: each read A(.., e, ..) says 0 <= e < size; a variable that is
+ * alone unresolved in such constraints takes the largest interval that satisfies all of them, for all values of the
+ * variables that were resolved before. That is how a stencil shrinks its output. A read with an `else` may go outside,
+ * so it speaks last, and only where its index is a bare variable; data-dependent indices say nothing.
  */
 #include "sema/check.h"
 
@@ -22,7 +22,7 @@ typedef struct Inference {
     bool weak; /* reads with an else may speak */
 } Inference;
 
-/* --- extremes over the domain ------------------------------------------------------------------------------------------- */
+/* --- extremes over the domain --- */
 
 bool uses_indices(const Statement *s, const Expr *e) {
     for (int i = 0; i < s->indices.count; i++)
@@ -181,7 +181,7 @@ bool without_divisions(const Statement *s, const Poly *p, Poly *plain) {
     return true;
 }
 
-/* --- what where says --------------------------------------------------------------------------------------------------------- */
+/* --- what where says --- */
 
 /* An end of a where range: over sizes alone. NULL after an error. */
 static Expr *where_end(Statement *s, const AstExpr *ast, int clause) {
@@ -241,7 +241,7 @@ bool check_where(Statement *s) {
     return good;
 }
 
-/* --- constraints ----------------------------------------------------------------------------------------------------------------- */
+/* --- constraints --- */
 
 static void add_constraint(Inference *in, Poly poly, Access *access, int dim, bool weak) {
     Constraint constraint = {.weak = weak, .access = access, .dim = dim};
@@ -279,7 +279,7 @@ static void collect_target(Inference *in, const View *target) {
     }
 }
 
-/* --- rounds -------------------------------------------------------------------------------------------------------------------------- */
+/* --- rounds --- */
 
 /* The one unresolved variable of a constraint, or NULL. */
 static IndexVariable *alone_in(const Inference *in, const Constraint *constraint) {
@@ -421,7 +421,7 @@ static bool run_round(Inference *in) {
     return progress;
 }
 
-/* --- what remains unresolved ------------------------------------------------------------------------------------------------------------ */
+/* --- what remains unresolved --- */
 
 static bool occurs_in_reads(const Statement *s, const IndexVariable *index) {
     for (int i = 0; i < s->accesses.count; i++)
@@ -490,7 +490,7 @@ static bool report_unresolved(Statement *s) {
     return false;
 }
 
-/* --- the whole ------------------------------------------------------------------------------------------------------------------------------ */
+/* --- the whole --- */
 
 static bool poly_fits(Arena *arena, Expr *e) {
     Poly p;

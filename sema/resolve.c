@@ -1,7 +1,7 @@
 /* resolve.c - from expressions over a statement's index variables to values of a stage, over its axes.
  *
- * Axes count from 0; edge, wrap and reflect become arithmetic on the index; a read that is inside through its conditions
- * alone gets an `otherwise`.
+ * Axes count from 0; edge, wrap and reflect become arithmetic on the index; a read that is inside through its
+ * conditions alone gets an `otherwise`.
  */
 #include "sema/check.h"
 
@@ -21,7 +21,7 @@ static Expr *resolve_var(Statement *s, Expr *e) {
     return e;
 }
 
-/* --- indices outside ----------------------------------------------------------------------------------------------------------- */
+/* --- indices outside --- */
 
 /* 0 1 2 3 | 3 3 .. */
 static Expr *edge_index(Arena *arena, Expr *index, Expr *extent) {
@@ -34,7 +34,8 @@ static Expr *wrap_index(Arena *arena, Expr *index, Expr *extent) {
     return expr_binary(arena, OP_MOD, index, extent);
 }
 
-/* 0 1 2 3 | 2 1 0 1 ..: the element at the end is not repeated; a period of 2 * (extent - 1), or of 1 where that is 0. */
+/* 0 1 2 3 | 2 1 0 1 ..: the element at the end is not repeated; a period of 2 * (extent - 1), or of 1 where that is 0.
+ */
 static Expr *reflect_index(Arena *arena, Expr *index, Expr *extent) {
     Expr *period =
         expr_binary(arena, OP_MUL, expr_int(arena, 2), expr_binary(arena, OP_SUB, extent, expr_int(arena, 1)));
@@ -48,7 +49,7 @@ static Expr *outside_index(Arena *arena, ElseMode mode, Expr *index, Expr *exten
     return modes[mode](arena, index, extent);
 }
 
-/* --- reads ------------------------------------------------------------------------------------------------------------------------- */
+/* --- reads --- */
 
 static const Access *access_of(const Statement *s, const Expr *read) {
     for (int i = 0; i < s->accesses.count; i++)

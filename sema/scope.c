@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-/* --- reporting ----------------------------------------------------------------------------------------------------- */
+/* --- reporting --- */
 
 void frame_fail(Frame *frame) {
     for (; frame; frame = frame->caller)
@@ -27,7 +27,7 @@ void note_calls(const Frame *frame) {
         NOTE(frame, frame->call, "in this call of '%s'", frame->definition->ast->name.text);
 }
 
-/* --- symbols --------------------------------------------------------------------------------------------------------- */
+/* --- symbols --- */
 
 Symbol *frame_symbol(const Frame *frame, const char *name) {
     for (int i = 0; i < frame->symbols.count; i++)
@@ -102,7 +102,7 @@ int find_builtin(const char *name) {
     return -1;
 }
 
-/* --- near spellings ---------------------------------------------------------------------------------------------------- */
+/* --- near spellings --- */
 
 /* A name of one letter is near to every other: it is no hint unless case alone differs. */
 void nearest_offer(Nearest *nearest, const char *candidate) {

@@ -46,6 +46,7 @@ typedef struct Module {
 Module *sema_check(Arena *arena, Sources *sources, AstFile *main_file, SemaOptions *options, Diagnostics *diagnostics);
 /* The program with some run-time sizes bound to values: what a specialisation is made of. NULL (with a reason in why)
  * when a requirement fails for them. */
-Program *program_bind(Arena *arena, const Program *program, const struct Binding *bindings, int count, const char **why);
+Program *program_bind(Arena *arena, const Program *program, const struct Binding *bindings, int count,
+                      const char **why);
 
 #endif

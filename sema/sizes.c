@@ -1,6 +1,7 @@
 /* sizes.c - polynomials over sizes and index variables, and what can be said about their sign.
  *
- * Needs the makers of lang/expr.h. Keeps true: a Poly has no two terms of the same factors and no term of coefficient 0.
+ * Needs the makers of lang/expr.h. Keeps true: a Poly has no two terms of the same factors and no term of coefficient
+ * 0.
  */
 #include "sema/sizes.h"
 
@@ -15,7 +16,7 @@ typedef struct Sum {
 
 static void add_expr(Sum *sum, Expr *e, int64_t scale);
 
-/* --- building ------------------------------------------------------------------------------------------------------ */
+/* --- building --- */
 
 /* A total order of factors that depends on the source alone. */
 static int compare_factors(const Expr *a, const Expr *b) {
@@ -116,7 +117,7 @@ static void add_product(Sum *sum, const Poly *a, const Poly *b, int64_t scale) {
         }
 }
 
-/* --- divisions: floor((k*q + r) / k) = q + floor(r / k) --------------------------------------------------------------- */
+/* --- divisions: floor((k*q + r) / k) = q + floor(r / k) --- */
 
 static int64_t floor_divide(int64_t a, int64_t b) {
     return a / b - (a % b != 0 && (a < 0) != (b < 0));
@@ -261,7 +262,7 @@ bool poly_of(Arena *arena, Expr *e, Poly *poly) {
     return finish(&sum, poly);
 }
 
-/* --- operations ------------------------------------------------------------------------------------------------------ */
+/* --- operations --- */
 
 bool poly_sum(Arena *arena, const Poly *a, int64_t ka, const Poly *b, int64_t kb, Poly *result) {
     Sum sum = {.arena = arena};
@@ -360,7 +361,7 @@ bool size_equal(Arena *arena, Expr *a, Expr *b) {
     return poly_of(arena, expr_binary(arena, OP_SUB, a, b), &p) && poly_is_constant(&p, &difference) && difference == 0;
 }
 
-/* --- signs ----------------------------------------------------------------------------------------------------------- */
+/* --- signs --- */
 
 static bool is_constant_above(const Expr *e, int64_t limit) {
     int64_t value;

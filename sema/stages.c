@@ -1,8 +1,8 @@
 /* stages.c - from a checked assignment to stages with single assignment.
  *
- * Each definition of a tensor makes a new version. `+=` without `!` begins with the former version; for a first definition
- * that is a copy of what the caller's buffer holds. A definition that covers a part of the tensor alone becomes a stage over
- * the whole of it, which takes the former version elsewhere.
+ * Each definition of a tensor makes a new version. `+=` without `!` begins with the former version; for a first
+ * definition that is a copy of what the caller's buffer holds. A definition that covers a part of the tensor alone
+ * becomes a stage over the whole of it, which takes the former version elsewhere.
  */
 #include "sema/check.h"
 
@@ -35,7 +35,7 @@ Tensor *new_tensor(Builder *builder, ElementType type, int rank, Loc loc) {
     return tensor;
 }
 
-/* --- types ------------------------------------------------------------------------------------------------------------------- */
+/* --- types --- */
 
 static bool is_literal(const Expr *e, ElementType type) {
     return e->kind == EXPR_INT || (e->kind == EXPR_REAL && type_is_float(type));
@@ -66,7 +66,7 @@ static bool decide_type(Assignment *a, Expr *value) {
     return true;
 }
 
-/* --- making tensors and stages -------------------------------------------------------------------------------------------------- */
+/* --- making tensors and stages --- */
 
 static Tensor *make_tensor(Assignment *a, const View *view) {
     Tensor *tensor = new_tensor(a->builder, a->type, a->rank, a->variable->loc);
@@ -132,7 +132,7 @@ static void add_part(Assignment *a, Tensor *tensor, const char *suffix) {
     list_push(a->arena, &a->variable->parts, part);
 }
 
-/* --- the former version ------------------------------------------------------------------------------------------------------------- */
+/* --- the former version --- */
 
 /* What the caller's buffer holds, copied before anything is written to it. */
 static const Tensor *copy_of_buffer(Assignment *a) {
@@ -168,7 +168,7 @@ static const Tensor *former_version(Assignment *a) {
     return copy_of_buffer(a);
 }
 
-/* --- the whole tensor ------------------------------------------------------------------------------------------------------------------ */
+/* --- the whole tensor --- */
 
 static Expr *combined(const Assignment *a, Expr *former, Expr *value) {
     return expr_binary(a->arena, combine_op(a->statement->ast->combine), former, value);
@@ -205,7 +205,7 @@ static bool define_full(Assignment *a, Tensor *tensor) {
     return true;
 }
 
-/* --- a part of it ------------------------------------------------------------------------------------------------------------------------ */
+/* --- a part of it --- */
 
 static Expr *both(Arena *arena, Expr *a, Expr *b) {
     return a ? expr_binary(arena, OP_AND, a, b) : b;
@@ -273,7 +273,7 @@ static bool define_partial(Assignment *a, Tensor *tensor) {
     return true;
 }
 
-/* --- the whole ------------------------------------------------------------------------------------------------------------------------------ */
+/* --- the whole --- */
 
 /* A first definition without declared sizes decides what the tensor spans. */
 static void decide_span(Assignment *a, const View *target) {

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* --- variables ------------------------------------------------------------------------------------------------------------ */
+/* --- variables --- */
 
 Variable *new_variable(Frame *frame, const char *name, Loc loc) {
     Arena *arena = frame->builder->arena;
@@ -46,7 +46,7 @@ static void poison(Variable *variable) {
     variable->poisoned |= variable->view.tensor == NULL;
 }
 
-/* --- what a later version will bring ------------------------------------------------------------------------------------------ */
+/* --- what a later version will bring --- */
 
 static bool refuse_feature(Frame *frame, Loc loc, const char *feature) {
     ERROR(frame, unsupported, loc, feature);
@@ -74,7 +74,7 @@ static void poison_targets(Frame *frame, const AstStatement *ast) {
         poison_targets(frame, ast->body.items[i]);
 }
 
-/* --- the left side ------------------------------------------------------------------------------------------------------------------ */
+/* --- the left side --- */
 
 /* Names of a statement hide those of the def, as they always did; of a size that is hardly meant. */
 void warn_hiding(Frame *frame, AstName name) {
@@ -111,7 +111,7 @@ static bool check_target(Statement *s, const AstTarget *target, const Variable *
     return good;
 }
 
-/* --- the right side ------------------------------------------------------------------------------------------------------------------ */
+/* --- the right side --- */
 
 /* What where names hides what the def does; ranges of names that are nothing else are met where they are used. */
 static void hide_names(Statement *s) {

@@ -1,6 +1,7 @@
 /* types.c - element types of expressions: conversion, and the promotions that surprise.
  *
- * The rule of promotion itself is type_promote of lang/. There is no promotion to int: uint8 * uint8 is uint8 and wraps.
+ * The rule of promotion itself is type_promote of lang/. There is no promotion to int: uint8 * uint8 is uint8 and
+ * wraps.
  */
 #include "sema/check.h"
 

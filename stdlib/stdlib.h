@@ -1,4 +1,5 @@
-/* stdlib.h - the .tensor files that are part of the compiler: what `import "nn"` finds when no file of that name does. */
+/* stdlib.h - the .tensor files that are part of the compiler: what `import "nn"` finds when no file of that name does.
+ */
 #ifndef STDLIB_STDLIB_H
 #define STDLIB_STDLIB_H
 

@@ -1,7 +1,8 @@
 /* tap.h - the Test Anything Protocol for unit tests in C: prove reads what these functions print.
  *
- * A test is a program: calls of ok() and the is_ functions, then `return done_testing();`. Each prints one numbered line;
- * one that fails prints, after "#", where and what it got. plan() at the start is optional and then counted against.
+ * A test is a program: calls of ok() and the is_ functions, then `return done_testing();`. Each prints one numbered
+ * line; one that fails prints, after "#", where and what it got. plan() at the start is optional and then counted
+ * against.
  */
 #ifndef TESTS_TAP_H
 #define TESTS_TAP_H
@@ -13,9 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static struct {
-    int planned, run, failed;
-} tap;
+static struct { int planned, run, failed; } tap;
 
 #define ok(condition, ...) tap_ok((condition), __FILE__, __LINE__, __VA_ARGS__)
 #define is_int(got, wanted, ...) tap_is_int((got), (wanted), __FILE__, __LINE__, __VA_ARGS__)
@@ -59,31 +58,29 @@ static bool tap_report(bool passed, const char *file, int line, const char *form
     va_end(arguments)
 
 __attribute__((unused, format(printf, 4, 5))) static bool tap_ok(bool passed, const char *file, int line,
-                                                                const char *format, ...) {
+                                                                 const char *format, ...) {
     TAP_REPORT(passed);
     return reported;
 }
 
 __attribute__((unused, format(printf, 5, 6))) static bool tap_is_int(int64_t got, int64_t wanted, const char *file,
-                                                                    int line, const char *format, ...) {
+                                                                     int line, const char *format, ...) {
     TAP_REPORT(got == wanted);
     if (!reported)
         diag_line("got %" PRId64 ", wanted %" PRId64, got, wanted);
     return reported;
 }
 
-__attribute__((unused, format(printf, 5, 6))) static bool tap_is_text(const char *got, const char *wanted,
-                                                                     const char *file, int line, const char *format,
-                                                                     ...) {
+__attribute__((unused, format(printf, 5, 6))) static bool
+tap_is_text(const char *got, const char *wanted, const char *file, int line, const char *format, ...) {
     TAP_REPORT(got && wanted ? strcmp(got, wanted) == 0 : got == wanted);
     if (!reported)
         diag_line("got:\n%s\nwanted:\n%s", got ? got : "(null)", wanted ? wanted : "(null)");
     return reported;
 }
 
-__attribute__((unused, format(printf, 6, 7))) static bool tap_is_close(double got, double wanted, double distance,
-                                                                      const char *file, int line, const char *format,
-                                                                      ...) {
+__attribute__((unused, format(printf, 6, 7))) static bool
+tap_is_close(double got, double wanted, double distance, const char *file, int line, const char *format, ...) {
     TAP_REPORT(got == wanted || fabs(got - wanted) <= distance || (isnan(got) && isnan(wanted)));
     if (!reported)
         diag_line("got %.17g, wanted %.17g within %g", got, wanted, distance);

@@ -6,8 +6,8 @@
  *     tensorc_parallel_function *tensorc_parallel_hook = my_parallel;
  *
  * my_parallel(body, closure, extent) must call body(closure, begin, end) for ranges that together are 0 to extent, each
- * value once, from any threads, at the same time or not, and return when all calls have. The variable may change between
- * calls of generated functions; while it is a null pointer, OpenMP is used.
+ * value once, from any threads, at the same time or not, and return when all calls have. The variable may change
+ * between calls of generated functions; while it is a null pointer, OpenMP is used.
  */
 #ifndef TENSORC_RUNTIME_H
 #define TENSORC_RUNTIME_H
@@ -18,8 +18,8 @@
 extern "C" {
 #endif
 
-#define TENSORC_OK 0 /* success */
-#define TENSORC_BAD_SIZE 1 /* a size argument breaks a requirement of the function; nothing was written */
+#define TENSORC_OK 0        /* success */
+#define TENSORC_BAD_SIZE 1  /* a size argument breaks a requirement of the function; nothing was written */
 #define TENSORC_BAD_INDEX 2 /* an index that was read from memory is outside its tensor; nothing was written */
 #define TENSORC_NO_MEMORY 3 /* a temporary could not be allocated; nothing was written */
 

@@ -1,6 +1,6 @@
 /* Runs the layer of conv.tensor, compares it with plain C, and says how fast it is. The name to print may be given. */
-#include "conv.h"
 #include "../measure.h"
+#include "conv.h"
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>

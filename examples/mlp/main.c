@@ -1,7 +1,7 @@
 /* Classifies noisy images of digits with the network of mlp.tensor and compares with plain C. The weights are made, not
  * trained: the digits are drawn as on a seven-segment display, and each hidden unit looks for one of them. */
-#include "mlp.h"
 #include "../measure.h"
+#include "mlp.h"
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@ typedef struct Network {
 } Network;
 
 /* Segments top, upper left, upper right, middle, lower left, lower right, bottom: x, y, width, height. */
-static const int segment_box[7][4] = {{6, 3, 16, 3},  {6, 3, 3, 12},  {19, 3, 3, 12}, {6, 12, 16, 3},
+static const int segment_box[7][4] = {{6, 3, 16, 3},  {6, 3, 3, 12},   {19, 3, 3, 12}, {6, 12, 16, 3},
                                       {6, 12, 3, 12}, {19, 12, 3, 12}, {6, 22, 16, 3}};
 static const char *const digit_segments[DIGITS] = {"1110111", "0010010", "1011101", "1011011", "0111010",
                                                    "1101011", "1101111", "1010010", "1111111", "1111011"};

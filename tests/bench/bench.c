@@ -1,8 +1,8 @@
-/* bench.c THREADS ROUNDS - times the objects of tensorc and the libraries' functions in turns, in one process, and prints a row
- * a workload. workloads.h, made by the script `bench` from shapes.txt, declares and lists the workloads.
+/* bench.c THREADS ROUNDS - times the objects of tensorc and the libraries' functions in turns, in one process, and
+ * prints a row a workload. workloads.h, made by the script `bench` from shapes.txt, declares and lists the workloads.
  *
- * Each side computes in short bursts that alternate, so that a slow second of the machine meets all sides alike; between
- * two bursts the threads of the former come to rest. Every side's result is compared with sums in double. */
+ * Each side computes in short bursts that alternate, so that a slow second of the machine meets all sides alike;
+ * between two bursts the threads of the former come to rest. Every side's result is compared with sums in double. */
 #include "examples/measure.h"
 #include "rival.h"
 #include <float.h>
@@ -15,13 +15,29 @@
 
 static const Workload workloads[] = {
 #define MATMUL(id, reach, m, n, k)                                                                                     \
-    {.kind = WORKLOAD_MATMUL, .name = #id, .goal = reach, .rows = m, .columns = n, .depth = k,                         \
-     .tuned = id##_tuned, .plain = id##_plain},
+    {.kind = WORKLOAD_MATMUL,                                                                                          \
+     .name = #id,                                                                                                      \
+     .goal = reach,                                                                                                    \
+     .rows = m,                                                                                                        \
+     .columns = n,                                                                                                     \
+     .depth = k,                                                                                                       \
+     .tuned = id##_tuned,                                                                                              \
+     .plain = id##_plain},
 #define CONV2D(id, reach, n, h, w, c, m, k, s, p)                                                                      \
-    {.kind = WORKLOAD_CONV2D, .name = #id, .goal = reach, .batch = n, .height = h, .width = w, .channels = c,          \
-     .filters = m, .kernel = k, .stride = s, .pad = p, .tuned = id##_tuned, .plain = id##_plain},
-    WORKLOADS
-};
+    {.kind = WORKLOAD_CONV2D,                                                                                          \
+     .name = #id,                                                                                                      \
+     .goal = reach,                                                                                                    \
+     .batch = n,                                                                                                       \
+     .height = h,                                                                                                      \
+     .width = w,                                                                                                       \
+     .channels = c,                                                                                                    \
+     .filters = m,                                                                                                     \
+     .kernel = k,                                                                                                      \
+     .stride = s,                                                                                                      \
+     .pad = p,                                                                                                         \
+     .tuned = id##_tuned,                                                                                              \
+     .plain = id##_plain},
+    WORKLOADS};
 
 const Rival *const rival_of[2] = {
 #ifdef HAVE_OPENBLAS
@@ -33,7 +49,7 @@ const Rival *const rival_of[2] = {
 };
 static const char *const rival_package[2] = {"OpenBLAS (libopenblas-dev)", "oneDNN (libdnnl-dev)"};
 
-/* --- sizes and exact values ----------------------------------------------------------------------------------------- */
+/* --- sizes and exact values --- */
 
 typedef struct Sizes {
     size_t a, b, out;
@@ -42,7 +58,8 @@ typedef struct Sizes {
 
 static Sizes sizes_of(const Workload *w) {
     if (w->kind == WORKLOAD_MATMUL)
-        return (Sizes){(size_t)w->rows * w->depth, (size_t)w->depth * w->columns, (size_t)w->rows * w->columns, w->depth};
+        return (Sizes){(size_t)w->rows * w->depth, (size_t)w->depth * w->columns, (size_t)w->rows * w->columns,
+                       w->depth};
     size_t image = (size_t)conv_extent(w->height, w) * conv_extent(w->width, w);
     int depth = w->channels * w->kernel * w->kernel;
     return (Sizes){(size_t)w->batch * w->channels * w->height * w->width, (size_t)w->filters * depth,
@@ -94,11 +111,12 @@ static bool is_right(const Workload *w, const float *a, const float *b, const fl
     return true;
 }
 
-/* --- sides and their times -------------------------------------------------------------------------------------------- */
+/* --- sides and their times
+ * -------------------------------------------------------------------------------------------- */
 
 typedef struct Side {
     const char *name;
-    const Rival *rival;                                       /* a library, or */
+    const Rival *rival;                                          /* a library, or */
     int (*function)(const float *a, const float *b, float *out); /* an object of tensorc */
     void *state;
     const float *a, *b;
@@ -152,7 +170,8 @@ static Figures side_figures(Side *side, double flops) {
     return (Figures){flops / side->times[0] * 1e-9, flops / side->times[side->count / 2] * 1e-9};
 }
 
-/* --- the table ---------------------------------------------------------------------------------------------------------- */
+/* --- the table
+ * ---------------------------------------------------------------------------------------------------------- */
 
 static void print_head(void) {
     printf("%-8s %-9s %18s %18s %18s %15s\n", "", "", "tensorc -O2", "tensorc -O tune", "library", "tuned/library");

@@ -24,6 +24,8 @@ static void product_call(void *state) {
                 w->columns, 0, p->out, w->columns);
 }
 
-static void product_fetch(void *state) { (void)state; }
+static void product_fetch(void *state) {
+    (void)state;
+}
 
 const Rival openblas = {"OpenBLAS", product_open, product_call, product_fetch, free};

@@ -1,5 +1,5 @@
-/* The law of schedules at sizes known at run time only: LAW_NAME chooses the def; plain_NAME is compiled at -O0 without a
- * schedule, scheduled_NAME with one. Both get the same inputs, at all combinations of small sizes. */
+/* The law of schedules at sizes known at run time only: LAW_NAME chooses the def; plain_NAME is compiled at -O0 without
+ * a schedule, scheduled_NAME with one. Both get the same inputs, at all combinations of small sizes. */
 #include "plain.h"
 #include "scheduled.h"
 #include "tests/tap.h"
@@ -55,8 +55,8 @@ static void check_all(int64_t *chosen, int depth, int *failed, int *ran) {
     Statuses statuses = call(chosen);
     *ran += statuses.plain == 0;
     if (!agree(statuses) && (*failed)++ < 5)
-        diag_line("sizes %d, %d, %d: statuses %d and %d", (int)chosen[0], (int)chosen[1], COUNT > 2 ? (int)chosen[2] : 0,
-                  statuses.plain, statuses.scheduled);
+        diag_line("sizes %d, %d, %d: statuses %d and %d", (int)chosen[0], (int)chosen[1],
+                  COUNT > 2 ? (int)chosen[2] : 0, statuses.plain, statuses.scheduled);
 }
 
 int main(void) {

@@ -17,7 +17,9 @@ static float *floats(int64_t count, unsigned seed) {
     return values;
 }
 
-static bool close_to(double got, double wanted) { return fabs(got - wanted) <= 1e-4 * (1 + fabs(wanted)); }
+static bool close_to(double got, double wanted) {
+    return fabs(got - wanted) <= 1e-4 * (1 + fabs(wanted));
+}
 
 static void test_axpy(void) {
     for (int s = 0; s < SIZES; s++) {

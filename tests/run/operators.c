@@ -128,7 +128,8 @@ static void test_convolutions(void) {
         {"conv3d", nn_conv3d, {1, 1, 2, 3, {5, 6, 7}, {3, 3, 3}, 1, 1, {1, 1, 1}}},
         {"depthwise_conv2d", nn_depthwise, {2, 7, 1, 1, {1, 9, 10}, {1, 3, 3}, 2, 1, {0, 1, 1}}},
         {"group_conv2d", nn_grouped, {2, 3, 2, 4, {1, 7, 9}, {1, 3, 3}, 1, 1, {0, 1, 1}}},
-        {"split_channels, group_conv2d, merge_channels", nn_through_groups,
+        {"split_channels, group_conv2d, merge_channels",
+         nn_through_groups,
          {2, 3, 2, 4, {1, 7, 9}, {1, 3, 3}, 1, 1, {0, 1, 1}}},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -172,11 +173,21 @@ static void test_pooling(void) {
 
 /* --- element by element --- */
 
-static double sigmoid_of(double x) { return 1 / (1 + exp(-x)); }
-static double relu_of(double x) { return x > 0 ? x : 0; }
-static double relu6_of(double x) { return fmin(relu_of(x), 6); }
-static double silu_of(double x) { return x * sigmoid_of(x); }
-static double gelu_of(double x) { return 0.5 * x * (1 + erf(x / sqrt(2))); }
+static double sigmoid_of(double x) {
+    return 1 / (1 + exp(-x));
+}
+static double relu_of(double x) {
+    return x > 0 ? x : 0;
+}
+static double relu6_of(double x) {
+    return fmin(relu_of(x), 6);
+}
+static double silu_of(double x) {
+    return x * sigmoid_of(x);
+}
+static double gelu_of(double x) {
+    return 0.5 * x * (1 + erf(x / sqrt(2)));
+}
 
 static void test_elements(void) {
     enum { IMAGES = 2 * 3 * 5 * 7, ROWS = 5 * 31 };
@@ -186,10 +197,10 @@ static void test_elements(void) {
         double (*plain)(double);
         int count;
     } rows[] = {
-        {"relu", nn_relu, relu_of, IMAGES},           {"relu6", nn_relu6, relu6_of, IMAGES},
-        {"sigmoid", nn_sigmoid, sigmoid_of, IMAGES},  {"silu", nn_silu, silu_of, IMAGES},
-        {"relu_rows", nn_relu_rows, relu_of, ROWS},   {"sigmoid_rows", nn_sigmoid_rows, sigmoid_of, ROWS},
-        {"tanh_rows", nn_tanh_rows, tanh, ROWS},      {"silu_rows", nn_silu_rows, silu_of, ROWS},
+        {"relu", nn_relu, relu_of, IMAGES},          {"relu6", nn_relu6, relu6_of, IMAGES},
+        {"sigmoid", nn_sigmoid, sigmoid_of, IMAGES}, {"silu", nn_silu, silu_of, IMAGES},
+        {"relu_rows", nn_relu_rows, relu_of, ROWS},  {"sigmoid_rows", nn_sigmoid_rows, sigmoid_of, ROWS},
+        {"tanh_rows", nn_tanh_rows, tanh, ROWS},     {"silu_rows", nn_silu_rows, silu_of, ROWS},
         {"gelu_rows", nn_gelu_rows, gelu_of, ROWS},
     };
     static float wide[LARGEST];

@@ -213,14 +213,10 @@ static void check_operation(const Buffers *buffers, const Operation *o, const ch
 
 static bool op_has_type(Op op, ElementType type) {
     switch (op_info[op].class) {
-    case CLASS_LOGIC:
-        return type == TYPE_BOOL;
-    case CLASS_MATH:
-        return type_is_float(type);
-    case CLASS_BITWISE:
-        return false; /* no operator of it yet */
-    default:
-        return true;
+    case CLASS_LOGIC: return type == TYPE_BOOL;
+    case CLASS_MATH: return type_is_float(type);
+    case CLASS_BITWISE: return false; /* no operator of it yet */
+    default: return true;
     }
 }
 

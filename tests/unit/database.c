@@ -11,13 +11,11 @@
 
 static char folder[] = "/tmp/tensorc-database-XXXXXX";
 
-static const char *in_folder(Arena *arena, const char *name)
-{
+static const char *in_folder(Arena *arena, const char *name) {
     return arena_printf(arena, "%s/%s", folder, name);
 }
 
-static Record sample(Arena *arena, const char *task, int number, double seconds)
-{
+static Record sample(Arena *arena, const char *task, int number, double seconds) {
     return (Record){.task = task,
                     .target = "znver4",
                     .schedule = arena_printf(arena, "a, b = split(C.i, %d)\nvectorize(b)\n", number),
@@ -29,8 +27,7 @@ static Record sample(Arena *arena, const char *task, int number, double seconds)
                     .seed = -3};
 }
 
-static Database *open_or_die(Arena *arena, const char *path)
-{
+static Database *open_or_die(Arena *arena, const char *path) {
     const char *why;
     Database *database = database_open(arena, path, &why);
     if (!database) {
@@ -40,8 +37,7 @@ static Database *open_or_die(Arena *arena, const char *path)
     return database;
 }
 
-static void test_storing(Arena *arena)
-{
+static void test_storing(Arena *arena) {
     const char *path = in_folder(arena, "new/deep/tuning.db");
     Database *database = open_or_die(arena, path);
     for (int i = 0; i < 10; i++) {
@@ -66,25 +62,23 @@ static void test_storing(Arena *arena)
     database_close(database);
 }
 
-static void write_file(const char *path, const void *data, size_t bytes)
-{
+static void write_file(const char *path, const void *data, size_t bytes) {
     FILE *file = fopen(path, "wb");
     fwrite(data, 1, bytes, file);
     fclose(file);
 }
 
-static void is_refused(Arena *arena, const char *path, const char *reason, const char *name)
-{
+static void is_refused(Arena *arena, const char *path, const char *reason, const char *name) {
     const char *why = NULL;
     Database *database = database_open(arena, path, &why);
-    ok(!database && why && strstr(why, reason) && !strchr(why, '\n') && strstr(why, path), "%s: refused in one line", name);
+    ok(!database && why && strstr(why, reason) && !strchr(why, '\n') && strstr(why, path), "%s: refused in one line",
+       name);
     if (why && !strstr(why, reason))
         diag_line("%s", why);
     database_close(database);
 }
 
-static void test_damage(Arena *arena)
-{
+static void test_damage(Arena *arena) {
     const char *path = in_folder(arena, "damaged.db");
     Database *database = open_or_die(arena, path);
     for (int i = 0; i < 400; i++) {
@@ -114,8 +108,7 @@ static void test_damage(Arena *arena)
 }
 
 /* A writer that is killed at some moment: what it said it stored is there. */
-static void test_killed_writers(Arena *arena)
-{
+static void test_killed_writers(Arena *arena) {
     const char *path = in_folder(arena, "killed.db");
     int acknowledged = 0;
     for (int round = 0; round < 6; round++) {
@@ -150,8 +143,7 @@ static void test_killed_writers(Arena *arena)
     database_close(database);
 }
 
-static void test_two_writers(Arena *arena)
-{
+static void test_two_writers(Arena *arena) {
     const char *path = in_folder(arena, "shared.db");
     for (int writer = 0; writer < 2; writer++)
         if (fork() == 0) {
@@ -177,8 +169,7 @@ static void test_two_writers(Arena *arena)
 }
 
 /* The subcommands write to standard output and error: away from the test's own lines. */
-static int command(const char *path, const char *output, int count, char **arguments)
-{
+static int command(const char *path, const char *output, int count, char **arguments) {
     fflush(stdout);
     pid_t child = fork();
     if (child == 0) {
@@ -196,8 +187,7 @@ static int command(const char *path, const char *output, int count, char **argum
 #define COMMAND(path, output, ...)                                                                                     \
     command(path, output, (int)(sizeof(char *[]){__VA_ARGS__} / sizeof(char *)), (char *[]){__VA_ARGS__})
 
-static bool same_files(const char *a, const char *b)
-{
+static bool same_files(const char *a, const char *b) {
     static char left[1 << 18], right[1 << 18];
     FILE *one = fopen(a, "rb"), *two = fopen(b, "rb");
     size_t bytes = fread(left, 1, sizeof left, one);
@@ -207,8 +197,7 @@ static bool same_files(const char *a, const char *b)
     return same && bytes > 0;
 }
 
-static void test_commands(Arena *arena)
-{
+static void test_commands(Arena *arena) {
     char *from = arena_strdup(arena, in_folder(arena, "new/deep/tuning.db"));
     char *text = arena_strdup(arena, in_folder(arena, "export.txt")), *again = arena_printf(arena, "%s.2", text);
     const char *copy = in_folder(arena, "copy.db"), *merged = in_folder(arena, "merged.db");
@@ -238,8 +227,7 @@ static void test_commands(Arena *arena)
     database_close(database);
 }
 
-int main(void)
-{
+int main(void) {
     Arena *arena = arena_new();
     if (!mkdtemp(folder))
         return 1;

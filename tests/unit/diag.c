@@ -47,13 +47,16 @@ static void is_shown(const char *source, uint32_t begin, uint32_t end, const cha
 static void test_carets(void) {
     is_shown("ab\ncdef\n", 4, 6, "f.tensor:2:2: error: 'x' is not defined\ncdef\n ^~\n", "a range within a line");
     is_shown("a\tb c", 2, 3, "f.tensor:1:3: error: 'x' is not defined\na\tb c\n \t^\n", "tabs stay tabs");
-    is_shown("ab\ncd\n", 1, 5, "f.tensor:1:2: error: 'x' is not defined\nab\n ^\n", "a range over lines ends with the first");
+    is_shown("ab\ncd\n", 1, 5, "f.tensor:1:2: error: 'x' is not defined\nab\n ^\n",
+             "a range over lines ends with the first");
     is_shown("ab\r\ncd", 1, 2, "f.tensor:1:2: error: 'x' is not defined\nab\n ^\n", "a carriage return is not shown");
     is_shown("ab", 2, 2, "f.tensor:1:3: error: 'x' is not defined\nab\n  ^\n", "the end of the file");
     is_shown("", 0, 0, "f.tensor:1:1: error: 'x' is not defined\n\n^\n", "an empty file");
     is_shown("\xC3\xA9\xC3\xA9 b", 5, 6, "f.tensor:1:6: error: 'x' is not defined\n\xC3\xA9\xC3\xA9 b\n   ^\n",
              "a character of two bytes takes one column");
-    is_shown("a\x01" "b", 2, 3, "f.tensor:1:3: error: 'x' is not defined\na?b\n  ^\n", "control bytes are not sent on");
+    is_shown("a\x01"
+             "b",
+             2, 3, "f.tensor:1:3: error: 'x' is not defined\na?b\n  ^\n", "control bytes are not sent on");
 }
 
 static void test_long_line(void) {
@@ -123,11 +126,14 @@ static void test_json(void) {
     is_int(finish(&fixture), 2, "two errors");
     is_text(fixture.written,
             "[\n"
-            "  {\"file\": \"f.tensor\", \"line\": 2, \"column\": 2, \"endLine\": 2, \"endColumn\": 3, \"severity\": \"error\", "
+            "  {\"file\": \"f.tensor\", \"line\": 2, \"column\": 2, \"endLine\": 2, \"endColumn\": 3, \"severity\": "
+            "\"error\", "
             "\"id\": \"undefined_name\", \"message\": \"'\\\"\\\\\\u0009\\ufffd\xC3\xA9' is not defined\", "
-            "\"notes\": [{\"file\": null, \"line\": 0, \"column\": 0, \"endLine\": 0, \"endColumn\": 0, \"message\": \"n\"}], "
+            "\"notes\": [{\"file\": null, \"line\": 0, \"column\": 0, \"endLine\": 0, \"endColumn\": 0, \"message\": "
+            "\"n\"}], "
             "\"hints\": [\"h\", \"i\"]},\n"
-            "  {\"file\": \"f.tensor\", \"line\": 1, \"column\": 1, \"endLine\": 1, \"endColumn\": 3, \"severity\": \"error\", "
+            "  {\"file\": \"f.tensor\", \"line\": 1, \"column\": 1, \"endLine\": 1, \"endColumn\": 3, \"severity\": "
+            "\"error\", "
             "\"id\": \"undefined_name\", \"message\": \"'z' is not defined\", \"notes\": [], \"hints\": []}\n"
             "]\n",
             "JSON");

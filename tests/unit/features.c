@@ -9,16 +9,14 @@
 
 static Target target;
 
-static int feature_by_name(const char *name)
-{
+static int feature_by_name(const char *name) {
     for (int f = 0; f < feature_count(); f++)
         if (strcmp(feature_name(f), name) == 0)
             return f;
     return -1;
 }
 
-static float *features_of(Arena *arena, const Program *program, const Schedule *schedule)
-{
+static float *features_of(Arena *arena, const Program *program, const Schedule *schedule) {
     float *values = ARENA_ARRAY(arena, float, feature_count());
     Nest *nest = nest_build(arena, program, schedule, NULL, &target, NULL);
     if (nest)
@@ -26,8 +24,7 @@ static float *features_of(Arena *arena, const Program *program, const Schedule *
     return values;
 }
 
-static void test_table(void)
-{
+static void test_table(void) {
     int distinct = 0, named = 0, count = feature_count();
     for (int f = 0; f < count; f++) {
         named += feature_name(f) && *feature_name(f);
@@ -37,16 +34,14 @@ static void test_table(void)
     is_int(distinct, count, "each its own");
 }
 
-static bool all_finite(const float *values)
-{
+static bool all_finite(const float *values) {
     for (int f = 0; f < feature_count(); f++)
         if (!isfinite(values[f]))
             return false;
     return true;
 }
 
-static void test_programs(Arena *arena)
-{
+static void test_programs(Arena *arena) {
     Program *programs[] = {
         program_matmul(arena, TYPE_FLOAT, 64, 64, 64),  program_matmul(arena, TYPE_FLOAT, 0, 1, 0),
         program_matmul(arena, TYPE_FLOAT, -1, -1, -1),  program_softmax(arena, 10, 100),
@@ -57,7 +52,8 @@ static void test_programs(Arena *arena)
     for (int p = 0; p < wanted; p++) {
         Effort effort = p % 2 ? EFFORT_FIXED : EFFORT_IDENTITY;
         Schedule *schedule = autosched_default(arena, programs[p / 2], &target, NULL, effort, 0);
-        float *values = features_of(arena, programs[p / 2], schedule), *again = features_of(arena, programs[p / 2], schedule);
+        float *values = features_of(arena, programs[p / 2], schedule),
+              *again = features_of(arena, programs[p / 2], schedule);
         finite += all_finite(values);
         same += memcmp(values, again, sizeof *values * (size_t)feature_count()) == 0;
     }
@@ -65,14 +61,14 @@ static void test_programs(Arena *arena)
     is_int(same, wanted, "and the same again");
 }
 
-static void test_differences(Arena *arena)
-{
+static void test_differences(Arena *arena) {
     Program *program = program_matmul(arena, TYPE_FLOAT, 256, 256, 256);
     float *plain = features_of(arena, program, autosched_default(arena, program, &target, NULL, EFFORT_IDENTITY, 0));
     float *tiled = features_of(arena, program, autosched_default(arena, program, &target, NULL, EFFORT_MODEL, 0));
     int speed = feature_by_name("static_speed"), vectors = feature_by_name("vector_extent");
     int accumulators = feature_by_name("accumulators"), parallel = feature_by_name("parallel_loops");
-    ok(speed >= 0 && tiled[speed] > plain[speed] + 2, "a tiled matmul is thought at least 4 times as fast as a plain one");
+    ok(speed >= 0 && tiled[speed] > plain[speed] + 2,
+       "a tiled matmul is thought at least 4 times as fast as a plain one");
     ok(features_static_score(tiled) == tiled[speed], "the static score is that feature");
     ok(plain[vectors] == 0 && tiled[vectors] == 16, "vectors of 16 floats are seen");
     ok(tiled[accumulators] >= 8 && tiled[accumulators] <= 31, "%g accumulators fit the registers", tiled[accumulators]);
@@ -89,8 +85,7 @@ static void test_differences(Arena *arena)
     ok(differing >= 39, "other points have other features");
 }
 
-int main(void)
-{
+int main(void) {
     Arena *arena = arena_new();
     target = *target_find("x86-64-v4");
     target.threads = 2;

@@ -1,5 +1,5 @@
-/* float_functions.c - the functions that objects compute by sequences of their own, over all magnitudes of float, against
- * double: within 4 ulp, infinities, NaN and numbers below the smallest normal one included.
+/* float_functions.c - the functions that objects compute by sequences of their own, over all magnitudes of float,
+ * against double: within 4 ulp, infinities, NaN and numbers below the smallest normal one included.
  *
  * FLOAT_STRIDE asks for every so many-th float in place of every 65521st.
  */
@@ -13,7 +13,7 @@
 
 enum { BATCH = 4096 };
 
-static const Op functions[] = {OP_EXP, OP_EXP2, OP_EXPM1, OP_LOG, OP_LOG1P, OP_LOG2, OP_LOG10, OP_TANH,
+static const Op functions[] = {OP_EXP, OP_EXP2, OP_EXPM1, OP_LOG, OP_LOG1P, OP_LOG2,  OP_LOG10, OP_TANH,
                                OP_ERF, OP_SIN,  OP_COS,   OP_TAN, OP_SQRT,  OP_RSQRT, OP_POW};
 enum { FUNCTIONS = sizeof functions / sizeof *functions };
 
@@ -31,7 +31,8 @@ static uint32_t random_bits(uint64_t *state) {
 static Kernel *kernel_of(Arena *arena, int f, const Target *target) {
     const char *name = op_info[functions[f]].libm;
     const char *call = op_info[functions[f]].arity == 2 ? "%s(X(i, j), B(i, j))" : "%s(X(i, j)) + 0.0 * B(i, j)";
-    const char *format = arena_printf(arena, "def f%d(float(N, 16) X, float(N, 16) B) -> (Y) { Y(i, j) = %s }", f, call);
+    const char *format =
+        arena_printf(arena, "def f%d(float(N, 16) X, float(N, 16) B) -> (Y) { Y(i, j) = %s }", f, call);
     const char *text = arena_printf(arena, format, *name ? name : "rsqrt");
     Program *program = program_of_text(arena, text, (struct Binding[]){{"N", BATCH / 16}}, 1);
     PrimArg loop = {.kind = ARG_NAME, .name = "Y.j"};
@@ -47,7 +48,8 @@ static double distance(double wanted, float found) {
         return 0;
     if (isnan(wanted) || isnan(found))
         return INFINITY;
-    bool overflow = fabs(wanted) > 0x1.fffff8p127 && fabsf(found) >= 0x1.fffff8p127f; /* the largest float or infinity */
+    bool overflow =
+        fabs(wanted) > 0x1.fffff8p127 && fabsf(found) >= 0x1.fffff8p127f; /* the largest float or infinity */
     if (isinf(nearest) || isinf(found))
         return overflow ? 0 : INFINITY;
     int exponent = nearest == 0 ? -149 : ilogbf(nearest);

@@ -18,8 +18,10 @@ static size_t below(uint64_t *state, size_t limit) {
 }
 
 static const char *const pieces[] = {
-    "{", "}", "(", ")", "[", "]", ",", "=", "=!", "+=!", "argmax=!", "else", "where", "def ", "\nexport ", "\nschedule ",
-    "? in {", "?", ":", ".0", ".", "->", "<=>", "-", "!", "1e", "0x", "\"", "#", "\n", "scan t {", ";", "\xC3\xA9", "//", "/*",
+    "{",   "}",        "(",    ")",        "[",    "]",         ",",           "=",      "=!",
+    "+=!", "argmax=!", "else", "where",    "def ", "\nexport ", "\nschedule ", "? in {", "?",
+    ":",   ".0",       ".",    "->",       "<=>",  "-",         "!",           "1e",     "0x",
+    "\"",  "#",        "\n",   "scan t {", ";",    "\xC3\xA9",  "//",          "/*",
 };
 
 static size_t replace(char *text, size_t length, size_t at, size_t removed, const char *bytes, size_t count) {
@@ -33,14 +35,9 @@ static size_t mutate(char *text, size_t length, uint64_t *state) {
     size_t at = below(state, length), most = length - at, count;
     char copy[32];
     switch (below(state, 6)) {
-    case 0:
-        text[at] = (char)next_random(state);
-        return length;
-    case 1:
-        count = below(state, most < 20 ? most : 20);
-        return replace(text, length, at, count, "", 0);
-    case 2:
-        return below(state, 4) ? length : at;
+    case 0: text[at] = (char)next_random(state); return length;
+    case 1: count = below(state, most < 20 ? most : 20); return replace(text, length, at, count, "", 0);
+    case 2: return below(state, 4) ? length : at;
     case 3:
         count = below(state, most < sizeof copy ? most : sizeof copy);
         memcpy(copy, text + at, count);

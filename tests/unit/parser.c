@@ -1,6 +1,6 @@
 /* The parser: the whole grammar there and back, what is easily read wrongly, places, recovery, deep nesting. */
-#include "tests/unit/parsing.h"
 #include "tests/tap.h"
+#include "tests/unit/parsing.h"
 
 /* Parses, prints, parses what was printed, prints again. */
 static void round_trip(const char *text, const char *name) {
@@ -128,7 +128,8 @@ static int statements_read(const char *body) {
 }
 
 static void test_recovery(void) {
-    is_int(statements_read("a(i) = 1\nb(i) = A(i) A(i)\nc(i) = 2"), 3, "a missing operator: what stands before it was read");
+    is_int(statements_read("a(i) = 1\nb(i) = A(i) A(i)\nc(i) = 2"), 3,
+           "a missing operator: what stands before it was read");
     is_int(statements_read("a(i) = 1\nb(i) = max(A(i), 0\nc(i) = 2"), 2, "a missing parenthesis");
     is_int(statements_read("a(i) = 1\nb(i) = A(i) +\nc(i) = 2"), 2, "a line that breaks off");
     is_int(statements_read("a(i) = 1\nscan { b(i) = 2 }\nc(i) = 2"), 2, "a block that is skipped");
@@ -178,8 +179,25 @@ static void test_depth(void) {
 /* One piece many times, in a body and outside: the parse ends, and counts its errors. */
 static void test_garbage(void) {
     static const char *const pieces[] = {
-        "a(b c\n", "(", "}", "a = \n", "a,\n", "a[i\n", "scan t {\n", "def f(\n", "def f() -> () {\n", "a\n", "\"", "/*",
-        "\xff", "a = 1;\n", "schedule f on x {\nsplit(\n", "? in {", "= ", "export f(\n", "instr f() on x { ",
+        "a(b c\n",
+        "(",
+        "}",
+        "a = \n",
+        "a,\n",
+        "a[i\n",
+        "scan t {\n",
+        "def f(\n",
+        "def f() -> () {\n",
+        "a\n",
+        "\"",
+        "/*",
+        "\xff",
+        "a = 1;\n",
+        "schedule f on x {\nsplit(\n",
+        "? in {",
+        "= ",
+        "export f(\n",
+        "instr f() on x { ",
     };
     enum { TIMES = 20000 };
     for (size_t i = 0; i < 2 * sizeof pieces / sizeof *pieces; i++) {

@@ -1,4 +1,5 @@
-/* parsing.h - what the parser's tests share: a parse of a text with its messages, and a text that uses the whole grammar. */
+/* parsing.h - what the parser's tests share: a parse of a text with its messages, and a text that uses the whole
+ * grammar. */
 #ifndef TESTS_UNIT_PARSING_H
 #define TESTS_UNIT_PARSING_H
 
@@ -87,7 +88,8 @@ static const char whole_grammar[] =
     "    (v > w || (v == w && i < j)) ? (v, i) : v < 0 ? (w, i) : (w, j)\n"
     "}\n"
     "combiner sum(float v; float w) identity (0) { v + w }\n"
-    "instr dot(int32(16) acc, uint8(16, 4) a) on x86 needs avx512vnni, sse4.1 { acc(i) += int32(a(i, r_k)) } = \"llvm.x\"\n"
+    "instr dot(int32(16) acc, uint8(16, 4) a) on x86 needs avx512vnni, sse4.1 { acc(i) += int32(a(i, r_k)) } = "
+    "\"llvm.x\"\n"
     "instr nop() on \"any target\" { } = \"nop\"\n"
     "schedule dense on x86-64-v4 {\n"
     "    a, b, c = split(C[1].i, 4, ? in {2, 4, 8})\n"

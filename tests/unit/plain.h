@@ -1,4 +1,5 @@
-/* plain.h - the meaning of a Program by plain recursion, value_apply by value_apply: what the interpreter is held against. */
+/* plain.h - the meaning of a Program by plain recursion, value_apply by value_apply: what the interpreter is held
+ * against. */
 #ifndef TESTS_PLAIN_H
 #define TESTS_PLAIN_H
 

@@ -3,19 +3,18 @@
 #include "tests/tap.h"
 #include "tests/unit/parsing.h"
 
-static const char statements[] =
-    "io, ii = split(C.i, 14)\n"
-    "a, b, c = split(O[1].h, ?, ? in {2, 4, 8})\n"
-    "x, y, z, w = tile(io, ii, 4, ?)\n"
-    "f = fuse(x, y)\n"
-    "reorder(f, z, w)\n"
-    "unroll(z, w)\n"
-    "vectorize(t.e.C.r_k)\n"
-    "parallel(R.store)\n"
-    "inline(t)\n"
-    "compute_at(t, f, scope=register)\n"
-    "P = cache_read(B, at=jo, layout=(j/?, k, j%? in {1, 2}, 3), scope=local)\n"
-    "R = cache_write(C, at=io, scope=register)\n";
+static const char statements[] = "io, ii = split(C.i, 14)\n"
+                                 "a, b, c = split(O[1].h, ?, ? in {2, 4, 8})\n"
+                                 "x, y, z, w = tile(io, ii, 4, ?)\n"
+                                 "f = fuse(x, y)\n"
+                                 "reorder(f, z, w)\n"
+                                 "unroll(z, w)\n"
+                                 "vectorize(t.e.C.r_k)\n"
+                                 "parallel(R.store)\n"
+                                 "inline(t)\n"
+                                 "compute_at(t, f, scope=register)\n"
+                                 "P = cache_read(B, at=jo, layout=(j/?, k, j%? in {1, 2}, 3), scope=local)\n"
+                                 "R = cache_write(C, at=io, scope=register)\n";
 
 static Schedule *read(Parsed *parsed, const char *text) {
     *parsed = parse_bytes(text, strlen(text), true);

@@ -1,4 +1,5 @@
-/* search.c - cost models that learn, and policies that use them: on a synthetic machine, where the truth is a formula. */
+/* search.c - cost models that learn, and policies that use them: on a synthetic machine, where the truth is a formula.
+ */
 #include "autosched/search.h"
 #include "tests/tap.h"
 #include "tests/unit/programs.h"
@@ -13,8 +14,7 @@ enum { EXAMPLES = 160, TRAINED = 120, BATCH = 16, ROUNDS = 4 };
 static Target target;
 
 /* Pairs of held-out examples that the scores order as the times do, as a part of all. */
-static double ordered_part(const float *scores, const double *seconds, int count)
-{
+static double ordered_part(const float *scores, const double *seconds, int count) {
     int right = 0, all = 0;
     for (int a = 0; a < count; a++)
         for (int b = a + 1; b < count; b++) {
@@ -30,11 +30,10 @@ typedef struct Examples {
     int count;
 } Examples;
 
-static Examples collect_examples(Arena *arena, Simulated *simulated, int count)
-{
+static Examples collect_examples(Arena *arena, Simulated *simulated, int count) {
     Space *space = space_new(arena, simulated->program, &target, NULL);
     Random random = {9};
-    Examples examples = {.features = ARENA_ARRAY(arena, float, (size_t)count * (size_t)feature_count())};
+    Examples examples = {.features = ARENA_ARRAY(arena, float, (size_t)count *(size_t)feature_count())};
     int point[space->gene_count];
     examples.seconds = ARENA_ARRAY(arena, double, count);
     while (examples.count < count) {
@@ -49,8 +48,7 @@ static Examples collect_examples(Arena *arena, Simulated *simulated, int count)
     return examples;
 }
 
-static void test_models(Arena *arena, Simulated *simulated)
-{
+static void test_models(Arena *arena, Simulated *simulated) {
     Examples examples = collect_examples(arena, simulated, EXAMPLES);
     size_t length = (size_t)feature_count();
     int held = EXAMPLES - TRAINED;
@@ -59,13 +57,16 @@ static void test_models(Arena *arena, Simulated *simulated)
     CostModel *learner = model_open(arena, "xgboost", 1), *fixed = model_open(arena, "static", 1);
     model_predict(learner, held_features, held, again);
     model_predict(fixed, held_features, held, scores[0]);
-    ok(ordered_part(again, examples.seconds + TRAINED, held) == ordered_part(scores[0], examples.seconds + TRAINED, held),
+    ok(ordered_part(again, examples.seconds + TRAINED, held) ==
+           ordered_part(scores[0], examples.seconds + TRAINED, held),
        "before it has learned, xgboost orders as the static model does");
-    ok(model_fit(learner, examples.features, examples.seconds, TRAINED) && !learner->trouble, "it fits %d examples", TRAINED);
+    ok(model_fit(learner, examples.features, examples.seconds, TRAINED) && !learner->trouble, "it fits %d examples",
+       TRAINED);
     model_predict(learner, held_features, held, scores[1]);
     double before = ordered_part(scores[0], examples.seconds + TRAINED, held);
     double after = ordered_part(scores[1], examples.seconds + TRAINED, held);
-    ok(after > before && after > 0.8, "what it learned orders new ones better: %.2f of pairs, static %.2f", after, before);
+    ok(after > before && after > 0.8, "what it learned orders new ones better: %.2f of pairs, static %.2f", after,
+       before);
     model_fit(learner, examples.features, examples.seconds, TRAINED);
     model_predict(learner, held_features, held, again);
     ok(memcmp(again, scores[1], sizeof *again * (size_t)held) == 0, "fitted again it answers the same");
@@ -80,8 +81,8 @@ static void test_models(Arena *arena, Simulated *simulated)
 }
 
 /* The best time that a policy finds in ROUNDS batches; *bad counts proposals that are illegal or were made before. */
-static double search_with(Arena *arena, Simulated *simulated, const char *policy, const char *model_name, uint64_t seed, int *bad)
-{
+static double search_with(Arena *arena, Simulated *simulated, const char *policy, const char *model_name, uint64_t seed,
+                          int *bad) {
     Space *space = space_new(arena, simulated->program, &target, NULL);
     CostModel *model = model_open(arena, model_name, seed);
     Search *search = search_open(arena, space, model, policy, seed);
@@ -111,26 +112,27 @@ static double search_with(Arena *arena, Simulated *simulated, const char *policy
     return best;
 }
 
-static void test_policies(Arena *arena, Simulated *simulated)
-{
+static void test_policies(Arena *arena, Simulated *simulated) {
     double means[3] = {0};
     enum { SEEDS = 3 };
     int bad = 0, p = 0;
     for (; search_policies[p].name && p < 3; p++)
         for (int seed = 1; seed <= SEEDS; seed++)
-            means[p] += log(search_with(arena, simulated, search_policies[p].name, "xgboost", (uint64_t)seed, &bad)) / SEEDS;
+            means[p] +=
+                log(search_with(arena, simulated, search_policies[p].name, "xgboost", (uint64_t)seed, &bad)) / SEEDS;
     is_int(bad, 0, "no policy proposes what is illegal or was proposed before, and batches are full");
     ok(p == 3 && strcmp(search_policies[2].name, "random") == 0, "the table has three policies, random the last");
-    ok(means[0] < means[2] - 0.1, "annealing with xgboost finds better than random: %.2f times as fast", exp(means[2] - means[0]));
-    ok(means[1] < means[2] + 0.05, "the genetic search is not worse than random: %.2f times as fast", exp(means[2] - means[1]));
+    ok(means[0] < means[2] - 0.1, "annealing with xgboost finds better than random: %.2f times as fast",
+       exp(means[2] - means[0]));
+    ok(means[1] < means[2] + 0.05, "the genetic search is not worse than random: %.2f times as fast",
+       exp(means[2] - means[1]));
     int ignored = 0;
     double once = search_with(arena, simulated, "anneal", "xgboost", 5, &ignored);
     ok(once == search_with(arena, simulated, "anneal", "xgboost", 5, &ignored), "the same seed finds the same");
     ok(!search_open(arena, NULL, NULL, "exhaustive", 1), "an unknown policy is none");
 }
 
-int main(void)
-{
+int main(void) {
     Arena *arena = arena_new();
     target = *target_find("x86-64-v4");
     target.threads = 2;

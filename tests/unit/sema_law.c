@@ -1,5 +1,5 @@
-/* sema_law.c - what the proof of bounds promises, on programs made at random: whenever the requirements hold, every read
- * without an `otherwise` is inside its tensor for all values of the axes, and no extent is negative.
+/* sema_law.c - what the proof of bounds promises, on programs made at random: whenever the requirements hold, every
+ * read without an `otherwise` is inside its tensor for all values of the axes, and no extent is negative.
  *
  * The programs are one statement each: reads with affine, divided and clamped indices under conditions, ranges given or
  * inferred. Those that sema refuses count for nothing but that they are refused without a crash.
@@ -20,7 +20,8 @@ static int pick(Random *random, int count) {
     return (int)((random->state >> 33) % (uint64_t)count);
 }
 
-/* --- programs ---------------------------------------------------------------------------------------------------------- */
+/* --- programs
+ * ---------------------------------------------------------------------------------------------------------- */
 
 static const char *size_text(Random *random, Arena *arena) {
     static const char *const names[] = {"M", "N", "K"};
@@ -101,7 +102,8 @@ static const char *program_text(Random *random, Arena *arena) {
                         value_text(random, arena, 2), where_text(random, arena), again);
 }
 
-/* --- the promise --------------------------------------------------------------------------------------------------------- */
+/* --- the promise
+ * --------------------------------------------------------------------------------------------------------- */
 
 typedef struct Walk {
     Arena *arena;

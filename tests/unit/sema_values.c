@@ -1,7 +1,7 @@
 /* sema_values.c - what checked programs compute: the interpreter's values of a source against plain C.
  *
- * Element e of input k holds in(k, e), small integers, so that sums are exact in float. Each program is run as it is, with
- * run-time sizes, and again with all its sizes bound.
+ * Element e of input k holds in(k, e), small integers, so that sums are exact in float. Each program is run as it is,
+ * with run-time sizes, and again with all its sizes bound.
  */
 #include "sema/interpreter.h"
 #include "sema/sema.h"
@@ -22,7 +22,7 @@ typedef struct Case {
     double (*expected)(const int64_t *n, int output, const int64_t *x);
 } Case;
 
-/* --- what the programs mean ------------------------------------------------------------------------------------------ */
+/* --- what the programs mean --- */
 
 /* n: N C H W M KH KW */
 static double convolution(const int64_t *n, int output, const int64_t *x) {
@@ -230,7 +230,8 @@ static const Case cases[] = {
      filled},
 };
 
-/* --- running --------------------------------------------------------------------------------------------------------------- */
+/* --- running
+ * --------------------------------------------------------------------------------------------------------------- */
 
 static uint32_t find_embedded(__attribute__((unused)) void *context, Sources *sources, const char *name) {
     const StdlibFile *file = stdlib_find(name);
@@ -329,7 +330,9 @@ static void run_case(const Case *test) {
     arena_free(arena);
 }
 
-/* --- binding --------------------------------------------------------------------------------------------------------------------- */
+/* --- binding
+ * ---------------------------------------------------------------------------------------------------------------------
+ */
 
 static void test_binding(void) {
     Arena *arena = arena_new();

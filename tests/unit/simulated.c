@@ -6,8 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static uint64_t schedule_hash(const Schedule *schedule)
-{
+static uint64_t schedule_hash(const Schedule *schedule) {
     Arena *arena = arena_new();
     Text text = {.arena = arena};
     uint64_t hash = 5;
@@ -19,9 +18,9 @@ static uint64_t schedule_hash(const Schedule *schedule)
     return hash;
 }
 
-/* The static estimate, bent: a middle number of accumulators is best, plain loops and long bodies cost more than it thinks. */
-double simulated_seconds(Simulated *simulated, const Schedule *schedule)
-{
+/* The static estimate, bent: a middle number of accumulators is best, plain loops and long bodies cost more than it
+ * thinks. */
+double simulated_seconds(Simulated *simulated, const Schedule *schedule) {
     Arena *scratch = arena_new();
     Nest *nest = nest_build(scratch, simulated->program, schedule, NULL, simulated->target, NULL);
     double seconds = HUGE_VAL;
@@ -37,14 +36,12 @@ double simulated_seconds(Simulated *simulated, const Schedule *schedule)
     return seconds;
 }
 
-static void submit(void *context, Candidate *candidate)
-{
+static void submit(void *context, Candidate *candidate) {
     Simulated *simulated = context;
     list_push(simulated->arena, &simulated->queue, candidate);
 }
 
-static int failure_of(const Simulated *simulated, const Candidate *candidate)
-{
+static int failure_of(const Simulated *simulated, const Candidate *candidate) {
     uint64_t hash = schedule_hash(candidate->schedule) >> 20;
     if (simulated->all_fail)
         return OUTCOME_CRASH;
@@ -53,8 +50,7 @@ static int failure_of(const Simulated *simulated, const Candidate *candidate)
     return 1 + (int)(hash / (uint64_t)simulated->failure_rate % (OUTCOME_COUNT - 1));
 }
 
-static Candidate *collect(void *context, bool wait)
-{
+static Candidate *collect(void *context, bool wait) {
     Simulated *simulated = context;
     if (simulated->next == simulated->queue.count || simulated->stop)
         return NULL;
@@ -66,8 +62,7 @@ static Candidate *collect(void *context, bool wait)
     return candidate;
 }
 
-static void measure(void *context, Candidate *candidate, double limit_seconds, bool thorough)
-{
+static void measure(void *context, Candidate *candidate, double limit_seconds, bool thorough) {
     Simulated *simulated = context;
     uint64_t hash = schedule_hash(candidate->schedule);
     int failure = failure_of(simulated, candidate);
@@ -87,19 +82,16 @@ static void measure(void *context, Candidate *candidate, double limit_seconds, b
         simulated->stop = 1;
 }
 
-static void release(void *context, Candidate *candidate)
-{
+static void release(void *context, Candidate *candidate) {
     ((Simulated *)context)->released++;
 }
 
-void simulated_open(Simulated *simulated, Arena *arena, const Program *program, const Target *target)
-{
+void simulated_open(Simulated *simulated, Arena *arena, const Program *program, const Target *target) {
     *simulated = (Simulated){.arena = arena, .program = program, .target = target};
-    simulated->toolchain = (Toolchain){.context = simulated, .jobs = 2, .submit = submit, .collect = collect,
-                                       .measure = measure, .release = release};
+    simulated->toolchain = (Toolchain){
+        .context = simulated, .jobs = 2, .submit = submit, .collect = collect, .measure = measure, .release = release};
 }
 
-void simulated_close(Simulated *simulated)
-{
+void simulated_close(Simulated *simulated) {
     free(simulated->seen.slots);
 }

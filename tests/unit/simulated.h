@@ -1,5 +1,5 @@
-/* simulated.h - a toolchain that builds and runs nothing: times follow from the nest by a formula of its own, and chosen
- * candidates fail to build, crash, hang or answer wrongly. For tests of searches.
+/* simulated.h - a toolchain that builds and runs nothing: times follow from the nest by a formula of its own, and
+ * chosen candidates fail to build, crash, hang or answer wrongly. For tests of searches.
  */
 #ifndef TESTS_SIMULATED_H
 #define TESTS_SIMULATED_H
@@ -11,13 +11,13 @@ typedef struct Simulated {
     Arena *arena;
     const Program *program;
     const Target *target;
-    int failure_rate;  /* one of so many candidates fails, in turns of all kinds; 0: none */
+    int failure_rate; /* one of so many candidates fails, in turns of all kinds; 0: none */
     bool all_fail;
-    int stop_after;    /* measurements until *stop is set; 0: never */
+    int stop_after; /* measurements until *stop is set; 0: never */
     int stop;
-    int pause;         /* microseconds a measurement takes */
+    int pause; /* microseconds a measurement takes */
     int built, measured, raced, released;
-    int repeated;      /* schedules that were measured twice before the race */
+    int repeated; /* schedules that were measured twice before the race */
     HashSet seen;
     LIST(Candidate *) queue;
     int next;

@@ -1,5 +1,5 @@
-/* space.c - the search space: every sketch that is used makes legal schedules with any choices, on many programs and shapes;
- * defaults are legal, good and the same each time; a user's holes are a space too.
+/* space.c - the search space: every sketch that is used makes legal schedules with any choices, on many programs and
+ * shapes; defaults are legal, good and the same each time; a user's holes are a space too.
  */
 #include "autosched/search.h"
 #include "tests/tap.h"
@@ -17,22 +17,20 @@ typedef struct Case {
 static const int64_t sizes[] = {1, 2, 15, 16, 17, 31, 64, 127};
 enum { SIZE_COUNT = sizeof sizes / sizeof *sizes, POINTS = 60 };
 
-static Target wide_target(int threads)
-{
+static Target wide_target(int threads) {
     Target target = *target_find("x86-64-v4");
     target.threads = threads;
     return target;
 }
 
-static Schedule *identity_of(Arena *arena, const Program *program)
-{
+static Schedule *identity_of(Arena *arena, const Program *program) {
     Target target = wide_target(2);
     return autosched_default(arena, program, &target, NULL, EFFORT_IDENTITY, 0);
 }
 
 /* Random points of a program's space that the nest refuses; *idle counts statements without effect. */
-static int refused_points(Arena *arena, const Program *program, const Target *target, int count, int *unusable, int *idle)
-{
+static int refused_points(Arena *arena, const Program *program, const Target *target, int count, int *unusable,
+                          int *idle) {
     Space *space = space_new(arena, program, target, NULL);
     Random random = {3};
     int *point = ARENA_ARRAY(arena, int, space->gene_count + 1), refused = 0;
@@ -53,8 +51,7 @@ static int refused_points(Arena *arena, const Program *program, const Target *ta
     return refused;
 }
 
-static void test_acceptance(Arena *arena, const Case *cases, int count)
-{
+static void test_acceptance(Arena *arena, const Case *cases, int count) {
     int all = 0, refused = 0, unusable = 0, idle = 0;
     Target target = wide_target(2);
     for (int c = 0; c < count; c++) {
@@ -69,8 +66,7 @@ static void test_acceptance(Arena *arena, const Case *cases, int count)
     ok(idle * 20 <= all, "%d statements of %d schedules have no effect: at most 5 in 100", idle, all);
 }
 
-static void test_shapes(Arena *arena)
-{
+static void test_shapes(Arena *arena) {
     int all = 0, refused = 0, unusable = 0, idle = 0;
     Target target = wide_target(2);
     for (int m = 0; m < SIZE_COUNT; m++)
@@ -83,22 +79,19 @@ static void test_shapes(Arena *arena)
     ok(unusable * 20 <= all, "matmul on boundary shapes: %d of %d without a usable sketch", unusable, all);
 }
 
-static double estimate_of(Arena *arena, const Program *program, const Schedule *schedule, const Target *target)
-{
+static double estimate_of(Arena *arena, const Program *program, const Schedule *schedule, const Target *target) {
     Nest *nest = nest_build(arena, program, schedule, NULL, target, NULL);
     return nest ? static_estimate(profile_nest(arena, nest), target).seconds : HUGE_VAL;
 }
 
-static const char *text_of(Arena *arena, const Schedule *schedule)
-{
+static const char *text_of(Arena *arena, const Schedule *schedule) {
     Text text = {.arena = arena};
     text_add(&text, "%s", "");
     schedule_print_statements(&text, schedule);
     return text.text ? text.text : "";
 }
 
-static void test_defaults(Arena *arena, const Case *cases, int count)
-{
+static void test_defaults(Arena *arena, const Case *cases, int count) {
     Target target = wide_target(2);
     for (int c = 0; c < count; c++) {
         const Program *program = cases[c].program;
@@ -106,25 +99,25 @@ static void test_defaults(Arena *arena, const Case *cases, int count)
         Schedule *model = autosched_default(arena, program, &target, NULL, EFFORT_MODEL, 0);
         Schedule *again = autosched_default(arena, program, &target, NULL, EFFORT_MODEL, 0);
         double plain = estimate_of(arena, program, identity_of(arena, program), &target);
-        double by_rules = estimate_of(arena, program, fixed, &target), by_model = estimate_of(arena, program, model, &target);
+        double by_rules = estimate_of(arena, program, fixed, &target),
+               by_model = estimate_of(arena, program, model, &target);
         ok(by_rules < HUGE_VAL, "%s: -O1 is legal", cases[c].name);
-        ok(by_model <= plain * 1.01 && by_model <= by_rules * 1.01, "%s: -O2 is legal and thought as fast as -O0 and -O1 or faster",
-           cases[c].name);
+        ok(by_model <= plain * 1.01 && by_model <= by_rules * 1.01,
+           "%s: -O2 is legal and thought as fast as -O0 and -O1 or faster", cases[c].name);
         is_text(text_of(arena, model), text_of(arena, again), "%s: -O2 is the same again", cases[c].name);
     }
 }
 
-static bool mentions(Arena *arena, const Schedule *schedule, const char *word)
-{
+static bool mentions(Arena *arena, const Schedule *schedule, const char *word) {
     return strstr(text_of(arena, schedule), word) != NULL;
 }
 
-static void test_quality(Arena *arena)
-{
+static void test_quality(Arena *arena) {
     Target target = wide_target(2);
     Program *program = program_conv2d(arena, TYPE_FLOAT, (ConvShape){1, 256, 14, 14, 256, 3, 3, 1, 1, 1});
     Schedule *schedule = autosched_default(arena, program, &target, NULL, EFFORT_MODEL, 0);
-    ok(mentions(arena, schedule, "register") && mentions(arena, schedule, "vectorize") && mentions(arena, schedule, "parallel"),
+    ok(mentions(arena, schedule, "register") && mentions(arena, schedule, "vectorize") &&
+           mentions(arena, schedule, "parallel"),
        "-O2 of a convolution has a register tile, vectors, threads");
     Target single = wide_target(1);
     schedule = autosched_default(arena, program, &single, NULL, EFFORT_MODEL, 0);
@@ -137,8 +130,7 @@ static void test_quality(Arena *arena)
        "bias and relu are fused into the convolution's tile");
 }
 
-static void test_sketches(Arena *arena)
-{
+static void test_sketches(Arena *arena) {
     Target target = wide_target(2);
     Program *program = program_matmul(arena, TYPE_FLOAT, 64, 64, 64);
     Space *space = space_new(arena, program, &target, NULL);
@@ -149,8 +141,7 @@ static void test_sketches(Arena *arena)
     ok(space_size(space) > 1e4, "the space has %g points", space_size(space));
 }
 
-static Schedule *user_schedule(Arena *arena, const char *loop, const int64_t *choices, int count)
-{
+static Schedule *user_schedule(Arena *arena, const char *loop, const int64_t *choices, int count) {
     Prim *prims = ARENA_ARRAY(arena, Prim, 2);
     PrimArg *items = ARENA_ARRAY(arena, PrimArg, count + 1), *args = ARENA_ARRAY(arena, PrimArg, 3);
     for (int i = 0; i < count; i++)
@@ -167,14 +158,14 @@ static Schedule *user_schedule(Arena *arena, const char *loop, const int64_t *ch
     return schedule;
 }
 
-static void test_user(Arena *arena)
-{
+static void test_user(Arena *arena) {
     Target target = wide_target(2);
     Program *program = program_matmul(arena, TYPE_FLOAT, 48, 48, 48);
     static const int64_t choices[] = {2, 4, 8};
     Schedule *user = user_schedule(arena, "C.i", choices, 3);
     Space *space = space_new(arena, program, &target, user);
-    ok(space_sketch_count(space) == 1 && space_size(space) == 3, "a user's hole with three choices is a space of three points");
+    ok(space_sketch_count(space) == 1 && space_size(space) == 3,
+       "a user's hole with three choices is a space of three points");
     Schedule *filled = autosched_default(arena, program, &target, user, EFFORT_MODEL, 0);
     ok(schedule_hole_count(filled) == 0 && filled->count == 2, "-O2 fills the user's holes and adds nothing");
     Schedule *whole = autosched_default(arena, program, &target, filled, EFFORT_FIXED, 0);
@@ -183,8 +174,7 @@ static void test_user(Arena *arena)
     ok(space_size(space) >= 6, "a plain hole offers sizes: %g", space_size(space));
 }
 
-static void test_points(Arena *arena)
-{
+static void test_points(Arena *arena) {
     Target target = wide_target(2);
     Space *space = space_new(arena, program_matmul(arena, TYPE_FLOAT, 64, 96, 128), &target, NULL);
     int a[space->gene_count], b[space->gene_count], child[space->gene_count], changed = 0;
@@ -212,8 +202,7 @@ static void test_points(Arena *arena)
     ok(changed > 150, "a mutation nearly always changes the point, and keeps it plausible (%d of 200)", changed);
 }
 
-int main(void)
-{
+int main(void) {
     Arena *arena = arena_new();
     const Case cases[] = {
         {"matmul 64", program_matmul(arena, TYPE_FLOAT, 64, 64, 64)},

@@ -26,10 +26,18 @@ static void passes(void) {
     is_close(1.0, 1.5, 0.5, "near");
     skip(1, "a reason");
 }
-static void fails_ok(void) { ok(false, "false"); }
-static void fails_int(void) { is_int(3, 4, "3"); }
-static void fails_text(void) { is_text("a", NULL, "a"); }
-static void fails_close(void) { is_close(1.0, NAN, 10, "NaN"); }
+static void fails_ok(void) {
+    ok(false, "false");
+}
+static void fails_int(void) {
+    is_int(3, 4, "3");
+}
+static void fails_text(void) {
+    is_text("a", NULL, "a");
+}
+static void fails_close(void) {
+    is_close(1.0, NAN, 10, "NaN");
+}
 static void fails_plan(void) {
     plan(2);
     ok(true, "the only one");

@@ -11,15 +11,13 @@
 
 static char folder[] = "/tmp/tensorc-tune-XXXXXX";
 
-static Target wide_target(void)
-{
+static Target wide_target(void) {
     Target target = *target_find("x86-64-v4");
     target.threads = 2;
     return target;
 }
 
-static Database *open_database(Arena *arena, const char *name)
-{
+static Database *open_database(Arena *arena, const char *name) {
     const char *why;
     Database *database = database_open(arena, arena_printf(arena, "%s/%s", folder, name), &why);
     if (!database) {
@@ -29,13 +27,11 @@ static Database *open_database(Arena *arena, const char *name)
     return database;
 }
 
-static TuneOptions options_for(int trials)
-{
+static TuneOptions options_for(int trials) {
     return (TuneOptions){.trials = trials, .search = "anneal", .cost_model = "xgboost", .seed = 7, .threads = 2};
 }
 
-static const char *text_of(Arena *arena, const Schedule *schedule)
-{
+static const char *text_of(Arena *arena, const Schedule *schedule) {
     Text text = {.arena = arena};
     text_add(&text, " ");
     schedule_print_statements(&text, schedule);
@@ -47,16 +43,14 @@ typedef struct Shown {
     bool orderly;
 } Shown;
 
-static void show(void *context, const TuneProgress *progress)
-{
+static void show(void *context, const TuneProgress *progress) {
     Shown *shown = context;
     shown->calls++;
     shown->orderly &= progress->trials == shown->last_trials + 1 && progress->trials <= progress->trial_limit;
     shown->last_trials = progress->trials;
 }
 
-static void test_whole(Arena *arena, const Program *program, const Target *target)
-{
+static void test_whole(Arena *arena, const Program *program, const Target *target) {
     Simulated simulated;
     Database *database = open_database(arena, "whole.db");
     TuneOptions options = options_for(64);
@@ -72,13 +66,15 @@ static void test_whole(Arena *arena, const Program *program, const Target *targe
     is_int(result->trials, 64, "all trials were made");
     ok(failed >= 4 && failed <= 24, "failures are counted: %d", failed);
     ok(result->failed[OUTCOME_CRASH] + result->failed[OUTCOME_TIMEOUT] + result->failed[OUTCOME_WRONG] > 0 &&
-           result->failed[OUTCOME_BUILD_ERROR] > 0, "of several kinds");
+           result->failed[OUTCOME_BUILD_ERROR] > 0,
+       "of several kinds");
     is_int(simulated.repeated, 0, "nothing is measured twice");
     is_int(simulated.built, simulated.released, "every candidate is released");
     ok(shown.calls == 64 && shown.orderly, "progress is shown once a trial");
-    ok(result->default_seconds > 0 && result->seconds < result->default_seconds, "the winner is faster than the default: %g, %g",
-       result->seconds, result->default_seconds);
-    ok(fabs(simulated_seconds(&simulated, result->schedule) - result->seconds) < 1e-12, "its time is that of its schedule");
+    ok(result->default_seconds > 0 && result->seconds < result->default_seconds,
+       "the winner is faster than the default: %g, %g", result->seconds, result->default_seconds);
+    ok(fabs(simulated_seconds(&simulated, result->schedule) - result->seconds) < 1e-12,
+       "its time is that of its schedule");
     Record *records;
     int count = database_find(arena, database, task_hash(arena, program), database_target(target), 2, &records);
     is_int(count, 64, "all trials are in the database");
@@ -95,8 +91,7 @@ static void test_whole(Arena *arena, const Program *program, const Target *targe
     simulated_close(&simulated);
 }
 
-static void test_same_again(Arena *arena, const Program *program, const Target *target)
-{
+static void test_same_again(Arena *arena, const Program *program, const Target *target) {
     const char *winners[2];
     for (int run = 0; run < 2; run++) {
         Simulated simulated;
@@ -111,8 +106,7 @@ static void test_same_again(Arena *arena, const Program *program, const Target *
     is_text(winners[0], winners[1], "the same seed and times give the same winner");
 }
 
-static void test_interrupted(Arena *arena, const Program *program, const Target *target)
-{
+static void test_interrupted(Arena *arena, const Program *program, const Target *target) {
     Simulated simulated;
     Database *database = open_database(arena, "interrupted.db");
     TuneOptions options = options_for(40);
@@ -132,8 +126,7 @@ static void test_interrupted(Arena *arena, const Program *program, const Target 
     simulated_close(&simulated);
 }
 
-static void test_killed(Arena *arena, const Program *program, const Target *target)
-{
+static void test_killed(Arena *arena, const Program *program, const Target *target) {
     TuneOptions options = options_for(60);
     options.cost_model = "static"; /* a child of a process that has used OpenMP cannot use XGBoost */
     pid_t child = fork();
@@ -165,8 +158,7 @@ static void test_killed(Arena *arena, const Program *program, const Target *targ
     simulated_close(&simulated);
 }
 
-static void test_disasters(Arena *arena, const Program *program, const Target *target)
-{
+static void test_disasters(Arena *arena, const Program *program, const Target *target) {
     Simulated simulated;
     Database *database = open_database(arena, "disasters.db");
     TuneOptions options = options_for(20);
@@ -193,8 +185,7 @@ static void test_disasters(Arena *arena, const Program *program, const Target *t
 }
 
 /* Fewer points than trials: all are measured once, and the next tuning finds nothing left to do. */
-static void test_exhausted(Arena *arena, const Target *target)
-{
+static void test_exhausted(Arena *arena, const Target *target) {
     Simulated simulated;
     Program *program = program_blur(arena, TYPE_FLOAT, 3);
     Database *database = open_database(arena, "exhausted.db");
@@ -208,8 +199,7 @@ static void test_exhausted(Arena *arena, const Target *target)
     simulated_close(&simulated);
 }
 
-static void test_tables(Arena *arena, const Program *program, const Target *target)
-{
+static void test_tables(Arena *arena, const Program *program, const Target *target) {
     for (int p = 0; search_policies[p].name; p++)
         for (int m = 0; cost_models[m].name; m++) {
             Simulated simulated;
@@ -219,17 +209,18 @@ static void test_tables(Arena *arena, const Program *program, const Target *targ
             simulated_open(&simulated, arena, program, target);
             simulated.failure_rate = 10;
             TuneResult *result = tune(arena, program, target, NULL, &simulated.toolchain, NULL, &options);
-            ok(result->trials == 40 && result->seconds <= result->default_seconds, "%s with %s: %.3g times the default's speed",
-               options.search, options.cost_model, result->default_seconds / result->seconds);
+            ok(result->trials == 40 && result->seconds <= result->default_seconds,
+               "%s with %s: %.3g times the default's speed", options.search, options.cost_model,
+               result->default_seconds / result->seconds);
             simulated_close(&simulated);
         }
 }
 
 /* Z(p, q) +=! X(p, r_s) * Y(r_s, q): program_matmul in other words. */
-static Program *other_names(Arena *arena, int64_t size)
-{
+static Program *other_names(Arena *arena, int64_t size) {
     ProgramBuilder builder = program_begin(arena, "product");
-    Expr *m = program_size(&builder, "P", size), *n = program_size(&builder, "Q", size), *k = program_size(&builder, "S", size);
+    Expr *m = program_size(&builder, "P", size), *n = program_size(&builder, "Q", size),
+         *k = program_size(&builder, "S", size);
     Tensor *x = program_tensor(&builder, ROLE_INPUT, TYPE_FLOAT, "X", 2, m, k);
     Tensor *y = program_tensor(&builder, ROLE_INPUT, TYPE_FLOAT, "Y", 2, k, n);
     Tensor *z = program_tensor(&builder, ROLE_OUTPUT, TYPE_FLOAT, "Z", 2, m, n);
@@ -242,12 +233,12 @@ static Program *other_names(Arena *arena, int64_t size)
     return program_end(&builder);
 }
 
-static void test_names(Arena *arena, const Target *target)
-{
+static void test_names(Arena *arena, const Target *target) {
     Program *program = program_matmul(arena, TYPE_FLOAT, 96, 96, 96), *other = other_names(arena, 96);
     is_text(task_hash(arena, other), task_hash(arena, program), "names do not matter to the hash");
     ok(strcmp(task_hash(arena, other_names(arena, 97)), task_hash(arena, program)) != 0, "sizes do");
-    ok(strcmp(task_hash(arena, program_matmul(arena, TYPE_DOUBLE, 96, 96, 96)), task_hash(arena, program)) != 0, "types do");
+    ok(strcmp(task_hash(arena, program_matmul(arena, TYPE_DOUBLE, 96, 96, 96)), task_hash(arena, program)) != 0,
+       "types do");
     ok(strcmp(task_hash(arena, program_matmul(arena, TYPE_FLOAT, 96, -1, 96)), task_hash(arena, program)) != 0,
        "a size at run time is another task");
     Simulated simulated;
@@ -256,15 +247,15 @@ static void test_names(Arena *arena, const Target *target)
     simulated_open(&simulated, arena, program, target);
     TuneResult *result = tune(arena, program, target, NULL, &simulated.toolchain, database, &options);
     Schedule *found = database_best(arena, database, other, target, NULL, 2, NULL);
-    ok(found && nest_build(arena, other, found, NULL, target, NULL), "a record is of use to a program with other names");
+    ok(found && nest_build(arena, other, found, NULL, target, NULL),
+       "a record is of use to a program with other names");
     simulated.program = other;
     ok(found && fabs(simulated_seconds(&simulated, found) / result->seconds - 1) < 0.1, "and as fast there");
     database_close(database);
     simulated_close(&simulated);
 }
 
-int main(void)
-{
+int main(void) {
     Arena *arena = arena_new();
     Target target = wide_target();
     if (!mkdtemp(folder))

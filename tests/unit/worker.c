@@ -40,13 +40,14 @@ static char *compile_c(Arena *arena, const char *text, size_t *bytes) {
 
 static RunResult run_text(Case *c, const char *body, RunRequest request) {
     RunResult result = {.outcome = OUTCOME_COUNT};
-    const char *text = arena_printf(c->arena,
-                                    "#include <stdint.h>\n#include <stdlib.h>\n#include <string.h>\n#include <math.h>\n"
-                                    "void tensorc_parallel(void (*)(void *, int64_t, int64_t), void *, int64_t);\n"
-                                    "static void add(void *c, int64_t b, int64_t e) { for (; b < e; b++) ((float *)c)[b] = b; }\n"
-                                    "static int table[4] = {1, 2, 3, 4}; int common_variable;\n"
-                                    "int %s_call(const int64_t *sizes, void *const *a) { %s }\n",
-                                    c->program->symbol, body);
+    const char *text =
+        arena_printf(c->arena,
+                     "#include <stdint.h>\n#include <stdlib.h>\n#include <string.h>\n#include <math.h>\n"
+                     "void tensorc_parallel(void (*)(void *, int64_t, int64_t), void *, int64_t);\n"
+                     "static void add(void *c, int64_t b, int64_t e) { for (; b < e; b++) ((float *)c)[b] = b; }\n"
+                     "static int table[4] = {1, 2, 3, 4}; int common_variable;\n"
+                     "int %s_call(const int64_t *sizes, void *const *a) { %s }\n",
+                     c->program->symbol, body);
     size_t bytes = 0;
     request.object = compile_c(c->arena, text, &bytes);
     request.object_bytes = bytes;
@@ -64,7 +65,8 @@ static void test_results(Case *c) {
     int64_t elements = argument_elements(c->program, c->sizes, 2);
     float *out = arena_alloc(c->arena, (size_t)elements * sizeof *out);
     void *outputs[3] = {NULL, NULL, out};
-    RunResult r = run_text(c, "tensorc_parallel(add, a[2], 12); common_variable += table[2]; return 0;", (RunRequest){.outputs = outputs, .threads = 2});
+    RunResult r = run_text(c, "tensorc_parallel(add, a[2], 12); common_variable += table[2]; return 0;",
+                           (RunRequest){.outputs = outputs, .threads = 2});
     is_int(r.outcome, OUTCOME_OK, "an object with a parallel loop runs: %s", r.why ? r.why : "");
     ok(elements >= 12 && out[0] == 0 && out[11] == 11, "its results come back");
     ok(r.seconds > 0 && r.repeats == 3, "it was timed");
@@ -92,7 +94,8 @@ static void test_faults(Case *c) {
     is_int(r.outcome, OUTCOME_CRASH, "a write past a buffer hits a guard page");
     r = run_text(c, "for (volatile int i = 0;;) i = 0;", (RunRequest){.limit_seconds = 0.3});
     is_int(r.outcome, OUTCOME_TIMEOUT, "a hang is an outcome");
-    r = run_text(c, "volatile char *p = malloc((size_t)3 << 30); if (!p) return 3; p[0] = 1; return 0;", (RunRequest){.limit_bytes = (int64_t)1 << 30});
+    r = run_text(c, "volatile char *p = malloc((size_t)3 << 30); if (!p) return 3; p[0] = 1; return 0;",
+                 (RunRequest){.limit_bytes = (int64_t)1 << 30});
     ok(r.outcome == OUTCOME_OK && r.status == 3, "memory is limited");
     r = run_text(c, "_exit(5);", (RunRequest){0});
     ok(r.outcome == OUTCOME_CRASH && strstr(r.why, "status 5"), "an exit is an outcome");
@@ -108,7 +111,8 @@ static void test_faults(Case *c) {
 /* Damaged objects: every prefix length and seeded byte flips give an outcome, and the runner lives on. */
 static void test_damage(Case *c) {
     size_t bytes = 0;
-    char *object = compile_c(c->arena, arena_printf(c->arena, "int %s_call(void *s, void **a) { return 0; }", c->program->symbol), &bytes);
+    char *object = compile_c(
+        c->arena, arena_printf(c->arena, "int %s_call(void *s, void **a) { return 0; }", c->program->symbol), &bytes);
     int strange = 0;
     uint64_t state = 1;
     for (int i = 0; object && i < 60; i++) {
@@ -118,7 +122,8 @@ static void test_damage(Case *c) {
         size_t size = i < 30 ? bytes * (size_t)i / 30 : bytes;
         if (i >= 30)
             copy[(state >> 33) % 64] ^= (char)(1 + (state >> 20) % 255);
-        RunRequest request = {.object = copy, .object_bytes = size, .program = c->program, .sizes = c->sizes, .limit_seconds = 5};
+        RunRequest request = {
+            .object = copy, .object_bytes = size, .program = c->program, .sizes = c->sizes, .limit_seconds = 5};
         RunResult r;
         runner_run(c->runner, c->arena, &request, &r);
         strange += r.outcome < 0 || r.outcome >= OUTCOME_COUNT;
