@@ -222,8 +222,10 @@ static bool check_where_range(Statement *s, int clause) {
         return false;
     Arena *arena = s->builder->arena;
     int64_t first, last;
-    if (expr_is_int(begin, &first) && expr_is_int(end, &last) && first == last)
+    if (expr_is_int(begin, &first) && expr_is_int(end, &last) && last <= first) {
         WARN(s->frame, empty_range, where->loc, where->name.text);
+        end = begin;
+    }
     index->where = true;
     index->loc = where->loc;
     index->low = begin;
