@@ -156,9 +156,18 @@ static bool is_subject(Checker *checker, const SourceFile *file, const char *nam
     return find_definition(checker->arena, file, name) != NULL;
 }
 
+static bool is_target(const char *name) {
+    for (int i = 0; i < target_count(); i++)
+        if (strcmp(target_row(i)->name, name) == 0 || strcmp(target_row(i)->family, name) == 0)
+            return true;
+    return false;
+}
+
 static void check_schedules(Checker *checker, const SourceFile *file) {
     for (int i = 0; i < file->ast->schedules.count; i++) {
         const Schedule *schedule = file->ast->schedules.items[i];
+        if (schedule->target && !is_target(schedule->target))
+            diag(checker->diagnostics, DIAG_schedule_target, schedule->loc, schedule->target);
         if (is_subject(checker, file, schedule->subject))
             continue;
         Nearest nearest = {.name = schedule->subject};
@@ -193,10 +202,34 @@ static bool is_reserved(const char *symbol) {
     return false;
 }
 
+/* Whether `symbol` is `name`, with or without the f of the function for float. */
+static bool is_library_name(const char *symbol, const char *name) {
+    size_t length = strlen(name);
+    return length && strncmp(symbol, name, length) == 0 && (!symbol[length] || !strcmp(symbol + length, "f"));
+}
+
+/* Functions that objects call: one of that name in the object would be called in their place. */
+static bool is_library_function(const char *symbol) {
+    static const char *const names[] = {"aligned_alloc", "calloc", "free",    "malloc", "memcmp",
+                                        "memcpy",        "memmove", "memset", "realloc"};
+    static const char *const prefixes[] = {"GOMP_", "omp_", "tensorc_"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(names[i], symbol) == 0)
+            return true;
+    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
+        if (strncmp(prefixes[i], symbol, strlen(prefixes[i])) == 0)
+            return true;
+    for (int op = 0; op < OP_COUNT; op++)
+        if (is_library_name(symbol, op_info[op].libm))
+            return true;
+    return false;
+}
+
 /* One symbol, one function. */
 static bool check_symbol(Checker *checker, AstName symbol) {
-    if (is_reserved(symbol.text)) {
-        diag(checker->diagnostics, DIAG_reserved_symbol, symbol.loc, symbol.text);
+    bool reserved = is_reserved(symbol.text);
+    if (reserved || is_library_function(symbol.text)) {
+        diag(checker->diagnostics, reserved ? DIAG_reserved_symbol : DIAG_library_symbol, symbol.loc, symbol.text);
         diag_hint(checker->diagnostics, "export it under another name: export ... as NAME");
         return false;
     }
