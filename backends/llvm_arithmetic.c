@@ -132,26 +132,18 @@ static bool is_number_constant(LLVMValueRef value) {
     return real == real;
 }
 
-/* Not every LLVM that is accepted can select the half form: it is exact to go through float. */
-static LLVMValueRef native_extreme(Code *code, Op op, LLVMValueRef a, LLVMValueRef b) {
-    const char *name = op == OP_MIN ? "llvm.minimum" : "llvm.maximum";
-    LLVMTypeRef type = LLVMTypeOf(a), wide = LLVMFloatTypeInContext(code->context);
-    LLVMTypeRef element = lanes_of(a) > 1 ? LLVMGetElementType(type) : type;
-    if (LLVMGetTypeKind(element) != LLVMHalfTypeKind)
-        return binary_intrinsic(code, name, a, b);
-    if (lanes_of(a) > 1)
-        wide = LLVMVectorType(wide, (unsigned)lanes_of(a));
-    LLVMValueRef result = binary_intrinsic(code, name, LLVMBuildFPExt(code->builder, a, wide, ""),
-                                           LLVMBuildFPExt(code->builder, b, wide, ""));
-    return LLVMBuildFPTrunc(code->builder, result, type, "");
+/* Not every LLVM that is accepted can select the half form, and it sees through a way over float. */
+static bool has_extremes(const Code *code, LLVMValueRef value) {
+    LLVMTypeRef type = LLVMTypeOf(value), element = lanes_of(value) > 1 ? LLVMGetElementType(type) : type;
+    return code->target->family[0] != 'x' && LLVMGetTypeKind(element) != LLVMHalfTypeKind;
 }
 
 /* x86's minps(a, b) is a < b ? a : b, whose result is b where either is NaN: one instruction when only b can be. Arm
  * has the wanted one. */
 static LLVMValueRef real_extreme(Code *code, Op op, LLVMValueRef a, LLVMValueRef b) {
     LLVMBuilderRef at = code->builder;
-    if (code->target->family[0] != 'x')
-        return native_extreme(code, op, a, b);
+    if (has_extremes(code, a))
+        return binary_intrinsic(code, op == OP_MIN ? "llvm.minimum" : "llvm.maximum", a, b);
     if (is_number_constant(b)) {
         LLVMValueRef constant = b;
         b = a;
