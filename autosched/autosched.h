@@ -77,6 +77,7 @@ typedef struct TuneResult {
     Schedule *schedule; /* the winner; the default schedule when nothing measured was better */
     double seconds, default_seconds;
     int trials, measured, failed[OUTCOME_COUNT];
+    int unrecorded; /* measured, but the database did not take it */
     double elapsed;
     bool from_database; /* a full hit: nothing was measured */
     bool stopped;

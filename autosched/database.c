@@ -82,15 +82,16 @@ static const char *refuse(Arena *arena, const char *path, const char *reason) {
     return arena_printf(arena, "cannot use the tuning database '%s': %s", path, reason);
 }
 
-/* Creates the tables of a new file; several processes may do so at once. */
-static bool create(Database *database) {
+/* Creates the tables of a new file; several processes may do so at once. NULL when they are there. */
+static const char *create(Arena *arena, Database *database, const char *path) {
     char sql[sizeof schema + 200];
     snprintf(sql, sizeof sql, "BEGIN IMMEDIATE; %s PRAGMA application_id=%d; PRAGMA user_version=%d; COMMIT;", schema,
              APPLICATION, SCHEMA_VERSION);
     if (database_run(database, sql))
-        return true;
+        return NULL;
+    const char *why = refuse(arena, path, sqlite3_errmsg(database->handle)); /* before the next statement's */
     database_run(database, "ROLLBACK");
-    return false;
+    return why;
 }
 
 /* NULL when the file is a tuning database that this version can use. */
@@ -101,7 +102,7 @@ static const char *check_contents(Arena *arena, Database *database, const char *
         !query_integer(database, "PRAGMA user_version", &version))
         return refuse(arena, path, sqlite3_errmsg(database->handle));
     if (tables == 0 && application == 0)
-        return create(database) ? NULL : refuse(arena, path, sqlite3_errmsg(database->handle));
+        return create(arena, database, path);
     if (application != APPLICATION)
         return refuse(arena, path, "it holds something else");
     if (version > SCHEMA_VERSION)

@@ -52,7 +52,7 @@ Trial *trial_new(Tuner *tuner, const Schedule *schedule, const int *point) {
     return trial;
 }
 
-bool tuner_record(Tuner *tuner, const Trial *trial) {
+void tuner_record(Tuner *tuner, const Trial *trial) {
     Record record = {.task = tuner->task->key,
                      .target = database_target(tuner->target),
                      .schedule = trial_record_text(tuner, trial),
@@ -62,7 +62,8 @@ bool tuner_record(Tuner *tuner, const Trial *trial) {
                      .spread = trial->candidate.spread,
                      .repeats = trial->candidate.repeats,
                      .seed = (int64_t)tuner->options->seed};
-    return !tuner->database || database_add(tuner->database, &record);
+    if (tuner->database && !database_add(tuner->database, &record))
+        tuner->result->unrecorded++;
 }
 
 static void show_progress(const Tuner *tuner) {

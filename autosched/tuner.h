@@ -41,7 +41,7 @@ bool tuner_halted(const Tuner *tuner); /* stopped, or out of time */
 Trial *trial_new(Tuner *tuner, const Schedule *schedule, const int *point);
 /* Builds and measures the trials, tells the search and the database. Stops early when halted. */
 void tuner_run(Tuner *tuner, Trial **trials, int count);
-bool tuner_record(Tuner *tuner, const Trial *trial);
+void tuner_record(Tuner *tuner, const Trial *trial);
 /* tune_history.c: what the database knows of the task becomes trials; those of the space with their points. */
 void tuner_recall(Tuner *tuner);
 /* The text that is stored: the point, as a comment, before the schedule's statements. */

@@ -134,6 +134,7 @@ static _Noreturn void become_worker(const Runner *runner, int input, int output)
     dup2(input, STDIN_FILENO);
     dup2(output, STDOUT_FILENO);
     signal(SIGPIPE, SIG_DFL);
+    signal(SIGXFSZ, SIG_DFL);
     if (runner->command)
         execl("/bin/sh", "sh", "-c", runner->command, (char *)NULL);
     else if (runner->worker)

@@ -30,7 +30,8 @@ static int run_database_command(Arena *arena, int argc, char **argv) {
 }
 
 int main(int argc, char **argv) {
-    signal(SIGPIPE, SIG_IGN); /* a dead worker or a closed pipe is an error to report, not an end */
+    signal(SIGPIPE, SIG_IGN); /* a dead worker, a closed pipe or a file that may not grow is an error to report, not an end */
+    signal(SIGXFSZ, SIG_IGN);
     if (argc > 1 && !strcmp(argv[1], "--worker"))
         return worker_main(argc - 1, argv + 1);
     Arena *arena = arena_new();

@@ -72,6 +72,9 @@ static void show_result(Compilation *c, const Program *program, const TuneResult
     if (result->seconds > 0 && result->default_seconds > 0)
         fprintf(stderr, ", %.2f times the default's speed", result->default_seconds / result->seconds);
     fprintf(stderr, "%s\n", result->stopped ? "; stopped early" : "");
+    if (result->unrecorded)
+        fprintf(stderr, "tensorc: warning: the tuning database cannot be written: %d measurements are not kept\n",
+                result->unrecorded);
 }
 
 static int trials_for_unit(Compilation *c) {

@@ -72,6 +72,12 @@ if [ -w /dev/full ]; then
 else
     skip "no /dev/full here" 2
 fi
+(
+    ulimit -f 1
+    exec "$TENSORC" -c good.tensor -o grown.o
+) 2>"$work/err"
+is "$? $(grep -c "^tensorc: error: cannot write 'grown.o'" "$work/err") $(ls -A | grep -c -e grown -e '^\.tensorc')" "1 1 0" \
+    "a file that may not grow"
 if mkdir ../small && mount -t tmpfs -o size=4k none ../small 2>/dev/null; then
     fault '1|2' 'small' "a full disk" -c good.tensor -o ../small/k.o
     is "$(ls -A ../small)" "" "a full disk: no part of the object is left"
@@ -133,6 +139,11 @@ fault 1 'nowhere\.db' "--tune-frozen without a database" -O tune --tune-frozen -
 runs "-O2 makes do without a default database that is none" env TENSORC_DB=rubbish.db "$TENSORC" -c good.tensor -o k.o
 like "$(cat "$work/err")" "^tensorc: warning: .*rubbish\.db" "and says so"
 runs "tunes into a database" "$TENSORC" -O tune --trials=2 --db=whole.db -c good.tensor -DM=8 -DN=8 -DK=8 -o k.o
+if [ -w /dev/full ]; then
+    fault 1 'full.*(disk|full)' "a database that cannot be written" -O tune --trials=1 --db=/dev/full -c good.tensor -DM=8 -DN=8 -DK=8 $to
+else
+    skip "no /dev/full here"
+fi
 head -c 2000 whole.db >cut.db
 fault '1|2' 'cut\.db' "a truncated database" -O tune --trials=1 --db=cut.db -c good.tensor -DM=8 -DN=8 -DK=8 $to
 fault '1|2' 'cut\.db' "tensorc db on a truncated database" db ls --db=cut.db
