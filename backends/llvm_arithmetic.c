@@ -132,17 +132,16 @@ static bool is_number_constant(LLVMValueRef value) {
     return real == real;
 }
 
-/* Not every LLVM that is accepted can select the half form, and it sees through a way over float. */
-static bool has_extremes(const Code *code, LLVMValueRef value) {
-    LLVMTypeRef type = LLVMTypeOf(value), element = lanes_of(value) > 1 ? LLVMGetElementType(type) : type;
-    return code->target->family[0] != 'x' && LLVMGetTypeKind(element) != LLVMHalfTypeKind;
+/* Before 19, LLVM narrows these between conversions to the half form, which it then cannot select. */
+static bool has_extremes(const Code *code) {
+    return code->target->family[0] != 'x' && LLVM_VERSION_MAJOR >= 19;
 }
 
 /* x86's minps(a, b) is a < b ? a : b, whose result is b where either is NaN: one instruction when only b can be. Arm
  * has the wanted one. */
 static LLVMValueRef real_extreme(Code *code, Op op, LLVMValueRef a, LLVMValueRef b) {
     LLVMBuilderRef at = code->builder;
-    if (has_extremes(code, a))
+    if (has_extremes(code))
         return binary_intrinsic(code, op == OP_MIN ? "llvm.minimum" : "llvm.maximum", a, b);
     if (is_number_constant(b)) {
         LLVMValueRef constant = b;
