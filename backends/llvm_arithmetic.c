@@ -5,6 +5,7 @@
 #include "backends/llvm_code.h"
 #include "lang/diag.h"
 #include "lang/expr.h"
+#include <llvm/Config/llvm-config.h>
 
 static LLVMValueRef zero_like(LLVMValueRef value) {
     return LLVMConstNull(LLVMTypeOf(value));
