@@ -8,6 +8,7 @@
  */
 #include "autosched/model.h"
 
+#include <dlfcn.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +17,27 @@
 enum { LEAST_EXAMPLES = 6, ROUNDS = 70 };
 static const double failure_penalty = 2; /* of speed's logarithm below the slowest */
 
+/* XGBoost is loaded when a model is fitted: linked in, it would cost every compilation a third of its start. */
+#define XGBOOST_FUNCTIONS(FUNCTION)                                                                                    \
+    FUNCTION(XGBGetLastError)                                                                                          \
+    FUNCTION(XGBoosterCreate)                                                                                          \
+    FUNCTION(XGBoosterFree)                                                                                            \
+    FUNCTION(XGBoosterSetParam)                                                                                        \
+    FUNCTION(XGBoosterUpdateOneIter)                                                                                   \
+    FUNCTION(XGBoosterPredict)                                                                                         \
+    FUNCTION(XGDMatrixCreateFromMat)                                                                                   \
+    FUNCTION(XGDMatrixSetFloatInfo)                                                                                    \
+    FUNCTION(XGDMatrixFree)
+
+typedef struct Library {
+    void *handle; /* NULL: not loaded; stays loaded, for its threads */
+#define MEMBER(name) __typeof__(&name) name;
+    XGBOOST_FUNCTIONS(MEMBER)
+#undef MEMBER
+} Library;
+
 typedef struct Boosted {
+    Library library;
     BoosterHandle booster; /* NULL: the line alone */
     double slope, offset;
 } Boosted;
@@ -48,9 +69,23 @@ bool xgboost_open(CostModel *model) {
     return true;
 }
 
+static bool load(CostModel *model, Library *library) {
+    static const char *const names[] = {"libxgboost.so.0", "libxgboost.so"};
+    for (size_t i = 0; i < sizeof names / sizeof *names && !library->handle; i++)
+        library->handle = dlopen(names[i], RTLD_LAZY | RTLD_LOCAL);
+    bool whole = library->handle != NULL;
+#define FIND(name) whole = whole && (library->name = (__typeof__(library->name))dlsym(library->handle, #name)) != NULL;
+    XGBOOST_FUNCTIONS(FIND)
+#undef FIND
+    if (!whole)
+        model->trouble = "XGBoost: libxgboost cannot be loaded";
+    return whole;
+}
+
 static void forget(Boosted *boosted) {
+    const Library *library = &boosted->library;
     if (boosted->booster)
-        XGBoosterFree(boosted->booster);
+        library->XGBoosterFree(boosted->booster);
     boosted->booster = NULL;
 }
 
@@ -59,7 +94,8 @@ void xgboost_close(CostModel *model) {
 }
 
 static bool trouble(CostModel *model) {
-    const char *error = XGBGetLastError();
+    const Library *library = &((const Boosted *)model->state)->library;
+    const char *error = library->XGBGetLastError();
     model->trouble = arena_printf(model->arena, "XGBoost: %.*s", (int)strcspn(error, "\n"), error);
     return false;
 }
@@ -94,15 +130,16 @@ static double line_at(const Boosted *boosted, const float *features) {
 }
 
 static bool train(CostModel *model, Boosted *boosted, DMatrixHandle data) {
+    const Library *library = &boosted->library;
     char seed[24];
     snprintf(seed, sizeof seed, "%u", (unsigned)(model->seed & 0x7fffffff));
-    if (XGBoosterCreate(&data, 1, &boosted->booster) != 0)
+    if (library->XGBoosterCreate(&data, 1, &boosted->booster) != 0)
         return trouble(model);
-    bool good = XGBoosterSetParam(boosted->booster, "seed", seed) == 0;
+    bool good = library->XGBoosterSetParam(boosted->booster, "seed", seed) == 0;
     for (int p = 0; p < PARAMETER_COUNT; p++)
-        good = good && XGBoosterSetParam(boosted->booster, parameters[p].name, parameters[p].value) == 0;
+        good = good && library->XGBoosterSetParam(boosted->booster, parameters[p].name, parameters[p].value) == 0;
     for (int round = 0; round < ROUNDS && good; round++)
-        good = XGBoosterUpdateOneIter(boosted->booster, round, data) == 0;
+        good = library->XGBoosterUpdateOneIter(boosted->booster, round, data) == 0;
     if (!good) {
         trouble(model);
         forget(boosted);
@@ -111,12 +148,14 @@ static bool train(CostModel *model, Boosted *boosted, DMatrixHandle data) {
 }
 
 static bool train_on(CostModel *model, Boosted *boosted, const float *features, const float *labels, int count) {
+    const Library *library = &boosted->library;
     DMatrixHandle data;
-    if (XGDMatrixCreateFromMat(features, (bst_ulong)count, (bst_ulong)feature_count(), NAN, &data) != 0)
+    if (library->XGDMatrixCreateFromMat(features, (bst_ulong)count, (bst_ulong)feature_count(), NAN, &data) != 0)
         return trouble(model);
-    bool good = XGDMatrixSetFloatInfo(data, "label", labels, (bst_ulong)count) == 0 ? train(model, boosted, data)
-                                                                                    : trouble(model);
-    XGDMatrixFree(data);
+    bool good = library->XGDMatrixSetFloatInfo(data, "label", labels, (bst_ulong)count) == 0
+                    ? train(model, boosted, data)
+                    : trouble(model);
+    library->XGDMatrixFree(data);
     return good;
 }
 
@@ -131,7 +170,8 @@ bool xgboost_fit(CostModel *model, const float *features, const double *seconds,
         fit_line(boosted, features, seconds, speeds, count);
         for (int i = 0; i < count; i++)
             labels[i] = (float)(speeds[i] - line_at(boosted, features + (size_t)i * (size_t)feature_count()));
-        good = count < LEAST_EXAMPLES || train_on(model, boosted, features, labels, count);
+        good = count < LEAST_EXAMPLES ||
+               (load(model, &boosted->library) && train_on(model, boosted, features, labels, count));
     }
     free(speeds);
     free(labels);
@@ -139,17 +179,19 @@ bool xgboost_fit(CostModel *model, const float *features, const double *seconds,
 }
 
 static bool add_trees(CostModel *model, Boosted *boosted, const float *features, int count, float *scores) {
+    const Library *library = &boosted->library;
     DMatrixHandle data;
     bst_ulong length = 0;
     const float *results;
-    if (XGDMatrixCreateFromMat(features, (bst_ulong)count, (bst_ulong)feature_count(), NAN, &data) != 0)
+    if (library->XGDMatrixCreateFromMat(features, (bst_ulong)count, (bst_ulong)feature_count(), NAN, &data) != 0)
         return trouble(model);
-    bool good = XGBoosterPredict(boosted->booster, data, 0, 0, 0, &length, &results) == 0 && length == (bst_ulong)count;
+    bool good = library->XGBoosterPredict(boosted->booster, data, 0, 0, 0, &length, &results) == 0 &&
+                length == (bst_ulong)count;
     for (int i = 0; i < count && good; i++)
         scores[i] += results[i];
     if (!good)
         trouble(model);
-    XGDMatrixFree(data);
+    library->XGDMatrixFree(data);
     return good;
 }
 
