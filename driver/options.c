@@ -375,6 +375,8 @@ static int check_together(const Options *options) {
     bool many = options->files.count > 1;
     if (many && (options->out || options->header || options->depfile || options->emit_schedule))
         return usage("-o, --header, -MF and --emit-schedule need a single input file");
+    if (options->dependencies && !options->depfile && options->out && !strcmp(options->out, "-"))
+        return usage("-MD needs -MF when the output is not a file");
     if (options->mode == MODE_RUN && options->out)
         return usage("-run writes no output file");
     if (options->mode != MODE_RUN && (options->run_inputs.count || options->run_outputs.count))

@@ -46,6 +46,7 @@ fault 2 'trials' "--trials of a negative number" --trials=-3 -O tune -c good.ten
 fault 2 'threads' "--threads wants a number" --threads=2x -c good.tensor $to
 fault 2 'budget' "--budget wants a time" --budget=soon -c good.tensor $to
 fault 2 'z80' "an unknown target" --target=z80 -c good.tensor $to
+fault 2 'MF' "a dependency file for standard output" -c good.tensor -MD -o -
 fault 2 'search' "an unknown search" --search=luck -O tune -c good.tensor $to
 fault 2 'cost-model' "an unknown cost model" --cost-model=luck -O tune -c good.tensor $to
 fault 2 'o' "-o without its argument" -c good.tensor -o
