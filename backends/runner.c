@@ -146,13 +146,8 @@ static _Noreturn void become_worker(const Runner *runner, int input, int output)
 
 static bool start_worker(Runner *runner) {
     int request[2], answer[2];
-    if (pipe2(request, O_CLOEXEC))
+    if (!wire_open(request, answer))
         return false;
-    if (pipe2(answer, O_CLOEXEC)) {
-        close(request[0]);
-        close(request[1]);
-        return false;
-    }
     runner->pid = fork();
     if (!runner->pid)
         become_worker(runner, request[0], answer[1]);

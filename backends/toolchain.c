@@ -160,13 +160,8 @@ static _Noreturn void run_builder(const Bench *bench, int input, int output) {
 
 static bool start_builder(Bench *bench, Builder *builder) {
     int request[2], answer[2];
-    if (pipe2(request, O_CLOEXEC))
+    if (!wire_open(request, answer))
         return false;
-    if (pipe2(answer, O_CLOEXEC)) {
-        close(request[0]);
-        close(request[1]);
-        return false;
-    }
     fflush(NULL);
     pid_t pid = fork();
     if (!pid) {

@@ -1,6 +1,7 @@
 /* wire.c - frames between processes. */
 #include "backends/wire.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -77,6 +78,16 @@ const char *wire_get_text(Wire *wire) {
 void wire_free(Wire *wire) {
     free(wire->bytes);
     *wire = (Wire){0};
+}
+
+bool wire_open(int request[2], int answer[2]) {
+    if (pipe2(request, O_CLOEXEC))
+        return false;
+    if (!pipe2(answer, O_CLOEXEC))
+        return true;
+    close(request[0]);
+    close(request[1]);
+    return false;
 }
 
 static bool write_all(int descriptor, const void *bytes, size_t count) {

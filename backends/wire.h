@@ -29,6 +29,8 @@ double wire_get_real(Wire *wire);
 const char *wire_get_text(Wire *wire); /* terminated, in the frame; "" when damaged */
 void wire_free(Wire *wire);
 
+/* The two pipes between processes, closed when either runs another program; false, with errno set, opens none. */
+bool wire_open(int request[2], int answer[2]);
 /* Whole frames through descriptors. False: end of file, error, or a damaged length. */
 bool wire_send(const Wire *wire, int descriptor);
 bool wire_receive(Wire *wire, int descriptor);
