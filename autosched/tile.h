@@ -70,9 +70,11 @@ AccessKind access_along(const Expr *read, const Var *axis, int *dimension, int64
 typedef struct NameList {
     int count;
     const char **names;
+    int capacity;
+    Arena *arena;
 } NameList;
 void names_add(NameList *list, const char *name);
-NameList names_new(Arena *arena, int capacity);
+NameList names_new(Arena *arena);
 
 typedef struct TileWriter {
     Space *space;

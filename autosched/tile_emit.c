@@ -13,11 +13,13 @@
 
 enum { PARALLEL_ALL, PARALLEL_FIRST, PARALLEL_NONE };
 
-NameList names_new(Arena *arena, int capacity) {
-    return (NameList){.names = ARENA_ARRAY(arena, const char *, capacity + 1)};
+NameList names_new(Arena *arena) {
+    return (NameList){.arena = arena};
 }
 
 void names_add(NameList *list, const char *name) {
+    if (list->count == list->capacity)
+        list->names = list_grow(list->arena, list->names, &list->capacity, sizeof *list->names);
     list->names[list->count++] = name;
 }
 
@@ -165,7 +167,7 @@ static void write_parallel(TileWriter *writer) {
             ; /* loops of extent 1 keep their names of the form STAGE.axis */
     writer->task = outers->names[0];
     if (fused > 1) {
-        NameList list = {fused, outers->names};
+        NameList list = {.count = fused, .names = outers->names};
         PrimArg args[fused];
         for (int i = 0; i < fused; i++)
             args[i] = arg_name(list.names[i]);
@@ -188,13 +190,13 @@ static const char *tile_place(const TileWriter *writer) {
     return writer->middles.count ? writer->middles.names[writer->middles.count - 1] : writer->last_outer;
 }
 
-/* The root carries its own reduction: cache_write moves the register tile into a stage of its own. */
-static void write_alone(TileWriter *writer) {
-    NameList all = names_new(writer->space->arena, 64 + writer->outers.count * 4 + writer->reductions.count);
-    write_reductions(writer);
+/* The loops of the root in order, with its kinds; reductions: NULL where another stage has them. */
+static void write_root_loops(TileWriter *writer, const NameList *reductions) {
+    NameList all = names_new(writer->space->arena);
     names_join(&all, &writer->outers);
     names_join(&all, &writer->middles);
-    names_join(&all, &writer->reductions);
+    if (reductions)
+        names_join(&all, reductions);
     names_join(&all, &writer->inners);
     names_join(&writer->unrolled, &writer->inners);
     if (writer->lane)
@@ -202,6 +204,12 @@ static void write_alone(TileWriter *writer) {
     loops(writer, PRIM_REORDER, &all);
     annotate(writer, writer->lane);
     write_parallel(writer);
+}
+
+/* The root carries its own reduction: cache_write moves the register tile into a stage of its own. */
+static void write_alone(TileWriter *writer) {
+    write_reductions(writer);
+    write_root_loops(writer, &writer->reductions);
     const char *place = tile_place(writer), *result = space_local_name(writer->space, writer->group, "acc");
     if (!place || writer->tile->reduction_count == 0)
         return;
@@ -219,7 +227,7 @@ static const char *anchor_name(const TileWriter *writer, int axis) {
 /* The anchor's own loops once it is computed at the tile: its axes have the extents of the register tile. */
 static void write_anchor_loops(TileWriter *writer) {
     const Tile *tile = writer->tile;
-    NameList order = names_new(writer->space->arena, tile->axis_count + tile->reduction_count + 4);
+    NameList order = names_new(writer->space->arena);
     const char *lane = NULL;
     writer->unrolled.count = 0;
     if (writer->vector >= 0) {
@@ -231,7 +239,7 @@ static void write_anchor_loops(TileWriter *writer) {
     }
     write_reductions(writer);
     names_join(&order, &writer->reductions);
-    NameList axes = names_new(writer->space->arena, tile->axis_count + 1);
+    NameList axes = names_new(writer->space->arena);
     for (int a = 0; a < tile->axis_count; a++)
         if (!tile->axes[a].tiled)
             names_add(&axes, tile->axes[a].inner_loop);
@@ -246,16 +254,7 @@ static void write_anchor_loops(TileWriter *writer) {
 
 /* The root is an element-by-element consumer that carries the tile loops. */
 static void write_fused(TileWriter *writer) {
-    NameList all = names_new(writer->space->arena, 64 + writer->outers.count * 4);
-    names_join(&all, &writer->outers);
-    names_join(&all, &writer->middles);
-    names_join(&all, &writer->inners);
-    names_join(&writer->unrolled, &writer->inners);
-    if (writer->lane)
-        names_add(&all, writer->lane);
-    loops(writer, PRIM_REORDER, &all);
-    annotate(writer, writer->lane);
-    write_parallel(writer);
+    write_root_loops(writer, NULL);
     PrimArg args[3] = {arg_name(writer->tile->anchor->name), arg_name(tile_place(writer)),
                        arg_keyed(arg_name("register"), "scope")};
     sketch_add(writer->space, writer->sketch, PRIM_COMPUTE_AT, 0, NULL, 3, args);
@@ -264,15 +263,14 @@ static void write_fused(TileWriter *writer) {
 
 bool tile_emit(Space *space, Group *group, const int *genes, Sketch *sketch) {
     const Tile *tile = group->details;
-    int capacity = tile->axis_count + tile->reduction_count + 4;
     TileWriter writer = {.space = space, .group = group, .tile = tile, .genes = genes, .sketch = sketch};
     writer.vector = tile->candidate_count ? tile->candidates[genes[tile->vector_gene]] : -1;
     writer.order = tile->reduction_count > 1 ? (ReduceOrder)genes[tile->reduce_gene] : REDUCE_SOURCE;
-    writer.outers = names_new(space->arena, capacity);
-    writer.middles = names_new(space->arena, capacity);
-    writer.inners = names_new(space->arena, capacity);
-    writer.reductions = names_new(space->arena, capacity);
-    writer.unrolled = names_new(space->arena, capacity * 2);
+    writer.outers = names_new(space->arena);
+    writer.middles = names_new(space->arena);
+    writer.inners = names_new(space->arena);
+    writer.reductions = names_new(space->arena);
+    writer.unrolled = names_new(space->arena);
     write_axes(&writer);
     if (tile->fused && !tile_place(&writer) && !writer.outers.count)
         return false;

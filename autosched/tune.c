@@ -6,24 +6,18 @@
  * count.
  */
 #include "autosched/tuner.h"
+#include "lang/clock.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { BATCH = 16, BUILDS_AHEAD = 2, EMPTY_ROUNDS = 3 };
 static const double slow_factor = 5;  /* of the best: slower runs may stop early */
 static const double race_part = 0.12; /* of the time budget, kept for the race */
 
-static double clock_seconds(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
 double tuner_elapsed(const Tuner *tuner) {
-    return clock_seconds() - tuner->started;
+    return monotonic_seconds() - tuner->started;
 }
 
 static bool is_stopped(const Tuner *tuner) {
@@ -230,7 +224,7 @@ static void finish(Tuner *tuner) {
 
 static bool tuner_open(Tuner *tuner) {
     const TuneOptions *options = tuner->options;
-    tuner->started = clock_seconds();
+    tuner->started = monotonic_seconds();
     tuner->best = HUGE_VAL;
     tuner->flops = program_flops(tuner->program);
     tuner->task = task_new(tuner->arena, tuner->program, tuner->user);

@@ -22,7 +22,6 @@ typedef struct EmitOptions {
     EmitKind kind;
     bool debug;        /* -g: line numbers of the .tensor file */
     bool pic;          /* -fPIC; candidates always */
-    bool fast_compile; /* a candidate: the same code, cheaper to make */
     bool candidate; /* no OpenMP reference: parallel loops call tensorc_parallel, which the worker supplies; and for */
                     /* each function an entry `int NAME_call(const int64_t *sizes, void *const *arguments)`, scalars */
                     /* by pointer too: what a worker can call without knowing the signature. Used by -run as well. */

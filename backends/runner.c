@@ -6,6 +6,7 @@
  */
 #include "backends/backends.h"
 #include "backends/wire.h"
+#include "lang/clock.h"
 #include "lang/value.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -25,18 +26,11 @@ struct Runner {
     int input, output;   /* of the worker, our ends */
 };
 
-static double now_seconds(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
 /* --- the arguments of a run --- */
 
-static bool size_values(const Program *program, const int64_t *sizes, SizeValue *values) {
+static void size_values(const Program *program, const int64_t *sizes, SizeValue *values) {
     for (int i = 0; i < program->size_count; i++)
         values[i] = (SizeValue){program->sizes[i], sizes[i]};
-    return true;
 }
 
 int64_t argument_elements(const Program *program, const int64_t *sizes, int argument) {
@@ -260,10 +254,10 @@ static bool put_request(const RunRequest *request, Wire *wire) {
 
 /* Waits for the answer: 1 whole, 0 the worker ended, -1 out of time or stopped. */
 static int await_answer(Runner *runner, const RunRequest *request, Wire *answer) {
-    double deadline = now_seconds() + request->limit_seconds;
+    double deadline = monotonic_seconds() + request->limit_seconds;
     answer->length = answer->at = 0;
     for (bool complete = false; !complete;) {
-        double left = deadline - now_seconds();
+        double left = deadline - monotonic_seconds();
         if (left <= 0 || (request->stop && *request->stop))
             return -1;
         struct pollfd ready = {.fd = runner->output, .events = POLLIN};

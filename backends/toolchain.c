@@ -5,8 +5,10 @@
  * builders hold a shared lock while they build, a measurement an exclusive one, also across processes, so `make -j` is
  * safe. Results are checked at points whose values the interpreter gives.
  */
+#include "autosched/random.h"
 #include "backends/backends.h"
 #include "backends/wire.h"
+#include "lang/clock.h"
 #include "parser/ast.h"
 #include "sema/interpreter.h"
 #include <errno.h>
@@ -18,7 +20,6 @@
 #include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { SAMPLES_AN_OUTPUT = 192, BUILD_LIMIT_SECONDS = 20 };
@@ -58,12 +59,6 @@ typedef struct Bench {
     uint8_t *sample_bytes;
     void **arguments;
 } Bench;
-
-static double now_seconds(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 /* --- the device lock --- */
 
@@ -129,8 +124,7 @@ static char *build(Arena *arena, const Bench *bench, const char *text, size_t *b
         return NULL;
     ExpandOptions expand_options = {.strict = bench->options.strict};
     Kernel *kernel = expand(arena, nest, &expand_options);
-    EmitOptions emit_options = {
-        .kind = EMIT_OBJECT, .pic = true, .fast_compile = true, .candidate = true, .producer = "tensorc"};
+    EmitOptions emit_options = {.kind = EMIT_OBJECT, .pic = true, .candidate = true, .producer = "tensorc"};
     return emit_code(&kernel, 1, bench->target, &emit_options, bytes, why);
 }
 
@@ -216,7 +210,7 @@ static void hand_out(Bench *bench) {
         wire_put_text(&wire, text.text ? text.text : "");
         if ((builder->pid || start_builder(bench, builder)) && wire_send(&wire, builder->input)) {
             builder->candidate = candidate;
-            builder->deadline = now_seconds() + BUILD_LIMIT_SECONDS;
+            builder->deadline = monotonic_seconds() + BUILD_LIMIT_SECONDS;
         } else {
             end_builder(builder);
             finish(bench, candidate, OUTCOME_BUILD_ERROR, "a build process could not be started");
@@ -281,7 +275,7 @@ static void listen_to_builders(Bench *bench, int milliseconds) {
             lose_builder(bench, builder, "the build process crashed");
         else if (complete)
             take_object(bench, builder);
-        else if (now_seconds() > builder->deadline)
+        else if (monotonic_seconds() > builder->deadline)
             lose_builder(bench, builder, "the build took longer than 20 s");
     }
     hand_out(bench);
@@ -305,18 +299,11 @@ static void release(void *context, Candidate *candidate) {
 
 /* --- check points --- */
 
-static uint64_t next_random(uint64_t *state) {
-    uint64_t z = *state += 0x9e3779b97f4a7c15u;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-    return z ^ z >> 31;
-}
-
 /* First and last elements, those around multiples of 16 (where tiles end), and seeded ones. */
 static void choose_samples(Bench *bench, int argument, int64_t elements, int count, uint64_t seed) {
-    uint64_t state = seed + (uint64_t)argument;
+    Random random_state = {seed + (uint64_t)argument};
     for (int i = 0; i < count && elements > 0; i++) {
-        uint64_t random = next_random(&state);
+        uint64_t random = random_bits(&random_state);
         int64_t element = (int64_t)(random % (uint64_t)elements);
         if (elements <= count)
             element = i % elements;

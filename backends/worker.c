@@ -7,6 +7,7 @@
 #include "backends/backends.h"
 #include "backends/loader.h"
 #include "backends/wire.h"
+#include "lang/clock.h"
 #include "lang/value.h"
 #include <omp.h>
 #include <signal.h>
@@ -15,7 +16,6 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 
 typedef struct Buffer {
@@ -38,12 +38,6 @@ typedef struct Job {
 } Job;
 
 typedef int (*Entry)(const int64_t *sizes, void *const *arguments);
-
-static double now_seconds(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 /* --- what objects call --- */
 
@@ -158,17 +152,17 @@ static int compare_times(const void *a, const void *b) {
 /* Repeats until min_seconds have been spent, short calls in groups of at least 50 microseconds so that the clock's
  * grain does not matter; puts repeats, lower quartile, minimum and the coefficient of variation. */
 static void put_times(Arena *arena, const Job *job, Entry entry, double first, Wire *answer) {
-    double begin = now_seconds(), total = 0, sum = 0, squares = 0;
+    double begin = monotonic_seconds(), total = 0, sum = 0, squares = 0;
     int64_t repeats = 0, group = first > 5e-5 ? 1 : (int64_t)(5e-5 / (first > 1e-9 ? first : 1e-9)) + 1;
     LIST(double) times = {0};
     bool slow = job->stop_seconds > 0 && first > job->stop_seconds;
     if (slow || job->max_repeats <= 0)
         list_push(arena, &times, first);
     while (!slow && repeats < job->max_repeats && (repeats < 3 || total < job->min_seconds)) {
-        double from = now_seconds();
+        double from = monotonic_seconds();
         for (int64_t i = 0; i < group; i++)
             entry(job->sizes, job->arguments);
-        double to = now_seconds();
+        double to = monotonic_seconds();
         list_push(arena, &times, (to - from) / (double)group);
         total = to - begin;
         repeats++;
@@ -196,9 +190,9 @@ static void refuse(Wire *answer, Outcome outcome, const char *why) {
 static void run_entry(Arena *arena, const Job *job, Entry entry, Wire *request, Wire *answer) {
     if (job->threads > 0)
         omp_set_num_threads((int)job->threads);
-    double begin = now_seconds();
+    double begin = monotonic_seconds();
     int status = entry(job->sizes, job->arguments);
-    double first = now_seconds() - begin;
+    double first = monotonic_seconds() - begin;
     wire_put_integer(answer, OUTCOME_OK);
     wire_put_text(answer, "");
     wire_put_integer(answer, status);
@@ -211,9 +205,9 @@ static void run_entry(Arena *arena, const Job *job, Entry entry, Wire *request, 
         return;
     }
     if (!(job->stop_seconds > 0 && first > 4 * job->stop_seconds)) { /* the first call also warms caches and pages */
-        begin = now_seconds();
+        begin = monotonic_seconds();
         entry(job->sizes, job->arguments);
-        first = now_seconds() - begin;
+        first = monotonic_seconds() - begin;
     }
     put_times(arena, job, entry, first, answer);
 }

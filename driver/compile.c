@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 typedef struct Output {
@@ -19,12 +18,6 @@ typedef struct Output {
     size_t bytes;
 } Output;
 typedef LIST(Output) Outputs;
-
-double monotonic_seconds(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 static bool dumps(const Compilation *c, char letter) {
     return c->options->dump && strchr(c->options->dump, letter);

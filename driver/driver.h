@@ -4,6 +4,7 @@
 
 #include "backends/backends.h"
 #include "driver/options.h"
+#include "lang/clock.h"
 
 typedef struct Compilation {
     Arena *arena;
@@ -41,7 +42,5 @@ Database *compilation_database(Compilation *compilation);
 Schedule *tune_unit(Compilation *compilation, const Unit *unit, const Target *target, const Schedule *user);
 /* -run: runs each kernel, checks it against the interpreter, prints a line each. Returns the exit status. */
 int run_kernels(Compilation *compilation, Kernel *const *kernels, int count, const Target *target);
-
-double monotonic_seconds(void);
 
 #endif

@@ -3,8 +3,8 @@
  */
 #include "lang/diag.h"
 #include "lower/passes.h"
+#include "lang/clock.h"
 #include <string.h>
-#include <time.h>
 
 /* In order. Letter n prints what build made. */
 const Pass pass_table[] = {
@@ -16,12 +16,6 @@ const Pass pass_table[] = {
     {"place", 'p', pass_place, "allocations moved out of loops; unused buffers removed"},
 };
 const int pass_count = sizeof pass_table / sizeof *pass_table;
-
-static double seconds_now(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 static void verify_after(const Kernel *kernel, const char *pass, bool flat) {
     const char *broken = kernel_verify(kernel->arena, kernel, flat);
@@ -49,15 +43,15 @@ Kernel *expand(Arena *arena, const Nest *nest, const ExpandOptions *options) {
     char *printed = NULL;
     if (!options)
         options = &defaults;
-    double start = seconds_now();
+    double start = monotonic_seconds();
     Kernel *kernel = kernel_build(arena, nest, options);
     verify_after(kernel, "build", false);
-    dump_after(kernel, options, "build", 'n', seconds_now() - start, &printed);
+    dump_after(kernel, options, "build", 'n', monotonic_seconds() - start, &printed);
     for (int i = 0; i < pass_count; i++) {
-        start = seconds_now();
+        start = monotonic_seconds();
         pass_table[i].run(kernel);
         verify_after(kernel, pass_table[i].name, i == pass_count - 1);
-        dump_after(kernel, options, pass_table[i].name, pass_table[i].letter, seconds_now() - start, &printed);
+        dump_after(kernel, options, pass_table[i].name, pass_table[i].letter, monotonic_seconds() - start, &printed);
     }
     return kernel;
 }
