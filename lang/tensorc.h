@@ -119,7 +119,8 @@ typedef enum Role {
     ROLE_INPUT,
     ROLE_OUTPUT,
     ROLE_TEMPORARY,
-    ROLE_INITIAL /* what the caller's buffer of the output `buffer` held before the call; read by copying stages alone
+    ROLE_CONSTANT, /* known when the program is compiled: data has its elements; it is no argument */
+    ROLE_INITIAL   /* what the caller's buffer of the output `buffer` held before the call; read by copying stages alone
                   */
 } Role;
 
@@ -136,10 +137,44 @@ struct Tensor {
     Expr **lower;           /* what the source counts each index from, over sizes; NULL when all are 0 */
     const char **dim_names; /* "M", or the index name for what a stage defines: layouts name dimensions by them */
     const Tensor *buffer;   /* ROLE_INITIAL: its output */
+    const void *data;       /* ROLE_CONSTANT: row major, in the byte order of the host */
     Loc loc;
 };
 
-typedef enum Combine { COMBINE_NONE, COMBINE_ADD, COMBINE_MUL, COMBINE_MIN, COMBINE_MAX, COMBINE_COUNT } Combine;
+typedef enum Combine {
+    COMBINE_NONE,
+    COMBINE_ADD,
+    COMBINE_MUL,
+    COMBINE_MIN,
+    COMBINE_MAX,
+    COMBINE_DECLARED, /* a combiner of the source */
+    COMBINE_COUNT
+} Combine;
+
+/* combiner NAME(left; right) associative commutative identity (...) { result }: over tuples of `count` components. */
+typedef struct Combiner {
+    const char *name;
+    int count;
+    const Var **left, **right; /* VAR_SCALAR, of the components' types: what was combined so far, and what is added */
+    Expr **result;             /* over left and right */
+    Expr **identity;           /* constants */
+    bool associative, commutative;
+    Loc loc;
+} Combiner;
+
+/* A further component of a tuple: its tensor has the rank and dims of the stage's. */
+typedef struct Component {
+    const Tensor *tensor;
+    Expr *initial, *value;
+} Component;
+
+/* scan t { ... }: the stages first .. first + count - 1 of the program run together, once for each step. */
+typedef struct Scan {
+    const char *name; /* unique among stages and scans: schedules call its loop NAME.AXIS */
+    const Var *axis;  /* the steps, in the order in which they run */
+    int first, count;
+    Loc loc;
+} Scan;
 
 /* tensor(axes...) = value, or, with a combine, the reduction of value over the reduction axes beginning with initial.
  */
@@ -151,11 +186,29 @@ typedef struct Stage {
     int reduction_count;
     const Var **reductions; /* in the order of first appearance; empty without a combine */
     Combine combine;
+    const Combiner *combiner; /* of COMBINE_DECLARED, else NULL */
     Expr *
         initial; /* the combine's identity, or a read of the former version at the same indices; NULL without combine */
     Expr *value; /* of the tensor's type */
+    int rest_count; /* of a tuple: combiner->count - 1 components beside tensor, initial and value */
+    Component *rest;
+    const Scan *scan; /* that it is a part of, or NULL: then a read of a stage of the scan at an earlier step is of */
+    int step;         /* what that step wrote, and axes[step] is the scan's axis */
     Loc loc;
 } Stage;
+
+/* instr NAME(operands) on TARGET needs FEATURES { meaning } = "body": an instruction as data. */
+typedef struct Instr {
+    const char *name;
+    int operand_count;
+    const Tensor **operands; /* of constant extents; operands[0] is what the meaning writes */
+    const Stage *meaning;    /* tensor and initial: operands[0] */
+    const char *target;      /* a target's or a family's name */
+    int need_count;
+    const char **needs; /* features of processors, as the source spells them */
+    const char *body;   /* an LLVM intrinsic's name, or LLVM IR */
+    Loc loc;
+} Instr;
 
 /* Holds at every call, or the call returns `status` and writes nothing. */
 typedef struct Requirement {
@@ -194,6 +247,10 @@ typedef struct Program {
     const Stage **stages;
     int requirement_count;
     Requirement *requirements;
+    int scan_count;
+    const Scan **scans;
+    int instr_count; /* that schedules may name */
+    const Instr **instrs;
     int bound_count; /* what was bound by export, -D or brackets: for the header's comments and for messages */
     struct Binding {
         const char *name;

@@ -9,11 +9,11 @@
 #include <ctype.h>
 #include <string.h>
 
-typedef struct Component {
+typedef struct LayoutPart {
     int dimension;
     const char *name;         /* of the copy's axis */
     int64_t divisor, modulus; /* modulus 0: none */
-} Component;
+} LayoutPart;
 
 /* A dimension of the source: the copy holds indices from low to low + extent - 1. */
 typedef struct Dimension {
@@ -29,7 +29,7 @@ typedef struct Caching {
     LIST(StageState *) consumers;
     Dimension *dimensions;
     int component_count;
-    Component *components;
+    LayoutPart *components;
     const Expr *otherwise; /* the constant that all reads outside give; NULL: none, or several */
     bool pads;             /* the copy holds what otherwise gives, and its readers need none */
 } Caching;
@@ -147,9 +147,9 @@ static bool component_operand(const Caching *caching, const Prim *prim, const Pr
 }
 
 /* (x / a) % b taken further by / c or % c. */
-static bool read_component(const Caching *caching, const Prim *prim, const PrimArg *arg, Component *component) {
+static bool read_component(const Caching *caching, const Prim *prim, const PrimArg *arg, LayoutPart *component) {
     if (arg->kind == ARG_NAME) {
-        *component = (Component){.divisor = 1, .name = without_r(arg->name)};
+        *component = (LayoutPart){.divisor = 1, .name = without_r(arg->name)};
         return find_dimension(caching, arg->name, &component->dimension);
     }
     if (arg->kind != ARG_OP)
@@ -173,7 +173,7 @@ static bool read_component(const Caching *caching, const Prim *prim, const PrimA
 /* The component of a dimension that goes on where one of this divisor begins; -1: none. */
 static int next_component(const Caching *caching, int dimension, int64_t divisor) {
     for (int i = 0; i < caching->component_count; i++) {
-        const Component *component = &caching->components[i];
+        const LayoutPart *component = &caching->components[i];
         bool adjoins = component->modulus != 0 && component->divisor * component->modulus == divisor;
         if (component->dimension == dimension && (divisor == 0 ? component->modulus == 0 : adjoins))
             return i;
@@ -188,7 +188,7 @@ static bool check_dimension(Caching *caching, int d) {
         held += caching->components[i].dimension == d;
     int64_t divisor = 0;
     for (int i; divisor != 1 && (i = next_component(caching, d, divisor)) >= 0 && used <= held; used++) {
-        Component *component = &caching->components[i];
+        LayoutPart *component = &caching->components[i];
         if (held > 1)
             component->name = arena_printf(caching->state->arena, "%s_%d", component->name, used);
         if (divisor == component->divisor)
@@ -207,10 +207,10 @@ static bool read_layout(Caching *caching, const Prim *prim) {
     const PrimArg *layout = prim_keyword(prim, "layout");
     int rank = caching->source->rank, count = layout != NULL ? layout->count : rank;
     caching->component_count = count;
-    caching->components = ARENA_ARRAY(caching->state->arena, Component, count);
+    caching->components = ARENA_ARRAY(caching->state->arena, LayoutPart, count);
     for (int i = 0; i < count; i++) {
         if (layout == NULL)
-            caching->components[i] = (Component){.dimension = i, .divisor = 1, .name = caching->dimensions[i].name};
+            caching->components[i] = (LayoutPart){.dimension = i, .divisor = 1, .name = caching->dimensions[i].name};
         else if (!read_component(caching, prim, &layout->items[i], &caching->components[i]))
             return false;
     }
@@ -306,7 +306,7 @@ static void find_domain(Caching *caching) {
 
 /* --- the copying stage -------------------------------------------------------------------------------------------- */
 
-static const Form *component_extent(Caching *caching, const Component *component) {
+static const Form *component_extent(Caching *caching, const LayoutPart *component) {
     Forms *forms = &caching->state->forms;
     if (component->modulus != 0)
         return form_int(forms, component->modulus);
@@ -329,7 +329,7 @@ static Expr *source_index(Caching *caching, Var *const *axes, int d) {
     Arena *arena = caching->state->arena;
     Expr *index = expr_int(arena, 0);
     for (int i = 0; i < caching->component_count; i++) {
-        const Component *component = &caching->components[i];
+        const LayoutPart *component = &caching->components[i];
         if (component->dimension == d)
             index =
                 expr_binary(arena, OP_ADD, index,
@@ -345,7 +345,7 @@ static bool leaves_source(Caching *caching, int d) {
     const Dimension *dimension = &caching->dimensions[d];
     const Form *end = form_int(forms, 1);
     for (int i = 0; i < caching->component_count; i++) {
-        const Component *component = &caching->components[i];
+        const LayoutPart *component = &caching->components[i];
         if (component->dimension == d)
             end = form_add_scaled(forms, end, component->divisor,
                                   form_add_int(forms, component_extent(caching, component), -1));
@@ -393,7 +393,7 @@ static Stage *make_stage(Caching *caching, const char *name) {
 
 /* --- rewriting the readers ---------------------------------------------------------------------------------------- */
 
-static Expr *component_index(Caching *caching, const Component *component, Expr *index) {
+static Expr *component_index(Caching *caching, const LayoutPart *component, Expr *index) {
     Arena *arena = caching->state->arena;
     int64_t low = caching->dimensions[component->dimension].low;
     if (low < 0)
