@@ -52,7 +52,7 @@ bool stage_has_reuse(const Stage *stage) {
         return false;
     Arena *arena = arena_new();
     ReadList list = {.arena = arena};
-    expr_walk(stage->value, collect_read, &list);
+    stage_walk_values(stage, collect_read, &list);
     bool reuse = false;
     for (int r = 0; r < list.reads.count; r++)
         for (int a = 0; a < stage->axis_count; a++)
@@ -114,9 +114,7 @@ static StageFacts *facts_of(Grouping *grouping, const Tensor *tensor) {
 /* Reads of a stage, with those of inlined producers in their place: indices are of the inlined stage then. */
 static void stage_reads(Grouping *grouping, const Stage *stage, ReadList *list) {
     int first = list->reads.count;
-    expr_walk(stage->value, collect_read, list);
-    if (stage->initial)
-        expr_walk(stage->initial, collect_read, list);
+    stage_walk(stage, collect_read, list);
     for (int r = first, end = list->reads.count; r < end; r++) {
         StageFacts *producer = facts_of(grouping, list->reads.items[r]->tensor);
         if (producer && producer->inlined)
@@ -147,7 +145,7 @@ static void collect_facts(Grouping *grouping) {
     for (int s = 0; s < program->stage_count; s++) {
         StageFacts *facts = &grouping->facts[s];
         facts->stage = program->stages[s];
-        facts->output = facts->stage->tensor->role == ROLE_OUTPUT;
+        facts->output = stage_writes_role(facts->stage, ROLE_OUTPUT);
         ReadList list = {.arena = grouping->space->arena};
         stage_reads(grouping, facts->stage, &list);
         for (int r = 0; r < list.reads.count; r++)
@@ -157,21 +155,33 @@ static void collect_facts(Grouping *grouping) {
 
 /* --- inlining --- */
 
-static bool requirement_reads(const Program *program, const Tensor *tensor) {
+static bool requirement_reads(const Program *program, const Stage *stage) {
     for (int r = 0; r < program->requirement_count; r++)
-        if (expr_uses_tensor(program->requirements[r].condition, tensor))
-            return true;
+        for (int c = 0; c < stage_component_count(stage); c++)
+            if (expr_uses_tensor(program->requirements[r].condition, stage_component(stage, c).tensor))
+                return true;
     return false;
 }
 
-/* How a consumer reads the producer: in its initial value or element by element, each element is computed once. */
-static bool computed_once(const Stage *consumer, const Tensor *tensor) {
+/* Whether the consumer's values read what the producer writes. */
+static bool values_use(const Stage *consumer, const Stage *producer) {
     ReadList list = {.arena = arena_new()};
-    expr_walk(consumer->value, collect_read, &list);
+    stage_walk_values(consumer, collect_read, &list);
+    bool uses = false;
+    for (int r = 0; r < list.reads.count; r++)
+        uses |= stage_writes(producer, list.reads.items[r]->tensor);
+    arena_free(list.arena);
+    return uses;
+}
+
+/* How a consumer reads the producer: in its initial value or element by element, each element is computed once. */
+static bool computed_once(const Stage *consumer, const Stage *producer) {
+    ReadList list = {.arena = arena_new()};
+    stage_walk_values(consumer, collect_read, &list);
     int uses = 0;
     bool once = true;
     for (int r = 0; r < list.reads.count; r++)
-        if (list.reads.items[r]->tensor == tensor) {
+        if (stage_writes(producer, list.reads.items[r]->tensor)) {
             once &= is_elementwise(consumer, list.reads.items[r]) && consumer->reduction_count == 0;
             uses++;
         }
@@ -182,7 +192,7 @@ static bool computed_once(const Stage *consumer, const Tensor *tensor) {
 static bool wants_inlining(Grouping *grouping, const StageFacts *facts) {
     const Stage *stage = facts->stage;
     if (facts->output || facts->reads_initial || stage->combine != COMBINE_NONE || facts->consumers.count == 0 ||
-        requirement_reads(grouping->space->program, stage->tensor))
+        requirement_reads(grouping->space->program, stage))
         return false;
     OperationCount cost = operations_of(stage->value);
     if (cost.operations == 0)
@@ -190,8 +200,8 @@ static bool wants_inlining(Grouping *grouping, const StageFacts *facts) {
     bool once = true, reused = false;
     for (int c = 0; c < facts->consumers.count; c++) {
         const Stage *consumer = grouping->facts[facts->consumers.items[c]].stage;
-        once &= computed_once(consumer, stage->tensor);
-        reused |= stage_has_reuse(consumer) && expr_uses_tensor(consumer->value, stage->tensor);
+        once &= computed_once(consumer, stage);
+        reused |= stage_has_reuse(consumer) && values_use(consumer, stage);
     }
     if (once && facts->consumers.count == 1)
         return true;
@@ -230,7 +240,7 @@ static void inline_stages(Grouping *grouping) {
 
 static bool only_used_in(const Grouping *grouping, const StageFacts *facts, const bool *members) {
     if (facts->inlined || facts->grouped || facts->output || facts->reads_initial || facts->consumers.count == 0 ||
-        requirement_reads(grouping->space->program, facts->stage->tensor))
+        requirement_reads(grouping->space->program, facts->stage))
         return false;
     for (int c = 0; c < facts->consumers.count; c++)
         if (!members[facts->consumers.items[c]])
@@ -238,21 +248,19 @@ static bool only_used_in(const Grouping *grouping, const StageFacts *facts, cons
     return true;
 }
 
-/* Reads of the tensor by a stage and by what is inlined into it all satisfy the test; at least one does. */
-static bool all_reads(Grouping *grouping, const Stage *stage, const Tensor *tensor, int depth,
+/* Reads of what one stage writes by another and by what is inlined into it all satisfy the test; at least one does. */
+static bool all_reads(Grouping *grouping, const Stage *stage, const Stage *written, int depth,
                       bool (*test)(const Stage *stage, const Expr *read, int depth)) {
     ReadList list = {.arena = arena_new()};
-    expr_walk(stage->value, collect_read, &list);
-    if (stage->initial)
-        expr_walk(stage->initial, collect_read, &list);
+    stage_walk(stage, collect_read, &list);
     bool all = true;
     for (int r = 0; r < list.reads.count; r++) {
         const Expr *read = list.reads.items[r];
         StageFacts *producer = facts_of(grouping, read->tensor);
-        if (read->tensor == tensor)
+        if (stage_writes(written, read->tensor))
             all &= test(stage, read, depth);
-        else if (producer && producer->inlined && expr_uses_tensor(producer->stage->value, tensor))
-            all &= test(stage, read, depth) && all_reads(grouping, producer->stage, tensor, depth, test);
+        else if (producer && producer->inlined && values_use(producer->stage, written))
+            all &= test(stage, read, depth) && all_reads(grouping, producer->stage, written, depth, test);
     }
     arena_free(list.arena);
     return all;
@@ -277,7 +285,7 @@ static StageFacts *find_anchor(Grouping *grouping, const Stage *root, const bool
         StageFacts *facts = &grouping->facts[s];
         if (only_used_in(grouping, facts, members) && facts->stage->combine != COMBINE_NONE &&
             stage_has_reuse(facts->stage) && same_domain(facts->stage, root) &&
-            all_reads(grouping, root, facts->stage->tensor, 0, elementwise_test))
+            all_reads(grouping, root, facts->stage, 0, elementwise_test))
             return facts;
     }
     return NULL;
@@ -289,7 +297,7 @@ static int shared_depth(Grouping *grouping, const StageFacts *facts, const bool 
         bool all = facts->stage->axis_count >= depth;
         for (int s = 0; s < grouping->count && all; s++)
             if (members[s])
-                all = all_reads(grouping, grouping->facts[s].stage, facts->stage->tensor, depth, shares_axes);
+                all = all_reads(grouping, grouping->facts[s].stage, facts->stage, depth, shares_axes);
         if (all)
             return depth;
     }

@@ -121,13 +121,6 @@ static double form_constant(const Expr *e) {
 
 /* --- stages --- */
 
-static const NestStage *producer_of(const Nest *nest, const Tensor *tensor) {
-    for (int s = 0; s < nest->stage_count; s++)
-        if (nest->stages[s]->stage->tensor == tensor)
-            return nest->stages[s];
-    return NULL;
-}
-
 /* The loops around the first `depth` loops of the stage, and those; loops may be NULL. Returns their number. */
 static int chain_fill(const NestStage *stage, int depth, const Loop **loops) {
     int count = stage->parent ? chain_fill(stage->parent, stage->depth, loops) : 0;
@@ -162,8 +155,8 @@ static void access_strides(const StageFacts *facts, AccessFacts *access, const N
 
 static void access_make(Forms *forms, StageFacts *facts, AccessFacts *access, const Tensor *tensor,
                         Expr *const *index) {
-    const NestStage *producer = producer_of(forms->nest, tensor);
-    const Tensor *buffer = producer ? producer->buffer : tensor;
+    const NestStage *producer = nest_producer(forms->nest, tensor);
+    const Tensor *buffer = producer ? nest_buffer(producer, stage_component_of(producer->stage, tensor)) : tensor;
     int loops = facts->loop_count;
     double form[loops + 1];
     access->tensor = tensor;
@@ -214,16 +207,21 @@ static bool add_read(const Expr *e, void *context) {
 
 static void stage_accesses(Forms *forms, StageFacts *facts) {
     const Stage *stage = facts->stage->stage;
-    Walk walk = {.forms = forms, .facts = facts, .reads = 1};
-    expr_walk(stage->value, count_reads, &walk);
+    Walk walk = {.forms = forms, .facts = facts, .reads = stage_component_count(stage)};
+    stage_walk_values(stage, count_reads, &walk);
     facts->accesses = ARENA_ARRAY(forms->arena, AccessFacts, walk.reads);
     Expr *index[stage->axis_count + 1];
     for (int a = 0; a < stage->axis_count; a++)
         index[a] = expr_var(forms->arena, stage->axes[a]);
-    access_make(forms, facts, &facts->accesses[facts->access_count++], stage->tensor, index);
-    facts->accesses[0].write = true;
-    expr_walk(stage->value, add_read, &walk);
-    facts->operations += stage->combine != COMBINE_NONE;
+    for (int c = 0; c < stage_component_count(stage); c++) {
+        AccessFacts *access = &facts->accesses[facts->access_count++];
+        access_make(forms, facts, access, stage_component(stage, c).tensor, index);
+        access->write = true;
+    }
+    stage_walk_values(stage, add_read, &walk);
+    for (int c = 0; stage->combine == COMBINE_DECLARED && c < stage->combiner->count; c++)
+        expr_walk(stage->combiner->result[c], add_read, &walk);
+    facts->operations += stage->combine != COMBINE_NONE && stage->combine != COMBINE_DECLARED;
 }
 
 static void stage_fill(Arena *arena, const Nest *nest, const NestStage *stage, StageFacts *facts) {

@@ -28,7 +28,7 @@ typedef struct StageFacts {
     const Loop **loops; /* outermost first */
     double *extents;
     int access_count;
-    AccessFacts *accesses; /* what is written is the first */
+    AccessFacts *accesses; /* what is written, then what is read */
     double iterations;     /* of the innermost body */
     double operations;     /* of one scalar evaluation; a multiply-add counts 1 */
     double dear;           /* of these: divisions, math functions */

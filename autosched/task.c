@@ -169,18 +169,16 @@ static void visit_stage(Canon *canon, int number) {
         return;
     canon->visited[number] = true;
     const Stage *stage = canon->program->stages[number];
-    expr_walk(stage->value, visit_reads, canon);
-    if (stage->initial)
-        expr_walk(stage->initial, visit_reads, canon);
+    stage_walk(stage, visit_reads, canon);
     list_push(canon->arena, &canon->stages, stage);
 }
 
 static bool is_read(const Canon *canon, int number) {
     for (int s = 0; s < canon->program->stage_count; s++) {
-        const Stage *stage = canon->program->stages[s];
-        const Tensor *tensor = canon->program->stages[number]->tensor;
-        if (expr_uses_tensor(stage->value, tensor) || (stage->initial && expr_uses_tensor(stage->initial, tensor)))
-            return true;
+        const Stage *written = canon->program->stages[number];
+        for (int c = 0; c < stage_component_count(written); c++)
+            if (stage_uses_tensor(canon->program->stages[s], stage_component(written, c).tensor))
+                return true;
     }
     return false;
 }

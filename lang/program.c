@@ -6,9 +6,95 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* --- components ----------------------------------------------------------------------------------------------------
+ */
+
+int stage_component_count(const Stage *stage) {
+    return 1 + stage->rest_count;
+}
+
+Component stage_component(const Stage *stage, int component) {
+    return component > 0 ? stage->rest[component - 1] : (Component){stage->tensor, stage->initial, stage->value};
+}
+
+int stage_component_of(const Stage *stage, const Tensor *tensor) {
+    if (stage->tensor == tensor)
+        return 0;
+    for (int i = 0; i < stage->rest_count; i++)
+        if (stage->rest[i].tensor == tensor)
+            return i + 1;
+    return -1;
+}
+
+bool stage_writes(const Stage *stage, const Tensor *tensor) {
+    return stage->tensor == tensor || (stage->rest_count > 0 && stage_component_of(stage, tensor) >= 0);
+}
+
+bool stage_writes_role(const Stage *stage, Role role) {
+    for (int i = 0; i < stage->rest_count; i++)
+        if (stage->rest[i].tensor->role == role)
+            return true;
+    return stage->tensor->role == role;
+}
+
+void stage_walk_values(const Stage *stage, ExprVisit *visit, void *context) {
+    expr_walk(stage->value, visit, context);
+    for (int i = 0; i < stage->rest_count; i++)
+        expr_walk(stage->rest[i].value, visit, context);
+}
+
+void stage_walk_initials(const Stage *stage, ExprVisit *visit, void *context) {
+    if (stage->initial)
+        expr_walk(stage->initial, visit, context);
+    for (int i = 0; i < stage->rest_count; i++)
+        if (stage->rest[i].initial)
+            expr_walk(stage->rest[i].initial, visit, context);
+}
+
+void stage_walk(const Stage *stage, ExprVisit *visit, void *context) {
+    stage_walk_values(stage, visit, context);
+    stage_walk_initials(stage, visit, context);
+}
+
+bool stage_uses_tensor(const Stage *stage, const Tensor *tensor) {
+    bool uses = false;
+    for (int i = 0; i < stage_component_count(stage) && !uses; i++) {
+        Component component = stage_component(stage, i);
+        uses = expr_uses_tensor(component.value, tensor) ||
+               (component.initial && expr_uses_tensor(component.initial, tensor));
+    }
+    return uses;
+}
+
+Stage *stage_copy(Arena *arena, const Stage *stage) {
+    Stage *copy = ARENA_NEW(arena, Stage);
+    *copy = *stage;
+    if (stage->rest_count > 0) {
+        copy->rest = ARENA_ARRAY(arena, Component, stage->rest_count);
+        memcpy(copy->rest, stage->rest, sizeof *copy->rest * (size_t)stage->rest_count);
+    }
+    return copy;
+}
+
+Stage *stage_rewrite_exprs(Arena *arena, const Stage *stage, Expr *(*replace)(Arena *arena, Expr *e, void *context),
+                           void *context) {
+    Stage *copy = stage_copy(arena, stage);
+    copy->value = expr_rewrite(arena, copy->value, replace, context);
+    if (copy->initial)
+        copy->initial = expr_rewrite(arena, copy->initial, replace, context);
+    for (int i = 0; i < copy->rest_count; i++) {
+        copy->rest[i].value = expr_rewrite(arena, copy->rest[i].value, replace, context);
+        if (copy->rest[i].initial)
+            copy->rest[i].initial = expr_rewrite(arena, copy->rest[i].initial, replace, context);
+    }
+    return copy;
+}
+
+/* --- stages ------------------------------------------------------------------------------------------------------- */
+
 const Stage *program_stage_of(const Program *program, const Tensor *tensor) {
     for (int i = 0; i < program->stage_count; i++)
-        if (program->stages[i]->tensor == tensor)
+        if (stage_writes(program->stages[i], tensor))
             return program->stages[i];
     return NULL;
 }
@@ -90,7 +176,13 @@ double stage_flops(const Stage *stage) {
     if (!multiply_extents(stage->axes, stage->axis_count, &points) ||
         !multiply_extents(stage->reductions, stage->reduction_count, &points))
         return -1;
-    return points * (count_operations(stage->value) + (stage->combine != COMBINE_NONE));
+    double operations = stage->combine == COMBINE_DECLARED ? 0 : stage->combine != COMBINE_NONE;
+    for (int c = 0; c < stage_component_count(stage); c++) {
+        operations += count_operations(stage_component(stage, c).value);
+        if (stage->combine == COMBINE_DECLARED)
+            operations += count_operations(stage->combiner->result[c]);
+    }
+    return points * operations;
 }
 
 double program_flops(const Program *program) {

@@ -4,6 +4,24 @@
 
 #include "lang/expr.h"
 
+/* --- components: what a stage writes and how; one, or one for each component of a tuple, whose first is the stage's
+ * tensor, initial and value. Whoever asks something of all expressions of a stage goes through these. --- */
+int stage_component_count(const Stage *stage);
+Component stage_component(const Stage *stage, int component);
+int stage_component_of(const Stage *stage, const Tensor *tensor); /* that writes it, or -1 */
+bool stage_writes(const Stage *stage, const Tensor *tensor);
+bool stage_writes_role(const Stage *stage, Role role);
+typedef bool ExprVisit(const Expr *e, void *context);
+void stage_walk_values(const Stage *stage, ExprVisit *visit, void *context); /* expr_walk over every value */
+void stage_walk_initials(const Stage *stage, ExprVisit *visit, void *context);
+void stage_walk(const Stage *stage, ExprVisit *visit, void *context); /* values, then initial values */
+bool stage_uses_tensor(const Stage *stage, const Tensor *tensor);     /* reads it */
+/* A copy with components of its own, for passes that go on to change them. */
+Stage *stage_copy(Arena *arena, const Stage *stage);
+/* A copy in which every expression is what expr_rewrite makes of it. */
+Stage *stage_rewrite_exprs(Arena *arena, const Stage *stage, Expr *(*replace)(Arena *arena, Expr *e, void *context),
+                           void *context);
+
 const Stage *program_stage_of(const Program *program, const Tensor *tensor); /* that writes it, NULL for inputs */
 int program_stage_index(const Program *program, const Stage *stage);
 const Stage *program_find_stage(const Program *program, const char *name);

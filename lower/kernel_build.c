@@ -21,13 +21,6 @@ typedef struct Build {
 
 /* --- reads -------------------------------------------------------------------------------------------------------- */
 
-static const NestStage *producer_of(const Nest *nest, const Tensor *tensor) {
-    for (int i = 0; i < nest->stage_count; i++)
-        if (nest->stages[i]->stage->tensor == tensor || nest->stages[i]->buffer == tensor)
-            return nest->stages[i];
-    return NULL;
-}
-
 /* index inside the tensor; what the ranges of the variables prove is left out. NULL: always inside. */
 static Expr *inside_condition(Build *b, const Tensor *tensor, Expr **index) {
     Expr *all = NULL;
@@ -60,11 +53,12 @@ static bool is_zero(const Expr *e) {
 static Expr *lower_expr(Build *b, Expr *e, Expr *path);
 
 /* What an inlined stage computes at an index. */
-static Expr *inlined_value(Build *b, const Stage *stage, Expr **index, Expr *path) {
+static Expr *inlined_value(Build *b, const Stage *stage, const Tensor *tensor, Expr **index, Expr *path) {
     Substitution *list = ARENA_ARRAY(b->arena, Substitution, stage->axis_count);
     for (int d = 0; d < stage->axis_count; d++)
         list[d] = (Substitution){stage->axes[d], index[d]};
-    return lower_expr(b, expr_substitute(b->arena, stage->value, list, stage->axis_count), path);
+    Expr *value = stage_component(stage, stage_component_of(stage, tensor)).value;
+    return lower_expr(b, expr_substitute(b->arena, value, list, stage->axis_count), path);
 }
 
 static Expr *lower_read(Build *b, Expr *e, Expr *path) {
@@ -73,12 +67,13 @@ static Expr *lower_read(Build *b, Expr *e, Expr *path) {
         index[d] = lower_expr(b, e->args[d], path);
     Expr *inside = e->otherwise || path ? inside_condition(b, e->tensor, index) : NULL;
     Expr *otherwise = e->otherwise ? lower_expr(b, e->otherwise, path) : NULL;
-    const NestStage *producer = producer_of(b->nest, e->tensor);
+    const NestStage *producer = nest_producer(b->nest, e->tensor);
     if (producer && producer->inlined) {
-        Expr *value = inlined_value(b, producer->stage, index, otherwise ? expr_and(b->arena, path, inside) : path);
+        Expr *value =
+            inlined_value(b, producer->stage, e->tensor, index, otherwise ? expr_and(b->arena, path, inside) : path);
         return inside && otherwise ? expr_select(b->arena, inside, value, otherwise) : value;
     }
-    const Tensor *tensor = producer                          ? producer->buffer
+    const Tensor *tensor = producer ? nest_buffer(producer, stage_component_of(producer->stage, e->tensor))
                            : e->tensor->role == ROLE_INITIAL ? e->tensor->buffer
                                                              : e->tensor;
     Expr *read = expr_read(b->arena, tensor, relative_index(b, producer, index, tensor->rank), NULL);
@@ -205,6 +200,18 @@ static Stmt *initialisation(Build *b, const NestStage *stage, int depth) {
 
 static StmtList stage_level(Build *b, const NestStage *stage, int depth);
 
+/* The list inside the life of each temporary that the stage writes. */
+static StmtList with_buffers(Build *b, const NestStage *stage, StmtList list) {
+    for (int c = stage_component_count(stage->stage) - 1; c >= 0; c--) {
+        if (nest_buffer(stage, c)->role != ROLE_TEMPORARY)
+            continue;
+        StmtList outer = {0};
+        stmts_add(b->arena, &outer, stmt_allocate(b->arena, nest_buffer(stage, c), list));
+        list = outer;
+    }
+    return list;
+}
+
 /* What the body of the first depth loops computes before it goes on, then what is left, inside the buffers' lives. */
 static StmtList with_children(Build *b, const NestStage *stage, int depth, StmtList rest) {
     StmtList list = {0};
@@ -215,11 +222,8 @@ static StmtList with_children(Build *b, const NestStage *stage, int depth, StmtL
         }
     stmts_add_all(b->arena, &list, rest.items, rest.count);
     for (int i = stage->child_count - 1; i >= 0; i--)
-        if (stage->children[i]->depth == depth && !stage->children[i]->inlined) {
-            StmtList outer = {0};
-            stmts_add(b->arena, &outer, stmt_allocate(b->arena, stage->children[i]->buffer, list));
-            list = outer;
-        }
+        if (stage->children[i]->depth == depth && !stage->children[i]->inlined)
+            list = with_buffers(b, stage->children[i], list);
     return list;
 }
 
@@ -280,10 +284,10 @@ static bool note_needed(const Expr *e, void *context) {
         return true;
     for (int i = 0; i < nest->stage_count; i++) {
         const NestStage *stage = nest->stages[i];
-        if (stage->stage->tensor != e->tensor && stage->buffer != e->tensor)
+        if (!stage_writes(stage->stage, e->tensor))
             continue;
         if (stage->inlined)
-            expr_walk(stage->stage->value, note_needed, needs);
+            stage_walk_values(stage->stage, note_needed, needs);
         while (stage->parent)
             stage = stage->parent;
         for (int p = 0; !stage->inlined && p < nest->stage_count; p++)
@@ -320,14 +324,9 @@ static bool is_root(const NestStage *stage) {
 }
 
 static StmtList root_allocations(Build *b, StmtList list) {
-    for (int i = b->nest->stage_count - 1; i >= 0; i--) {
-        const NestStage *stage = b->nest->stages[i];
-        if (!is_root(stage) || stage->buffer->role != ROLE_TEMPORARY)
-            continue;
-        StmtList outer = {0};
-        stmts_add(b->arena, &outer, stmt_allocate(b->arena, stage->buffer, list));
-        list = outer;
-    }
+    for (int i = b->nest->stage_count - 1; i >= 0; i--)
+        if (is_root(b->nest->stages[i]))
+            list = with_buffers(b, b->nest->stages[i], list);
     return list;
 }
 

@@ -24,7 +24,9 @@ static Handler *const handlers[PRIM_COUNT] = {
 
 /* --- what others read of a finished nest -------------------------------------------------------------------------- */
 
-enum { STACK_DEFAULT = 64 * 1024 }; /* bytes up to which a buffer is on the stack when the schedule says nothing */
+enum {
+    STACK_DEFAULT = 64 * 1024
+}; /* bytes of a component up to which a buffer is on the stack when the schedule says nothing */
 
 static Scope default_scope(const StageState *stage) {
     int64_t bytes = element_info[stage->tensor->type].bytes, size;
@@ -35,11 +37,11 @@ static Scope default_scope(const StageState *stage) {
 }
 
 /* A stage at root writes its tensor, one that is computed at a loop a buffer of its box's extents. */
-static const Tensor *make_buffer(NestState *state, const StageState *stage) {
+static const Tensor *make_buffer(NestState *state, const StageState *stage, const Tensor *tensor) {
     if (stage->at == NULL && !stage->scope_set)
-        return stage->tensor;
+        return tensor;
     Tensor *buffer = ARENA_NEW(state->arena, Tensor);
-    *buffer = *stage->tensor;
+    *buffer = *tensor;
     buffer->scope = stage->scope_set ? stage->scope : default_scope(stage);
     buffer->dims = ARENA_ARRAY(state->arena, Expr *, buffer->rank);
     for (int d = 0; d < buffer->rank; d++)
@@ -57,9 +59,20 @@ static void publish_guards(NestState *state, StageState *stage) {
     }
 }
 
+static void publish_buffers(NestState *state, StageState *stage) {
+    NestStage *nest = &stage->nest;
+    int count = nest->stage->rest_count;
+    nest->buffer = nest->inlined ? stage->tensor : make_buffer(state, stage, stage->tensor);
+    nest->rest = count > 0 ? ARENA_ARRAY(state->arena, const Tensor *, count) : NULL;
+    for (int i = 0; i < count; i++) {
+        const Tensor *tensor = nest->stage->rest[i].tensor;
+        nest->rest[i] = nest->inlined ? tensor : make_buffer(state, stage, tensor);
+    }
+}
+
 static void publish_stage(NestState *state, StageState *stage) {
     NestStage *nest = &stage->nest;
-    nest->buffer = stage->tensor;
+    publish_buffers(state, stage);
     if (nest->inlined)
         return;
     nest->loop_count = stage->leaves.count;
@@ -73,7 +86,6 @@ static void publish_stage(NestState *state, StageState *stage) {
     for (int d = 0; d < stage->tensor->rank; d++)
         nest->origin[d] = form_expr(&state->forms, stage->origin[d]);
     publish_guards(state, stage);
-    nest->buffer = make_buffer(state, stage);
     nest->initialises = nest->stage->combine != COMBINE_NONE;
     nest->parent = stage->at != NULL ? stage->at->loop.stage : NULL;
     nest->depth = stage->at != NULL ? stage->at->position + 1 : 0;

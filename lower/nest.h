@@ -36,6 +36,7 @@ typedef struct Guard {
 struct NestStage {
     const Stage *stage;   /* rewritten: reads name tensors of the nest; axes are those of the program or fresh ones */
     const Tensor *buffer; /* what it writes: the program's tensor, or one with the box's dims when computed at a loop */
+    const Tensor **rest;  /* [stage->rest_count]: the same of the further components of a tuple */
     int loop_count;
     Loop **loops;       /* outermost first */
     Expr **axis_values; /* for stage->axes, then stage->reductions: the value over this and outer stages' loop vars, */
@@ -80,6 +81,10 @@ typedef struct NestError {
 Nest *nest_build(Arena *arena, const Program *program, const Schedule *schedule, const int64_t *choices,
                  const Target *target, NestError *error);
 void nest_print(Text *text, const Nest *nest);
+/* What component `component` of the stage writes. */
+const Tensor *nest_buffer(const NestStage *stage, int component);
+/* The stage that writes a tensor of the nest; NULL: an input. */
+const NestStage *nest_producer(const Nest *nest, const Tensor *tensor);
 /* Reports a refusal at its statement: the rule, the nest, the alternatives. Returns false, for the caller to return. */
 bool nest_report(Diagnostics *diagnostics, const NestError *error);
 

@@ -431,11 +431,7 @@ static void rewrite_consumers(Caching *caching) {
     NestState *state = caching->state;
     for (int i = 0; i < caching->consumers.count; i++) {
         StageState *consumer = caching->consumers.items[i];
-        Stage *rewritten = stage_copy(state, consumer->nest.stage);
-        rewritten->value = expr_rewrite(state->arena, rewritten->value, read_copy, caching);
-        if (rewritten->initial != NULL)
-            rewritten->initial = expr_rewrite(state->arena, rewritten->initial, read_copy, caching);
-        stage_rewrite(state, consumer, rewritten);
+        stage_rewrite(state, consumer, stage_rewrite_exprs(state->arena, consumer->nest.stage, read_copy, caching));
     }
 }
 

@@ -10,11 +10,12 @@ enum { INLINE_LIMIT = 100000 }; /* nodes of an expression: inlining can grow it 
 
 /* --- what must stay where it is ----------------------------------------------------------------------------------- */
 
-static bool is_required(const NestState *state, const Tensor *tensor) {
+static bool is_required(const NestState *state, const Stage *stage) {
     const Program *program = state->nest.program;
     for (int i = 0; i < program->requirement_count; i++)
-        if (expr_uses_tensor(program->requirements[i].condition, tensor))
-            return true;
+        for (int c = 0; c < stage_component_count(stage); c++)
+            if (expr_uses_tensor(program->requirements[i].condition, stage_component(stage, c).tensor))
+                return true;
     return false;
 }
 
@@ -22,10 +23,10 @@ static bool check_movable(NestState *state, const Prim *prim, const StageState *
     const char *spelling = prim_info[prim->op].spelling;
     if (stage->nest.inlined)
         return refuse(state, "%s is inlined: it has no loops of its own any more", stage->name);
-    if (stage->tensor->role == ROLE_OUTPUT)
+    if (stage_writes_role(stage->nest.stage, ROLE_OUTPUT))
         return refuse(state, "%s is an output: all of it must be written, so %s cannot move it; use cache_write",
                       stage->name, spelling);
-    if (is_required(state, stage->tensor))
+    if (is_required(state, stage->nest.stage))
         return refuse(state, "%s is read by a check before anything is written, so %s cannot move it", stage->name,
                       spelling);
     return true;
@@ -98,7 +99,8 @@ static Expr *range_condition(const Inlining *inlining, Expr *index, Expr *extent
 static Expr *inline_read(Arena *arena, Expr *e, void *context) {
     const Inlining *inlining = context;
     const Stage *stage = inlining->stage->nest.stage;
-    if (e->kind != EXPR_READ || e->tensor != stage->tensor)
+    int component = e->kind == EXPR_READ ? stage_component_of(stage, e->tensor) : -1;
+    if (component < 0)
         return e;
     Substitution *list = ARENA_ARRAY(arena, Substitution, stage->axis_count);
     Expr *inside = expr_bool(arena, true);
@@ -107,7 +109,7 @@ static Expr *inline_read(Arena *arena, Expr *e, void *context) {
         if (e->otherwise != NULL)
             inside = expr_binary(arena, OP_AND, inside, range_condition(inlining, e->args[d], stage->tensor->dims[d]));
     }
-    Expr *value = expr_substitute(arena, stage->value, list, stage->axis_count);
+    Expr *value = expr_substitute(arena, stage_component(stage, component).value, list, stage->axis_count);
     return e->otherwise != NULL ? expr_select(arena, inside, value, e->otherwise) : value;
 }
 
@@ -119,12 +121,9 @@ static bool count_node(const Expr *e, void *context) {
 /* Rewrites the consumer's reads of the stage. */
 static bool inline_into(NestState *state, StageState *consumer, StageState *stage) {
     Inlining inlining = {state, consumer, stage};
-    Stage *copy = stage_copy(state, consumer->nest.stage);
-    copy->value = expr_rewrite(state->arena, copy->value, inline_read, &inlining);
-    if (copy->initial != NULL)
-        copy->initial = expr_rewrite(state->arena, copy->initial, inline_read, &inlining);
+    Stage *copy = stage_rewrite_exprs(state->arena, consumer->nest.stage, inline_read, &inlining);
     int left = INLINE_LIMIT;
-    expr_walk(copy->value, count_node, &left);
+    stage_walk_values(copy, count_node, &left);
     if (left <= 0)
         return refuse(state, "with %s inlined the expression of %s would have more than %d operations", stage->name,
                       consumer->name, INLINE_LIMIT);
@@ -319,7 +318,7 @@ static void divide_stage(NestState *state, StageState *stage, StageState *made, 
 
 /* The stage that stores: stage(axes) = made(axes). */
 static Stage *storing_stage(NestState *state, const Stage *stage, const Tensor *tensor) {
-    Stage *storing = stage_copy(state, stage);
+    Stage *storing = stage_copy(state->arena, stage);
     Expr **indices = ARENA_ARRAY(state->arena, Expr *, stage->axis_count);
     for (int d = 0; d < stage->axis_count; d++)
         indices[d] = expr_var(state->arena, stage->axes[d]);
@@ -370,7 +369,7 @@ bool apply_cache_write(NestState *state, const Prim *prim) {
         return false;
     Node *at = index >= 0 ? stage->leaves.items[index] : stage->at;
     const Stage *computed = stage->nest.stage;
-    Stage *copy = stage_copy(state, computed);
+    Stage *copy = stage_copy(state->arena, computed);
     copy->name = name;
     copy->tensor = cache_tensor(state, stage->tensor, name);
     StageState *made = stage_add_bare(state, copy, stage);

@@ -1,5 +1,18 @@
-/* nest_query.c - questions about a finished nest that features and pruning ask: footprints and registers. */
+/* nest_query.c - questions about a finished nest that features and pruning ask: producers, footprints, registers. */
 #include "lower/nest_state.h"
+
+/* --- producers ---------------------------------------------------------------------------------------------------- */
+
+const Tensor *nest_buffer(const NestStage *stage, int component) {
+    return component > 0 ? stage->rest[component - 1] : stage->buffer;
+}
+
+const NestStage *nest_producer(const Nest *nest, const Tensor *tensor) {
+    for (int i = 0; i < nest->stage_count; i++)
+        if (stage_writes(nest->stages[i]->stage, tensor))
+            return nest->stages[i];
+    return NULL;
+}
 
 /* --- footprints --------------------------------------------------------------------------------------------------- */
 
@@ -37,15 +50,15 @@ void nest_footprint(Arena *arena, const Nest *nest, const NestStage *stage, cons
 /* --- registers ---------------------------------------------------------------------------------------------------- */
 
 /* Elements of a register buffer in whole vectors where its stage is vectorized, else one register an element. */
-static int registers_of(const NestStage *stage, const Target *target) {
+static int registers_of(const NestStage *stage, const Tensor *buffer, const Target *target) {
     int64_t elements = 1, size, lanes = 1;
-    for (int d = 0; d < stage->buffer->rank; d++)
-        if (expr_is_int(stage->buffer->dims[d], &size))
+    for (int d = 0; d < buffer->rank; d++)
+        if (expr_is_int(buffer->dims[d], &size))
             elements *= size;
     for (int i = 0; i < stage->loop_count; i++)
         if (stage->loops[i]->kind == LOOP_VECTORIZED && stage->loops[i]->extent > 0)
             lanes = stage->loops[i]->extent;
-    int64_t whole = target_lanes(target, stage->buffer->type);
+    int64_t whole = target_lanes(target, buffer->type);
     int64_t vectors = (elements + lanes - 1) / lanes;
     return (int)(vectors * ((lanes + whole - 1) / whole));
 }
@@ -56,8 +69,9 @@ int nest_register_count(const Nest *nest, const Target *target) {
     for (int i = 0; i < nest->stage_count; i++) {
         int count = 0;
         for (const NestStage *stage = nest->stages[i]; stage != NULL; stage = stage->parent)
-            if (!stage->inlined && stage->buffer->scope == SCOPE_REGISTER)
-                count += registers_of(stage, target);
+            for (int c = 0; c < stage_component_count(stage->stage) && !stage->inlined; c++)
+                if (nest_buffer(stage, c)->scope == SCOPE_REGISTER)
+                    count += registers_of(stage, nest_buffer(stage, c), target);
         most = count > most ? count : most;
     }
     return most;

@@ -104,7 +104,7 @@ StageState *state_producer(const NestState *state, const Tensor *tensor) {
     if (tensor->role == ROLE_INPUT || tensor->role == ROLE_INITIAL)
         return NULL;
     for (int i = 0; i < state->stages.count; i++)
-        if (state->stages.items[i]->tensor == tensor)
+        if (state->stages.items[i]->tensor == tensor || stage_writes(state->stages.items[i]->nest.stage, tensor))
             return state->stages.items[i];
     return NULL;
 }
@@ -128,16 +128,9 @@ void stage_rewrite(NestState *state, StageState *stage, const Stage *rewritten) 
     stage->nest.stage = rewritten;
     stage->accesses.count = 0;
     AccessList list = {state, stage, false};
-    expr_walk(rewritten->value, add_access, &list);
+    stage_walk_values(rewritten, add_access, &list);
     list.initial = true;
-    if (rewritten->initial != NULL)
-        expr_walk(rewritten->initial, add_access, &list);
-}
-
-Stage *stage_copy(NestState *state, const Stage *stage) {
-    Stage *copy = ARENA_NEW(state->arena, Stage);
-    *copy = *stage;
-    return copy;
+    stage_walk_initials(rewritten, add_access, &list);
 }
 
 static const Form *no_axis(const void *context, const Var *var) {

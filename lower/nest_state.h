@@ -124,7 +124,6 @@ StageState *stage_add_bare(NestState *state, const Stage *stage, StageState *bef
 const char *stage_name(NestState *state, const Prim *prim, const char *tensor);
 /* Gives the stage another Stage (reads rewritten) and lists its reads again. */
 void stage_rewrite(NestState *state, StageState *stage, const Stage *rewritten);
-Stage *stage_copy(NestState *state, const Stage *stage);
 StageState *state_producer(const NestState *state, const Tensor *tensor); /* NULL for an input */
 bool node_is_leaf(const Node *node);
 int leaf_index(const StageState *stage, const Node *leaf);

@@ -88,10 +88,9 @@ static Places find_places(const Builder *builder) {
         qsort(places.items, (size_t)places.count, sizeof *places.items, compare_places);
     for (int i = 0; i < builder->stages.count; i++) {
         const Stage *stage = builder->stages.items[i];
-        find_place(&places, stage->tensor)->stage = i;
-        expr_walk(stage->value, visit_read, &places);
-        if (stage->initial)
-            expr_walk(stage->initial, visit_read, &places);
+        for (int c = 0; c < stage_component_count(stage); c++)
+            find_place(&places, stage_component(stage, c).tensor)->stage = i;
+        stage_walk(stage, visit_read, &places);
     }
     return places;
 }
@@ -122,9 +121,7 @@ static bool visit_need(const Expr *e, void *context) {
 static void close_needs(Needs *needs) {
     while (needs->open.count) {
         const Stage *stage = needs->builder->stages.items[needs->open.items[--needs->open.count]];
-        expr_walk(stage->value, visit_need, needs);
-        if (stage->initial)
-            expr_walk(stage->initial, visit_need, needs);
+        stage_walk(stage, visit_need, needs);
     }
 }
 

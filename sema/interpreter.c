@@ -88,9 +88,7 @@ static int visit_initial(Interpreter *interpreter) {
     Found found = {interpreter, 0};
     for (int i = 0; i < interpreter->program->stage_count; i++) {
         const Stage *stage = interpreter->program->stages[i];
-        expr_walk(stage->value, count_initial, &found);
-        if (stage->initial)
-            expr_walk(stage->initial, count_initial, &found);
+        stage_walk(stage, count_initial, &found);
     }
     return found.count;
 }
@@ -269,7 +267,7 @@ double interpreter_cost(const Program *program, const int64_t *sizes) {
             bool known = expr_evaluate(var->extent, interpreter.sizes, interpreter.size_count, &extent);
             points *= !known ? 1e9 : extent > 0 ? (double)extent : 0;
         }
-        expr_walk(stage->value, count_operator, &operations);
+        stage_walk_values(stage, count_operator, &operations);
         total += points * operations;
     }
     arena_free(arena);

@@ -134,9 +134,7 @@ static bool visit_read(const Expr *e, void *context) {
 /* All values of the axes from number `axis` on. */
 static void walk_axes(Walk *walk, const Stage *stage, int axis) {
     if (axis == stage->axis_count + stage->reduction_count) {
-        expr_walk(stage->value, visit_read, walk);
-        if (stage->initial)
-            expr_walk(stage->initial, visit_read, walk);
+        stage_walk(stage, visit_read, walk);
         return;
     }
     const Var *var = axis < stage->axis_count ? stage->axes[axis] : stage->reductions[axis - stage->axis_count];
