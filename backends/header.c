@@ -120,6 +120,12 @@ static void add_comment(Text *text, Arena *arena, const Program *program, const 
     text_add(text, "\n");
     for (int i = 0; i < program->argument_count; i++)
         add_argument_comment(text, arena, program, &program->arguments[i], names[program->size_count + i]);
+    for (int i = 0; i < program->tensor_count; i++)
+        if (program->tensors[i]->role == ROLE_CONSTANT) {
+            text_add(text, " *   %s: a constant of the object, ", program->tensors[i]->name);
+            add_shape(text, arena, program->tensors[i]);
+            text_add(text, "\n");
+        }
     for (int i = 0; i < program->requirement_count; i++) {
         const char *requirement = program->requirements[i].text;
         text_add(text, " * Requires ");

@@ -3,6 +3,7 @@
  * The generator turns flat Kernels into SSA in final form: vectors are explicit, register buffers are allocas that
  * mem2reg promotes, multiply-adds are fused here. No later pass has to find anything, so few and quick ones are run.
  *   llvm_emit.c        the way in: modules, passes, bytes out
+ *   llvm_constants.c   contents of constant tensors
  *   llvm_types.c       types, constants, intrinsics, small idioms
  *   llvm_function.c    frames: functions, blocks, loops, where a variable or a buffer is
  *   llvm_values.c      expressions; llvm_arithmetic.c operators; llvm_convert.c casts; llvm_math.c functions
@@ -49,6 +50,13 @@ typedef struct Memo {
     int depth; /* ways around it */
 } Memo;
 
+/* What a constant tensor holds, as the module has it: equal contents once. */
+typedef struct Constant {
+    const void *data;
+    size_t bytes;
+    LLVMValueRef global;
+} Constant;
+
 /* A function under construction. The body of a parallel loop is one of its own. */
 typedef struct Frame {
     struct Frame *outer;
@@ -77,11 +85,12 @@ typedef struct Code {
     bool single_thread;     /* no parallel code at all */
     const Kernel *kernel;   /* the one being emitted */
     Frame *frame;
-    Memo *memo;         /* of the statement and way being emitted */
-    Map placements;     /* Tensor -> Placement: where the kernel's temporaries go */
-    Map slices;         /* Stmt of a parallel loop -> Slices: its threads' temporaries */
-    Map checked;        /* Stmt of a check already emitted at the entry */
-    int parallel_count; /* loops outlined so far, for names */
+    Memo *memo;               /* of the statement and way being emitted */
+    Map placements;           /* Tensor -> Placement: where the kernel's temporaries go */
+    Map slices;               /* Stmt of a parallel loop -> Slices: its threads' temporaries */
+    LIST(Constant) constants; /* of the module */
+    Map checked;              /* Stmt of a check already emitted at the entry */
+    int parallel_count;       /* loops outlined so far, for names */
     struct DebugInfo *debug;
 } Code;
 
@@ -115,6 +124,10 @@ LLVMValueRef real_of(Code *code, LLVMValueRef bits, LLVMTypeRef scalar);        
 LLVMValueRef emit_call(Code *code, LLVMValueRef function, LLVMValueRef *args, int count);
 /* A function outside the module, declared on first use. */
 LLVMValueRef external_function(Code *code, const char *name, LLVMTypeRef result, LLVMTypeRef *parameters, int count);
+
+/* --- llvm_constants.c --- */
+
+LLVMValueRef constant_pointer(Code *code, const Tensor *tensor); /* of a ROLE_CONSTANT tensor, where it is first read */
 
 /* --- llvm_function.c --- */
 

@@ -85,6 +85,10 @@ Buffer *buffer_of(Code *code, const Tensor *tensor) {
     if (tensor->role == ROLE_INITIAL && tensor->buffer)
         tensor = tensor->buffer;
     Buffer *buffer = address_map_get(&code->frame->buffers, tensor);
+    if (!buffer && tensor->role == ROLE_CONSTANT) {
+        bind_buffer(code, tensor, constant_pointer(code, tensor));
+        buffer = address_map_get(&code->frame->buffers, tensor);
+    }
     if (!buffer)
         INTERNAL_ERROR("%s: no memory for the tensor %s", code->kernel->program->symbol, tensor->name);
     return buffer;

@@ -4,7 +4,7 @@
  * than 0 is an error of the run (exit status 1).
  */
 #include "driver/driver.h"
-#include "driver/npy.h"
+#include "lang/npy.h"
 #include "sema/interpreter.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -42,6 +42,26 @@ static int64_t *argument_shape(Compilation *c, const Tensor *tensor) {
     return shape;
 }
 
+/* The contents of an argument from a file that must hold exactly its type and shape. */
+static bool load_input(Compilation *c, const Argument *a, const NamedFile *file, void *data) {
+    const char *why = "";
+    ElementType type = a->tensor ? a->tensor->type : a->scalar->type;
+    int rank = a->tensor ? a->tensor->rank : 0;
+    const int64_t *shape = argument_shape(c, a->tensor);
+    const Array *array = npy_load(c->arena, file->path, type, &why);
+    bool same = array && array->rank == rank;
+    for (int d = 0; same && d < rank; d++)
+        same = array->shape[d] == shape[d];
+    if (array && !same)
+        why = arena_printf(c->arena, "its shape is %s, but %s is needed",
+                           npy_shape_text(c->arena, array->rank, array->shape), npy_shape_text(c->arena, rank, shape));
+    if (same)
+        memcpy(data, array->data, (size_t)array->elements * (size_t)element_info[type].bytes);
+    else
+        complain("cannot read '%s' as %s: %s", file->path, file->name, why);
+    return same;
+}
+
 static bool load_inputs(Compilation *c, const Program *program, RunData *data) {
     const NamedFiles *files = &c->options->run_inputs;
     for (int f = 0; f < files->count; f++)
@@ -49,14 +69,9 @@ static bool load_inputs(Compilation *c, const Program *program, RunData *data) {
             const Argument *a = &program->arguments[i];
             if (strcmp(argument_name(a), files->items[f].name))
                 continue;
-            const char *why = "";
-            ElementType type = a->tensor ? a->tensor->type : a->scalar->type;
             files->items[f].used = true;
-            if (!npy_read(c->arena, files->items[f].path, type, a->tensor ? a->tensor->rank : 0,
-                          argument_shape(c, a->tensor), data->inputs[i], &why)) {
-                complain("cannot read '%s' as %s: %s", files->items[f].path, files->items[f].name, why);
+            if (!load_input(c, a, &files->items[f], data->inputs[i]))
                 return false;
-            }
         }
     return true;
 }
@@ -69,8 +84,8 @@ static bool save_outputs(Compilation *c, const Program *program, const RunData *
             if (!data->outputs[i] || strcmp(tensor->name, files->items[f].name))
                 continue;
             files->items[f].used = true;
-            if (!npy_write(c->arena, files->items[f].path, tensor->type, tensor->rank, argument_shape(c, tensor),
-                           data->outputs[i])) {
+            Text text = npy_text(c->arena, tensor->type, tensor->rank, argument_shape(c, tensor), data->outputs[i]);
+            if (!write_whole(files->items[f].path, text.text, text.length)) {
                 complain("cannot write '%s': %s", files->items[f].path, strerror(errno));
                 return false;
             }

@@ -206,7 +206,7 @@ static void print_list(Text *text, Expr *const *items, int count) {
 }
 
 static void print_tensor(Text *text, const Tensor *tensor) {
-    static const char *const roles[] = {"input", "output", "temporary", "initial"};
+    static const char *const roles[] = {"input", "output", "temporary", "constant", "initial"};
     text_add(text, "  %s %s%s %s(", roles[tensor->role], tensor->constant ? "const " : "",
              element_info[tensor->type].spelling, tensor->name);
     print_list(text, tensor->dims, tensor->rank);

@@ -57,7 +57,7 @@ static bool tensor_in_scope(const Verify *v, const Tensor *tensor) {
     for (int i = 0; i < program->argument_count; i++)
         if (program->arguments[i].tensor == tensor)
             return true;
-    return buffer_allocated(v, tensor);
+    return tensor->role == ROLE_CONSTANT || buffer_allocated(v, tensor);
 }
 
 /* --- expressions -------------------------------------------------------------------------------------------------- */
@@ -212,7 +212,7 @@ static void verify_for(Verify *v, Stmt *stmt) {
 
 static void verify_store(Verify *v, Stmt *stmt) {
     v->output_stored |= is_output(stmt->tensor);
-    require(v, stmt->tensor->role != ROLE_INPUT && stmt->tensor->role != ROLE_INITIAL, "no input is stored to");
+    require(v, stmt->tensor->role == ROLE_OUTPUT || stmt->tensor->role == ROLE_TEMPORARY, "no input is stored to");
     verify_expr(v, stmt->value);
     require(v, stmt->value->type == stmt->tensor->type, "a value has the type of its tensor");
     verify_index(v, stmt->tensor, stmt->index, stmt->index_count, stmt->index_count ? stmt->value->lanes : 1);

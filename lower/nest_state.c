@@ -101,7 +101,7 @@ Relation *relation_add(NestState *state, StageState *stage, RelationKind kind, N
 /* --- stages ------------------------------------------------------------------------------------------------------- */
 
 StageState *state_producer(const NestState *state, const Tensor *tensor) {
-    if (tensor->role == ROLE_INPUT || tensor->role == ROLE_INITIAL)
+    if (tensor->role == ROLE_INPUT || tensor->role == ROLE_CONSTANT || tensor->role == ROLE_INITIAL)
         return NULL;
     for (int i = 0; i < state->stages.count; i++)
         if (state->stages.items[i]->tensor == tensor || stage_writes(state->stages.items[i]->nest.stage, tensor))

@@ -8,6 +8,7 @@
 #ifndef SEMA_CHECK_H
 #define SEMA_CHECK_H
 
+#include "lang/npy.h"
 #include "lang/value.h"
 #include "sema/sema.h"
 #include "sema/sizes.h"
@@ -39,8 +40,9 @@ typedef struct Checker {
     SemaOptions *options;
     Diagnostics *diagnostics;
     Module *module;
-    int depth;                /* of defs under way: calls in calls */
-    LIST(SourceFile *) files; /* main first, then in the order of reading */
+    int depth;                  /* of defs under way: calls in calls */
+    LIST(SourceFile *) files;   /* main first, then in the order of reading */
+    LIST(const Array *) arrays; /* of constants, as often as they are read as another type */
 } Checker;
 
 /* --- one program --- */
@@ -262,10 +264,11 @@ void check_call_statement(Frame *frame, const AstStatement *ast);
 
 /* --- programs (instance.c, finish.c, module.c) --- */
 
-/* Integer constants for parameters and sizes by name. */
+/* Constants by name: integers for parameters and sizes, arrays for tensors. */
 typedef struct Bound {
     const char *name;
     int64_t value;
+    const Array *array; /* or NULL */
     Loc loc;
     bool used;
 } Bound;
@@ -275,6 +278,12 @@ typedef LIST(Bound) Bounds;
 Program *build_program(Checker *checker, Definition *definition, Bounds *bounds, bool defines, const AstName *symbol);
 /* Integer parameters get their values. False after an error. */
 bool bind_parameters(Frame *frame, Bounds *bounds, bool defines);
+/* The contents of a tensor argument from a file; NULL after an error. */
+const Array *constant_array(Frame *frame, const AstBinding *binding);
+/* The sizes that shapes of bound arrays give, added to the bounds; false after an error. */
+bool bind_shapes(Frame *frame, Bounds *bounds);
+/* The tensor of an argument, its dims set, becomes a constant. */
+void make_constant(Frame *frame, const Bound *constant, Tensor *tensor);
 /* Checks the statements and results of a def whose parameters and arguments the frame has. */
 void check_body(Frame *frame);
 Variable *new_variable(Frame *frame, const char *name, Loc loc);

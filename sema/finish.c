@@ -45,7 +45,8 @@ static void make_names_unique(Builder *builder) {
     for (int i = 1, number = 2; i < count; i++) {
         bool again = strcmp(sorted[i - 1]->name, sorted[i]->name) == 0;
         number = again ? number + 1 : 2;
-        if (again && sorted[i]->role != ROLE_INPUT && sorted[i]->role != ROLE_OUTPUT)
+        if (again && sorted[i]->role != ROLE_INPUT && sorted[i]->role != ROLE_OUTPUT &&
+            sorted[i]->role != ROLE_CONSTANT)
             sorted[i]->name = arena_printf(builder->arena, "%s_%d", sorted[i]->name, number - 1);
     }
 }

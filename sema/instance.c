@@ -35,7 +35,7 @@ static bool bound_value(Frame *frame, Bounds *bounds, bool defines, const char *
     Bound *bound = find_bound(bounds, name);
     Define *define = find_define(frame, name);
     if (define && defines)
-        define->used = true;
+        *(bound ? &define->overridden : &define->used) = true;
     if (bound) {
         bound->used = true;
         *value = bound->value;
@@ -165,8 +165,9 @@ static bool check_dimension(Frame *frame, const AstExpr *ast, const Expr *extent
     return false;
 }
 
-static void add_input_tensor(Frame *frame, const AstParameter *parameter) {
+static void add_input_tensor(Frame *frame, const AstParameter *parameter, Bounds *bounds) {
     Builder *builder = frame->builder;
+    const Bound *bound = find_bound(bounds, parameter->name.text);
     Tensor *tensor = new_tensor(builder, parameter->type, parameter->dims.count, parameter->loc);
     tensor->name = parameter->name.text;
     tensor->role = ROLE_INPUT;
@@ -182,12 +183,15 @@ static void add_input_tensor(Frame *frame, const AstParameter *parameter) {
         return;
     Variable *variable = new_variable(frame, parameter->name.text, parameter->name.loc);
     variable->input = true;
+    if (bound && bound->array)
+        make_constant(frame, bound, tensor);
+    else
+        list_push(builder->arena, &builder->inputs, (Argument){.tensor = tensor});
     variable->view = (View){.tensor = tensor, .rank = tensor->rank, .dims = tensor->dims};
-    list_push(builder->arena, &builder->inputs, (Argument){.tensor = tensor});
     check_tensor_size(frame, tensor);
 }
 
-static void add_input_scalar(Frame *frame, const AstParameter *parameter) {
+static void add_input_scalar(Frame *frame, const AstParameter *parameter, Bounds *bounds) {
     Builder *builder = frame->builder;
     if (!name_is_free(frame, parameter->name.text, parameter->name.loc))
         return;
@@ -205,7 +209,7 @@ static void bind_arguments(Frame *frame, Bounds *bounds, bool defines) {
         bind_sizes(frame, &def->results.items[i].dims, bounds, defines);
     for (int i = 0; i < def->arguments.count; i++) {
         const AstParameter *parameter = &def->arguments.items[i];
-        (parameter->is_tensor ? add_input_tensor : add_input_scalar)(frame, parameter);
+        (parameter->is_tensor ? add_input_tensor : add_input_scalar)(frame, parameter, bounds);
     }
 }
 
@@ -250,8 +254,9 @@ Program *build_program(Checker *checker, Definition *definition, Bounds *bounds,
     frame.call = symbol ? symbol->loc : definition->ast->name.loc;
     CheckState state = definition->state;
     definition->state = CHECK_RUNNING;
-    bool good = bind_parameters(&frame, bounds, defines);
-    bind_arguments(&frame, bounds, defines);
+    bool shaped = bind_shapes(&frame, bounds), good = bind_parameters(&frame, bounds, defines) && shaped;
+    if (shaped)
+        bind_arguments(&frame, bounds, defines);
     if (good)
         check_body(&frame);
     definition->state = state;

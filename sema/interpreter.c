@@ -65,6 +65,8 @@ static void add_storage(Interpreter *interpreter, const Tensor *tensor) {
     storage->exact = true;
     if (tensor->role == ROLE_INPUT)
         storage->data = argument_data(interpreter, tensor);
+    else if (tensor->role == ROLE_CONSTANT)
+        storage->data = (char *)tensor->data;
     else if (tensor->role == ROLE_INITIAL)
         storage->data = argument_data(interpreter, tensor->buffer);
 }

@@ -210,7 +210,7 @@ static bool is_library_name(const char *symbol, const char *name) {
 
 /* Functions that objects call: one of that name in the object would be called in their place. */
 static bool is_library_function(const char *symbol) {
-    static const char *const names[] = {"aligned_alloc", "calloc", "free",    "malloc", "memcmp",
+    static const char *const names[] = {"aligned_alloc", "calloc",  "free",   "malloc", "memcmp",
                                         "memcpy",        "memmove", "memset", "realloc"};
     static const char *const prefixes[] = {"GOMP_", "omp_", "tensorc_"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
@@ -242,10 +242,6 @@ static bool check_symbol(Checker *checker, AstName symbol) {
 }
 
 static bool binding_value(Frame *frame, const AstBinding *binding, int64_t *value) {
-    if (binding->text) {
-        ERROR(frame, unsupported, binding->name.loc, "export with constants from a file");
-        return false;
-    }
     if (binding->value)
         return constant_value(frame, binding->value, value);
     ERROR(frame, parameter_not_constant, binding->name.loc, binding->name.text);
@@ -258,7 +254,8 @@ static bool read_bindings(Checker *checker, Definition *definition, const AstBin
     for (int i = 0; i < list->count; i++) {
         const AstBinding *binding = &list->items[i];
         Bound bound = {.name = binding->name.text, .loc = binding->name.loc};
-        if (!binding_value(&frame, binding, &bound.value))
+        if (binding->text ? !(bound.array = constant_array(&frame, binding))
+                          : !binding_value(&frame, binding, &bound.value))
             continue;
         for (int j = 0; j < bounds->count; j++)
             if (strcmp(bounds->items[j].name, bound.name) == 0) {
@@ -405,7 +402,9 @@ static void make_units(Checker *checker, const SourceFile *main_file) {
 static void check_defines(Checker *checker) {
     for (int i = 0; i < checker->options->define_count; i++)
         if (!checker->options->defines[i].used)
-            diag(checker->diagnostics, DIAG_unused_define, (Loc){0}, checker->options->defines[i].name);
+            diag(checker->diagnostics,
+                 checker->options->defines[i].overridden ? DIAG_overridden_define : DIAG_unused_define, (Loc){0},
+                 checker->options->defines[i].name);
 }
 
 Module *sema_check(Arena *arena, Sources *sources, AstFile *main_file, SemaOptions *options, Diagnostics *diagnostics) {

@@ -9,7 +9,8 @@
 typedef struct Define {
     const char *name;
     int64_t value;
-    bool used; /* set by sema: an unused one is a warning */
+    /* Set by sema: one that binds nothing is a warning. */
+    bool used, overridden; /* an export binds the name itself */
 } Define;
 
 typedef struct SemaOptions {

@@ -1,0 +1,103 @@
+/* llvm_constants.c - constant tensors: read-only data of the object, each line of a cache begun at its first byte.
+ *
+ * Contents are a string of bytes, which costs LLVM nothing, or, in assembly and LLVM text that somebody may read, an
+ * array of elements. Tensors with the same contents share them.
+ */
+#include "backends/llvm_code.h"
+#include "lang/program.h"
+
+#include <string.h>
+
+enum {
+    CONSTANT_ALIGNMENT = 64,
+    READABLE_ELEMENTS = 1 << 16 /* LLVM keeps every different element */
+};
+
+static LLVMValueRef element_constant(Code *code, ElementType type, const char *at) {
+    union {
+        uint8_t byte;
+        uint16_t half;
+        uint32_t word;
+        uint64_t whole;
+        float single;
+        double twice;
+    } bits = {0};
+    memcpy(&bits, at, (size_t)element_info[type].bytes);
+    LLVMTypeRef memory = memory_type(code, type);
+    if (memory == code->f32)
+        return LLVMConstReal(memory, bits.single);
+    if (memory == code->f64)
+        return LLVMConstReal(memory, bits.twice);
+    uint64_t value = element_info[type].bytes == 1   ? bits.byte
+                     : element_info[type].bytes == 2 ? bits.half
+                     : element_info[type].bytes == 4 ? bits.word
+                                                     : bits.whole;
+    return LLVMConstInt(memory, value, false);
+}
+
+static bool is_nan(ElementType type, const char *at) {
+    float single;
+    double twice;
+    memcpy(&single, at, sizeof single);
+    if (type == TYPE_FLOAT)
+        return single != single;
+    if (type == TYPE_DOUBLE)
+        memcpy(&twice, at, sizeof twice);
+    return type == TYPE_DOUBLE && twice != twice;
+}
+
+/* A NaN keeps its bits in a string of bytes alone. */
+static bool is_readable(Code *code, const Tensor *tensor, const char *data, int64_t elements) {
+    if (code->options->kind == EMIT_OBJECT || elements > READABLE_ELEMENTS)
+        return false;
+    for (int64_t i = 0; type_is_float(tensor->type) && element_info[tensor->type].bytes > 2 && i < elements; i++)
+        if (is_nan(tensor->type, data + i * element_info[tensor->type].bytes))
+            return false;
+    return true;
+}
+
+static LLVMValueRef array_constant(Code *code, const Tensor *tensor, const char *data, int64_t elements) {
+    LLVMValueRef *values = ARENA_ARRAY(code->arena, LLVMValueRef, elements);
+    for (int64_t i = 0; i < elements; i++)
+        values[i] = element_constant(code, tensor->type, data + i * element_info[tensor->type].bytes);
+    return LLVMConstArray2(memory_type(code, tensor->type), values, (uint64_t)elements);
+}
+
+/* LLVMConstStringInContext takes an unsigned length: larger contents are pieces, one behind the other. */
+static LLVMValueRef bytes_constant(Code *code, const char *data, size_t bytes) {
+    enum { PIECE = 1 << 30 };
+    if (bytes <= PIECE)
+        return LLVMConstStringInContext(code->context, data, (unsigned)bytes, true);
+    LIST(LLVMValueRef) pieces = {0};
+    for (size_t at = 0; at < bytes; at += PIECE) {
+        size_t left = bytes - at < PIECE ? bytes - at : PIECE;
+        list_push(code->arena, &pieces, LLVMConstStringInContext(code->context, data + at, (unsigned)left, true));
+    }
+    return LLVMConstStructInContext(code->context, pieces.items, (unsigned)pieces.count, true);
+}
+
+static LLVMValueRef add_global(Code *code, const Tensor *tensor, const char *data, size_t bytes) {
+    int64_t elements = tensor_elements(tensor);
+    LLVMValueRef contents = is_readable(code, tensor, data, elements) ? array_constant(code, tensor, data, elements)
+                                                                      : bytes_constant(code, data, bytes);
+    const char *name = arena_printf(code->arena, "%s.%s", code->kernel->program->symbol, tensor->name);
+    LLVMValueRef global = LLVMAddGlobal(code->module, LLVMTypeOf(contents), name);
+    LLVMSetInitializer(global, contents);
+    LLVMSetGlobalConstant(global, true);
+    LLVMSetLinkage(global, LLVMInternalLinkage);
+    LLVMSetAlignment(global, CONSTANT_ALIGNMENT);
+    return global;
+}
+
+LLVMValueRef constant_pointer(Code *code, const Tensor *tensor) {
+    const char *data = tensor->data;
+    size_t bytes = (size_t)tensor_elements(tensor) * (size_t)element_info[tensor->type].bytes;
+    for (int i = 0; i < code->constants.count; i++) {
+        const Constant *known = &code->constants.items[i];
+        if (known->bytes == bytes && memcmp(known->data, data, bytes) == 0)
+            return known->global;
+    }
+    Constant constant = {data, bytes, add_global(code, tensor, data, bytes)};
+    list_push(code->arena, &code->constants, constant);
+    return constant.global;
+}

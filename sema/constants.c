@@ -1,0 +1,139 @@
+/* constants.c - export f(w="w.npy"): arguments whose contents are known when the program is compiled.
+ *
+ * The file is looked for beside the file of the export, then in the folders of -I. Its shape gives the sizes that the
+ * argument is declared with their values; the argument becomes a constant of the program.
+ */
+#include "sema/check.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* --- files --- */
+
+static const Array *loaded_array(const Checker *checker, const char *path, ElementType type) {
+    for (int i = 0; i < checker->arrays.count; i++)
+        if (checker->arrays.items[i]->type == type && strcmp(checker->arrays.items[i]->path, path) == 0)
+            return checker->arrays.items[i];
+    return NULL;
+}
+
+static bool is_there(const char *path) {
+    FILE *file = fopen(path, "rb");
+    if (file)
+        fclose(file);
+    return file || errno != ENOENT;
+}
+
+static const char *find_path(Checker *checker, const SourceFile *from, const char *name) {
+    const char *slash = strrchr(from->path, '/');
+    if (name[0] == '/' || !slash)
+        slash = from->path - 1;
+    const char *beside = arena_printf(checker->arena, "%.*s%s", (int)(slash + 1 - from->path), from->path, name);
+    for (int i = -1; i < checker->options->path_count && name[0] != '/'; i++) {
+        const char *path = i < 0 ? beside : arena_printf(checker->arena, "%s/%s", checker->options->paths[i], name);
+        if (is_there(path))
+            return path;
+    }
+    return beside;
+}
+
+static const Array *load_array(Frame *frame, const AstBinding *binding, ElementType type) {
+    Checker *checker = frame->builder->checker;
+    const char *path = find_path(checker, checker->files.items[0], binding->text), *why = "";
+    const Array *known = loaded_array(checker, path, type);
+    if (known)
+        return known;
+    Array *array = npy_load(checker->arena, path, type, &why);
+    if (!array) {
+        ERROR(frame, constant_unreadable, binding->name.loc, binding->text, binding->name.text, why);
+        return NULL;
+    }
+    list_push(checker->arena, &checker->arrays, array);
+    list_push(checker->arena, &checker->module->files, path);
+    return array;
+}
+
+/* --- arguments --- */
+
+static const AstParameter *find_argument(const AstDef *def, const char *name) {
+    for (int i = 0; i < def->arguments.count; i++)
+        if (strcmp(def->arguments.items[i].name.text, name) == 0)
+            return &def->arguments.items[i];
+    return NULL;
+}
+
+const Array *constant_array(Frame *frame, const AstBinding *binding) {
+    const AstDef *def = frame->definition->ast;
+    const AstParameter *argument = find_argument(def, binding->name.text);
+    if (argument && argument->is_tensor)
+        return load_array(frame, binding, argument->type);
+    ERROR(frame, constant_not_tensor, binding->name.loc, binding->name.text, def->name.text);
+    Nearest nearest = {.name = binding->name.text};
+    for (int i = 0; i < def->arguments.count; i++)
+        if (def->arguments.items[i].is_tensor)
+            nearest_offer(&nearest, def->arguments.items[i].name.text);
+    if (nearest.best)
+        HINT(frame, "did you mean '%s'?", nearest.best);
+    return NULL;
+}
+
+/* --- shapes --- */
+
+static void bind_extent(Frame *frame, Bounds *bounds, const Bound *constant, const AstExpr *dim, int d) {
+    if (dim->kind != AST_NAME)
+        return;
+    int64_t extent = constant->array->shape[d];
+    for (int i = 0; i < bounds->count; i++) {
+        const Bound *bound = &bounds->items[i];
+        if (bound->array || strcmp(bound->name, dim->name.text) != 0)
+            continue;
+        if (bound->value == extent)
+            return;
+        ERROR(frame, constant_extent, constant->loc, d, constant->array->path, (long long)extent, bound->name,
+              (long long)bound->value);
+        NOTE(frame, bound->loc, "bound here");
+        return;
+    }
+    Bound bound = {.name = dim->name.text, .value = extent, .loc = constant->loc};
+    list_push(frame->builder->arena, bounds, bound);
+}
+
+static bool check_rank(Frame *frame, const Bound *constant, const AstParameter *argument) {
+    const Array *array = constant->array;
+    if (array->rank == argument->dims.count)
+        return true;
+    ERROR(frame, constant_rank, constant->loc, array->path,
+          npy_shape_text(frame->builder->arena, array->rank, array->shape), argument->name.text, argument->dims.count,
+          argument->dims.count == 1 ? "" : "s");
+    return false;
+}
+
+bool bind_shapes(Frame *frame, Bounds *bounds) {
+    const AstDef *def = frame->definition->ast;
+    int count = bounds ? bounds->count : 0;
+    for (int i = 0; i < count; i++) {
+        Bound constant = bounds->items[i]; /* the list grows */
+        const AstParameter *argument = constant.array ? find_argument(def, constant.name) : NULL;
+        if (!argument || !check_rank(frame, &constant, argument))
+            continue;
+        bounds->items[i].used = true;
+        for (int d = 0; d < argument->dims.count; d++)
+            bind_extent(frame, bounds, &constant, argument->dims.items[d], d);
+    }
+    for (int i = 0; frame->failed && i < bounds->count; i++)
+        bounds->items[i].used = true; /* nothing is bound now: no error of its own */
+    return !frame->failed;
+}
+
+void make_constant(Frame *frame, const Bound *constant, Tensor *tensor) {
+    Arena *arena = frame->builder->arena;
+    const Array *array = constant->array;
+    for (int d = 0; d < tensor->rank; d++) {
+        const char *what = arena_printf(arena, "dimension %d of '%s'", d, array->path);
+        Expr *extent = expr_int(arena, array->shape[d]);
+        require_equal(frame, extent, tensor->dims[d], constant->loc, what);
+        tensor->dims[d] = extent;
+    }
+    tensor->role = ROLE_CONSTANT;
+    tensor->data = array->data;
+}

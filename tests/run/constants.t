@@ -1,0 +1,93 @@
+#!/bin/sh
+# constants.t - export f(w="w.npy"): contents bound when the program is compiled, in objects, runs and searches.
+. "${srcdir:-.}/tests/lib.sh"
+cd "$work" || exit 1
+
+# Constants are what another program computed.
+cat >make.tensor <<'END'
+def weights(int32(K, N) from) -> (float(K, N) w) { w(k, n) = float(from(k, n) % 8) / 2 + float(k) - float(n) }
+def indices(int32(N) from) -> (int32(N) ids) { ids(n) = (n * 3) % 5 }
+export weights(K=9, N=20)
+export weights(K=7, N=3) as small
+export indices(N=6)
+END
+runs "weights are written" "$TENSORC" -run --threads=1 make.tensor --output=w=w.npy --output=ids=ids.npy
+mkdir data other
+# Both exports have a result w; the last one stands.
+mv w.npy data/small.npy
+sed -i '/small/d' make.tensor
+runs "and those of another shape" "$TENSORC" -run --threads=1 make.tensor --output=w=w.npy
+
+cat >dense.tensor <<'END'
+def dense(float(M, K) X, const float(K, N) w, float(K, N) v) -> (Y) { Y(i, j) +=! X(i, r_k) * (w(r_k, j) + v(r_k, j)) }
+def pick(float(V, D) table, const int32(L) ids) -> (O) { O(l, d) = table(ids(l), d) }
+export dense(w="w.npy")
+export dense(w="small.npy", v="small.npy", M=5) as both
+export pick(ids="ids.npy", D=3)
+END
+for level in -O0 -O2 "-O tune --trials=6 --db=t.db"; do
+    # shellcheck disable=SC2086
+    runs "$level: results are those of the interpreter" "$TENSORC" -run $level -Idata -DM=13 -DV=5 dense.tensor
+done
+cp w.npy kept.npy
+cat >main.c <<'END'
+#include "dense.h"
+#include <stdio.h>
+#include <stdlib.h>
+int main(void) {
+    float x[13 * 9], v[9 * 20] = {0}, y[13 * 20], table[10] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, w[180], o[18];
+    FILE *file = fopen("kept.npy", "rb");
+    fseek(file, -(long)sizeof w, SEEK_END);
+    if (fread(w, 1, sizeof w, file) != sizeof w) return 9;
+    for (int i = 0; i < 13 * 9; i++) x[i] = i % 7 - 3;
+    if (dense(13, x, v, y)) return 1;
+    for (int i = 0; i < 13; i++)
+        for (int j = 0; j < 20; j++) {
+            float sum = 0;
+            for (int k = 0; k < 9; k++) sum += x[i * 9 + k] * w[k * 20 + j];
+            if (sum != y[i * 20 + j]) return 2;
+        }
+    if (pick(3, table, o) != TENSORC_BAD_INDEX) return 3;
+    return 0;
+}
+END
+runs "an object" "$TENSORC" -c -Idata dense.tensor -o dense.o --header dense.h -MD -MF dense.d
+ok "its header and it make a program" $CC -Wall -Wextra -Werror main.c dense.o -o main -fopenmp -lm
+runs "which computes with the constants" ./main
+like "$(cat dense.h)" '/\* dense with K = 9, N = 20' "the shape gives the sizes"
+like "$(cat dense.h)" 'w: a constant of the object, float\(9, 20\)' "the header says what is gone"
+like "$(cat dense.h)" 'int dense\(int64_t M, const float \*X, const float \*v, float \*Y\);' "the argument is gone"
+like "$(cat dense.h)" 'int both\(const float \*X, float \*Y\);' "both are"
+like "$(cat dense.d)" 'w\.npy' "the dependencies name the files"
+like "$(cat dense.d)" 'data/small\.npy' "also those of -I"
+mv w.npy elsewhere.npy
+runs "the object has the contents" ./main
+mv elsewhere.npy w.npy
+runs "once more" "$TENSORC" -c -Idata dense.tensor -o again.o
+same dense.o again.o "the same bytes"
+like "$(readelf -SW dense.o)" '\.rodata +PROGBITS .* 64$' "aligned to 64 bytes"
+ok "a shared library without relocations in its code" $CC -shared -Wl,-z,defs,-z,text dense.o -o libdense.so -fopenmp -lm
+
+runs "assembly" "$TENSORC" -S -Idata dense.tensor -o dense.s
+like "$(cat dense.s)" '\.long' "shows elements"
+ok "assembles" $CC main.c dense.s -o main -fopenmp -lm
+runs "to the same" ./main
+runs "LLVM text" "$TENSORC" -emit-llvm -Idata dense.tensor -o dense.ll
+like "$(cat dense.ll)" 'dense\.w = internal constant \[180 x float\] \[float' "shows elements too"
+
+runs "paths begin at the file of the export" sh -c 'cd other && "$TENSORC" -c -I../data ../dense.tensor -o dense.o'
+cat dense.tensor | "$TENSORC" -c -Idata - -o dense.o
+report $? "those of standard input here"
+exits 1 "no output over a constant" "$TENSORC" -c -Idata dense.tensor -o w.npy
+like "$(cat err)" "is the input file" "says so"
+capture "$TENSORC" -run -Idata -DM=13 -DV=5 dense.tensor --input=w=w.npy
+is "$status" 1 "a constant takes no other contents"
+exits 0 "-D against an export" "$TENSORC" -fsyntax-only -Idata -DK=9 dense.tensor
+like "$(cat err)" '-DK binds nothing' "is warned of"
+cat >versions.tensor <<'END'
+def dense(float(M, K) X, const float(K, N) w) -> (Y) { Y(i, j) +=! X(i, r_k) * w(r_k, j) }
+export dense(w="w.npy") tune (M=4), (M=1)
+END
+runs "versions for known sizes" "$TENSORC" -c versions.tensor -o versions.o
+is "$(nm versions.o | grep -c 'r dense\..*w$')" 1 "share the contents"
+done_testing
