@@ -42,6 +42,20 @@ static int after_target(Parser *parser, int position) {
     return token_at(parser, position + 1)->kind == '(' ? closing_bracket(parser, position + 1) + 1 : position + 1;
 }
 
+/* "argmax=" after the targets that begin a line: a combiner that adds to what they hold. */
+static bool is_update(Parser *parser, int position) {
+    const Token *name = token_at(parser, position), *equals = token_at(parser, position + 1);
+    if (name->kind != IDENT || equals->kind != '=' || name->loc.end != equals->loc.begin || name->first_on_line)
+        return false;
+    int start = target_before(parser, position);
+    while (start > 0 && !token_at(parser, start)->first_on_line && token_at(parser, start - 1)->kind == ',')
+        start = target_before(parser, start - 1);
+    if (start < 1 || !token_at(parser, start)->first_on_line)
+        return false;
+    int before = token_at(parser, start - 1)->kind;
+    return ends_operand(before) || before == '{' || before == '}';
+}
+
 /* Targets up to an assignment, a scan, or in a schedule a primitive. More targets than MOST_TARGETS are not looked at.
  */
 static bool is_statement_start(Parser *parser, int position) {
@@ -53,7 +67,8 @@ static bool is_statement_start(Parser *parser, int position) {
     enum { MOST_TARGETS = 100 };
     for (int i = 0; i < MOST_TARGETS && token_at(parser, after)->kind == ','; i++)
         after = after_target(parser, after + 1);
-    return begins_assignment(token_at(parser, after)->kind) || token_at(parser, position)->kind == COMBINER_NAME;
+    return is_update(parser, after) || begins_assignment(token_at(parser, after)->kind) ||
+           token_at(parser, position)->kind == COMBINER_NAME;
 }
 
 /* A name that begins a line where the line before may end a statement: whatever follows it, a statement was meant. */
@@ -142,6 +157,8 @@ static void report_mistakes(Parser *parser, uint32_t before) {
 static Token take_token(Parser *parser) {
     Token token = *token_at(parser, parser->next);
     report_mistakes(parser, token.loc.begin);
+    if (is_update(parser, parser->next))
+        token.kind = COMBINER_UPDATE;
     parser->current = parser->next;
     if (token.kind)
         parser->next++;

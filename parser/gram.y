@@ -71,7 +71,7 @@ static void grammar_error(const Loc *loc, Parser *parser, const char *message);
 %token START_FILE START_SCHEDULE RESYNC INVALID
 %token DEF WHERE IN EXISTS ELSE
 %token <name> IDENT EXPORT IMPORT SCHEDULE COMBINER INSTR IMPLEMENTS CONST TUNE AS ON NEEDS ERROR_BOUND SCAN IDENTITY
-%token <name> COMBINER_NAME INTEGER REAL DOT_DIGITS STRING
+%token <name> COMBINER_NAME COMBINER_UPDATE INTEGER REAL DOT_DIGITS STRING
 %token <type> TYPE
 %token ARROW EQUIVALENT
 %token ADD_ASSIGN MUL_ASSIGN MIN_ASSIGN MAX_ASSIGN ADD_ASSIGN_NEW MUL_ASSIGN_NEW MIN_ASSIGN_NEW MAX_ASSIGN_NEW
@@ -253,6 +253,10 @@ assign: targets assignment expr {
     }
     | targets COMBINER_NAME '=' '!' values {
         $$ = ast_assign(parser, $1, COMBINE_NONE, true, $5);
+        $$->combiner = $2;
+    }
+    | targets COMBINER_UPDATE '=' values {
+        $$ = ast_assign(parser, $1, COMBINE_NONE, false, $4);
         $$->combiner = $2;
     }
     ;

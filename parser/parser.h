@@ -69,6 +69,8 @@ enum { TOKEN_KINDS = 512 }; /* more than gram.h has */
 void report_syntax_error(Parser *parser, int position, const bool *expected);
 /* The innermost bracket that is open before a token (the opening one, for a closing one): its position, or -1. */
 int open_bracket(Parser *parser, int position);
+/* Where the target "name" or "name(...)" that ends before a position begins, or -1. */
+int target_before(Parser *parser, int position);
 /* Where the bracket at a position is closed; the end of the source where it is not. */
 int closing_bracket(Parser *parser, int position);
 

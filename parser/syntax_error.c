@@ -69,8 +69,7 @@ int closing_bracket(Parser *parser, int position) {
     return parser->closers[position];
 }
 
-/* Where the target "name" or "name(...)" that ends before position begins, or -1. */
-static int target_before(Parser *parser, int position) {
+int target_before(Parser *parser, int position) {
     int end = position - 1;
     if (end > 0 && token_at(parser, end)->kind == ')')
         end = open_bracket(parser, end) - 1; /* -2 where it closes nothing */
@@ -250,7 +249,7 @@ typedef struct Group {
 } Group;
 
 static const int expression_members[] = {IDENT, INTEGER, REAL, DOT_DIGITS, TYPE, STRING, '(', '-', '!', 0};
-static const int assignment_members[] = {'=', '(', ',', COMBINER_NAME, 0};
+static const int assignment_members[] = {'=', '(', ',', COMBINER_NAME, COMBINER_UPDATE, 0};
 static const int item_members[] = {DEF, EXPORT, IMPORT, SCHEDULE, COMBINER, INSTR, 0};
 static const int type_members[] = {TYPE, 0};
 static const int name_members[] = {IDENT, COMBINER_NAME, 0};

@@ -132,6 +132,8 @@ static void test_recovery(void) {
            "a missing operator: what stands before it was read");
     is_int(statements_read("a(i) = 1\nb(i) = max(A(i), 0\nc(i) = 2"), 2, "a missing parenthesis");
     is_int(statements_read("a(i) = 1\nb(i) = A(i) +\nc(i) = 2"), 2, "a line that breaks off");
+    is_int(statements_read("a(i), b(i) best=(1, 2)\nc(i) best= 2\nd = c e=2;"), 4, "combiners that update");
+    is_int(statements_read("a = b c=d\na =\nb c=d;"), 4, "assignments on one line");
     is_int(statements_read("a(i) = 1\nscan { b(i) = 2 }\nc(i) = 2"), 2, "a block that is skipped");
     is_int(statements_read("a(i) = 1\nscan t { b(i) = 2 +  }\nc(i) = 2"), 3, "an error in an inner block");
     is_int(statements_read("a(i) = 1\nb(i) = foo(a b,\n   c)\nc(i) = 2"), 2, "a call over two lines");
