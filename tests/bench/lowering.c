@@ -1,0 +1,100 @@
+/* lowering.c - how long the two halves of lowering take: nest_build, which a search calls tens of thousands of times,
+ * and all of it, which each candidate that is built pays once.
+ *
+ * usage: lowering FILE.tensor    prints a line for each export and its first schedule block that fits x86-64-v4: the
+ * median and the least time of many runs, in microseconds of this process's processor time.
+ */
+#include "lower/kernel.h"
+#include "sema/sema.h"
+#include "stdlib/stdlib.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+enum { NEST_RUNS = 2000, EXPAND_RUNS = 200 };
+
+static double microseconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    return (double)now.tv_sec * 1e6 + (double)now.tv_nsec / 1e3;
+}
+
+static int compare(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+typedef struct Case {
+    const Program *program;
+    const Schedule *schedule;
+    const Target *target;
+    bool whole; /* expand too */
+} Case;
+
+static void lower_once(Arena *arena, const Case *c) {
+    Nest *nest = nest_build(arena, c->program, c->schedule, NULL, c->target, NULL);
+    if (nest == NULL) {
+        fprintf(stderr, "lowering: the schedule of %s is refused\n", c->program->symbol);
+        exit(1);
+    }
+    if (c->whole)
+        expand(arena, nest, &(ExpandOptions){0});
+}
+
+/* Median and least time of `runs` runs, the arena's memory reused as a search does. */
+static void measure(const Case *c, int runs, double *median, double *least) {
+    double *times = calloc((size_t)runs, sizeof *times);
+    Arena *arena = arena_new();
+    for (int i = 0; times != NULL && i < runs; i++) {
+        double since = microseconds();
+        lower_once(arena, c);
+        times[i] = microseconds() - since;
+        arena_reset(arena);
+    }
+    qsort(times, (size_t)runs, sizeof *times, compare);
+    *median = times[runs / 2];
+    *least = times[0];
+    free(times);
+    arena_free(arena);
+}
+
+static void report(const Unit *unit, const Target *target) {
+    for (int i = 0; i < unit->schedule_count; i++) {
+        double median[2], least[2];
+        Case c = {unit->program, unit->schedules[i], target, false};
+        if (target_match(target, c.schedule->target) == 0)
+            continue;
+        measure(&c, NEST_RUNS, &median[0], &least[0]);
+        c.whole = true;
+        measure(&c, EXPAND_RUNS, &median[1], &least[1]);
+        printf("%-16s %4d %12.1f %8.1f %14.0f %8.0f\n", unit->program->symbol, c.schedule->count, median[0], least[0],
+               median[1], least[1]);
+        return;
+    }
+}
+
+static uint32_t find_embedded(void *context, Sources *sources, const char *name) {
+    const StdlibFile *file = stdlib_find(name);
+    return file == NULL ? 0 : (uint32_t)source_add(sources, file->name, file->text, file->length, true);
+}
+
+int main(int argc, char **argv) {
+    Arena *arena = arena_new();
+    Sources sources = {.arena = arena};
+    int file = argc == 2 ? source_read(&sources, argv[1]) : 0;
+    if (file == 0) {
+        fprintf(stderr, "usage: lowering FILE.tensor\n");
+        return 2;
+    }
+    Diagnostics *diagnostics = diag_new(arena, &sources, (DiagOptions){.no_warnings = true});
+    AstFile *tree = parse_file(arena, &sources, (uint32_t)file, diagnostics);
+    SemaOptions options = {.find_embedded = find_embedded};
+    Module *module = sema_check(arena, &sources, tree, &options, diagnostics);
+    if (diag_finish(diagnostics) > 0)
+        return 1;
+    printf("%-16s %4s %21s %23s\n", "microseconds", "", "nest median   least", "all median    least");
+    for (int i = 0; i < module->units.count; i++)
+        report(&module->units.items[i], target_find("x86-64-v4"));
+    arena_free(arena);
+    return 0;
+}
