@@ -13,10 +13,10 @@ StmtList version_body(Arena *arena, const StmtList *body);
 /* For a condition that holds for small values of var and then for none: the first value where it does not hold,
  * possibly negative or beyond the extent. False when the condition has another form. */
 bool first_failure(Arena *arena, Expr *condition, const Var *var, Expr **first);
-
-/* The condition at the values of some loops where it is hardest to hold (worst) or easiest: it holds for all of their
- * values only if the first holds, for none if the second does not. NULL when a variable is hidden in a division or the
- * like. */
-Expr *extreme_case(Arena *arena, Expr *condition, Stmt *const *loops, int count, bool worst);
+/* For a condition that holds for no small value of var and then for all: the first value where it holds, possibly
+ * negative or beyond the extent. False when the condition has another form. */
+bool first_success(Arena *arena, Expr *condition, const Var *var, Expr **first);
+/* For slope * var == numerator: false when the condition has another form. slope > 0. */
+bool equal_value(Arena *arena, Expr *condition, const Var *var, Expr **numerator, int64_t *slope);
 
 #endif

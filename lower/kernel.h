@@ -42,6 +42,7 @@ struct Stmt {
     Expr *extent;         /* FOR */
     LoopKind loop;        /* FOR */
     Expr *condition;      /* IF, CHECK: bool, scalar */
+    bool keeps;           /* IF: where it fails elements keep their value; else they are elements that nobody reads */
     int status;           /* CHECK */
     const Tensor *tensor; /* STORE, ALLOCATE */
     int index_count;

@@ -11,12 +11,20 @@
 
 typedef LIST(Substitution) Substitutions;
 
+/* What the update of a stage stands under, over loop variables: tested around a loop in the form that some value of the
+ * loops inside makes true, and in full around the store. */
+typedef struct Predicates {
+    ExprList full;
+    ExprList tested; /* of the loops so far: the last test of each, or NULL */
+} Predicates;
+
 typedef struct Build {
     Arena *arena;
     const Nest *nest;
     const ExpandOptions *options;
     Facts facts; /* the guards of the stage at hand */
     bool in_parallel;
+    Predicates *predicates; /* of the stage at hand */
 } Build;
 
 /* --- reads -------------------------------------------------------------------------------------------------------- */
@@ -147,13 +155,23 @@ static StageBuild stage_build(Build *b, const NestStage *stage, bool initialisat
     return made;
 }
 
-static Stmt *guarded_store(Build *b, StageBuild *s, Expr *source, bool combine) {
-    const Stage *stage = s->stage->stage;
-    Facts outer = b->facts;
+static ExprList guard_list(Build *b, const StageBuild *s) {
     ExprList guards = {0};
     for (int i = 0; i < s->guards.count; i++)
         list_push(b->arena, &guards, expr_binary(b->arena, OP_LT, s->guards.items[i].value, s->guards.items[i].limit));
-    b->facts = (Facts){guards.count, guards.items};
+    return guards;
+}
+
+/* The statement under conditions, if there are any. */
+static Stmt *under(Build *b, const ExprList *conditions, bool keeps, Stmt *stmt, Loc loc) {
+    StmtList body = {0};
+    stmts_add(b->arena, &body, stmt);
+    Stmt like = {.keeps = keeps, .loc = loc};
+    return stmt_if_like(b->arena, &like, conjunction(b->arena, conditions), body, (StmtList){0});
+}
+
+static Stmt *stage_store(Build *b, const StageBuild *s, Expr *source, bool combine) {
+    const Stage *stage = s->stage->stage;
     Expr **index = ARENA_ARRAY(b->arena, Expr *, stage->axis_count);
     for (int d = 0; d < stage->axis_count; d++)
         index[d] = s->axes.items[d].value;
@@ -162,11 +180,73 @@ static Stmt *guarded_store(Build *b, StageBuild *s, Expr *source, bool combine) 
     if (combine)
         value = expr_binary(b->arena, combine_op(stage->combine), expr_read(b->arena, s->stage->buffer, index, NULL),
                             value);
+    return stmt_store(b->arena, s->stage->buffer, index, stage->axis_count, value, NULL, stage->loc);
+}
+
+static Stmt *guarded_store(Build *b, const StageBuild *s, Expr *source, const Predicates *predicates, bool combine) {
+    Facts outer = b->facts;
+    ExprList guards = guard_list(b, s), known = guard_list(b, s), left = {0};
+    for (int i = 0; predicates && i < predicates->full.count; i++) {
+        Expr *full = predicates->full.items[i], *tested = predicates->tested.items[i];
+        list_push(b->arena, &known, full);
+        if (!tested || !expr_equal(tested, full))
+            list_push(b->arena, &left, full);
+    }
+    b->facts = (Facts){known.count, known.items};
+    Stmt *store = stage_store(b, s, source, combine);
     b->facts = outer;
-    Stmt *store = stmt_store(b->arena, s->stage->buffer, index, stage->axis_count, value, NULL, stage->loc);
-    StmtList body = {0};
-    stmts_add(b->arena, &body, store);
-    return stmt_if(b->arena, conjunction(b->arena, &guards), body, (StmtList){0}, stage->loc);
+    Loc loc = s->stage->stage->loc;
+    return under(b, &guards, false, under(b, &left, true, store, loc), loc);
+}
+
+/* --- predicates --------------------------------------------------------------------------------------------------- */
+
+/* combine(x, p ? v : identity) is x unless p holds: the conditions under which v is combined; *value becomes v. */
+static ExprList take_predicates(Build *b, const Stage *stage, Expr **value) {
+    ExprList list = {0};
+    Expr *identity = stage->combine == COMBINE_NONE || stage->combine == COMBINE_DECLARED
+                         ? NULL
+                         : combine_identity(b->arena, stage->combine, (*value)->type);
+    while (identity && (*value)->kind == EXPR_OP && (*value)->op == OP_SELECT &&
+           expr_equal((*value)->args[2], identity)) {
+        conjuncts_add(b->arena, &list, (*value)->args[0]);
+        *value = (*value)->args[1];
+    }
+    return list;
+}
+
+/* What a predicate reads is read where the guards and the predicates before it hold. */
+static Predicates *lower_predicates(Build *b, const StageBuild *s, const ExprList *sources) {
+    Predicates *made = ARENA_NEW(b->arena, Predicates);
+    ExprList known = guard_list(b, s);
+    for (int i = 0; i < sources->count; i++) {
+        Expr *over_loops = expr_substitute(b->arena, sources->items[i], s->axes.items, s->axes.count);
+        Expr *path = known.count ? conjunction(b->arena, &known) : NULL;
+        Expr *predicate = expr_compact(b->arena, lower_expr(b, over_loops, path));
+        list_push(b->arena, &known, predicate);
+        if (expr_prove(b->arena, predicate, &(Facts){0}) == 1)
+            continue;
+        list_push(b->arena, &made->full, predicate);
+        list_push(b->arena, &made->tested, NULL);
+    }
+    return made;
+}
+
+/* The tests to make around the loop at a depth: they hold for some value of the loops from there on. */
+static ExprList tests_at(Build *b, const NestStage *stage, int depth) {
+    ExprList tests = {0};
+    LIST(const Var *) inner = {0};
+    for (int i = depth; i < stage->loop_count; i++)
+        list_push(b->arena, &inner, stage->loops[i]->var);
+    for (int i = 0; i < b->predicates->full.count; i++) {
+        Expr *test = extreme_case(b->arena, b->predicates->full.items[i], inner.items, inner.count, false);
+        Expr *known = b->predicates->tested.items[i];
+        if (!test || (known && expr_equal(known, test)) || expr_prove(b->arena, test, &(Facts){0}) == 1)
+            continue;
+        b->predicates->tested.items[i] = test;
+        list_push(b->arena, &tests, test);
+    }
+    return tests;
 }
 
 static bool is_parallel(const Build *b, const Loop *loop) {
@@ -190,7 +270,7 @@ static Stmt *initialisation(Build *b, const NestStage *stage, int depth) {
         depth++;
     if (depth == stage->loop_count) {
         StageBuild s = stage_build(b, stage, true);
-        return guarded_store(b, &s, stage->stage->initial, false);
+        return guarded_store(b, &s, stage->stage->initial, NULL, false);
     }
     const Loop *loop = stage->loops[depth];
     StmtList body = {0};
@@ -198,6 +278,7 @@ static Stmt *initialisation(Build *b, const NestStage *stage, int depth) {
     return stmt_for(b->arena, loop->var, loop->var->extent, loop_kind(b, loop), body, stage->stage->loc);
 }
 
+static StmtList stage_build_all(Build *b, const NestStage *stage);
 static StmtList stage_level(Build *b, const NestStage *stage, int depth);
 
 /* The list inside the life of each temporary that the stage writes. */
@@ -217,7 +298,7 @@ static StmtList with_children(Build *b, const NestStage *stage, int depth, StmtL
     StmtList list = {0};
     for (int i = 0; i < stage->child_count; i++)
         if (stage->children[i]->depth == depth && !stage->children[i]->inlined) {
-            StmtList child = stage_level(b, stage->children[i], 0);
+            StmtList child = stage_build_all(b, stage->children[i]);
             stmts_add_all(b->arena, &list, child.items, child.count);
         }
     stmts_add_all(b->arena, &list, rest.items, rest.count);
@@ -229,12 +310,27 @@ static StmtList with_children(Build *b, const NestStage *stage, int depth, StmtL
 
 static Stmt *update(Build *b, const NestStage *stage) {
     StageBuild s = stage_build(b, stage, false);
-    return guarded_store(b, &s, stage->stage->value, stage->stage->combine != COMBINE_NONE);
+    Expr *value = stage->stage->value;
+    take_predicates(b, stage->stage, &value);
+    return guarded_store(b, &s, value, b->predicates, stage->stage->combine != COMBINE_NONE);
+}
+
+/* All of a stage, computed at its place. */
+static StmtList stage_build_all(Build *b, const NestStage *stage) {
+    StageBuild s = stage_build(b, stage, false);
+    Expr *value = stage->stage->value;
+    ExprList sources = take_predicates(b, stage->stage, &value);
+    Predicates *outer = b->predicates;
+    b->predicates = lower_predicates(b, &s, &sources);
+    StmtList list = stage_level(b, stage, 0);
+    b->predicates = outer;
+    return list;
 }
 
 /* The statements inside the first depth loops of a stage. */
 static StmtList stage_level(Build *b, const NestStage *stage, int depth) {
     StmtList list = {0};
+    ExprList tests = {0};
     if (stage->initialises && depth == first_reduction(stage))
         stmts_add(b->arena, &list, initialisation(b, stage, depth));
     if (depth == stage->loop_count) {
@@ -245,9 +341,13 @@ static StmtList stage_level(Build *b, const NestStage *stage, int depth) {
     LoopKind kind = loop_kind(b, loop);
     bool parallel = kind == LOOP_PARALLEL;
     b->in_parallel |= parallel;
+    bool stays = kind == LOOP_SERIAL || kind == LOOP_PARALLEL; /* of the others the lanes and copies see to it */
+    if (stays && (!stage->initialises || depth >= first_reduction(stage)))
+        tests = tests_at(b, stage, depth);
     StmtList body = stage_level(b, stage, depth + 1);
     b->in_parallel &= !parallel;
-    stmts_add(b->arena, &list, stmt_for(b->arena, loop->var, loop->var->extent, kind, body, stage->stage->loc));
+    Stmt *made = stmt_for(b->arena, loop->var, loop->var->extent, kind, body, stage->stage->loc);
+    stmts_add(b->arena, &list, under(b, &tests, true, made, stage->stage->loc));
     return with_children(b, stage, depth, list);
 }
 
@@ -338,7 +438,7 @@ Kernel *kernel_build(Arena *arena, const Nest *nest, const ExpandOptions *option
         add_requirements(&b, i, false, &list);
         if (i == nest->stage_count || !is_root(nest->stages[i]))
             continue;
-        StmtList stage = stage_level(&b, nest->stages[i], 0);
+        StmtList stage = stage_build_all(&b, nest->stages[i]);
         stmts_add_all(arena, &list, stage.items, stage.count);
     }
     list = root_allocations(&b, list);

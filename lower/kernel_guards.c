@@ -1,8 +1,8 @@
 /* kernel_guards.c - pass: conditions leave the loops that they would slow down.
  *
  * Needs what build made, indices not yet simplified. Three steps:
- *   tighten  A condition moves out of loops that it does not depend on, and into the extent of a serial loop that it
- *            cuts short: for i in 0:min(4, M - io * 4).
+ *   tighten  A condition moves out of loops that it does not depend on, and into the bounds of a serial loop that it
+ *            cuts short: for i in 0:min(4, M - io * 4). A loop over v under v == e is no loop.
  *   version  What is left holds in most iterations. Where its outer variables are bound, `if (it holds for all values
  *            of the inner loops) { no condition } else { as before }`: one test for all conditions, two copies. When
  *            sizes are known the second copy is the one last tile, and its extents are exact. A serial loop around the
@@ -16,7 +16,7 @@
 
 typedef struct Inner {
     Arena *arena;
-    StmtList loops;
+    LIST(const Var *) loops;
 } Inner;
 
 static bool contains(const ExprList *list, const Expr *e) {
@@ -30,14 +30,27 @@ static bool is_plain_if(const Stmt *stmt) {
     return stmt->kind == STMT_IF && stmt->otherwise_count == 0;
 }
 
+/* The IF that is all of the body of an IF, or NULL. */
+static Stmt *only_if(const Stmt *stmt) {
+    return stmt->count == 1 && is_plain_if(stmt->body[0]) ? stmt->body[0] : NULL;
+}
+
+/* What a statement stands under; kept: by predicates alone. */
+static ExprList conditions_of(Arena *arena, const Stmt *stmt, bool kept) {
+    ExprList list = {0};
+    if (!is_plain_if(stmt))
+        return list;
+    for (; stmt; stmt = only_if(stmt))
+        if (stmt->keeps || !kept)
+            conjuncts_add(arena, &list, stmt->condition);
+    return list;
+}
+
 /* Conditions that every statement of a body stands under. */
 static ExprList common_conditions(Arena *arena, const StmtList *body) {
     ExprList common = {0}, kept;
     for (int i = 0; i < body->count; i++) {
-        if (!is_plain_if(body->items[i]))
-            return (ExprList){0};
-        ExprList own = {0};
-        conjuncts_add(arena, &own, body->items[i]->condition);
+        ExprList own = conditions_of(arena, body->items[i], false);
         kept = (ExprList){0};
         for (int c = 0; c < own.count; c++)
             if (i == 0 || contains(&common, own.items[c]))
@@ -47,21 +60,46 @@ static ExprList common_conditions(Arena *arena, const StmtList *body) {
     return common;
 }
 
+static StmtList without_conditions(Arena *arena, Stmt *const *body, int count, const ExprList *conditions);
+
+static Stmt *without_own(Arena *arena, Stmt *stmt, const ExprList *conditions) {
+    ExprList own = {0}, left = {0};
+    conjuncts_add(arena, &own, stmt->condition);
+    for (int c = 0; c < own.count; c++)
+        if (!contains(conditions, own.items[c]))
+            list_push(arena, &left, own.items[c]);
+    StmtList body = stmts_of(stmt->body, stmt->count);
+    if (only_if(stmt))
+        body = without_conditions(arena, stmt->body, stmt->count, conditions);
+    return stmt_if_like(arena, stmt, conjunction(arena, &left), body, (StmtList){0});
+}
+
 /* The body without conditions that now stand around it. */
-static StmtList without_conditions(Arena *arena, const StmtList *body, const ExprList *conditions) {
+static StmtList without_conditions(Arena *arena, Stmt *const *body, int count, const ExprList *conditions) {
     StmtList list = {0};
-    for (int i = 0; i < body->count; i++) {
-        Stmt *stmt = body->items[i];
-        ExprList own = {0}, kept = {0};
-        conjuncts_add(arena, &own, stmt->condition);
-        for (int c = 0; c < own.count; c++)
-            if (!contains(conditions, own.items[c]))
-                list_push(arena, &kept, own.items[c]);
-        stmts_add(
-            arena, &list,
-            stmt_if(arena, conjunction(arena, &kept), stmts_of(stmt->body, stmt->count), (StmtList){0}, stmt->loc));
-    }
+    for (int i = 0; i < count; i++)
+        stmts_add(arena, &list, without_own(arena, body[i], conditions));
     return list;
+}
+
+/* The statement under conditions of a body: those of predicates inside, in an IF of their own. */
+static Stmt *under_conditions(Arena *arena, Stmt *stmt, const ExprList *conditions, const StmtList *body, Loc loc) {
+    ExprList lists[2] = {{0}, {0}};
+    for (int c = 0; c < conditions->count; c++) {
+        bool keeps = false;
+        for (int i = 0; i < body->count && !keeps; i++) {
+            ExprList kept = conditions_of(arena, body->items[i], true);
+            keeps = contains(&kept, conditions->items[c]);
+        }
+        list_push(arena, &lists[keeps], conditions->items[c]);
+    }
+    for (int keeps = 1; keeps >= 0; keeps--) {
+        StmtList inner = {0};
+        stmts_add(arena, &inner, stmt);
+        Stmt like = {.keeps = keeps, .loc = loc};
+        stmt = stmt_if_like(arena, &like, conjunction(arena, &lists[keeps]), inner, (StmtList){0});
+    }
+    return stmt;
 }
 
 /* The extent that a loop has where the condition holds: for condition a * var + rest < limit with a > 0. NULL when the
@@ -79,7 +117,7 @@ static Expr *cut_extent(Arena *arena, const Stmt *loop, Expr *extent, Expr *cond
 static bool add_loop(Stmt *stmt, void *context) {
     Inner *inner = context;
     if (stmt->kind == STMT_FOR)
-        list_push(inner->arena, &inner->loops, stmt);
+        list_push(inner->arena, &inner->loops, stmt->var);
     return true;
 }
 
@@ -98,9 +136,73 @@ static Expr *shrunk_extent(Arena *arena, const Stmt *loop, const StmtList *body,
     return expr_is_int(cut, NULL) ? cut : extent;
 }
 
+static bool note_register(Stmt *stmt, void *context) {
+    bool *found = context;
+    *found |= stmt->kind == STMT_STORE && stmt->tensor->scope == SCOPE_REGISTER;
+    return !*found;
+}
+
+/* Registers have no other index than constants. */
+static bool stores_registers(const StmtList *body) {
+    bool found = false;
+    for (int i = 0; i < body->count; i++)
+        stmt_walk(body->items[i], note_register, &found);
+    return found;
+}
+
+static StmtList substituted(Arena *arena, const StmtList *body, const Var *var, Expr *value) {
+    StmtList list = {0};
+    for (int i = 0; i < body->count; i++)
+        stmts_add(arena, &list, stmt_substitute(arena, body->items[i], var, value));
+    return list;
+}
+
+/* for v in 0:n { if a * v == e { body } } as if e % a == 0 && 0 <= e / a && e / a < n { body at v = e / a }. */
+static Stmt *only_iteration(Arena *arena, const Stmt *loop, const StmtList *body, const ExprList *common) {
+    Expr *numerator, *condition = NULL;
+    int64_t slope;
+    int which = 0;
+    while (which < common->count && !equal_value(arena, common->items[which], loop->var, &numerator, &slope))
+        which++;
+    if (which == common->count || stores_registers(body))
+        return NULL;
+    Expr *divisor = expr_int(arena, slope), *zero = expr_int(arena, 0);
+    Expr *value = expr_compact(arena, expr_binary(arena, OP_DIV, numerator, divisor));
+    if (slope != 1)
+        condition = expr_binary(arena, OP_EQ, expr_binary(arena, OP_MOD, numerator, divisor), zero);
+    condition = expr_and(arena, condition, expr_binary(arena, OP_GE, value, zero));
+    condition = expr_and(arena, condition, expr_binary(arena, OP_LT, value, loop->extent));
+    StmtList inner = without_conditions(arena, body->items, body->count, &(ExprList){common->items + which, 1, 1});
+    inner = substituted(arena, &inner, loop->var, value);
+    return stmt_if_like(arena, &(Stmt){.keeps = true, .loc = loop->loc}, condition, inner, (StmtList){0});
+}
+
+/* The loop from `first` on, counted from 0: its conditions too. */
+static Stmt *loop_from(Arena *arena, const Stmt *loop, Expr *first, Expr *extent, const StmtList *body) {
+    if (!first)
+        return stmt_for(arena, loop->var, extent, loop->loop, *body, loop->loc);
+    Var *var = ARENA_NEW(arena, Var);
+    *var = *loop->var;
+    StmtList shifted = substituted(arena, body, loop->var, expr_binary(arena, OP_ADD, expr_var(arena, var), first));
+    Expr *left = expr_compact(arena, expr_binary(arena, OP_SUB, extent, first));
+    return stmt_for(arena, var, left, loop->loop, shifted, loop->loc);
+}
+
+/* Where a serial loop begins under a condition; NULL when it does not say. */
+static Expr *cut_begin(Arena *arena, const Stmt *loop, Expr *begin, Expr *condition) {
+    Expr *first;
+    if (loop->loop != LOOP_SERIAL || !first_success(arena, condition, loop->var, &first))
+        return NULL;
+    Expr *known = begin ? begin : expr_int(arena, 0);
+    return expr_compact(arena, expr_binary(arena, OP_MAX, known, first));
+}
+
 static Stmt *tighten_for(Arena *arena, Stmt *loop, StmtList body) {
     ExprList common = common_conditions(arena, &body), moved = {0}, outside = {0};
-    Expr *extent = loop->extent;
+    Stmt *only = only_iteration(arena, loop, &body, &common);
+    if (only)
+        return only;
+    Expr *extent = loop->extent, *begin = NULL;
     for (int i = 0; i < common.count; i++) {
         Expr *condition = common.items[i], *cut;
         if (!expr_uses_var(condition, loop->var)) {
@@ -109,19 +211,19 @@ static Stmt *tighten_for(Arena *arena, Stmt *loop, StmtList body) {
         } else if ((cut = cut_extent(arena, loop, extent, condition))) {
             extent = cut;
             list_push(arena, &moved, condition);
+        } else if ((cut = cut_begin(arena, loop, begin, condition))) {
+            begin = cut;
+            list_push(arena, &moved, condition);
         } else {
             extent = shrunk_extent(arena, loop, &body, extent, condition);
         }
     }
+    StmtList whole = body;
     if (moved.count)
-        body = without_conditions(arena, &body, &moved);
-    Stmt *made = extent == loop->extent ? stmt_with_bodies(arena, loop, body, (StmtList){0})
-                                        : stmt_for(arena, loop->var, extent, loop->loop, body, loop->loc);
-    if (!made || !outside.count)
-        return made;
-    StmtList inner = {0};
-    stmts_add(arena, &inner, made);
-    return stmt_if(arena, conjunction(arena, &outside), inner, (StmtList){0}, loop->loc);
+        body = without_conditions(arena, body.items, body.count, &moved);
+    Stmt *made = extent == loop->extent && !begin ? stmt_with_bodies(arena, loop, body, (StmtList){0})
+                                                  : loop_from(arena, loop, begin, extent, &body);
+    return made && outside.count ? under_conditions(arena, made, &outside, &whole, loop->loc) : made;
 }
 
 /* allocate t { if c { body } } as if c { allocate t { body } }. */
@@ -129,9 +231,9 @@ static Stmt *tighten_allocate(Arena *arena, Stmt *allocate, StmtList body) {
     ExprList common = common_conditions(arena, &body);
     if (!common.count)
         return stmt_with_bodies(arena, allocate, body, (StmtList){0});
-    StmtList inner = {0};
-    stmts_add(arena, &inner, stmt_allocate(arena, allocate->tensor, without_conditions(arena, &body, &common)));
-    return stmt_if(arena, conjunction(arena, &common), inner, (StmtList){0}, allocate->loc);
+    StmtList inner = without_conditions(arena, body.items, body.count, &common);
+    Stmt *made = stmt_allocate(arena, allocate->tensor, inner);
+    return under_conditions(arena, made, &common, &body, allocate->loc);
 }
 
 static Stmt *tighten(Arena *arena, Stmt *stmt) {
@@ -142,11 +244,11 @@ static Stmt *tighten(Arena *arena, Stmt *stmt) {
         return tighten_allocate(arena, stmt, body);
     StmtList otherwise = tighten_body(arena, stmt->otherwise, stmt->otherwise_count);
     Stmt *made = stmt_with_bodies(arena, stmt, body, otherwise);
-    if (!made || !is_plain_if(made) || made->count != 1 || !is_plain_if(made->body[0]))
+    if (!made || !is_plain_if(made) || !only_if(made) || made->keeps != only_if(made)->keeps)
         return made;
     Stmt *inner = made->body[0];
     Expr *both = expr_and(arena, made->condition, inner->condition);
-    return stmt_if(arena, both, stmts_of(inner->body, inner->count), (StmtList){0}, made->loc);
+    return stmt_if_like(arena, made, both, stmts_of(inner->body, inner->count), (StmtList){0});
 }
 
 StmtList tighten_body(Arena *arena, Stmt *const *body, int count) {
@@ -180,6 +282,8 @@ static bool note_unsafe(Stmt *stmt, void *context) {
     bool safe = false;
     if (stmt->kind == STMT_FOR)
         safe = stmt->loop == LOOP_UNROLLED || stmt->loop == LOOP_VECTORIZED;
+    else if (stmt->kind == STMT_IF)
+        safe = stmt->keeps;
     else if (stmt->kind == STMT_STORE)
         safe = stmt->tensor->scope == SCOPE_REGISTER && index_inside(search->arena, stmt->tensor, stmt->index);
     search->safe &= safe;
@@ -239,7 +343,7 @@ static Stmt *finish_if(Arena *arena, Stmt *stmt) {
     SafeSearch search = {arena, true};
     for (int i = 0; i < stmt->count; i++)
         stmt_walk(stmt->body[i], note_unsafe, &search);
-    if (!search.safe)
+    if (!search.safe || stmt->keeps)
         return stmt;
     ExprList all = {0}, kept = {0}, dropped = {0};
     conjuncts_add(arena, &all, stmt->condition);

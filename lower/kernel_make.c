@@ -70,6 +70,13 @@ Stmt *stmt_if(Arena *arena, Expr *condition, StmtList body, StmtList otherwise, 
     return stmt;
 }
 
+Stmt *stmt_if_like(Arena *arena, const Stmt *like, Expr *condition, StmtList body, StmtList otherwise) {
+    Stmt *stmt = stmt_if(arena, condition, body, otherwise, like->loc);
+    if (stmt && stmt->kind == STMT_IF)
+        stmt->keeps = like->keeps;
+    return stmt;
+}
+
 Stmt *stmt_store(Arena *arena, const Tensor *tensor, Expr **index, int index_count, Expr *value, Expr *guard, Loc loc) {
     Stmt *stmt = make(arena, STMT_STORE, loc);
     stmt->tensor = tensor;
@@ -111,7 +118,7 @@ Stmt *stmt_with_bodies(Arena *arena, Stmt *stmt, StmtList body, StmtList otherwi
     switch (stmt->kind) {
     case STMT_BLOCK: return stmt_block(arena, body);
     case STMT_FOR: return stmt_for(arena, stmt->var, stmt->extent, stmt->loop, body, stmt->loc);
-    case STMT_IF: return stmt_if(arena, stmt->condition, body, otherwise, stmt->loc);
+    case STMT_IF: return stmt_if_like(arena, stmt, stmt->condition, body, otherwise);
     case STMT_ALLOCATE: return stmt_allocate(arena, stmt->tensor, body);
     default: return stmt;
     }

@@ -24,7 +24,8 @@ typedef struct Condition {
 
 typedef struct Version {
     Arena *arena;
-    LIST(Stmt *) inner; /* loops between the statement that is asked and the one at hand */
+    LIST(Stmt *) inner;     /* loops between the statement that is asked and the one at hand */
+    LIST(const Var *) vars; /* theirs */
     LIST(Condition) found;
     int64_t size;       /* stores below after unrolling */
     bool uniform_only;  /* see Context */
@@ -83,6 +84,36 @@ bool first_failure(Arena *arena, Expr *condition, const Var *var, Expr **first) 
     return true;
 }
 
+bool first_success(Arena *arena, Expr *condition, const Var *var, Expr **first) {
+    Affine difference;
+    bool or_equal;
+    int64_t slope;
+    if (!as_difference(arena, condition, &difference, &or_equal) || !affine_coefficient(&difference, var, &slope) ||
+        slope >= 0 || slope == INT64_MIN)
+        return false;
+    Expr *rest; /* -(what slope * var has to outweigh) */
+    if (!negated_rest(arena, &difference, term_of_var(&difference, var), 0, &rest))
+        return false;
+    Expr *sum = expr_binary(arena, OP_SUB, expr_int(arena, or_equal ? -slope - 1 : -slope), rest);
+    *first = expr_compact(arena, expr_binary(arena, OP_DIV, sum, expr_int(arena, -slope)));
+    return true;
+}
+
+bool equal_value(Arena *arena, Expr *condition, const Var *var, Expr **numerator, int64_t *slope) {
+    Affine difference;
+    if (condition->kind != EXPR_OP || condition->op != OP_EQ || condition->lanes > 1 ||
+        condition->args[0]->type != TYPE_INT64)
+        return false;
+    for (int side = 0; side < 2; side++) {
+        Expr *d = expr_binary(arena, OP_SUB, condition->args[side], condition->args[1 - side]);
+        if (!expr_affine(arena, d, &difference) || !affine_coefficient(&difference, var, slope))
+            return false;
+        if (*slope > 0)
+            return negated_rest(arena, &difference, term_of_var(&difference, var), 0, numerator);
+    }
+    return false;
+}
+
 static const Stmt *loop_of(const Version *v, const Var *var) {
     for (int i = 0; i < v->inner.count; i++)
         if (v->inner.items[i]->var == var)
@@ -90,14 +121,14 @@ static const Stmt *loop_of(const Version *v, const Var *var) {
     return NULL;
 }
 
-Expr *extreme_case(Arena *arena, Expr *condition, Stmt *const *loops, int count, bool worst) {
+Expr *extreme_case(Arena *arena, Expr *condition, const Var *const *vars, int count, bool worst) {
     Affine difference;
     bool or_equal;
     if (!as_difference(arena, condition, &difference, &or_equal))
         return NULL;
     LIST(Substitution) list = {0};
     for (int i = 0; i < count; i++) {
-        const Var *var = loops[i]->var;
+        const Var *var = vars[i];
         int64_t slope;
         if (!affine_coefficient(&difference, var, &slope))
             return NULL;
@@ -143,7 +174,7 @@ static void add_condition(Version *v, Expr *expr, bool guard) {
         return;
     if (v->uniform_only && !c.uniform)
         return;
-    c.test = c.ready ? extreme_case(v->arena, expr, v->inner.items, v->inner.count, true) : NULL;
+    c.test = c.ready ? extreme_case(v->arena, expr, v->vars.items, v->vars.count, true) : NULL;
     int64_t holds;
     c.ready = c.test && (!expr_is_int(c.test, &holds) || holds); /* one that never holds for all gives no copy */
     for (int i = 0; i < v->found.count; i++) {
@@ -186,6 +217,7 @@ static void collect(Version *v, Stmt *stmt, int64_t copies) {
         v->loops = true;
         v->serial |= stmt->loop == LOOP_SERIAL || stmt->loop == LOOP_PARALLEL;
         list_push(v->arena, &v->inner, stmt);
+        list_push(v->arena, &v->vars, stmt->var);
         if (stmt->loop != LOOP_UNROLLED || !expr_is_int(stmt->extent, &extent) || extent > EXACT_BUDGET)
             extent = 1;
     }
@@ -194,6 +226,7 @@ static void collect(Version *v, Stmt *stmt, int64_t copies) {
     for (int i = 0; i < stmt->otherwise_count; i++)
         collect(v, stmt->otherwise[i], copies);
     v->inner.count -= stmt->kind == STMT_FOR;
+    v->vars.count -= stmt->kind == STMT_FOR;
 }
 
 /* --- what is known in a copy -------------------------------------------------------------------------------------- */

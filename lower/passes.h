@@ -19,6 +19,7 @@ Stmt *stmt_block(Arena *arena, StmtList body);
 Stmt *stmt_for(Arena *arena, const Var *var, Expr *extent, LoopKind loop, StmtList body, Loc loc);
 /* Only one of the two bodies when the condition is constant; NULL when nothing remains. */
 Stmt *stmt_if(Arena *arena, Expr *condition, StmtList body, StmtList otherwise, Loc loc);
+Stmt *stmt_if_like(Arena *arena, const Stmt *like, Expr *condition, StmtList body, StmtList otherwise);
 Stmt *stmt_store(Arena *arena, const Tensor *tensor, Expr **index, int index_count, Expr *value, Expr *guard, Loc loc);
 Stmt *stmt_allocate(Arena *arena, const Tensor *tensor, StmtList body);
 Stmt *stmt_check(Arena *arena, Expr *condition, int status, Loc loc);
@@ -45,6 +46,11 @@ void conjuncts_add(Arena *arena, ExprList *list, Expr *condition);
 /* The conjunction; true when the list is empty. */
 Expr *conjunction(Arena *arena, const ExprList *list);
 Expr *expr_and(Arena *arena, Expr *a, Expr *b); /* NULL stands for true, also as the answer */
+
+/* The condition at the values of some variables where it is hardest to hold (worst) or easiest: it holds for all of
+ * their values only if the first holds, for none if the second does not. NULL when a variable is hidden in a division
+ * or the like. */
+Expr *extreme_case(Arena *arena, Expr *condition, const Var *const *vars, int count, bool worst);
 
 /* --- sizes of expressions --- */
 

@@ -122,14 +122,15 @@ typedef struct Actual {
 
 typedef struct IndexVariable {
     const char *name;
-    Loc loc;          /* first appearance */
-    Var *raw;         /* as the source counts it */
-    bool target;      /* on the left */
-    bool where;       /* has a range of its own */
-    bool weak;        /* range from reads that have an else */
-    Expr *low, *high; /* inclusive, over sizes; NULL while unresolved */
-    Expr *extent;     /* high - low + 1 */
-    Var *axis;        /* 0 <= axis < extent; raw = axis + low */
+    Loc loc;           /* first appearance */
+    Var *raw;          /* as the source counts it */
+    bool target;       /* on the left */
+    bool where;        /* has a range of its own */
+    bool weak;         /* range from reads that have an else */
+    Expr *begin, *end; /* of where, when one of them uses other indices: the range is the hull of all of these */
+    Expr *low, *high;  /* inclusive, over sizes; NULL while unresolved */
+    Expr *extent;      /* high - low + 1 */
+    Var *axis;         /* 0 <= axis < extent; raw = axis + low */
 } IndexVariable;
 
 /* One read of a statement, in the order of the source. */
@@ -153,9 +154,10 @@ typedef struct Statement {
     const AstStatement *ast;
     LIST(IndexVariable *) indices;
     LIST(Access *) accesses;
-    LIST(Expr *) guards; /* of the place that is being translated */
-    int let_limit;       /* where clauses that the place may use as lets */
-    int index_depth;     /* inside the indices of a read: integers become int64 */
+    LIST(Expr *) guards;     /* of the place that is being translated */
+    LIST(Expr *) predicates; /* of where: bool, over raw index variables; each holds only where those before it do */
+    int let_limit;           /* where clauses that the place may use as lets */
+    int index_depth;         /* inside the indices of a read: integers become int64 */
     int depth, nodes;
     bool failed;
     Polys facts; /* over sizes: those of the builder, and that no range is empty; once ranges are known */
@@ -208,12 +210,15 @@ void warn_narrow_product(Frame *frame, const Expr *value, ElementType wider);
 Typed translate(Statement *statement, const AstExpr *ast);
 IndexVariable *find_index(const Statement *statement, const char *name);
 void warn_hiding(Frame *frame, AstName name);
+/* A condition, made under the conditions so far; NULL after an error. */
+Expr *translate_condition(Statement *statement, const AstExpr *ast);
 IndexVariable *add_index(Statement *statement, AstName name);
 bool is_data_dependent(const Expr *e); /* reads memory or a scalar */
 
 /* --- ranges (ranges.c) --- */
 
-bool check_where(Statement *statement); /* the ranges that where clauses give */
+/* The ranges that where clauses give; a range that depends on other indices brings predicates with it. */
+bool check_where(Statement *statement);
 /* Finds the range of every index; target: constraints by what the left side already has, or NULL. False after errors.
  */
 bool infer_ranges(Statement *statement, const View *target);
@@ -242,6 +247,8 @@ void check_tensor_size(Frame *frame, const Tensor *tensor);
 /* --- resolving (resolve.c) --- */
 
 Expr *resolve_value(Statement *statement, Expr *e);
+/* The conjunction of the predicates; NULL when there are none. */
+Expr *resolve_predicates(Statement *statement);
 
 /* --- statements (statement.c, stages.c) and calls (calls.c) --- */
 

@@ -190,6 +190,11 @@ static Typed make_logic(Statement *s, const AstExpr *ast) {
     return (Typed){e, TYPE_BOOL, a.index && b.index};
 }
 
+Expr *translate_condition(Statement *s, const AstExpr *ast) {
+    Typed condition = translate(s, ast);
+    return expect_bool(s, condition, ast) ? condition.expr : NULL;
+}
+
 static Typed make_select(Statement *s, const AstExpr *ast) {
     AstExpr **args = ast->args.items;
     Typed condition = translate(s, args[0]);

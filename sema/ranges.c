@@ -183,7 +183,7 @@ bool without_divisions(const Statement *s, const Poly *p, Poly *plain) {
 
 /* --- what where says --- */
 
-/* An end of a where range: over sizes alone. NULL after an error. */
+/* An end of a where range: over sizes, or over other indices too. NULL after an error. */
 static Expr *where_end(Statement *s, const AstExpr *ast, int clause) {
     int known = s->indices.count, reads = s->accesses.count, limit = s->let_limit;
     s->let_limit = clause;
@@ -199,8 +199,10 @@ static Expr *where_end(Statement *s, const AstExpr *ast, int clause) {
         hint_nearest_value(s, s->indices.items[known]->name);
     } else if (!end.index || end.type == TYPE_BOOL || is_data_dependent(end.expr))
         ERROR(s->frame, where_not_size, ast->loc);
+    else if (expr_uses_var(end.expr, find_index(s, s->ast->wheres.items[clause].name.text)->raw))
+        ERROR(s->frame, where_uses_itself, ast->loc, s->ast->wheres.items[clause].name.text);
     else if (uses_indices(s, end.expr))
-        ERROR(s->frame, where_uses_index, ast->loc);
+        result = end.expr;
     else
         result = size_normal(s->builder->arena, end.expr);
     s->indices.count = known;
@@ -208,11 +210,21 @@ static Expr *where_end(Statement *s, const AstExpr *ast, int clause) {
     return result;
 }
 
+/* j in 0:i + 1 is j in 0:N where j < i + 1. */
+static void depend_on_indices(Statement *s, IndexVariable *index, Expr *begin, Expr *end) {
+    Arena *arena = s->builder->arena;
+    Expr *value = expr_var(arena, index->raw);
+    index->begin = begin;
+    index->end = end;
+    if (uses_indices(s, begin))
+        list_push(arena, &s->predicates, expr_binary(arena, OP_GE, value, begin));
+    if (uses_indices(s, end))
+        list_push(arena, &s->predicates, expr_binary(arena, OP_LT, value, end));
+}
+
 static bool check_where_range(Statement *s, int clause) {
     const AstWhere *where = &s->ast->wheres.items[clause];
     IndexVariable *index = find_index(s, where->name.text);
-    if (!index)
-        index = add_index(s, where->name);
     if (index->where) {
         ERROR(s->frame, where_twice, where->name.loc, where->name.text);
         return false;
@@ -228,6 +240,10 @@ static bool check_where_range(Statement *s, int clause) {
     }
     index->where = true;
     index->loc = where->loc;
+    if (uses_indices(s, begin) || uses_indices(s, end)) {
+        depend_on_indices(s, index, begin, end);
+        return true;
+    }
     index->low = begin;
     index->high = size_normal(arena, expr_binary(arena, OP_SUB, end, expr_int(arena, 1)));
     return true;
@@ -235,6 +251,11 @@ static bool check_where_range(Statement *s, int clause) {
 
 bool check_where(Statement *s) {
     bool good = true;
+    for (int i = 0; i < s->ast->wheres.count; i++) {
+        const AstWhere *where = &s->ast->wheres.items[i];
+        if (where->kind == WHERE_RANGE && !find_index(s, where->name.text))
+            add_index(s, where->name);
+    }
     for (int i = 0; i < s->ast->wheres.count; i++) {
         const AstWhere *where = &s->ast->wheres.items[i];
         if (where->kind == WHERE_RANGE)
@@ -404,6 +425,32 @@ static IndexVariable **find_ends(Inference *in, Ends *found) {
     return bounded;
 }
 
+/* The hull of a range that depends on other indices, once theirs are known; never shorter than empty. */
+static bool settle_hull(const Inference *in, IndexVariable *index) {
+    Arena *arena = in->arena;
+    const Statement *s = in->statement;
+    Poly begin, end, low, high;
+    if (!poly_of(arena, index->begin, &begin) || !poly_of(arena, index->end, &end) ||
+        !extreme_over_domain(s, &begin, false, &low) || !extreme_over_domain(s, &end, true, &high))
+        return false;
+    Expr *first = poly_expr(arena, &low);
+    Expr *extent = size_normal(arena, expr_binary(arena, OP_SUB, poly_expr(arena, &high), first));
+    Expr *last = expr_binary(arena, OP_SUB, size_max(arena, extent, expr_int(arena, 0)), expr_int(arena, 1));
+    index->low = size_normal(arena, first);
+    index->high = size_normal(arena, expr_binary(arena, OP_ADD, first, last));
+    return true;
+}
+
+static bool settle_hulls(const Inference *in) {
+    bool progress = false;
+    for (int i = 0; i < in->statement->indices.count; i++) {
+        IndexVariable *index = in->statement->indices.items[i];
+        if (index->begin && !index->low)
+            progress |= settle_hull(in, index);
+    }
+    return progress;
+}
+
 /* One round: all variables look at the state before it. */
 static bool run_round(Inference *in) {
     Statement *s = in->statement;
@@ -413,7 +460,7 @@ static bool run_round(Inference *in) {
     for (int i = 0; i < s->indices.count; i++) {
         IndexVariable *index = s->indices.items[i];
         bool cut = is_cut(in, index, &found[i]);
-        if (index->low || !settle(in, index, &found[i], cut))
+        if (index->low || index->begin || !settle(in, index, &found[i], cut))
             continue;
         for (int c = 0; c < in->constraints.count; c++)
             if (bounded[c] == index)
@@ -438,6 +485,17 @@ static bool holds_unresolved(const Statement *s, const Expr *e) {
         if (!s->indices.items[i]->low && expr_uses_var(e, s->indices.items[i]->raw))
             return true;
     return false;
+}
+
+static void note_hulls(const Statement *s) {
+    for (int i = 0; i < s->indices.count; i++) {
+        const IndexVariable *index = s->indices.items[i];
+        for (int j = 0; j < s->indices.count && index->begin && !index->low; j++) {
+            const IndexVariable *other = s->indices.items[j];
+            if (!other->low && (expr_uses_var(index->begin, other->raw) || expr_uses_var(index->end, other->raw)))
+                NOTE(s->frame, index->loc, "the range of %s depends on that of %s", index->name, other->name);
+        }
+    }
 }
 
 /* What is known of the variables, and why that does not help. */
@@ -487,6 +545,7 @@ static bool report_unresolved(Statement *s) {
         return good;
     ERROR(s->frame, unresolved_index, first->loc, names.text);
     note_uses(s);
+    note_hulls(s);
     HINT(s->frame, "say it: where %s in 0:...", first->name);
     note_calls(s->frame);
     return false;
@@ -558,7 +617,7 @@ bool infer_ranges(Statement *s, const View *target) {
         collect_target(&in, target);
     bool progress = true;
     while (progress) {
-        while (run_round(&in))
+        while (settle_hulls(&in) || run_round(&in))
             ;
         in.weak = true;
         progress = run_round(&in);

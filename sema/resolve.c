@@ -109,3 +109,12 @@ static Expr *resolve(Statement *s, Expr *e, bool in_index) {
 Expr *resolve_value(Statement *s, Expr *e) {
     return resolve(s, e, false);
 }
+
+Expr *resolve_predicates(Statement *s) {
+    Expr *all = NULL;
+    for (int i = 0; i < s->predicates.count; i++) {
+        Expr *predicate = resolve_value(s, s->predicates.items[i]);
+        all = all ? expr_binary(s->builder->arena, OP_AND, all, predicate) : predicate;
+    }
+    return all;
+}

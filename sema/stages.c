@@ -134,6 +134,10 @@ static void add_part(Assignment *a, Tensor *tensor, const char *suffix) {
 
 /* --- the former version --- */
 
+static bool accumulates(const Assignment *a) {
+    return a->statement->ast->combine != COMBINE_NONE && !a->statement->ast->initialise;
+}
+
 /* What the caller's buffer holds, copied before anything is written to it. */
 static const Tensor *copy_of_buffer(Assignment *a) {
     Tensor *initial = make_tensor(a, &a->whole), *copy = make_tensor(a, &a->whole);
@@ -161,7 +165,7 @@ static const Tensor *former_version(Assignment *a) {
         a->statement->failed = true;
         return NULL;
     }
-    if (a->full)
+    if (a->full && accumulates(a))
         WARN(frame, reads_caller_buffer, loc, a->variable->name);
     else
         WARN(frame, keeps_caller_buffer, loc, a->variable->name);
@@ -174,8 +178,20 @@ static Expr *combined(const Assignment *a, Expr *former, Expr *value) {
     return expr_binary(a->arena, combine_op(a->statement->ast->combine), former, value);
 }
 
-static bool accumulates(const Assignment *a) {
-    return a->statement->ast->combine != COMBINE_NONE && !a->statement->ast->initialise;
+/* The value where the predicates of the statement hold, something else elsewhere. */
+static Expr *where_it_holds(const Assignment *a, Expr *value, Expr *elsewhere) {
+    Expr *predicate = resolve_predicates(a->statement);
+    return predicate ? expr_select(a->arena, predicate, value, elsewhere) : value;
+}
+
+static Expr *identity(const Assignment *a) {
+    return combine_identity(a->arena, a->statement->ast->combine, a->type);
+}
+
+/* What is combined: the identity where the predicates do not hold. */
+static Expr *term(const Assignment *a) {
+    Expr *value = resolve_value(a->statement, a->value);
+    return a->statement->predicates.count ? where_it_holds(a, value, identity(a)) : value;
 }
 
 static bool define_reduction(Assignment *a, Tensor *tensor) {
@@ -183,26 +199,42 @@ static bool define_reduction(Assignment *a, Tensor *tensor) {
     const Tensor *former = accumulates(a) ? former_version(a) : NULL;
     if (accumulates(a) && !former)
         return false;
-    Stage *stage = make_stage(a, tensor, axes, resolve_value(a->statement, a->value));
+    Stage *stage = make_stage(a, tensor, axes, term(a));
     stage->combine = a->statement->ast->combine;
-    stage->initial = former ? read_at(a, former, axes) : combine_identity(a->arena, stage->combine, a->type);
+    stage->initial = former ? read_at(a, former, axes) : identity(a);
     add_reductions(a, stage);
     return true;
+}
+
+static bool initialises(const Assignment *a) {
+    return a->statement->ast->combine != COMBINE_NONE && a->statement->ast->initialise;
+}
+
+/* `=` where a predicate holds keeps what was there elsewhere. */
+static bool needs_former(const Assignment *a) {
+    return accumulates(a) || (!initialises(a) && a->statement->predicates.count);
+}
+
+/* What an element becomes without a reduction, from what it was. */
+static Expr *changed_value(const Assignment *a, Expr *former) {
+    if (initialises(a))
+        return term(a);
+    Expr *value = resolve_value(a->statement, a->value);
+    return where_it_holds(a, accumulates(a) ? combined(a, former, value) : value, former);
 }
 
 static bool define_full(Assignment *a, Tensor *tensor) {
     if (a->reductions)
         return define_reduction(a, tensor);
     const Var **axes = own_axes(a);
-    Expr *value = resolve_value(a->statement, a->value);
-    if (accumulates(a)) {
-        const Tensor *former = former_version(a);
-        if (!former)
-            return false;
-        value = combined(a, read_at(a, former, axes), value);
+    if (!needs_former(a)) {
+        make_stage(a, tensor, axes, initialises(a) ? term(a) : resolve_value(a->statement, a->value));
+        return true;
     }
-    make_stage(a, tensor, axes, value);
-    return true;
+    const Tensor *former = former_version(a);
+    if (former)
+        make_stage(a, tensor, axes, changed_value(a, read_at(a, former, axes)));
+    return former != NULL;
 }
 
 /* --- a part of it --- */
@@ -242,22 +274,22 @@ static Expr *reduced_part(Assignment *a, const Var **axes) {
     }
     Tensor *part = make_tensor(a, &view);
     add_part(a, part, "part");
-    Stage *stage = make_stage(a, part, own_axes(a), resolve_value(a->statement, a->value));
+    Stage *stage = make_stage(a, part, own_axes(a), term(a));
     stage->combine = a->statement->ast->combine;
-    stage->initial = combine_identity(a->arena, stage->combine, a->type);
+    stage->initial = identity(a);
     add_reductions(a, stage);
     return expr_read(a->arena, part, indices, expr_constant(a->arena, a->type, 0));
 }
 
 /* The value over the whole's axes: what it reads may lie outside there. */
-static Expr *value_over_whole(Assignment *a, const Var **axes) {
+static Expr *value_over_whole(Assignment *a, const Var **axes, Expr *former) {
     guard_over(a->statement, &a->whole);
     for (int d = 0; d < a->rank; d++) {
         IndexVariable *index = a->statement->indices.items[d];
         index->axis = (Var *)axes[d];
         index->low = a->whole.lower ? a->whole.lower[d] : expr_int(a->arena, 0);
     }
-    return resolve_value(a->statement, a->value);
+    return changed_value(a, former);
 }
 
 static bool define_partial(Assignment *a, Tensor *tensor) {
@@ -266,8 +298,8 @@ static bool define_partial(Assignment *a, Tensor *tensor) {
         return false;
     const Var **axes = whole_axes(a);
     Expr *condition = inside(a, axes), *elsewhere = read_at(a, former, axes);
-    Expr *value = a->reductions ? reduced_part(a, axes) : value_over_whole(a, axes);
-    if (accumulates(a))
+    Expr *value = a->reductions ? reduced_part(a, axes) : value_over_whole(a, axes, elsewhere);
+    if (a->reductions && accumulates(a))
         value = combined(a, elsewhere, value);
     make_stage(a, tensor, axes, condition ? expr_select(a->arena, condition, value, elsewhere) : value);
     return true;

@@ -60,9 +60,6 @@ static bool check_features(Frame *frame, const AstStatement *ast) {
         return refuse_feature(frame, ast->combiner.loc, "assignment with a combiner");
     if (ast->values.count != 1)
         return refuse_feature(frame, ast->loc, "assignment of a tuple");
-    for (int i = 0; i < ast->wheres.count; i++)
-        if (ast->wheres.items[i].kind == WHERE_PREDICATE)
-            return refuse_feature(frame, ast->wheres.items[i].loc, "a condition after where");
     return true;
 }
 
@@ -135,6 +132,42 @@ static void translate_clauses(Statement *s) {
     }
 }
 
+/* What a read stands under beside its own conditions. */
+static void add_guards(Statement *s, Access *access, int count) {
+    Expr **guards = ARENA_ARRAY(s->builder->arena, Expr *, count + access->guard_count);
+    for (int i = 0; i < count; i++)
+        guards[i] = s->predicates.items[i];
+    for (int i = 0; i < access->guard_count; i++)
+        guards[count + i] = access->guards[i];
+    access->guards = guards;
+    access->guard_count += count;
+}
+
+/* A predicate is asked where those before it hold, and may use the lets before it. */
+static bool translate_predicate(Statement *s, int clause) {
+    int reads = s->accesses.count, limit = s->let_limit;
+    s->let_limit = clause;
+    Expr *predicate = translate_condition(s, s->ast->wheres.items[clause].value);
+    s->let_limit = limit;
+    if (!predicate)
+        return false;
+    for (int i = reads; i < s->accesses.count; i++)
+        add_guards(s, s->accesses.items[i], s->predicates.count);
+    list_push(s->builder->arena, &s->predicates, predicate);
+    return true;
+}
+
+/* reads: those of the value, which is needed only where all predicates hold. */
+static bool translate_predicates(Statement *s, int reads) {
+    bool good = true;
+    for (int i = 0; i < s->ast->wheres.count; i++)
+        if (s->ast->wheres.items[i].kind == WHERE_PREDICATE)
+            good &= translate_predicate(s, i);
+    for (int i = 0; i < reads; i++)
+        add_guards(s, s->accesses.items[i], s->predicates.count);
+    return good;
+}
+
 static bool check_reductions(Statement *s) {
     if (s->ast->combine != COMBINE_NONE)
         return true;
@@ -165,9 +198,11 @@ static bool check_assignment(Statement *s, Variable *variable) {
     bool good = check_target(s, &ast->targets.items[0], variable);
     hide_names(s);
     Typed value = translate(s, ast->values.items[0]);
+    int reads = s->accesses.count;
     translate_clauses(s);
+    good &= check_where(s);
+    good &= translate_predicates(s, reads) && !s->failed;
     s->let_limit = 0;
-    good &= check_where(s) && !s->failed;
     if (!good || !value.expr)
         return false;
     View declared, *target = variable->view.tensor ? &variable->view : NULL;

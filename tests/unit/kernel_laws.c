@@ -126,6 +126,35 @@ static const Law laws[] = {
      2,
      {SIZE("M", "1 4 5 9"), SIZE("K", "1 4 5")},
      0},
+    {"causal attention scores",
+     "def f(float(B, Q, D) X, float(B, Q, D) Y) -> (S) { S(b, i, j) +=! X(b, i, r_d) * Y(b, j, r_d) where j <= i }",
+     3,
+     {SIZE("B", "1 2"), SIZE("Q", "0 1 7 8 9 16 17"), SIZE("D", "1 4 5")},
+     0},
+    {"triangles times matrices",
+     "def f(float(N, N) A, float(N, M) B) -> (L, U) {\n"
+     "  L(i, j) +=! A(i, k) * B(k, j) where k in 0:i + 1\n"
+     "  U(i, j) max=! exp(A(i, k)) * B(k, j) where k in i:N, i in 0:N }",
+     2,
+     {SIZE("N", "0 1 4 5 8 9 16 17"), SIZE("M", "1 8 9 17")},
+     0},
+    {"bands and stripes",
+     "def f(int32(N, N) A) -> (B, S, T) {\n"
+     "  B(i, j) *=! A(i, k) + A(k, j) where k >= i - 2, k <= j + 1, 2 * k != i + j\n"
+     "  S(i) min=! A(i, j) where (i + j) % 3 == 0\n"
+     "  T(i) +=! A(i, j) where 2 * j == i + 1 }",
+     1,
+     {SIZE("N", "0 1 4 5 8 9 16 17")},
+     0},
+    {"masked and ragged rows",
+     "def f(float(N, M) X, int32(N, M) mask, int32(N) length) -> (S, Y, Z) {\n"
+     "  S(i) +=! X(i, j) where j < length(i)\n"
+     "  Y(i, j) +=! X(i, j) * S(k) where mask(i, j) > mask(k, j), k <= i\n"
+     "  Z(i, j) = Y(i, j) Z(i, j) = Z(i, j) + X(i, j + 1) where j + 1 < M, mask(i, j + 1) > 0\n"
+     "  Z(i, j) max= X(i, k) where mask(i, k) != 0, k < j }",
+     2,
+     {SIZE("N", "1 4 5 9"), SIZE("M", "1 7 8 9 17")},
+     0},
 #undef SIZE
 };
 
