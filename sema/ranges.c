@@ -521,7 +521,7 @@ static bool report_undefined(Statement *s) {
     bool good = true;
     for (int i = 0; i < s->indices.count; i++) {
         IndexVariable *index = s->indices.items[i];
-        if (index->low || index->target || occurs_in_reads(s, index))
+        if (index->low || index->target || index->where || occurs_in_reads(s, index))
             continue;
         ERROR(s->frame, undefined_name, index->loc, index->name);
         hint_nearest_value(s, index->name);
