@@ -17,6 +17,7 @@ typedef struct Buffer {
     int64_t elements;
     int64_t *dims;
     bool output;
+    int64_t *written, *read; /* [elements] the iteration of a parallel loop that did so last; NULL: none did */
 } Buffer;
 
 typedef struct Run {
@@ -30,6 +31,10 @@ typedef struct Run {
     const char *fault;
     const Stmt *at;
     int64_t steps;
+    int64_t iteration; /* of the parallel loop at hand, counted over all of them; 0: in none */
+    int64_t first;     /* that of the loop's first one */
+    int64_t counted;   /* iterations of parallel loops so far */
+    int shared;        /* buffers that are older than the loop */
 } Run;
 
 enum { STEP_LIMIT = 400000 };
@@ -90,6 +95,41 @@ static int64_t element_of(Run *r, const Buffer *buffer, const Cell *const *index
     return element;
 }
 
+/* --- iterations of parallel loops: none may touch what another one writes ----------------------------------------- */
+
+static bool is_shared(const Run *r, const Buffer *buffer) {
+    return r->iteration && buffer - r->buffers.items < r->shared;
+}
+
+static bool is_other(const Run *r, int64_t iteration) {
+    return iteration >= r->first && iteration != r->iteration;
+}
+
+/* Reads that several iterations of this loop did are kept as minus the first iteration's number. */
+static void note_read(Run *r, Buffer *buffer, int64_t element) {
+    if (!is_shared(r, buffer))
+        return;
+    if (!buffer->read)
+        buffer->read = ARENA_ARRAY(r->arena, int64_t, buffer->elements);
+    if (buffer->written && is_other(r, buffer->written[element]))
+        fault(r, arena_printf(r->kernel->arena, "element %lld of %s is written by another iteration of a parallel loop",
+                              (long long)element, buffer->tensor->name));
+    int64_t *last = &buffer->read[element];
+    *last = is_other(r, *last) || *last == -r->first ? -r->first : r->iteration;
+}
+
+static void note_write(Run *r, Buffer *buffer, int64_t element) {
+    if (!is_shared(r, buffer))
+        return;
+    if (!buffer->written)
+        buffer->written = ARENA_ARRAY(r->arena, int64_t, buffer->elements);
+    bool read = buffer->read && (is_other(r, buffer->read[element]) || buffer->read[element] == -r->first);
+    if (read || is_other(r, buffer->written[element]))
+        fault(r, arena_printf(r->kernel->arena, "element %lld of %s is %s by another iteration of a parallel loop",
+                              (long long)element, buffer->tensor->name, read ? "read" : "written"));
+    buffer->written[element] = r->iteration;
+}
+
 /* --- expressions -------------------------------------------------------------------------------------------------- */
 
 static Cell *cells(Run *r, int lanes) {
@@ -119,7 +159,7 @@ static bool lane_is_on(Run *r, const Cell *guard, int lane) {
 static const Cell *eval_read(Run *r, const Expr *e) {
     const Cell *guard = e->guard ? eval(r, e->guard) : NULL;
     const Cell **index = ARENA_ARRAY(r->scratch, const Cell *, e->count);
-    const Buffer *buffer = find_buffer(r, e->tensor);
+    Buffer *buffer = find_buffer(r, e->tensor);
     Cell *result = cells(r, e->lanes);
     for (int d = 0; d < e->count; d++)
         index[d] = eval(r, e->args[d]);
@@ -130,6 +170,7 @@ static const Cell *eval_read(Run *r, const Expr *e) {
         int64_t element = element_of(r, buffer, index, e->count, lane);
         if (element < 0)
             break;
+        note_read(r, buffer, element);
         result[lane].value = value_load(e->type, buffer->data + element * element_info[e->type].bytes);
         result[lane].undefined = buffer->defined && !buffer->defined[element];
     }
@@ -211,6 +252,8 @@ static void run_store(Run *r, const Stmt *stmt) {
         int64_t element = element_of(r, buffer, index, stmt->index_count, lane);
         if (element >= 0 && buffer->output && value[lane].undefined)
             fault(r, "an undefined value for an output");
+        if (element >= 0)
+            note_write(r, buffer, element);
         if (r->fault)
             return;
         if (!value[lane].undefined)
@@ -226,12 +269,19 @@ static void run_for(Run *r, const Stmt *stmt) {
         fault(r, "an extent above the bound of its variable");
     list_push(r->arena, &r->vars, ((SizeValue){stmt->var, 0}));
     list_push(r->arena, &r->scalars, ((Cell){.value.type = TYPE_INT64}));
+    bool parallel = stmt->loop == LOOP_PARALLEL && !r->iteration;
+    if (parallel) {
+        r->first = r->counted + 1;
+        r->shared = r->buffers.count;
+    }
     for (int64_t i = 0; i < extent && !stopped(r); i++) {
         int64_t value = stmt->loop == LOOP_PARALLEL ? extent - 1 - i : i;
+        r->iteration = parallel ? ++r->counted : r->iteration;
         r->vars.items[r->vars.count - 1].value = value;
         r->scalars.items[r->scalars.count - 1].value.integer = value;
         run_body(r, stmt->body, stmt->count);
     }
+    r->iteration = parallel ? 0 : r->iteration;
     r->vars.count--;
     r->scalars.count--;
 }

@@ -3,7 +3,7 @@
  * Every access is checked against its buffer. An element that was never written reads as undefined; undefined values
  * may be computed with and kept in temporaries (masked-off lanes do), but a condition, an index or an output that gets
  * one is a fault. Parallel loops run from their last iteration to the first, so that a dependence between iterations
- * shows.
+ * shows, and an element that one iteration writes and another one touches is a fault.
  */
 #ifndef TESTS_KERNEL_RUN_H
 #define TESTS_KERNEL_RUN_H

@@ -238,7 +238,14 @@ static bool make_prim(Maker *m) {
     return true;
 }
 
-Schedule *random_schedule(Arena *arena, const Program *program, const Target *target, Random *random, int count) {
+static void count_prim(const ScheduleMaking *making, PrimOp op, bool accepted) {
+    int64_t *counts = accepted ? making->accepted : making->refused;
+    if (counts)
+        counts[op]++;
+}
+
+Schedule *random_schedule_made(Arena *arena, const Program *program, const Target *target, Random *random, int count,
+                               const ScheduleMaking *making) {
     Schedule *schedule = ARENA_NEW(arena, Schedule);
     *schedule = (Schedule){.subject = program->name, .target = "x86", .prims = ARENA_ARRAY(arena, Prim, count)};
     Maker m = {.arena = arena, .random = random, .nest = nest_build(arena, program, NULL, NULL, target, NULL)};
@@ -247,10 +254,17 @@ Schedule *random_schedule(Arena *arena, const Program *program, const Target *ta
             continue;
         schedule->prims[schedule->count++] = m.prim;
         const Nest *next = nest_build(arena, program, schedule, NULL, target, NULL);
+        count_prim(making, m.prim.op, next != NULL);
         if (next)
             m.nest = next;
+        else if (making->arbitrary)
+            break;
         else
             schedule->count--;
     }
     return schedule;
+}
+
+Schedule *random_schedule(Arena *arena, const Program *program, const Target *target, Random *random, int count) {
+    return random_schedule_made(arena, program, target, random, count, &(ScheduleMaking){.arbitrary = false});
 }

@@ -21,4 +21,11 @@ Program *scheduled_program_of_text(Arena *arena, const char *text, const Schedul
 /* Up to `count` random primitives, each legal after those before it. */
 Schedule *random_schedule(Arena *arena, const Program *program, const Target *target, Random *random, int count);
 
+typedef struct ScheduleMaking {
+    bool arbitrary;              /* the last primitive may be one that is refused */
+    int64_t *accepted, *refused; /* [PRIM_COUNT] counted up as primitives are tried, or NULL */
+} ScheduleMaking;
+Schedule *random_schedule_made(Arena *arena, const Program *program, const Target *target, Random *random, int count,
+                               const ScheduleMaking *making);
+
 #endif

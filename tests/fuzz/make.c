@@ -1,0 +1,72 @@
+/* make.c - a case from a seed and a number: a random program, sizes, and a schedule, or the way one is chosen. */
+#include "fuzz.h"
+#include "tests/unit/random_program.h"
+#include <string.h>
+
+enum { PRIMITIVES = 10 };
+
+static uint64_t mix(uint64_t seed, uint64_t number) {
+    uint64_t z = seed * 0x9e3779b97f4a7c15u + number * 0xd1342543de82ef95u + 0x632be59bd9b4e019u;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+    return z ^ z >> 29;
+}
+
+/* Most cases have bound sizes, some leave all or some of them to run time. */
+static const char *choose_symbolic(Arena *arena, Random *random, const struct Binding *bindings) {
+    Text text = {.arena = arena};
+    int64_t kind = random_below(random, 5);
+    text_add(&text, "%s", "");
+    for (int i = 0; i < RANDOM_SIZES && kind < 2; i++)
+        if (kind == 0 || random_below(random, 2))
+            text_add(&text, "%s", bindings[i].name);
+    return text.text;
+}
+
+/* What is not said is the simplest: a bound size, no strictness. */
+static const char *header(Arena *arena, const FuzzOptions *options, uint64_t number, Random *random, int level,
+                          const struct Binding *bindings) {
+    static const char *const targets[] = {"x86-64-v4", "x86-64-v4", "x86-64-v3", "x86-64"};
+    bool object = options->object_every && number % (uint64_t)options->object_every == 0;
+    const char *symbolic = choose_symbolic(arena, random, bindings);
+    Text text = {.arena = arena};
+    text_add(&text, "# fuzz: seed=%llu case=%llu engine=%s target=%s threads=%d level=%d data=%d",
+             (unsigned long long)options->seed, (unsigned long long)number, object ? "object" : "kernel",
+             object ? "host" : targets[random_below(random, 4)], 1 + (int)random_below(random, 2), level,
+             (int)random_below(random, 100000));
+    text_add(&text, "%s%s", random_below(random, 12) ? "" : " strict=1", random_below(random, 4) ? "" : " explain=1");
+    text_add(&text, "%s%s\n", *symbolic ? " symbolic=" : "", symbolic);
+    return text.text;
+}
+
+/* Three of four cases have a schedule; one of ten may have one that is refused. */
+static int choose_level(Random *random) {
+    int64_t kind = random_below(random, 20);
+    return kind == 0 ? 0 : kind < 4 ? 1 : kind == 4 ? 2 : 3;
+}
+
+static const Schedule *make_schedule(Arena *arena, const Checked *checked, Random *random, Counters *counters) {
+    ScheduleMaking making = {.arbitrary = random_below(random, 8) == 0};
+    if (counters) {
+        making.accepted = counters->accepted;
+        making.refused = counters->rejected;
+    }
+    int count = 1 + (int)random_below(random, PRIMITIVES);
+    Schedule *schedule = random_schedule_made(arena, checked->program, checked->target, random, count, &making);
+    schedule->subject = "f";
+    return schedule;
+}
+
+const char *make_case(Arena *arena, const FuzzOptions *options, uint64_t number, Counters *counters) {
+    struct Binding bindings[RANDOM_SIZES];
+    Random random = {mix(options->seed, number)};
+    Text text = {.arena = arena};
+    Checked checked;
+    const char *why, *program = random_program(arena, (uint64_t)random_below(&random, INT64_MAX), true, bindings);
+    int level = choose_level(&random);
+    text_add(&text, "%s%s", header(arena, options, number, &random, level, bindings), program);
+    if (level < 3 || !read_text(arena, text.text, &checked, &why)) /* what is refused will be seen to be */
+        return text.text;
+    fuzz_step = "making a schedule";
+    schedule_print(&text, make_schedule(arena, &checked, &random, counters));
+    return text.text;
+}
