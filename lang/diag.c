@@ -44,6 +44,7 @@ struct Diagnostics {
     LIST(Reported *) reported;
     Reported *last; /* what notes and hints attach to; NULL when it was dropped */
     int errors;
+    bool muted;
 };
 
 Diagnostics *diag_new(Arena *arena, Sources *sources, DiagOptions options) {
@@ -62,6 +63,12 @@ const char *diag_name(DiagId id) {
 
 int diag_error_count(const Diagnostics *diagnostics) {
     return diagnostics->errors;
+}
+
+bool diag_mute(Diagnostics *diagnostics, bool muted) {
+    bool before = diagnostics->muted;
+    diagnostics->muted = muted;
+    return before;
 }
 
 bool diag_limit_reached(const Diagnostics *diagnostics) {
@@ -165,7 +172,7 @@ static bool is_silenced(const DiagOptions *options, Severity severity) {
 void diag(Diagnostics *diagnostics, DiagId id, Loc loc, ...) {
     const DiagOptions *options = &diagnostics->options;
     diagnostics->last = NULL;
-    if (is_silenced(options, rows[id].severity))
+    if (diagnostics->muted || is_silenced(options, rows[id].severity))
         return;
     va_list arguments;
     va_start(arguments, loc);

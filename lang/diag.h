@@ -38,6 +38,8 @@ void diag(Diagnostics *diagnostics, DiagId id, Loc loc, ...);
 void diag_note(Diagnostics *diagnostics, Loc loc, const char *format, ...) __attribute__((format(printf, 3, 4)));
 void diag_hint(Diagnostics *diagnostics, const char *format, ...) __attribute__((format(printf, 2, 3)));
 int diag_error_count(const Diagnostics *diagnostics);
+/* While muted nothing is reported or counted: for looking at something twice. Returns what it was. */
+bool diag_mute(Diagnostics *diagnostics, bool muted);
 bool diag_limit_reached(const Diagnostics *diagnostics);
 /* Prints what is pending (the JSON array, the "too many errors" line). Call once, at the end; returns the error count.
  */

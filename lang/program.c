@@ -255,6 +255,16 @@ static void print_requirement(Text *text, const Requirement *requirement) {
     text_add(text, "\n");
 }
 
+/* Where a scan begins. */
+static void print_scan(Text *text, const Stage *stage, const Scan *before) {
+    if (!stage->scan || stage->scan == before)
+        return;
+    text_add(text, "  %s: %d stage%s together for each ", stage->scan->name, stage->scan->count,
+             stage->scan->count == 1 ? "" : "s");
+    print_ranges(text, &stage->scan->axis, 1, "");
+    text_add(text, "\n");
+}
+
 void program_print(Text *text, const Program *program) {
     text_add(text, "program %s", program->name);
     if (strcmp(program->name, program->symbol) != 0)
@@ -272,8 +282,10 @@ void program_print(Text *text, const Program *program) {
         print_tensor(text, program->tensors[i]);
     for (int i = 0; i < program->requirement_count; i++)
         print_requirement(text, &program->requirements[i]);
-    for (int i = 0; i < program->stage_count; i++)
+    for (int i = 0; i < program->stage_count; i++) {
+        print_scan(text, program->stages[i], i > 0 ? program->stages[i - 1]->scan : NULL);
         print_stage(text, program->stages[i]);
+    }
 }
 
 /* --- values of size expressions ----------------------------------------------------------------------------------- */

@@ -117,6 +117,19 @@ static bool bind_requirement(Binder *b, const Requirement *from, Requirement *to
     return false;
 }
 
+static void bind_scans(Binder *b, const Stage **stages) {
+    b->to->scans = ARENA_ARRAY(b->arena, const Scan *, b->from->scan_count);
+    for (int i = 0; i < b->from->scan_count; i++) {
+        Scan *scan = ARENA_NEW(b->arena, Scan);
+        *scan = *b->from->scans[i];
+        b->axes.count = 0;
+        scan->axis = *bind_axes(b, &scan->axis, 1);
+        for (int s = scan->first; s < scan->first + scan->count; s++)
+            ((Stage *)stages[s])->scan = scan;
+        b->to->scans[i] = scan;
+    }
+}
+
 /* --- sizes --- */
 
 static void take_sizes(Binder *b, const struct Binding *bindings, int count) {
@@ -186,5 +199,6 @@ Program *program_bind(Arena *arena, const Program *program, const struct Binding
     for (int i = 0; i < program->stage_count; i++)
         stages[i] = bind_stage(&b, program->stages[i]);
     bound->stages = stages;
+    bind_scans(&b, stages);
     return bound;
 }

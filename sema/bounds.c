@@ -398,7 +398,7 @@ static void add_axis(Arena *arena, Requirement *requirement, const Expr *e, cons
 }
 
 /* Checked at run time, for all values of the indices for which the read's conditions hold. */
-static void require_gather(Statement *s, Access *access, int d) {
+static bool require_gather(Statement *s, Access *access, int d) {
     Arena *arena = s->builder->arena;
     Expr *index = resolve_value(s, access->read->args[d]);
     Expr *inside = expr_binary(arena, OP_AND, expr_binary(arena, OP_GE, index, expr_int(arena, 0)),
@@ -411,10 +411,16 @@ static void require_gather(Statement *s, Access *access, int d) {
         Expr *guard = resolve_value(s, access->guards[g]);
         requirement.condition = expr_binary(arena, OP_OR, expr_unary(arena, OP_NOT, guard), requirement.condition);
     }
+    if (reads_carried(s->frame, requirement.condition)) {
+        ERROR(s->frame, scan_gather, requirement.loc, source_text(s, requirement.loc), access->name);
+        HINT(s->frame, "give the read a value for outside: %s else 0", source_text(s, access->ast->loc));
+        return false;
+    }
     for (int i = 0; i < s->indices.count; i++)
         add_axis(arena, &requirement, requirement.condition, s->indices.items[i]->axis);
     access->guarded |= access->guard_count > 0;
     list_push(arena, &s->builder->requirements, requirement);
+    return true;
 }
 
 static Polys guard_facts(const Statement *s, const Access *access) {
@@ -487,7 +493,7 @@ bool check_bounds(Statement *s, const View *target) {
         Access *access = s->accesses.items[i];
         for (int d = 0; d < access->view.rank; d++)
             if (!access->has_else && is_data_dependent(access->read->args[d]))
-                require_gather(s, access, d);
+                good &= require_gather(s, access, d);
     }
     return good;
 }

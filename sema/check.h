@@ -85,14 +85,39 @@ typedef struct Symbol {
     Variable *variable; /* TENSOR */
 } Symbol;
 
+/* A tensor that a scan block defines, as its statements see it. */
+typedef struct Carried {
+    Variable *variable;
+    const AstTarget *target;  /* of its first statement */
+    int step;                 /* which of its indices is the scan's */
+    int definitions, defined; /* its statements, and those whose stages were made */
+    View last;                /* its last version, which later steps read: dims and lower NULL where not known yet */
+    bool typed;               /* the type is known */
+    ElementType type;
+    bool given;     /* it has sizes from before or from the header */
+    Loc unknown;    /* of a read that had to be given up, for want of a type or of sizes */
+    Tensor *tensor; /* the last version, made before its statements are */
+} Carried;
+
+/* scan t { ... } while its statements are checked. */
+typedef struct ScanBlock {
+    const AstStatement *ast;
+    LIST(Carried) carried;
+    bool probing; /* statements are looked at for ranges and types alone */
+    Scan *scan;
+} ScanBlock;
+
+typedef LIST(Stage *) Stages;
+
 typedef struct Builder {
     Checker *checker;
     Arena *arena;
     LIST(const Var *) sizes;
     LIST(Argument) inputs;
     LIST(Tensor *) tensors; /* every one, inputs and outputs too */
-    LIST(Stage *) stages;
+    Stages stages;
     LIST(Requirement) requirements;
+    LIST(Scan *) scans;
     Polys facts; /* over sizes, each >= 0: what requirements promise */
     LIST(struct Binding) bounds;
     int calls;       /* instantiated so far */
@@ -108,6 +133,7 @@ typedef struct Frame {
     LIST(Symbol *) symbols;
     LIST(Variable *) variables;
     LIST(const char *) call_names; /* prefixes given to nested calls */
+    ScanBlock *scan;               /* the block that is being checked, or NULL */
     bool failed;
 } Frame;
 
@@ -145,6 +171,8 @@ typedef struct Access {
     bool guarded;       /* in range only because of the conditions it stands under */
     int guard_count;
     Expr **guards; /* bool: the conditions it stands under, over raw index variables */
+    bool earlier;  /* of what an earlier step of the scan wrote: says nothing of the range of the steps */
+    int step;      /* then: the dimension of the steps */
     bool *assured; /* per dimension: in range because a range was inferred from it, or proved for a read with an else */
 } Access;
 
@@ -160,6 +188,9 @@ typedef struct Statement {
     int index_depth;         /* inside the indices of a read: integers become int64 */
     int depth, nodes;
     bool failed;
+    bool strong_only;    /* reads with an else say nothing of ranges */
+    bool literal_else;   /* a read of unknown type has a literal after else, of this type */
+    ElementType literal;
     Polys facts; /* over sizes: those of the builder, and that no range is empty; once ranges are known */
 } Statement;
 
@@ -169,6 +200,7 @@ typedef struct Typed {
     Expr *expr;
     ElementType type;
     bool index;
+    bool open; /* the type is not known yet: any other that it meets wins */
 } Typed;
 
 /* --- reporting (scope.c): the place comes first in what follows the id --- */
@@ -196,6 +228,8 @@ void nearest_offer(Nearest *nearest, const char *candidate);
 void hint_nearest_function(Frame *frame, const char *name);
 void hint_nearest_value(const Statement *statement, const char *name);
 int find_builtin(const char *name); /* an Op, or -1 */
+/* One that is made of others: a def of the library with this name is for whole tensors and does not hide it. */
+bool is_value_function(const char *name);
 bool is_read(const Frame *frame, const AstExpr *apply);
 
 /* --- types (types.c) --- */
@@ -255,8 +289,11 @@ Expr *resolve_predicates(Statement *statement);
 void check_statement(Frame *frame, const AstStatement *ast);
 /* The variable that a target names, made where it is new; NULL after an error. */
 Variable *target_variable(Frame *frame, const AstTarget *target);
+void poison_targets(Frame *frame, const AstStatement *ast); /* of a statement that is not understood */
 /* The tensor that the variable stands for from here on. */
 void variable_define(Builder *builder, Variable *variable, Tensor *tensor, View view);
+/* The names, the value and the where ranges of an assignment; false after errors. */
+bool translate_assignment(Statement *statement, const Variable *variable, Typed *value);
 /* Makes the stages of a checked assignment: the ranges are known. declared: of a result with sizes, or NULL. */
 void define_stages(Statement *statement, Variable *variable, Typed value, const View *declared);
 /* The declared sizes of a result; false after an error. */
@@ -268,6 +305,18 @@ bool is_call(const Frame *frame, const AstExpr *ast);
  * NULL: after the def. False after errors. */
 bool check_call(Frame *frame, const AstExpr *call, const char *name, View **results, int *result_count);
 void check_call_statement(Frame *frame, const AstStatement *ast);
+
+/* --- recurrences (scan.c) --- */
+
+void check_scan(Frame *frame, const AstStatement *ast);
+/* What the variable is in the block that is being checked; NULL when the block does not define it. */
+Carried *find_carried(const Frame *frame, const Variable *variable);
+/* What the left side spans as far as the whole block says so, or NULL. */
+const View *carried_target(const Frame *frame, const Variable *variable);
+/* Whether the block that is being checked makes what the expression reads. */
+bool reads_carried(const Frame *frame, const Expr *e);
+/* Of a read by that many indices: how many steps before the one at hand. False after an error. */
+bool step_distance(Statement *statement, const AstExpr *ast, const Carried *carried, int64_t *distance);
 
 /* --- programs (instance.c, finish.c, module.c) --- */
 

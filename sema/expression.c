@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-static const Typed poison = {NULL, TYPE_FLOAT, false};
+static const Typed poison = {NULL, TYPE_FLOAT, false, false};
 
 static Typed fail(Statement *s) {
     s->failed = true;
@@ -16,14 +16,14 @@ static Typed fail(Statement *s) {
 }
 
 static Typed index_expr(Expr *e) {
-    return (Typed){e, e->type == TYPE_BOOL ? TYPE_BOOL : TYPE_INT32, true};
+    return (Typed){e, e->type == TYPE_BOOL ? TYPE_BOOL : TYPE_INT32, true, false};
 }
 
 /* A value; inside indices an integer counts as an int64. */
 static Typed value_expr(Statement *s, Expr *e) {
     if (s->index_depth && type_is_integer(e->type))
-        return (Typed){expr_cast(s->builder->arena, TYPE_INT64, e), TYPE_INT64, true};
-    return (Typed){e, e->type, false};
+        return (Typed){expr_cast(s->builder->arena, TYPE_INT64, e), TYPE_INT64, true, false};
+    return (Typed){e, e->type, false, false};
 }
 
 /* A node that was just made gets its place; one that a maker handed on keeps its own. */
@@ -72,14 +72,15 @@ IndexVariable *add_index(Statement *s, AstName name) {
 static bool promote_pair(Statement *s, Typed *a, Typed *b) {
     if (!a->expr || !b->expr)
         return false;
-    ElementType type = type_promote(a->type, b->type);
+    bool open = a->open && b->open;
+    ElementType type = a->open ? b->type : b->open ? a->type : type_promote(a->type, b->type);
     if (a->index && b->index && a->expr->type == b->expr->type) {
         a->type = b->type = type;
         return true;
     }
     Arena *arena = s->builder->arena;
-    *a = (Typed){convert(arena, typed_value(arena, *a), type), type, false};
-    *b = (Typed){convert(arena, typed_value(arena, *b), type), type, false};
+    *a = (Typed){convert(arena, typed_value(arena, *a), type), type, false, open};
+    *b = (Typed){convert(arena, typed_value(arena, *b), type), type, false, open};
     return true;
 }
 
@@ -87,7 +88,7 @@ static bool promote_pair(Statement *s, Typed *a, Typed *b) {
 static Typed without_bool(Statement *s, Typed a) {
     if (!a.expr || a.type != TYPE_BOOL)
         return a;
-    return (Typed){convert(s->builder->arena, a.expr, TYPE_INT32), TYPE_INT32, false};
+    return (Typed){convert(s->builder->arena, a.expr, TYPE_INT32), TYPE_INT32, false, false};
 }
 
 static bool expect_bool(Statement *s, Typed a, const AstExpr *ast) {
@@ -165,7 +166,7 @@ static Typed make_binary(Statement *s, const AstExpr *ast, Op op, Typed a, Typed
     if ((op == OP_DIV || op == OP_MOD) && !check_divisor(s, b, ast->args.items[1]))
         return fail(s);
     Expr *e = placed(expr_binary(s->builder->arena, op, a.expr, b.expr), ast->loc);
-    return (Typed){e, e->type == TYPE_BOOL ? TYPE_BOOL : a.type, a.index};
+    return (Typed){e, e->type == TYPE_BOOL ? TYPE_BOOL : a.type, a.index, a.open && e->type != TYPE_BOOL};
 }
 
 static Typed make_unary(Statement *s, const AstExpr *ast, Op op, Typed a) {
@@ -176,7 +177,7 @@ static Typed make_unary(Statement *s, const AstExpr *ast, Op op, Typed a) {
     if (op != OP_NOT)
         a = without_bool(s, a);
     Expr *e = placed(expr_unary(s->builder->arena, op, a.expr), ast->loc);
-    return (Typed){e, a.type, a.index};
+    return (Typed){e, a.type, a.index, a.open};
 }
 
 static Typed make_logic(Statement *s, const AstExpr *ast) {
@@ -187,7 +188,7 @@ static Typed make_logic(Statement *s, const AstExpr *ast) {
     if (!expect_bool(s, b, right) || !good)
         return poison;
     Expr *e = placed(expr_binary(s->builder->arena, ast->op, a.expr, b.expr), ast->loc);
-    return (Typed){e, TYPE_BOOL, a.index && b.index};
+    return (Typed){e, TYPE_BOOL, a.index && b.index, false};
 }
 
 Expr *translate_condition(Statement *s, const AstExpr *ast) {
@@ -204,7 +205,7 @@ static Typed make_select(Statement *s, const AstExpr *ast) {
     if (!promote_pair(s, &a, &b) || !good)
         return fail(s);
     Expr *e = placed(expr_select(s->builder->arena, condition.expr, a.expr, b.expr), ast->loc);
-    return (Typed){e, a.type, a.index};
+    return (Typed){e, a.type, a.index, a.open};
 }
 
 static Typed translate_operator(Statement *s, const AstExpr *ast) {
@@ -226,12 +227,12 @@ static Typed make_math(Statement *s, const AstExpr *ast, Op op, Typed *args) {
     Arena *arena = s->builder->arena;
     ElementType type = TYPE_FLOAT;
     for (int i = 0; i < ast->args.count; i++)
-        type = type_promote(type, args[i].type);
+        type = args[i].open ? type : type_promote(type, args[i].type);
     Expr *values[3];
     for (int i = 0; i < ast->args.count; i++)
         values[i] = convert(arena, typed_value(arena, args[i]), type);
     Expr *e = placed(expr_op(arena, op, type, values, ast->args.count), ast->loc);
-    return (Typed){e, type, false};
+    return (Typed){e, type, false, false};
 }
 
 static Typed translate_builtin(Statement *s, const AstExpr *ast, Op op) {
@@ -252,6 +253,23 @@ static Typed translate_builtin(Statement *s, const AstExpr *ast, Op op) {
     if (info->class == CLASS_MATH)
         return make_math(s, ast, op, args);
     return info->arity == 1 ? make_unary(s, ast, op, args[0]) : make_binary(s, ast, op, args[0], args[1]);
+}
+
+/* Functions that are expressions of others: sigmoid(x) is 1 / (1 + exp(-x)). */
+static Typed translate_sigmoid(Statement *s, const AstExpr *ast) {
+    if (ast->args.count != 1) {
+        ERROR(s->frame, wrong_argument_count, ast->loc, ast->name.text, 1, "", ast->args.count);
+        return fail(s);
+    }
+    Typed arg = translate(s, ast->args.items[0]);
+    if (!arg.expr)
+        return poison;
+    Arena *arena = s->builder->arena;
+    ElementType type = arg.open ? TYPE_FLOAT : type_promote(TYPE_FLOAT, arg.type);
+    Expr *x = convert(arena, typed_value(arena, arg), type), *one = expr_constant(arena, type, 1);
+    Expr *power = placed(expr_unary(arena, OP_EXP, expr_unary(arena, OP_NEG, x)), ast->loc);
+    Expr *sum = placed(expr_binary(arena, OP_ADD, one, power), ast->loc);
+    return (Typed){placed(expr_binary(arena, OP_DIV, one, sum), ast->loc), type, false, false};
 }
 
 /* --- reads --- */
@@ -283,7 +301,8 @@ static Expr *translate_index(Statement *s, const AstExpr *ast, const View *view,
         return NULL;
     }
     Arena *arena = s->builder->arena;
-    return view->lower ? expr_binary(arena, OP_SUB, index.expr, view->lower[dim]) : index.expr;
+    Expr *lower = view->lower ? view->lower[dim] : NULL;
+    return lower ? expr_binary(arena, OP_SUB, index.expr, lower) : index.expr;
 }
 
 static Typed read_view(Statement *s, const AstExpr *ast, const char *name, const View *view, Access **access) {
@@ -308,8 +327,56 @@ static Typed read_view(Statement *s, const AstExpr *ast, const char *name, const
     return value_expr(s, read);
 }
 
+/* What an earlier step of the scan wrote; while types and sizes are looked for, what this one does, too. */
+static Typed read_carried(Statement *s, const AstExpr *ast, Carried *carried, int64_t distance, Access **access) {
+    bool known = carried->typed;
+    for (int d = 0; d < carried->last.rank; d++)
+        known &= carried->last.dims[d] != NULL;
+    if (!known && !s->frame->scan->probing) {
+        carried->unknown = carried->unknown.file ? carried->unknown : ast->loc;
+        return fail(s);
+    }
+    View view = carried->last;
+    if (!carried->tensor) {
+        Tensor *stand_in = ARENA_NEW(s->builder->arena, Tensor);
+        stand_in->type = carried->typed ? carried->type : TYPE_FLOAT;
+        stand_in->name = carried->variable->name;
+        stand_in->rank = view.rank;
+        view.tensor = stand_in;
+    }
+    Access *made = NULL;
+    Typed read = read_view(s, ast, carried->variable->name, &view, &made);
+    if (!made)
+        return read;
+    made->earlier = distance > 0;
+    made->step = carried->step;
+    if (access)
+        *access = made;
+    if (!carried->typed && s->index_depth)
+        return index_expr(expr_cast(s->builder->arena, TYPE_INT64, made->read));
+    read.open = !carried->typed;
+    return read;
+}
+
+static Typed read_in_scan(Statement *s, const AstExpr *ast, Carried *carried, Access **access) {
+    Variable *variable = carried->variable;
+    int64_t distance;
+    if (variable->poisoned || !step_distance(s, ast, carried, &distance))
+        return fail(s);
+    if (distance > 0 || s->frame->scan->probing)
+        return read_carried(s, ast, carried, distance, access);
+    if (variable->view.tensor)
+        return read_view(s, ast, variable->name, &variable->view, access);
+    ERROR(s->frame, scan_later_statement, ast->loc, variable->name);
+    HINT(s->frame, "the step before is %s-1", s->frame->scan->ast->scan_index.text);
+    return fail(s);
+}
+
 static Typed read_variable(Statement *s, const AstExpr *ast, Variable *variable, Access **access) {
+    Carried *carried = find_carried(s->frame, variable);
     variable->used = true;
+    if (carried)
+        return read_in_scan(s, ast, carried, access);
     if (variable->view.tensor)
         return read_view(s, ast, variable->name, &variable->view, access);
     if (!variable->poisoned)
@@ -360,6 +427,10 @@ static Typed translate_name(Statement *s, const AstExpr *ast, Access **access) {
 static Typed call_value(Statement *s, const AstExpr *ast, Access **access) {
     View *results;
     int count;
+    if (s->frame->scan) {
+        ERROR(s->frame, scan_call, ast->loc, ast->name.text);
+        return fail(s);
+    }
     if (!check_call(s->frame, ast, NULL, &results, &count))
         return fail(s);
     if (count != 1 || results[0].rank != 0) {
@@ -386,7 +457,10 @@ static Typed translate_apply(Statement *s, const AstExpr *ast, Access **access) 
     Symbol *symbol = frame_symbol(s->frame, name);
     if (is_read(s->frame, ast))
         return read_variable(s, ast, symbol->variable, access);
-    if (find_definition(s->builder->arena, s->frame->definition->file, name))
+    const Definition *definition = find_definition(s->builder->arena, s->frame->definition->file, name);
+    if (is_value_function(name) && (!definition || definition->file->embedded))
+        return translate_sigmoid(s, ast);
+    if (definition)
         return call_value(s, ast, access);
     int op = find_builtin(name);
     if (op >= 0)
@@ -444,6 +518,23 @@ static Expr *outside_value(Statement *s, const AstExpr *ast, ElementType type, c
     return convert(s->builder->arena, value, type);
 }
 
+/* While types are looked for: the value outside makes the type wider, unless it is a literal, which takes any. */
+static Typed probe_else(Statement *s, Typed read, const AstExpr *ast) {
+    Typed outside = translate(s, ast);
+    if (!outside.expr)
+        return fail(s);
+    const Expr *value = typed_value(s->builder->arena, outside);
+    if (value->kind == EXPR_INT || value->kind == EXPR_REAL) {
+        s->literal = s->literal_else ? type_promote(s->literal, value->type) : value->type;
+        s->literal_else = true;
+    } else if (!outside.open && !read.index) {
+        read.type = read.open ? value->type : type_promote(read.type, value->type);
+        read.expr = convert(s->builder->arena, read.expr, read.type);
+        read.open = false;
+    }
+    return read;
+}
+
 static Typed translate_else(Statement *s, const AstExpr *ast) {
     const AstExpr *first = ast->args.items[0];
     Access *access = NULL;
@@ -461,8 +552,14 @@ static Typed translate_else(Statement *s, const AstExpr *ast) {
         return read;
     int depth = s->index_depth;
     s->index_depth = 0;
-    Expr *outside = outside_value(s, ast->args.items[1], access->read->type, access->name);
+    Expr *outside = NULL;
+    if (s->frame->scan && s->frame->scan->probing)
+        read = probe_else(s, read, ast->args.items[1]);
+    else
+        outside = outside_value(s, ast->args.items[1], access->read->type, access->name);
     s->index_depth = depth;
+    if (s->frame->scan && s->frame->scan->probing)
+        return read;
     if (!outside)
         return fail(s);
     access->read->otherwise = outside; /* the read is not shared yet */
@@ -475,7 +572,7 @@ static Typed translate_integer(Statement *s, const AstExpr *ast) {
     if (ast->overflow) /* the parser has said so */
         return fail(s);
     Expr *e = placed(expr_int(s->builder->arena, ast->integer), ast->loc);
-    return (Typed){e, ast->integer > INT32_MAX ? TYPE_INT64 : TYPE_INT32, true};
+    return (Typed){e, ast->integer > INT32_MAX ? TYPE_INT64 : TYPE_INT32, true, false};
 }
 
 static Typed translate_cast(Statement *s, const AstExpr *ast) {
@@ -483,7 +580,7 @@ static Typed translate_cast(Statement *s, const AstExpr *ast) {
     if (!a.expr)
         return poison;
     if (a.index && a.type != TYPE_BOOL && (ast->type == TYPE_INT32 || ast->type == TYPE_INT64))
-        return (Typed){a.expr, ast->type, true};
+        return (Typed){a.expr, ast->type, true, false};
     Expr *value = typed_value(s->builder->arena, a);
     warn_narrow_product(s->frame, value, ast->type);
     Expr *e = convert(s->builder->arena, value, ast->type);
@@ -493,7 +590,7 @@ static Typed translate_cast(Statement *s, const AstExpr *ast) {
 static Typed translate_node(Statement *s, const AstExpr *ast) {
     switch (ast->kind) {
     case AST_INTEGER: return translate_integer(s, ast);
-    case AST_REAL: return (Typed){expr_constant(s->builder->arena, TYPE_FLOAT, ast->real), TYPE_FLOAT, false};
+    case AST_REAL: return (Typed){expr_constant(s->builder->arena, TYPE_FLOAT, ast->real), TYPE_FLOAT, false, false};
     case AST_NAME: return translate_name(s, ast, NULL);
     case AST_APPLY: return translate_apply(s, ast, NULL);
     case AST_SIZE: return translate_size(s, ast);

@@ -102,15 +102,27 @@ typedef struct Needs {
     Builder *builder;
     Places places;
     bool *needed; /* by stage */
+    bool whole_scans;
     LIST(int) open;
 } Needs;
 
+static void need_stage(Needs *needs, int stage) {
+    if (needs->needed[stage])
+        return;
+    needs->needed[stage] = true;
+    list_push(needs->builder->arena, &needs->open, stage);
+}
+
+/* Where whole scans are wanted, with each stage the others of its scan. */
 static void need_tensor(Needs *needs, const Tensor *tensor) {
     int stage = find_place(&needs->places, tensor)->stage;
-    if (stage >= 0 && !needs->needed[stage]) {
-        needs->needed[stage] = true;
-        list_push(needs->builder->arena, &needs->open, stage);
-    }
+    if (stage < 0)
+        return;
+    need_stage(needs, stage);
+    const Scan *scan = needs->builder->stages.items[stage]->scan;
+    for (int i = 0; scan && needs->whole_scans && i < needs->builder->stages.count; i++)
+        if (needs->builder->stages.items[i]->scan == scan)
+            need_stage(needs, i);
 }
 
 static bool visit_need(const Expr *e, void *context) {
@@ -126,11 +138,16 @@ static void close_needs(Needs *needs) {
     }
 }
 
+static void need_checks(Needs *needs) {
+    for (int i = 0; i < needs->builder->requirements.count; i++)
+        expr_walk(needs->builder->requirements.items[i].condition, visit_need, needs);
+}
+
+/* What runs before anything is written: of a scan all or nothing. */
 static Needs needs_of_checks(Builder *builder) {
-    Needs needs = {.builder = builder, .places = find_places(builder)};
+    Needs needs = {.builder = builder, .places = find_places(builder), .whole_scans = true};
     needs.needed = ARENA_ARRAY(builder->arena, bool, builder->stages.count);
-    for (int i = 0; i < builder->requirements.count; i++)
-        expr_walk(builder->requirements.items[i].condition, visit_need, &needs);
+    need_checks(&needs);
     close_needs(&needs);
     return needs;
 }
@@ -184,10 +201,10 @@ static void make_outputs(Frame *frame) {
 
 static void order_stages(Frame *frame) {
     Builder *builder = frame->builder;
-    Needs live = needs_of_checks(builder);
-    bool *checked = ARENA_ARRAY(builder->arena, bool, builder->stages.count);
-    if (builder->stages.count)
-        memcpy(checked, live.needed, sizeof *checked * (size_t)builder->stages.count);
+    const bool *checked = needs_of_checks(builder).needed;
+    Needs live = {.builder = builder, .places = find_places(builder)};
+    live.needed = ARENA_ARRAY(builder->arena, bool, builder->stages.count);
+    need_checks(&live);
     for (int i = 0; i < frame->variables.count; i++)
         if (frame->variables.items[i]->result)
             need_tensor(&live, result_tensor(frame->variables.items[i]));
@@ -195,7 +212,7 @@ static void order_stages(Frame *frame) {
     Stage **ordered = ARENA_ARRAY(builder->arena, Stage *, builder->stages.count);
     int count = 0;
     for (int i = 0; i < builder->stages.count; i++)
-        if (checked[i])
+        if (live.needed[i] && checked[i])
             ordered[count++] = builder->stages.items[i];
     for (int i = 0; i < builder->stages.count; i++)
         if (live.needed[i] && !checked[i])
@@ -206,12 +223,17 @@ static void order_stages(Frame *frame) {
 
 typedef struct Last {
     const Places *places;
+    const Stages *stages;
     int stage;
 } Last;
 
+/* The last stage that has to have run: of a scan the last of its stages. */
 static bool visit_last(const Expr *e, void *context) {
     Last *last = context;
     int stage = e->kind == EXPR_READ ? find_place(last->places, e->tensor)->stage : -1;
+    while (stage >= 0 && stage + 1 < last->stages->count && last->stages->items[stage]->scan &&
+           last->stages->items[stage + 1]->scan == last->stages->items[stage]->scan)
+        stage++;
     if (stage > last->stage)
         last->stage = stage;
     return true;
@@ -220,7 +242,7 @@ static bool visit_last(const Expr *e, void *context) {
 static void place_checks(Builder *builder) {
     Places places = find_places(builder);
     for (int i = 0; i < builder->requirements.count; i++) {
-        Last last = {&places, -1};
+        Last last = {&places, &builder->stages, -1};
         expr_walk(builder->requirements.items[i].condition, visit_last, &last);
         builder->requirements.items[i].after = last.stage;
     }
@@ -267,6 +289,34 @@ static void check_size_arguments(Builder *builder) {
                sizeof *all * (size_t)builder->requirements.count);
     builder->requirements.items = all;
     builder->requirements.count += builder->sizes.count;
+}
+
+/* --- scans --- */
+
+static bool is_taken(const Builder *builder, const char *name, int scan) {
+    for (int i = 0; i < builder->tensors.count; i++)
+        if (strcmp(builder->tensors.items[i]->name, name) == 0)
+            return true;
+    for (int i = 0; i < scan; i++)
+        if (strcmp(builder->scans.items[i]->name, name) == 0)
+            return true;
+    return false;
+}
+
+/* The scans that have stages left, each with its place. */
+static void fill_scans(const Builder *builder, Program *program) {
+    program->scans = ARENA_ARRAY(program->arena, const Scan *, builder->scans.count);
+    for (int i = 0; i < builder->scans.count; i++) {
+        Scan *scan = builder->scans.items[i];
+        const char *name = scan->name;
+        for (int number = 2; is_taken(builder, scan->name, i); number++)
+            scan->name = arena_printf(program->arena, "%s_%d", name, number);
+        for (int s = 0; s < program->stage_count; s++)
+            if (program->stages[s]->scan == scan)
+                scan->first = scan->count++ ? scan->first : s;
+        if (scan->count)
+            program->scans[program->scan_count++] = scan;
+    }
 }
 
 /* --- the program --- */
@@ -318,6 +368,7 @@ Program *finish_program(Frame *frame, const char *symbol) {
     program->stages = (const Stage **)builder->stages.items;
     for (int i = 0; i < builder->stages.count; i++)
         builder->stages.items[i]->name = builder->stages.items[i]->tensor->name;
+    fill_scans(builder, program);
     program->requirement_count = builder->requirements.count;
     program->requirements = builder->requirements.items;
     program->bound_count = builder->bounds.count;

@@ -286,6 +286,8 @@ static void add_constraints(Inference *in, Expr *index, Expr *extent, Access *ac
 static void collect_access(Inference *in, Access *access) {
     for (int d = 0; d < access->view.rank; d++) {
         Expr *index = access->read->args[d];
+        if (!access->view.dims[d] || (access->earlier && d == access->step))
+            continue;
         bool bare = access->ast->kind == AST_APPLY && access->ast->args.items[d]->kind == AST_NAME;
         if (!is_data_dependent(index) && (!access->has_else || bare))
             add_constraints(in, index, access->view.dims[d], access, d, access->has_else);
@@ -295,6 +297,8 @@ static void collect_access(Inference *in, Access *access) {
 static void collect_target(Inference *in, const View *target) {
     Arena *arena = in->arena;
     for (int d = 0; d < target->rank; d++) {
+        if (!target->dims[d])
+            continue;
         Expr *index = expr_var(arena, in->statement->indices.items[d]->raw);
         if (target->lower)
             index = expr_binary(arena, OP_SUB, index, target->lower[d]);
@@ -619,10 +623,12 @@ bool infer_ranges(Statement *s, const View *target) {
     while (progress) {
         while (settle_hulls(&in) || run_round(&in))
             ;
-        in.weak = true;
+        in.weak = !s->strong_only;
         progress = run_round(&in);
         in.weak = false;
     }
+    if (s->frame->scan && s->frame->scan->probing)
+        return false; /* whoever probes looks at the ends that were found */
     bool good = report_unresolved(s);
     for (int i = 0; i < s->indices.count && good; i++)
         good = complete_index(s, s->indices.items[i]);

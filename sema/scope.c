@@ -91,8 +91,12 @@ bool is_read(const Frame *frame, const AstExpr *apply) {
     if (!symbol || symbol->kind != SYMBOL_TENSOR || apply->parameters.count)
         return false;
     const Variable *variable = symbol->variable;
-    return variable->input || variable->written ||
-           (find_builtin(name) < 0 && !find_definition(frame->builder->arena, frame->definition->file, name));
+    return variable->input || variable->written || find_carried(frame, variable) ||
+           (find_builtin(name) < 0 && !is_value_function(name) && !find_definition(frame->builder->arena, frame->definition->file, name));
+}
+
+bool is_value_function(const char *name) {
+    return strcmp(name, "sigmoid") == 0;
 }
 
 int find_builtin(const char *name) {

@@ -49,7 +49,11 @@ static bool decide_type(Assignment *a, Expr *value) {
     bool sums = a->statement->ast->combine == COMBINE_ADD || a->statement->ast->combine == COMBINE_MUL;
     if (sums && value->type == TYPE_BOOL)
         value = convert(a->arena, value, TYPE_INT32);
-    a->type = declared ? variable->result->type : variable->view.tensor ? variable->view.tensor->type : value->type;
+    const Carried *carried = find_carried(frame, variable);
+    a->type = declared                     ? variable->result->type
+              : variable->view.tensor      ? variable->view.tensor->type
+              : carried && carried->tensor ? carried->type
+                                           : value->type;
     bool narrows = !is_literal(value, a->type) && type_promote(a->type, value->type) != a->type;
     const char *from = element_info[value->type].spelling, *to = element_info[a->type].spelling;
     Loc loc = a->statement->ast->values.items[0]->loc;
@@ -68,8 +72,7 @@ static bool decide_type(Assignment *a, Expr *value) {
 
 /* --- making tensors and stages --- */
 
-static Tensor *make_tensor(Assignment *a, const View *view) {
-    Tensor *tensor = new_tensor(a->builder, a->type, a->rank, a->variable->loc);
+static Tensor *make_tensor_in(Assignment *a, const View *view, Tensor *tensor) {
     bool counted_from_zero = true;
     for (int d = 0; d < a->rank; d++) {
         int64_t low;
@@ -82,6 +85,17 @@ static Tensor *make_tensor(Assignment *a, const View *view) {
     return tensor;
 }
 
+static Tensor *make_tensor(Assignment *a, const View *view) {
+    return make_tensor_in(a, view, new_tensor(a->builder, a->type, a->rank, a->variable->loc));
+}
+
+/* The new version; the last one of a scan was made before, for earlier statements to read. */
+static Tensor *make_version(Assignment *a) {
+    Carried *carried = find_carried(a->statement->frame, a->variable);
+    bool last = carried && ++carried->defined == carried->definitions && carried->tensor;
+    return last ? make_tensor_in(a, &a->whole, carried->tensor) : make_tensor(a, &a->whole);
+}
+
 static Stage *make_stage(Assignment *a, const Tensor *tensor, const Var **axes, Expr *value) {
     Stage *stage = ARENA_NEW(a->arena, Stage);
     stage->tensor = tensor;
@@ -89,6 +103,11 @@ static Stage *make_stage(Assignment *a, const Tensor *tensor, const Var **axes, 
     stage->axes = axes;
     stage->value = value;
     stage->loc = a->loc;
+    const Frame *frame = a->statement->frame;
+    if (frame->scan) {
+        stage->scan = frame->scan->scan;
+        stage->step = find_carried(frame, a->variable)->step;
+    }
     list_push(a->arena, &a->builder->stages, stage);
     return stage;
 }
@@ -146,7 +165,7 @@ static const Tensor *copy_of_buffer(Assignment *a) {
     add_part(a, initial, "initial");
     add_part(a, copy, "before");
     const Var **axes = whole_axes(a);
-    make_stage(a, copy, axes, read_at(a, initial, axes));
+    make_stage(a, copy, axes, read_at(a, initial, axes))->scan = NULL; /* it is no part of a scan: all of it comes before */
     return copy;
 }
 
@@ -261,8 +280,32 @@ static Expr *inside(const Assignment *a, const Var **axes) {
     return condition;
 }
 
+/* In a scan a part runs over all steps, as everything does there; what it reads in further ones may lie outside. */
+static void widen_steps(Assignment *a) {
+    const Carried *carried = find_carried(a->statement->frame, a->variable);
+    if (!carried)
+        return;
+    View view = {.rank = a->rank,
+                 .dims = ARENA_ARRAY(a->arena, Expr *, a->rank),
+                 .lower = ARENA_ARRAY(a->arena, Expr *, a->rank)};
+    for (int d = 0; d < a->rank; d++) {
+        const IndexVariable *index = a->statement->indices.items[d];
+        bool step = d == carried->step;
+        Expr *lower = a->whole.lower ? a->whole.lower[d] : expr_int(a->arena, 0);
+        view.dims[d] = step ? a->whole.dims[d] : index->extent;
+        view.lower[d] = step ? lower : index->low;
+    }
+    guard_over(a->statement, &view);
+    IndexVariable *steps = a->statement->indices.items[carried->step];
+    steps->low = view.lower[carried->step];
+    steps->extent = view.dims[carried->step];
+    steps->axis = var_new(a->arena, VAR_AXIS, TYPE_INT64, steps->name, steps->extent);
+    steps->axis->loc = steps->loc;
+}
+
 /* The reduction of the part alone, read over the whole. */
 static Expr *reduced_part(Assignment *a, const Var **axes) {
+    widen_steps(a);
     View view = {.rank = a->rank, .dims = ARENA_ARRAY(a->arena, Expr *, a->rank)};
     Expr **indices = ARENA_ARRAY(a->arena, Expr *, a->rank);
     for (int d = 0; d < a->rank; d++) {
@@ -338,7 +381,7 @@ void define_stages(Statement *s, Variable *variable, Typed value, const View *ta
         s->failed = true;
         return;
     }
-    Tensor *tensor = make_tensor(&a, &a.whole);
+    Tensor *tensor = make_version(&a);
     if (a.full ? define_full(&a, tensor) : define_partial(&a, tensor))
         variable_define(s->builder, variable, tensor, a.whole);
 }

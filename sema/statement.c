@@ -54,8 +54,6 @@ static bool refuse_feature(Frame *frame, Loc loc, const char *feature) {
 }
 
 static bool check_features(Frame *frame, const AstStatement *ast) {
-    if (ast->kind == STATEMENT_SCAN)
-        return refuse_feature(frame, ast->loc, "scan");
     if (ast->combiner.text)
         return refuse_feature(frame, ast->combiner.loc, "assignment with a combiner");
     if (ast->values.count != 1)
@@ -64,7 +62,7 @@ static bool check_features(Frame *frame, const AstStatement *ast) {
 }
 
 /* What a statement would have defined, had it been understood. */
-static void poison_targets(Frame *frame, const AstStatement *ast) {
+void poison_targets(Frame *frame, const AstStatement *ast) {
     for (int i = 0; i < ast->targets.count; i++)
         poison(target_variable(frame, &ast->targets.items[i]));
     for (int i = 0; i < ast->body.count; i++)
@@ -192,25 +190,33 @@ bool declared_view(Frame *frame, const AstResult *result, View *view) {
     return true;
 }
 
-/* The whole of an assignment whose left side is understood. */
-static bool check_assignment(Statement *s, Variable *variable) {
+bool translate_assignment(Statement *s, const Variable *variable, Typed *value) {
     const AstStatement *ast = s->ast;
     bool good = check_target(s, &ast->targets.items[0], variable);
     hide_names(s);
-    Typed value = translate(s, ast->values.items[0]);
+    *value = translate(s, ast->values.items[0]);
     int reads = s->accesses.count;
     translate_clauses(s);
     good &= check_where(s);
     good &= translate_predicates(s, reads) && !s->failed;
     s->let_limit = 0;
-    if (!good || !value.expr)
+    return good && value->expr;
+}
+
+/* The whole of an assignment whose left side is understood. */
+static bool check_assignment(Statement *s, Variable *variable) {
+    Typed value;
+    if (!translate_assignment(s, variable, &value))
         return false;
-    View declared, *target = variable->view.tensor ? &variable->view : NULL;
+    View declared;
+    const View *target = variable->view.tensor ? &variable->view : NULL;
     bool has_dims = variable->result && variable->result->has_dims;
     if (has_dims && !declared_view(s->frame, variable->result, &declared))
         return false;
     if (!target && has_dims)
         target = &declared;
+    if (!target)
+        target = carried_target(s->frame, variable);
     if (!infer_ranges(s, target) || !check_reductions(s) || !check_bounds(s, target))
         return false;
     define_stages(s, variable, value, target);
@@ -226,6 +232,10 @@ static void check_assign(Frame *frame, const AstStatement *ast) {
 }
 
 void check_statement(Frame *frame, const AstStatement *ast) {
+    if (ast->kind == STATEMENT_SCAN) {
+        check_scan(frame, ast);
+        return;
+    }
     if (!check_features(frame, ast)) {
         poison_targets(frame, ast);
         return;
