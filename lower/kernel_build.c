@@ -303,7 +303,7 @@ static StmtList with_children(Build *b, const NestStage *stage, int depth, StmtL
         }
     stmts_add_all(b->arena, &list, rest.items, rest.count);
     for (int i = stage->child_count - 1; i >= 0; i--)
-        if (stage->children[i]->depth == depth && !stage->children[i]->inlined)
+        if (stage->children[i]->depth == depth && !stage->children[i]->inlined && !stage->children[i]->in_scan)
             list = with_buffers(b, stage->children[i], list);
     return list;
 }
@@ -334,7 +334,8 @@ static StmtList stage_level(Build *b, const NestStage *stage, int depth) {
     if (stage->initialises && depth == first_reduction(stage))
         stmts_add(b->arena, &list, initialisation(b, stage, depth));
     if (depth == stage->loop_count) {
-        stmts_add(b->arena, &list, update(b, stage));
+        if (!stage->scan)
+            stmts_add(b->arena, &list, update(b, stage));
         return with_children(b, stage, depth, list);
     }
     const Loop *loop = stage->loops[depth];
@@ -425,7 +426,7 @@ static bool is_root(const NestStage *stage) {
 
 static StmtList root_allocations(Build *b, StmtList list) {
     for (int i = b->nest->stage_count - 1; i >= 0; i--)
-        if (is_root(b->nest->stages[i]))
+        if ((is_root(b->nest->stages[i]) || b->nest->stages[i]->in_scan) && !b->nest->stages[i]->scan)
             list = with_buffers(b, b->nest->stages[i], list);
     return list;
 }

@@ -38,7 +38,7 @@ static Scope default_scope(const StageState *stage) {
 
 /* A stage at root writes its tensor, one that is computed at a loop a buffer of its box's extents. */
 static const Tensor *make_buffer(NestState *state, const StageState *stage, const Tensor *tensor) {
-    if (stage->at == NULL && !stage->scope_set)
+    if ((stage->at == NULL || stage->scan != NULL) && !stage->scope_set)
         return tensor;
     Tensor *buffer = ARENA_NEW(state->arena, Tensor);
     *buffer = *tensor;
@@ -87,6 +87,7 @@ static void publish_stage(NestState *state, StageState *stage) {
         nest->origin[d] = form_expr(&state->forms, stage->origin[d]);
     publish_guards(state, stage);
     nest->initialises = nest->stage->combine != COMBINE_NONE;
+    nest->in_scan = stage->scan != NULL;
     nest->parent = stage->at != NULL ? stage->at->loop.stage : NULL;
     nest->depth = stage->at != NULL ? stage->at->position + 1 : 0;
 }

@@ -50,6 +50,8 @@ struct NestStage {
     bool inlined;      /* no loops, nothing to run */
     int child_count;
     NestStage **children; /* computed at this one, in order of execution */
+    const Scan *scan;     /* not a stage but the loop over a scan's steps: it writes nothing, its buffer is none */
+    bool in_scan;         /* computed at that loop into a buffer of its whole tensor, which lives around all steps */
     bool initialises;     /* a reduction: loops before the first reduction loop are shared with the initialisation */
 };
 

@@ -124,7 +124,7 @@ static void close_box(NestState *state, const StageState *stage, int d, const Bo
 /* Where the stage's roots count from, and their extents. */
 static void find_domain(NestState *state, StageState *stage) {
     int rank = stage->tensor->rank;
-    stage->boxed = stage->owner != NULL ? stage->owner->boxed : stage->at != NULL;
+    stage->boxed = stage->owner != NULL ? stage->owner->boxed : stage->at != NULL && stage->scan == NULL;
     stage->base = ARENA_ARRAY(state->arena, const Form *, rank);
     stage->origin = ARENA_ARRAY(state->arena, const Form *, rank);
     stage->size = ARENA_ARRAY(state->arena, const Form *, rank);
@@ -303,10 +303,11 @@ static bool is_not_outside(const void *context, const Loop *loop) {
     return !loop_is_outside(context, loop);
 }
 
-/* The guards of the owner that concern the loops around the stage alone hold for it too. */
+/* The guards of the owner, or of the scan, that concern the loops around the stage alone hold for it too. */
 static void guard_like_owner(NestState *state, StageState *stage) {
-    for (int i = 0; stage->owner != NULL && i < stage->owner->guards.count; i++) {
-        GuardForm guard = stage->owner->guards.items[i];
+    const StageState *owner = stage->owner != NULL ? stage->owner : stage->scan;
+    for (int i = 0; owner != NULL && i < owner->guards.count; i++) {
+        GuardForm guard = owner->guards.items[i];
         if (form_find_loop(guard.value, is_not_outside, stage) == NULL)
             add_guard(state, stage, guard);
     }
@@ -345,7 +346,7 @@ static void finish_stage(NestState *state, StageState *stage) {
 void finish_bounds(NestState *state) {
     for (int i = 0; i < state->stages.count; i++) {
         StageState *stage = state->stages.items[i];
-        bool collects = stage->at != NULL && stage->owner == NULL && !stage->nest.inlined;
+        bool collects = stage->at != NULL && stage->owner == NULL && stage->scan == NULL && !stage->nest.inlined;
         stage->boxes = collects ? ARENA_ARRAY(state->arena, Box, stage->tensor->rank) : NULL;
     }
     for (int i = state->stages.count - 1; i >= 0; i--)

@@ -473,8 +473,10 @@ bool apply_cache_read(NestState *state, const Prim *prim) {
     find_domain(&caching);
     if (!read_layout(&caching, prim))
         return false;
+    bool earlier = all_read_earlier(state, caching.source);
     StageState *copy = stage_add(state, make_stage(&caching, name), caching.consumers.items[0]);
     copy->at = loop;
+    copy->earlier_steps = earlier;
     rewrite_consumers(&caching);
     return argument_scope(state, prim, copy);
 }

@@ -61,7 +61,10 @@ bool check_places(NestState *state) {
             return false;
         for (int k = 0; k < stage->accesses.count; k++) {
             const Access *access = &stage->accesses.items[k];
-            if (access->producer != NULL && access->producer->at != NULL && !check_consumer(state, stage, access))
+            if (access->producer != NULL && !check_scan_access(state, stage, access))
+                return false;
+            bool placed = access->producer != NULL && access->producer->at != NULL && access->producer->scan == NULL;
+            if (placed && !check_consumer(state, stage, access))
                 return false;
         }
     }
@@ -231,10 +234,7 @@ static bool check_scope(NestState *state, const StageState *stage) {
 
 /* --- the order of strict reductions ------------------------------------------------------------------------------- */
 
-typedef LIST(const Node *) NodeList;
-
-/* The leaves below a node in the order in which its values count up. */
-static void list_leaves(Arena *arena, const Node *node, NodeList *list) {
+void list_leaves(Arena *arena, const Node *node, NodeList *list) {
     const Relation *relation = node->taken;
     if (relation == NULL) {
         if (list->count == 0 || list->items[list->count - 1] != node)
@@ -335,7 +335,8 @@ bool check_loops(NestState *state) {
         if (stage->nest.inlined)
             continue;
         if (!check_owner(state, stage) || !check_kinds(state, stage) || !check_copies(state, stage) ||
-            !check_scope(state, stage) || !check_strict(state, stage) || !check_initial_reads(state, stage))
+            !check_scope(state, stage) || !check_steps_order(state, stage) || !check_strict(state, stage) ||
+            !check_initial_reads(state, stage))
             return false;
     }
     return !state->forms.overflow || refuse(state, "an index would not fit into 64 bits");

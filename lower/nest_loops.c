@@ -236,6 +236,8 @@ static bool set_kind(NestState *state, const Prim *prim, int index, LoopKind kin
     if (node->loop.reduction && kind != LOOP_UNROLLED)
         return refuse(state, "%s is a reduction loop: its steps add to the same elements, so they cannot be %s",
                       loop_text(state, node), kind_names[kind]);
+    if (kind != LOOP_UNROLLED && !check_steps_loop(state, node, kind_names[kind]))
+        return false;
     if (node->loop.kind == kind && node->kind_set)
         no_effect(state);
     node->loop.kind = kind;

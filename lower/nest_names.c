@@ -135,12 +135,16 @@ StageState *argument_stage(NestState *state, const Prim *prim, const PrimArg *ar
     if (stage == NULL)
         refuse(state, "there is no stage %s; the stages are %s", arg->name,
                state->refusal->wanted ? all_stages_text(state) : "");
+    if (stage != NULL && stage->nest.scan != NULL) {
+        refuse(state, "%s is a scan: it has a loop, %s, but no elements", arg->name, loops_text(state, stage));
+        return NULL;
+    }
     return stage;
 }
 
 const Tensor *argument_tensor(NestState *state, const Prim *prim, const PrimArg *arg) {
     StageState *stage = find_stage(state, arg->name, strlen(arg->name));
-    if (stage != NULL)
+    if (stage != NULL && stage->nest.scan == NULL)
         return stage->tensor;
     const Program *program = state->nest.program;
     for (int i = 0; i < program->tensor_count; i++)

@@ -59,8 +59,10 @@ bool apply_compute_at(NestState *state, const Prim *prim) {
         if (outer == stage)
             return refuse(state, "%s is a loop of %s or inside one: a stage cannot be computed inside itself",
                           loop_text(state, loop), stage->name);
-    if (stage->at == loop)
+    if (stage->at == loop && stage->scan == NULL)
         no_effect(state);
+    if (!leave_scan(state, prim, stage))
+        return false;
     stage->at = loop;
     return argument_scope(state, prim, stage);
 }
@@ -152,6 +154,8 @@ static bool check_inline(NestState *state, const Prim *prim, const StageState *s
     if (stage->owner != NULL)
         return refuse(state, "%s was made by cache_write and stays in the loops of %s", stage->name,
                       stage->owner->name);
+    if (reads_itself(stage))
+        return refuse(state, "%s reads earlier steps of itself: inline would never end", stage->name);
     return is_read(state, stage) || refuse(state, "nothing reads %s, so there is nowhere to inline it", stage->name);
 }
 
@@ -175,6 +179,7 @@ bool apply_inline(NestState *state, const Prim *prim) {
     stage->nest.inlined = true;
     stage->leaves.count = 0;
     stage->at = NULL;
+    stage->scan = NULL;
     return true;
 }
 

@@ -18,7 +18,8 @@ static void print_exprs(Text *text, const char *between, Expr *const *list, int 
 
 static void print_buffer(Text *text, const NestStage *stage, int depth) {
     const Tensor *buffer = stage->buffer;
-    if (stage->parent == NULL && buffer->scope == SCOPE_GLOBAL)
+    bool whole = stage->parent == NULL || stage->in_scan;
+    if (stage->scan != NULL || (whole && buffer->scope == SCOPE_GLOBAL))
         return;
     indent(text, depth);
     text_add(text, "%s: ", buffer->name);
@@ -90,12 +91,14 @@ static void print_depth(Text *text, const NestStage *stage, int depth, int inden
     if (is_first_reduction(stage, depth))
         print_initial(text, stage, depth, indentation);
     if (depth == stage->loop_count) {
-        print_body(text, stage, indentation);
+        if (stage->scan == NULL)
+            print_body(text, stage, indentation);
         return;
     }
     const Loop *loop = stage->loops[depth];
     indent(text, indentation);
-    text_add(text, "for %s in 0:", loop->var->name);
+    text_add(text, "%s%sfor %s in 0:", stage->scan != NULL && depth == 0 ? stage->stage->name : "",
+             stage->scan != NULL && depth == 0 ? ": " : "", loop->var->name);
     expr_print(text, loop->var->extent);
     text_add(text, "%s\n", kind_words[loop->kind]);
     print_depth(text, stage, depth + 1, indentation + 1);

@@ -183,6 +183,15 @@ StageState *stage_add(NestState *state, const Stage *stage, StageState *before) 
     return added;
 }
 
+/* A stage of a scan may read one that is added after it. */
+static void list_later_producers(NestState *state) {
+    for (int i = 0; i < state->stages.count; i++) {
+        StageState *stage = state->stages.items[i];
+        for (int k = 0; stage->scan != NULL && k < stage->accesses.count; k++)
+            stage->accesses.items[k].producer = state_producer(state, stage->accesses.items[k].read->tensor);
+    }
+}
+
 NestState *state_new(Arena *arena, const Program *program, const Target *target, const int64_t *choices,
                      Refusal *refusal) {
     NestState *state = ARENA_NEW(arena, NestState);
@@ -190,8 +199,13 @@ NestState *state_new(Arena *arena, const Program *program, const Target *target,
     state->arena = state->forms.arena = arena;
     state->choices = choices;
     state->refusal = refusal;
-    for (int i = 0; i < program->stage_count; i++)
+    for (int i = 0; i < program->stage_count; i++) {
+        const Scan *scan = program->stages[i]->scan;
         stage_add(state, program->stages[i], NULL);
+        if (scan != NULL && i == scan->first + scan->count - 1)
+            scan_add(state, scan);
+    }
+    list_later_producers(state);
     return state;
 }
 

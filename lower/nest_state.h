@@ -67,8 +67,10 @@ struct StageState {
     LIST(Relation *) relations; /* a node is made by an earlier relation than it is taken by */
     LIST(Node *) leaves;
     LIST(Access) accesses;
-    StageState *owner; /* made by cache_write: the stage that stores it, whose domain it shares; not when at root */
-    Node *at;          /* the loop it is computed at; NULL: root */
+    StageState *owner;  /* made by cache_write: the stage that stores it, whose domain it shares; not when at root */
+    StageState *scan;   /* whose step it is computed in, with the root of its step axis linked to that one's; or NULL */
+    bool earlier_steps; /* made by cache_read: of what earlier steps of a scan wrote */
+    Node *at;           /* the loop it is computed at; NULL: root */
     Scope scope;
     bool scope_set;
     Box *boxes;        /* [rank], while finishing: what consumers read */
@@ -171,6 +173,25 @@ FindForm find_axis_form;                /* context: a StageState */
 bool check_places(NestState *state);    /* before finish_bounds */
 bool check_loops(NestState *state);     /* after */
 const Form *access_form(NestState *state, const StageState *stage, const Access *access, int dimension);
+
+typedef LIST(const Node *) NodeList;
+/* The leaves below a node in the order in which its values count up. */
+void list_leaves(Arena *arena, const Node *node, NodeList *list);
+
+/* --- nest_scan.c --- */
+
+/* The loop over the steps, after the scan's stages, which were added last. */
+void scan_add(NestState *state, const Scan *scan);
+/* The stage is computed in each step, over one value of its step axis. */
+void join_scan(NestState *state, StageState *stage, StageState *scan);
+/* For a primitive that moves a stage: its step axis becomes a loop of its own. */
+bool leave_scan(NestState *state, const Prim *prim, StageState *stage);
+bool reads_earlier_step(const StageState *stage, const Access *access);
+bool check_steps_loop(NestState *state, const Node *node, const char *what); /* "parallel" */
+bool check_steps_order(NestState *state, const StageState *stage);
+bool check_scan_access(NestState *state, const StageState *reader, const Access *access);
+bool all_read_earlier(const NestState *state, const Tensor *tensor);
+bool reads_itself(const StageState *stage);
 
 /* --- nest.c --- */
 

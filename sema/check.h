@@ -188,8 +188,8 @@ typedef struct Statement {
     int index_depth;         /* inside the indices of a read: integers become int64 */
     int depth, nodes;
     bool failed;
-    bool strong_only;    /* reads with an else say nothing of ranges */
-    bool literal_else;   /* a read of unknown type has a literal after else, of this type */
+    bool strong_only;  /* reads with an else say nothing of ranges */
+    bool literal_else; /* a read of unknown type has a literal after else, of this type */
     ElementType literal;
     Polys facts; /* over sizes: those of the builder, and that no range is empty; once ranges are known */
 } Statement;

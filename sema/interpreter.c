@@ -197,9 +197,13 @@ static bool set_up(Interpreter *interpreter, const int64_t *sizes, int *status, 
             return false;
         }
     }
-    for (int i = 0; i < program->stage_count; i++)
-        if (!code_of_stage(interpreter, program->stages[i], storage_of(interpreter, program->stages[i]->tensor), why))
+    for (int i = 0; i < program->stage_count; i++) {
+        const Stage *stage = program->stages[i];
+        bool first = stage->scan && program->stages[stage->scan->first] == stage;
+        if (stage->scan ? first && !compile_scan(interpreter, stage->scan, why)
+                        : !code_of_stage(interpreter, stage, storage_of(interpreter, stage->tensor), why))
             return false;
+    }
     return contents_fit(interpreter, status, why);
 }
 

@@ -128,12 +128,18 @@ void set_points(Code *code, int64_t first, int count);
 
 /* interpreter_storage.c */
 void compute_whole(Interpreter *interpreter, Storage *storage);
+void allocate_whole(Interpreter *interpreter, Storage *storage); /* for what is stored element by element */
+void store_result(Storage *storage, int64_t element, int lane);  /* of the last run of its code */
 /* Makes the elements known, whole or one by one. */
 void demand_elements(Interpreter *interpreter, Storage *storage, const int64_t *elements, int count);
 Entry *find_entry(const Storage *storage, int64_t element);
 /* Loads elements, demanding them where needed; error stays as it is when the storage is exact. */
 void load_elements(Interpreter *interpreter, Storage *storage, const int64_t *elements, int count, Lanes *result);
 Evaluated evaluated_element(Interpreter *interpreter, Storage *storage, int64_t element);
+
+/* interpreter_scan.c */
+bool compile_scan(Interpreter *interpreter, const Scan *scan, const char **why);
+void compute_scan(Interpreter *interpreter, const Scan *scan);
 
 /* interpreter_lanes.c */
 void apply_lanes(const Instruction *instruction, int count);

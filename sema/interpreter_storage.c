@@ -13,6 +13,17 @@ enum { SMALL_ELEMENTS = 1024, SMALL_OPERATIONS = 1 << 18, WHOLE_SHARE = 8, FIRST
 
 /* --- whole -------------------------------------------------------------------------------------------------------- */
 
+/* The result of a lane of the code's last run. */
+void store_result(Storage *storage, int64_t element, int lane) {
+    const Code *code = storage->code;
+    Value value = {.type = storage->tensor->type, .integer = code->result.integer[lane]};
+    value_store(value, storage->data + element * element_info[storage->tensor->type].bytes);
+    if (storage->error)
+        storage->error[element] = code->result.error[lane];
+    if (storage->magnitude)
+        storage->magnitude[element] = code->magnitude[lane];
+}
+
 /* The results of the code's last run as elements first, first + 1, ... */
 static void store_results(Storage *storage, int64_t first, int count) {
     Code *code = storage->code;
@@ -27,10 +38,8 @@ static void store_results(Storage *storage, int64_t first, int count) {
         memcpy(storage->magnitude + first, code->magnitude, sizeof(double) * (size_t)count);
 }
 
-void compute_whole(Interpreter *interpreter, Storage *storage) {
-    if (storage->data)
-        return;
-    Code *code = storage->code;
+void allocate_whole(Interpreter *interpreter, Storage *storage) {
+    const Code *code = storage->code;
     bool sum = code->combine == COMBINE_ADD && type_is_float(code->type);
     char *data = arena_alloc(interpreter->arena, (size_t)(storage->elements * element_info[code->type].bytes) + 1);
     if (!storage->exact)
@@ -38,6 +47,17 @@ void compute_whole(Interpreter *interpreter, Storage *storage) {
     if (sum)
         storage->magnitude = ARENA_ARRAY(interpreter->arena, double, storage->elements);
     storage->data = data;
+}
+
+void compute_whole(Interpreter *interpreter, Storage *storage) {
+    if (storage->data)
+        return;
+    Code *code = storage->code;
+    if (code->stage->scan) {
+        compute_scan(interpreter, code->stage->scan);
+        return;
+    }
+    allocate_whole(interpreter, storage);
     for (int64_t first = 0; first < storage->elements; first += STRIP) {
         int count = storage->elements - first < STRIP ? (int)(storage->elements - first) : STRIP;
         set_points(code, first, count);
@@ -98,6 +118,8 @@ static void set_point(Code *code, const Storage *storage, int64_t element, int l
 
 static bool wants_whole(const Storage *storage, int more) {
     const Code *code = storage->code;
+    if (code->stage->scan)
+        return true;
     if (storage->elements <= SMALL_ELEMENTS)
         return (double)storage->elements * (double)code->reduction_points * code->operations <= SMALL_OPERATIONS ||
                WHOLE_SHARE * (storage->table_count + more) >= storage->elements;

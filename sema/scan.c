@@ -45,7 +45,8 @@ static bool visit_carried(const Expr *e, void *context) {
         search->found |= block->carried.items[i].tensor == e->tensor;
     const Builder *builder = search->frame->builder;
     for (int i = 0; e->kind == EXPR_READ && i < builder->stages.count; i++)
-        search->found |= builder->stages.items[i]->scan == block->scan && stage_writes(builder->stages.items[i], e->tensor);
+        search->found |=
+            builder->stages.items[i]->scan == block->scan && stage_writes(builder->stages.items[i], e->tensor);
     return !search->found;
 }
 
@@ -75,8 +76,13 @@ bool step_distance(Statement *s, const AstExpr *ast, const Carried *carried, int
     Poly difference;
     if (!step.expr || !steps)
         return false;
-    if (!step.index || !poly_of(s->builder->arena, expr_binary(s->builder->arena, OP_SUB, expr_var(s->builder->arena, steps->raw), step.expr), &difference) || !poly_is_constant(&difference, distance)) {
-        ERROR(s->frame, scan_distance, place->loc, carried->variable->name, expr_text(s->builder->arena, step.expr), index);
+    if (!step.index ||
+        !poly_of(s->builder->arena,
+                 expr_binary(s->builder->arena, OP_SUB, expr_var(s->builder->arena, steps->raw), step.expr),
+                 &difference) ||
+        !poly_is_constant(&difference, distance)) {
+        ERROR(s->frame, scan_distance, place->loc, carried->variable->name, expr_text(s->builder->arena, step.expr),
+              index);
         return false;
     }
     if (*distance >= 0)
@@ -111,7 +117,8 @@ static void unite_view(Frame *frame, Carried *carried) {
     if (!known.tensor && result && result->has_dims)
         carried->given = declared_view(frame, result, &known);
     int rank = carried->given ? known.rank : carried->target->indices.count;
-    carried->last = (View){.rank = rank, .dims = ARENA_ARRAY(arena, Expr *, rank), .lower = ARENA_ARRAY(arena, Expr *, rank)};
+    carried->last =
+        (View){.rank = rank, .dims = ARENA_ARRAY(arena, Expr *, rank), .lower = ARENA_ARRAY(arena, Expr *, rank)};
     for (int d = 0; carried->given && d < rank; d++) {
         carried->last.dims[d] = known.dims[d];
         carried->last.lower[d] = known.lower ? known.lower[d] : expr_int(arena, 0);

@@ -92,7 +92,8 @@ bool is_read(const Frame *frame, const AstExpr *apply) {
         return false;
     const Variable *variable = symbol->variable;
     return variable->input || variable->written || find_carried(frame, variable) ||
-           (find_builtin(name) < 0 && !is_value_function(name) && !find_definition(frame->builder->arena, frame->definition->file, name));
+           (find_builtin(name) < 0 && !is_value_function(name) &&
+            !find_definition(frame->builder->arena, frame->definition->file, name));
 }
 
 bool is_value_function(const char *name) {

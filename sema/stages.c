@@ -165,7 +165,8 @@ static const Tensor *copy_of_buffer(Assignment *a) {
     add_part(a, initial, "initial");
     add_part(a, copy, "before");
     const Var **axes = whole_axes(a);
-    make_stage(a, copy, axes, read_at(a, initial, axes))->scan = NULL; /* it is no part of a scan: all of it comes before */
+    make_stage(a, copy, axes, read_at(a, initial, axes))->scan =
+        NULL; /* it is no part of a scan: all of it comes before */
     return copy;
 }
 

@@ -1,0 +1,143 @@
+/* nest_scan.c - scans in a nest: the loop over the steps, the stages that follow it, and what may not be done to them.
+ *
+ * A scan is a stage without a body whose loop SCAN.t counts the steps; it comes after its own stages in the order of
+ * execution. They are computed at that loop: the root of their step axis is a link to its root, and they write all of
+ * their tensors, so that earlier steps are there to be read. A stage that a primitive moves elsewhere (inside the body,
+ * into a reader, to root) leaves the scan: it has a loop over the steps of its own, and a box like any other stage.
+ */
+#include "lower/nest_state.h"
+
+/* --- making ------------------------------------------------------------------------------------------------------- */
+
+static Stage *steps_stage(NestState *state, const Scan *scan) {
+    Arena *arena = state->arena;
+    Tensor *none = ARENA_NEW(arena, Tensor);
+    *none = (Tensor){.name = scan->name, .type = TYPE_BOOL, .role = ROLE_TEMPORARY, .rank = 1, .loc = scan->loc};
+    none->dims = ARENA_ARRAY(arena, Expr *, 1);
+    none->dims[0] = scan->axis->extent;
+    none->dim_names = ARENA_ARRAY(arena, const char *, 1);
+    Stage *stage = ARENA_NEW(arena, Stage);
+    *stage = (Stage){.name = scan->name, .tensor = none, .axis_count = 1, .loc = scan->loc};
+    stage->axes = ARENA_ARRAY(arena, const Var *, 1);
+    stage->axes[0] = scan->axis;
+    stage->value = expr_bool(arena, true);
+    return stage;
+}
+
+void join_scan(NestState *state, StageState *stage, StageState *scan) {
+    Node *steps = stage->roots[stage->nest.stage->step];
+    leaves_remove(stage, leaf_index(stage, steps));
+    steps->link = scan->roots[0];
+    stage->at = scan->leaves.items[scan->leaves.count - 1];
+    stage->scan = scan;
+}
+
+void scan_add(NestState *state, const Scan *scan) {
+    StageState *steps = stage_add(state, steps_stage(state, scan), NULL);
+    steps->nest.scan = scan;
+    for (int i = state->stages.count - 1 - scan->count; i < state->stages.count - 1; i++)
+        join_scan(state, state->stages.items[i], steps);
+}
+
+/* --- moving ------------------------------------------------------------------------------------------------------- */
+
+bool leave_scan(NestState *state, const Prim *prim, StageState *stage) {
+    if (stage->scan == NULL)
+        return true;
+    for (int i = 0; i < state->stages.count; i++)
+        if (state->stages.items[i]->owner == stage)
+            return refuse(state, "%s was made by cache_write inside the scan %s: %s comes before that",
+                          state->stages.items[i]->name, stage->scan->name, prim_info[prim->op].spelling);
+    Node *steps = stage->roots[stage->nest.stage->step];
+    steps->link = NULL;
+    leaves_insert(state, stage, 0, steps);
+    stage->scan = NULL;
+    return true;
+}
+
+bool reads_earlier_step(const StageState *stage, const Access *access) {
+    const Stage *reader = stage->nest.stage;
+    if (access->producer == NULL || reader->scan == NULL || access->producer->nest.stage->scan != reader->scan)
+        return false;
+    const Expr *step = access->read->args[access->producer->nest.stage->step];
+    return step->kind != EXPR_VAR || step->var != reader->axes[reader->step];
+}
+
+/* --- rules -------------------------------------------------------------------------------------------------------- */
+
+bool check_steps_loop(NestState *state, const Node *node, const char *what) {
+    const StageState *stage = (const StageState *)node->loop.stage;
+    return stage->nest.scan == NULL ||
+           refuse(state, "%s counts the steps of a scan: each step needs the one before, so they cannot be %s",
+                  loop_text(state, node), what);
+}
+
+/* The parts of the loop over the steps stay in order. */
+bool check_steps_order(NestState *state, const StageState *stage) {
+    if (stage->nest.scan == NULL)
+        return true;
+    NodeList order = {0};
+    list_leaves(state->arena, stage->roots[0], &order);
+    for (int i = 0; i < stage->leaves.count; i++)
+        if (stage->leaves.items[i] != order.items[i])
+            return refuse(state,
+                          "%s counts the steps of a scan: each step needs the one before, so %s stays outside %s",
+                          loop_text(state, stage->leaves.items[i]), loop_text(state, order.items[i]),
+                          loop_text(state, stage->leaves.items[i]));
+    return true;
+}
+
+static const StageState *root_of(const StageState *stage) {
+    while (stage->at != NULL)
+        stage = (const StageState *)stage->at->loop.stage;
+    return stage;
+}
+
+static int order_of(const NestState *state, const StageState *stage) {
+    int index = 0;
+    while (state->stages.items[index] != stage)
+        index++;
+    return index;
+}
+
+/* What a scan writes is read in the body of its steps, after it was written or of an earlier step, or after the scan. */
+static bool check_scan_reader(NestState *state, const StageState *reader, const Access *access) {
+    const StageState *producer = access->producer, *scan = producer->scan, *root = root_of(reader);
+    if (root != scan)
+        return order_of(state, root) > order_of(state, scan) ||
+               refuse(state, "%s reads %s, which the scan %s computes step by step: it cannot be computed before it",
+                      reader->name, producer->name, scan->name);
+    if (!stage_is_inside(reader, producer->at))
+        return refuse(state, "%s reads %s, so it cannot be computed outside %s, the step that writes it", reader->name,
+                      producer->name, loop_text(state, producer->at));
+    bool part = reader->nest.stage->scan == producer->nest.stage->scan;
+    return part || reader->earlier_steps || order_of(state, reader) > order_of(state, producer) ||
+           refuse(state, "%s reads %s before the stage that writes this step of it", reader->name, producer->name);
+}
+
+bool check_scan_access(NestState *state, const StageState *reader, const Access *access) {
+    if (access->producer->scan != NULL)
+        return check_scan_reader(state, reader, access);
+    if (access->producer->at == NULL || !reads_earlier_step(reader, access))
+        return true;
+    return refuse(state, "%s reads an earlier step of %s, so all steps of %s are kept: it cannot be computed at %s",
+                  reader->name, access->producer->name, access->producer->name, loop_text(state, access->producer->at));
+}
+
+/* Whether all that the stages read of a tensor was written by earlier steps. */
+bool all_read_earlier(const NestState *state, const Tensor *tensor) {
+    for (int i = 0; i < state->stages.count; i++)
+        for (int k = 0; k < state->stages.items[i]->accesses.count; k++) {
+            const Access *access = &state->stages.items[i]->accesses.items[k];
+            if (access->read->tensor == tensor && !reads_earlier_step(state->stages.items[i], access))
+                return false;
+        }
+    return true;
+}
+
+bool reads_itself(const StageState *stage) {
+    for (int i = 0; i < stage->accesses.count; i++)
+        if (stage->accesses.items[i].producer == stage)
+            return true;
+    return false;
+}

@@ -1,0 +1,90 @@
+/* interpreter_scan.c - recurrences: all stages of a scan are computed together, step after step.
+ *
+ * An element of a late step needs those of all steps before, so a scan is always computed whole and in order, whichever
+ * of its elements was asked for; what a step reads is there, and no demand goes deeper than one step.
+ */
+#include "sema/interpreter_internal.h"
+
+#include <string.h>
+
+static bool compile_stages(Interpreter *interpreter, const Scan *scan, const char **why) {
+    for (int i = scan->first; i < scan->first + scan->count; i++) {
+        const Stage *stage = interpreter->program->stages[i];
+        if (!code_of_stage(interpreter, stage, storage_of(interpreter, stage->tensor), why))
+            return false;
+    }
+    return true;
+}
+
+/* Whether all of the scan is exact. */
+static bool is_exact(Interpreter *interpreter, const Scan *scan) {
+    bool exact = true;
+    for (int i = scan->first; i < scan->first + scan->count; i++)
+        exact &= storage_of(interpreter, interpreter->program->stages[i]->tensor)->exact;
+    return exact;
+}
+
+static void doubt(Interpreter *interpreter, const Scan *scan) {
+    for (int i = scan->first; i < scan->first + scan->count; i++)
+        storage_of(interpreter, interpreter->program->stages[i]->tensor)->exact = false;
+}
+
+/* A stage may read one that comes later: either none of a scan rounds, or all are taken to. */
+bool compile_scan(Interpreter *interpreter, const Scan *scan, const char **why) {
+    if (!compile_stages(interpreter, scan, why))
+        return false;
+    if (is_exact(interpreter, scan))
+        return true;
+    doubt(interpreter, scan);
+    bool good = compile_stages(interpreter, scan, why);
+    doubt(interpreter, scan);
+    return good;
+}
+
+/* The points number first, first + 1, ... of one step, in row-major order. */
+static void set_step_points(Code *code, int64_t step, int64_t first, int count) {
+    for (int l = 0; l < count; l++) {
+        int64_t rest = first + l;
+        for (int v = code->axis_count - 1; v >= 0; v--) {
+            bool steps = v == code->stage->step;
+            code->lanes[v][l] = steps ? step : rest % code->extents[v];
+            rest = steps ? rest : rest / code->extents[v];
+        }
+    }
+}
+
+static void store_step(Code *code, int count) {
+    Storage *storage = code->storage;
+    for (int l = 0; l < count; l++) {
+        int64_t element = 0;
+        for (int v = 0; v < code->axis_count; v++)
+            element += code->lanes[v][l] * storage->strides[v];
+        store_result(storage, element, l);
+    }
+}
+
+static void run_step(Interpreter *interpreter, Code *code, int64_t step) {
+    int64_t points = code->points / code->extents[code->stage->step];
+    for (int64_t first = 0; first < points; first += STRIP) {
+        int count = points - first < STRIP ? (int)(points - first) : STRIP;
+        set_step_points(code, step, first, count);
+        run_points(interpreter, code, count);
+        store_step(code, count);
+    }
+}
+
+void compute_scan(Interpreter *interpreter, const Scan *scan) {
+    const Stage *const *stages = interpreter->program->stages + scan->first;
+    int64_t steps = 0;
+    for (int i = 0; i < scan->count; i++) {
+        Storage *storage = storage_of(interpreter, stages[i]->tensor);
+        allocate_whole(interpreter, storage);
+        steps = storage->dims[stages[i]->step];
+    }
+    for (int64_t step = 0; step < steps; step++)
+        for (int i = 0; i < scan->count; i++) {
+            Code *code = storage_of(interpreter, stages[i]->tensor)->code;
+            if (code->points)
+                run_step(interpreter, code, step);
+        }
+}
