@@ -16,6 +16,7 @@ static Handler *const handlers[PRIM_COUNT] = {
     [PRIM_UNROLL] = apply_unroll,
     [PRIM_VECTORIZE] = apply_vectorize,
     [PRIM_PARALLEL] = apply_parallel,
+    [PRIM_RFACTOR] = apply_rfactor,
     [PRIM_INLINE] = apply_inline,
     [PRIM_COMPUTE_AT] = apply_compute_at,
     [PRIM_CACHE_WRITE] = apply_cache_write,

@@ -183,14 +183,16 @@ static void fuse_extent(Forms *forms, Relation *relation) {
     relation->whole->extent = product;
 }
 
+static void find_relation_extents(Forms *forms, Relation *relation) {
+    if (relation->kind == RELATION_SPLIT)
+        split_extents(forms, relation);
+    else
+        fuse_extent(forms, relation);
+}
+
 static void find_extents(NestState *state, StageState *stage) {
-    for (int i = 0; i < stage->relations.count; i++) {
-        Relation *relation = stage->relations.items[i];
-        if (relation->kind == RELATION_SPLIT)
-            split_extents(&state->forms, relation);
-        else
-            fuse_extent(&state->forms, relation);
-    }
+    for (int i = 0; i < stage->relations.count; i++)
+        find_relation_extents(&state->forms, stage->relations.items[i]);
     for (int i = 0; i < stage->leaves.count; i++) {
         Node *leaf = stage->leaves.items[i];
         leaf->loop.extent = -1;
@@ -238,27 +240,47 @@ static void fuse_values(Forms *forms, Relation *relation) {
     relation->parts[0]->value = rest;
 }
 
+static void find_leaf_values(Forms *forms, Relation *relation) {
+    find_leaf_value(forms, relation->whole);
+    for (int k = 0; k < relation->count; k++)
+        find_leaf_value(forms, relation->parts[k]);
+}
+
+static void find_relation_values(Forms *forms, Relation *relation) {
+    if (relation->kind == RELATION_SPLIT)
+        split_value(forms, relation);
+    else
+        fuse_values(forms, relation);
+}
+
 static void find_values(NestState *state, StageState *stage) {
     Forms *forms = &state->forms;
     for (int r = 0; r < stage->root_count; r++)
         find_leaf_value(forms, stage->roots[r]);
-    for (int i = 0; i < stage->relations.count; i++) {
-        Relation *relation = stage->relations.items[i];
-        find_leaf_value(forms, relation->whole);
-        for (int k = 0; k < relation->count; k++)
-            find_leaf_value(forms, relation->parts[k]);
-    }
-    for (int i = stage->relations.count - 1; i >= 0; i--) {
-        if (stage->relations.items[i]->kind == RELATION_SPLIT)
-            split_value(forms, stage->relations.items[i]);
-        else
-            fuse_values(forms, stage->relations.items[i]);
-    }
+    for (int i = 0; i < stage->relations.count; i++)
+        find_leaf_values(forms, stage->relations.items[i]);
+    for (int i = stage->relations.count - 1; i >= 0; i--)
+        find_relation_values(forms, stage->relations.items[i]);
     stage->axes = ARENA_ARRAY(state->arena, const Form *, stage->root_count);
     for (int r = 0; r < stage->root_count; r++) {
         bool axis = r < stage->tensor->rank;
         stage->axes[r] = axis ? form_add(forms, stage->base[r], stage->roots[r]->value) : stage->roots[r]->value;
     }
+}
+
+void find_reduction_values(NestState *state, StageState *stage) {
+    Forms *forms = &state->forms;
+    for (int i = 0; i < stage->relations.count; i++)
+        if (stage->relations.items[i]->whole->loop.reduction)
+            find_relation_extents(forms, stage->relations.items[i]);
+    for (int r = stage->nest.stage->axis_count; r < stage->root_count; r++)
+        find_leaf_value(forms, stage->roots[r]);
+    for (int i = 0; i < stage->relations.count; i++)
+        if (stage->relations.items[i]->whole->loop.reduction)
+            find_leaf_values(forms, stage->relations.items[i]);
+    for (int i = stage->relations.count - 1; i >= 0; i--)
+        if (stage->relations.items[i]->whole->loop.reduction)
+            find_relation_values(forms, stage->relations.items[i]);
 }
 
 const Form *find_axis_form(const void *context, const Var *var) {
@@ -283,19 +305,21 @@ static void add_guard(NestState *state, StageState *stage, GuardForm guard) {
     list_push(state->arena, &stage->guards, guard);
 }
 
-/* A split that divides covers its loop exactly; any other needs a guard unless bounds show that it does not. */
-static void guard_splits(NestState *state, StageState *stage) {
+/* A split that divides covers its loop exactly; of any other bounds may show it. */
+bool relation_exceeds(NestState *state, const Relation *relation) {
     Forms *forms = &state->forms;
+    const Node *whole = relation->whole;
+    if (relation->kind != RELATION_SPLIT)
+        return false;
+    const Form *covered = form_multiply(forms, relation->parts[0]->extent, form_int(forms, factors_product(relation)));
+    return !form_equal(covered, whole->extent) && !form_below(forms, whole->value, whole->extent);
+}
+
+static void guard_splits(NestState *state, StageState *stage) {
     for (int i = 0; i < stage->relations.count; i++) {
-        const Relation *relation = stage->relations.items[i];
-        const Node *whole = relation->whole;
-        if (relation->kind != RELATION_SPLIT)
-            continue;
-        const Form *covered =
-            form_multiply(forms, relation->parts[0]->extent, form_int(forms, factors_product(relation)));
-        if (form_equal(covered, whole->extent) || form_below(forms, whole->value, whole->extent))
-            continue;
-        add_guard(state, stage, (GuardForm){whole->value, whole->extent, whole->loop.reduction});
+        const Node *whole = stage->relations.items[i]->whole;
+        if (relation_exceeds(state, stage->relations.items[i]))
+            add_guard(state, stage, (GuardForm){whole->value, whole->extent, whole->loop.reduction});
     }
 }
 

@@ -467,7 +467,7 @@ bool apply_cache_read(NestState *state, const Prim *prim) {
     if (caching.source->role == ROLE_INITIAL)
         return refuse(state, "%s is what the caller's buffer held before it is written to; it is read once",
                       caching.source->name);
-    const char *name = stage_name(state, prim, caching.source->name);
+    const char *name = stage_name(state, prim, caching.source->name, "cache");
     if (name == NULL || !find_consumers(&caching, loop))
         return false;
     find_domain(&caching);

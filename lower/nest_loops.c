@@ -149,8 +149,7 @@ bool apply_tile(NestState *state, const Prim *prim) {
 
 /* --- fuse and reorder --------------------------------------------------------------------------------------------- */
 
-/* The loops that the positional arguments name, all of one stage and different; NULL when refused. */
-static Node **read_loops(NestState *state, const Prim *prim, int count) {
+Node **argument_loops(NestState *state, const Prim *prim, int count) {
     Node **nodes = ARENA_ARRAY(state->arena, Node *, count);
     for (int i = 0; i < count; i++) {
         nodes[i] = argument_loop(state, prim, positional(prim, i));
@@ -190,7 +189,7 @@ static const char *fused_name(NestState *state, Node **nodes, int count) {
 
 bool apply_fuse(NestState *state, const Prim *prim) {
     int count = positional_count(prim);
-    Node **nodes = read_loops(state, prim, count);
+    Node **nodes = argument_loops(state, prim, count);
     for (int i = 0; nodes != NULL && i + 1 < count; i++)
         if (!check_fusible(state, prim, nodes[i], nodes[i + 1]))
             return false;
@@ -217,7 +216,7 @@ bool apply_fuse(NestState *state, const Prim *prim) {
 
 bool apply_reorder(NestState *state, const Prim *prim) {
     int count = positional_count(prim);
-    Node **nodes = read_loops(state, prim, count);
+    Node **nodes = argument_loops(state, prim, count);
     if (nodes == NULL)
         return false;
     if (!put_in_order(stage_of(nodes[0]), nodes, count))

@@ -335,11 +335,11 @@ bool bind_loop(NestState *state, const Prim *prim, int index, Node *node) {
     return true;
 }
 
-const char *stage_name(NestState *state, const Prim *prim, const char *tensor) {
+const char *stage_name(NestState *state, const Prim *prim, const char *tensor, const char *word) {
     if (prim->result_count > 0)
         return alias_check(state, prim->results[0]) ? prim->results[0] : NULL;
-    const char *name = arena_printf(state->arena, "%s.cache", tensor);
+    const char *name = arena_printf(state->arena, "%s.%s", tensor, word);
     for (int i = 1; stages_have_name(state, name); i++)
-        name = arena_printf(state->arena, "%s.cache%d", tensor, i);
+        name = arena_printf(state->arena, "%s.%s%d", tensor, word, i);
     return name;
 }

@@ -369,7 +369,7 @@ bool apply_cache_write(NestState *state, const Prim *prim) {
     if (stage->nest.inlined)
         return refuse(state, "%s is inlined: it has no loops of its own any more", stage->name);
     int index;
-    const char *name = stage_name(state, prim, stage->name);
+    const char *name = stage_name(state, prim, stage->name, "cache");
     if (name == NULL || !cache_write_place(state, prim, stage, &index))
         return false;
     Node *at = index >= 0 ? stage->leaves.items[index] : stage->at;

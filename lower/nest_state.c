@@ -142,7 +142,7 @@ static const Form *extent_form(NestState *state, const Expr *extent) {
     return form_of_expr(&state->forms, extent, no_axis, NULL);
 }
 
-static void add_root(NestState *state, StageState *stage, const Var *axis, bool reduction) {
+void stage_add_root(NestState *state, StageState *stage, const Var *axis, bool reduction) {
     const char *name = axis->name;
     if (!loop_name_is_free(state, stage, name))
         name = fresh_loop_name(state, stage, name);
@@ -176,9 +176,9 @@ StageState *stage_add_bare(NestState *state, const Stage *stage, StageState *bef
 StageState *stage_add(NestState *state, const Stage *stage, StageState *before) {
     StageState *added = stage_add_bare(state, stage, before);
     for (int d = 0; d < stage->axis_count; d++)
-        add_root(state, added, stage->axes[d], false);
+        stage_add_root(state, added, stage->axes[d], false);
     for (int r = 0; r < stage->reduction_count; r++)
-        add_root(state, added, stage->reductions[r], true);
+        stage_add_root(state, added, stage->reductions[r], true);
     stage_rewrite(state, added, stage);
     return added;
 }

@@ -122,8 +122,10 @@ Node *node_new(NestState *state, StageState *stage, const char *name, bool reduc
 StageState *stage_add(NestState *state, const Stage *stage, StageState *before);
 /* The same without roots and loops. */
 StageState *stage_add_bare(NestState *state, const Stage *stage, StageState *before);
-/* The name of a new stage: the result's, else TENSOR.cache made unique; NULL when refused. */
-const char *stage_name(NestState *state, const Prim *prim, const char *tensor);
+/* The name of a new stage: the result's, else TENSOR.WORD made unique; NULL when refused. */
+const char *stage_name(NestState *state, const Prim *prim, const char *tensor, const char *word);
+/* A root and leaf for an axis or reduction, named after it as far as that is free. */
+void stage_add_root(NestState *state, StageState *stage, const Var *axis, bool reduction);
 /* Gives the stage another Stage (reads rewritten) and lists its reads again. */
 void stage_rewrite(NestState *state, StageState *stage, const Stage *rewritten);
 StageState *state_producer(const NestState *state, const Tensor *tensor); /* NULL for an input */
@@ -142,6 +144,8 @@ const char *loops_text(NestState *state, const StageState *stage); /* "C.jo, C.i
 
 /* All refuse (and return NULL or false) when the argument is not what they look for. */
 Node *argument_loop(NestState *state, const Prim *prim, const PrimArg *arg);
+/* All positional ones: loops of one stage, no two the same. */
+Node **argument_loops(NestState *state, const Prim *prim, int count);
 StageState *argument_stage(NestState *state, const Prim *prim, const PrimArg *arg); /* that is computed: not inlined */
 const Tensor *argument_tensor(NestState *state, const Prim *prim, const PrimArg *arg);
 bool argument_integer(NestState *state, const Prim *prim, const PrimArg *arg, int64_t *value);
@@ -156,11 +160,11 @@ bool stage_has_loop(const StageState *stage, const char *name);
 bool loop_name_is_free(NestState *state, const StageState *stage, const char *name);
 const char *fresh_loop_name(NestState *state, const StageState *stage, const char *wanted);
 
-/* --- handlers: nest_loops.c, nest_place.c, nest_cache.c --- */
+/* --- handlers: nest_loops.c, nest_place.c, nest_reduce.c, nest_cache.c --- */
 
 typedef bool Handler(NestState *state, const Prim *prim);
 Handler apply_split, apply_tile, apply_fuse, apply_reorder, apply_unroll, apply_vectorize, apply_parallel;
-Handler apply_inline, apply_compute_at, apply_cache_write, apply_cache_read;
+Handler apply_inline, apply_compute_at, apply_cache_write, apply_cache_read, apply_rfactor;
 
 /* --- nest_bounds.c and nest_check.c --- */
 
@@ -172,6 +176,10 @@ bool loop_is_outside(const void *stage,
 FindForm find_axis_form;                /* context: a StageState */
 bool check_places(NestState *state);    /* before finish_bounds */
 bool check_loops(NestState *state);     /* after */
+/* Extents and values of the reductions alone, which no box changes: before the nest is finished. */
+void find_reduction_values(NestState *state, StageState *stage);
+/* Whether the parts of a split have values beyond the end of the whole. */
+bool relation_exceeds(NestState *state, const Relation *relation);
 const Form *access_form(NestState *state, const StageState *stage, const Access *access, int dimension);
 
 typedef LIST(const Node *) NodeList;

@@ -77,6 +77,28 @@ static void suggest_other_loops(Suggestions *list) {
     }
 }
 
+static void keep_first_positional(Prim *prim) {
+    int kept = 0;
+    for (int i = 0; i < prim->arg_count; i++)
+        if (i == 0 || prim->args[i].key != NULL)
+            prim->args[kept++] = prim->args[i];
+    prim->arg_count = kept;
+}
+
+/* rfactor: each reduction loop of the stage. */
+static void suggest_reductions(Suggestions *list) {
+    const PrimArg *arg = positional(list->prim, 0);
+    const StageState *stage = stage_of_argument(list->state, arg);
+    for (int i = stage != NULL ? stage->leaves.count - 1 : -1; i >= 0; i--) {
+        if (!stage->leaves.items[i]->loop.reduction)
+            continue;
+        int before = list->count;
+        suggest_loop(list, 0, stage->leaves.items[i]);
+        for (int k = before; k < list->count; k++)
+            keep_first_positional(&list->items[k]);
+    }
+}
+
 static Prim prim_of(Suggestions *list, PrimOp op, int result_count, int arg_count) {
     Prim prim = {.op = op, .result_count = result_count, .arg_count = arg_count, .loc = list->prim->loc};
     prim.args = ARENA_ARRAY(list->state->arena, PrimArg, arg_count);
@@ -227,7 +249,8 @@ int suggest_prims(NestState *state, const Prim *prim, Prim *candidates, int limi
         [PRIM_REORDER] = suggest_order,        [PRIM_UNROLL] = suggest_straight,
         [PRIM_VECTORIZE] = suggest_straight,   [PRIM_INLINE] = suggest_instead_of_inline,
         [PRIM_PARALLEL] = suggest_other_loops, [PRIM_COMPUTE_AT] = suggest_places,
-        [PRIM_CACHE_WRITE] = suggest_at,       [PRIM_CACHE_READ] = suggest_at,
+        [PRIM_RFACTOR] = suggest_reductions,   [PRIM_CACHE_WRITE] = suggest_at,
+        [PRIM_CACHE_READ] = suggest_at,
     };
     Suggestions list = {.state = state, .prim = prim, .items = candidates, .limit = limit};
     if (suggesters[prim->op] != NULL && positional_count(prim) > 0 && positional(prim, 0)->kind == ARG_NAME)

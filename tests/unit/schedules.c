@@ -165,6 +165,19 @@ static bool make_cache_write(Maker *m) {
     return stage && add_at(m, "at");
 }
 
+/* One or two reduction loops of a stage. */
+static bool make_rfactor(Maker *m) {
+    const NestStage *stage = pick_stage(m);
+    int wanted = 1 + (pick(m, 3) == 0);
+    for (int i = stage ? stage->loop_count - 1 : -1; i >= 0 && m->args.count < wanted; i--)
+        if (stage->loops[i]->reduction && pick(m, 4))
+            add_name(m, NULL, loop_name(m, stage, i));
+    bool any = m->args.count > 0;
+    if (pick(m, 3) == 0)
+        add_name(m, "scope", pick(m, 2) ? "register" : "local");
+    return any;
+}
+
 /* (d1/4, d0, d1%4) and the like: the dimensions in some order, one of them cut in two. */
 static void add_layout(Maker *m, const Tensor *tensor) {
     PrimArg layout = {.kind = ARG_LIST, .key = "layout"};
@@ -210,12 +223,13 @@ static const struct {
     {PRIM_COMPUTE_AT, make_compute_at, 3},
     {PRIM_CACHE_WRITE, make_cache_write, 3},
     {PRIM_CACHE_READ, make_cache_read, 3},
+    {PRIM_RFACTOR, make_rfactor, 3},
 };
 
 /* Every result gets a name, as the language wants it. */
 static void name_results(Maker *m) {
     const char *results = prim_info[m->prim.op].results;
-    bool buffer = m->prim.op == PRIM_CACHE_READ || m->prim.op == PRIM_CACHE_WRITE;
+    bool buffer = m->prim.op == PRIM_CACHE_READ || m->prim.op == PRIM_CACHE_WRITE || m->prim.op == PRIM_RFACTOR;
     m->prim.result_count = *results == 'N' ? m->prim.arg_count : *results - '0';
     m->prim.results = ARENA_ARRAY(m->arena, const char *, m->prim.result_count);
     for (int i = 0; i < m->prim.result_count; i++)
