@@ -85,11 +85,19 @@ static const char *rename_use(Renaming *renaming, const char *name) {
     return rename_name(renaming->arena, renaming->task, name, renaming->canonical);
 }
 
-/* Layouts name dimensions, not loops: they stay. */
-static PrimArg rename_arg(Renaming *renaming, const PrimArg *arg) {
+/* Of the arguments with keys, at= alone names a loop; of the others, those that the row says are loops and stages. */
+static bool names_loop_or_stage(const Prim *prim, int index) {
+    const char *row = prim_info[prim->op].positional;
+    int letters = (int)strcspn(row, ". "), last = letters - 1;
+    if (prim->args[index].key)
+        return strcmp(prim->args[index].key, "at") == 0;
+    return strchr("LT", row[index < last ? index : last]) != NULL;
+}
+
+static PrimArg rename_arg(Renaming *renaming, const Prim *prim, int index) {
+    const PrimArg *arg = &prim->args[index];
     PrimArg renamed = *arg;
-    bool keeps = arg->key && (strcmp(arg->key, "layout") == 0 || strcmp(arg->key, "scope") == 0);
-    if (arg->kind == ARG_NAME && arg->name && !keeps)
+    if (arg->kind == ARG_NAME && arg->name && names_loop_or_stage(prim, index))
         renamed.name = rename_use(renaming, arg->name);
     return renamed;
 }
@@ -104,7 +112,7 @@ static Schedule *rename_schedule(Arena *arena, const Task *task, const Schedule 
         *prim = schedule->prims[p];
         prim->args = ARENA_ARRAY(arena, PrimArg, prim->arg_count + 1);
         for (int a = 0; a < prim->arg_count; a++)
-            prim->args[a] = rename_arg(&renaming, &schedule->prims[p].args[a]);
+            prim->args[a] = rename_arg(&renaming, &schedule->prims[p], a);
         prim->results = ARENA_ARRAY(arena, const char *, prim->result_count + 1);
         for (int r = 0; r < prim->result_count; r++)
             prim->results[r] = rename_result(&renaming, schedule->prims[p].results[r]);

@@ -124,7 +124,8 @@ typedef enum Role {
                   */
 } Role;
 
-typedef enum Scope { SCOPE_GLOBAL, SCOPE_LOCAL, SCOPE_REGISTER } Scope; /* of a buffer in a nest; LOCAL: the stack */
+/* Of a buffer in a nest. LOCAL: the stack. SHARED: of a block of a device's threads. */
+typedef enum Scope { SCOPE_GLOBAL, SCOPE_LOCAL, SCOPE_REGISTER, SCOPE_SHARED, SCOPE_COUNT } Scope;
 
 struct Tensor {
     const char *name; /* unique in the program: "O", "O[1]" of a later definition, "t.e" of a stage of a call */
@@ -326,6 +327,7 @@ typedef struct Target {
     int64_t cache_bytes[3];
     int threads; /* that generated code may use; 1: no parallel loops; 0: decided at run time */
     bool host;   /* its objects run on this machine */
+    int block_threads; /* of a device: the most threads of one block; 0: a CPU, whose loops are not bound to axes */
 } Target;
 
 /* --- records --- */

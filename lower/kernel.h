@@ -41,6 +41,7 @@ struct Stmt {
     const Var *var;       /* FOR: var->reduction: over a reduction */
     Expr *extent;         /* FOR */
     LoopKind loop;        /* FOR */
+    bool masked;          /* FOR: conditions on its variable stay in the body */
     Expr *condition;      /* IF, CHECK: bool, scalar */
     bool keeps;           /* IF: where it fails elements keep their value; else they are elements that nobody reads */
     int status;           /* CHECK */

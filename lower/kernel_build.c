@@ -25,7 +25,13 @@ typedef struct Build {
     Facts facts; /* the guards of the stage at hand */
     bool in_parallel;
     Predicates *predicates; /* of the stage at hand */
+    Substitutions pieces;   /* variables of loops that run in pieces, around the statement at hand */
 } Build;
+
+/* An expression of the nest over the loops of the kernel. */
+static Expr *nest_expr(const Build *b, Expr *e) {
+    return b->pieces.count ? expr_substitute(b->arena, e, b->pieces.items, b->pieces.count) : e;
+}
 
 /* --- reads -------------------------------------------------------------------------------------------------------- */
 
@@ -47,7 +53,7 @@ static Expr **relative_index(Build *b, const NestStage *producer, Expr **index, 
         return index;
     Expr **relative = ARENA_ARRAY(b->arena, Expr *, rank);
     for (int d = 0; d < rank; d++)
-        relative[d] = expr_binary(b->arena, OP_SUB, index[d], producer->origin[d]);
+        relative[d] = expr_binary(b->arena, OP_SUB, index[d], nest_expr(b, producer->origin[d]));
     return relative;
 }
 
@@ -147,11 +153,13 @@ static StageBuild stage_build(Build *b, const NestStage *stage, bool initialisat
     int count = s->axis_count + (initialisation ? 0 : s->reduction_count);
     for (int i = 0; i < count; i++) {
         const Var *axis = i < s->axis_count ? s->axes[i] : s->reductions[i - s->axis_count];
-        list_push(b->arena, &made.axes, ((Substitution){axis, stage->axis_values[i]}));
+        list_push(b->arena, &made.axes, ((Substitution){axis, nest_expr(b, stage->axis_values[i])}));
     }
     for (int i = 0; i < stage->guard_count; i++)
         if (!initialisation || !stage->guards[i].reduction)
-            list_push(b->arena, &made.guards, stage->guards[i]);
+            list_push(b->arena, &made.guards,
+                      ((Guard){nest_expr(b, stage->guards[i].value), nest_expr(b, stage->guards[i].limit),
+                               stage->guards[i].reduction}));
     return made;
 }
 
@@ -264,6 +272,18 @@ static int first_reduction(const NestStage *stage) {
     return depth;
 }
 
+static Stmt *loop_stmt(Build *b, const NestStage *stage, const Loop *loop, const Piece *piece, StmtList body) {
+    if (piece->inner) {
+        Stmt *inner = stmt_for(b->arena, piece->inner, piece->inner->extent, LOOP_UNROLLED, body, stage->stage->loc);
+        body = (StmtList){0};
+        stmts_add(b->arena, &body, inner);
+    }
+    Stmt *made = stmt_for(b->arena, piece->var, piece->extent, piece->kind, body, stage->stage->loc);
+    if (made)
+        made->masked = loop->masked;
+    return made;
+}
+
 /* The loops of the initialisation: those below depth that do not reduce. */
 static Stmt *initialisation(Build *b, const NestStage *stage, int depth) {
     while (depth < stage->loop_count && stage->loops[depth]->reduction)
@@ -275,7 +295,7 @@ static Stmt *initialisation(Build *b, const NestStage *stage, int depth) {
     const Loop *loop = stage->loops[depth];
     StmtList body = {0};
     stmts_add(b->arena, &body, initialisation(b, stage, depth + 1));
-    return stmt_for(b->arena, loop->var, loop->var->extent, loop_kind(b, loop), body, stage->stage->loc);
+    return loop_stmt(b, stage, loop, &(Piece){loop->var, loop->var->extent, NULL, loop_kind(b, loop), NULL, 0}, body);
 }
 
 static StmtList stage_build_all(Build *b, const NestStage *stage);
@@ -327,6 +347,34 @@ static StmtList stage_build_all(Build *b, const NestStage *stage) {
     return list;
 }
 
+/* The predicates in a piece of a loop: those that hold in all of it are not tested. */
+static Predicates *piece_predicates(Build *b, const Predicates *predicates, const Substitution *piece) {
+    Predicates *made = ARENA_NEW(b->arena, Predicates);
+    for (int i = 0; i < predicates->full.count; i++) {
+        Expr *tested = predicates->tested.items[i];
+        Expr *full = expr_compact(b->arena, expr_substitute(b->arena, predicates->full.items[i], piece, 1));
+        bool holds = expr_prove(b->arena, full, &(Facts){0}) == 1;
+        tested = holds || !tested ? tested : expr_substitute(b->arena, tested, piece, 1);
+        list_push(b->arena, &made->full, full);
+        list_push(b->arena, &made->tested, holds ? full : tested);
+    }
+    return made;
+}
+
+/* The body of the loop at a depth, for a piece of it. */
+static StmtList piece_body(Build *b, const NestStage *stage, int depth, const Piece *piece) {
+    if (!piece->value)
+        return stage_level(b, stage, depth + 1);
+    Substitution substitution = {stage->loops[depth]->var, piece->value};
+    Predicates *outer = b->predicates;
+    b->predicates = piece_predicates(b, outer, &substitution);
+    list_push(b->arena, &b->pieces, substitution);
+    StmtList body = stage_level(b, stage, depth + 1);
+    b->pieces.count--;
+    b->predicates = outer;
+    return body;
+}
+
 /* The statements inside the first depth loops of a stage. */
 static StmtList stage_level(Build *b, const NestStage *stage, int depth) {
     StmtList list = {0};
@@ -345,10 +393,12 @@ static StmtList stage_level(Build *b, const NestStage *stage, int depth) {
     bool stays = kind == LOOP_SERIAL || kind == LOOP_PARALLEL; /* of the others the lanes and copies see to it */
     if (stays && (!stage->initialises || depth >= first_reduction(stage)))
         tests = tests_at(b, stage, depth);
-    StmtList body = stage_level(b, stage, depth + 1);
+    Pieces pieces = loop_pieces(b->arena, loop, kind);
+    for (int i = 0; i < pieces.count; i++) {
+        Stmt *made = loop_stmt(b, stage, loop, &pieces.items[i], piece_body(b, stage, depth, &pieces.items[i]));
+        stmts_add(b->arena, &list, under(b, &tests, true, made, stage->stage->loc));
+    }
     b->in_parallel &= !parallel;
-    Stmt *made = stmt_for(b->arena, loop->var, loop->var->extent, kind, body, stage->stage->loc);
-    stmts_add(b->arena, &list, under(b, &tests, true, made, stage->stage->loc));
     return with_children(b, stage, depth, list);
 }
 

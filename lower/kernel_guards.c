@@ -106,7 +106,8 @@ static Stmt *under_conditions(Arena *arena, Stmt *stmt, const ExprList *conditio
  * condition has another form, or an unrolled loop would lose its constant extent. */
 static Expr *cut_extent(Arena *arena, const Stmt *loop, Expr *extent, Expr *condition) {
     Expr *first;
-    if (loop->loop == LOOP_VECTORIZED || !first_failure(arena, condition, loop->var, &first))
+    if (loop->loop == LOOP_VECTORIZED || loop_kind_is_bound(loop->loop) ||
+        !first_failure(arena, condition, loop->var, &first))
         return NULL;
     Expr *cut = expr_compact(arena, expr_binary(arena, OP_MIN, extent, first));
     if (loop->loop == LOOP_UNROLLED && !expr_is_int(cut, NULL))
@@ -180,7 +181,7 @@ static Stmt *only_iteration(Arena *arena, const Stmt *loop, const StmtList *body
 /* The loop from `first` on, counted from 0: its conditions too. */
 static Stmt *loop_from(Arena *arena, const Stmt *loop, Expr *first, Expr *extent, const StmtList *body) {
     if (!first)
-        return stmt_for(arena, loop->var, extent, loop->loop, *body, loop->loc);
+        return stmt_for_like(arena, loop, extent, *body);
     Var *var = ARENA_NEW(arena, Var);
     *var = *loop->var;
     StmtList shifted = substituted(arena, body, loop->var, expr_binary(arena, OP_ADD, expr_var(arena, var), first));
@@ -197,6 +198,19 @@ static Expr *cut_begin(Arena *arena, const Stmt *loop, Expr *begin, Expr *condit
     return expr_compact(arena, expr_binary(arena, OP_MAX, known, first));
 }
 
+static bool note_any_read(const Expr *e, void *context) {
+    bool *found = context;
+    *found |= e->kind == EXPR_READ;
+    return !*found;
+}
+
+/* A loop without values reads nothing: what is read for a condition in it may not be there. */
+static bool may_leave(Arena *arena, const Stmt *loop, Expr *condition) {
+    bool reads = false;
+    expr_walk(condition, note_any_read, &reads);
+    return !reads || expr_prove(arena, expr_binary(arena, OP_GE, loop->extent, expr_int(arena, 1)), &(Facts){0}) == 1;
+}
+
 static Stmt *tighten_for(Arena *arena, Stmt *loop, StmtList body) {
     ExprList common = common_conditions(arena, &body), moved = {0}, outside = {0};
     Stmt *only = only_iteration(arena, loop, &body, &common);
@@ -206,6 +220,8 @@ static Stmt *tighten_for(Arena *arena, Stmt *loop, StmtList body) {
     for (int i = 0; i < common.count; i++) {
         Expr *condition = common.items[i], *cut;
         if (!expr_uses_var(condition, loop->var)) {
+            if (!may_leave(arena, loop, condition))
+                continue;
             list_push(arena, &outside, condition);
             list_push(arena, &moved, condition);
         } else if ((cut = cut_extent(arena, loop, extent, condition))) {

@@ -56,6 +56,13 @@ Stmt *stmt_for(Arena *arena, const Var *var, Expr *extent, LoopKind loop, StmtLi
     return stmt;
 }
 
+Stmt *stmt_for_like(Arena *arena, const Stmt *loop, Expr *extent, StmtList body) {
+    Stmt *made = stmt_for(arena, loop->var, extent, loop->loop, body, loop->loc);
+    if (made)
+        made->masked = loop->masked;
+    return made;
+}
+
 Stmt *stmt_if(Arena *arena, Expr *condition, StmtList body, StmtList otherwise, Loc loc) {
     int64_t constant;
     if (expr_is_int(condition, &constant))
@@ -117,7 +124,7 @@ Stmt *stmt_with_bodies(Arena *arena, Stmt *stmt, StmtList body, StmtList otherwi
         return stmt;
     switch (stmt->kind) {
     case STMT_BLOCK: return stmt_block(arena, body);
-    case STMT_FOR: return stmt_for(arena, stmt->var, stmt->extent, stmt->loop, body, stmt->loc);
+    case STMT_FOR: return stmt_for_like(arena, stmt, stmt->extent, body);
     case STMT_IF: return stmt_if_like(arena, stmt, stmt->condition, body, otherwise);
     case STMT_ALLOCATE: return stmt_allocate(arena, stmt->tensor, body);
     default: return stmt;

@@ -56,10 +56,10 @@ static const char *name_of(const Printer *p, const void *entity, const char *fal
 }
 
 static bool is_plain_name(const char *name) {
-    static const char *const words[] = {
-        "ramp",   "broadcast", "where",      "inf",      "nan",      "true",   "false", "kernel",  "symbol", "target",
-        "strict", "for",       "reduce",     "in",       "of",       "if",     "else",  "check",   "status", "step",
-        "block",  "unrolled",  "vectorized", "parallel", "allocate", "global", "local", "register"};
+    static const char *const words[] = {"ramp",     "broadcast", "where",  "inf",      "nan",    "true",   "false",
+                                        "kernel",   "symbol",    "target", "strict",   "for",    "reduce", "in",
+                                        "of",       "if",        "else",   "check",    "status", "step",   "block",
+                                        "allocate", "global",    "local",  "register", "shared", "masked", "prefetch"};
     if (!isalpha((unsigned char)*name) && *name != '_')
         return false;
     for (const char *at = name; *at; at++)
@@ -67,6 +67,9 @@ static bool is_plain_name(const char *name) {
             return false;
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (!strcmp(words[i], name))
+            return false;
+    for (int kind = 0; kind < LOOP_KIND_COUNT; kind++)
+        if (!strcmp(loop_kind_words[kind], name))
             return false;
     for (int op = 0; op < OP_COUNT; op++)
         if (!strcmp(op_info[op].spelling, name))
@@ -204,10 +207,12 @@ static void print_body(Printer *p, Stmt *const *body, int count) {
 }
 
 static void print_for(Printer *p, const Stmt *stmt) {
-    static const char *const kinds[] = {"", "unrolled ", "vectorized ", "parallel "};
     int names = p->names.count;
     name_add(p, stmt->var, stmt->var->name);
-    text_add(p->text, "%s%s ", kinds[stmt->loop], stmt->var->reduction ? "reduce" : "for");
+    text_add(p->text, "%s", stmt->masked ? "masked " : "");
+    if (stmt->loop != LOOP_SERIAL)
+        text_add(p->text, "%s ", loop_kind_words[stmt->loop]);
+    text_add(p->text, stmt->var->reduction ? "reduce " : "for ");
     print_name(p, stmt->var, stmt->var->name);
     text_add(p->text, " in 0:");
     print_expr(p, stmt->extent, 2);
@@ -242,7 +247,7 @@ static void print_store(Printer *p, const Stmt *stmt) {
 }
 
 static void print_allocate(Printer *p, const Stmt *stmt) {
-    static const char *const scopes[] = {"global", "local", "register"};
+    static const char *const scopes[SCOPE_COUNT] = {"global", "local", "register", "shared"};
     const Tensor *tensor = stmt->tensor;
     int names = p->names.count;
     name_add(p, tensor, tensor->name);

@@ -425,16 +425,16 @@ static StmtList read_body(Reader *r) {
     return list;
 }
 
-static bool accept_loop(Reader *r, LoopKind *kind) {
-    static const char *const kinds[] = {"", "unrolled", "vectorized", "parallel"};
+static bool accept_loop(Reader *r, LoopKind *kind, bool *masked) {
+    *masked = accept(r, "masked");
     *kind = LOOP_SERIAL;
-    for (int i = 1; i < 4; i++)
-        if (accept(r, kinds[i]))
+    for (int i = 1; i < LOOP_KIND_COUNT; i++)
+        if (accept(r, loop_kind_words[i]))
             *kind = (LoopKind)i;
     return is(r, "for") || is(r, "reduce");
 }
 
-static Stmt *read_for(Reader *r, LoopKind kind) {
+static Stmt *read_for(Reader *r, LoopKind kind, bool masked) {
     bool reduction = is(r, "reduce");
     skip_token(r);
     const char *name = take_name(r);
@@ -448,7 +448,10 @@ static Stmt *read_for(Reader *r, LoopKind kind) {
     add_name(r, name, var, NULL);
     StmtList body = read_body(r);
     r->names.count--;
-    return stmt_for(r->arena, var, extent, kind, body, (Loc){0});
+    Stmt *loop = stmt_for(r->arena, var, extent, kind, body, (Loc){0});
+    if (loop)
+        loop->masked = masked;
+    return loop;
 }
 
 static Stmt *read_if(Reader *r) {
@@ -518,8 +521,9 @@ static Stmt *read_store(Reader *r) {
 
 static Stmt *read_stmt(Reader *r) {
     LoopKind kind;
-    if (accept_loop(r, &kind))
-        return read_for(r, kind);
+    bool masked;
+    if (accept_loop(r, &kind, &masked))
+        return read_for(r, kind, masked);
     if (accept(r, "if"))
         return read_if(r);
     if (accept(r, "allocate"))

@@ -46,7 +46,7 @@ static Stmt *simplify_loop(Arena *arena, Stmt *loop) {
         return once ? stmt_block(arena, simplify_body(arena, once->body, once->count)) : NULL;
     }
     body = simplify_body(arena, loop->body, loop->count);
-    return stmt_for(arena, loop->var, extent, loop->loop, body, loop->loc);
+    return stmt_for_like(arena, loop, extent, body);
 }
 
 static Stmt *simplify_store(Arena *arena, Stmt *stmt) {

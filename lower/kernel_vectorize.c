@@ -220,8 +220,7 @@ static Stmt *vector_stmt(Vectorize *v, Stmt *stmt) {
     case STMT_IF: return vector_if(v, stmt);
     case STMT_FOR:
         v->failed |= expr_uses_var(stmt->extent, v->var);
-        return stmt_for(v->arena, stmt->var, stmt->extent, stmt->loop, vector_body(v, stmt->body, stmt->count),
-                        stmt->loc);
+        return stmt_for_like(v->arena, stmt, stmt->extent, vector_body(v, stmt->body, stmt->count));
     case STMT_STEP: return stmt;
     default: v->failed = true; return stmt;
     }

@@ -193,7 +193,7 @@ static void verify_for(Verify *v, Stmt *stmt) {
     verify_scalar(v, stmt->extent, TYPE_INT64, "a loop's extent is a scalar of type int64");
     require(v, stmt->var->kind == VAR_LOOP, "a loop defines a loop variable");
     require(v, !loop_in_scope(v, stmt->var), "a variable is defined once in a nest");
-    bool expanded = stmt->loop == LOOP_SERIAL || stmt->loop == LOOP_PARALLEL;
+    bool expanded = stmt->loop != LOOP_UNROLLED && stmt->loop != LOOP_VECTORIZED;
     require(v, !v->flat || expanded, "no loop of a flat kernel is vectorized or unrolled");
     bool parallel = stmt->loop == LOOP_PARALLEL;
     require(v, !parallel || v->parallel_depth == 0, "no parallel loop stands inside another");

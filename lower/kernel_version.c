@@ -19,6 +19,7 @@ typedef struct Condition {
     bool ready;
     bool uniform; /* no loop below decides it */
     bool waits;   /* for a spatial loop below */
+    bool masked;  /* a loop below keeps it */
     Expr *test;   /* when ready: it holds for all values of the loops below */
 } Condition;
 
@@ -152,6 +153,7 @@ static bool note_inner_var(const Expr *e, void *context) {
     if (!loop)
         return true;
     Condition *c = search->condition;
+    c->masked |= loop->masked;
     bool expanded = loop->loop == LOOP_UNROLLED || loop->loop == LOOP_VECTORIZED;
     c->uniform = false;
     c->ready &= expanded || (!c->guard && e->var->reduction);
@@ -170,7 +172,7 @@ static void add_condition(Version *v, Expr *expr, bool guard) {
     bool reads = false; /* what it reads need not be there yet, or only under other conditions */
     expr_walk(expr, note_read, &reads);
     expr_walk(expr, note_inner_var, &(VarSearch){v, &c});
-    if (reads || (guard && c.uniform)) /* a uniform guard stands where it can */
+    if (reads || c.masked || (guard && c.uniform)) /* a uniform guard stands where it can */
         return;
     if (v->uniform_only && !c.uniform)
         return;
@@ -215,7 +217,7 @@ static void collect(Version *v, Stmt *stmt, int64_t copies) {
         v->size += copies;
     if (stmt->kind == STMT_FOR) {
         v->loops = true;
-        v->serial |= stmt->loop == LOOP_SERIAL || stmt->loop == LOOP_PARALLEL;
+        v->serial |= stmt->loop != LOOP_UNROLLED && stmt->loop != LOOP_VECTORIZED;
         list_push(v->arena, &v->inner, stmt);
         list_push(v->arena, &v->vars, stmt->var);
         if (stmt->loop != LOOP_UNROLLED || !expr_is_int(stmt->extent, &extent) || extent > EXACT_BUDGET)
@@ -231,10 +233,16 @@ static void collect(Version *v, Stmt *stmt, int64_t copies) {
 
 /* --- what is known in a copy -------------------------------------------------------------------------------------- */
 
+typedef struct InnerVars {
+    Arena *arena;
+    LIST(const Var *) list;
+} InnerVars;
+
 typedef struct Known {
     ExprList always; /* conditions that hold */
     ExprList never;  /* conditions that do not hold together */
     Expr *from, *to; /* an expression that has one value; or NULL */
+    InnerVars inner; /* of the loops in the copy */
 } Known;
 
 static bool in_list(const ExprList *list, const Expr *e) {
@@ -258,14 +266,37 @@ static bool is_index_comparison(const Expr *e) {
     return e->kind == EXPR_OP && op_info[e->op].class == CLASS_COMPARE && e->args[0]->type == TYPE_INT64;
 }
 
+static bool add_inner(Stmt *stmt, void *context) {
+    InnerVars *inner = context;
+    if (stmt->kind == STMT_FOR)
+        list_push(inner->arena, &inner->list, stmt->var);
+    return true;
+}
+
+/* What always holds where e stands: of an inner loop, which may have no values, something is known inside it alone. */
+static ExprList facts_for(Arena *arena, const Known *known, const Expr *e) {
+    ExprList facts = {0};
+    for (int i = 0; i < known->always.count; i++) {
+        bool inside = true;
+        for (int v = 0; v < known->inner.list.count && inside; v++)
+            inside = !expr_uses_var(known->always.items[i], known->inner.list.items[v]) ||
+                     expr_uses_var(e, known->inner.list.items[v]);
+        if (inside)
+            list_push(arena, &facts, known->always.items[i]);
+    }
+    return facts;
+}
+
 static Expr *apply_known(Arena *arena, Expr *e, void *context) {
     const Known *known = context;
     int64_t holds;
     if (e->type == TYPE_INT64 && known->from && expr_equal(e, known->from))
         return known->to;
     if (is_index_comparison(e) && known->always.count) {
-        int decided =
-            in_list(&known->always, e) ? 1 : expr_prove(arena, e, &(Facts){known->always.count, known->always.items});
+        if (in_list(&known->always, e))
+            return expr_bool(arena, true);
+        ExprList facts = facts_for(arena, known, e);
+        int decided = expr_prove(arena, e, &(Facts){facts.count, facts.items});
         return decided < 0 ? e : expr_bool(arena, decided);
     }
     if (e->kind == EXPR_OP && e->op == OP_SELECT && is_refuted(arena, known, e->args[0]))
@@ -287,6 +318,9 @@ static Expr *apply_to_expr(Arena *arena, Expr *e, void *context) {
 
 static StmtList assume(Arena *arena, const StmtList *stmts, Known *known) {
     StmtList list = {0};
+    known->inner = (InnerVars){.arena = arena};
+    for (int i = 0; i < stmts->count; i++)
+        stmt_walk(stmts->items[i], add_inner, &known->inner);
     for (int i = 0; i < stmts->count; i++)
         stmts_add(arena, &list, stmt_map_exprs(arena, stmts->items[i], apply_to_expr, known));
     return list;

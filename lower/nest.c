@@ -17,8 +17,11 @@ static Handler *const handlers[PRIM_COUNT] = {
     [PRIM_VECTORIZE] = apply_vectorize,
     [PRIM_PARALLEL] = apply_parallel,
     [PRIM_RFACTOR] = apply_rfactor,
+    [PRIM_PARTITION] = apply_partition,
     [PRIM_INLINE] = apply_inline,
     [PRIM_COMPUTE_AT] = apply_compute_at,
+    [PRIM_COMPUTE_ROOT] = apply_compute_root,
+    [PRIM_SET_SCOPE] = apply_set_scope,
     [PRIM_CACHE_WRITE] = apply_cache_write,
     [PRIM_CACHE_READ] = apply_cache_read,
 };
@@ -124,7 +127,13 @@ static void publish(NestState *state) {
 /* --- building ----------------------------------------------------------------------------------------------------- */
 
 static bool apply(NestState *state, const Prim *prim) {
-    if (!arguments_check(state, prim) || !handlers[prim->op](state, prim))
+    state->last = prim;
+    state->named.count = 0;
+    if (!arguments_check(state, prim))
+        return false;
+    if (handlers[prim->op] == NULL)
+        return refuse(state, "%s is not known to this compiler's nests yet", prim_info[prim->op].spelling);
+    if (!handlers[prim->op](state, prim))
         return false;
     state->holes += prim_holes(prim);
     return true;
@@ -176,11 +185,15 @@ static bool is_legal_instead(const Build *build, int prim, const Prim *candidate
     copy.prims = ARENA_ARRAY(build->arena, Prim, prim + 1);
     memcpy(copy.prims, build->schedule->prims, sizeof(Prim) * (size_t)prim);
     copy.prims[prim] = *candidate;
+    copy.count = prim + 1;
     Refusal ignored = {0};
     NestState *state = rebuild(build, &copy, prim + 1, true, &ignored);
     if (state == NULL)
         return false;
-    return state->ineffective.count == 0 || state->ineffective.items[state->ineffective.count - 1] != prim;
+    for (int i = 0; i < state->ineffective.count; i++)
+        if (state->ineffective.items[i] == prim)
+            return false;
+    return true;
 }
 
 static const char *prim_text(Arena *arena, const Prim *prim) {
@@ -222,6 +235,8 @@ static void explain(const Build *build, NestError *error) {
         refusal.prim = refusal.prim < 0 ? culprit : refusal.prim;
     }
     *error = (NestError){.prim = refusal.prim, .loc = build->schedule->prims[refusal.prim].loc, .rule = refusal.rule};
+    if (refusal.arg != NULL && refusal.arg->loc.end > refusal.arg->loc.begin)
+        error->loc = refusal.arg->loc;
     NestState *before = rebuild(build, build->schedule, error->prim, false, &(Refusal){.wanted = true});
     error->nest = nests_text(build, before, &build->schedule->prims[error->prim]);
     find_alternatives(build, before, error);

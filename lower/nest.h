@@ -12,7 +12,24 @@
 #include "lang/diag.h"
 #include "lang/program.h"
 
-typedef enum LoopKind { LOOP_SERIAL, LOOP_UNROLLED, LOOP_VECTORIZED, LOOP_PARALLEL } LoopKind;
+/* From BLOCK_X on: the values run along an axis of a device. */
+typedef enum LoopKind {
+    LOOP_SERIAL,
+    LOOP_UNROLLED,
+    LOOP_VECTORIZED,
+    LOOP_PARALLEL,
+    LOOP_BLOCK_X,
+    LOOP_BLOCK_Y,
+    LOOP_BLOCK_Z,
+    LOOP_THREAD_X,
+    LOOP_THREAD_Y,
+    LOOP_THREAD_Z,
+    LOOP_VTHREAD,
+    LOOP_KIND_COUNT
+} LoopKind;
+
+extern const char *const loop_kind_words[LOOP_KIND_COUNT]; /* "serial", "unrolled", ..., "block.x" */
+bool loop_kind_is_bound(LoopKind kind);                    /* to an axis of a device */
 
 typedef struct NestStage NestStage;
 
@@ -22,6 +39,10 @@ typedef struct Loop {
     int64_t extent; /* when constant, else -1 */
     bool reduction;
     LoopKind kind;
+    bool masked;    /* conditions that its tail makes stay in the body: no copy without them */
+    int64_t unroll; /* of a serial loop: so many bodies an iteration, the rest after them; 0: one */
+    int cut_count;  /* it runs piece after piece, cut at these values, which ascend; negative ones from the end */
+    const int64_t *cuts;
     NestStage *stage; /* the stage whose leaf it is now (cache_write moves loops) */
 } Loop;
 

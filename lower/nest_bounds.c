@@ -168,6 +168,12 @@ static int64_t factors_product(const Relation *relation) {
     return product;
 }
 
+/* Whether the pieces together are the loop, whatever the sizes are. */
+static bool split_divides(Forms *forms, const Relation *relation) {
+    const Form *pieces = form_int(forms, factors_product(relation));
+    return form_equal(form_multiply(forms, relation->parts[0]->extent, pieces), relation->whole->extent);
+}
+
 static void split_extents(Forms *forms, Relation *relation) {
     int64_t product = factors_product(relation);
     const Form *rounded = form_add_int(forms, relation->whole->extent, product - 1);
@@ -190,9 +196,25 @@ static void find_relation_extents(Forms *forms, Relation *relation) {
         fuse_extent(forms, relation);
 }
 
+/* The inner parts of a split whose tail is masked, and what is made of them. */
+static void find_masked(StageState *stage) {
+    for (int i = 0; i < stage->relations.count; i++) {
+        Relation *relation = stage->relations.items[i];
+        bool split = relation->kind == RELATION_SPLIT;
+        for (int k = 0; k < relation->count; k++) {
+            bool tail = relation->tail == TAIL_MASK && k > 0;
+            if (split)
+                relation->parts[k]->loop.masked |= tail || relation->whole->loop.masked;
+            else
+                relation->whole->loop.masked |= relation->parts[k]->loop.masked;
+        }
+    }
+}
+
 static void find_extents(NestState *state, StageState *stage) {
     for (int i = 0; i < stage->relations.count; i++)
         find_relation_extents(&state->forms, stage->relations.items[i]);
+    find_masked(stage);
     for (int i = 0; i < stage->leaves.count; i++) {
         Node *leaf = stage->leaves.items[i];
         leaf->loop.extent = -1;
@@ -215,11 +237,24 @@ static void find_leaf_value(Forms *forms, Node *node) {
             form_is_int(node->extent, &extent) && extent <= 1 ? form_int(forms, 0) : form_atom(forms, &node->atom);
 }
 
+bool split_shifts(Forms *forms, const Relation *relation) {
+    return relation->kind == RELATION_SPLIT && relation->tail == TAIL_SHIFT && !split_divides(forms, relation);
+}
+
+/* Where a piece begins: its number times what one holds, but not so late that it reaches over the end. */
+static const Form *piece_begin(Forms *forms, const Relation *relation, int64_t product) {
+    const Form *begin = form_add_scaled(forms, form_int(forms, 0), product, relation->parts[0]->value);
+    if (!split_shifts(forms, relation))
+        return begin;
+    return form_extreme(forms, ATOM_MIN, begin, form_add_int(forms, relation->whole->extent, -product));
+}
+
 static void split_value(Forms *forms, Relation *relation) {
-    const Form *value = form_int(forms, 0);
     int64_t stride = factors_product(relation);
+    const Form *value = piece_begin(forms, relation, stride);
     for (int k = 0; k < relation->count; k++) {
-        value = form_add_scaled(forms, value, stride, relation->parts[k]->value);
+        if (k > 0)
+            value = form_add_scaled(forms, value, stride, relation->parts[k]->value);
         stride /= k + 1 < relation->count ? relation->factors[k + 1] : 1;
     }
     relation->whole->value = value;
@@ -309,10 +344,8 @@ static void add_guard(NestState *state, StageState *stage, GuardForm guard) {
 bool relation_exceeds(NestState *state, const Relation *relation) {
     Forms *forms = &state->forms;
     const Node *whole = relation->whole;
-    if (relation->kind != RELATION_SPLIT)
-        return false;
-    const Form *covered = form_multiply(forms, relation->parts[0]->extent, form_int(forms, factors_product(relation)));
-    return !form_equal(covered, whole->extent) && !form_below(forms, whole->value, whole->extent);
+    return relation->kind == RELATION_SPLIT && relation->tail != TAIL_SHIFT && !split_divides(forms, relation) &&
+           !form_below(forms, whole->value, whole->extent);
 }
 
 static void guard_splits(NestState *state, StageState *stage) {

@@ -6,7 +6,6 @@
 #include "lower/nest_state.h"
 
 enum {
-    UNROLL_LIMIT = 1024,      /* values of one unrolled or vectorized loop */
     COPIES_LIMIT = 16384,     /* copies of one body, all unrolled and vectorized loops around it together */
     REGISTER_LIMIT = 4096,    /* elements of a buffer in registers */
     STACK_LIMIT = 1024 * 1024 /* bytes of a buffer on the stack */
@@ -141,17 +140,22 @@ static bool check_kinds(NestState *state, const StageState *stage) {
     return true;
 }
 
+static int64_t loop_copies(const Node *node) {
+    if (is_straight(node))
+        return node->loop.extent > 0 ? node->loop.extent : 1;
+    return (node->loop.unroll > 1 ? node->loop.unroll : 1) * (node->loop.cut_count + 1);
+}
+
 /* Counted from the innermost loop outwards over all stages around. */
 static bool check_copies(NestState *state, const StageState *stage) {
     int64_t copies = 1;
     const Node *node = stage->leaves.count > 0 ? stage->leaves.items[stage->leaves.count - 1] : stage->at;
     for (; node != NULL; node = next_outer(node)) {
-        if (!is_straight(node))
-            continue;
-        copies *= node->loop.extent > 0 ? node->loop.extent : 1;
+        copies *= loop_copies(node);
         if (copies > COPIES_LIMIT)
-            return refuse(state, "unrolled and vectorized loops make more than %d copies of the body of %s",
-                          COPIES_LIMIT, stage->name);
+            return refuse_stage(state, stage,
+                                "unrolled, vectorized and partitioned loops make more than %d copies of the body of %s",
+                                COPIES_LIMIT, stage->name);
     }
     return true;
 }
@@ -299,10 +303,19 @@ static bool counts_loop(const StageState *stage, const Node *node) {
     return node->loop.extent == 1;
 }
 
+static bool shifts(Forms *forms, const StageState *stage) {
+    for (int i = 0; i < stage->relations.count; i++)
+        if (split_shifts(forms, stage->relations.items[i]))
+            return true;
+    return false;
+}
+
 /* Whether each element is computed once: the stage counts all loops around it, up to the one that writes the output. */
-static bool computes_once(const StageState *stage, const StageState *writer) {
+static bool computes_once(Forms *forms, const StageState *stage, const StageState *writer) {
+    if (shifts(forms, writer))
+        return false;
     for (const StageState *owner = stage; owner != writer; owner = owner->owner)
-        if (owner->owner == NULL)
+        if (owner->owner == NULL || shifts(forms, owner))
             return false;
     for (const Node *node = stage->at; node != NULL; node = next_outer(node))
         if (!counts_loop(stage, node))
@@ -315,7 +328,7 @@ static bool check_initial_read(NestState *state, const StageState *stage, const 
     const StageState *writer = state_producer(state, read->tensor->buffer), *root = root_of(stage);
     if (root != writer && order_of(state, root) < order_of(state, writer))
         return true;
-    if (is_same_element(stage->nest.stage, read) && computes_once(stage, writer))
+    if (is_same_element(stage->nest.stage, read) && computes_once(&state->forms, stage, writer))
         return true;
     return refuse(state, "%s reads what the caller's buffer of %s held where the nest of %s overwrites it", stage->name,
                   writer->name, root->name);
@@ -334,8 +347,9 @@ bool check_loops(NestState *state) {
         const StageState *stage = state->stages.items[i];
         if (stage->nest.inlined)
             continue;
-        if (!check_owner(state, stage) || !check_kinds(state, stage) || !check_copies(state, stage) ||
-            !check_scope(state, stage) || !check_steps_order(state, stage) || !check_strict(state, stage) ||
+        if (!check_owner(state, stage) || !check_tails(state, stage) || !check_kinds(state, stage) ||
+            !check_copies(state, stage) || !check_scope(state, stage) || !check_steps_order(state, stage) ||
+            !check_strict(state, stage) ||
             !check_initial_reads(state, stage))
             return false;
     }

@@ -1,23 +1,29 @@
-/* nest_loops.c - the primitives that act on loops of one stage: split, tile, fuse, reorder, unroll, vectorize,
- * parallel.
+/* nest_loops.c - the primitives that act on loops of one stage: split, tile, fuse, reorder, partition, unroll,
+ * vectorize, parallel.
  *
  * What depends on extents (constant ones, limits) or on the final order of loops is checked when the nest is
  * finished.
  */
 #include "lower/nest_state.h"
 
-static const char *const kind_names[] = {"serial", "unrolled", "vectorized", "parallel"};
-
 static StageState *stage_of(const Node *node) {
     return (StageState *)node->loop.stage;
 }
 
+/* What a loop is that is no plain serial one any more; NULL of one that is. */
+static const char *property_of(const Node *node) {
+    if (node->loop.kind != LOOP_SERIAL)
+        return loop_kind_words[node->loop.kind];
+    return node->loop.unroll > 1 ? "unrolled" : node->loop.cut_count > 0 ? "partitioned" : NULL;
+}
+
 /* A loop that is cut or joined must not have a kind yet, for what kind would the new ones have? */
 static bool check_serial(NestState *state, const Prim *prim, const Node *node) {
-    if (node->loop.kind == LOOP_SERIAL)
+    const char *property = property_of(node);
+    if (property == NULL)
         return true;
-    return refuse(state, "%s is already %s: %s it before that", loop_text(state, node), kind_names[node->loop.kind],
-                  prim_info[prim->op].spelling);
+    return refuse_loop(state, node, "%s is already %s: %s it before that", loop_text(state, node), property,
+                       prim_info[prim->op].spelling);
 }
 
 /* The name of a new loop: the result's, else wanted made unique. NULL when refused. */
@@ -43,13 +49,15 @@ static bool read_factors(NestState *state, const Prim *prim, int first, int coun
     int64_t product = 1;
     bool all_ones = true;
     for (int i = 0; i < count; i++) {
-        if (!argument_integer(state, prim, positional(prim, first + i), &factors[i]))
+        const PrimArg *arg = positional(prim, first + i);
+        if (!argument_integer(state, prim, arg, &factors[i]))
             return false;
         if (factors[i] < 1)
-            return refuse(state, "%s needs extents of at least 1, not %lld", prim_info[prim->op].spelling,
-                          (long long)factors[i]);
+            return refuse_at(state, arg, "%s needs extents of at least 1, not %lld", prim_info[prim->op].spelling,
+                             (long long)factors[i]);
         if (__builtin_mul_overflow(product, factors[i], &product))
-            return refuse(state, "the extents of %s multiply to more than 64 bits hold", prim_info[prim->op].spelling);
+            return refuse_at(state, arg, "the extents of %s multiply to more than 64 bits hold",
+                             prim_info[prim->op].spelling);
         all_ones &= factors[i] == 1;
     }
     if (all_ones)
@@ -57,10 +65,33 @@ static bool read_factors(NestState *state, const Prim *prim, int first, int coun
     return true;
 }
 
-/* Replaces the leaf by count parts: an outer one and inner ones of the extents given. Results are numbered from
- * `first`. */
+/* tail=, TAIL_GUARD when it is left out. */
+static bool read_tail(NestState *state, const Prim *prim, Tail *tail) {
+    static const char *const words[TAIL_COUNT] = {"guard", "mask", "shift", "exact"};
+    const PrimArg *arg = prim_keyword(prim, "tail");
+    int word = arg != NULL ? argument_word(state, arg, "tail", words, TAIL_COUNT) : TAIL_GUARD;
+    *tail = (Tail)word;
+    return word >= 0;
+}
+
+/* An element that is added to twice is wrong; one that is written twice is not. */
+static bool check_tail(NestState *state, const Prim *prim, Tail tail, const Node *node) {
+    if (tail == TAIL_SHIFT && stage_of(node)->nest.scan != NULL)
+        return refuse_at(state, prim_keyword(prim, "tail"),
+                         "%s counts the steps of a scan: a last piece that begins earlier would repeat steps",
+                         loop_text(state, node));
+    return tail != TAIL_SHIFT || !node->loop.reduction ||
+           refuse_at(state, prim_keyword(prim, "tail"),
+                     "%s is a reduction loop: a last piece that begins earlier would add values twice",
+                     loop_text(state, node));
+}
+
+/* Replaces the leaf by count parts: an outer one and inner ones of the extents given. */
 static bool split_node(NestState *state, const Prim *prim, Node *node, const int64_t *factors, int count,
                        const int *results, Node **parts) {
+    Tail tail;
+    if (!read_tail(state, prim, &tail) || !check_tail(state, prim, tail, node))
+        return false;
     StageState *stage = stage_of(node);
     int index = leaf_index(stage, node);
     leaves_remove(stage, index);
@@ -74,6 +105,8 @@ static bool split_node(NestState *state, const Prim *prim, Node *node, const int
         leaves_insert(state, stage, index + k, parts[k]);
     }
     Relation *relation = relation_add(state, stage, RELATION_SPLIT, node, count);
+    relation->tail = tail;
+    relation->tail_arg = prim_keyword(prim, "tail");
     for (int k = 0; k < count; k++) {
         relation->parts[k] = parts[k];
         relation->factors[k] = k > 0 ? factors[k - 1] : 0;
@@ -125,10 +158,10 @@ static bool put_in_order(StageState *stage, Node **order, int count) {
 static bool check_two_loops(NestState *state, const Prim *prim, const Node *a, const Node *b) {
     const char *spelling = prim_info[prim->op].spelling;
     if (a->loop.stage != b->loop.stage)
-        return refuse(state, "%s and %s are loops of two stages; %s acts within one", loop_text(state, a),
-                      loop_text(state, b), spelling);
+        return refuse_loop(state, b, "%s and %s are loops of two stages; %s acts within one", loop_text(state, a),
+                           loop_text(state, b), spelling);
     if (a == b)
-        return refuse(state, "%s names %s twice", spelling, loop_text(state, a));
+        return refuse_loop(state, b, "%s names %s twice", spelling, loop_text(state, a));
     return true;
 }
 
@@ -165,18 +198,19 @@ Node **argument_loops(NestState *state, const Prim *prim, int count) {
 static bool check_fusible(NestState *state, const Prim *prim, Node *outer, Node *inner) {
     StageState *stage = stage_of(outer);
     if (leaf_index(stage, inner) != leaf_index(stage, outer) + 1)
-        return refuse(
-            state,
+        return refuse_loop(
+            state, inner,
             "%s is not the loop just inside %s: fuse joins adjacent loops, the outer one first; the loops are %s",
             loop_text(state, inner), loop_text(state, outer), loops_text(state, stage));
     if (inner->loop.reduction != outer->loop.reduction)
-        return refuse(state, "%s is a %s loop and %s is not: fuse joins loops of one sort",
-                      loop_text(state, outer->loop.reduction ? outer : inner), "reduction",
-                      loop_text(state, outer->loop.reduction ? inner : outer));
+        return refuse_loop(state, outer->loop.reduction ? outer : inner,
+                           "%s is a reduction loop and %s is not: fuse joins loops of one sort",
+                           loop_text(state, outer->loop.reduction ? outer : inner),
+                           loop_text(state, outer->loop.reduction ? inner : outer));
     for (int i = 0; i < state->stages.count; i++)
         if (state->stages.items[i]->at == outer)
-            return refuse(state, "%s is computed at %s, which would be no loop any more", state->stages.items[i]->name,
-                          loop_text(state, outer));
+            return refuse_loop(state, outer, "%s is computed at %s, which would be no loop any more",
+                               state->stages.items[i]->name, loop_text(state, outer));
     return check_serial(state, prim, outer) && check_serial(state, prim, inner);
 }
 
@@ -226,16 +260,22 @@ bool apply_reorder(NestState *state, const Prim *prim) {
 
 /* --- kinds -------------------------------------------------------------------------------------------------------- */
 
+/* A partitioned loop runs piece after piece, each over its own values: in order or shared out, not as one vector. */
+static bool check_kind(NestState *state, const Node *node, LoopKind kind) {
+    const Loop *loop = &node->loop;
+    bool pieces = loop->cut_count > 0 && kind != LOOP_PARALLEL;
+    if ((loop->kind != LOOP_SERIAL && loop->kind != kind) || loop->unroll > 1 || pieces)
+        return refuse_loop(state, node, "%s is already %s", loop_text(state, node), property_of(node));
+    return !loop->reduction || kind == LOOP_UNROLLED ||
+           refuse_loop(state, node, "%s is a reduction loop: its steps add to the same elements, so they cannot be %s",
+                       loop_text(state, node), loop_kind_words[kind]);
+}
+
 static bool set_kind(NestState *state, const Prim *prim, int index, LoopKind kind) {
     Node *node = argument_loop(state, prim, positional(prim, index));
-    if (node == NULL)
+    if (node == NULL || !check_kind(state, node, kind))
         return false;
-    if (node->loop.kind != LOOP_SERIAL && node->loop.kind != kind)
-        return refuse(state, "%s is already %s", loop_text(state, node), kind_names[node->loop.kind]);
-    if (node->loop.reduction && kind != LOOP_UNROLLED)
-        return refuse(state, "%s is a reduction loop: its steps add to the same elements, so they cannot be %s",
-                      loop_text(state, node), kind_names[kind]);
-    if (kind != LOOP_UNROLLED && !check_steps_loop(state, node, kind_names[kind]))
+    if (kind != LOOP_UNROLLED && !check_steps_loop(state, node, loop_kind_words[kind]))
         return false;
     if (node->loop.kind == kind && node->kind_set)
         no_effect(state);
@@ -244,9 +284,30 @@ static bool set_kind(NestState *state, const Prim *prim, int index, LoopKind kin
     return true;
 }
 
+/* Partly unrolled loops stay loops. */
+static bool set_unroll(NestState *state, const Prim *prim, int index, int64_t factor) {
+    Node *node = argument_loop(state, prim, positional(prim, index));
+    if (node == NULL)
+        return false;
+    if (node->loop.kind != LOOP_SERIAL)
+        return refuse_loop(state, node, "%s is already %s", loop_text(state, node), loop_kind_words[node->loop.kind]);
+    if (factor == node->loop.unroll || factor == 1)
+        no_effect(state);
+    node->loop.unroll = factor;
+    node->kind_set = true;
+    return true;
+}
+
 bool apply_unroll(NestState *state, const Prim *prim) {
+    const PrimArg *arg = prim_keyword(prim, "factor");
+    int64_t factor = 0;
+    if (arg != NULL && !argument_integer(state, prim, arg, &factor))
+        return false;
+    if (arg != NULL && (factor < 1 || factor > UNROLL_LIMIT))
+        return refuse_at(state, arg, "unroll repeats a body 1 to %d times an iteration, not %lld", UNROLL_LIMIT,
+                         (long long)factor);
     for (int i = 0; i < positional_count(prim); i++)
-        if (!set_kind(state, prim, i, LOOP_UNROLLED))
+        if (!(arg != NULL ? set_unroll(state, prim, i, factor) : set_kind(state, prim, i, LOOP_UNROLLED)))
             return false;
     return true;
 }
@@ -257,4 +318,38 @@ bool apply_vectorize(NestState *state, const Prim *prim) {
 
 bool apply_parallel(NestState *state, const Prim *prim) {
     return set_kind(state, prim, 0, LOOP_PARALLEL);
+}
+
+/* --- partition ---------------------------------------------------------------------------------------------------- */
+
+/* Cuts count from the beginning, then, negative, from the end; each lies behind the one before. */
+static bool check_cut(NestState *state, const PrimArg *arg, const int64_t *cuts, int index) {
+    int64_t cut = cuts[index];
+    bool ascends = index == 0 || (cuts[index - 1] < 0) == (cut < 0) ? index == 0 || cuts[index - 1] < cut : cut < 0;
+    return ascends || refuse_at(state, arg, "%lld does not lie behind %lld, where the piece before it ends",
+                                (long long)cut, (long long)cuts[index - 1]);
+}
+
+bool apply_partition(NestState *state, const Prim *prim) {
+    Node *node = argument_loop(state, prim, positional(prim, 0));
+    if (node == NULL)
+        return false;
+    LoopKind kind = node->loop.kind;
+    if (kind != LOOP_SERIAL && kind != LOOP_PARALLEL)
+        return refuse_loop(state, node, "%s is %s: only a serial or parallel loop runs piece after piece",
+                           loop_text(state, node), loop_kind_words[kind]);
+    if (node->loop.cut_count > 0)
+        return refuse_loop(state, node, "%s is already partitioned: one statement names all cuts",
+                           loop_text(state, node));
+    int count = positional_count(prim) - 1;
+    int64_t *cuts = ARENA_ARRAY(state->arena, int64_t, count);
+    for (int i = 0; i < count; i++) {
+        const PrimArg *arg = positional(prim, i + 1);
+        if (!argument_integer(state, prim, arg, &cuts[i]) || !check_cut(state, arg, cuts, i))
+            return false;
+    }
+    node->loop.cuts = cuts;
+    node->loop.cut_count = count;
+    node->cuts_prim = state->prim;
+    return true;
 }

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-static const char *const scope_names[] = {
-    [SCOPE_GLOBAL] = "global", [SCOPE_LOCAL] = "local", [SCOPE_REGISTER] = "register"};
+static const char *const scope_names[SCOPE_COUNT] = {
+    [SCOPE_GLOBAL] = "global", [SCOPE_LOCAL] = "local", [SCOPE_REGISTER] = "register", [SCOPE_SHARED] = "shared"};
 
 /* --- names -------------------------------------------------------------------------------------------------------- */
 
@@ -125,18 +125,31 @@ static Node *loop_of_path(NestState *state, const char *name) {
     return NULL;
 }
 
+/* For the caret of a refusal. */
+static void note_named(NestState *state, const PrimArg *arg, const Node *node, const StageState *stage) {
+    if (state->refusal->wanted)
+        list_push(state->arena, &state->named, ((Named){arg, node, stage}));
+}
+
 Node *argument_loop(NestState *state, const Prim *prim, const PrimArg *arg) {
     const Alias *alias = find_alias(state, arg->name, strlen(arg->name));
-    return alias != NULL ? loop_of_alias(state, alias) : loop_of_path(state, arg->name);
+    Node *node = alias != NULL ? loop_of_alias(state, alias) : loop_of_path(state, arg->name);
+    if (node == NULL)
+        state->refusal->arg = arg;
+    else
+        note_named(state, arg, node, NULL);
+    return node;
 }
 
 StageState *argument_stage(NestState *state, const Prim *prim, const PrimArg *arg) {
     StageState *stage = find_stage(state, arg->name, strlen(arg->name));
     if (stage == NULL)
-        refuse(state, "there is no stage %s; the stages are %s", arg->name,
-               state->refusal->wanted ? all_stages_text(state) : "");
+        refuse_at(state, arg, "there is no stage %s; the stages are %s", arg->name,
+                  state->refusal->wanted ? all_stages_text(state) : "");
+    else
+        note_named(state, arg, NULL, stage);
     if (stage != NULL && stage->nest.scan != NULL) {
-        refuse(state, "%s is a scan: it has a loop, %s, but no elements", arg->name, loops_text(state, stage));
+        refuse_at(state, arg, "%s is a scan: it has a loop, %s, but no elements", arg->name, loops_text(state, stage));
         return NULL;
     }
     return stage;
@@ -150,7 +163,7 @@ const Tensor *argument_tensor(NestState *state, const Prim *prim, const PrimArg 
     for (int i = 0; i < program->tensor_count; i++)
         if (strcmp(program->tensors[i]->name, arg->name) == 0)
             return program->tensors[i];
-    refuse(state, "there is no tensor %s in %s", arg->name, program->name);
+    refuse_at(state, arg, "there is no tensor %s in %s", arg->name, program->name);
     return NULL;
 }
 
@@ -191,13 +204,13 @@ static bool count_before(const PrimArg *args, int count, const PrimArg *hole, in
 
 static bool hole_value(NestState *state, const Prim *prim, const PrimArg *hole, int64_t *value) {
     if (state->choices == NULL)
-        return refuse(state, "a ? of %s is not filled in: it takes a tuner's choice or a number",
-                      prim_info[prim->op].spelling);
+        return refuse_at(state, hole, "a ? of %s is not filled in: it takes a tuner's choice or a number",
+                         prim_info[prim->op].spelling);
     int number = state->holes;
     count_before(prim->args, prim->arg_count, hole, &number);
     *value = state->choices[number];
     if (!choice_is_offered(hole, *value))
-        return refuse(state, "the choice %lld is not among those that the ? offers", (long long)*value);
+        return refuse_at(state, hole, "the choice %lld is not among those that the ? offers", (long long)*value);
     return true;
 }
 
@@ -206,18 +219,44 @@ bool argument_integer(NestState *state, const Prim *prim, const PrimArg *arg, in
     return arg->kind != ARG_HOLE || hole_value(state, prim, arg, value);
 }
 
+/* "guard, mask, shift or exact" */
+static const char *words_text(NestState *state, const char *const *words, int count) {
+    Text text = {.arena = state->arena};
+    for (int i = 0; i < count; i++)
+        text_add(&text, "%s%s", i == 0 ? "" : i + 1 == count ? " or " : ", ", words[i]);
+    return text.text;
+}
+
+int argument_word(NestState *state, const PrimArg *arg, const char *what, const char *const *words, int count) {
+    for (int i = 0; i < count; i++)
+        if (strcmp(arg->name, words[i]) == 0)
+            return i;
+    if (state->refusal->wanted)
+        refuse_at(state, arg, "%s is no %s: it is %s", arg->name, what, words_text(state, words, count));
+    else
+        refuse(state, "%s", "");
+    return -1;
+}
+
+bool argument_scope_name(NestState *state, const PrimArg *arg, Scope *scope) {
+    int found = argument_word(state, arg, "scope", scope_names, SCOPE_COUNT);
+    if (found < 0)
+        return false;
+    if (found == SCOPE_SHARED && !state_for_device(state))
+        return refuse_at(state, arg, "shared memory belongs to the blocks of a device's threads, and %s has none",
+                         state_target_name(state));
+    *scope = found;
+    return true;
+}
+
 bool argument_scope(NestState *state, const Prim *prim, StageState *stage) {
     const PrimArg *arg = prim_keyword(prim, "scope");
     if (arg == NULL)
         return true;
-    for (int scope = 0; scope < (int)(sizeof scope_names / sizeof *scope_names); scope++)
-        if (arg->kind == ARG_NAME && strcmp(arg->name, scope_names[scope]) == 0) {
-            stage->scope = scope;
-            stage->scope_set = true;
-            return true;
-        }
-    return refuse(state, "%s is no scope; the scopes are register, local and global",
-                  arg->kind == ARG_NAME ? arg->name : "this");
+    if (!argument_scope_name(state, arg, &stage->scope))
+        return false;
+    stage->scope_set = true;
+    return true;
 }
 
 /* --- shape of a statement ----------------------------------------------------------------------------------------- */
@@ -232,17 +271,34 @@ static bool has_keyword(PrimOp op, const char *key) {
     return false;
 }
 
+typedef struct KeyKind {
+    const char *key;
+    PrimArgKind kind;
+    const char *words;
+} KeyKind;
+
+static const KeyKind *key_kind(const char *key) {
+    static const KeyKind kinds[] = {{"layout", ARG_LIST, "a list in parentheses"},
+                                    {"factor", ARG_INT, "a number or ?"},
+                                    {"offset", ARG_INT, "a number or ?"},
+                                    {NULL, ARG_NAME, "a name"}};
+    const KeyKind *kind = kinds;
+    while (kind->key != NULL && strcmp(kind->key, key) != 0)
+        kind++;
+    return kind;
+}
+
 static bool keyword_check(NestState *state, const Prim *prim, int index) {
     const PrimArg *arg = &prim->args[index];
     const char *spelling = prim_info[prim->op].spelling;
     for (int i = 0; i < index; i++)
         if (prim->args[i].key != NULL && strcmp(prim->args[i].key, arg->key) == 0)
-            return refuse(state, "%s has %s= twice", spelling, arg->key);
+            return refuse_at(state, arg, "%s has %s= twice", spelling, arg->key);
     if (!has_keyword(prim->op, arg->key))
-        return refuse(state, "%s has no argument %s=", spelling, arg->key);
-    bool list = strcmp(arg->key, "layout") == 0;
-    return arg->kind == (list ? ARG_LIST : ARG_NAME) ||
-           refuse(state, "%s= of %s takes %s", arg->key, spelling, list ? "a list in parentheses" : "a name");
+        return refuse_at(state, arg, "%s has no argument %s=", spelling, arg->key);
+    const KeyKind *wanted = key_kind(arg->key);
+    return arg->kind == wanted->kind || (wanted->kind == ARG_INT && arg->kind == ARG_HOLE) ||
+           refuse_at(state, arg, "%s= of %s takes %s", arg->key, spelling, wanted->words);
 }
 
 int positional_count(const Prim *prim) {
@@ -273,10 +329,11 @@ static bool positional_check(NestState *state, const Prim *prim) {
         PrimArgKind kind = positional(prim, i)->kind;
         bool fits = letter == 'i' ? kind == ARG_INT || kind == ARG_HOLE : kind == ARG_NAME;
         if (!fits)
-            return refuse(state, "argument %d of %s is %s", i + 1, info->spelling,
-                          letter == 'i'   ? "a number or ?"
-                          : letter == 'L' ? "a loop's name"
-                                          : "a stage's or tensor's name");
+            return refuse_at(state, positional(prim, i), "argument %d of %s is %s", i + 1, info->spelling,
+                             letter == 'i'   ? "a number or ?"
+                             : letter == 'L' ? "a loop's name"
+                             : letter == 'T' ? "a stage's or tensor's name"
+                                             : "a word");
     }
     return true;
 }

@@ -67,6 +67,44 @@ bool apply_compute_at(NestState *state, const Prim *prim) {
     return argument_scope(state, prim, stage);
 }
 
+bool apply_compute_root(NestState *state, const Prim *prim) {
+    StageState *stage = argument_stage(state, prim, positional(prim, 0));
+    if (stage == NULL)
+        return false;
+    if (stage->nest.inlined)
+        return refuse_stage(state, stage, "%s is inlined: it has no loops of its own any more", stage->name);
+    if (stage->owner != NULL)
+        return refuse_stage(state, stage, "%s was made by cache_write and stays in the loops of %s", stage->name,
+                            stage->owner->name);
+    if (stage->at == NULL)
+        no_effect(state);
+    if (!leave_scan(state, prim, stage))
+        return false;
+    stage->at = NULL;
+    stage->scope_set = false;
+    return true;
+}
+
+/* --- scopes ------------------------------------------------------------------------------------------------------- */
+
+bool apply_set_scope(NestState *state, const Prim *prim) {
+    StageState *stage = argument_stage(state, prim, positional(prim, 0));
+    Scope scope;
+    if (stage == NULL || !argument_scope_name(state, positional(prim, 1), &scope))
+        return false;
+    if (stage->nest.inlined)
+        return refuse_stage(state, stage, "%s is inlined: it has no buffer any more", stage->name);
+    bool global = stage->at == NULL && !stage->scope_set;
+    if (stage->tensor->role == ROLE_OUTPUT && scope != SCOPE_GLOBAL)
+        return refuse_stage(state, stage, "%s is an output, whose memory is the caller's: use cache_write",
+                            stage->name);
+    if (stage->scope_set ? stage->scope == scope : global && scope == SCOPE_GLOBAL)
+        no_effect(state);
+    stage->scope = scope;
+    stage->scope_set |= stage->tensor->role != ROLE_OUTPUT;
+    return true;
+}
+
 /* --- inline ------------------------------------------------------------------------------------------------------- */
 
 typedef struct Inlining {
@@ -212,6 +250,8 @@ static Node *store_loop(NestState *state, Node *moved, StageState *stage) {
 /* The relation over images; the old one goes on over the ".store" copies. */
 static void divide_relation(NestState *state, Relation *relation, StageState *made) {
     Relation *copy = relation_add(state, made, relation->kind, relation->whole->image, relation->count);
+    copy->tail = relation->tail;
+    copy->tail_arg = relation->tail_arg;
     for (int i = 0; i < relation->count; i++) {
         copy->factors[i] = relation->factors[i];
         copy->parts[i] = relation->parts[i]->image;

@@ -2,8 +2,14 @@
  * into. */
 #include "lower/nest_state.h"
 
-static const char *const kind_words[] = {"", " unrolled", " vectorized", " parallel"};
-static const char *const scope_words[] = {"", " in local", " in registers"};
+const char *const loop_kind_words[LOOP_KIND_COUNT] = {"serial",   "unrolled", "vectorized", "parallel",
+                                                      "block.x",  "block.y",  "block.z",    "thread.x",
+                                                      "thread.y", "thread.z", "vthread"};
+static const char *const scope_words[SCOPE_COUNT] = {"", " in local", " in registers", " in shared"};
+
+bool loop_kind_is_bound(LoopKind kind) {
+    return kind >= LOOP_BLOCK_X;
+}
 
 static void indent(Text *text, int depth) {
     text_add(text, "%*s", 4 * depth, "");
@@ -83,6 +89,18 @@ static bool is_first_reduction(const NestStage *stage, int depth) {
 
 static void print_stage(Text *text, const NestStage *stage, int indentation);
 
+static void print_loop(Text *text, const Loop *loop) {
+    text_add(text, "for %s in 0:", loop->var->name);
+    expr_print(text, loop->var->extent);
+    for (int i = 0; i < loop->cut_count; i++)
+        text_add(text, "%s%lld", i == 0 ? " cut at " : ", ", (long long)loop->cuts[i]);
+    if (loop->kind != LOOP_SERIAL)
+        text_add(text, " %s", loop_kind_words[loop->kind]);
+    if (loop->unroll > 1)
+        text_add(text, " unrolled by %lld", (long long)loop->unroll);
+    text_add(text, "%s\n", loop->masked ? " masked" : "");
+}
+
 /* What the body of the first `depth` loops holds. */
 static void print_depth(Text *text, const NestStage *stage, int depth, int indentation) {
     for (int i = 0; i < stage->child_count; i++)
@@ -95,12 +113,10 @@ static void print_depth(Text *text, const NestStage *stage, int depth, int inden
             print_body(text, stage, indentation);
         return;
     }
-    const Loop *loop = stage->loops[depth];
     indent(text, indentation);
-    text_add(text, "%s%sfor %s in 0:", stage->scan != NULL && depth == 0 ? stage->stage->name : "",
-             stage->scan != NULL && depth == 0 ? ": " : "", loop->var->name);
-    expr_print(text, loop->var->extent);
-    text_add(text, "%s\n", kind_words[loop->kind]);
+    if (stage->scan != NULL && depth == 0)
+        text_add(text, "%s: ", stage->stage->name);
+    print_loop(text, stage->loops[depth]);
     print_depth(text, stage, depth + 1, indentation + 1);
 }
 

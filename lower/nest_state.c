@@ -6,21 +6,82 @@
 
 /* --- refusing ----------------------------------------------------------------------------------------------------- */
 
-bool refuse(NestState *state, const char *format, ...) {
-    Refusal *refusal = state->refusal;
-    refusal->prim = state->prim;
-    if (refusal->wanted) {
-        va_list arguments;
-        va_start(arguments, format);
-        refusal->rule = arena_vprintf(state->arena, format, arguments);
-        va_end(arguments);
-    }
+static bool holds_arg(const PrimArg *args, int count, const PrimArg *arg) {
+    for (int i = 0; i < count; i++)
+        if (&args[i] == arg || holds_arg(args[i].items, args[i].count, arg))
+            return true;
     return false;
 }
 
+/* An argument of the last primitive: this one, what names the loop or the stage, or the only one that there is. */
+static const PrimArg *blamed(const NestState *state, const PrimArg *arg, const Node *node, const StageState *stage) {
+    const Prim *prim = state->last;
+    if (prim == NULL)
+        return NULL;
+    if (arg != NULL && holds_arg(prim->args, prim->arg_count, arg))
+        return arg;
+    for (int i = 0; i < state->named.count; i++) {
+        const Named *named = &state->named.items[i];
+        if ((node != NULL && named->node == node) || (stage != NULL && named->stage == stage))
+            return named->arg;
+    }
+    return prim->arg_count == 1 ? &prim->args[0] : NULL;
+}
+
+static bool refuse_words(NestState *state, const PrimArg *arg, const char *format, va_list arguments) {
+    Refusal *refusal = state->refusal;
+    refusal->prim = state->prim;
+    refusal->arg = arg;
+    if (refusal->wanted)
+        refusal->rule = arena_vprintf(state->arena, format, arguments);
+    return false;
+}
+
+#define REFUSE(arg, node, stage)                                                                                       \
+    va_list arguments;                                                                                                 \
+    va_start(arguments, format);                                                                                       \
+    refuse_words(state, state->refusal->wanted ? blamed(state, arg, node, stage) : NULL, format, arguments);           \
+    va_end(arguments);                                                                                                 \
+    return false
+
+bool refuse(NestState *state, const char *format, ...) {
+    REFUSE(NULL, NULL, NULL);
+}
+
+bool refuse_at(NestState *state, const PrimArg *arg, const char *format, ...) {
+    REFUSE(arg, NULL, NULL);
+}
+
+bool refuse_loop(NestState *state, const Node *node, const char *format, ...) {
+    REFUSE(NULL, node, NULL);
+}
+
+bool refuse_stage(NestState *state, const StageState *stage, const char *format, ...) {
+    REFUSE(NULL, NULL, stage);
+}
+
+bool state_for_device(const NestState *state) {
+    return state->nest.target != NULL && state->nest.target->block_threads > 0;
+}
+
+const char *state_target_name(const NestState *state) {
+    return state->nest.target != NULL ? state->nest.target->name : "the target";
+}
+
+void no_effect_of(NestState *state, int prim) {
+    int at = 0;
+    while (at < state->ineffective.count && state->ineffective.items[at] < prim)
+        at++;
+    if (at < state->ineffective.count && state->ineffective.items[at] == prim)
+        return;
+    list_push(state->arena, &state->ineffective, prim);
+    for (int i = state->ineffective.count - 1; i > at; i--)
+        state->ineffective.items[i] = state->ineffective.items[i - 1];
+    state->ineffective.items[at] = prim;
+}
+
 void no_effect(NestState *state) {
-    if (state->ineffective.count == 0 || state->ineffective.items[state->ineffective.count - 1] != state->prim)
-        list_push(state->arena, &state->ineffective, state->prim);
+    no_effect_of(state, state->prim);
 }
 
 /* For messages: empty when none is wanted. */

@@ -24,13 +24,20 @@ typedef struct Node {
     struct Node *twin;  /* of a ".store" loop: the loop it was copied from */
     int position;       /* a leaf's place among its stage's loops */
     bool kind_set;      /* a primitive named this loop: a ".store" loop then no longer follows its twin */
+    int cuts_prim;      /* that partitioned it */
     const Form *extent; /* a root's is its domain's until its stage's box is known */
     const Form *value;  /* over leaf loops, those of outer stages included */
 } Node;
 
 typedef enum RelationKind { RELATION_SPLIT, RELATION_FUSE } RelationKind;
 
-/* SPLIT: whole = (part 0 * factor 1 + part 1) * factor 2 + part 2 ...; factor[0] is unused.
+/* What a split that does not divide does with its last piece: its values beyond the extent are cut off by a condition,
+ * for which code generators make a copy without it (GUARD) or do not (MASK); it begins earlier (SHIFT); or there is no
+ * such piece (EXACT). */
+typedef enum Tail { TAIL_GUARD, TAIL_MASK, TAIL_SHIFT, TAIL_EXACT, TAIL_COUNT } Tail;
+
+/* SPLIT: whole = (part 0 * factor 1 + part 1) * factor 2 + part 2 ...; factor[0] is unused. With a tail that is
+ * shifted, part 0 * (product of the factors) is not more than extent - product.
  * FUSE: whole = part 0 * extent of part 1 + part 1. */
 struct Relation {
     RelationKind kind;
@@ -38,7 +45,11 @@ struct Relation {
     int count;
     Node **parts;
     int64_t *factors;
+    Tail tail;               /* SPLIT */
+    const PrimArg *tail_arg; /* NULL: none was given */
 };
+
+enum { UNROLL_LIMIT = 1024 }; /* values of one unrolled or vectorized loop */
 
 typedef struct Access {
     const Expr *read;
@@ -93,7 +104,15 @@ typedef struct Refusal {
     bool wanted;
     int prim; /* -1: found when the nest was finished */
     const char *rule;
+    const PrimArg *arg; /* the argument to blame; NULL: the whole statement */
 } Refusal;
+
+/* What an argument of the primitive at hand was found to name. */
+typedef struct Named {
+    const PrimArg *arg;
+    const Node *node; /* or */
+    const StageState *stage;
+} Named;
 
 typedef struct NestState {
     Nest nest;
@@ -103,8 +122,10 @@ typedef struct NestState {
     LIST(Alias) aliases;
     LIST(int) ineffective;
     const int64_t *choices;
-    int holes; /* before the primitive that is being applied */
-    int prim;  /* its index */
+    int holes;         /* before the primitive that is being applied */
+    int prim;          /* its index */
+    const Prim *last;  /* the last one that was applied */
+    LIST(Named) named; /* of it; kept only while an explanation is wanted */
     Refusal *refusal;
 } NestState;
 
@@ -114,7 +135,16 @@ NestState *state_new(Arena *arena, const Program *program, const Target *target,
                      Refusal *refusal);
 /* Returns false, for the handler to return. */
 bool refuse(NestState *state, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* The same, with the argument to blame. */
+bool refuse_at(NestState *state, const PrimArg *arg, const char *format, ...) __attribute__((format(printf, 3, 4)));
+/* The same, to blame what names the loop, where an argument does. */
+bool refuse_loop(NestState *state, const Node *node, const char *format, ...) __attribute__((format(printf, 3, 4)));
+bool refuse_stage(NestState *state, const StageState *stage, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+bool state_for_device(const NestState *state); /* whose loops can be bound to axes */
+const char *state_target_name(const NestState *state);
 void no_effect(NestState *state);
+void no_effect_of(NestState *state, int prim);
 const char *state_text(NestState *state, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 Node *node_new(NestState *state, StageState *stage, const char *name, bool reduction);
@@ -149,7 +179,12 @@ Node **argument_loops(NestState *state, const Prim *prim, int count);
 StageState *argument_stage(NestState *state, const Prim *prim, const PrimArg *arg); /* that is computed: not inlined */
 const Tensor *argument_tensor(NestState *state, const Prim *prim, const PrimArg *arg);
 bool argument_integer(NestState *state, const Prim *prim, const PrimArg *arg, int64_t *value);
+/* scope= */
 bool argument_scope(NestState *state, const Prim *prim, StageState *stage);
+/* A scope by its name; false when refused. */
+bool argument_scope_name(NestState *state, const PrimArg *arg, Scope *scope);
+/* The place of a word among those of a list; -1 when refused: "tail= is guard, mask, shift or exact, not x". */
+int argument_word(NestState *state, const PrimArg *arg, const char *what, const char *const *words, int count);
 bool arguments_check(NestState *state, const Prim *prim); /* number, kinds and keywords as the row of prims.def says */
 const PrimArg *positional(const Prim *prim, int index);   /* NULL beyond the last */
 int positional_count(const Prim *prim);
@@ -163,8 +198,9 @@ const char *fresh_loop_name(NestState *state, const StageState *stage, const cha
 /* --- handlers: nest_loops.c, nest_place.c, nest_reduce.c, nest_cache.c --- */
 
 typedef bool Handler(NestState *state, const Prim *prim);
-Handler apply_split, apply_tile, apply_fuse, apply_reorder, apply_unroll, apply_vectorize, apply_parallel;
-Handler apply_inline, apply_compute_at, apply_cache_write, apply_cache_read, apply_rfactor;
+Handler apply_split, apply_tile, apply_fuse, apply_reorder, apply_partition;
+Handler apply_unroll, apply_vectorize, apply_parallel, apply_bind, apply_rfactor;
+Handler apply_inline, apply_compute_at, apply_compute_root, apply_set_scope, apply_cache_write, apply_cache_read;
 
 /* --- nest_bounds.c and nest_check.c --- */
 
@@ -180,6 +216,10 @@ bool check_loops(NestState *state);     /* after */
 void find_reduction_values(NestState *state, StageState *stage);
 /* Whether the parts of a split have values beyond the end of the whole. */
 bool relation_exceeds(NestState *state, const Relation *relation);
+/* Whether the last piece of a split begins earlier: its elements are computed twice. */
+bool split_shifts(Forms *forms, const Relation *relation);
+/* nest_tail.c: what splits and cuts ask of extents. */
+bool check_tails(NestState *state, const StageState *stage);
 const Form *access_form(NestState *state, const StageState *stage, const Access *access, int dimension);
 
 typedef LIST(const Node *) NodeList;

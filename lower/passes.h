@@ -17,6 +17,8 @@ void stmts_add(Arena *arena, StmtList *list, Stmt *stmt);
 void stmts_add_all(Arena *arena, StmtList *list, Stmt *const *stmts, int count);
 Stmt *stmt_block(Arena *arena, StmtList body);
 Stmt *stmt_for(Arena *arena, const Var *var, Expr *extent, LoopKind loop, StmtList body, Loc loc);
+/* The loop with another extent and body. */
+Stmt *stmt_for_like(Arena *arena, const Stmt *loop, Expr *extent, StmtList body);
 /* Only one of the two bodies when the condition is constant; NULL when nothing remains. */
 Stmt *stmt_if(Arena *arena, Expr *condition, StmtList body, StmtList otherwise, Loc loc);
 Stmt *stmt_if_like(Arena *arena, const Stmt *like, Expr *condition, StmtList body, StmtList otherwise);
@@ -59,6 +61,19 @@ int expr_nodes(const Expr *e);
 Expr *expr_compact(Arena *arena, Expr *e);
 
 /* --- passes, in their order --- */
+
+/* A part of a loop of a nest: its values are those of `value` over var, and over inner, which counts `factor` of them.
+ */
+typedef struct Piece {
+    const Var *var;
+    Expr *extent, *value;
+    LoopKind kind;
+    const Var *inner; /* an unrolled loop inside, or NULL */
+    int64_t factor;
+} Piece;
+typedef LIST(Piece) Pieces;
+/* The pieces of a loop that is cut or partly unrolled, in order; one, of the loop as it is, for any other. */
+Pieces loop_pieces(Arena *arena, const Loop *loop, LoopKind kind);
 
 Kernel *kernel_build(Arena *arena, const Nest *nest, const ExpandOptions *options);
 void pass_guards(Kernel *kernel);

@@ -510,6 +510,7 @@ prim_operation: prim_place
     ;
 
 prim_number: INTEGER            { $$ = prim_integer(parser, $1); }
+    | '-' INTEGER               { $$ = prim_integer(parser, $2), $$.value = -$$.value, $$.loc = @$; }
     | prim_hole
     ;
 

@@ -44,10 +44,27 @@ typedef struct Checked {
     int positional, integers;
 } Checked;
 
+/* What the letters of a row stand for: in a signature, and in words. */
+static const struct Letter {
+    char letter;
+    const char *word, *wanted;
+} letters[] = {{'L', "loop", "the name of a loop"},
+               {'T', "stage", "the name of a stage or tensor"},
+               {'S', "scope", "a scope: global, local, register or shared"},
+               {'X', "axis", "an axis: block.x, block.y, block.z, thread.x, thread.y, thread.z or vthread"},
+               {'i', "integer", "an integer or '?'"}};
+
+static const struct Letter *letter_of(char letter) {
+    const struct Letter *found = letters;
+    while (found->letter != letter)
+        found++;
+    return found;
+}
+
 static void add_arguments(Text *text, const char *row) {
     const char *at = row;
     for (; *at && *at != ' ' && *at != '.'; at++)
-        text_add(text, "%s%s", at == row ? "" : ", ", *at == 'L' ? "loop" : *at == 'T' ? "stage" : "integer");
+        text_add(text, "%s%s", at == row ? "" : ", ", letter_of(*at)->word);
     text_add(text, *at == '.' ? ", ..." : "");
     while ((at = strchr(at, ' '))) {
         int length = (int)strcspn(++at, " ");
@@ -103,16 +120,14 @@ static bool check_positional(Checked *checked, const PrimArg *argument) {
     int last = checked->letters - 1;
     int position = checked->positional++;
     char letter = checked->info->positional[position < last ? position : last];
-    bool name = letter == 'L' || letter == 'T';
+    bool name = letter != 'i';
     bool fits = name ? argument->kind == ARG_NAME : argument->kind == ARG_INT || argument->kind == ARG_HOLE;
     checked->integers += !name;
     bool one_too_many = position > last && !checked->repeated; /* check_count tells */
     if (fits || one_too_many)
         return true;
     diag(checked->parser->diagnostics, DIAG_primitive_argument, argument->loc, position + 1, checked->info->spelling,
-         letter == 'L'   ? "the name of a loop"
-         : letter == 'T' ? "the name of a stage or tensor"
-                         : "an integer or '?'");
+         letter_of(letter)->wanted);
     hint_signature(checked);
     return false;
 }

@@ -399,7 +399,7 @@ static void test_refused_cases(Bench *bench, Programs p) {
          "C.j is parallel inside C.i, which is unrolled; parallel loops run whole bodies", NULL},
         {p.matmul, "two kinds", "unroll(C.i)\nparallel(C.i)", 1, "C.i is already unrolled", NULL},
         {p.matmul, "too many copies", "unroll(C.i, C.j, C.r_k)", 0,
-         "unrolled and vectorized loops make more than 16384 copies of the body of C", "io, ii = split(C.i, 8)"},
+         "unrolled, vectorized and partitioned loops make more than 16384 copies of the body of C", "io, ii = split(C.i, 8)"},
         {p.matmul, "inline output", "inline(C)", 0,
          "C is an output: all of it must be written, so inline cannot move it; use cache_write", NULL},
         {p.softmax, "inline reduction", "inline(sum)", 0,
@@ -433,8 +433,8 @@ static void test_refused_cases(Bench *bench, Programs p) {
         {p.sized_matmul, "register run time", "R = cache_write(C, at=C.i, scope=register)", 0,
          "R cannot live in registers: its size is known only at run time",
          "R = cache_write(C, at=C.j, scope=register)"},
-        {p.matmul, "scope", "R = cache_write(C, at=C.i, scope=shared)", 0,
-         "shared is no scope; the scopes are register, local and global", NULL},
+        {p.matmul, "scope", "R = cache_write(C, at=C.i, scope=heap)", 0,
+         "heap is no scope: it is global, local, register or shared", NULL},
         {p.sized_matmul, "local run time", "R = cache_write(C, at=C.i, scope=local)", 0,
          "R does not fit on the stack, where scope local puts it: its size is known only at run time",
          "R = cache_write(C, at=C.j, scope=local)"},
@@ -486,7 +486,7 @@ static void test_explanation(Bench *bench, Programs p) {
             "            for w in 0:8\n"
             "                O(n, m, h, w) = max(O[1](n, m, h, w), 0.0)\n",
             "the explanation shows the nest of the stage that the statement names, before it");
-    is_int(error.loc.begin, 18, "the place is that of the statement");
+    is_int(error.loc.begin, 28, "the place is that of the argument");
 }
 
 static void test_holes(Bench *bench, Programs p) {

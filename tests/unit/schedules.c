@@ -121,18 +121,44 @@ static int64_t small_factor(Maker *m) {
     return factors[pick(m, 10)];
 }
 
+/* Half of the time none; a legal one as well as one that is not. */
+static void add_tail(Maker *m) {
+    static const char *const tails[] = {"guard", "mask", "shift", "exact"};
+    int tail = pick(m, 8);
+    if (tail < 4)
+        add_name(m, "tail", tails[tail]);
+}
+
 static bool make_split(Maker *m) {
     if (!add_loop(m))
         return false;
     for (int i = pick(m, 4) ? 1 : 2; i > 0; i--)
         add_integer(m, small_factor(m));
+    add_tail(m);
     return true;
+}
+
+/* One to three cuts, from both ends, in order for the most part. */
+static bool make_partition(Maker *m) {
+    bool made = add_loop(m);
+    int64_t cut = pick(m, 4);
+    for (int i = pick(m, 3); i >= 0; i--, cut += 1 + pick(m, 4))
+        add_integer(m, pick(m, 2) ? cut : cut - 6);
+    return made;
+}
+
+static bool make_unroll(Maker *m) {
+    bool made = add_loop(m);
+    if (pick(m, 3) == 0)
+        list_push(m->arena, &m->args, ((PrimArg){.kind = ARG_INT, .key = "factor", .value = 1 + pick(m, 5)}));
+    return made;
 }
 
 static bool make_tile(Maker *m) {
     bool made = add_loops(m, 2, false);
     add_integer(m, small_factor(m));
     add_integer(m, small_factor(m));
+    add_tail(m);
     return made;
 }
 
@@ -149,6 +175,13 @@ static bool make_inline(Maker *m) {
     if (stage)
         add_name(m, NULL, stage->stage->name);
     return stage != NULL;
+}
+
+static bool make_set_scope(Maker *m) {
+    static const char *const scopes[] = {"global", "local", "register", "shared"};
+    bool made = make_inline(m);
+    add_name(m, NULL, scopes[pick(m, 4)]);
+    return made;
 }
 
 static bool make_compute_at(Maker *m) {
@@ -216,11 +249,14 @@ static const struct {
     {PRIM_TILE, make_tile, 2},
     {PRIM_FUSE, make_fuse, 2},
     {PRIM_REORDER, make_reorder, 4},
-    {PRIM_UNROLL, add_loop, 4},
+    {PRIM_PARTITION, make_partition, 2},
+    {PRIM_UNROLL, make_unroll, 5},
     {PRIM_VECTORIZE, add_loop, 5},
     {PRIM_PARALLEL, add_loop, 2},
     {PRIM_INLINE, make_inline, 1},
     {PRIM_COMPUTE_AT, make_compute_at, 3},
+    {PRIM_COMPUTE_ROOT, make_inline, 1},
+    {PRIM_SET_SCOPE, make_set_scope, 1},
     {PRIM_CACHE_WRITE, make_cache_write, 3},
     {PRIM_CACHE_READ, make_cache_read, 3},
     {PRIM_RFACTOR, make_rfactor, 3},
@@ -230,7 +266,10 @@ static const struct {
 static void name_results(Maker *m) {
     const char *results = prim_info[m->prim.op].results;
     bool buffer = m->prim.op == PRIM_CACHE_READ || m->prim.op == PRIM_CACHE_WRITE || m->prim.op == PRIM_RFACTOR;
-    m->prim.result_count = *results == 'N' ? m->prim.arg_count : *results - '0';
+    int positional = 0;
+    for (int i = 0; i < m->prim.arg_count; i++)
+        positional += m->prim.args[i].key == NULL;
+    m->prim.result_count = *results == 'N' ? positional : *results - '0';
     m->prim.results = ARENA_ARRAY(m->arena, const char *, m->prim.result_count);
     for (int i = 0; i < m->prim.result_count; i++)
         m->prim.results[i] = arena_printf(m->arena, "%c%d", buffer ? 'B' : 'L', ++m->names);
@@ -258,6 +297,20 @@ static void count_prim(const ScheduleMaking *making, PrimOp op, bool accepted) {
         counts[op]++;
 }
 
+/* A refusal has words, whatever is refused: now and then they are asked for. */
+static void explain_refusal(Maker *m, const Program *program, const Schedule *schedule, const Target *target) {
+    NestError error = {0};
+    if (pick(m, 16) != 0)
+        return;
+    nest_build(m->arena, program, schedule, NULL, target, &error);
+    if (error.rule && *error.rule && error.nest)
+        return;
+    Text text = {.arena = m->arena};
+    schedule_print_statements(&text, schedule);
+    fprintf(stderr, "no words for the refusal of\n%s", text.text);
+    exit(1);
+}
+
 Schedule *random_schedule_made(Arena *arena, const Program *program, const Target *target, Random *random, int count,
                                const ScheduleMaking *making) {
     Schedule *schedule = ARENA_NEW(arena, Schedule);
@@ -273,8 +326,10 @@ Schedule *random_schedule_made(Arena *arena, const Program *program, const Targe
             m.nest = next;
         else if (making->arbitrary)
             break;
-        else
+        else {
+            explain_refusal(&m, program, schedule, target);
             schedule->count--;
+        }
     }
     return schedule;
 }
