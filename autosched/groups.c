@@ -48,7 +48,7 @@ static bool uses_axis(const Stage *stage, const Expr *e) {
 
 /* A reduction some of whose operands are read again for other elements of the result: worth a register tile. */
 bool stage_has_reuse(const Stage *stage) {
-    if (stage->combine == COMBINE_NONE || stage->reduction_count == 0)
+    if (stage->combine == COMBINE_NONE || stage->reduction_count == 0 || stage_first_scatter(stage) < stage->axis_count)
         return false;
     Arena *arena = arena_new();
     ReadList list = {.arena = arena};
@@ -304,15 +304,20 @@ static int shared_depth(Grouping *grouping, const StageFacts *facts, const bool 
     return 0;
 }
 
+static int minimum(int a, int b) {
+    return a < b ? a : b;
+}
+
 /* Takes in producers a row of which is enough for a row of the root. Returns the number of shared axes. */
 static int absorb_rows(Grouping *grouping, const Stage *root, bool *members) {
     int depth = root->axis_count - (root->axis_count > 1 && root->reduction_count == 0);
+    depth = minimum(depth, stage_first_scatter(root));
     bool any = false;
     for (int s = grouping->count - 1; s >= 0; s--) {
         StageFacts *facts = &grouping->facts[s];
         if (!only_used_in(grouping, facts, members) || stage_has_reuse(facts->stage))
             continue;
-        int shared = shared_depth(grouping, facts, members, depth);
+        int shared = shared_depth(grouping, facts, members, minimum(depth, stage_first_scatter(facts->stage)));
         if (shared == 0)
             continue;
         depth = shared;
@@ -345,8 +350,9 @@ static void make_group(Grouping *grouping, int root) {
     else if (!stage_has_reuse(group->root))
         depth = absorb_rows(grouping, group->root, members);
     list_members(grouping, group, members);
-    if (depth > 0)
-        row_group_new(space, group, depth);
+    int scatter = stage_first_scatter(group->root);
+    if (depth > 0 || scatter < group->root->axis_count)
+        row_group_new(space, group, depth > 0 ? depth : scatter);
     else
         tile_group_new(space, group,
                        anchor                                 ? anchor->stage

@@ -2,6 +2,7 @@
  *
  * The root's leading axes become one parallel loop; every producer is computed at it, a row at a time, and each stage
  * vectorizes its last axis on its own, or for a reduction to one value its last reduction where the nest allows that.
+ * A stage that scatters is such a group, of no leading axes where what it scatters over comes first.
  */
 #include "autosched/space.h"
 
@@ -31,7 +32,10 @@ static const Var *vector_axis(const Stage *stage, int depth, bool *reduction) {
     *reduction = stage->reduction_count > 0 && stage->axis_count <= depth;
     if (*reduction)
         return stage->reductions[stage->reduction_count - 1];
-    return stage->axis_count > depth ? stage->axes[stage->axis_count - 1] : NULL;
+    if (stage->axis_count <= depth || stage_scatters(stage, stage->axis_count - 1))
+        return NULL;
+    const Var *last = stage->axes[stage->axis_count - 1];
+    return stage_place_uses(stage, last) ? NULL : last;
 }
 
 static int lanes_of(const Space *space, const Stage *stage, int64_t extent) {
@@ -99,8 +103,11 @@ static void write_members(Space *space, Group *group, const Row *row, const int 
 
 static bool row_emit(Space *space, Group *group, const int *genes, Sketch *sketch) {
     const Row *row = group->details;
-    PrimArg axes[row->depth];
-    ENSURE(row->depth > 0);
+    if (row->depth == 0) {
+        write_members(space, group, row, genes, sketch);
+        return true;
+    }
+    PrimArg *axes = ARENA_ARRAY(space->arena, PrimArg, row->depth);
     for (int d = 0; d < row->depth; d++)
         axes[d] = arg_name(arena_printf(space->arena, "%s.%s", group->root->name, group->root->axes[d]->name));
     const char *place = axes[row->depth - 1].name;

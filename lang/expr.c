@@ -230,6 +230,18 @@ Expr *combine_identity(Arena *arena, Combine combine, ElementType type) {
     return make_integer(arena, type, integer_limit(type, combine == COMBINE_MIN));
 }
 
+bool is_identity(Combine combine, const Expr *e) {
+    bool extreme = combine == COMBINE_MIN || combine == COMBINE_MAX;
+    if (combine == COMBINE_NONE || combine == COMBINE_DECLARED)
+        return false;
+    if (e->kind == EXPR_REAL && extreme)
+        return e->real == (combine == COMBINE_MIN ? INFINITY : -INFINITY);
+    if (e->kind == EXPR_REAL)
+        return e->real == (combine == COMBINE_MUL) && !signbit(e->real);
+    int64_t identity = extreme ? integer_limit(e->type, combine == COMBINE_MIN) : combine == COMBINE_MUL;
+    return e->kind == EXPR_INT && e->integer == identity;
+}
+
 /* --- asking ------------------------------------------------------------------------------------------------------- */
 
 bool expr_is_int(const Expr *e, int64_t *value) {

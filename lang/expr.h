@@ -21,7 +21,8 @@ Expr *expr_copy(Arena *arena, const Expr *e); /* of the one node */
 Var *var_new(Arena *arena, VarKind kind, ElementType type, const char *name, Expr *extent);
 /* The identity of a combine in a type: 0, 1, +inf or largest, -inf or smallest. */
 Expr *combine_identity(Arena *arena, Combine combine, ElementType type);
-Op combine_op(Combine combine); /* OP_ADD, OP_MUL, OP_MIN, OP_MAX */
+bool is_identity(Combine combine, const Expr *e); /* never of COMBINE_NONE and COMBINE_DECLARED */
+Op combine_op(Combine combine);                   /* OP_ADD, OP_MUL, OP_MIN, OP_MAX */
 
 /* --- asking --- */
 bool expr_equal(const Expr *a, const Expr *b);   /* structurally, places aside */

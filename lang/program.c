@@ -92,6 +92,55 @@ Stage *stage_rewrite_exprs(Arena *arena, const Stage *stage, Expr *(*replace)(Ar
 
 /* --- stages ------------------------------------------------------------------------------------------------------- */
 
+/* The value that a conjunction gives a variable by an equation with it alone on one side, or NULL. */
+static const Expr *value_in(const Expr *condition, const Var *var) {
+    if (condition->kind != EXPR_OP)
+        return NULL;
+    if (condition->op == OP_AND) {
+        const Expr *value = value_in(condition->args[0], var);
+        return value ? value : value_in(condition->args[1], var);
+    }
+    for (int side = 0; condition->op == OP_EQ && side < 2; side++) {
+        const Expr *here = condition->args[side], *value = condition->args[1 - side];
+        if (here->kind == EXPR_VAR && here->var == var && !expr_uses_var(value, var))
+            return value;
+    }
+    return NULL;
+}
+
+static bool is_stage_identity(const Stage *stage, const Expr *e) {
+    return stage->combine == COMBINE_DECLARED ? expr_equal(e, stage->combiner->identity[0])
+                                              : is_identity(stage->combine, e);
+}
+
+const Expr *stage_axis_value(const Stage *stage, int axis) {
+    const Expr *value = stage->value;
+    bool choice = stage->combine != COMBINE_NONE && value->kind == EXPR_OP && value->op == OP_SELECT;
+    return choice && is_stage_identity(stage, value->args[2]) ? value_in(value->args[0], stage->axes[axis]) : NULL;
+}
+
+bool stage_scatters(const Stage *stage, int axis) {
+    const Expr *value = stage->reduction_count ? stage_axis_value(stage, axis) : NULL;
+    for (int r = 0; value && r < stage->reduction_count; r++)
+        if (expr_uses_var(value, stage->reductions[r]))
+            return true;
+    return false;
+}
+
+int stage_first_scatter(const Stage *stage) {
+    int axis = 0;
+    while (axis < stage->axis_count && !stage_scatters(stage, axis))
+        axis++;
+    return axis;
+}
+
+bool stage_place_uses(const Stage *stage, const Var *axis) {
+    for (int d = 0; d < stage->axis_count; d++)
+        if (stage_scatters(stage, d) && expr_uses_var(stage_axis_value(stage, d), axis))
+            return true;
+    return false;
+}
+
 const Stage *program_stage_of(const Program *program, const Tensor *tensor) {
     for (int i = 0; i < program->stage_count; i++)
         if (stage_writes(program->stages[i], tensor))
@@ -171,10 +220,17 @@ static bool multiply_extents(const Var *const *vars, int count, double *points) 
     return true;
 }
 
+/* What is scattered to is one element for each value of the other axes. */
+static bool multiply_axes(const Stage *stage, double *points) {
+    bool known = true;
+    for (int d = 0; d < stage->axis_count && known; d++)
+        known = stage_scatters(stage, d) || multiply_extents(&stage->axes[d], 1, points);
+    return known;
+}
+
 double stage_flops(const Stage *stage) {
     double points = 1;
-    if (!multiply_extents(stage->axes, stage->axis_count, &points) ||
-        !multiply_extents(stage->reductions, stage->reduction_count, &points))
+    if (!multiply_axes(stage, &points) || !multiply_extents(stage->reductions, stage->reduction_count, &points))
         return -1;
     double operations = stage->combine == COMBINE_DECLARED ? 0 : stage->combine != COMBINE_NONE;
     for (int c = 0; c < stage_component_count(stage); c++) {

@@ -16,6 +16,13 @@ void stage_walk_values(const Stage *stage, ExprVisit *visit, void *context); /* 
 void stage_walk_initials(const Stage *stage, ExprVisit *visit, void *context);
 void stage_walk(const Stage *stage, ExprVisit *visit, void *context); /* values, then initial values */
 bool stage_uses_tensor(const Stage *stage, const Tensor *tensor);     /* reads it */
+/* Of a stage that combines (condition && axis == e ? value : identity): e, the one value of the axis that counts for
+ * given values of the others. NULL: all values of the axis count. */
+const Expr *stage_axis_value(const Stage *stage, int axis);
+/* Whether that is so of an axis, with a value that depends on reductions: each term goes to an element of its own. */
+bool stage_scatters(const Stage *stage, int axis);
+int stage_first_scatter(const Stage *stage);                /* the first such axis; axis_count: none */
+bool stage_place_uses(const Stage *stage, const Var *axis); /* the value of such an axis depends on another */
 /* A copy with components of its own, for passes that go on to change them. */
 Stage *stage_copy(Arena *arena, const Stage *stage);
 /* A copy in which every expression is what expr_rewrite makes of it. */

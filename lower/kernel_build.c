@@ -212,11 +212,7 @@ static Stmt *guarded_store(Build *b, const StageBuild *s, Expr *source, const Pr
 /* combine(x, p ? v : identity) is x unless p holds: the conditions under which v is combined; *value becomes v. */
 static ExprList take_predicates(Build *b, const Stage *stage, Expr **value) {
     ExprList list = {0};
-    Expr *identity = stage->combine == COMBINE_NONE || stage->combine == COMBINE_DECLARED
-                         ? NULL
-                         : combine_identity(b->arena, stage->combine, (*value)->type);
-    while (identity && (*value)->kind == EXPR_OP && (*value)->op == OP_SELECT &&
-           expr_equal((*value)->args[2], identity)) {
+    while ((*value)->kind == EXPR_OP && (*value)->op == OP_SELECT && is_identity(stage->combine, (*value)->args[2])) {
         conjuncts_add(b->arena, &list, (*value)->args[0]);
         *value = (*value)->args[1];
     }

@@ -190,6 +190,8 @@ static Stmt *settle(Arena *arena, Stmt *stmt) {
     int64_t constant;
     if (stmt->kind == STMT_FOR)
         return expr_is_int(stmt->extent, &constant) && constant <= 0 ? NULL : stmt;
+    if (stmt->kind == STMT_CHECK && expr_is_int(stmt->condition, &constant) && constant)
+        return NULL;
     if (stmt->kind == STMT_IF && expr_is_int(stmt->condition, NULL))
         return stmt_if(arena, stmt->condition, body, stmts_of(stmt->otherwise, stmt->otherwise_count), stmt->loc);
     if (stmt->kind == STMT_STORE && stmt->guard && expr_is_int(stmt->guard, &constant))

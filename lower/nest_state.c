@@ -234,12 +234,34 @@ StageState *stage_add_bare(NestState *state, const Stage *stage, StageState *bef
     return added;
 }
 
+/* Where a stage scatters, the loop over where to is no loop inside the loops that its one value depends on: axes before
+ * it stay outside, then come the reductions, axes that the place depends on, the place, and all other axes. */
+static void order_scatter(NestState *state, StageState *added) {
+    enum { BEFORE, REDUCTION, USED, PLACE, REST, RANKS };
+    const Stage *stage = added->nest.stage;
+    int first = stage_first_scatter(stage);
+    if (first == stage->axis_count)
+        return;
+    added->leaves.count = 0;
+    for (int rank = 0; rank < RANKS; rank++)
+        for (int i = 0; i < added->root_count; i++) {
+            int own = i >= stage->axis_count                    ? REDUCTION
+                      : i < first                               ? BEFORE
+                      : stage_scatters(stage, i)                ? PLACE
+                      : stage_place_uses(stage, stage->axes[i]) ? USED
+                                                                : REST;
+            if (own == rank)
+                list_push(state->arena, &added->leaves, added->roots[i]);
+        }
+}
+
 StageState *stage_add(NestState *state, const Stage *stage, StageState *before) {
     StageState *added = stage_add_bare(state, stage, before);
     for (int d = 0; d < stage->axis_count; d++)
         stage_add_root(state, added, stage->axes[d], false);
     for (int r = 0; r < stage->reduction_count; r++)
         stage_add_root(state, added, stage->reductions[r], true);
+    order_scatter(state, added);
     stage_rewrite(state, added, stage);
     return added;
 }

@@ -153,32 +153,15 @@ AstExprs ast_select_tuple(Parser *parser, AstExpr *condition, AstExprs a, AstExp
     return chosen;
 }
 
-/* An index that is no name has no text: whether these are indices at all is known at the assignment. */
-AstTarget ast_target(Parser *parser, AstName name, const AstExprs *indices, Loc loc) {
+AstTarget ast_target(AstName name, const AstExprs *indices, Loc loc) {
     AstTarget target = {.name = name, .has_indices = indices != NULL, .loc = loc};
-    for (int i = 0; indices && i < indices->count; i++) {
-        const AstExpr *index = indices->items[i];
-        AstName entry = index->kind == AST_NAME ? index->name : (AstName){NULL, index->loc};
-        list_push(parser->arena, &target.indices, entry);
-    }
+    if (indices)
+        target.indices = *indices;
     return target;
-}
-
-static void check_indices(Parser *parser, const AstTarget *target) {
-    for (int i = 0; i < target->indices.count; i++) {
-        AstName *index = &target->indices.items[i];
-        if (index->text)
-            continue;
-        index->text = "_";
-        diag(parser->diagnostics, DIAG_index_on_left, index->loc);
-        diag_hint(parser->diagnostics, "name it, do the arithmetic on the right side, give the range: where i in 0:N");
-    }
 }
 
 AstStatement *ast_assign(Parser *parser, AstTargets targets, Combine combine, bool initialise, AstExprs values) {
     AstStatement *statement = ARENA_NEW(parser->arena, AstStatement);
-    for (int i = 0; i < targets.count; i++)
-        check_indices(parser, &targets.items[i]);
     *statement = (AstStatement){
         .kind = STATEMENT_ASSIGN,
         .depth = 1,

@@ -74,7 +74,7 @@ typedef LIST(AstWhere) AstWheres;
 typedef struct AstTarget {
     AstName name;
     bool has_indices; /* "C()" has an empty list, "v" none */
-    AstNames indices;
+    AstExprs indices; /* a NAME is an index, anything else computes one */
     Loc loc;
 } AstTarget;
 typedef LIST(AstTarget) AstTargets;

@@ -132,10 +132,9 @@ static void print_wheres(Text *text, const AstWheres *list) {
 }
 
 static void print_target(Text *text, const AstTarget *target) {
-    text_add(text, "%s%s", target->name.text, target->has_indices ? "(" : "");
-    for (int i = 0; i < target->indices.count; i++)
-        text_add(text, "%s%s", i ? ", " : "", target->indices.items[i].text);
-    text_add(text, target->has_indices ? ")" : "");
+    text_add(text, "%s", target->name.text);
+    if (target->has_indices)
+        print_exprs(text, &target->indices);
 }
 
 static void print_assign(Text *text, const AstStatement *statement) {

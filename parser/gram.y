@@ -246,7 +246,7 @@ assign: targets assignment expr {
     }
     | COMBINER_NAME '=' expr {
         AstTargets targets = {0};
-        PUSH(targets, ast_target(parser, $1, NULL, @1));
+        PUSH(targets, ast_target($1, NULL, @1));
         AstExprs values = {0};
         PUSH(values, $3);
         $$ = ast_assign(parser, targets, COMBINE_NONE, false, values);
@@ -276,8 +276,8 @@ targets: target                 { $$ = (AstTargets){0}; PUSH($$, $1); }
     | targets ',' target        { $$ = $1; PUSH($$, $3); }
     ;
 
-target: name                    { $$ = ast_target(parser, $1, NULL, @$); }
-    | name '(' exprs_or_none ')' { $$ = ast_target(parser, $1, &$3, @$); }
+target: name                    { $$ = ast_target($1, NULL, @$); }
+    | name '(' exprs_or_none ')' { $$ = ast_target($1, &$3, @$); }
     ;
 
 values: expr                    { $$ = (AstExprs){0}; PUSH($$, $1); }

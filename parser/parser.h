@@ -100,7 +100,7 @@ AstExpr *ast_select(Parser *parser, AstExpr *condition, AstExpr *a, AstExpr *b);
 AstExpr *ast_else(Parser *parser, AstExpr *read, AstExpr *otherwise);
 /* "c ? (a, b) : (d, e)" as one expression a component. */
 AstExprs ast_select_tuple(Parser *parser, AstExpr *condition, AstExprs a, AstExprs b, Loc loc);
-AstTarget ast_target(Parser *parser, AstName name, const AstExprs *indices, Loc loc);
+AstTarget ast_target(AstName name, const AstExprs *indices, Loc loc);
 AstStatement *ast_assign(Parser *parser, AstTargets targets, Combine combine, bool initialise, AstExprs values);
 AstStatement *ast_scan(Parser *parser, AstName index, AstStatements body, Loc loc);
 void ast_add_def(Parser *parser, AstDef *def, Loc loc);

@@ -330,7 +330,10 @@ static bool refuse_access(Statement *s, Access *access, int d) {
     else
         ERROR(s->frame, unproved_index, place->loc, text, access->name, d, extent);
     note_ranges(s, index);
-    HINT(s->frame, "give the read a value for outside: %s else 0", source_text(s, access->ast->loc));
+    if (access->written)
+        HINT(s->frame, "leave out what lies outside: where %s < %s", text, expr_text(arena, access->view.dims[d]));
+    else
+        HINT(s->frame, "give the read a value for outside: %s else 0", source_text(s, access->ast->loc));
     note_calls(s->frame);
     return false;
 }
@@ -341,7 +344,7 @@ static bool refuse_target(Statement *s, const View *target, int d) {
     Expr *end = size_normal(arena, expr_binary(arena, OP_ADD, index->high, expr_int(arena, 1)));
     const char *range = arena_printf(arena, "%s:%s", expr_text(arena, index->low), expr_text(arena, end));
     const AstTarget *left = &s->ast->targets.items[0];
-    ERROR(s->frame, out_of_bounds, left->indices.items[d].loc, index->name, left->name.text, range, d,
+    ERROR(s->frame, out_of_bounds, left->indices.items[d]->loc, index->name, left->name.text, range, d,
           expr_text(arena, target->dims[d]));
     HINT(s->frame,
          "what a tensor spans is fixed by its first definition, or by sizes in the header: -> (float(...) %s)",
@@ -483,10 +486,51 @@ static bool check_target(Statement *s, const View *target) {
     return true;
 }
 
+/* An access to what is written, for the indices that are computed. */
+static Access *target_access(Statement *s, const View *target) {
+    Arena *arena = s->builder->arena;
+    const AstTarget *left = &s->ast->targets.items[0];
+    AstExpr *ast = ARENA_NEW(arena, AstExpr);
+    *ast = (AstExpr){.kind = AST_APPLY, .name = left->name, .args = left->indices, .loc = left->loc};
+    Access *access = ARENA_NEW(arena, Access);
+    *access = (Access){.ast = ast, .name = left->name.text, .view = *target, .guard_count = s->predicates.count};
+    access->written = true;
+    access->guards = s->predicates.items;
+    access->assured = ARENA_ARRAY(arena, bool, target->rank);
+    Expr **indices = ARENA_ARRAY(arena, Expr *, target->rank);
+    for (int d = 0; d < target->rank; d++) {
+        const IndexVariable *index = s->indices.items[d];
+        indices[d] = index->place ? index->computed : expr_var(arena, index->raw);
+        access->assured[d] = !index->place;
+        if (target->lower)
+            indices[d] = expr_binary(arena, OP_SUB, indices[d], target->lower[d]);
+    }
+    Tensor *stand_in = ARENA_NEW(arena, Tensor); /* what is written may have no tensor yet */
+    *stand_in = (Tensor){.name = left->name.text, .rank = target->rank, .dims = target->dims};
+    access->read = expr_read(arena, stand_in, indices, NULL);
+    return access;
+}
+
+/* Computed indices are inside, or checked at the call before anything is written. */
+static bool check_computed(Statement *s, const View *target) {
+    bool any = false;
+    for (int d = 0; target && d < target->rank; d++)
+        any |= s->indices.items[d]->place != NULL;
+    if (!any)
+        return true;
+    Access *access = target_access(s, target);
+    if (!check_access(s, access))
+        return false;
+    for (int d = 0; d < target->rank; d++)
+        if (is_data_dependent(access->read->args[d]))
+            require_gather(s, access, d);
+    return true;
+}
+
 bool check_bounds(Statement *s, const View *target) {
     if (s->builder->names_only)
         return true;
-    bool good = !target || check_target(s, target);
+    bool good = (!target || check_target(s, target)) && check_computed(s, target);
     for (int i = 0; i < s->accesses.count; i++)
         good &= check_access(s, s->accesses.items[i]);
     for (int i = 0; i < s->accesses.count && good; i++) {

@@ -148,15 +148,17 @@ typedef struct Actual {
 
 typedef struct IndexVariable {
     const char *name;
-    Loc loc;           /* first appearance */
-    Var *raw;          /* as the source counts it */
-    bool target;       /* on the left */
-    bool where;        /* has a range of its own */
-    bool weak;         /* range from reads that have an else */
-    Expr *begin, *end; /* of where, when one of them uses other indices: the range is the hull of all of these */
-    Expr *low, *high;  /* inclusive, over sizes; NULL while unresolved */
-    Expr *extent;      /* high - low + 1 */
-    Var *axis;         /* 0 <= axis < extent; raw = axis + low */
+    Loc loc;              /* first appearance */
+    Var *raw;             /* as the source counts it */
+    bool target;          /* on the left */
+    const AstExpr *place; /* on the left, but not a name: the index takes the value of this; else NULL */
+    Expr *computed;       /* that value */
+    bool where;           /* has a range of its own */
+    bool weak;            /* range from reads that have an else */
+    Expr *begin, *end;    /* of where, when one of them uses other indices: the range is the hull of all of these */
+    Expr *low, *high;     /* inclusive, over sizes; NULL while unresolved */
+    Expr *extent;         /* high - low + 1 */
+    Var *axis;            /* 0 <= axis < extent; raw = axis + low */
 } IndexVariable;
 
 /* One read of a statement, in the order of the source. */
@@ -167,6 +169,7 @@ typedef struct Access {
     View view;
     bool has_else;
     ElseMode mode;
+    bool written;       /* of the left side: no read */
     bool never_outside; /* the else is needless */
     bool guarded;       /* in range only because of the conditions it stands under */
     int guard_count;
@@ -185,6 +188,7 @@ typedef struct Statement {
     LIST(Expr *) guards;     /* of the place that is being translated */
     LIST(Expr *) predicates; /* of where: bool, over raw index variables; each holds only where those before it do */
     int let_limit;           /* where clauses that the place may use as lets */
+    bool in_predicate;       /* an index is compared with an integer as int64, not as int32 */
     int index_depth;         /* inside the indices of a read: integers become int64 */
     int depth, nodes;
     bool failed;
@@ -247,6 +251,8 @@ void warn_hiding(Frame *frame, AstName name);
 /* A condition, made under the conditions so far; NULL after an error. */
 Expr *translate_condition(Statement *statement, const AstExpr *ast);
 IndexVariable *add_index(Statement *statement, AstName name);
+/* An integer of type int64; NULL after an error. */
+Expr *translate_index_value(Statement *statement, const AstExpr *ast);
 bool is_data_dependent(const Expr *e); /* reads memory or a scalar */
 
 /* --- ranges (ranges.c) --- */
@@ -283,6 +289,8 @@ void check_tensor_size(Frame *frame, const Tensor *tensor);
 Expr *resolve_value(Statement *statement, Expr *e);
 /* The conjunction of the predicates; NULL when there are none. */
 Expr *resolve_predicates(Statement *statement);
+/* The same, and that each index which is computed has its value. */
+Expr *resolve_conditions(Statement *statement);
 
 /* --- statements (statement.c, stages.c) and calls (calls.c) --- */
 

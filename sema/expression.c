@@ -51,7 +51,7 @@ bool is_data_dependent(const Expr *e) {
 
 IndexVariable *find_index(const Statement *s, const char *name) {
     for (int i = 0; i < s->indices.count; i++)
-        if (strcmp(s->indices.items[i]->name, name) == 0)
+        if (!s->indices.items[i]->place && strcmp(s->indices.items[i]->name, name) == 0)
             return s->indices.items[i];
     return NULL;
 }
@@ -156,11 +156,22 @@ static bool check_divisor(Statement *s, Typed divisor, const AstExpr *ast) {
     return true;
 }
 
+/* j < length(i) says what it says for every j: the index stays exact, the value becomes an int64. */
+static void compare_exactly(Statement *s, Typed *a, Typed *b) {
+    Typed *index = a->index ? a : b, *value = a->index ? b : a;
+    if (a->index == b->index || !type_is_integer(value->type) || !uses_indices(s, index->expr))
+        return;
+    value->expr = expr_cast(s->builder->arena, TYPE_INT64, value->expr);
+    a->index = b->index = true;
+}
+
 static Typed make_binary(Statement *s, const AstExpr *ast, Op op, Typed a, Typed b) {
     if (op_info[op].class == CLASS_ARITHMETIC && op != OP_MIN && op != OP_MAX) {
         a = without_bool(s, a);
         b = without_bool(s, b);
     }
+    if (s->in_predicate && op_info[op].class == CLASS_COMPARE && a.expr && b.expr)
+        compare_exactly(s, &a, &b);
     if (!promote_pair(s, &a, &b))
         return fail(s);
     if ((op == OP_DIV || op == OP_MOD) && !check_divisor(s, b, ast->args.items[1]))
@@ -286,8 +297,7 @@ static Access *add_access(Statement *s, const AstExpr *ast, const char *name, Ex
     return access;
 }
 
-/* An index of a read, counted from 0 in memory; NULL after an error. */
-static Expr *translate_index(Statement *s, const AstExpr *ast, const View *view, int dim) {
+Expr *translate_index_value(Statement *s, const AstExpr *ast) {
     s->index_depth++;
     Typed index = translate(s, ast);
     s->index_depth--;
@@ -300,9 +310,13 @@ static Expr *translate_index(Statement *s, const AstExpr *ast, const View *view,
         fail(s);
         return NULL;
     }
-    Arena *arena = s->builder->arena;
-    Expr *lower = view->lower ? view->lower[dim] : NULL;
-    return lower ? expr_binary(arena, OP_SUB, index.expr, lower) : index.expr;
+    return index.expr;
+}
+
+/* An index of a read, counted from 0 in memory; NULL after an error. */
+static Expr *translate_index(Statement *s, const AstExpr *ast, const View *view, int dim) {
+    Expr *index = translate_index_value(s, ast), *lower = view->lower ? view->lower[dim] : NULL;
+    return index && lower ? expr_binary(s->builder->arena, OP_SUB, index, lower) : index;
 }
 
 static Typed read_view(Statement *s, const AstExpr *ast, const char *name, const View *view, Access **access) {

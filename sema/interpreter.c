@@ -270,6 +270,8 @@ double interpreter_cost(const Program *program, const int64_t *sizes) {
         for (int v = 0; v < stage->axis_count + stage->reduction_count; v++) {
             const Var *var = v < stage->axis_count ? stage->axes[v] : stage->reductions[v - stage->axis_count];
             int64_t extent;
+            if (v < stage->axis_count && stage_scatters(stage, v))
+                continue;
             bool known = expr_evaluate(var->extent, interpreter.sizes, interpreter.size_count, &extent);
             points *= !known ? 1e9 : extent > 0 ? (double)extent : 0;
         }

@@ -302,6 +302,23 @@ static Instruction *compile_section(Interpreter *interpreter, Code *code, Instru
     return compile(&compiler, e);
 }
 
+/* The one value that an axis has for each term, where no term has several; the reads of it are needed only where other
+ * conditions hold. */
+static void compile_places(Interpreter *interpreter, Code *code, const Stage *stage) {
+    const Instruction **places = ARENA_ARRAY(interpreter->arena, const Instruction *, stage->axis_count);
+    Compiler compiler = {interpreter, interpreter->arena, code, &code->place, {0}, 1};
+    bool scatters = false;
+    for (int d = 0; d < stage->axis_count; d++) {
+        if (!stage_scatters(stage, d))
+            continue;
+        scatters = true;
+        places[d] = compile(&compiler, stage_axis_value(stage, d));
+        if (!places[d]->exact || stage_place_uses(stage, stage->axes[d]))
+            return;
+    }
+    code->places = scatters ? places : NULL;
+}
+
 Code *code_of_stage(Interpreter *interpreter, const Stage *stage, Storage *storage, const char **why) {
     Code *code = ARENA_NEW(interpreter->arena, Code);
     code->stage = stage;
@@ -316,6 +333,7 @@ Code *code_of_stage(Interpreter *interpreter, const Stage *stage, Storage *stora
     code->operations = 1;
     code->value_result = compile_section(interpreter, code, &code->value, stage->value);
     if (storage) {
+        compile_places(interpreter, code, stage);
         bool sums = code->combine == COMBINE_ADD || code->combine == COMBINE_MUL;
         bool rounds = sums && type_is_float(code->type) && !interpreter->program->strict;
         storage->code = code;

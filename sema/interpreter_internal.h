@@ -95,10 +95,12 @@ struct Code {
     double operations; /* of one point, for one value of the reductions */
     Instructions initial, value;
     Instruction *initial_result, *value_result;
-    int64_t **lanes;          /* by variable: its values, where it differs by lane */
-    int64_t *scalars;         /* by variable: its value, where it does not */
-    int64_t *terms;           /* by variable: where the next strip of terms begins */
-    int lane_first, lane_end; /* which variables differ by lane */
+    Instructions place;         /* of a stage that scatters: computes the values of axes that have one value a term */
+    const Instruction **places; /* by axis: that value; NULL: the axis takes all. NULL: the stage does not scatter */
+    int64_t **lanes;            /* by variable: its values, where it differs by lane */
+    int64_t *scalars;           /* by variable: its value, where it does not */
+    int64_t *terms;             /* by variable: where the next strip of terms begins */
+    int lane_first, lane_end;   /* which variables differ by lane */
     Lanes result;
     double magnitude[STRIP]; /* of a sum of floats: the sum of absolute terms */
     double
@@ -125,6 +127,10 @@ Storage *storage_of(Interpreter *interpreter, const Tensor *tensor);
 void run_points(Interpreter *interpreter, Code *code, int count);
 /* Puts the axes' values of the points first, first + 1, ... in row-major order into code->lanes. */
 void set_points(Code *code, int64_t first, int count);
+
+/* Computes all elements of a stage that scatters in one pass over its terms; store gets them a strip at a time. */
+void run_scatter(Interpreter *interpreter, Code *code, void (*store)(Storage *storage, int64_t first, int count));
+double scatter_terms(const Code *code); /* how many terms that pass has */
 
 /* interpreter_storage.c */
 void compute_whole(Interpreter *interpreter, Storage *storage);

@@ -373,6 +373,13 @@ static void bound_products(Code *code, int count) {
     }
 }
 
+static void bound_reduction(Code *code, int count) {
+    if (code->combine == COMBINE_ADD && type_is_float(code->type))
+        bound_sums(code, count);
+    else if (code->combine == COMBINE_MUL && type_is_float(code->type))
+        bound_products(code, count);
+}
+
 static void run_reduction(Interpreter *interpreter, Code *code, int count) {
     prepare(code, &code->initial, count);
     execute(interpreter, code, &code->initial, count, ALL);
@@ -388,10 +395,7 @@ static void run_reduction(Interpreter *interpreter, Code *code, int count) {
             reduce_by_terms(interpreter, code, l);
         }
     }
-    if (code->combine == COMBINE_ADD && type_is_float(code->type))
-        bound_sums(code, count);
-    else if (code->combine == COMBINE_MUL && type_is_float(code->type))
-        bound_products(code, count);
+    bound_reduction(code, count);
 }
 
 /* --- points ------------------------------------------------------------------------------------------------------- */
@@ -433,4 +437,127 @@ void run_points(Interpreter *interpreter, Code *code, int count) {
     }
     if (code->combine != COMBINE_ADD || !type_is_float(code->type))
         set_magnitudes(code, count);
+}
+
+/* --- scattering --------------------------------------------------------------------------------------------------- */
+
+/* The sums of all elements while terms are added to them. */
+typedef struct Sums {
+    int64_t *values; /* or reals, by their bits */
+    double *error, *magnitude, *plain;
+} Sums;
+
+static void load_sum(Code *code, const Sums *sums, int64_t element, int lane) {
+    code->result.integer[lane] = sums->values[element];
+    code->result.error[lane] = sums->error[element];
+    code->magnitude[lane] = sums->magnitude[element];
+    code->plain_sum[lane] = sums->plain[element];
+}
+
+static void save_sum(const Code *code, const Sums *sums, int64_t element, int lane) {
+    sums->values[element] = code->result.integer[lane];
+    sums->error[element] = code->result.error[lane];
+    sums->magnitude[element] = code->magnitude[lane];
+    sums->plain[element] = code->plain_sum[lane];
+}
+
+static Sums begin_sums(Interpreter *interpreter, Code *code, Arena *arena) {
+    int64_t elements = code->points;
+    Sums sums = {ARENA_ARRAY(arena, int64_t, elements), ARENA_ARRAY(arena, double, elements),
+                 ARENA_ARRAY(arena, double, elements), ARENA_ARRAY(arena, double, elements)};
+    code->lane_first = 0;
+    code->lane_end = code->axis_count;
+    for (int64_t first = 0; first < elements; first += STRIP) {
+        int count = elements - first < STRIP ? (int)(elements - first) : STRIP;
+        set_points(code, first, count);
+        prepare(code, &code->initial, count);
+        execute(interpreter, code, &code->initial, count, ALL);
+        begin_reduction(code, count);
+        for (int l = 0; l < count; l++)
+            save_sum(code, &sums, first + l, l);
+    }
+    return sums;
+}
+
+static bool is_place(const Code *code, int variable) {
+    return variable < code->axis_count && code->places[variable];
+}
+
+double scatter_terms(const Code *code) {
+    double terms = 1;
+    for (int v = 0; v < code->variable_count; v++)
+        terms *= is_place(code, v) ? 1 : (double)code->extents[v];
+    return terms;
+}
+
+/* The variables of the next terms, all but the places, into the lanes; the last one fastest. */
+static void set_terms(Code *code, int count) {
+    for (int l = 0; l < count; l++) {
+        for (int v = 0; v < code->variable_count; v++)
+            code->lanes[v][l] = code->terms[v];
+        for (int v = code->variable_count - 1; v >= 0; v--) {
+            if (is_place(code, v))
+                continue;
+            if (++code->terms[v] < code->extents[v])
+                break;
+            code->terms[v] = 0;
+        }
+    }
+}
+
+/* Puts the places into the lanes; inside says of which lanes all of them exist. */
+static void set_places(Interpreter *interpreter, Code *code, int count, bool *inside) {
+    prepare(code, &code->place, count);
+    execute(interpreter, code, &code->place, count, ALL);
+    for (int l = 0; l < count; l++)
+        inside[l] = true;
+    for (int v = 0; v < code->axis_count; v++)
+        for (int l = 0; l < count && code->places[v]; l++) {
+            int64_t place = code->places[v]->result->integer[l];
+            inside[l] &= place >= 0 && place < code->extents[v];
+            code->lanes[v][l] = inside[l] ? place : 0;
+        }
+}
+
+static int64_t element_of_lane(const Code *code, int lane) {
+    int64_t element = 0;
+    for (int v = 0; v < code->axis_count; v++)
+        element = element * code->extents[v] + code->lanes[v][lane];
+    return element;
+}
+
+static void add_strip(Interpreter *interpreter, Code *code, const Sums *sums, int count) {
+    bool inside[STRIP];
+    set_terms(code, count);
+    set_places(interpreter, code, count, inside);
+    prepare(code, &code->value, count);
+    execute(interpreter, code, &code->value, count, ALL);
+    for (int l = 0; l < count; l++) {
+        if (!inside[l])
+            continue;
+        int64_t element = element_of_lane(code, l);
+        load_sum(code, sums, element, 0);
+        combine_lane(code, 0, l);
+        save_sum(code, sums, element, 0);
+    }
+}
+
+void run_scatter(Interpreter *interpreter, Code *code, void (*store)(Storage *storage, int64_t first, int count)) {
+    Arena *arena = arena_new();
+    Sums sums = begin_sums(interpreter, code, arena);
+    memset(code->terms, 0, sizeof *code->terms * (size_t)code->variable_count);
+    code->lane_end = code->variable_count;
+    int64_t terms = code->points ? (int64_t)scatter_terms(code) : 0;
+    for (int64_t first = 0; first < terms; first += STRIP)
+        add_strip(interpreter, code, &sums, terms - first < STRIP ? (int)(terms - first) : STRIP);
+    for (int64_t first = 0; first < code->points; first += STRIP) {
+        int count = code->points - first < STRIP ? (int)(code->points - first) : STRIP;
+        for (int l = 0; l < count; l++)
+            load_sum(code, &sums, first + l, l);
+        bound_reduction(code, count);
+        if (code->combine != COMBINE_ADD || !type_is_float(code->type))
+            set_magnitudes(code, count);
+        store(code->storage, first, count);
+    }
+    arena_free(arena);
 }

@@ -58,6 +58,10 @@ void compute_whole(Interpreter *interpreter, Storage *storage) {
         return;
     }
     allocate_whole(interpreter, storage);
+    if (code->places) {
+        run_scatter(interpreter, code, store_results);
+        return;
+    }
     for (int64_t first = 0; first < storage->elements; first += STRIP) {
         int count = storage->elements - first < STRIP ? (int)(storage->elements - first) : STRIP;
         set_points(code, first, count);
@@ -120,6 +124,9 @@ static bool wants_whole(const Storage *storage, int more) {
     const Code *code = storage->code;
     if (code->stage->scan)
         return true;
+    if (code->places)
+        return (double)(storage->table_count + more) * (double)code->reduction_points >=
+               (double)storage->elements + scatter_terms(code);
     if (storage->elements <= SMALL_ELEMENTS)
         return (double)storage->elements * (double)code->reduction_points * code->operations <= SMALL_OPERATIONS ||
                WHOLE_SHARE * (storage->table_count + more) >= storage->elements;

@@ -534,6 +534,21 @@ static bool report_undefined(Statement *s) {
     return good;
 }
 
+/* The extent of what is written to by a computed index has to be known from elsewhere. */
+static bool report_computed(Statement *s) {
+    for (int i = 0; i < s->indices.count; i++) {
+        const IndexVariable *index = s->indices.items[i];
+        if (!index->place || index->low)
+            continue;
+        const char *name = s->ast->targets.items[0].name.text;
+        ERROR(s->frame, computed_extent, index->loc, i, name);
+        HINT(s->frame, "say it in the header, -> (TYPE(SIZES) %s); or name the index: where v in 0:..., v == ...",
+             name);
+        return false;
+    }
+    return true;
+}
+
 static bool report_unresolved(Statement *s) {
     const IndexVariable *first = NULL;
     Text names = {.arena = s->builder->arena};
@@ -629,7 +644,7 @@ bool infer_ranges(Statement *s, const View *target) {
     }
     if (s->frame->scan && s->frame->scan->probing)
         return false; /* whoever probes looks at the ends that were found */
-    bool good = report_unresolved(s);
+    bool good = report_computed(s) && report_unresolved(s);
     for (int i = 0; i < s->indices.count && good; i++)
         good = complete_index(s, s->indices.items[i]);
     if (!good)

@@ -110,11 +110,26 @@ Expr *resolve_value(Statement *s, Expr *e) {
     return resolve(s, e, false);
 }
 
+static Expr *both(Statement *s, Expr *a, Expr *b) {
+    return a ? expr_binary(s->builder->arena, OP_AND, a, b) : b;
+}
+
+Expr *resolve_conditions(Statement *s) {
+    Expr *all = resolve_predicates(s);
+    for (int i = 0; i < s->indices.count; i++) {
+        const IndexVariable *index = s->indices.items[i];
+        if (!index->place)
+            continue;
+        Arena *arena = s->builder->arena;
+        Expr *value = size_normal(arena, expr_binary(arena, OP_SUB, resolve_value(s, index->computed), index->low));
+        all = both(s, all, expr_binary(arena, OP_EQ, expr_var(arena, index->axis), value));
+    }
+    return all;
+}
+
 Expr *resolve_predicates(Statement *s) {
     Expr *all = NULL;
-    for (int i = 0; i < s->predicates.count; i++) {
-        Expr *predicate = resolve_value(s, s->predicates.items[i]);
-        all = all ? expr_binary(s->builder->arena, OP_AND, all, predicate) : predicate;
-    }
+    for (int i = 0; i < s->predicates.count; i++)
+        all = both(s, all, resolve_value(s, s->predicates.items[i]));
     return all;
 }

@@ -96,7 +96,8 @@ bool step_distance(Statement *s, const AstExpr *ast, const Carried *carried, int
 
 static int step_index(const ScanBlock *block, const AstTarget *target) {
     for (int d = 0; d < target->indices.count; d++)
-        if (strcmp(target->indices.items[d].text, block->ast->scan_index.text) == 0)
+        if (target->indices.items[d]->kind == AST_NAME &&
+            strcmp(target->indices.items[d]->name.text, block->ast->scan_index.text) == 0)
             return d;
     return -1;
 }
@@ -137,8 +138,8 @@ static bool add_target(Frame *frame, ScanBlock *block, const AstTarget *target) 
         return false;
     Carried *known = carried_in(block, variable);
     if (known && known->step != step) {
-        ERROR(frame, scan_index_moved, target->indices.items[step].loc, index, step, variable->name, known->step);
-        NOTE(frame, known->target->indices.items[known->step].loc, "here");
+        ERROR(frame, scan_index_moved, target->indices.items[step]->loc, index, step, variable->name, known->step);
+        NOTE(frame, known->target->indices.items[known->step]->loc, "here");
         return false;
     }
     if (known) {

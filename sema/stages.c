@@ -200,7 +200,7 @@ static Expr *combined(const Assignment *a, Expr *former, Expr *value) {
 
 /* The value where the predicates of the statement hold, something else elsewhere. */
 static Expr *where_it_holds(const Assignment *a, Expr *value, Expr *elsewhere) {
-    Expr *predicate = resolve_predicates(a->statement);
+    Expr *predicate = resolve_conditions(a->statement);
     return predicate ? expr_select(a->arena, predicate, value, elsewhere) : value;
 }
 
@@ -210,8 +210,7 @@ static Expr *identity(const Assignment *a) {
 
 /* What is combined: the identity where the predicates do not hold. */
 static Expr *term(const Assignment *a) {
-    Expr *value = resolve_value(a->statement, a->value);
-    return a->statement->predicates.count ? where_it_holds(a, value, identity(a)) : value;
+    return where_it_holds(a, resolve_value(a->statement, a->value), identity(a));
 }
 
 static bool define_reduction(Assignment *a, Tensor *tensor) {

@@ -90,10 +90,50 @@ static bool check_target_index(Statement *s, AstName name) {
     return true;
 }
 
+/* The name of the tensor that an index is read from. */
+static const char *read_name(const Statement *s, const AstExpr *ast) {
+    if (ast->kind == AST_APPLY && is_read(s->frame, ast))
+        return ast->name.text;
+    const char *found = NULL;
+    for (int i = 0; i < ast->args.count && !found; i++)
+        found = read_name(s, ast->args.items[i]);
+    return found;
+}
+
+/* An index that is computed is one of its own, called after what it is read from, that takes this value alone. */
+static void add_computed(Statement *s, const AstExpr *ast) {
+    const char *name = read_name(s, ast);
+    IndexVariable *index = add_index(s, (AstName){name ? name : "at", ast->loc});
+    index->target = true;
+    index->place = ast;
+}
+
+static bool translate_computed(Statement *s) {
+    bool good = true;
+    for (int i = 0; i < s->ast->targets.items[0].indices.count && i < s->indices.count; i++) {
+        IndexVariable *index = s->indices.items[i];
+        if (!index->place)
+            continue;
+        if (s->ast->combine == COMBINE_NONE) {
+            ERROR(s->frame, computed_assign, index->loc);
+            HINT(s->frame, "combine them, as += and max= do; or name the index and say where it is: where v == ...");
+            return false;
+        }
+        index->computed = translate_index_value(s, index->place);
+        good &= index->computed != NULL;
+    }
+    return good;
+}
+
 static bool check_target(Statement *s, const AstTarget *target, const Variable *variable) {
     bool good = true;
-    for (int i = 0; i < target->indices.count; i++)
-        good &= check_target_index(s, target->indices.items[i]);
+    for (int i = 0; i < target->indices.count; i++) {
+        const AstExpr *index = target->indices.items[i];
+        if (index->kind == AST_NAME)
+            good &= check_target_index(s, (AstName){index->name.text, index->loc});
+        else
+            add_computed(s, index);
+    }
     const View *view = &variable->view;
     int rank = view->tensor                                     ? view->rank
                : variable->result && variable->result->has_dims ? variable->result->dims.count
@@ -145,7 +185,9 @@ static void add_guards(Statement *s, Access *access, int count) {
 static bool translate_predicate(Statement *s, int clause) {
     int reads = s->accesses.count, limit = s->let_limit;
     s->let_limit = clause;
+    s->in_predicate = true;
     Expr *predicate = translate_condition(s, s->ast->wheres.items[clause].value);
+    s->in_predicate = false;
     s->let_limit = limit;
     if (!predicate)
         return false;
@@ -194,6 +236,7 @@ bool translate_assignment(Statement *s, const Variable *variable, Typed *value) 
     const AstStatement *ast = s->ast;
     bool good = check_target(s, &ast->targets.items[0], variable);
     hide_names(s);
+    good = good && translate_computed(s);
     *value = translate(s, ast->values.items[0]);
     int reads = s->accesses.count;
     translate_clauses(s);

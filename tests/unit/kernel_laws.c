@@ -155,6 +155,29 @@ static const Law laws[] = {
      2,
      {SIZE("N", "1 4 5 9"), SIZE("M", "1 7 8 9 17")},
      0},
+    {"scatter: histograms and segments",
+     "def f(int32(N) bins, int32(N) seg, float(N, D) X) -> (int32(5) h, float(S, D) m, int32(5, S) both, k) {\n"
+     "  h(bins(i)) +=! 1\n"
+     "  m(seg(i), d) max=! X(i, d) where seg(i) > 1, i % 3 != 1\n"
+     "  both(bins(i), seg(i)) +=! 2\n"
+     "  k(v) +=! h(bins(i)) where v == bins(i), v in 0:4 }",
+     3,
+     {SIZE("N", "0 1 7 8 9 33"), SIZE("D", "1 8 9"), SIZE("S", "5")},
+     5},
+    {"scatter: gradient of an embedding",
+     "def f(float(B, L, D) X, int32(B, L) ids) -> (float(V, D) O, float(B, V) R) {\n"
+     "  O(ids(b, l), d) += X(b, l, d)\n"
+     "  R(b, ids(b, l)) +=! X(b, l, 0) }",
+     4,
+     {SIZE("B", "1 2 3"), SIZE("L", "1 2 5"), SIZE("D", "1 8 9 17"), SIZE("V", "5 8")},
+     5},
+    {"scatter: along the row and by arithmetic",
+     "def f(int32(N, D) ids, int32(N, D) X) -> (int32(5, D) O, int32(2 * N + 1, D) U) {\n"
+     "  O(ids(n, d), d) *=! X(n, d) + 1\n"
+     "  U(2 * i + 1, d) +=! X(i, d) }",
+     2,
+     {SIZE("N", "0 1 4 9"), SIZE("D", "1 8 9")},
+     5},
 #undef SIZE
 };
 
