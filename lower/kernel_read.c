@@ -546,7 +546,7 @@ Kernel *kernel_read(Arena *arena, const Program *program, const Target *target, 
     expect(&r, "symbol");
     take_name(&r);
     if (accept(&r, "target"))
-        while (!r.why && !is(&r, "{") && !is(&r, "strict"))
+        while (r.token.kind != TOKEN_END && !is(&r, "{") && !is(&r, "strict"))
             skip_token(&r); /* a target's name may be several tokens; which one is the caller's affair */
     kernel->strict = accept(&r, "strict");
     kernel->body = stmt_block(arena, read_body(&r));
