@@ -21,7 +21,8 @@ typedef struct Canon {
     LIST(const Stage *) stages;
     LIST(const Tensor *) tensors;
     LIST(const Var *) variables; /* sizes and scalars */
-    const Stage *stage;          /* whose axes are being named */
+    LIST(const Scan *) scans;
+    const Stage *stage; /* whose axes are being named */
     Text text;
 } Canon;
 
@@ -68,8 +69,28 @@ static void write_dims(Canon *canon, const Tensor *tensor, bool first) {
 
 static uint64_t stage_hash(Canon *canon, int number);
 
+/* Whether the stage at hand reads, at an earlier step of its scan, a stage that does not come before it. */
+static bool is_backward(const Canon *canon, int stage) {
+    const Stage *reader = canon->stage;
+    return reader && reader->scan && canon->program->stages[stage]->scan == reader->scan &&
+           stage >= program_stage_index(canon->program, reader);
+}
+
+static int scan_number(Canon *canon, const Scan *scan) {
+    for (int s = 0; s < canon->scans.count; s++)
+        if (canon->scans.items[s] == scan)
+            return s;
+    list_push(canon->arena, &canon->scans, scan);
+    return canon->scans.count - 1;
+}
+
 static void write_tensor(Canon *canon, const Tensor *tensor, bool first) {
     int stage = stage_of(canon, tensor);
+    if (stage >= 0 && first && is_backward(canon, stage)) {
+        text_add(&canon->text, "@");
+        write_dims(canon, tensor, first);
+        return;
+    }
     if (stage >= 0 && first) {
         text_add(&canon->text, "#%" PRIx64, stage_hash(canon, stage));
         return;
@@ -122,6 +143,8 @@ static void write_stage(Canon *canon, const Stage *stage, bool first) {
         text_add(&canon->text, " over ");
         write_expr(canon, stage->reductions[r]->extent, first);
     }
+    if (stage->scan)
+        text_add(&canon->text, " scan %d step %d", first ? 0 : scan_number(canon, stage->scan), stage->step);
     canon->stage = stage;
     text_add(&canon->text, " = ");
     write_expr(canon, stage->value, first);
@@ -173,9 +196,12 @@ static void visit_stage(Canon *canon, int number) {
     list_push(canon->arena, &canon->stages, stage);
 }
 
+/* Reads of earlier steps of a scan, which go in a circle, do not count. */
 static bool is_read(const Canon *canon, int number) {
+    const Stage *written = canon->program->stages[number];
     for (int s = 0; s < canon->program->stage_count; s++) {
-        const Stage *written = canon->program->stages[number];
+        if (written->scan && canon->program->stages[s]->scan == written->scan && s <= number)
+            continue;
         for (int c = 0; c < stage_component_count(written); c++)
             if (stage_uses_tensor(canon->program->stages[s], stage_component(written, c).tensor))
                 return true;
@@ -223,7 +249,9 @@ Task *task_new(Arena *arena, const Program *program, const Schedule *user) {
                    .stage_count = canon.stages.count,
                    .stages = canon.stages.items,
                    .tensor_count = canon.tensors.count,
-                   .tensors = canon.tensors.items};
+                   .tensors = canon.tensors.items,
+                   .scan_count = canon.scans.count,
+                   .scans = canon.scans.items};
     return task;
 }
 

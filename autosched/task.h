@@ -1,7 +1,7 @@
 /* task.h - the canonical form of a program: its hash, and schedules in names that do not depend on the source's.
  *
- * Stages are S0, S1, ..., the loops of their axes S0.x0, of their reductions S0.r0, other tensors T0, T1, ...; local
- * names that a schedule gives stay. What one program's search stored is so of use to every program of the same
+ * Stages are S0, S1, ..., the loops of their axes S0.x0, of their reductions S0.r0, of scans C0.x0, other tensors T0,
+ * T1, ...; local names that a schedule gives stay. What one program's search stored is so of use to every program of the same
  * structure.
  */
 #ifndef AUTOSCHED_TASK_H
@@ -17,6 +17,8 @@ typedef struct Task {
     const Stage **stages; /* in canonical order */
     int tensor_count;
     const Tensor **tensors; /* those without a stage */
+    int scan_count;
+    const Scan **scans;
 } Task;
 
 Task *task_new(Arena *arena, const Program *program, const Schedule *user);

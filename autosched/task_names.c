@@ -29,9 +29,24 @@ static const char *after_prefix(const char *name, const char *prefix) {
     return name + length;
 }
 
+/* The name of a scan's loop; NULL when it is none. */
+static const char *rename_scan(Arena *arena, const Task *task, const char *name, bool canonical) {
+    for (int s = 0; s < task->scan_count; s++) {
+        const Scan *scan = task->scans[s];
+        const char *own = arena_printf(arena, "%s.%s", scan->name, scan->axis->name);
+        const char *number = arena_printf(arena, "C%d.x0", s);
+        const char *rest = after_prefix(name, canonical ? own : number);
+        if (rest)
+            return arena_printf(arena, "%s%s", canonical ? number : own, rest);
+    }
+    return NULL;
+}
+
 static const char *rename_name(Arena *arena, const Task *task, const char *name, bool canonical) {
-    const char *best = NULL;
+    const char *best = rename_scan(arena, task, name, canonical);
     size_t matched = 0;
+    if (best)
+        return best;
     for (int s = 0; s < task->stage_count; s++) {
         const Stage *stage = task->stages[s];
         const char *number = arena_printf(arena, "S%d", s), *from = canonical ? stage->name : number;

@@ -169,12 +169,34 @@ static Stmt *hoist(Arena *arena, Stmt *loop) {
     return stmt_allocate(arena, allocate->tensor, body);
 }
 
+/* A buffer in memory that is all that a body is about. */
+static const Tensor *only_allocates(Stmt *const *body, int count) {
+    bool one = count == 1 && body[0]->kind == STMT_ALLOCATE && body[0]->tensor->scope != SCOPE_REGISTER;
+    return one && size_is_fixed(body[0]->tensor) ? body[0]->tensor : NULL;
+}
+
+/* if c { allocate t { a } } else { allocate t { b } } as allocate t { if c { a } else { b } }, for as many as there are.
+ */
+static Stmt *unite(Arena *arena, Stmt *stmt) {
+    const Tensor *tensor = only_allocates(stmt->body, stmt->count);
+    if (!tensor || tensor != only_allocates(stmt->otherwise, stmt->otherwise_count))
+        return stmt;
+    Stmt *body = stmt->body[0], *otherwise = stmt->otherwise[0];
+    Stmt *inner =
+        stmt_with_bodies(arena, stmt, stmts_of(body->body, body->count), stmts_of(otherwise->body, otherwise->count));
+    StmtList list = {0};
+    stmts_add(arena, &list, unite(arena, inner));
+    return stmt_allocate(arena, tensor, list);
+}
+
 static Stmt *place_stmt(const Place *place, Stmt *stmt) {
     StmtList body = place_body(place, stmt->body, stmt->count);
     StmtList otherwise = place_body(place, stmt->otherwise, stmt->otherwise_count);
     if (stmt->kind == STMT_ALLOCATE)
         return place_allocate(place, stmt, body);
     Stmt *made = stmt_with_bodies(place->arena, stmt, body, otherwise);
+    if (made && made->kind == STMT_IF)
+        return unite(place->arena, made);
     return made && made->kind == STMT_FOR ? hoist(place->arena, made) : made;
 }
 
