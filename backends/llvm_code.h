@@ -7,6 +7,7 @@
  *   llvm_types.c       types, constants, intrinsics, small idioms
  *   llvm_function.c    frames: functions, blocks, loops, where a variable or a buffer is
  *   llvm_values.c      expressions; llvm_arithmetic.c operators; llvm_convert.c casts; llvm_math.c functions
+ *   llvm_instr.c       hardware instructions that the source declares
  *   llvm_memory.c      reads and stores; llvm_registers.c those of register buffers; llvm_temporaries.c allocation
  *   llvm_statements.c  statements; llvm_parallel.c parallel loops; llvm_debug.c line numbers
  *
@@ -91,6 +92,9 @@ typedef struct Code {
     LIST(Constant) constants; /* of the module */
     Map checked;              /* Stmt of a check already emitted at the entry */
     int parallel_count;       /* loops outlined so far, for names */
+    Map instrs;               /* Instr -> its function */
+    bool inlines;             /* functions that the source gave are to be inlined */
+    const char *problem;      /* what is wrong with one of those, or NULL */
     struct DebugInfo *debug;
 } Code;
 
@@ -180,9 +184,15 @@ LLVMValueRef round_double_to(Code *code, LLVMValueRef value, ElementType type); 
 LLVMValueRef from_memory(Code *code, LLVMValueRef value, ElementType type);
 LLVMValueRef to_memory(Code *code, LLVMValueRef value, ElementType type);
 
+/* --- instructions of the source (llvm_instr.c) --- */
+
+LLVMValueRef emit_instr(Code *code, const Expr *e);
+LLVMValueRef emit_repeat(Code *code, const Expr *e);
+
 /* --- memory --- */
 
 LLVMValueRef emit_read(Code *code, const Expr *e);
+LLVMValueRef emit_stored(Code *code, const Expr *e); /* a read, its lanes as they are in memory */
 void emit_store(Code *code, const Stmt *stmt);
 /* Register buffers: all accesses in the statements of the allocation decide how it is cut into vectors. */
 struct Registers *registers_new(Code *code, const Stmt *allocation);

@@ -145,9 +145,11 @@ static void close_module(Emission *emission) {
 #endif
 static const char pass_pipeline[] = "function(sroa,early-cse," COMBINE ",loop-simplify,loop-mssa(licm),simplifycfg)";
 
-static bool run_passes(Emission *emission) {
+static const char inline_pipeline[] = "always-inline,globaldce";
+
+static bool run_passes(Emission *emission, const char *pipeline) {
     LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
-    LLVMErrorRef error = LLVMRunPasses(emission->code.module, pass_pipeline, emission->machine, options);
+    LLVMErrorRef error = LLVMRunPasses(emission->code.module, pipeline, emission->machine, options);
     LLVMDisposePassBuilderOptions(options);
     if (!error)
         return true;
@@ -196,8 +198,12 @@ static char *generate(Emission *emission, LLVMCodeGenFileType type, size_t *coun
 }
 
 static char *module_bytes(Emission *emission, EmitKind kind, size_t *count) {
+    if (emission->code.problem) {
+        keep_error(emission, emission->code.problem);
+        return NULL;
+    }
     verify(emission);
-    if (!run_passes(emission))
+    if ((emission->code.inlines && !run_passes(emission, inline_pipeline)) || !run_passes(emission, pass_pipeline))
         return NULL;
     char *bytes = kind == EMIT_LLVM
                       ? module_text(emission, count)

@@ -216,21 +216,28 @@ static LLVMValueRef guarded(Code *code, const Expr *guard, LLVMValueRef value) {
     return LLVMBuildSelect(code->builder, emit_value(code, guard), value, LLVMConstNull(LLVMTypeOf(value)), "");
 }
 
-LLVMValueRef emit_read(Code *code, const Expr *e) {
-    Buffer *buffer = buffer_of(code, e->tensor);
-    if (buffer->registers)
-        return guarded(
-            code, e->guard,
-            registers_read(code, buffer->registers, e->count ? e->args[0] : expr_int(code->arena, 0), e->lanes));
+static LLVMValueRef read_registers(Code *code, const Expr *e) {
+    const Expr *index = e->count ? e->args[0] : expr_int(code->arena, 0);
+    return guarded(code, e->guard, registers_read(code, buffer_of(code, e->tensor)->registers, index, e->lanes));
+}
+
+static LLVMValueRef read_memory(Code *code, const Expr *e) {
     Access access = access_of(code, e->tensor, e->args, e->count, e->guard, e->lanes);
-    LLVMValueRef value;
     if (access.lanes == 1)
-        value = load_scalar(code, &access);
-    else if (access.index->kind == EXPR_BROADCAST)
-        value = load_broadcast(code, access);
-    else
-        value = load_vector(code, &access);
-    return from_memory(code, value, e->tensor->type);
+        return load_scalar(code, &access);
+    return access.index->kind == EXPR_BROADCAST ? load_broadcast(code, access) : load_vector(code, &access);
+}
+
+LLVMValueRef emit_read(Code *code, const Expr *e) {
+    if (buffer_of(code, e->tensor)->registers)
+        return read_registers(code, e);
+    return from_memory(code, read_memory(code, e), e->tensor->type);
+}
+
+LLVMValueRef emit_stored(Code *code, const Expr *e) {
+    if (buffer_of(code, e->tensor)->registers)
+        return to_memory(code, read_registers(code, e), e->tensor->type);
+    return read_memory(code, e);
 }
 
 /* --- stores --- */

@@ -70,6 +70,29 @@ Expr *expr_ramp(Arena *arena, Expr *base, Expr *stride, int lanes) {
     return e;
 }
 
+Expr *expr_repeat(Arena *arena, Expr *a, int lanes) {
+    if (a->lanes == lanes || a->lanes == 1)
+        return expr_broadcast(arena, a, lanes);
+    ENSURE(lanes % a->lanes == 0);
+    Expr *e = make_node(arena, EXPR_REPEAT, a->type, 1);
+    e->args[0] = a;
+    e->lanes = lanes;
+    return e;
+}
+
+Expr *expr_call(Arena *arena, const Instr *instr, Expr *const *args, int count) {
+    const Tensor *written = instr->operands[0];
+    int64_t lanes = 1, extent;
+    for (int d = 0; d < written->rank; d++)
+        lanes *= expr_is_int(written->dims[d], &extent) ? extent : 1;
+    Expr *e = make_node(arena, EXPR_CALL, written->type, count);
+    e->lanes = (int)lanes;
+    e->instr = instr;
+    if (count)
+        memcpy(e->args, args, sizeof *args * (size_t)count);
+    return e;
+}
+
 /* Copies the arguments into e, scalars among vectors broadcast, and gives e the lanes of the widest. */
 static void take_args(Arena *arena, Expr *e, Expr *const *args) {
     for (int i = 0; i < e->count; i++)
@@ -265,6 +288,7 @@ static bool same_payload(const Expr *a, const Expr *b) {
         return a->tensor == b->tensor && equal_or_absent(a->otherwise, b->otherwise) &&
                equal_or_absent(a->guard, b->guard);
     case EXPR_OP: return a->op == b->op;
+    case EXPR_CALL: return a->instr == b->instr;
     default: return true;
     }
 }
@@ -319,6 +343,8 @@ static Expr *rebuild(Arena *arena, const Expr *e, Expr **args, Expr *otherwise, 
     case EXPR_CAST: made = expr_cast(arena, e->type, args[0]); break;
     case EXPR_BROADCAST: made = args[0]->lanes == 1 ? expr_broadcast(arena, args[0], e->lanes) : args[0]; break;
     case EXPR_RAMP: made = expr_ramp(arena, args[0], args[1], e->lanes); break;
+    case EXPR_REPEAT: made = expr_repeat(arena, args[0], e->lanes); break;
+    case EXPR_CALL: made = expr_call(arena, e->instr, args, e->count); break;
     default:
         made = make_read(arena, e->tensor, args, e->count, otherwise);
         made->guard = guard ? expr_broadcast(arena, guard, made->lanes) : NULL;

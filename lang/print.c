@@ -118,9 +118,11 @@ static void print_node(Text *text, const Expr *e) {
     case EXPR_READ: print_read(text, e); break;
     case EXPR_OP: print_op(text, e); break;
     case EXPR_CAST: print_args(text, element_info[e->type].spelling, e); break;
+    case EXPR_CALL: print_args(text, e->instr->name, e); break;
     case EXPR_RAMP:
     case EXPR_BROADCAST:
-        print_args(text, e->kind == EXPR_RAMP ? "ramp" : "broadcast", e);
+    case EXPR_REPEAT:
+        print_args(text, e->kind == EXPR_RAMP ? "ramp" : e->kind == EXPR_REPEAT ? "repeat" : "broadcast", e);
         text->text[--text->length] = '\0';
         text_add(text, ", %d)", e->lanes);
         break;

@@ -176,6 +176,13 @@ static bool is_last_version(const Program *program, const Stage *stage, const ch
     return wanted == earlier;
 }
 
+const Instr *program_find_instr(const Program *program, const char *name) {
+    for (int i = 0; i < program->instr_count; i++)
+        if (strcmp(program->instrs[i]->name, name) == 0)
+            return program->instrs[i];
+    return NULL;
+}
+
 const Stage *program_find_stage(const Program *program, const char *name) {
     for (int i = 0; i < program->stage_count; i++)
         if (strcmp(program->stages[i]->name, name) == 0)

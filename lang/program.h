@@ -31,6 +31,7 @@ Stage *stage_rewrite_exprs(Arena *arena, const Stage *stage, Expr *(*replace)(Ar
 
 const Stage *program_stage_of(const Program *program, const Tensor *tensor); /* that writes it, NULL for inputs */
 int program_stage_index(const Program *program, const Stage *stage);
+const Instr *program_find_instr(const Program *program, const char *name);
 const Stage *program_find_stage(const Program *program, const char *name);
 /* Checked program as text, for -d: one line a stage with domain, accesses and types. */
 void program_print(Text *text, const Program *program);
@@ -54,6 +55,13 @@ const Target *target_row(int index);
 const Target *target_find(const char *name); /* a row of targets.def, or NULL */
 /* How well a schedule block's target name fits: 0 not, 1 the family, 2 the name itself. */
 int target_match(const Target *target, const char *name);
+/* The family that a target's or a family's name belongs to; NULL: no such name. */
+const char *target_family(const char *name);
+/* A feature of processors as `needs` spells it: LLVM's name of it, NULL when the family has none of that name. */
+const char *cpu_feature_name(const char *family, const char *spelling);
+/* The spelling of row `index` where it is of the family, "" where it is not; NULL behind the last. */
+const char *cpu_feature_spelling(int index, const char *family);
+bool target_has_feature(const Target *target, const char *spelling);
 int target_lanes(const Target *target, ElementType type); /* of a whole vector register, at least 1 */
 
 #endif

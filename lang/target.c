@@ -40,6 +40,44 @@ const Target *target_find(const char *name) {
     return NULL;
 }
 
+const char *target_family(const char *name) {
+    for (int i = 0; i < target_count(); i++)
+        if (strcmp(targets[i].name, name) == 0 || strcmp(targets[i].family, name) == 0)
+            return targets[i].family;
+    return NULL;
+}
+
+static const struct {
+    const char *family, *spelling, *name;
+} features[] = {
+#define FEATURE(family, spelling, name) {family, spelling, name},
+#include "lang/features.def"
+#undef FEATURE
+};
+
+const char *cpu_feature_name(const char *family, const char *spelling) {
+    for (size_t i = 0; i < sizeof features / sizeof *features; i++)
+        if (strcmp(features[i].family, family) == 0 && strcmp(features[i].spelling, spelling) == 0)
+            return features[i].name;
+    return NULL;
+}
+
+const char *cpu_feature_spelling(int index, const char *family) {
+    if (index >= (int)(sizeof features / sizeof *features))
+        return NULL;
+    return strcmp(features[index].family, family) == 0 ? features[index].spelling : "";
+}
+
+/* Features of a target are listed as LLVM lists them: +avx2,-sse4a,+fma. */
+bool target_has_feature(const Target *target, const char *spelling) {
+    const char *name = cpu_feature_name(target->family, spelling);
+    size_t length = name ? strlen(name) : 0;
+    for (const char *at = target->features; name && (at = strstr(at, name)); at += length)
+        if (at > target->features && at[-1] == '+' && (at[length] == ',' || at[length] == '\0'))
+            return true;
+    return false;
+}
+
 /* A block that names no target fits each as a family does. */
 int target_match(const Target *target, const char *name) {
     if (!name)

@@ -42,6 +42,7 @@ ElementType type_promote(ElementType a, ElementType b);
 
 typedef struct Expr Expr;
 typedef struct Tensor Tensor;
+typedef struct Instr Instr;
 
 typedef enum VarKind {
     VAR_AXIS,   /* an axis of a stage: 0 <= v < extent */
@@ -57,6 +58,7 @@ typedef struct Var {
     ElementType type; /* INT64 but for scalars */
     bool reduction;   /* of an axis or loop */
     Expr *extent;     /* of an axis or loop; an expression over sizes alone for an axis */
+    const Instr *instr; /* of a loop that a hardware instruction runs together with those inside it; or NULL */
     Loc loc;
 } Var;
 
@@ -89,8 +91,10 @@ typedef enum ExprKind {
     EXPR_OP,   /* op(args...) */
     EXPR_CAST, /* args[0] converted to type: float to integer truncates and saturates (NaN gives 0), integers wrap */
     /* loop IR alone: */
-    EXPR_RAMP,     /* lanes values args[0] + l * args[1] */
-    EXPR_BROADCAST /* lanes times args[0] */
+    EXPR_RAMP,      /* lanes values args[0] + l * args[1] */
+    EXPR_BROADCAST, /* lanes times args[0] */
+    EXPR_REPEAT,    /* the vector args[0] again and again, `lanes` in all */
+    EXPR_CALL       /* what instr writes: args are its operands as vectors, row major, without one that it only writes */
 } ExprKind;
 
 struct Expr {
@@ -110,6 +114,7 @@ struct Expr {
         double real;
         const Var *var;
         const Tensor *tensor;
+        const Instr *instr;
     };
 };
 
@@ -199,7 +204,7 @@ typedef struct Stage {
 } Stage;
 
 /* instr NAME(operands) on TARGET needs FEATURES { meaning } = "body": an instruction as data. */
-typedef struct Instr {
+struct Instr {
     const char *name;
     int operand_count;
     const Tensor **operands; /* of constant extents; operands[0] is what the meaning writes */
@@ -208,8 +213,9 @@ typedef struct Instr {
     int need_count;
     const char **needs; /* features of processors, as the source spells them */
     const char *body;   /* an LLVM intrinsic's name, or LLVM IR */
+    const struct Program *program; /* the meaning alone: operands[0] is its output, the others are its inputs */
     Loc loc;
-} Instr;
+};
 
 /* Holds at every call, or the call returns `status` and writes nothing. */
 typedef struct Requirement {

@@ -1,9 +1,9 @@
 /* expand.c - the second half of lowering: a nest becomes a kernel, the passes of the table run over it, the verifier
  * after each. Needs a nest that nest_build accepted; an invariant that a pass breaks is an internal error.
  */
+#include "lang/clock.h"
 #include "lang/diag.h"
 #include "lower/passes.h"
-#include "lang/clock.h"
 #include <string.h>
 
 /* In order. Letter n prints what build made. */
@@ -11,6 +11,7 @@ const Pass pass_table[] = {
     {"guards", 'g', pass_guards, "conditions moved out of loops; loops split into full and partial tiles"},
     {"flatten", 'f', pass_flatten, "one element offset an access, simplified"},
     {"simplify", 's', pass_simplify, "simple conditions and extents; loops that run once removed"},
+    {"tensorize", 't', pass_tensorize, "loops that an instruction runs become calls of it"},
     {"vectorize", 'v', pass_vectorize, "vectorized loops become vectors"},
     {"unroll", 'u', pass_unroll, "unrolled loops become copies of their bodies"},
     {"place", 'p', pass_place, "allocations moved out of loops; unused buffers removed"},

@@ -261,11 +261,23 @@ static LoopKind loop_kind(const Build *b, const Loop *loop) {
     return loop->kind == LOOP_PARALLEL && !is_parallel(b, loop) ? LOOP_SERIAL : loop->kind;
 }
 
+/* Where the initialisation stands: before the first reduction loop, and before the loops that an instruction runs. */
 static int first_reduction(const NestStage *stage) {
     int depth = 0;
-    while (depth < stage->loop_count && !stage->loops[depth]->reduction)
+    while (depth < stage->loop_count && !stage->loops[depth]->reduction && stage->loops[depth]->kind != LOOP_TENSORIZED)
         depth++;
     return depth;
+}
+
+/* Loops that an instruction runs initialise in lanes: the innermost of those that do not reduce. */
+static LoopKind initialisation_kind(const Build *b, const NestStage *stage, int depth) {
+    const Loop *loop = stage->loops[depth];
+    if (loop->kind != LOOP_TENSORIZED)
+        return loop_kind(b, loop);
+    for (int inner = depth + 1; inner < stage->loop_count; inner++)
+        if (!stage->loops[inner]->reduction)
+            return LOOP_UNROLLED;
+    return LOOP_VECTORIZED;
 }
 
 static Stmt *loop_stmt(Build *b, const NestStage *stage, const Loop *loop, const Piece *piece, StmtList body) {
@@ -291,7 +303,8 @@ static Stmt *initialisation(Build *b, const NestStage *stage, int depth) {
     const Loop *loop = stage->loops[depth];
     StmtList body = {0};
     stmts_add(b->arena, &body, initialisation(b, stage, depth + 1));
-    return loop_stmt(b, stage, loop, &(Piece){loop->var, loop->var->extent, NULL, loop_kind(b, loop), NULL, 0}, body);
+    return loop_stmt(b, stage, loop,
+                     &(Piece){loop->var, loop->var->extent, NULL, initialisation_kind(b, stage, depth), NULL, 0}, body);
 }
 
 static StmtList stage_build_all(Build *b, const NestStage *stage);

@@ -106,7 +106,7 @@ static Stmt *under_conditions(Arena *arena, Stmt *stmt, const ExprList *conditio
  * condition has another form, or an unrolled loop would lose its constant extent. */
 static Expr *cut_extent(Arena *arena, const Stmt *loop, Expr *extent, Expr *condition) {
     Expr *first;
-    if (loop->loop == LOOP_VECTORIZED || loop_kind_is_bound(loop->loop) ||
+    if (loop->loop == LOOP_VECTORIZED || loop->loop == LOOP_TENSORIZED || loop_kind_is_bound(loop->loop) ||
         !first_failure(arena, condition, loop->var, &first))
         return NULL;
     Expr *cut = expr_compact(arena, expr_binary(arena, OP_MIN, extent, first));
@@ -297,7 +297,7 @@ static bool note_unsafe(Stmt *stmt, void *context) {
     SafeSearch *search = context;
     bool safe = false;
     if (stmt->kind == STMT_FOR)
-        safe = stmt->loop == LOOP_UNROLLED || stmt->loop == LOOP_VECTORIZED;
+        safe = stmt->loop != LOOP_SERIAL && stmt->loop != LOOP_PARALLEL;
     else if (stmt->kind == STMT_IF)
         safe = stmt->keeps;
     else if (stmt->kind == STMT_STORE)

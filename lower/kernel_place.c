@@ -159,8 +159,8 @@ static Stmt *place_allocate(const Place *place, Stmt *allocate, StmtList body) {
 
 /* for i { allocate t { body } } as allocate t { for i { body } }. */
 static Stmt *hoist(Arena *arena, Stmt *loop) {
-    if (loop->loop == LOOP_PARALLEL || loop_kind_is_bound(loop->loop) || loop->count != 1 || loop->body[0]->kind != STMT_ALLOCATE ||
-        !size_is_fixed(loop->body[0]->tensor))
+    if (loop->loop == LOOP_PARALLEL || loop_kind_is_bound(loop->loop) || loop->count != 1 ||
+        loop->body[0]->kind != STMT_ALLOCATE || !size_is_fixed(loop->body[0]->tensor))
         return loop;
     Stmt *allocate = loop->body[0];
     Stmt *inner = stmt_with_bodies(arena, loop, stmts_of(allocate->body, allocate->count), (StmtList){0});

@@ -56,10 +56,11 @@ static const char *name_of(const Printer *p, const void *entity, const char *fal
 }
 
 static bool is_plain_name(const char *name) {
-    static const char *const words[] = {"ramp",     "broadcast", "where",  "inf",      "nan",    "true",   "false",
-                                        "kernel",   "symbol",    "target", "strict",   "for",    "reduce", "in",
-                                        "of",       "if",        "else",   "check",    "status", "step",   "block",
-                                        "allocate", "global",    "local",  "register", "shared", "masked", "prefetch"};
+    static const char *const words[] = {"ramp",   "broadcast", "where",   "inf",      "nan",    "true",   "false",
+                                        "kernel", "repeat",    "call",    "by",       "symbol", "target", "strict",
+                                        "for",    "reduce",    "in",      "of",       "if",     "else",   "check",
+                                        "status", "step",      "block",   "allocate", "global", "local",  "register",
+                                        "shared", "masked",    "prefetch"};
     if (!isalpha((unsigned char)*name) && *name != '_')
         return false;
     for (const char *at = name; *at; at++)
@@ -185,6 +186,14 @@ static void print_expr(Printer *p, const Expr *e, int precedence) {
     case EXPR_CAST: print_call(p, element_info[e->type].spelling, e); break;
     case EXPR_RAMP: print_call(p, "ramp", e); break;
     case EXPR_BROADCAST: print_call(p, "broadcast", e); break;
+    case EXPR_REPEAT: print_call(p, "repeat", e); break;
+    case EXPR_CALL:
+        text_add(p->text, "call ");
+        print_name(p, NULL, e->instr->name);
+        text_add(p->text, "(");
+        print_list(p, e->args, e->count);
+        text_add(p->text, ")");
+        break;
     }
 }
 
@@ -219,6 +228,10 @@ static void print_for(Printer *p, const Stmt *stmt) {
     if (stmt->var->extent && !expr_equal(stmt->var->extent, stmt->extent)) {
         text_add(p->text, " of ");
         print_expr(p, stmt->var->extent, 2);
+    }
+    if (stmt->loop == LOOP_TENSORIZED) {
+        text_add(p->text, " by ");
+        print_name(p, NULL, stmt->var->instr->name);
     }
     print_body(p, stmt->body, stmt->count);
     p->names.count = names;

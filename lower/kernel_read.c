@@ -277,6 +277,34 @@ static Expr *read_vector(Reader *r, bool ramp) {
                 : expr_broadcast(r->arena, list.items[0], (int)lanes);
 }
 
+static const Instr *take_instr(Reader *r) {
+    const Instr *instr = program_find_instr(r->program, take_name(r));
+    if (!instr)
+        fail(r, "there is no such instruction");
+    return instr;
+}
+
+static Expr *read_repeat(Reader *r) {
+    skip_token(r);
+    expect(r, "(");
+    Expr *a = read_expr(r, 0);
+    expect(r, ",");
+    int64_t lanes = take_integer(r);
+    expect(r, ")");
+    if (a->lanes == 1 || lanes > INT32_MAX || lanes < a->lanes || lanes % a->lanes != 0)
+        fail(r, "repeat(vector, lanes) is expected");
+    return r->why ? nothing(r) : expr_repeat(r->arena, a, (int)lanes);
+}
+
+static Expr *read_instr_call(Reader *r) {
+    skip_token(r);
+    const Instr *instr = take_instr(r);
+    expect(r, "(");
+    ExprList list = read_list(r);
+    expect(r, ")");
+    return r->why ? nothing(r) : expr_call(r->arena, instr, list.items, list.count);
+}
+
 static Expr *read_cast(Reader *r, ElementType type) {
     skip_token(r);
     expect(r, "(");
@@ -351,6 +379,10 @@ static Expr *read_name(Reader *r) {
         return expr_bool(r->arena, false);
     if (is(r, "ramp") || is(r, "broadcast"))
         return read_vector(r, is(r, "ramp"));
+    if (is(r, "repeat"))
+        return read_repeat(r);
+    if (is(r, "call"))
+        return read_instr_call(r);
     if (type >= 0)
         return read_cast(r, (ElementType)type);
     if (call >= 0)
@@ -445,6 +477,10 @@ static Stmt *read_for(Reader *r, LoopKind kind, bool masked) {
     Expr *extent = read_expr(r, 2);
     Var *var = var_new(r->arena, VAR_LOOP, TYPE_INT64, name, accept(r, "of") ? read_expr(r, 2) : extent);
     var->reduction = reduction;
+    if (kind == LOOP_TENSORIZED) {
+        expect(r, "by");
+        var->instr = take_instr(r);
+    }
     add_name(r, name, var, NULL);
     StmtList body = read_body(r);
     r->names.count--;

@@ -217,8 +217,17 @@ static Expr *unroll_vector(Unroll *u, Expr *e) {
     Expr *base = unroll_expr(u, e->args[0]), *stride = e->count > 1 ? unroll_expr(u, e->args[1]) : NULL;
     if (base == e->args[0] && (!stride || stride == e->args[1]))
         return e;
-    return e->kind == EXPR_RAMP ? expr_ramp(u->arena, base, stride, e->lanes)
-                                : expr_broadcast(u->arena, base, e->lanes);
+    return e->kind == EXPR_RAMP ? expr_ramp(u->arena, base, stride, e->lanes) : expr_repeat(u->arena, base, e->lanes);
+}
+
+static Expr *unroll_call(Unroll *u, Expr *e) {
+    Expr **args = ARENA_ARRAY(u->arena, Expr *, e->count);
+    bool same = true;
+    for (int i = 0; i < e->count; i++) {
+        args[i] = unroll_expr(u, e->args[i]);
+        same &= args[i] == e->args[i];
+    }
+    return same ? e : expr_call(u->arena, e->instr, args, e->count);
 }
 
 static Expr *unroll_expr(Unroll *u, Expr *e) {
@@ -234,7 +243,9 @@ static Expr *unroll_expr(Unroll *u, Expr *e) {
         return a == e->args[0] ? e : expr_cast(u->arena, e->type, a);
     }
     case EXPR_RAMP:
-    case EXPR_BROADCAST: return unroll_vector(u, e);
+    case EXPR_BROADCAST:
+    case EXPR_REPEAT: return unroll_vector(u, e);
+    case EXPR_CALL: return unroll_call(u, e);
     default: return e;
     }
 }

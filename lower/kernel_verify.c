@@ -4,6 +4,7 @@
  * their allocation. Types and lanes agree at every operator. Checks come before the first store to an output. In a flat
  * kernel nothing is left to expand: see kernel.h.
  */
+#include "lower/instr.h"
 #include "lower/passes.h"
 
 typedef struct Verify {
@@ -129,6 +130,19 @@ static void verify_vector(Verify *v, const Expr *e) {
     require(v, e->kind == EXPR_BROADCAST || e->type == TYPE_INT64, "a ramp is of type int64");
 }
 
+static void verify_call(Verify *v, const Expr *e) {
+    const Instr *instr = e->instr;
+    int first = !instr_accumulates(instr);
+    require(v, e->count == instr->operand_count - first, "an instruction has its number of operands");
+    require(v, e->type == instr->operands[0]->type && e->lanes == instr_lanes(instr, 0),
+            "an instruction gives its first operand");
+    for (int i = first; i < instr->operand_count && !v->broken; i++)
+        require(v,
+                e->args[i - first]->type == instr->operands[i]->type &&
+                    e->args[i - first]->lanes == instr_lanes(instr, i),
+                "an operand of an instruction has its type and as many lanes as it has elements");
+}
+
 static void verify_node(Verify *v, const Expr *e) {
     switch (e->kind) {
     case EXPR_VAR:
@@ -147,6 +161,11 @@ static void verify_node(Verify *v, const Expr *e) {
     case EXPR_CAST: verify_lanes(v, e); break;
     case EXPR_RAMP:
     case EXPR_BROADCAST: verify_vector(v, e); break;
+    case EXPR_REPEAT:
+        require(v, e->args[0]->lanes > 1 && e->lanes % e->args[0]->lanes == 0, "a vector is repeated whole");
+        require(v, e->args[0]->type == e->type, "a repeated vector keeps its type");
+        break;
+    case EXPR_CALL: verify_call(v, e); break;
     default: require(v, e->lanes == 1, "a constant has one lane");
     }
 }
@@ -193,7 +212,7 @@ static void verify_for(Verify *v, Stmt *stmt) {
     verify_scalar(v, stmt->extent, TYPE_INT64, "a loop's extent is a scalar of type int64");
     require(v, stmt->var->kind == VAR_LOOP, "a loop defines a loop variable");
     require(v, !loop_in_scope(v, stmt->var), "a variable is defined once in a nest");
-    bool expanded = stmt->loop != LOOP_UNROLLED && stmt->loop != LOOP_VECTORIZED;
+    bool expanded = !loop_kind_is_expanded(stmt->loop);
     require(v, !v->flat || expanded, "no loop of a flat kernel is vectorized or unrolled");
     bool parallel = stmt->loop == LOOP_PARALLEL;
     require(v, !parallel || v->parallel_depth == 0, "no parallel loop stands inside another");

@@ -154,7 +154,7 @@ static bool note_inner_var(const Expr *e, void *context) {
         return true;
     Condition *c = search->condition;
     c->masked |= loop->masked;
-    bool expanded = loop->loop == LOOP_UNROLLED || loop->loop == LOOP_VECTORIZED;
+    bool expanded = loop_kind_is_expanded(loop->loop);
     c->uniform = false;
     c->ready &= expanded || (!c->guard && e->var->reduction);
     c->waits |= !expanded && !e->var->reduction;
@@ -217,7 +217,7 @@ static void collect(Version *v, Stmt *stmt, int64_t copies) {
         v->size += copies;
     if (stmt->kind == STMT_FOR) {
         v->loops = true;
-        v->serial |= stmt->loop != LOOP_UNROLLED && stmt->loop != LOOP_VECTORIZED;
+        v->serial |= !loop_kind_is_expanded(stmt->loop);
         list_push(v->arena, &v->inner, stmt);
         list_push(v->arena, &v->vars, stmt->var);
         if (stmt->loop != LOOP_UNROLLED || !expr_is_int(stmt->extent, &extent) || extent > EXACT_BUDGET)

@@ -24,6 +24,7 @@ static Handler *const handlers[PRIM_COUNT] = {
     [PRIM_SET_SCOPE] = apply_set_scope,
     [PRIM_CACHE_WRITE] = apply_cache_write,
     [PRIM_CACHE_READ] = apply_cache_read,
+    [PRIM_TENSORIZE] = apply_tensorize,
 };
 
 /* --- what others read of a finished nest -------------------------------------------------------------------------- */

@@ -18,6 +18,7 @@ typedef enum LoopKind {
     LOOP_UNROLLED,
     LOOP_VECTORIZED,
     LOOP_PARALLEL,
+    LOOP_TENSORIZED, /* run by the instruction of the loop's variable, with the loops inside it */
     LOOP_BLOCK_X,
     LOOP_BLOCK_Y,
     LOOP_BLOCK_Z,
@@ -29,6 +30,7 @@ typedef enum LoopKind {
 } LoopKind;
 
 extern const char *const loop_kind_words[LOOP_KIND_COUNT]; /* "serial", "unrolled", ..., "block.x" */
+bool loop_kind_is_expanded(LoopKind kind);                 /* unrolled, vectorized or tensorized: no loop remains */
 bool loop_kind_is_bound(LoopKind kind);                    /* to an axis of a device */
 
 typedef struct NestStage NestStage;

@@ -13,7 +13,7 @@
 /* --- places and kinds of loops ------------------------------------------------------------------------------------ */
 
 static bool is_straight(LoopKind kind) {
-    return kind == LOOP_UNROLLED || kind == LOOP_VECTORIZED;
+    return loop_kind_is_expanded(kind);
 }
 
 /* Whether all leaves that were made of a node are unrolled or vectorized. */
@@ -35,7 +35,9 @@ static LoopKind twin_kind(const Node *store, bool may_vectorize) {
     const Node *twin = store->twin;
     if (!node_is_leaf(twin))
         return all_straight(twin) ? LOOP_UNROLLED : LOOP_SERIAL;
-    return twin->loop.kind == LOOP_VECTORIZED && !may_vectorize ? LOOP_UNROLLED : twin->loop.kind;
+    if (twin->loop.kind == LOOP_VECTORIZED || twin->loop.kind == LOOP_TENSORIZED)
+        return may_vectorize ? LOOP_VECTORIZED : LOOP_UNROLLED;
+    return twin->loop.kind;
 }
 
 void place_loops(NestState *state) {

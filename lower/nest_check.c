@@ -45,9 +45,13 @@ static bool check_consumer(NestState *state, const StageState *consumer, const A
 static bool check_place(NestState *state, const StageState *stage) {
     const StageState *parent = stage_of(stage->at);
     for (int i = 0; i <= stage->at->position; i++)
-        if (parent->leaves.items[i]->loop.kind == LOOP_VECTORIZED)
-            return refuse(state, "%s is vectorized, so nothing can be computed inside it, as %s is",
-                          loop_text(state, parent->leaves.items[i]), stage->name);
+        if (parent->leaves.items[i]->loop.kind == LOOP_VECTORIZED ||
+            parent->leaves.items[i]->loop.kind == LOOP_TENSORIZED)
+            return refuse(state, "%s is %s, so nothing can be computed inside it, as %s is",
+                          loop_text(state, parent->leaves.items[i]),
+                          parent->leaves.items[i]->loop.kind == LOOP_VECTORIZED ? "vectorized"
+                                                                                : "run by an instruction",
+                          stage->name);
     return true;
 }
 
@@ -171,7 +175,7 @@ static int64_t buffer_elements(const StageState *stage) {
 }
 
 static bool is_rolled(const void *context, const Loop *loop) {
-    return !is_straight((const Node *)loop);
+    return !is_straight((const Node *)loop) && loop->kind != LOOP_TENSORIZED;
 }
 
 static bool check_register_index(NestState *state, const StageState *stage, const StageState *user, const Form *index,
@@ -344,13 +348,12 @@ static bool check_initial_reads(NestState *state, const StageState *stage) {
 
 bool check_loops(NestState *state) {
     for (int i = 0; i < state->stages.count; i++) {
-        const StageState *stage = state->stages.items[i];
+        StageState *stage = state->stages.items[i];
         if (stage->nest.inlined)
             continue;
         if (!check_owner(state, stage) || !check_tails(state, stage) || !check_kinds(state, stage) ||
-            !check_copies(state, stage) || !check_scope(state, stage) || !check_steps_order(state, stage) ||
-            !check_strict(state, stage) ||
-            !check_initial_reads(state, stage))
+            !check_tensorized(state, stage) || !check_copies(state, stage) || !check_scope(state, stage) ||
+            !check_steps_order(state, stage) || !check_strict(state, stage) || !check_initial_reads(state, stage))
             return false;
     }
     return !state->forms.overflow || refuse(state, "an index would not fit into 64 bits");

@@ -333,6 +333,7 @@ static bool positional_check(NestState *state, const Prim *prim) {
                              letter == 'i'   ? "a number or ?"
                              : letter == 'L' ? "a loop's name"
                              : letter == 'T' ? "a stage's or tensor's name"
+                             : letter == 'I' ? "an instruction's name"
                                              : "a word");
     }
     return true;

@@ -2,10 +2,14 @@
  * into. */
 #include "lower/nest_state.h"
 
-const char *const loop_kind_words[LOOP_KIND_COUNT] = {"serial",   "unrolled", "vectorized", "parallel",
-                                                      "block.x",  "block.y",  "block.z",    "thread.x",
-                                                      "thread.y", "thread.z", "vthread"};
+const char *const loop_kind_words[LOOP_KIND_COUNT] = {"serial",     "unrolled", "vectorized", "parallel",
+                                                      "tensorized", "block.x",  "block.y",    "block.z",
+                                                      "thread.x",   "thread.y", "thread.z",   "vthread"};
 static const char *const scope_words[SCOPE_COUNT] = {"", " in local", " in registers", " in shared"};
+
+bool loop_kind_is_expanded(LoopKind kind) {
+    return kind == LOOP_UNROLLED || kind == LOOP_VECTORIZED || kind == LOOP_TENSORIZED;
+}
 
 bool loop_kind_is_bound(LoopKind kind) {
     return kind >= LOOP_BLOCK_X;
@@ -82,9 +86,10 @@ static void print_initial(Text *text, const NestStage *stage, int depth, int ind
 
 static bool is_first_reduction(const NestStage *stage, int depth) {
     for (int i = 0; i < depth; i++)
-        if (stage->loops[i]->reduction)
+        if (stage->loops[i]->reduction || stage->loops[i]->kind == LOOP_TENSORIZED)
             return false;
-    return stage->initialises && (depth == stage->loop_count || stage->loops[depth]->reduction);
+    return stage->initialises && (depth == stage->loop_count || stage->loops[depth]->reduction ||
+                                  stage->loops[depth]->kind == LOOP_TENSORIZED);
 }
 
 static void print_stage(Text *text, const NestStage *stage, int indentation);
@@ -96,6 +101,8 @@ static void print_loop(Text *text, const Loop *loop) {
         text_add(text, "%s%lld", i == 0 ? " cut at " : ", ", (long long)loop->cuts[i]);
     if (loop->kind != LOOP_SERIAL)
         text_add(text, " %s", loop_kind_words[loop->kind]);
+    if (loop->kind == LOOP_TENSORIZED)
+        text_add(text, " by %s", loop->var->instr->name);
     if (loop->unroll > 1)
         text_add(text, " unrolled by %lld", (long long)loop->unroll);
     text_add(text, "%s\n", loop->masked ? " masked" : "");

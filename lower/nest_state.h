@@ -241,6 +241,13 @@ bool check_scan_access(NestState *state, const StageState *reader, const Access 
 bool all_read_earlier(const NestState *state, const Tensor *tensor);
 bool reads_itself(const StageState *stage);
 
+/* --- nest_tensorize.c --- */
+
+Handler apply_tensorize;
+bool check_tensorized(NestState *state, StageState *stage); /* after finish_bounds */
+/* cache_reads after which an instruction could run the loops from one inwards. The nest is finished. */
+int suggest_layouts(NestState *state, const Node *node, const char *instr, Prim *prims, int limit);
+
 /* --- nest.c --- */
 
 /* The nest after the first `count` primitives; checked: NULL when it breaks a rule. */

@@ -79,6 +79,7 @@ Kernel *kernel_build(Arena *arena, const Nest *nest, const ExpandOptions *option
 void pass_guards(Kernel *kernel);
 void pass_flatten(Kernel *kernel);
 void pass_simplify(Kernel *kernel);
+void pass_tensorize(Kernel *kernel);
 void pass_vectorize(Kernel *kernel);
 void pass_unroll(Kernel *kernel);
 void pass_place(Kernel *kernel);

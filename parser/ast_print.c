@@ -6,6 +6,8 @@
 #include "lang/program.h"
 #include "parser/ast.h"
 
+#include <string.h>
+
 static void print_expr(Text *text, const AstExpr *e, int precedence);
 
 /* Precedences beyond the operators': what stands for an operand by itself. */
@@ -256,8 +258,13 @@ static void print_instr(Text *text, const AstInstr *instr) {
     }
     text_add(text, " {\n");
     print_statements(text, &instr->statements, 4);
-    text_add(text, "} = ");
-    print_string(text, instr->text);
+    text_add(text, "} =");
+    for (const char *line = instr->text; line; line = *line ? line + 1 : NULL) {
+        size_t length = strcspn(line, "\n");
+        text_add(text, "%s", strchr(instr->text, '\n') ? "\n    " : " ");
+        print_string(text, arena_strndup(text->arena, line, length));
+        line += length;
+    }
     text_add(text, "\n");
 }
 

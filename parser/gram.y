@@ -106,7 +106,7 @@ static void grammar_error(const Loc *loc, Parser *parser, const char *message);
 %type <prim_args> prim_args prim_arg_list prim_items choices
 %type <prims> prims
 %type <name> place place_part
-%type <text> target_name instr_text
+%type <text> target_name instr_text lines
 
 %%
 
@@ -432,8 +432,13 @@ instr: INSTR name '(' arguments ')' ON target_name needs '{' statements '}' inst
     ;
 
 /* An error after the block must not be caught within it. */
-instr_text: '=' STRING          { $$ = $2.text; }
+instr_text: '=' lines           { $$ = $2; }
     | error RESYNC              { $$ = ""; yyerrok; }
+    ;
+
+/* LLVM IR of several lines is a text a line. */
+lines: STRING                   { $$ = $1.text; }
+    | lines STRING              { $$ = arena_printf(parser->arena, "%s\n%s", $1, $2.text); }
     ;
 
 needs: %empty                   { $$ = (AstNames){0}; }

@@ -50,6 +50,7 @@ static const struct Letter {
     const char *word, *wanted;
 } letters[] = {{'L', "loop", "the name of a loop"},
                {'T', "stage", "the name of a stage or tensor"},
+               {'I', "instruction", "the name of an instruction"},
                {'S', "scope", "a scope: global, local, register or shared"},
                {'X', "axis", "an axis: block.x, block.y, block.z, thread.x, thread.y, thread.z or vthread"},
                {'i', "integer", "an integer or '?'"}};

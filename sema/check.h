@@ -23,6 +23,7 @@ typedef struct Definition {
     const AstDef *ast;
     SourceFile *file;
     CheckState state;
+    bool instr;       /* the meaning of an instruction: its result begins with what is there */
     Program *program; /* of its own check, when GOOD and every integer parameter had a value */
 } Definition;
 
@@ -42,6 +43,7 @@ typedef struct Checker {
     Module *module;
     int depth;                  /* of defs under way: calls in calls */
     LIST(SourceFile *) files;   /* main first, then in the order of reading */
+    LIST(const Instr *) instrs; /* of all files */
     LIST(const Array *) arrays; /* of constants, as often as they are read as another type */
 } Checker;
 
@@ -325,6 +327,10 @@ const View *carried_target(const Frame *frame, const Variable *variable);
 bool reads_carried(const Frame *frame, const Expr *e);
 /* Of a read by that many indices: how many steps before the one at hand. False after an error. */
 bool step_distance(Statement *statement, const AstExpr *ast, const Carried *carried, int64_t *distance);
+
+/* --- instructions (instr.c) --- */
+
+void check_instrs(Checker *checker); /* of all files */
 
 /* --- programs (instance.c, finish.c, module.c) --- */
 

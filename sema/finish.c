@@ -374,6 +374,8 @@ Program *finish_program(Frame *frame, const char *symbol) {
     program->bound_count = builder->bounds.count;
     program->bounds = builder->bounds.items;
     program->strict = builder->checker->options->strict;
+    program->instr_count = builder->checker->instrs.count;
+    program->instrs = builder->checker->instrs.items;
     program->loc = frame->definition->ast->loc;
     fill_arguments(frame, program);
     fill_tensors(builder, program);

@@ -102,8 +102,6 @@ static void add_definition(Checker *checker, SourceFile *file, const AstDef *ast
 static void refuse_features(Checker *checker, const AstFile *ast) {
     for (int i = 0; i < ast->combiners.count; i++)
         diag(checker->diagnostics, DIAG_unsupported, ast->combiners.items[i].name.loc, "combiner");
-    for (int i = 0; i < ast->instrs.count; i++)
-        diag(checker->diagnostics, DIAG_unsupported, ast->instrs.items[i].name.loc, "instr");
 }
 
 /* The file is listed before its imports are read, so that files may import each other. */
@@ -413,6 +411,7 @@ Module *sema_check(Arena *arena, Sources *sources, AstFile *main_file, SemaOptio
     Checker checker = {
         .arena = arena, .sources = sources, .options = options, .diagnostics = diagnostics, .module = module};
     SourceFile *file = load_file(&checker, main_file, source_get(sources, main_file->file)->name, false);
+    check_instrs(&checker);
     check_definitions(&checker, main_file->exports.count == 0);
     for (int i = 0; i < checker.files.count; i++)
         check_schedules(&checker, checker.files.items[i]);

@@ -18,7 +18,7 @@ void frame_fail(Frame *frame) {
 
 /* The compiler's own library is not the user's to mend. */
 bool may_warn(const Frame *frame) {
-    return !frame->definition->file->embedded;
+    return !frame->definition->file->embedded && !frame->definition->instr;
 }
 
 /* For errors inside a def that show only in a call of it. */

@@ -1,6 +1,7 @@
 /* kernel_run.c - see kernel_run.h. Walks statements and expressions; values of vectors are arrays of cells. */
 #include "kernel_run.h"
 #include "lang/value.h"
+#include "lower/instr.h"
 #include "lower/passes.h"
 #include <string.h>
 
@@ -224,6 +225,73 @@ static const Cell *eval_lanes(Run *r, const Expr *e) {
     return result;
 }
 
+static const Cell *eval_repeat(Run *r, const Expr *e) {
+    const Cell *block = eval(r, e->args[0]);
+    Cell *result = cells(r, e->lanes);
+    for (int lane = 0; lane < e->lanes; lane++)
+        result[lane] = block[lane % e->args[0]->lanes];
+    return result;
+}
+
+/* One element of an operand where the indices of a meaning have these values. */
+static Cell operand_cell(const Instr *instr, const Cell *const *operands, const Expr *read, const int64_t *indices) {
+    int operand = 0, element = 0;
+    while (instr->operands[operand] != read->tensor)
+        operand++;
+    for (int d = 0; d < read->count; d++) {
+        int index = instr_operand_index(instr, operand, d);
+        element = element * (int)tensor_extent(read->tensor, d) + (int)indices[index];
+    }
+    return operands[operand][element];
+}
+
+static Cell eval_meaning(Run *r, const Expr *e, const Instr *instr, const Cell *const *operands,
+                         const int64_t *indices) {
+    Cell args[3];
+    for (int i = 0; i < e->count && e->kind != EXPR_READ; i++)
+        args[i] = eval_meaning(r, e->args[i], instr, operands, indices);
+    switch (e->kind) {
+    case EXPR_READ: return operand_cell(instr, operands, e, indices);
+    case EXPR_OP: return apply(e->op, args, e->count, e->type);
+    case EXPR_CAST:
+        if (!args[0].undefined)
+            args[0].value = value_cast(args[0].value, e->type);
+        return args[0];
+    default: return *eval(r, e);
+    }
+}
+
+/* The next values of the indices, the last one fastest; false after the last. */
+static bool next_indices(const Instr *instr, int64_t *indices) {
+    for (int i = instr_index_count(instr) - 1; i >= 0; i--) {
+        if (++indices[i] < instr_extent(instr, i))
+            return true;
+        indices[i] = 0;
+    }
+    return false;
+}
+
+static const Cell *eval_call(Run *r, const Expr *e) {
+    const Instr *instr = e->instr;
+    int first = !instr_accumulates(instr);
+    const Cell **operands = ARENA_ARRAY(r->scratch, const Cell *, instr->operand_count);
+    int64_t *indices = ARENA_ARRAY(r->scratch, int64_t, instr_index_count(instr) + 1);
+    for (int i = first; i < instr->operand_count; i++)
+        operands[i] = eval(r, e->args[i - first]);
+    Cell *result = cells(r, e->lanes);
+    for (int lane = 0; lane < e->lanes && !first; lane++)
+        result[lane] = operands[0][lane];
+    do {
+        int lane = 0;
+        for (int d = 0; d < instr->operands[0]->rank; d++)
+            lane = lane * (int)tensor_extent(instr->operands[0], d) + (int)indices[d];
+        Cell value = eval_meaning(r, instr->meaning->value, instr, operands, indices);
+        Cell both[3] = {result[lane], value};
+        result[lane] = first ? value : apply(combine_op(instr->meaning->combine), both, 2, e->type);
+    } while (next_indices(instr, indices));
+    return result;
+}
+
 static const Cell *eval(Run *r, const Expr *e) {
     switch (e->kind) {
     case EXPR_INT: return constant_cell(r, (Value){.type = e->type, .integer = e->integer});
@@ -231,6 +299,8 @@ static const Cell *eval(Run *r, const Expr *e) {
     case EXPR_VAR: return eval_var(r, e);
     case EXPR_READ: return r->fault ? cells(r, e->lanes) : eval_read(r, e);
     case EXPR_OP: return eval_op(r, e);
+    case EXPR_REPEAT: return eval_repeat(r, e);
+    case EXPR_CALL: return eval_call(r, e);
     default: return eval_lanes(r, e);
     }
 }
