@@ -322,7 +322,7 @@ static bool is_step(const void *context, const Loop *loop) {
 }
 
 /* Steps that a split cuts off run with zeros. */
-static bool check_tails(const Matching *m) {
+static bool check_cut_steps(const Matching *m) {
     for (int i = 0; i < m->stage->guards.count; i++) {
         const Loop *loop = form_find_loop(m->stage->guards.items[i].value, is_step, m);
         if (loop != NULL && !instr_ignores_zeros(m->instr))
@@ -383,7 +383,7 @@ bool check_tensorized(NestState *state, StageState *stage) {
     if (!check_innermost(state, stage, first) || !check_value(&m) || !check_reads(&m) || !check_order(&m))
         return false;
     if (find_assignment(&m))
-        return check_tails(&m);
+        return check_cut_steps(&m);
     return m.same_extents ? refuse_layout(&m) : refuse_extents(&m);
 }
 
