@@ -138,7 +138,22 @@ static bool encloses(const Loop *loop, const NestStage *stage) {
     return false;
 }
 
-static void access_strides(const StageFacts *facts, AccessFacts *access, const NestStage *producer) {
+/* What one step along dimension d crosses in memory: of the component that a step of this slope moves in. */
+static double ordered_stride(const AccessFacts *access, const ElementOrder *order, int d, double slope) {
+    double elements = 1, stride = 0, reach = 0;
+    for (int i = order->count - 1; i >= 0; i--) {
+        const OrderPart *part = &order->parts[i];
+        if (part->dimension == d && part->divisor <= fmax(slope, 1) && part->divisor > reach) {
+            reach = (double)part->divisor;
+            stride = elements / reach;
+        }
+        elements *= part->modulus ? (double)part->modulus : ceil(access->dims[part->dimension] / (double)part->divisor);
+    }
+    return stride;
+}
+
+static void access_strides(const StageFacts *facts, AccessFacts *access, const NestStage *producer,
+                           const ElementOrder *order) {
     double step = 1;
     access->size = access->bytes;
     for (int d = access->rank - 1; d >= 0; d--) {
@@ -146,7 +161,7 @@ static void access_strides(const StageFacts *facts, AccessFacts *access, const N
             double *slope = &access->slopes[d * facts->loop_count + l];
             if (producer && encloses(facts->loops[l], producer))
                 *slope = 0;
-            access->strides[l] += *slope * step;
+            access->strides[l] += *slope * (order ? ordered_stride(access, order, d, fabs(*slope)) : step);
         }
         step *= access->dims[d];
         access->size *= access->dims[d];
@@ -174,7 +189,7 @@ static void access_make(Forms *forms, StageFacts *facts, AccessFacts *access, co
         memcpy(access->slopes + d * loops, form, sizeof *form * (size_t)loops);
     }
     access->irregular = forms->irregular;
-    access_strides(facts, access, producer);
+    access_strides(facts, access, producer, buffer->order);
 }
 
 typedef struct Walk {

@@ -2,6 +2,7 @@
 #include "backends/llvm_code.h"
 #include "lang/diag.h"
 #include "lang/expr.h"
+#include "lang/program.h"
 
 #include <string.h>
 
@@ -48,11 +49,7 @@ static LLVMValueRef temporary_address(Code *code, const Tensor *tensor) {
         LLVMValueRef offset = placement->offset;
         return LLVMBuildInBoundsGEP2(code->builder, code->i8, code->frame->heap, &offset, 1, tensor->name);
     }
-    int64_t elements = 1, size = 0;
-    for (int d = 0; d < tensor->rank; d++)
-        if (expr_is_int(tensor->dims[d], &size))
-            elements *= size;
-    LLVMTypeRef type = LLVMArrayType(memory_type(code, tensor->type), (unsigned)elements);
+    LLVMTypeRef type = LLVMArrayType(memory_type(code, tensor->type), (unsigned)tensor_elements(tensor));
     return entry_alloca(code, type, 64, tensor->name);
 }
 
@@ -95,17 +92,6 @@ static void emit_for(Code *code, const Stmt *stmt) {
     loop_end(code, &loop);
 }
 
-/* The address may lie outside of the buffer: it is computed without the promise that it does not. */
-static void emit_prefetch(Code *code, const Stmt *stmt) {
-    LLVMValueRef at = stmt->index_count ? emit_value(code, stmt->index[0]) : index_constant(code, 0);
-    LLVMValueRef base = buffer_of(code, stmt->tensor)->pointer;
-    LLVMValueRef address = LLVMBuildGEP2(code->builder, memory_type(code, stmt->tensor->type), base, &at, 1, "");
-    LLVMTypeRef type = LLVMTypeOf(address);
-    LLVMValueRef args[] = {address, LLVMConstInt(code->i32, 0, false), LLVMConstInt(code->i32, 3, false),
-                           LLVMConstInt(code->i32, 1, false)}; /* for reading, into all levels, of data */
-    emit_intrinsic(code, "llvm.prefetch", &type, 1, args, 4);
-}
-
 /* No instruction, but loads stay on their side: otherwise those that neighbouring steps share are kept in registers
  * until the accumulators no longer fit. */
 static void emit_step(Code *code) {
@@ -139,7 +125,6 @@ void emit_statement(Code *code, const Stmt *stmt) {
         if (!address_map_get(&code->checked, stmt))
             emit_check(code, stmt);
         return;
-    case STMT_PREFETCH: emit_prefetch(code, stmt); return;
     case STMT_STEP: emit_step(code); return;
     }
 }

@@ -7,7 +7,7 @@
  */
 #include "backends/llvm_code.h"
 #include "lang/diag.h"
-#include "lang/expr.h"
+#include "lang/program.h"
 
 #include <unistd.h>
 
@@ -68,19 +68,40 @@ static LLVMValueRef larger(Layout *layout, LLVMValueRef a, LLVMValueRef b) {
 /* --- sizes --- */
 
 static int64_t constant_bytes(const Tensor *tensor) {
-    int64_t bytes = element_info[tensor->type].bytes, size;
-    for (int d = 0; d < tensor->rank; d++)
-        if (!expr_is_int(tensor->dims[d], &size) || __builtin_mul_overflow(bytes, size, &bytes))
-            return -1;
+    int64_t bytes, elements = tensor_elements(tensor);
+    if (elements < 0 || __builtin_mul_overflow(elements, element_info[tensor->type].bytes, &bytes))
+        return -1;
     return bytes;
+}
+
+/* The stride rounded up until it is as its part wants it. */
+static LLVMValueRef aligned_stride(Layout *layout, LLVMValueRef stride, const OrderPart *part) {
+    Code *code = layout->code;
+    if (part->align == 0)
+        return stride;
+    LLVMValueRef align = index_constant(code, part->align);
+    LLVMValueRef beyond = LLVMBuildURem(code->builder, stride, align, "");
+    LLVMValueRef missing = LLVMBuildSub(code->builder, index_constant(code, part->offset + part->align), beyond, "");
+    return add_bytes(layout, stride, LLVMBuildURem(code->builder, missing, align, ""));
+}
+
+static LLVMValueRef element_count(Layout *layout, const Tensor *tensor) {
+    Code *code = layout->code;
+    LLVMValueRef elements = index_constant(code, 1);
+    for (int d = 0; !tensor->order && d < tensor->rank; d++)
+        elements = multiply_bytes(layout, elements, emit_value(code, tensor->dims[d]));
+    for (int i = tensor->order ? tensor->order->count - 1 : -1; i >= 0; i--) {
+        elements = aligned_stride(layout, elements, &tensor->order->parts[i]);
+        elements = multiply_bytes(layout, elements, emit_value(code, order_extent(code->arena, tensor, i)));
+    }
+    return elements;
 }
 
 /* Rounded up to whole lines, and a line more for nothing at all, so that each has an address. */
 static LLVMValueRef tensor_bytes(Layout *layout, const Tensor *tensor) {
     Code *code = layout->code;
     LLVMValueRef bytes = index_constant(code, element_info[tensor->type].bytes);
-    for (int d = 0; d < tensor->rank; d++)
-        bytes = multiply_bytes(layout, bytes, emit_value(code, tensor->dims[d]));
+    bytes = multiply_bytes(layout, element_count(layout, tensor), bytes);
     bytes = add_bytes(layout, bytes, index_constant(code, TEMPORARY_ALIGNMENT - 1));
     return LLVMBuildAnd(code->builder, bytes, index_constant(code, -TEMPORARY_ALIGNMENT), "");
 }

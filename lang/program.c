@@ -195,14 +195,6 @@ const Stage *program_find_stage(const Program *program, const char *name) {
 
 /* --- counting ----------------------------------------------------------------------------------------------------- */
 
-int64_t tensor_elements(const Tensor *tensor) {
-    int64_t elements = 1, extent;
-    for (int d = 0; d < tensor->rank; d++)
-        if (!expr_is_int(tensor->dims[d], &extent) || __builtin_mul_overflow(elements, extent, &elements))
-            return -1;
-    return elements;
-}
-
 /* Arithmetic and functions on values; indices and the conditions of selects are not counted. */
 static double count_operations(const Expr *e) {
     if (e->kind == EXPR_READ)

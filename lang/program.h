@@ -38,7 +38,15 @@ void program_print(Text *text, const Program *program);
 /* Operations of one call when sizes are all known (a multiply-add counts 2), -1 otherwise: the GFLOP of reports. */
 double program_flops(const Program *program);
 double stage_flops(const Stage *stage);        /* likewise */
-int64_t tensor_elements(const Tensor *tensor); /* -1 when not constant */
+int64_t tensor_elements(const Tensor *tensor); /* that its memory holds; -1 when not constant */
+
+/* --- of tensors that have a ElementOrder --- */
+Expr *order_extent(Arena *arena, const Tensor *tensor, int part);
+Expr *order_offset(Arena *arena, const Tensor *tensor, Expr *const *index); /* in elements */
+/* Of a component, -1 when not constant; padding: what its alignment added. */
+int64_t order_stride(const Tensor *tensor, int part, int64_t *padding);
+int64_t order_padding(const OrderPart *part, int64_t stride); /* what its alignment adds to a stride */
+void order_print(Text *text, const ElementOrder *order);      /* "(d1/16, d0 align 8 offset 1, d1%16)" */
 
 /* A schedule as source text: the whole block, or the statements alone one a line (what records store). */
 void schedule_print(Text *text, const Schedule *schedule);

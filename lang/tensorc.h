@@ -132,6 +132,20 @@ typedef enum Role {
 /* Of a buffer in a nest. LOCAL: the stack. SHARED: of a block of a device's threads. */
 typedef enum Scope { SCOPE_GLOBAL, SCOPE_LOCAL, SCOPE_REGISTER, SCOPE_SHARED, SCOPE_COUNT } Scope;
 
+/* How the elements of a buffer lie in memory when that is not row major: by components (index / divisor) % modulus of
+ * its dimensions, the last one running fastest. The stride of a component is rounded up until it is offset modulo
+ * align. */
+typedef struct OrderPart {
+    int dimension;
+    int64_t divisor, modulus; /* modulus 0: none */
+    int64_t align, offset;    /* align 0: none */
+} OrderPart;
+
+typedef struct ElementOrder {
+    int count;
+    OrderPart *parts; /* each dimension's hold each of its elements once */
+} ElementOrder;
+
 struct Tensor {
     const char *name; /* unique in the program: "O", "O[1]" of a later definition, "t.e" of a stage of a call */
     ElementType type;
@@ -139,11 +153,12 @@ struct Tensor {
     Scope scope;   /* GLOBAL in a Program */
     bool constant; /* declared const */
     int rank;
-    Expr **dims;            /* extents, over sizes */
-    Expr **lower;           /* what the source counts each index from, over sizes; NULL when all are 0 */
-    const char **dim_names; /* "M", or the index name for what a stage defines: layouts name dimensions by them */
-    const Tensor *buffer;   /* ROLE_INITIAL: its output */
-    const void *data;       /* ROLE_CONSTANT: row major, in the byte order of the host */
+    Expr **dims;               /* extents, over sizes */
+    Expr **lower;              /* what the source counts each index from, over sizes; NULL when all are 0 */
+    const char **dim_names;    /* "M", or the index name for what a stage defines: layouts name dimensions by them */
+    const Tensor *buffer;      /* ROLE_INITIAL: its output */
+    const ElementOrder *order; /* of a buffer of a nest; NULL: row major */
+    const void *data;          /* ROLE_CONSTANT: row major, in the byte order of the host */
     Loc loc;
 };
 

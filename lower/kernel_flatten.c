@@ -1,10 +1,12 @@
-/* kernel_flatten.c - pass: each access gets one index, the element offset in its row-major buffer.
+/* kernel_flatten.c - pass: each access gets one index, the element offset in its buffer: row major, or as its ElementOrder
+ * says.
  *
  * Needs scalar indices, one a dimension, as build wrote them: simplified together they show what simplified one by one
  * they would hide (x / 5 * 5 + x % 5 is x). An offset is a sum of coefficient * atom: constants collected, terms
  * ordered from outermost loop variable to innermost, the constant last, so that code generators find common prefixes
  * and the constant becomes the displacement of an address.
  */
+#include "lang/program.h"
 #include "lower/passes.h"
 
 typedef LIST(Substitution) SizeNames;
@@ -93,6 +95,15 @@ static Expr *row_major(Arena *arena, Expr *const *dims, Expr *const *index, int 
     return offset;
 }
 
+/* Row major but for what an order says. */
+static Expr *element_offset(Arena *arena, const Tensor *tensor, Expr *const *dims, Expr *const *index) {
+    if (!tensor->order)
+        return row_major(arena, dims, index, tensor->rank);
+    Tensor named = *tensor;
+    named.dims = (Expr **)dims;
+    return order_offset(arena, &named, index);
+}
+
 static Expr *ordered(const Flatten *f, Expr *offset) {
     Affine sum;
     if (!expr_affine(f->arena, offset, &sum))
@@ -129,7 +140,7 @@ static Expr *offset_over_names(Flatten *f, const Tensor *tensor, Expr **index) {
         dims[d] = size_name(f, tensor->dims[d]);
     for (int d = 0; d < tensor->rank; d++)
         over[d] = expr_rewrite(f->arena, index[d], replace_size, &f->sizes);
-    Expr *offset = ordered(f, row_major(f->arena, dims, over, tensor->rank));
+    Expr *offset = ordered(f, element_offset(f->arena, tensor, dims, over));
     return expr_substitute(f->arena, offset, f->sizes.items, f->sizes.count);
 }
 
@@ -137,7 +148,7 @@ static Expr *offset_of(Flatten *f, const Tensor *tensor, Expr **index) {
     bool compound = false;
     for (int d = 1; d < tensor->rank; d++)
         compound |= tensor->dims[d]->kind == EXPR_OP;
-    Expr *offset = ordered(f, row_major(f->arena, tensor->dims, index, tensor->rank));
+    Expr *offset = ordered(f, element_offset(f->arena, tensor, tensor->dims, index));
     if (!compound)
         return offset;
     Expr *named = offset_over_names(f, tensor, index);
@@ -165,14 +176,14 @@ static StmtList flatten_body(Flatten *f, Stmt *const *body, int count);
 static Stmt *flatten_stmt(Flatten *f, const Stmt *stmt) {
     Stmt *made = ARENA_NEW(f->arena, Stmt);
     *made = *stmt;
-    if (stmt->kind == STMT_STORE || stmt->kind == STMT_PREFETCH) {
+    if (stmt->kind == STMT_STORE) {
         made->index = ARENA_ARRAY(f->arena, Expr *, 1);
         Expr **index = ARENA_ARRAY(f->arena, Expr *, stmt->index_count);
         for (int d = 0; d < stmt->index_count; d++)
             index[d] = flatten_expr(f, stmt->index[d]);
         made->index[0] = offset_of(f, stmt->tensor, index);
         made->index_count = 1;
-        made->value = flatten_expr(f, stmt->value); /* of a prefetch there is none */
+        made->value = flatten_expr(f, stmt->value);
         made->guard = flatten_expr(f, stmt->guard);
         return made;
     }

@@ -7,9 +7,10 @@
  *                 unrolled reduce ki in 0:4 {
  *                     R(ii, ramp(0, 1, 16)) = broadcast(A(io * 14 + ii where ii < M), 16) where jl < broadcast(N, 16)
  *
- * A loop is `for` or, over a reduction, `reduce`; `of N` follows an extent that is smaller than its variable's bound. A
- * number is int64, with a point or exponent float; others say their type (`1:int32`). Names that are no plain words
- * stand in backquotes; loops and buffers that share a name are told apart by a number.
+ * An allocation says `as (d1/16, d0, d1%16)` where the order of its elements is not row major. A loop is `for` or,
+ * over a reduction, `reduce`; `of N` follows an extent that is smaller than its variable's bound. A number is int64,
+ * with a point or exponent float; others say their type (`1:int32`). Names that are no plain words stand in
+ * backquotes; loops and buffers that share a name are told apart by a number.
  */
 #include "lower/passes.h"
 #include <ctype.h>
@@ -247,16 +248,11 @@ static void print_if(Printer *p, const Stmt *stmt) {
     }
 }
 
-static void print_access(Printer *p, const Stmt *stmt) {
+static void print_store(Printer *p, const Stmt *stmt) {
     print_name(p, stmt->tensor, stmt->tensor->name);
     text_add(p->text, "(");
     print_list(p, stmt->index, stmt->index_count);
-    text_add(p->text, ")");
-}
-
-static void print_store(Printer *p, const Stmt *stmt) {
-    print_access(p, stmt);
-    text_add(p->text, " = ");
+    text_add(p->text, ") = ");
     print_expr(p, stmt->value, 0);
     if (stmt->guard) {
         text_add(p->text, " where ");
@@ -274,6 +270,10 @@ static void print_allocate(Printer *p, const Stmt *stmt) {
     text_add(p->text, "(");
     print_list(p, tensor->dims, tensor->rank);
     text_add(p->text, ")");
+    if (tensor->order) {
+        text_add(p->text, " as ");
+        order_print(p->text, tensor->order);
+    }
     print_body(p, stmt->body, stmt->count);
     p->names.count = names;
 }
@@ -293,10 +293,6 @@ static void print_stmt(Printer *p, const Stmt *stmt) {
         text_add(p->text, "check ");
         print_expr(p, stmt->condition, 0);
         text_add(p->text, " status %d", stmt->status);
-        break;
-    case STMT_PREFETCH:
-        text_add(p->text, "prefetch ");
-        print_access(p, stmt);
         break;
     case STMT_STEP: text_add(p->text, "step"); break;
     }

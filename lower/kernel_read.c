@@ -499,7 +499,7 @@ static Stmt *read_if(Reader *r) {
 }
 
 static const Tensor *same_in_program(const Reader *r, const Tensor *tensor) {
-    for (int i = 0; i < r->program->tensor_count; i++) {
+    for (int i = 0; i < r->program->tensor_count && !tensor->order; i++) {
         const Tensor *known = r->program->tensors[i];
         bool same = known->role == ROLE_TEMPORARY && known->type == tensor->type && known->scope == tensor->scope &&
                     known->rank == tensor->rank && !strcmp(known->name, tensor->name);
@@ -509,6 +509,40 @@ static const Tensor *same_in_program(const Reader *r, const Tensor *tensor) {
             return known;
     }
     return tensor;
+}
+
+/* d1/16%4 align 8 offset 1 */
+static OrderPart read_part(Reader *r, int rank) {
+    OrderPart part = {.divisor = 1};
+    const char *name = take_name(r);
+    part.dimension = *name == 'd' ? atoi(name + 1) : -1;
+    if (part.dimension < 0 || part.dimension >= rank)
+        fail(r, "an order is made of dimensions d0, d1, ...");
+    if (accept(r, "/"))
+        part.divisor = take_integer(r);
+    if (accept(r, "%"))
+        part.modulus = take_integer(r);
+    if (accept(r, "align"))
+        part.align = take_integer(r);
+    if (accept(r, "offset"))
+        part.offset = take_integer(r);
+    if (part.divisor < 1 || part.modulus < 0 || part.align < 0 || part.offset < 0)
+        fail(r, "an order divides by positive numbers");
+    return part;
+}
+
+static const ElementOrder *read_order(Reader *r, int rank) {
+    LIST(OrderPart) parts = {0};
+    expect(r, "(");
+    while (!r->why && !is(r, ")")) {
+        list_push(r->arena, &parts, read_part(r, rank));
+        if (!accept(r, ","))
+            break;
+    }
+    expect(r, ")");
+    ElementOrder *order = ARENA_NEW(r->arena, ElementOrder);
+    *order = (ElementOrder){parts.count, parts.items};
+    return order;
 }
 
 static Stmt *read_allocate(Reader *r) {
@@ -530,6 +564,8 @@ static Stmt *read_allocate(Reader *r) {
     expect(r, ")");
     tensor->rank = dims.count;
     tensor->dims = dims.items;
+    if (accept(r, "as"))
+        tensor->order = read_order(r, tensor->rank);
     const Tensor *found = same_in_program(r, tensor);
     add_name(r, tensor->name, NULL, found);
     StmtList body = read_body(r);
@@ -543,26 +579,13 @@ static Stmt *read_check(Reader *r) {
     return stmt_check(r->arena, condition, (int)take_integer(r), (Loc){0});
 }
 
-/* A buffer and its indices. */
-static const Tensor *read_place(Reader *r, ExprList *index) {
+static Stmt *read_store(Reader *r) {
     const char *name = take_name(r);
     const Tensor *tensor = find_tensor(r, name);
     if (!tensor)
         fail(r, arena_printf(r->arena, "no buffer '%s' is here", name));
-    *index = read_indices(r, tensor);
+    ExprList index = read_indices(r, tensor);
     expect(r, ")");
-    return tensor;
-}
-
-static Stmt *read_prefetch(Reader *r) {
-    ExprList index;
-    const Tensor *tensor = read_place(r, &index);
-    return stmt_prefetch(r->arena, tensor, index.items, index.count, (Loc){0});
-}
-
-static Stmt *read_store(Reader *r) {
-    ExprList index;
-    const Tensor *tensor = read_place(r, &index);
     expect(r, "=");
     Expr *value = read_expr(r, 0), *guard = accept(r, "where") ? read_guard(r, value->lanes) : NULL;
     return stmt_store(r->arena, tensor, index.items, index.count, value, guard, (Loc){0});
@@ -579,8 +602,6 @@ static Stmt *read_stmt(Reader *r) {
         return read_allocate(r);
     if (accept(r, "check"))
         return read_check(r);
-    if (accept(r, "prefetch"))
-        return read_prefetch(r);
     if (accept(r, "step"))
         return stmt_step(r->arena);
     return read_store(r);

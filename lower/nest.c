@@ -22,10 +22,11 @@ static Handler *const handlers[PRIM_COUNT] = {
     [PRIM_COMPUTE_AT] = apply_compute_at,
     [PRIM_COMPUTE_ROOT] = apply_compute_root,
     [PRIM_SET_SCOPE] = apply_set_scope,
-    [PRIM_PREFETCH] = apply_prefetch,
     [PRIM_CACHE_WRITE] = apply_cache_write,
     [PRIM_CACHE_READ] = apply_cache_read,
     [PRIM_TENSORIZE] = apply_tensorize,
+    [PRIM_LAYOUT] = apply_layout,
+    [PRIM_STORAGE_ALIGN] = apply_storage_align,
 };
 
 /* --- what others read of a finished nest -------------------------------------------------------------------------- */
@@ -44,11 +45,13 @@ static Scope default_scope(const StageState *stage) {
 
 /* A stage at root writes its tensor, one that is computed at a loop a buffer of its box's extents. */
 static const Tensor *make_buffer(NestState *state, const StageState *stage, const Tensor *tensor) {
-    if ((stage->at == NULL || stage->scan != NULL) && !stage->scope_set)
+    bool whole = stage->at == NULL || stage->scan != NULL;
+    if (whole && !stage->scope_set && stage->order == NULL)
         return tensor;
     Tensor *buffer = ARENA_NEW(state->arena, Tensor);
     *buffer = *tensor;
-    buffer->scope = stage->scope_set ? stage->scope : default_scope(stage);
+    buffer->scope = stage->scope_set ? stage->scope : whole ? SCOPE_GLOBAL : default_scope(stage);
+    buffer->order = stage->order;
     buffer->dims = ARENA_ARRAY(state->arena, Expr *, buffer->rank);
     for (int d = 0; d < buffer->rank; d++)
         buffer->dims[d] = form_expr(&state->forms, stage->size[d]);
@@ -76,11 +79,25 @@ static void publish_buffers(NestState *state, StageState *stage) {
     }
 }
 
+/* An alignment that every stride has already changes nothing. */
+static void note_alignment(NestState *state, const StageState *stage) {
+    bool aligned = false, padded = false;
+    for (int i = 0; stage->order != NULL && i < stage->order->count; i++) {
+        int64_t padding = 0;
+        bool constant = order_stride(stage->nest.buffer, i, &padding) >= 0;
+        aligned |= stage->order->parts[i].align != 0;
+        padded |= !constant || padding > 0;
+    }
+    if (aligned && !padded)
+        list_push(state->arena, &state->ineffective, stage->aligned_by);
+}
+
 static void publish_stage(NestState *state, StageState *stage) {
     NestStage *nest = &stage->nest;
     publish_buffers(state, stage);
     if (nest->inlined)
         return;
+    note_alignment(state, stage);
     nest->loop_count = stage->leaves.count;
     nest->loops = ARENA_ARRAY(state->arena, Loop *, stage->leaves.count);
     for (int i = 0; i < stage->leaves.count; i++)
@@ -152,7 +169,7 @@ NestState *build_prefix(Arena *arena, const Program *program, const Schedule *sc
     if (checked && !check_places(state))
         return NULL;
     finish_bounds(state);
-    if ((checked && !check_loops(state)) || (!find_prefetches(state) && checked))
+    if (checked && !check_loops(state))
         return NULL;
     publish(state);
     return state;

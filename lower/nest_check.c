@@ -202,7 +202,16 @@ static bool check_register_threads(NestState *state, const StageState *stage, co
     return true;
 }
 
+static bool is_aligned(const StageState *stage) {
+    for (int i = 0; stage->order != NULL && i < stage->order->count; i++)
+        if (stage->order->parts[i].align != 0)
+            return true;
+    return false;
+}
+
 static bool check_register(NestState *state, const StageState *stage) {
+    if (is_aligned(stage))
+        return refuse(state, "%s lives in registers, which have no strides for storage_align to change", stage->name);
     int64_t elements = buffer_elements(stage);
     if (elements < 0 || elements > REGISTER_LIMIT)
         return refuse(state,

@@ -327,10 +327,13 @@ static bool positional_check(NestState *state, const Prim *prim) {
     for (int i = 0; i < count; i++) {
         char letter = info->positional[i < (int)letters ? i : (int)letters - 1];
         PrimArgKind kind = positional(prim, i)->kind;
-        bool fits = letter == 'i' ? kind == ARG_INT || kind == ARG_HOLE : kind == ARG_NAME;
+        bool fits = letter == 'i'   ? kind == ARG_INT || kind == ARG_HOLE
+                    : letter == 'C' ? kind == ARG_LIST
+                                    : kind == ARG_NAME;
         if (!fits)
             return refuse_at(state, positional(prim, i), "argument %d of %s is %s", i + 1, info->spelling,
                              letter == 'i'   ? "a number or ?"
+                             : letter == 'C' ? "a list of dimensions in parentheses"
                              : letter == 'L' ? "a loop's name"
                              : letter == 'T' ? "a stage's or tensor's name"
                              : letter == 'I' ? "an instruction's name"

@@ -69,6 +69,19 @@ typedef struct Box {
     const Form *width; /* extent - 1, over sizes */
 } Box;
 
+typedef LIST(StageState *) StageList;
+
+/* A component of a layout: (index / divisor) % modulus of a dimension. */
+typedef struct LayoutPart {
+    OrderPart part;
+    const char *name; /* of a copy's axis */
+} LayoutPart;
+
+typedef struct Layout {
+    int count;
+    LayoutPart *parts;
+} Layout;
+
 struct StageState {
     NestStage nest;
     const char *name;
@@ -91,6 +104,8 @@ struct StageState {
     const Form **origin,
         **size; /* [rank]: of the buffer; a stage made by cache_write fills a part of its domain's box */
     LIST(GuardForm) guards;
+    ElementOrder *order; /* of its buffers; NULL: row major */
+    int aligned_by;      /* the primitive that aligned it last */
 };
 
 typedef struct Alias {
@@ -98,15 +113,6 @@ typedef struct Alias {
     Node *node; /* or */
     StageState *stage;
 } Alias;
-
-/* A prefetch as it was asked for: where its loop is in the end, and what is read there, is found when the nest is
- * finished. */
-typedef struct PrefetchOrder {
-    const Tensor *tensor;
-    Node *loop;
-    int64_t distance;
-    int prim;
-} PrefetchOrder;
 
 /* Why a primitive is refused. Text is made only when wanted. */
 typedef struct Refusal {
@@ -130,7 +136,6 @@ typedef struct NestState {
     LIST(StageState *) stages;
     LIST(Alias) aliases;
     LIST(int) ineffective;
-    LIST(PrefetchOrder) prefetches;
     const int64_t *choices;
     int holes;         /* before the primitive that is being applied */
     int prim;          /* its index */
@@ -205,12 +210,33 @@ bool stage_has_loop(const StageState *stage, const char *name);
 bool loop_name_is_free(NestState *state, const StageState *stage, const char *name);
 const char *fresh_loop_name(NestState *state, const StageState *stage, const char *wanted);
 
+/* --- nest_layout.c --- */
+
+/* What a layout speaks of. */
+typedef struct LayoutSubject {
+    NestState *state;
+    const Tensor *tensor;
+    const Var *const *axes;   /* of the stage that writes it, or NULL */
+    const char *const *names; /* [rank] what its dimensions are called in messages and when there is no list */
+    StageList consumers;      /* that read it */
+} LayoutSubject;
+
+const char *without_r(const char *name); /* "r_k" as "k" */
+/* The components of a list, or, when that is NULL, the dimensions as they are. */
+bool layout_read(const LayoutSubject *subject, const Prim *prim, const PrimArg *list, Layout *layout);
+
+/* --- nest_cache.c --- */
+
+/* Readers of a constant read a copy at the root, in the order of the list: it is made when compiling. */
+bool copy_constant(NestState *state, const Prim *prim, const Tensor *constant, const PrimArg *list);
+
 /* --- handlers: nest_loops.c, nest_place.c, nest_reduce.c, nest_cache.c --- */
 
 typedef bool Handler(NestState *state, const Prim *prim);
 Handler apply_split, apply_tile, apply_fuse, apply_reorder, apply_partition;
-Handler apply_unroll, apply_vectorize, apply_parallel, apply_bind, apply_prefetch, apply_rfactor;
+Handler apply_unroll, apply_vectorize, apply_parallel, apply_bind, apply_rfactor;
 Handler apply_inline, apply_compute_at, apply_compute_root, apply_set_scope, apply_cache_write, apply_cache_read;
+Handler apply_layout, apply_storage_align;
 
 /* --- nest_bounds.c and nest_check.c --- */
 
@@ -228,8 +254,6 @@ void find_reduction_values(NestState *state, StageState *stage);
 bool relation_exceeds(NestState *state, const Relation *relation);
 /* Whether the last piece of a split begins earlier: its elements are computed twice. */
 bool split_shifts(Forms *forms, const Relation *relation);
-/* nest_prefetch.c: finds what is fetched. */
-bool find_prefetches(NestState *state);
 /* nest_tail.c: what splits and cuts ask of extents. */
 bool check_tails(NestState *state, const StageState *stage);
 const Form *access_form(NestState *state, const StageState *stage, const Access *access, int dimension);

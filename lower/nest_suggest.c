@@ -30,6 +30,28 @@ static void suggest_loop(Suggestions *list, int index, const Node *node) {
     copy->args[index].name = path_of(list->state, node);
 }
 
+static Prim *suggest_changed(Suggestions *list) {
+    if (list->count == list->limit)
+        return NULL;
+    Prim *copy = &list->items[list->count++];
+    *copy = *list->prim;
+    copy->args = ARENA_ARRAY(list->state->arena, PrimArg, copy->arg_count);
+    memcpy(copy->args, list->prim->args, sizeof(PrimArg) * (size_t)copy->arg_count);
+    return copy;
+}
+
+static void suggest_stage(Suggestions *list, const char *name) {
+    Prim *copy = suggest_changed(list);
+    if (copy != NULL)
+        copy->args[0].name = name;
+}
+
+static void suggest_number(Suggestions *list, int index, int64_t value) {
+    Prim *copy = suggest_changed(list);
+    if (copy != NULL)
+        copy->args[index] = (PrimArg){.kind = ARG_INT, .key = copy->args[index].key, .value = value};
+}
+
 /* Every loop of a stage in place of an argument, from the innermost or the outermost on. */
 static void suggest_loops_of(Suggestions *list, int index, const StageState *stage, bool innermost_first) {
     for (int i = 0; i < stage->leaves.count; i++)
@@ -243,6 +265,46 @@ static void suggest_order(Suggestions *list) {
     suggest(list, order);
 }
 
+/* The dimensions in the opposite order. */
+static void suggest_reversed(Suggestions *list, const Tensor *tensor) {
+    Prim *copy = suggest_changed(list);
+    if (copy == NULL)
+        return;
+    PrimArg *items = ARENA_ARRAY(list->state->arena, PrimArg, tensor->rank);
+    for (int d = 0; d < tensor->rank; d++)
+        items[tensor->rank - 1 - d] = (PrimArg){.kind = ARG_NAME, .name = arena_printf(list->state->arena, "d%d", d)};
+    copy->args[1] = (PrimArg){.kind = ARG_LIST, .count = tensor->rank, .items = items};
+}
+
+/* The statement for a copy or a buffer that the compiler owns, or for another stage. */
+static void suggest_stored(Suggestions *list) {
+    Arena *arena = list->state->arena;
+    const Tensor *tensor = tensor_named(list->state, positional(list->prim, 0)->name);
+    StageState *writer = tensor != NULL ? state_producer(list->state, tensor) : NULL;
+    if (tensor != NULL && (writer == NULL || tensor->role == ROLE_OUTPUT)) {
+        bool layout = writer == NULL && list->prim->op == PRIM_LAYOUT;
+        Prim copy = prim_of(list, writer == NULL ? PRIM_CACHE_READ : PRIM_CACHE_WRITE, 1, 1 + layout);
+        copy.results[0] = arena_printf(arena, "%s_copy", tensor->name);
+        copy.args[0] = *positional(list->prim, 0);
+        if (layout) {
+            copy.args[1] = *positional(list->prim, 1);
+            copy.args[1].key = "layout";
+        }
+        suggest(list, copy);
+    }
+    for (int i = 0; i < list->state->stages.count && list->count < list->limit; i++) {
+        StageState *stage = list->state->stages.items[i];
+        if (stage->tensor != tensor)
+            suggest_stage(list, stage->name);
+    }
+    if (list->prim->op == PRIM_STORAGE_ALIGN && writer != NULL)
+        suggest_number(list, 2, 16);
+    if (list->prim->op == PRIM_LAYOUT && writer != NULL)
+        suggest_reversed(list, tensor);
+    for (int d = 0; list->prim->op == PRIM_STORAGE_ALIGN && writer != NULL && d < tensor->rank; d++)
+        suggest_number(list, 1, d);
+}
+
 int suggest_prims(NestState *state, const Prim *prim, Prim *candidates, int limit) {
     static void (*const suggesters[PRIM_COUNT])(Suggestions *) = {
         [PRIM_SPLIT] = suggest_other_loops,    [PRIM_FUSE] = suggest_pairs,
@@ -250,7 +312,8 @@ int suggest_prims(NestState *state, const Prim *prim, Prim *candidates, int limi
         [PRIM_VECTORIZE] = suggest_straight,   [PRIM_INLINE] = suggest_instead_of_inline,
         [PRIM_PARALLEL] = suggest_other_loops, [PRIM_COMPUTE_AT] = suggest_places,
         [PRIM_RFACTOR] = suggest_reductions,   [PRIM_CACHE_WRITE] = suggest_at,
-        [PRIM_CACHE_READ] = suggest_at,
+        [PRIM_CACHE_READ] = suggest_at,       [PRIM_LAYOUT] = suggest_stored,
+        [PRIM_STORAGE_ALIGN] = suggest_stored,
     };
     Suggestions list = {.state = state, .prim = prim, .items = candidates, .limit = limit};
     if (suggesters[prim->op] != NULL && positional_count(prim) > 0 && positional(prim, 0)->kind == ARG_NAME)

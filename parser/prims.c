@@ -22,7 +22,7 @@ PrimArg prim_hole(Loc loc) {
 
 PrimArg prim_operation(Parser *parser, char op, PrimArg a, PrimArg b) {
     PrimArg *items = ARENA_ARRAY(parser->arena, PrimArg, 2);
-    if (a.kind != ARG_NAME)
+    if (a.kind != ARG_NAME && a.kind != ARG_OP)
         diag(parser->diagnostics, DIAG_layout_operation, a.loc, op);
     items[0] = a;
     items[1] = b;
@@ -51,6 +51,7 @@ static const struct Letter {
 } letters[] = {{'L', "loop", "the name of a loop"},
                {'T', "stage", "the name of a stage or tensor"},
                {'I', "instruction", "the name of an instruction"},
+               {'C', "(dimensions)", "a list of dimensions in parentheses"},
                {'S', "scope", "a scope: global, local, register or shared"},
                {'X', "axis", "an axis: block.x, block.y, block.z, thread.x, thread.y, thread.z or vthread"},
                {'i', "integer", "an integer or '?'"}};
@@ -121,9 +122,10 @@ static bool check_positional(Checked *checked, const PrimArg *argument) {
     int last = checked->letters - 1;
     int position = checked->positional++;
     char letter = checked->info->positional[position < last ? position : last];
-    bool name = letter != 'i';
-    bool fits = name ? argument->kind == ARG_NAME : argument->kind == ARG_INT || argument->kind == ARG_HOLE;
-    checked->integers += !name;
+    bool fits = letter == 'i'   ? argument->kind == ARG_INT || argument->kind == ARG_HOLE
+                : letter == 'C' ? argument->kind == ARG_LIST
+                                : argument->kind == ARG_NAME;
+    checked->integers += letter == 'i';
     bool one_too_many = position > last && !checked->repeated; /* check_count tells */
     if (fits || one_too_many)
         return true;

@@ -64,12 +64,24 @@ static int64_t eval_index(Run *r, const Expr *e) {
     return cell->value.integer;
 }
 
+/* With what a layout pads and an alignment leaves out. */
+static int64_t ordered_elements(Run *r, const Tensor *tensor) {
+    int64_t elements = 1;
+    for (int i = tensor->order->count - 1; i >= 0; i--) {
+        elements += order_padding(&tensor->order->parts[i], elements);
+        elements *= eval_index(r, order_extent(r->arena, tensor, i));
+    }
+    return elements;
+}
+
 static Buffer buffer_new(Run *r, const Tensor *tensor) {
     Buffer buffer = {.tensor = tensor, .elements = 1, .dims = ARENA_ARRAY(r->arena, int64_t, tensor->rank + 1)};
     for (int d = 0; d < tensor->rank; d++) {
         buffer.dims[d] = eval_index(r, tensor->dims[d]);
         buffer.elements *= buffer.dims[d] < 0 ? 0 : buffer.dims[d];
     }
+    if (tensor->order)
+        buffer.elements = ordered_elements(r, tensor);
     return buffer;
 }
 
@@ -390,10 +402,6 @@ static void run_stmt(Run *r, const Stmt *stmt) {
         if (!eval_index(r, stmt->condition))
             r->status = stmt->status;
         break;
-    case STMT_PREFETCH: /* touches nothing, but its indices have values */
-        for (int d = 0; d < stmt->index_count; d++)
-            eval_index(r, stmt->index[d]);
-        break;
     case STMT_STEP: break;
     }
 }
@@ -426,6 +434,14 @@ static void add_argument(Run *r, const Argument *argument, void *data) {
     list_push(r->arena, &r->buffers, buffer);
 }
 
+static void add_constant(Run *r, const Tensor *tensor) {
+    if (tensor->role != ROLE_CONSTANT)
+        return;
+    Buffer buffer = buffer_new(r, tensor);
+    buffer.data = (char *)tensor->data;
+    list_push(r->arena, &r->buffers, buffer);
+}
+
 static void require_outputs(Run *r) {
     for (int i = 0; i < r->buffers.count && !stopped(r); i++)
         for (int64_t e = 0; r->buffers.items[i].defined && e < r->buffers.items[i].elements; e++)
@@ -443,6 +459,8 @@ int kernel_run(const Kernel *kernel, const int64_t *sizes, void *const *argument
     }
     for (int i = 0; i < program->argument_count; i++)
         add_argument(&r, &program->arguments[i], arguments[i]);
+    for (int i = 0; i < program->tensor_count; i++)
+        add_constant(&r, program->tensors[i]);
     run_body(&r, kernel->body->body, kernel->body->count);
     r.at = NULL;
     require_outputs(&r);

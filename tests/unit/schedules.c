@@ -177,14 +177,6 @@ static bool make_inline(Maker *m) {
     return stage != NULL;
 }
 
-static bool make_prefetch(Maker *m) {
-    const Program *program = m->nest->program;
-    add_name(m, NULL, program->tensors[pick(m, program->tensor_count)]->name);
-    bool made = add_loop(m);
-    add_integer(m, pick(m, 5));
-    return made;
-}
-
 static bool make_set_scope(Maker *m) {
     static const char *const scopes[] = {"global", "local", "register", "shared"};
     bool made = make_inline(m);
@@ -220,8 +212,8 @@ static bool make_rfactor(Maker *m) {
 }
 
 /* (d1/4, d0, d1%4) and the like: the dimensions in some order, one of them cut in two. */
-static void add_layout(Maker *m, const Tensor *tensor) {
-    PrimArg layout = {.kind = ARG_LIST, .key = "layout"};
+static void add_layout(Maker *m, const Tensor *tensor, const char *key) {
+    PrimArg layout = {.kind = ARG_LIST, .key = key};
     int cut = pick(m, tensor->rank), shift = pick(m, tensor->rank);
     PrimArg *items = ARENA_ARRAY(m->arena, PrimArg, tensor->rank + 1);
     PrimArg *operands = ARENA_ARRAY(m->arena, PrimArg, 2);
@@ -244,7 +236,29 @@ static bool make_cache_read(Maker *m) {
     if (!add_at(m, "at"))
         return false;
     if (tensor->rank > 0 && pick(m, 2))
-        add_layout(m, tensor);
+        add_layout(m, tensor, "layout");
+    return true;
+}
+
+static bool make_layout(Maker *m) {
+    const NestStage *stage = pick_stage(m);
+    if (!stage || stage->stage->tensor->rank == 0)
+        return false;
+    add_name(m, NULL, stage->stage->name);
+    add_layout(m, stage->stage->tensor, NULL);
+    return true;
+}
+
+static bool make_storage_align(Maker *m) {
+    const NestStage *stage = pick_stage(m);
+    if (!stage || stage->stage->tensor->rank == 0)
+        return false;
+    int64_t align = 1 + small_factor(m);
+    add_name(m, NULL, stage->stage->name);
+    add_integer(m, pick(m, stage->stage->tensor->rank));
+    add_integer(m, align);
+    if (pick(m, 2))
+        list_push(m->arena, &m->args, ((PrimArg){.kind = ARG_INT, .key = "offset", .value = pick(m, (int)align)}));
     return true;
 }
 
@@ -263,12 +277,13 @@ static const struct {
     {PRIM_PARALLEL, add_loop, 2},
     {PRIM_INLINE, make_inline, 1},
     {PRIM_COMPUTE_AT, make_compute_at, 3},
-    {PRIM_PREFETCH, make_prefetch, 2},
     {PRIM_COMPUTE_ROOT, make_inline, 1},
     {PRIM_SET_SCOPE, make_set_scope, 1},
     {PRIM_CACHE_WRITE, make_cache_write, 3},
     {PRIM_CACHE_READ, make_cache_read, 3},
     {PRIM_RFACTOR, make_rfactor, 3},
+    {PRIM_LAYOUT, make_layout, 2},
+    {PRIM_STORAGE_ALIGN, make_storage_align, 2},
 };
 
 /* Every result gets a name, as the language wants it. */
