@@ -87,7 +87,7 @@ static void collect_statements(Outline *outline, Stmt *const *statements, int co
         collect_value(outline, stmt->guard);
         for (int d = 0; d < stmt->index_count; d++)
             collect_value(outline, stmt->index[d]);
-        if (stmt->kind == STMT_STORE)
+        if (stmt->kind == STMT_STORE || stmt->kind == STMT_PREFETCH)
             collect_tensor(outline, stmt->tensor);
         if (stmt->kind == STMT_ALLOCATE)
             collect_placement(outline, stmt->tensor);

@@ -92,6 +92,17 @@ static void emit_for(Code *code, const Stmt *stmt) {
     loop_end(code, &loop);
 }
 
+/* The address may lie outside of the buffer: it is computed without the promise that it does not. */
+static void emit_prefetch(Code *code, const Stmt *stmt) {
+    LLVMValueRef at = stmt->index_count ? emit_value(code, stmt->index[0]) : index_constant(code, 0);
+    LLVMValueRef base = buffer_of(code, stmt->tensor)->pointer;
+    LLVMValueRef address = LLVMBuildGEP2(code->builder, memory_type(code, stmt->tensor->type), base, &at, 1, "");
+    LLVMTypeRef type = LLVMTypeOf(address);
+    LLVMValueRef args[] = {address, LLVMConstInt(code->i32, 0, false), LLVMConstInt(code->i32, 3, false),
+                           LLVMConstInt(code->i32, 1, false)}; /* for reading, into all levels, of data */
+    emit_intrinsic(code, "llvm.prefetch", &type, 1, args, 4);
+}
+
 /* No instruction, but loads stay on their side: otherwise those that neighbouring steps share are kept in registers
  * until the accumulators no longer fit. */
 static void emit_step(Code *code) {
@@ -125,6 +136,7 @@ void emit_statement(Code *code, const Stmt *stmt) {
         if (!address_map_get(&code->checked, stmt))
             emit_check(code, stmt);
         return;
+    case STMT_PREFETCH: emit_prefetch(code, stmt); return;
     case STMT_STEP: emit_step(code); return;
     }
 }

@@ -27,6 +27,7 @@ typedef enum StmtKind {
     STMT_STORE,    /* tensor(index...) = value where guard */
     STMT_ALLOCATE, /* tensor lives in body */
     STMT_CHECK,    /* return status unless condition; only before the first store to an output, in no parallel loop */
+    STMT_PREFETCH, /* tensor(index...) comes near; no memory is touched, wherever the index is */
     STMT_STEP      /* a scheduling barrier between steps of an unrolled reduction: loads are not moved across */
 } StmtKind;
 
@@ -45,9 +46,9 @@ struct Stmt {
     Expr *condition;      /* IF, CHECK: bool, scalar */
     bool keeps;           /* IF: where it fails elements keep their value; else they are elements that nobody reads */
     int status;           /* CHECK */
-    const Tensor *tensor; /* STORE, ALLOCATE */
+    const Tensor *tensor; /* STORE, ALLOCATE, PREFETCH */
     int index_count;
-    Expr **index; /* STORE: one a dimension; one in all, a RAMP or a scalar, once flattened */
+    Expr **index; /* STORE, PREFETCH: one a dimension; one in all, a RAMP or a scalar, once flattened */
     Expr *value;  /* STORE */
     Expr *guard;  /* STORE: bool of the value's lanes, or NULL */
 };

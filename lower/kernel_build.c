@@ -322,9 +322,37 @@ static StmtList with_buffers(Build *b, const NestStage *stage, StmtList list) {
     return list;
 }
 
+enum { LINE_BYTES = 64 };
+
+/* One prefetch a cache line of the box: of a row the first element, and each that is a line further, and the last. */
+static void add_prefetch(Build *b, const NestStage *stage, const Prefetch *prefetch, StmtList *list) {
+    const NestStage *producer = nest_producer(b->nest, prefetch->tensor);
+    const Tensor *tensor =
+        producer ? nest_buffer(producer, stage_component_of(producer->stage, prefetch->tensor)) : prefetch->tensor;
+    int rank = tensor->rank;
+    int64_t line = LINE_BYTES / element_info[tensor->type].bytes, *at = ARENA_ARRAY(b->arena, int64_t, rank + 1);
+    for (int d = rank; d >= 0;) {
+        Expr **index = ARENA_ARRAY(b->arena, Expr *, rank);
+        for (int i = 0; i < rank; i++)
+            index[i] = expr_binary(b->arena, OP_ADD, nest_expr(b, prefetch->low[i]), expr_int(b->arena, at[i]));
+        index = relative_index(b, producer, index, rank);
+        stmts_add(b->arena, list, stmt_prefetch(b->arena, tensor, index, rank, stage->stage->loc));
+        for (d = rank - 1; d >= 0; at[d--] = 0) {
+            int64_t last = prefetch->extents[d] - 1, step = d == rank - 1 ? line : 1;
+            if (at[d] == last)
+                continue;
+            at[d] = at[d] + step < last ? at[d] + step : last;
+            break;
+        }
+    }
+}
+
 /* What the body of the first depth loops computes before it goes on, then what is left, inside the buffers' lives. */
 static StmtList with_children(Build *b, const NestStage *stage, int depth, StmtList rest) {
     StmtList list = {0};
+    for (int i = 0; i < stage->prefetch_count; i++)
+        if (stage->prefetches[i].depth == depth)
+            add_prefetch(b, stage, &stage->prefetches[i], &list);
     for (int i = 0; i < stage->child_count; i++)
         if (stage->children[i]->depth == depth && !stage->children[i]->inlined) {
             StmtList child = stage_build_all(b, stage->children[i]);

@@ -176,14 +176,14 @@ static StmtList flatten_body(Flatten *f, Stmt *const *body, int count);
 static Stmt *flatten_stmt(Flatten *f, const Stmt *stmt) {
     Stmt *made = ARENA_NEW(f->arena, Stmt);
     *made = *stmt;
-    if (stmt->kind == STMT_STORE) {
+    if (stmt->kind == STMT_STORE || stmt->kind == STMT_PREFETCH) {
         made->index = ARENA_ARRAY(f->arena, Expr *, 1);
         Expr **index = ARENA_ARRAY(f->arena, Expr *, stmt->index_count);
         for (int d = 0; d < stmt->index_count; d++)
             index[d] = flatten_expr(f, stmt->index[d]);
         made->index[0] = offset_of(f, stmt->tensor, index);
         made->index_count = 1;
-        made->value = flatten_expr(f, stmt->value);
+        made->value = flatten_expr(f, stmt->value); /* of a prefetch there is none */
         made->guard = flatten_expr(f, stmt->guard);
         return made;
     }

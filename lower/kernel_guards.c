@@ -49,13 +49,17 @@ static ExprList conditions_of(Arena *arena, const Stmt *stmt, bool kept) {
 /* Conditions that every statement of a body stands under. */
 static ExprList common_conditions(Arena *arena, const StmtList *body) {
     ExprList common = {0}, kept;
+    bool first = true;
     for (int i = 0; i < body->count; i++) {
+        if (body->items[i]->kind == STMT_PREFETCH)
+            continue; /* is of no use where nothing else is done */
         ExprList own = conditions_of(arena, body->items[i], false);
         kept = (ExprList){0};
         for (int c = 0; c < own.count; c++)
-            if (i == 0 || contains(&common, own.items[c]))
+            if (first || contains(&common, own.items[c]))
                 list_push(arena, &kept, own.items[c]);
         common = kept;
+        first = false;
     }
     return common;
 }
@@ -78,7 +82,7 @@ static Stmt *without_own(Arena *arena, Stmt *stmt, const ExprList *conditions) {
 static StmtList without_conditions(Arena *arena, Stmt *const *body, int count, const ExprList *conditions) {
     StmtList list = {0};
     for (int i = 0; i < count; i++)
-        stmts_add(arena, &list, without_own(arena, body[i], conditions));
+        stmts_add(arena, &list, body[i]->kind == STMT_PREFETCH ? body[i] : without_own(arena, body[i], conditions));
     return list;
 }
 

@@ -110,6 +110,14 @@ Stmt *stmt_check(Arena *arena, Expr *condition, int status, Loc loc) {
     return stmt;
 }
 
+Stmt *stmt_prefetch(Arena *arena, const Tensor *tensor, Expr **index, int index_count, Loc loc) {
+    Stmt *stmt = make(arena, STMT_PREFETCH, loc);
+    stmt->tensor = tensor;
+    stmt->index = index;
+    stmt->index_count = index_count;
+    return stmt;
+}
+
 Stmt *stmt_step(Arena *arena) {
     return make(arena, STMT_STEP, (Loc){0});
 }

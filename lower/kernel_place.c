@@ -102,6 +102,8 @@ static StmtList redirect_stores(Arena *arena, Stmt *const *body, int count, cons
     StmtList list = {0};
     for (int i = 0; i < count; i++) {
         Stmt *stmt = body[i];
+        if (stmt->kind == STMT_PREFETCH && stmt->tensor == renaming->from)
+            continue; /* of registers, or of what nothing reads */
         if (stmt->kind == STMT_STORE && stmt->tensor == renaming->from) {
             if (renaming->to)
                 stmts_add(arena, &list,

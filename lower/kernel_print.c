@@ -248,11 +248,16 @@ static void print_if(Printer *p, const Stmt *stmt) {
     }
 }
 
-static void print_store(Printer *p, const Stmt *stmt) {
+static void print_access(Printer *p, const Stmt *stmt) {
     print_name(p, stmt->tensor, stmt->tensor->name);
     text_add(p->text, "(");
     print_list(p, stmt->index, stmt->index_count);
-    text_add(p->text, ") = ");
+    text_add(p->text, ")");
+}
+
+static void print_store(Printer *p, const Stmt *stmt) {
+    print_access(p, stmt);
+    text_add(p->text, " = ");
     print_expr(p, stmt->value, 0);
     if (stmt->guard) {
         text_add(p->text, " where ");
@@ -293,6 +298,10 @@ static void print_stmt(Printer *p, const Stmt *stmt) {
         text_add(p->text, "check ");
         print_expr(p, stmt->condition, 0);
         text_add(p->text, " status %d", stmt->status);
+        break;
+    case STMT_PREFETCH:
+        text_add(p->text, "prefetch ");
+        print_access(p, stmt);
         break;
     case STMT_STEP: text_add(p->text, "step"); break;
     }

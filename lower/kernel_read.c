@@ -579,13 +579,26 @@ static Stmt *read_check(Reader *r) {
     return stmt_check(r->arena, condition, (int)take_integer(r), (Loc){0});
 }
 
-static Stmt *read_store(Reader *r) {
+/* A buffer and its indices. */
+static const Tensor *read_place(Reader *r, ExprList *index) {
     const char *name = take_name(r);
     const Tensor *tensor = find_tensor(r, name);
     if (!tensor)
         fail(r, arena_printf(r->arena, "no buffer '%s' is here", name));
-    ExprList index = read_indices(r, tensor);
+    *index = read_indices(r, tensor);
     expect(r, ")");
+    return tensor;
+}
+
+static Stmt *read_prefetch(Reader *r) {
+    ExprList index;
+    const Tensor *tensor = read_place(r, &index);
+    return stmt_prefetch(r->arena, tensor, index.items, index.count, (Loc){0});
+}
+
+static Stmt *read_store(Reader *r) {
+    ExprList index;
+    const Tensor *tensor = read_place(r, &index);
     expect(r, "=");
     Expr *value = read_expr(r, 0), *guard = accept(r, "where") ? read_guard(r, value->lanes) : NULL;
     return stmt_store(r->arena, tensor, index.items, index.count, value, guard, (Loc){0});
@@ -602,6 +615,8 @@ static Stmt *read_stmt(Reader *r) {
         return read_allocate(r);
     if (accept(r, "check"))
         return read_check(r);
+    if (accept(r, "prefetch"))
+        return read_prefetch(r);
     if (accept(r, "step"))
         return stmt_step(r->arena);
     return read_store(r);

@@ -270,6 +270,12 @@ static Stmt *unroll_store(Unroll *u, Stmt *stmt) {
     return stmt_store(u->arena, stmt->tensor, index, 1, value, guard, stmt->loc);
 }
 
+static Stmt *unroll_prefetch(Unroll *u, Stmt *stmt) {
+    Expr **index = ARENA_ARRAY(u->arena, Expr *, 1);
+    index[0] = unroll_expr(u, stmt->index[0]);
+    return index[0] == stmt->index[0] ? stmt : stmt_prefetch(u->arena, stmt->tensor, index, 1, stmt->loc);
+}
+
 static bool note_register_store(Stmt *stmt, void *context) {
     bool *found = context;
     *found |= stmt->kind == STMT_STORE && stmt->tensor->scope == SCOPE_REGISTER;
@@ -334,6 +340,7 @@ static Stmt *unroll_if(Unroll *u, Stmt *stmt) {
 static Stmt *unroll_stmt(Unroll *u, Stmt *stmt) {
     switch (stmt->kind) {
     case STMT_STORE: return unroll_store(u, stmt);
+    case STMT_PREFETCH: return unroll_prefetch(u, stmt);
     case STMT_FOR: return unroll_for(u, stmt);
     case STMT_IF: return unroll_if(u, stmt);
     case STMT_CHECK: {

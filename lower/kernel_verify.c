@@ -265,6 +265,10 @@ static void verify_stmt(Verify *v, Stmt *stmt) {
         require(v, !v->output_stored, "a check stands before the first store to an output");
         require(v, v->parallel_depth == 0, "a check stands in no parallel loop");
         break;
+    case STMT_PREFETCH:
+        require(v, stmt->tensor->scope != SCOPE_REGISTER, "registers are not prefetched");
+        verify_index(v, stmt->tensor, stmt->index, stmt->index_count, 1);
+        break;
     case STMT_STEP: break;
     }
 }

@@ -22,6 +22,7 @@ static Handler *const handlers[PRIM_COUNT] = {
     [PRIM_COMPUTE_AT] = apply_compute_at,
     [PRIM_COMPUTE_ROOT] = apply_compute_root,
     [PRIM_SET_SCOPE] = apply_set_scope,
+    [PRIM_PREFETCH] = apply_prefetch,
     [PRIM_CACHE_WRITE] = apply_cache_write,
     [PRIM_CACHE_READ] = apply_cache_read,
     [PRIM_TENSORIZE] = apply_tensorize,
@@ -169,7 +170,7 @@ NestState *build_prefix(Arena *arena, const Program *program, const Schedule *sc
     if (checked && !check_places(state))
         return NULL;
     finish_bounds(state);
-    if (checked && !check_loops(state))
+    if ((checked && !check_loops(state)) || (!find_prefetches(state) && checked))
         return NULL;
     publish(state);
     return state;

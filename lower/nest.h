@@ -56,6 +56,14 @@ typedef struct Guard {
     bool reduction; /* value uses reduction loops of the stage */
 } Guard;
 
+/* Before the body of the first `depth` loops of a stage: what it reads of a tensor `distance` iterations later. */
+typedef struct Prefetch {
+    const Tensor *tensor; /* as reads name it */
+    int depth;
+    Expr **low;       /* first index of each dimension, over loops, of the iteration that is meant */
+    int64_t *extents; /* of each dimension */
+} Prefetch;
+
 struct NestStage {
     const Stage *stage;   /* rewritten: reads name tensors of the nest; axes are those of the program or fresh ones */
     const Tensor *buffer; /* what it writes: the program's tensor, or one with the box's dims when computed at a loop */
@@ -75,6 +83,8 @@ struct NestStage {
     NestStage **children; /* computed at this one, in order of execution */
     const Scan *scan;     /* not a stage but the loop over a scan's steps: it writes nothing, its buffer is none */
     bool in_scan;         /* computed at that loop into a buffer of its whole tensor, which lives around all steps */
+    int prefetch_count;
+    Prefetch *prefetches;
     bool initialises;     /* a reduction: loops before the first reduction loop are shared with the initialisation */
 };
 

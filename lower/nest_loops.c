@@ -41,6 +41,9 @@ static void move_attached(NestState *state, const Node *from, Node *to) {
     for (int i = 0; i < state->stages.count; i++)
         if (state->stages.items[i]->at == from)
             state->stages.items[i]->at = to;
+    for (int i = 0; i < state->prefetches.count; i++)
+        if (state->prefetches.items[i].loop == from)
+            state->prefetches.items[i].loop = to;
 }
 
 /* --- split and tile ----------------------------------------------------------------------------------------------- */

@@ -98,6 +98,22 @@ static bool is_first_reduction(const NestStage *stage, int depth) {
 
 static void print_stage(Text *text, const NestStage *stage, int indentation);
 
+/* "prefetch A: 1 x 16 from (i + 4, 0)" */
+static void print_prefetches(Text *text, const NestStage *stage, int depth, int indentation) {
+    for (int i = 0; i < stage->prefetch_count; i++) {
+        const Prefetch *prefetch = &stage->prefetches[i];
+        if (prefetch->depth != depth)
+            continue;
+        indent(text, indentation);
+        text_add(text, "prefetch %s: ", prefetch->tensor->name);
+        for (int d = 0; d < prefetch->tensor->rank; d++)
+            text_add(text, "%s%lld", d > 0 ? " x " : "", (long long)prefetch->extents[d]);
+        text_add(text, "%s from (", prefetch->tensor->rank == 0 ? "one element" : "");
+        print_exprs(text, ", ", prefetch->low, prefetch->tensor->rank);
+        text_add(text, ")\n");
+    }
+}
+
 static void print_loop(Text *text, const Loop *loop) {
     text_add(text, "for %s in 0:", loop->var->name);
     expr_print(text, loop->var->extent);
@@ -114,6 +130,7 @@ static void print_loop(Text *text, const Loop *loop) {
 
 /* What the body of the first `depth` loops holds. */
 static void print_depth(Text *text, const NestStage *stage, int depth, int indentation) {
+    print_prefetches(text, stage, depth, indentation);
     for (int i = 0; i < stage->child_count; i++)
         if (stage->children[i]->depth == depth)
             print_stage(text, stage->children[i], indentation);

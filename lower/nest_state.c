@@ -13,7 +13,8 @@ static bool holds_arg(const PrimArg *args, int count, const PrimArg *arg) {
     return false;
 }
 
-/* An argument of the last primitive: this one, what names the loop or the stage, or the only one that there is. */
+/* An argument of the last primitive: this one, what names the loop or the stage, or, of what the whole nest breaks, the
+ * only one that there is. */
 static const PrimArg *blamed(const NestState *state, const PrimArg *arg, const Node *node, const StageState *stage) {
     const Prim *prim = state->last;
     if (prim == NULL)
@@ -25,7 +26,7 @@ static const PrimArg *blamed(const NestState *state, const PrimArg *arg, const N
         if ((node != NULL && named->node == node) || (stage != NULL && named->stage == stage))
             return named->arg;
     }
-    return prim->arg_count == 1 ? &prim->args[0] : NULL;
+    return prim->arg_count == 1 && state->prim < 0 ? &prim->args[0] : NULL;
 }
 
 static bool refuse_words(NestState *state, const PrimArg *arg, const char *format, va_list arguments) {

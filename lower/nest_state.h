@@ -114,6 +114,15 @@ typedef struct Alias {
     StageState *stage;
 } Alias;
 
+/* A prefetch as it was asked for: where its loop is in the end, and what is read there, is found when the nest is
+ * finished. */
+typedef struct PrefetchOrder {
+    const Tensor *tensor;
+    Node *loop;
+    int64_t distance;
+    int prim;
+} PrefetchOrder;
+
 /* Why a primitive is refused. Text is made only when wanted. */
 typedef struct Refusal {
     bool wanted;
@@ -136,6 +145,7 @@ typedef struct NestState {
     LIST(StageState *) stages;
     LIST(Alias) aliases;
     LIST(int) ineffective;
+    LIST(PrefetchOrder) prefetches;
     const int64_t *choices;
     int holes;         /* before the primitive that is being applied */
     int prim;          /* its index */
@@ -234,7 +244,7 @@ bool copy_constant(NestState *state, const Prim *prim, const Tensor *constant, c
 
 typedef bool Handler(NestState *state, const Prim *prim);
 Handler apply_split, apply_tile, apply_fuse, apply_reorder, apply_partition;
-Handler apply_unroll, apply_vectorize, apply_parallel, apply_bind, apply_rfactor;
+Handler apply_unroll, apply_vectorize, apply_parallel, apply_bind, apply_prefetch, apply_rfactor;
 Handler apply_inline, apply_compute_at, apply_compute_root, apply_set_scope, apply_cache_write, apply_cache_read;
 Handler apply_layout, apply_storage_align;
 
@@ -254,6 +264,8 @@ void find_reduction_values(NestState *state, StageState *stage);
 bool relation_exceeds(NestState *state, const Relation *relation);
 /* Whether the last piece of a split begins earlier: its elements are computed twice. */
 bool split_shifts(Forms *forms, const Relation *relation);
+/* nest_prefetch.c: finds what is fetched. */
+bool find_prefetches(NestState *state);
 /* nest_tail.c: what splits and cuts ask of extents. */
 bool check_tails(NestState *state, const StageState *stage);
 const Form *access_form(NestState *state, const StageState *stage, const Access *access, int dimension);

@@ -25,6 +25,7 @@ Stmt *stmt_if_like(Arena *arena, const Stmt *like, Expr *condition, StmtList bod
 Stmt *stmt_store(Arena *arena, const Tensor *tensor, Expr **index, int index_count, Expr *value, Expr *guard, Loc loc);
 Stmt *stmt_allocate(Arena *arena, const Tensor *tensor, StmtList body);
 Stmt *stmt_check(Arena *arena, Expr *condition, int status, Loc loc);
+Stmt *stmt_prefetch(Arena *arena, const Tensor *tensor, Expr **index, int index_count, Loc loc);
 Stmt *stmt_step(Arena *arena);
 /* stmt over other bodies; stmt itself when they are its own, NULL when it would do nothing. */
 Stmt *stmt_with_bodies(Arena *arena, Stmt *stmt, StmtList body, StmtList otherwise);

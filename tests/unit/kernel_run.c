@@ -402,6 +402,10 @@ static void run_stmt(Run *r, const Stmt *stmt) {
         if (!eval_index(r, stmt->condition))
             r->status = stmt->status;
         break;
+    case STMT_PREFETCH: /* touches nothing, but its indices have values */
+        for (int d = 0; d < stmt->index_count; d++)
+            eval_index(r, stmt->index[d]);
+        break;
     case STMT_STEP: break;
     }
 }

@@ -177,6 +177,14 @@ static bool make_inline(Maker *m) {
     return stage != NULL;
 }
 
+static bool make_prefetch(Maker *m) {
+    const Program *program = m->nest->program;
+    add_name(m, NULL, program->tensors[pick(m, program->tensor_count)]->name);
+    bool made = add_loop(m);
+    add_integer(m, pick(m, 5));
+    return made;
+}
+
 static bool make_set_scope(Maker *m) {
     static const char *const scopes[] = {"global", "local", "register", "shared"};
     bool made = make_inline(m);
@@ -277,6 +285,7 @@ static const struct {
     {PRIM_PARALLEL, add_loop, 2},
     {PRIM_INLINE, make_inline, 1},
     {PRIM_COMPUTE_AT, make_compute_at, 3},
+    {PRIM_PREFETCH, make_prefetch, 2},
     {PRIM_COMPUTE_ROOT, make_inline, 1},
     {PRIM_SET_SCOPE, make_set_scope, 1},
     {PRIM_CACHE_WRITE, make_cache_write, 3},
