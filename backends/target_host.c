@@ -15,18 +15,20 @@
 
 /* --- processors by name --- */
 
-static const struct {
-    const char *name, *row;
-} processors[] = {
-#define PROCESSOR(name, row) {name, row},
+typedef struct Processor {
+    const char *name, *row, *features;
+} Processor;
+
+static const Processor processors[] = {
+#define PROCESSOR(name, row, features) {name, row, features},
 #include "backends/processors.def"
 #undef PROCESSOR
 };
 
-static const char *row_of_processor(const char *name) {
+static const Processor *processor_named(const char *name) {
     for (size_t i = 0; i < sizeof processors / sizeof *processors; i++)
         if (strcmp(processors[i].name, name) == 0)
-            return processors[i].row;
+            return &processors[i];
     return NULL;
 }
 
@@ -135,7 +137,7 @@ static char *take_message(Arena *arena, char *message) {
     return copy;
 }
 
-static const Target *host_target(Arena *arena, int threads) {
+static Target *host_target(Arena *arena, int threads) {
     const char *triple = take_message(arena, LLVMGetDefaultTargetTriple());
     const char *features = take_message(arena, LLVMGetHostCPUFeatures());
     const char *found = take_message(arena, LLVMGetHostCPUName());
@@ -165,20 +167,44 @@ static bool host_runs(Arena *arena, const Target *row) {
     return level && strcmp(level->family, row->family) == 0 && row <= level;
 }
 
-const Target *target_make(Arena *arena, const char *name, int threads) {
+static const char *joined(Arena *arena, const char *features, const char *more) {
+    return !*more ? features : !*features ? more : arena_printf(arena, "%s,%s", features, more);
+}
+
+/* A row, a processor or this machine; NULL: unknown. */
+static Target *target_named(Arena *arena, const char *name, int threads) {
     if (strcmp(name, "host") == 0)
         return host_target(arena, threads);
-    const char *processor_row = row_of_processor(name);
-    const Target *row = target_find(processor_row ? processor_row : name);
+    const Processor *processor = processor_named(name);
+    const Target *row = target_find(processor ? processor->row : name);
     if (!row)
         return NULL;
     Target *target = ARENA_NEW(arena, Target);
     *target = *row;
     target->threads = threads;
-    target->host = !processor_row && host_runs(arena, row);
-    if (processor_row) {
+    target->host = !processor && host_runs(arena, row);
+    if (processor) {
         target->name = target->cpu = arena_strdup(arena, name);
+        target->features = joined(arena, row->features, processor->features);
         target->summary = "";
+    }
+    return target;
+}
+
+/* NAME+FEATURE+FEATURE: a target that has more than its name says. */
+const Target *target_make(Arena *arena, const char *name, int threads) {
+    size_t length = strcspn(name, "+");
+    Target *target = target_named(arena, arena_strndup(arena, name, length), threads);
+    const char *host = take_message(arena, LLVMGetHostCPUFeatures());
+    for (const char *at = name + length; target && *at;) {
+        at++;
+        length = strcspn(at, "+");
+        const char *feature = cpu_feature_name(target->family, arena_strndup(arena, at, length));
+        if (!feature)
+            return NULL;
+        target->features = joined(arena, target->features, arena_printf(arena, "+%s", feature));
+        target->host &= has(host, feature);
+        at += length;
     }
     return target;
 }

@@ -19,7 +19,7 @@ static bool same_as_file(const StdlibFile *embedded) {
 }
 
 int main(void) {
-    ok(stdlib_find("nn") != NULL, "nn is there");
+    ok(stdlib_find("nn") != NULL && stdlib_find("instr") != NULL, "nn and instr are there");
     ok(stdlib_find("n") == NULL && stdlib_find("") == NULL, "other names are not");
     for (const StdlibFile *file = stdlib_files; file->name; file++) {
         ok(stdlib_find(file->name) == file, "%s is found", file->name);

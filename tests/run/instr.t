@@ -1,0 +1,105 @@
+#!/bin/sh
+# instr.t - tensorize: matrix products by the instructions of stdlib/instr.tensor, for sizes that tiles do not divide,
+# against the interpreter where this processor has the instruction, and by qemu for 64-bit ARM.
+. "${srcdir:-.}/tests/lib.sh"
+cd "$work" || exit 1
+
+has_flag() { grep -qw "$1" /proc/cpuinfo 2>/dev/null; }
+
+# product TYPE_A TYPE_B SUM INSTR LANES DEPTH FAMILY EXPORT: a product and its schedule.
+product() {
+    cat <<END
+import "instr"
+def product($1(M, K) A, $2(K, N) B) -> (C) {
+    C(i, j) +=! $3(A(i, r_k)) * $3(B(r_k, j))
+}
+export product$8
+schedule product on $7 {
+    io, ii = split(C.i, 3)
+    jo, ju, jl = split(C.j, 2, $5)
+    ko, ki = split(C.r_k, $6)
+    reorder(jo, io, ko, ii, ju, jl, ki)
+    P = cache_read(B, at=jo, layout=(j/$5, k/$6, j%$5, k%$6))
+    R = cache_write(C, at=io, scope=register)
+    tensorize(jl, $4)
+    unroll(ii, ju)
+}
+END
+}
+
+# What is checked for each: sizes that are multiples of the tiles and sizes that are not.
+shapes="1,1,1 3,16,4 2,17,5 7,33,31 12,64,64 13,61,67 5,15,3 4,32,0 0,8,8 6,0,4"
+# on_this_machine FLAG MNEMONIC ARGUMENTS OF product
+on_this_machine() {
+    flag=$1 mnemonic=$2; shift 2
+    if ! has_flag "$flag"; then skip "this processor has no $flag: $4" 2; return; fi
+    product "$@" "" >product.tensor
+    wrong=
+    for shape in $shapes; do
+        m=${shape%%,*} rest=${shape#*,}
+        "$TENSORC" -run -DM="$m" -DN="${rest%,*}" -DK="${rest#*,}" product.tensor >out 2>err || wrong="$wrong $shape"
+    done
+    is "$wrong" "" "$4 computes what the source says" || diag_file err
+    "$TENSORC" -S -DM=24 -DN=64 -DK=64 product.tensor -o product.s
+    like "$(cat product.s)" "$mnemonic" "$4 is in the code"
+}
+on_this_machine avx512_vnni vpdpbusd uint8 int8 int32 dot4_avx512 16 4 x86
+on_this_machine avx512_vnni 'vpdpbusd.*%ymm' uint8 int8 int32 dot4_avx512_256 8 4 x86
+on_this_machine avx512_vnni 'vpdpbusd.*%xmm' uint8 int8 int32 dot4_avx512_128 4 4 x86
+on_this_machine avx_vnni 'vpdpbusd' uint8 int8 int32 dot4_avxvnni 8 4 x86
+on_this_machine avx512_vnni vpdpwssd int16 int16 int32 dot2_int16_avx512 16 2 x86
+on_this_machine avx512_bf16 vdpbf16ps bfloat16 bfloat16 float dot2_bf16_avx512 16 2 x86
+on_this_machine avx512_bf16 'vdpbf16ps.*%ymm' bfloat16 bfloat16 float dot2_bf16_avx512_256 8 2 x86
+
+# --- sizes of run time, 64-bit ARM
+cat >main.c <<'END'
+#include "product.h"
+#include <stdio.h>
+#include <stdlib.h>
+static unsigned long state = 1;
+static int wrong(int M, int N, int K) {
+    LEFT *a = malloc(M * K + 1);
+    RIGHT *b = malloc(K * N + 1);
+    SUM *c = malloc(4 * M * N + 4);
+    int bad = 0;
+    for (int i = 0; i < M * K; i++) a[i] = (LEFT)((state = state * 6364136223846793005ul + 1) >> 40);
+    for (int i = 0; i < K * N; i++) b[i] = (RIGHT)((state = state * 6364136223846793005ul + 1) >> 40);
+    if (product(M, K, N, a, b, c)) return 1;
+    for (int i = 0; i < M; i++)
+        for (int j = 0; j < N; j++) {
+            SUM sum = 0;
+            for (int k = 0; k < K; k++) sum += (SUM)a[i * K + k] * (SUM)b[k * N + j];
+            bad |= sum != c[i * N + j];
+        }
+    free(a); free(b); free(c);
+    return bad;
+}
+int main(void) {
+    static const int sizes[] = {0, 1, 3, 4, 5, 8, 13, 17};
+    int bad = 0;
+    for (int m = 0; m < 8; m++)
+        for (int n = 0; n < 8; n++)
+            for (int k = 0; k < 8; k++) bad += wrong(sizes[m], sizes[n], sizes[k]);
+    printf("%d wrong\n", bad);
+    return bad != 0;
+}
+END
+cross=aarch64-linux-gnu-gcc
+# on_arm TARGET CPU OF QEMU, LEFT RIGHT SUM OF C, MNEMONIC, ARGUMENTS OF product
+on_arm() {
+    target=$1 cpu=$2 left=$3 right=$4 sum=$5 mnemonic=$6; shift 6
+    product "$@" "" >product.tensor
+    runs "$4 for $target" "$TENSORC" -c --target="$target" --threads=1 product.tensor -o product.o --header product.h
+    "$TENSORC" -S --target="$target" product.tensor -o product.s
+    like "$(cat product.s)" "$mnemonic" "$4 is in the code"
+    if ! have $cross || ! have qemu-aarch64; then skip "no $cross or no qemu-aarch64 here" 2; return; fi
+    runs "$4 links" $cross -static -std=c11 -I. -I"$srcdir" -DLEFT="$left" -DRIGHT="$right" -DSUM="$sum" main.c product.o \
+        -o main -lm
+    if ! qemu-aarch64 -cpu help | grep -qw "$cpu"; then skip "this qemu has no processor $cpu"; return; fi
+    is "$(qemu-aarch64 -cpu "$cpu" ./main)" "0 wrong" "$4 computes what the source says"
+}
+on_arm aarch64+dotprod max int8_t int8_t int32_t 'sdot' int8 int8 int32 dot4_arm 4 4 arm
+on_arm neoverse-n1 max uint8_t uint8_t uint32_t 'udot' uint8 uint8 uint32 dot4_unsigned_arm 4 4 arm
+on_arm aarch64+i8mm max uint8_t int8_t int32_t 'usdot' uint8 int8 int32 dot4_mixed_arm 4 4 arm
+
+done_testing
