@@ -125,8 +125,8 @@ typedef enum Role {
     ROLE_OUTPUT,
     ROLE_TEMPORARY,
     ROLE_CONSTANT, /* known when the program is compiled: data has its elements; it is no argument */
-    ROLE_INITIAL   /* what the caller's buffer of the output `buffer` held before the call; read by copying stages alone
-                  */
+    ROLE_INITIAL   /* what the caller's buffer of the output `buffer` held before the call; read at the element that is */
+                   /* written, or before any of the output is */
 } Role;
 
 /* Of a buffer in a nest. LOCAL: the stack. SHARED: of a block of a device's threads. */

@@ -178,6 +178,14 @@ static Stmt *under(Build *b, const ExprList *conditions, bool keeps, Stmt *stmt,
     return stmt_if_like(b->arena, &like, conjunction(b->arena, conditions), body, (StmtList){0});
 }
 
+/* O(i) = O(i): a sum that begins with what the caller's buffer holds. */
+static bool is_itself(const Tensor *tensor, Expr *const *index, const Expr *value) {
+    bool same = value->kind == EXPR_READ && value->tensor == tensor && !value->guard;
+    for (int d = 0; same && d < tensor->rank; d++)
+        same = expr_equal(value->args[d], index[d]);
+    return same;
+}
+
 static Stmt *stage_store(Build *b, const StageBuild *s, Expr *source, bool combine) {
     const Stage *stage = s->stage->stage;
     Expr **index = ARENA_ARRAY(b->arena, Expr *, stage->axis_count);
@@ -188,6 +196,8 @@ static Stmt *stage_store(Build *b, const StageBuild *s, Expr *source, bool combi
     if (combine)
         value = expr_binary(b->arena, combine_op(stage->combine), expr_read(b->arena, s->stage->buffer, index, NULL),
                             value);
+    if (is_itself(s->stage->buffer, index, value))
+        return NULL;
     return stmt_store(b->arena, s->stage->buffer, index, stage->axis_count, value, NULL, stage->loc);
 }
 

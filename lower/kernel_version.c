@@ -375,7 +375,10 @@ static Stmt *make_versions(Context context, const StmtList *run, const ExprList 
     known.always = *conditions;
     Known otherwise = {.from = known.from, .to = known.to, .never = known.never};
     Expr *test = conjunction(context.arena, tests);
-    StmtList full = assume(context.arena, run, &(Known){.always = known.always});
+    Known all = {.always = known.always};
+    for (int i = 0; i < tests->count; i++)
+        list_push(context.arena, &all.always, tests->items[i]);
+    StmtList full = assume(context.arena, run, &all);
     StmtList partial = assume(context.arena, run, &otherwise);
     if (otherwise.from)
         partial = tighten_body(context.arena, partial.items, partial.count);

@@ -157,16 +157,18 @@ static bool accumulates(const Assignment *a) {
     return a->statement->ast->combine != COMBINE_NONE && !a->statement->ast->initialise;
 }
 
-/* What the caller's buffer holds, copied before anything is written to it. */
-static const Tensor *copy_of_buffer(Assignment *a) {
-    Tensor *initial = make_tensor(a, &a->whole), *copy = make_tensor(a, &a->whole);
+/* What the caller's buffer holds: each element is read where it is written. A scan reads a copy made before. */
+static const Tensor *caller_buffer(Assignment *a) {
+    Tensor *initial = make_tensor(a, &a->whole);
     initial->role = ROLE_INITIAL;
     a->variable->initial = initial;
     add_part(a, initial, "initial");
+    if (!a->statement->frame->scan)
+        return initial;
+    Tensor *copy = make_tensor(a, &a->whole);
     add_part(a, copy, "before");
     const Var **axes = whole_axes(a);
-    make_stage(a, copy, axes, read_at(a, initial, axes))->scan =
-        NULL; /* it is no part of a scan: all of it comes before */
+    make_stage(a, copy, axes, read_at(a, initial, axes))->scan = NULL;
     return copy;
 }
 
@@ -189,7 +191,7 @@ static const Tensor *former_version(Assignment *a) {
         WARN(frame, reads_caller_buffer, loc, a->variable->name);
     else
         WARN(frame, keeps_caller_buffer, loc, a->variable->name);
-    return copy_of_buffer(a);
+    return caller_buffer(a);
 }
 
 /* --- the whole tensor --- */
