@@ -339,6 +339,7 @@ static void add_prefetch(Build *b, const NestStage *stage, const Prefetch *prefe
     const NestStage *producer = nest_producer(b->nest, prefetch->tensor);
     const Tensor *tensor =
         producer ? nest_buffer(producer, stage_component_of(producer->stage, prefetch->tensor)) : prefetch->tensor;
+    tensor = tensor->role == ROLE_INITIAL ? tensor->buffer : tensor;
     int rank = tensor->rank;
     int64_t line = LINE_BYTES / element_info[tensor->type].bytes, *at = ARENA_ARRAY(b->arena, int64_t, rank + 1);
     for (int d = rank; d >= 0;) {

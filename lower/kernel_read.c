@@ -546,14 +546,14 @@ static const ElementOrder *read_order(Reader *r, int rank) {
 }
 
 static Stmt *read_allocate(Reader *r) {
-    static const char *const scopes[] = {"global", "local", "register"};
+    static const char *const scopes[SCOPE_COUNT] = {"global", "local", "register", "shared"};
     Tensor *tensor = ARENA_NEW(r->arena, Tensor);
     int scope = 0;
-    while (scope < 3 && !is(r, scopes[scope]))
+    while (scope < SCOPE_COUNT && !is(r, scopes[scope]))
         scope++;
     skip_token(r);
     int type = find_type(r);
-    if (scope == 3 || type < 0)
+    if (scope == SCOPE_COUNT || type < 0)
         fail(r, "expected a scope and an element type");
     skip_token(r);
     *tensor = (Tensor){.name = take_name(r), .role = ROLE_TEMPORARY};

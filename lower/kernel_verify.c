@@ -15,6 +15,7 @@ typedef struct Verify {
     LIST(const Tensor *) buffers;
     bool output_stored;
     int parallel_depth;
+    int axes;           /* of a device that loops around count: a bit each, by their kind */
     const char *broken; /* the first rule that does not hold */
     const Stmt *where;
 } Verify;
@@ -216,6 +217,7 @@ static void verify_for(Verify *v, Stmt *stmt) {
     require(v, !v->flat || expanded, "no loop of a flat kernel is vectorized or unrolled");
     bool parallel = stmt->loop == LOOP_PARALLEL;
     require(v, !parallel || v->parallel_depth == 0, "no parallel loop stands inside another");
+    require(v, !loop_kind_is_bound(stmt->loop) || !(v->axes & 1 << stmt->loop), "an axis is counted once in a nest");
     bool checks = false, stores = false;
     for (int i = 0; i < stmt->count && v->loops.count == 0; i++) {
         stmt_walk(stmt->body[i], note_check, &checks);
@@ -223,10 +225,13 @@ static void verify_for(Verify *v, Stmt *stmt) {
     }
     require(v, !checks || !stores, "a check stands before the first store to an output");
     v->parallel_depth += parallel;
+    int axes = v->axes;
+    v->axes |= loop_kind_is_bound(stmt->loop) ? 1 << stmt->loop : 0;
     list_push(v->arena, &v->loops, stmt->var);
     verify_body(v, stmt->body, stmt->count);
     v->loops.count--;
     v->parallel_depth -= parallel;
+    v->axes = axes;
 }
 
 static void verify_store(Verify *v, Stmt *stmt) {

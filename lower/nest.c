@@ -18,6 +18,7 @@ static Handler *const handlers[PRIM_COUNT] = {
     [PRIM_PARALLEL] = apply_parallel,
     [PRIM_RFACTOR] = apply_rfactor,
     [PRIM_PARTITION] = apply_partition,
+    [PRIM_BIND] = apply_bind,
     [PRIM_INLINE] = apply_inline,
     [PRIM_COMPUTE_AT] = apply_compute_at,
     [PRIM_COMPUTE_ROOT] = apply_compute_root,

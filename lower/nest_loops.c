@@ -274,7 +274,7 @@ static bool check_kind(NestState *state, const Node *node, LoopKind kind) {
                        loop_text(state, node), loop_kind_words[kind]);
 }
 
-static bool set_kind(NestState *state, const Prim *prim, int index, LoopKind kind) {
+bool set_kind(NestState *state, const Prim *prim, int index, LoopKind kind) {
     Node *node = argument_loop(state, prim, positional(prim, index));
     if (node == NULL || !check_kind(state, node, kind))
         return false;

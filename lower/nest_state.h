@@ -264,6 +264,9 @@ void find_reduction_values(NestState *state, StageState *stage);
 bool relation_exceeds(NestState *state, const Relation *relation);
 /* Whether the last piece of a split begins earlier: its elements are computed twice. */
 bool split_shifts(Forms *forms, const Relation *relation);
+bool set_kind(NestState *state, const Prim *prim, int index, LoopKind kind);
+/* nest_bind.c: loops along the axes of a device. */
+bool check_bound(NestState *state, const StageState *stage);
 /* nest_prefetch.c: finds what is fetched. */
 bool find_prefetches(NestState *state);
 /* nest_tail.c: what splits and cuts ask of extents. */

@@ -94,7 +94,7 @@ static void suggest_other_loops(Suggestions *list) {
         StageState *stage = stage_of_argument(list->state, arg);
         if (stage != NULL)
             suggest_loops_of(list, index_of(list->prim, arg), stage, innermost_first);
-        if (list->prim->op == PRIM_SPLIT)
+        if (list->prim->op == PRIM_SPLIT || list->prim->op == PRIM_PARTITION || list->prim->op == PRIM_BIND)
             break;
     }
 }
@@ -131,6 +131,16 @@ static Prim prim_of(Suggestions *list, PrimOp op, int result_count, int arg_coun
 static void suggest(Suggestions *list, Prim prim) {
     if (list->count < list->limit)
         list->items[list->count++] = prim;
+}
+
+/* The statement with another word as its last positional argument. */
+static void suggest_word(Suggestions *list, const char *word) {
+    const PrimArg *last = positional(list->prim, positional_count(list->prim) - 1);
+    Prim copy = *list->prim;
+    copy.args = ARENA_ARRAY(list->state->arena, PrimArg, copy.arg_count);
+    memcpy(copy.args, list->prim->args, sizeof(PrimArg) * (size_t)copy.arg_count);
+    copy.args[index_of(list->prim, last)].name = word;
+    suggest(list, copy);
 }
 
 static const Node *loop_of_argument(const NestState *state, const PrimArg *arg) {
@@ -175,6 +185,27 @@ static void suggest_straight(Suggestions *list) {
         suggest_innermost(list, node);
     if (node != NULL && (node->loop.extent < 0 || node->loop.extent > 16))
         suggest_split(list, node);
+}
+
+/* bind, set_scope: another word in the last place; on a CPU parallel loops stand for axes. */
+static void suggest_words(Suggestions *list) {
+    static const char *const scopes[] = {"local", "register", "global"};
+    bool bind = list->prim->op == PRIM_BIND, device = state_for_device(list->state);
+    for (int i = 0; bind && device && i < LOOP_KIND_COUNT - LOOP_BLOCK_X; i++)
+        suggest_word(list, loop_kind_words[LOOP_BLOCK_X + i]);
+    for (int i = 0; !bind && i < 3; i++)
+        suggest_word(list, scopes[i]);
+    if (bind && device)
+        suggest_other_loops(list);
+    if (!bind || device)
+        return;
+    Prim parallel = prim_of(list, PRIM_PARALLEL, 0, 1);
+    parallel.args[0] = *positional(list->prim, 0);
+    suggest(list, parallel);
+    Suggestions others = *list;
+    others.prim = &parallel;
+    suggest_other_loops(&others);
+    list->count = others.count;
 }
 
 /* fuse: pairs of adjacent loops. */
@@ -310,6 +341,7 @@ int suggest_prims(NestState *state, const Prim *prim, Prim *candidates, int limi
         [PRIM_SPLIT] = suggest_other_loops,    [PRIM_FUSE] = suggest_pairs,
         [PRIM_REORDER] = suggest_order,        [PRIM_UNROLL] = suggest_straight,
         [PRIM_VECTORIZE] = suggest_straight,   [PRIM_INLINE] = suggest_instead_of_inline,
+        [PRIM_BIND] = suggest_words,           [PRIM_SET_SCOPE] = suggest_words,
         [PRIM_PARALLEL] = suggest_other_loops, [PRIM_COMPUTE_AT] = suggest_places,
         [PRIM_RFACTOR] = suggest_reductions,   [PRIM_CACHE_WRITE] = suggest_at,
         [PRIM_CACHE_READ] = suggest_at,       [PRIM_LAYOUT] = suggest_stored,

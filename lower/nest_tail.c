@@ -59,6 +59,21 @@ static bool check_pieces(NestState *state, const StageState *stage, const Relati
     return true;
 }
 
+/* What is shared out is one piece after the other: values of the loops inside pieces write the same in two of them. */
+static bool check_inside_piece(NestState *state, const StageState *stage, const Relation *relation, const Node *leaf) {
+    for (int i = 0; i < leaf->position; i++) {
+        const Node *around = stage->leaves.items[i];
+        bool shared = around->loop.kind == LOOP_PARALLEL || loop_kind_is_bound(around->loop.kind);
+        for (int k = 1; shared && k < relation->count; k++)
+            if (is_made_of(around, relation->parts[k]))
+                return refuse_at(state, relation->tail_arg,
+                                 "%s is %s around %s, whose last piece begins earlier and writes what another one "
+                                 "writes",
+                                 loop_text(state, around), loop_kind_words[around->loop.kind], loop_text(state, leaf));
+    }
+    return true;
+}
+
 static bool check_shift(NestState *state, const StageState *stage, const Relation *relation) {
     if (!split_shifts(&state->forms, relation))
         return true;
@@ -73,7 +88,8 @@ static bool check_shift(NestState *state, const StageState *stage, const Relatio
                          stage->name);
     for (int i = 0; i < stage->leaves.count; i++)
         if (is_made_of(stage->leaves.items[i], relation->parts[0]) &&
-            !check_pieces(state, stage, relation, stage->leaves.items[i]))
+            !(check_pieces(state, stage, relation, stage->leaves.items[i]) &&
+              check_inside_piece(state, stage, relation, stage->leaves.items[i])))
             return false;
     return true;
 }

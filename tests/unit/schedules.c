@@ -185,6 +185,12 @@ static bool make_prefetch(Maker *m) {
     return made;
 }
 
+static bool make_bind(Maker *m) {
+    bool made = add_loop(m);
+    add_name(m, NULL, loop_kind_words[LOOP_BLOCK_X + pick(m, LOOP_KIND_COUNT - LOOP_BLOCK_X)]);
+    return made;
+}
+
 static bool make_set_scope(Maker *m) {
     static const char *const scopes[] = {"global", "local", "register", "shared"};
     bool made = make_inline(m);
@@ -286,6 +292,7 @@ static const struct {
     {PRIM_INLINE, make_inline, 1},
     {PRIM_COMPUTE_AT, make_compute_at, 3},
     {PRIM_PREFETCH, make_prefetch, 2},
+    {PRIM_BIND, make_bind, 2},
     {PRIM_COMPUTE_ROOT, make_inline, 1},
     {PRIM_SET_SCOPE, make_set_scope, 1},
     {PRIM_CACHE_WRITE, make_cache_write, 3},
