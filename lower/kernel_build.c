@@ -323,7 +323,7 @@ static StmtList stage_level(Build *b, const NestStage *stage, int depth);
 /* The list inside the life of each temporary that the stage writes. */
 static StmtList with_buffers(Build *b, const NestStage *stage, StmtList list) {
     for (int c = stage_component_count(stage->stage) - 1; c >= 0; c--) {
-        if (nest_buffer(stage, c)->role != ROLE_TEMPORARY)
+        if (nest_buffer(stage, c)->role != ROLE_TEMPORARY || stage->updates)
             continue;
         StmtList outer = {0};
         stmts_add(b->arena, &outer, stmt_allocate(b->arena, nest_buffer(stage, c), list));
@@ -423,6 +423,15 @@ static StmtList piece_body(Build *b, const NestStage *stage, int depth, const Pi
     return body;
 }
 
+/* The loops around the initialisation run whatever the predicates of the update say. */
+static int first_tested(const NestStage *stage) {
+    int depth = stage->initialises ? first_reduction(stage) : 0;
+    for (int i = 0; i < stage->child_count; i++)
+        if (stage->children[i]->updates == stage)
+            depth = stage->children[i]->depth;
+    return depth;
+}
+
 /* The statements inside the first depth loops of a stage. */
 static StmtList stage_level(Build *b, const NestStage *stage, int depth) {
     StmtList list = {0};
@@ -439,7 +448,7 @@ static StmtList stage_level(Build *b, const NestStage *stage, int depth) {
     bool parallel = kind == LOOP_PARALLEL;
     b->in_parallel |= parallel;
     bool stays = kind == LOOP_SERIAL || kind == LOOP_PARALLEL; /* of the others the lanes and copies see to it */
-    if (stays && (!stage->initialises || depth >= first_reduction(stage)))
+    if (stays && depth >= first_tested(stage))
         tests = tests_at(b, stage, depth);
     Pieces pieces = loop_pieces(b->arena, loop, kind);
     for (int i = 0; i < pieces.count; i++) {

@@ -19,6 +19,7 @@ static Handler *const handlers[PRIM_COUNT] = {
     [PRIM_RFACTOR] = apply_rfactor,
     [PRIM_PARTITION] = apply_partition,
     [PRIM_BIND] = apply_bind,
+    [PRIM_DECOMPOSE] = apply_decompose,
     [PRIM_INLINE] = apply_inline,
     [PRIM_COMPUTE_AT] = apply_compute_at,
     [PRIM_COMPUTE_ROOT] = apply_compute_root,
@@ -111,10 +112,24 @@ static void publish_stage(NestState *state, StageState *stage) {
     for (int d = 0; d < stage->tensor->rank; d++)
         nest->origin[d] = form_expr(&state->forms, stage->origin[d]);
     publish_guards(state, stage);
-    nest->initialises = nest->stage->combine != COMBINE_NONE;
+    nest->initialises = nest->stage->combine != COMBINE_NONE && stage->initialisation == NULL;
     nest->in_scan = stage->scan != NULL;
     nest->parent = stage->at != NULL ? stage->at->loop.stage : NULL;
     nest->depth = stage->at != NULL ? stage->at->position + 1 : 0;
+}
+
+/* An initialisation writes where the update does. */
+static void share_buffers(NestState *state) {
+    for (int i = 0; i < state->stages.count; i++) {
+        const StageState *updated = state->stages.items[i]->updates;
+        NestStage *nest = &state->stages.items[i]->nest;
+        if (updated == NULL)
+            continue;
+        nest->updates = &updated->nest;
+        nest->buffer = updated->nest.buffer;
+        nest->rest = updated->nest.rest;
+        nest->origin = updated->nest.origin;
+    }
 }
 
 static void publish_children(NestState *state) {
@@ -140,6 +155,7 @@ static void publish(NestState *state) {
         publish_stage(state, state->stages.items[i]);
         state->nest.stages[i] = &state->stages.items[i]->nest;
     }
+    share_buffers(state);
     publish_children(state);
     state->nest.ineffective_count = state->ineffective.count;
     state->nest.ineffective = state->ineffective.items;

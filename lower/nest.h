@@ -85,6 +85,7 @@ struct NestStage {
     bool in_scan;         /* computed at that loop into a buffer of its whole tensor, which lives around all steps */
     int prefetch_count;
     Prefetch *prefetches;
+    const NestStage *updates; /* the stage that it initialises, whose buffer it writes; or NULL */
     bool initialises;     /* a reduction: loops before the first reduction loop are shared with the initialisation */
 };
 

@@ -41,9 +41,11 @@ static LoopKind twin_kind(const Node *store, bool may_vectorize) {
 }
 
 void place_loops(NestState *state) {
-    for (int s = 0; s < state->stages.count; s++) {
+    for (int s = state->stages.count - 1; s >= 0; s--) {
         StageState *stage = state->stages.items[s];
         bool may_vectorize = true;
+        if (stage->beside)
+            stage->at = stage->updates->at;
         for (int i = stage->leaves.count - 1; i >= 0; i--) {
             Node *leaf = stage->leaves.items[i];
             leaf->position = i;

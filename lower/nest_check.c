@@ -90,6 +90,45 @@ static bool check_owner(NestState *state, const StageState *stage) {
     return true;
 }
 
+static bool shifts(Forms *forms, const StageState *stage) {
+    for (int i = 0; i < stage->relations.count; i++)
+        if (split_shifts(forms, stage->relations.items[i]))
+            return true;
+    return false;
+}
+
+static bool is_same_loop(const void *context, const Loop *loop) {
+    return loop == context;
+}
+
+static bool counts_loop(const StageState *stage, const Node *node) {
+    for (int d = 0; d < stage->tensor->rank; d++)
+        if (form_find_loop(stage->axes[d], is_same_loop, &node->loop) != NULL)
+            return true;
+    return node->loop.extent == 0 || node->loop.extent == 1;
+}
+
+/* An initialisation runs once for each element, before the first update: the loops of the update around it are among
+ * those that it counts from, and none reduces. */
+static bool check_initialisation(NestState *state, const StageState *stage) {
+    const StageState *updated = stage->updates;
+    if (updated != NULL && shifts(&state->forms, updated))
+        return refuse(state,
+                      "%s initialises %s apart, but a tail that is shifted updates some elements of %s twice: "
+                      "another tail, or no decompose",
+                      stage->name, updated->name, updated->name);
+    for (int i = 0; updated != NULL && !stage->beside && i <= stage->at->position; i++) {
+        const Node *node = updated->leaves.items[i];
+        if (node->loop.reduction)
+            return refuse(state, "the reduction loop %s is outside %s, which would initialise %s again and again",
+                          loop_text(state, node), stage->name, updated->name);
+        if (!counts_loop(stage, node))
+            return refuse(state, "%s initialises %s for all values of %s, which is outside of it", stage->name,
+                          updated->name, loop_text(state, node));
+    }
+    return true;
+}
+
 /* --- kinds of loops ----------------------------------------------------------------------------------------------- */
 
 static bool check_vectorized(NestState *state, const StageState *stage, const Node *node) {
@@ -223,6 +262,9 @@ static bool check_register(NestState *state, const StageState *stage) {
             return false;
     for (int i = 0; i < state->stages.count; i++) {
         const StageState *user = state->stages.items[i];
+        for (int d = 0; user->updates == stage && d < stage->tensor->rank; d++)
+            if (!check_register_index(state, stage, user, user->axes[d], d))
+                return false;
         for (int k = 0; k < user->accesses.count && !user->nest.inlined; k++) {
             if (user->accesses.items[k].producer != stage)
                 continue;
@@ -305,24 +347,6 @@ static bool is_same_element(const Stage *stage, const Expr *read) {
     return read->otherwise == NULL;
 }
 
-static bool is_same_loop(const void *context, const Loop *loop) {
-    return loop == context;
-}
-
-static bool counts_loop(const StageState *stage, const Node *node) {
-    for (int d = 0; d < stage->tensor->rank; d++)
-        if (form_find_loop(stage->axes[d], is_same_loop, &node->loop) != NULL)
-            return true;
-    return node->loop.extent == 1;
-}
-
-static bool shifts(Forms *forms, const StageState *stage) {
-    for (int i = 0; i < stage->relations.count; i++)
-        if (split_shifts(forms, stage->relations.items[i]))
-            return true;
-    return false;
-}
-
 /* Whether each element is computed once: the stage counts all loops around it, up to the one that writes the output. */
 static bool computes_once(Forms *forms, const StageState *stage, const StageState *writer) {
     if (shifts(forms, writer))
@@ -360,7 +384,7 @@ bool check_loops(NestState *state) {
         StageState *stage = state->stages.items[i];
         if (stage->nest.inlined)
             continue;
-        if (!check_owner(state, stage) || !check_tails(state, stage) || !check_kinds(state, stage) ||
+        if (!check_owner(state, stage) || !check_initialisation(state, stage) || !check_tails(state, stage) || !check_kinds(state, stage) ||
             !check_bound(state, stage) || !check_tensorized(state, stage) || !check_copies(state, stage) ||
             !check_scope(state, stage) || !check_steps_order(state, stage) || !check_strict(state, stage) ||
             !check_initial_reads(state, stage))

@@ -32,6 +32,17 @@ static bool check_movable(NestState *state, const Prim *prim, const StageState *
     return true;
 }
 
+/* What shares the domain of another stage stays with it. */
+static bool check_made(NestState *state, const StageState *stage) {
+    if (stage->updates != NULL)
+        return refuse(state, "%s was made by decompose and stays before the update of %s", stage->name,
+                      stage->updates->name);
+    if (stage->owner != NULL)
+        return refuse(state, "%s was made by cache_write and stays in the loops of %s", stage->name,
+                      stage->owner->name);
+    return true;
+}
+
 static bool is_read(const NestState *state, const StageState *stage) {
     for (int i = 0; i < state->stages.count; i++)
         for (int k = 0; k < state->stages.items[i]->accesses.count; k++)
@@ -49,9 +60,8 @@ bool apply_compute_at(NestState *state, const Prim *prim) {
     Node *loop = argument_loop(state, prim, positional(prim, 1));
     if (loop == NULL)
         return false;
-    if (stage->owner != NULL)
-        return refuse(state, "%s was made by cache_write and stays in the loops of %s", stage->name,
-                      stage->owner->name);
+    if (!check_made(state, stage))
+        return false;
     if (!is_read(state, stage))
         return refuse(state, "nothing reads %s, so there is no loop to compute it at", stage->name);
     const StageState *outer = (const StageState *)loop->loop.stage;
@@ -189,9 +199,8 @@ static bool check_inline(NestState *state, const Prim *prim, const StageState *s
             return refuse(state, "%s is computed at %s, a loop that inline would take away", other->name,
                           loop_text(state, other->at));
     }
-    if (stage->owner != NULL)
-        return refuse(state, "%s was made by cache_write and stays in the loops of %s", stage->name,
-                      stage->owner->name);
+    if (!check_made(state, stage))
+        return false;
     if (reads_itself(stage))
         return refuse(state, "%s reads earlier steps of itself: inline would never end", stage->name);
     return is_read(state, stage) || refuse(state, "nothing reads %s, so there is nowhere to inline it", stage->name);
@@ -248,7 +257,7 @@ static Node *store_loop(NestState *state, Node *moved, StageState *stage) {
 }
 
 /* The relation over images; the old one goes on over the ".store" copies. */
-static void divide_relation(NestState *state, Relation *relation, StageState *made) {
+void copy_relation(NestState *state, const Relation *relation, StageState *made) {
     Relation *copy = relation_add(state, made, relation->kind, relation->whole->image, relation->count);
     copy->tail = relation->tail;
     copy->tail_arg = relation->tail_arg;
@@ -295,7 +304,7 @@ static void divide_relations(NestState *state, StageState *stage, StageState *ma
             for (int k = 0; k < relation->count; k++)
                 relation->parts[k]->loop.stage = &made->nest;
         } else {
-            divide_relation(state, relation, made);
+            copy_relation(state, relation, made);
             stage->relations.items[kept++] = relation;
         }
     }
@@ -374,7 +383,7 @@ static Stage *storing_stage(NestState *state, const Stage *stage, const Tensor *
     return storing;
 }
 
-static Tensor *cache_tensor(NestState *state, const Tensor *tensor, const char *name) {
+const Tensor *tensor_copy(NestState *state, const Tensor *tensor, const char *name) {
     Tensor *cache = ARENA_NEW(state->arena, Tensor);
     *cache = *tensor;
     cache->name = name;
@@ -402,6 +411,26 @@ static bool cache_write_place(NestState *state, const Prim *prim, const StageSta
     return true;
 }
 
+/* The buffer that cache_write makes is initialised where the old one was. */
+static bool check_initialisation(NestState *state, const StageState *stage, int index) {
+    const StageState *initialisation = stage->initialisation;
+    if (initialisation == NULL || (initialisation->beside ? index < 0 : leaf_index(stage, initialisation->at) >= index))
+        return true;
+    return refuse(state, "%s initialises %s outside %s, where the buffer of cache_write would be: decompose after it",
+                  initialisation->name, stage->name,
+                  index >= 0 ? loop_text(state, stage->leaves.items[index]) : stage->name);
+}
+
+static void move_initialisation(StageState *stage, StageState *made) {
+    StageState *initialisation = stage->initialisation;
+    if (initialisation == NULL)
+        return;
+    initialisation->updates = made;
+    initialisation->beside = initialisation->at == made->at;
+    made->initialisation = initialisation;
+    stage->initialisation = NULL;
+}
+
 bool apply_cache_write(NestState *state, const Prim *prim) {
     StageState *stage = argument_stage(state, prim, positional(prim, 0));
     if (stage == NULL)
@@ -410,13 +439,13 @@ bool apply_cache_write(NestState *state, const Prim *prim) {
         return refuse(state, "%s is inlined: it has no loops of its own any more", stage->name);
     int index;
     const char *name = stage_name(state, prim, stage->name, "cache");
-    if (name == NULL || !cache_write_place(state, prim, stage, &index))
+    if (name == NULL || !cache_write_place(state, prim, stage, &index) || !check_initialisation(state, stage, index))
         return false;
     Node *at = index >= 0 ? stage->leaves.items[index] : stage->at;
     const Stage *computed = stage->nest.stage;
     Stage *copy = stage_copy(state->arena, computed);
     copy->name = name;
-    copy->tensor = cache_tensor(state, stage->tensor, name);
+    copy->tensor = tensor_copy(state, stage->tensor, name);
     StageState *made = stage_add_bare(state, copy, stage);
     made->at = at;
     made->owner = at != NULL ? stage : NULL;
@@ -424,6 +453,7 @@ bool apply_cache_write(NestState *state, const Prim *prim) {
         if (state->stages.items[i]->owner == stage && state->stages.items[i] != made)
             state->stages.items[i]->owner = made;
     divide_stage(state, stage, made, index);
+    move_initialisation(stage, made);
     stage_rewrite(state, made, copy);
     stage_rewrite(state, stage, storing_stage(state, computed, copy->tensor));
     return argument_scope(state, prim, made);

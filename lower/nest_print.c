@@ -56,7 +56,8 @@ static void print_guards(Text *text, const NestStage *stage) {
     }
 }
 
-static void print_target(Text *text, const Stage *stage) {
+static void print_target(Text *text, const NestStage *nest) {
+    const Stage *stage = nest->updates != NULL ? nest->updates->stage : nest->stage;
     text_add(text, "%s(", stage->tensor->name);
     for (int d = 0; d < stage->axis_count; d++)
         text_add(text, "%s%s", d > 0 ? ", " : "", stage->axes[d]->name);
@@ -66,7 +67,7 @@ static void print_target(Text *text, const Stage *stage) {
 static void print_body(Text *text, const NestStage *stage, int depth) {
     static const char *const assignments[COMBINE_COUNT] = {"=", "+=", "*=", "min=", "max="};
     indent(text, depth);
-    print_target(text, stage->stage);
+    print_target(text, stage);
     text_add(text, " %s ", assignments[stage->stage->combine]);
     expr_print(text, stage->stage->value);
     print_guards(text, stage);
@@ -76,7 +77,7 @@ static void print_body(Text *text, const NestStage *stage, int depth) {
 /* The initialisation runs over the loops that do not reduce, also those below the first that does. */
 static void print_initial(Text *text, const NestStage *stage, int depth, int indentation) {
     indent(text, indentation);
-    print_target(text, stage->stage);
+    print_target(text, stage);
     text_add(text, " = ");
     expr_print(text, stage->stage->initial);
     const char *before = " for all ";
@@ -148,8 +149,14 @@ static void print_depth(Text *text, const NestStage *stage, int depth, int inden
     print_depth(text, stage, depth + 1, indentation + 1);
 }
 
+/* What decompose made and what it initialises have one buffer: it is shown with what comes first. */
+static bool is_decomposed(const NestStage *stage) {
+    return stage->stage->combine != COMBINE_NONE && !stage->initialises;
+}
+
 static void print_stage(Text *text, const NestStage *stage, int indentation) {
-    print_buffer(text, stage, indentation);
+    if (!is_decomposed(stage))
+        print_buffer(text, stage->updates != NULL ? stage->updates : stage, indentation);
     print_depth(text, stage, 0, indentation);
 }
 

@@ -1,9 +1,12 @@
-/* nest_reduce.c - the primitives that take reductions apart: rfactor.
+/* nest_reduce.c - the primitives that take reductions apart: rfactor and decompose.
  *
  * rfactor makes a stage that keeps a partial result for each value of the loops that it names, and lets the old stage
  * reduce over those results. The new stage has the old one's axes and reads, an axis for each named loop behind them,
  * and reduces over what was not named. The reduction loops move into it; the indices that they stood for become
  * expressions over them, and a value beyond the end of a split that does not divide is the identity.
+ *
+ * decompose makes a stage that writes the initial values into the buffer of the reduction, before one of its loops. It
+ * shares the reduction's domain, as what cache_write makes does: the loops outside are links, those below are copies.
  */
 #include "lower/nest_state.h"
 
@@ -246,7 +249,7 @@ static void replace_loops(Factoring *f) {
     stage->relations.count = kept;
 }
 
-/* --- the primitive ------------------------------------------------------------------------------------------------ */
+/* --- rfactor ------------------------------------------------------------------------------------------------ */
 
 bool apply_rfactor(NestState *state, const Prim *prim) {
     Factoring f = {.state = state, .count = positional_count(prim)};
@@ -269,4 +272,99 @@ bool apply_rfactor(NestState *state, const Prim *prim) {
     stage_rewrite(state, f.made, partial);
     stage_rewrite(state, f.stage, combining);
     return argument_scope(state, prim, f.made);
+}
+
+/* --- decompose ---------------------------------------------------------------------------------------------------- */
+
+static bool check_decompose(NestState *state, const StageState *stage, const Node *loop, int index) {
+    if (stage->nest.inlined)
+        return refuse(state, "%s is inlined: it has no loops of its own any more", stage->name);
+    if (stage->nest.stage->combine == COMBINE_NONE)
+        return refuse(state, "%s is no reduction: it has no initialisation that could be taken apart", stage->name);
+    if (stage->initialisation != NULL)
+        return refuse(state, "%s is decomposed already: %s initialises it", stage->name, stage->initialisation->name);
+    if (index < 0)
+        return refuse(state, "%s is no loop of %s, which is initialised before one of its own loops: %s",
+                      loop_text(state, loop), stage->name, loops_text(state, stage));
+    for (int i = 0; i < index; i++)
+        if (stage->leaves.items[i]->loop.reduction)
+            return refuse(state, "the reduction loop %s is outside %s: %s is initialised before all of its reduction",
+                          loop_text(state, stage->leaves.items[i]), loop_text(state, loop), stage->name);
+    return true;
+}
+
+/* What stands for a spatial node of the stage in its initialisation: a link to a loop outside, else a copy. */
+static void set_image(NestState *state, const StageState *stage, StageState *made, Node *node, int index) {
+    int position = node_is_leaf(node) ? leaf_index(stage, node) : -1;
+    node->image = node_new(state, made, node->variable.name, false);
+    node->image->variable.loc = node->variable.loc;
+    node->image->extent = node->extent;
+    if (node_is_leaf(node) && position < index)
+        node->image->link = node->link != NULL ? node->link : node;
+}
+
+static void copy_loops(NestState *state, StageState *stage, StageState *made, int index) {
+    for (int d = 0; d < stage->nest.stage->axis_count; d++) {
+        set_image(state, stage, made, stage->roots[d], index);
+        made->roots[made->root_count++] = stage->roots[d]->image;
+    }
+    for (int i = 0; i < stage->relations.count; i++) {
+        Relation *relation = stage->relations.items[i];
+        if (relation->whole->loop.reduction)
+            continue;
+        if (relation->kind == RELATION_FUSE)
+            set_image(state, stage, made, relation->whole, index);
+        for (int k = 0; relation->kind == RELATION_SPLIT && k < relation->count; k++)
+            set_image(state, stage, made, relation->parts[k], index);
+        copy_relation(state, relation, made);
+    }
+    for (int i = index; i < stage->leaves.count; i++)
+        if (!stage->leaves.items[i]->loop.reduction)
+            list_push(state->arena, &made->leaves, stage->leaves.items[i]->image);
+}
+
+static Stage *initial_stage(NestState *state, const Stage *stage, const char *name) {
+    Stage *made = stage_copy(state->arena, stage);
+    made->name = name;
+    made->reduction_count = 0;
+    made->combine = COMBINE_NONE;
+    made->combiner = NULL;
+    for (int c = 0; c < stage_component_count(stage); c++) {
+        Component component = stage_component(stage, c);
+        const char *own = c > 0 ? arena_printf(state->arena, "%s.%d", name, c) : name;
+        set_component(made, c, (Component){tensor_copy(state, component.tensor, own), NULL, component.initial});
+    }
+    return made;
+}
+
+static Stage *update_stage(NestState *state, const Stage *stage) {
+    Stage *made = stage_copy(state->arena, stage);
+    for (int c = 0; c < stage_component_count(stage); c++) {
+        Component component = stage_component(stage, c);
+        component.initial = NULL;
+        set_component(made, c, component);
+    }
+    return made;
+}
+
+bool apply_decompose(NestState *state, const Prim *prim) {
+    StageState *stage = argument_stage(state, prim, positional(prim, 0));
+    Node *loop = stage != NULL ? argument_loop(state, prim, positional(prim, 1)) : NULL;
+    int index = loop != NULL ? leaf_index(stage, loop) : -1;
+    if (loop == NULL || !check_decompose(state, stage, loop, index))
+        return false;
+    const Stage *computed = stage->nest.stage;
+    const char *name = stage_name(state, prim, stage->name, "initial");
+    if (name == NULL)
+        return false;
+    Stage *initial = initial_stage(state, computed, name);
+    StageState *made = stage_add_bare(state, initial, stage);
+    made->owner = made->updates = stage;
+    made->beside = index == 0;
+    made->at = index > 0 ? stage->leaves.items[index - 1] : stage->at;
+    stage->initialisation = made;
+    copy_loops(state, stage, made, index);
+    stage_rewrite(state, made, initial);
+    stage_rewrite(state, stage, update_stage(state, computed));
+    return true;
 }

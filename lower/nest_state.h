@@ -95,6 +95,9 @@ struct StageState {
     StageState *scan;   /* whose step it is computed in, with the root of its step axis linked to that one's; or NULL */
     bool earlier_steps; /* made by cache_read: of what earlier steps of a scan wrote */
     Node *at;           /* the loop it is computed at; NULL: root */
+    StageState *updates;        /* made by decompose: the stage that it initialises, whose buffer it writes */
+    StageState *initialisation; /* the other way round */
+    bool beside;                /* it runs where the stage that it updates does, before all of its loops */
     Scope scope;
     bool scope_set;
     Box *boxes;        /* [rank], while finishing: what consumers read */
@@ -172,6 +175,9 @@ void no_effect(NestState *state);
 void no_effect_of(NestState *state, int prim);
 const char *state_text(NestState *state, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* The relation again between the images of its nodes. */
+void copy_relation(NestState *state, const Relation *relation, StageState *made);
+const Tensor *tensor_copy(NestState *state, const Tensor *tensor, const char *name); /* a temporary like it */
 Node *node_new(NestState *state, StageState *stage, const char *name, bool reduction);
 /* A stage with a root and leaf for each axis and reduction, placed before `before` in the order of execution. */
 StageState *stage_add(NestState *state, const Stage *stage, StageState *before);
@@ -247,6 +253,7 @@ Handler apply_split, apply_tile, apply_fuse, apply_reorder, apply_partition;
 Handler apply_unroll, apply_vectorize, apply_parallel, apply_bind, apply_prefetch, apply_rfactor;
 Handler apply_inline, apply_compute_at, apply_compute_root, apply_set_scope, apply_cache_write, apply_cache_read;
 Handler apply_layout, apply_storage_align;
+Handler apply_decompose;
 
 /* --- nest_bounds.c and nest_check.c --- */
 

@@ -255,6 +255,14 @@ static void suggest_places(Suggestions *list) {
     suggest(list, inlined);
 }
 
+/* decompose: the loops of the stage, from the outermost on. */
+static void suggest_own_loops(Suggestions *list) {
+    const char *what = positional(list->prim, 0)->name;
+    const StageState *stage = stage_named(list->state, what, strlen(what));
+    if (stage != NULL)
+        suggest_loops_of(list, index_of(list->prim, positional(list->prim, 1)), stage, false);
+}
+
 /* inline: computing the stage where it is read. */
 static void suggest_instead_of_inline(Suggestions *list) {
     Prim place = prim_of(list, PRIM_COMPUTE_AT, 0, 2);
@@ -344,7 +352,7 @@ int suggest_prims(NestState *state, const Prim *prim, Prim *candidates, int limi
         [PRIM_BIND] = suggest_words,           [PRIM_SET_SCOPE] = suggest_words,
         [PRIM_PARALLEL] = suggest_other_loops, [PRIM_COMPUTE_AT] = suggest_places,
         [PRIM_RFACTOR] = suggest_reductions,   [PRIM_CACHE_WRITE] = suggest_at,
-        [PRIM_CACHE_READ] = suggest_at,       [PRIM_LAYOUT] = suggest_stored,
+        [PRIM_CACHE_READ] = suggest_at, [PRIM_DECOMPOSE] = suggest_own_loops,       [PRIM_LAYOUT] = suggest_stored,
         [PRIM_STORAGE_ALIGN] = suggest_stored,
     };
     Suggestions list = {.state = state, .prim = prim, .items = candidates, .limit = limit};

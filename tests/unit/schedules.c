@@ -212,6 +212,15 @@ static bool make_cache_write(Maker *m) {
     return stage && add_at(m, "at");
 }
 
+static bool make_decompose(Maker *m) {
+    const NestStage *stage = pick_stage(m);
+    if (!stage)
+        return false;
+    add_name(m, NULL, stage->stage->name);
+    add_name(m, NULL, loop_name(m, stage, pick(m, stage->loop_count)));
+    return true;
+}
+
 /* One or two reduction loops of a stage. */
 static bool make_rfactor(Maker *m) {
     const NestStage *stage = pick_stage(m);
@@ -300,12 +309,14 @@ static const struct {
     {PRIM_RFACTOR, make_rfactor, 3},
     {PRIM_LAYOUT, make_layout, 2},
     {PRIM_STORAGE_ALIGN, make_storage_align, 2},
+    {PRIM_DECOMPOSE, make_decompose, 2},
 };
 
 /* Every result gets a name, as the language wants it. */
 static void name_results(Maker *m) {
     const char *results = prim_info[m->prim.op].results;
-    bool buffer = m->prim.op == PRIM_CACHE_READ || m->prim.op == PRIM_CACHE_WRITE || m->prim.op == PRIM_RFACTOR;
+    PrimOp op = m->prim.op;
+    bool buffer = op == PRIM_CACHE_READ || op == PRIM_CACHE_WRITE || op == PRIM_RFACTOR || op == PRIM_DECOMPOSE;
     int positional = 0;
     for (int i = 0; i < m->prim.arg_count; i++)
         positional += m->prim.args[i].key == NULL;
