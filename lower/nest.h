@@ -86,7 +86,7 @@ struct NestStage {
     int prefetch_count;
     Prefetch *prefetches;
     const NestStage *updates; /* the stage that it initialises, whose buffer it writes; or NULL */
-    bool initialises;     /* a reduction: loops before the first reduction loop are shared with the initialisation */
+    bool initialises; /* a reduction: loops before the first reduction loop are shared with the initialisation */
 };
 
 typedef struct Nest {

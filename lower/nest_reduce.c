@@ -354,7 +354,7 @@ bool apply_decompose(NestState *state, const Prim *prim) {
     if (loop == NULL || !check_decompose(state, stage, loop, index))
         return false;
     const Stage *computed = stage->nest.stage;
-    const char *name = stage_name(state, prim, stage->name, "initial");
+    const char *name = stage_name(state, prim, stage->name, "init");
     if (name == NULL)
         return false;
     Stage *initial = initial_stage(state, computed, name);

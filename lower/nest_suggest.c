@@ -352,8 +352,8 @@ int suggest_prims(NestState *state, const Prim *prim, Prim *candidates, int limi
         [PRIM_BIND] = suggest_words,           [PRIM_SET_SCOPE] = suggest_words,
         [PRIM_PARALLEL] = suggest_other_loops, [PRIM_COMPUTE_AT] = suggest_places,
         [PRIM_RFACTOR] = suggest_reductions,   [PRIM_CACHE_WRITE] = suggest_at,
-        [PRIM_CACHE_READ] = suggest_at, [PRIM_DECOMPOSE] = suggest_own_loops,       [PRIM_LAYOUT] = suggest_stored,
-        [PRIM_STORAGE_ALIGN] = suggest_stored,
+        [PRIM_CACHE_READ] = suggest_at,        [PRIM_DECOMPOSE] = suggest_own_loops,
+        [PRIM_LAYOUT] = suggest_stored,        [PRIM_STORAGE_ALIGN] = suggest_stored,
     };
     Suggestions list = {.state = state, .prim = prim, .items = candidates, .limit = limit};
     if (suggesters[prim->op] != NULL && positional_count(prim) > 0 && positional(prim, 0)->kind == ARG_NAME)
