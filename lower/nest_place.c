@@ -88,8 +88,11 @@ bool apply_compute_root(NestState *state, const Prim *prim) {
                             stage->owner->name);
     if (stage->at == NULL)
         no_effect(state);
+    StageState *scan = stage->scan;
     if (!leave_scan(state, prim, stage))
         return false;
+    if (scan != NULL)
+        order_outside(state, stage, scan);
     stage->at = NULL;
     stage->scope_set = false;
     return true;

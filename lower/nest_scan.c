@@ -55,6 +55,51 @@ bool leave_scan(NestState *state, const Prim *prim, StageState *stage) {
     return true;
 }
 
+static const StageState *root_of(const StageState *stage) {
+    while (stage->at != NULL)
+        stage = (const StageState *)stage->at->loop.stage;
+    return stage;
+}
+
+static int order_of(const NestState *state, const StageState *stage) {
+    int index = 0;
+    while (state->stages.items[index] != stage)
+        index++;
+    return index;
+}
+
+static bool reads_scan(const StageState *stage, const StageState *scan) {
+    for (int i = 0; i < stage->accesses.count; i++)
+        if (stage->accesses.items[i].producer != NULL && stage->accesses.items[i].producer->scan == scan)
+            return true;
+    return false;
+}
+
+static bool is_read_inside(const NestState *state, const StageState *stage, const StageState *scan) {
+    for (int i = 0; i < state->stages.count; i++)
+        for (int k = 0; k < state->stages.items[i]->accesses.count; k++)
+            if (state->stages.items[i]->accesses.items[k].producer == stage && root_of(state->stages.items[i]) == scan)
+                return true;
+    return false;
+}
+
+static void order_remove(NestState *state, int index) {
+    state->stages.count--;
+    for (int i = index; i < state->stages.count; i++)
+        state->stages.items[i] = state->stages.items[i + 1];
+}
+
+void order_outside(NestState *state, StageState *stage, const StageState *scan) {
+    if (!reads_scan(stage, scan) || is_read_inside(state, stage, scan))
+        return;
+    order_remove(state, order_of(state, stage));
+    int after = order_of(state, scan) + 1;
+    list_push(state->arena, &state->stages, stage);
+    for (int i = state->stages.count - 1; i > after; i--)
+        state->stages.items[i] = state->stages.items[i - 1];
+    state->stages.items[after] = stage;
+}
+
 bool reads_earlier_step(const StageState *stage, const Access *access) {
     const Stage *reader = stage->nest.stage;
     if (access->producer == NULL || reader->scan == NULL || access->producer->nest.stage->scan != reader->scan)
@@ -87,19 +132,6 @@ bool check_steps_order(NestState *state, const StageState *stage) {
     return true;
 }
 
-static const StageState *root_of(const StageState *stage) {
-    while (stage->at != NULL)
-        stage = (const StageState *)stage->at->loop.stage;
-    return stage;
-}
-
-static int order_of(const NestState *state, const StageState *stage) {
-    int index = 0;
-    while (state->stages.items[index] != stage)
-        index++;
-    return index;
-}
-
 /* What a scan writes is read in the body of its steps, after it was written or of an earlier step, or after the scan. */
 static bool check_scan_reader(NestState *state, const StageState *reader, const Access *access) {
     const StageState *producer = access->producer, *scan = producer->scan, *root = root_of(reader);
@@ -118,6 +150,9 @@ static bool check_scan_reader(NestState *state, const StageState *reader, const 
 bool check_scan_access(NestState *state, const StageState *reader, const Access *access) {
     if (access->producer->scan != NULL)
         return check_scan_reader(state, reader, access);
+    bool left = access->producer->at == NULL && access->producer->nest.stage->scan != NULL;
+    if (left && order_of(state, root_of(reader)) < order_of(state, access->producer))
+        return refuse(state, "%s reads %s, which is computed after the scan", reader->name, access->producer->name);
     if (access->producer->at == NULL || !reads_earlier_step(reader, access))
         return true;
     return refuse(state, "%s reads an earlier step of %s, so all steps of %s are kept: it cannot be computed at %s",

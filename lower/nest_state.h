@@ -292,6 +292,8 @@ void scan_add(NestState *state, const Scan *scan);
 void join_scan(NestState *state, StageState *stage, StageState *scan);
 /* For a primitive that moves a stage: its step axis becomes a loop of its own. */
 bool leave_scan(NestState *state, const Prim *prim, StageState *stage);
+/* A stage that left the scan for the root: after the scan where it reads what that computes, else before. */
+void order_outside(NestState *state, StageState *stage, const StageState *scan);
 bool reads_earlier_step(const StageState *stage, const Access *access);
 bool check_steps_loop(NestState *state, const Node *node, const char *what); /* "parallel" */
 bool check_steps_order(NestState *state, const StageState *stage);
