@@ -15,6 +15,7 @@ enum { CHEAP_USES = 4, CHEAP_OPERATIONS = 4 };
 typedef struct StageFacts {
     const Stage *stage;
     bool inlined, grouped, output;
+    const Scan *scan;    /* that it is computed in: it was not taken out */
     bool reads_initial;  /* of what a caller's buffer held: computed before anything is stored there */
     LIST(int) consumers; /* stages that read it, also through inlined ones */
 } StageFacts;
@@ -146,6 +147,7 @@ static void collect_facts(Grouping *grouping) {
         StageFacts *facts = &grouping->facts[s];
         facts->stage = program->stages[s];
         facts->output = stage_writes_role(facts->stage, ROLE_OUTPUT);
+        facts->scan = facts->stage->scan;
         ReadList list = {.arena = grouping->space->arena};
         stage_reads(grouping, facts->stage, &list);
         for (int r = 0; r < list.reads.count; r++)
@@ -236,15 +238,86 @@ static void inline_stages(Grouping *grouping) {
     find_consumers(grouping);
 }
 
+/* --- scans --- */
+
+/* The reader's own reads of what the producer writes, and those of what is inlined into it, that are of an earlier step.
+ */
+static bool reads_earlier_steps(Grouping *grouping, const StageFacts *reader, const StageFacts *producer) {
+    ReadList list = {.arena = arena_new()};
+    stage_walk(reader->stage, collect_read, &list);
+    bool earlier = false;
+    for (int r = 0; r < list.reads.count && producer->scan; r++) {
+        const Expr *read = list.reads.items[r], *step = read->count ? read->args[producer->stage->step] : NULL;
+        const StageFacts *read_stage = facts_of(grouping, read->tensor);
+        if (stage_writes(producer->stage, read->tensor))
+            earlier |= reader->stage->scan != producer->scan || step->kind != EXPR_VAR ||
+                       step->var != reader->stage->axes[reader->stage->step];
+        else if (read_stage && read_stage->inlined && read_stage != reader)
+            earlier |= values_use(read_stage->stage, producer->stage);
+    }
+    arena_free(list.arena);
+    return earlier;
+}
+
+/* Whether it reads what stays in its scan. */
+static bool needs_scan(Grouping *grouping, const StageFacts *facts) {
+    ReadList list = {.arena = arena_new()};
+    stage_reads(grouping, facts->stage, &list);
+    bool needs = false;
+    for (int r = 0; r < list.reads.count; r++) {
+        const StageFacts *producer = facts_of(grouping, list.reads.items[r]->tensor);
+        needs |= producer && !producer->inlined && producer->scan == facts->scan;
+    }
+    arena_free(list.arena);
+    return needs;
+}
+
+static bool is_needed_in_scan(const Grouping *grouping, const StageFacts *facts) {
+    for (int c = 0; c < facts->consumers.count; c++)
+        if (grouping->facts[facts->consumers.items[c]].scan == facts->scan)
+            return true;
+    return false;
+}
+
+static void take_out(Grouping *grouping, StageFacts *facts) {
+    Space *space = grouping->space;
+    Prim prim = {.op = PRIM_COMPUTE_ROOT, .arg_count = 1, .args = ARENA_NEW(space->arena, PrimArg)};
+    prim.args[0] = arg_name(facts->stage->name);
+    list_push(space->arena, &space->common, prim);
+    if (common_is_legal(space))
+        facts->scan = NULL;
+    else
+        space->common.count--;
+}
+
+/* What depends on no earlier step is computed for all steps at once, before the scan; reductions that no step needs,
+ * after it. */
+static void empty_scans(Grouping *grouping) {
+    for (int s = 0; s < grouping->count; s++) {
+        StageFacts *facts = &grouping->facts[s];
+        if (facts->scan && !facts->inlined && !needs_scan(grouping, facts))
+            take_out(grouping, facts);
+    }
+    for (int s = grouping->count - 1; s >= 0; s--) {
+        StageFacts *facts = &grouping->facts[s];
+        if (facts->scan && !facts->inlined && stage_has_reuse(facts->stage) && !is_needed_in_scan(grouping, facts))
+            take_out(grouping, facts);
+    }
+}
+
 /* --- groups --- */
 
-static bool only_used_in(const Grouping *grouping, const StageFacts *facts, const bool *members) {
+/* All that read it are members, in the same scan if in any, and of the same step. */
+static bool only_used_in(Grouping *grouping, const StageFacts *facts, const bool *members) {
     if (facts->inlined || facts->grouped || facts->output || facts->reads_initial || facts->consumers.count == 0 ||
         requirement_reads(grouping->space->program, facts->stage))
         return false;
-    for (int c = 0; c < facts->consumers.count; c++)
-        if (!members[facts->consumers.items[c]])
+    for (int c = 0; c < facts->consumers.count; c++) {
+        const StageFacts *consumer = &grouping->facts[facts->consumers.items[c]];
+        if (!members[facts->consumers.items[c]] || consumer->scan != facts->scan ||
+            reads_earlier_steps(grouping, consumer, facts))
             return false;
+    }
     return true;
 }
 
@@ -342,6 +415,7 @@ static void make_group(Grouping *grouping, int root) {
     members[root] = true;
     Group *group = ARENA_NEW(space->arena, Group);
     group->root = grouping->facts[root].stage;
+    group->scan = grouping->facts[root].scan;
     group->prefix = space->groups.count ? arena_printf(space->arena, "g%d_", space->groups.count + 1) : "";
     StageFacts *anchor = find_anchor(grouping, group->root, members);
     int depth = 0;
@@ -366,6 +440,7 @@ void space_make_groups(Space *space) {
     grouping.facts = ARENA_ARRAY(space->arena, StageFacts, grouping.count + 1);
     collect_facts(&grouping);
     inline_stages(&grouping);
+    empty_scans(&grouping);
     for (int s = grouping.count - 1; s >= 0; s--)
         if (!grouping.facts[s].inlined && !grouping.facts[s].grouped)
             make_group(&grouping, s);

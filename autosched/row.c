@@ -28,13 +28,16 @@ typedef struct Row {
 } Row;
 
 /* The loop that runs along memory: the last axis below the shared ones, or the last reduction. */
-static const Var *vector_axis(const Stage *stage, int depth, bool *reduction) {
+static const Var *vector_axis(const Group *group, const Stage *stage, int depth, bool *reduction) {
     *reduction = stage->reduction_count > 0 && stage->axis_count <= depth;
     if (*reduction)
         return stage->reductions[stage->reduction_count - 1];
     if (stage->axis_count <= depth || stage_scatters(stage, stage->axis_count - 1))
         return NULL;
-    const Var *last = stage->axes[stage->axis_count - 1];
+    bool steps = group->scan && stage->scan == group->scan && stage->step == stage->axis_count - 1;
+    if (steps && stage->axis_count - 1 <= depth)
+        return NULL;
+    const Var *last = stage->axes[stage->axis_count - 1 - steps];
     return stage_place_uses(stage, last) ? NULL : last;
 }
 
@@ -47,7 +50,7 @@ static int lanes_of(const Space *space, const Stage *stage, int64_t extent) {
 
 static void make_member(Space *space, Group *group, const Stage *stage, int depth, RowMember *member) {
     *member = (RowMember){.stage = stage, .unroll = -1, .vector_gene = -1};
-    const Var *axis = vector_axis(stage, depth, &member->reduction);
+    const Var *axis = vector_axis(group, stage, depth, &member->reduction);
     if (!axis)
         return;
     member->extent = axis_extent(axis);
@@ -108,14 +111,17 @@ static bool row_emit(Space *space, Group *group, const int *genes, Sketch *sketc
         return true;
     }
     PrimArg *axes = ARENA_ARRAY(space->arena, PrimArg, row->depth);
+    int loops = 0;
     for (int d = 0; d < row->depth; d++)
-        axes[d] = arg_name(arena_printf(space->arena, "%s.%s", group->root->name, group->root->axes[d]->name));
-    const char *place = axes[row->depth - 1].name;
-    if (row->depth > 1) {
+        if (!is_steps_axis(group, group->root, d))
+            axes[loops++] =
+                arg_name(arena_printf(space->arena, "%s.%s", group->root->name, group->root->axes[d]->name));
+    const char *place = loops > 0 ? axes[loops - 1].name : steps_loop(space, group);
+    if (loops > 1) {
         place = space_local_name(space, group, "row");
-        sketch_add(space, sketch, PRIM_FUSE, 1, &place, row->depth, axes);
+        sketch_add(space, sketch, PRIM_FUSE, 1, &place, loops, axes);
     }
-    if (space->target->threads != 1 && genes[row->parallel_gene] == 1)
+    if (space->target->threads != 1 && loops > 0 && genes[row->parallel_gene] == 1)
         sketch_loops(space, sketch, PRIM_PARALLEL, &place, 1);
     for (int m = row->member_count - 1; m >= 0; m--) {
         if (row->members[m].stage == group->root)
@@ -132,10 +138,10 @@ static bool is_small(const Group *group) {
     for (int s = 0; s < group->stage_count; s++) {
         double flops = stage_flops(group->stages[s]);
         if (flops < 0)
-            return false;
+            return group->scan != NULL;
         work += flops;
     }
-    return work < SMALL_WORK;
+    return work < SMALL_WORK * (double)group_steps(group);
 }
 
 void row_group_new(Space *space, Group *group, int depth) {

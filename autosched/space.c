@@ -13,6 +13,18 @@ int64_t axis_extent(const Var *axis) {
     return expr_is_int(axis->extent, &value) ? value : -1;
 }
 
+int64_t group_steps(const Group *group) {
+    return group->scan ? axis_extent(group->scan->axis) : 1;
+}
+
+bool is_steps_axis(const Group *group, const Stage *stage, int axis) {
+    return group->scan && stage == group->root && axis == stage->step;
+}
+
+const char *steps_loop(Space *space, const Group *group) {
+    return arena_printf(space->arena, "%s.%s", group->scan->name, group->scan->axis->name);
+}
+
 int group_add_gene(Space *space, Group *group, Gene gene) {
     if (gene.structural)
         gene.register_part = gene.unroll_part = -1;

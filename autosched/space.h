@@ -46,6 +46,7 @@ typedef struct Group Group;
 struct Group {
     const char *prefix; /* of local names: "" or "g2_" */
     const Stage *root;
+    const Scan *scan; /* that the root is computed in each step of: it has no loop over the steps; or NULL */
     int stage_count;
     const Stage **stages; /* in program order, root included, inlined ones not */
     int first_gene;       /* place of its genes in a point */
@@ -83,6 +84,11 @@ void row_group_new(Space *space, Group *group, int depth); /* members share the 
 void user_group_new(Space *space, Group *group, const Schedule *user);
 int group_add_gene(Space *space, Group *group, Gene gene);
 bool stage_has_reuse(const Stage *stage);
+/* Times that the group runs: the steps of its scan, 1 without one, -1 when not constant. */
+int64_t group_steps(const Group *group);
+/* The axis counts the steps of the scan that the group's root is computed in. */
+bool is_steps_axis(const Group *group, const Stage *stage, int axis);
+const char *steps_loop(Space *space, const Group *group); /* "scan.t" */
 /* The extent when it is constant, else -1. */
 int64_t axis_extent(const Var *axis);
 /* A name that no tensor, size or index of the program has, made of the base. */

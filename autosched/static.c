@@ -304,8 +304,9 @@ static void add_stage(const StageFacts *stage, const Target *target, bool heavie
         busiest = fmax(busiest, seconds[i]);
         sum += seconds[i];
     }
-    double overhead = stage->stage->parent ? 0 : forks * fork_seconds;
-    if (stage->accesses[0].temporary && stage->accesses[0].size > 32 * PAGE && !stage->stage->parent)
+    bool own = !stage->stage->parent || stage->stage->in_scan; /* its loops and its memory are not another stage's */
+    double overhead = own ? forks * fork_seconds : 0;
+    if (stage->accesses[0].temporary && stage->accesses[0].size > 32 * PAGE && own)
         overhead += stage->accesses[0].size / PAGE * page_seconds;
     estimate->compute += seconds[0];
     estimate->overhead += overhead;

@@ -67,6 +67,12 @@ typedef struct OperandList {
     Tile *tile;
 } OperandList;
 
+/* What the scan of the group writes step by step cannot be copied beforehand: it is read in place. */
+static bool is_of_scan(const OperandList *list, const Tensor *tensor) {
+    const Stage *stage = program_stage_of(list->space->program, tensor);
+    return list->group->scan && stage && stage->scan == list->group->scan;
+}
+
 static bool collect_operand(const Expr *e, void *context) {
     OperandList *list = context;
     if (e->kind != EXPR_READ)
@@ -76,7 +82,7 @@ static bool collect_operand(const Expr *e, void *context) {
             list->tile->operands.items[i].pack = -2; /* read in two ways: stays where it is */
             return true;
         }
-    TileOperand operand = {.read = e, .pack = -1};
+    TileOperand operand = {.read = e, .pack = is_of_scan(list, e->tensor) ? -2 : -1};
     operand.name =
         space_local_name(list->space, list->group, arena_printf(list->space->arena, "%s_p", e->tensor->name));
     list_push(list->space->arena, &list->tile->operands, operand);
@@ -123,7 +129,8 @@ static void make_axis(Space *space, Group *group, const Tile *tile, const Stage 
     const char *name = root->axes[number]->name;
     axis->axis = tile->anchor && !tile->fused ? tile->anchor->axes[number] : root->axes[number];
     axis->extent = axis_extent(root->axes[number]);
-    axis->tiled = axis->extent < 0 || axis->extent > 1;
+    axis->steps = is_steps_axis(group, root, number);
+    axis->tiled = !axis->steps && (axis->extent < 0 || axis->extent > 1);
     axis->lanes = power_above(axis->extent, lanes);
     axis->loop = arena_printf(space->arena, "%s.%s", root->name, name);
     if (!axis->tiled)

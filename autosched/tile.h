@@ -10,6 +10,7 @@ typedef struct TileAxis {
     const char *loop;       /* "O.h" of the root */
     const char *inner_loop; /* "O[0].h" of the anchor */
     int64_t extent;
+    bool steps;       /* counts the steps of the scan that the root is in: the root has no such loop */
     bool tiled;       /* its extent is not 0 or 1 */
     int lanes;        /* as the vector axis */
     int tile, vector; /* genes: (middle, inner); as the vector axis, (middle, vectors) */

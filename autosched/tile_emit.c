@@ -106,7 +106,7 @@ static void write_axes(TileWriter *writer) {
     for (int a = 0; a < tile->axis_count; a++)
         if (tile->axes[a].tiled)
             split_axis(writer, &tile->axes[a], a == writer->vector);
-        else
+        else if (!tile->axes[a].steps)
             names_add(&writer->outers, tile->axes[a].loop);
     order_axes(writer, writer->genes[tile->outer_gene] == 1, &writer->outers, outer_name);
     order_axes(writer, writer->genes[tile->middle_gene] == 1, &writer->middles, middle_name);
@@ -187,6 +187,8 @@ static void annotate(TileWriter *writer, const char *lane) {
 
 /* The innermost loop outside the register tile. */
 static const char *tile_place(const TileWriter *writer) {
+    if (writer->middles.count == 0 && !writer->last_outer && writer->group->scan && writer->tile->fused)
+        return steps_loop(writer->space, writer->group);
     return writer->middles.count ? writer->middles.names[writer->middles.count - 1] : writer->last_outer;
 }
 

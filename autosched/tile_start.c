@@ -5,7 +5,7 @@
  */
 #include "autosched/tile.h"
 
-enum { SMALL_WORK = 60000, MANY_TASKS = 16, TILE_LIMIT = 14 };
+enum { SMALL_WORK = 60000, STEP_FORKS = 20, MANY_TASKS = 16, TILE_LIMIT = 14 };
 
 static double gene_score(const Gene *gene, int choice, int64_t extent, int64_t inner_limit, int64_t middle) {
     int64_t inner = gene->values[choice * 2 + 1];
@@ -85,7 +85,8 @@ static double group_work(const Group *group) {
             return -1;
         work += flops + elements;
     }
-    return work;
+    int64_t steps = group_steps(group);
+    return steps < 0 ? 0 : work / (double)(steps > 0 ? steps : 1); /* in a scan: of one step */
 }
 
 static void start_packing(Group *group, const Tile *tile, int vector) {
@@ -111,7 +112,8 @@ void tile_choose_start(Space *space, Group *group, Tile *tile) {
     else
         start_without(group, tile, vector);
     start_packing(group, tile, vector);
-    if (work >= 0 && work < SMALL_WORK && space->target->threads != 1)
+    double small = group->scan ? STEP_FORKS * SMALL_WORK : SMALL_WORK; /* in a scan every step waits for all threads */
+    if (work >= 0 && work < small && space->target->threads != 1)
         group->genes.items[tile->parallel_gene].start = 2;
     if (tile->reduction_count > 1)
         group->genes.items[tile->reduce_gene].start = REDUCE_SOURCE;
