@@ -205,7 +205,7 @@ static bool check_inline(NestState *state, const Prim *prim, const StageState *s
     if (!check_made(state, stage))
         return false;
     if (reads_itself(stage))
-        return refuse(state, "%s reads earlier steps of itself: inline would never end", stage->name);
+        return refuse_stage(state, stage, "%s reads earlier steps of itself: inline would never end", stage->name);
     return is_read(state, stage) || refuse(state, "nothing reads %s, so there is nowhere to inline it", stage->name);
 }
 

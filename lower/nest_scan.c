@@ -46,8 +46,8 @@ bool leave_scan(NestState *state, const Prim *prim, StageState *stage) {
         return true;
     for (int i = 0; i < state->stages.count; i++)
         if (state->stages.items[i]->owner == stage)
-            return refuse(state, "%s was made by cache_write inside the scan %s: %s comes before that",
-                          state->stages.items[i]->name, stage->scan->name, prim_info[prim->op].spelling);
+            return refuse_stage(state, stage, "%s was made by cache_write inside the scan %s: %s comes before that",
+                                state->stages.items[i]->name, stage->scan->name, prim_info[prim->op].spelling);
     Node *steps = stage->roots[stage->nest.stage->step];
     steps->link = NULL;
     leaves_insert(state, stage, 0, steps);
@@ -113,8 +113,9 @@ bool reads_earlier_step(const StageState *stage, const Access *access) {
 bool check_steps_loop(NestState *state, const Node *node, const char *what) {
     const StageState *stage = (const StageState *)node->loop.stage;
     return stage->nest.scan == NULL ||
-           refuse(state, "%s counts the steps of a scan: each step needs the one before, so they cannot be %s",
-                  loop_text(state, node), what);
+           refuse_loop(state, node,
+                       "%s counts the steps of a scan: each step needs the one before, so they cannot be %s",
+                       loop_text(state, node), what);
 }
 
 /* The parts of the loop over the steps stay in order. */
@@ -137,14 +138,16 @@ static bool check_scan_reader(NestState *state, const StageState *reader, const 
     const StageState *producer = access->producer, *scan = producer->scan, *root = root_of(reader);
     if (root != scan)
         return order_of(state, root) > order_of(state, scan) ||
-               refuse(state, "%s reads %s, which the scan %s computes step by step: it cannot be computed before it",
-                      reader->name, producer->name, scan->name);
+               refuse_stage(state, reader,
+                            "%s reads %s, which the scan %s computes step by step: it cannot be computed before it",
+                            reader->name, producer->name, scan->name);
     if (!stage_is_inside(reader, producer->at))
-        return refuse(state, "%s reads %s, so it cannot be computed outside %s, the step that writes it", reader->name,
-                      producer->name, loop_text(state, producer->at));
+        return refuse_stage(state, reader, "%s reads %s, so it cannot be computed outside %s, the step that writes it",
+                            reader->name, producer->name, loop_text(state, producer->at));
     bool part = reader->nest.stage->scan == producer->nest.stage->scan;
     return part || reader->earlier_steps || order_of(state, reader) > order_of(state, producer) ||
-           refuse(state, "%s reads %s before the stage that writes this step of it", reader->name, producer->name);
+           refuse_stage(state, reader, "%s reads %s before the stage that writes this step of it", reader->name,
+                        producer->name);
 }
 
 bool check_scan_access(NestState *state, const StageState *reader, const Access *access) {
@@ -152,11 +155,14 @@ bool check_scan_access(NestState *state, const StageState *reader, const Access 
         return check_scan_reader(state, reader, access);
     bool left = access->producer->at == NULL && access->producer->nest.stage->scan != NULL;
     if (left && order_of(state, root_of(reader)) < order_of(state, access->producer))
-        return refuse(state, "%s reads %s, which is computed after the scan", reader->name, access->producer->name);
+        return refuse_stage(state, access->producer, "%s reads %s, which is computed after the scan", reader->name,
+                            access->producer->name);
     if (access->producer->at == NULL || !reads_earlier_step(reader, access))
         return true;
-    return refuse(state, "%s reads an earlier step of %s, so all steps of %s are kept: it cannot be computed at %s",
-                  reader->name, access->producer->name, access->producer->name, loop_text(state, access->producer->at));
+    return refuse_stage(state, access->producer,
+                        "%s reads an earlier step of %s, so all steps of %s are kept: it cannot be computed at %s",
+                        reader->name, access->producer->name, access->producer->name,
+                        loop_text(state, access->producer->at));
 }
 
 /* Whether all that the stages read of a tensor was written by earlier steps. */
