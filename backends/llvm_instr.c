@@ -162,7 +162,10 @@ static LLVMValueRef parsed_function(Code *code, const Instr *instr) {
     char *message = NULL;
     if (!LLVMParseIRInContext(code->context, buffer, &module, &message))
         return link_function(code, instr, module);
-    keep_problem(code, instr, arena_printf(code->arena, "its body is no LLVM IR: %s", message ? message : ""));
+    int length = message ? (int)strlen(message) : 0;
+    while (length && isspace((unsigned char)message[length - 1]))
+        length--;
+    keep_problem(code, instr, arena_printf(code->arena, "its body is no LLVM IR: %.*s", length, message));
     LLVMDisposeMessage(message);
     return NULL;
 }

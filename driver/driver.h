@@ -16,6 +16,11 @@ typedef struct Compilation {
     Text variant_schedules; /* of versions for known sizes, as comments */
     Database *database;     /* opened when first needed */
     bool database_tried, database_refused;
+    LIST(struct CheckedInstr {
+        const Instr *instr;
+        const Target *target;
+    })
+    checked_instrs;
     double tune_deadline; /* of monotonic time, 0: none */
     int tune_units_left, tune_trials_left;
 } Compilation;
@@ -38,6 +43,8 @@ const Schedule *user_schedule(const Unit *unit, const Target *target);
 bool check_schedule(Compilation *compilation, const Unit *unit, const Target *target);
 Database *compilation_database(Compilation *compilation);
 
+/* The instructions that a nest uses, each against its meaning, once. False after a diagnostic. */
+bool check_instrs_of(Compilation *compilation, const Nest *nest);
 /* -O tune for one unit; NULL after a message. */
 Schedule *tune_unit(Compilation *compilation, const Unit *unit, const Target *target, const Schedule *user);
 /* -run: runs each kernel, checks it against the interpreter, prints a line each. Returns the exit status. */

@@ -116,6 +116,8 @@ bool choose_schedule(Compilation *c, const Unit *unit, const Target *target, Sch
     if (!scheduled->nest)
         INTERNAL_ERROR("the schedule of %s by %s is refused: %s", unit->program->symbol, scheduled->origin,
                        error.rule ? error.rule : "no rule");
+    if (!check_instrs_of(c, scheduled->nest))
+        return false;
     if (c->options->verbose)
         fprintf(stderr, "tensorc: %s: scheduled by %s\n", unit->program->symbol, scheduled->origin);
     return true;

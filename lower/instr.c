@@ -179,9 +179,17 @@ static bool is_taken(const int *loop_of, int count, int loop) {
     return false;
 }
 
+/* Loops of one value stand for no index. */
+static int moving_loops(const Assignment *a) {
+    int count = 0;
+    for (int l = 0; l < a->count; l++)
+        count += a->loops[l].extent != 1;
+    return count;
+}
+
 static bool assign_from(const Assignment *a, int *loop_of, int index, int taken) {
     if (index == instr_index_count(a->instr))
-        return taken == a->count && a->visit(loop_of, a->context);
+        return taken == moving_loops(a) && a->visit(loop_of, a->context);
     loop_of[index] = -1;
     if (instr_extent(a->instr, index) == 1)
         return assign_from(a, loop_of, index + 1, taken);

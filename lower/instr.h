@@ -1,4 +1,4 @@
-/* instr.h - hardware instructions against loops: what tensorize asks. Private to lower/.
+/* instr.h - hardware instructions against loops: what tensorize asks.
  *
  * The meaning of an instruction is a small stage over the elements of its operands. Loops of a stage are the instruction
  * when a renaming of its operands to reads and of its indices to loops makes the one the other, and every operand lies in

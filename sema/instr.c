@@ -154,18 +154,24 @@ static void check_written(Meaning *m) {
             FAIL(m, instr_read, meaning->loc, meaning->tensor->name);
 }
 
-/* The stage that writes the first operand; what goes before it copies what that held. */
-static const Stage *meaning_of(const Program *program) {
-    return program->stages[program->stage_count - 1];
+/* acc(i) += a(i) without a reduction was checked as acc(i) = former(i) + a(i): it becomes one over nothing. */
+static const Stage *as_reduction(Meaning *m) {
+    const Stage **stage = &m->program->stages[m->program->stage_count - 1];
+    Combine combine = m->ast->statements.items[0]->combine;
+    if (combine == COMBINE_NONE || (*stage)->combine != COMBINE_NONE)
+        return *stage;
+    Stage *made = ARENA_NEW(m->checker->arena, Stage);
+    *made = **stage;
+    made->combine = combine;
+    made->initial = (*stage)->value->args[0];
+    made->value = (*stage)->value->args[1];
+    *stage = made;
+    return made;
 }
 
-/* acc(i) += a(i) without a reduction was checked as acc(i) = former(i) + a(i). */
 static Stage *make_meaning(Meaning *m, const Stage *stage) {
     Stage *meaning = ARENA_NEW(m->checker->arena, Stage);
     *meaning = *stage;
-    meaning->combine = m->ast->statements.items[0]->combine;
-    if (meaning->combine != COMBINE_NONE && stage->combine == COMBINE_NONE)
-        meaning->value = stage->value->args[1];
     const Expr **axes = ARENA_ARRAY(m->checker->arena, const Expr *, stage->axis_count);
     for (int d = 0; d < stage->axis_count; d++)
         axes[d] = expr_var(m->checker->arena, stage->axes[d]);
@@ -182,7 +188,7 @@ static void fill_instr(Meaning *m) {
     m->program->instrs = ARENA_ARRAY(arena, const Instr *, 1);
     m->program->instrs[0] = instr;
     m->program->instr_count = 1;
-    instr->meaning = make_meaning(m, meaning_of(program));
+    instr->meaning = make_meaning(m, as_reduction(m));
     instr->operand_count = program->argument_count;
     instr->operands = ARENA_ARRAY(arena, const Tensor *, program->argument_count);
     instr->operands[0] = program->arguments[program->argument_count - 1].tensor;

@@ -51,6 +51,37 @@ on_this_machine avx512_vnni vpdpwssd int16 int16 int32 dot2_int16_avx512 16 2 x8
 on_this_machine avx512_bf16 vdpbf16ps bfloat16 bfloat16 float dot2_bf16_avx512 16 2 x86
 on_this_machine avx512_bf16 'vdpbf16ps.*%ymm' bfloat16 bfloat16 float dot2_bf16_avx512_256 8 2 x86
 
+# --- bodies of LLVM IR, and the check of what an instruction means
+cat >ir.tensor <<'END'
+instr twice(int32(4) c, int32(4) a) on x86 { c(i) = a(i) + a(i) } =
+    "%sum = add <4 x i32> %a, %a"
+    "ret <4 x i32> %sum"
+instr add_product(float(4) acc, float(4) a, float(4) b) on x86 { acc(i) += a(i) * b(i) } =
+    "declare <4 x float> @llvm.fmuladd.v4f32(<4 x float>, <4 x float>, <4 x float>)"
+    "define <4 x float> @f(<4 x float> %c, <4 x float> %a, <4 x float> %b) {"
+    "  %sum = call <4 x float> @llvm.fmuladd.v4f32(<4 x float> %a, <4 x float> %b, <4 x float> %c)"
+    "  ret <4 x float> %sum"
+    "}"
+def doubled(int32(N, 4) A) -> (C) { C(n, i) = A(n, i) + A(n, i) }
+schedule doubled on x86 { tensorize(C.i, twice) }
+def product(float(M, K) A, float(K, N) B) -> (C) { C(i, j) +=! A(i, r_k) * B(r_k, j) }
+schedule product on x86 {
+    jo, ji = split(C.j, 4)
+    reorder(C.i, jo, C.r_k, ji)
+    tensorize(ji, add_product)
+}
+export doubled(N=5)
+export product(M=5, N=9, K=7)
+END
+if [ "$(uname -m)" = x86_64 ]; then
+    runs "bodies of LLVM IR" "$TENSORC" -v -run ir.tensor
+    like "$(cat "$work/out")" 'doubled.*all results checked' "one that is statements alone"
+    like "$(cat "$work/out")" 'product.*all results checked' "one that is a function"
+    like "$(cat "$work/err")" 'instr twice does what it means on this machine' "what it means is checked"
+    unlike "$("$TENSORC" -S ir.tensor -o -)" 'call' "the functions are inlined"
+    runs "for another machine" "$TENSORC" -v -S --target=x86-64-v4+avx512bf16+avx512fp16 -o /dev/null ir.tensor
+fi
+
 # --- sizes of run time, 64-bit ARM
 cat >main.c <<'END'
 #include "product.h"
