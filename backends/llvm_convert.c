@@ -5,6 +5,10 @@
  */
 #include "backends/llvm_code.h"
 #include "lang/diag.h"
+#include "lang/value.h"
+
+#include <math.h>
+#include <string.h>
 
 static LLVMValueRef select_of(Code *code, LLVMValueRef condition, LLVMValueRef a, LLVMValueRef b) {
     return LLVMBuildSelect(code->builder, condition, a, b, "");
@@ -57,11 +61,15 @@ static LLVMTypeRef half_type(Code *code, LLVMValueRef value) {
     return type_like(LLVMHalfTypeInContext(code->context), value);
 }
 
+/* The fence costs nothing; without it LLVM compares and converts the halves themselves, for which most processors have
+ * no lanes. */
 static LLVMValueRef half_from_memory(Code *code, LLVMValueRef bits) {
     if (!code->half_instructions)
         return half_bits_to_float(code, bits);
     LLVMValueRef half = LLVMBuildBitCast(code->builder, bits, half_type(code, bits), "");
-    return LLVMBuildFPExt(code->builder, half, type_like(code->f32, bits), "");
+    LLVMValueRef real = LLVMBuildFPExt(code->builder, half, type_like(code->f32, bits), "");
+    LLVMTypeRef type = LLVMTypeOf(real);
+    return emit_intrinsic(code, "llvm.arithmetic.fence", &type, 1, &real, 1);
 }
 
 static LLVMValueRef half_to_memory(Code *code, LLVMValueRef real) {
@@ -185,9 +193,43 @@ static LLVMValueRef integer_to_real(Code *code, LLVMValueRef value, ElementType 
     return exact_float ? round_to(code, real, to) : round_double_to(code, real, to);
 }
 
+/* To 8 or 16 bits: cut to what fits, which a float holds, then as an int32. The intrinsic for it has no lanes. */
+static LLVMValueRef real_to_narrow(Code *code, LLVMValueRef value, ElementType to) {
+    LLVMBuilderRef b = code->builder;
+    LLVMTypeRef type = LLVMTypeOf(value), integer = type_like(code->i32, value);
+    LLVMValueRef low = constant_real(type, (double)integer_limit(to, false));
+    LLVMValueRef high = constant_real(type, (double)integer_limit(to, true));
+    LLVMValueRef cut = select_of(code, LLVMBuildFCmp(b, LLVMRealOGT, value, low, ""), value, low);
+    cut = select_of(code, LLVMBuildFCmp(b, LLVMRealOLT, cut, high, ""), cut, high);
+    LLVMValueRef whole = LLVMBuildFPToSI(b, cut, integer, "");
+    LLVMValueRef is_number = LLVMBuildFCmp(b, LLVMRealORD, value, value, "");
+    whole = select_of(code, is_number, whole, constant_int(integer, 0));
+    return LLVMBuildTrunc(b, whole, type_like(memory_type(code, to), value), "");
+}
+
+/* To 32 or 64 bits on x86, where the intrinsic has no lanes either: what does not fit is chosen beside the conversion. */
+static LLVMValueRef real_to_wide(Code *code, LLVMValueRef value, ElementType to) {
+    LLVMBuilderRef b = code->builder;
+    bool is_signed = element_info[to].kind == KIND_SIGNED;
+    int bits = 8 * element_info[to].bytes;
+    LLVMTypeRef type = LLVMTypeOf(value), integer = type_like(memory_type(code, to), value);
+    LLVMValueRef above = constant_real(type, ldexp(1, bits - is_signed));
+    LLVMValueRef low = constant_real(type, is_signed ? -ldexp(1, bits - 1) : 0);
+    LLVMValueRef whole = is_signed ? LLVMBuildFPToSI(b, value, integer, "") : LLVMBuildFPToUI(b, value, integer, "");
+    whole = select_of(code, LLVMBuildFCmp(b, LLVMRealOGE, value, above, ""),
+                      constant_int(integer, integer_limit(to, true)), whole);
+    whole = select_of(code, LLVMBuildFCmp(b, LLVMRealOLT, value, low, ""),
+                      constant_int(integer, integer_limit(to, false)), whole);
+    return select_of(code, LLVMBuildFCmp(b, LLVMRealORD, value, value, ""), whole, constant_int(integer, 0));
+}
+
 static LLVMValueRef real_to_integer(Code *code, LLVMValueRef value, ElementType to) {
     if (to == TYPE_BOOL)
         return LLVMBuildFCmp(code->builder, LLVMRealUNE, value, constant_real(LLVMTypeOf(value), 0), "");
+    if (element_info[to].bytes < 4)
+        return real_to_narrow(code, value, to);
+    if (strcmp(code->target->family, "x86") == 0)
+        return real_to_wide(code, value, to);
     LLVMTypeRef types[] = {type_like(memory_type(code, to), value), LLVMTypeOf(value)};
     const char *name = element_info[to].kind == KIND_SIGNED ? "llvm.fptosi.sat" : "llvm.fptoui.sat";
     return emit_intrinsic(code, name, types, 2, &value, 1);

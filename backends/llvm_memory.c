@@ -273,6 +273,19 @@ static void store_scattered(Code *code, const Access *access, LLVMValueRef value
     emit_intrinsic(code, "llvm.masked.scatter", overloads, 2, args, 4);
 }
 
+/* A value as memory holds it: what is copied or chosen, and not computed with, is not converted on the way. */
+static LLVMValueRef stored_value(Code *code, const Expr *e) {
+    bool narrow = e->type == TYPE_HALF || e->type == TYPE_BFLOAT16;
+    if (narrow && e->kind == EXPR_READ)
+        return emit_stored(code, e);
+    if (narrow && e->kind == EXPR_BROADCAST)
+        return emit_splat(code, stored_value(code, e->args[0]), e->lanes);
+    if (narrow && e->kind == EXPR_OP && e->op == OP_SELECT)
+        return LLVMBuildSelect(code->builder, emit_value(code, e->args[0]), stored_value(code, e->args[1]),
+                               stored_value(code, e->args[2]), "");
+    return to_memory(code, emit_value(code, e), e->type);
+}
+
 static void store_to_memory(Code *code, const Access *access, LLVMValueRef value) {
     int64_t stride;
     if (access->lanes == 1)
@@ -316,6 +329,6 @@ void emit_store(Code *code, const Stmt *stmt) {
         return;
     }
     Access access = access_of(code, stmt->tensor, stmt->index, stmt->index_count, stmt->guard, lanes);
-    LLVMValueRef value = to_memory(code, emit_value(code, stmt->value), stmt->tensor->type);
+    LLVMValueRef value = stored_value(code, stmt->value);
     store_to_memory(code, &access, value);
 }
