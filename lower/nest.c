@@ -20,6 +20,7 @@ static Handler *const handlers[PRIM_COUNT] = {
     [PRIM_PARTITION] = apply_partition,
     [PRIM_BIND] = apply_bind,
     [PRIM_DECOMPOSE] = apply_decompose,
+    [PRIM_REVERSE_INLINE] = apply_reverse_inline,
     [PRIM_INLINE] = apply_inline,
     [PRIM_COMPUTE_AT] = apply_compute_at,
     [PRIM_COMPUTE_ROOT] = apply_compute_root,

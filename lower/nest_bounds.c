@@ -136,8 +136,9 @@ static void find_domain(NestState *state, StageState *stage) {
         stage->size[d] = stage->roots[d]->extent;
         stage->base[d] = form_int(&state->forms, 0);
         if (stage->owner != NULL) {
-            stage->base[d] = stage->owner->base[d];
-            stage->size[d] = stage->owner->roots[d]->extent;
+            int axis = stage->owner_axes != NULL ? stage->owner_axes[d] : d;
+            stage->base[d] = stage->owner->base[axis];
+            stage->size[d] = stage->owner->roots[axis]->extent;
         } else if (stage->boxed) {
             close_box(state, stage, d, &stage->boxes[d], &stage->base[d], &stage->size[d]);
         }

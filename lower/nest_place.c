@@ -19,7 +19,7 @@ static bool is_required(const NestState *state, const Stage *stage) {
     return false;
 }
 
-static bool check_movable(NestState *state, const Prim *prim, const StageState *stage) {
+bool check_movable(NestState *state, const Prim *prim, const StageState *stage) {
     const char *spelling = prim_info[prim->op].spelling;
     if (stage->nest.inlined)
         return refuse(state, "%s is inlined: it has no loops of its own any more", stage->name);
@@ -171,8 +171,7 @@ static bool count_node(const Expr *e, void *context) {
     return --*left > 0;
 }
 
-/* Rewrites the consumer's reads of the stage. */
-static bool inline_into(NestState *state, StageState *consumer, StageState *stage) {
+bool inline_into(NestState *state, StageState *consumer, StageState *stage) {
     Inlining inlining = {state, consumer, stage};
     Stage *copy = stage_rewrite_exprs(state->arena, consumer->nest.stage, inline_read, &inlining);
     int left = INLINE_LIMIT;

@@ -95,6 +95,7 @@ struct StageState {
     StageState *scan;   /* whose step it is computed in, with the root of its step axis linked to that one's; or NULL */
     bool earlier_steps; /* made by cache_read: of what earlier steps of a scan wrote */
     Node *at;           /* the loop it is computed at; NULL: root */
+    int *owner_axes;    /* the owner's axis of each dimension; NULL: in the same order */
     StageState *updates;        /* made by decompose: the stage that it initialises, whose buffer it writes */
     StageState *initialisation; /* the other way round */
     bool beside;                /* it runs where the stage that it updates does, before all of its loops */
@@ -253,7 +254,11 @@ Handler apply_split, apply_tile, apply_fuse, apply_reorder, apply_partition;
 Handler apply_unroll, apply_vectorize, apply_parallel, apply_bind, apply_prefetch, apply_rfactor;
 Handler apply_inline, apply_compute_at, apply_compute_root, apply_set_scope, apply_cache_write, apply_cache_read;
 Handler apply_layout, apply_storage_align;
-Handler apply_decompose;
+Handler apply_decompose, apply_reverse_inline;
+/* Whether the statement may take the stage away from where it is; refuses outputs and what checks read. */
+bool check_movable(NestState *state, const Prim *prim, const StageState *stage);
+/* Rewrites the consumer's reads of the stage. */
+bool inline_into(NestState *state, StageState *consumer, StageState *stage);
 
 /* --- nest_bounds.c and nest_check.c --- */
 

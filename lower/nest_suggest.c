@@ -263,6 +263,29 @@ static void suggest_own_loops(Suggestions *list) {
         suggest_loops_of(list, index_of(list->prim, positional(list->prim, 1)), stage, false);
 }
 
+/* reverse_inline: computing what the stage reads in its loops, or storing it apart first. */
+static void suggest_producers(Suggestions *list) {
+    const char *what = positional(list->prim, 0)->name;
+    const StageState *stage = stage_named(list->state, what, strlen(what));
+    for (int k = 0; stage != NULL && k < stage->accesses.count; k++) {
+        StageState *producer = stage->accesses.items[k].producer;
+        bool known = producer == NULL || producer->nest.inlined;
+        for (int before = 0; before < k; before++)
+            known |= stage->accesses.items[before].producer == producer;
+        if (known)
+            continue;
+        PrimArg name = {.kind = ARG_NAME, .name = producer->name};
+        Prim place = prim_of(list, PRIM_COMPUTE_AT, 0, 2), cache = prim_of(list, PRIM_CACHE_WRITE, 0, 1);
+        place.args[0] = cache.args[0] = name;
+        Suggestions places = *list;
+        places.prim = &place;
+        suggest_loops_of(&places, 1, stage, true);
+        list->count = places.count;
+        if (producer->nest.stage->combine != COMBINE_NONE)
+            suggest(list, cache);
+    }
+}
+
 /* inline: computing the stage where it is read. */
 static void suggest_instead_of_inline(Suggestions *list) {
     Prim place = prim_of(list, PRIM_COMPUTE_AT, 0, 2);
@@ -346,14 +369,23 @@ static void suggest_stored(Suggestions *list) {
 
 int suggest_prims(NestState *state, const Prim *prim, Prim *candidates, int limit) {
     static void (*const suggesters[PRIM_COUNT])(Suggestions *) = {
-        [PRIM_SPLIT] = suggest_other_loops,    [PRIM_FUSE] = suggest_pairs,
-        [PRIM_REORDER] = suggest_order,        [PRIM_UNROLL] = suggest_straight,
-        [PRIM_VECTORIZE] = suggest_straight,   [PRIM_INLINE] = suggest_instead_of_inline,
-        [PRIM_BIND] = suggest_words,           [PRIM_SET_SCOPE] = suggest_words,
-        [PRIM_PARALLEL] = suggest_other_loops, [PRIM_COMPUTE_AT] = suggest_places,
-        [PRIM_RFACTOR] = suggest_reductions,   [PRIM_CACHE_WRITE] = suggest_at,
-        [PRIM_CACHE_READ] = suggest_at,        [PRIM_DECOMPOSE] = suggest_own_loops,
-        [PRIM_LAYOUT] = suggest_stored,        [PRIM_STORAGE_ALIGN] = suggest_stored,
+        [PRIM_SPLIT] = suggest_other_loops,
+        [PRIM_FUSE] = suggest_pairs,
+        [PRIM_REORDER] = suggest_order,
+        [PRIM_UNROLL] = suggest_straight,
+        [PRIM_VECTORIZE] = suggest_straight,
+        [PRIM_INLINE] = suggest_instead_of_inline,
+        [PRIM_BIND] = suggest_words,
+        [PRIM_SET_SCOPE] = suggest_words,
+        [PRIM_PARALLEL] = suggest_other_loops,
+        [PRIM_COMPUTE_AT] = suggest_places,
+        [PRIM_RFACTOR] = suggest_reductions,
+        [PRIM_CACHE_WRITE] = suggest_at,
+        [PRIM_CACHE_READ] = suggest_at,
+        [PRIM_DECOMPOSE] = suggest_own_loops,
+        [PRIM_REVERSE_INLINE] = suggest_producers,
+        [PRIM_LAYOUT] = suggest_stored,
+        [PRIM_STORAGE_ALIGN] = suggest_stored,
     };
     Suggestions list = {.state = state, .prim = prim, .items = candidates, .limit = limit};
     if (suggesters[prim->op] != NULL && positional_count(prim) > 0 && positional(prim, 0)->kind == ARG_NAME)

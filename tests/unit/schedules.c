@@ -310,6 +310,7 @@ static const struct {
     {PRIM_LAYOUT, make_layout, 2},
     {PRIM_STORAGE_ALIGN, make_storage_align, 2},
     {PRIM_DECOMPOSE, make_decompose, 2},
+    {PRIM_REVERSE_INLINE, make_inline, 2},
 };
 
 /* Every result gets a name, as the language wants it. */
