@@ -147,6 +147,16 @@ static Schedule *schedule_copy(Arena *arena, const Schedule *schedule) {
     return copy;
 }
 
+void autosched_explain(Arena *arena, const Program *program, const Target *target, const Schedule *user,
+                       NestError *error) {
+    Space *space = space_new(arena, program, target, user);
+    int64_t *choices = ARENA_ARRAY(arena, int64_t, space->gene_count + 1);
+    const Group *group = space->groups.items[0];
+    for (int h = 0; h < group->genes.count; h++)
+        choices[h] = group->genes.items[h].values[group->genes.items[h].start];
+    nest_build(arena, program, user, choices, target, error);
+}
+
 Schedule *autosched_default(Arena *arena, const Program *program, const Target *target, const Schedule *user,
                             Effort effort, uint64_t seed) {
     Schedule identity = {.subject = program->name, .target = target->family};

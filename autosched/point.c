@@ -24,7 +24,7 @@ static int64_t gene_part(const Gene *gene, int choice, int part) {
 /* Accumulators and one vector of each operand have to fit the registers, and an unrolled body the instruction cache. */
 static bool group_fits(Space *space, Group *group, const int *genes) {
     Sketch *sketch = group_sketch(space, group, genes);
-    if (!sketch->usable)
+    if (!sketch->usable || (space->user && !user_allows(space, group, genes)))
         return false;
     int64_t registers = sketch->registers, body = sketch->registers, largest = 1;
     for (int i = 0; i < group->genes.count; i++) {

@@ -82,6 +82,8 @@ void tile_group_new(Space *space, Group *group,
                     const Stage *anchor);                  /* anchor: the reduction computed in the root's tile */
 void row_group_new(Space *space, Group *group, int depth); /* members share the first depth axes of the root */
 void user_group_new(Space *space, Group *group, const Schedule *user);
+/* Whether the constraints of the user's schedule hold. */
+bool user_allows(const Space *space, const Group *group, const int *genes);
 int group_add_gene(Space *space, Group *group, Gene gene);
 bool stage_has_reuse(const Stage *stage);
 /* Times that the group runs: the steps of its scan, 1 without one, -1 when not constant. */

@@ -1,19 +1,28 @@
-/* user.c - the space of a user's schedule with holes: one sketch, a gene a hole.
+/* user.c - the space of a user's schedule with holes: one sketch, a gene a hole; holes of one name are one.
+ *
+ * The constraints of the schedule (require) hold for every point that is drawn; where the starting point breaks one, the
+ * nearest that does not becomes the start.
  *
  * `? in {..}` lists its choices. A plain `?` is a size: powers of two and the divisors of the program's extents, up to
  * the largest of them; what the nest refuses of those is never measured.
  */
 #include "autosched/space.h"
 
-enum { SIZE_LIMIT = 1024 };
+#include <string.h>
+
+enum { SIZE_LIMIT = 1024, START_TRIES = 100000 };
 
 typedef struct HoleList {
     LIST(const PrimArg *) holes;
 } HoleList;
 
 static void find_holes(Arena *arena, const PrimArg *arg, HoleList *list) {
+    bool known = false;
+    for (int i = 0; arg->kind == ARG_HOLE && arg->name && i < list->holes.count; i++)
+        known |= list->holes.items[i]->name && strcmp(list->holes.items[i]->name, arg->name) == 0;
     if (arg->kind == ARG_HOLE) {
-        list_push(arena, &list->holes, arg);
+        if (!known)
+            list_push(arena, &list->holes, arg);
         return;
     }
     for (int i = 0; i < arg->count; i++)
@@ -44,8 +53,10 @@ static void add_hole(Space *space, Group *group, const PrimArg *hole, int number
     for (int64_t size = 1; hole->count == 0 && size <= SIZE_LIMIT; size++)
         if ((divides_some(space->program, size, &largest) || (size & (size - 1)) == 0) && size <= largest)
             list_push(space->arena, &values, size);
-    Gene gene = {
-        .name = arena_printf(space->arena, "hole %d", number + 1), .width = 1, .register_part = -1, .unroll_part = -1};
+    Gene gene = {.name = hole->name ? hole->name : arena_printf(space->arena, "hole %d", number + 1),
+                 .width = 1,
+                 .register_part = -1,
+                 .unroll_part = -1};
     gene.values = values.items;
     gene.count = values.count;
     for (int c = 0; c < gene.count; c++)
@@ -63,6 +74,32 @@ static bool user_emit(Space *space, Group *group, const int *genes, Sketch *sket
     return true;
 }
 
+bool user_allows(const Space *space, const Group *group, const int *genes) {
+    int64_t choices[group->genes.count + 1];
+    for (int h = 0; h < group->genes.count; h++)
+        choices[h] = group->genes.items[h].values[genes[h]];
+    return schedule_allows(space->user, choices);
+}
+
+/* Points are counted from the starting one on, the first hole fastest, until one is allowed. */
+static void find_start(const Space *space, Group *group) {
+    int count = group->genes.count, genes[count + 1];
+    for (int h = 0; h < count; h++)
+        genes[h] = group->genes.items[h].start;
+    for (int tries = 0; tries < START_TRIES; tries++) {
+        if (user_allows(space, group, genes)) {
+            for (int h = 0; h < count; h++)
+                group->genes.items[h].start = genes[h];
+            return;
+        }
+        for (int h = 0; h < count; h++) {
+            genes[h] = (genes[h] + 1) % group->genes.items[h].count;
+            if (genes[h] != group->genes.items[h].start)
+                break;
+        }
+    }
+}
+
 void user_group_new(Space *space, Group *group, const Schedule *user) {
     HoleList list = {0};
     group->prefix = "";
@@ -72,4 +109,5 @@ void user_group_new(Space *space, Group *group, const Schedule *user) {
             find_holes(space->arena, &user->prims[p].args[a], &list);
     for (int h = 0; h < list.holes.count; h++)
         add_hole(space, group, list.holes.items[h], h);
+    find_start(space, group);
 }

@@ -21,21 +21,32 @@ const Schedule *user_schedule(const Unit *unit, const Target *target) {
     return best;
 }
 
+/* The block without holes; NULL with the reason when no choice is legal. */
+static const Schedule *fill_holes(Compilation *c, const Unit *unit, const Target *target, const Schedule *user,
+                                  NestError *error) {
+    if (!schedule_hole_count(user))
+        return user;
+    for (Effort effort = EFFORT_FIXED; effort <= EFFORT_MODEL; effort++) {
+        const Schedule *filled = autosched_default(c->arena, unit->program, target, user, effort, c->options->seed);
+        if (filled && filled->count)
+            return filled;
+    }
+    autosched_explain(c->arena, unit->program, target, user, error);
+    return NULL;
+}
+
 /* The block's legality with its holes filled as -O1 would; reports what is wrong. */
 bool check_schedule(Compilation *c, const Unit *unit, const Target *target) {
     const Schedule *user = user_schedule(unit, target);
     if (!user)
         return true;
-    const Schedule *filled = user;
-    if (schedule_hole_count(user))
-        filled = autosched_default(c->arena, unit->program, target, user, EFFORT_FIXED, c->options->seed);
     NestError error = {0};
-    Nest *nest = nest_build(c->arena, unit->program, filled ? filled : user, NULL, target, &error);
-    if (!nest) {
+    const Schedule *filled = fill_holes(c, unit, target, user, &error);
+    Nest *nest = filled ? nest_build(c->arena, unit->program, filled, NULL, target, &error) : NULL;
+    if (!nest)
         return nest_report(c->diagnostics, &error);
-    }
     for (int i = 0; i < nest->ineffective_count; i++)
-        diag(c->diagnostics, DIAG_schedule_no_effect, user->prims[nest->ineffective[i]].loc);
+        diag(c->diagnostics, DIAG_schedule_no_effect, filled->prims[nest->ineffective[i]].loc);
     return true;
 }
 

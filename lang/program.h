@@ -51,8 +51,12 @@ void order_print(Text *text, const ElementOrder *order);      /* "(d1/16, d0 ali
 /* A schedule as source text: the whole block, or the statements alone one a line (what records store). */
 void schedule_print(Text *text, const Schedule *schedule);
 void schedule_print_statements(Text *text, const Schedule *schedule);
-int schedule_hole_count(const Schedule *schedule);
-/* The schedule with every hole filled: hole h gets choices[h]. Shares what it can. */
+int schedule_hole_count(const Schedule *schedule); /* those of one name are one */
+int schedule_hole_number(const Schedule *schedule, const char *name); /* of a named hole; -1: there is none */
+/* Whether a constraint of the schedule (the primitive require) holds for choices. */
+bool constraint_holds(const Schedule *schedule, const Prim *require, const int64_t *choices);
+bool schedule_allows(const Schedule *schedule, const int64_t *choices); /* all of them */
+/* The schedule with every hole filled: hole h gets choices[h]. Its constraints are left out. Shares what it can. */
 Schedule *schedule_fill(Arena *arena, const Schedule *schedule, const int64_t *choices);
 int prim_find(const char *spelling); /* a PrimOp, or -1 */
 /* The argument with this key, or NULL. */

@@ -39,7 +39,7 @@ static void print_argument(Text *text, const PrimArg *argument) {
     case ARG_NAME: text_add(text, "%s", argument->name); break;
     case ARG_INT: text_add(text, "%lld", (long long)argument->value); break;
     case ARG_HOLE:
-        text_add(text, argument->count ? "? in {" : "?");
+        text_add(text, "?%s%s", argument->name ? argument->name : "", argument->count ? " in {" : "");
         print_items(text, argument);
         text_add(text, argument->count ? "}" : "");
         break;
@@ -56,13 +56,39 @@ static void print_argument(Text *text, const PrimArg *argument) {
     }
 }
 
+/* An operation of a constraint, in parentheses where it binds less tightly than what it is an operand of. */
+static void print_operation(Text *text, const PrimArg *argument, int around) {
+    static const struct {
+        char op;
+        const char *spelling;
+        int precedence;
+    } rows[] = {{'l', "<=", 1}, {'g', ">=", 1}, {'=', "==", 1}, {'!', "!=", 1}, {'<', "<", 1}, {'>', ">", 1},
+                {'+', "+", 2},  {'-', "-", 2},  {'*', "*", 3},  {'/', "/", 3},  {'%', "%", 3}};
+    int row = 0;
+    if (argument->kind != ARG_OP) {
+        print_argument(text, argument);
+        return;
+    }
+    while (rows[row].op != argument->op)
+        row++;
+    bool parentheses = rows[row].precedence < around;
+    text_add(text, parentheses ? "(" : "");
+    print_operation(text, &argument->items[0], rows[row].precedence);
+    text_add(text, " %s ", rows[row].spelling);
+    print_operation(text, &argument->items[1], rows[row].precedence + 1);
+    text_add(text, parentheses ? ")" : "");
+}
+
 static void print_prim(Text *text, const Prim *prim) {
     for (int i = 0; i < prim->result_count; i++)
         text_add(text, "%s%s", prim->results[i], i + 1 < prim->result_count ? ", " : " = ");
     text_add(text, "%s(", prim_info[prim->op].spelling);
     for (int i = 0; i < prim->arg_count; i++) {
         text_add(text, i ? ", " : "");
-        print_argument(text, &prim->args[i]);
+        if (prim->op == PRIM_REQUIRE)
+            print_operation(text, &prim->args[i], 0);
+        else
+            print_argument(text, &prim->args[i]);
     }
     text_add(text, ")\n");
 }
@@ -120,24 +146,141 @@ static int prim_holes(const Prim *prim) {
     return holes;
 }
 
-int schedule_hole_count(const Schedule *schedule) {
-    int holes = 0;
-    for (int i = 0; i < schedule->count; i++)
-        holes += prim_holes(&schedule->prims[i]);
-    return holes;
+typedef struct HoleSearch {
+    const char *name;
+    int count; /* of holes before, each name once */
+    const Schedule *schedule;
+} HoleSearch;
+
+static bool first_of_name(const Schedule *schedule, const PrimArg *hole);
+
+/* Counts until the hole of the name; true when it was met. */
+static bool count_until(HoleSearch *search, const PrimArg *argument) {
+    if (argument->kind == ARG_HOLE) {
+        if (argument->name && search->name && !strcmp(argument->name, search->name))
+            return true;
+        search->count += first_of_name(search->schedule, argument);
+        return false;
+    }
+    for (int i = 0; i < argument->count; i++)
+        if (count_until(search, &argument->items[i]))
+            return true;
+    return false;
 }
 
-static PrimArg fill_argument(Arena *arena, const PrimArg *argument, const int64_t **choices) {
+static bool search_holes(HoleSearch *search) {
+    for (int i = 0; i < search->schedule->count; i++)
+        for (int a = 0; a < search->schedule->prims[i].arg_count; a++)
+            if (count_until(search, &search->schedule->prims[i].args[a]))
+                return true;
+    return false;
+}
+
+static const PrimArg *find_hole(const PrimArg *argument, const char *name) {
+    if (argument->kind == ARG_HOLE)
+        return argument->name && !strcmp(argument->name, name) ? argument : NULL;
+    const PrimArg *found = NULL;
+    for (int i = 0; i < argument->count && !found; i++)
+        found = find_hole(&argument->items[i], name);
+    return found;
+}
+
+static bool first_of_name(const Schedule *schedule, const PrimArg *hole) {
+    const PrimArg *found = hole->name ? NULL : hole;
+    for (int i = 0; i < schedule->count && !found; i++)
+        for (int a = 0; a < schedule->prims[i].arg_count && !found; a++)
+            found = find_hole(&schedule->prims[i].args[a], hole->name);
+    return found == hole;
+}
+
+int schedule_hole_count(const Schedule *schedule) {
+    HoleSearch search = {.schedule = schedule};
+    search_holes(&search);
+    return search.count;
+}
+
+int schedule_hole_number(const Schedule *schedule, const char *name) {
+    HoleSearch search = {.name = name, .schedule = schedule};
+    return search_holes(&search) ? search.count : -1;
+}
+
+/* --- constraints --- */
+
+typedef struct Constraint {
+    const Schedule *schedule;
+    const int64_t *choices;
+    bool undefined; /* a division by 0, an overflow, an unknown name: it does not hold */
+} Constraint;
+
+static int64_t constraint_value(Constraint *constraint, const PrimArg *argument);
+
+static int64_t operation_value(Constraint *constraint, const PrimArg *argument) {
+    int64_t a = constraint_value(constraint, &argument->items[0]);
+    int64_t b = constraint_value(constraint, &argument->items[1]), value = 0;
+    switch (argument->op) {
+    case '+': constraint->undefined |= __builtin_add_overflow(a, b, &value); return value;
+    case '-': constraint->undefined |= __builtin_sub_overflow(a, b, &value); return value;
+    case '*': constraint->undefined |= __builtin_mul_overflow(a, b, &value); return value;
+    case '<': return a < b;
+    case '>': return a > b;
+    case 'l': return a <= b;
+    case 'g': return a >= b;
+    case '=': return a == b;
+    case '!': return a != b;
+    default: break;
+    }
+    constraint->undefined |= b == 0 || (a == INT64_MIN && b == -1);
+    if (constraint->undefined)
+        return 0;
+    int64_t floor = a / b - (a % b != 0 && (a < 0) != (b < 0));
+    return argument->op == '/' ? floor : a - floor * b;
+}
+
+static int64_t constraint_value(Constraint *constraint, const PrimArg *argument) {
+    if (argument->kind == ARG_INT)
+        return argument->value;
+    if (argument->kind == ARG_OP)
+        return operation_value(constraint, argument);
+    int number = schedule_hole_number(constraint->schedule, argument->name);
+    constraint->undefined |= number < 0;
+    return number < 0 ? 0 : constraint->choices[number];
+}
+
+bool constraint_holds(const Schedule *schedule, const Prim *require, const int64_t *choices) {
+    Constraint constraint = {.schedule = schedule, .choices = choices};
+    return constraint_value(&constraint, &require->args[0]) && !constraint.undefined;
+}
+
+bool schedule_allows(const Schedule *schedule, const int64_t *choices) {
+    for (int i = 0; i < schedule->count; i++)
+        if (schedule->prims[i].op == PRIM_REQUIRE && !constraint_holds(schedule, &schedule->prims[i], choices))
+            return false;
+    return true;
+}
+
+/* --- filling --- */
+
+typedef struct Filling {
+    Arena *arena;
+    const Schedule *schedule;
+    const int64_t *choices;
+    int next; /* the number of the next hole that shares no name with one before */
+} Filling;
+
+static PrimArg fill_argument(Filling *filling, const PrimArg *argument) {
     PrimArg filled = *argument;
     if (argument->kind == ARG_HOLE) {
+        bool first = first_of_name(filling->schedule, argument);
+        int number = first ? filling->next++ : schedule_hole_number(filling->schedule, argument->name);
         filled.kind = ARG_INT;
-        filled.value = *(*choices)++;
+        filled.name = NULL;
+        filled.value = filling->choices[number];
         filled.count = 0;
         filled.items = NULL;
     } else if (count_holes(argument)) {
-        filled.items = ARENA_ARRAY(arena, PrimArg, argument->count);
+        filled.items = ARENA_ARRAY(filling->arena, PrimArg, argument->count);
         for (int i = 0; i < argument->count; i++)
-            filled.items[i] = fill_argument(arena, &argument->items[i], choices);
+            filled.items[i] = fill_argument(filling, &argument->items[i]);
     }
     return filled;
 }
@@ -145,16 +288,20 @@ static PrimArg fill_argument(Arena *arena, const PrimArg *argument, const int64_
 Schedule *schedule_fill(Arena *arena, const Schedule *schedule, const int64_t *choices) {
     Schedule *filled = ARENA_NEW(arena, Schedule);
     *filled = *schedule;
+    filled->count = 0;
     filled->prims = ARENA_ARRAY(arena, Prim, schedule->count);
+    Filling filling = {arena, schedule, choices, 0};
     for (int i = 0; i < schedule->count; i++) {
-        Prim *prim = &filled->prims[i];
+        if (schedule->prims[i].op == PRIM_REQUIRE)
+            continue;
+        Prim *prim = &filled->prims[filled->count++];
         *prim = schedule->prims[i];
         if (!prim_holes(prim))
             continue;
         const PrimArg *args = prim->args;
         prim->args = ARENA_ARRAY(arena, PrimArg, prim->arg_count);
         for (int a = 0; a < prim->arg_count; a++)
-            prim->args[a] = fill_argument(arena, &args[a], &choices);
+            prim->args[a] = fill_argument(&filling, &args[a]);
     }
     return filled;
 }

@@ -299,8 +299,9 @@ extern const PrimInfo prim_info[PRIM_COUNT];
 typedef enum PrimArgKind {
     ARG_NAME, /* a loop, a stage, a tensor, a scope: "C.i", "O[1].r_k", "io", "register" */
     ARG_INT,
-    ARG_HOLE, /* ?, or ? in {2, 4, 8}: items are its ARG_INT choices */
-    ARG_OP,   /* name / integer or name % integer inside a layout: items are the two operands, op is '/' or '%' */
+    ARG_HOLE, /* ?, ?name, ? in {2, 4, 8}: items are its ARG_INT choices; all of one name have one value */
+    ARG_OP,   /* items are the two operands: name / integer or name % integer inside a layout; of a constraint + - * / % */
+              /* < > and, as one letter each, l (<=), g (>=), = (==), ! (!=) over names of holes and integers */
     ARG_LIST  /* (j/16, k, j%16) */
 } PrimArgKind;
 
@@ -324,7 +325,7 @@ typedef struct Prim {
     Loc loc;
 } Prim;
 
-/* Holes are numbered in the order of the text. A Schedule without holes is a point of the space. */
+/* Holes are numbered in the order of the text; those that share a name are one. A Schedule without holes is a point of the space. */
 typedef struct Schedule {
     const char *subject; /* def or export that it belongs to */
     const char *target;  /* a target's or a family's name, as written */

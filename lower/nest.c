@@ -18,6 +18,7 @@ static Handler *const handlers[PRIM_COUNT] = {
     [PRIM_PARALLEL] = apply_parallel,
     [PRIM_RFACTOR] = apply_rfactor,
     [PRIM_PARTITION] = apply_partition,
+    [PRIM_REQUIRE] = apply_require,
     [PRIM_BIND] = apply_bind,
     [PRIM_DECOMPOSE] = apply_decompose,
     [PRIM_REVERSE_INLINE] = apply_reverse_inline,
@@ -169,17 +170,14 @@ static bool apply(NestState *state, const Prim *prim) {
     state->named.count = 0;
     if (!arguments_check(state, prim))
         return false;
-    if (handlers[prim->op] == NULL)
-        return refuse(state, "%s is not known to this compiler's nests yet", prim_info[prim->op].spelling);
-    if (!handlers[prim->op](state, prim))
-        return false;
-    state->holes += prim_holes(prim);
-    return true;
+    number_holes(state, prim);
+    return handlers[prim->op](state, prim);
 }
 
 NestState *build_prefix(Arena *arena, const Program *program, const Schedule *schedule, int count,
                         const int64_t *choices, const Target *target, bool checked, Refusal *refusal) {
     NestState *state = state_new(arena, program, target, choices, refusal);
+    state->schedule = schedule;
     for (state->prim = 0; state->prim < count; state->prim++)
         if (!apply(state, &schedule->prims[state->prim]))
             return NULL;

@@ -169,20 +169,29 @@ const Tensor *argument_tensor(NestState *state, const Prim *prim, const PrimArg 
 
 /* --- numbers ------------------------------------------------------------------------------------------------------ */
 
-static int arg_holes(const PrimArg *arg) {
-    if (arg->kind == ARG_HOLE)
-        return 1;
-    int holes = 0;
-    for (int i = 0; i < arg->count; i++)
-        holes += arg_holes(&arg->items[i]);
-    return holes;
+static void number_hole(NestState *state, const PrimArg *hole) {
+    for (int i = 0; hole->name != NULL && i < state->shared.count; i++)
+        if (strcmp(state->shared.items[i].hole->name, hole->name) == 0) {
+            list_push(state->arena, &state->numbers, ((HoleNumber){hole, state->shared.items[i].number}));
+            return;
+        }
+    HoleNumber number = {hole, state->holes++};
+    list_push(state->arena, &state->numbers, number);
+    if (hole->name != NULL)
+        list_push(state->arena, &state->shared, number);
 }
 
-int prim_holes(const Prim *prim) {
-    int holes = 0;
+static void number_holes_of(NestState *state, const PrimArg *arg) {
+    if (arg->kind == ARG_HOLE)
+        number_hole(state, arg);
+    for (int i = 0; arg->kind != ARG_HOLE && i < arg->count; i++)
+        number_holes_of(state, &arg->items[i]);
+}
+
+void number_holes(NestState *state, const Prim *prim) {
+    state->numbers.count = 0;
     for (int i = 0; i < prim->arg_count; i++)
-        holes += arg_holes(&prim->args[i]);
-    return holes;
+        number_holes_of(state, &prim->args[i]);
 }
 
 static bool choice_is_offered(const PrimArg *hole, int64_t value) {
@@ -192,26 +201,32 @@ static bool choice_is_offered(const PrimArg *hole, int64_t value) {
     return hole->count == 0;
 }
 
-/* Counts the holes before one, in the order of the text; true when it was met. */
-static bool count_before(const PrimArg *args, int count, const PrimArg *hole, int *before) {
-    for (int i = 0; i < count; i++) {
-        if (&args[i] == hole || count_before(args[i].items, args[i].kind == ARG_HOLE ? 0 : args[i].count, hole, before))
-            return true;
-        *before += args[i].kind == ARG_HOLE;
-    }
-    return false;
-}
-
 static bool hole_value(NestState *state, const Prim *prim, const PrimArg *hole, int64_t *value) {
     if (state->choices == NULL)
         return refuse_at(state, hole, "a ? of %s is not filled in: it takes a tuner's choice or a number",
                          prim_info[prim->op].spelling);
-    int number = state->holes;
-    count_before(prim->args, prim->arg_count, hole, &number);
-    *value = state->choices[number];
+    int index = 0;
+    while (index + 1 < state->numbers.count && state->numbers.items[index].hole != hole)
+        index++;
+    *value = state->choices[state->numbers.items[index].number];
     if (!choice_is_offered(hole, *value))
         return refuse_at(state, hole, "the choice %lld is not among those that the ? offers", (long long)*value);
     return true;
+}
+
+/* Of a schedule whose holes are not filled the holes are refused, not what is asked of them. */
+bool apply_require(NestState *state, const Prim *prim) {
+    if (state->choices == NULL && schedule_hole_count(state->schedule) > 0)
+        return true;
+    if (constraint_holds(state->schedule, prim, state->choices))
+        return true;
+    if (!state->refusal->wanted)
+        return refuse(state, "%s", "");
+    Text text = {.arena = state->arena};
+    for (int i = 0; i < state->shared.count; i++)
+        text_add(&text, "%s%s = %lld", i == 0 ? " for " : ", ", state->shared.items[i].hole->name,
+                 (long long)state->choices[state->shared.items[i].number]);
+    return refuse_at(state, &prim->args[0], "the constraint does not hold%s", text.length > 0 ? text.text : "");
 }
 
 bool argument_integer(NestState *state, const Prim *prim, const PrimArg *arg, int64_t *value) {
@@ -329,6 +344,7 @@ static bool positional_check(NestState *state, const Prim *prim) {
         PrimArgKind kind = positional(prim, i)->kind;
         bool fits = letter == 'i'   ? kind == ARG_INT || kind == ARG_HOLE
                     : letter == 'C' ? kind == ARG_LIST
+                    : letter == 'Q' ? kind == ARG_OP
                                     : kind == ARG_NAME;
         if (!fits)
             return refuse_at(state, positional(prim, i), "argument %d of %s is %s", i + 1, info->spelling,
@@ -337,6 +353,7 @@ static bool positional_check(NestState *state, const Prim *prim) {
                              : letter == 'L' ? "a loop's name"
                              : letter == 'T' ? "a stage's or tensor's name"
                              : letter == 'I' ? "an instruction's name"
+                             : letter == 'Q' ? "a comparison"
                                              : "a word");
     }
     return true;

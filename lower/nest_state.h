@@ -127,6 +127,11 @@ typedef struct PrefetchOrder {
     int prim;
 } PrefetchOrder;
 
+typedef struct HoleNumber {
+    const PrimArg *hole;
+    int number; /* its place among the choices */
+} HoleNumber;
+
 /* Why a primitive is refused. Text is made only when wanted. */
 typedef struct Refusal {
     bool wanted;
@@ -151,7 +156,10 @@ typedef struct NestState {
     LIST(int) ineffective;
     LIST(PrefetchOrder) prefetches;
     const int64_t *choices;
-    int holes;         /* before the primitive that is being applied */
+    const Schedule *schedule; /* NULL: none */
+    int holes;                /* so far, those of one name counted once */
+    LIST(HoleNumber) numbers; /* of the primitive at hand */
+    LIST(HoleNumber) shared;  /* of those with a name, so far */
     int prim;          /* its index */
     const Prim *last;  /* the last one that was applied */
     LIST(Named) named; /* of it; kept only while an explanation is wanted */
@@ -220,7 +228,7 @@ int argument_word(NestState *state, const PrimArg *arg, const char *what, const 
 bool arguments_check(NestState *state, const Prim *prim); /* number, kinds and keywords as the row of prims.def says */
 const PrimArg *positional(const Prim *prim, int index);   /* NULL beyond the last */
 int positional_count(const Prim *prim);
-int prim_holes(const Prim *prim);
+void number_holes(NestState *state, const Prim *prim);
 /* The name of result number `index`: as written, or the given one. Must be free. */
 bool bind_loop(NestState *state, const Prim *prim, int index, Node *node);
 bool stage_has_loop(const StageState *stage, const char *name);
@@ -250,7 +258,7 @@ bool copy_constant(NestState *state, const Prim *prim, const Tensor *constant, c
 /* --- handlers: nest_loops.c, nest_place.c, nest_reduce.c, nest_cache.c --- */
 
 typedef bool Handler(NestState *state, const Prim *prim);
-Handler apply_split, apply_tile, apply_fuse, apply_reorder, apply_partition;
+Handler apply_require, apply_split, apply_tile, apply_fuse, apply_reorder, apply_partition;
 Handler apply_unroll, apply_vectorize, apply_parallel, apply_bind, apply_prefetch, apply_rfactor;
 Handler apply_inline, apply_compute_at, apply_compute_root, apply_set_scope, apply_cache_write, apply_cache_read;
 Handler apply_layout, apply_storage_align;

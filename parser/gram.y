@@ -102,7 +102,7 @@ static void grammar_error(const Loc *loc, Parser *parser, const char *message);
 %type <wheres> wheres where_list
 %type <def> def_head implements
 %type <binding_lists> tunes tune_list
-%type <prim_arg> prim_arg prim_value prim_operation prim_number prim_place prim_hole
+%type <prim_arg> prim_arg prim_value prim_sum prim_product prim_operand prim_number prim_place prim_hole
 %type <prim_args> prim_args prim_arg_list prim_items choices
 %type <prims> prims
 %type <name> place place_part
@@ -111,7 +111,7 @@ static void grammar_error(const Loc *loc, Parser *parser, const char *message);
 %%
 
 start: START_FILE items
-    | START_SCHEDULE prims     { parser->schedule->count = $2.count, parser->schedule->prims = $2.items; }
+    | START_SCHEDULE prims     { prims_finish(parser, $2), parser->schedule->count = $2.count, parser->schedule->prims = $2.items; }
     ;
 
 items: %empty
@@ -458,6 +458,7 @@ feature: target_name             { $$ = (AstName){$1, @$}; }
 schedule: SCHEDULE name ON target_name '{' prims '}' {
         Schedule *schedule = ARENA_NEW(parser->arena, Schedule);
         *schedule = (Schedule){$2.text, $4, $6.count, $6.items, @$};
+        prims_finish(parser, $6);
         if (diag_error_count(parser->diagnostics) == parser->errors_before)
             list_push(parser->arena, &parser->file->schedules, schedule);
     }
@@ -500,27 +501,44 @@ prim_arg: prim_value
     | name '=' prim_value       { $$ = $3; $$.key = $1.text; $$.loc = @$; }
     ;
 
-prim_value: prim_operation
-    | '(' prim_items ')'        { $$ = prim_list(ARG_LIST, $2, @$); }
+prim_value: prim_sum
+    | prim_sum '<' prim_sum     { $$ = prim_operation(parser, '<', $1, $3); }
+    | prim_sum '>' prim_sum     { $$ = prim_operation(parser, '>', $1, $3); }
+    | prim_sum LESS_EQUAL prim_sum { $$ = prim_operation(parser, 'l', $1, $3); }
+    | prim_sum GREATER_EQUAL prim_sum { $$ = prim_operation(parser, 'g', $1, $3); }
+    | prim_sum EQUAL prim_sum   { $$ = prim_operation(parser, '=', $1, $3); }
+    | prim_sum NOT_EQUAL prim_sum { $$ = prim_operation(parser, '!', $1, $3); }
     ;
 
-prim_items: prim_operation      { $$ = (PrimArgs){0}; PUSH($$, $1); }
-    | prim_items ',' prim_operation { $$ = $1; PUSH($$, $3); }
+prim_items: prim_sum            { $$ = (PrimArgs){0}; PUSH($$, $1); }
+    | prim_items ',' prim_sum   { $$ = $1; PUSH($$, $3); }
     ;
 
-prim_operation: prim_place
+prim_sum: prim_product
+    | prim_sum '+' prim_product { $$ = prim_operation(parser, '+', $1, $3); }
+    | prim_sum '-' prim_product { $$ = prim_operation(parser, '-', $1, $3); }
+    ;
+
+prim_product: prim_operand
+    | prim_product '*' prim_operand { $$ = prim_operation(parser, '*', $1, $3); }
+    | prim_product '/' prim_operand { $$ = prim_operation(parser, '/', $1, $3); }
+    | prim_product '%' prim_operand { $$ = prim_operation(parser, '%', $1, $3); }
+    ;
+
+prim_operand: prim_place
     | prim_number
-    | prim_operation '/' prim_number { $$ = prim_operation(parser, '/', $1, $3); }
-    | prim_operation '%' prim_number { $$ = prim_operation(parser, '%', $1, $3); }
+    | '(' prim_items ')'        { $$ = prim_list(ARG_LIST, $2, @$); }
     ;
 
 prim_number: INTEGER            { $$ = prim_integer(parser, $1); }
     | '-' INTEGER               { $$ = prim_integer(parser, $2), $$.value = -$$.value, $$.loc = @$; }
     | prim_hole
+    | prim_hole IN '{' choices '}' { $$ = prim_list(ARG_HOLE, $4, @$), $$.name = $1.name; }
     ;
 
+/* One name in several places is one choice. */
 prim_hole: '?'                  { $$ = prim_hole(@$); }
-    | '?' IN '{' choices '}'    { $$ = prim_list(ARG_HOLE, $4, @$); }
+    | '?' name                  { $$ = prim_hole(@$), $$.name = $2.text; }
     ;
 
 choices: INTEGER                { $$ = (PrimArgs){0}; PUSH($$, prim_integer(parser, $1)); }

@@ -121,5 +121,7 @@ PrimArg prim_list(PrimArgKind kind, PrimArgs items, Loc loc);
 typedef LIST(Prim) Prims;
 /* Checks the statement against its row of prims.def and adds it, or reports why not. */
 void prims_add(Parser *parser, Prims *prims, AstNames results, AstName spelling, PrimArgs args, Loc loc);
+/* What only the whole block shows: names of holes. */
+void prims_finish(Parser *parser, Prims prims);
 
 #endif

@@ -22,10 +22,8 @@ PrimArg prim_hole(Loc loc) {
 
 PrimArg prim_operation(Parser *parser, char op, PrimArg a, PrimArg b) {
     PrimArg *items = ARENA_ARRAY(parser->arena, PrimArg, 2);
-    if (a.kind != ARG_NAME && a.kind != ARG_OP)
-        diag(parser->diagnostics, DIAG_layout_operation, a.loc, op);
-    items[0] = a;
-    items[1] = b;
+    items[0] = a.kind == ARG_LIST && a.count == 1 ? a.items[0] : a;
+    items[1] = b.kind == ARG_LIST && b.count == 1 ? b.items[0] : b;
     return (PrimArg){.kind = ARG_OP, .op = op, .count = 2, .items = items, .loc = loc_join(a.loc, b.loc)};
 }
 
@@ -54,6 +52,7 @@ static const struct Letter {
                {'C', "(dimensions)", "a list of dimensions in parentheses"},
                {'S', "scope", "a scope: global, local, register or shared"},
                {'X', "axis", "an axis: block.x, block.y, block.z, thread.x, thread.y, thread.z or vthread"},
+               {'Q', "comparison", "a comparison of named holes and integers"},
                {'i', "integer", "an integer or '?'"}};
 
 static const struct Letter *letter_of(char letter) {
@@ -118,12 +117,50 @@ static bool check_key(const Checked *checked, const PrimArg *argument) {
     return true;
 }
 
+/* A layout divides dimensions by numbers; nothing else computes, but for constraints. */
+static bool check_operation(const Checked *checked, const PrimArg *argument) {
+    Diagnostics *diagnostics = checked->parser->diagnostics;
+    if (argument->kind == ARG_OP && argument->op != '/' && argument->op != '%') {
+        diag(diagnostics, DIAG_primitive_operation, argument->loc, checked->info->spelling);
+        return false;
+    }
+    bool operand = argument->kind == ARG_OP;
+    if (operand && argument->items[0].kind != ARG_NAME && argument->items[0].kind != ARG_OP) {
+        diag(diagnostics, DIAG_layout_operation, argument->items[0].loc, argument->op);
+        return false;
+    }
+    if (operand && argument->items[1].kind != ARG_INT && argument->items[1].kind != ARG_HOLE) {
+        diag(diagnostics, DIAG_layout_divisor, argument->items[1].loc, argument->op);
+        return false;
+    }
+    for (int i = 0; i < argument->count; i++)
+        if (!check_operation(checked, &argument->items[i]))
+            return false;
+    return true;
+}
+
+static bool is_comparison(const PrimArg *argument) {
+    return argument->kind == ARG_OP && strchr("<>lg=!", argument->op);
+}
+
+/* Sums of names and integers on both sides. */
+static bool is_sum(const PrimArg *argument) {
+    if (argument->kind == ARG_OP)
+        return !is_comparison(argument) && is_sum(&argument->items[0]) && is_sum(&argument->items[1]);
+    return argument->kind == ARG_INT || argument->kind == ARG_NAME;
+}
+
+static bool is_constraint(const PrimArg *argument) {
+    return is_comparison(argument) && is_sum(&argument->items[0]) && is_sum(&argument->items[1]);
+}
+
 static bool check_positional(Checked *checked, const PrimArg *argument) {
     int last = checked->letters - 1;
     int position = checked->positional++;
     char letter = checked->info->positional[position < last ? position : last];
     bool fits = letter == 'i'   ? argument->kind == ARG_INT || argument->kind == ARG_HOLE
                 : letter == 'C' ? argument->kind == ARG_LIST
+                : letter == 'Q' ? is_constraint(argument)
                                 : argument->kind == ARG_NAME;
     checked->integers += letter == 'i';
     bool one_too_many = position > last && !checked->repeated; /* check_count tells */
@@ -155,6 +192,8 @@ static bool check_arguments(Checked *checked) {
             return false;
         }
         named = argument->key != NULL;
+        if (prim->op != PRIM_REQUIRE && !check_operation(checked, argument))
+            return false;
         right &= named ? check_key(checked, argument) : check_positional(checked, argument);
     }
     return right && check_count(checked, prim->loc);
@@ -218,4 +257,41 @@ void prims_add(Parser *parser, Prims *prims, AstNames results, AstName spelling,
     read_row(&checked);
     if (check_arguments(&checked) && check_results(&checked, results))
         list_push(parser->arena, prims, prim);
+}
+
+/* --- holes of a whole block --- */
+
+typedef struct HoleCheck {
+    Parser *parser;
+    Prims prims;
+} HoleCheck;
+
+static void check_names(const HoleCheck *check, const PrimArg *argument) {
+    Schedule schedule = {.count = check->prims.count, .prims = check->prims.items};
+    if (argument->kind == ARG_NAME && schedule_hole_number(&schedule, argument->name) < 0)
+        diag(check->parser->diagnostics, DIAG_hole_unknown, argument->loc, argument->name);
+    for (int i = 0; i < argument->count; i++)
+        check_names(check, &argument->items[i]);
+}
+
+/* A hole of a name that stood before has its choices. */
+static void check_choices(const HoleCheck *check, const PrimArg *argument, AstNames *names) {
+    for (int i = 0; argument->kind == ARG_HOLE && argument->name && i < names->count; i++)
+        if (!strcmp(names->items[i].text, argument->name) && argument->count)
+            diag(check->parser->diagnostics, DIAG_hole_choices, argument->loc, argument->name);
+    if (argument->kind == ARG_HOLE && argument->name)
+        list_push(check->parser->arena, names, ((AstName){argument->name, argument->loc}));
+    for (int i = 0; argument->kind != ARG_HOLE && i < argument->count; i++)
+        check_choices(check, &argument->items[i], names);
+}
+
+void prims_finish(Parser *parser, Prims prims) {
+    HoleCheck check = {parser, prims};
+    AstNames names = {0};
+    for (int i = 0; i < prims.count; i++)
+        for (int a = 0; a < prims.items[i].arg_count; a++)
+            if (prims.items[i].op == PRIM_REQUIRE)
+                check_names(&check, &prims.items[i].args[a]);
+            else
+                check_choices(&check, &prims.items[i].args[a], &names);
 }

@@ -14,7 +14,12 @@ static const char statements[] = "io, ii = split(C.i, 14)\n"
                                  "inline(t)\n"
                                  "compute_at(t, f, scope=register)\n"
                                  "P = cache_read(B, at=jo, layout=(j/?, k, j%? in {1, 2}, 3), scope=local)\n"
-                                 "R = cache_write(C, at=io, scope=register)\n";
+                                 "R = cache_write(C, at=io, scope=register)\n"
+                                 "m, n = split(C.j, ?tj in {8, 16}, tail=shift)\n"
+                                 "unroll(m, factor=?tj)\n"
+                                 "partition(n, 1, -2)\n"
+                                 "require(tj * (tj + 1) - 2 * tj / 4 % 3 <= 64)\n"
+                                 "require(tj != 3)\n";
 
 static Schedule *read(Parsed *parsed, const char *text) {
     *parsed = parse_bytes(text, strlen(text), true);
@@ -50,7 +55,7 @@ static void test_round_trip(void) {
     bool same = schedule->count == second->count;
     for (int i = 0; same && i < schedule->count; i++)
         same = same_prim(&schedule->prims[i], &second->prims[i]);
-    ok(same && schedule->count == 12, "and are the same schedule when read back");
+    ok(same && schedule->count == 17, "and are the same schedule when read back");
     parsed_free(&again);
     parsed_free(&parsed);
 }
@@ -58,18 +63,50 @@ static void test_round_trip(void) {
 static void test_holes(void) {
     Parsed parsed;
     Schedule *schedule = read(&parsed, statements);
-    is_int(schedule_hole_count(schedule), 5, "holes are counted, also in lists and operations");
-    static const int64_t choices[] = {11, 12, 13, 14, 15};
+    is_int(schedule_hole_count(schedule), 6, "holes are counted, also in lists and operations, those of one name once");
+    static const int64_t choices[] = {11, 12, 13, 14, 15, 16};
     Schedule *filled = schedule_fill(parsed.arena, schedule, choices);
     is_int(schedule_hole_count(filled), 0, "none is left when they are filled");
-    is_int(schedule_hole_count(schedule), 5, "and the sketch keeps its own");
+    is_int(schedule_hole_count(schedule), 6, "and the sketch keeps its own");
+    is_int(schedule_hole_number(schedule, "tj"), 5, "the number of a named hole");
+    is_int(schedule_hole_number(schedule, "ti"), -1, "and of a name that no hole has");
     Text text = {.arena = parsed.arena};
     schedule_print_statements(&text, filled);
     ok(strstr(text.text, "a, b, c = split(O[1].h, 11, 12)\n") && strstr(text.text, "tile(io, ii, 4, 13)") &&
            strstr(text.text, "layout=(j/14, k, j%15, 3)"),
        "each choice is where its hole was");
+    ok(strstr(text.text, "split(C.j, 16, tail=shift)") && strstr(text.text, "factor=16"), "also where it stands again");
+    ok(!strstr(text.text, "require"), "constraints are no part of what is filled");
     is_int(schedule_hole_count(filled) + filled->prims[1].args[2].value, 12, "as an integer");
     parsed_free(&parsed);
+}
+
+/* What a constraint says of choices for ?a and ?b. */
+static void test_constraint(const char *constraint, int64_t a, int64_t b, bool holds) {
+    Parsed parsed;
+    char text[200];
+    snprintf(text, sizeof text, "x, y = split(C.i, ?a)\nz, w = split(x, ?b)\nu, v = split(z, ?a)\nrequire(%s)\n",
+             constraint);
+    Schedule *schedule = read(&parsed, text);
+    ok(schedule_allows(schedule, (int64_t[]){a, b}) == holds, "%s for a = %lld, b = %lld: %d", constraint, (long long)a,
+       (long long)b, holds);
+    parsed_free(&parsed);
+}
+
+static void test_constraints(void) {
+    test_constraint("a * b <= 64", 8, 8, true);
+    test_constraint("a * b <= 64", 9, 8, false);
+    test_constraint("a * b < 64", 8, 8, false);
+    test_constraint("a + b == 7", 3, 4, true);
+    test_constraint("a - b != 7", 9, 2, false);
+    test_constraint("a > b", 3, 3, false);
+    test_constraint("a >= b", 3, 3, true);
+    test_constraint("(a - b) / 2 == -2", 1, 4, true);
+    test_constraint("(a - b) % 2 == 1", 1, 4, true);
+    test_constraint("a / b >= 0", 4, 0, false);
+    test_constraint("a % b >= 0", 4, 0, false);
+    test_constraint("a * b > 0", INT64_MAX, 2, false);
+    test_constraint("a - (b - 1) <= 2", 4, 3, true);
 }
 
 /* A block for this target, printed, parses to the same target. */
@@ -102,6 +139,7 @@ static void test_lookups(void) {
 int main(void) {
     test_round_trip();
     test_holes();
+    test_constraints();
     test_target("x86-64-v4", "x86-64-v4");
     test_target("nvidia:sm_90", "nvidia:sm_90");
     test_target("host", "host");
