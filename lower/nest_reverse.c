@@ -7,20 +7,27 @@
  */
 #include "lower/nest_state.h"
 
-/* The axis of the consumer that an index is, shifted by a constant or mirrored; -1: it is something else. */
-static int axis_of_index(NestState *state, const Stage *consumer, Expr *index, bool *plain) {
-    Affine affine;
-    *plain = index->kind == EXPR_VAR;
-    for (int a = 0; a < consumer->axis_count && *plain; a++)
-        if (index->var == consumer->axes[a])
-            return a;
-    if (!expr_affine(state->arena, index, &affine) || affine.count != 1 || affine.terms[0].atom->kind != EXPR_VAR)
-        return -1;
-    int64_t coefficient = affine.terms[0].coefficient;
-    for (int a = 0; a < consumer->axis_count && (coefficient == 1 || coefficient == -1); a++)
-        if (affine.terms[0].atom->var == consumer->axes[a])
-            return a;
-    return -1;
+/* Whether the index is the axis itself, shifted or mirrored; other axes are not in it. */
+static bool follows(const Expr *index, const Var *axis) {
+    if (index->kind == EXPR_VAR)
+        return index->var == axis;
+    if (index->kind != EXPR_OP || (index->op != OP_ADD && index->op != OP_SUB && index->op != OP_NEG))
+        return false;
+    bool first = expr_uses_var(index->args[0], axis), second = index->count > 1 && expr_uses_var(index->args[1], axis);
+    return first != second && follows(index->args[first ? 0 : 1], axis);
+}
+
+/* The axis of the consumer that an index follows, -1 when it is none or several. */
+static int axis_of_index(const Stage *consumer, const Expr *index) {
+    int found = -1;
+    for (int a = 0; a < consumer->axis_count; a++) {
+        if (!expr_uses_var(index, consumer->axes[a]))
+            continue;
+        if (found >= 0 || !follows(index, consumer->axes[a]))
+            return -1;
+        found = a;
+    }
+    return found;
 }
 
 /* For each dimension of the producer the axis of the consumer that counts it; NULL when they do not match one to one. */
@@ -30,9 +37,8 @@ static int *match_axes(NestState *state, const Stage *consumer, const Expr *read
         return NULL;
     *plain = true;
     for (int d = 0; d < read->count; d++) {
-        bool own;
-        axes[d] = axis_of_index(state, consumer, read->args[d], &own);
-        *plain &= own;
+        axes[d] = axis_of_index(consumer, read->args[d]);
+        *plain &= read->args[d]->kind == EXPR_VAR;
         for (int before = 0; before < d; before++)
             if (axes[before] == axes[d])
                 return NULL;
