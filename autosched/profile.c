@@ -267,7 +267,7 @@ Profile *profile_nest(Arena *arena, const Nest *nest) {
     double heaviest = -1;
     profile->stages = ARENA_ARRAY(arena, StageFacts, nest->stage_count + 1);
     for (int s = 0; s < nest->stage_count; s++) {
-        if (nest->stages[s]->inlined || nest->stages[s]->scan)
+        if (nest->stages[s]->inlined || nest->stages[s]->scan || nest->stages[s]->constant)
             continue;
         StageFacts *facts = &profile->stages[profile->stage_count];
         stage_fill(arena, nest, nest->stages[s], facts);

@@ -90,6 +90,7 @@ typedef struct Code {
     Map placements;           /* Tensor -> Placement: where the kernel's temporaries go */
     Map slices;               /* Stmt of a parallel loop -> Slices: its threads' temporaries */
     LIST(Constant) constants; /* of the module */
+    Map constants_by_tensor;  /* Tensor -> LLVMValueRef */
     Map checked;              /* Stmt of a check already emitted at the entry */
     int parallel_count;       /* loops outlined so far, for names */
     Map instrs;               /* Instr -> its function */

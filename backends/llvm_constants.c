@@ -90,14 +90,20 @@ static LLVMValueRef add_global(Code *code, const Tensor *tensor, const char *dat
 }
 
 LLVMValueRef constant_pointer(Code *code, const Tensor *tensor) {
-    const char *data = tensor->data;
+    LLVMValueRef made = address_map_get(&code->constants_by_tensor, tensor);
+    if (made)
+        return made;
+    const char *data = constant_contents(code->arena, tensor);
     size_t bytes = (size_t)tensor_elements(tensor) * (size_t)element_info[tensor->type].bytes;
     for (int i = 0; i < code->constants.count; i++) {
         const Constant *known = &code->constants.items[i];
         if (known->bytes == bytes && memcmp(known->data, data, bytes) == 0)
-            return known->global;
+            made = known->global;
     }
-    Constant constant = {data, bytes, add_global(code, tensor, data, bytes)};
-    list_push(code->arena, &code->constants, constant);
-    return constant.global;
+    if (!made) {
+        made = add_global(code, tensor, data, bytes);
+        list_push(code->arena, &code->constants, ((Constant){data, bytes, made}));
+    }
+    address_map_set(code->arena, &code->constants_by_tensor, tensor, made);
+    return made;
 }

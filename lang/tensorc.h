@@ -55,9 +55,9 @@ typedef enum VarKind {
 typedef struct Var {
     const char *name;
     VarKind kind;
-    ElementType type; /* INT64 but for scalars */
-    bool reduction;   /* of an axis or loop */
-    Expr *extent;     /* of an axis or loop; an expression over sizes alone for an axis */
+    ElementType type;   /* INT64 but for scalars */
+    bool reduction;     /* of an axis or loop */
+    Expr *extent;       /* of an axis or loop; an expression over sizes alone for an axis */
     const Instr *instr; /* of a loop that a hardware instruction runs together with those inside it; or NULL */
     Loc loc;
 } Var;
@@ -94,7 +94,7 @@ typedef enum ExprKind {
     EXPR_RAMP,      /* lanes values args[0] + l * args[1] */
     EXPR_BROADCAST, /* lanes times args[0] */
     EXPR_REPEAT,    /* the vector args[0] again and again, `lanes` in all */
-    EXPR_CALL       /* what instr writes: args are its operands as vectors, row major, without one that it only writes */
+    EXPR_CALL /* what instr writes: args are its operands as vectors, row major, without one that it only writes */
 } ExprKind;
 
 struct Expr {
@@ -125,8 +125,8 @@ typedef enum Role {
     ROLE_OUTPUT,
     ROLE_TEMPORARY,
     ROLE_CONSTANT, /* known when the program is compiled: data has its elements; it is no argument */
-    ROLE_INITIAL   /* what the caller's buffer of the output `buffer` held before the call; read at the element that is */
-                   /* written, or before any of the output is */
+    ROLE_INITIAL /* what the caller's buffer of the output `buffer` held before the call; read at the element that is */
+                 /* written, or before any of the output is */
 } Role;
 
 /* Of a buffer in a nest. LOCAL: the stack. SHARED: of a block of a device's threads. */
@@ -159,6 +159,7 @@ struct Tensor {
     const Tensor *buffer;      /* ROLE_INITIAL: its output */
     const ElementOrder *order; /* of a buffer of a nest; NULL: row major */
     const void *data;          /* ROLE_CONSTANT: row major, in the byte order of the host */
+    const struct Stage *maker; /* ROLE_CONSTANT of a nest, without data: computes it from other constants */
     Loc loc;
 };
 
@@ -226,8 +227,8 @@ struct Instr {
     const Stage *meaning;    /* tensor and initial: operands[0] */
     const char *target;      /* a target's or a family's name */
     int need_count;
-    const char **needs; /* features of processors, as the source spells them */
-    const char *body;   /* an LLVM intrinsic's name, or LLVM IR */
+    const char **needs;            /* features of processors, as the source spells them */
+    const char *body;              /* an LLVM intrinsic's name, or LLVM IR */
     const struct Program *program; /* the meaning alone: operands[0] is its output, the others are its inputs */
     Loc loc;
 };
@@ -347,8 +348,8 @@ typedef struct Target {
     bool fused_multiply_add;
     bool masked_memory; /* vector loads and stores under a mask are cheap */
     int64_t cache_bytes[3];
-    int threads; /* that generated code may use; 1: no parallel loops; 0: decided at run time */
-    bool host;   /* its objects run on this machine */
+    int threads;       /* that generated code may use; 1: no parallel loops; 0: decided at run time */
+    bool host;         /* its objects run on this machine */
     int block_threads; /* of a device: the most threads of one block; 0: a CPU, whose loops are not bound to axes */
 } Target;
 

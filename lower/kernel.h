@@ -79,6 +79,10 @@ typedef struct ExpandOptions {
     bool time_passes;
 } ExpandOptions;
 
+/* What a ROLE_CONSTANT tensor of a kernel holds, as it lies in memory: tensor_elements elements. */
+const void *constant_contents(Arena *arena, const Tensor *tensor);
+/* Those that the kernel reads and that are no tensors of its program; *list gets them, in the order of their first use. */
+int kernel_constants(Arena *arena, const Kernel *kernel, const Tensor ***list);
 /* Never fails on a nest that nest_build accepted; an IR that the verifier refuses is an internal error. */
 Kernel *expand(Arena *arena, const Nest *nest, const ExpandOptions *options);
 void kernel_print(Text *text, const Kernel *kernel);

@@ -528,7 +528,7 @@ static void add_requirements(Build *b, int position, bool sizes, StmtList *list)
 /* --- the whole ---------------------------------------------------------------------------------------------------- */
 
 static bool is_root(const NestStage *stage) {
-    return !stage->parent && !stage->inlined;
+    return !stage->parent && !stage->inlined && !stage->constant;
 }
 
 static StmtList root_allocations(Build *b, StmtList list) {

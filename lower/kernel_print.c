@@ -57,11 +57,11 @@ static const char *name_of(const Printer *p, const void *entity, const char *fal
 }
 
 static bool is_plain_name(const char *name) {
-    static const char *const words[] = {"ramp",   "broadcast", "where",   "inf",      "nan",    "true",   "false",
-                                        "kernel", "repeat",    "call",    "by",       "symbol", "target", "strict",
-                                        "for",    "reduce",    "in",      "of",       "if",     "else",   "check",
-                                        "status", "step",      "block",   "allocate", "global", "local",  "register",
-                                        "shared", "masked",    "prefetch"};
+    static const char *const words[] = {"ramp",     "broadcast", "where",  "inf",      "nan",      "true",   "false",
+                                        "kernel",   "repeat",    "call",   "by",       "symbol",   "target", "strict",
+                                        "for",      "reduce",    "in",     "of",       "if",       "else",   "check",
+                                        "status",   "step",      "block",  "allocate", "constant", "global", "local",
+                                        "register", "shared",    "masked", "prefetch"};
     if (!isalpha((unsigned char)*name) && *name != '_')
         return false;
     for (const char *at = name; *at; at++)
@@ -265,13 +265,7 @@ static void print_store(Printer *p, const Stmt *stmt) {
     }
 }
 
-static void print_allocate(Printer *p, const Stmt *stmt) {
-    static const char *const scopes[SCOPE_COUNT] = {"global", "local", "register", "shared"};
-    const Tensor *tensor = stmt->tensor;
-    int names = p->names.count;
-    name_add(p, tensor, tensor->name);
-    text_add(p->text, "allocate %s %s ", scopes[tensor->scope], element_info[tensor->type].spelling);
-    print_name(p, tensor, tensor->name);
+static void print_dims(Printer *p, const Tensor *tensor) {
     text_add(p->text, "(");
     print_list(p, tensor->dims, tensor->rank);
     text_add(p->text, ")");
@@ -279,6 +273,16 @@ static void print_allocate(Printer *p, const Stmt *stmt) {
         text_add(p->text, " as ");
         order_print(p->text, tensor->order);
     }
+}
+
+static void print_allocate(Printer *p, const Stmt *stmt) {
+    static const char *const scopes[SCOPE_COUNT] = {"global", "local", "register", "shared"};
+    const Tensor *tensor = stmt->tensor;
+    int names = p->names.count;
+    name_add(p, tensor, tensor->name);
+    text_add(p->text, "allocate %s %s ", scopes[tensor->scope], element_info[tensor->type].spelling);
+    print_name(p, tensor, tensor->name);
+    print_dims(p, tensor);
     print_body(p, stmt->body, stmt->count);
     p->names.count = names;
 }
@@ -323,6 +327,20 @@ static void add_program_names(Printer *p, const Program *program) {
         name_add(p, program->tensors[i], program->tensors[i]->name);
 }
 
+/* What was computed when compiling; its contents are not a part of the text. */
+static void print_constants(Printer *p, const Kernel *kernel) {
+    const Tensor **constants;
+    int count = kernel_constants(p->text->arena, kernel, &constants);
+    for (int i = 0; i < count; i++) {
+        const Tensor *tensor = constants[i];
+        name_add(p, tensor, tensor->name);
+        text_add(p->text, "\n    constant %s ", element_info[tensor->type].spelling);
+        print_name(p, tensor, tensor->name);
+        print_dims(p, tensor);
+    }
+    text_add(p->text, count ? "\n" : "");
+}
+
 void kernel_print(Text *text, const Kernel *kernel) {
     Printer p = {.text = text};
     add_program_names(&p, kernel->program);
@@ -333,6 +351,7 @@ void kernel_print(Text *text, const Kernel *kernel) {
     if (kernel->target)
         text_add(text, " target %s", kernel->target->name);
     text_add(text, kernel->strict ? " strict" : "");
+    print_constants(&p, kernel);
     print_body(&p, kernel->body->body, kernel->body->count);
     text_add(text, "\n");
 }

@@ -545,6 +545,29 @@ static const ElementOrder *read_order(Reader *r, int rank) {
     return order;
 }
 
+static void read_dims(Reader *r, Tensor *tensor) {
+    expect(r, "(");
+    ExprList dims = read_list(r);
+    expect(r, ")");
+    tensor->rank = dims.count;
+    tensor->dims = dims.items;
+    if (accept(r, "as"))
+        tensor->order = read_order(r, tensor->rank);
+}
+
+/* Its contents are not a part of the text. */
+static void read_constant(Reader *r) {
+    Tensor *tensor = ARENA_NEW(r->arena, Tensor);
+    int type = find_type(r);
+    if (type < 0)
+        fail(r, "expected an element type");
+    skip_token(r);
+    *tensor = (Tensor){.name = take_name(r), .role = ROLE_CONSTANT, .maker = ARENA_NEW(r->arena, Stage)};
+    tensor->type = type < 0 ? TYPE_FLOAT : (ElementType)type;
+    read_dims(r, tensor);
+    add_name(r, tensor->name, NULL, tensor);
+}
+
 static Stmt *read_allocate(Reader *r) {
     static const char *const scopes[SCOPE_COUNT] = {"global", "local", "register", "shared"};
     Tensor *tensor = ARENA_NEW(r->arena, Tensor);
@@ -559,13 +582,7 @@ static Stmt *read_allocate(Reader *r) {
     *tensor = (Tensor){.name = take_name(r), .role = ROLE_TEMPORARY};
     tensor->type = type < 0 ? TYPE_FLOAT : (ElementType)type;
     tensor->scope = (Scope)scope;
-    expect(r, "(");
-    ExprList dims = read_list(r);
-    expect(r, ")");
-    tensor->rank = dims.count;
-    tensor->dims = dims.items;
-    if (accept(r, "as"))
-        tensor->order = read_order(r, tensor->rank);
+    read_dims(r, tensor);
     const Tensor *found = same_in_program(r, tensor);
     add_name(r, tensor->name, NULL, found);
     StmtList body = read_body(r);
@@ -633,9 +650,11 @@ Kernel *kernel_read(Arena *arena, const Program *program, const Target *target, 
     expect(&r, "symbol");
     take_name(&r);
     if (accept(&r, "target"))
-        while (r.token.kind != TOKEN_END && !is(&r, "{") && !is(&r, "strict"))
+        while (r.token.kind != TOKEN_END && !is(&r, "{") && !is(&r, "strict") && !is(&r, "constant"))
             skip_token(&r); /* a target's name may be several tokens; which one is the caller's affair */
     kernel->strict = accept(&r, "strict");
+    while (accept(&r, "constant"))
+        read_constant(&r);
     kernel->body = stmt_block(arena, read_body(&r));
     if (!r.why && r.token.kind != TOKEN_END)
         fail(&r, "text after the end of the kernel");

@@ -159,6 +159,7 @@ static void publish(NestState *state) {
     }
     share_buffers(state);
     publish_children(state);
+    find_constants(state);
     state->nest.ineffective_count = state->ineffective.count;
     state->nest.ineffective = state->ineffective.items;
 }

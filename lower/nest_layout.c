@@ -187,6 +187,8 @@ bool layout_read(const LayoutSubject *subject, const Prim *prim, const PrimArg *
 static StageState *stored_stage(NestState *state, const Prim *prim, const Tensor *tensor) {
     const char *spelling = prim_info[prim->op].spelling;
     StageState *stage = state_producer(state, tensor);
+    if (stage != NULL && stage->updates != NULL)
+        stage = stage->updates; /* both write its buffer */
     if (stage == NULL)
         refuse(state, "%s is %s; cache_read makes a copy that %s may change", tensor->name,
                tensor->role == ROLE_CONSTANT ? "a constant" : "an argument: the caller decides how it is stored",

@@ -29,7 +29,7 @@ static void print_exprs(Text *text, const char *between, Expr *const *list, int 
 static void print_buffer(Text *text, const NestStage *stage, int depth) {
     const Tensor *buffer = stage->buffer;
     bool whole = stage->parent == NULL || stage->in_scan;
-    if (stage->scan != NULL || (whole && buffer->scope == SCOPE_GLOBAL && buffer->order == NULL))
+    if (stage->scan != NULL || (whole && buffer->scope == SCOPE_GLOBAL && buffer->order == NULL && !stage->constant))
         return;
     indent(text, depth);
     text_add(text, "%s: ", buffer->name);
@@ -44,6 +44,7 @@ static void print_buffer(Text *text, const NestStage *stage, int depth) {
         text_add(text, " as ");
         order_print(text, buffer->order);
     }
+    text_add(text, stage->constant ? ", when compiling" : "");
     text_add(text, "\n");
 }
 
@@ -157,6 +158,10 @@ static bool is_decomposed(const NestStage *stage) {
 static void print_stage(Text *text, const NestStage *stage, int indentation) {
     if (!is_decomposed(stage))
         print_buffer(text, stage->updates != NULL ? stage->updates : stage, indentation);
+    if (stage->constant) {
+        print_body(text, stage, indentation);
+        return;
+    }
     print_depth(text, stage, 0, indentation);
 }
 

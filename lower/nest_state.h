@@ -321,6 +321,10 @@ bool check_tensorized(NestState *state, StageState *stage); /* after finish_boun
 /* cache_reads after which an instruction could run the loops from one inwards. The nest is finished. */
 int suggest_layouts(NestState *state, const Node *node, const char *instr, Prim *prims, int limit);
 
+/* --- nest_constant.c --- */
+
+void find_constants(NestState *state); /* of a nest that is published but for its children */
+
 /* --- nest.c --- */
 
 /* The nest after the first `count` primitives; checked: NULL when it breaks a rule. */

@@ -361,7 +361,7 @@ static void suggest_stored(Suggestions *list) {
     }
     if (list->prim->op == PRIM_STORAGE_ALIGN && writer != NULL)
         suggest_number(list, 2, 16);
-    if (list->prim->op == PRIM_LAYOUT && writer != NULL)
+    if (list->prim->op == PRIM_LAYOUT && tensor != NULL && (writer != NULL || tensor->role == ROLE_CONSTANT))
         suggest_reversed(list, tensor);
     for (int d = 0; list->prim->op == PRIM_STORAGE_ALIGN && writer != NULL && d < tensor->rank; d++)
         suggest_number(list, 1, d);

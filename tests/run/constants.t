@@ -90,4 +90,69 @@ export dense(w="w.npy") tune (M=4), (M=1)
 END
 runs "versions for known sizes" "$TENSORC" -c versions.tensor -o versions.o
 is "$(nm versions.o | grep -c 'r dense\..*w$')" 1 "share the contents"
+
+# Stages over constants alone are computed when compiling, in the order that their buffers have.
+cat >shapes.tensor <<'END'
+def weights(int32(K, N) from) -> (float(K, N) w) { w(k, n) = float(from(k, n) % 8) / 2 + float(k) - float(n) }
+def filters(int32(C, M) from) -> (int8(M, C, 3, 3) g) { g(m, c, a, b) = int8(from(c, m) + 3 * a - b) }
+END
+for shape in "1 1" "3 15" "5 16" "4 17" "7 0" "2 37"; do
+    # shellcheck disable=SC2086
+    set -- $shape
+    sed "s/^def weights/export weights(K=$1, N=$2)\nexport filters(C=$1, M=$2)\n&/" shapes.tensor >sized.tensor
+    runs "constants of $shape" "$TENSORC" -run --threads=1 sized.tensor --output=w=w.npy --output=g=g.npy
+    cat >packed.tensor <<'END'
+def mm(float(M, K) A, const float(K, N) w) -> (C) { C(i, j) +=! A(i, r_k) * w(r_k, j) }
+def conv(int8(N, C, H, W) x, const int8(M, C, 3, 3) g) -> (int32(N, M, H, W) y) {
+    y(n, m, h, w) +=! int32(x(n, c, h + a - 1, w + b - 1) else 0) * int32(g(m, c, a, b)) where h in 0:H, w in 0:W
+}
+def transformed(float(M, K) A, const float(K, N) w) -> (C, T) {
+    scale(j) max=! fabs(w(r_k, j)) + 1
+    v(k, j) = w(k, j) / scale(j)
+    sum(j) +=! v(r_k, j)
+    C(i, j) +=! A(i, r_k) * v(r_k, j)
+    T(i, j) = A(i, 0) + sum(j) where exists w(0, j), exists A(i, 0)
+}
+export mm(w="w.npy", M=6) as copied
+schedule copied on x86 {
+    P = cache_read(w, layout=(j/16, k, j%16))
+    storage_align(P, 0, 64, offset=16)
+    jo, jl = split(C.j, 16)
+    reorder(jo, C.i, C.r_k, jl)
+    vectorize(jl)
+}
+export mm(w="w.npy", M=6) as laid
+schedule laid on x86 { layout(w, (j/8, k/4, j/2%4, k%4, j%2)) }
+export conv(g="g.npy", N=1, H=5, W=4) as filtered
+schedule filtered on x86 { layout(g, (m/4, d2, d3, c, m%4)) }
+export transformed(w="w.npy", M=3) as ahead
+schedule ahead on x86 {
+    layout(v, (j/4, k, j%4))
+    parallel(v.k)
+    io, ii = split(C.i, 2)
+}
+END
+    runs "$shape: results are those of the interpreter" "$TENSORC" -run packed.tensor
+    runs "$shape: at -O2 too" "$TENSORC" -run -O2 packed.tensor
+done
+runs "an object of them" "$TENSORC" -c packed.tensor -o packed.o
+is "$(nm packed.o | sed -n 's/.* r \([a-z].*\)/\1/p' | sort | tr '\n' ' ')" \
+    "ahead.sum ahead.v copied.P filtered.g.cache laid.w.cache " "what nothing reads any more is left out"
+capture "$TENSORC" -c packed.tensor -o packed.o --explain-schedule
+like "$(cat out)" '^P: 3 x 2 x 16 as \(d0 align 64 offset 16, d1, d2\), when compiling$' "an explanation says so"
+capture "$TENSORC" -emit-ir packed.tensor -o -
+like "$(cat out)" '^    constant float P\(3, 2, 16\) as \(d0 align 64 offset 16, d1, d2\)$' "and the loop IR"
+cat >large.tensor <<'END'
+def grown(const float(N) u, float(M) a) -> (C) {
+    o(i, j) = u(i) * u(j)
+    C(m, i, j) = o(i, j) + a(m)
+}
+def weights(int32(N) from) -> (float(N) u) { u(n) = float(from(n)) }
+export weights(N=2000)
+END
+runs "a vector" "$TENSORC" -run --threads=1 large.tensor --output=u=u.npy
+sed -i 's/^export.*/export grown(u="u.npy", M=2)/' large.tensor
+runs "its outer product" "$TENSORC" -c -O0 large.tensor -o large.o
+[ "$(wc -c <large.o)" -lt 100000 ]
+report $? "is not put into the object"
 done_testing

@@ -442,7 +442,7 @@ static void add_constant(Run *r, const Tensor *tensor) {
     if (tensor->role != ROLE_CONSTANT)
         return;
     Buffer buffer = buffer_new(r, tensor);
-    buffer.data = (char *)tensor->data;
+    buffer.data = (char *)constant_contents(r->arena, tensor);
     list_push(r->arena, &r->buffers, buffer);
 }
 
@@ -463,8 +463,12 @@ int kernel_run(const Kernel *kernel, const int64_t *sizes, void *const *argument
     }
     for (int i = 0; i < program->argument_count; i++)
         add_argument(&r, &program->arguments[i], arguments[i]);
+    const Tensor **constants;
+    int constant_count = kernel_constants(r.arena, kernel, &constants);
     for (int i = 0; i < program->tensor_count; i++)
         add_constant(&r, program->tensors[i]);
+    for (int i = 0; i < constant_count; i++)
+        add_constant(&r, constants[i]);
     run_body(&r, kernel->body->body, kernel->body->count);
     r.at = NULL;
     require_outputs(&r);

@@ -1,0 +1,122 @@
+/* nest_constant.c - which stages are computed when compiling: those at the root that read constants alone.
+ *
+ * What they hold does not depend on a call: it is data of the object, in the order that the stage's buffer has, and the
+ * constants that nothing else reads are left out. A stage that would make much more data of little, or take long, is
+ * computed in each call as any other is.
+ */
+#include "lower/nest_state.h"
+
+enum {
+    GROWTH = 2,             /* times the bytes of what it reads */
+    FREE_BYTES = 1 << 20,   /* beyond that */
+    TABLE_BYTES = 1 << 16,  /* of what reads nothing */
+    COPY_LIMIT = 1 << 30,   /* elements of a copy */
+    POINTS_LIMIT = 1 << 24, /* of anything else, reductions included */
+    NODES_LIMIT = 64
+};
+
+static bool is_constant(const Tensor *tensor) {
+    return tensor->role == ROLE_CONSTANT;
+}
+
+/* What a read of the nest means: the constant of a stage that is one itself. */
+static const Tensor *constant_of(const Access *access) {
+    return access->producer != NULL ? access->producer->nest.buffer : access->read->tensor;
+}
+
+typedef struct Search {
+    int nodes;
+    bool known; /* neither sizes nor scalars, nor indices that are read */
+} Search;
+
+static bool is_read(const Expr *e, void *context) {
+    bool *found = context;
+    *found |= e->kind == EXPR_READ;
+    return !*found;
+}
+
+static bool note_known(const Expr *e, void *context) {
+    Search *search = context;
+    bool reads = false;
+    search->nodes++;
+    for (int i = 0; e->kind == EXPR_READ && i < e->count; i++)
+        expr_walk(e->args[i], is_read, &reads);
+    search->known &= !reads && (e->kind != EXPR_VAR || e->var->kind == VAR_AXIS);
+    return search->known;
+}
+
+static int64_t bytes_of(const Tensor *tensor) {
+    int64_t bytes, elements = tensor_elements(tensor);
+    return elements < 0 || __builtin_mul_overflow(elements, element_info[tensor->type].bytes, &bytes) ? -1 : bytes;
+}
+
+/* The points of the domain; -1 when sizes are not known. */
+static int64_t points_of(const Stage *stage) {
+    int64_t points = 1, extent;
+    for (int i = 0; i < stage->axis_count + stage->reduction_count; i++) {
+        const Var *axis = i < stage->axis_count ? stage->axes[i] : stage->reductions[i - stage->axis_count];
+        if (!expr_is_int(axis->extent, &extent) || __builtin_mul_overflow(points, extent > 0 ? extent : 0, &points))
+            return -1;
+    }
+    return points;
+}
+
+static bool is_small(const StageState *stage) {
+    int64_t read = 0, made = bytes_of(stage->nest.buffer), points = points_of(stage->nest.stage);
+    for (int i = 0; i < stage->accesses.count; i++)
+        read += bytes_of(constant_of(&stage->accesses.items[i]));
+    bool copies = stage->nest.stage->value->kind == EXPR_READ;
+    int64_t limit = stage->accesses.count > 0 ? GROWTH * read + FREE_BYTES : TABLE_BYTES;
+    return made >= 0 && points >= 0 && made <= limit && points <= (copies ? COPY_LIMIT : POINTS_LIMIT);
+}
+
+static bool reads_constants(const StageState *stage) {
+    for (int i = 0; i < stage->accesses.count; i++)
+        if (!is_constant(constant_of(&stage->accesses.items[i])))
+            return false;
+    return true;
+}
+
+static bool stands_alone(const StageState *stage) {
+    const NestStage *nest = &stage->nest;
+    return stage->at == NULL && stage->owner == NULL && stage->scan == NULL && nest->scan == NULL && !nest->inlined &&
+           nest->stage->rest_count == 0 && stage->initialisation == NULL && stage->tensor->role == ROLE_TEMPORARY &&
+           (!stage->scope_set || stage->scope == SCOPE_GLOBAL || stage->scope == SCOPE_LOCAL);
+}
+
+static Expr *read_constant(Arena *arena, Expr *e, void *context) {
+    const StageState *stage = context;
+    if (e->kind != EXPR_READ)
+        return e;
+    for (int i = 0; i < stage->accesses.count; i++) {
+        const Access *access = &stage->accesses.items[i];
+        if (access->producer != NULL && access->read->tensor == e->tensor) {
+            Expr *read = expr_read(arena, constant_of(access), e->args, e->otherwise);
+            read->loc = e->loc;
+            return read;
+        }
+    }
+    return e;
+}
+
+void find_constants(NestState *state) {
+    bool any = false;
+    for (int i = 0; i < state->nest.program->tensor_count; i++)
+        any |= is_constant(state->nest.program->tensors[i]);
+    for (int i = 0; any && i < state->stages.count; i++) {
+        StageState *stage = state->stages.items[i];
+        Search search = {0, true};
+        if (!stands_alone(stage) || !reads_constants(stage))
+            continue;
+        stage_walk(stage->nest.stage, note_known, &search);
+        if (!search.known || search.nodes > NODES_LIMIT || !is_small(stage))
+            continue;
+        Tensor *constant = ARENA_NEW(state->arena, Tensor);
+        *constant = *stage->nest.buffer;
+        constant->role = ROLE_CONSTANT;
+        constant->scope = SCOPE_GLOBAL;
+        constant->maker = stage_rewrite_exprs(state->arena, stage->nest.stage, read_constant, stage);
+        stage->nest.buffer = constant;
+        stage->nest.constant = true;
+    }
+}
