@@ -8,6 +8,7 @@
 #define TESTS_FUZZ_H
 
 #include "lower/kernel.h"
+#include "tests/unit/random_program.h"
 #include "tests/unit/schedules.h"
 
 typedef enum Fault {
@@ -46,6 +47,7 @@ void counters_print(const Counters *counters, double cpu_seconds, FILE *stream);
 typedef struct FuzzOptions {
     uint64_t seed;
     int object_every;  /* one case in so many is compiled; 0: none */
+    RandomForms forms; /* of the language that there are */
     const char *plant; /* the fault that is built into every kernel, or NULL */
 } FuzzOptions;
 

@@ -61,7 +61,10 @@ const char *make_case(Arena *arena, const FuzzOptions *options, uint64_t number,
     Random random = {mix(options->seed, number)};
     Text text = {.arena = arena};
     Checked checked;
-    const char *why, *program = random_program(arena, (uint64_t)random_below(&random, INT64_MAX), true, bindings);
+    const char *why, *program;
+    uint64_t seed = (uint64_t)random_below(&random, INT64_MAX);
+    program = number % 4 ? random_program_of_all(arena, seed, &options->forms, bindings)
+                         : random_program(arena, seed, true, bindings);
     int level = choose_level(&random);
     text_add(&text, "%s%s", header(arena, options, number, &random, level, bindings), program);
     if (level < 3 || !read_text(arena, text.text, &checked, &why)) /* what is refused will be seen to be */

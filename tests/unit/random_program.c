@@ -14,6 +14,8 @@ typedef struct Known {
     ElementType type;
     int rank, sizes[RANK_LIMIT]; /* numbers of size names */
     bool written, read, result;  /* result: has to be one, since its first definition reads the caller's buffer */
+    bool shifted;                /* its indices do not begin at 0 */
+    bool constant;               /* declared const */
 } Known;
 
 typedef struct Generator {
@@ -28,6 +30,13 @@ typedef struct Generator {
     int index_count; /* of the statement that is being made */
     const char *index_names[INDEX_LIMIT];
     int index_sizes[INDEX_LIMIT]; /* -1: a small range of its own */
+    bool all;                     /* what random_program_of_all has */
+    bool in_def;                  /* of a def that is called: only its own sizes */
+    bool sizes[RANDOM_SIZES];     /* that may be named */
+    const char *let;              /* a name for an expression of the type let_type, or NULL */
+    ElementType let_type;
+    Text before; /* combiners and defs */
+    int made;    /* tensors, defs and the like, for names */
 } Generator;
 
 static const char *const size_names[RANDOM_SIZES] = {"N", "M", "K"};
@@ -51,7 +60,16 @@ static ElementType random_type(Generator *g) {
     static const ElementType types[] = {TYPE_FLOAT,  TYPE_FLOAT,  TYPE_FLOAT, TYPE_FLOAT,   TYPE_FLOAT, TYPE_DOUBLE,
                                         TYPE_INT32,  TYPE_INT32,  TYPE_INT8,  TYPE_UINT8,   TYPE_INT64, TYPE_INT16,
                                         TYPE_UINT16, TYPE_UINT32, TYPE_HALF,  TYPE_BFLOAT16};
+    if (g->all && below(g, 30) == 0)
+        return TYPE_UINT64;
     return types[below(g, sizeof types / sizeof *types)];
+}
+
+static int random_size(Generator *g) {
+    int size = below(g, RANDOM_SIZES);
+    for (int i = 0; i < RANDOM_SIZES && g->in_def && !g->sizes[size]; i++)
+        size = (size + 1) % RANDOM_SIZES;
+    return size;
 }
 
 static const char *spelling(ElementType type) {
@@ -110,7 +128,7 @@ static const char *far_index(Generator *g) {
     case 2: return format(g, "%s/2", any_index(g));
     case 3: return format(g, "%s%%3 + %d", any_index(g), below(g, 2));
     case 4: return format(g, "%s - %s", any_index(g), any_index(g));
-    case 5: return format(g, "%s - 1 - %s", size_names[below(g, RANDOM_SIZES)], any_index(g));
+    case 5: return format(g, "%s - 1 - %s", size_names[random_size(g)], any_index(g));
     default: return any_index(g);
     }
 }
@@ -124,10 +142,48 @@ static const char *otherwise(Generator *g, const Known *tensor) {
     return empty || below(g, 3) ? literal(g, tensor->type) : modes[below(g, 3)];
 }
 
+/* The read of an int32 input by indices that are inside, for a checked gather; or NULL. */
+static const char *checked_index(Generator *g) {
+    Known *tensor = &g->tensors.items[below(g, g->tensors.count)];
+    Text text = {.arena = g->arena};
+    bool inside = !tensor->written && tensor->type == TYPE_INT32;
+    for (int d = 0; d < tensor->rank; d++)
+        inside = inside && index_of_size(g, tensor->sizes[d]);
+    if (!inside)
+        return NULL;
+    text_add(&text, "%s(", tensor->name);
+    for (int d = 0; d < tensor->rank; d++)
+        text_add(&text, "%s%s", d ? ", " : "", index_of_size(g, tensor->sizes[d]));
+    text_add(&text, ")");
+    tensor->read = true;
+    return text.text;
+}
+
+/* One index is read from memory and has no else. */
+static const char *checked_gather(Generator *g, Known *tensor) {
+    Text text = {.arena = g->arena};
+    const char *gathered = checked_index(g);
+    int at = tensor->rank ? below(g, tensor->rank) : 0;
+    for (int d = 0; d < tensor->rank; d++)
+        if (d != at && !index_of_size(g, tensor->sizes[d]))
+            return NULL;
+    if (!gathered || !tensor->rank || tensor->shifted)
+        return NULL;
+    text_add(&text, "%s(", tensor->name);
+    for (int d = 0; d < tensor->rank; d++)
+        text_add(&text, "%s%s", d ? ", " : "", d == at ? gathered : index_of_size(g, tensor->sizes[d]));
+    text_add(&text, ")");
+    tensor->read = true;
+    return text.text;
+}
+
 /* A read of the tensor, of its own type: inside by its indices, or with an else. */
 static const char *read_of(Generator *g, Known *tensor) {
     Text text = {.arena = g->arena};
-    bool inside = tensor->rank == 0 || below(g, 4) != 0;
+    const char *checked = g->all && !g->gathering && below(g, 10) == 0 ? checked_gather(g, tensor) : NULL;
+    if (checked)
+        return checked;
+    bool inside = !tensor->shifted && (tensor->rank == 0 || below(g, 4) != 0);
     for (int d = 0; d < tensor->rank; d++)
         inside = inside && index_of_size(g, tensor->sizes[d]);
     text_add(&text, "%s%s(", inside ? "" : "(", tensor->name);
@@ -142,6 +198,10 @@ static const char *read_of(Generator *g, Known *tensor) {
 
 static const char *leaf(Generator *g, ElementType type) {
     int kind = below(g, 10);
+    if (g->let && below(g, 4) == 0)
+        return format(g, "%s(%s)", spelling(type), g->let);
+    if (g->all && kind == 0 && below(g, 4) == 0 && g->tensors.items[0].rank > 0)
+        return format(g, "%s(%s.%d)", spelling(type), g->tensors.items[0].name, below(g, g->tensors.items[0].rank));
     if (kind == 0)
         return literal(g, type);
     if (kind == 1 && g->index_count)
@@ -221,11 +281,15 @@ static void add_index(Generator *g, const char *name, int size) {
     g->index_sizes[g->index_count++] = size;
 }
 
+/* Ranges of reductions may end where another index is. */
 static void print_where(Generator *g, int first_small, const char *partial) {
     for (int i = 0; i < g->index_count; i++) {
         text_add(&g->text, i ? ", " : " where ");
         if (i == 0 && partial)
             text_add(&g->text, "%s in %s", g->index_names[i], partial);
+        else if (g->all && i > 0 && g->index_names[i][0] == 'r' && g->index_sizes[i] >= 0 && below(g, 6) == 0)
+            text_add(&g->text, "%s in 0:min(%s + %d, %s)", g->index_names[i], g->index_names[below(g, i)], below(g, 3),
+                     size_names[g->index_sizes[i]]);
         else if (g->index_sizes[i] < 0)
             text_add(&g->text, "%s in 0:%d", g->index_names[i], first_small + i % 3);
         else
@@ -251,7 +315,28 @@ static void add_reductions(Generator *g) {
     static const char *const names[2] = {"r_a", "r_b"};
     int count = 1 + (below(g, 3) == 0);
     for (int i = 0; i < count; i++)
-        add_index(g, names[i], below(g, 3) ? below(g, RANDOM_SIZES) : -1);
+        add_index(g, names[i], below(g, 3) ? random_size(g) : -1);
+}
+
+/* Conditions under which an element is assigned to, or a term counts. */
+static void print_predicates(Generator *g) {
+    static const char *const comparisons[] = {"<", "<=", ">", ">=", "!="};
+    for (int i = 1 + (below(g, 4) == 0); i > 0; i--) {
+        text_add(&g->text, g->index_count || i == 1 ? ", " : ", ");
+        if (g->index_count == 0 || below(g, 4) == 0)
+            text_add(&g->text, "%s", condition(g, 1));
+        else if (below(g, 2))
+            text_add(&g->text, "%s %s %s + %d", any_index(g), comparisons[below(g, 5)], any_index(g), below(g, 4) - 1);
+        else
+            text_add(&g->text, "%s + %s %s %d", any_index(g), any_index(g), comparisons[below(g, 5)], below(g, 9));
+    }
+}
+
+static void print_let(Generator *g) {
+    text_add(&g->text, g->index_count ? ", " : " where ");
+    const char *name = g->let;
+    g->let = NULL;
+    text_add(&g->text, "%s = %s", name, value(g, g->let_type, 1));
 }
 
 /* `again`: the tensor has a definition, which this one may read and, where it is partial, keeps elsewhere. */
@@ -264,19 +349,36 @@ static void statement(Generator *g, Known *tensor, bool again) {
     if (reduces)
         add_reductions(g);
     print_target(g, tensor);
-    bool from_before = again ? below(g, 2) : below(g, 12) == 0;
+    bool from_before = again ? below(g, 2) : !g->in_def && below(g, 12) == 0;
     tensor->result |= reduces && !again && from_before;
     text_add(&g->text, reduces ? " %s%s " : " = ", combines[below(g, 6)], from_before ? "" : "!");
+    if (g->all && below(g, 8) == 0) {
+        g->let = "a_let";
+        g->let_type = random_type(g);
+    }
     text_add(&g->text, "%s", value(g, tensor->type, 1 + below(g, 4)));
-    print_where(g, 1 + below(g, 3), partial ? parts[below(g, 4)] : NULL);
-    text_add(&g->text, "\n");
+    bool shifted = g->all && !again && !from_before && tensor->rank > 0 && tensor->sizes[0] == 0 && below(g, 8) == 0;
+    const char *low = shifted ? "N/2:N" : partial ? parts[below(g, 4)] : NULL;
+    const char *comment = g->let ? " #let" : shifted ? " #from" : "";
+    tensor->shifted |= shifted;
+    print_where(g, 1 + below(g, 3), low);
+    if (g->let)
+        print_let(g);
+    if (g->all && g->index_count && (reduces || again) && below(g, 4) == 0) {
+        print_predicates(g);
+        comment = " #if";
+    }
+    text_add(&g->text, "%s\n", comment);
 }
 
 static void add_tensor(Generator *g, const char *name, bool written) {
     Known tensor = {.name = name, .type = random_type(g), .rank = below(g, 5) ? 1 + below(g, 2) : below(g, 2) ? 3 : 0};
     tensor.written = written;
     for (int d = 0; d < tensor.rank; d++)
-        tensor.sizes[d] = below(g, RANDOM_SIZES);
+        tensor.sizes[d] = random_size(g);
+    if (g->all && !written && below(g, 12) == 0)
+        tensor.type = TYPE_BOOL;
+    tensor.constant = g->all && !written && below(g, 8) == 0;
     list_push(g->arena, &g->tensors, tensor);
 }
 
@@ -290,7 +392,7 @@ static void new_tensor(Generator *g, int number) {
 
 static void define_again(Generator *g) {
     int at = below(g, g->tensors.count);
-    if (g->tensors.items[at].written)
+    if (g->tensors.items[at].written && !g->tensors.items[at].shifted)
         statement(g, &g->tensors.items[at], true);
 }
 
@@ -300,7 +402,7 @@ static void print_arguments(Generator *g, Text *text) {
         const Known *tensor = &g->tensors.items[i];
         if (tensor->written)
             continue;
-        text_add(text, "%s%s(", any ? ", " : "", spelling(tensor->type));
+        text_add(text, "%s%s%s(", any ? ", " : "", tensor->constant ? "const " : "", spelling(tensor->type));
         for (int d = 0; d < tensor->rank; d++)
             text_add(text, "%s%s", d ? ", " : "", size_names[tensor->sizes[d]]);
         text_add(text, ") %s", tensor->name);
@@ -328,31 +430,209 @@ static void choose_bindings(Generator *g, struct Binding *bindings) {
         bindings[i] = (struct Binding){size_names[i], values[below(g, sizeof values / sizeof *values)]};
 }
 
+/* --- what random_program_of_all has beside that ------------------------------------------------------------------- */
+
+/* Terms go where an index says that is computed, or read from memory: where it is inside. */
+static void scatter(Generator *g) {
+    static const char *const combines[] = {"+=", "max=", "min=", "*="};
+    Known *tensor = &g->tensors.items[below(g, g->tensors.count)];
+    if (!tensor->written || tensor->rank == 0 || tensor->shifted)
+        return;
+    int at = below(g, tensor->rank);
+    begin_indices(g, tensor);
+    g->index_names[at] = "r_s";
+    g->index_sizes[at] = random_size(g);
+    text_add(&g->text, "    %s(", tensor->name);
+    const char *index = checked_index(g);
+    if (!index || below(g, 2))
+        index = below(g, 2) ? format(g, "2*%s - %d", any_index(g), below(g, 3)) : format(g, "%s/2", any_index(g));
+    for (int d = 0; d < tensor->rank; d++)
+        text_add(&g->text, "%s%s", d ? ", " : "", d == at ? index : g->index_names[d]);
+    text_add(&g->text, ") %s%s %s", combines[below(g, 4)], below(g, 3) ? "" : "!", value(g, tensor->type, 2));
+    print_where(g, 1, NULL);
+    text_add(&g->text, ", %s >= 0, %s < %s #scatter\n", index, index, size_names[tensor->sizes[at]]);
+}
+
+static Known fresh_tensor(Generator *g) {
+    add_tensor(g, format(g, "T%d", g->made++), true);
+    return g->tensors.items[--g->tensors.count];
+}
+
+/* A recurrence over the index of a dimension. Half of them have a reduction over the step before. */
+static void scan(Generator *g) {
+    Known tensor = fresh_tensor(g);
+    if (tensor.rank == 0)
+        return;
+    tensor.type = tensor.type == TYPE_HALF || tensor.type == TYPE_BFLOAT16 ? TYPE_FLOAT : tensor.type;
+    int step = below(g, tensor.rank);
+    begin_indices(g, &tensor);
+    g->index_names[step] = "t";
+    const char *type = spelling(tensor.type), *first = literal(g, tensor.type);
+    text_add(&g->text, "    scan t {\n    ");
+    print_target(g, &tensor);
+    text_add(&g->text, " = (%s(", tensor.name);
+    for (int d = 0; d < tensor.rank; d++)
+        text_add(&g->text, d == step ? "%s%s - %d" : "%s%s", d ? ", " : "", g->index_names[d], 1 + below(g, 2));
+    text_add(&g->text, ") else %s) * %s(%s) + %s", first, type, type_is_float(tensor.type) ? "0.5" : "3",
+             value(g, tensor.type, 2));
+    print_where(g, 1, NULL);
+    text_add(&g->text, "\n");
+    if (below(g, 2)) {
+        int again = g->index_count;
+        add_index(g, "r_a", random_size(g));
+        text_add(&g->text, "    ");
+        print_target(g, &tensor);
+        text_add(&g->text, " %s %s", below(g, 2) ? "+=" : "max=", value(g, tensor.type, 2));
+        print_where(g, 1, NULL);
+        text_add(&g->text, "\n");
+        g->index_count = again;
+    }
+    text_add(&g->text, "    }\n");
+    list_push(g->arena, &g->tensors, tensor);
+}
+
+/* A def with one tensor of the program's as its argument, and the call of it. */
+static void call(Generator *g) {
+    int which = below(g, g->tensors.count), number = g->made++;
+    Known *argument = &g->tensors.items[which];
+    if (argument->shifted || argument->rank == 0)
+        return;
+    Generator inner = {.arena = g->arena, .state = g->state, .bindings = g->bindings, .all = true, .in_def = true};
+    inner.text.arena = inner.before.arena = g->arena;
+    Known own = *argument;
+    own.name = "a";
+    own.written = own.constant = false;
+    for (int d = 0; d < own.rank; d++)
+        inner.sizes[own.sizes[d]] = true;
+    list_push(g->arena, &inner.tensors, own);
+    Known middle = own, result = own;
+    middle.name = "m", result.name = "b";
+    middle.written = result.written = true;
+    middle.type = random_type(&inner), result.type = random_type(&inner);
+    statement(&inner, &middle, false);
+    list_push(g->arena, &inner.tensors, middle);
+    statement(&inner, &result, false);
+    bool both = below(&inner, 2);
+    g->state = inner.state;
+    text_add(&g->before, "def g%d(%s(", number, spelling(own.type));
+    for (int d = 0; d < own.rank; d++)
+        text_add(&g->before, "%s%s", d ? ", " : "", size_names[own.sizes[d]]);
+    text_add(&g->before, ") a) -> (b%s) {\n%s}\n", both ? ", m" : "", inner.text.text);
+    result.name = format(g, "T%d", g->made++);
+    argument->read = true;
+    const char *name = argument->name;
+    text_add(&g->text, "    %s", result.name);
+    if (both) {
+        middle.name = format(g, "T%d", g->made++);
+        text_add(&g->text, ", %s", middle.name);
+        list_push(g->arena, &g->tensors, middle);
+    }
+    text_add(&g->text, " = g%d(%s)\n", number, name);
+    result.read = false;
+    list_push(g->arena, &g->tensors, result);
+}
+
+/* The largest value and where it is; how many values and their sum. */
+static void tuple(Generator *g) {
+    Known first = fresh_tensor(g), second = first;
+    bool argmax = below(g, 2);
+    second.name = format(g, "T%d", g->made++);
+    first.type = TYPE_FLOAT, second.type = TYPE_INT32;
+    begin_indices(g, &first);
+    add_reductions(g);
+    if (!strstr(g->before.text ? g->before.text : "", argmax ? "argmax" : "total"))
+        text_add(&g->before, "%s",
+                 argmax ? "combiner argmax(float v, int32 i; float w, int32 j) associative commutative "
+                          "identity (-inf, -1) {\n    (v > w || (v == w && i < j)) ? (v, i) : (w, j)\n}\n"
+                        : "combiner total(float v, int32 i; float w, int32 j) associative commutative "
+                          "identity (0.0, 0) {\n    (v + w, i + j)\n}\n");
+    text_add(&g->text, "    %s(", first.name);
+    for (int d = 0; d < first.rank; d++)
+        text_add(&g->text, "%s%s", d ? ", " : "", g->index_names[d]);
+    text_add(&g->text, "), %s(", second.name);
+    for (int d = 0; d < first.rank; d++)
+        text_add(&g->text, "%s%s", d ? ", " : "", g->index_names[d]);
+    text_add(&g->text, ") %s=! (%s, %s)", argmax ? "argmax" : "total", value(g, TYPE_FLOAT, 2),
+             argmax ? format(g, "int32(%s)", g->index_names[g->index_count - 1]) : value(g, TYPE_INT32, 1));
+    print_where(g, 1 + below(g, 3), NULL);
+    text_add(&g->text, "\n");
+    list_push(g->arena, &g->tensors, first);
+    list_push(g->arena, &g->tensors, second);
+}
+
+static void truth(Generator *g) {
+    Known tensor = fresh_tensor(g);
+    tensor.type = TYPE_BOOL;
+    begin_indices(g, &tensor);
+    print_target(g, &tensor);
+    text_add(&g->text, " = %s", condition(g, 2));
+    print_where(g, 1, NULL);
+    text_add(&g->text, "\n");
+    list_push(g->arena, &g->tensors, tensor);
+}
+
+static void any_statement(Generator *g, const RandomForms *forms) {
+    int kind = below(g, 14);
+    if (kind < 2)
+        scatter(g);
+    else if (kind < 4)
+        scan(g);
+    else if (kind < 6)
+        call(g);
+    else if (kind == 6)
+        truth(g);
+    else if (kind < 9 && forms->tuples)
+        tuple(g);
+    else if (kind < 10)
+        define_again(g);
+    else
+        new_tensor(g, g->made++);
+}
+
+static void begin_program(Generator *g, struct Binding *bindings) {
+    choose_bindings(g, bindings);
+    g->bindings = bindings;
+    add_tensor(g, "X", false); /* every size is that of a dimension */
+    g->tensors.items[0].rank = RANK_LIMIT;
+    for (int i = 0; i < RANDOM_SIZES; i++)
+        g->tensors.items[0].sizes[i] = i;
+    for (int i = 0, count = 1 + below(g, 3); i < count; i++)
+        add_tensor(g, arena_printf(g->arena, "A%d", i), false);
+    for (g->scalar_count = 0; g->scalar_count < 2 && below(g, 3) == 0; g->scalar_count++)
+        g->scalars[g->scalar_count] = random_type(g);
+}
+
+static const char *finish_program(Generator *g, bool with_export) {
+    Text text = {.arena = g->arena};
+    text_add(&text, "%sdef f(", g->before.text ? g->before.text : "");
+    print_arguments(g, &text);
+    text_add(&text, ") -> (");
+    print_results(g, &text);
+    text_add(&text, ") {\n%s}\n", g->text.text);
+    const struct Binding *bindings = g->bindings;
+    if (with_export)
+        text_add(&text, "export f(N=%d, M=%d, K=%d)\n", (int)bindings[0].value, (int)bindings[1].value,
+                 (int)bindings[2].value);
+    return text.text;
+}
+
 const char *random_program(Arena *arena, uint64_t seed, bool with_export, struct Binding *bindings) {
     Generator g = {.arena = arena, .state = seed * 0x2545f4914f6cdd1du, .text = {.arena = arena}};
-    Text text = {.arena = arena};
-    choose_bindings(&g, bindings);
-    g.bindings = bindings;
-    add_tensor(&g, "X", false); /* every size is that of a dimension */
-    g.tensors.items[0].rank = RANK_LIMIT;
-    for (int i = 0; i < RANDOM_SIZES; i++)
-        g.tensors.items[0].sizes[i] = i;
-    for (int i = 0, count = 1 + below(&g, 3); i < count; i++)
-        add_tensor(&g, arena_printf(arena, "A%d", i), false);
-    for (g.scalar_count = 0; g.scalar_count < 2 && below(&g, 3) == 0; g.scalar_count++)
-        g.scalars[g.scalar_count] = random_type(&g);
+    begin_program(&g, bindings);
     for (int i = 0, count = 1 + below(&g, 4); i < count; i++) {
         new_tensor(&g, i);
         if (below(&g, 3) == 0)
             define_again(&g);
     }
-    text_add(&text, "def f(");
-    print_arguments(&g, &text);
-    text_add(&text, ") -> (");
-    print_results(&g, &text);
-    text_add(&text, ") {\n%s}\n", g.text.text);
-    if (with_export)
-        text_add(&text, "export f(N=%d, M=%d, K=%d)\n", (int)bindings[0].value, (int)bindings[1].value,
-                 (int)bindings[2].value);
-    return text.text;
+    return finish_program(&g, with_export);
+}
+
+const char *random_program_of_all(Arena *arena, uint64_t seed, const RandomForms *forms, struct Binding *bindings) {
+    Generator g = {.arena = arena, .state = seed * 0x2545f4914f6cdd1du, .text = {.arena = arena}, .all = true};
+    g.before.arena = arena;
+    begin_program(&g, bindings);
+    new_tensor(&g, g.made++);
+    for (int count = below(&g, 4); count > 0; count--)
+        any_statement(&g, forms);
+    return finish_program(&g, true);
 }

@@ -9,4 +9,11 @@
 enum { RANDOM_SIZES = 3 };
 const char *random_program(Arena *arena, uint64_t seed, bool with_export, struct Binding *bindings);
 
+/* Programs with all that the language has: predicates, scatter, scans, calls, ranges that depend on indices or begin
+ * elsewhere than at 0, checked gathers, and tuples where they are wanted. */
+typedef struct RandomForms {
+    bool tuples;
+} RandomForms;
+const char *random_program_of_all(Arena *arena, uint64_t seed, const RandomForms *forms, struct Binding *bindings);
+
 #endif
