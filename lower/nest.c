@@ -216,15 +216,21 @@ static int find_culprit(const Build *build) {
     return prim;
 }
 
+/* What makes an instruction fit stands before it; all else stands in the place of what was refused. */
+static bool goes_before(const Build *build, int prim, const Prim *candidate) {
+    return build->schedule->prims[prim].op == PRIM_TENSORIZE && candidate->op != PRIM_TENSORIZE;
+}
+
 /* The schedule up to the refused primitive, with another in its place. */
 static bool is_legal_instead(const Build *build, int prim, const Prim *candidate) {
     Schedule copy = *build->schedule;
-    copy.prims = ARENA_ARRAY(build->arena, Prim, prim + 1);
+    copy.prims = ARENA_ARRAY(build->arena, Prim, prim + 2);
     memcpy(copy.prims, build->schedule->prims, sizeof(Prim) * (size_t)prim);
     copy.prims[prim] = *candidate;
-    copy.count = prim + 1;
+    copy.prims[prim + 1] = build->schedule->prims[prim];
+    copy.count = prim + 1 + goes_before(build, prim, candidate);
     Refusal ignored = {0};
-    NestState *state = rebuild(build, &copy, prim + 1, true, &ignored);
+    NestState *state = rebuild(build, &copy, copy.count, true, &ignored);
     if (state == NULL)
         return false;
     for (int i = 0; i < state->ineffective.count; i++)
@@ -246,9 +252,14 @@ enum { CANDIDATE_LIMIT = 24, ALTERNATIVE_LIMIT = 3 };
 static void find_alternatives(const Build *build, NestState *before, NestError *error) {
     Prim candidates[CANDIDATE_LIMIT];
     int count = suggest_prims(before, &build->schedule->prims[error->prim], candidates, CANDIDATE_LIMIT);
-    for (int i = 0; i < count && error->alternative_count < ALTERNATIVE_LIMIT; i++)
-        if (is_legal_instead(build, error->prim, &candidates[i]))
-            error->alternatives[error->alternative_count++] = prim_text(build->arena, &candidates[i]);
+    for (int i = 0; i < count && error->alternative_count < ALTERNATIVE_LIMIT; i++) {
+        if (!is_legal_instead(build, error->prim, &candidates[i]))
+            continue;
+        const char *text = prim_text(build->arena, &candidates[i]);
+        if (goes_before(build, error->prim, &candidates[i]))
+            text = arena_printf(build->arena, "%s before it", text);
+        error->alternatives[error->alternative_count++] = text;
+    }
 }
 
 /* The nests of the stages that a statement names, or all where it names none. */

@@ -367,6 +367,26 @@ static void suggest_stored(Suggestions *list) {
         suggest_number(list, 1, d);
 }
 
+/* tensorize: a layout in which an operand lies as the instruction wants it, another instruction, another loop. */
+static void suggest_instrs(Suggestions *list) {
+    const Program *program = list->state->nest.program;
+    const PrimArg *loop = positional(list->prim, 0), *instr = positional(list->prim, 1);
+    const Node *node = loop_of_argument(list->state, loop);
+    if (node != NULL)
+        list->count +=
+            suggest_layouts(list->state, node, instr->name, list->items + list->count, list->limit - list->count);
+    for (int i = 0; i < program->instr_count && list->count < list->limit; i++) {
+        Prim copy = prim_of(list, PRIM_TENSORIZE, 0, 2);
+        copy.args[0] = *loop;
+        copy.args[1] = (PrimArg){.kind = ARG_NAME, .name = program->instrs[i]->name};
+        if (strcmp(program->instrs[i]->name, instr->name) != 0)
+            suggest(list, copy);
+    }
+    StageState *stage = stage_of_argument(list->state, loop);
+    if (stage != NULL)
+        suggest_loops_of(list, index_of(list->prim, loop), stage, true);
+}
+
 int suggest_prims(NestState *state, const Prim *prim, Prim *candidates, int limit) {
     static void (*const suggesters[PRIM_COUNT])(Suggestions *) = {
         [PRIM_SPLIT] = suggest_other_loops,
@@ -386,6 +406,7 @@ int suggest_prims(NestState *state, const Prim *prim, Prim *candidates, int limi
         [PRIM_REVERSE_INLINE] = suggest_producers,
         [PRIM_LAYOUT] = suggest_stored,
         [PRIM_STORAGE_ALIGN] = suggest_stored,
+        [PRIM_TENSORIZE] = suggest_instrs,
     };
     Suggestions list = {.state = state, .prim = prim, .items = candidates, .limit = limit};
     if (suggesters[prim->op] != NULL && positional_count(prim) > 0 && positional(prim, 0)->kind == ARG_NAME)

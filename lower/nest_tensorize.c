@@ -15,34 +15,36 @@ static StageState *stage_of(const Node *node) {
 
 /* --- the instruction ---------------------------------------------------------------------------------------------- */
 
+/* Those that the target's family has. */
 static const char *instrs_text(NestState *state) {
     const Program *program = state->nest.program;
+    const Target *target = state->nest.target;
     Text text = {.arena = state->arena};
     for (int i = 0; i < program->instr_count; i++)
-        text_add(&text, "%s%s",
-                 i == 0                          ? "the instructions are "
-                 : i + 1 == program->instr_count ? " and "
-                                                 : ", ",
-                 program->instrs[i]->name);
-    return program->instr_count > 0 ? text.text : "instr declares one, and import \"instr\" brings some";
+        if (target == NULL || strcmp(target_family(program->instrs[i]->target), target->family) == 0)
+            text_add(&text, "%s%s", text.length == 0 ? "the instructions are " : ", ", program->instrs[i]->name);
+    return text.length > 0 ? text.text : "instr declares one, and import \"instr\" brings some";
 }
 
 static const Instr *argument_instr(NestState *state, const PrimArg *arg) {
     const Instr *instr = program_find_instr(state->nest.program, arg->name);
     const Target *target = state->nest.target;
     if (instr == NULL) {
-        refuse(state, "there is no instruction %s; %s", arg->name, state->refusal->wanted ? instrs_text(state) : "");
+        refuse_at(state, arg, "there is no instruction %s; %s", arg->name,
+                  state->refusal->wanted ? instrs_text(state) : "");
         return NULL;
     }
     if (target == NULL)
         return instr;
     if (strcmp(target_family(instr->target), target->family) != 0) {
-        refuse(state, "%s is an instruction of %s; the code is for %s", instr->name, instr->target, target->name);
+        refuse_at(state, arg, "%s is an instruction of %s; the code is for %s", instr->name, instr->target,
+                  target->name);
         return NULL;
     }
     for (int i = 0; i < instr->need_count; i++)
         if (!target_has_feature(target, instr->needs[i])) {
-            refuse(state, "%s needs %s, which the target %s does not have", instr->name, instr->needs[i], target->name);
+            refuse_at(state, arg, "%s needs %s, which the target %s does not have", instr->name, instr->needs[i],
+                      target->name);
             return NULL;
         }
     return instr;
@@ -456,7 +458,9 @@ static bool find_layout(const Matching *m, PrimArg *layout) {
 
 /* cache_read of the operand that does not lie as it must, at a loop outside or, at NULL, at root. */
 static Prim cache_prim(const Matching *m, const Node *at, PrimArg layout) {
-    Prim prim = {.op = PRIM_CACHE_READ, .args = ARENA_ARRAY(m->state->arena, PrimArg, 3)};
+    Prim prim = {.op = PRIM_CACHE_READ, .args = ARENA_ARRAY(m->state->arena, PrimArg, 3), .result_count = 1};
+    prim.results = ARENA_ARRAY(m->state->arena, const char *, 1);
+    prim.results[0] = "packed";
     prim.args[prim.arg_count++] = name_arg(m->reads[m->operand]->tensor->name);
     if (at != NULL) {
         prim.args[prim.arg_count] = name_arg(loop_text(m->state, at));
