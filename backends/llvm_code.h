@@ -195,6 +195,7 @@ LLVMValueRef emit_repeat(Code *code, const Expr *e);
 LLVMValueRef emit_read(Code *code, const Expr *e);
 LLVMValueRef emit_stored(Code *code, const Expr *e); /* a read, its lanes as they are in memory */
 void emit_store(Code *code, const Stmt *stmt);
+void emit_stores_together(Code *code, const Stmt *stmt); /* of a STMT_TOGETHER */
 /* Register buffers: all accesses in the statements of the allocation decide how it is cut into vectors. */
 struct Registers *registers_new(Code *code, const Stmt *allocation);
 LLVMValueRef registers_read(Code *code, struct Registers *registers, const Expr *index, int lanes);

@@ -296,39 +296,64 @@ static void store_to_memory(Code *code, const Access *access, LLVMValueRef value
         store_scattered(code, access, value);
 }
 
+static const Expr *register_index(Code *code, const Stmt *stmt) {
+    return stmt->index_count ? stmt->index[0] : expr_int(code->arena, 0);
+}
+
+static bool branches(Code *code, const Stmt *stmt) {
+    return stmt->guard && stmt->guard->lanes == 1 && !buffer_of(code, stmt->tensor)->registers;
+}
+
+/* What is to be stored, as memory or the registers hold it. */
+static LLVMValueRef value_to_store(Code *code, const Stmt *stmt) {
+    struct Registers *registers = buffer_of(code, stmt->tensor)->registers;
+    if (!registers)
+        return stored_value(code, stmt->value);
+    LLVMValueRef value = emit_value(code, stmt->value);
+    if (!stmt->guard)
+        return value;
+    LLVMValueRef old = registers_read(code, registers, register_index(code, stmt), stmt->value->lanes);
+    return LLVMBuildSelect(code->builder, emit_value(code, stmt->guard), value, old, "");
+}
+
+static void store_value(Code *code, const Stmt *stmt, const Expr *guard, LLVMValueRef value) {
+    struct Registers *registers = buffer_of(code, stmt->tensor)->registers;
+    int lanes = stmt->value->lanes;
+    if (registers) {
+        registers_write(code, registers, register_index(code, stmt), value, lanes);
+        return;
+    }
+    Access access = access_of(code, stmt->tensor, stmt->index, stmt->index_count, (Expr *)guard, lanes);
+    store_to_memory(code, &access, value);
+}
+
 /* A guard on a scalar is a branch around the whole statement, its value included. */
-static void emit_guarded_store(Code *code, const Stmt *stmt) {
-    Stmt plain = *stmt;
-    plain.guard = NULL;
+void emit_store(Code *code, const Stmt *stmt) {
+    forget_values(code);
+    if (!branches(code, stmt)) {
+        store_value(code, stmt, stmt->guard, value_to_store(code, stmt));
+        return;
+    }
     Branch branch = branch_begin(code, emit_value(code, stmt->guard));
-    emit_store(code, &plain);
+    forget_values(code);
+    store_value(code, stmt, NULL, value_to_store(code, stmt));
     branch_else(code, &branch);
     branch_end(code, &branch);
 }
 
-static void store_to_registers(Code *code, struct Registers *registers, const Stmt *stmt) {
-    const Expr *index = stmt->index_count ? stmt->index[0] : expr_int(code->arena, 0);
-    LLVMValueRef value = emit_value(code, stmt->value);
-    if (stmt->guard) {
-        LLVMValueRef old = registers_read(code, registers, index, stmt->value->lanes);
-        value = LLVMBuildSelect(code->builder, emit_value(code, stmt->guard), value, old, "");
+void emit_stores_together(Code *code, const Stmt *stmt) {
+    LLVMValueRef *values = ARENA_ARRAY(code->arena, LLVMValueRef, stmt->count);
+    for (int i = 0; i < stmt->count; i++)
+        values[i] = value_to_store(code, stmt->body[i]);
+    for (int i = 0; i < stmt->count; i++) {
+        const Stmt *store = stmt->body[i];
+        if (!branches(code, store)) {
+            store_value(code, store, store->guard, values[i]);
+            continue;
+        }
+        Branch branch = branch_begin(code, emit_value(code, store->guard));
+        store_value(code, store, NULL, values[i]);
+        branch_else(code, &branch);
+        branch_end(code, &branch);
     }
-    registers_write(code, registers, index, value, stmt->value->lanes);
-}
-
-void emit_store(Code *code, const Stmt *stmt) {
-    forget_values(code);
-    Buffer *buffer = buffer_of(code, stmt->tensor);
-    int lanes = stmt->value->lanes;
-    if (stmt->guard && stmt->guard->lanes == 1 && !buffer->registers) {
-        emit_guarded_store(code, stmt);
-        return;
-    }
-    if (buffer->registers) {
-        store_to_registers(code, buffer->registers, stmt);
-        return;
-    }
-    Access access = access_of(code, stmt->tensor, stmt->index, stmt->index_count, stmt->guard, lanes);
-    LLVMValueRef value = stored_value(code, stmt->value);
-    store_to_memory(code, &access, value);
 }

@@ -131,6 +131,7 @@ void emit_statement(Code *code, const Stmt *stmt) {
         return;
     case STMT_IF: emit_if(code, stmt); return;
     case STMT_STORE: emit_store(code, stmt); return;
+    case STMT_TOGETHER: emit_stores_together(code, stmt); return;
     case STMT_ALLOCATE: emit_allocation(code, stmt); return;
     case STMT_CHECK:
         if (!address_map_get(&code->checked, stmt))

@@ -90,6 +90,30 @@ Stage *stage_rewrite_exprs(Arena *arena, const Stage *stage, Expr *(*replace)(Ar
     return copy;
 }
 
+static bool has_floats(const Stage *stage) {
+    bool floats = false;
+    for (int c = 0; c < stage_component_count(stage); c++)
+        floats |= type_is_float(stage_component(stage, c).tensor->type);
+    return floats;
+}
+
+bool stage_is_ordered(const Program *program, const Stage *stage) {
+    bool rounds = program->strict && has_floats(stage);
+    if (stage->combine == COMBINE_DECLARED)
+        return rounds || !stage->combiner->associative || !stage->combiner->commutative;
+    return rounds && (stage->combine == COMBINE_ADD || stage->combine == COMBINE_MUL);
+}
+
+/* The results of a combiner with values in place of its names. */
+Expr *combiner_apply(Arena *arena, const Combiner *combiner, int component, Expr *const *left, Expr *const *right) {
+    Substitution *list = ARENA_ARRAY(arena, Substitution, 2 * combiner->count);
+    for (int i = 0; i < combiner->count; i++) {
+        list[2 * i] = (Substitution){combiner->left[i], left[i]};
+        list[2 * i + 1] = (Substitution){combiner->right[i], right[i]};
+    }
+    return expr_substitute(arena, combiner->result[component], list, 2 * combiner->count);
+}
+
 /* --- stages ------------------------------------------------------------------------------------------------------- */
 
 /* The value that a conjunction gives a variable by an equation with it alone on one side, or NULL. */
@@ -283,17 +307,45 @@ static void print_ranges(Text *text, const Var *const *vars, int count, const ch
     }
 }
 
-static void print_stage(Text *text, const Stage *stage) {
+void stage_print_targets(Text *text, const Stage *stage) {
+    for (int c = 0; c < stage_component_count(stage); c++) {
+        text_add(text, "%s%s(", c ? ", " : "", stage_component(stage, c).tensor->name);
+        for (int i = 0; i < stage->axis_count; i++)
+            text_add(text, "%s%s", i ? ", " : "", stage->axes[i]->name);
+        text_add(text, ")");
+    }
+}
+
+void stage_print_assignment(Text *text, const Stage *stage) {
     static const char *const assignments[COMBINE_COUNT] = {"=", "+=", "*=", "min=", "max="};
-    text_add(text, "  %s(", stage->name);
-    for (int i = 0; i < stage->axis_count; i++)
-        text_add(text, "%s%s", i ? ", " : "", stage->axes[i]->name);
+    if (stage->combine == COMBINE_DECLARED)
+        text_add(text, "%s=", stage->combiner->name);
+    else
+        text_add(text, "%s", assignments[stage->combine]);
+}
+
+void stage_print_values(Text *text, const Stage *stage, bool initial) {
+    int count = stage_component_count(stage);
+    text_add(text, count > 1 ? "(" : "");
+    for (int c = 0; c < count; c++) {
+        Component component = stage_component(stage, c);
+        text_add(text, c ? ", " : "");
+        expr_print(text, initial ? component.initial : component.value);
+    }
+    text_add(text, count > 1 ? ")" : "");
+}
+
+static void print_stage(Text *text, const Stage *stage) {
+    text_add(text, "  ");
+    stage_print_targets(text, stage);
     bool identity = stage->initial && (stage->initial->kind == EXPR_INT || stage->initial->kind == EXPR_REAL);
-    text_add(text, ") %s%s ", assignments[stage->combine], identity ? "!" : "");
-    expr_print(text, stage->value);
+    text_add(text, " ");
+    stage_print_assignment(text, stage);
+    text_add(text, "%s ", identity ? "!" : "");
+    stage_print_values(text, stage, false);
     if (stage->initial && !identity) {
         text_add(text, " from ");
-        expr_print(text, stage->initial);
+        stage_print_values(text, stage, true);
     }
     print_ranges(text, stage->axes, stage->axis_count, " where ");
     print_ranges(text, stage->reductions, stage->reduction_count, stage->axis_count ? ", " : " where ");

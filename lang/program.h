@@ -29,10 +29,20 @@ Stage *stage_copy(Arena *arena, const Stage *stage);
 Stage *stage_rewrite_exprs(Arena *arena, const Stage *stage, Expr *(*replace)(Arena *arena, Expr *e, void *context),
                            void *context);
 
+/* Whether a reduction combines its terms in the order of the source under every schedule: sums and products of floats
+ * under -fstrict, and combiners that do not claim to be associative and commutative. */
+bool stage_is_ordered(const Program *program, const Stage *stage);
+/* A component of what a combiner makes of two tuples. */
+Expr *combiner_apply(Arena *arena, const Combiner *combiner, int component, Expr *const *left, Expr *const *right);
+
 const Stage *program_stage_of(const Program *program, const Tensor *tensor); /* that writes it, NULL for inputs */
 int program_stage_index(const Program *program, const Stage *stage);
 const Instr *program_find_instr(const Program *program, const char *name);
 const Stage *program_find_stage(const Program *program, const char *name);
+/* Parts of a stage as text: "best(n), at(n)", "argmax=", and its values or initial values: "(X(n, d), d)". */
+void stage_print_targets(Text *text, const Stage *stage);
+void stage_print_assignment(Text *text, const Stage *stage);
+void stage_print_values(Text *text, const Stage *stage, bool initial);
 /* Checked program as text, for -d: one line a stage with domain, accesses and types. */
 void program_print(Text *text, const Program *program);
 /* Operations of one call when sizes are all known (a multiply-add counts 2), -1 otherwise: the GFLOP of reports. */

@@ -25,6 +25,7 @@ typedef enum StmtKind {
     STMT_FOR,      /* for var in 0:extent { body } */
     STMT_IF,       /* if condition { body } else { otherwise } */
     STMT_STORE,    /* tensor(index...) = value where guard */
+    STMT_TOGETHER, /* several stores: the values and indices of all are computed before the first one stores */
     STMT_ALLOCATE, /* tensor lives in body */
     STMT_CHECK,    /* return status unless condition; only before the first store to an output, in no parallel loop */
     STMT_PREFETCH, /* tensor(index...) comes near; no memory is touched, wherever the index is */

@@ -186,22 +186,53 @@ static bool is_itself(const Tensor *tensor, Expr *const *index, const Expr *valu
     return same;
 }
 
-static Stmt *stage_store(Build *b, const StageBuild *s, Expr *source, bool combine) {
+/* The values or initial values of all components of a stage. */
+static Expr **component_sources(Build *b, const Stage *stage, bool initial) {
+    int count = stage_component_count(stage);
+    Expr **sources = ARENA_ARRAY(b->arena, Expr *, count);
+    for (int c = 0; c < count; c++)
+        sources[c] = initial ? stage_component(stage, c).initial : stage_component(stage, c).value;
+    return sources;
+}
+
+/* What the stage's elements become when the values are combined with what they are. */
+static void combine_values(Build *b, const NestStage *nest, Expr **index, Expr **values) {
+    const Stage *stage = nest->stage;
+    int count = stage_component_count(stage);
+    Expr *old[count], *made[count];
+    for (int c = 0; c < count; c++)
+        old[c] = expr_read(b->arena, nest_buffer(nest, c), index, NULL);
+    for (int c = 0; c < count; c++)
+        made[c] = stage->combine == COMBINE_DECLARED
+                      ? combiner_apply(b->arena, stage->combiner, c, old, values)
+                      : expr_binary(b->arena, combine_op(stage->combine), old[c], values[c]);
+    for (int c = 0; c < count; c++)
+        values[c] = made[c];
+}
+
+static Stmt *stage_store(Build *b, const StageBuild *s, Expr *const *sources, bool combine) {
     const Stage *stage = s->stage->stage;
-    Expr **index = ARENA_ARRAY(b->arena, Expr *, stage->axis_count);
+    int count = stage_component_count(stage);
+    Expr **index = ARENA_ARRAY(b->arena, Expr *, stage->axis_count), *values[count];
     for (int d = 0; d < stage->axis_count; d++)
         index[d] = s->axes.items[d].value;
     index = relative_index(b, s->stage, index, stage->axis_count);
-    Expr *value = lower_value(b, source, &s->axes);
+    for (int c = 0; c < count; c++)
+        values[c] = lower_value(b, sources[c], &s->axes);
     if (combine)
-        value = expr_binary(b->arena, combine_op(stage->combine), expr_read(b->arena, s->stage->buffer, index, NULL),
-                            value);
-    if (is_itself(s->stage->buffer, index, value))
-        return NULL;
-    return stmt_store(b->arena, s->stage->buffer, index, stage->axis_count, value, NULL, stage->loc);
+        combine_values(b, s->stage, index, values);
+    StmtList stores = {0};
+    for (int c = 0; c < count; c++) {
+        const Tensor *buffer = nest_buffer(s->stage, c);
+        if (!is_itself(buffer, index, values[c]))
+            stmts_add(b->arena, &stores,
+                      stmt_store(b->arena, buffer, index, stage->axis_count, values[c], NULL, stage->loc));
+    }
+    return stmt_together(b->arena, stores, stage->loc);
 }
 
-static Stmt *guarded_store(Build *b, const StageBuild *s, Expr *source, const Predicates *predicates, bool combine) {
+static Stmt *guarded_store(Build *b, const StageBuild *s, Expr *const *sources, const Predicates *predicates,
+                           bool combine) {
     Facts outer = b->facts;
     ExprList guards = guard_list(b, s), known = guard_list(b, s), left = {0};
     for (int i = 0; predicates && i < predicates->full.count; i++) {
@@ -211,7 +242,7 @@ static Stmt *guarded_store(Build *b, const StageBuild *s, Expr *source, const Pr
             list_push(b->arena, &left, full);
     }
     b->facts = (Facts){known.count, known.items};
-    Stmt *store = stage_store(b, s, source, combine);
+    Stmt *store = stage_store(b, s, sources, combine);
     b->facts = outer;
     Loc loc = s->stage->stage->loc;
     return under(b, &guards, false, under(b, &left, true, store, loc), loc);
@@ -308,7 +339,7 @@ static Stmt *initialisation(Build *b, const NestStage *stage, int depth) {
         depth++;
     if (depth == stage->loop_count) {
         StageBuild s = stage_build(b, stage, true);
-        return guarded_store(b, &s, stage->stage->initial, NULL, false);
+        return guarded_store(b, &s, component_sources(b, stage->stage, true), NULL, false);
     }
     const Loop *loop = stage->loops[depth];
     StmtList body = {0};
@@ -378,9 +409,9 @@ static StmtList with_children(Build *b, const NestStage *stage, int depth, StmtL
 
 static Stmt *update(Build *b, const NestStage *stage) {
     StageBuild s = stage_build(b, stage, false);
-    Expr *value = stage->stage->value;
-    take_predicates(b, stage->stage, &value);
-    return guarded_store(b, &s, value, b->predicates, stage->stage->combine != COMBINE_NONE);
+    Expr **values = component_sources(b, stage->stage, false);
+    take_predicates(b, stage->stage, &values[0]);
+    return guarded_store(b, &s, values, b->predicates, stage->stage->combine != COMBINE_NONE);
 }
 
 /* All of a stage, computed at its place. */

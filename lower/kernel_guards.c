@@ -304,6 +304,8 @@ static bool note_unsafe(Stmt *stmt, void *context) {
         safe = stmt->loop != LOOP_SERIAL && stmt->loop != LOOP_PARALLEL;
     else if (stmt->kind == STMT_IF)
         safe = stmt->keeps;
+    else if (stmt->kind == STMT_TOGETHER) /* its stores are looked at next */
+        safe = true;
     else if (stmt->kind == STMT_STORE)
         safe = stmt->tensor->scope == SCOPE_REGISTER && index_inside(search->arena, stmt->tensor, stmt->index);
     search->safe &= safe;

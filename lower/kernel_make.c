@@ -94,6 +94,14 @@ Stmt *stmt_store(Arena *arena, const Tensor *tensor, Expr **index, int index_cou
     return stmt;
 }
 
+Stmt *stmt_together(Arena *arena, StmtList stores, Loc loc) {
+    if (stores.count < 2)
+        return stores.count ? stores.items[0] : NULL;
+    Stmt *stmt = make(arena, STMT_TOGETHER, loc);
+    set_body(stmt, stores);
+    return stmt;
+}
+
 Stmt *stmt_allocate(Arena *arena, const Tensor *tensor, StmtList body) {
     if (body.count == 0)
         return NULL;
@@ -135,6 +143,7 @@ Stmt *stmt_with_bodies(Arena *arena, Stmt *stmt, StmtList body, StmtList otherwi
     case STMT_FOR: return stmt_for_like(arena, stmt, stmt->extent, body);
     case STMT_IF: return stmt_if_like(arena, stmt, stmt->condition, body, otherwise);
     case STMT_ALLOCATE: return stmt_allocate(arena, stmt->tensor, body);
+    case STMT_TOGETHER: return stmt_together(arena, body, stmt->loc);
     default: return stmt;
     }
 }

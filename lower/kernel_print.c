@@ -61,7 +61,7 @@ static bool is_plain_name(const char *name) {
                                         "kernel",   "repeat",    "call",   "by",       "symbol",   "target", "strict",
                                         "for",      "reduce",    "in",     "of",       "if",       "else",   "check",
                                         "status",   "step",      "block",  "allocate", "constant", "global", "local",
-                                        "register", "shared",    "masked", "prefetch"};
+                                        "register", "shared",    "masked", "prefetch", "together"};
     if (!isalpha((unsigned char)*name) && *name != '_')
         return false;
     for (const char *at = name; *at; at++)
@@ -297,6 +297,10 @@ static void print_stmt(Printer *p, const Stmt *stmt) {
     case STMT_FOR: print_for(p, stmt); break;
     case STMT_IF: print_if(p, stmt); break;
     case STMT_STORE: print_store(p, stmt); break;
+    case STMT_TOGETHER:
+        text_add(p->text, "together");
+        print_body(p, stmt->body, stmt->count);
+        break;
     case STMT_ALLOCATE: print_allocate(p, stmt); break;
     case STMT_CHECK:
         text_add(p->text, "check ");

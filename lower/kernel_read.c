@@ -630,6 +630,8 @@ static Stmt *read_stmt(Reader *r) {
         return read_if(r);
     if (accept(r, "allocate"))
         return read_allocate(r);
+    if (accept(r, "together"))
+        return stmt_together(r->arena, read_body(r), (Loc){0});
     if (accept(r, "check"))
         return read_check(r);
     if (accept(r, "prefetch"))

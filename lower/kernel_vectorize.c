@@ -217,6 +217,7 @@ static Stmt *vector_if(Vectorize *v, Stmt *stmt) {
 static Stmt *vector_stmt(Vectorize *v, Stmt *stmt) {
     switch (stmt->kind) {
     case STMT_STORE: return vector_store(v, stmt);
+    case STMT_TOGETHER: return stmt_together(v->arena, vector_body(v, stmt->body, stmt->count), stmt->loc);
     case STMT_IF: return vector_if(v, stmt);
     case STMT_FOR:
         v->failed |= expr_uses_var(stmt->extent, v->var);

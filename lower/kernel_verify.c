@@ -243,6 +243,13 @@ static void verify_store(Verify *v, Stmt *stmt) {
     verify_guard(v, stmt->guard, stmt->value->lanes);
 }
 
+static void verify_together(Verify *v, Stmt *stmt) {
+    require(v, stmt->count > 1, "what is stored together is more than one store");
+    for (int i = 0; i < stmt->count; i++)
+        require(v, stmt->body[i]->kind == STMT_STORE, "only stores stand together");
+    verify_body(v, stmt->body, stmt->count);
+}
+
 static void verify_allocate(Verify *v, Stmt *stmt) {
     const Tensor *tensor = stmt->tensor;
     require(v, tensor->role == ROLE_TEMPORARY, "only temporaries are allocated");
@@ -264,6 +271,7 @@ static void verify_stmt(Verify *v, Stmt *stmt) {
         verify_body(v, stmt->otherwise, stmt->otherwise_count);
         break;
     case STMT_STORE: verify_store(v, stmt); break;
+    case STMT_TOGETHER: verify_together(v, stmt); break;
     case STMT_ALLOCATE: verify_allocate(v, stmt); break;
     case STMT_CHECK:
         verify_scalar(v, stmt->condition, TYPE_BOOL, "a condition is a scalar of type bool");

@@ -36,9 +36,7 @@ static Handler *const handlers[PRIM_COUNT] = {
 
 /* --- what others read of a finished nest -------------------------------------------------------------------------- */
 
-enum {
-    STACK_DEFAULT = 64 * 1024
-}; /* bytes of a component up to which a buffer is on the stack when the schedule says nothing */
+enum { STACK_DEFAULT = 64 * 1024 }; /* bytes of a component up to which it is on the stack by itself */
 
 static Scope default_scope(const StageState *stage) {
     int64_t bytes = element_info[stage->tensor->type].bytes, size;

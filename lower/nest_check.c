@@ -278,14 +278,23 @@ static bool check_register(NestState *state, const StageState *stage) {
     return check_register_threads(state, stage, stage);
 }
 
+/* Of an element of the widest component. */
+static int64_t component_bytes(const StageState *stage) {
+    int bytes = 0;
+    for (int c = 0; c < stage_component_count(stage->nest.stage); c++) {
+        int own = element_info[stage_component(stage->nest.stage, c).tensor->type].bytes;
+        bytes = own > bytes ? own : bytes;
+    }
+    return bytes;
+}
+
 static bool check_scope(NestState *state, const StageState *stage) {
     if (!stage->scope_set || stage->scope == SCOPE_GLOBAL)
         return true;
     if (stage->scope == SCOPE_REGISTER)
         return check_register(state, stage);
     int64_t elements = buffer_elements(stage), bytes;
-    if (elements < 0 || __builtin_mul_overflow(elements, element_info[stage->tensor->type].bytes, &bytes) ||
-        bytes > STACK_LIMIT)
+    if (elements < 0 || __builtin_mul_overflow(elements, component_bytes(stage), &bytes) || bytes > STACK_LIMIT)
         return refuse(state, "%s does not fit on the stack, where scope local puts it: %s", stage->name,
                       elements < 0 ? "its size is known only at run time" : "it takes more than 1 MiB");
     return true;
@@ -307,10 +316,18 @@ void list_leaves(Arena *arena, const Node *node, NodeList *list) {
     }
 }
 
-static bool check_strict(NestState *state, const StageState *stage) {
+/* Why the order is kept. */
+static const char *order_reason(NestState *state, const Stage *stage) {
+    const Combiner *combiner = stage->combiner;
+    if (combiner != NULL && !(combiner->associative && combiner->commutative))
+        return state_text(state, "%s, which is not declared associative and commutative, does not allow",
+                          combiner->name);
+    return "-fstrict forbids";
+}
+
+static bool check_order(NestState *state, const StageState *stage) {
     const Stage *computed = stage->nest.stage;
-    bool ordered = computed->combine == COMBINE_ADD || computed->combine == COMBINE_MUL;
-    if (!state->nest.program->strict || !ordered || !type_is_float(stage->tensor->type))
+    if (!stage_is_ordered(state->nest.program, computed))
         return true;
     NodeList order = {0};
     for (int r = computed->axis_count; r < stage->root_count; r++)
@@ -319,9 +336,8 @@ static bool check_strict(NestState *state, const StageState *stage) {
     for (int i = 0; i < stage->leaves.count; i++)
         if (stage->leaves.items[i]->loop.reduction && stage->leaves.items[i] != order.items[next++])
             return refuse(state,
-                          "the reduction loops of %s run in another order than the source's, which -fstrict forbids: "
-                          "%s comes first",
-                          stage->name, loop_text(state, order.items[next - 1]));
+                          "the reduction loops of %s run in another order than the source's, which %s: %s comes first",
+                          stage->name, order_reason(state, computed), loop_text(state, order.items[next - 1]));
     return true;
 }
 
@@ -387,7 +403,7 @@ bool check_loops(NestState *state) {
         if (!check_owner(state, stage) || !check_initialisation(state, stage) || !check_tails(state, stage) ||
             !check_kinds(state, stage) || !check_bound(state, stage) || !check_tensorized(state, stage) ||
             !check_copies(state, stage) || !check_scope(state, stage) || !check_steps_order(state, stage) ||
-            !check_strict(state, stage) || !check_initial_reads(state, stage))
+            !check_order(state, stage) || !check_initial_reads(state, stage))
             return false;
     }
     return !state->forms.overflow || refuse(state, "an index would not fit into 64 bits");

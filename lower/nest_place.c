@@ -373,15 +373,20 @@ static void divide_stage(NestState *state, StageState *stage, StageState *made, 
 }
 
 /* The stage that stores: stage(axes) = made(axes). */
-static Stage *storing_stage(NestState *state, const Stage *stage, const Tensor *tensor) {
+static Stage *storing_stage(NestState *state, const Stage *stage, const Stage *made) {
     Stage *storing = stage_copy(state->arena, stage);
     Expr **indices = ARENA_ARRAY(state->arena, Expr *, stage->axis_count);
     for (int d = 0; d < stage->axis_count; d++)
         indices[d] = expr_var(state->arena, stage->axes[d]);
     storing->reduction_count = 0;
     storing->combine = COMBINE_NONE;
+    storing->combiner = NULL;
     storing->initial = NULL;
-    storing->value = expr_read(state->arena, tensor, indices, NULL);
+    storing->value = expr_read(state->arena, made->tensor, indices, NULL);
+    for (int i = 0; i < storing->rest_count; i++) {
+        storing->rest[i].initial = NULL;
+        storing->rest[i].value = expr_read(state->arena, made->rest[i].tensor, indices, NULL);
+    }
     return storing;
 }
 
@@ -448,6 +453,10 @@ bool apply_cache_write(NestState *state, const Prim *prim) {
     Stage *copy = stage_copy(state->arena, computed);
     copy->name = name;
     copy->tensor = tensor_copy(state, stage->tensor, name);
+    for (int i = 0; i < copy->rest_count; i++) {
+        const Tensor *tensor = computed->rest[i].tensor;
+        copy->rest[i].tensor = tensor_copy(state, tensor, arena_printf(state->arena, "%s.%s", name, tensor->name));
+    }
     StageState *made = stage_add_bare(state, copy, stage);
     made->at = at;
     made->owner = at != NULL ? stage : NULL;
@@ -457,6 +466,6 @@ bool apply_cache_write(NestState *state, const Prim *prim) {
     divide_stage(state, stage, made, index);
     move_initialisation(stage, made);
     stage_rewrite(state, made, copy);
-    stage_rewrite(state, stage, storing_stage(state, computed, copy->tensor));
+    stage_rewrite(state, stage, storing_stage(state, computed, copy));
     return argument_scope(state, prim, made);
 }

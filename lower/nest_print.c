@@ -26,8 +26,7 @@ static void print_exprs(Text *text, const char *between, Expr *const *list, int 
     }
 }
 
-static void print_buffer(Text *text, const NestStage *stage, int depth) {
-    const Tensor *buffer = stage->buffer;
+static void print_buffer(Text *text, const NestStage *stage, const Tensor *buffer, int depth) {
     bool whole = stage->parent == NULL || stage->in_scan;
     if (stage->scan != NULL || (whole && buffer->scope == SCOPE_GLOBAL && buffer->order == NULL && !stage->constant))
         return;
@@ -57,20 +56,18 @@ static void print_guards(Text *text, const NestStage *stage) {
     }
 }
 
-static void print_target(Text *text, const NestStage *nest) {
-    const Stage *stage = nest->updates != NULL ? nest->updates->stage : nest->stage;
-    text_add(text, "%s(", stage->tensor->name);
-    for (int d = 0; d < stage->axis_count; d++)
-        text_add(text, "%s%s", d > 0 ? ", " : "", stage->axes[d]->name);
-    text_add(text, ")");
+/* What is written: an initialisation that stands by itself writes what it initialises. */
+static const Stage *written_stage(const NestStage *nest) {
+    return nest->updates != NULL ? nest->updates->stage : nest->stage;
 }
 
 static void print_body(Text *text, const NestStage *stage, int depth) {
-    static const char *const assignments[COMBINE_COUNT] = {"=", "+=", "*=", "min=", "max="};
     indent(text, depth);
-    print_target(text, stage);
-    text_add(text, " %s ", assignments[stage->stage->combine]);
-    expr_print(text, stage->stage->value);
+    stage_print_targets(text, written_stage(stage));
+    text_add(text, " ");
+    stage_print_assignment(text, stage->stage);
+    text_add(text, " ");
+    stage_print_values(text, stage->stage, false);
     print_guards(text, stage);
     text_add(text, "\n");
 }
@@ -78,9 +75,9 @@ static void print_body(Text *text, const NestStage *stage, int depth) {
 /* The initialisation runs over the loops that do not reduce, also those below the first that does. */
 static void print_initial(Text *text, const NestStage *stage, int depth, int indentation) {
     indent(text, indentation);
-    print_target(text, stage);
+    stage_print_targets(text, written_stage(stage));
     text_add(text, " = ");
-    expr_print(text, stage->stage->initial);
+    stage_print_values(text, stage->stage, true);
     const char *before = " for all ";
     for (int i = depth; i < stage->loop_count; i++)
         if (!stage->loops[i]->reduction) {
@@ -156,8 +153,9 @@ static bool is_decomposed(const NestStage *stage) {
 }
 
 static void print_stage(Text *text, const NestStage *stage, int indentation) {
-    if (!is_decomposed(stage))
-        print_buffer(text, stage->updates != NULL ? stage->updates : stage, indentation);
+    const NestStage *writer = stage->updates != NULL ? stage->updates : stage;
+    for (int c = 0; c < stage_component_count(writer->stage) && !is_decomposed(stage); c++)
+        print_buffer(text, writer, nest_buffer(writer, c), indentation);
     if (stage->constant) {
         print_body(text, stage, indentation);
         return;

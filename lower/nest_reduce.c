@@ -19,22 +19,17 @@ static bool is_named(Node *const *named, int count, const Node *node) {
     return false;
 }
 
-static bool is_ordered(const NestState *state, const Stage *stage) {
-    return state->nest.program->strict && type_is_float(stage->tensor->type) &&
-           (stage->combine == COMBINE_ADD || stage->combine == COMBINE_MUL);
-}
-
 static bool check_algebra(NestState *state, const StageState *stage) {
     const Stage *computed = stage->nest.stage;
-    if (is_ordered(state, computed))
-        return refuse(state,
-                      "%s is reduced in the order of the source under -fstrict, and partial results are combined in "
-                      "another one: rfactor is for min, max and integers there",
-                      stage->name);
     const Combiner *combiner = computed->combiner;
     if (computed->combine == COMBINE_DECLARED && !(combiner->associative && combiner->commutative))
         return refuse(state, "%s is not declared associative and commutative, so partial results of %s cannot be made",
                       combiner->name, stage->name);
+    if (stage_is_ordered(state->nest.program, computed))
+        return refuse(state,
+                      "%s is reduced in the order of the source under -fstrict, and partial results are combined in "
+                      "another one: rfactor is for min, max and integers there",
+                      stage->name);
     return true;
 }
 

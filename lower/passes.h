@@ -23,6 +23,8 @@ Stmt *stmt_for_like(Arena *arena, const Stmt *loop, Expr *extent, StmtList body)
 Stmt *stmt_if(Arena *arena, Expr *condition, StmtList body, StmtList otherwise, Loc loc);
 Stmt *stmt_if_like(Arena *arena, const Stmt *like, Expr *condition, StmtList body, StmtList otherwise);
 Stmt *stmt_store(Arena *arena, const Tensor *tensor, Expr **index, int index_count, Expr *value, Expr *guard, Loc loc);
+/* The one store, or several together; NULL when there is none. */
+Stmt *stmt_together(Arena *arena, StmtList stores, Loc loc);
 Stmt *stmt_allocate(Arena *arena, const Tensor *tensor, StmtList body);
 Stmt *stmt_check(Arena *arena, Expr *condition, int status, Loc loc);
 Stmt *stmt_prefetch(Arena *arena, const Tensor *tensor, Expr **index, int index_count, Loc loc);

@@ -50,10 +50,9 @@ static bool is_update(Parser *parser, int position) {
     int start = target_before(parser, position);
     while (start > 0 && !token_at(parser, start)->first_on_line && token_at(parser, start - 1)->kind == ',')
         start = target_before(parser, start - 1);
-    if (start < 1 || !token_at(parser, start)->first_on_line)
-        return false;
-    int before = token_at(parser, start - 1)->kind;
-    return ends_operand(before) || before == '{' || before == '}';
+    int before = start < 1 ? 0 : token_at(parser, start - 1)->kind;
+    return before == '{' ||
+           (start > 0 && token_at(parser, start)->first_on_line && (ends_operand(before) || before == '}'));
 }
 
 /* Targets up to an assignment, a scan, or in a schedule a primitive. More targets than MOST_TARGETS are not looked at.

@@ -27,11 +27,20 @@ typedef struct Definition {
     Program *program; /* of its own check, when GOOD and every integer parameter had a value */
 } Definition;
 
+typedef struct CombinerDefinition {
+    const AstCombiner *ast;
+    SourceFile *file;
+    CheckState state;
+    const Combiner *combiner; /* when GOOD */
+    LIST(Expr **) tested;     /* for each test of its algebra: the constants among the values that were combined */
+} CombinerDefinition;
+
 struct SourceFile {
     AstFile *ast;
     const char *path;
     bool embedded;
     LIST(Definition *) definitions;
+    LIST(CombinerDefinition *) combiners;
     LIST(SourceFile *) imports;
 };
 
@@ -225,6 +234,7 @@ void note_calls(const Frame *frame);
 Symbol *frame_symbol(const Frame *frame, const char *name);
 Symbol *frame_add(Frame *frame, SymbolKind kind, const char *name, Loc loc);
 Definition *find_definition(Arena *arena, const SourceFile *from, const char *name);
+CombinerDefinition *find_combiner(Arena *arena, const SourceFile *from, const char *name);
 /* Of the candidates offered so far the nearest to the name; NULL when none is near. */
 typedef struct Nearest {
     const char *name, *best;
@@ -232,6 +242,7 @@ typedef struct Nearest {
 } Nearest;
 void nearest_offer(Nearest *nearest, const char *candidate);
 void hint_nearest_function(Frame *frame, const char *name);
+void hint_nearest_combiner(Frame *frame, const char *name);
 void hint_nearest_value(const Statement *statement, const char *name);
 int find_builtin(const char *name); /* an Op, or -1 */
 /* One that is made of others: a def of the library with this name is for whole tensors and does not hide it. */
@@ -306,6 +317,10 @@ void variable_define(Builder *builder, Variable *variable, Tensor *tensor, View 
 bool translate_assignment(Statement *statement, const Variable *variable, Typed *value);
 /* Makes the stages of a checked assignment: the ranges are known. declared: of a result with sizes, or NULL. */
 void define_stages(Statement *statement, Variable *variable, Typed value, const View *declared);
+/* The same for a statement with a combiner, which defines a variable for each of its components. values: NULL where
+ * one is poisoned. */
+void define_tuple(Statement *statement, const Combiner *combiner, Variable *const *variables, const Typed *values,
+                  const View *target);
 /* The declared sizes of a result; false after an error. */
 bool declared_view(Frame *frame, const AstResult *result, View *view);
 Tensor *new_tensor(Builder *builder, ElementType type, int rank, Loc loc);
@@ -327,6 +342,13 @@ const View *carried_target(const Frame *frame, const Variable *variable);
 bool reads_carried(const Frame *frame, const Expr *e);
 /* Of a read by that many indices: how many steps before the one at hand. False after an error. */
 bool step_distance(Statement *statement, const AstExpr *ast, const Carried *carried, int64_t *distance);
+/* --- combiners (combiner.c, algebra.c) --- */
+
+/* Checks a combiner, once; NULL when it has errors. */
+const Combiner *check_combiner(Checker *checker, CombinerDefinition *definition);
+/* Tests what a good combiner claims, on values from a seed, for a statement that combines tuples in which the given
+ * components are constants (NULL: any value). Reports what they break, and the statement; false then. */
+bool check_algebra(Frame *frame, CombinerDefinition *definition, Expr **constants, Loc statement);
 
 /* --- instructions (instr.c) --- */
 

@@ -102,7 +102,8 @@ static void add_storages(Interpreter *interpreter) {
     for (int i = 0; i < program->tensor_count; i++)
         add_storage(interpreter, program->tensors[i]);
     for (int i = 0; i < program->stage_count; i++)
-        add_storage(interpreter, program->stages[i]->tensor);
+        for (int c = 0; c < stage_component_count(program->stages[i]); c++)
+            add_storage(interpreter, stage_component(program->stages[i], c).tensor);
     visit_initial(interpreter);
 }
 
@@ -201,7 +202,7 @@ static bool set_up(Interpreter *interpreter, const int64_t *sizes, int *status, 
         const Stage *stage = program->stages[i];
         bool first = stage->scan && program->stages[stage->scan->first] == stage;
         if (stage->scan ? first && !compile_scan(interpreter, stage->scan, why)
-                        : !code_of_stage(interpreter, stage, storage_of(interpreter, stage->tensor), why))
+                        : !compile_stage(interpreter, stage, why))
             return false;
     }
     return contents_fit(interpreter, status, why);

@@ -45,4 +45,7 @@ int64_t interpreter_check(Interpreter *interpreter, int argument, const void *da
 /* The bound for another type of accumulation order: exact for integers, NaN equals NaN, infinities by sign. */
 bool evaluated_matches(const Evaluated *expected, Value found);
 
+double smallest_step(ElementType type); /* the smallest positive value of a float type */
+double largest_value(ElementType type);
+
 #endif

@@ -19,8 +19,10 @@ typedef struct Compiler {
     Arena *arena;
     Code *code;
     Instructions *section;
-    LIST(Made) made; /* of this section: what several places share is computed once */
-    int conditional; /* depth of branches that may not be taken */
+    LIST(Made) made;                /* of this section: what several places share is computed once */
+    int conditional;                /* depth of branches that may not be taken */
+    const Combination *combination; /* whose section is compiled, or NULL */
+    bool wide;                      /* all floats in double */
 } Compiler;
 
 static Instruction *compile(Compiler *compiler, const Expr *e);
@@ -106,7 +108,7 @@ static bool is_inside(const Code *code, const Index *index) {
 static Instruction *new_instruction(Compiler *compiler, CodeKind kind, ElementType type) {
     Instruction *in = ARENA_NEW(compiler->arena, Instruction);
     in->kind = kind;
-    in->type = in->from = type;
+    in->type = in->from = compiler->wide && type_is_float(type) ? TYPE_DOUBLE : type;
     in->exact = true;
     in->result = ARENA_NEW(compiler->arena, Lanes);
     list_push(compiler->arena, compiler->section, in);
@@ -128,8 +130,20 @@ static Value argument_value(const Interpreter *interpreter, const Var *var) {
     INTERNAL_ERROR("variable %s has no value", var->name);
 }
 
+/* What stands for a variable of the combiner, or NULL. */
+static Instruction *compile_operand(const Compiler *compiler, const Var *var) {
+    const Combiner *combiner = compiler->combination ? compiler->code->stage->combiner : NULL;
+    for (int c = 0; combiner && c < combiner->count; c++)
+        if (var == combiner->left[c] || var == combiner->right[c])
+            return var == combiner->left[c] ? compiler->combination->left[c] : compiler->combination->right[c];
+    return NULL;
+}
+
 static Instruction *compile_var(Compiler *compiler, const Var *var) {
     int64_t value;
+    Instruction *operand = compile_operand(compiler, var);
+    if (operand)
+        return operand;
     int variable = find_variable(compiler->code, var);
     if (variable >= 0) {
         Instruction *in = new_instruction(compiler, CODE_VARIABLE, TYPE_INT64);
@@ -297,6 +311,67 @@ static void allocate_variables(Code *code, Arena *arena, const Stage *stage) {
     }
 }
 
+/* --- tuples --- */
+
+/* exact: of the left side. */
+static Combination compile_combination(Interpreter *interpreter, Code *code, const bool *exact, bool wide) {
+    Arena *arena = interpreter->arena;
+    const Combiner *combiner = code->stage->combiner;
+    Combination made = {.left = ARENA_ARRAY(arena, Instruction *, combiner->count),
+                        .right = ARENA_ARRAY(arena, Instruction *, combiner->count),
+                        .combined = ARENA_ARRAY(arena, Instruction *, combiner->count)};
+    Instructions operands = {0};
+    Compiler compiler = {.interpreter = interpreter, .arena = arena, .code = code, .section = &operands};
+    compiler.combination = &made;
+    compiler.wide = wide;
+    for (int c = 0; c < combiner->count; c++) {
+        made.left[c] = new_instruction(&compiler, CODE_CONSTANT, combiner->left[c]->type);
+        made.right[c] = new_instruction(&compiler, CODE_CONSTANT, combiner->right[c]->type);
+        made.left[c]->exact = exact[c];
+        made.right[c]->exact = exact[c];
+    }
+    compiler.section = &made.section;
+    for (int c = 0; c < combiner->count; c++)
+        made.combined[c] = compile(&compiler, combiner->result[c]);
+    return made;
+}
+
+/* What a component's own operations make uncertain may make others so, until nothing changes. */
+static bool spread_doubt(const Combination *combination, bool *exact, int count) {
+    bool changed = false;
+    for (int c = 0; c < count; c++)
+        if (exact[c] && !combination->combined[c]->exact) {
+            exact[c] = false;
+            changed = true;
+        }
+    return changed;
+}
+
+static void compile_tuple(Interpreter *interpreter, Code *code, int component) {
+    Arena *arena = interpreter->arena;
+    const Stage *stage = code->stage;
+    TupleCode *tuple = code->tuple = ARENA_NEW(arena, TupleCode);
+    int count = tuple->count = stage_component_count(stage);
+    tuple->component = component;
+    tuple->ordered = stage_is_ordered(interpreter->program, stage);
+    tuple->initials = ARENA_ARRAY(arena, Instruction *, count);
+    tuple->values = ARENA_ARRAY(arena, Instruction *, count);
+    tuple->exact = ARENA_ARRAY(arena, bool, count);
+    Compiler initial = {.interpreter = interpreter, .arena = arena, .code = code, .section = &code->initial};
+    Compiler value = {.interpreter = interpreter, .arena = arena, .code = code, .section = &code->value};
+    for (int c = 0; c < count; c++) {
+        tuple->initials[c] = compile(&initial, stage_component(stage, c).initial);
+        tuple->values[c] = compile(&value, stage_component(stage, c).value);
+        tuple->exact[c] = tuple->initials[c]->exact && tuple->values[c]->exact;
+    }
+    code->initial_result = tuple->initials[component];
+    code->value_result = tuple->values[component];
+    do
+        tuple->narrow = compile_combination(interpreter, code, tuple->exact, false);
+    while (spread_doubt(&tuple->narrow, tuple->exact, count));
+    tuple->wide = compile_combination(interpreter, code, tuple->exact, true);
+}
+
 static Instruction *compile_section(Interpreter *interpreter, Code *code, Instructions *section, const Expr *e) {
     Compiler compiler = {.interpreter = interpreter, .arena = interpreter->arena, .code = code, .section = section};
     return compile(&compiler, e);
@@ -306,7 +381,9 @@ static Instruction *compile_section(Interpreter *interpreter, Code *code, Instru
  * conditions hold. */
 static void compile_places(Interpreter *interpreter, Code *code, const Stage *stage) {
     const Instruction **places = ARENA_ARRAY(interpreter->arena, const Instruction *, stage->axis_count);
-    Compiler compiler = {interpreter, interpreter->arena, code, &code->place, {0}, 1};
+    Compiler compiler = {
+        .interpreter = interpreter, .arena = interpreter->arena, .code = code, .section = &code->place};
+    compiler.conditional = 1;
     bool scatters = false;
     for (int d = 0; d < stage->axis_count; d++) {
         if (!stage_scatters(stage, d))
@@ -323,14 +400,21 @@ Code *code_of_stage(Interpreter *interpreter, const Stage *stage, Storage *stora
     Code *code = ARENA_NEW(interpreter->arena, Code);
     code->stage = stage;
     code->storage = storage;
-    code->type = stage->value->type;
+    int component = storage ? stage_component_of(stage, storage->tensor) : 0;
+    code->type = stage_component(stage, component).value->type;
     code->combine = stage->combine;
     allocate_variables(code, interpreter->arena, stage);
     if (!set_extents(interpreter, code, why))
         return NULL;
+    code->operations = 1;
+    if (stage->combine == COMBINE_DECLARED) {
+        compile_tuple(interpreter, code, component);
+        storage->code = code;
+        storage->exact = code->tuple->exact[component];
+        return code;
+    }
     if (stage->combine != COMBINE_NONE)
         code->initial_result = compile_section(interpreter, code, &code->initial, stage->initial);
-    code->operations = 1;
     code->value_result = compile_section(interpreter, code, &code->value, stage->value);
     if (storage) {
         compile_places(interpreter, code, stage);
@@ -340,4 +424,12 @@ Code *code_of_stage(Interpreter *interpreter, const Stage *stage, Storage *stora
         storage->exact = code->value_result->exact && (!code->initial_result || code->initial_result->exact) && !rounds;
     }
     return code;
+}
+
+bool compile_stage(Interpreter *interpreter, const Stage *stage, const char **why) {
+    bool good = true;
+    for (int c = 0; c < stage_component_count(stage) && good; c++)
+        good =
+            code_of_stage(interpreter, stage, storage_of(interpreter, stage_component(stage, c).tensor), why) != NULL;
+    return good;
 }

@@ -83,8 +83,25 @@ typedef struct Instruction {
 
 typedef LIST(Instruction *) Instructions;
 
+/* The reduction of a tuple by a declared combiner, for one of its components. left and right stand for what was
+ * combined so far and for what is added: lanes that are filled before `combined` is run. */
+typedef struct Combination {
+    Instructions section;
+    Instruction **left, **right, **combined; /* [count] */
+} Combination;
+
+typedef struct TupleCode {
+    int count, component;
+    Instruction **initials, **values; /* [count]: of the sections initial and value of the Code */
+    Combination narrow, wide;         /* in the types of the components; the same with all floats in double */
+    bool *exact;                      /* [count]: each correct object has the same result */
+    bool ordered;                     /* the terms are combined in the order of the source */
+    struct Fold *fold;                /* interpreter_tuple.c's, from the first run on */
+} TupleCode;
+
 struct Code {
     const Stage *stage; /* NULL of a requirement */
+    TupleCode *tuple;   /* of a declared combiner; else NULL */
     Storage *storage;   /* what it computes */
     ElementType type;
     Combine combine;
@@ -122,6 +139,8 @@ struct Interpreter {
  */
 Code *code_of_stage(Interpreter *interpreter, const Stage *stage, Storage *storage, const char **why);
 Storage *storage_of(Interpreter *interpreter, const Tensor *tensor);
+/* The code of every component of a stage. */
+bool compile_stage(Interpreter *interpreter, const Stage *stage, const char **why);
 
 /* interpreter_run.c: computes the points whose axes stand in code->lanes; results in code->result, .magnitude. */
 void run_points(Interpreter *interpreter, Code *code, int count);
@@ -131,6 +150,14 @@ void set_points(Code *code, int64_t first, int count);
 /* Computes all elements of a stage that scatters in one pass over its terms; store gets them a strip at a time. */
 void run_scatter(Interpreter *interpreter, Code *code, void (*store)(Storage *storage, int64_t first, int count));
 double scatter_terms(const Code *code); /* how many terms that pass has */
+
+/* interpreter_tuple.c: the reduction of the points whose axes stand in code->lanes. */
+void run_tuple(Interpreter *interpreter, Code *code, int count);
+/* interpreter_run.c, for that: sections of code, and the reductions' values of the next strip of terms. */
+void prepare(const Code *code, const Instructions *section, int count);
+void execute_all(Interpreter *interpreter, const Code *code, const Instructions *section, int count);
+int next_terms(Code *code, int64_t left);
+bool next_term(const Code *code, int64_t *values); /* of one term; false after the last */
 
 /* interpreter_storage.c */
 void compute_whole(Interpreter *interpreter, Storage *storage);
@@ -155,7 +182,5 @@ void wrap_lanes(ElementType type, int64_t *values, int count);
 /* interpreter_bounds.c: the error of what was just computed. */
 void bound_lanes(const Instruction *instruction, int count);
 void bound_cast(const Instruction *instruction, int count);
-double smallest_step(ElementType type); /* the smallest positive value */
-double largest_value(ElementType type);
 
 #endif

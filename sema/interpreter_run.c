@@ -57,7 +57,7 @@ static void prepare_access(const Code *code, Access *access, int count) {
     }
 }
 
-static void prepare(const Code *code, const Instructions *section, int count) {
+void prepare(const Code *code, const Instructions *section, int count) {
     for (int i = 0; i < section->count; i++)
         if (section->items[i]->kind == CODE_READ)
             prepare_access(code, section->items[i]->access, count);
@@ -206,6 +206,10 @@ static void execute(Interpreter *interpreter, const Code *code, const Instructio
     }
 }
 
+void execute_all(Interpreter *interpreter, const Code *code, const Instructions *section, int count) {
+    execute(interpreter, code, section, count, ALL);
+}
+
 /* --- reductions --------------------------------------------------------------------------------------------------- */
 
 /* How many powers of two a factor may add to a product. */
@@ -304,7 +308,7 @@ static void combine_lanes(Code *code, int count) {
 }
 
 /* Steps the reductions to their next values in source order, the last one fastest; false after the last. */
-static bool next_term(const Code *code, int64_t *values) {
+bool next_term(const Code *code, int64_t *values) {
     for (int v = code->variable_count - 1; v >= code->axis_count; v--) {
         if (++values[v] < code->extents[v])
             return true;
@@ -324,17 +328,23 @@ static void reduce_by_points(Interpreter *interpreter, Code *code, int count) {
     } while (next_term(code, code->scalars));
 }
 
+/* The values of the reductions for the next strip of terms into the lanes, of `left` that are left. Returns how many. */
+int next_terms(Code *code, int64_t left) {
+    int count = left < STRIP ? (int)left : STRIP;
+    for (int l = 0; l < count; l++) {
+        for (int v = code->axis_count; v < code->variable_count; v++)
+            code->lanes[v][l] = code->terms[v];
+        next_term(code, code->terms);
+    }
+    return count;
+}
+
 /* The terms of one point, whose axes' values are in code->scalars, a strip of them at a time. */
 static void reduce_by_terms(Interpreter *interpreter, Code *code, int point) {
-    int64_t *values = code->terms, left = code->reduction_points;
-    memset(values, 0, sizeof *values * (size_t)code->variable_count);
+    int64_t left = code->reduction_points;
+    memset(code->terms, 0, sizeof *code->terms * (size_t)code->variable_count);
     while (left > 0) {
-        int count = left < STRIP ? (int)left : STRIP;
-        for (int l = 0; l < count; l++) {
-            for (int v = code->axis_count; v < code->variable_count; v++)
-                code->lanes[v][l] = values[v];
-            next_term(code, values);
-        }
+        int count = next_terms(code, left);
         prepare(code, &code->value, count);
         execute(interpreter, code, &code->value, count, ALL);
         for (int l = 0; l < count; l++)
@@ -425,7 +435,9 @@ static void set_magnitudes(Code *code, int count) {
 void run_points(Interpreter *interpreter, Code *code, int count) {
     code->lane_first = 0;
     code->lane_end = code->axis_count;
-    if (code->combine != COMBINE_NONE) {
+    if (code->tuple) {
+        run_tuple(interpreter, code, count);
+    } else if (code->combine != COMBINE_NONE) {
         run_reduction(interpreter, code, count);
     } else {
         const Instruction *value = code->value_result;

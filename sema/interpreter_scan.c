@@ -10,7 +10,7 @@
 static bool compile_stages(Interpreter *interpreter, const Scan *scan, const char **why) {
     for (int i = scan->first; i < scan->first + scan->count; i++) {
         const Stage *stage = interpreter->program->stages[i];
-        if (!code_of_stage(interpreter, stage, storage_of(interpreter, stage->tensor), why))
+        if (!compile_stage(interpreter, stage, why))
             return false;
     }
     return true;
@@ -20,13 +20,15 @@ static bool compile_stages(Interpreter *interpreter, const Scan *scan, const cha
 static bool is_exact(Interpreter *interpreter, const Scan *scan) {
     bool exact = true;
     for (int i = scan->first; i < scan->first + scan->count; i++)
-        exact &= storage_of(interpreter, interpreter->program->stages[i]->tensor)->exact;
+        for (int c = 0; c < stage_component_count(interpreter->program->stages[i]); c++)
+            exact &= storage_of(interpreter, stage_component(interpreter->program->stages[i], c).tensor)->exact;
     return exact;
 }
 
 static void doubt(Interpreter *interpreter, const Scan *scan) {
     for (int i = scan->first; i < scan->first + scan->count; i++)
-        storage_of(interpreter, interpreter->program->stages[i]->tensor)->exact = false;
+        for (int c = 0; c < stage_component_count(interpreter->program->stages[i]); c++)
+            storage_of(interpreter, stage_component(interpreter->program->stages[i], c).tensor)->exact = false;
 }
 
 /* A stage may read one that comes later: either none of a scan rounds, or all are taken to. */

@@ -99,9 +99,16 @@ static void add_definition(Checker *checker, SourceFile *file, const AstDef *ast
     list_push(checker->arena, &file->definitions, definition);
 }
 
-static void refuse_features(Checker *checker, const AstFile *ast) {
-    for (int i = 0; i < ast->combiners.count; i++)
-        diag(checker->diagnostics, DIAG_unsupported, ast->combiners.items[i].name.loc, "combiner");
+static void add_combiner(Checker *checker, SourceFile *file, const AstCombiner *ast) {
+    for (int i = 0; i < file->combiners.count; i++)
+        if (strcmp(file->combiners.items[i]->ast->name.text, ast->name.text) == 0) {
+            diag(checker->diagnostics, DIAG_duplicate_name, ast->name.loc, ast->name.text);
+            diag_note(checker->diagnostics, file->combiners.items[i]->ast->name.loc, "first here");
+            return;
+        }
+    CombinerDefinition *definition = ARENA_NEW(checker->arena, CombinerDefinition);
+    *definition = (CombinerDefinition){.ast = ast, .file = file};
+    list_push(checker->arena, &file->combiners, definition);
 }
 
 /* The file is listed before its imports are read, so that files may import each other. */
@@ -115,7 +122,8 @@ static SourceFile *load_file(Checker *checker, AstFile *ast, const char *path, b
         list_push(checker->arena, &checker->module->files, path);
     for (int i = 0; i < ast->defs.count; i++)
         add_definition(checker, file, ast->defs.items[i]);
-    refuse_features(checker, ast);
+    for (int i = 0; i < ast->combiners.count; i++)
+        add_combiner(checker, file, &ast->combiners.items[i]);
     for (int i = 0; i < ast->imports.count; i++) {
         SourceFile *import = find_import(checker, file, &ast->imports.items[i]);
         if (import)
@@ -381,6 +389,13 @@ static void make_unit_of_def(Checker *checker, Definition *definition) {
     list_push(checker->arena, &checker->module->units, unit);
 }
 
+static void check_combiners(Checker *checker) {
+    for (int f = 0; f < checker->files.count; f++)
+        for (int c = 0; c < checker->files.items[f]->combiners.count && !checker->files.items[f]->embedded; c++)
+            if (!diag_limit_reached(checker->diagnostics))
+                check_combiner(checker, checker->files.items[f]->combiners.items[c]);
+}
+
 static void check_definitions(Checker *checker, bool defines) {
     for (int f = 0; f < checker->files.count; f++)
         for (int d = 0; d < checker->files.items[f]->definitions.count && !checker->files.items[f]->embedded; d++)
@@ -411,6 +426,7 @@ Module *sema_check(Arena *arena, Sources *sources, AstFile *main_file, SemaOptio
     Checker checker = {
         .arena = arena, .sources = sources, .options = options, .diagnostics = diagnostics, .module = module};
     SourceFile *file = load_file(&checker, main_file, source_get(sources, main_file->file)->name, false);
+    check_combiners(&checker);
     check_instrs(&checker);
     check_definitions(&checker, main_file->exports.count == 0);
     for (int i = 0; i < checker.files.count; i++)

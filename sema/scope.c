@@ -72,6 +72,24 @@ static FileList visible_files(Arena *arena, const SourceFile *from) {
     return list;
 }
 
+static CombinerDefinition *combiner_in(const SourceFile *file, const char *name) {
+    for (int i = 0; i < file->combiners.count; i++)
+        if (strcmp(file->combiners.items[i]->ast->name.text, name) == 0)
+            return file->combiners.items[i];
+    return NULL;
+}
+
+/* As a definition is found. */
+CombinerDefinition *find_combiner(Arena *arena, const SourceFile *from, const char *name) {
+    FileList visible = visible_files(arena, from);
+    CombinerDefinition *found = combiner_in(from, name);
+    for (int embedded = 0; embedded < 2; embedded++)
+        for (int i = 1; i < visible.count && !found; i++)
+            if (visible.items[i]->embedded == embedded)
+                found = combiner_in(visible.items[i], name);
+    return found;
+}
+
 Definition *find_definition(Arena *arena, const SourceFile *from, const char *name) {
     Definition *found = definition_in(from, name);
     if (found || from->imports.count == 0)
@@ -137,6 +155,16 @@ void hint_nearest_function(Frame *frame, const char *name) {
     for (int op = 0; op < OP_COUNT; op++)
         if (op_info[op].precedence == 0)
             nearest_offer(&nearest, op_info[op].spelling);
+    if (nearest.best)
+        HINT(frame, "did you mean '%s'?", nearest.best);
+}
+
+void hint_nearest_combiner(Frame *frame, const char *name) {
+    Nearest nearest = {.name = name};
+    FileList visible = visible_files(frame->builder->arena, frame->definition->file);
+    for (int i = 0; i < visible.count; i++)
+        for (int j = 0; j < visible.items[i]->combiners.count; j++)
+            nearest_offer(&nearest, visible.items[i]->combiners.items[j]->ast->name.text);
     if (nearest.best)
         HINT(frame, "did you mean '%s'?", nearest.best);
 }

@@ -10,6 +10,8 @@
 
 typedef struct Assignment {
     Statement *statement;
+    const Combiner *combiner; /* of a tuple: then this is one of its components */
+    int component;
     Builder *builder;
     Arena *arena;
     Variable *variable;
@@ -153,8 +155,12 @@ static void add_part(Assignment *a, Tensor *tensor, const char *suffix) {
 
 /* --- the former version --- */
 
+static bool combines(const Assignment *a) {
+    return a->combiner || a->statement->ast->combine != COMBINE_NONE;
+}
+
 static bool accumulates(const Assignment *a) {
-    return a->statement->ast->combine != COMBINE_NONE && !a->statement->ast->initialise;
+    return combines(a) && !a->statement->ast->initialise;
 }
 
 /* What the caller's buffer holds: each element is read where it is written. A scan reads a copy made before. */
@@ -180,7 +186,9 @@ static const Tensor *former_version(Assignment *a) {
     Loc loc = a->statement->ast->targets.items[0].loc;
     if (!a->variable->result || frame->caller) {
         ERROR(frame, no_former_value, loc, a->variable->name);
-        if (a->statement->ast->combine != COMBINE_NONE && !a->statement->ast->initialise)
+        if (a->combiner)
+            HINT(frame, "%s=! begins with the identity", a->combiner->name);
+        else if (a->statement->ast->combine != COMBINE_NONE && !a->statement->ast->initialise)
             HINT(frame, "the forms with ! begin with the identity: %s=!",
                  op_info[combine_op(a->statement->ast->combine)].spelling);
         note_calls(frame);
@@ -207,6 +215,8 @@ static Expr *where_it_holds(const Assignment *a, Expr *value, Expr *elsewhere) {
 }
 
 static Expr *identity(const Assignment *a) {
+    if (a->combiner)
+        return a->combiner->identity[a->component];
     return combine_identity(a->arena, a->statement->ast->combine, a->type);
 }
 
@@ -228,7 +238,7 @@ static bool define_reduction(Assignment *a, Tensor *tensor) {
 }
 
 static bool initialises(const Assignment *a) {
-    return a->statement->ast->combine != COMBINE_NONE && a->statement->ast->initialise;
+    return combines(a) && a->statement->ast->initialise;
 }
 
 /* `=` where a predicate holds keeps what was there elsewhere. */
@@ -305,25 +315,37 @@ static void widen_steps(Assignment *a) {
     steps->axis->loc = steps->loc;
 }
 
-/* The reduction of the part alone, read over the whole. */
-static Expr *reduced_part(Assignment *a, const Var **axes) {
-    widen_steps(a);
+/* What the ranges of the statement span. */
+static View part_view(const Assignment *a) {
     View view = {.rank = a->rank, .dims = ARENA_ARRAY(a->arena, Expr *, a->rank)};
+    for (int d = 0; d < a->rank; d++)
+        view.dims[d] = a->statement->indices.items[d]->extent;
+    return view;
+}
+
+/* The part over the whole's axes; 0 elsewhere. */
+static Expr *read_part(const Assignment *a, const Tensor *part, const Var **axes) {
     Expr **indices = ARENA_ARRAY(a->arena, Expr *, a->rank);
     for (int d = 0; d < a->rank; d++) {
         const IndexVariable *index = a->statement->indices.items[d];
         Expr *lower = a->whole.lower ? a->whole.lower[d] : expr_int(a->arena, 0);
         Expr *offset = expr_binary(a->arena, OP_SUB, index->low, lower);
-        view.dims[d] = index->extent;
         indices[d] = size_normal(a->arena, expr_binary(a->arena, OP_SUB, expr_var(a->arena, axes[d]), offset));
     }
+    return expr_read(a->arena, part, indices, expr_constant(a->arena, a->type, 0));
+}
+
+/* The reduction of the part alone, read over the whole. */
+static Expr *reduced_part(Assignment *a, const Var **axes) {
+    widen_steps(a);
+    View view = part_view(a);
     Tensor *part = make_tensor(a, &view);
     add_part(a, part, "part");
     Stage *stage = make_stage(a, part, own_axes(a), term(a));
     stage->combine = a->statement->ast->combine;
     stage->initial = identity(a);
     add_reductions(a, stage);
-    return expr_read(a->arena, part, indices, expr_constant(a->arena, a->type, 0));
+    return read_part(a, part, axes);
 }
 
 /* The value over the whole's axes: what it reads may lie outside there. */
@@ -373,12 +395,17 @@ static void decide_span(Assignment *a, const View *target) {
     }
 }
 
-void define_stages(Statement *s, Variable *variable, Typed value, const View *target) {
+static Assignment begin_assignment(Statement *s, Variable *variable, const View *target) {
     Assignment a = {.statement = s, .builder = s->builder, .arena = s->builder->arena, .variable = variable};
     a.loc = s->ast->loc;
     a.rank = s->ast->targets.items[0].indices.count;
     a.reductions = s->indices.count - a.rank;
     decide_span(&a, target);
+    return a;
+}
+
+void define_stages(Statement *s, Variable *variable, Typed value, const View *target) {
+    Assignment a = begin_assignment(s, variable, target);
     if (!decide_type(&a, typed_value(a.arena, value))) {
         s->failed = true;
         return;
@@ -386,4 +413,148 @@ void define_stages(Statement *s, Variable *variable, Typed value, const View *ta
     Tensor *tensor = make_version(&a);
     if (a.full ? define_full(&a, tensor) : define_partial(&a, tensor))
         variable_define(s->builder, variable, tensor, a.whole);
+}
+
+/* --- tuples: a component is an Assignment of its own, all over the same ranges ------------------------------------ */
+
+typedef struct Tuple {
+    Assignment *components;
+    int count;
+    Arena *arena;
+    const Combiner *combiner;
+} Tuple;
+
+/* The type is what the combiner makes; what is declared or was there before agrees with it. */
+static bool decide_component(const Tuple *tuple, int component, Typed typed) {
+    Assignment *a = &tuple->components[component];
+    Frame *frame = a->statement->frame;
+    const Variable *variable = a->variable;
+    const AstStatement *ast = a->statement->ast;
+    a->type = tuple->combiner->left[component]->type;
+    bool declared = variable->result && variable->result->has_type;
+    ElementType known = declared                ? variable->result->type
+                        : variable->view.tensor ? variable->view.tensor->type
+                                                : a->type;
+    if (known != a->type) {
+        ERROR(frame, combiner_target_type, ast->targets.items[component].loc, variable->name,
+              element_info[known].spelling, tuple->combiner->name, element_info[a->type].spelling);
+        return false;
+    }
+    Expr *value = typed_value(a->arena, typed);
+    if (!is_literal(value, a->type) && type_promote(a->type, value->type) != a->type) {
+        ERROR(frame, combiner_value_type, ast->values.items[component]->loc, element_info[value->type].spelling,
+              tuple->combiner->name, element_info[a->type].spelling);
+        HINT(frame, "convert the value: %s(...)", element_info[a->type].spelling);
+        return false;
+    }
+    a->value = convert(a->arena, value, a->type);
+    return true;
+}
+
+static bool find_formers(const Tuple *tuple, const Tensor **formers) {
+    bool good = true;
+    for (int i = 0; i < tuple->count; i++) {
+        formers[i] = former_version(&tuple->components[i]);
+        good &= formers[i] != NULL;
+    }
+    return good;
+}
+
+static Expr **read_all(const Tuple *tuple, const Tensor *const *tensors, const Var **axes) {
+    Expr **reads = ARENA_ARRAY(tuple->arena, Expr *, tuple->count);
+    for (int i = 0; i < tuple->count; i++)
+        reads[i] = read_at(&tuple->components[i], tensors[i], axes);
+    return reads;
+}
+
+/* The reduction as one stage that writes all of the tensors; formers NULL: it begins with the identity. */
+static void reduce_tuple(const Tuple *tuple, Tensor *const *tensors, const Tensor *const *formers) {
+    Assignment *a = tuple->components;
+    const Var **axes = own_axes(a);
+    Expr **initials = formers ? read_all(tuple, formers, axes) : tuple->combiner->identity;
+    Stage *stage = make_stage(a, tensors[0], axes, term(a));
+    stage->combine = COMBINE_DECLARED;
+    stage->combiner = tuple->combiner;
+    stage->initial = initials[0];
+    stage->rest_count = tuple->count - 1;
+    stage->rest = ARENA_ARRAY(tuple->arena, Component, stage->rest_count);
+    for (int i = 1; i < tuple->count; i++)
+        stage->rest[i - 1] = (Component){tensors[i], initials[i], term(&tuple->components[i])};
+    add_reductions(a, stage);
+}
+
+/* Each tensor by a stage of its own: the values, combined with the former ones where they are added to. */
+static void define_each(const Tuple *tuple, Tensor *const *tensors, const Tensor *const *formers) {
+    const Var **axes = own_axes(tuple->components);
+    Expr **values = ARENA_ARRAY(tuple->arena, Expr *, tuple->count);
+    for (int i = 0; i < tuple->count; i++)
+        values[i] = term(&tuple->components[i]);
+    for (int i = 0; i < tuple->count; i++) {
+        Expr *value = values[i], **before = formers ? read_all(tuple, formers, axes) : NULL;
+        if (formers)
+            value = where_it_holds(&tuple->components[i],
+                                   combiner_apply(tuple->arena, tuple->combiner, i, before, values), before[i]);
+        make_stage(&tuple->components[i], tensors[i], axes, value);
+    }
+}
+
+static void define_whole_tuple(const Tuple *tuple, Tensor *const *tensors) {
+    bool adds = accumulates(tuple->components);
+    const Tensor **formers = adds ? ARENA_ARRAY(tuple->arena, const Tensor *, tuple->count) : NULL;
+    if (adds && !find_formers(tuple, formers))
+        return;
+    if (tuple->components[0].reductions)
+        reduce_tuple(tuple, tensors, formers);
+    else
+        define_each(tuple, tensors, formers);
+}
+
+/* The part by itself, then each whole tensor: the part where it is, combined or not, the former version elsewhere. */
+static void define_partial_tuple(const Tuple *tuple, Tensor *const *tensors) {
+    Assignment *first = tuple->components;
+    const Tensor **formers = ARENA_ARRAY(tuple->arena, const Tensor *, tuple->count);
+    Tensor **parts = ARENA_ARRAY(tuple->arena, Tensor *, tuple->count);
+    if (!find_formers(tuple, formers))
+        return;
+    View view = part_view(first);
+    for (int i = 0; i < tuple->count; i++) {
+        parts[i] = make_tensor(&tuple->components[i], &view);
+        add_part(&tuple->components[i], parts[i], "part");
+    }
+    if (first->reductions)
+        reduce_tuple(tuple, parts, NULL);
+    else
+        define_each(tuple, parts, NULL);
+    for (int i = 0; i < tuple->count; i++) {
+        Assignment *a = &tuple->components[i];
+        const Var **axes = whole_axes(a);
+        Expr **elsewhere = read_all(tuple, formers, axes), **inner = ARENA_ARRAY(tuple->arena, Expr *, tuple->count);
+        for (int c = 0; c < tuple->count; c++)
+            inner[c] = read_part(&tuple->components[c], parts[c], axes);
+        Expr *condition = inside(a, axes), *value = inner[i];
+        if (accumulates(a))
+            value = combiner_apply(tuple->arena, tuple->combiner, i, elsewhere, inner);
+        make_stage(a, tensors[i], axes, condition ? expr_select(tuple->arena, condition, value, elsewhere[i]) : value);
+    }
+}
+
+void define_tuple(Statement *s, const Combiner *combiner, Variable *const *variables, const Typed *values,
+                  const View *target) {
+    Arena *arena = s->builder->arena;
+    Tuple tuple = {ARENA_ARRAY(arena, Assignment, combiner->count), combiner->count, arena, combiner};
+    Tensor **tensors = ARENA_ARRAY(arena, Tensor *, combiner->count);
+    for (int i = 0; i < tuple.count; i++) {
+        Assignment *a = &tuple.components[i];
+        *a = begin_assignment(s, variables[i], target);
+        a->combiner = combiner;
+        a->component = i;
+        s->failed |= !decide_component(&tuple, i, values[i]);
+    }
+    for (int i = 0; i < tuple.count && !s->failed; i++)
+        tensors[i] = make_tensor(&tuple.components[i], &tuple.components[i].whole);
+    if (s->failed)
+        return;
+    (tuple.components[0].full ? define_whole_tuple : define_partial_tuple)(&tuple, tensors);
+    for (int i = 0; i < tuple.count && !s->failed; i++)
+        variable_define(s->builder, variables[i], tensors[i], tuple.components[i].whole);
 }

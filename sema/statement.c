@@ -46,21 +46,6 @@ static void poison(Variable *variable) {
     variable->poisoned |= variable->view.tensor == NULL;
 }
 
-/* --- what a later version will bring --- */
-
-static bool refuse_feature(Frame *frame, Loc loc, const char *feature) {
-    ERROR(frame, unsupported, loc, feature);
-    return false;
-}
-
-static bool check_features(Frame *frame, const AstStatement *ast) {
-    if (ast->combiner.text)
-        return refuse_feature(frame, ast->combiner.loc, "assignment with a combiner");
-    if (ast->values.count != 1)
-        return refuse_feature(frame, ast->loc, "assignment of a tuple");
-    return true;
-}
-
 /* What a statement would have defined, had it been understood. */
 void poison_targets(Frame *frame, const AstStatement *ast) {
     for (int i = 0; i < ast->targets.count; i++)
@@ -114,7 +99,7 @@ static bool translate_computed(Statement *s) {
         IndexVariable *index = s->indices.items[i];
         if (!index->place)
             continue;
-        if (s->ast->combine == COMBINE_NONE) {
+        if (s->ast->combine == COMBINE_NONE && !s->ast->combiner.text) {
             ERROR(s->frame, computed_assign, index->loc);
             HINT(s->frame, "combine them, as += and max= do; or name the index and say where it is: where v == ...");
             return false;
@@ -123,6 +108,19 @@ static bool translate_computed(Statement *s) {
         good &= index->computed != NULL;
     }
     return good;
+}
+
+static bool check_rank(Statement *s, const AstTarget *target, const Variable *variable) {
+    const View *view = &variable->view;
+    int rank = view->tensor                                     ? view->rank
+               : variable->result && variable->result->has_dims ? variable->result->dims.count
+                                                                : -1;
+    if (rank >= 0 && rank != target->indices.count) {
+        ERROR(s->frame, wrong_rank, target->loc, variable->name, rank, rank == 1 ? "" : "s", target->indices.count,
+              target->indices.count == 1 ? "is" : "are");
+        return false;
+    }
+    return true;
 }
 
 static bool check_target(Statement *s, const AstTarget *target, const Variable *variable) {
@@ -134,16 +132,7 @@ static bool check_target(Statement *s, const AstTarget *target, const Variable *
         else
             add_computed(s, index);
     }
-    const View *view = &variable->view;
-    int rank = view->tensor                                     ? view->rank
-               : variable->result && variable->result->has_dims ? variable->result->dims.count
-                                                                : -1;
-    if (good && rank >= 0 && rank != target->indices.count) {
-        ERROR(s->frame, wrong_rank, target->loc, variable->name, rank, rank == 1 ? "" : "s", target->indices.count,
-              target->indices.count == 1 ? "is" : "are");
-        return false;
-    }
-    return good;
+    return good && check_rank(s, target, variable);
 }
 
 /* --- the right side --- */
@@ -209,7 +198,7 @@ static bool translate_predicates(Statement *s, int reads) {
 }
 
 static bool check_reductions(Statement *s) {
-    if (s->ast->combine != COMBINE_NONE)
+    if (s->ast->combine != COMBINE_NONE || s->ast->combiner.text)
         return true;
     for (int i = 0; i < s->indices.count; i++) {
         const IndexVariable *index = s->indices.items[i];
@@ -274,13 +263,154 @@ static void check_assign(Frame *frame, const AstStatement *ast) {
         poison(variable);
 }
 
+/* --- combiners ---------------------------------------------------------------------------------------------------- */
+
+/* The combiner that the statement names, over as many values as it has; NULL after an error. */
+static CombinerDefinition *statement_combiner(Frame *frame, const AstStatement *ast) {
+    Checker *checker = frame->builder->checker;
+    AstName name = ast->combiner;
+    CombinerDefinition *definition = find_combiner(frame->builder->arena, frame->definition->file, name.text);
+    if (!definition) {
+        ERROR(frame, undefined_combiner, name.loc, name.text);
+        hint_nearest_combiner(frame, name.text);
+        return NULL;
+    }
+    const Combiner *combiner = check_combiner(checker, definition);
+    if (!combiner) {
+        frame_fail(frame);
+        return NULL;
+    }
+    int targets = ast->targets.count, values = ast->values.count;
+    if (targets == combiner->count && values == combiner->count)
+        return definition;
+    bool left = targets != combiner->count;
+    int wrong = left ? targets : values;
+    ERROR(frame, combiner_targets, ast->loc, name.text, combiner->count, combiner->count == 1 ? "" : "s", wrong,
+          wrong == 1 ? "is" : "are", left ? "defined" : "given");
+    NOTE(frame, combiner->loc, "defined here");
+    return NULL;
+}
+
+/* As they stand in the source. */
+static bool same_text(const Frame *frame, Loc a, Loc b) {
+    const Source *source = source_get(frame->builder->checker->sources, a.file);
+    return a.file == b.file && a.end - a.begin == b.end - b.begin &&
+           memcmp(source->text + a.begin, source->text + b.begin, a.end - a.begin) == 0;
+}
+
+static bool same_indices(const Frame *frame, const AstTarget *a, const AstTarget *b) {
+    for (int i = 0; i < a->indices.count && a->indices.count == b->indices.count; i++)
+        if (!same_text(frame, a->indices.items[i]->loc, b->indices.items[i]->loc))
+            return false;
+    return a->indices.count == b->indices.count;
+}
+
+static bool check_targets(Statement *s, Variable *const *variables) {
+    const AstTargets *targets = &s->ast->targets;
+    bool good = check_target(s, &targets->items[0], variables[0]);
+    for (int i = 1; i < targets->count; i++) {
+        const AstTarget *target = &targets->items[i];
+        good &= check_rank(s, target, variables[i]);
+        for (int before = 0; before < i; before++)
+            if (variables[before] == variables[i]) {
+                ERROR(s->frame, duplicate_name, target->name.loc, target->name.text);
+                good = false;
+            }
+        if (!same_indices(s->frame, &targets->items[0], target)) {
+            ERROR(s->frame, target_indices, target->loc, target->name.text, targets->items[0].name.text);
+            good = false;
+        }
+    }
+    return good;
+}
+
+static bool same_size(Arena *arena, const View *a, const View *b) {
+    for (int d = 0; d < a->rank; d++) {
+        Expr *low[] = {a->lower ? a->lower[d] : expr_int(arena, 0), b->lower ? b->lower[d] : expr_int(arena, 0)};
+        if (!size_equal(arena, a->dims[d], b->dims[d]) || !size_equal(arena, low[0], low[1]))
+            return false;
+    }
+    return true;
+}
+
+/* What the targets span as far as it is known, which must be the same for all; *known is NULL when it is for none. */
+static bool tuple_span(Statement *s, Variable *const *variables, View *span, const View **known) {
+    const Variable *first = NULL;
+    for (int i = 0; i < s->ast->targets.count; i++) {
+        const Variable *variable = variables[i];
+        View view = variable->view;
+        if (!view.tensor && !(variable->result && variable->result->has_dims))
+            continue;
+        if (!view.tensor && !declared_view(s->frame, variable->result, &view))
+            return false;
+        if (first && !same_size(s->builder->arena, span, &view)) {
+            ERROR(s->frame, target_sizes, s->ast->targets.items[i].loc, variable->name, first->name);
+            return false;
+        }
+        first = variable;
+        *span = view;
+        *known = span;
+    }
+    return true;
+}
+
+/* Which of the values are constants, in the types of the combiner. */
+static Expr **tuple_constants(Statement *s, const Combiner *combiner, const Typed *values) {
+    Arena *arena = s->builder->arena;
+    Expr **constants = ARENA_ARRAY(arena, Expr *, combiner->count);
+    for (int i = 0; i < combiner->count; i++) {
+        Expr *value = convert(arena, expr_simplify(arena, typed_value(arena, values[i])), combiner->left[i]->type);
+        constants[i] = value->kind == EXPR_INT || value->kind == EXPR_REAL ? value : NULL;
+    }
+    return constants;
+}
+
+/* The whole of a statement with a combiner whose names are understood. */
+static bool check_tuple(Statement *s, CombinerDefinition *definition, Variable *const *variables) {
+    const Combiner *combiner = definition->combiner;
+    bool good = check_targets(s, variables);
+    hide_names(s);
+    good = good && translate_computed(s);
+    Typed *values = ARENA_ARRAY(s->builder->arena, Typed, combiner->count);
+    for (int i = 0; i < combiner->count; i++) {
+        values[i] = translate(s, s->ast->values.items[i]);
+        good &= values[i].expr != NULL;
+    }
+    int reads = s->accesses.count;
+    translate_clauses(s);
+    good &= check_where(s);
+    good &= translate_predicates(s, reads) && !s->failed;
+    s->let_limit = 0;
+    View span;
+    const View *known = NULL;
+    if (!good || !tuple_span(s, variables, &span, &known))
+        return false;
+    if (!infer_ranges(s, known) || !check_bounds(s, known))
+        return false;
+    define_tuple(s, combiner, variables, values, known);
+    if (!s->failed && !check_algebra(s->frame, definition, tuple_constants(s, combiner, values), s->ast->loc))
+        frame_fail(s->frame);
+    return !s->failed;
+}
+
+static void check_combination(Frame *frame, const AstStatement *ast) {
+    Statement s = {.frame = frame, .builder = frame->builder, .ast = ast, .let_limit = ast->wheres.count};
+    Variable **variables = ARENA_ARRAY(frame->builder->arena, Variable *, ast->targets.count);
+    CombinerDefinition *definition = statement_combiner(frame, ast);
+    bool good = definition != NULL;
+    for (int i = 0; i < ast->targets.count; i++) {
+        variables[i] = target_variable(frame, &ast->targets.items[i]);
+        good &= variables[i] != NULL;
+    }
+    if (good && check_tuple(&s, definition, variables))
+        return;
+    for (int i = 0; i < ast->targets.count; i++)
+        poison(variables[i]);
+}
+
 void check_statement(Frame *frame, const AstStatement *ast) {
     if (ast->kind == STATEMENT_SCAN) {
         check_scan(frame, ast);
-        return;
-    }
-    if (!check_features(frame, ast)) {
-        poison_targets(frame, ast);
         return;
     }
     if (ast->annotation)
@@ -288,7 +418,9 @@ void check_statement(Frame *frame, const AstStatement *ast) {
     bool bare = true;
     for (int i = 0; i < ast->targets.count; i++)
         bare &= !ast->targets.items[i].has_indices;
-    if (bare && is_call(frame, ast->values.items[0])) {
+    if (ast->combiner.text) {
+        check_combination(frame, ast);
+    } else if (bare && is_call(frame, ast->values.items[0])) {
         check_call_statement(frame, ast);
     } else if (ast->targets.count != 1) {
         ERROR(frame, several_targets, ast->loc);

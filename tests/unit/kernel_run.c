@@ -321,12 +321,22 @@ static const Cell *eval(Run *r, const Expr *e) {
 
 static void run_body(Run *r, Stmt *const *body, int count);
 
-static void run_store(Run *r, const Stmt *stmt) {
-    int lanes = stmt->value->lanes;
-    const Cell *value = eval(r, stmt->value), *guard = stmt->guard ? eval(r, stmt->guard) : NULL;
-    const Cell **index = ARENA_ARRAY(r->scratch, const Cell *, stmt->index_count);
+/* What a store needs to know before it stores. */
+typedef struct Pending {
+    const Cell *value, *guard, **index;
+} Pending;
+
+static Pending eval_store(Run *r, const Stmt *stmt) {
+    Pending pending = {eval(r, stmt->value), stmt->guard ? eval(r, stmt->guard) : NULL, NULL};
+    pending.index = ARENA_ARRAY(r->scratch, const Cell *, stmt->index_count);
     for (int d = 0; d < stmt->index_count; d++)
-        index[d] = eval(r, stmt->index[d]);
+        pending.index[d] = eval(r, stmt->index[d]);
+    return pending;
+}
+
+static void finish_store(Run *r, const Stmt *stmt, const Pending *pending) {
+    int lanes = stmt->value->lanes;
+    const Cell *value = pending->value, *guard = pending->guard, **index = pending->index;
     Buffer *buffer = find_buffer(r, stmt->tensor);
     for (int lane = 0; lane < lanes && !r->fault; lane++) {
         if (!lane_is_on(r, guard, lane))
@@ -343,6 +353,19 @@ static void run_store(Run *r, const Stmt *stmt) {
         if (buffer->defined)
             buffer->defined[element] = !value[lane].undefined;
     }
+}
+
+static void run_store(Run *r, const Stmt *stmt) {
+    Pending pending = eval_store(r, stmt);
+    finish_store(r, stmt, &pending);
+}
+
+static void run_together(Run *r, const Stmt *stmt) {
+    Pending *pending = ARENA_ARRAY(r->scratch, Pending, stmt->count);
+    for (int i = 0; i < stmt->count; i++)
+        pending[i] = eval_store(r, stmt->body[i]);
+    for (int i = 0; i < stmt->count && !r->fault; i++)
+        finish_store(r, stmt->body[i], &pending[i]);
 }
 
 static void run_for(Run *r, const Stmt *stmt) {
@@ -397,6 +420,7 @@ static void run_stmt(Run *r, const Stmt *stmt) {
             run_body(r, stmt->otherwise, stmt->otherwise_count);
         break;
     case STMT_STORE: run_store(r, stmt); break;
+    case STMT_TOGETHER: run_together(r, stmt); break;
     case STMT_ALLOCATE: run_allocate(r, stmt); break;
     case STMT_CHECK:
         if (!eval_index(r, stmt->condition))
