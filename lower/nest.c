@@ -247,6 +247,13 @@ static const char *prim_text(Arena *arena, const Prim *prim) {
 
 enum { CANDIDATE_LIMIT = 24, ALTERNATIVE_LIMIT = 3 };
 
+static void add_alternative(NestError *error, const char *text) {
+    for (int i = 0; i < error->alternative_count; i++)
+        if (strcmp(error->alternatives[i], text) == 0)
+            return;
+    error->alternatives[error->alternative_count++] = text;
+}
+
 static void find_alternatives(const Build *build, NestState *before, NestError *error) {
     Prim candidates[CANDIDATE_LIMIT];
     int count = suggest_prims(before, &build->schedule->prims[error->prim], candidates, CANDIDATE_LIMIT);
@@ -256,7 +263,7 @@ static void find_alternatives(const Build *build, NestState *before, NestError *
         const char *text = prim_text(build->arena, &candidates[i]);
         if (goes_before(build, error->prim, &candidates[i]))
             text = arena_printf(build->arena, "%s before it", text);
-        error->alternatives[error->alternative_count++] = text;
+        add_alternative(error, text);
     }
 }
 

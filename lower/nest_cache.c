@@ -295,7 +295,8 @@ static bool find_consumers(Caching *caching, const Node *loop) {
         return true;
     if (loop == NULL)
         return refuse(state, "nothing reads %s", caching->source->name);
-    return refuse(state, "nothing in the body of %s reads %s", loop_text(state, loop), caching->source->name);
+    return refuse_loop(state, loop, "nothing in the body of %s reads %s", loop_text(state, loop),
+                       caching->source->name);
 }
 
 /* The copy; NULL when refused. */

@@ -33,12 +33,13 @@ static bool check_consumer(NestState *state, const StageState *consumer, const A
     const StageState *stage = access->producer;
     const Node *at = stage->at;
     if (!stage_is_inside(consumer, at))
-        return refuse(state, "%s reads %s but is not inside %s, so %s cannot be computed there", consumer->name,
-                      stage->name, loop_text(state, at), stage->name);
+        return refuse_loop(state, at, "%s reads %s but is not inside %s, so %s cannot be computed there",
+                           consumer->name, stage->name, loop_text(state, at), stage->name);
     if (access->initial && stage_of(at) == consumer && at->position >= first_reduction(consumer))
-        return refuse(state, "%s begins its reduction with %s, so %s must be computed outside the reduction loop %s",
-                      consumer->name, stage->name, stage->name,
-                      loop_text(state, consumer->leaves.items[first_reduction(consumer)]));
+        return refuse_loop(state, at,
+                           "%s begins its reduction with %s, so %s must be computed outside the reduction loop %s",
+                           consumer->name, stage->name, stage->name,
+                           loop_text(state, consumer->leaves.items[first_reduction(consumer)]));
     return true;
 }
 
@@ -47,11 +48,11 @@ static bool check_place(NestState *state, const StageState *stage) {
     for (int i = 0; i <= stage->at->position; i++)
         if (parent->leaves.items[i]->loop.kind == LOOP_VECTORIZED ||
             parent->leaves.items[i]->loop.kind == LOOP_TENSORIZED)
-            return refuse(state, "%s is %s, so nothing can be computed inside it, as %s is",
-                          loop_text(state, parent->leaves.items[i]),
-                          parent->leaves.items[i]->loop.kind == LOOP_VECTORIZED ? "vectorized"
-                                                                                : "run by an instruction",
-                          stage->name);
+            return refuse_loop(state, stage->at, "%s is %s, so nothing can be computed inside it, as %s is",
+                               loop_text(state, parent->leaves.items[i]),
+                               parent->leaves.items[i]->loop.kind == LOOP_VECTORIZED ? "vectorized"
+                                                                                     : "run by an instruction",
+                               stage->name);
     return true;
 }
 
@@ -84,8 +85,8 @@ static bool check_owner(NestState *state, const StageState *stage) {
     for (int d = 0; stage->owner != NULL && d < stage->tensor->rank; d++) {
         const Loop *loop = form_find_loop(stage->axes[d], is_foreign, stage);
         if (loop != NULL)
-            return refuse(state, "%s is computed at %s for one value of %s, which must stay outside", stage->name,
-                          loop_text(state, stage->at), loop_text(state, (const Node *)loop));
+            return refuse_loop(state, stage->at, "%s is computed at %s for one value of %s, which must stay outside",
+                               stage->name, loop_text(state, stage->at), loop_text(state, (const Node *)loop));
     }
     return true;
 }
@@ -134,20 +135,21 @@ static bool check_initialisation(NestState *state, const StageState *stage) {
 static bool check_vectorized(NestState *state, const StageState *stage, const Node *node) {
     for (int i = node->position + 1; i < stage->leaves.count; i++)
         if (stage->leaves.items[i]->loop.kind != LOOP_UNROLLED)
-            return refuse(state,
-                          "%s is not innermost: only unrolled loops may be inside a vectorized one, and %s is not",
-                          loop_text(state, node), loop_text(state, stage->leaves.items[i]));
+            return refuse_loop(state, node,
+                               "%s is not innermost: only unrolled loops may be inside a vectorized one, and %s is not",
+                               loop_text(state, node), loop_text(state, stage->leaves.items[i]));
     return true;
 }
 
 static bool check_straight(NestState *state, const Node *node) {
     const char *kind = node->loop.kind == LOOP_VECTORIZED ? "vectorized" : "unrolled";
     if (node->loop.extent < 0)
-        return refuse(state, "%s has an extent known only at run time, %s, so it cannot be %s", loop_text(state, node),
-                      state->refusal->wanted ? expr_text(state->arena, node->variable.extent) : "", kind);
+        return refuse_loop(state, node, "%s has an extent known only at run time, %s, so it cannot be %s",
+                           loop_text(state, node),
+                           state->refusal->wanted ? expr_text(state->arena, node->variable.extent) : "", kind);
     if (node->loop.extent > UNROLL_LIMIT)
-        return refuse(state, "%s has %lld values; a loop of more than %d is not %s", loop_text(state, node),
-                      (long long)node->loop.extent, UNROLL_LIMIT, kind);
+        return refuse_loop(state, node, "%s has %lld values; a loop of more than %d is not %s", loop_text(state, node),
+                           (long long)node->loop.extent, UNROLL_LIMIT, kind);
     return true;
 }
 
@@ -160,12 +162,12 @@ static const Node *next_outer(const Node *node) {
 static bool check_parallel(NestState *state, const Node *node) {
     for (const Node *outer = next_outer(node); outer != NULL; outer = next_outer(outer)) {
         if (outer->loop.kind == LOOP_PARALLEL)
-            return refuse(state, "%s is inside the parallel loop %s; parallel loops do not nest",
-                          loop_text(state, node), loop_text(state, outer));
+            return refuse_loop(state, node, "%s is inside the parallel loop %s; parallel loops do not nest",
+                               loop_text(state, node), loop_text(state, outer));
         if (is_straight(outer))
-            return refuse(state, "%s is parallel inside %s, which is %s; parallel loops run whole bodies",
-                          loop_text(state, node), loop_text(state, outer),
-                          outer->loop.kind == LOOP_UNROLLED ? "unrolled" : "vectorized");
+            return refuse_loop(state, node, "%s is parallel inside %s, which is %s; parallel loops run whole bodies",
+                               loop_text(state, node), loop_text(state, outer),
+                               outer->loop.kind == LOOP_UNROLLED ? "unrolled" : "vectorized");
     }
     return true;
 }
@@ -221,13 +223,14 @@ static bool check_register_index(NestState *state, const StageState *stage, cons
                                  int d) {
     Forms *forms = &state->forms;
     if (index == NULL)
-        return refuse(state, "%s lives in registers but %s indexes it by what is not known when compiling", stage->name,
-                      user->name);
+        return refuse_stage(state, stage, "%s lives in registers but %s indexes it by what is not known when compiling",
+                            stage->name, user->name);
     const Loop *loop = form_find_loop(form_add_scaled(forms, index, -1, stage->origin[d]), is_rolled, NULL);
     if (loop == NULL)
         return true;
-    return refuse(state, "%s lives in registers, but the loop %s, which indexes it, is neither unrolled nor vectorized",
-                  stage->name, loop_text(state, (const Node *)loop));
+    return refuse_stage(state, stage,
+                        "%s lives in registers, but the loop %s, which indexes it, is neither unrolled nor vectorized",
+                        stage->name, loop_text(state, (const Node *)loop));
 }
 
 /* Registers belong to one thread: the loops of a user inside the place of the buffer are not shared out. */
@@ -250,13 +253,14 @@ static bool is_aligned(const StageState *stage) {
 
 static bool check_register(NestState *state, const StageState *stage) {
     if (is_aligned(stage))
-        return refuse(state, "%s lives in registers, which have no strides for storage_align to change", stage->name);
+        return refuse_stage(state, stage, "%s lives in registers, which have no strides for storage_align to change",
+                            stage->name);
     int64_t elements = buffer_elements(stage);
     if (elements < 0 || elements > REGISTER_LIMIT)
-        return refuse(state,
-                      elements < 0 ? "%s cannot live in registers: its size is known only at run time"
-                                   : "%s cannot live in registers: it has more than %d elements",
-                      stage->name, REGISTER_LIMIT);
+        return refuse_stage(state, stage,
+                            elements < 0 ? "%s cannot live in registers: its size is known only at run time"
+                                         : "%s cannot live in registers: it has more than %d elements",
+                            stage->name, REGISTER_LIMIT);
     for (int d = 0; d < stage->tensor->rank; d++)
         if (!check_register_index(state, stage, stage, stage->axes[d], d))
             return false;
@@ -295,8 +299,8 @@ static bool check_scope(NestState *state, const StageState *stage) {
         return check_register(state, stage);
     int64_t elements = buffer_elements(stage), bytes;
     if (elements < 0 || __builtin_mul_overflow(elements, component_bytes(stage), &bytes) || bytes > STACK_LIMIT)
-        return refuse(state, "%s does not fit on the stack, where scope local puts it: %s", stage->name,
-                      elements < 0 ? "its size is known only at run time" : "it takes more than 1 MiB");
+        return refuse_stage(state, stage, "%s does not fit on the stack, where scope local puts it: %s", stage->name,
+                            elements < 0 ? "its size is known only at run time" : "it takes more than 1 MiB");
     return true;
 }
 

@@ -157,8 +157,10 @@ StageState *argument_stage(NestState *state, const Prim *prim, const PrimArg *ar
 
 const Tensor *argument_tensor(NestState *state, const Prim *prim, const PrimArg *arg) {
     StageState *stage = find_stage(state, arg->name, strlen(arg->name));
-    if (stage != NULL && stage->nest.scan == NULL)
+    if (stage != NULL && stage->nest.scan == NULL) {
+        note_named(state, arg, NULL, stage);
         return stage->tensor;
+    }
     const Program *program = state->nest.program;
     for (int i = 0; i < program->tensor_count; i++)
         if (strcmp(program->tensors[i]->name, arg->name) == 0)
@@ -271,6 +273,7 @@ bool argument_scope(NestState *state, const Prim *prim, StageState *stage) {
     if (!argument_scope_name(state, arg, &stage->scope))
         return false;
     stage->scope_set = true;
+    note_named(state, arg, NULL, stage);
     return true;
 }
 

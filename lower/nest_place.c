@@ -22,24 +22,25 @@ static bool is_required(const NestState *state, const Stage *stage) {
 bool check_movable(NestState *state, const Prim *prim, const StageState *stage) {
     const char *spelling = prim_info[prim->op].spelling;
     if (stage->nest.inlined)
-        return refuse(state, "%s is inlined: it has no loops of its own any more", stage->name);
+        return refuse_stage(state, stage, "%s is inlined: it has no loops of its own any more", stage->name);
     if (stage_writes_role(stage->nest.stage, ROLE_OUTPUT))
-        return refuse(state, "%s is an output: all of it must be written, so %s cannot move it; use cache_write",
-                      stage->name, spelling);
+        return refuse_stage(state, stage,
+                            "%s is an output: all of it must be written, so %s cannot move it; use cache_write",
+                            stage->name, spelling);
     if (is_required(state, stage->nest.stage))
-        return refuse(state, "%s is read by a check before anything is written, so %s cannot move it", stage->name,
-                      spelling);
+        return refuse_stage(state, stage, "%s is read by a check before anything is written, so %s cannot move it",
+                            stage->name, spelling);
     return true;
 }
 
 /* What shares the domain of another stage stays with it. */
 static bool check_made(NestState *state, const StageState *stage) {
     if (stage->updates != NULL)
-        return refuse(state, "%s was made by decompose and stays before the update of %s", stage->name,
-                      stage->updates->name);
+        return refuse_stage(state, stage, "%s was made by decompose and stays before the update of %s", stage->name,
+                            stage->updates->name);
     if (stage->owner != NULL)
-        return refuse(state, "%s was made by cache_write and stays in the loops of %s", stage->name,
-                      stage->owner->name);
+        return refuse_stage(state, stage, "%s was made by cache_write and stays in the loops of %s", stage->name,
+                            stage->owner->name);
     return true;
 }
 
@@ -63,12 +64,13 @@ bool apply_compute_at(NestState *state, const Prim *prim) {
     if (!check_made(state, stage))
         return false;
     if (!is_read(state, stage))
-        return refuse(state, "nothing reads %s, so there is no loop to compute it at", stage->name);
+        return refuse_stage(state, stage, "nothing reads %s, so there is no loop to compute it at", stage->name);
     const StageState *outer = (const StageState *)loop->loop.stage;
     for (; outer != NULL; outer = outer->at != NULL ? (const StageState *)outer->at->loop.stage : NULL)
         if (outer == stage)
-            return refuse(state, "%s is a loop of %s or inside one: a stage cannot be computed inside itself",
-                          loop_text(state, loop), stage->name);
+            return refuse_loop(state, loop,
+                               "%s is a loop of %s or inside one: a stage cannot be computed inside itself",
+                               loop_text(state, loop), stage->name);
     if (stage->at == loop && stage->scan == NULL)
         no_effect(state);
     if (!leave_scan(state, prim, stage))
@@ -177,8 +179,8 @@ bool inline_into(NestState *state, StageState *consumer, StageState *stage) {
     int left = INLINE_LIMIT;
     stage_walk_values(copy, count_node, &left);
     if (left <= 0)
-        return refuse(state, "with %s inlined the expression of %s would have more than %d operations", stage->name,
-                      consumer->name, INLINE_LIMIT);
+        return refuse_stage(state, stage, "with %s inlined the expression of %s would have more than %d operations",
+                            stage->name, consumer->name, INLINE_LIMIT);
     stage_rewrite(state, consumer, copy);
     return true;
 }
@@ -194,18 +196,20 @@ static bool check_inline(NestState *state, const Prim *prim, const StageState *s
     if (!check_movable(state, prim, stage))
         return false;
     if (stage->nest.stage->combine != COMBINE_NONE)
-        return refuse(state, "%s is a reduction: inline takes stages that compute each element by itself", stage->name);
+        return refuse_stage(state, stage, "%s is a reduction: inline takes stages that compute each element by itself",
+                            stage->name);
     for (int i = 0; i < state->stages.count; i++) {
         const StageState *other = state->stages.items[i];
         if (other->at != NULL && other->at->loop.stage == &stage->nest)
-            return refuse(state, "%s is computed at %s, a loop that inline would take away", other->name,
-                          loop_text(state, other->at));
+            return refuse_stage(state, stage, "%s is computed at %s, a loop that inline would take away", other->name,
+                                loop_text(state, other->at));
     }
     if (!check_made(state, stage))
         return false;
     if (reads_itself(stage))
         return refuse_stage(state, stage, "%s reads earlier steps of itself: inline would never end", stage->name);
-    return is_read(state, stage) || refuse(state, "nothing reads %s, so there is nowhere to inline it", stage->name);
+    return is_read(state, stage) ||
+           refuse_stage(state, stage, "nothing reads %s, so there is nowhere to inline it", stage->name);
 }
 
 bool apply_inline(NestState *state, const Prim *prim) {
@@ -409,12 +413,13 @@ static bool cache_write_place(NestState *state, const Prim *prim, const StageSta
         return false;
     *index = loop != NULL ? leaf_index(stage, loop) : -1;
     if (loop != NULL && *index < 0)
-        return refuse(state, "%s is no loop of %s; cache_write computes %s at one of its own loops: %s",
-                      loop_text(state, loop), stage->name, stage->name, loops_text(state, stage));
+        return refuse_loop(state, loop, "%s is no loop of %s; cache_write computes %s at one of its own loops: %s",
+                           loop_text(state, loop), stage->name, stage->name, loops_text(state, stage));
     for (int i = 0; i <= *index; i++)
         if (stage->leaves.items[i]->loop.reduction)
-            return refuse(state, "the reduction loop %s is not inside %s: at that place %s is only partly summed",
-                          loop_text(state, stage->leaves.items[i]), loop_text(state, loop), stage->name);
+            return refuse_loop(state, loop,
+                               "the reduction loop %s is not inside %s: at that place %s is only partly summed",
+                               loop_text(state, stage->leaves.items[i]), loop_text(state, loop), stage->name);
     return true;
 }
 
@@ -443,7 +448,7 @@ bool apply_cache_write(NestState *state, const Prim *prim) {
     if (stage == NULL)
         return false;
     if (stage->nest.inlined)
-        return refuse(state, "%s is inlined: it has no loops of its own any more", stage->name);
+        return refuse_stage(state, stage, "%s is inlined: it has no loops of its own any more", stage->name);
     int index;
     const char *name = stage_name(state, prim, stage->name, "cache");
     if (name == NULL || !cache_write_place(state, prim, stage, &index) || !check_initialisation(state, stage, index))

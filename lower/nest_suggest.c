@@ -387,12 +387,70 @@ static void suggest_instrs(Suggestions *list) {
         suggest_loops_of(list, index_of(list->prim, loop), stage, true);
 }
 
+static int keyword_index(const Prim *prim, const char *key) {
+    const PrimArg *arg = prim_keyword(prim, key);
+    return arg != NULL ? index_of(prim, arg) : -1;
+}
+
+/* split, tile: another tail, other sizes, other loops. */
+static void suggest_tails(Suggestions *list) {
+    static const char *const tails[] = {"guard", "mask", "shift"};
+    int tail = keyword_index(list->prim, "tail");
+    for (int i = 0; tail >= 0 && i < 3; i++) {
+        Prim *copy = suggest_changed(list);
+        if (copy != NULL)
+            copy->args[tail].name = tails[i];
+    }
+    for (int64_t size = 8; list->prim->op == PRIM_SPLIT && positional_count(list->prim) == 2 && size >= 2; size /= 2)
+        suggest_number(list, index_of(list->prim, positional(list->prim, 1)), size);
+    suggest_other_loops(list);
+}
+
+/* unroll: another factor, or as vectorize. */
+static void suggest_unrolls(Suggestions *list) {
+    int factor = keyword_index(list->prim, "factor");
+    for (int64_t value = 8; factor >= 0 && value >= 2; value /= 2)
+        suggest_number(list, factor, value);
+    suggest_straight(list);
+}
+
+/* partition: one cut in the middle or before the last value, then the same cuts of other loops. */
+static void suggest_cuts(Suggestions *list) {
+    const Node *node = loop_of_argument(list->state, positional(list->prim, 0));
+    for (int i = 0; node != NULL && i < 2; i++) {
+        Prim cut = prim_of(list, PRIM_PARTITION, 0, 2);
+        cut.args[0] = *positional(list->prim, 0);
+        cut.args[1] = (PrimArg){.kind = ARG_INT, .value = i == 0 ? node->loop.extent / 2 : -1};
+        if (cut.args[1].value != 0)
+            suggest(list, cut);
+    }
+    suggest_other_loops(list);
+}
+
+/* prefetch: the next iteration, then other loops that read the tensor. */
+static void suggest_prefetches(Suggestions *list) {
+    suggest_number(list, index_of(list->prim, positional(list->prim, 2)), 1);
+    int where = index_of(list->prim, positional(list->prim, 1));
+    suggest_readers(list, where, tensor_named(list->state, positional(list->prim, 0)->name), NULL);
+}
+
+/* compute_root: the stages that are computed at loops. */
+static void suggest_placed(Suggestions *list) {
+    for (int i = 0; i < list->state->stages.count; i++)
+        if (list->state->stages.items[i]->at != NULL)
+            suggest_stage(list, list->state->stages.items[i]->name);
+}
+
 int suggest_prims(NestState *state, const Prim *prim, Prim *candidates, int limit) {
     static void (*const suggesters[PRIM_COUNT])(Suggestions *) = {
-        [PRIM_SPLIT] = suggest_other_loops,
+        [PRIM_SPLIT] = suggest_tails,
+        [PRIM_TILE] = suggest_tails,
+        [PRIM_PARTITION] = suggest_cuts,
+        [PRIM_PREFETCH] = suggest_prefetches,
+        [PRIM_COMPUTE_ROOT] = suggest_placed,
         [PRIM_FUSE] = suggest_pairs,
         [PRIM_REORDER] = suggest_order,
-        [PRIM_UNROLL] = suggest_straight,
+        [PRIM_UNROLL] = suggest_unrolls,
         [PRIM_VECTORIZE] = suggest_straight,
         [PRIM_INLINE] = suggest_instead_of_inline,
         [PRIM_BIND] = suggest_words,
