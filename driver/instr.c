@@ -10,9 +10,13 @@
 #include "autosched/random.h"
 #include "driver/driver.h"
 #include "sema/interpreter.h"
+#include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 enum { ROUNDS = 12 };
 
@@ -41,18 +45,44 @@ static Schedule *whole_schedule(Check *check) {
     return schedule;
 }
 
+static char *emit(Check *check, const Nest *nest, size_t *bytes, const char **why) {
+    Kernel *kernel = expand(check->c->arena, nest, NULL);
+    EmitOptions options = {.kind = EMIT_OBJECT, .pic = true, .candidate = true, .producer = "tensorc"};
+    return emit_code(&kernel, 1, check->target, &options, bytes, why);
+}
+
+/* LLVM ends the process where a processor has no such instruction: a child finds out. */
+static bool ends_well(Check *check, const Nest *nest) {
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        size_t bytes;
+        const char *why;
+        int nowhere = open("/dev/null", O_WRONLY);
+        dup2(nowhere, STDERR_FILENO);
+        free(emit(check, nest, &bytes, &why));
+        _exit(0);
+    }
+    int status = 0;
+    while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
+        continue;
+    return child < 0 || (WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
 static char *make_object(Check *check, size_t *bytes) {
     const char *why = "";
     NestError error = {0};
     Nest *nest = nest_build(check->c->arena, check->program, whole_schedule(check), NULL, check->target, &error);
     char *object = NULL;
-    if (nest) {
-        Kernel *kernel = expand(check->c->arena, nest, NULL);
-        EmitOptions options = {.kind = EMIT_OBJECT, .pic = true, .candidate = true, .producer = "tensorc"};
-        object = emit_code(&kernel, 1, check->target, &options, bytes, &why);
-    }
+    if (!nest)
+        why = error.rule;
+    else if (ends_well(check, nest))
+        object = emit(check, nest, bytes, &why);
+    else
+        why = arena_printf(check->c->arena, "%s has no instruction for it; are all features there that it needs?",
+                           check->target->name);
     if (!object)
-        diag(check->c->diagnostics, DIAG_instr_body, check->instr->loc, nest ? why : error.rule);
+        diag(check->c->diagnostics, DIAG_instr_body, check->instr->loc, why);
     return object;
 }
 
