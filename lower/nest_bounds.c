@@ -151,7 +151,7 @@ static void find_domain(NestState *state, StageState *stage) {
  * that its guards cut off: they cost no more than the others, and the guards need not be tested. */
 static void find_filled_part(NestState *state, StageState *stage) {
     Forms *forms = &state->forms;
-    bool registers = stage->scope_set && stage->scope == SCOPE_REGISTER;
+    bool registers = stage->scope_set && stage->scope == SCOPE_REGISTER && stage->scan == NULL;
     for (int d = 0; (stage->owner != NULL || registers) && d < stage->tensor->rank; d++) {
         Box box = {.begun = true};
         box.whole = !form_span(forms, stage->axes[d], loop_is_outside, stage, &box.low, &box.width);

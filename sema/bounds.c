@@ -455,7 +455,12 @@ static bool check_access(Statement *s, Access *access) {
         find_needless_else(s, access);
     for (int d = 0; d < access->view.rank && good; d++) {
         bool gather = is_data_dependent(access->read->args[d]);
-        if (access->has_else && access->mode != ELSE_VALUE && !access->assured[d])
+        bool other_element = access->has_else && access->mode != ELSE_VALUE && !access->assured[d];
+        if (other_element && access->earlier && d == access->step) {
+            ERROR(s->frame, scan_else, access->ast->loc, access->name);
+            HINT(s->frame, "say a value: %s else 0", source_text(s, access->ast->loc));
+            good = false;
+        } else if (other_element)
             good = check_not_empty(s, access, d);
         else if (!access->has_else && !gather && !access->assured[d])
             good = check_plain_index(s, access, d, &guards);

@@ -291,6 +291,94 @@ static void test_sequences(void) {
     compare("attention", nn_attention(A, B, C, got), BATCH * Q * OUT);
 }
 
+/* --- recurrences --- */
+
+static float gate(const float *w, const float *v, int count) {
+    double sum = 0;
+    for (int i = 0; i < count; i++)
+        sum += (double)w[i] * v[i];
+    return (float)sum;
+}
+
+static float logistic(float x) {
+    return 1 / (1 + expf(-x));
+}
+
+/* The state before step t: that of the step before, or the first. */
+static const float *state_before(const float *states, const float *first, int t, int size) {
+    return t > 0 ? states + (t - 1) * size : first;
+}
+
+static void test_rnn(void) {
+    enum { T = 3, BATCH = 2, I = 5, H = 7 };
+    for (int t = 0; t < T; t++)
+        for (int b = 0; b < BATCH; b++)
+            for (int j = 0; j < H; j++) {
+                const float *h = state_before(wanted, B, t, BATCH * H) + b * H;
+                float a = gate(C + j * I, A + (t * BATCH + b) * I, I) + gate(D + j * H, h, H) + E[j];
+                wanted[(t * BATCH + b) * H + j] = tanhf(a);
+            }
+    compare("rnn", nn_rnn(A, B, C, D, E, got), T * BATCH * H);
+}
+
+static void test_lstm(void) {
+    enum { T = 4, BATCH = 3, I = 5, H = 18, CELLS = BATCH * H };
+    static float cells[T * CELLS], got_cells[T * CELLS], first_cells[CELLS];
+    for (int i = 0; i < CELLS; i++)
+        first_cells[i] = A[100 + i];
+    for (int t = 0; t < T; t++)
+        for (int b = 0; b < BATCH; b++)
+            for (int j = 0; j < H; j++) {
+                const float *h = state_before(wanted, B, t, CELLS) + b * H;
+                float g[4];
+                for (int q = 0; q < 4; q++)
+                    g[q] = gate(C + (q * H + j) * I, A + (t * BATCH + b) * I, I) + gate(D + (q * H + j) * H, h, H) +
+                           E[q * H + j];
+                float before = state_before(cells, first_cells, t, CELLS)[b * H + j];
+                float cell = logistic(g[1]) * before + logistic(g[0]) * tanhf(g[2]);
+                cells[(t * BATCH + b) * H + j] = cell;
+                wanted[(t * BATCH + b) * H + j] = logistic(g[3]) * tanhf(cell);
+            }
+    int status = nn_lstm(A, B, first_cells, C, D, E, got, got_cells), different = 0;
+    for (int i = 0; i < T * CELLS; i++)
+        different += !(fabsf(cells[i] - got_cells[i]) <= 2e-5f * (1 + fabsf(cells[i])));
+    ok(different == 0, "the cells of lstm");
+    compare("lstm", status, T * CELLS);
+}
+
+static void test_gru(void) {
+    enum { T = 4, BATCH = 3, I = 6, H = 17 };
+    for (int t = 0; t < T; t++)
+        for (int b = 0; b < BATCH; b++)
+            for (int j = 0; j < H; j++) {
+                const float *h = state_before(wanted, B, t, BATCH * H) + b * H;
+                float x[3], s[3];
+                for (int q = 0; q < 3; q++) {
+                    x[q] = gate(C + (q * H + j) * I, A + (t * BATCH + b) * I, I) + E[q * H + j];
+                    s[q] = gate(D + (q * H + j) * H, h, H) + E[100 + q * H + j];
+                }
+                float z = logistic(x[1] + s[1]), n = tanhf(x[2] + logistic(x[0] + s[0]) * s[2]);
+                wanted[(t * BATCH + b) * H + j] = (1 - z) * n + z * h[j];
+            }
+    compare("gru", nn_gru(A, B, C, D, E, E + 100, got), T * BATCH * H);
+}
+
+static void test_prefixes(void) {
+    enum { N = 17, T = 21 };
+    for (int n = 0; n < 5; n++)
+        for (int t = 0; t < T; t++)
+            wanted[n * T + t] = A[n * T + t] + (t > 0 ? wanted[n * T + t - 1] : 0);
+    compare("cumulative_sum", nn_cumulative_sum(A, got), 5 * T);
+    for (int n = 0; n < 3; n++)
+        for (int t = 0; t < 6; t++)
+            wanted[n * 6 + t] = A[n * 6 + t] * (t > 0 ? wanted[n * 6 + t - 1] : 1);
+    compare("cumulative_product", nn_cumulative_product(A, got), 3 * 6);
+    for (int n = 0; n < N; n++)
+        for (int t = 0; t < 9; t++)
+            wanted[n * 9 + t] = 0.75f * (t > 0 ? wanted[n * 9 + t - 1] : A[n * 9]) + 0.25f * A[n * 9 + t];
+    compare("moving_average", nn_moving_average(A, 0.25f, got), N * 9);
+}
+
 int main(void) {
     fill(A, 1, -1);
     fill(B, 2, -1);
@@ -306,5 +394,9 @@ int main(void) {
     test_pairs();
     test_normalisation();
     test_sequences();
+    test_rnn();
+    test_lstm();
+    test_gru();
+    test_prefixes();
     return done_testing();
 }

@@ -13,6 +13,8 @@ typedef struct Known {
     const char *name;
     ElementType type;
     int rank, sizes[RANK_LIMIT]; /* numbers of size names */
+    int step;                    /* its index that counts the steps of the scan that is being made, or -1 */
+    bool defined;                /* by a statement of that scan */
     bool written, read, result;  /* result: has to be one, since its first definition reads the caller's buffer */
     bool shifted;                /* its indices do not begin at 0 */
     bool constant;               /* declared const */
@@ -177,21 +179,30 @@ static const char *checked_gather(Generator *g, Known *tensor) {
     return text.text;
 }
 
-/* A read of the tensor, of its own type: inside by its indices, or with an else. */
+/* A read of the tensor, of its own type: inside by its indices, or with an else. What a scan is making is read at this
+ * step, once it is defined there, or at an earlier one. */
 static const char *read_of(Generator *g, Known *tensor) {
     Text text = {.arena = g->arena};
-    const char *checked = g->all && !g->gathering && below(g, 10) == 0 ? checked_gather(g, tensor) : NULL;
+    bool gathers = g->all && !g->gathering && tensor->step < 0 && below(g, 10) == 0;
+    const char *checked = gathers ? checked_gather(g, tensor) : NULL;
     if (checked)
         return checked;
     bool inside = !tensor->shifted && (tensor->rank == 0 || below(g, 4) != 0);
+    int distance = tensor->step < 0 || (tensor->defined && below(g, 2)) ? 0 : 1 + below(g, 2);
     for (int d = 0; d < tensor->rank; d++)
-        inside = inside && index_of_size(g, tensor->sizes[d]);
-    text_add(&text, "%s%s(", inside ? "" : "(", tensor->name);
-    for (int d = 0; d < tensor->rank; d++)
-        text_add(&text, "%s%s", d ? ", " : "", inside ? index_of_size(g, tensor->sizes[d]) : far_index(g));
+        inside = inside && (d == tensor->step || index_of_size(g, tensor->sizes[d]));
+    bool read_inside = inside && distance == 0;
+    text_add(&text, "%s%s(", read_inside ? "" : "(", tensor->name);
+    for (int d = 0; d < tensor->rank; d++) {
+        text_add(&text, d ? ", " : "");
+        if (d == tensor->step)
+            text_add(&text, distance ? "t - %d" : "t", distance);
+        else
+            text_add(&text, "%s", inside ? index_of_size(g, tensor->sizes[d]) : far_index(g));
+    }
     text_add(&text, ")");
-    if (!inside)
-        text_add(&text, " else %s)", otherwise(g, tensor));
+    if (!read_inside)
+        text_add(&text, " else %s)", distance ? literal(g, tensor->type) : otherwise(g, tensor));
     tensor->read = true;
     return text.text;
 }
@@ -308,7 +319,7 @@ static void begin_indices(Generator *g, const Known *tensor) {
     static const char *const names[RANK_LIMIT] = {"i", "j", "k"};
     g->index_count = 0;
     for (int d = 0; d < tensor->rank; d++)
-        add_index(g, names[d], tensor->sizes[d]);
+        add_index(g, d == tensor->step ? "t" : names[d], tensor->sizes[d]);
 }
 
 static void add_reductions(Generator *g) {
@@ -357,7 +368,8 @@ static void statement(Generator *g, Known *tensor, bool again) {
         g->let_type = random_type(g);
     }
     text_add(&g->text, "%s", value(g, tensor->type, 1 + below(g, 4)));
-    bool shifted = g->all && !again && !from_before && tensor->rank > 0 && tensor->sizes[0] == 0 && below(g, 8) == 0;
+    bool may_shift = g->all && !again && !from_before && tensor->step < 0 && tensor->rank > 0 && tensor->sizes[0] == 0;
+    bool shifted = may_shift && below(g, 8) == 0;
     const char *low = shifted ? "N/2:N" : partial ? parts[below(g, 4)] : NULL;
     const char *comment = g->let ? " #let" : shifted ? " #from" : "";
     tensor->shifted |= shifted;
@@ -374,6 +386,7 @@ static void statement(Generator *g, Known *tensor, bool again) {
 static void add_tensor(Generator *g, const char *name, bool written) {
     Known tensor = {.name = name, .type = random_type(g), .rank = below(g, 5) ? 1 + below(g, 2) : below(g, 2) ? 3 : 0};
     tensor.written = written;
+    tensor.step = -1;
     for (int d = 0; d < tensor.rank; d++)
         tensor.sizes[d] = random_size(g);
     if (g->all && !written && below(g, 12) == 0)
@@ -388,6 +401,28 @@ static void new_tensor(Generator *g, int number) {
     Known tensor = g->tensors.items[--g->tensors.count];
     statement(g, &tensor, false);
     list_push(g->arena, &g->tensors, tensor);
+}
+
+/* scan t { ... }: up to three tensors that read each other and themselves at earlier steps. */
+static void scan_block(Generator *g, int number) {
+    int size = below(g, RANDOM_SIZES), first = g->tensors.count, count = 1 + below(g, 3);
+    for (int i = 0; i < count; i++) {
+        add_tensor(g, arena_printf(g->arena, "R%d_%d", number, i), true);
+        Known *tensor = &g->tensors.items[first + i];
+        tensor->rank = tensor->rank ? tensor->rank : 1;
+        tensor->step = below(g, tensor->rank);
+        tensor->sizes[tensor->step] = size;
+    }
+    text_add(&g->text, "    scan t {\n");
+    for (int i = 0; i < count; i++) {
+        statement(g, &g->tensors.items[first + i], false);
+        g->tensors.items[first + i].defined = true;
+        if (below(g, 3) == 0)
+            statement(g, &g->tensors.items[first + below(g, i + 1)], true);
+    }
+    text_add(&g->text, "    }\n");
+    for (int i = 0; i < count; i++)
+        g->tensors.items[first + i].step = -1;
 }
 
 static void define_again(Generator *g) {
@@ -575,8 +610,10 @@ static void any_statement(Generator *g, const RandomForms *forms) {
     int kind = below(g, 14);
     if (kind < 2)
         scatter(g);
-    else if (kind < 4)
+    else if (kind == 2)
         scan(g);
+    else if (kind == 3)
+        scan_block(g, g->made++);
     else if (kind < 6)
         call(g);
     else if (kind == 6)
@@ -620,7 +657,10 @@ const char *random_program(Arena *arena, uint64_t seed, bool with_export, struct
     Generator g = {.arena = arena, .state = seed * 0x2545f4914f6cdd1du, .text = {.arena = arena}};
     begin_program(&g, bindings);
     for (int i = 0, count = 1 + below(&g, 4); i < count; i++) {
-        new_tensor(&g, i);
+        if (below(&g, 4) == 0)
+            scan_block(&g, i);
+        else
+            new_tensor(&g, i);
         if (below(&g, 3) == 0)
             define_again(&g);
     }
