@@ -91,8 +91,9 @@ static void write_tensor(Canon *canon, const Tensor *tensor, bool first) {
         write_dims(canon, tensor, first);
         return;
     }
+    int component = stage >= 0 ? stage_component_of(canon->program->stages[stage], tensor) : 0;
     if (stage >= 0 && first) {
-        text_add(&canon->text, "#%" PRIx64, stage_hash(canon, stage));
+        text_add(&canon->text, "#%" PRIx64 ".%d", stage_hash(canon, stage), component);
         return;
     }
     if (stage < 0 && first) {
@@ -100,8 +101,8 @@ static void write_tensor(Canon *canon, const Tensor *tensor, bool first) {
         return;
     }
     for (int s = 0; s < canon->stages.count; s++)
-        if (canon->stages.items[s]->tensor == tensor) {
-            text_add(&canon->text, "S%d", s);
+        if (stage_writes(canon->stages.items[s], tensor)) {
+            text_add(&canon->text, component ? "S%d.%d" : "S%d", s, component);
             return;
         }
     for (int t = 0; t < canon->tensors.count; t++)
@@ -135,6 +136,26 @@ static void write_expr(Canon *canon, const Expr *e, bool first) {
     text_add(&canon->text, ")");
 }
 
+/* The variables of a combiner are numbered where they are first seen, as scalars are. */
+static void write_combiner(Canon *canon, const Combiner *combiner, bool first) {
+    text_add(&canon->text, " combiner %d%d", combiner->associative, combiner->commutative);
+    for (int c = 0; c < combiner->count; c++) {
+        write_expr(canon, combiner->identity[c], first);
+        for (int side = 0; side < 2; side++)
+            write_var(canon, side ? combiner->right[c] : combiner->left[c], first);
+    }
+    for (int c = 0; c < combiner->count; c++)
+        write_expr(canon, combiner->result[c], first);
+}
+
+static void write_component(Canon *canon, Component component, bool first) {
+    write_expr(canon, component.value, first);
+    if (component.initial) {
+        text_add(&canon->text, " from ");
+        write_expr(canon, component.initial, first);
+    }
+}
+
 static void write_stage(Canon *canon, const Stage *stage, bool first) {
     canon->stage = NULL;
     text_add(&canon->text, "stage %d ", (int)stage->combine);
@@ -147,11 +168,14 @@ static void write_stage(Canon *canon, const Stage *stage, bool first) {
         text_add(&canon->text, " scan %d step %d", first ? 0 : scan_number(canon, stage->scan), stage->step);
     canon->stage = stage;
     text_add(&canon->text, " = ");
-    write_expr(canon, stage->value, first);
-    if (stage->initial) {
-        text_add(&canon->text, " from ");
-        write_expr(canon, stage->initial, first);
+    write_component(canon, stage_component(stage, 0), first);
+    for (int c = 1; c < stage_component_count(stage); c++) {
+        text_add(&canon->text, " and ");
+        write_dims(canon, stage_component(stage, c).tensor, first);
+        write_component(canon, stage_component(stage, c), first);
     }
+    if (stage->combiner)
+        write_combiner(canon, stage->combiner, first);
     text_add(&canon->text, "\n");
 }
 

@@ -57,6 +57,13 @@ static const char *rename_name(Arena *arena, const Task *task, const char *name,
         best = arena_printf(arena, "%s%s%s", canonical ? number : stage->name, *rest ? "." : "",
                             *rest ? rename_index(arena, stage, rest + 1, canonical) : "");
     }
+    for (int s = 0; s < task->stage_count && !best; s++)
+        for (int c = 1; c < stage_component_count(task->stages[s]) && !best; c++) {
+            const char *number = arena_printf(arena, "S%d_%d", s, c);
+            const char *own = stage_component(task->stages[s], c).tensor->name;
+            if (strcmp(name, canonical ? own : number) == 0)
+                best = canonical ? number : own;
+        }
     for (int t = 0; t < task->tensor_count && !best; t++) {
         const char *number = arena_printf(arena, "T%d", t), *own = task->tensors[t]->name;
         if (strcmp(name, canonical ? own : number) == 0)

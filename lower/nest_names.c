@@ -17,6 +17,16 @@ static const Alias *find_alias(const NestState *state, const char *name, size_t 
     return NULL;
 }
 
+/* A tuple is also found by its further tensors. */
+static bool writes_component(const StageState *stage, const char *name, size_t length) {
+    for (int i = 0; i < stage->nest.stage->rest_count; i++) {
+        const char *own = stage->nest.stage->rest[i].tensor->name;
+        if (strncmp(own, name, length) == 0 && own[length] == '\0')
+            return true;
+    }
+    return false;
+}
+
 /* By its name, by a local name, or as NAME[n] of the last version of a tensor that is defined n + 1 times. */
 static StageState *find_stage(const NestState *state, const char *name, size_t length) {
     for (int i = 0; i < state->stages.count; i++) {
@@ -24,6 +34,9 @@ static StageState *find_stage(const NestState *state, const char *name, size_t l
         if (strncmp(stage->name, name, length) == 0 && stage->name[length] == '\0')
             return stage;
     }
+    for (int i = 0; i < state->stages.count; i++)
+        if (writes_component(state->stages.items[i], name, length))
+            return state->stages.items[i];
     const Alias *alias = find_alias(state, name, length);
     if (alias != NULL && alias->stage != NULL)
         return alias->stage;
@@ -159,6 +172,9 @@ const Tensor *argument_tensor(NestState *state, const Prim *prim, const PrimArg 
     StageState *stage = find_stage(state, arg->name, strlen(arg->name));
     if (stage != NULL && stage->nest.scan == NULL) {
         note_named(state, arg, NULL, stage);
+        for (int c = 1; c < stage_component_count(stage->nest.stage); c++)
+            if (strcmp(stage_component(stage->nest.stage, c).tensor->name, arg->name) == 0)
+                return stage_component(stage->nest.stage, c).tensor;
         return stage->tensor;
     }
     const Program *program = state->nest.program;
