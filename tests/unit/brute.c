@@ -87,6 +87,9 @@ static bool make_split(Maker *m) {
     bool made = add_loops(m, 1, true);
     for (int i = pick(m, 4) ? 1 : 2; i > 0; i--)
         list_push(m->arena, &m->args, ((PrimArg){.kind = ARG_INT, .value = 1 + pick(m, 4)}));
+    static const char *const tails[] = {"guard", "mask", "shift", "exact"};
+    if (pick(m, 3) == 0)
+        add_name(m, "tail", tails[pick(m, 4)]);
     return made;
 }
 
@@ -129,6 +132,11 @@ static bool make_cache_write(Maker *m) {
     return true;
 }
 
+/* One or two reduction loops of a stage, of which there may be none. */
+static bool make_rfactor(Maker *m) {
+    return add_loops(m, 1 + (pick(m, 4) == 0), true);
+}
+
 static bool make_cache_read(Maker *m) {
     const Tensor *tensor = m->program->tensors[pick(m, m->program->tensor_count)];
     int stage = pick_stage(m);
@@ -150,20 +158,20 @@ static const struct {
     {PRIM_VECTORIZE, make_kind, 2},        {PRIM_PARALLEL, make_kind, 3},
     {PRIM_COMPUTE_AT, make_compute_at, 6}, {PRIM_COMPUTE_ROOT, make_stage, 1},
     {PRIM_INLINE, make_stage, 1},          {PRIM_CACHE_WRITE, make_cache_write, 3},
-    {PRIM_CACHE_READ, make_cache_read, 2},
+    {PRIM_CACHE_READ, make_cache_read, 2}, {PRIM_RFACTOR, make_rfactor, 4},
 };
 
 static void name_results(Maker *m, Prim *prim) {
     const char *results = prim_info[prim->op].results;
-    bool buffer = prim->op == PRIM_CACHE_READ || prim->op == PRIM_CACHE_WRITE;
-    prim->result_count = *results == 'N' ? prim->arg_count : *results - '0';
+    bool buffer = prim->op == PRIM_CACHE_READ || prim->op == PRIM_CACHE_WRITE || prim->op == PRIM_RFACTOR;
+    prim->result_count = *results == 'N' ? prim->arg_count - (prim_keyword(prim, "tail") != NULL) : *results - '0';
     prim->results = ARENA_ARRAY(m->arena, const char *, prim->result_count);
     for (int i = 0; i < prim->result_count; i++)
         prim->results[i] = arena_printf(m->arena, "%c%d", buffer ? 'Q' : 'L', ++m->names);
 }
 
 static bool make_prim(Maker *m, Prim *prim) {
-    int left = pick(m, 30), chosen = 0;
+    int left = pick(m, 34), chosen = 0;
     while (left >= makers[chosen].weight)
         left -= makers[chosen++].weight;
     m->args.count = m->args.capacity = 0;

@@ -17,7 +17,7 @@ typedef enum Mark { MARK_NONE, MARK_UNROLLED, MARK_VECTOR, MARK_PARALLEL } Mark;
 
 /* What a stage runs over: its whole tensor, or a box. Shared by what cache_write makes with what stores it. */
 typedef struct Domain {
-    int64_t base[4], width[4];
+    int64_t base[6], width[6];
     Part *owner; /* whose readers decide the box */
     bool known;
 } Domain;
@@ -31,12 +31,14 @@ struct Piece {
     Piece *twin;       /* of a ".store" loop: what it was copied from */
     Piece *clone;      /* while cache_write copies */
     int dimension;     /* of a whole axis: its number, else -1 */
+    bool partial;      /* an axis that rfactor made of a reduction loop */
     int64_t extent;    /* of a whole reduction */
     int64_t value;
 };
 
 struct Cut {
     bool fuses; /* parts into whole; else splits whole into parts */
+    bool shifts, exact;
     Piece *whole, **parts;
     int64_t *factors;
     int count;
@@ -46,7 +48,7 @@ struct Cut {
 /* A tensor as it is stored. */
 typedef struct Store {
     const Tensor *tensor;
-    int64_t dims[4], elements;
+    int64_t dims[6], elements;
     uint64_t *values; /* 0: nothing */
     int first;        /* number of its first element among all */
     int64_t born;
@@ -56,13 +58,15 @@ typedef struct Store {
 struct Part {
     const char *name;
     Stage *stage;
-    Piece *roots[8];
+    Piece *roots[12];
     int root_count;
     LIST(Piece *) loops;
     Piece *at;
     Part *keeper; /* what stores what this one computes, of a cache_write inside a loop */
     Domain *domain;
     bool inlined, unnamed;
+    bool combines;    /* adds up what rfactor made */
+    int64_t identity; /* that this began with, by its bits */
 };
 
 /* An iteration of a marked loop under way. */
@@ -79,10 +83,11 @@ struct Model {
     LIST(Lane) lanes;
     int elements;
     int64_t births;
+    bool form; /* not what a primitive takes: seen while running */
     const char *why;
     /* of a search for a box: */
     const Tensor *wanted;
-    int64_t low[4], high[4];
+    int64_t low[6], high[6];
     bool found;
 };
 
@@ -237,6 +242,26 @@ static bool has_guest(const Model *m, const Piece *loop) {
     return false;
 }
 
+/* --- extents -------------------------------------------------------------------------------------------------------- */
+
+static int64_t extent_of(const Piece *piece, const Domain *domain) {
+    const Cut *cut = piece->made;
+    int64_t product = 1;
+    if (!cut)
+        return piece->dimension >= 0 ? domain->width[piece->dimension] : piece->extent;
+    if (cut->fuses) {
+        for (int i = 0; i < cut->count; i++)
+            product *= extent_of(cut->parts[i], domain);
+        return product;
+    }
+    for (int i = 1; i < cut->count; i++) {
+        if (piece == cut->parts[i])
+            return cut->factors[i];
+        product *= cut->factors[i];
+    }
+    return (extent_of(cut->whole, domain) + product - 1) / product;
+}
+
 /* --- loops -------------------------------------------------------------------------------------------------------- */
 
 static void move_guests(Model *m, const Piece *from, Piece *to) {
@@ -268,7 +293,10 @@ static bool apply_split(Model *m, const Prim *prim) {
     Piece *whole = find_loop(m, &prim->args[0]);
     if (!whole || whole->mark != MARK_NONE)
         return false;
-    Cut *cut = cut_new(m, false, whole, prim->arg_count);
+    const PrimArg *tail = prim_keyword(prim, "tail");
+    Cut *cut = cut_new(m, false, whole, prim->arg_count - (tail != NULL));
+    cut->shifts = tail && !strcmp(tail->name, "shift");
+    cut->exact = tail && !strcmp(tail->name, "exact");
     for (int i = 0; i < cut->count; i++) {
         cut->parts[i] = piece_new(m, whole->stage, prim->results[i], whole->reduction);
         cut->parts[i]->made = cut;
@@ -362,7 +390,7 @@ static Expr *inline_read(Arena *arena, Expr *e, void *context) {
     const Stage *stage = context;
     if (e->kind != EXPR_READ || e->tensor != stage->tensor)
         return e;
-    Substitution list[4];
+    Substitution list[6];
     for (int d = 0; d < e->count; d++)
         list[d] = (Substitution){stage->axes[d], e->args[d]};
     Expr *value = expr_substitute(arena, stage->value, list, e->count);
@@ -462,6 +490,8 @@ static Cut *clone_cut(Model *m, Cut *cut, const Part *part, int at) {
     if (cut->clone)
         return cut->clone;
     Cut *clone = cut->clone = cut_new(m, cut->fuses, NULL, cut->count);
+    clone->shifts = cut->shifts;
+    clone->exact = cut->exact;
     for (int i = 0; i < cut->count; i++) {
         clone->parts[i] = clone_piece(m, cut->parts[i], part, at);
         clone->factors[i] = cut->factors[i];
@@ -509,7 +539,7 @@ static void forget_clones(Piece *piece) {
 
 static void divide_loops(Model *m, Part *part, Part *made, int at) {
     LIST(Piece *) kept = {0};
-    Piece *originals[8];
+    Piece *originals[12];
     memcpy(originals, part->roots, sizeof originals);
     memcpy(made->roots, part->roots, sizeof originals);
     made->root_count = part->root_count;
@@ -555,11 +585,114 @@ static bool apply_cache_write(Model *m, const Prim *prim) {
         made->domain = domain_new(m, made, made->stage->tensor);
     }
     insert_part(m, made, order_of(m, part));
+    made->combines = part->combines;
+    made->identity = part->identity;
+    part->combines = false;
     Stage *storing = part->stage;
     storing->combine = COMBINE_NONE;
     storing->initial = NULL;
     storing->reduction_count = 0;
     storing->value = read_all(m, storing, made->stage->tensor);
+    return true;
+}
+
+/* --- rfactor: the reduction loops move to a stage with an axis for each that is named ------------------------------ */
+
+static bool is_named(Piece *const *named, int count, const Piece *loop) {
+    for (int i = 0; i < count; i++)
+        if (named[i] == loop)
+            return true;
+    return false;
+}
+
+/* Over the old axes and those of the named loops, whose values are those of the loops themselves. */
+static void make_partial(Model *m, Part *part, Part *made, Piece *const *named, int count) {
+    Stage *stage = made->stage;
+    int old = stage->axis_count;
+    const Tensor *tensor = stage->tensor;
+    Tensor *wider = copy_tensor(m, tensor, made->name);
+    const Var **axes = ARENA_ARRAY(m->arena, const Var *, old + count);
+    wider->rank = old + count;
+    wider->dims = ARENA_ARRAY(m->arena, Expr *, old + count);
+    for (int d = 0; d < old + count; d++) {
+        int64_t extent = d < old ? part->domain->width[d] : extent_of(named[d - old], part->domain);
+        wider->dims[d] = d < old ? tensor->dims[d] : expr_int(m->arena, extent);
+        axes[d] = d < old ? stage->axes[d] : var_new(m->arena, VAR_AXIS, TYPE_INT64, "p", wider->dims[d]);
+    }
+    stage->tensor = wider;
+    stage->axes = axes;
+    stage->axis_count = old + count;
+    stage->initial = combine_identity(m->arena, stage->combine, tensor->type);
+    made->domain = domain_new(m, made, wider);
+    for (int d = 0; d < old; d++) {
+        Piece *axis = made->roots[made->root_count++] = piece_new(m, made, axes[d]->name, false);
+        axis->dimension = d;
+        list_push(m->arena, &made->loops, axis);
+    }
+    for (int i = 0; i < count; i++) {
+        made->roots[made->root_count++] = named[i];
+        named[i]->dimension = old + i;
+        named[i]->partial = true;
+        named[i]->reduction = false;
+        named[i]->made = NULL;
+    }
+    for (int r = old; r < part->root_count; r++)
+        made->roots[made->root_count++] = part->roots[r];
+}
+
+static bool apply_rfactor(Model *m, const Prim *prim) {
+    Piece *named[8] = {NULL}, *fresh[8];
+    int count = prim->arg_count;
+    for (int i = 0; i < count; i++) {
+        named[i] = find_loop(m, &prim->args[i]);
+        if (!named[i] || named[i]->stage != named[0]->stage || !named[i]->reduction)
+            return false;
+    }
+    Part *part = named[0]->stage, *made = ARENA_NEW(m->arena, Part);
+    if (part->stage->axis_count + count > 6 || part->stage->combine == COMBINE_NONE || part->combines)
+        return false;
+    for (int r = 0; r < part->root_count; r++)
+        if (part->roots[r]->partial) /* what rfactor made is not taken apart again here */
+            return false;
+    *made = (Part){.name = prim->results[0], .stage = ARENA_NEW(m->arena, Stage), .at = part->at};
+    *made->stage = *part->stage;
+    made->stage->name = made->name;
+    LIST(Piece *) kept = {0};
+    for (int i = 0; i < count; i++) {
+        fresh[i] = piece_new(m, part, named[i]->name, true);
+        fresh[i]->extent = extent_of(named[i], part->domain);
+    }
+    int old = part->stage->axis_count;
+    make_partial(m, part, made, named, count);
+    for (int i = 0; i < part->loops.count; i++) {
+        Piece *loop = part->loops.items[i];
+        for (int k = 0; k < count; k++)
+            if (loop == named[k])
+                list_push(m->arena, &kept, fresh[k]);
+        if (loop->reduction || is_named(named, count, loop)) {
+            list_push(m->arena, &made->loops, loop);
+            loop->stage = made;
+        } else {
+            list_push(m->arena, &kept, loop);
+        }
+    }
+    memcpy(&part->loops, &kept, sizeof kept);
+    const Var **reductions = ARENA_ARRAY(m->arena, const Var *, count);
+    Expr **indices = ARENA_ARRAY(m->arena, Expr *, old + count);
+    for (int d = 0; d < old; d++)
+        indices[d] = expr_var(m->arena, part->stage->axes[d]);
+    for (int i = 0; i < count; i++) {
+        reductions[i] = var_new(m->arena, VAR_AXIS, TYPE_INT64, "p", expr_int(m->arena, fresh[i]->extent));
+        indices[old + i] = expr_var(m->arena, reductions[i]);
+        part->roots[old + i] = fresh[i];
+    }
+    part->root_count = old + count;
+    part->stage->reductions = reductions;
+    part->stage->reduction_count = count;
+    part->stage->value = expr_read(m->arena, made->stage->tensor, indices, NULL);
+    part->combines = true;
+    part->identity = made->stage->initial->integer;
+    insert_part(m, made, order_of(m, part));
     return true;
 }
 
@@ -575,6 +708,7 @@ bool model_apply(Model *m, const Prim *prim) {
     case PRIM_COMPUTE_ROOT: return apply_compute_root(m, prim);
     case PRIM_INLINE: return apply_inline(m, prim);
     case PRIM_CACHE_READ: return apply_cache_read(m, prim);
+    case PRIM_RFACTOR: return apply_rfactor(m, prim);
     case PRIM_CACHE_WRITE: return apply_cache_write(m, prim);
     default: return false;
     }
@@ -582,26 +716,17 @@ bool model_apply(Model *m, const Prim *prim) {
 
 /* --- values of loops ---------------------------------------------------------------------------------------------- */
 
-static int64_t extent_of(const Piece *piece, const Domain *domain) {
-    const Cut *cut = piece->made;
-    int64_t product = 1;
-    if (!cut)
-        return piece->dimension >= 0 ? domain->width[piece->dimension] : piece->extent;
-    if (cut->fuses) {
-        for (int i = 0; i < cut->count; i++)
-            product *= extent_of(cut->parts[i], domain);
-        return product;
-    }
-    for (int i = 1; i < cut->count; i++) {
-        if (piece == cut->parts[i])
-            return cut->factors[i];
-        product *= cut->factors[i];
-    }
-    return (extent_of(cut->whole, domain) + product - 1) / product;
+static int64_t piece_size(const Cut *cut) {
+    int64_t size = 1;
+    for (int i = 1; i < cut->count; i++)
+        size *= cut->factors[i];
+    return size;
 }
 
+static int64_t value_of(Model *m, const Piece *piece, const Domain *domain);
+
 /* A loop that is not under way has no value, unless it has only one. */
-static int64_t value_of(Model *m, const Piece *piece, const Domain *domain) {
+static int64_t own_value(Model *m, const Piece *piece, const Domain *domain) {
     const Cut *cut = piece->taken;
     if (!cut) {
         if (!piece->runs && extent_of(piece, domain) != 1)
@@ -609,16 +734,22 @@ static int64_t value_of(Model *m, const Piece *piece, const Domain *domain) {
         return piece->runs ? piece->value : 0;
     }
     if (!cut->fuses) {
-        int64_t value = 0;
-        for (int i = 0; i < cut->count; i++)
-            value = value * (i ? cut->factors[i] : 1) + value_of(m, cut->parts[i], domain);
-        return value;
+        int64_t value = value_of(m, cut->parts[0], domain), inner = 0, size = piece_size(cut);
+        for (int i = 1; i < cut->count; i++)
+            inner = inner * cut->factors[i] + value_of(m, cut->parts[i], domain);
+        int64_t last = extent_of(piece, domain) - size;
+        return (cut->shifts && value * size > last && last >= 0 ? last : value * size) + inner;
     }
     int64_t value = value_of(m, cut->whole, domain);
     for (int i = cut->count - 1; i > 0 && cut->parts[i] != piece; i--)
         value /= extent_of(cut->parts[i], domain) ? extent_of(cut->parts[i], domain) : 1;
     int64_t extent = extent_of(piece, domain);
     return piece == cut->parts[0] || !extent ? value : value % extent;
+}
+
+/* What was a reduction loop before rfactor has the values of its axis. */
+static int64_t value_of(Model *m, const Piece *piece, const Domain *domain) {
+    return own_value(m, piece, domain) + (piece->partial ? domain->base[piece->dimension] : 0);
 }
 
 /* --- memory ------------------------------------------------------------------------------------------------------- */
@@ -667,7 +798,7 @@ static void clear_store(Model *m, const Tensor *tensor) {
 typedef struct Point {
     Model *m;
     const Part *part;
-    SizeValue axes[8];
+    SizeValue axes[12];
     int count;
 } Point;
 
@@ -675,7 +806,7 @@ static uint64_t eval(Point *p, const Expr *e);
 
 static uint64_t eval_read(Point *p, const Expr *e) {
     Model *m = p->m;
-    int64_t index[4];
+    int64_t index[6];
     for (int d = 0; d < e->count; d++)
         if (!expr_evaluate(e->args[d], p->axes, p->count, &index[d])) {
             wrong(m, "an index has no value");
@@ -724,7 +855,7 @@ static void run_part(Model *m, Part *part);
 
 /* Whether no cut of the piece, nor of what it was cut into, is beyond its end. */
 static bool is_within(Model *m, const Piece *piece, const Domain *domain) {
-    if (value_of(m, piece, domain) >= extent_of(piece, domain))
+    if (own_value(m, piece, domain) >= extent_of(piece, domain))
         return false;
     const Cut *cut = piece->taken;
     if (cut && cut->fuses)
@@ -745,16 +876,39 @@ static bool find_point(Model *m, const Part *part, bool initial, Point *p) {
         if (!is_within(m, part->roots[i], part->domain))
             return false;
         const Var *var = axis ? stage->axes[i] : stage->reductions[i - stage->axis_count];
-        p->axes[p->count++] = (SizeValue){var, value + (axis ? part->domain->base[i] : 0)};
+        p->axes[p->count++] = (SizeValue){var, value + (axis && !part->roots[i]->partial ? part->domain->base[i] : 0)};
     }
     return true;
 }
 
+/* An exact tail divides, a shifted one has room: what is said of each split must hold, whatever the dependences. How
+ * large the boxes are that a compiler finds is its affair, and tails of them are not judged. */
+static bool cuts_fit(Model *m, const Piece *piece, const Domain *domain) {
+    const Cut *cut = piece->taken;
+    if (!cut)
+        return true;
+    int64_t extent = extent_of(piece, domain);
+    if (cut->fuses)
+        return cuts_fit(m, cut->whole, domain);
+    m->form |= cut->shifts && domain->owner->at;
+    m->form |= (cut->shifts && extent % piece_size(cut) && extent < piece_size(cut)) ||
+               (cut->exact && extent % piece_size(cut));
+    for (int i = 0; i < cut->count; i++)
+        cuts_fit(m, cut->parts[i], domain);
+    return !m->form;
+}
+
+static bool tails_fit(Model *m, const Part *part) {
+    for (int i = 0; i < part->root_count && !m->form; i++)
+        cuts_fit(m, part->roots[i], part->domain);
+    return !m->form;
+}
+
 static void run_instance(Model *m, const Part *part, bool initial) {
     const Stage *stage = part->stage;
-    int64_t index[4];
+    int64_t index[6];
     Point p;
-    if (m->why || !find_point(m, part, initial, &p))
+    if (m->why || !tails_fit(m, part) || !find_point(m, part, initial, &p))
         return;
     uint64_t value = eval(&p, initial ? stage->initial : stage->value);
     if (m->wanted || m->why)
@@ -770,7 +924,9 @@ static void run_instance(Model *m, const Part *part, bool initial) {
             wrong(m, arena_printf(m->arena, "%s is updated before it is begun", part->name));
     }
     note(m, store, element, true);
-    store->values[element] = updates ? store->values[element] + mix(mix(99, stage->combine), value) : value;
+    bool adds = part->combines && !initial; /* what partial results began with is no term */
+    uint64_t term = adds ? value - mix(7, (uint64_t)part->identity) : mix(mix(99, stage->combine), value);
+    store->values[element] = updates ? store->values[element] + term : value;
 }
 
 static int first_reduction(const Part *part) {
@@ -861,7 +1017,7 @@ static void run_loops(Model *m, Part *part, int index, bool initial) {
 static void find_box(Model *m, Part *part) {
     struct {
         const Tensor *wanted;
-        int64_t low[4], high[4];
+        int64_t low[6], high[6];
         bool found;
     } outer = {.wanted = m->wanted, .found = m->found};
     memcpy(outer.low, m->low, sizeof m->low);
@@ -990,6 +1146,8 @@ Verdict model_run(Model *m, const char **why) {
     Model *plain = model_new(m->arena, m->program);
     run_all(plain);
     run_all(m);
+    if (m->form)
+        return VERDICT_FORM;
     if (!m->why && !plain->why)
         same_outputs(m, plain);
     *why = plain->why ? plain->why : m->why;

@@ -198,11 +198,28 @@ static bool make_set_scope(Maker *m) {
     return made;
 }
 
+/* A stage that reads this one and has loops, or NULL. */
+static const NestStage *pick_reader(Maker *m, const NestStage *stage) {
+    for (int i = 0, start = pick(m, m->nest->stage_count); i < m->nest->stage_count; i++) {
+        const NestStage *reader = m->nest->stages[(start + i) % m->nest->stage_count];
+        if (!reader->inlined && reader->loop_count && expr_uses_tensor(reader->stage->value, stage->stage->tensor))
+            return reader;
+    }
+    return NULL;
+}
+
+/* Most often of a temporary at a loop of what reads it. */
 static bool make_compute_at(Maker *m) {
-    const NestStage *stage = pick_stage(m);
-    if (stage)
-        add_name(m, NULL, stage->stage->name);
-    return stage && add_at(m, NULL);
+    const NestStage *stage = pick_stage(m), *reader;
+    for (int tries = 0; stage && stage->stage->tensor->role != ROLE_TEMPORARY && tries < 4; tries++)
+        stage = pick_stage(m);
+    if (!stage)
+        return false;
+    add_name(m, NULL, stage->stage->name);
+    if (pick(m, 4) == 0 || !(reader = pick_reader(m, stage)))
+        return add_at(m, NULL);
+    add_name(m, NULL, loop_name(m, reader, pick(m, reader->loop_count)));
+    return true;
 }
 
 static bool make_cache_write(Maker *m) {
