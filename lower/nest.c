@@ -205,12 +205,15 @@ static NestState *rebuild(const Build *build, const Schedule *schedule, int coun
     return build_prefix(build->arena, build->program, schedule, count, build->choices, build->target, checked, refusal);
 }
 
-/* The primitive that a rule of the whole nest was broken by: the last before which all was legal. */
-static int find_culprit(const Build *build) {
-    Refusal ignored = {0};
+/* The primitive that a rule of the whole nest was broken by: the one since which it is broken. A prefix may break others
+ * that later primitives mend. */
+static int find_culprit(const Build *build, const char *rule) {
     int prim = build->schedule->count - 1;
-    while (prim > 0 && rebuild(build, build->schedule, prim, true, &ignored) == NULL)
-        prim--;
+    for (; prim > 0; prim--) {
+        Refusal refusal = {.wanted = true};
+        if (rebuild(build, build->schedule, prim, true, &refusal) != NULL || strcmp(refusal.rule, rule) != 0)
+            break;
+    }
     return prim;
 }
 
@@ -283,7 +286,7 @@ static void explain(const Build *build, NestError *error) {
     Refusal refusal = {.wanted = true};
     rebuild(build, build->schedule, build->schedule->count, true, &refusal);
     if (refusal.prim < 0) {
-        int culprit = find_culprit(build);
+        int culprit = find_culprit(build, refusal.rule);
         rebuild(build, build->schedule, culprit + 1, true, &refusal);
         refusal.prim = refusal.prim < 0 ? culprit : refusal.prim;
     }

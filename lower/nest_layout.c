@@ -75,7 +75,8 @@ static int name_fit(const LayoutSubject *subject, const char *name, int d) {
     return fit;
 }
 
-static bool find_dimension(const LayoutSubject *subject, const char *name, int *dimension) {
+static bool find_dimension(const LayoutSubject *subject, const PrimArg *arg, int *dimension) {
+    const char *name = arg->name;
     int best = 0, ties = 0;
     for (int d = 0; d < subject->tensor->rank; d++) {
         int fit = name_fit(subject, name, d);
@@ -89,11 +90,11 @@ static bool find_dimension(const LayoutSubject *subject, const char *name, int *
     }
     const char *tensor = subject->tensor->name;
     if (best == 0)
-        return refuse(subject->state,
-                      "%s names no dimension of %s: an index that reads it, the name of a size, or d0, d1, ...", name,
-                      tensor);
+        return refuse_at(subject->state, arg,
+                         "%s names no dimension of %s: an index that reads it, the name of a size, or d0, d1, ...",
+                         name, tensor);
     return ties == 0 ||
-           refuse(subject->state, "%s names more than one dimension of %s: d0, d1, ... name one", name, tensor);
+           refuse_at(subject->state, arg, "%s names more than one dimension of %s: d0, d1, ... name one", name, tensor);
 }
 
 /* --- components --------------------------------------------------------------------------------------------------- */
@@ -101,9 +102,10 @@ static bool find_dimension(const LayoutSubject *subject, const char *name, int *
 static bool component_operand(const LayoutSubject *subject, const Prim *prim, const PrimArg *arg, int64_t *value) {
     const PrimArg *number = &arg->items[1];
     if (arg->count != 2 || (number->kind != ARG_INT && number->kind != ARG_HOLE))
-        return refuse(subject->state, "a layout divides by numbers");
+        return refuse_at(subject->state, number, "a layout divides by numbers");
     return argument_integer(subject->state, prim, number, value) &&
-           (*value >= 1 || refuse(subject->state, "a layout divides by at least 1, not %lld", (long long)*value));
+           (*value >= 1 ||
+            refuse_at(subject->state, number, "a layout divides by at least 1, not %lld", (long long)*value));
 }
 
 /* (x / a) % b taken further by / c or % c. */
@@ -111,22 +113,22 @@ static bool read_component(const LayoutSubject *subject, const Prim *prim, const
     NestState *state = subject->state;
     if (arg->kind == ARG_NAME) {
         *component = (LayoutPart){.part.divisor = 1, .name = without_r(arg->name)};
-        return find_dimension(subject, arg->name, &component->part.dimension);
+        return find_dimension(subject, arg, &component->part.dimension);
     }
     if (arg->kind != ARG_OP)
-        return refuse(state, "a layout lists dimensions: j, j/16 or j%%16");
+        return refuse_at(state, arg, "a layout lists dimensions: j, j/16 or j%%16");
     int64_t c;
     if (!component_operand(subject, prim, arg, &c) || !read_component(subject, prim, &arg->items[0], component))
         return false;
     OrderPart *part = &component->part;
     int64_t modulus = part->modulus;
     if (modulus != 0 && modulus % c != 0)
-        return refuse(state, "%lld does not divide %lld, so the layout would not hold each element once", (long long)c,
-                      (long long)modulus);
+        return refuse_at(state, arg, "%lld does not divide %lld, so the layout would not hold each element once",
+                         (long long)c, (long long)modulus);
     if (arg->op == '%')
         part->modulus = c;
     else if (__builtin_mul_overflow(part->divisor, c, &part->divisor))
-        return refuse(state, "the layout divides by more than 64 bits hold");
+        return refuse_at(state, arg, "the layout divides by more than 64 bits hold");
     else if (modulus != 0)
         part->modulus = modulus / c;
     return true;

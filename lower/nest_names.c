@@ -27,7 +27,7 @@ static bool writes_component(const StageState *stage, const char *name, size_t l
     return false;
 }
 
-/* By its name, by a local name, or as NAME[n] of the last version of a tensor that is defined n + 1 times. */
+/* By its name, or as NAME[n] of the last version of a tensor that is defined n + 1 times. */
 static StageState *find_stage(const NestState *state, const char *name, size_t length) {
     for (int i = 0; i < state->stages.count; i++) {
         StageState *stage = state->stages.items[i];
@@ -37,9 +37,6 @@ static StageState *find_stage(const NestState *state, const char *name, size_t l
     for (int i = 0; i < state->stages.count; i++)
         if (writes_component(state->stages.items[i], name, length))
             return state->stages.items[i];
-    const Alias *alias = find_alias(state, name, length);
-    if (alias != NULL && alias->stage != NULL)
-        return alias->stage;
     if (length == 0 || name[length - 1] != ']')
         return NULL;
     const Stage *found = program_find_stage(state->nest.program, arena_strndup(state->arena, name, length));
@@ -91,11 +88,6 @@ static Node *no_such_loop(NestState *state, StageState *stage, const char *name)
 }
 
 static Node *loop_of_alias(NestState *state, const Alias *alias) {
-    if (alias->node == NULL) {
-        refuse(state, "%s is a stage, a loop is wanted; its loops are %s", alias->name,
-               loops_text(state, alias->stage));
-        return NULL;
-    }
     if (node_is_leaf(alias->node))
         return alias->node;
     return no_such_loop(state, (StageState *)alias->node->loop.stage, alias->node->variable.name);
@@ -128,7 +120,10 @@ static Node *loop_of_path(NestState *state, const char *name) {
     }
     if (longest != NULL)
         return no_such_loop(state, longest, rest);
-    if (state->refusal->wanted)
+    const StageState *named = find_stage(state, name, strlen(name));
+    if (named != NULL)
+        refuse(state, "%s is a stage, a loop is wanted; its loops are %s", named->name, loops_text(state, named));
+    else if (state->refusal->wanted)
         refuse(
             state,
             "there is no loop %s: a loop is STAGE.NAME or a name that a statement before returned; the stages are %s",

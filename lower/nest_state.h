@@ -114,8 +114,7 @@ struct StageState {
 
 typedef struct Alias {
     const char *name;
-    Node *node; /* or */
-    StageState *stage;
+    Node *node;
 } Alias;
 
 /* A prefetch as it was asked for: where its loop is in the end, and what is read there, is found when the nest is

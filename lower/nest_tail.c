@@ -83,9 +83,6 @@ static bool check_shift(NestState *state, const StageState *stage, const Relatio
                          "the extent of %s, %s, is not known to be at least %lld: its last piece cannot begin earlier",
                          loop_text(state, relation->whole), extent_text(state, relation->whole),
                          (long long)piece_size(relation));
-    if (stage->nest.stage->combine != COMBINE_NONE && stage->nest.stage->initial == NULL)
-        return refuse_at(state, relation->tail_arg, "%s adds to what another stage began, so nothing is computed twice",
-                         stage->name);
     for (int i = 0; i < stage->leaves.count; i++)
         if (is_made_of(stage->leaves.items[i], relation->parts[0]) &&
             !(check_pieces(state, stage, relation, stage->leaves.items[i]) &&

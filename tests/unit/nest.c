@@ -352,17 +352,19 @@ static void test_refused_cases(Bench *bench, Programs p) {
          "there is no loop j: a loop is STAGE.NAME or a name that a statement before returned; the stages are C",
          "reorder(C.i, C.r_k, C.j)"},
         {p.matmul, "a stage for a loop", "R = cache_write(C)\nvectorize(R)", 1,
-         "there is no loop R: a loop is STAGE.NAME or a name that a statement before returned; the stages are R "
-         "and C",
+         "R is a stage, a loop is wanted; its loops are R.i, R.j and R.r_k", NULL},
+        {p.matmul, "no such loop", "vectorize(nowhere)", 0,
+         "there is no loop nowhere: a loop is STAGE.NAME or a name that a statement before returned; the stages are C",
          NULL},
         {p.matmul, "name twice", "a, b = split(C.i, 4)\na, c = split(C.j, 4)", 1,
          "C has a loop named a; the names of a stage's loops are unique", NULL},
         {p.matmul, "loop's name twice", "j, b = split(C.i, 4)", 0,
          "C has a loop named j; the names of a stage's loops are unique", "j, b = split(C.j, 4)"},
         {p.matmul, "name of a tensor", "A, b = split(C.i, 4)", 0, "the name A is that of a tensor of matmul", NULL},
-        {p.matmul, "split by 0", "a, b = split(C.i, 0)", 0, "split needs extents of at least 1, not 0", NULL},
+        {p.matmul, "split by 0", "a, b = split(C.i, 0)", 0, "split needs extents of at least 1, not 0",
+         "a, b = split(C.i, 8)"},
         {p.matmul, "hole", "a, b = split(C.i, ?)", 0,
-         "a ? of split is not filled in: it takes a tuner's choice or a number", NULL},
+         "a ? of split is not filled in: it takes a tuner's choice or a number", "a, b = split(C.i, 8)"},
         {p.matmul, "split a parallel one", "parallel(C.i)\na, b = split(C.i, 4)", 1,
          "C.i is already parallel: split it before that", "a, b = split(C.j, 4)"},
         {p.matmul, "fuse parallel", "parallel(C.i)\nf = fuse(C.i, C.j)", 1,
@@ -399,7 +401,8 @@ static void test_refused_cases(Bench *bench, Programs p) {
          "C.j is parallel inside C.i, which is unrolled; parallel loops run whole bodies", NULL},
         {p.matmul, "two kinds", "unroll(C.i)\nparallel(C.i)", 1, "C.i is already unrolled", NULL},
         {p.matmul, "too many copies", "unroll(C.i, C.j, C.r_k)", 0,
-         "unrolled, vectorized and partitioned loops make more than 16384 copies of the body of C", "io, ii = split(C.i, 8)"},
+         "unrolled, vectorized and partitioned loops make more than 16384 copies of the body of C",
+         "io, ii = split(C.i, 8)"},
         {p.matmul, "inline output", "inline(C)", 0,
          "C is an output: all of it must be written, so inline cannot move it; use cache_write", NULL},
         {p.softmax, "inline reduction", "inline(sum)", 0,
@@ -471,6 +474,53 @@ static void test_refused_cases(Bench *bench, Programs p) {
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         test_refused(bench, &cases[i]);
+}
+
+/* --- statements that no source text gives ------------------------------------------------------------------------- */
+
+static void test_made(Bench *bench, const Program *program, Prim prim, const char *rule) {
+    NestError error = {0};
+    Schedule schedule = {.subject = "f", .target = "x86", .count = 1, .prims = &prim};
+    ok(!nest_build(bench->arena, program, &schedule, NULL, target(), &error), "refused");
+    is_text(error.rule, rule, "the rule of a statement that was made");
+}
+
+static void test_made_statements(Bench *bench, const Program *program) {
+    PrimArg loop = {.kind = ARG_NAME, .name = "C.i"}, four = {.kind = ARG_INT, .value = 4};
+    PrimArg at = {.kind = ARG_NAME, .key = "at", .name = "C.i"}, stage = {.kind = ARG_NAME, .name = "C"};
+    const char *names[] = {"a", "b", "c"};
+    test_made(bench, program, (Prim){.op = PRIM_CACHE_WRITE, .arg_count = 3, .args = (PrimArg[]){stage, at, at}},
+              "cache_write has at= twice");
+    test_made(bench, program, (Prim){.op = PRIM_INLINE, .arg_count = 2, .args = (PrimArg[]){stage, at}},
+              "inline has no argument at=");
+    test_made(
+        bench, program,
+        (Prim){.op = PRIM_SPLIT, .arg_count = 2, .args = (PrimArg[]){loop, four}, .result_count = 3, .results = names},
+        "split returns 2 names, not 3");
+    test_made(bench, program, (Prim){.op = PRIM_SPLIT, .arg_count = 1, .args = &loop},
+              "split takes at least 2 arguments, not 1");
+    test_made(bench, program, (Prim){.op = PRIM_SPLIT, .arg_count = 2, .args = (PrimArg[]){four, four}},
+              "argument 1 of split is a loop's name");
+    PrimArg operation = {.kind = ARG_OP, .op = '/', .count = 1, .items = &loop};
+    PrimArg layout = {.kind = ARG_LIST, .key = "layout", .count = 1, .items = &operation};
+    PrimArg b = {.kind = ARG_NAME, .name = "B"};
+    test_made(bench, program, (Prim){.op = PRIM_CACHE_READ, .arg_count = 2, .args = (PrimArg[]){b, layout}},
+              "a layout divides by numbers");
+}
+
+/* A program whose last stage is a temporary that nothing reads. */
+static void test_unread(Bench *bench, const Program *softmax) {
+    Program cut = *softmax;
+    cut.stage_count = 2;
+    const struct {
+        const char *schedule, *rule;
+    } cases[] = {{"inline(e)", "nothing reads e, so there is nowhere to inline it"},
+                 {"compute_at(e, top.n)", "nothing reads e, so there is no loop to compute it at"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        NestError error = {0};
+        build(bench, &cut, cases[i].schedule, &error);
+        is_text(error.rule, cases[i].rule, "%s", cases[i].schedule);
+    }
 }
 
 /* --- the rest
@@ -572,6 +622,8 @@ int main(void) {
     Programs programs = make_programs(bench.arena);
     test_legal_cases(&bench, programs);
     test_refused_cases(&bench, programs);
+    test_made_statements(&bench, programs.matmul);
+    test_unread(&bench, programs.softmax);
     test_explanation(&bench, programs);
     test_holes(&bench, programs);
     test_ineffective(&bench, programs);
