@@ -1,7 +1,8 @@
 /* tile_start.c - the starting point of a tile group, which is also what -O1 uses: a register tile of the usual shape.
  *
  * The best vector axis with two vectors, and as many elements of one other axis as the registers then hold, preferring
- * sizes that divide; operands that are neither contiguous nor broadcast are packed once at the root, padded ones too.
+ * sizes that divide; operands that are neither contiguous nor broadcast are packed once at the root, padded ones and
+ * constants, which are packed when compiling, too.
  */
 #include "autosched/tile.h"
 
@@ -99,7 +100,8 @@ static void start_packing(Group *group, const Tile *tile, int vector) {
         AccessKind kind = ACCESS_NONE;
         if (vector >= 0)
             kind = access_along(operand->read, tile->axes[vector].axis, &dimension, &coefficient);
-        bool wanted = kind == ACCESS_STRIDED || operand->read->otherwise;
+        bool free = operand->read->tensor->role == ROLE_CONSTANT && kind == ACCESS_CONTIGUOUS && tile->reduction_count;
+        bool wanted = kind == ACCESS_STRIDED || operand->read->otherwise || free;
         group->genes.items[operand->pack].start = wanted ? PACK_ROOT : PACK_NONE;
     }
 }

@@ -150,16 +150,18 @@ static const char **name_parameters(Arena *arena, const Program *program) {
     return names;
 }
 
-static void add_prototype(Text *text, const Program *program, const char *const *names) {
+static void add_prototype(Text *text, const Program *program, const char *const *names, const char *ending) {
     int count = program->size_count + program->argument_count;
-    text_add(text, "int %s(", program->symbol);
+    text_add(text, "int %s%s(", program->symbol, ending);
     for (int i = 0; i < program->size_count; i++)
         text_add(text, "%sint64_t %s", i ? ", " : "", names[i]);
     for (int i = program->size_count; i < count; i++) {
         const Argument *argument = &program->arguments[i - program->size_count];
         const Tensor *tensor = argument->tensor;
         text_add(text, "%s", i ? ", " : "");
-        if (tensor)
+        if (tensor && *ending && tensor->role == ROLE_INPUT && tensor->constant)
+            text_add(text, "const void *%s", names[i]);
+        else if (tensor)
             text_add(text, "%s%s *%s", tensor->role == ROLE_INPUT ? "const " : "", element_info[tensor->type].c_type,
                      names[i]);
         else
@@ -176,6 +178,47 @@ static void add_statuses(Text *text) {
     text_add(text, "\n");
 }
 
+/* --- packed arguments --- */
+
+static bool is_packed(const Argument *argument) {
+    return argument->tensor && argument->tensor->role == ROLE_INPUT && argument->tensor->constant;
+}
+
+static bool has_packed(const Program *program) {
+    for (int i = 0; i < program->argument_count; i++)
+        if (is_packed(&program->arguments[i]))
+            return true;
+    return false;
+}
+
+static void add_sizes(Text *text, const Program *program, const char *const *names, const char *last) {
+    for (int i = 0; i < program->size_count; i++)
+        text_add(text, "%sint64_t %s", i ? ", " : "", names[i]);
+    text_add(text, "%s%s", program->size_count && *last ? ", " : !program->size_count && !*last ? "void" : "", last);
+}
+
+static void add_packed_functions(Text *text, const Program *program, const char *const *names) {
+    if (!has_packed(program))
+        return;
+    text_add(text,
+             "/* %s with its const arguments packed. %s_pack_ARG packs one, once for all calls, into memory of\n"
+             " * %s_packed_ARG_size bytes; how it lies there is for %s_packed alone to know. */\n",
+             program->symbol, program->symbol, program->symbol, program->symbol);
+    for (int i = 0; i < program->argument_count; i++) {
+        const Tensor *tensor = program->arguments[i].tensor;
+        if (!is_packed(&program->arguments[i]))
+            continue;
+        text_add(text, "int64_t %s_packed_%s_size(", program->symbol, tensor->name);
+        add_sizes(text, program, names, "");
+        text_add(text, ");\nint %s_pack_%s(", program->symbol, tensor->name);
+        Text pointers = {.arena = text->arena};
+        text_add(&pointers, "const %s *from, void *to", element_info[tensor->type].c_type);
+        add_sizes(text, program, names, pointers.text);
+        text_add(text, ");\n");
+    }
+    add_prototype(text, program, names, "_packed");
+}
+
 char *emit_header(Arena *arena, const Program *const *programs, int count, const char *name, const char *source) {
     Text text = {.arena = arena};
     const char *guard = include_guard(arena, name);
@@ -189,7 +232,8 @@ char *emit_header(Arena *arena, const Program *const *programs, int count, const
     for (int i = 0; i < count; i++) {
         const char **names = name_parameters(arena, programs[i]);
         add_comment(&text, arena, programs[i], names);
-        add_prototype(&text, programs[i], names);
+        add_prototype(&text, programs[i], names, "");
+        add_packed_functions(&text, programs[i], names);
     }
     text_add(&text, "#ifdef __cplusplus\n}\n#endif\n\n#endif\n");
     return text.text;

@@ -210,7 +210,7 @@ static void bind_argument(Code *code, const Argument *argument, unsigned paramet
     }
     LLVMSetValueName2(value, argument->tensor->name, strlen(argument->tensor->name));
     add_attribute(code, code->frame->function, parameter + 1, "noalias");
-    if (argument->tensor->role == ROLE_INPUT)
+    if (argument->tensor->role != ROLE_OUTPUT)
         add_attribute(code, code->frame->function, parameter + 1, "readonly");
     bind_buffer(code, argument->tensor, value);
 }
@@ -330,6 +330,37 @@ static LLVMValueRef emit_body(Code *code, const Kernel *kernel, const LLVMValueR
     return function;
 }
 
+/* --- packing --- */
+
+/* int64_t NAME_packed_ARG_size(sizes...) */
+static void emit_size(Code *code, const Kernel *kernel, const Packing *packing) {
+    const Program *program = kernel->program;
+    LLVMTypeRef *types = ARENA_ARRAY(code->arena, LLVMTypeRef, program->size_count + 1);
+    for (int i = 0; i < program->size_count; i++)
+        types[i] = code->i64;
+    LLVMTypeRef type = LLVMFunctionType(code->i64, types, (unsigned)program->size_count, false);
+    LLVMValueRef function = LLVMAddFunction(code->module, packing->size_symbol, type);
+    set_target_attributes(code, function);
+    forget_values(code);
+    frame_open(code, function);
+    debug_function(code, function, packing->size_symbol, program->loc);
+    for (int i = 0; i < program->size_count; i++)
+        bind_variable(code, program->sizes[i], LLVMGetParam(function, (unsigned)i));
+    Expr *bytes = expr_int(code->arena, element_info[packing->packed->type].bytes);
+    Expr *size = expr_binary(code->arena, OP_MUL, tensor_size(code->arena, packing->packed), bytes);
+    LLVMBuildRet(code->builder, emit_value(code, size));
+    frame_close(code);
+}
+
+static void emit_packing(Code *code, const Kernel *kernel) {
+    for (int i = 0; i < kernel->packing_count; i++) {
+        emit_body(code, kernel->packings[i].kernel, NULL);
+        emit_size(code, kernel->packings[i].kernel, &kernel->packings[i]);
+    }
+    if (kernel->packed)
+        emit_body(code, kernel->packed, NULL);
+}
+
 void emit_function(Code *code, const Kernel *kernel) {
     LLVMValueRef *variants = ARENA_ARRAY(code->arena, LLVMValueRef, kernel->variant_count + 1);
     for (int i = 0; i < kernel->variant_count; i++) {
@@ -337,6 +368,7 @@ void emit_function(Code *code, const Kernel *kernel) {
         LLVMSetLinkage(variants[i], LLVMInternalLinkage);
     }
     LLVMValueRef function = emit_body(code, kernel, variants);
+    emit_packing(code, kernel);
     if (code->options->candidate)
         emit_entry(code, kernel->program, function);
 }

@@ -54,7 +54,7 @@ static void collect_tensor(Outline *outline, const Tensor *tensor) {
     for (int i = 0; i < outline->tensors.count; i++)
         if (outline->tensors.items[i] == tensor)
             return;
-    if (!buffer || tensor->role == ROLE_CONSTANT)
+    if (!buffer || (!buffer->registers && LLVMIsAGlobalVariable(buffer->pointer)))
         return;
     if (buffer->registers)
         INTERNAL_ERROR("the register buffer %s is used by a parallel loop inside", tensor->name);

@@ -182,12 +182,31 @@ static bool make_variants(Compilation *c, const Unit *unit, const Target *target
     return true;
 }
 
+/* The functions for packed const arguments, under a schedule of their own: what is packed ahead costs a call nothing. */
+static void pack_arguments(Compilation *c, const Unit *unit, const Target *target, Kernel *kernel) {
+    const Options *o = c->options;
+    Program *later = o->mode == MODE_RUN ? NULL : packing_program(c->arena, unit->program);
+    if (!later)
+        return;
+    double since = monotonic_seconds();
+    const Schedule *schedule = packing_schedule(c, unit, later, target);
+    ExpandOptions options = {.strict = o->strict, .unchecked_gather = o->unchecked_gather};
+    Unit packed = *unit;
+    packed.program = later;
+    Scheduled scheduled = {&packed, schedule, nest_build(c->arena, later, schedule, NULL, target, NULL), "packing"};
+    if (o->explain)
+        print_reports(c, &scheduled);
+    add_packing(kernel, scheduled.nest, &options);
+    report_time(c, "pack", &since);
+}
+
 static bool make_kernels(Compilation *c, const Target *target, Scheduled *scheduled, Kernel **kernels) {
     for (int i = 0; i < c->module->units.count; i++) {
         const Unit *unit = &c->module->units.items[i];
         kernels[i] = schedule_kernel(c, unit, target, &scheduled[i]);
         if (!kernels[i] || !make_variants(c, unit, target, kernels[i]))
             return false;
+        pack_arguments(c, unit, target, kernels[i]);
     }
     return !diag_error_count(c->diagnostics);
 }
@@ -238,6 +257,10 @@ static bool add_code(Compilation *c, Kernel *const *kernels, const Target *targe
             for (int v = 0; v < kernels[i]->variant_count; v++)
                 kernel_print(&text, kernels[i]->variants[v].kernel);
             kernel_print(&text, kernels[i]);
+            for (int p = 0; p < kernels[i]->packing_count; p++)
+                kernel_print(&text, kernels[i]->packings[p].kernel);
+            if (kernels[i]->packed)
+                kernel_print(&text, kernels[i]->packed);
         }
         output->data = text.text ? text.text : "";
         output->bytes = text.length;

@@ -133,3 +133,10 @@ bool choose_schedule(Compilation *c, const Unit *unit, const Target *target, Sch
         fprintf(stderr, "tensorc: %s: scheduled by %s\n", unit->program->symbol, scheduled->origin);
     return true;
 }
+
+const Schedule *packing_schedule(Compilation *c, const Unit *unit, const Program *program, const Target *target) {
+    const Schedule *user = user_schedule(unit, target), *chosen = user;
+    if (!user || schedule_hole_count(user))
+        chosen = default_schedule(c, program, target, user);
+    return chosen && nest_build(c->arena, program, chosen, NULL, target, NULL) ? chosen : NULL;
+}

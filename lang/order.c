@@ -35,6 +35,17 @@ Expr *order_offset(Arena *arena, const Tensor *tensor, Expr *const *index) {
     return offset;
 }
 
+Expr *tensor_size(Arena *arena, const Tensor *tensor) {
+    Expr *elements = expr_int(arena, 1);
+    for (int d = 0; !tensor->order && d < tensor->rank; d++)
+        elements = expr_binary(arena, OP_MUL, elements, tensor->dims[d]);
+    for (int i = tensor->order ? tensor->order->count - 1 : -1; i >= 0; i--) {
+        elements = aligned(arena, elements, &tensor->order->parts[i]);
+        elements = expr_binary(arena, OP_MUL, elements, order_extent(arena, tensor, i));
+    }
+    return elements;
+}
+
 /* --- constant sizes ----------------------------------------------------------------------------------------------- */
 
 static bool constant_extent(const Tensor *tensor, const OrderPart *part, int64_t *extent) {

@@ -51,6 +51,7 @@ double stage_flops(const Stage *stage);        /* likewise */
 int64_t tensor_elements(const Tensor *tensor); /* that its memory holds; -1 when not constant */
 
 /* --- of tensors that have a ElementOrder --- */
+Expr *tensor_size(Arena *arena, const Tensor *tensor); /* elements that its memory holds, also in row-major order */
 Expr *order_extent(Arena *arena, const Tensor *tensor, int part);
 Expr *order_offset(Arena *arena, const Tensor *tensor, Expr *const *index); /* in elements */
 /* Of a component, -1 when not constant; padding: what its alignment added. */
@@ -61,7 +62,7 @@ void order_print(Text *text, const ElementOrder *order);      /* "(d1/16, d0 ali
 /* A schedule as source text: the whole block, or the statements alone one a line (what records store). */
 void schedule_print(Text *text, const Schedule *schedule);
 void schedule_print_statements(Text *text, const Schedule *schedule);
-int schedule_hole_count(const Schedule *schedule); /* those of one name are one */
+int schedule_hole_count(const Schedule *schedule);                    /* those of one name are one */
 int schedule_hole_number(const Schedule *schedule, const char *name); /* of a named hole; -1: there is none */
 /* Whether a constraint of the schedule (the primitive require) holds for choices. */
 bool constraint_holds(const Schedule *schedule, const Prim *require, const int64_t *choices);

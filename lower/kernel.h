@@ -62,6 +62,13 @@ typedef struct Variant {
     int binding_count;
 } Variant;
 
+/* A const argument of the function NAME_packed. */
+typedef struct Packing {
+    const char *size_symbol;     /* int64_t NAME_packed_ARG_size(sizes...): the bytes of */
+    const Tensor *packed;        /* this */
+    const struct Kernel *kernel; /* NAME_pack_ARG(sizes..., from, to) */
+} Packing;
+
 typedef struct Kernel {
     Arena *arena;
     const Program *program; /* arguments, sizes, symbol */
@@ -70,6 +77,9 @@ typedef struct Kernel {
     bool strict;       /* no contraction, no reassociation */
     int variant_count; /* tried in order before the body */
     Variant *variants;
+    const struct Kernel *packed; /* the same with const arguments packed in their places; or NULL */
+    int packing_count;
+    Packing *packings;
 } Kernel;
 
 typedef struct ExpandOptions {
@@ -86,6 +96,11 @@ const void *constant_contents(Arena *arena, const Tensor *tensor);
 int kernel_constants(Arena *arena, const Kernel *kernel, const Tensor ***list);
 /* Never fails on a nest that nest_build accepted; an IR that the verifier refuses is an internal error. */
 Kernel *expand(Arena *arena, const Nest *nest, const ExpandOptions *options);
+/* The program with its const arguments as constants whose contents are known later: what the schedule of NAME_packed is
+ * chosen for. NULL when it has none. */
+Program *packing_program(Arena *arena, const Program *program);
+/* Gives the kernel the functions for packed arguments, after a nest of its packing_program. */
+void add_packing(Kernel *kernel, const Nest *nest, const ExpandOptions *options);
 void kernel_print(Text *text, const Kernel *kernel);
 /* Reads what kernel_print wrote, against the same program. NULL with *why on malformed text. */
 Kernel *kernel_read(Arena *arena, const Program *program, const Target *target, const char *text, const char **why);

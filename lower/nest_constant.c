@@ -24,6 +24,42 @@ static const Tensor *constant_of(const Access *access) {
     return access->producer != NULL ? access->producer->nest.buffer : access->read->tensor;
 }
 
+/* Whose contents come after compiling, or what copies such a one. */
+static bool is_later(const Tensor *tensor) {
+    if (!is_constant(tensor) || tensor->data != NULL)
+        return false;
+    return tensor->maker == NULL || (tensor->maker->value->kind == EXPR_READ && is_later(tensor->maker->value->tensor));
+}
+
+static bool reads_later(const StageState *stage) {
+    for (int i = 0; i < stage->accesses.count; i++)
+        if (is_later(constant_of(&stage->accesses.items[i])))
+            return true;
+    return false;
+}
+
+/* It alone reads all that the tensor is needed for. */
+static bool is_only_reader(const NestState *state, const StageState *stage, const Tensor *tensor) {
+    const Program *program = state->nest.program;
+    for (int i = 0; i < program->requirement_count; i++)
+        if (expr_uses_tensor(program->requirements[i].condition, tensor))
+            return false;
+    for (int i = 0; i < state->stages.count; i++)
+        for (int k = 0; k < state->stages.items[i]->accesses.count && state->stages.items[i] != stage; k++)
+            if (state->stages.items[i]->accesses.items[k].read->tensor == tensor &&
+                !state->stages.items[i]->nest.inlined)
+                return false;
+    return true;
+}
+
+/* A copy that is made once ahead of all calls. */
+static bool packs(const NestState *state, const StageState *stage) {
+    const Stage *copy = stage->nest.stage;
+    return copy->value->kind == EXPR_READ && copy->combine == COMBINE_NONE && stage->accesses.count == 1 &&
+           stage->accesses.items[0].producer == NULL && copy->value->tensor->maker == NULL &&
+           is_only_reader(state, stage, copy->value->tensor);
+}
+
 typedef struct Search {
     int nodes;
     bool known; /* neither sizes nor scalars, nor indices that are read */
@@ -109,7 +145,8 @@ void find_constants(NestState *state) {
         if (!stands_alone(stage) || !reads_constants(stage))
             continue;
         stage_walk(stage->nest.stage, note_known, &search);
-        if (!search.known || search.nodes > NODES_LIMIT || !is_small(stage))
+        if (!search.known || search.nodes > NODES_LIMIT ||
+            !(reads_later(stage) ? packs(state, stage) : is_small(stage)))
             continue;
         Tensor *constant = ARENA_NEW(state->arena, Tensor);
         *constant = *stage->nest.buffer;

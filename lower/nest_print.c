@@ -43,7 +43,7 @@ static void print_buffer(Text *text, const NestStage *stage, const Tensor *buffe
         text_add(text, " as ");
         order_print(text, buffer->order);
     }
-    text_add(text, stage->constant ? ", when compiling" : "");
+    text_add(text, stage->constant ? ", ahead of all calls" : "");
     text_add(text, "\n");
 }
 

@@ -396,6 +396,39 @@ static void check_combiners(Checker *checker) {
                 check_combiner(checker, checker->files.items[f]->combiners.items[c]);
 }
 
+static const Argument *const_argument(const Program *program, int argument) {
+    const Argument *found = &program->arguments[argument];
+    return found->tensor && found->tensor->role == ROLE_INPUT && found->tensor->constant ? found : NULL;
+}
+
+/* NAME_packed, NAME_pack_ARG or NAME_packed_ARG_size of a unit with const arguments. */
+static bool is_packing_symbol(Arena *arena, const Program *program, const char *symbol) {
+    for (int i = 0; i < program->argument_count; i++) {
+        const Argument *argument = const_argument(program, i);
+        if (!argument)
+            continue;
+        const char *name = argument->tensor->name, *own = program->symbol;
+        if (strcmp(symbol, arena_printf(arena, "%s_packed", own)) == 0 ||
+            strcmp(symbol, arena_printf(arena, "%s_pack_%s", own, name)) == 0 ||
+            strcmp(symbol, arena_printf(arena, "%s_packed_%s_size", own, name)) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void check_packing_symbols(Checker *checker) {
+    for (int i = 0; i < checker->module->units.count; i++)
+        for (int j = 0; j < checker->module->units.count; j++) {
+            const Program *program = checker->module->units.items[i].program;
+            const Program *other = checker->module->units.items[j].program;
+            if (!is_packing_symbol(checker->arena, program, other->symbol))
+                continue;
+            diag(checker->diagnostics, DIAG_duplicate_symbol, other->loc, other->symbol);
+            diag_note(checker->diagnostics, program->loc, "'%s' has a function of this name for const arguments",
+                      program->symbol);
+        }
+}
+
 static void check_definitions(Checker *checker, bool defines) {
     for (int f = 0; f < checker->files.count; f++)
         for (int d = 0; d < checker->files.items[f]->definitions.count && !checker->files.items[f]->embedded; d++)
@@ -432,6 +465,7 @@ Module *sema_check(Arena *arena, Sources *sources, AstFile *main_file, SemaOptio
     for (int i = 0; i < checker.files.count; i++)
         check_schedules(&checker, checker.files.items[i]);
     make_units(&checker, file);
+    check_packing_symbols(&checker);
     if (diag_error_count(diagnostics) == 0)
         check_defines(&checker);
     return module;

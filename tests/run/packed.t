@@ -1,0 +1,27 @@
+#!/bin/sh
+# packed.t - const arguments packed once for many calls: NAME_pack_ARG, NAME_packed_ARG_size, NAME_packed, in C and C++.
+. "${srcdir:-.}/tests/lib.sh"
+here=$srcdir/tests/run
+cd "$work" || exit 1
+
+for level in -O0 -O1 -O2 "-O tune --trials=4 --db=t.db"; do
+    # shellcheck disable=SC2086
+    runs "compiles with $level" "$TENSORC" $level -c "$here/packed.tensor" -o packed.o --header packed.h
+    ok "links" $CC -std=c11 -Wall -Wextra -Werror -I. "$here/packed.c" packed.o -o application -fopenmp -lm
+    runs "runs" ./application || diag_file out
+done
+if have g++; then
+    ok "links into a C++ program" g++ -x c++ -std=c++17 -Wall -Wextra -Werror -I. "$here/packed.c" -x none packed.o \
+        -o application -fopenmp -lm
+    runs "runs in a C++ program" ./application
+else
+    skip "no g++ here" 2
+fi
+like "$(cat packed.h)" 'int dense_packed\(int64_t M, int64_t K, int64_t N, const float \*A, const void \*w, const void \*b, float \*C\);' \
+    "the header declares them"
+capture "$TENSORC" -c "$here/packed.tensor" -o other.o --explain-schedule
+like "$(cat out)" '^P: .* as \(d0 align 64 offset 16, d1, d2\), ahead of all calls' "an explanation says what is packed how"
+runs "once more" "$TENSORC" -c "$here/packed.tensor" -o again.o
+same other.o again.o "the same bytes"
+runs "a run needs none of them" "$TENSORC" -run -DM=3 -DK=5 -DN=17 -DV=4 -DD=2 -DL=3 "$here/packed.tensor"
+done_testing
