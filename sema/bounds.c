@@ -556,12 +556,15 @@ void guard_over(Statement *s, const View *whole) {
         *index = *s->indices.items[i];
         if (i < whole->rank) {
             index->low = whole->lower ? whole->lower[i] : expr_int(arena, 0);
+            index->extent = whole->dims[i];
             index->high =
                 expr_binary(arena, OP_SUB, expr_binary(arena, OP_ADD, index->low, whole->dims[i]), expr_int(arena, 1));
         }
         wide.indices.items[i] = index;
     }
     Polys none = {0};
+    wide.facts = none;
+    add_domain_facts(&wide);
     for (int i = 0; i < s->accesses.count; i++) {
         Access *access = s->accesses.items[i];
         access->guarded |= access->never_outside;

@@ -275,6 +275,8 @@ bool check_where(Statement *statement);
 /* Finds the range of every index; target: constraints by what the left side already has, or NULL. False after errors.
  */
 bool infer_ranges(Statement *statement, const View *target);
+/* What the builder knows, and that no range of the statement is empty. */
+void add_domain_facts(Statement *statement);
 /* The smallest (or the largest) value of p over the ranges of its index variables, over sizes: false when not known. */
 bool extreme_over_domain(const Statement *statement, const Poly *p, bool largest, Poly *extreme);
 /* floor(x / k) + rest >= 0 says the same as x + k * rest >= 0: takes such divisions of index variables out of p >= 0.
@@ -315,6 +317,10 @@ void poison_targets(Frame *frame, const AstStatement *ast); /* of a statement th
 void variable_define(Builder *builder, Variable *variable, Tensor *tensor, View view);
 /* The names, the value and the where ranges of an assignment; false after errors. */
 bool translate_assignment(Statement *statement, const Variable *variable, Typed *value);
+/* The combiner that the statement names, over as many values as it has; NULL after an error. */
+CombinerDefinition *statement_combiner(Frame *frame, const AstStatement *ast);
+/* The same of a statement with a combiner: a value for each of its targets. */
+bool translate_tuple(Statement *statement, Variable *const *variables, Typed *values);
 /* Makes the stages of a checked assignment: the ranges are known. declared: of a result with sizes, or NULL. */
 void define_stages(Statement *statement, Variable *variable, Typed value, const View *declared);
 /* The same for a statement with a combiner, which defines a variable for each of its components. values: NULL where

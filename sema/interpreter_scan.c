@@ -75,18 +75,24 @@ static void run_step(Interpreter *interpreter, Code *code, int64_t step) {
     }
 }
 
+static void run_stage_step(Interpreter *interpreter, const Stage *stage, int64_t step) {
+    for (int c = 0; c < stage_component_count(stage); c++) {
+        Code *code = storage_of(interpreter, stage_component(stage, c).tensor)->code;
+        if (code->points)
+            run_step(interpreter, code, step);
+    }
+}
+
 void compute_scan(Interpreter *interpreter, const Scan *scan) {
     const Stage *const *stages = interpreter->program->stages + scan->first;
     int64_t steps = 0;
-    for (int i = 0; i < scan->count; i++) {
-        Storage *storage = storage_of(interpreter, stages[i]->tensor);
-        allocate_whole(interpreter, storage);
-        steps = storage->dims[stages[i]->step];
-    }
-    for (int64_t step = 0; step < steps; step++)
-        for (int i = 0; i < scan->count; i++) {
-            Code *code = storage_of(interpreter, stages[i]->tensor)->code;
-            if (code->points)
-                run_step(interpreter, code, step);
+    for (int i = 0; i < scan->count; i++)
+        for (int c = 0; c < stage_component_count(stages[i]); c++) {
+            Storage *storage = storage_of(interpreter, stage_component(stages[i], c).tensor);
+            allocate_whole(interpreter, storage);
+            steps = storage->dims[stages[i]->step];
         }
+    for (int64_t step = 0; step < steps; step++)
+        for (int i = 0; i < scan->count; i++)
+            run_stage_step(interpreter, stages[i], step);
 }

@@ -596,7 +596,7 @@ static bool complete_index(Statement *s, IndexVariable *index) {
     return require_range(s, index);
 }
 
-static void add_domain_facts(Statement *s) {
+void add_domain_facts(Statement *s) {
     Arena *arena = s->builder->arena;
     for (int i = 0; i < s->builder->facts.count; i++)
         list_push(arena, &s->facts, s->builder->facts.items[i]);

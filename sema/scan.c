@@ -166,7 +166,7 @@ static bool add_statement(Frame *frame, ScanBlock *block, const AstStatement *as
     }
     for (int i = 0; i < ast->targets.count; i++)
         good &= add_target(frame, block, &ast->targets.items[i]);
-    return good;
+    return (!ast->combiner.text || statement_combiner(frame, ast)) && good;
 }
 
 /* --- ranges and types: a look at one statement -------------------------------------------------------------------- */
@@ -205,24 +205,52 @@ static bool learn_type(Carried *carried, const Statement *s, const Typed *value)
     return news;
 }
 
+/* What the statement says of the target number i, whose value that is; first: of its first definition. */
+static bool learn(Statement *s, int i, const Typed *value, bool first) {
+    const AstTarget *target = &s->ast->targets.items[i];
+    Carried *carried = find_carried(s->frame, target_variable(s->frame, target));
+    bool news = first && learn_type(carried, s, value);
+    for (int d = 0; d < carried->last.rank && d < target->indices.count; d++)
+        news |= learn_range(s, carried, d);
+    return news;
+}
+
+/* Translates the values, one a target; a combiner says which types they have. */
+static bool probe_values(Statement *s, Variable **variables, Typed *values, bool literals) {
+    if (!s->ast->combiner.text) {
+        if (!translate_assignment(s, variables[0], &values[0]))
+            return false;
+        if (literals && values[0].open && s->literal_else)
+            values[0] = (Typed){values[0].expr, s->literal, false, false};
+        return true;
+    }
+    const CombinerDefinition *definition = statement_combiner(s->frame, s->ast);
+    bool good = definition && translate_tuple(s, variables, values);
+    for (int i = 0; i < s->ast->targets.count && good; i++)
+        values[i] = (Typed){values[i].expr, definition->combiner->left[i]->type, false, false};
+    return good;
+}
+
 /* True when it says something new. */
 static bool probe_statement(Frame *frame, const AstStatement *ast, ProbeLevel level, bool literals) {
-    const AstTarget *target = &ast->targets.items[0];
-    Carried *carried = find_carried(frame, target_variable(frame, target));
-    bool first = target == carried->target;
+    int count = ast->targets.count;
+    Arena *arena = frame->builder->arena;
+    Variable **variables = ARENA_ARRAY(arena, Variable *, count);
+    Typed *values = ARENA_ARRAY(arena, Typed, count);
+    for (int i = 0; i < count; i++)
+        variables[i] = target_variable(frame, &ast->targets.items[i]);
+    const Carried *carried = find_carried(frame, variables[0]);
+    bool first = &ast->targets.items[0] == carried->target;
     if (first == (level == PROBE_LATER))
         return false;
     Statement s = {.frame = frame, .builder = frame->builder, .ast = ast, .let_limit = ast->wheres.count};
     s.strong_only = level == PROBE_FIRST;
-    Typed value;
-    if (!translate_assignment(&s, carried->variable, &value) || s.indices.count < target->indices.count)
+    if (!probe_values(&s, variables, values, literals) || s.indices.count < ast->targets.items[0].indices.count)
         return false;
-    if (literals && value.open && s.literal_else)
-        value = (Typed){value.expr, s.literal, false, false};
     infer_ranges(&s, &carried->last);
-    bool news = first && learn_type(carried, &s, &value);
-    for (int d = 0; d < carried->last.rank && d < target->indices.count; d++)
-        news |= learn_range(&s, carried, d);
+    bool news = false;
+    for (int i = 0; i < count; i++)
+        news |= learn(&s, i, &values[i], first);
     return news;
 }
 
@@ -251,7 +279,7 @@ static bool share_steps(ScanBlock *block) {
 static bool probe_level(Frame *frame, ScanBlock *block, ProbeLevel level, bool literals) {
     bool news = false;
     for (int i = 0; i < block->ast->body.count; i++)
-        if (block->ast->body.items[i]->targets.count == 1)
+        if (block->ast->body.items[i]->combiner.text || block->ast->body.items[i]->targets.count == 1)
             news |= probe_statement(frame, block->ast->body.items[i], level, literals);
     return news;
 }

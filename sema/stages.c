@@ -516,6 +516,13 @@ static void define_partial_tuple(const Tuple *tuple, Tensor *const *tensors) {
     Tensor **parts = ARENA_ARRAY(tuple->arena, Tensor *, tuple->count);
     if (!find_formers(tuple, formers))
         return;
+    const Var ***axes = ARENA_ARRAY(tuple->arena, const Var **, tuple->count);
+    Expr **conditions = ARENA_ARRAY(tuple->arena, Expr *, tuple->count);
+    for (int i = 0; i < tuple->count; i++) {
+        axes[i] = whole_axes(&tuple->components[i]);
+        conditions[i] = inside(&tuple->components[i], axes[i]);
+    }
+    widen_steps(first);
     View view = part_view(first);
     for (int i = 0; i < tuple->count; i++) {
         parts[i] = make_tensor(&tuple->components[i], &view);
@@ -527,14 +534,14 @@ static void define_partial_tuple(const Tuple *tuple, Tensor *const *tensors) {
         define_each(tuple, parts, NULL);
     for (int i = 0; i < tuple->count; i++) {
         Assignment *a = &tuple->components[i];
-        const Var **axes = whole_axes(a);
-        Expr **elsewhere = read_all(tuple, formers, axes), **inner = ARENA_ARRAY(tuple->arena, Expr *, tuple->count);
+        Expr **elsewhere = read_all(tuple, formers, axes[i]), **inner = ARENA_ARRAY(tuple->arena, Expr *, tuple->count);
         for (int c = 0; c < tuple->count; c++)
-            inner[c] = read_part(&tuple->components[c], parts[c], axes);
-        Expr *condition = inside(a, axes), *value = inner[i];
+            inner[c] = read_part(&tuple->components[c], parts[c], axes[i]);
+        Expr *condition = conditions[i], *value = inner[i];
         if (accumulates(a))
             value = combiner_apply(tuple->arena, tuple->combiner, i, elsewhere, inner);
-        make_stage(a, tensors[i], axes, condition ? expr_select(tuple->arena, condition, value, elsewhere[i]) : value);
+        make_stage(a, tensors[i], axes[i],
+                   condition ? expr_select(tuple->arena, condition, value, elsewhere[i]) : value);
     }
 }
 
@@ -551,7 +558,7 @@ void define_tuple(Statement *s, const Combiner *combiner, Variable *const *varia
         s->failed |= !decide_component(&tuple, i, values[i]);
     }
     for (int i = 0; i < tuple.count && !s->failed; i++)
-        tensors[i] = make_tensor(&tuple.components[i], &tuple.components[i].whole);
+        tensors[i] = make_version(&tuple.components[i]);
     if (s->failed)
         return;
     (tuple.components[0].full ? define_whole_tuple : define_partial_tuple)(&tuple, tensors);

@@ -266,7 +266,7 @@ static void check_assign(Frame *frame, const AstStatement *ast) {
 /* --- combiners ---------------------------------------------------------------------------------------------------- */
 
 /* The combiner that the statement names, over as many values as it has; NULL after an error. */
-static CombinerDefinition *statement_combiner(Frame *frame, const AstStatement *ast) {
+CombinerDefinition *statement_combiner(Frame *frame, const AstStatement *ast) {
     Checker *checker = frame->builder->checker;
     AstName name = ast->combiner;
     CombinerDefinition *definition = find_combiner(frame->builder->arena, frame->definition->file, name.text);
@@ -351,6 +351,11 @@ static bool tuple_span(Statement *s, Variable *const *variables, View *span, con
         *span = view;
         *known = span;
     }
+    const View *carried = first ? NULL : carried_target(s->frame, variables[0]);
+    if (carried) {
+        *span = *carried;
+        *known = span;
+    }
     return true;
 }
 
@@ -365,14 +370,11 @@ static Expr **tuple_constants(Statement *s, const Combiner *combiner, const Type
     return constants;
 }
 
-/* The whole of a statement with a combiner whose names are understood. */
-static bool check_tuple(Statement *s, CombinerDefinition *definition, Variable *const *variables) {
-    const Combiner *combiner = definition->combiner;
+bool translate_tuple(Statement *s, Variable *const *variables, Typed *values) {
     bool good = check_targets(s, variables);
     hide_names(s);
     good = good && translate_computed(s);
-    Typed *values = ARENA_ARRAY(s->builder->arena, Typed, combiner->count);
-    for (int i = 0; i < combiner->count; i++) {
+    for (int i = 0; i < s->ast->values.count; i++) {
         values[i] = translate(s, s->ast->values.items[i]);
         good &= values[i].expr != NULL;
     }
@@ -381,6 +383,14 @@ static bool check_tuple(Statement *s, CombinerDefinition *definition, Variable *
     good &= check_where(s);
     good &= translate_predicates(s, reads) && !s->failed;
     s->let_limit = 0;
+    return good;
+}
+
+/* The whole of a statement with a combiner whose names are understood. */
+static bool check_tuple(Statement *s, CombinerDefinition *definition, Variable *const *variables) {
+    const Combiner *combiner = definition->combiner;
+    Typed *values = ARENA_ARRAY(s->builder->arena, Typed, combiner->count);
+    bool good = translate_tuple(s, variables, values);
     View span;
     const View *known = NULL;
     if (!good || !tuple_span(s, variables, &span, &known))
