@@ -107,8 +107,12 @@ static void print_reports(const Compilation *c, const Scheduled *scheduled) {
     nest_print(&text, scheduled->nest);
     if (dumps(c, 'n'))
         fprintf(stderr, "%s", text.text ? text.text : "");
-    if (c->options->explain)
-        printf("%s: scheduled by %s\n%s", program->symbol, scheduled->origin, text.text ? text.text : "");
+    if (c->options->explain) {
+        Text explained = {.arena = c->arena};
+        nest_explain(&explained, scheduled->nest);
+        printf("%s: scheduled by %s; beside each loop what one iteration of it touches\n%s", program->symbol,
+               scheduled->origin, explained.text ? explained.text : "");
+    }
     if (!c->options->features)
         return;
     float *values = ARENA_ARRAY(c->arena, float, feature_count());

@@ -118,6 +118,8 @@ typedef struct NestError {
 Nest *nest_build(Arena *arena, const Program *program, const Schedule *schedule, const int64_t *choices,
                  const Target *target, NestError *error);
 void nest_print(Text *text, const Nest *nest);
+/* The same with all temporaries, sizes, and the bytes of each tensor that one iteration of each loop touches. */
+void nest_explain(Text *text, const Nest *nest);
 /* What component `component` of the stage writes. */
 const Tensor *nest_buffer(const NestStage *stage, int component);
 /* The stage that writes a tensor of the nest; NULL: an input. */

@@ -1,5 +1,6 @@
 /* nest_print.c - a nest as indented text: one line a loop, one a computation, one a buffer that a box is computed
- * into. */
+ * into. An explanation (--explain-schedule) adds to each loop what an iteration of it touches, and sizes.
+ */
 #include "lower/nest_state.h"
 
 const char *const loop_kind_words[LOOP_KIND_COUNT] = {"serial",     "unrolled", "vectorized", "parallel",
@@ -26,9 +27,16 @@ static void print_exprs(Text *text, const char *between, Expr *const *list, int 
     }
 }
 
-static void print_buffer(Text *text, const NestStage *stage, const Tensor *buffer, int depth) {
+typedef struct View {
+    Text *text;
+    const Nest *explained; /* NULL: no footprints and sizes */
+} View;
+
+static void print_buffer(const View *view, const NestStage *stage, const Tensor *buffer, int depth) {
+    Text *text = view->text;
     bool whole = stage->parent == NULL || stage->in_scan;
-    if (stage->scan != NULL || (whole && buffer->scope == SCOPE_GLOBAL && buffer->order == NULL && !stage->constant))
+    bool plain = whole && buffer->scope == SCOPE_GLOBAL && buffer->order == NULL && !stage->constant;
+    if (stage->scan != NULL || (plain && (view->explained == NULL || buffer->role != ROLE_TEMPORARY)))
         return;
     indent(text, depth);
     text_add(text, "%s: ", buffer->name);
@@ -44,6 +52,8 @@ static void print_buffer(Text *text, const NestStage *stage, const Tensor *buffe
         order_print(text, buffer->order);
     }
     text_add(text, stage->constant ? ", ahead of all calls" : "");
+    if (view->explained != NULL)
+        nest_explain_buffer(text, buffer);
     text_add(text, "\n");
 }
 
@@ -95,7 +105,7 @@ static bool is_first_reduction(const NestStage *stage, int depth) {
                                   stage->loops[depth]->kind == LOOP_TENSORIZED);
 }
 
-static void print_stage(Text *text, const NestStage *stage, int indentation);
+static void print_stage(const View *view, const NestStage *stage, int indentation);
 
 /* "prefetch A: 1 x 16 from (i + 4, 0)" */
 static void print_prefetches(Text *text, const NestStage *stage, int depth, int indentation) {
@@ -113,7 +123,9 @@ static void print_prefetches(Text *text, const NestStage *stage, int depth, int 
     }
 }
 
-static void print_loop(Text *text, const Loop *loop) {
+static void print_loop(const View *view, const NestStage *stage, int depth) {
+    Text *text = view->text;
+    const Loop *loop = stage->loops[depth];
     text_add(text, "for %s in 0:", loop->var->name);
     expr_print(text, loop->var->extent);
     for (int i = 0; i < loop->cut_count; i++)
@@ -124,15 +136,19 @@ static void print_loop(Text *text, const Loop *loop) {
         text_add(text, " by %s", loop->var->instr->name);
     if (loop->unroll > 1)
         text_add(text, " unrolled by %lld", (long long)loop->unroll);
-    text_add(text, "%s\n", loop->masked ? " masked" : "");
+    text_add(text, loop->masked ? " masked" : "");
+    if (view->explained != NULL)
+        nest_explain_loop(text, view->explained, stage, depth);
+    text_add(text, "\n");
 }
 
 /* What the body of the first `depth` loops holds. */
-static void print_depth(Text *text, const NestStage *stage, int depth, int indentation) {
+static void print_depth(const View *view, const NestStage *stage, int depth, int indentation) {
+    Text *text = view->text;
     print_prefetches(text, stage, depth, indentation);
     for (int i = 0; i < stage->child_count; i++)
         if (stage->children[i]->depth == depth)
-            print_stage(text, stage->children[i], indentation);
+            print_stage(view, stage->children[i], indentation);
     if (is_first_reduction(stage, depth))
         print_initial(text, stage, depth, indentation);
     if (depth == stage->loop_count) {
@@ -143,8 +159,8 @@ static void print_depth(Text *text, const NestStage *stage, int depth, int inden
     indent(text, indentation);
     if (stage->scan != NULL && depth == 0)
         text_add(text, "%s: ", stage->stage->name);
-    print_loop(text, stage->loops[depth]);
-    print_depth(text, stage, depth + 1, indentation + 1);
+    print_loop(view, stage, depth);
+    print_depth(view, stage, depth + 1, indentation + 1);
 }
 
 /* What decompose made and what it initialises have one buffer: it is shown with what comes first. */
@@ -152,23 +168,38 @@ static bool is_decomposed(const NestStage *stage) {
     return stage->stage->combine != COMBINE_NONE && !stage->initialises;
 }
 
-static void print_stage(Text *text, const NestStage *stage, int indentation) {
+static void print_stage(const View *view, const NestStage *stage, int indentation) {
     const NestStage *writer = stage->updates != NULL ? stage->updates : stage;
     for (int c = 0; c < stage_component_count(writer->stage) && !is_decomposed(stage); c++)
-        print_buffer(text, writer, nest_buffer(writer, c), indentation);
+        print_buffer(view, writer, nest_buffer(writer, c), indentation);
     if (stage->constant) {
-        print_body(text, stage, indentation);
+        print_body(view->text, stage, indentation);
         return;
     }
-    print_depth(text, stage, 0, indentation);
+    print_depth(view, stage, 0, indentation);
 }
 
 void nest_print_stage(Text *text, const NestStage *stage) {
-    print_stage(text, stage, 0);
+    print_stage(&(View){.text = text}, stage, 0);
+}
+
+static void print_nest(const View *view, const Nest *nest) {
+    for (int i = 0; i < nest->stage_count; i++)
+        if (!nest->stages[i]->inlined && nest->stages[i]->parent == NULL)
+            print_stage(view, nest->stages[i], 0);
 }
 
 void nest_print(Text *text, const Nest *nest) {
+    print_nest(&(View){.text = text}, nest);
+}
+
+void nest_explain(Text *text, const Nest *nest) {
+    const char *before = "inlined: ";
     for (int i = 0; i < nest->stage_count; i++)
-        if (!nest->stages[i]->inlined && nest->stages[i]->parent == NULL)
-            print_stage(text, nest->stages[i], 0);
+        if (nest->stages[i]->inlined) {
+            text_add(text, "%s%s", before, nest->stages[i]->stage->name);
+            before = ", ";
+        }
+    text_add(text, *before == ',' ? "\n" : "");
+    print_nest(&(View){text, nest}, nest);
 }

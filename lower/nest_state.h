@@ -333,6 +333,9 @@ NestState *build_prefix(Arena *arena, const Program *program, const Schedule *sc
 int suggest_prims(NestState *state, const Prim *prim, Prim *candidates, int limit);
 /* Whether a statement names a stage that is computed in the nest of a stage at root. */
 bool prim_names_tree(const NestState *state, const Prim *prim, const NestStage *root);
+/* nest_explain.c: what an iteration of the loop touches, how large a buffer is; each after "  # ". */
+void nest_explain_loop(Text *text, const Nest *nest, const NestStage *stage, int depth);
+void nest_explain_buffer(Text *text, const Tensor *buffer);
 void nest_print_stage(Text *text, const NestStage *stage); /* with all that is computed at it */
 
 #endif
