@@ -13,6 +13,7 @@ typedef struct Network {
     float w1[HIDDEN][PIXELS], b1[HIDDEN], w2[DIGITS][HIDDEN], b2[DIGITS];
     float probability[BATCH][DIGITS], expected[BATCH][DIGITS];
     int digit[BATCH];
+    void *packed[4]; /* w1, b1, w2, b2, as classify_digits_packed wants them */
 } Network;
 
 /* Segments top, upper left, upper right, middle, lower left, lower right, bottom: x, y, width, height. */
@@ -85,6 +86,37 @@ static void plain_classify(const Network *network, const float *image, float *pr
         probability[o] = (float)(exp(score[o] - top) / total);
 }
 
+static void *memory_of(int64_t bytes) {
+    void *memory = malloc((size_t)bytes);
+    if (memory == NULL) {
+        fprintf(stderr, "no memory for packed weights\n");
+        exit(1);
+    }
+    return memory;
+}
+
+/* Once for all calls. */
+static void pack_weights(Network *network) {
+    network->packed[0] = memory_of(classify_digits_packed_w1_size());
+    network->packed[1] = memory_of(classify_digits_packed_b1_size());
+    network->packed[2] = memory_of(classify_digits_packed_w2_size());
+    network->packed[3] = memory_of(classify_digits_packed_b2_size());
+    classify_digits_pack_w1(network->w1[0], network->packed[0]);
+    classify_digits_pack_b1(network->b1, network->packed[1]);
+    classify_digits_pack_w2(network->w2[0], network->packed[2]);
+    classify_digits_pack_b2(network->b2, network->packed[3]);
+}
+
+static void call_packed(void *context) {
+    Network *network = context;
+    int status = classify_digits_packed(network->images[0], network->packed[0], network->packed[1], network->packed[2],
+                                        network->packed[3], network->probability[0]);
+    if (status != 0) {
+        fprintf(stderr, "classify_digits_packed returned status %d\n", status);
+        exit(1);
+    }
+}
+
 static void call_network(void *context) {
     Network *network = context;
     int status = classify_digits(network->images[0], network->w1[0], network->b1, network->w2[0], network->b2,
@@ -107,18 +139,27 @@ static int count_recognised(const Network *network) {
     return recognised;
 }
 
+/* Times a function and compares what it computes with plain C. */
+static bool measure(const char *name, void (*call)(void *), Network *network) {
+    for (int n = 0; n < BATCH; n++)
+        for (int o = 0; o < DIGITS; o++)
+            network->probability[n][o] = 0;
+    double seconds = best_seconds(call, network);
+    double flops = 2.0 * BATCH * HIDDEN * (PIXELS + DIGITS);
+    double error = largest_difference(network->probability[0], network->expected[0], (size_t)BATCH * DIGITS);
+    bool correct = error <= 1e-4;
+    printf("%s %.3f ms for %d images, %.2f GFLOP/s; %d of %d recognised; largest error %.1e: %s\n", name, seconds * 1e3,
+           BATCH, flops / seconds * 1e-9, count_recognised(network), BATCH, error, correct ? "correct" : "WRONG");
+    return correct;
+}
+
 int main(void) {
     static Network network;
     make_network(&network);
+    pack_weights(&network);
     for (int n = 0; n < BATCH; n++)
         plain_classify(&network, network.images[n], network.expected[n]);
-
-    double seconds = best_seconds(call_network, &network);
-    double flops = 2.0 * BATCH * HIDDEN * (PIXELS + DIGITS);
-    double error = largest_difference(network.probability[0], network.expected[0], (size_t)BATCH * DIGITS);
-    bool correct = error <= 1e-4;
-    printf("classify_digits %.3f ms for %d images, %.2f GFLOP/s; %d of %d recognised; largest error %.1e: %s\n",
-           seconds * 1e3, BATCH, flops / seconds * 1e-9, count_recognised(&network), BATCH, error,
-           correct ? "correct" : "WRONG");
-    return correct ? 0 : 1;
+    bool plain = measure("classify_digits", call_network, &network);
+    bool packed = measure("classify_digits_packed", call_packed, &network);
+    return plain && packed ? 0 : 1;
 }
