@@ -40,7 +40,12 @@ typedef struct Block {
 } Block;
 
 static bool is_expanded(const StageFacts *stage, int loop) {
-    return stage->loops[loop]->kind == LOOP_UNROLLED || stage->loops[loop]->kind == LOOP_VECTORIZED;
+    return loop_kind_is_expanded(stage->loops[loop]->kind);
+}
+
+/* All that an instruction runs is one operation on one vector of each operand. */
+static bool is_tensorized(const StageFacts *stage, int loop) {
+    return stage->loops[loop]->kind == LOOP_TENSORIZED;
 }
 
 static double loop_vectors(const StageFacts *stage, int loop) {
@@ -52,7 +57,7 @@ static double loop_vectors(const StageFacts *stage, int loop) {
 static double vector_cost(const StageFacts *stage, const AccessFacts *access) {
     double part = (double)stage->lanes * access->bytes / CACHE_LINE;
     for (int l = 0; l < stage->loop_count; l++)
-        if (stage->extents[l] > 1 && stage->loops[l]->kind != LOOP_VECTORIZED &&
+        if (stage->extents[l] > 1 && stage->loops[l]->kind != LOOP_VECTORIZED && !is_tensorized(stage, l) &&
             fmod(access->strides[l], stage->lanes) != 0)
             return 1 + crossing_cost * fmin(part, 1);
     return 1;
@@ -62,7 +67,7 @@ static double vector_cost(const StageFacts *stage, const AccessFacts *access) {
 static double block_accesses(const StageFacts *stage, const AccessFacts *access) {
     double count = 1;
     for (int l = 0; l < stage->loop_count; l++) {
-        if (!is_expanded(stage, l) || (access->strides[l] == 0))
+        if (!is_expanded(stage, l) || is_tensorized(stage, l) || (access->strides[l] == 0))
             continue;
         if (stage->loops[l]->kind == LOOP_UNROLLED)
             count *= stage->extents[l];
@@ -82,7 +87,7 @@ static void block_shape(const StageFacts *stage, Block *block) {
             block->runs *= stage->extents[l];
             if (stage->extents[l] > 1)
                 block->serial = l;
-        } else {
+        } else if (!is_tensorized(stage, l)) {
             block->vectors *= stage->loops[l]->kind == LOOP_UNROLLED ? stage->extents[l] : loop_vectors(stage, l);
         }
     }
@@ -94,7 +99,7 @@ static double live_operands(const StageFacts *stage, const AccessFacts *access) 
     double live = 1;
     bool kept = false;
     for (int l = 0; l < stage->loop_count; l++) {
-        if (!is_expanded(stage, l) || stage->extents[l] <= 1 || stage->loops[l]->reduction)
+        if (!is_expanded(stage, l) || is_tensorized(stage, l) || stage->extents[l] <= 1 || stage->loops[l]->reduction)
             continue;
         if (access->strides[l] == 0)
             kept |= stage->loops[l]->kind == LOOP_UNROLLED;

@@ -302,6 +302,8 @@ void tile_group_new(Space *space, Group *group, const Stage *anchor) {
     make_axes(space, group, tile);
     make_reductions(space, group, tile);
     make_structure(space, group, tile);
+    tile_find_instr(space, group, tile);
     make_reduction_genes(space, group, tile);
     tile_choose_start(space, group, tile);
+    tile_start_instr(group, tile);
 }

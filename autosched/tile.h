@@ -59,6 +59,8 @@ typedef struct Tile {
     int candidate_count;
     int *candidates; /* vector axes, best first */
     int vector_gene, outer_gene, middle_gene, inner_gene, parallel_gene, reduce_gene;
+    const Instr *instr; /* that can run the lanes of a candidate and the steps of a reduction; or NULL */
+    int instr_candidate, instr_reduction, instr_gene;
 } Tile;
 
 /* How an operand is read along an axis. */
@@ -86,7 +88,7 @@ typedef struct TileWriter {
     int vector;        /* the axis, or -1 */
     ReduceOrder order; /* of the reductions */
     NameList outers, middles, inners, reductions, unrolled;
-    const char *lane;
+    const char *lane, *step; /* step: the reduction loop that an instruction runs with the lanes; or NULL */
     const char *task, *last; /* the parallel loop, and the innermost loop outside the register tile; NULL: none */
     const char *last_outer;
 } TileWriter;
@@ -98,6 +100,15 @@ bool tile_pack(TileWriter *writer);
 bool operand_packable(const Expr *read);
 /* tile_start.c: the choices of the fixed heuristics. */
 void tile_choose_start(Space *space, Group *group, Tile *tile);
+/* tile_instr.c */
+void tile_find_instr(Space *space, Group *group, Tile *tile);
+void tile_start_instr(Group *group, const Tile *tile);
+bool tile_uses_instr(const TileWriter *writer);
+bool tile_instr_agrees(const TileWriter *writer);
+void tile_tensorize(TileWriter *writer, const char *lane);
+/* Whether the copy of an operand has to be in the order of the instruction; at most read->count + 2 items. */
+bool tile_instr_packs(const TileWriter *writer, const Expr *read);
+int tile_instr_layout(const TileWriter *writer, const Expr *read, PrimArg *items);
 /* tile_emit.c */
 bool tile_emit(Space *space, Group *group, const int *genes, Sketch *sketch);
 

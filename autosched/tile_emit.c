@@ -8,6 +8,7 @@
  * them too.
  */
 #include "autosched/tile.h"
+#include "lower/instr.h"
 
 #include <string.h>
 
@@ -121,8 +122,11 @@ static void split_reduction(TileWriter *writer, const TileReduction *reduction, 
     const char *names[3] = {reduction->outer, blocked ? reduction->middle : reduction->inner, reduction->inner};
     PrimArg args[3] = {arg_name(reduction->loop)};
     int gene = blocked ? reduction->block : reduction->unroll, count = blocked ? 3 : 2;
-    args[1] = hole(writer, gene, 0);
-    if (blocked)
+    if (blocked || !tile_uses_instr(writer))
+        args[1] = hole(writer, gene, 0);
+    if (tile_uses_instr(writer))
+        args[count - 1] = arg_int(instr_extent(writer->tile->instr, 1));
+    else if (blocked)
         args[2] = hole(writer, gene, 1);
     sketch_add(writer->space, writer->sketch, PRIM_SPLIT, count, names, count, args);
 }
@@ -144,7 +148,8 @@ static void write_reductions(TileWriter *writer) {
         if (r != cut)
             names_add(&writer->reductions, tile->reductions[r].loop);
     names_add(&writer->reductions, !is_split ? split->loop : blocked ? split->middle : split->outer);
-    if (!is_split)
+    writer->step = is_split && tile_uses_instr(writer) ? split->inner : NULL;
+    if (!is_split || writer->step)
         return;
     names_add(&writer->reductions, split->inner);
     names_add(&writer->unrolled, split->inner);
@@ -180,7 +185,9 @@ static void write_parallel(TileWriter *writer) {
 }
 
 static void annotate(TileWriter *writer, const char *lane) {
-    if (lane)
+    if (lane && writer->step)
+        tile_tensorize(writer, lane);
+    else if (lane)
         sketch_loops(writer->space, writer->sketch, PRIM_VECTORIZE, &lane, 1);
     loops(writer, PRIM_UNROLL, &writer->unrolled);
 }
@@ -203,6 +210,8 @@ static void write_root_loops(TileWriter *writer, const NameList *reductions) {
     names_join(&writer->unrolled, &writer->inners);
     if (writer->lane)
         names_add(&all, writer->lane);
+    if (writer->step)
+        names_add(&all, writer->step);
     loops(writer, PRIM_REORDER, &all);
     annotate(writer, writer->lane);
     write_parallel(writer);
@@ -250,6 +259,8 @@ static void write_anchor_loops(TileWriter *writer) {
     names_join(&writer->unrolled, &axes);
     if (lane)
         names_add(&order, lane);
+    if (writer->step)
+        names_add(&order, writer->step);
     loops(writer, PRIM_REORDER, &order);
     annotate(writer, lane);
 }
@@ -273,6 +284,8 @@ bool tile_emit(Space *space, Group *group, const int *genes, Sketch *sketch) {
     writer.inners = names_new(space->arena);
     writer.reductions = names_new(space->arena);
     writer.unrolled = names_new(space->arena);
+    if (tile_uses_instr(&writer) && !tile_instr_agrees(&writer))
+        return false;
     write_axes(&writer);
     if (tile->fused && !tile_place(&writer) && !writer.outers.count)
         return false;

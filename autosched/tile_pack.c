@@ -92,7 +92,12 @@ static bool place_loop(const TileWriter *writer, PackPlace place, const char **l
 static bool add_copy(TileWriter *writer, const TileOperand *operand, PackPlace place) {
     Layout layout = {0};
     const char *loop;
-    if (!place_loop(writer, place, &loop) || !choose_layout(writer, operand->read, place, &layout))
+    if (!place_loop(writer, place, &loop))
+        return false;
+    if (tile_instr_packs(writer, operand->read)) {
+        layout.items = ARENA_ARRAY(writer->space->arena, PrimArg, operand->read->count + 2);
+        layout.count = tile_instr_layout(writer, operand->read, layout.items);
+    } else if (!choose_layout(writer, operand->read, place, &layout))
         return false;
     PrimArg args[3] = {arg_name(operand->read->tensor->name)};
     int count = 1;
@@ -125,6 +130,13 @@ static void vectorize_copy(TileWriter *writer, const NestStage *copy, int lanes)
         lane = names[1];
     }
     sketch_loops(writer->space, writer->sketch, PRIM_VECTORIZE, &lane, 1);
+}
+
+/* The lanes and steps of an instruction lie the other way round in what is copied. */
+static void unroll_copy(TileWriter *writer, const NestStage *copy) {
+    const char *names[2] = {copy_loop(writer, copy, copy->loop_count - 2),
+                            copy_loop(writer, copy, copy->loop_count - 1)};
+    sketch_loops(writer->space, writer->sketch, PRIM_UNROLL, names, 2);
 }
 
 /* Shares out the outer loops of a copy at the root, as many as give every thread some. */
@@ -165,7 +177,10 @@ static bool schedule_copies(TileWriter *writer, const PackPlace *places) {
         if (!copy || copy->loop_count == 0)
             continue;
         int lanes = writer->vector >= 0 ? writer->tile->axes[writer->vector].lanes : 1;
-        vectorize_copy(writer, copy, lanes);
+        if (tile_instr_packs(writer, operand->read))
+            unroll_copy(writer, copy);
+        else
+            vectorize_copy(writer, copy, lanes);
         if (places[i] == PACK_ROOT)
             parallelize_copy(writer, copy);
     }
@@ -181,6 +196,8 @@ bool tile_pack(TileWriter *writer) {
     for (int i = 0; i < tile->operands.count; i++) {
         const TileOperand *operand = &tile->operands.items[i];
         places[i] = operand->pack >= 0 ? (PackPlace)writer->genes[operand->pack] : PACK_NONE;
+        if (places[i] == PACK_NONE && tile_instr_packs(writer, operand->read))
+            places[i] = PACK_ROOT;
         if (places[i] == PACK_NONE)
             continue;
         if (!add_copy(writer, operand, places[i]))
