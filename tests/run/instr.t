@@ -51,6 +51,32 @@ on_this_machine avx512_vnni vpdpwssd int16 int16 int32 dot2_int16_avx512 16 2 x8
 on_this_machine avx512_bf16 vdpbf16ps bfloat16 bfloat16 float dot2_bf16_avx512 16 2 x86
 on_this_machine avx512_bf16 'vdpbf16ps.*%ymm' bfloat16 bfloat16 float dot2_bf16_avx512_256 8 2 x86
 
+# --- schedules that nobody wrote: a matching instruction is used by itself
+cat >defaults.tensor <<'END'
+import "instr"
+def relu(uint8(M, K) A, int8(K, N) B, int32(N) b) -> (D) {
+    C(i, j) +=! int32(A(i, r_k)) * int32(B(r_k, j))
+    D(i, j) = max(C(i, j) + b(j), 0)
+}
+def dense(uint8(M, K) X, int8(N, K) W) -> (C) { C(i, j) +=! int32(X(i, r_k)) * int32(W(j, r_k)) }
+def batched(uint8(B, M, K) X, int8(B, K, N) W) -> (C) { C(b, i, j) +=! int32(X(b, i, r_k)) * int32(W(b, r_k, j)) }
+def conv(uint8(N, H, W, C) I, int8(KH, KW, C, M) F) -> (O) {
+    O(n, h, w, m) +=! int32(I(n, h + r_kh, w + r_kw, r_c)) * int32(F(r_kh, r_kw, r_c, m))
+}
+export relu(M=130, K=66, N=70)
+export dense(M=131, K=67, N=64)
+export batched(B=3, M=50, K=64, N=33)
+export conv(N=2, H=9, W=10, C=18, M=40, KH=3, KW=3)
+END
+if has_flag avx512_vnni; then
+    runs "the fixed heuristics are right" "$TENSORC" -run -O1 defaults.tensor --emit-schedule=fixed
+    is "$(grep -c dot4_avx512 fixed)" 4 "and use the instruction in each"
+    runs "-O2 is right" "$TENSORC" -run -O2 defaults.tensor
+    runs "-O tune is right" "$TENSORC" -run -O tune --trials=16 --db=t.db defaults.tensor
+else
+    skip "this processor has no avx512_vnni" 4
+fi
+
 # --- bodies of LLVM IR, and the check of what an instruction means
 cat >ir.tensor <<'END'
 instr twice(int32(4) c, int32(4) a) on x86 { c(i) = a(i) + a(i) } =
