@@ -220,6 +220,18 @@ static bool add_read(const Expr *e, void *context) {
     return e->kind != EXPR_READ;
 }
 
+/* What is combined where the predicates of a stage hold. Those on indices alone are tested outside the loops. */
+static void walk_value(Walk *walk, const Stage *stage, const Expr *value) {
+    while (value->kind == EXPR_OP && value->op == OP_SELECT && is_identity(stage->combine, value->args[2])) {
+        Walk inside = {.forms = walk->forms, .facts = walk->facts};
+        expr_walk(value->args[0], count_reads, &inside);
+        if (inside.reads)
+            expr_walk(value->args[0], add_read, walk);
+        value = value->args[1];
+    }
+    expr_walk(value, add_read, walk);
+}
+
 static void stage_accesses(Forms *forms, StageFacts *facts) {
     const Stage *stage = facts->stage->stage;
     Walk walk = {.forms = forms, .facts = facts, .reads = stage_component_count(stage)};
@@ -233,10 +245,25 @@ static void stage_accesses(Forms *forms, StageFacts *facts) {
         access_make(forms, facts, access, stage_component(stage, c).tensor, index);
         access->write = true;
     }
-    stage_walk_values(stage, add_read, &walk);
+    for (int c = 0; c < stage_component_count(stage); c++)
+        walk_value(&walk, stage, stage_component(stage, c).value);
     for (int c = 0; stage->combine == COMBINE_DECLARED && c < stage->combiner->count; c++)
         expr_walk(stage->combiner->result[c], add_read, &walk);
     facts->operations += stage->combine != COMBINE_NONE && stage->combine != COMBINE_DECLARED;
+}
+
+/* A loop over the place that a stage scatters to has one iteration where it stands inside the reductions. */
+static void fill_scatter(StageFacts *facts, const double *values) {
+    const Stage *stage = facts->stage->stage;
+    int inside = facts->loop_count;
+    while (inside > 0 && !facts->loops[inside - 1]->reduction)
+        inside--;
+    for (int d = 0; d < stage->axis_count; d++)
+        for (int l = inside; l < facts->loop_count && stage_scatters(stage, d); l++)
+            if (values[d * (facts->loop_count + 1) + l] != 0) {
+                facts->iterations /= fmax(facts->extents[l], 1);
+                facts->extents[l] = 1;
+            }
 }
 
 static void stage_fill(Arena *arena, const Nest *nest, const NestStage *stage, StageFacts *facts) {
@@ -257,6 +284,7 @@ static void stage_fill(Arena *arena, const Nest *nest, const NestStage *stage, S
     double *values = ARENA_ARRAY(arena, double, axes *(facts->loop_count + 1));
     for (int a = 0; a < axes; a++)
         form_of(&forms, stage->axis_values[a], values + a * (facts->loop_count + 1));
+    fill_scatter(facts, values);
     forms.stage = stage->stage;
     forms.axes = values;
     stage_accesses(&forms, facts);

@@ -2,6 +2,7 @@
 #include "operators.h"
 #include "tests/tap.h"
 #include <stdlib.h>
+#include <string.h>
 
 enum { LARGEST = 8192 };
 
@@ -268,27 +269,59 @@ static void test_normalisation(void) {
     compare("batch_norm", nn_batch_norm(A, B, E, C, D, got), 2 * 3 * 35);
 }
 
-static void test_sequences(void) {
-    int32_t ids[9] = {10, 0, 3, 3, 7, 1, 9, 2, 10};
+static void test_tables(void) {
+    int32_t ids[9] = {10, 0, 3, 3, 7, 1, 9, 2, 10}, counts[13] = {0}, right = 0;
     EACH(9 * 6, A[ids[i / 6] * 6 + i % 6]);
     compare("embedding", nn_embedding(A, ids, got), 9 * 6);
-    enum { BATCH = 2, Q = 5, K = 7, WIDTH = 8, OUT = 3 };
+    memset(wanted, 0, sizeof wanted);
+    for (int i = 0; i < 9 * 6; i++)
+        wanted[ids[i / 6] * 6 + i % 6] += A[i];
+    compare("embedding_gradient", nn_embedding_gradient(A, ids, got), 11 * 6);
+    counts[12] = -1;
+    int status = nn_histogram(ids, counts);
+    for (int v = 0; v < 12; v++) {
+        int wanted_count = 0;
+        for (int i = 0; i < 9; i++)
+            wanted_count += ids[i] == v;
+        right += counts[v] == wanted_count;
+    }
+    ok(status == 0 && right == 12 && counts[12] == -1, "histogram");
+    ids[4] = 11;
+    ok(nn_embedding_gradient(A, ids, got) == 2 && got[0] == 12345, "a row that is not there: nothing is written");
+}
+
+enum { BATCH = 2, Q = 5, K = 7, WIDTH = 8, OUT = 3 };
+
+static double score_of(int row, int k) {
+    double score = 0;
+    for (int d = 0; d < WIDTH; d++)
+        score += (double)A[row * WIDTH + d] * B[(row / Q * K + k) * WIDTH + d];
+    return score;
+}
+
+/* limit: of the keys that a query sees; 0: what it sees grows with its position. */
+static void plain_attention(int limit) {
     for (int row = 0; row < BATCH * Q; row++) {
         double weight[K], total = 0;
-        for (int k = 0; k < K; k++) {
-            double score = 0;
-            for (int d = 0; d < WIDTH; d++)
-                score += (double)A[row * WIDTH + d] * B[(row / Q * K + k) * WIDTH + d];
-            total += weight[k] = exp(score / sqrt(WIDTH));
-        }
+        int seen = limit ? limit : row % Q + 1;
+        for (int k = 0; k < seen; k++)
+            total += weight[k] = exp(score_of(row, k) / sqrt(WIDTH));
         for (int e = 0; e < OUT; e++) {
             double mix = 0;
-            for (int k = 0; k < K; k++)
+            for (int k = 0; k < seen; k++)
                 mix += weight[k] * C[(row / Q * K + k) * OUT + e];
             wanted[row * OUT + e] = (float)(mix / total);
         }
     }
+}
+
+static void test_attention(void) {
+    plain_attention(K);
     compare("attention", nn_attention(A, B, C, got), BATCH * Q * OUT);
+    plain_attention(0);
+    compare("causal_attention", nn_causal_attention(A, B, C, got), BATCH * Q * OUT);
+    EACH(BATCH * Q * K, i % K <= i / K % Q ? score_of(i / K, i % K) : 0);
+    compare("causal_scores", nn_causal_scores(A, B, got), BATCH * Q * K);
 }
 
 /* --- recurrences --- */
@@ -393,7 +426,8 @@ int main(void) {
     test_elements();
     test_pairs();
     test_normalisation();
-    test_sequences();
+    test_tables();
+    test_attention();
     test_rnn();
     test_lstm();
     test_gru();
