@@ -231,13 +231,22 @@ static Stmt *stage_store(Build *b, const StageBuild *s, Expr *const *sources, bo
     return stmt_together(b->arena, stores, stage->loc);
 }
 
+/* A predicate that lanes differ in masks what is stored, and reads are on their own. */
+static bool in_lanes(const NestStage *stage, const Expr *predicate) {
+    for (int i = 0; i < stage->loop_count; i++)
+        if (stage->loops[i]->kind == LOOP_VECTORIZED && expr_uses_var(predicate, stage->loops[i]->var))
+            return true;
+    return false;
+}
+
 static Stmt *guarded_store(Build *b, const StageBuild *s, Expr *const *sources, const Predicates *predicates,
                            bool combine) {
     Facts outer = b->facts;
     ExprList guards = guard_list(b, s), known = guard_list(b, s), left = {0};
     for (int i = 0; predicates && i < predicates->full.count; i++) {
         Expr *full = predicates->full.items[i], *tested = predicates->tested.items[i];
-        list_push(b->arena, &known, full);
+        if (!in_lanes(s->stage, full))
+            list_push(b->arena, &known, full);
         if (!tested || !expr_equal(tested, full))
             list_push(b->arena, &left, full);
     }
@@ -286,7 +295,10 @@ static ExprList tests_at(Build *b, const NestStage *stage, int depth) {
     for (int i = 0; i < b->predicates->full.count; i++) {
         Expr *test = extreme_case(b->arena, b->predicates->full.items[i], inner.items, inner.count, false);
         Expr *known = b->predicates->tested.items[i];
-        if (!test || (known && expr_equal(known, test)) || expr_prove(b->arena, test, &(Facts){0}) == 1)
+        bool reads = false; /* what may be computed inside the loop */
+        if (test)
+            expr_walk(test, has_read, &reads);
+        if (!test || reads || (known && expr_equal(known, test)) || expr_prove(b->arena, test, &(Facts){0}) == 1)
             continue;
         b->predicates->tested.items[i] = test;
         list_push(b->arena, &tests, test);

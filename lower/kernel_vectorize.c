@@ -7,11 +7,12 @@
  */
 #include "lower/passes.h"
 
-/* The lanes that run: NULL all. */
+/* The lanes that run: NULL all. What predicates leave out is inside all the same: it may be read. */
 typedef struct Mask {
-    Expr *lanes; /* vector of bool */
-    Expr *any;   /* scalar bool: some lane runs; NULL when that is not known */
-    int lane;    /* that runs if any does; -1 when that is not known */
+    Expr *stores; /* vector of bool */
+    Expr *lanes;  /* the same without predicates */
+    Expr *any;    /* scalar bool: some of those lanes runs; NULL when that is not known */
+    int lane;     /* that runs if any does; -1 when that is not known */
 } Mask;
 
 typedef struct Vectorize {
@@ -157,7 +158,9 @@ static Mask narrow_mask(Vectorize *v, const ExprList *conditions) {
     int lane = mask.lanes ? mask.lane : best_lane(v, conditions->items[0]);
     for (int i = 0; i < conditions->count; i++) {
         Expr *condition = conditions->items[i];
-        mask.lanes = expr_and(v->arena, mask.lanes, vector_expr(v, condition));
+        Expr *lanes = vector_expr(v, condition);
+        mask.lanes = expr_and(v->arena, mask.lanes, lanes);
+        mask.stores = expr_and(v->arena, mask.stores, lanes);
         lane = best_lane(v, condition) == lane ? lane : -1;
         if (lane >= 0)
             mask.any = expr_and(v->arena, mask.any, at_lane(v, condition, lane));
@@ -174,7 +177,7 @@ static StmtList vector_body(Vectorize *v, Stmt *const *body, int count);
 static Stmt *vector_store(Vectorize *v, Stmt *stmt) {
     Expr *index = vector_expr(v, stmt->index[0]);
     Expr *value = expr_broadcast(v->arena, vector_expr(v, stmt->value), v->lanes);
-    Expr *guard = expr_and(v->arena, stmt->guard ? vector_expr(v, stmt->guard) : NULL, v->mask.lanes);
+    Expr *guard = expr_and(v->arena, stmt->guard ? vector_expr(v, stmt->guard) : NULL, v->mask.stores);
     if (index->lanes == 1) {
         v->failed = true;
         return stmt;
@@ -186,9 +189,11 @@ static Stmt *vector_store(Vectorize *v, Stmt *stmt) {
     return stmt_store(v->arena, stmt->tensor, indices, 1, value, guard, stmt->loc);
 }
 
-static StmtList masked_body(Vectorize *v, const ExprList *conditions, Stmt *const *body, int count) {
+static StmtList masked_body(Vectorize *v, const ExprList *conditions, bool keeps, Stmt *const *body, int count) {
     Mask outer = v->mask;
-    if (conditions->count)
+    for (int i = 0; keeps && i < conditions->count; i++)
+        v->mask.stores = expr_and(v->arena, v->mask.stores, vector_expr(v, conditions->items[i]));
+    if (!keeps && conditions->count)
         v->mask = narrow_mask(v, conditions);
     StmtList list = vector_body(v, body, count);
     v->mask = outer;
@@ -204,11 +209,11 @@ static Stmt *vector_if(Vectorize *v, Stmt *stmt) {
             list_push(v->arena, &varying, all.items[i]);
         else
             list_push(v->arena, &uniform, vector_expr(v, all.items[i]));
-    StmtList body = masked_body(v, &varying, stmt->body, stmt->count);
+    StmtList body = masked_body(v, &varying, stmt->keeps, stmt->body, stmt->count);
     StmtList otherwise = vector_body(v, stmt->otherwise, stmt->otherwise_count);
     if (varying.count && stmt->otherwise_count) {
         list_push(v->arena, &refused, expr_unary(v->arena, OP_NOT, conjunction(v->arena, &varying)));
-        StmtList rest = masked_body(v, &refused, stmt->otherwise, stmt->otherwise_count);
+        StmtList rest = masked_body(v, &refused, stmt->keeps, stmt->otherwise, stmt->otherwise_count);
         stmts_add_all(v->arena, &body, rest.items, rest.count);
     }
     return stmt_if(v->arena, conjunction(v->arena, &uniform), body, otherwise, stmt->loc);
