@@ -66,7 +66,7 @@ static Stmt *simplify_stmt(Arena *arena, Stmt *stmt) {
     StmtList body = simplify_body(arena, stmt->body, stmt->count);
     StmtList otherwise = simplify_body(arena, stmt->otherwise, stmt->otherwise_count);
     if (stmt->kind == STMT_IF)
-        return stmt_if(arena, simplify_value(arena, stmt->condition), body, otherwise, stmt->loc);
+        return stmt_if_like(arena, stmt, simplify_value(arena, stmt->condition), body, otherwise);
     return stmt_with_bodies(arena, stmt, body, otherwise);
 }
 

@@ -334,7 +334,7 @@ static Stmt *unroll_if(Unroll *u, Stmt *stmt) {
         otherwise = unroll_body(u, stmt->otherwise, stmt->otherwise_count);
     if (condition == stmt->condition)
         return stmt_with_bodies(u->arena, stmt, body, otherwise);
-    return stmt_if(u->arena, condition, body, otherwise, stmt->loc);
+    return stmt_if_like(u->arena, stmt, condition, body, otherwise);
 }
 
 static Stmt *unroll_stmt(Unroll *u, Stmt *stmt) {

@@ -216,7 +216,7 @@ static Stmt *vector_if(Vectorize *v, Stmt *stmt) {
         StmtList rest = masked_body(v, &refused, stmt->keeps, stmt->otherwise, stmt->otherwise_count);
         stmts_add_all(v->arena, &body, rest.items, rest.count);
     }
-    return stmt_if(v->arena, conjunction(v->arena, &uniform), body, otherwise, stmt->loc);
+    return stmt_if_like(v->arena, stmt, conjunction(v->arena, &uniform), body, otherwise);
 }
 
 static Stmt *vector_stmt(Vectorize *v, Stmt *stmt) {
