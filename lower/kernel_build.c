@@ -16,6 +16,7 @@ typedef LIST(Substitution) Substitutions;
 typedef struct Predicates {
     ExprList full;
     ExprList tested; /* of the loops so far: the last test of each, or NULL */
+    bool *late;      /* what it leaves out is computed in registers and put back after the reduction */
 } Predicates;
 
 typedef struct Build {
@@ -133,9 +134,9 @@ static Expr *lower_expr(Build *b, Expr *e, Expr *path) {
     }
 }
 
-/* An expression of a stage, whose axes have values. */
-static Expr *lower_value(Build *b, Expr *e, const Substitutions *axes) {
-    return lower_expr(b, expr_substitute(b->arena, e, axes->items, axes->count), NULL);
+/* An expression of a stage, whose axes have values. path: as above. */
+static Expr *lower_value(Build *b, Expr *e, const Substitutions *axes, Expr *path) {
+    return lower_expr(b, expr_substitute(b->arena, e, axes->items, axes->count), path);
 }
 
 /* --- one stage ---------------------------------------------------------------------------------------------------- */
@@ -210,7 +211,7 @@ static void combine_values(Build *b, const NestStage *nest, Expr **index, Expr *
         values[c] = made[c];
 }
 
-static Stmt *stage_store(Build *b, const StageBuild *s, Expr *const *sources, bool combine) {
+static Stmt *stage_store(Build *b, const StageBuild *s, Expr *const *sources, Expr *path, bool combine) {
     const Stage *stage = s->stage->stage;
     int count = stage_component_count(stage);
     Expr **index = ARENA_ARRAY(b->arena, Expr *, stage->axis_count), *values[count];
@@ -218,7 +219,7 @@ static Stmt *stage_store(Build *b, const StageBuild *s, Expr *const *sources, bo
         index[d] = s->axes.items[d].value;
     index = relative_index(b, s->stage, index, stage->axis_count);
     for (int c = 0; c < count; c++)
-        values[c] = lower_value(b, sources[c], &s->axes);
+        values[c] = lower_value(b, sources[c], &s->axes, path);
     if (combine)
         combine_values(b, s->stage, index, values);
     StmtList stores = {0};
@@ -231,7 +232,7 @@ static Stmt *stage_store(Build *b, const StageBuild *s, Expr *const *sources, bo
     return stmt_together(b->arena, stores, stage->loc);
 }
 
-/* A predicate that lanes differ in masks what is stored, and reads are on their own. */
+/* A predicate that lanes differ in masks what is stored, and of what is read that alone which it keeps inside. */
 static bool in_lanes(const NestStage *stage, const Expr *predicate) {
     for (int i = 0; i < stage->loop_count; i++)
         if (stage->loops[i]->kind == LOOP_VECTORIZED && expr_uses_var(predicate, stage->loops[i]->var))
@@ -243,15 +244,20 @@ static Stmt *guarded_store(Build *b, const StageBuild *s, Expr *const *sources, 
                            bool combine) {
     Facts outer = b->facts;
     ExprList guards = guard_list(b, s), known = guard_list(b, s), left = {0};
+    Expr *path = NULL;
     for (int i = 0; predicates && i < predicates->full.count; i++) {
         Expr *full = predicates->full.items[i], *tested = predicates->tested.items[i];
-        if (!in_lanes(s->stage, full))
+        if (in_lanes(s->stage, full))
+            path = expr_and(b->arena, path, full);
+        else
             list_push(b->arena, &known, full);
+        if (predicates->late[i])
+            continue;
         if (!tested || !expr_equal(tested, full))
             list_push(b->arena, &left, full);
     }
     b->facts = (Facts){known.count, known.items};
-    Stmt *store = stage_store(b, s, sources, combine);
+    Stmt *store = stage_store(b, s, sources, path, combine);
     b->facts = outer;
     Loc loc = s->stage->stage->loc;
     return under(b, &guards, false, under(b, &left, true, store, loc), loc);
@@ -283,7 +289,35 @@ static Predicates *lower_predicates(Build *b, const StageBuild *s, const ExprLis
         list_push(b->arena, &made->full, predicate);
         list_push(b->arena, &made->tested, NULL);
     }
+    made->late = ARENA_ARRAY(b->arena, bool, made->full.count);
     return made;
+}
+
+static bool uses_loops(const NestStage *stage, const Expr *e, bool reductions) {
+    for (int i = 0; i < stage->loop_count; i++)
+        if (stage->loops[i]->reduction == reductions && expr_uses_var(e, stage->loops[i]->var))
+            return true;
+    return false;
+}
+
+static bool begins_with_constants(const NestStage *stage) {
+    for (int c = 0; c < stage_component_count(stage->stage); c++) {
+        const Expr *initial = stage_component(stage->stage, c).initial;
+        if (nest_buffer(stage, c)->scope != SCOPE_REGISTER || (initial->kind != EXPR_INT && initial->kind != EXPR_REAL))
+            return false;
+    }
+    return true;
+}
+
+/* Registers may hold anything where lanes are left out throughout the reduction, until it ends: no step has a mask. */
+static void choose_late(Build *b, const NestStage *stage) {
+    for (int i = 0; i < b->predicates->full.count; i++) {
+        const Expr *full = b->predicates->full.items[i];
+        bool reads = false;
+        expr_walk(full, has_read, &reads);
+        b->predicates->late[i] =
+            !reads && in_lanes(stage, full) && !uses_loops(stage, full, true) && begins_with_constants(stage);
+    }
 }
 
 /* The tests to make around the loop at a depth: they hold for some value of the loops from there on. */
@@ -346,16 +380,19 @@ static Stmt *loop_stmt(Build *b, const NestStage *stage, const Loop *loop, const
 }
 
 /* The loops of the initialisation: those below depth that do not reduce. */
-static Stmt *initialisation(Build *b, const NestStage *stage, int depth) {
+static Stmt *initialisation(Build *b, const NestStage *stage, int depth, Expr *unless) {
     while (depth < stage->loop_count && stage->loops[depth]->reduction)
         depth++;
     if (depth == stage->loop_count) {
         StageBuild s = stage_build(b, stage, true);
-        return guarded_store(b, &s, component_sources(b, stage->stage, true), NULL, false);
+        Stmt *store = guarded_store(b, &s, component_sources(b, stage->stage, true), NULL, false);
+        StmtList stores = {0};
+        stmts_add(b->arena, &stores, store);
+        return unless ? stmt_if(b->arena, unless, (StmtList){0}, stores, stage->stage->loc) : store;
     }
     const Loop *loop = stage->loops[depth];
     StmtList body = {0};
-    stmts_add(b->arena, &body, initialisation(b, stage, depth + 1));
+    stmts_add(b->arena, &body, initialisation(b, stage, depth + 1, unless));
     return loop_stmt(b, stage, loop,
                      &(Piece){loop->var, loop->var->extent, NULL, initialisation_kind(b, stage, depth), NULL, 0}, body);
 }
@@ -441,7 +478,9 @@ static StmtList stage_build_all(Build *b, const NestStage *stage) {
 /* The predicates in a piece of a loop: those that hold in all of it are not tested. */
 static Predicates *piece_predicates(Build *b, const Predicates *predicates, const Substitution *piece) {
     Predicates *made = ARENA_NEW(b->arena, Predicates);
+    made->late = ARENA_ARRAY(b->arena, bool, predicates->full.count);
     for (int i = 0; i < predicates->full.count; i++) {
+        made->late[i] = predicates->late[i];
         Expr *tested = predicates->tested.items[i];
         Expr *full = expr_compact(b->arena, expr_substitute(b->arena, predicates->full.items[i], piece, 1));
         bool holds = expr_prove(b->arena, full, &(Facts){0}) == 1;
@@ -479,8 +518,11 @@ static int first_tested(const NestStage *stage) {
 static StmtList stage_level(Build *b, const NestStage *stage, int depth) {
     StmtList list = {0};
     ExprList tests = {0};
-    if (stage->initialises && depth == first_reduction(stage))
-        stmts_add(b->arena, &list, initialisation(b, stage, depth));
+    bool begins = stage->initialises && depth == first_reduction(stage);
+    if (begins) {
+        stmts_add(b->arena, &list, initialisation(b, stage, depth, NULL));
+        choose_late(b, stage);
+    }
     if (depth == stage->loop_count) {
         if (!stage->scan)
             stmts_add(b->arena, &list, update(b, stage));
@@ -499,6 +541,9 @@ static StmtList stage_level(Build *b, const NestStage *stage, int depth) {
         stmts_add(b->arena, &list, under(b, &tests, true, made, stage->stage->loc));
     }
     b->in_parallel &= !parallel;
+    for (int i = 0; begins && i < b->predicates->full.count; i++)
+        if (b->predicates->late[i])
+            stmts_add(b->arena, &list, initialisation(b, stage, depth, b->predicates->full.items[i]));
     return with_children(b, stage, depth, list);
 }
 
@@ -510,7 +555,7 @@ static Stmt *requirement_check(Build *b, const Requirement *requirement) {
         Var *var = var_new(b->arena, VAR_LOOP, TYPE_INT64, requirement->axes[i]->name, requirement->axes[i]->extent);
         list_push(b->arena, &axes, ((Substitution){requirement->axes[i], expr_var(b->arena, var)}));
     }
-    Expr *condition = lower_value(b, requirement->condition, &axes);
+    Expr *condition = lower_value(b, requirement->condition, &axes, NULL);
     Stmt *stmt = stmt_check(b->arena, condition, requirement->status, requirement->loc);
     for (int i = requirement->axis_count - 1; i >= 0; i--) {
         StmtList body = {0};
