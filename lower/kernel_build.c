@@ -450,9 +450,11 @@ static StmtList with_children(Build *b, const NestStage *stage, int depth, StmtL
             stmts_add_all(b->arena, &list, child.items, child.count);
         }
     stmts_add_all(b->arena, &list, rest.items, rest.count);
-    for (int i = stage->child_count - 1; i >= 0; i--)
-        if (stage->children[i]->depth == depth && !stage->children[i]->inlined && !stage->children[i]->in_scan)
-            list = with_buffers(b, stage->children[i], list);
+    for (int i = b->nest->stage_count - 1; i >= 0; i--) {
+        const NestStage *other = b->nest->stages[i];
+        if (other->home == stage && other->home_depth == depth && !other->inlined && !other->in_scan)
+            list = with_buffers(b, other, list);
+    }
     return list;
 }
 
@@ -505,12 +507,22 @@ static StmtList piece_body(Build *b, const NestStage *stage, int depth, const Pi
     return body;
 }
 
-/* The loops around the initialisation run whatever the predicates of the update say. */
-static int first_tested(const NestStage *stage) {
+static bool predicates_read(const Build *b, const NestStage *producer) {
+    for (int i = 0; i < b->predicates->full.count; i++)
+        for (int c = 0; c < stage_component_count(producer->stage); c++)
+            if (expr_uses_tensor(b->predicates->full.items[i], nest_buffer(producer, c)))
+                return true;
+    return false;
+}
+
+/* The loops around the initialisation, and around what the predicates read, run whatever these say. */
+static int first_tested(const Build *b, const NestStage *stage) {
     int depth = stage->initialises ? first_reduction(stage) : 0;
-    for (int i = 0; i < stage->child_count; i++)
-        if (stage->children[i]->updates == stage)
-            depth = stage->children[i]->depth;
+    for (int i = 0; i < stage->child_count; i++) {
+        const NestStage *child = stage->children[i];
+        if (child->depth > depth && (child->updates == stage || predicates_read(b, child)))
+            depth = child->depth;
+    }
     return depth;
 }
 
@@ -533,7 +545,7 @@ static StmtList stage_level(Build *b, const NestStage *stage, int depth) {
     bool parallel = kind == LOOP_PARALLEL;
     b->in_parallel |= parallel;
     bool stays = kind == LOOP_SERIAL || kind == LOOP_PARALLEL; /* of the others the lanes and copies see to it */
-    if (stays && depth >= first_tested(stage))
+    if (stays && depth >= first_tested(b, stage))
         tests = tests_at(b, stage, depth);
     Pieces pieces = loop_pieces(b->arena, loop, kind);
     for (int i = 0; i < pieces.count; i++) {
@@ -621,7 +633,8 @@ static bool is_root(const NestStage *stage) {
 
 static StmtList root_allocations(Build *b, StmtList list) {
     for (int i = b->nest->stage_count - 1; i >= 0; i--)
-        if ((is_root(b->nest->stages[i]) || b->nest->stages[i]->in_scan) && !b->nest->stages[i]->scan)
+        if (((!b->nest->stages[i]->home && !b->nest->stages[i]->inlined) || b->nest->stages[i]->in_scan) &&
+            !b->nest->stages[i]->scan)
             list = with_buffers(b, b->nest->stages[i], list);
     return list;
 }

@@ -21,6 +21,7 @@ static Handler *const handlers[PRIM_COUNT] = {
     [PRIM_REQUIRE] = apply_require,
     [PRIM_BIND] = apply_bind,
     [PRIM_DECOMPOSE] = apply_decompose,
+    [PRIM_STORE_AT] = apply_store_at,
     [PRIM_REVERSE_INLINE] = apply_reverse_inline,
     [PRIM_INLINE] = apply_inline,
     [PRIM_COMPUTE_AT] = apply_compute_at,
@@ -116,6 +117,9 @@ static void publish_stage(NestState *state, StageState *stage) {
     nest->in_scan = stage->scan != NULL;
     nest->parent = stage->at != NULL ? stage->at->loop.stage : NULL;
     nest->depth = stage->at != NULL ? stage->at->position + 1 : 0;
+    const Node *home = stage->stored ? stage->store : stage->at;
+    nest->home = home != NULL ? home->loop.stage : NULL;
+    nest->home_depth = home != NULL ? home->position + 1 : 0;
 }
 
 /* An initialisation writes where the update does. */

@@ -78,8 +78,10 @@ struct NestStage {
     NestStage *parent; /* the stage it is computed at, NULL: at root. It is computed before what else the body of the */
                        /* last of those loops holds: the initialisation, the next loop, or the store */
     int depth;         /* inside the first `depth` loops of the parent (the store nest's loops for a cache_write) */
-    bool inlined;      /* no loops, nothing to run */
-    bool constant;     /* computed when compiling: its buffer is a ROLE_CONSTANT, nothing runs */
+    NestStage *home; /* where its buffer lives: inside the first `home_depth` loops of it; NULL: at root. parent and */
+    int home_depth;  /* depth, unless store_at keeps it further out */
+    bool inlined;    /* no loops, nothing to run */
+    bool constant;   /* computed when compiling: its buffer is a ROLE_CONSTANT, nothing runs */
     int child_count;
     NestStage **children; /* computed at this one, in order of execution */
     const Scan *scan;     /* not a stage but the loop over a scan's steps: it writes nothing, its buffer is none */

@@ -56,12 +56,19 @@ void place_loops(NestState *state) {
     }
 }
 
-bool loop_is_outside(const void *context, const Loop *loop) {
-    const StageState *stage = context;
-    for (; stage->at != NULL; stage = (const StageState *)stage->at->loop.stage)
-        if (loop->stage == stage->at->loop.stage)
-            return ((const Node *)loop)->position <= stage->at->position;
+static bool is_around(const Node *at, const Loop *loop) {
+    for (; at != NULL; at = ((const StageState *)at->loop.stage)->at)
+        if (loop->stage == at->loop.stage)
+            return ((const Node *)loop)->position <= at->position;
     return false;
+}
+
+bool loop_is_outside(const void *context, const Loop *loop) {
+    return is_around(((const StageState *)context)->at, loop);
+}
+
+static bool loop_is_outside_buffer(const void *context, const Loop *loop) {
+    return is_around(((const StageState *)context)->store, loop);
 }
 
 /* --- boxes -------------------------------------------------------------------------------------------------------- */
@@ -96,15 +103,32 @@ const Form *access_form(NestState *state, const StageState *stage, const Access 
     return form_of_expr(&state->forms, access->read->args[dimension], find_axis_form, stage);
 }
 
+static bool is_computed_in(const StageState *stage, const StageState *outer) {
+    for (const Node *at = stage->at; at != NULL; at = ((const StageState *)at->loop.stage)->at)
+        if (at->loop.stage == &outer->nest)
+            return true;
+    return false;
+}
+
+static void widen_by(Forms *forms, Box *box, const Form *index, LoopOutside *outside, const StageState *producer) {
+    const Form *low, *width;
+    if (!box->whole && index != NULL && form_span(forms, index, outside, producer, &low, &width))
+        widen_box(forms, box, low, width);
+    else
+        box->whole = true;
+}
+
+/* What stands beside the reader must have all that it ever reads; what is inside, what an iteration of it does. */
 static void widen_producer(NestState *state, const StageState *stage, const Access *access) {
     StageState *producer = access->producer;
+    Seeing seeing = {&state->forms, stage};
+    bool inside = is_computed_in(producer, stage);
     for (int d = 0; d < access->read->count; d++) {
-        Box *box = &producer->boxes[d];
-        const Form *low, *width, *index = box->whole ? NULL : access_form(state, stage, access, d);
-        if (index != NULL && form_span(&state->forms, index, loop_is_outside, producer, &low, &width))
-            widen_box(&state->forms, box, low, width);
-        else
-            box->whole = true;
+        const Form *index = inside ? access_form(state, stage, access, d)
+                                   : form_of_expr(&state->forms, access->read->args[d], find_seen_form, &seeing);
+        widen_by(&state->forms, &producer->boxes[d], index, loop_is_outside, producer);
+        if (producer->stored)
+            widen_by(&state->forms, &producer->stores[d], index, loop_is_outside_buffer, producer);
     }
 }
 
@@ -145,6 +169,11 @@ static void find_domain(NestState *state, StageState *stage) {
         stage->roots[d]->extent = stage->size[d];
         stage->origin[d] = stage->base[d];
     }
+    if (!stage->stored)
+        return;
+    find_window(state, stage);
+    for (int d = 0; d < rank; d++)
+        close_box(state, stage, d, &stage->stores[d], &stage->origin[d], &stage->size[d]);
 }
 
 /* The buffer of a stage made by cache_write holds what its loops fill. One in registers holds also the lanes and copies
@@ -152,7 +181,7 @@ static void find_domain(NestState *state, StageState *stage) {
 static void find_filled_part(NestState *state, StageState *stage) {
     Forms *forms = &state->forms;
     bool registers = stage->scope_set && stage->scope == SCOPE_REGISTER && stage->scan == NULL;
-    for (int d = 0; (stage->owner != NULL || registers) && d < stage->tensor->rank; d++) {
+    for (int d = 0; (stage->owner != NULL || registers) && !stage->stored && d < stage->tensor->rank; d++) {
         Box box = {.begun = true};
         box.whole = !form_span(forms, stage->axes[d], loop_is_outside, stage, &box.low, &box.width);
         if (registers && !box.whole) {
@@ -337,7 +366,7 @@ const Form *find_axis_form(const void *context, const Var *var) {
 
 /* --- guards ------------------------------------------------------------------------------------------------------- */
 
-static void add_guard(NestState *state, StageState *stage, GuardForm guard) {
+void stage_add_guard(NestState *state, StageState *stage, GuardForm guard) {
     for (int i = 0; i < stage->guards.count; i++)
         if (form_equal(stage->guards.items[i].value, guard.value) &&
             form_equal(stage->guards.items[i].limit, guard.limit))
@@ -357,7 +386,7 @@ static void guard_splits(NestState *state, StageState *stage) {
     for (int i = 0; i < stage->relations.count; i++) {
         const Node *whole = stage->relations.items[i]->whole;
         if (relation_exceeds(state, stage->relations.items[i]))
-            add_guard(state, stage, (GuardForm){whole->value, whole->extent, whole->loop.reduction});
+            stage_add_guard(state, stage, (GuardForm){whole->value, whole->extent, whole->loop.reduction});
     }
 }
 
@@ -371,7 +400,7 @@ static void guard_like_owner(NestState *state, StageState *stage) {
     for (int i = 0; owner != NULL && i < owner->guards.count; i++) {
         GuardForm guard = owner->guards.items[i];
         if (form_find_loop(guard.value, is_not_outside, stage) == NULL)
-            add_guard(state, stage, guard);
+            stage_add_guard(state, stage, guard);
     }
 }
 
@@ -381,10 +410,11 @@ static void guard_box(NestState *state, StageState *stage) {
     for (int d = 0; stage->boxed && d < stage->tensor->rank; d++) {
         const Form *index = stage->axes[d], *extent = domain_extent(state, stage, d);
         if (!form_below(forms, index, extent))
-            add_guard(state, stage, (GuardForm){index, extent, false});
+            stage_add_guard(state, stage, (GuardForm){index, extent, false});
         if (!form_at_most(forms, form_int(forms, 0), index))
-            add_guard(state, stage,
-                      (GuardForm){form_add_scaled(forms, form_int(forms, 0), -1, index), form_int(forms, 1), false});
+            stage_add_guard(
+                state, stage,
+                (GuardForm){form_add_scaled(forms, form_int(forms, 0), -1, index), form_int(forms, 1), false});
     }
 }
 
@@ -398,6 +428,7 @@ static void finish_stage(NestState *state, StageState *stage) {
     guard_splits(state, stage);
     guard_like_owner(state, stage);
     guard_box(state, stage);
+    guard_window(state, stage);
     for (int i = 0; i < stage->accesses.count; i++) {
         const Access *access = &stage->accesses.items[i];
         if (access->producer != NULL && access->producer->boxes != NULL)
@@ -410,6 +441,7 @@ void finish_bounds(NestState *state) {
         StageState *stage = state->stages.items[i];
         bool collects = stage->at != NULL && stage->owner == NULL && stage->scan == NULL && !stage->nest.inlined;
         stage->boxes = collects ? ARENA_ARRAY(state->arena, Box, stage->tensor->rank) : NULL;
+        stage->stores = collects && stage->stored ? ARENA_ARRAY(state->arena, Box, stage->tensor->rank) : NULL;
     }
     for (int i = state->stages.count - 1; i >= 0; i--)
         if (!state->stages.items[i]->nest.inlined)

@@ -38,9 +38,11 @@ static const char *result_name(NestState *state, const Prim *prim, int index, St
 }
 
 static void move_attached(NestState *state, const Node *from, Node *to) {
-    for (int i = 0; i < state->stages.count; i++)
-        if (state->stages.items[i]->at == from)
-            state->stages.items[i]->at = to;
+    for (int i = 0; i < state->stages.count; i++) {
+        StageState *stage = state->stages.items[i];
+        stage->at = stage->at == from ? to : stage->at;
+        stage->store = stage->store == from ? to : stage->store;
+    }
     for (int i = 0; i < state->prefetches.count; i++)
         if (state->prefetches.items[i].loop == from)
             state->prefetches.items[i].loop = to;
@@ -211,7 +213,7 @@ static bool check_fusible(NestState *state, const Prim *prim, Node *outer, Node 
                            loop_text(state, outer->loop.reduction ? outer : inner),
                            loop_text(state, outer->loop.reduction ? inner : outer));
     for (int i = 0; i < state->stages.count; i++)
-        if (state->stages.items[i]->at == outer)
+        if (state->stages.items[i]->at == outer || state->stages.items[i]->store == outer)
             return refuse_loop(state, outer, "%s is computed at %s, which would be no loop any more",
                                state->stages.items[i]->name, loop_text(state, outer));
     return check_serial(state, prim, outer) && check_serial(state, prim, inner);

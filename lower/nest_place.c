@@ -34,7 +34,7 @@ bool check_movable(NestState *state, const Prim *prim, const StageState *stage) 
 }
 
 /* What shares the domain of another stage stays with it. */
-static bool check_made(NestState *state, const StageState *stage) {
+bool check_made(NestState *state, const StageState *stage) {
     if (stage->updates != NULL)
         return refuse_stage(state, stage, "%s was made by decompose and stays before the update of %s", stage->name,
                             stage->updates->name);
@@ -91,6 +91,7 @@ bool apply_compute_root(NestState *state, const Prim *prim) {
     if (stage->at == NULL)
         no_effect(state);
     StageState *scan = stage->scan;
+    stage->stored = false;
     if (!leave_scan(state, prim, stage))
         return false;
     if (scan != NULL)

@@ -238,9 +238,11 @@ static void replace_loops(Factoring *f) {
     stage->roots = roots;
     stage->root_count = axis_count + f->count;
     kept = 0;
-    for (int i = 0; i < stage->relations.count; i++)
-        if (!stage->relations.items[i]->whole->loop.reduction)
+    for (int i = 0; i < stage->relations.count; i++) {
+        const Loop *whole = &stage->relations.items[i]->whole->loop;
+        if (!whole->reduction && whole->stage == &stage->nest)
             stage->relations.items[kept++] = stage->relations.items[i];
+    }
     stage->relations.count = kept;
 }
 

@@ -95,6 +95,11 @@ struct StageState {
     StageState *scan;   /* whose step it is computed in, with the root of its step axis linked to that one's; or NULL */
     bool earlier_steps; /* made by cache_read: of what earlier steps of a scan wrote */
     Node *at;           /* the loop it is computed at; NULL: root */
+    bool stored;        /* by store_at: */
+    Node *store;        /* the loop in whose body its buffer lives, NULL: the root */
+    Box *stores;        /* [rank], while finishing: what consumers read in that body */
+    const Form **low;   /* [rank], of one that is stored: the first index of the box, */
+    bool *slides;       /* [rank] and whether base leaves out what earlier iterations computed */
     int *owner_axes;    /* the owner's axis of each dimension; NULL: in the same order */
     StageState *updates;        /* made by decompose: the stage that it initialises, whose buffer it writes */
     StageState *initialisation; /* the other way round */
@@ -159,9 +164,9 @@ typedef struct NestState {
     int holes;                /* so far, those of one name counted once */
     LIST(HoleNumber) numbers; /* of the primitive at hand */
     LIST(HoleNumber) shared;  /* of those with a name, so far */
-    int prim;          /* its index */
-    const Prim *last;  /* the last one that was applied */
-    LIST(Named) named; /* of it; kept only while an explanation is wanted */
+    int prim;                 /* its index */
+    const Prim *last;         /* the last one that was applied */
+    LIST(Named) named;        /* of it; kept only while an explanation is wanted */
     Refusal *refusal;
 } NestState;
 
@@ -261,9 +266,10 @@ Handler apply_require, apply_split, apply_tile, apply_fuse, apply_reorder, apply
 Handler apply_unroll, apply_vectorize, apply_parallel, apply_bind, apply_prefetch, apply_rfactor;
 Handler apply_inline, apply_compute_at, apply_compute_root, apply_set_scope, apply_cache_write, apply_cache_read;
 Handler apply_layout, apply_storage_align;
-Handler apply_decompose, apply_reverse_inline;
+Handler apply_decompose, apply_reverse_inline, apply_store_at;
 /* Whether the statement may take the stage away from where it is; refuses outputs and what checks read. */
 bool check_movable(NestState *state, const Prim *prim, const StageState *stage);
+bool check_made(NestState *state, const StageState *stage); /* likewise what shares the domain of another stage */
 /* Rewrites the consumer's reads of the stage. */
 bool inline_into(NestState *state, StageState *consumer, StageState *stage);
 
@@ -295,6 +301,18 @@ const Form *access_form(NestState *state, const StageState *stage, const Access 
 typedef LIST(const Node *) NodeList;
 /* The leaves below a node in the order in which its values count up. */
 void list_leaves(Arena *arena, const Node *node, NodeList *list);
+
+/* --- nest_window.c --- */
+
+typedef struct Seeing {
+    Forms *forms;
+    const StageState *stage;
+} Seeing;
+FindForm find_seen_form; /* context: a Seeing: axes as if nothing had been computed */
+bool check_store(NestState *state, const StageState *stage);
+void find_window(NestState *state, StageState *stage); /* of a stage that is stored, once its box is closed */
+void guard_window(NestState *state, StageState *stage);
+void stage_add_guard(NestState *state, StageState *stage, GuardForm guard);
 
 /* --- nest_scan.c --- */
 

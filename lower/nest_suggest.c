@@ -286,6 +286,26 @@ static void suggest_producers(Suggestions *list) {
     }
 }
 
+/* store_at: the loops around the place of the stage, from the innermost on, and the root. */
+static void suggest_homes(Suggestions *list) {
+    const char *what = positional(list->prim, 0)->name;
+    const StageState *stage = stage_named(list->state, what, strlen(what));
+    int index = index_of(list->prim, positional(list->prim, 1));
+    while (stage != NULL && stage->at != NULL) {
+        const StageState *parent = (const StageState *)stage->at->loop.stage;
+        for (int i = leaf_index(parent, stage->at) - (stage->at == parent->leaves.items[0] ? 0 : 1); i >= 0; i--)
+            suggest_loop(list, index, parent->leaves.items[i]);
+        stage = parent;
+    }
+    if (list->count == list->limit)
+        return;
+    Prim root = *list->prim;
+    root.args = ARENA_ARRAY(list->state->arena, PrimArg, root.arg_count);
+    memcpy(root.args, list->prim->args, sizeof(PrimArg) * (size_t)root.arg_count);
+    root.args[index].name = "root";
+    suggest(list, root);
+}
+
 /* inline: computing the stage where it is read. */
 static void suggest_instead_of_inline(Suggestions *list) {
     Prim place = prim_of(list, PRIM_COMPUTE_AT, 0, 2);
@@ -443,27 +463,17 @@ static void suggest_placed(Suggestions *list) {
 
 int suggest_prims(NestState *state, const Prim *prim, Prim *candidates, int limit) {
     static void (*const suggesters[PRIM_COUNT])(Suggestions *) = {
-        [PRIM_SPLIT] = suggest_tails,
-        [PRIM_TILE] = suggest_tails,
-        [PRIM_PARTITION] = suggest_cuts,
-        [PRIM_PREFETCH] = suggest_prefetches,
-        [PRIM_COMPUTE_ROOT] = suggest_placed,
-        [PRIM_FUSE] = suggest_pairs,
-        [PRIM_REORDER] = suggest_order,
-        [PRIM_UNROLL] = suggest_unrolls,
-        [PRIM_VECTORIZE] = suggest_straight,
-        [PRIM_INLINE] = suggest_instead_of_inline,
-        [PRIM_BIND] = suggest_words,
-        [PRIM_SET_SCOPE] = suggest_words,
-        [PRIM_PARALLEL] = suggest_other_loops,
-        [PRIM_COMPUTE_AT] = suggest_places,
-        [PRIM_RFACTOR] = suggest_reductions,
-        [PRIM_CACHE_WRITE] = suggest_at,
-        [PRIM_CACHE_READ] = suggest_at,
-        [PRIM_DECOMPOSE] = suggest_own_loops,
-        [PRIM_REVERSE_INLINE] = suggest_producers,
-        [PRIM_LAYOUT] = suggest_stored,
-        [PRIM_STORAGE_ALIGN] = suggest_stored,
+        [PRIM_SPLIT] = suggest_tails,          [PRIM_TILE] = suggest_tails,
+        [PRIM_PARTITION] = suggest_cuts,       [PRIM_PREFETCH] = suggest_prefetches,
+        [PRIM_COMPUTE_ROOT] = suggest_placed,  [PRIM_FUSE] = suggest_pairs,
+        [PRIM_REORDER] = suggest_order,        [PRIM_UNROLL] = suggest_unrolls,
+        [PRIM_VECTORIZE] = suggest_straight,   [PRIM_INLINE] = suggest_instead_of_inline,
+        [PRIM_BIND] = suggest_words,           [PRIM_SET_SCOPE] = suggest_words,
+        [PRIM_PARALLEL] = suggest_other_loops, [PRIM_COMPUTE_AT] = suggest_places,
+        [PRIM_RFACTOR] = suggest_reductions,   [PRIM_CACHE_WRITE] = suggest_at,
+        [PRIM_CACHE_READ] = suggest_at,        [PRIM_STORE_AT] = suggest_homes,
+        [PRIM_DECOMPOSE] = suggest_own_loops,  [PRIM_REVERSE_INLINE] = suggest_producers,
+        [PRIM_LAYOUT] = suggest_stored,        [PRIM_STORAGE_ALIGN] = suggest_stored,
         [PRIM_TENSORIZE] = suggest_instrs,
     };
     Suggestions list = {.state = state, .prim = prim, .items = candidates, .limit = limit};

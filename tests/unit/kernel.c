@@ -3,6 +3,7 @@
  * A golden is tests/ir/NAME.tensor, whose first line says after which passes the kernel is printed (`# passes: gsp`),
  * and tests/ir/NAME.ir. ACCEPT=1 writes the latter anew.
  */
+#include "kernel_run.h"
 #include "lang/value.h"
 #include "lower/passes.h"
 #include "schedules.h"
@@ -318,8 +319,44 @@ static void test_verifier_damage(Arena *arena) {
               "a buffer is allocated once in a nest");
 }
 
+/* --- windows ------------------------------------------------------------------------------------------------------ */
+
+/* How often elements of `t` are computed for a blur of three rows, under the statements. */
+static int64_t count_writes(Arena *arena, const char *statements) {
+    static float input[16 * 8], output[14 * 8];
+    const Schedule *schedule;
+    const char *text = arena_printf(arena,
+                                    "def f(float(16, 8) X) -> (Y) {\n"
+                                    "  t(y, x) = X(y, x) * 2.0\n"
+                                    "  Y(y, x) = t(y, x) + t(y + 1, x) + t(y + 2, x) }\n"
+                                    "export f() as g\nschedule g on x86 { %s }\n",
+                                    statements);
+    Program *program = scheduled_program_of_text(arena, text, &schedule);
+    const Target *target = target_find("x86-64-v4");
+    const Nest *nest = nest_build(arena, program, schedule, NULL, target, NULL);
+    if (!nest)
+        return -1;
+    int status;
+    const char *why;
+    void *arguments[] = {input, output};
+    int64_t writes = kernel_run_writes(expand(arena, nest, NULL), NULL, arguments, "t", &status, &why);
+    return why ? -1 : writes;
+}
+
+static void test_windows(Arena *arena) {
+    is_int(count_writes(arena, "compute_at(t, Y.y)"), 14 * 3 * 8, "each row of a stencil is computed three times");
+    is_int(count_writes(arena, "compute_at(t, Y.y) store_at(t, root)"), 16 * 8, "stored at the root: once");
+    is_int(count_writes(arena, "a, b = split(Y.y, 7) compute_at(t, b) store_at(t, a)"), 2 * 9 * 8,
+           "stored in a tile: once a tile");
+    is_int(count_writes(arena, "reorder(Y.x, Y.y) compute_at(t, Y.y) store_at(t, root)"), 16 * 8,
+           "over two loops, each with a dimension of its own: once");
+    is_int(count_writes(arena, "a, b = split(Y.y, 7) compute_at(t, b) store_at(t, root)"), (7 + 2 + 7 + 2) * 8,
+           "over two loops that share a dimension: once for each value of the outer one");
+}
+
 int main(void) {
     Arena *arena = arena_new();
+    test_windows(arena);
     test_goldens(arena);
     test_texts(arena);
     test_refusals(arena);

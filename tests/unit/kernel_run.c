@@ -36,6 +36,8 @@ typedef struct Run {
     int64_t first;     /* that of the loop's first one */
     int64_t counted;   /* iterations of parallel loops so far */
     int shared;        /* buffers that are older than the loop */
+    const char *watched;
+    int64_t writes; /* of elements of buffers named `watched` */
 } Run;
 
 enum { STEP_LIMIT = 400000 };
@@ -346,6 +348,7 @@ static void finish_store(Run *r, const Stmt *stmt, const Pending *pending) {
             fault(r, "an undefined value for an output");
         if (element >= 0)
             note_write(r, buffer, element);
+        r->writes += r->watched && strcmp(stmt->tensor->name, r->watched) == 0;
         if (r->fault)
             return;
         if (!value[lane].undefined)
@@ -478,8 +481,9 @@ static void require_outputs(Run *r) {
                                       r->buffers.items[i].tensor->name));
 }
 
-int kernel_run(const Kernel *kernel, const int64_t *sizes, void *const *arguments, const char **why) {
-    Run r = {.kernel = kernel, .arena = arena_new(), .scratch = arena_new()};
+int64_t kernel_run_writes(const Kernel *kernel, const int64_t *sizes, void *const *arguments, const char *watched,
+                          int *status, const char **why) {
+    Run r = {.kernel = kernel, .arena = arena_new(), .scratch = arena_new(), .watched = watched};
     const Program *program = kernel->program;
     for (int i = 0; i < program->size_count; i++) {
         list_push(r.arena, &r.vars, ((SizeValue){program->sizes[i], sizes[i]}));
@@ -499,5 +503,12 @@ int kernel_run(const Kernel *kernel, const int64_t *sizes, void *const *argument
     arena_free(r.arena);
     arena_free(r.scratch);
     *why = r.fault;
-    return r.status;
+    *status = r.status;
+    return r.writes;
+}
+
+int kernel_run(const Kernel *kernel, const int64_t *sizes, void *const *arguments, const char **why) {
+    int status;
+    kernel_run_writes(kernel, sizes, arguments, NULL, &status, why);
+    return status;
 }

@@ -238,6 +238,20 @@ static bool make_decompose(Maker *m) {
     return true;
 }
 
+static bool make_store_at(Maker *m) {
+    const NestStage *stage = pick_stage(m);
+    for (int tries = 0; stage && !stage->parent && tries < 10; tries++)
+        stage = pick_stage(m);
+    if (!stage)
+        return false;
+    add_name(m, NULL, stage->stage->name);
+    if (stage->parent && stage->depth > 1 && pick(m, 2))
+        add_name(m, NULL, loop_name(m, stage->parent, pick(m, stage->depth)));
+    else
+        add_name(m, NULL, "root");
+    return true;
+}
+
 /* One or two reduction loops of a stage. */
 static bool make_rfactor(Maker *m) {
     const NestStage *stage = pick_stage(m);
@@ -327,6 +341,7 @@ static const struct {
     {PRIM_LAYOUT, make_layout, 2},
     {PRIM_STORAGE_ALIGN, make_storage_align, 2},
     {PRIM_DECOMPOSE, make_decompose, 2},
+    {PRIM_STORE_AT, make_store_at, 4},
     {PRIM_REVERSE_INLINE, make_inline, 2},
 };
 

@@ -1,0 +1,176 @@
+/* nest_window.c - store_at: a buffer that outlives the iterations that fill it, and what is left to compute then.
+ *
+ * The buffer of a stage that is stored further out than it is computed holds the hull of what all iterations of the
+ * loops between read. Where they run one after the other, an iteration finds what earlier ones computed. For each of
+ * those loops: if the box does not depend on it, only its first iteration computes; if one dimension of the box moves
+ * with it by a step that is not larger than the box, later iterations compute the last `step` indices alone. A loop
+ * that moves the box in another way computes all of it again.
+ *
+ * In the dimension d that moves with v the roots count from low + (width - step) * min(v, 1), under a guard that keeps
+ * them inside the box. What else reads in those loops is told the whole box: `seen` instead of `axes`.
+ */
+#include "lower/nest_state.h"
+
+#include <string.h>
+
+static StageState *stage_of(const Node *node) {
+    return (StageState *)node->loop.stage;
+}
+
+/* The loop around one: of its own stage, then of the place of that stage. */
+static const Node *outer_loop(const Node *node) {
+    const StageState *stage = stage_of(node);
+    return node->position > 0 ? stage->leaves.items[node->position - 1] : stage->at;
+}
+
+/* --- the primitive ------------------------------------------------------------------------------------------------ */
+
+bool apply_store_at(NestState *state, const Prim *prim) {
+    StageState *stage = argument_stage(state, prim, positional(prim, 0));
+    if (stage == NULL || !check_movable(state, prim, stage) || !check_made(state, stage))
+        return false;
+    if (stage->scan != NULL)
+        return refuse_stage(state, stage, "%s is a stage of a scan, which keeps all of it anyway", stage->name);
+    if (stage->at == NULL)
+        return refuse_stage(state, stage,
+                            "%s is computed at the root, where its buffer is too: compute_at a loop before store_at",
+                            stage->name);
+    bool root = strcmp(positional(prim, 1)->name, "root") == 0;
+    Node *loop = root ? NULL : argument_loop(state, prim, positional(prim, 1));
+    if (!root && loop == NULL)
+        return false;
+    if (loop == stage->at || (stage->stored && stage->store == loop))
+        no_effect(state);
+    stage->stored = true;
+    stage->store = loop;
+    return true;
+}
+
+bool check_store(NestState *state, const StageState *stage) {
+    const Node *node = stage->at;
+    if (!stage->stored)
+        return true;
+    for (; node != NULL && node != stage->store; node = outer_loop(node))
+        if (node->loop.kind != LOOP_SERIAL && node->loop.kind != LOOP_UNROLLED)
+            return refuse_loop(state, node, "%s is stored outside %s, whose iterations do not run one after the other",
+                               stage->name, loop_text(state, node));
+    if (stage->at == NULL || node != stage->store)
+        return refuse_stage(state, stage, "%s is computed at %s, which is not inside %s, where store_at keeps it",
+                            stage->name, stage->at != NULL ? loop_text(state, stage->at) : "the root",
+                            stage->store != NULL ? loop_text(state, stage->store) : "the root");
+    return true;
+}
+
+/* --- what is left to compute -------------------------------------------------------------------------------------- */
+
+static bool is_loop(const void *context, const Loop *loop) {
+    return loop == context;
+}
+
+/* A reduction whose value has a predicate may skip whole loops. */
+static bool may_skip(const StageState *stage) {
+    const Stage *computed = stage->nest.stage;
+    for (int c = 0; c < stage_component_count(computed); c++) {
+        const Expr *value = stage_component(computed, c).value;
+        if (computed->combine != COMBINE_NONE && value->kind == EXPR_OP && value->op == OP_SELECT)
+            return true;
+    }
+    return false;
+}
+
+static bool uses(const Form *form, const Node *node) {
+    return form_find_loop(form, is_loop, &node->loop) != NULL;
+}
+
+/* The step by which the form moves with a loop; 0 when that is in a division, minimum or maximum. */
+static int64_t step_of(Forms *forms, const Form *form, const Node *node) {
+    int64_t step = 0;
+    for (int i = 0; i < form->count; i++)
+        if (form->terms[i].atom == &node->atom)
+            step = form->terms[i].factor;
+    const Form *rest = form_add_scaled(forms, form, -step, form_atom(forms, &node->atom));
+    return uses(rest, node) ? 0 : step;
+}
+
+/* The loops further in than the buffer is stored may not share a dimension with this one. */
+static bool moves_alone(const StageState *stage, const Form *low, const Node *node) {
+    for (const Node *inner = stage->at; inner != node; inner = outer_loop(inner))
+        if (uses(low, inner))
+            return false;
+    return true;
+}
+
+/* The one dimension of the box that a loop moves: -1 none, -2 several. */
+static int moved_dimension(const StageState *stage, const Node *node) {
+    int moved = -1;
+    for (int d = 0; d < stage->tensor->rank; d++)
+        if (uses(stage->low[d], node))
+            moved = moved == -1 ? d : -2;
+    return moved;
+}
+
+/* What the iterations of the loop after the first need not compute. */
+static void slide(NestState *state, StageState *stage, const Node *node) {
+    Forms *forms = &state->forms;
+    int d = moved_dimension(stage, node);
+    const Form *value = form_atom(forms, &node->atom), *one = form_int(forms, 1);
+    int64_t step = d >= 0 ? step_of(forms, stage->low[d], node) : 0;
+    if (node->loop.extent == 0 || node->loop.extent == 1)
+        return;
+    if (d == -1)
+        stage_add_guard(state, stage, (GuardForm){value, one, false});
+    if (step <= 0 || stage->slides[d] || !moves_alone(stage, stage->low[d], node) ||
+        !form_at_most(forms, form_int(forms, step), stage->size[d]))
+        return;
+    const Form *kept = form_add_int(forms, stage->size[d], -step);
+    const Form *shift = form_multiply(forms, kept, form_extreme(forms, ATOM_MIN, value, one));
+    if (shift == NULL || form_equal(kept, form_int(forms, 0)))
+        return;
+    stage->base[d] = form_add(forms, stage->base[d], shift);
+    stage->slides[d] = true;
+}
+
+void find_window(NestState *state, StageState *stage) {
+    int rank = stage->tensor->rank;
+    stage->low = ARENA_ARRAY(state->arena, const Form *, rank + 1);
+    stage->slides = ARENA_ARRAY(state->arena, bool, rank + 1);
+    for (int d = 0; d < rank; d++)
+        stage->low[d] = stage->base[d];
+    for (const Node *node = stage->at; node != stage->store; node = outer_loop(node))
+        if (may_skip(stage_of(node)))
+            return;
+    for (const Node *node = stage->at; node != stage->store; node = outer_loop(node))
+        slide(state, stage, node);
+}
+
+/* The stage with a window whose dimension *axis this is, itself or through its owners; NULL: none slides. */
+static const StageState *window_of(const StageState *stage, int *axis) {
+    for (; stage->owner != NULL; stage = stage->owner)
+        *axis = stage->owner_axes != NULL ? stage->owner_axes[*axis] : *axis;
+    return stage->slides != NULL && stage->slides[*axis] ? stage : NULL;
+}
+
+/* Nothing is computed beyond the window, also by what cache_write made of the stage. */
+void guard_window(NestState *state, StageState *stage) {
+    for (int d = 0; d < stage->tensor->rank; d++) {
+        int axis = d;
+        const StageState *from = window_of(stage, &axis);
+        if (from == NULL)
+            continue;
+        const Form *offset = form_add_scaled(&state->forms, stage->axes[d], -1, from->low[axis]);
+        stage_add_guard(state, stage, (GuardForm){offset, from->roots[axis]->extent, false});
+    }
+}
+
+/* An axis as it would be if the whole window were computed. */
+const Form *find_seen_form(const void *context, const Var *var) {
+    const Seeing *seeing = context;
+    const StageState *stage = seeing->stage;
+    for (int d = 0; d < stage->nest.stage->axis_count; d++) {
+        int axis = d;
+        const StageState *from = stage->nest.stage->axes[d] == var ? window_of(stage, &axis) : NULL;
+        if (from != NULL)
+            return form_add(seeing->forms, from->low[axis], stage->roots[d]->value);
+    }
+    return find_axis_form(stage, var);
+}
