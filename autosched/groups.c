@@ -435,6 +435,35 @@ static void make_group(Grouping *grouping, int root) {
     list_push(space->arena, &space->groups, group);
 }
 
+/* --- buffers of one step --- */
+
+/* Whether each step reads nothing of it but what it wrote itself. */
+static bool is_of_one_step(Grouping *grouping, const StageFacts *facts) {
+    bool one = facts->scan && !facts->inlined && !facts->output && !facts->reads_initial &&
+               !requirement_reads(grouping->space->program, facts->stage);
+    for (int c = 0; c < facts->consumers.count && one; c++) {
+        const StageFacts *consumer = &grouping->facts[facts->consumers.items[c]];
+        one = consumer->scan == facts->scan && !reads_earlier_steps(grouping, consumer, facts);
+    }
+    return one && facts->consumers.count > 0;
+}
+
+/* What only its own step reads is not kept for all of them. */
+static void shrink_buffers(Grouping *grouping) {
+    Space *space = grouping->space;
+    for (int g = 0; g < space->groups.count; g++) {
+        const Group *group = space->groups.items[g];
+        StageFacts *facts = &grouping->facts[program_stage_index(space->program, group->root)];
+        if (!is_of_one_step(grouping, facts))
+            continue;
+        Prim prim = {.op = PRIM_COMPUTE_AT, .arg_count = 2, .args = ARENA_ARRAY(space->arena, PrimArg, 2)};
+        prim.args[0] = arg_name(facts->stage->name);
+        prim.args[1] = arg_name(steps_loop(space, group));
+        list_push(space->arena, &space->common, prim);
+        space->common.count -= !common_is_legal(space);
+    }
+}
+
 void space_make_groups(Space *space) {
     Grouping grouping = {.space = space, .count = space->program->stage_count};
     grouping.facts = ARENA_ARRAY(space->arena, StageFacts, grouping.count + 1);
@@ -444,4 +473,5 @@ void space_make_groups(Space *space) {
     for (int s = grouping.count - 1; s >= 0; s--)
         if (!grouping.facts[s].inlined && !grouping.facts[s].grouped)
             make_group(&grouping, s);
+    shrink_buffers(&grouping);
 }

@@ -309,7 +309,8 @@ static void add_stage(const StageFacts *stage, const Target *target, bool heavie
         busiest = fmax(busiest, seconds[i]);
         sum += seconds[i];
     }
-    bool own = !stage->stage->parent || stage->stage->in_scan; /* its loops and its memory are not another stage's */
+    bool own =
+        !stage->stage->parent || stage->stage->parent->scan; /* its loops and its memory are not another stage's */
     double overhead = own ? forks * fork_seconds : 0;
     if (stage->accesses[0].temporary && stage->accesses[0].size > 32 * PAGE && own)
         overhead += stage->accesses[0].size / PAGE * page_seconds;
