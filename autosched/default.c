@@ -117,7 +117,8 @@ static Schedule *combine(Arena *arena, Space *space, const int *point) {
 static void choose_point(Space *space, Effort effort, uint64_t seed, int *point) {
     Random random = {seed};
     int groups = space->groups.count, budget = effort == EFFORT_MODEL_MORE ? MODEL_POINTS_MORE : MODEL_POINTS;
-    budget = budget / (groups ? groups : 1) < GROUP_POINTS ? GROUP_POINTS : budget / groups;
+    budget /= groups ? groups : 1; /* a program without results has none */
+    budget = budget < GROUP_POINTS ? GROUP_POINTS : budget;
     point_start(space, point);
     for (int g = 0; g < groups; g++)
         if (effort >= EFFORT_MODEL)

@@ -36,14 +36,17 @@ static Expr *nest_expr(const Build *b, Expr *e) {
 
 /* --- reads -------------------------------------------------------------------------------------------------------- */
 
+enum { PROVE_LIMIT = 300 }; /* nodes of an index: of larger ones, read from memory, nothing is ever proved */
+
 /* index inside the tensor; what the ranges of the variables prove is left out. NULL: always inside. */
 static Expr *inside_condition(Build *b, const Tensor *tensor, Expr **index) {
     Expr *all = NULL;
     for (int d = 0; d < tensor->rank; d++) {
+        bool large = expr_nodes(index[d]) > PROVE_LIMIT;
         Expr *bounds[] = {expr_binary(b->arena, OP_GE, index[d], expr_int(b->arena, 0)),
                           expr_binary(b->arena, OP_LT, index[d], tensor->dims[d])};
         for (int i = 0; i < 2; i++)
-            if (expr_prove(b->arena, bounds[i], &b->facts) != 1)
+            if (large || expr_prove(b->arena, bounds[i], &b->facts) != 1)
                 all = expr_and(b->arena, all, bounds[i]);
     }
     return all;

@@ -268,7 +268,7 @@ static void find_leaf_value(Forms *forms, Node *node) {
         node->value = node->link->value;
     else
         node->value =
-            form_is_int(node->extent, &extent) && extent <= 1 ? form_int(forms, 0) : form_atom(forms, &node->atom);
+            form_is_int(node->extent, &extent) && extent == 1 ? form_int(forms, 0) : form_atom(forms, &node->atom);
 }
 
 bool split_shifts(Forms *forms, const Relation *relation) {

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { INLINE_LIMIT = 100000 }; /* nodes of an expression: inlining can grow it exponentially */
+enum { INLINE_LIMIT = 5000 }; /* nodes of an expression: inlining can grow it exponentially */
 
 /* --- what must stay where it is ----------------------------------------------------------------------------------- */
 

@@ -390,14 +390,30 @@ static bool check_not_empty(Statement *s, Access *access, int d) {
     return check_side(s, access, d, &extent, &(Polys){0});
 }
 
-static void add_axis(Arena *arena, Requirement *requirement, const Expr *e, const Var *axis) {
-    if (!expr_uses_var(e, axis))
-        return;
+static void add_axis(Arena *arena, Requirement *requirement, const Var *axis) {
     const Var **axes = ARENA_ARRAY(arena, const Var *, requirement->axis_count + 1);
     for (int i = 0; i < requirement->axis_count; i++)
         axes[i] = requirement->axes[i];
     axes[requirement->axis_count++] = axis;
     requirement->axes = axes;
+}
+
+/* Where an index that the condition does not name has no values, what its guards read may be outside. False: there
+ * are never any. */
+static bool require_values(Arena *arena, Requirement *requirement, const Var *axis) {
+    int64_t extent;
+    if (expr_is_int(axis->extent, &extent))
+        return extent > 0;
+    Expr *none = expr_binary(arena, OP_LE, axis->extent, expr_int(arena, 0));
+    requirement->condition = expr_binary(arena, OP_OR, none, requirement->condition);
+    return true;
+}
+
+static bool guards_read(const Access *access) {
+    for (int g = 0; g < access->guard_count; g++)
+        if (is_data_dependent(access->guards[g]))
+            return true;
+    return false;
 }
 
 /* Checked at run time, for all values of the indices for which the read's conditions hold. */
@@ -419,8 +435,14 @@ static bool require_gather(Statement *s, Access *access, int d) {
         HINT(s->frame, "give the read a value for outside: %s else 0", source_text(s, access->ast->loc));
         return false;
     }
-    for (int i = 0; i < s->indices.count; i++)
-        add_axis(arena, &requirement, requirement.condition, s->indices.items[i]->axis);
+    bool guarded = guards_read(access) && !access->written;
+    for (int i = 0; i < s->indices.count; i++) {
+        const Var *axis = s->indices.items[i]->axis;
+        if (expr_uses_var(requirement.condition, axis))
+            add_axis(arena, &requirement, axis);
+        else if (guarded && !require_values(arena, &requirement, axis))
+            return true;
+    }
     access->guarded |= access->guard_count > 0;
     list_push(arena, &s->builder->requirements, requirement);
     return true;

