@@ -154,6 +154,32 @@ static double filled(const int64_t *n, int output, const int64_t *x) {
     return (double)(x[0] < n[0] ? in(0, x[0]) : in(1, x[0] - n[0]));
 }
 
+/* n: B Q D: products on and below the diagonal, sums from it on */
+static double causal(const int64_t *n, int output, const int64_t *x) {
+    double sum = 0;
+    if (output == 0 && x[1] < x[2])
+        return 0;
+    for (int64_t d = 0; d < n[2] && output == 0; d++)
+        sum += (double)(in(0, (x[0] * n[1] + x[1]) * n[2] + d) * in(1, (x[0] * n[1] + x[2]) * n[2] + d));
+    for (int64_t k = x[1]; k < n[1] && output == 1; k++)
+        sum += (double)in(0, (x[0] * n[1] + k) * n[2] + x[1] % n[2]);
+    return sum;
+}
+
+/* n: N D: sums, the largest where the index is at least 1, counts of pairs */
+static double scattered(const int64_t *n, int output, const int64_t *x) {
+    double sum = 0, most = -INFINITY, count = 0;
+    for (int64_t i = 0; i < n[0]; i++) {
+        int64_t id = in(1, i), other = in(2, i);
+        bool here = id + 4 == x[0];
+        sum += here && output == 0 ? (double)in(0, i * n[1] + x[1]) : 0;
+        if (id == x[0] && id >= 1 && output == 1)
+            most = fmax(most, (double)in(0, i * n[1] + x[1]));
+        count += here && other + 4 == x[1];
+    }
+    return output == 0 ? 10 + sum : output == 1 ? most : count;
+}
+
 static const Case cases[] = {
     {"a convolution with stride, padding and dilation",
      "import \"nn\"\nexport conv2d(S=2, P=1, D=2) as f",
@@ -216,6 +242,19 @@ static const Case cases[] = {
      {6},
      scaled},
     {"up-sampling", "def f(float(N) A) -> (O) { O(i) = A(i / 2) }", {5}, upsampled},
+    {"triangles by predicates and by ranges",
+     "def f(float(B, Q, D) X, float(B, Q, D) Y) -> (S, U) {\n"
+     "    S(b, i, j) +=! X(b, i, d) * Y(b, j, d) where j <= i\n"
+     "    U(b, i) +=! X(b, k, i % D) where i in 0:Q, k in i:Q, exists Y(b, k, 0) }",
+     {2, 7, 3},
+     causal},
+    {"scattering by indices from memory",
+     "def f(float(N, D) X, int32(N) I, int32(N) J) -> (float(11, D) O, float(7, D) M, int32(11, 11) C) {\n"
+     "    O(v, d) = 10 where v in 0:11, d in 0:D   O(I(n) + 4, d) += X(n, d)\n"
+     "    M(I(n), d) max=! X(n, d) where I(n) >= 1\n"
+     "    C(I(n) + 4, J(n) + 4) +=! 1 }",
+     {23, 3},
+     scattered},
     {"a packed triangle",
      "def f(float(N) A) -> (O) { O(i, j) = j <= i ? A(i*(i+1)/2 + j) : -1 where i in 0:5, j in 0:5 }",
      {15},
