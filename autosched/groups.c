@@ -358,6 +358,7 @@ static StageFacts *find_anchor(Grouping *grouping, const Stage *root, const bool
         StageFacts *facts = &grouping->facts[s];
         if (only_used_in(grouping, facts, members) && facts->stage->combine != COMBINE_NONE &&
             stage_has_reuse(facts->stage) && same_domain(facts->stage, root) &&
+            !(root->axis_count == 1 && stage_is_row_reduction(grouping->space, facts->stage)) &&
             all_reads(grouping, root, facts->stage, 0, elementwise_test))
             return facts;
     }
@@ -388,7 +389,8 @@ static int absorb_rows(Grouping *grouping, const Stage *root, bool *members) {
     bool any = false;
     for (int s = grouping->count - 1; s >= 0; s--) {
         StageFacts *facts = &grouping->facts[s];
-        if (!only_used_in(grouping, facts, members) || stage_has_reuse(facts->stage))
+        bool tiled = stage_has_reuse(facts->stage) && !stage_is_row_reduction(grouping->space, facts->stage);
+        if (!only_used_in(grouping, facts, members) || tiled)
             continue;
         int shared = shared_depth(grouping, facts, members, minimum(depth, stage_first_scatter(facts->stage)));
         if (shared == 0)
@@ -419,13 +421,14 @@ static void make_group(Grouping *grouping, int root) {
     group->prefix = space->groups.count ? arena_printf(space->arena, "g%d_", space->groups.count + 1) : "";
     StageFacts *anchor = find_anchor(grouping, group->root, members);
     int depth = 0;
+    bool rows = stage_is_row_reduction(space, group->root);
     if (anchor)
         members[anchor - grouping->facts] = true;
-    else if (!stage_has_reuse(group->root))
+    else if (!stage_has_reuse(group->root) || rows)
         depth = absorb_rows(grouping, group->root, members);
     list_members(grouping, group, members);
     int scatter = stage_first_scatter(group->root);
-    if (depth > 0 || scatter < group->root->axis_count)
+    if (depth > 0 || scatter < group->root->axis_count || rows)
         row_group_new(space, group, depth > 0 ? depth : scatter);
     else
         tile_group_new(space, group,

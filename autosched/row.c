@@ -1,20 +1,22 @@
 /* row.c - the group of stages that share leading axes: softmax, layer norm, and chains like them.
  *
  * The root's leading axes become one parallel loop; every producer is computed at it, a row at a time, and each stage
- * vectorizes its last axis on its own, or for a reduction to one value its last reduction where the nest allows that.
+ * vectorizes its last axis on its own, or, of a reduction to one value, its last reduction: rfactor keeps a few vectors
+ * of partial results in registers, which are combined to one vector, then to a short one, then to the value.
  * A stage that scatters is such a group, of no leading axes where what it scatters over comes first.
  */
-#include "autosched/space.h"
+#include "autosched/tile.h"
 
 #include <string.h>
 
-enum { UNROLL_LIMIT = 8, SMALL_WORK = 40000 };
+enum { UNROLL_LIMIT = 8, SMALL_WORK = 40000, ROW_LEAST = 8, VECTORS_AT_FIRST = 4, SHORT_LANES = 4 };
 
 typedef struct RowMember {
     const Stage *stage;
     int unroll;      /* gene: vectors a step, or -1 */
     int vector_gene; /* whether the vector loop is used; -1 where there is none */
     const char *loop, *outer, *inner, *lane;
+    const char *partial, *vector, *half, *high, *low; /* of a reduction: stages of partial results, parts of the lane */
     int64_t extent;
     int lanes;
     bool reduction; /* the vector loop is a reduction */
@@ -41,6 +43,44 @@ static const Var *vector_axis(const Group *group, const Stage *stage, int depth,
     return stage_place_uses(stage, last) ? NULL : last;
 }
 
+typedef struct RowReads {
+    const Var *axis;
+    bool contiguous, other;
+} RowReads;
+
+static bool note_row_read(const Expr *e, void *context) {
+    RowReads *reads = context;
+    int dimension;
+    int64_t coefficient;
+    if (e->kind != EXPR_READ)
+        return true;
+    AccessKind kind = access_along(e, reads->axis, &dimension, &coefficient);
+    reads->contiguous |= kind == ACCESS_CONTIGUOUS;
+    reads->other |= kind == ACCESS_STRIDED || kind == ACCESS_IRREGULAR;
+    return true;
+}
+
+/* What the stage reads along its last reduction lies side by side in memory. */
+static bool reduces_along_memory(const Stage *stage) {
+    if (stage->combine == COMBINE_NONE || stage->reduction_count == 0 || stage->rest_count > 0)
+        return false;
+    RowReads reads = {.axis = stage->reductions[stage->reduction_count - 1]};
+    stage_walk_values(stage, note_row_read, &reads);
+    return reads.contiguous && !reads.other;
+}
+
+bool stage_is_row_reduction(const Space *space, const Stage *stage) {
+    int long_axes = 0;
+    for (int a = 0; a < stage->axis_count; a++)
+        long_axes += axis_extent(stage->axes[a]) != 1;
+    bool ordered = space->program->strict && type_is_float(stage->tensor->type) &&
+                   (stage->combine == COMBINE_ADD || stage->combine == COMBINE_MUL);
+    if (ordered || stage->scan || !reduces_along_memory(stage) || (stage_has_reuse(stage) && long_axes > 1))
+        return false;
+    int64_t extent = axis_extent(stage->reductions[stage->reduction_count - 1]);
+    return stage_first_scatter(stage) == stage->axis_count && (extent < 0 || extent >= ROW_LEAST);
+}
+
 static int lanes_of(const Space *space, const Stage *stage, int64_t extent) {
     int lanes = target_lanes(space->target, stage->tensor->type), power = 1;
     while (power < lanes && (extent < 0 || power < extent))
@@ -62,17 +102,72 @@ static void make_member(Space *space, Group *group, const Stage *stage, int dept
     member->outer = space_local_name(space, group, arena_printf(space->arena, "%s_o", base));
     member->inner = space_local_name(space, group, arena_printf(space->arena, "%s_i", base));
     member->lane = space_local_name(space, group, arena_printf(space->arena, "%s_v", base));
+    member->partial = space_local_name(space, group, arena_printf(space->arena, "%s_p", base));
+    member->vector = space_local_name(space, group, arena_printf(space->arena, "%s_q", base));
+    member->half = space_local_name(space, group, arena_printf(space->arena, "%s_s", base));
+    member->high = space_local_name(space, group, arena_printf(space->arena, "%s_h", base));
+    member->low = space_local_name(space, group, arena_printf(space->arena, "%s_l", base));
     Gene vector = {.name = arena_printf(space->arena, "%s vector", member->loop), .structural = true, .count = 2};
-    vector.start = 1;
+    vector.start = !member->reduction || reduces_along_memory(stage);
     member->vector_gene = group_add_gene(space, group, vector);
     Gene unroll = {
         .name = arena_printf(space->arena, "%s unroll", member->loop), .register_part = -1, .unroll_part = 0};
     factors_single(space->arena, member->extent < 0 ? -1 : ceil_divide(member->extent, member->lanes), UNROLL_LIMIT,
                    &unroll);
+    for (int c = 0; c < unroll.count && member->reduction; c++)
+        if (unroll.values[c] <= VECTORS_AT_FIRST && unroll.values[c] > unroll.values[unroll.start])
+            unroll.start = c;
     member->unroll = group_add_gene(space, group, unroll);
 }
 
-static void write_member(Space *space, Sketch *sketch, const RowMember *member, const int *genes) {
+/* A stage of partial results in registers, for the loops: computed where the stage is, at `place`, or the root. */
+static void write_partial(Space *space, Sketch *sketch, const char *name, const char *const *loops, int count,
+                          const char *place) {
+    PrimArg args[3];
+    for (int i = 0; i < count; i++)
+        args[i] = arg_name(loops[i]);
+    args[count] = arg_keyed(arg_name("register"), "scope");
+    sketch_add(space, sketch, PRIM_RFACTOR, 1, &name, count + 1, args);
+    PrimArg where[2] = {arg_name(name), arg_name(place)};
+    if (place)
+        sketch_add(space, sketch, PRIM_COMPUTE_AT, 0, NULL, 2, where);
+}
+
+static const char *loop_of(Space *space, const char *stage, const char *loop) {
+    return arena_printf(space->arena, "%s.%s", stage, loop);
+}
+
+/* The lanes of one vector become a shorter one, and that the value; few lanes do so at once. */
+static void write_lanes(Space *space, Sketch *sketch, const RowMember *member, const char *place) {
+    const char *stage = member->stage->name, *last = loop_of(space, stage, member->lane);
+    if (member->lanes > SHORT_LANES) {
+        const char *names[2] = {member->high, member->low};
+        PrimArg args[2] = {arg_name(last), arg_int(SHORT_LANES)};
+        sketch_add(space, sketch, PRIM_SPLIT, 2, names, 2, args);
+        write_partial(space, sketch, member->half, &member->low, 1, place);
+        sketch_loops(space, sketch, PRIM_VECTORIZE, &member->low, 1);
+        sketch_loops(space, sketch, PRIM_UNROLL, &member->high, 1);
+        last = loop_of(space, stage, member->low);
+    }
+    sketch_loops(space, sketch, PRIM_UNROLL, &last, 1);
+}
+
+/* After the split: vectors of partial results, one vector of them, the value. */
+static void write_reduction(Space *space, Sketch *sketch, const RowMember *member, const char *place) {
+    const char *stage = member->stage->name, *kept[2] = {member->inner, member->lane};
+    write_partial(space, sketch, member->partial, kept, 2, place);
+    sketch_loops(space, sketch, PRIM_VECTORIZE, &member->lane, 1);
+    sketch_loops(space, sketch, PRIM_UNROLL, &member->inner, 1);
+    const char *lane = loop_of(space, stage, member->lane);
+    write_partial(space, sketch, member->vector, &lane, 1, place);
+    const char *vector = loop_of(space, member->vector, member->lane);
+    const char *sum = loop_of(space, member->vector, member->inner);
+    sketch_loops(space, sketch, PRIM_VECTORIZE, &vector, 1);
+    sketch_loops(space, sketch, PRIM_UNROLL, &sum, 1);
+    write_lanes(space, sketch, member, place);
+}
+
+static void write_member(Space *space, Sketch *sketch, const RowMember *member, const int *genes, const char *place) {
     if (member->vector_gene < 0 || genes[member->vector_gene] == 0)
         return;
     const char *names[3] = {member->outer, member->inner, member->lane};
@@ -80,6 +175,10 @@ static void write_member(Space *space, Sketch *sketch, const RowMember *member, 
     args[1] = arg_gene(space, sketch, member->unroll, 0);
     args[2] = arg_int(member->lanes);
     sketch_add(space, sketch, PRIM_SPLIT, 3, names, 3, args);
+    if (member->reduction) {
+        write_reduction(space, sketch, member, place);
+        return;
+    }
     sketch_loops(space, sketch, PRIM_VECTORIZE, &member->lane, 1);
     sketch_loops(space, sketch, PRIM_UNROLL, &member->inner, 1);
 }
@@ -92,11 +191,12 @@ static bool is_accepted(Space *space, Group *group, const Sketch *sketch) {
     return accepted;
 }
 
-/* A vector loop that the nest refuses (a reduction, say) is left a plain loop. */
-static void write_members(Space *space, Group *group, const Row *row, const int *genes, Sketch *sketch) {
+/* A reduction that the nest refuses to take apart is left a plain loop. */
+static void write_members(Space *space, Group *group, const Row *row, const int *genes, Sketch *sketch,
+                          const char *place) {
     for (int m = 0; m < row->member_count; m++) {
         Sketch before = *sketch;
-        write_member(space, sketch, &row->members[m], genes);
+        write_member(space, sketch, &row->members[m], genes, place);
         if (row->members[m].reduction && !is_accepted(space, group, sketch)) {
             sketch->prims.count = before.prims.count;
             sketch->holes.count = before.holes.count;
@@ -107,7 +207,7 @@ static void write_members(Space *space, Group *group, const Row *row, const int 
 static bool row_emit(Space *space, Group *group, const int *genes, Sketch *sketch) {
     const Row *row = group->details;
     if (row->depth == 0) {
-        write_members(space, group, row, genes, sketch);
+        write_members(space, group, row, genes, sketch, NULL);
         return true;
     }
     PrimArg *axes = ARENA_ARRAY(space->arena, PrimArg, row->depth);
@@ -129,7 +229,7 @@ static bool row_emit(Space *space, Group *group, const int *genes, Sketch *sketc
         PrimArg args[2] = {arg_name(row->members[m].stage->name), arg_name(place)};
         sketch_add(space, sketch, PRIM_COMPUTE_AT, 0, NULL, 2, args);
     }
-    write_members(space, group, row, genes, sketch);
+    write_members(space, group, row, genes, sketch, place);
     return true;
 }
 

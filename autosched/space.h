@@ -86,6 +86,9 @@ void user_group_new(Space *space, Group *group, const Schedule *user);
 bool user_allows(const Space *space, const Group *group, const int *genes);
 int group_add_gene(Space *space, Group *group, Gene gene);
 bool stage_has_reuse(const Stage *stage);
+/* A reduction over what lies side by side in memory, of which nothing is used again along two axes: better in vectors of
+ * partial results than in a tile of elements. */
+bool stage_is_row_reduction(const Space *space, const Stage *stage);
 /* Times that the group runs: the steps of its scan, 1 without one, -1 when not constant. */
 int64_t group_steps(const Group *group);
 /* The axis counts the steps of the scan that the group's root is computed in. */

@@ -128,6 +128,14 @@ static void test_quality(Arena *arena) {
     schedule = autosched_default(arena, program, &target, NULL, EFFORT_MODEL, 0);
     ok(mentions(arena, schedule, "compute_at(O[0]") && mentions(arena, schedule, "inline(O[1])"),
        "bias and relu are fused into the convolution's tile");
+    program = program_row_sum(arena, TYPE_FLOAT, 512, 300);
+    schedule = autosched_default(arena, program, &target, NULL, EFFORT_MODEL, 0);
+    ok(mentions(arena, schedule, "rfactor") && mentions(arena, schedule, "vectorize"), "sums of rows are vectors");
+    program->strict = true;
+    schedule = autosched_default(arena, program, &target, NULL, EFFORT_MODEL, 0);
+    ok(!mentions(arena, schedule, "rfactor"), "but not under -fstrict");
+    schedule = autosched_default(arena, program_matmul(arena, TYPE_FLOAT, 512, 1, 512), &target, NULL, EFFORT_MODEL, 0);
+    ok(!mentions(arena, schedule, "rfactor"), "nor where the operand does not lie along the reduction");
 }
 
 static void test_sketches(Arena *arena) {
