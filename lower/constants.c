@@ -200,6 +200,7 @@ const void *constant_contents(Arena *arena, const Tensor *tensor) {
 
 typedef struct Found {
     Arena *arena;
+    const Program *program;
     LIST(const Tensor *) tensors;
 } Found;
 
@@ -210,6 +211,9 @@ static bool note_constant(const Expr *e, void *context) {
     for (int i = 0; i < found->tensors.count; i++)
         if (found->tensors.items[i] == e->tensor)
             return true;
+    for (int i = 0; i < found->program->argument_count; i++)
+        if (found->program->arguments[i].tensor == e->tensor)
+            return true; /* packed by the caller */
     list_push(found->arena, &found->tensors, e->tensor);
     return true;
 }
@@ -224,7 +228,7 @@ static bool note_stmt(Stmt *stmt, void *context) {
 }
 
 int kernel_constants(Arena *arena, const Kernel *kernel, const Tensor ***list) {
-    Found found = {.arena = arena};
+    Found found = {.arena = arena, .program = kernel->program};
     stmt_walk(kernel->body, note_stmt, &found);
     *list = found.tensors.items;
     return found.tensors.count;

@@ -327,6 +327,9 @@ static void add_program_names(Printer *p, const Program *program) {
     for (int i = 0; i < program->argument_count; i++)
         if (program->arguments[i].scalar)
             name_add(p, program->arguments[i].scalar, program->arguments[i].scalar->name);
+    for (int i = 0; i < program->argument_count; i++)
+        if (program->arguments[i].tensor)
+            name_add(p, program->arguments[i].tensor, program->arguments[i].tensor->name);
     for (int i = 0; i < program->tensor_count; i++)
         name_add(p, program->tensors[i], program->tensors[i]->name);
 }

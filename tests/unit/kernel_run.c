@@ -460,13 +460,14 @@ static void add_argument(Run *r, const Argument *argument, void *data) {
     Buffer buffer = buffer_new(r, argument->tensor);
     buffer.data = data;
     buffer.output = argument->tensor->role == ROLE_OUTPUT;
-    if (buffer.output && !holds_initial(r->kernel->program, argument->tensor))
+    bool padded = argument->tensor->order; /* what an alignment leaves free stays as it was */
+    if (buffer.output && !padded && !holds_initial(r->kernel->program, argument->tensor))
         buffer.defined = ARENA_ARRAY(r->arena, bool, buffer.elements + 1);
     list_push(r->arena, &r->buffers, buffer);
 }
 
 static void add_constant(Run *r, const Tensor *tensor) {
-    if (tensor->role != ROLE_CONSTANT)
+    if (tensor->role != ROLE_CONSTANT || (!tensor->data && !tensor->maker))
         return;
     Buffer buffer = buffer_new(r, tensor);
     buffer.data = (char *)constant_contents(r->arena, tensor);

@@ -1,0 +1,179 @@
+/* packing.c - the law of packed arguments: under any schedule, what NAME_packed computes of what NAME_pack_ARG packed is
+ * what the program means; and of constants: what is computed when compiling changes no result.
+ */
+#include "kernel_run.h"
+#include "programs.h"
+#include "schedules.h"
+#include "sema/interpreter.h"
+#include "tests/tap.h"
+#include <stdlib.h>
+
+static const char *const texts[] = {
+    "def f(int32(M, K) A, const int32(K, N) w) -> (C) { C(i, j) +=! A(i, r_k) * w(r_k, j) }",
+    "def f(int16(H, W) x, const int16(3, 3) g, const int16(W) b) -> (y) {\n"
+    "    t(h, w) +=! (x(h + i - 1, w + j - 1) else 0) * g(i, j) where h in 0:H, w in 0:W\n"
+    "    y(h, w) = t(h, w) + b(w)\n}",
+    "def f(const int32(N, K) w, int32(K) s) -> (y) {\n"
+    "    u(n, k) = w(n, k) * 3 + 1\n    y(n) +=! u(n, r_k) * s(r_k) + w(n, 0) where exists s(r_k)\n}",
+    "def f(int32(V, D) table, const int32(L) ids) -> (O) { O(l, d) = (table(ids(l), d) else 7) }",
+};
+static const int64_t sizes_of[][3] = {{3, 5, 17}, {4, 9, 4}, {1, 1, 1}, {7, 2, 8}, {2, 0, 3}, {0, 3, 5}};
+
+typedef struct Law {
+    Arena *arena;
+    const Program *program;
+    const int64_t *sizes;
+    Interpreter *interpreter;
+    void **arguments; /* of the plain function */
+} Law;
+
+static int64_t bytes_of(const Law *law, const Program *program, Expr *elements, ElementType type) {
+    SizeValue *values = ARENA_ARRAY(law->arena, SizeValue, program->size_count + 1);
+    int64_t count = 0;
+    for (int i = 0; i < program->size_count; i++)
+        values[i] = (SizeValue){program->sizes[i], law->sizes[i]};
+    expr_evaluate(elements, values, program->size_count, &count);
+    return count * element_info[type].bytes;
+}
+
+static void fill_arguments(Law *law, Random *random) {
+    const Program *program = law->program;
+    law->arguments = ARENA_ARRAY(law->arena, void *, program->argument_count + 1);
+    for (int i = 0; i < program->argument_count; i++) {
+        const Tensor *tensor = program->arguments[i].tensor;
+        int64_t bytes = bytes_of(law, program, tensor_size(law->arena, tensor), tensor->type);
+        char *data = law->arguments[i] = arena_alloc(law->arena, (size_t)bytes + 8);
+        for (int64_t e = 0; e < bytes / element_info[tensor->type].bytes; e++)
+            value_store((Value){.type = tensor->type, .integer = random_below(random, 9) - 4},
+                        data + e * element_info[tensor->type].bytes);
+    }
+}
+
+static const char *pack(const Law *law, const Packing *packing, void *from, void **to) {
+    const Program *program = packing->kernel->program;
+    int64_t bytes = bytes_of(law, program, tensor_size(law->arena, packing->packed), packing->packed->type);
+    *to = arena_alloc(law->arena, (size_t)bytes + 8);
+    void *arguments[] = {from, *to};
+    const char *why = NULL;
+    int status = kernel_run(packing->kernel, law->sizes, arguments, &why);
+    return why ? why : status ? "a status" : NULL;
+}
+
+/* Why the packed function is wrong, or NULL. packed: how many arguments were packed by a copy of the schedule. */
+static const char *check(const Law *law, const Kernel *kernel, int *packed) {
+    void **arguments = ARENA_ARRAY(law->arena, void *, law->program->argument_count + 1);
+    const char *why = NULL;
+    int next = 0;
+    for (int i = 0; i < law->program->argument_count; i++) {
+        arguments[i] = law->arguments[i];
+        if (law->program->arguments[i].tensor->role != ROLE_INPUT || !law->program->arguments[i].tensor->constant)
+            continue;
+        *packed += kernel->packings[next].packed->maker != NULL;
+        if ((why = pack(law, &kernel->packings[next++], law->arguments[i], &arguments[i])))
+            return arena_printf(law->arena, "packing: %s", why);
+    }
+    int status = kernel_run(kernel->packed, law->sizes, arguments, &why);
+    if (why || status)
+        return why ? why : "a status";
+    Mismatch first;
+    for (int i = 0; i < law->program->argument_count; i++)
+        if (law->program->arguments[i].tensor->role == ROLE_OUTPUT &&
+            interpreter_check(law->interpreter, i, arguments[i], 1e9, 1, &first))
+            return "wrong results";
+    return NULL;
+}
+
+static PrimArg name_arg(const char *name) {
+    return (PrimArg){.kind = ARG_NAME, .name = name};
+}
+
+static PrimArg integer_arg(int64_t value) {
+    return (PrimArg){.kind = ARG_INT, .value = value};
+}
+
+static void append(Law const *law, Schedule *schedule, Prim prim, const Program *later, const Target *target) {
+    Prim *prims = ARENA_ARRAY(law->arena, Prim, schedule->count + 1);
+    Schedule longer = *schedule;
+    if (schedule->count)
+        memcpy(prims, schedule->prims, sizeof *prims * (size_t)schedule->count);
+    prims[longer.count++] = prim;
+    longer.prims = prims;
+    if (nest_build(law->arena, later, &longer, NULL, target, NULL))
+        *schedule = longer;
+}
+
+/* P = cache_read(w, layout=(dN/4, ..., dN%4)), and perhaps an aligned stride. */
+static void pack_argument(const Law *law, Random *random, Schedule *schedule, const Program *later, const Tensor *w,
+                          const Target *target) {
+    PrimArg *args = ARENA_ARRAY(law->arena, PrimArg, 6), *items = ARENA_ARRAY(law->arena, PrimArg, w->rank + 1);
+    PrimArg *cut = ARENA_ARRAY(law->arena, PrimArg, 2);
+    const char **results = ARENA_ARRAY(law->arena, const char *, 1);
+    results[0] = arena_printf(law->arena, "packed_%s", w->name);
+    cut[0] = name_arg(arena_printf(law->arena, "d%d", w->rank - 1));
+    cut[1] = integer_arg(1 + random_below(random, 5));
+    items[0] = (PrimArg){.kind = ARG_OP, .op = '/', .count = 2, .items = cut};
+    for (int d = 0; d < w->rank - 1; d++)
+        items[d + 1] = name_arg(arena_printf(law->arena, "d%d", d));
+    items[w->rank] = (PrimArg){.kind = ARG_OP, .op = '%', .count = 2, .items = cut};
+    args[0] = name_arg(w->name);
+    args[1] = (PrimArg){.kind = ARG_LIST, .key = "layout", .count = w->rank + 1, .items = items};
+    append(law, schedule,
+           (Prim){.op = PRIM_CACHE_READ, .result_count = 1, .results = results, .arg_count = 2, .args = args}, later,
+           target);
+    args[2] = name_arg(results[0]);
+    args[3] = integer_arg(random_below(random, w->rank + 1));
+    args[4] = integer_arg(2 + random_below(random, 6));
+    args[5] = integer_arg(1);
+    args[5].key = "offset";
+    if (random_below(random, 2))
+        append(law, schedule, (Prim){.op = PRIM_STORAGE_ALIGN, .arg_count = 4, .args = args + 2}, later, target);
+}
+
+static const char *one_schedule(const Law *law, Random *random, int *packed) {
+    Program *later = packing_program(law->arena, law->program);
+    const Target *target = target_find("x86-64-v3");
+    Schedule *schedule = random_schedule(law->arena, later, target, random, 1 + (int)random_below(random, 8));
+    for (int i = 0; i < later->argument_count; i++)
+        if (later->arguments[i].tensor->role == ROLE_CONSTANT && random_below(random, 2))
+            pack_argument(law, random, schedule, later, later->arguments[i].tensor, target);
+    Nest *nest = nest_build(law->arena, later, schedule, NULL, target, NULL);
+    ExpandOptions options = {0};
+    Kernel kernel = {.arena = law->arena};
+    add_packing(&kernel, nest, &options);
+    const char *why = check(law, &kernel, packed);
+    if (why) {
+        Text text = {.arena = law->arena};
+        schedule_print(&text, schedule);
+        nest_print(&text, nest);
+        return arena_printf(law->arena, "%s under\n%s", why, text.text);
+    }
+    return NULL;
+}
+
+static void test_program(const char *text, Random *random) {
+    int failures = 0, packed = 0, schedules = 0;
+    for (size_t s = 0; s < sizeof sizes_of / sizeof *sizes_of; s++)
+        for (int n = 0; n < 25; n++, schedules++) {
+            Arena *arena = arena_new();
+            Law law = {.arena = arena, .program = program_of_text(arena, text, NULL, 0), .sizes = sizes_of[s]};
+            fill_arguments(&law, random);
+            int status;
+            const char *why = "";
+            law.interpreter = interpreter_new(law.program, law.sizes, law.arguments, &status, &why);
+            const char *wrong = law.interpreter ? one_schedule(&law, random, &packed) : NULL;
+            failures += wrong != NULL;
+            if (wrong && failures == 1)
+                diag_line("%s", wrong);
+            interpreter_free(law.interpreter);
+            arena_free(arena);
+        }
+    is_int(failures, 0, "packed arguments under %d schedules", schedules);
+    ok(packed > 0 || strstr(text, "ids"), "some copies are what is packed: %d", packed);
+}
+
+int main(void) {
+    Random random = {20261121};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        test_program(texts[i], &random);
+    return done_testing();
+}
