@@ -71,13 +71,23 @@ static const Stage *written_stage(const NestStage *nest) {
     return nest->updates != NULL ? nest->updates->stage : nest->stage;
 }
 
+enum { VALUE_LENGTH = 400 }; /* what inlining made longer than that says nothing to a reader */
+
+static void print_values(Text *text, const Stage *stage) {
+    Text values = {.arena = text->arena};
+    stage_print_values(&values, stage, false);
+    bool whole = values.length <= VALUE_LENGTH;
+    text_add(text, "%.*s%s", whole ? (int)values.length : VALUE_LENGTH, values.text ? values.text : "",
+             whole ? "" : " ...");
+}
+
 static void print_body(Text *text, const NestStage *stage, int depth) {
     indent(text, depth);
     stage_print_targets(text, written_stage(stage));
     text_add(text, " ");
     stage_print_assignment(text, stage->stage);
     text_add(text, " ");
-    stage_print_values(text, stage->stage, false);
+    print_values(text, stage->stage);
     print_guards(text, stage);
     text_add(text, "\n");
 }
