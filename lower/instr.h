@@ -29,6 +29,9 @@ bool instr_ignores_zeros(const Instr *instr);
 bool instr_match(Arena *arena, const Instr *instr, const Expr *value, const Expr **reads, const Expr **wanted,
                  const Expr **found);
 
+/* What is added where the predicates of a value hold: v of p ? v : 0, for an instruction that ignores zeros. */
+const Expr *instr_added(const Instr *instr, const Expr *value);
+
 /* Visits assignments of loops to the indices of the instruction, loop_of[index], -1 for an index of one value: each loop
  * once, extents and sorts alike. Stops when visit answers true, and returns that. */
 typedef struct InstrLoop {

@@ -230,7 +230,7 @@ static bool check_value(Matching *m) {
         return refuse(m->state, "%s writes %s, and %s is of %s", m->instr->name,
                       element_info[meaning->tensor->type].spelling, m->stage->name,
                       element_info[stage->tensor->type].spelling);
-    if (instr_match(m->state->arena, m->instr, stage->value, m->reads, &wanted, &found))
+    if (instr_match(m->state->arena, m->instr, instr_added(m->instr, stage->value), m->reads, &wanted, &found))
         return true;
     if (!m->state->refusal->wanted)
         return refuse(m->state, "%s", "");

@@ -232,6 +232,16 @@ static const Law laws[] = {
      "io, ii = split(C.i, 2) jo, ji = split(C.j, 4) ko, ki = split(C.r_k, 3) reorder(io, jo, ko, ii, ji, ki)\n"
      "PA = cache_read(A, layout=(i/2, k/3, i%2, k%3)) PB = cache_read(B, at=jo, layout=(j/4, k/3, k%3, j%4))\n"
      "R = cache_write(C, at=jo, scope=register) tensorize(ii, tile)"},
+    {"an instruction under predicates on its lanes and steps",
+     "instr dot(int32(4) acc, uint8(4, 2) a, int8(4, 2) b) on x86 {\n"
+     "  acc(i) += int32(a(i, r_k)) * int32(b(i, r_k)) } = \"none\"\n"
+     "def f(uint8(M, K) A, int8(K, N) B) -> (C) {\n"
+     "  C(i, j) +=! int32(A(i, r_k)) * int32(B(r_k, j)) where r_k <= 2 * i, j + 1 >= i }",
+     3,
+     {SIZE("M", "1 2 3 5"), SIZE("N", "1 4 5 9"), SIZE("K", "1 2 5 7")},
+     0,
+     "jo, jl = split(C.j, 4) ko, ki = split(C.r_k, 2) reorder(jo, C.i, ko, jl, ki)\n"
+     "P = cache_read(B, layout=(j/4, k/2, j%4, k%2)) tensorize(jl, dot)"},
     {"an instruction that only writes",
      "instr most(int32(4) c, int32(4) a, int32(4) b) on x86 { c(i) = max(a(i), b(i)) } = \"none\"\n"
      "def f(int32(M, N) A, int32(N) B) -> (C) { C(i, j) = max(B(j), A(i, j)) }",
