@@ -269,8 +269,52 @@ static void test_normalisation(void) {
     compare("batch_norm", nn_batch_norm(A, B, E, C, D, got), 2 * 3 * 35);
 }
 
+<<<<<<< HEAD
 static void test_tables(void) {
     int32_t ids[9] = {10, 0, 3, 3, 7, 1, 9, 2, 10}, counts[13] = {0}, right = 0;
+=======
+/* The first of the largest (sign 1) or smallest (-1). */
+static int best_of(const float *row, int count, int sign) {
+    int best = 0;
+    for (int i = 1; i < count; i++)
+        if ((float)sign * row[i] > (float)sign * row[best])
+            best = i;
+    return best;
+}
+
+static void test_tuples(void) {
+    enum { N = 5, WIDTH = 31, ALL = N * WIDTH };
+    Moments m[N];
+    int32_t at[N] = {0}, least[N] = {0}, places[N] = {0};
+    A[2 * WIDTH + 7] = A[2 * WIDTH + 19] = 3; /* equal */
+    A[3 * WIDTH + 30] = -3;
+    for (int n = 0; n < N; n++)
+        m[n] = moments_of(A + n * WIDTH, WIDTH);
+    ok(nn_argmax(A, at) == 0 && nn_argmin(A, least) == 0 && at[2] == 7 && least[3] == 30, "argmax and argmin");
+    EACH(N, A[i * WIDTH + best_of(A + i * WIDTH, WIDTH, 1)]);
+    compare("top1", nn_top1(A, got, places), N);
+    for (int n = 0; n < N; n++)
+        ok(at[n] == best_of(A + n * WIDTH, WIDTH, 1) && places[n] == at[n] &&
+               least[n] == best_of(A + n * WIDTH, WIDTH, -1),
+           "the places of row %d", n);
+    EACH(N, log(m[i].exponentials));
+    compare("log_sum_exp", nn_log_sum_exp(A, got), N);
+    EACH(ALL, exp(A[i]) / m[i / WIDTH].exponentials);
+    compare("online_softmax", nn_online_softmax(A, got), ALL);
+    float variance[N];
+    EACH(N, m[i].mean);
+    compare("mean_variance: the means", nn_mean_variance(A, got, variance), N);
+    EACH(N, m[i].variance);
+    for (int n = 0; n < N; n++)
+        got[n] = variance[n];
+    compare("mean_variance: the variances", 0, N);
+    EACH(ALL, (A[i] - m[i / WIDTH].mean) / sqrt(m[i / WIDTH].variance + 1e-5) * B[i % WIDTH] + C[i % WIDTH]);
+    compare("online_layer_norm", nn_online_layer_norm(A, B, C, got), ALL);
+}
+
+static void test_sequences(void) {
+    int32_t ids[9] = {10, 0, 3, 3, 7, 1, 9, 2, 10};
+>>>>>>> a3a00f7 (stdlib: argmax, argmin, log-sum-exp, softmax and layer norm in one pass, moments)
     EACH(9 * 6, A[ids[i / 6] * 6 + i % 6]);
     compare("embedding", nn_embedding(A, ids, got), 9 * 6);
     memset(wanted, 0, sizeof wanted);
@@ -426,8 +470,13 @@ int main(void) {
     test_elements();
     test_pairs();
     test_normalisation();
+<<<<<<< HEAD
     test_tables();
     test_attention();
+=======
+    test_tuples();
+    test_sequences();
+>>>>>>> a3a00f7 (stdlib: argmax, argmin, log-sum-exp, softmax and layer norm in one pass, moments)
     test_rnn();
     test_lstm();
     test_gru();
