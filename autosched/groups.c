@@ -146,7 +146,7 @@ static void collect_facts(Grouping *grouping) {
     for (int s = 0; s < program->stage_count; s++) {
         StageFacts *facts = &grouping->facts[s];
         facts->stage = program->stages[s];
-        facts->output = stage_writes_role(facts->stage, ROLE_OUTPUT);
+        facts->output = stage_output(facts->stage) != NULL;
         facts->scan = facts->stage->scan;
         ReadList list = {.arena = grouping->space->arena};
         stage_reads(grouping, facts->stage, &list);

@@ -30,11 +30,11 @@ bool stage_writes(const Stage *stage, const Tensor *tensor) {
     return stage->tensor == tensor || (stage->rest_count > 0 && stage_component_of(stage, tensor) >= 0);
 }
 
-bool stage_writes_role(const Stage *stage, Role role) {
-    for (int i = 0; i < stage->rest_count; i++)
-        if (stage->rest[i].tensor->role == role)
-            return true;
-    return stage->tensor->role == role;
+const Tensor *stage_output(const Stage *stage) {
+    for (int c = 0; c < stage_component_count(stage); c++)
+        if (stage_component(stage, c).tensor->role == ROLE_OUTPUT)
+            return stage_component(stage, c).tensor;
+    return NULL;
 }
 
 void stage_walk_values(const Stage *stage, ExprVisit *visit, void *context) {

@@ -10,7 +10,7 @@ int stage_component_count(const Stage *stage);
 Component stage_component(const Stage *stage, int component);
 int stage_component_of(const Stage *stage, const Tensor *tensor); /* that writes it, or -1 */
 bool stage_writes(const Stage *stage, const Tensor *tensor);
-bool stage_writes_role(const Stage *stage, Role role);
+const Tensor *stage_output(const Stage *stage); /* the first output that it writes, or NULL */
 typedef bool ExprVisit(const Expr *e, void *context);
 void stage_walk_values(const Stage *stage, ExprVisit *visit, void *context); /* expr_walk over every value */
 void stage_walk_initials(const Stage *stage, ExprVisit *visit, void *context);

@@ -195,11 +195,11 @@ static StageState *stored_stage(NestState *state, const Prim *prim, const Tensor
         refuse(state, "%s is %s; cache_read makes a copy that %s may change", tensor->name,
                tensor->role == ROLE_CONSTANT ? "a constant" : "an argument: the caller decides how it is stored",
                spelling);
-    else if (stage->tensor->role == ROLE_OUTPUT)
+    else if (stage_output(stage->nest.stage) != NULL)
         refuse(state,
                "%s is an output: the caller decides how it is stored; cache_write makes a buffer that %s may "
                "change",
-               tensor->name, spelling);
+               stage_output(stage->nest.stage)->name, spelling);
     else if (stage->nest.inlined)
         refuse(state, "%s is inlined: it has no buffer", tensor->name);
     else

@@ -23,10 +23,11 @@ bool check_movable(NestState *state, const Prim *prim, const StageState *stage) 
     const char *spelling = prim_info[prim->op].spelling;
     if (stage->nest.inlined)
         return refuse_stage(state, stage, "%s is inlined: it has no loops of its own any more", stage->name);
-    if (stage_writes_role(stage->nest.stage, ROLE_OUTPUT))
+    const Tensor *output = stage_output(stage->nest.stage);
+    if (output != NULL)
         return refuse_stage(state, stage,
                             "%s is an output: all of it must be written, so %s cannot move it; use cache_write",
-                            stage->name, spelling);
+                            output->name, spelling);
     if (is_required(state, stage->nest.stage))
         return refuse_stage(state, stage, "%s is read by a check before anything is written, so %s cannot move it",
                             stage->name, spelling);
@@ -111,13 +112,14 @@ bool apply_set_scope(NestState *state, const Prim *prim) {
     if (stage->nest.inlined)
         return refuse_stage(state, stage, "%s is inlined: it has no buffer any more", stage->name);
     bool global = stage->at == NULL && !stage->scope_set;
-    if (stage->tensor->role == ROLE_OUTPUT && scope != SCOPE_GLOBAL)
+    const Tensor *output = stage_output(stage->nest.stage);
+    if (output != NULL && scope != SCOPE_GLOBAL)
         return refuse_stage(state, stage, "%s is an output, whose memory is the caller's: use cache_write",
-                            stage->name);
+                            output->name);
     if (stage->scope_set ? stage->scope == scope : global && scope == SCOPE_GLOBAL)
         no_effect(state);
     stage->scope = scope;
-    stage->scope_set |= stage->tensor->role != ROLE_OUTPUT;
+    stage->scope_set |= output == NULL;
     return true;
 }
 

@@ -64,6 +64,14 @@ static bool has_parts(const NestState *state, const StageState *producer) {
     return false;
 }
 
+/* Of a tuple the tensors may differ. */
+static bool same_indices(const Expr *a, const Expr *b) {
+    bool same = a->count == b->count && !a->otherwise == !b->otherwise;
+    for (int d = 0; same && d < a->count; d++)
+        same = expr_equal(a->args[d], b->args[d]);
+    return same && (a->otherwise == NULL || expr_equal(a->otherwise, b->otherwise));
+}
+
 /* Whether the consumer can be computed where this producer stores; *axes as match_axes gives them. */
 static bool check_producer(NestState *state, const Prim *prim, const StageState *consumer, const StageState *producer,
                            int **axes) {
@@ -84,7 +92,7 @@ static bool check_producer(NestState *state, const Prim *prim, const StageState 
         bool plain = true;
         if (access->producer != producer)
             continue;
-        if (read != NULL && !expr_equal(read, access->read))
+        if (read != NULL && !same_indices(read, access->read))
             return refuse_stage(state, producer, "%s reads several elements of %s for one of its own", consumer->name,
                                 name);
         read = access->read;

@@ -372,8 +372,11 @@ static void read_option(Fuzzer *f, CommandLine *line, const char *argument) {
 }
 
 int main(int argc, char **argv) {
-    static Fuzzer f = {
-        .options = {.seed = 1, .object_every = 40, .forms = {.tuples = true}}, .cases = 1000, .jobs = 1, .reduce_limit = 3000, .show_limit = 10};
+    static Fuzzer f = {.options = {.seed = 1, .object_every = 40, .forms = {.tuples = true}},
+                       .cases = 1000,
+                       .jobs = 1,
+                       .reduce_limit = 3000,
+                       .show_limit = 10};
     CommandLine line = {.files = argv};
     f.arena = arena_new();
     f.started = monotonic_seconds();

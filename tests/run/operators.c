@@ -269,10 +269,6 @@ static void test_normalisation(void) {
     compare("batch_norm", nn_batch_norm(A, B, E, C, D, got), 2 * 3 * 35);
 }
 
-<<<<<<< HEAD
-static void test_tables(void) {
-    int32_t ids[9] = {10, 0, 3, 3, 7, 1, 9, 2, 10}, counts[13] = {0}, right = 0;
-=======
 /* The first of the largest (sign 1) or smallest (-1). */
 static int best_of(const float *row, int count, int sign) {
     int best = 0;
@@ -312,9 +308,8 @@ static void test_tuples(void) {
     compare("online_layer_norm", nn_online_layer_norm(A, B, C, got), ALL);
 }
 
-static void test_sequences(void) {
-    int32_t ids[9] = {10, 0, 3, 3, 7, 1, 9, 2, 10};
->>>>>>> a3a00f7 (stdlib: argmax, argmin, log-sum-exp, softmax and layer norm in one pass, moments)
+static void test_tables(void) {
+    int32_t ids[9] = {10, 0, 3, 3, 7, 1, 9, 2, 10}, counts[13] = {0}, right = 0;
     EACH(9 * 6, A[ids[i / 6] * 6 + i % 6]);
     compare("embedding", nn_embedding(A, ids, got), 9 * 6);
     memset(wanted, 0, sizeof wanted);
@@ -470,13 +465,9 @@ int main(void) {
     test_elements();
     test_pairs();
     test_normalisation();
-<<<<<<< HEAD
     test_tables();
     test_attention();
-=======
     test_tuples();
-    test_sequences();
->>>>>>> a3a00f7 (stdlib: argmax, argmin, log-sum-exp, softmax and layer norm in one pass, moments)
     test_rnn();
     test_lstm();
     test_gru();
