@@ -354,8 +354,39 @@ static void test_windows(Arena *arena) {
            "over two loops that share a dimension: once for each value of the outer one");
 }
 
+/* What the evaluator of tests must see: each statement is wrong in one way, the last one right. */
+static void test_evaluator(Arena *arena) {
+    static const struct {
+        const char *body, *fault;
+    } cases[] = {
+        {"parallel for i in 0:2 {\n C(0, 0) = 1.0\n }\n", "written by another iteration"},
+        {"C(0, 0) = 1.0\n parallel for i in 0:2 {\n C(i, 1) = C(0, 0)\n C(i, 0) = 2.0\n }\n",
+         "read by another iteration"},
+        {"parallel for i in 0:2 {\n C(i, 1) = A(0, 0)\n C(1 - i, 0) = 1.0\n C(i, 0) = 2.0\n }\n", "written by another"},
+        {"C(0, 2) = 1.0\n", "outside 0:2"},
+        {"allocate local float t(2) {\n C(0, 0) = t(1)\n }\n", "undefined value"},
+        {"C(0, 0) = 1.0\n", "was not written"},
+        {"parallel for i in 0:2 {\n allocate local float t(1) {\n t(0) = A(0, 0)\n for j in 0:2 {\n"
+         " C(i, j) = t(0) + A(0, 0)\n } } }\n",
+         NULL},
+    };
+    Program *program = program_matmul(arena, TYPE_FLOAT, 2, 2, 2);
+    float a[4] = {0}, b[4] = {0}, c[4] = {0};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *why = NULL, *fault = NULL, *text = arena_printf(arena, KERNEL("%s"), cases[i].body);
+        const Kernel *kernel = kernel_read(arena, program, NULL, text, &why);
+        if (!ok(kernel != NULL, "a kernel to execute: %s", why ? why : "it reads"))
+            continue;
+        kernel_run(kernel, NULL, (void *[]){a, b, c}, &fault);
+        bool right = cases[i].fault ? fault && strstr(fault, cases[i].fault) : !fault;
+        if (!ok(right, "the evaluator sees: %s", cases[i].fault ? cases[i].fault : "nothing wrong"))
+            diag_line("got: %s", fault ? fault : "nothing");
+    }
+}
+
 int main(void) {
     Arena *arena = arena_new();
+    test_evaluator(arena);
     test_windows(arena);
     test_goldens(arena);
     test_texts(arena);
