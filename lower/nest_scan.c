@@ -154,6 +154,9 @@ bool check_scan_access(NestState *state, const StageState *reader, const Access 
     if (access->producer->scan != NULL)
         return check_scan_reader(state, reader, access);
     bool left = access->producer->at == NULL && access->producer->nest.stage->scan != NULL;
+    if (left && root_of(reader) == access->producer)
+        return refuse_stage(state, access->producer, "%s needs its own earlier steps, so it stays in the scan",
+                            access->producer->name);
     if (left && order_of(state, root_of(reader)) < order_of(state, access->producer))
         return refuse_stage(state, access->producer, "%s reads %s, which is computed after the scan", reader->name,
                             access->producer->name);
