@@ -58,6 +58,11 @@ static Expr **relative_index(Build *b, const NestStage *producer, Expr **index, 
     Expr **relative = ARENA_ARRAY(b->arena, Expr *, rank);
     for (int d = 0; d < rank; d++)
         relative[d] = expr_binary(b->arena, OP_SUB, index[d], nest_expr(b, producer->origin[d]));
+    if (producer->doubled) {
+        Expr *iteration = expr_var(b->arena, producer->parent->loops[producer->depth - 1]->var);
+        Expr *turn = expr_binary(b->arena, OP_MOD, iteration, expr_int(b->arena, 2));
+        relative[0] = expr_binary(b->arena, OP_ADD, relative[0], expr_binary(b->arena, OP_MUL, turn, producer->turn));
+    }
     return relative;
 }
 
@@ -402,6 +407,7 @@ static Stmt *initialisation(Build *b, const NestStage *stage, int depth, Expr *u
 
 static StmtList stage_build_all(Build *b, const NestStage *stage);
 static StmtList stage_level(Build *b, const NestStage *stage, int depth);
+static StmtList stage_build_all(Build *b, const NestStage *stage);
 
 /* The list inside the life of each temporary that the stage writes. */
 static StmtList with_buffers(Build *b, const NestStage *stage, StmtList list) {
@@ -441,6 +447,32 @@ static void add_prefetch(Build *b, const NestStage *stage, const Prefetch *prefe
     }
 }
 
+/* The statements as they are in another iteration of a loop around them, if there is such an iteration. */
+static StmtList at_iteration(Build *b, const Loop *loop, Expr *iteration, StmtList body) {
+    StmtList moved = {0}, list = {0};
+    for (int i = 0; i < body.count; i++)
+        stmts_add(b->arena, &moved, stmt_substitute(b->arena, body.items[i], loop->var, iteration));
+    Expr *exists = expr_binary(b->arena, OP_LT, iteration, loop->var->extent);
+    stmts_add(b->arena, &list, stmt_if(b->arena, expr_simplify(b->arena, exists), moved, (StmtList){0}, (Loc){0}));
+    return list;
+}
+
+static StmtList next_iteration(Build *b, const Loop *loop, StmtList body) {
+    Expr *next = expr_binary(b->arena, OP_ADD, expr_var(b->arena, loop->var), expr_int(b->arena, 1));
+    return at_iteration(b, loop, next, body);
+}
+
+/* What the loop at a depth finds computed for its first iteration. */
+static void add_prologues(Build *b, const NestStage *stage, int depth, StmtList *list) {
+    for (int i = 0; i < stage->child_count; i++) {
+        const NestStage *child = stage->children[i];
+        if (!child->doubled || child->depth != depth + 1)
+            continue;
+        StmtList first = at_iteration(b, stage->loops[depth], expr_int(b->arena, 0), stage_build_all(b, child));
+        stmts_add_all(b->arena, list, first.items, first.count);
+    }
+}
+
 /* What the body of the first depth loops computes before it goes on, then what is left, inside the buffers' lives. */
 static StmtList with_children(Build *b, const NestStage *stage, int depth, StmtList rest) {
     StmtList list = {0};
@@ -450,6 +482,8 @@ static StmtList with_children(Build *b, const NestStage *stage, int depth, StmtL
     for (int i = 0; i < stage->child_count; i++)
         if (stage->children[i]->depth == depth && !stage->children[i]->inlined) {
             StmtList child = stage_build_all(b, stage->children[i]);
+            if (stage->children[i]->doubled)
+                child = next_iteration(b, stage->loops[depth - 1], child);
             stmts_add_all(b->arena, &list, child.items, child.count);
         }
     stmts_add_all(b->arena, &list, rest.items, rest.count);
@@ -550,6 +584,7 @@ static StmtList stage_level(Build *b, const NestStage *stage, int depth) {
     bool stays = kind == LOOP_SERIAL || kind == LOOP_PARALLEL; /* of the others the lanes and copies see to it */
     if (stays && depth >= first_tested(b, stage))
         tests = tests_at(b, stage, depth);
+    add_prologues(b, stage, depth, &list);
     Pieces pieces = loop_pieces(b->arena, loop, kind);
     for (int i = 0; i < pieces.count; i++) {
         Stmt *made = loop_stmt(b, stage, loop, &pieces.items[i], piece_body(b, stage, depth, &pieces.items[i]));

@@ -22,6 +22,7 @@ static Handler *const handlers[PRIM_COUNT] = {
     [PRIM_BIND] = apply_bind,
     [PRIM_DECOMPOSE] = apply_decompose,
     [PRIM_STORE_AT] = apply_store_at,
+    [PRIM_DOUBLE_BUFFER] = apply_double_buffer,
     [PRIM_REVERSE_INLINE] = apply_reverse_inline,
     [PRIM_INLINE] = apply_inline,
     [PRIM_COMPUTE_AT] = apply_compute_at,
@@ -59,6 +60,8 @@ static const Tensor *make_buffer(NestState *state, const StageState *stage, cons
     buffer->dims = ARENA_ARRAY(state->arena, Expr *, buffer->rank);
     for (int d = 0; d < buffer->rank; d++)
         buffer->dims[d] = form_expr(&state->forms, stage->size[d]);
+    if (stage->doubled)
+        buffer->dims[0] = expr_binary(state->arena, OP_MUL, expr_int(state->arena, 2), buffer->dims[0]);
     return buffer;
 }
 
@@ -119,7 +122,9 @@ static void publish_stage(NestState *state, StageState *stage) {
     nest->depth = stage->at != NULL ? stage->at->position + 1 : 0;
     const Node *home = stage->stored ? stage->store : stage->at;
     nest->home = home != NULL ? home->loop.stage : NULL;
-    nest->home_depth = home != NULL ? home->position + 1 : 0;
+    nest->home_depth = home != NULL ? home->position + 1 - stage->doubled : 0;
+    nest->doubled = stage->doubled;
+    nest->turn = stage->doubled ? form_expr(&state->forms, stage->size[0]) : NULL;
 }
 
 /* An initialisation writes where the update does. */

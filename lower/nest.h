@@ -78,6 +78,8 @@ struct NestStage {
     NestStage *parent; /* the stage it is computed at, NULL: at root. It is computed before what else the body of the */
                        /* last of those loops holds: the initialisation, the next loop, or the store */
     int depth;         /* inside the first `depth` loops of the parent (the store nest's loops for a cache_write) */
+    bool doubled; /* computed an iteration of its place ahead: its buffer is twice as long in dimension 0, where odd */
+    Expr *turn;   /* iterations begin at this index */
     NestStage *home; /* where its buffer lives: inside the first `home_depth` loops of it; NULL: at root. parent and */
     int home_depth;  /* depth, unless store_at keeps it further out */
     bool inlined;    /* no loops, nothing to run */

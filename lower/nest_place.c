@@ -92,7 +92,7 @@ bool apply_compute_root(NestState *state, const Prim *prim) {
     if (stage->at == NULL)
         no_effect(state);
     StageState *scan = stage->scan;
-    stage->stored = false;
+    stage->stored = stage->doubled = false;
     if (!leave_scan(state, prim, stage))
         return false;
     if (scan != NULL)

@@ -95,6 +95,7 @@ struct StageState {
     StageState *scan;   /* whose step it is computed in, with the root of its step axis linked to that one's; or NULL */
     bool earlier_steps; /* made by cache_read: of what earlier steps of a scan wrote */
     Node *at;           /* the loop it is computed at; NULL: root */
+    bool doubled;       /* computed an iteration ahead, in two buffers by turns */
     bool stored;        /* by store_at: */
     Node *store;        /* the loop in whose body its buffer lives, NULL: the root */
     Box *stores;        /* [rank], while finishing: what consumers read in that body */
@@ -266,7 +267,7 @@ Handler apply_require, apply_split, apply_tile, apply_fuse, apply_reorder, apply
 Handler apply_unroll, apply_vectorize, apply_parallel, apply_bind, apply_prefetch, apply_rfactor;
 Handler apply_inline, apply_compute_at, apply_compute_root, apply_set_scope, apply_cache_write, apply_cache_read;
 Handler apply_layout, apply_storage_align;
-Handler apply_decompose, apply_reverse_inline, apply_store_at;
+Handler apply_decompose, apply_reverse_inline, apply_store_at, apply_double_buffer;
 /* Whether the statement may take the stage away from where it is; refuses outputs and what checks read. */
 bool check_movable(NestState *state, const Prim *prim, const StageState *stage);
 bool check_made(NestState *state, const StageState *stage); /* likewise what shares the domain of another stage */
@@ -309,6 +310,7 @@ typedef struct Seeing {
     const StageState *stage;
 } Seeing;
 FindForm find_seen_form; /* context: a Seeing: axes as if nothing had been computed */
+bool check_doubled(NestState *state, const StageState *stage);
 bool check_store(NestState *state, const StageState *stage);
 void find_window(NestState *state, StageState *stage); /* of a stage that is stored, once its box is closed */
 void guard_window(NestState *state, StageState *stage);

@@ -1,4 +1,6 @@
-/* nest_window.c - store_at: a buffer that outlives the iterations that fill it, and what is left to compute then.
+/* nest_window.c - buffers and iterations: store_at and double_buffer.
+ *
+ * store_at: a buffer that outlives the iterations that fill it, and what is left to compute then.
  *
  * The buffer of a stage that is stored further out than it is computed holds the hull of what all iterations of the
  * loops between read. Where they run one after the other, an iteration finds what earlier ones computed. For each of
@@ -7,7 +9,11 @@
  * that moves the box in another way computes all of it again.
  *
  * In the dimension d that moves with v the roots count from low + (width - step) * min(v, 1), under a guard that keeps
- * them inside the box. What else reads in those loops is told the whole box: `seen` instead of `axes`.
+ * them inside the box. What else reads in those loops is told the whole box, by find_seen_form.
+ *
+ * double_buffer: what an iteration reads is computed in the one before, into the other half of a buffer of twice the
+ * length; for the first iteration, before the loop. That is the same where the stage needs nothing that the body of the
+ * loop computes.
  */
 #include "lower/nest_state.h"
 
@@ -58,6 +64,68 @@ bool check_store(NestState *state, const StageState *stage) {
         return refuse_stage(state, stage, "%s is computed at %s, which is not inside %s, where store_at keeps it",
                             stage->name, stage->at != NULL ? loop_text(state, stage->at) : "the root",
                             stage->store != NULL ? loop_text(state, stage->store) : "the root");
+    return true;
+}
+
+/* --- double_buffer ------------------------------------------------------------------------------------------------ */
+
+bool apply_double_buffer(NestState *state, const Prim *prim) {
+    StageState *stage = argument_stage(state, prim, positional(prim, 0));
+    if (stage == NULL || !check_movable(state, prim, stage) || !check_made(state, stage))
+        return false;
+    if (stage->at == NULL || stage->scan != NULL)
+        return refuse_stage(state, stage,
+                            "%s is not computed at a loop, so no iteration can compute it ahead: compute_at first",
+                            stage->name);
+    if (stage->tensor->rank == 0)
+        return refuse_stage(state, stage, "%s is one element: there is nothing to copy ahead", stage->name);
+    if (stage->doubled)
+        no_effect(state);
+    stage->doubled = true;
+    return true;
+}
+
+static bool is_within(const StageState *stage, const StageState *outer) {
+    for (; stage != outer && stage->at != NULL; stage = stage_of(stage->at))
+        ;
+    return stage == outer;
+}
+
+/* Nothing that the stage or what is computed inside it reads is made in the body of the loop. */
+static bool check_ahead(NestState *state, const StageState *stage, const StageState *inner) {
+    for (int k = 0; k < inner->accesses.count; k++) {
+        const Access *access = &inner->accesses.items[k];
+        const StageState *producer = access->producer;
+        if (access->read->tensor->role == ROLE_INITIAL)
+            return refuse_stage(state, stage, "%s reads what the caller's buffer held, which %s may overwrite",
+                                inner->name, loop_text(state, stage->at));
+        if (producer != NULL && !producer->nest.inlined && stage_is_inside(producer, stage->at) &&
+            !is_within(producer, stage))
+            return refuse_stage(state, stage,
+                                "%s reads %s, which is computed in the same iteration of %s: the next one's is not "
+                                "there yet",
+                                inner->name, producer->name, loop_text(state, stage->at));
+    }
+    return true;
+}
+
+bool check_doubled(NestState *state, const StageState *stage) {
+    if (!stage->doubled)
+        return true;
+    if (stage->at == NULL || stage->at->loop.kind != LOOP_SERIAL || stage->at->loop.cut_count > 0)
+        return refuse_stage(state, stage,
+                            "%s is computed an iteration ahead, which takes a serial loop in one piece, not %s",
+                            stage->name, stage->at != NULL ? loop_text(state, stage->at) : "the root");
+    if (stage->stored || stage->order != NULL || stage->initialisation != NULL)
+        return refuse_stage(
+            state, stage, "%s has two buffers by turns: no store_at, layout or decompose goes with that", stage->name);
+    if (stage->scope_set && stage->scope == SCOPE_REGISTER)
+        return refuse_stage(state, stage, "%s lives in registers, which cannot be taken by turns in a loop",
+                            stage->name);
+    for (int i = 0; i < state->stages.count; i++)
+        if (!state->stages.items[i]->nest.inlined && is_within(state->stages.items[i], stage) &&
+            !check_ahead(state, stage, state->stages.items[i]))
+            return false;
     return true;
 }
 

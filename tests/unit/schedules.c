@@ -342,6 +342,7 @@ static const struct {
     {PRIM_STORAGE_ALIGN, make_storage_align, 2},
     {PRIM_DECOMPOSE, make_decompose, 2},
     {PRIM_STORE_AT, make_store_at, 4},
+    {PRIM_DOUBLE_BUFFER, make_inline, 4},
     {PRIM_REVERSE_INLINE, make_inline, 2},
 };
 
