@@ -28,6 +28,7 @@ typedef struct Generator {
     LIST(Known) tensors;
     int scalar_count;
     ElementType scalars[2];
+    bool in_scan;    /* conditions may read what the scan makes: no gather is checked beforehand */
     bool gathering;  /* making an index that is read from memory */
     int index_count; /* of the statement that is being made */
     const char *index_names[INDEX_LIMIT];
@@ -183,7 +184,7 @@ static const char *checked_gather(Generator *g, Known *tensor) {
  * step, once it is defined there, or at an earlier one. */
 static const char *read_of(Generator *g, Known *tensor) {
     Text text = {.arena = g->arena};
-    bool gathers = g->all && !g->gathering && tensor->step < 0 && below(g, 10) == 0;
+    bool gathers = g->all && !g->gathering && !g->in_scan && below(g, 10) == 0;
     const char *checked = gathers ? checked_gather(g, tensor) : NULL;
     if (checked)
         return checked;
@@ -414,6 +415,7 @@ static void scan_block(Generator *g, int number) {
         tensor->sizes[tensor->step] = size;
     }
     text_add(&g->text, "    scan t {\n");
+    g->in_scan = true;
     for (int i = 0; i < count; i++) {
         statement(g, &g->tensors.items[first + i], false);
         g->tensors.items[first + i].defined = true;
@@ -423,6 +425,7 @@ static void scan_block(Generator *g, int number) {
     text_add(&g->text, "    }\n");
     for (int i = 0; i < count; i++)
         g->tensors.items[first + i].step = -1;
+    g->in_scan = false;
 }
 
 static void define_again(Generator *g) {
