@@ -418,6 +418,23 @@ static void guard_box(NestState *state, StageState *stage) {
     }
 }
 
+/* The box of one iteration can also reach over the ends of a buffer that is kept for all of them. */
+static void guard_buffer(NestState *state, StageState *stage) {
+    Forms *forms = &state->forms;
+    for (int d = 0; stage->stored && d < stage->tensor->rank; d++) {
+        const Form *index = form_add_scaled(forms, stage->axes[d], -1, stage->origin[d]), *whole = index;
+        if (stage->slides != NULL && stage->slides[d]) /* within the box by the guard of its window */
+            whole =
+                form_add_scaled(forms, form_add(forms, stage->low[d], stage->roots[d]->value), -1, stage->origin[d]);
+        if (!form_below(forms, whole, stage->size[d]))
+            stage_add_guard(state, stage, (GuardForm){index, stage->size[d], false});
+        if (!form_at_most(forms, form_int(forms, 0), whole))
+            stage_add_guard(
+                state, stage,
+                (GuardForm){form_add_scaled(forms, form_int(forms, 0), -1, index), form_int(forms, 1), false});
+    }
+}
+
 /* --- the whole ---------------------------------------------------------------------------------------------------- */
 
 static void finish_stage(NestState *state, StageState *stage) {
@@ -428,6 +445,7 @@ static void finish_stage(NestState *state, StageState *stage) {
     guard_splits(state, stage);
     guard_like_owner(state, stage);
     guard_box(state, stage);
+    guard_buffer(state, stage);
     guard_window(state, stage);
     for (int i = 0; i < stage->accesses.count; i++) {
         const Access *access = &stage->accesses.items[i];

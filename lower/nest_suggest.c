@@ -4,6 +4,7 @@
  */
 #include "lower/nest_state.h"
 
+#include <ctype.h>
 #include <string.h>
 
 typedef struct Suggestions {
@@ -126,6 +127,15 @@ static Prim prim_of(Suggestions *list, PrimOp op, int result_count, int arg_coun
     prim.args = ARENA_ARRAY(list->state->arena, PrimArg, arg_count);
     prim.results = ARENA_ARRAY(list->state->arena, const char *, result_count);
     return prim;
+}
+
+/* A name for what a suggested primitive makes of a stage: "t.e[1]" and "copy" give t_e_1__copy. */
+static const char *made_name(Suggestions *list, const char *stage, const char *what) {
+    char *name = arena_printf(list->state->arena, "%s_%s", stage, what);
+    for (char *at = name; *at != '\0'; at++)
+        if (!isalnum((unsigned char)*at))
+            *at = '_';
+    return name;
 }
 
 static void suggest(Suggestions *list, Prim prim) {
@@ -275,7 +285,8 @@ static void suggest_producers(Suggestions *list) {
         if (known)
             continue;
         PrimArg name = {.kind = ARG_NAME, .name = producer->name};
-        Prim place = prim_of(list, PRIM_COMPUTE_AT, 0, 2), cache = prim_of(list, PRIM_CACHE_WRITE, 0, 1);
+        Prim place = prim_of(list, PRIM_COMPUTE_AT, 0, 2), cache = prim_of(list, PRIM_CACHE_WRITE, 1, 1);
+        cache.results[0] = made_name(list, producer->name, "part");
         place.args[0] = cache.args[0] = name;
         Suggestions places = *list;
         places.prim = &place;
@@ -360,13 +371,12 @@ static void suggest_reversed(Suggestions *list, const Tensor *tensor) {
 
 /* The statement for a copy or a buffer that the compiler owns, or for another stage. */
 static void suggest_stored(Suggestions *list) {
-    Arena *arena = list->state->arena;
     const Tensor *tensor = tensor_named(list->state, positional(list->prim, 0)->name);
     StageState *writer = tensor != NULL ? state_producer(list->state, tensor) : NULL;
     if (tensor != NULL && (writer == NULL || tensor->role == ROLE_OUTPUT)) {
         bool layout = writer == NULL && list->prim->op == PRIM_LAYOUT;
         Prim copy = prim_of(list, writer == NULL ? PRIM_CACHE_READ : PRIM_CACHE_WRITE, 1, 1 + layout);
-        copy.results[0] = arena_printf(arena, "%s_copy", tensor->name);
+        copy.results[0] = made_name(list, tensor->name, "copy");
         copy.args[0] = *positional(list->prim, 0);
         if (layout) {
             copy.args[1] = *positional(list->prim, 1);

@@ -288,7 +288,7 @@ static Fault check_refusal(Run *run, const Schedule *schedule) {
         *run->why = "a schedule is refused only where no explanation is wanted";
         return FAULT_ALTERNATIVE;
     }
-    if (!error.rule || !error.nest || !*error.nest) {
+    if (!error.rule || !*error.rule || !error.nest) {
         *run->why = "a refusal has no rule, or no nest";
         return FAULT_ALTERNATIVE;
     }
