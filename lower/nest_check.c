@@ -216,8 +216,9 @@ static int64_t buffer_elements(const StageState *stage) {
     return elements;
 }
 
+/* A loop that never runs indexes nothing. */
 static bool is_rolled(const void *context, const Loop *loop) {
-    return !is_straight((const Node *)loop) && loop->kind != LOOP_TENSORIZED;
+    return loop->extent != 0 && !is_straight((const Node *)loop) && loop->kind != LOOP_TENSORIZED;
 }
 
 static bool check_register_index(NestState *state, const StageState *stage, const StageState *user, const Form *index,
