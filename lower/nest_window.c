@@ -112,7 +112,8 @@ static bool check_ahead(NestState *state, const StageState *stage, const StageSt
 bool check_doubled(NestState *state, const StageState *stage) {
     if (!stage->doubled)
         return true;
-    if (stage->at == NULL || stage->at->loop.kind != LOOP_SERIAL || stage->at->loop.cut_count > 0)
+    if (stage->at == NULL || stage->at->loop.kind != LOOP_SERIAL || stage->at->loop.cut_count > 0 ||
+        stage->at->loop.unroll > 1)
         return refuse_stage(state, stage,
                             "%s is computed an iteration ahead, which takes a serial loop in one piece, not %s",
                             stage->name, stage->at != NULL ? loop_text(state, stage->at) : "the root");
