@@ -32,6 +32,11 @@ enum {
     WHY_BYTES = 2000,
     FAULT_STATUS_BASE = 64
 };
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define __SANITIZE_ADDRESS__ 1
+#endif
+#endif
 #if defined(__SANITIZE_ADDRESS__)
 static const rlim_t memory_limit = RLIM_INFINITY;
 #else

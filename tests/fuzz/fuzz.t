@@ -18,11 +18,11 @@ is "$(cat "$work/out")" "" "say nothing"
 # What is built into every kernel: m: products are sums; l: loops miss their last step; s: stores go too far.
 for plant in m l s; do
     exits 1 "a planted fault of kind $plant is found" \
-        "$fuzz" --cases=12 --objects=0 --plant=$plant --show=1 --reduce=1000 --found="$work/found-$plant"
+        "$fuzz" --cases=80 --objects=0 --plant=$plant --show=1 --reduce=1000 --found="$work/found-$plant"
     like "$(cat "$work/out")" '^--- --seed=1 --case=[0-9]+: (mismatch|memory)$' "as what it is"
     found=$(echo "$work/found-$plant"/*.tensor)
     lines=$(wc -l <"$found")
-    ok "reduced to a file of a few lines, not $lines" [ "$lines" -le 7 ]
+    ok "reduced to a file of a few lines, not $lines" [ "$lines" -le 12 ]
     exits 1 "that fails in the same way" "$fuzz" --plant=$plant "$found"
     runs "and not without the fault" "$fuzz" "$found"
 done
