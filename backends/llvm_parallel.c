@@ -21,6 +21,7 @@ typedef struct Outline {
     LIST(const Tensor *) tensors;
     LIST(Placement *) placements; /* whose offsets are not constant */
     Map seen;
+    Map inner;                 /* variables and buffers of the loop's own: one before it may have shared them */
     bool checks;               /* the body may return a status */
     LIST(LLVMValueRef) values; /* all that is handed over, in the caller */
     LLVMTypeRef closure_type;  /* { extent, status, values... } */
@@ -41,7 +42,8 @@ static bool collect_expr(const Expr *e, void *context) {
     if (!key || address_map_get(&outline->seen, key))
         return true;
     address_map_set(code->arena, &outline->seen, key, (void *)key);
-    if (e->kind == EXPR_VAR && address_map_get(&code->frame->variables, e->var))
+    if (e->kind == EXPR_VAR && address_map_get(&code->frame->variables, e->var) &&
+        !address_map_get(&outline->inner, e->var))
         list_push(code->arena, &outline->variables, e->var);
     return true;
 }
@@ -51,6 +53,8 @@ static void collect_tensor(Outline *outline, const Tensor *tensor) {
     if (tensor->role == ROLE_INITIAL && tensor->buffer)
         tensor = tensor->buffer;
     const Buffer *buffer = address_map_get(&code->frame->buffers, tensor);
+    if (address_map_get(&outline->inner, tensor))
+        return;
     for (int i = 0; i < outline->tensors.count; i++)
         if (outline->tensors.items[i] == tensor)
             return;
@@ -78,9 +82,18 @@ static void collect_placement(Outline *outline, const Tensor *tensor) {
         list_push(outline->code->arena, &outline->placements, placement);
 }
 
+static void note_inner(Outline *outline, const Stmt *stmt) {
+    const void *key = stmt->kind == STMT_FOR        ? (const void *)stmt->var
+                      : stmt->kind == STMT_ALLOCATE ? (const void *)stmt->tensor
+                                                    : NULL;
+    if (key)
+        address_map_set(outline->code->arena, &outline->inner, key, (void *)key);
+}
+
 static void collect_statements(Outline *outline, Stmt *const *statements, int count) {
     for (int i = 0; i < count; i++) {
         const Stmt *stmt = statements[i];
+        note_inner(outline, stmt);
         collect_value(outline, stmt->extent);
         collect_value(outline, stmt->condition);
         collect_value(outline, stmt->value);
@@ -365,6 +378,7 @@ void emit_parallel_loop(Code *code, const Stmt *stmt) {
     LLVMValueRef extent = emit_value(code, stmt->extent);
     LLVMBasicBlockRef here = LLVMGetInsertBlock(code->builder);
     collect_value(&outline, stmt->extent);
+    note_inner(&outline, stmt);
     collect_statements(&outline, stmt->body, stmt->count);
     collect_values(&outline);
     make_closure_type(&outline);
