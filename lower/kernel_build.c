@@ -248,11 +248,24 @@ static bool in_lanes(const NestStage *stage, const Expr *predicate) {
     return false;
 }
 
+/* Registers that outlive an iteration keep what earlier ones computed where a guard fails. */
+static bool guards_keep(const NestStage *stage) {
+    const NestStage *writer = stage->updates ? stage->updates : stage;
+    bool outlives = writer->home != writer->parent || writer->home_depth != writer->depth;
+    return outlives && stage->buffer->scope == SCOPE_REGISTER;
+}
+
 static Stmt *guarded_store(Build *b, const StageBuild *s, Expr *const *sources, const Predicates *predicates,
                            bool combine) {
     Facts outer = b->facts;
-    ExprList guards = guard_list(b, s), known = guard_list(b, s), left = {0};
+    ExprList guards = guard_list(b, s), known = {0}, left = {0};
     Expr *path = NULL;
+    bool keeps = guards_keep(s->stage);
+    for (int i = 0; i < guards.count; i++)
+        if (keeps && in_lanes(s->stage, guards.items[i]))
+            path = expr_and(b->arena, path, guards.items[i]);
+        else
+            list_push(b->arena, &known, guards.items[i]);
     for (int i = 0; predicates && i < predicates->full.count; i++) {
         Expr *full = predicates->full.items[i], *tested = predicates->tested.items[i];
         if (in_lanes(s->stage, full))
@@ -268,7 +281,7 @@ static Stmt *guarded_store(Build *b, const StageBuild *s, Expr *const *sources, 
     Stmt *store = stage_store(b, s, sources, path, combine);
     b->facts = outer;
     Loc loc = s->stage->stage->loc;
-    return under(b, &guards, false, under(b, &left, true, store, loc), loc);
+    return under(b, &guards, keeps, under(b, &left, true, store, loc), loc);
 }
 
 /* --- predicates --------------------------------------------------------------------------------------------------- */
