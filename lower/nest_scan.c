@@ -158,7 +158,7 @@ bool check_scan_access(NestState *state, const StageState *reader, const Access 
         return refuse_stage(state, access->producer, "%s needs its own earlier steps, so it stays in the scan",
                             access->producer->name);
     if (left && order_of(state, root_of(reader)) < order_of(state, access->producer))
-        return refuse_stage(state, access->producer, "%s reads %s, which is computed after the scan", reader->name,
+        return refuse_stage(state, access->producer, "%s reads %s, which is computed after it", reader->name,
                             access->producer->name);
     if (access->producer->at == NULL || !reads_earlier_step(reader, access))
         return true;

@@ -248,9 +248,7 @@ static bool check_reads(const Matching *m) {
     for (int i = 1; i < m->instr->operand_count; i++) {
         const Expr *read = m->reads[i];
         const StageState *producer = state_producer(m->state, read->tensor);
-        if (producer != NULL && producer->nest.inlined)
-            return refuse(m->state, "%s reads operand %s from memory, and %s is computed inline", m->instr->name,
-                          m->instr->operands[i]->name, producer->name);
+        ENSURE(producer == NULL || !producer->nest.inlined); /* inline wrote its expression into all that read it */
         if (read->otherwise != NULL && !is_zero(read->otherwise))
             return refuse(m->state,
                           "%s reads operand %s from memory, and %s gives %s outside of it: cache_read holds that",

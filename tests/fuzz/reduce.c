@@ -171,6 +171,16 @@ static void drop_result(AstDef *def, const char *name) {
         }
 }
 
+/* The statements of a scan stand alone. */
+static void drop_scan(Edit *edit, AstStatements *list, int at) {
+    AstStatements all = {0};
+    const AstStatements *body = &list->items[at]->body;
+    for (int i = 0; i < list->count; i++)
+        for (int k = 0; k < (i == at ? body->count : 1); k++)
+            list_push(edit->arena, &all, i == at ? body->items[k] : list->items[i]);
+    *list = all;
+}
+
 /* The statement alone, or the tensor altogether. */
 static void edit_statements(Edit *edit, AstDef *def, AstStatements *list) {
     for (int i = list->count - 1; i >= 0 && !edit->done; i--) {
@@ -188,8 +198,8 @@ static void edit_statements(Edit *edit, AstDef *def, AstStatements *list) {
             return;
         }
         edit_statements(edit, def, &statement->body);
-        if (statement->kind == STATEMENT_SCAN && statement->body.count == 0 && offer(edit))
-            list_drop(list, i);
+        if (statement->kind == STATEMENT_SCAN && offer(edit))
+            drop_scan(edit, list, i);
     }
 }
 
