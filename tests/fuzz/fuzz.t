@@ -22,7 +22,7 @@ for plant in m l s; do
     like "$(cat "$work/out")" '^--- --seed=1 --case=[0-9]+: (mismatch|memory)$' "as what it is"
     found=$(echo "$work/found-$plant"/*.tensor)
     lines=$(wc -l <"$found")
-    ok "reduced to a file of a few lines, not $lines" [ "$lines" -le 12 ]
+    ok "reduced to a file of a few lines, not $lines" [ "$lines" -le 7 ]
     exits 1 "that fails in the same way" "$fuzz" --plant=$plant "$found"
     runs "and not without the fault" "$fuzz" "$found"
 done
