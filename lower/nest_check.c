@@ -409,7 +409,7 @@ bool check_loops(NestState *state) {
         if (!check_owner(state, stage) || !check_initialisation(state, stage) || !check_tails(state, stage) ||
             !check_kinds(state, stage) || !check_bound(state, stage) || !check_tensorized(state, stage) ||
             !check_copies(state, stage) || !check_scope(state, stage) || !check_steps_order(state, stage) ||
-            !check_order(state, stage) || !check_initial_reads(state, stage))
+            !check_steps_box(state, stage) || !check_order(state, stage) || !check_initial_reads(state, stage))
             return false;
     }
     return !state->forms.overflow || refuse(state, "an index would not fit into 64 bits");

@@ -168,6 +168,21 @@ bool check_scan_access(NestState *state, const StageState *reader, const Access 
                         loop_text(state, access->producer->at));
 }
 
+/* A stage that left the scan but is computed in its steps reads no step that is still to come. */
+bool check_steps_box(NestState *state, const StageState *stage) {
+    const Stage *computed = stage->nest.stage;
+    const StageState *root = root_of(stage);
+    if (computed->scan == NULL || stage->scan != NULL || root->nest.scan != computed->scan ||
+        !reads_scan(stage, root) ||
+        form_at_most(&state->forms, stage->roots[computed->step]->extent, form_int(&state->forms, 1)))
+        return true;
+    return refuse_stage(
+        state, stage,
+        "%s would be computed for steps of %s that are still to come: what is computed at %s reads more "
+        "than one step of it",
+        stage->name, root->name, loop_text(state, stage->at));
+}
+
 /* Whether all that the stages read of a tensor was written by earlier steps. */
 bool all_read_earlier(const NestState *state, const Tensor *tensor) {
     for (int i = 0; i < state->stages.count; i++)

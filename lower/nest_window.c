@@ -178,13 +178,35 @@ static int moved_dimension(const StageState *stage, const Node *node) {
     return moved;
 }
 
+/* Whether the read is of what each step of the scan that has the loop adds to, and not along dimension d. */
+static bool grows_across(const StageState *stage, const Access *access, const Node *node, int d) {
+    const StageState *producer = access->producer;
+    if (producer == NULL || producer->scan == NULL || producer->scan != stage_of(node))
+        return false;
+    const Expr *step = access->read->args[producer->nest.stage->step];
+    return d < 0 || d >= stage->nest.stage->axis_count || step->kind != EXPR_VAR ||
+           step->var != stage->nest.stage->axes[d];
+}
+
+/* Whether what an iteration computed is what a later one would: earlier steps of a scan stay as they are, but an
+ * iteration whose box reaches beyond them found nothing there. */
+static bool stays(const NestState *state, const StageState *stage, const Node *node, int d) {
+    for (int i = 0; i < state->stages.count; i++) {
+        const StageState *inner = state->stages.items[i];
+        for (int k = 0; k < inner->accesses.count && !inner->nest.inlined && is_within(inner, stage); k++)
+            if (grows_across(inner, &inner->accesses.items[k], node, inner == stage ? d : -1))
+                return false;
+    }
+    return true;
+}
+
 /* What the iterations of the loop after the first need not compute. */
 static void slide(NestState *state, StageState *stage, const Node *node) {
     Forms *forms = &state->forms;
     int d = moved_dimension(stage, node);
     const Form *value = form_atom(forms, &node->atom), *one = form_int(forms, 1);
     int64_t step = d >= 0 ? step_of(forms, stage->low[d], node) : 0;
-    if (node->loop.extent == 0 || node->loop.extent == 1)
+    if (node->loop.extent == 0 || node->loop.extent == 1 || !stays(state, stage, node, d))
         return;
     if (d == -1)
         stage_add_guard(state, stage, (GuardForm){value, one, false});
