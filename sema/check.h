@@ -203,11 +203,16 @@ typedef struct Statement {
     int index_depth;         /* inside the indices of a read: integers become int64 */
     int depth, nodes;
     bool failed;
-    bool strong_only;  /* reads with an else say nothing of ranges */
-    bool literal_else; /* a read of unknown type has a literal after else, of this type */
-    ElementType literal;
-    Polys facts; /* over sizes: those of the builder, and that no range is empty; once ranges are known */
+    bool strong_only; /* reads with an else say nothing of ranges */
+    Polys facts;      /* over sizes: those of the builder, and that no range is empty; once ranges are known */
 } Statement;
+
+/* Whether the type of an expression is known: it is not where reads of a scan without a type yet make it up. */
+typedef enum Open {
+    CLOSED,
+    OPEN,        /* any other type that it meets wins */
+    OPEN_LITERAL /* the same, but literals after else say what it is when it meets none */
+} Open;
 
 /* A translated expression. index: int64 (or a comparison of such) made of indices, sizes and constants alone; as a
  * value it has `type`. */
@@ -215,7 +220,7 @@ typedef struct Typed {
     Expr *expr;
     ElementType type;
     bool index;
-    bool open; /* the type is not known yet: any other that it meets wins */
+    Open open;
 } Typed;
 
 /* --- reporting (scope.c): the place comes first in what follows the id --- */

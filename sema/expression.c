@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-static const Typed poison = {NULL, TYPE_FLOAT, false, false};
+static const Typed poison = {NULL, TYPE_FLOAT, false, CLOSED};
 
 static Typed fail(Statement *s) {
     s->failed = true;
@@ -16,14 +16,14 @@ static Typed fail(Statement *s) {
 }
 
 static Typed index_expr(Expr *e) {
-    return (Typed){e, e->type == TYPE_BOOL ? TYPE_BOOL : TYPE_INT32, true, false};
+    return (Typed){e, e->type == TYPE_BOOL ? TYPE_BOOL : TYPE_INT32, true, CLOSED};
 }
 
 /* A value; inside indices an integer counts as an int64. */
 static Typed value_expr(Statement *s, Expr *e) {
     if (s->index_depth && type_is_integer(e->type))
-        return (Typed){expr_cast(s->builder->arena, TYPE_INT64, e), TYPE_INT64, true, false};
-    return (Typed){e, e->type, false, false};
+        return (Typed){expr_cast(s->builder->arena, TYPE_INT64, e), TYPE_INT64, true, CLOSED};
+    return (Typed){e, e->type, false, CLOSED};
 }
 
 /* A node that was just made gets its place; one that a maker handed on keeps its own. */
@@ -68,12 +68,21 @@ IndexVariable *add_index(Statement *s, AstName name) {
 
 /* --- conversion of operands --- */
 
+/* The type of two operands together; *open: whether that is known. */
+static ElementType meet(const Typed *a, const Typed *b, Open *open) {
+    *open = !a->open || !b->open ? CLOSED : a->open > b->open ? a->open : b->open;
+    if (a->open == b->open)
+        return type_promote(a->type, b->type);
+    bool left = a->open == CLOSED || (a->open == OPEN_LITERAL && b->open == OPEN);
+    return left ? a->type : b->type;
+}
+
 /* Both operands in the type that they promote to, or both as indices. False when one is poisoned. */
 static bool promote_pair(Statement *s, Typed *a, Typed *b) {
     if (!a->expr || !b->expr)
         return false;
-    bool open = a->open && b->open;
-    ElementType type = a->open ? b->type : b->open ? a->type : type_promote(a->type, b->type);
+    Open open;
+    ElementType type = meet(a, b, &open);
     if (a->index && b->index && a->expr->type == b->expr->type) {
         a->type = b->type = type;
         return true;
@@ -88,7 +97,7 @@ static bool promote_pair(Statement *s, Typed *a, Typed *b) {
 static Typed without_bool(Statement *s, Typed a) {
     if (!a.expr || a.type != TYPE_BOOL)
         return a;
-    return (Typed){convert(s->builder->arena, a.expr, TYPE_INT32), TYPE_INT32, false, false};
+    return (Typed){convert(s->builder->arena, a.expr, TYPE_INT32), TYPE_INT32, false, CLOSED};
 }
 
 static bool expect_bool(Statement *s, Typed a, const AstExpr *ast) {
@@ -177,7 +186,8 @@ static Typed make_binary(Statement *s, const AstExpr *ast, Op op, Typed a, Typed
     if ((op == OP_DIV || op == OP_MOD) && !check_divisor(s, b, ast->args.items[1]))
         return fail(s);
     Expr *e = placed(expr_binary(s->builder->arena, op, a.expr, b.expr), ast->loc);
-    return (Typed){e, e->type == TYPE_BOOL ? TYPE_BOOL : a.type, a.index, a.open && e->type != TYPE_BOOL};
+    bool compares = op_info[op].class == CLASS_COMPARE;
+    return (Typed){e, e->type == TYPE_BOOL ? TYPE_BOOL : a.type, a.index, compares ? CLOSED : a.open};
 }
 
 static Typed make_unary(Statement *s, const AstExpr *ast, Op op, Typed a) {
@@ -243,7 +253,7 @@ static Typed make_math(Statement *s, const AstExpr *ast, Op op, Typed *args) {
     for (int i = 0; i < ast->args.count; i++)
         values[i] = convert(arena, typed_value(arena, args[i]), type);
     Expr *e = placed(expr_op(arena, op, type, values, ast->args.count), ast->loc);
-    return (Typed){e, type, false, false};
+    return (Typed){e, type, false, CLOSED};
 }
 
 static Typed translate_builtin(Statement *s, const AstExpr *ast, Op op) {
@@ -280,7 +290,7 @@ static Typed translate_sigmoid(Statement *s, const AstExpr *ast) {
     Expr *x = convert(arena, typed_value(arena, arg), type), *one = expr_constant(arena, type, 1);
     Expr *power = placed(expr_unary(arena, OP_EXP, expr_unary(arena, OP_NEG, x)), ast->loc);
     Expr *sum = placed(expr_binary(arena, OP_ADD, one, power), ast->loc);
-    return (Typed){placed(expr_binary(arena, OP_DIV, one, sum), ast->loc), type, false, false};
+    return (Typed){placed(expr_binary(arena, OP_DIV, one, sum), ast->loc), type, false, CLOSED};
 }
 
 /* --- reads --- */
@@ -368,7 +378,7 @@ static Typed read_carried(Statement *s, const AstExpr *ast, Carried *carried, in
         *access = made;
     if (!carried->typed && s->index_depth)
         return index_expr(expr_cast(s->builder->arena, TYPE_INT64, made->read));
-    read.open = !carried->typed;
+    read.open = carried->typed ? CLOSED : OPEN;
     return read;
 }
 
@@ -532,21 +542,20 @@ static Expr *outside_value(Statement *s, const AstExpr *ast, ElementType type, c
     return convert(s->builder->arena, value, type);
 }
 
-/* While types are looked for: the value outside makes the type wider, unless it is a literal, which takes any. */
+/* While types are looked for: the value outside makes the type wider, unless it is a literal, which takes any:
+ * that says what a read of unknown type is where nothing else does. */
 static Typed probe_else(Statement *s, Typed read, const AstExpr *ast) {
     Typed outside = translate(s, ast);
     if (!outside.expr)
         return fail(s);
     const Expr *value = typed_value(s->builder->arena, outside);
-    if (value->kind == EXPR_INT || value->kind == EXPR_REAL) {
-        s->literal = s->literal_else ? type_promote(s->literal, value->type) : value->type;
-        s->literal_else = true;
-    } else if (!outside.open && !read.index) {
-        read.type = read.open ? value->type : type_promote(read.type, value->type);
-        read.expr = convert(s->builder->arena, read.expr, read.type);
-        read.open = false;
-    }
-    return read;
+    bool literal = value->kind == EXPR_INT || value->kind == EXPR_REAL;
+    if (read.index || (literal ? read.open == CLOSED : outside.open == OPEN))
+        return read;
+    Typed other = {outside.expr, value->type, false, literal ? OPEN_LITERAL : outside.open};
+    Open open;
+    ElementType type = meet(&read, &other, &open);
+    return (Typed){convert(s->builder->arena, read.expr, type), type, false, open};
 }
 
 static Typed translate_else(Statement *s, const AstExpr *ast) {
@@ -586,7 +595,7 @@ static Typed translate_integer(Statement *s, const AstExpr *ast) {
     if (ast->overflow) /* the parser has said so */
         return fail(s);
     Expr *e = placed(expr_int(s->builder->arena, ast->integer), ast->loc);
-    return (Typed){e, ast->integer > INT32_MAX ? TYPE_INT64 : TYPE_INT32, true, false};
+    return (Typed){e, ast->integer > INT32_MAX ? TYPE_INT64 : TYPE_INT32, true, CLOSED};
 }
 
 static Typed translate_cast(Statement *s, const AstExpr *ast) {
@@ -594,7 +603,7 @@ static Typed translate_cast(Statement *s, const AstExpr *ast) {
     if (!a.expr)
         return poison;
     if (a.index && a.type != TYPE_BOOL && (ast->type == TYPE_INT32 || ast->type == TYPE_INT64))
-        return (Typed){a.expr, ast->type, true, false};
+        return (Typed){a.expr, ast->type, true, CLOSED};
     Expr *value = typed_value(s->builder->arena, a);
     warn_narrow_product(s->frame, value, ast->type);
     Expr *e = convert(s->builder->arena, value, ast->type);
@@ -604,7 +613,7 @@ static Typed translate_cast(Statement *s, const AstExpr *ast) {
 static Typed translate_node(Statement *s, const AstExpr *ast) {
     switch (ast->kind) {
     case AST_INTEGER: return translate_integer(s, ast);
-    case AST_REAL: return (Typed){expr_constant(s->builder->arena, TYPE_FLOAT, ast->real), TYPE_FLOAT, false, false};
+    case AST_REAL: return (Typed){expr_constant(s->builder->arena, TYPE_FLOAT, ast->real), TYPE_FLOAT, false, CLOSED};
     case AST_NAME: return translate_name(s, ast, NULL);
     case AST_APPLY: return translate_apply(s, ast, NULL);
     case AST_SIZE: return translate_size(s, ast);

@@ -220,14 +220,14 @@ static bool probe_values(Statement *s, Variable **variables, Typed *values, bool
     if (!s->ast->combiner.text) {
         if (!translate_assignment(s, variables[0], &values[0]))
             return false;
-        if (literals && values[0].open && s->literal_else)
-            values[0] = (Typed){values[0].expr, s->literal, false, false};
+        if (literals && values[0].open == OPEN_LITERAL)
+            values[0].open = CLOSED;
         return true;
     }
     const CombinerDefinition *definition = statement_combiner(s->frame, s->ast);
     bool good = definition && translate_tuple(s, variables, values);
     for (int i = 0; i < s->ast->targets.count && good; i++)
-        values[i] = (Typed){values[i].expr, definition->combiner->left[i]->type, false, false};
+        values[i] = (Typed){values[i].expr, definition->combiner->left[i]->type, false, CLOSED};
     return good;
 }
 

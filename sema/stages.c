@@ -274,25 +274,38 @@ static Expr *both(Arena *arena, Expr *a, Expr *b) {
     return a ? expr_binary(arena, OP_AND, a, b) : b;
 }
 
-/* Whether the whole's axes stand in the ranges of the statement; NULL when they always do. */
-static Expr *inside(const Assignment *a, const Var **axes) {
+/* The condition, and that the whole's axis of dimension d stands in the range of the statement, where it may not. */
+static Expr *inside_range(const Assignment *a, int d, const Var *whole_axis, Expr *condition) {
     Arena *arena = a->arena;
-    Expr *condition = NULL;
-    for (int d = 0; d < a->rank; d++) {
-        const IndexVariable *index = a->statement->indices.items[d];
-        Expr *lower = a->whole.lower ? a->whole.lower[d] : expr_int(arena, 0), *axis = expr_var(arena, axes[d]);
-        Expr *first = size_normal(arena, expr_binary(arena, OP_SUB, index->low, lower));
-        Expr *end = size_normal(arena, expr_binary(arena, OP_ADD, first, index->extent));
-        int64_t zero;
-        if (!expr_is_int(first, &zero) || zero != 0)
-            condition = both(arena, condition, expr_binary(arena, OP_GE, axis, first));
-        if (!size_equal(arena, end, a->whole.dims[d]))
-            condition = both(arena, condition, expr_binary(arena, OP_LT, axis, end));
-    }
+    const IndexVariable *index = a->statement->indices.items[d];
+    Expr *lower = a->whole.lower ? a->whole.lower[d] : expr_int(arena, 0), *axis = expr_var(arena, whole_axis);
+    Expr *first = size_normal(arena, expr_binary(arena, OP_SUB, index->low, lower));
+    Expr *end = size_normal(arena, expr_binary(arena, OP_ADD, first, index->extent));
+    int64_t zero;
+    if (!expr_is_int(first, &zero) || zero != 0)
+        condition = both(arena, condition, expr_binary(arena, OP_GE, axis, first));
+    if (!size_equal(arena, end, a->whole.dims[d]))
+        condition = both(arena, condition, expr_binary(arena, OP_LT, axis, end));
     return condition;
 }
 
-/* In a scan a part runs over all steps, as everything does there; what it reads in further ones may lie outside. */
+/* Whether the whole's axes stand in the ranges of the statement; NULL when they always do. */
+static Expr *inside(const Assignment *a, const Var **axes) {
+    Expr *condition = NULL;
+    for (int d = 0; d < a->rank; d++)
+        condition = inside_range(a, d, axes[d], condition);
+    return condition;
+}
+
+/* The first of the predicates: those after it are looked at only where it holds. */
+static void put_predicate_first(Statement *s, Expr *predicate) {
+    list_push(s->builder->arena, &s->predicates, predicate);
+    for (int i = s->predicates.count - 1; i > 0; i--)
+        s->predicates.items[i] = s->predicates.items[i - 1];
+    s->predicates.items[0] = predicate;
+}
+
+/* In a scan a part runs over all steps, as everything does there; it computes, and reads, in its own alone. */
 static void widen_steps(Assignment *a) {
     const Carried *carried = find_carried(a->statement->frame, a->variable);
     if (!carried)
@@ -309,10 +322,14 @@ static void widen_steps(Assignment *a) {
     }
     guard_over(a->statement, &view);
     IndexVariable *steps = a->statement->indices.items[carried->step];
+    Var *axis = var_new(a->arena, VAR_AXIS, TYPE_INT64, steps->name, view.dims[carried->step]);
+    Expr *own = inside_range(a, carried->step, axis, NULL);
+    axis->loc = steps->loc;
     steps->low = view.lower[carried->step];
-    steps->extent = view.dims[carried->step];
-    steps->axis = var_new(a->arena, VAR_AXIS, TYPE_INT64, steps->name, steps->extent);
-    steps->axis->loc = steps->loc;
+    steps->extent = axis->extent;
+    steps->axis = axis;
+    if (own)
+        put_predicate_first(a->statement, own);
 }
 
 /* What the ranges of the statement span. */
