@@ -191,6 +191,11 @@ static void emit_values_loop(Outline *outline, LLVMValueRef begin, LLVMValueRef 
     loop_end(code, &loop);
 }
 
+/* A piece of a loop that ends before the piece begins has a negative extent: no iterations to share out. */
+static LLVMValueRef loop_extent(Code *code, const Stmt *stmt) {
+    return binary_intrinsic(code, "llvm.smax", emit_value(code, stmt->extent), index_constant(code, 0));
+}
+
 /* Part p of n: where it begins; the first extent % n parts have one value more. */
 static LLVMValueRef part_begin(Code *code, LLVMValueRef extent, LLVMValueRef part, LLVMValueRef parts) {
     LLVMBuilderRef b = code->builder;
@@ -206,7 +211,7 @@ static void emit_slices_loop(Outline *outline, LLVMValueRef begin, LLVMValueRef 
     unsigned last = LLVMCountParams(frame->function);
     LLVMValueRef first = LLVMGetParam(frame->function, last - 3), bytes = LLVMGetParam(frame->function, last - 2);
     LLVMValueRef count = LLVMGetParam(frame->function, last - 1);
-    LLVMValueRef extent = emit_value(code, outline->stmt->extent);
+    LLVMValueRef extent = loop_extent(code, outline->stmt);
     LoopBlocks loop = loop_begin(code, begin, end, "slice");
     LLVMValueRef offset = LLVMBuildMul(code->builder, loop.index, bytes, "");
     frame->heap = LLVMBuildInBoundsGEP2(code->builder, code->i8, first, &offset, 1, "slice");
@@ -375,7 +380,7 @@ static void emit_threads(Outline *outline, LLVMValueRef extent) {
 
 void emit_parallel_loop(Code *code, const Stmt *stmt) {
     Outline outline = {.code = code, .stmt = stmt, .slices = address_map_get(&code->slices, stmt)};
-    LLVMValueRef extent = emit_value(code, stmt->extent);
+    LLVMValueRef extent = loop_extent(code, stmt);
     LLVMBasicBlockRef here = LLVMGetInsertBlock(code->builder);
     collect_value(&outline, stmt->extent);
     note_inner(&outline, stmt);
