@@ -79,6 +79,9 @@ static bool check_producer(NestState *state, const Prim *prim, const StageState 
     const Expr *read = NULL;
     if (!check_movable(state, prim, producer))
         return false;
+    if (producer->scan != NULL)
+        return refuse_stage(state, producer, "%s is computed step by step in the scan %s: its loops stay there", name,
+                            producer->scan->name);
     if (producer->nest.stage->combine != COMBINE_NONE)
         return refuse_stage(state, producer,
                             "%s is a reduction, which stores its elements more than once: cache_write(%s) first, so "
