@@ -168,11 +168,12 @@ bool check_scan_access(NestState *state, const StageState *reader, const Access 
                         loop_text(state, access->producer->at));
 }
 
-/* A stage that left the scan but is computed in its steps reads no step that is still to come. */
+/* A stage that left the scan but is computed in its steps reads no step that is still to come. What cache_write made has
+ * the step of its owner. */
 bool check_steps_box(NestState *state, const StageState *stage) {
     const Stage *computed = stage->nest.stage;
     const StageState *root = root_of(stage);
-    if (computed->scan == NULL || stage->scan != NULL || root->nest.scan != computed->scan ||
+    if (computed->scan == NULL || stage->scan != NULL || stage->owner != NULL || root->nest.scan != computed->scan ||
         !reads_scan(stage, root) ||
         form_at_most(&state->forms, stage->roots[computed->step]->extent, form_int(&state->forms, 1)))
         return true;
