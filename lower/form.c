@@ -533,6 +533,14 @@ const Loop *form_find_loop(const Form *form, LoopOutside *visit, const void *con
     return NULL;
 }
 
+static bool is_loop(const void *context, const Loop *loop) {
+    return loop == context;
+}
+
+bool form_has_loop(const Form *form, const Loop *loop) {
+    return form_find_loop(form, is_loop, loop) != NULL;
+}
+
 typedef struct Span {
     Forms *forms;
     LoopOutside *outside;

@@ -85,5 +85,6 @@ bool form_span(Forms *forms, const Form *form, LoopOutside *outside, const void 
 /* Visits every loop in a form, also those inside divisions; stops at and returns the first that visit answers true
  * for. */
 const Loop *form_find_loop(const Form *form, LoopOutside *visit, const void *context);
+bool form_has_loop(const Form *form, const Loop *loop); /* also inside a division */
 
 #endif

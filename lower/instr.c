@@ -162,12 +162,12 @@ bool instr_match(Arena *arena, const Instr *instr, const Expr *value, const Expr
     return false;
 }
 
-static bool is_zero(const Expr *e) {
+bool instr_zero(const Expr *e) {
     return e->kind == EXPR_REAL ? e->real == 0 : expr_is_int(e, NULL) && e->integer == 0;
 }
 
 const Expr *instr_added(const Instr *instr, const Expr *value) {
-    while (instr_ignores_zeros(instr) && value->kind == EXPR_OP && value->op == OP_SELECT && is_zero(value->args[2]))
+    while (instr_ignores_zeros(instr) && value->kind == EXPR_OP && value->op == OP_SELECT && instr_zero(value->args[2]))
         value = value->args[1];
     return value;
 }

@@ -22,6 +22,7 @@ int64_t instr_lanes(const Instr *instr, int operand);
 bool instr_accumulates(const Instr *instr);
 /* Whether operands of zeros add nothing: cut off steps of a reduction may then run with zeros. */
 bool instr_ignores_zeros(const Instr *instr);
+bool instr_zero(const Expr *e); /* what those ignore: 0, 0.0 and -0.0 */
 
 /* Whether a value is the meaning's: the same operators, casts and types, operands of + and * either way. reads
  * [operand_count] gets what the operands are in it, NULL for the first. False: *wanted and *found are the parts that

@@ -19,13 +19,6 @@ typedef struct Inner {
     LIST(const Var *) loops;
 } Inner;
 
-static bool contains(const ExprList *list, const Expr *e) {
-    for (int i = 0; i < list->count; i++)
-        if (expr_equal(list->items[i], e))
-            return true;
-    return false;
-}
-
 static bool is_plain_if(const Stmt *stmt) {
     return stmt->kind == STMT_IF && stmt->otherwise_count == 0;
 }
@@ -56,7 +49,7 @@ static ExprList common_conditions(Arena *arena, const StmtList *body) {
         ExprList own = conditions_of(arena, body->items[i], false);
         kept = (ExprList){0};
         for (int c = 0; c < own.count; c++)
-            if (first || contains(&common, own.items[c]))
+            if (first || conditions_have(&common, own.items[c]))
                 list_push(arena, &kept, own.items[c]);
         common = kept;
         first = false;
@@ -70,7 +63,7 @@ static Stmt *without_own(Arena *arena, Stmt *stmt, const ExprList *conditions) {
     ExprList own = {0}, left = {0};
     conjuncts_add(arena, &own, stmt->condition);
     for (int c = 0; c < own.count; c++)
-        if (!contains(conditions, own.items[c]))
+        if (!conditions_have(conditions, own.items[c]))
             list_push(arena, &left, own.items[c]);
     StmtList body = stmts_of(stmt->body, stmt->count);
     if (only_if(stmt))
@@ -93,7 +86,7 @@ static Stmt *under_conditions(Arena *arena, Stmt *stmt, const ExprList *conditio
         bool keeps = false;
         for (int i = 0; i < body->count && !keeps; i++) {
             ExprList kept = conditions_of(arena, body->items[i], true);
-            keeps = contains(&kept, conditions->items[c]);
+            keeps = conditions_have(&kept, conditions->items[c]);
         }
         list_push(arena, &lists[keeps], conditions->items[c]);
     }

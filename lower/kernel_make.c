@@ -29,6 +29,15 @@ void stmts_add_all(Arena *arena, StmtList *list, Stmt *const *stmts, int count) 
         stmts_add(arena, list, stmts[i]);
 }
 
+Expr *rename_read(Arena *arena, Expr *e, void *context) {
+    const Renaming *renaming = context;
+    if (e->kind != EXPR_READ || e->tensor != renaming->from)
+        return e;
+    Expr *read = expr_copy(arena, e);
+    read->tensor = renaming->to;
+    return read;
+}
+
 StmtList stmts_of(Stmt *const *stmts, int count) {
     return (StmtList){(Stmt **)stmts, count, count};
 }
@@ -243,6 +252,17 @@ void conjuncts_add(Arena *arena, ExprList *list, Expr *condition) {
     } else if (!expr_is_int(condition, &constant) || !constant) {
         list_push(arena, list, condition);
     }
+}
+
+bool is_index_comparison(const Expr *e) {
+    return e->kind == EXPR_OP && op_info[e->op].class == CLASS_COMPARE && e->args[0]->type == TYPE_INT64;
+}
+
+bool conditions_have(const ExprList *list, const Expr *e) {
+    for (int i = 0; i < list->count; i++)
+        if (expr_equal(list->items[i], e))
+            return true;
+    return false;
 }
 
 Expr *expr_and(Arena *arena, Expr *a, Expr *b) {

@@ -80,19 +80,6 @@ static Place find_all_uses(Kernel *kernel) {
 
 /* --- changes ------------------------------------------------------------------------------------------------------ */
 
-typedef struct Renaming {
-    const Tensor *from, *to;
-} Renaming;
-
-static Expr *rename_read(Arena *arena, Expr *e, void *context) {
-    const Renaming *renaming = context;
-    if (e->kind != EXPR_READ || e->tensor != renaming->from)
-        return e;
-    Expr *read = expr_copy(arena, e);
-    read->tensor = renaming->to;
-    return read;
-}
-
 static Expr *rename_reads(Arena *arena, Expr *e, void *context) {
     return expr_rewrite(arena, e, rename_read, context);
 }

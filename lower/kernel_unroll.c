@@ -129,10 +129,6 @@ static int decide(Unroll *u, Expr *condition) {
     return answers[0] == answers[1] ? answers[0] : -1;
 }
 
-static bool is_index_comparison(const Expr *e) {
-    return e->kind == EXPR_OP && op_info[e->op].class == CLASS_COMPARE && e->args[0]->type == TYPE_INT64;
-}
-
 static bool bool_constant(const Expr *e, int64_t *value) {
     if (e->kind == EXPR_BROADCAST)
         e = e->args[0];

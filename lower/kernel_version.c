@@ -245,25 +245,14 @@ typedef struct Known {
     InnerVars inner; /* of the loops in the copy */
 } Known;
 
-static bool in_list(const ExprList *list, const Expr *e) {
-    for (int i = 0; i < list->count; i++)
-        if (expr_equal(list->items[i], e))
-            return true;
-    return false;
-}
-
 /* A conjunction that contains all conditions of `never`. */
 static bool is_refuted(Arena *arena, const Known *known, Expr *condition) {
     ExprList own = {0};
     conjuncts_add(arena, &own, condition);
     for (int i = 0; i < known->never.count; i++)
-        if (!in_list(&own, known->never.items[i]))
+        if (!conditions_have(&own, known->never.items[i]))
             return false;
     return known->never.count > 0;
-}
-
-static bool is_index_comparison(const Expr *e) {
-    return e->kind == EXPR_OP && op_info[e->op].class == CLASS_COMPARE && e->args[0]->type == TYPE_INT64;
 }
 
 static bool add_inner(Stmt *stmt, void *context) {
@@ -293,7 +282,7 @@ static Expr *apply_known(Arena *arena, Expr *e, void *context) {
     if (e->type == TYPE_INT64 && known->from && expr_equal(e, known->from))
         return known->to;
     if (is_index_comparison(e) && known->always.count) {
-        if (in_list(&known->always, e))
+        if (conditions_have(&known->always, e))
             return expr_bool(arena, true);
         ExprList facts = facts_for(arena, known, e);
         int decided = expr_prove(arena, e, &(Facts){facts.count, facts.items});
@@ -426,7 +415,7 @@ static Stmt *joint_versions(Context context, const StmtList *run, const Version 
             continue;
         uniform &= c->uniform;
         list_push(context.arena, &conditions, c->expr);
-        if (!in_list(&tests, c->test))
+        if (!conditions_have(&tests, c->test))
             list_push(context.arena, &tests, c->test);
     }
     bool worth = !uniform || (v->size <= UNIFORM_MOST && (v->serial || v->size >= UNIFORM_LEAST));

@@ -7,15 +7,6 @@
  */
 #include "lower/nest_state.h"
 
-static StageState *stage_of(const Node *node) {
-    return (StageState *)node->loop.stage;
-}
-
-static const Node *next_outer(const Node *node) {
-    const StageState *stage = stage_of(node);
-    return node->position > 0 ? stage->leaves.items[node->position - 1] : stage->at;
-}
-
 static bool is_block(const Node *node) {
     return node->loop.kind >= LOOP_BLOCK_X && node->loop.kind <= LOOP_BLOCK_Z;
 }
@@ -87,12 +78,6 @@ static bool check_loop(NestState *state, const Node *node) {
 }
 
 /* --- the whole launch --------------------------------------------------------------------------------------------- */
-
-static const StageState *root_of(const StageState *stage) {
-    while (stage->at != NULL)
-        stage = stage_of(stage->at);
-    return stage;
-}
 
 /* Another loop of the launch that counts the same threads has as many values. */
 static bool check_same_extent(NestState *state, const Node *node) {

@@ -57,7 +57,7 @@ void place_loops(NestState *state) {
 }
 
 static bool is_around(const Node *at, const Loop *loop) {
-    for (; at != NULL; at = ((const StageState *)at->loop.stage)->at)
+    for (; at != NULL; at = stage_of(at)->at)
         if (loop->stage == at->loop.stage)
             return ((const Node *)loop)->position <= at->position;
     return false;
@@ -73,12 +73,8 @@ static bool loop_is_outside_buffer(const void *context, const Loop *loop) {
 
 /* --- boxes -------------------------------------------------------------------------------------------------------- */
 
-static const Form *no_axis(const void *context, const Var *var) {
-    return NULL;
-}
-
 static const Form *domain_extent(NestState *state, const StageState *stage, int d) {
-    return form_of_expr(&state->forms, stage->tensor->dims[d], no_axis, NULL);
+    return extent_form(state, stage->tensor->dims[d]);
 }
 
 /* The hull of two spans whose first indices differ by a constant; else the whole dimension. */
@@ -104,7 +100,7 @@ const Form *access_form(NestState *state, const StageState *stage, const Access 
 }
 
 static bool is_computed_in(const StageState *stage, const StageState *outer) {
-    for (const Node *at = stage->at; at != NULL; at = ((const StageState *)at->loop.stage)->at)
+    for (const Node *at = stage->at; at != NULL; at = stage_of(at)->at)
         if (at->loop.stage == &outer->nest)
             return true;
     return false;

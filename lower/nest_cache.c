@@ -18,7 +18,6 @@ typedef struct Dimension {
 typedef struct Caching {
     NestState *state;
     const Tensor *source, *copy;
-    StageState *consumer; /* whose axes are looked up */
     StageList consumers;
     Dimension *dimensions;
     Layout layout;
@@ -61,23 +60,9 @@ static bool read_layout(Caching *caching, const Prim *prim, const PrimArg *list)
 
 /* --- what the copy holds ------------------------------------------------------------------------------------------ */
 
-static const Form *no_axis(const void *context, const Var *var) {
-    return NULL;
-}
-
-/* An axis as its root loop over the whole domain. */
-static const Form *find_domain_form(const void *context, const Var *var) {
-    const Caching *caching = context;
-    const Stage *stage = caching->consumer->nest.stage;
-    for (int i = 0; i < caching->consumer->root_count; i++)
-        if (var == (i < stage->axis_count ? stage->axes[i] : stage->reductions[i - stage->axis_count]))
-            return form_atom(&caching->state->forms, &caching->consumer->roots[i]->atom);
-    return NULL;
-}
-
 static const Form *index_form(Caching *caching, StageState *consumer, const Expr *index) {
-    caching->consumer = consumer;
-    return form_of_expr(&caching->state->forms, index, find_domain_form, caching);
+    Forms *forms = &caching->state->forms;
+    return form_of_expr(forms, index, find_domain_form, &(Seeing){forms, consumer});
 }
 
 typedef void Visit(Caching *caching, StageState *consumer, const Expr *read);
@@ -126,7 +111,7 @@ static void widen(Caching *caching, StageState *consumer, const Expr *read) {
 static void set_domain(Caching *caching) {
     for (int d = 0; d < caching->source->rank; d++) {
         caching->dimensions[d].low = 0;
-        caching->dimensions[d].extent = form_of_expr(&caching->state->forms, caching->source->dims[d], no_axis, NULL);
+        caching->dimensions[d].extent = extent_form(caching->state, caching->source->dims[d]);
     }
 }
 
@@ -190,7 +175,7 @@ static bool leaves_source(Caching *caching, int d) {
                                   form_add_int(forms, component_extent(caching, component), -1));
     }
     end = form_add_int(forms, end, dimension->low);
-    const Form *extent = form_of_expr(forms, caching->source->dims[d], no_axis, NULL);
+    const Form *extent = extent_form(caching->state, caching->source->dims[d]);
     return dimension->low < 0 || !form_at_most(forms, end, extent);
 }
 
@@ -276,13 +261,6 @@ static void rewrite_consumers(Caching *caching) {
 }
 
 /* --- the primitive ------------------------------------------------------------------------------------------------ */
-
-static bool reads_tensor(const StageState *stage, const Tensor *tensor) {
-    for (int i = 0; i < stage->accesses.count; i++)
-        if (stage->accesses.items[i].read->tensor == tensor)
-            return !stage->nest.inlined;
-    return false;
-}
 
 static bool find_consumers(Caching *caching, const Node *loop) {
     NestState *state = caching->state;

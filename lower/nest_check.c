@@ -11,10 +11,6 @@ enum {
     STACK_LIMIT = 1024 * 1024 /* bytes of a buffer on the stack */
 };
 
-static StageState *stage_of(const Node *node) {
-    return (StageState *)node->loop.stage;
-}
-
 static bool is_straight(const Node *node) {
     return node->loop.kind == LOOP_UNROLLED || node->loop.kind == LOOP_VECTORIZED;
 }
@@ -99,13 +95,9 @@ static bool shifts(Forms *forms, const StageState *stage) {
     return false;
 }
 
-static bool is_same_loop(const void *context, const Loop *loop) {
-    return loop == context;
-}
-
 static bool counts_loop(const StageState *stage, const Node *node) {
     for (int d = 0; d < stage->tensor->rank; d++)
-        if (form_find_loop(stage->axes[d], is_same_loop, &node->loop) != NULL)
+        if (form_has_loop(stage->axes[d], &node->loop))
             return true;
     return node->loop.extent == 0 || node->loop.extent == 1;
 }
@@ -155,11 +147,6 @@ static bool check_straight(NestState *state, const Node *node) {
 }
 
 /* The loops around a loop, innermost first: of its own stage, then of those it is computed at. */
-static const Node *next_outer(const Node *node) {
-    const StageState *stage = stage_of(node);
-    return node->position > 0 ? stage->leaves.items[node->position - 1] : stage->at;
-}
-
 static bool check_parallel(NestState *state, const Node *node) {
     for (const Node *outer = next_outer(node); outer != NULL; outer = next_outer(outer)) {
         if (outer->loop.kind == LOOP_PARALLEL)
@@ -348,19 +335,6 @@ static bool check_order(NestState *state, const StageState *stage) {
 }
 
 /* --- what the caller's buffer held -------------------------------------------------------------------------------- */
-
-static const StageState *root_of(const StageState *stage) {
-    while (stage->at != NULL)
-        stage = stage_of(stage->at);
-    return stage;
-}
-
-static int order_of(const NestState *state, const StageState *stage) {
-    int index = 0;
-    while (state->stages.items[index] != stage)
-        index++;
-    return index;
-}
 
 static bool is_same_element(const Stage *stage, const Expr *read) {
     for (int d = 0; d < read->count; d++)

@@ -6,10 +6,6 @@
  */
 #include "lower/nest_state.h"
 
-static StageState *stage_of(const Node *node) {
-    return (StageState *)node->loop.stage;
-}
-
 /* What a loop is that is no plain serial one any more; NULL of one that is. */
 static const char *property_of(const Node *node) {
     if (node->loop.kind != LOOP_SERIAL)

@@ -90,7 +90,7 @@ static Node *no_such_loop(NestState *state, StageState *stage, const char *name)
 static Node *loop_of_alias(NestState *state, const Alias *alias) {
     if (node_is_leaf(alias->node))
         return alias->node;
-    return no_such_loop(state, (StageState *)alias->node->loop.stage, alias->node->variable.name);
+    return no_such_loop(state, stage_of(alias->node), alias->node->variable.name);
 }
 
 static const char *all_stages_text(NestState *state) {

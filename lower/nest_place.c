@@ -66,8 +66,8 @@ bool apply_compute_at(NestState *state, const Prim *prim) {
         return false;
     if (!is_read(state, stage))
         return refuse_stage(state, stage, "nothing reads %s, so there is no loop to compute it at", stage->name);
-    const StageState *outer = (const StageState *)loop->loop.stage;
-    for (; outer != NULL; outer = outer->at != NULL ? (const StageState *)outer->at->loop.stage : NULL)
+    const StageState *outer = stage_of(loop);
+    for (; outer != NULL; outer = outer->at != NULL ? stage_of(outer->at) : NULL)
         if (outer == stage)
             return refuse_loop(state, loop,
                                "%s is a loop of %s or inside one: a stage cannot be computed inside itself",
@@ -130,22 +130,13 @@ typedef struct Inlining {
     StageState *consumer, *stage;
 } Inlining;
 
-/* An axis of a stage as its root loop over the whole domain. */
-static const Form *find_domain_form(const void *context, const Var *var) {
-    const Inlining *inlining = context;
-    const Stage *stage = inlining->consumer->nest.stage;
-    for (int i = 0; i < inlining->consumer->root_count; i++)
-        if (var == (i < stage->axis_count ? stage->axes[i] : stage->reductions[i - stage->axis_count]))
-            return form_atom(&inlining->state->forms, &inlining->consumer->roots[i]->atom);
-    return NULL;
-}
-
 /* Whether 0 <= index < extent, as far as it is not known. */
 static Expr *range_condition(const Inlining *inlining, Expr *index, Expr *extent) {
     NestState *state = inlining->state;
     Forms *forms = &state->forms;
-    const Form *form = form_of_expr(forms, index, find_domain_form, inlining);
-    const Form *limit = form_of_expr(forms, extent, find_domain_form, inlining);
+    Seeing seeing = {forms, inlining->consumer};
+    const Form *form = form_of_expr(forms, index, find_domain_form, &seeing);
+    const Form *limit = form_of_expr(forms, extent, find_domain_form, &seeing);
     Expr *condition = expr_bool(state->arena, true);
     if (form == NULL || !form_at_most(forms, form_int(forms, 0), form))
         condition = expr_binary(state->arena, OP_LE, expr_int(state->arena, 0), index);

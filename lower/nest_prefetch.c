@@ -126,10 +126,6 @@ static bool check_body(const Reading *reading) {
 
 /* --- the order carried out ---------------------------------------------------------------------------------------- */
 
-static bool is_loop(const void *context, const Loop *loop) {
-    return loop == context;
-}
-
 static void publish_prefetch(const Reading *reading) {
     NestState *state = reading->state;
     const PrefetchOrder *order = reading->order;
@@ -140,7 +136,7 @@ static void publish_prefetch(const Reading *reading) {
     bool moves = false;
     made.low = ARENA_ARRAY(state->arena, Expr *, made.tensor->rank);
     for (int d = 0; d < made.tensor->rank; d++) {
-        moves |= form_find_loop(reading->low[d], is_loop, &order->loop->loop) != NULL;
+        moves |= form_has_loop(reading->low[d], &order->loop->loop);
         made.low[d] = expr_substitute(state->arena, form_expr(&state->forms, reading->low[d]),
                                       &(Substitution){&order->loop->variable, later}, 1);
     }
@@ -156,7 +152,7 @@ static void publish_prefetch(const Reading *reading) {
 }
 
 static bool find_prefetch(NestState *state, const PrefetchOrder *order) {
-    Reading reading = {.state = state, .order = order, .stage = (const StageState *)order->loop->loop.stage};
+    Reading reading = {.state = state, .order = order, .stage = stage_of(order->loop)};
     reading.low = ARENA_ARRAY(state->arena, const Form *, order->tensor->rank);
     reading.extents = ARENA_ARRAY(state->arena, int64_t, order->tensor->rank);
     if (reading.stage->nest.inlined)

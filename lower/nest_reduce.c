@@ -39,7 +39,7 @@ static bool check_named(NestState *state, Node *const *named, int count) {
             return refuse(state,
                           "%s is no reduction loop: rfactor keeps partial results for loops that are reduced over",
                           loop_text(state, named[i]));
-    return check_algebra(state, (const StageState *)named[0]->loop.stage);
+    return check_algebra(state, stage_of(named[0]));
 }
 
 /* --- the new stage ------------------------------------------------------------------------------------------------ */
@@ -253,7 +253,7 @@ bool apply_rfactor(NestState *state, const Prim *prim) {
     f.named = argument_loops(state, prim, f.count);
     if (f.named == NULL || !check_named(state, f.named, f.count))
         return false;
-    f.stage = (StageState *)f.named[0]->loop.stage;
+    f.stage = stage_of(f.named[0]);
     f.name = stage_name(state, prim, f.stage->name, "partial");
     if (f.name == NULL)
         return false;

@@ -55,19 +55,6 @@ bool leave_scan(NestState *state, const Prim *prim, StageState *stage) {
     return true;
 }
 
-static const StageState *root_of(const StageState *stage) {
-    while (stage->at != NULL)
-        stage = (const StageState *)stage->at->loop.stage;
-    return stage;
-}
-
-static int order_of(const NestState *state, const StageState *stage) {
-    int index = 0;
-    while (state->stages.items[index] != stage)
-        index++;
-    return index;
-}
-
 static bool reads_scan(const StageState *stage, const StageState *scan) {
     for (int i = 0; i < stage->accesses.count; i++)
         if (stage->accesses.items[i].producer != NULL && stage->accesses.items[i].producer->scan == scan)
@@ -111,7 +98,7 @@ bool reads_earlier_step(const StageState *stage, const Access *access) {
 /* --- rules -------------------------------------------------------------------------------------------------------- */
 
 bool check_steps_loop(NestState *state, const Node *node, const char *what) {
-    const StageState *stage = (const StageState *)node->loop.stage;
+    const StageState *stage = stage_of(node);
     return stage->nest.scan == NULL ||
            refuse_loop(state, node,
                        "%s counts the steps of a scan: each step needs the one before, so they cannot be %s",

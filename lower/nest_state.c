@@ -97,7 +97,7 @@ const char *state_text(NestState *state, const char *format, ...) {
 }
 
 const char *loop_text(NestState *state, const Node *node) {
-    return state_text(state, "%s.%s", ((StageState *)node->loop.stage)->name, node->variable.name);
+    return state_text(state, "%s.%s", stage_of(node)->name, node->variable.name);
 }
 
 const char *loops_text(NestState *state, const StageState *stage) {
@@ -123,6 +123,44 @@ Node *node_new(NestState *state, StageState *stage, const char *name, bool reduc
     node->loop = (Loop){.var = &node->variable, .extent = -1, .reduction = reduction, .stage = &stage->nest};
     node->atom = (Atom){.kind = ATOM_LOOP, .has_loops = true, .loop = &node->loop, .extent = &node->extent};
     return node;
+}
+
+StageState *stage_of(const Node *node) {
+    return (StageState *)node->loop.stage;
+}
+
+const Node *next_outer(const Node *node) {
+    const StageState *stage = stage_of(node);
+    return node->position > 0 ? stage->leaves.items[node->position - 1] : stage->at;
+}
+
+const StageState *root_of(const StageState *stage) {
+    while (stage->at != NULL)
+        stage = stage_of(stage->at);
+    return stage;
+}
+
+int order_of(const NestState *state, const StageState *stage) {
+    int index = 0;
+    while (state->stages.items[index] != stage)
+        index++;
+    return index;
+}
+
+bool reads_tensor(const StageState *stage, const Tensor *tensor) {
+    for (int i = 0; i < stage->accesses.count && !stage->nest.inlined; i++)
+        if (stage->accesses.items[i].read->tensor == tensor)
+            return true;
+    return false;
+}
+
+const Form *find_domain_form(const void *context, const Var *var) {
+    const Seeing *seeing = context;
+    const Stage *stage = seeing->stage->nest.stage;
+    for (int i = 0; i < seeing->stage->root_count; i++)
+        if (var == (i < stage->axis_count ? stage->axes[i] : stage->reductions[i - stage->axis_count]))
+            return form_atom(seeing->forms, &seeing->stage->roots[i]->atom);
+    return NULL;
 }
 
 bool node_is_leaf(const Node *node) {
@@ -199,8 +237,7 @@ static const Form *no_axis(const void *context, const Var *var) {
     return NULL;
 }
 
-/* The form of a domain's extent: over sizes alone. */
-static const Form *extent_form(NestState *state, const Expr *extent) {
+const Form *extent_form(NestState *state, const Expr *extent) {
     return form_of_expr(&state->forms, extent, no_axis, NULL);
 }
 
@@ -305,10 +342,10 @@ bool stages_have_name(const NestState *state, const char *name) {
 
 /* Climbs from the stage to the place it is computed at, on to that stage's place and so on. */
 bool stage_is_inside(const StageState *stage, const Node *loop) {
-    const StageState *owner = (const StageState *)loop->loop.stage;
+    const StageState *owner = stage_of(loop);
     if (stage == owner)
         return true;
-    for (; stage->at != NULL; stage = (const StageState *)stage->at->loop.stage)
+    for (; stage->at != NULL; stage = stage_of(stage->at))
         if (stage->at->loop.stage == &owner->nest)
             return leaf_index(owner, stage->at) >= leaf_index(owner, loop);
     return false;

@@ -69,6 +69,12 @@ typedef struct Box {
     const Form *width; /* extent - 1, over sizes */
 } Box;
 
+/* A stage whose axes are looked up as forms. */
+typedef struct Seeing {
+    Forms *forms;
+    const StageState *stage;
+} Seeing;
+
 typedef LIST(StageState *) StageList;
 
 /* A component of a layout: (index / divisor) % modulus of a dimension. */
@@ -189,6 +195,7 @@ void no_effect(NestState *state);
 void no_effect_of(NestState *state, int prim);
 const char *state_text(NestState *state, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+FindForm find_domain_form; /* context: a Seeing: axes and reductions as root loops over the whole domain */
 /* The relation again between the images of its nodes. */
 void copy_relation(NestState *state, const Relation *relation, StageState *made);
 const Tensor *tensor_copy(NestState *state, const Tensor *tensor, const char *name); /* a temporary like it */
@@ -204,6 +211,13 @@ void stage_add_root(NestState *state, StageState *stage, const Var *axis, bool r
 /* Gives the stage another Stage (reads rewritten) and lists its reads again. */
 void stage_rewrite(NestState *state, StageState *stage, const Stage *rewritten);
 StageState *state_producer(const NestState *state, const Tensor *tensor); /* NULL for an input */
+const Form *extent_form(NestState *state, const Expr *extent);            /* of a domain's: over sizes alone */
+/* What is computed reads it: nothing inlined does. */
+bool reads_tensor(const StageState *stage, const Tensor *tensor);
+const StageState *root_of(const StageState *stage);            /* the stage at root that it is computed in */
+int order_of(const NestState *state, const StageState *stage); /* its place in the order of execution */
+StageState *stage_of(const Node *node);
+const Node *next_outer(const Node *node); /* the loop around a leaf: of its stage, then of where that is computed */
 bool node_is_leaf(const Node *node);
 int leaf_index(const StageState *stage, const Node *leaf);
 void leaves_insert(NestState *state, StageState *stage, int index, Node *node);
@@ -305,10 +319,6 @@ void list_leaves(Arena *arena, const Node *node, NodeList *list);
 
 /* --- nest_window.c --- */
 
-typedef struct Seeing {
-    Forms *forms;
-    const StageState *stage;
-} Seeing;
 FindForm find_seen_form; /* context: a Seeing: axes as if nothing had been computed */
 bool check_doubled(NestState *state, const StageState *stage);
 bool check_store(NestState *state, const StageState *stage);

@@ -15,7 +15,7 @@ typedef struct Suggestions {
 } Suggestions;
 
 static const char *path_of(NestState *state, const Node *node) {
-    return arena_printf(state->arena, "%s.%s", ((StageState *)node->loop.stage)->name, node->variable.name);
+    return arena_printf(state->arena, "%s.%s", stage_of(node)->name, node->variable.name);
 }
 
 /* The statement with argument number `index` naming another loop. */
@@ -74,7 +74,7 @@ static StageState *stage_of_argument(const NestState *state, const PrimArg *arg)
         return NULL;
     for (int i = 0; i < state->aliases.count; i++)
         if (state->aliases.items[i].node != NULL && strcmp(state->aliases.items[i].name, arg->name) == 0)
-            return (StageState *)state->aliases.items[i].node->loop.stage;
+            return stage_of(state->aliases.items[i].node);
     for (size_t length = strlen(arg->name); length > 0; length--) {
         StageState *stage = arg->name[length] == '.' ? stage_named(state, arg->name, length) : NULL;
         if (stage != NULL)
@@ -166,7 +166,7 @@ static const Node *loop_of_argument(const NestState *state, const PrimArg *arg) 
 
 /* The order in which the loop is innermost, all others as they stand. */
 static void suggest_innermost(Suggestions *list, const Node *node) {
-    const StageState *stage = (const StageState *)node->loop.stage;
+    const StageState *stage = stage_of(node);
     Prim order = prim_of(list, PRIM_REORDER, 0, stage->leaves.count);
     int count = 0;
     for (int i = 0; i < stage->leaves.count; i++)
@@ -229,13 +229,6 @@ static void suggest_pairs(Suggestions *list) {
             pair.args[k] = (PrimArg){.kind = ARG_NAME, .name = path_of(list->state, stage->leaves.items[i + k])};
         list->items[list->count++] = pair;
     }
-}
-
-static bool reads_tensor(const StageState *consumer, const Tensor *tensor) {
-    for (int k = 0; k < consumer->accesses.count && !consumer->nest.inlined; k++)
-        if (consumer->accesses.items[k].read->tensor == tensor)
-            return true;
-    return false;
 }
 
 static void suggest_readers(Suggestions *list, int index, const Tensor *tensor, const StageState *but) {
@@ -303,7 +296,7 @@ static void suggest_homes(Suggestions *list) {
     const StageState *stage = stage_named(list->state, what, strlen(what));
     int index = index_of(list->prim, positional(list->prim, 1));
     while (stage != NULL && stage->at != NULL) {
-        const StageState *parent = (const StageState *)stage->at->loop.stage;
+        const StageState *parent = stage_of(stage->at);
         for (int i = leaf_index(parent, stage->at) - (stage->at == parent->leaves.items[0] ? 0 : 1); i >= 0; i--)
             suggest_loop(list, index, parent->leaves.items[i]);
         stage = parent;
@@ -499,7 +492,7 @@ bool prim_names_tree(const NestState *state, const Prim *prim, const NestStage *
         if (stage == NULL)
             stage = stage_of_argument(state, arg);
         while (stage != NULL && stage->at != NULL)
-            stage = (const StageState *)stage->at->loop.stage;
+            stage = stage_of(stage->at);
         if (stage != NULL && &stage->nest == root)
             return true;
     }

@@ -9,10 +9,6 @@
 
 #include <string.h>
 
-static StageState *stage_of(const Node *node) {
-    return (StageState *)node->loop.stage;
-}
-
 /* --- the instruction ---------------------------------------------------------------------------------------------- */
 
 /* Those that the target's family has. */
@@ -68,10 +64,6 @@ static Node *loop_at(const Matching *m, int loop) {
     return m->stage->leaves.items[m->first + loop];
 }
 
-static bool is_loop(const void *context, const Loop *loop) {
-    return loop == context;
-}
-
 /* How far a form moves with a loop; false when that is no constant. */
 static bool form_step(const Form *form, const Loop *loop, int64_t *step) {
     *step = 0;
@@ -83,7 +75,7 @@ static bool form_step(const Form *form, const Loop *loop, int64_t *step) {
     for (int i = 0; i < form->count; i++) {
         const Atom *atom = form->terms[i].atom;
         if (atom->kind != ATOM_LOOP && atom->kind != ATOM_SIZE &&
-            (form_find_loop(atom->a, is_loop, loop) != NULL || form_find_loop(atom->b, is_loop, loop) != NULL))
+            (form_has_loop(atom->a, loop) || form_has_loop(atom->b, loop)))
             return false;
     }
     return true;
@@ -95,14 +87,10 @@ typedef struct Place {
     const Form **index, **extent;
 } Place;
 
-static const Form *no_axis(const void *context, const Var *var) {
-    return NULL;
-}
-
 static const Form *buffer_extent(const Matching *m, const StageState *producer, const Tensor *tensor, int d) {
     if (producer != NULL && (producer->at != NULL || producer->scope_set))
         return producer->size[d];
-    return form_of_expr(&m->state->forms, tensor->dims[d], no_axis, NULL);
+    return extent_form(m->state, tensor->dims[d]);
 }
 
 static bool place_of(const Matching *m, int operand, Place *place) {
@@ -239,17 +227,13 @@ static bool check_value(Matching *m) {
                   expr_text(m->state->arena, found), element_info[found->type].spelling);
 }
 
-static bool is_zero(const Expr *e) {
-    return e->kind == EXPR_REAL ? e->real == 0 : expr_is_int(e, NULL) && e->integer == 0;
-}
-
 /* Operands are read from memory as they are. */
 static bool check_reads(const Matching *m) {
     for (int i = 1; i < m->instr->operand_count; i++) {
         const Expr *read = m->reads[i];
         const StageState *producer = state_producer(m->state, read->tensor);
         ENSURE(producer == NULL || !producer->nest.inlined); /* inline wrote its expression into all that read it */
-        if (read->otherwise != NULL && !is_zero(read->otherwise))
+        if (read->otherwise != NULL && !instr_zero(read->otherwise))
             return refuse(m->state,
                           "%s reads operand %s from memory, and %s gives %s outside of it: cache_read holds that",
                           m->instr->name, m->instr->operands[i]->name, read->tensor->name,

@@ -19,16 +19,6 @@
 
 #include <string.h>
 
-static StageState *stage_of(const Node *node) {
-    return (StageState *)node->loop.stage;
-}
-
-/* The loop around one: of its own stage, then of the place of that stage. */
-static const Node *outer_loop(const Node *node) {
-    const StageState *stage = stage_of(node);
-    return node->position > 0 ? stage->leaves.items[node->position - 1] : stage->at;
-}
-
 /* --- the primitive ------------------------------------------------------------------------------------------------ */
 
 bool apply_store_at(NestState *state, const Prim *prim) {
@@ -56,7 +46,7 @@ bool check_store(NestState *state, const StageState *stage) {
     const Node *node = stage->at;
     if (!stage->stored)
         return true;
-    for (; node != NULL && node != stage->store; node = outer_loop(node))
+    for (; node != NULL && node != stage->store; node = next_outer(node))
         if (node->loop.kind != LOOP_SERIAL && node->loop.kind != LOOP_UNROLLED)
             return refuse_loop(state, node, "%s is stored outside %s, whose iterations do not run one after the other",
                                stage->name, loop_text(state, node));
@@ -132,10 +122,6 @@ bool check_doubled(NestState *state, const StageState *stage) {
 
 /* --- what is left to compute -------------------------------------------------------------------------------------- */
 
-static bool is_loop(const void *context, const Loop *loop) {
-    return loop == context;
-}
-
 /* A reduction whose value has a predicate may skip whole loops. */
 static bool may_skip(const StageState *stage) {
     const Stage *computed = stage->nest.stage;
@@ -147,10 +133,6 @@ static bool may_skip(const StageState *stage) {
     return false;
 }
 
-static bool uses(const Form *form, const Node *node) {
-    return form_find_loop(form, is_loop, &node->loop) != NULL;
-}
-
 /* The step by which the form moves with a loop; 0 when that is in a division, minimum or maximum. */
 static int64_t step_of(Forms *forms, const Form *form, const Node *node) {
     int64_t step = 0;
@@ -158,13 +140,13 @@ static int64_t step_of(Forms *forms, const Form *form, const Node *node) {
         if (form->terms[i].atom == &node->atom)
             step = form->terms[i].factor;
     const Form *rest = form_add_scaled(forms, form, -step, form_atom(forms, &node->atom));
-    return uses(rest, node) ? 0 : step;
+    return form_has_loop(rest, &node->loop) ? 0 : step;
 }
 
 /* The loops further in than the buffer is stored may not share a dimension with this one. */
 static bool moves_alone(const StageState *stage, const Form *low, const Node *node) {
-    for (const Node *inner = stage->at; inner != node; inner = outer_loop(inner))
-        if (uses(low, inner))
+    for (const Node *inner = stage->at; inner != node; inner = next_outer(inner))
+        if (form_has_loop(low, &inner->loop))
             return false;
     return true;
 }
@@ -173,7 +155,7 @@ static bool moves_alone(const StageState *stage, const Form *low, const Node *no
 static int moved_dimension(const StageState *stage, const Node *node) {
     int moved = -1;
     for (int d = 0; d < stage->tensor->rank; d++)
-        if (uses(stage->low[d], node))
+        if (form_has_loop(stage->low[d], &node->loop))
             moved = moved == -1 ? d : -2;
     return moved;
 }
@@ -227,10 +209,10 @@ void find_window(NestState *state, StageState *stage) {
     stage->slides = ARENA_ARRAY(state->arena, bool, rank + 1);
     for (int d = 0; d < rank; d++)
         stage->low[d] = stage->base[d];
-    for (const Node *node = stage->at; node != stage->store; node = outer_loop(node))
+    for (const Node *node = stage->at; node != stage->store; node = next_outer(node))
         if (may_skip(stage_of(node)))
             return;
-    for (const Node *node = stage->at; node != stage->store; node = outer_loop(node))
+    for (const Node *node = stage->at; node != stage->store; node = next_outer(node))
         slide(state, stage, node);
 }
 

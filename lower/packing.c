@@ -26,17 +26,6 @@ Program *packing_program(Arena *arena, const Program *program) {
 
 /* --- packing one -------------------------------------------------------------------------------------------------- */
 
-typedef struct Renamed {
-    const Tensor *from, *to;
-} Renamed;
-
-static Expr *rename_read(Arena *arena, Expr *e, void *context) {
-    const Renamed *renamed = context;
-    if (e->kind != EXPR_READ || e->tensor != renamed->from)
-        return e;
-    return expr_read(arena, renamed->to, e->args, e->otherwise);
-}
-
 /* What copies an argument as it is. */
 static Stage *plain_copy(Arena *arena, const Tensor *from) {
     Stage *stage = ARENA_NEW(arena, Stage);
@@ -72,9 +61,9 @@ static const Program *copying_program(Arena *arena, const Program *program, cons
                                       const Tensor *packed) {
     Tensor *from = tensor_like(arena, argument, "from", ROLE_INPUT);
     Tensor *to = tensor_like(arena, packed, "to", ROLE_OUTPUT);
-    Renamed renamed = {argument, from};
+    Renaming renaming = {argument, from};
     Stage *copy = packed->maker ? stage_copy(arena, packed->maker) : plain_copy(arena, argument);
-    copy = stage_rewrite_exprs(arena, copy, rename_read, &renamed);
+    copy = stage_rewrite_exprs(arena, copy, rename_read, &renaming);
     copy->tensor = to;
     copy->name = to->name;
     const Stage **stages = ARENA_ARRAY(arena, const Stage *, 1);

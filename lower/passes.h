@@ -42,12 +42,19 @@ void stmt_exprs(const Stmt *stmt, void (*visit)(Expr *e, void *context), void *c
 typedef Expr *ReplaceExpr(Arena *arena, Expr *e, void *context);
 Stmt *stmt_map_exprs(Arena *arena, Stmt *stmt, ReplaceExpr *replace, void *context);
 Stmt *stmt_substitute(Arena *arena, Stmt *stmt, const Var *var, Expr *value);
+/* For expr_rewrite, context: a Renaming: reads of one tensor become reads of another. */
+typedef struct Renaming {
+    const Tensor *from, *to;
+} Renaming;
+Expr *rename_read(Arena *arena, Expr *e, void *context);
 StmtList stmts_of(Stmt *const *stmts, int count);
 
 /* --- conditions: conjunctions of comparisons --- */
 
 /* Appends the operands of nested ANDs; true adds nothing. */
 void conjuncts_add(Arena *arena, ExprList *list, Expr *condition);
+bool is_index_comparison(const Expr *e);
+bool conditions_have(const ExprList *list, const Expr *e); /* an equal one */
 /* The conjunction; true when the list is empty. */
 Expr *conjunction(Arena *arena, const ExprList *list);
 Expr *expr_and(Arena *arena, Expr *a, Expr *b); /* NULL stands for true, also as the answer */
