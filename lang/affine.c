@@ -24,6 +24,17 @@ void sum_add_constant(Sum *sum, int64_t coefficient, int64_t constant) {
                      __builtin_add_overflow(sum->constant, product, &sum->constant);
 }
 
+int64_t greatest_divisor(int64_t a, int64_t b) {
+    if (a == INT64_MIN || b == INT64_MIN)
+        return 1;
+    while (b != 0) {
+        int64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a < 0 ? -a : a;
+}
+
 /* --- atoms -------------------------------------------------------------------------------------------------------- */
 
 static bool is_op(const Expr *e, Op op) {

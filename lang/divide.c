@@ -15,15 +15,6 @@ typedef struct Division {
     bool finished; /* 0 <= rest < divisor */
 } Division;
 
-static int64_t greatest_divisor(int64_t a, int64_t b) {
-    while (b) {
-        int64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a < 0 ? -a : a;
-}
-
 static bool is_constant_op(const Expr *e, Op op, int64_t *constant) {
     return e->kind == EXPR_OP && e->op == op && e->lanes == 1 && expr_is_int(e->args[1], constant) && *constant > 0;
 }

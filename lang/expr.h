@@ -53,6 +53,9 @@ typedef struct Interval {
 /* Of an int64 expression, from the extents of the variables in it (sizes are >= 0). */
 Interval expr_interval(const Expr *e);
 
+/* One that divides both, the greatest unless one of them is the least int64; 0 of two zeros. */
+int64_t greatest_divisor(int64_t a, int64_t b);
+
 typedef struct Term {
     int64_t coefficient; /* never 0 */
     Expr *atom;          /* a VAR, or whatever is not affine: a product, a division, a modulo, a read */

@@ -2,8 +2,6 @@
 #include "lower/form.h"
 #include "lang/value.h"
 
-#include <stdlib.h>
-
 /* --- checked integers --------------------------------------------------------------------------------------------- */
 
 static int64_t plus(Forms *forms, int64_t a, int64_t b) {
@@ -18,18 +16,6 @@ static int64_t times(Forms *forms, int64_t a, int64_t b) {
     if (__builtin_mul_overflow(a, b, &product))
         forms->overflow = true;
     return product;
-}
-
-static int64_t greatest_divisor(int64_t a, int64_t b) {
-    if (a == INT64_MIN || b == INT64_MIN)
-        return 1;
-    a = llabs(a), b = llabs(b);
-    while (b != 0) {
-        int64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
 }
 
 /* --- sums --------------------------------------------------------------------------------------------------------- */

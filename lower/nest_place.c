@@ -19,10 +19,15 @@ static bool is_required(const NestState *state, const Stage *stage) {
     return false;
 }
 
+bool check_not_inlined(NestState *state, const StageState *stage) {
+    return !stage->nest.inlined ||
+           refuse_stage(state, stage, "%s is inlined: it has no loops of its own any more", stage->name);
+}
+
 bool check_movable(NestState *state, const Prim *prim, const StageState *stage) {
     const char *spelling = prim_info[prim->op].spelling;
-    if (stage->nest.inlined)
-        return refuse_stage(state, stage, "%s is inlined: it has no loops of its own any more", stage->name);
+    if (!check_not_inlined(state, stage))
+        return false;
     const Tensor *output = stage_output(stage->nest.stage);
     if (output != NULL)
         return refuse_stage(state, stage,
@@ -47,9 +52,8 @@ bool check_made(NestState *state, const StageState *stage) {
 
 static bool is_read(const NestState *state, const StageState *stage) {
     for (int i = 0; i < state->stages.count; i++)
-        for (int k = 0; k < state->stages.items[i]->accesses.count; k++)
-            if (state->stages.items[i]->accesses.items[k].producer == stage && !state->stages.items[i]->nest.inlined)
-                return true;
+        if (!state->stages.items[i]->nest.inlined && reads_stage(state->stages.items[i], stage))
+            return true;
     return false;
 }
 
@@ -82,10 +86,8 @@ bool apply_compute_at(NestState *state, const Prim *prim) {
 
 bool apply_compute_root(NestState *state, const Prim *prim) {
     StageState *stage = argument_stage(state, prim, positional(prim, 0));
-    if (stage == NULL)
+    if (stage == NULL || !check_not_inlined(state, stage))
         return false;
-    if (stage->nest.inlined)
-        return refuse_stage(state, stage, "%s is inlined: it has no loops of its own any more", stage->name);
     if (stage->owner != NULL)
         return refuse_stage(state, stage, "%s was made by cache_write and stays in the loops of %s", stage->name,
                             stage->owner->name);
@@ -179,13 +181,6 @@ bool inline_into(NestState *state, StageState *consumer, StageState *stage) {
     return true;
 }
 
-static bool reads_stage(const StageState *consumer, const StageState *stage) {
-    for (int i = 0; i < consumer->accesses.count; i++)
-        if (consumer->accesses.items[i].producer == stage)
-            return true;
-    return false;
-}
-
 static bool check_inline(NestState *state, const Prim *prim, const StageState *stage) {
     if (!check_movable(state, prim, stage))
         return false;
@@ -200,7 +195,7 @@ static bool check_inline(NestState *state, const Prim *prim, const StageState *s
     }
     if (!check_made(state, stage))
         return false;
-    if (reads_itself(stage))
+    if (reads_stage(stage, stage))
         return refuse_stage(state, stage, "%s reads earlier steps of itself: inline would never end", stage->name);
     return is_read(state, stage) ||
            refuse_stage(state, stage, "nothing reads %s, so there is nowhere to inline it", stage->name);
@@ -439,10 +434,8 @@ static void move_initialisation(StageState *stage, StageState *made) {
 
 bool apply_cache_write(NestState *state, const Prim *prim) {
     StageState *stage = argument_stage(state, prim, positional(prim, 0));
-    if (stage == NULL)
+    if (stage == NULL || !check_not_inlined(state, stage))
         return false;
-    if (stage->nest.inlined)
-        return refuse_stage(state, stage, "%s is inlined: it has no loops of its own any more", stage->name);
     int index;
     const char *name = stage_name(state, prim, stage->name, "cache");
     if (name == NULL || !cache_write_place(state, prim, stage, &index) || !check_initialisation(state, stage, index))

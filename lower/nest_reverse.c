@@ -49,11 +49,11 @@ static int *match_axes(NestState *state, const Stage *consumer, const Expr *read
 }
 
 static bool is_read_elsewhere(const NestState *state, const StageState *producer, const StageState *consumer) {
-    for (int i = 0; i < state->stages.count; i++)
-        for (int k = 0; k < state->stages.items[i]->accesses.count; k++)
-            if (state->stages.items[i]->accesses.items[k].producer == producer && state->stages.items[i] != consumer &&
-                !state->stages.items[i]->nest.inlined)
-                return true;
+    for (int i = 0; i < state->stages.count; i++) {
+        const StageState *other = state->stages.items[i];
+        if (other != consumer && !other->nest.inlined && reads_stage(other, producer))
+            return true;
+    }
     return false;
 }
 
@@ -110,8 +110,8 @@ static bool check_producer(NestState *state, const Prim *prim, const StageState 
 }
 
 static bool is_elementwise(NestState *state, const StageState *stage) {
-    if (stage->nest.inlined)
-        return refuse_stage(state, stage, "%s is inlined: it has no loops of its own any more", stage->name);
+    if (!check_not_inlined(state, stage))
+        return false;
     if (stage->nest.stage->combine != COMBINE_NONE)
         return refuse_stage(state, stage,
                             "%s is a reduction: reverse_inline takes stages that compute each element by itself",
@@ -137,9 +137,8 @@ static bool is_elementwise(NestState *state, const StageState *stage) {
 /* The last stage to run that the consumer reads. */
 static StageState *last_producer(const NestState *state, const StageState *consumer) {
     for (int i = state->stages.count - 1; i >= 0; i--)
-        for (int k = 0; k < consumer->accesses.count; k++)
-            if (consumer->accesses.items[k].producer == state->stages.items[i] && !state->stages.items[i]->nest.inlined)
-                return state->stages.items[i];
+        if (!state->stages.items[i]->nest.inlined && reads_stage(consumer, state->stages.items[i]))
+            return state->stages.items[i];
     return NULL;
 }
 

@@ -64,9 +64,8 @@ static bool reads_scan(const StageState *stage, const StageState *scan) {
 
 static bool is_read_inside(const NestState *state, const StageState *stage, const StageState *scan) {
     for (int i = 0; i < state->stages.count; i++)
-        for (int k = 0; k < state->stages.items[i]->accesses.count; k++)
-            if (state->stages.items[i]->accesses.items[k].producer == stage && root_of(state->stages.items[i]) == scan)
-                return true;
+        if (reads_stage(state->stages.items[i], stage) && root_of(state->stages.items[i]) == scan)
+            return true;
     return false;
 }
 
@@ -180,11 +179,4 @@ bool all_read_earlier(const NestState *state, const Tensor *tensor) {
                 return false;
         }
     return true;
-}
-
-bool reads_itself(const StageState *stage) {
-    for (int i = 0; i < stage->accesses.count; i++)
-        if (stage->accesses.items[i].producer == stage)
-            return true;
-    return false;
 }

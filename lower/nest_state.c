@@ -154,6 +154,13 @@ bool reads_tensor(const StageState *stage, const Tensor *tensor) {
     return false;
 }
 
+bool reads_stage(const StageState *consumer, const StageState *stage) {
+    for (int i = 0; i < consumer->accesses.count; i++)
+        if (consumer->accesses.items[i].producer == stage)
+            return true;
+    return false;
+}
+
 const Form *find_domain_form(const void *context, const Var *var) {
     const Seeing *seeing = context;
     const Stage *stage = seeing->stage->nest.stage;

@@ -214,6 +214,7 @@ StageState *state_producer(const NestState *state, const Tensor *tensor); /* NUL
 const Form *extent_form(NestState *state, const Expr *extent);            /* of a domain's: over sizes alone */
 /* What is computed reads it: nothing inlined does. */
 bool reads_tensor(const StageState *stage, const Tensor *tensor);
+bool reads_stage(const StageState *consumer, const StageState *stage);
 const StageState *root_of(const StageState *stage);            /* the stage at root that it is computed in */
 int order_of(const NestState *state, const StageState *stage); /* its place in the order of execution */
 StageState *stage_of(const Node *node);
@@ -282,6 +283,7 @@ Handler apply_unroll, apply_vectorize, apply_parallel, apply_bind, apply_prefetc
 Handler apply_inline, apply_compute_at, apply_compute_root, apply_set_scope, apply_cache_write, apply_cache_read;
 Handler apply_layout, apply_storage_align;
 Handler apply_decompose, apply_reverse_inline, apply_store_at, apply_double_buffer;
+bool check_not_inlined(NestState *state, const StageState *stage);
 /* Whether the statement may take the stage away from where it is; refuses outputs and what checks read. */
 bool check_movable(NestState *state, const Prim *prim, const StageState *stage);
 bool check_made(NestState *state, const StageState *stage); /* likewise what shares the domain of another stage */
@@ -342,7 +344,6 @@ bool check_steps_order(NestState *state, const StageState *stage);
 bool check_steps_box(NestState *state, const StageState *stage); /* after finish_bounds */
 bool check_scan_access(NestState *state, const StageState *reader, const Access *access);
 bool all_read_earlier(const NestState *state, const Tensor *tensor);
-bool reads_itself(const StageState *stage);
 
 /* --- nest_tensorize.c --- */
 

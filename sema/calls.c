@@ -45,8 +45,7 @@ static bool actual_value(Frame *frame, const AstExpr *ast, ElementType type, Act
     if (!value.expr)
         return false;
     if (s.indices.count) {
-        ERROR(frame, undefined_name, s.indices.items[0]->loc, s.indices.items[0]->name);
-        hint_nearest_value(&s, s.indices.items[0]->name);
+        report_index(&s, s.indices.items[0]);
         return false;
     }
     if (s.accesses.count) {

@@ -238,6 +238,8 @@ void note_calls(const Frame *frame);
 
 Symbol *frame_symbol(const Frame *frame, const char *name);
 Symbol *frame_add(Frame *frame, SymbolKind kind, const char *name, Loc loc);
+Definition *definition_in(const SourceFile *file, const char *name); /* itself: NULL for one of an import */
+CombinerDefinition *combiner_in(const SourceFile *file, const char *name);
 Definition *find_definition(Arena *arena, const SourceFile *from, const char *name);
 CombinerDefinition *find_combiner(Arena *arena, const SourceFile *from, const char *name);
 /* Of the candidates offered so far the nearest to the name; NULL when none is near. */
@@ -249,6 +251,9 @@ void nearest_offer(Nearest *nearest, const char *candidate);
 void hint_nearest_function(Frame *frame, const char *name);
 void hint_nearest_combiner(Frame *frame, const char *name);
 void hint_nearest_value(const Statement *statement, const char *name);
+/* A name that would be an index where none is: it is misspelt. */
+void report_index(const Statement *statement, const IndexVariable *index);
+void report_duplicate(Checker *checker, const AstName *name, const AstName *first);
 int find_builtin(const char *name); /* an Op, or -1 */
 /* One that is made of others: a def of the library with this name is for whole tensors and does not hide it. */
 bool is_value_function(const char *name);

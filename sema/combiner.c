@@ -111,8 +111,7 @@ static Expr *component_value(Check *c, const AstExpr *ast, int component) {
     if (!typed.expr)
         return NULL;
     if (s.indices.count) {
-        ERROR(&c->frame, undefined_name, s.indices.items[0]->loc, s.indices.items[0]->name);
-        hint_nearest_value(&s, s.indices.items[0]->name);
+        report_index(&s, s.indices.items[0]);
         return NULL;
     }
     if (s.accesses.count) {

@@ -55,8 +55,7 @@ Expr *size_value(Frame *frame, const AstExpr *ast) {
     if (!size.expr)
         return NULL;
     if (s.indices.count) {
-        ERROR(frame, undefined_name, s.indices.items[0]->loc, s.indices.items[0]->name);
-        hint_nearest_value(&s, s.indices.items[0]->name);
+        report_index(&s, s.indices.items[0]);
         return NULL;
     }
     if (!size.index || size.type == TYPE_BOOL || s.accesses.count || is_data_dependent(size.expr)) {

@@ -240,12 +240,10 @@ void check_instrs(Checker *checker) {
         SourceFile *file = checker->files.items[f];
         for (int i = 0; i < file->ast->instrs.count && !diag_limit_reached(checker->diagnostics); i++) {
             const AstInstr *ast = &file->ast->instrs.items[i], *first = instr_in(file->ast, ast->name.text, i);
-            if (first) {
-                diag(checker->diagnostics, DIAG_duplicate_name, ast->name.loc, ast->name.text);
-                diag_note(checker->diagnostics, first->name.loc, "first here");
-            } else if (!is_known(checker, ast->name.text)) {
+            if (first)
+                report_duplicate(checker, &ast->name, &first->name);
+            else if (!is_known(checker, ast->name.text))
                 check_instr(checker, file, ast);
-            }
         }
     }
 }

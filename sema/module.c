@@ -86,12 +86,11 @@ static void add_import(Checker *checker, SourceFile *to, SourceFile *file) {
 /* --- defs --- */
 
 static void add_definition(Checker *checker, SourceFile *file, const AstDef *ast) {
-    for (int i = 0; i < file->definitions.count; i++)
-        if (strcmp(file->definitions.items[i]->ast->name.text, ast->name.text) == 0) {
-            diag(checker->diagnostics, DIAG_duplicate_name, ast->name.loc, ast->name.text);
-            diag_note(checker->diagnostics, file->definitions.items[i]->ast->name.loc, "first here");
-            return;
-        }
+    const Definition *first = definition_in(file, ast->name.text);
+    if (first != NULL) {
+        report_duplicate(checker, &ast->name, &first->ast->name);
+        return;
+    }
     Definition *definition = ARENA_NEW(checker->arena, Definition);
     definition->ast = ast;
     definition->file = file;
@@ -100,12 +99,11 @@ static void add_definition(Checker *checker, SourceFile *file, const AstDef *ast
 }
 
 static void add_combiner(Checker *checker, SourceFile *file, const AstCombiner *ast) {
-    for (int i = 0; i < file->combiners.count; i++)
-        if (strcmp(file->combiners.items[i]->ast->name.text, ast->name.text) == 0) {
-            diag(checker->diagnostics, DIAG_duplicate_name, ast->name.loc, ast->name.text);
-            diag_note(checker->diagnostics, file->combiners.items[i]->ast->name.loc, "first here");
-            return;
-        }
+    const CombinerDefinition *first = combiner_in(file, ast->name.text);
+    if (first != NULL) {
+        report_duplicate(checker, &ast->name, &first->ast->name);
+        return;
+    }
     CombinerDefinition *definition = ARENA_NEW(checker->arena, CombinerDefinition);
     *definition = (CombinerDefinition){.ast = ast, .file = file};
     list_push(checker->arena, &file->combiners, definition);

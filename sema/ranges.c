@@ -194,10 +194,9 @@ static Expr *where_end(Statement *s, const AstExpr *ast, int clause) {
     Expr *result = NULL;
     if (s->accesses.count > reads)
         ERROR(s->frame, where_reads, s->accesses.items[reads]->ast->loc, s->accesses.items[reads]->name);
-    else if (s->indices.count > known) {
-        ERROR(s->frame, undefined_name, s->indices.items[known]->loc, s->indices.items[known]->name);
-        hint_nearest_value(s, s->indices.items[known]->name);
-    } else if (!end.index || end.type == TYPE_BOOL || is_data_dependent(end.expr))
+    else if (s->indices.count > known)
+        report_index(s, s->indices.items[known]);
+    else if (!end.index || end.type == TYPE_BOOL || is_data_dependent(end.expr))
         ERROR(s->frame, where_not_size, ast->loc);
     else if (expr_uses_var(end.expr, find_index(s, s->ast->wheres.items[clause].name.text)->raw))
         ERROR(s->frame, where_uses_itself, ast->loc, s->ast->wheres.items[clause].name.text);
@@ -527,8 +526,7 @@ static bool report_undefined(Statement *s) {
         IndexVariable *index = s->indices.items[i];
         if (index->low || index->target || index->where || occurs_in_reads(s, index))
             continue;
-        ERROR(s->frame, undefined_name, index->loc, index->name);
-        hint_nearest_value(s, index->name);
+        report_index(s, index);
         good = false;
     }
     return good;

@@ -45,7 +45,7 @@ Symbol *frame_add(Frame *frame, SymbolKind kind, const char *name, Loc loc) {
     return symbol;
 }
 
-static Definition *definition_in(const SourceFile *file, const char *name) {
+Definition *definition_in(const SourceFile *file, const char *name) {
     for (int i = 0; i < file->definitions.count; i++)
         if (strcmp(file->definitions.items[i]->ast->name.text, name) == 0)
             return file->definitions.items[i];
@@ -72,7 +72,7 @@ static FileList visible_files(Arena *arena, const SourceFile *from) {
     return list;
 }
 
-static CombinerDefinition *combiner_in(const SourceFile *file, const char *name) {
+CombinerDefinition *combiner_in(const SourceFile *file, const char *name) {
     for (int i = 0; i < file->combiners.count; i++)
         if (strcmp(file->combiners.items[i]->ast->name.text, name) == 0)
             return file->combiners.items[i];
@@ -177,4 +177,14 @@ void hint_nearest_value(const Statement *statement, const char *name) {
             nearest_offer(&nearest, statement->indices.items[i]->name);
     if (nearest.best)
         HINT(statement->frame, "did you mean '%s'?", nearest.best);
+}
+
+void report_duplicate(Checker *checker, const AstName *name, const AstName *first) {
+    diag(checker->diagnostics, DIAG_duplicate_name, name->loc, name->text);
+    diag_note(checker->diagnostics, first->loc, "first here");
+}
+
+void report_index(const Statement *statement, const IndexVariable *index) {
+    ERROR(statement->frame, undefined_name, index->loc, index->name);
+    hint_nearest_value(statement, index->name);
 }

@@ -123,15 +123,6 @@ static int64_t floor_divide(int64_t a, int64_t b) {
     return a / b - (a % b != 0 && (a < 0) != (b < 0));
 }
 
-static int64_t greatest_common_divisor(int64_t a, int64_t b) {
-    while (b) {
-        int64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a < 0 ? -a : a;
-}
-
 /* Parts p into k * whole + rest, 0 <= rest.constant < k. */
 static bool part_by(Arena *arena, const Poly *p, int64_t k, Poly *whole, Poly *rest) {
     Sum wholes = {.arena = arena}, rests = {.arena = arena};
@@ -155,7 +146,7 @@ static void add_division(Sum *sum, const Poly *p, int64_t k, int64_t scale) {
         return;
     int64_t common = k;
     for (int i = 0; i < rest.count; i++)
-        common = greatest_common_divisor(rest.terms[i].coefficient, common);
+        common = greatest_divisor(rest.terms[i].coefficient, common);
     Poly reduced = {rest.constant / common, rest.count, ARENA_ARRAY(sum->arena, Monomial, rest.count)};
     for (int i = 0; i < rest.count; i++) {
         reduced.terms[i] = rest.terms[i];
@@ -518,7 +509,7 @@ static bool search_facts(Search *s, const Poly *p, int i, int depth) {
         int64_t here = i < 0 ? p->constant : p->terms[i].coefficient;
         if (there >= 0 || here >= 0 || here == INT64_MIN || there == INT64_MIN)
             continue;
-        int64_t common = greatest_common_divisor(here, there);
+        int64_t common = greatest_divisor(here, there);
         Poly rest;
         if (poly_sum(s->arena, p, -there / common, fact, here / common, &rest) && search(s, &rest, depth + 1))
             return true;
