@@ -4,6 +4,7 @@
  * The program is a 3x3 convolution of 256 channels of 14x14 with its padding, its beginning and its relu as statements;
  * the candidate tiles it as a search does. Needs libisl alone; nothing of the compiler.
  */
+#include "times.h"
 #include <isl/aff.h>
 #include <isl/flow.h>
 #include <isl/map.h>
@@ -14,7 +15,6 @@
 #include <isl/union_set.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 enum { RUNS = 200, STEPS = 12 /* dimensions of the candidate's time */ };
 
@@ -37,17 +37,6 @@ static const char candidate[] =
 static const char tile[] =
     "[mo, h, wo, co, k] -> { U[m, y, w, c, kh, kw] : 32mo <= m < 32mo + 32 and y = h and 7wo <= w < 7wo + 7 and "
     "16co <= c < 16co + 16 and kh = k and 0 <= kw < 3 and 0 <= m < 256 and 0 <= w < 14 and 0 <= c < 256 }";
-
-static double microseconds(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-    return (double)now.tv_sec * 1e6 + (double)now.tv_nsec / 1e3;
-}
-
-static int compare(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
 
 typedef struct Problem {
     isl_ctx *ctx;
@@ -122,7 +111,7 @@ static void report(const char *what, int (*question)(const Problem *), const Pro
         yes += question(p);
         times[i] = microseconds() - since;
     }
-    qsort(times, RUNS, sizeof *times, compare);
+    sort_times(times, RUNS);
     printf("%-46s %8.0f %8.0f   (%d of %d: yes)\n", what, times[RUNS / 2], times[0], yes, RUNS);
 }
 

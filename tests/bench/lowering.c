@@ -7,22 +7,11 @@
 #include "lower/kernel.h"
 #include "sema/sema.h"
 #include "stdlib/stdlib.h"
+#include "times.h"
 
 #include <stdlib.h>
-#include <time.h>
 
 enum { NEST_RUNS = 2000, EXPAND_RUNS = 200 };
-
-static double microseconds(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-    return (double)now.tv_sec * 1e6 + (double)now.tv_nsec / 1e3;
-}
-
-static int compare(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
 
 typedef struct Case {
     const Program *program;
@@ -51,7 +40,7 @@ static void measure(const Case *c, int runs, double *median, double *least) {
         times[i] = microseconds() - since;
         arena_reset(arena);
     }
-    qsort(times, (size_t)runs, sizeof *times, compare);
+    sort_times(times, runs);
     *median = times[runs / 2];
     *least = times[0];
     free(times);

@@ -5,23 +5,20 @@
 #include "stdlib/stdlib.h"
 #include "target.h"
 #include "tests/unit/parsing.h"
-#include <stdlib.h>
 
-static AstFile *parse_bytes_of(Arena *arena, Sources *sources, const char *text, size_t length, FILE *messages,
-                               Diagnostics **diagnostics) {
-    sources->arena = arena;
-    *diagnostics = diag_new(arena, sources, (DiagOptions){.stream = messages});
-    return parse_file(arena, sources, (uint32_t)source_add(sources, "input", text, length, false), *diagnostics);
+static AstFile *parse_bytes_of(Sources *sources, const char *text, size_t length, Diagnostics *diagnostics) {
+    uint32_t file = (uint32_t)source_add(sources, "input", text, length, false);
+    return parse_file(sources->arena, sources, file, diagnostics);
 }
 
 static void check_print(Arena *arena, const AstFile *tree) {
     Text once = {.arena = arena}, twice = {.arena = arena};
     Sources sources = {.arena = arena};
-    Diagnostics *diagnostics;
+    Diagnostics *diagnostics = diag_new(arena, &sources, (DiagOptions){.stream = stderr});
     text_add(&once, "%s", "");
     text_add(&twice, "%s", "");
     ast_print(&once, tree);
-    const AstFile *again = parse_bytes_of(arena, &sources, once.text, once.length, stderr, &diagnostics);
+    const AstFile *again = parse_bytes_of(&sources, once.text, once.length, diagnostics);
     if (diag_error_count(diagnostics))
         fail_input("what was printed does not parse", once.text);
     ast_print(&twice, again);
@@ -35,22 +32,16 @@ static uint32_t no_embedded(void *context, Sources *sources, const char *name) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     Arena *arena = arena_new();
-    Sources sources;
-    memset(&sources, 0, sizeof sources);
-    Diagnostics *diagnostics;
-    char *messages = NULL;
-    size_t length = 0;
-    FILE *stream = open_memstream(&messages, &length);
-    AstFile *tree = parse_bytes_of(arena, &sources, (const char *)bytes, size, stream, &diagnostics);
-    if (!diag_error_count(diagnostics)) {
+    Reading reading;
+    reading_begin(&reading, arena);
+    AstFile *tree = parse_bytes_of(&reading.sources, (const char *)bytes, size, reading.diagnostics);
+    if (!diag_error_count(reading.diagnostics)) {
         check_print(arena, tree);
         SemaOptions options = {.find_embedded = no_embedded};
         if (!tree->imports.count)
-            sema_check(arena, &sources, tree, &options, diagnostics);
+            sema_check(arena, &reading.sources, tree, &options, reading.diagnostics);
     }
-    diag_finish(diagnostics);
-    fclose(stream);
-    free(messages);
+    reading_end(&reading);
     arena_free(arena);
     return 0;
 }

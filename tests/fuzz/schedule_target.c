@@ -4,8 +4,6 @@
 #include "parser/ast.h"
 #include "target.h"
 #include "tests/unit/schedules.h"
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Kernels of schedules with many copies take long and say little more. */
@@ -55,20 +53,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     Arena *arena = arena_new();
     const char *text;
     const Program *program = input_program(arena, bytes, size, &text);
-    Sources sources = {.arena = arena};
-    char *messages = NULL;
-    size_t length = 0;
-    FILE *stream = open_memstream(&messages, &length);
-    Diagnostics *diagnostics = diag_new(arena, &sources, (DiagOptions){.stream = stream});
-    uint32_t file = program ? (uint32_t)source_add(&sources, "schedule", text, strlen(text), false) : 0;
-    const Schedule *schedule = program ? parse_schedule(arena, &sources, file, diagnostics) : NULL;
+    Reading reading;
+    reading_begin(&reading, arena);
+    uint32_t file = program ? (uint32_t)source_add(&reading.sources, "schedule", text, strlen(text), false) : 0;
+    const Schedule *schedule = program ? parse_schedule(arena, &reading.sources, file, reading.diagnostics) : NULL;
     if (schedule) {
         check_print(arena, schedule);
         check_schedule(arena, program, schedule, text);
     }
-    diag_finish(diagnostics);
-    fclose(stream);
-    free(messages);
+    reading_end(&reading);
     arena_free(arena);
     return 0;
 }

@@ -4,15 +4,30 @@
 #ifndef TESTS_TARGET_H
 #define TESTS_TARGET_H
 
+#include "lang/diag.h"
 #include "lang/program.h"
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
 typedef void WriteSeed(void *context, const void *bytes, size_t size);
 /* Inputs that are valid: what mutations begin with beside the files of the tests. */
 void write_seeds(WriteSeed *write, void *context);
+
+/* --- reading.c: sources, and messages that nobody sees --- */
+
+typedef struct Reading {
+    Sources sources;
+    Diagnostics *diagnostics;
+    FILE *stream;
+    char *messages;
+    size_t length;
+} Reading;
+
+void reading_begin(Reading *reading, Arena *arena);
+void reading_end(Reading *reading);
 
 /* --- fixed.c: programs for inputs that need one --- */
 

@@ -293,11 +293,6 @@ static void run_case(Tally *tally, uint64_t seed, uint64_t number, bool only) {
     arena_free(m.arena);
 }
 
-static uint64_t from_environment(const char *name, uint64_t otherwise) {
-    const char *text = getenv(name);
-    return text ? strtoull(text, NULL, 10) : otherwise;
-}
-
 static void report(const Tally *tally) {
     diag_line(
         "%d legal, of which %d are accepted (%.2f %%); %d illegal, of which %d are accepted; %d of the wrong form, "

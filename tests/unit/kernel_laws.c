@@ -413,11 +413,6 @@ static bool run_law(const Law *law, const Target *target, uint64_t seed, bool ve
     return right;
 }
 
-static uint64_t from_environment(const char *name, uint64_t otherwise) {
-    const char *text = getenv(name);
-    return text ? strtoull(text, NULL, 10) : otherwise;
-}
-
 int main(void) {
     const Target *target = target_find("x86-64-v4");
     Target device = *target; /* whose loops can be bound to axes */

@@ -163,11 +163,6 @@ static bool check_case(uint64_t seed, const Target *target, bool verbose) {
     return right;
 }
 
-static uint64_t from_environment(const char *name, uint64_t otherwise) {
-    const char *text = getenv(name);
-    return text ? strtoull(text, NULL, 10) : otherwise;
-}
-
 static int print_program(uint64_t seed, int primitives) {
     struct Binding bindings[RANDOM_SIZES];
     Case c = {.arena = arena_new(), .random = {seed}, .target = target_find("x86-64-v4")};

@@ -15,6 +15,11 @@ int64_t random_below(Random *random, int64_t limit) {
     return (int64_t)((z ^ (z >> 31)) % (uint64_t)limit);
 }
 
+uint64_t from_environment(const char *name, uint64_t otherwise) {
+    const char *text = getenv(name);
+    return text ? strtoull(text, NULL, 10) : otherwise;
+}
+
 /* --- programs ----------------------------------------------------------------------------------------------------- */
 
 static const Unit *unit_of_text(Arena *arena, const char *text, const struct Binding *bindings, int count) {

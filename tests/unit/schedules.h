@@ -11,6 +11,8 @@ typedef struct Random {
     uint64_t state;
 } Random;
 int64_t random_below(Random *random, int64_t limit);
+/* The number that an environment variable holds: which cases of a law are asked for. */
+uint64_t from_environment(const char *name, uint64_t otherwise);
 
 /* The first export of a source text, or its first def, with some sizes bound (all others stay run-time sizes). Prints
  * what is wrong and ends the test program when the text is not a valid one. */
