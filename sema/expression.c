@@ -244,16 +244,28 @@ static Typed translate_operator(Statement *s, const AstExpr *ast) {
 /* --- built-ins --- */
 
 /* Mathematical functions compute in float at least, in the promoted type of their arguments otherwise. */
+/* The type in which a function of mathematics computes, float at least; *open: whether a literal after else decided. */
+static ElementType math_type(const Typed *args, int count, Open *open) {
+    ElementType type = TYPE_FLOAT;
+    *open = CLOSED;
+    for (int i = 0; i < count; i++) {
+        if (args[i].open == OPEN)
+            continue;
+        type = type_promote(type, args[i].type);
+        *open = args[i].open == OPEN_LITERAL ? OPEN_LITERAL : *open;
+    }
+    return type;
+}
+
 static Typed make_math(Statement *s, const AstExpr *ast, Op op, Typed *args) {
     Arena *arena = s->builder->arena;
-    ElementType type = TYPE_FLOAT;
-    for (int i = 0; i < ast->args.count; i++)
-        type = args[i].open ? type : type_promote(type, args[i].type);
+    Open open;
+    ElementType type = math_type(args, ast->args.count, &open);
     Expr *values[3];
     for (int i = 0; i < ast->args.count; i++)
         values[i] = convert(arena, typed_value(arena, args[i]), type);
     Expr *e = placed(expr_op(arena, op, type, values, ast->args.count), ast->loc);
-    return (Typed){e, type, false, CLOSED};
+    return (Typed){e, type, false, open};
 }
 
 static Typed translate_builtin(Statement *s, const AstExpr *ast, Op op) {
@@ -286,11 +298,12 @@ static Typed translate_sigmoid(Statement *s, const AstExpr *ast) {
     if (!arg.expr)
         return poison;
     Arena *arena = s->builder->arena;
-    ElementType type = arg.open ? TYPE_FLOAT : type_promote(TYPE_FLOAT, arg.type);
+    Open open;
+    ElementType type = math_type(&arg, 1, &open);
     Expr *x = convert(arena, typed_value(arena, arg), type), *one = expr_constant(arena, type, 1);
     Expr *power = placed(expr_unary(arena, OP_EXP, expr_unary(arena, OP_NEG, x)), ast->loc);
     Expr *sum = placed(expr_binary(arena, OP_ADD, one, power), ast->loc);
-    return (Typed){placed(expr_binary(arena, OP_DIV, one, sum), ast->loc), type, false, CLOSED};
+    return (Typed){placed(expr_binary(arena, OP_DIV, one, sum), ast->loc), type, false, open};
 }
 
 /* --- reads --- */
