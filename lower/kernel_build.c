@@ -36,13 +36,14 @@ static Expr *nest_expr(const Build *b, Expr *e) {
 
 /* --- reads -------------------------------------------------------------------------------------------------------- */
 
-enum { PROVE_LIMIT = 300 }; /* nodes of an index: of larger ones, read from memory, nothing is ever proved */
+/* Nodes of an index: of larger ones, read from memory, nothing is ever proved; nodes of what a read waits for. */
+enum { PROVE_LIMIT = 300, PATH_LIMIT = 300 };
 
 /* index inside the tensor; what the ranges of the variables prove is left out. NULL: always inside. */
 static Expr *inside_condition(Build *b, const Tensor *tensor, Expr **index) {
     Expr *all = NULL;
     for (int d = 0; d < tensor->rank; d++) {
-        bool large = expr_nodes(index[d]) > PROVE_LIMIT;
+        bool large = expr_is_larger(index[d], PROVE_LIMIT);
         Expr *bounds[] = {expr_binary(b->arena, OP_GE, index[d], expr_int(b->arena, 0)),
                           expr_binary(b->arena, OP_LT, index[d], tensor->dims[d])};
         for (int i = 0; i < 2; i++)
@@ -84,6 +85,15 @@ static Expr *inlined_value(Build *b, const Stage *stage, const Tensor *tensor, E
     return lower_expr(b, expr_substitute(b->arena, value, list, stage->axis_count), path);
 }
 
+/* When a read that may be outside is made. One without `otherwise` is inside wherever it is needed. Conditions that read
+ * memory have guards themselves, out of the conditions before them, so that their sizes can double with each: a long
+ * path is left out for the bounds, which are as good but are not what loops are cut by. */
+static Expr *read_guard(Expr *inside, const Expr *otherwise, Expr *path) {
+    if (!inside || otherwise)
+        return inside;
+    return expr_is_larger(path, PATH_LIMIT) ? inside : path;
+}
+
 static Expr *lower_read(Build *b, Expr *e, Expr *path) {
     Expr **index = ARENA_ARRAY(b->arena, Expr *, e->count);
     for (int d = 0; d < e->count; d++)
@@ -100,7 +110,7 @@ static Expr *lower_read(Build *b, Expr *e, Expr *path) {
                            : e->tensor->role == ROLE_INITIAL ? e->tensor->buffer
                                                              : e->tensor;
     Expr *read = expr_read(b->arena, tensor, relative_index(b, producer, index, tensor->rank), NULL);
-    read->guard = !inside ? NULL : otherwise ? inside : path;
+    read->guard = read_guard(inside, otherwise, path);
     read->loc = e->loc;
     return inside && otherwise && !is_zero(otherwise) ? expr_select(b->arena, inside, read, otherwise) : read;
 }

@@ -290,6 +290,17 @@ int expr_nodes(const Expr *e) {
     return nodes;
 }
 
+static bool count_down(const Expr *e, void *context) {
+    (void)e;
+    return --*(int *)context > 0;
+}
+
+bool expr_is_larger(const Expr *e, int nodes) {
+    int left = nodes + 1;
+    expr_walk(e, count_down, &left);
+    return left <= 0;
+}
+
 Expr *expr_compact(Arena *arena, Expr *e) {
     Expr *simple = expr_simplify(arena, e);
     return simple == e || expr_nodes(simple) <= expr_nodes(e) + 2 ? simple : e;
