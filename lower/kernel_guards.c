@@ -333,13 +333,28 @@ static bool concerns(Arena *arena, Expr *condition, Expr *const *index, int coun
     return false;
 }
 
+static bool note_read(const Expr *e, void *context) {
+    bool *found = context;
+    *found |= e->kind == EXPR_READ;
+    return !*found;
+}
+
+/* A guard that reads what need not be there where the condition does not hold says nothing there. */
+static bool concerns_read(Arena *arena, Expr *condition, const Expr *read) {
+    bool reads = false;
+    if (read->guard)
+        expr_walk(read->guard, note_read, &reads);
+    return concerns(arena, condition, read->args, read->count) ||
+           (reads && concerns(arena, condition, &read->guard, 1));
+}
+
 static Expr *guard_read(Arena *arena, Expr *e, void *context) {
     const ExprList *conditions = context;
     if (e->kind != EXPR_READ || index_inside(arena, e->tensor, e->args))
         return e;
     Expr *read = expr_copy(arena, e);
     for (int i = 0; i < conditions->count; i++)
-        if (concerns(arena, conditions->items[i], e->args, e->count))
+        if (concerns_read(arena, conditions->items[i], e))
             read->guard = expr_and(arena, read->guard, conditions->items[i]);
     return read;
 }
