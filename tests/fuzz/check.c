@@ -31,6 +31,18 @@ static const char *header_value(Arena *arena, const char *text, const char *key,
     return arena_strndup(arena, at, strcspn(at, " \n"));
 }
 
+/* "device": one whose axes loops can be bound to. No backend makes code for it; its kernels are executed. */
+static const Target *find_target(Arena *arena, const char *name, int threads) {
+    if (strcmp(name, "device"))
+        return target_make(arena, name, threads);
+    Target *device = ARENA_NEW(arena, Target);
+    *device = *target_make(arena, "x86-64-v4", threads);
+    device->name = name;
+    device->family = "gpu";
+    device->block_threads = 64;
+    return device;
+}
+
 static void read_header(Arena *arena, const char *text, Checked *c) {
     c->data = strtoull(header_value(arena, text, "data=", "0"), NULL, 10);
     c->object = !strcmp(header_value(arena, text, "engine=", "kernel"), "object");
@@ -38,7 +50,7 @@ static void read_header(Arena *arena, const char *text, Checked *c) {
     c->level = atoi(header_value(arena, text, "level=", "0"));
     c->strict = atoi(header_value(arena, text, "strict=", "0"));
     c->explain = atoi(header_value(arena, text, "explain=", "0"));
-    c->target = target_make(arena, header_value(arena, text, "target=", "x86-64-v4"), c->threads);
+    c->target = find_target(arena, header_value(arena, text, "target=", "x86-64-v4"), c->threads);
 }
 
 /* Takes the bindings of sizes that stay run-time ones out of the export. */
@@ -75,12 +87,18 @@ static AstFile *parse_again(Arena *arena, Sources *sources, const char *text, Di
     return parse_file(arena, sources, (uint32_t)source_add(sources, "case", text, strlen(text), false), diagnostics);
 }
 
+static uint32_t find_embedded(void *context, Sources *sources, const char *name) {
+    (void)context;
+    const StdlibFile *file = stdlib_find(name);
+    return file ? (uint32_t)source_add(sources, name, file->text, file->length, true) : 0;
+}
+
 static void check_module(Arena *arena, Checked *c, Sources *sources, Diagnostics *diagnostics) {
     const char *symbolic = header_value(arena, c->text, "symbolic=", "");
     AstFile *tree = parse_again(arena, sources, c->text, diagnostics);
     AstFile *whole = *symbolic ? parse_again(arena, sources, c->text, diagnostics) : tree;
     leave_to_run_time(tree, symbolic);
-    SemaOptions options = {.strict = c->strict, .find_embedded = NULL};
+    SemaOptions options = {.strict = c->strict, .find_embedded = find_embedded};
     Module *module = diag_error_count(diagnostics) ? NULL : sema_check(arena, sources, tree, &options, diagnostics);
     if (!module || diag_error_count(diagnostics) || !module->units.count)
         return;
@@ -302,10 +320,28 @@ static Fault check_refusal(Run *run, const Schedule *schedule) {
 
 /* --- the whole ---------------------------------------------------------------------------------------------------- */
 
+/* Candidates for the holes: as -O2 finds them, or any. NULL: none was found, with *why where there are some. */
+static const Schedule *choose_values(Run *run, const Schedule *schedule) {
+    const Checked *c = run->c;
+    Random random = {c->data};
+    const Schedule *found = NULL;
+    if (c->data % 2)
+        return fill_holes(run->arena, schedule, &random);
+    found = autosched_default(run->arena, c->program, c->target, schedule, EFFORT_MODEL, c->data);
+    for (int tries = 0; tries < 20 && !found && !*run->why; tries++) {
+        const Schedule *other = fill_holes(run->arena, schedule, &random);
+        if (other && nest_build(run->arena, c->program, other, NULL, c->target, NULL))
+            *run->why = "no values were found for the holes, though there are some";
+    }
+    return found;
+}
+
 static const Schedule *choose_schedule(Run *run) {
     static const Effort efforts[] = {EFFORT_IDENTITY, EFFORT_FIXED, EFFORT_MODEL};
     const Checked *c = run->c;
     fuzz_step = "choosing a schedule";
+    if (c->schedule && schedule_hole_count(c->schedule))
+        return choose_values(run, c->schedule);
     if (c->schedule || c->level > 2)
         return c->schedule;
     return autosched_default(run->arena, c->program, c->target, NULL, efforts[c->level], c->data);
@@ -314,6 +350,10 @@ static const Schedule *choose_schedule(Run *run) {
 static Fault run_scheduled(Run *run) {
     const Schedule *schedule = choose_schedule(run);
     const Checked *c = run->c;
+    if (!schedule && c->schedule) {
+        run->counters->refused++;
+        return *run->why ? FAULT_REFUSED : FAULT_NONE;
+    }
     fuzz_step = "building the nest";
     const Nest *nest = nest_build(run->arena, c->program, schedule, NULL, c->target, NULL);
     if (!nest && c->schedule)
@@ -325,7 +365,7 @@ static Fault run_scheduled(Run *run) {
     run->counters->run++;
     run->counters->levels[c->schedule ? 3 : c->level]++;
     run->counters->bad_status += run->status != 0;
-    count_features(run->counters, c->text, schedule);
+    count_features(run->counters, c->text, c->schedule ? c->schedule : schedule);
     ExpandOptions options = {.strict = c->strict};
     return c->object ? run_compiled(run, nest, &options) : run_kernels(run, nest, &options);
 }

@@ -58,6 +58,12 @@ static const Feature features[] = {
     {"function", {"exp("}},
     {"quotient", {" / "}},
     {"remainder", {" % "}},
+    {"hole", {" in {"}},
+    {"hole with a name", {"?h"}},
+    {"constraint", {"require("}},
+    {"product of an instruction", {"import \"instr\""}},
+    {"device", {"target=device"}},
+    {"epilogue", {"#epilogue"}},
 };
 enum { FEATURES = sizeof features / sizeof *features };
 _Static_assert((int)FEATURES <= (int)FEATURE_LIMIT, "FEATURE_LIMIT");

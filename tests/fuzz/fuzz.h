@@ -53,6 +53,20 @@ typedef struct FuzzOptions {
 
 const char *make_case(Arena *arena, const FuzzOptions *options, uint64_t number, Counters *counters);
 
+/* --- product.c: what instructions compute --- */
+
+typedef struct ProductCase {
+    const char *program, *target; /* that has the instruction */
+    const Schedule *schedule;     /* statements that use it */
+} ProductCase;
+ProductCase random_product(Arena *arena, Random *random, struct Binding *bindings);
+
+/* --- holes.c --- */
+
+void dig_holes(Arena *arena, Schedule *schedule, Random *random);
+/* With candidates that the constraints allow; NULL where none were found. */
+const Schedule *fill_holes(Arena *arena, const Schedule *schedule, Random *random);
+
 /* --- check.c: running a text --- */
 
 /* counters may be NULL; *why: what is wrong, in the arena. Ends the process where the compiler does. */

@@ -3,7 +3,8 @@
 #include "tests/unit/random_program.h"
 #include <string.h>
 
-enum { PRIMITIVES = 10 };
+/* One case in so many is a product that an instruction may compute, one schedule in so many has holes. */
+enum { PRIMITIVES = 10, PRODUCT_EVERY = 15, PRODUCT = 5, HOLES_EVERY = 10 };
 
 static uint64_t mix(uint64_t seed, uint64_t number) {
     uint64_t z = seed * 0x9e3779b97f4a7c15u + number * 0xd1342543de82ef95u + 0x632be59bd9b4e019u;
@@ -24,18 +25,22 @@ static const char *choose_symbolic(Arena *arena, Random *random, const struct Bi
 
 /* What is not said is the simplest: a bound size, no strictness. */
 static const char *header(Arena *arena, const FuzzOptions *options, uint64_t number, Random *random, int level,
-                          const struct Binding *bindings) {
-    static const char *const targets[] = {"x86-64-v4", "x86-64-v4", "x86-64-v3", "x86-64"};
+                          const struct Binding *bindings, const char *target) {
     bool object = options->object_every && number % (uint64_t)options->object_every == 0;
     const char *symbolic = choose_symbolic(arena, random, bindings);
     Text text = {.arena = arena};
     text_add(&text, "# fuzz: seed=%llu case=%llu engine=%s target=%s threads=%d level=%d data=%d",
              (unsigned long long)options->seed, (unsigned long long)number, object ? "object" : "kernel",
-             object ? "host" : targets[random_below(random, 4)], 1 + (int)random_below(random, 2), level,
-             (int)random_below(random, 100000));
+             object ? "host" : target, 1 + (int)random_below(random, 2), level, (int)random_below(random, 100000));
     text_add(&text, "%s%s", random_below(random, 12) ? "" : " strict=1", random_below(random, 4) ? "" : " explain=1");
     text_add(&text, "%s%s\n", *symbolic ? " symbolic=" : "", symbolic);
     return text.text;
+}
+
+static const char *choose_target(Random *random) {
+    static const char *const targets[] = {"x86-64-v4", "x86-64-v4", "x86-64-v4", "x86-64-v3",
+                                          "x86-64-v3", "x86-64",    "x86-64",    "device"};
+    return targets[random_below(random, sizeof targets / sizeof *targets)];
 }
 
 /* Three of four cases have a schedule; one of ten may have one that is refused. */
@@ -44,15 +49,18 @@ static int choose_level(Random *random) {
     return kind == 0 ? 0 : kind < 4 ? 1 : kind == 4 ? 2 : 3;
 }
 
-static const Schedule *make_schedule(Arena *arena, const Checked *checked, Random *random, Counters *counters) {
-    ScheduleMaking making = {.arbitrary = random_below(random, 8) == 0};
+static const Schedule *make_schedule(Arena *arena, const Checked *checked, Random *random, Counters *counters,
+                                     const Schedule *first) {
+    ScheduleMaking making = {.arbitrary = random_below(random, 8) == 0, .first = first};
     if (counters) {
         making.accepted = counters->accepted;
         making.refused = counters->rejected;
     }
-    int count = 1 + (int)random_below(random, PRIMITIVES);
+    int count = 1 + (int)random_below(random, first ? PRIMITIVES / 2 : PRIMITIVES);
     Schedule *schedule = random_schedule_made(arena, checked->program, checked->target, random, count, &making);
     schedule->subject = "f";
+    if (random_below(random, HOLES_EVERY) == 0)
+        dig_holes(arena, schedule, random);
     return schedule;
 }
 
@@ -61,15 +69,23 @@ const char *make_case(Arena *arena, const FuzzOptions *options, uint64_t number,
     Random random = {mix(options->seed, number)};
     Text text = {.arena = arena};
     Checked checked;
-    const char *why, *program;
+    const char *why;
     uint64_t seed = (uint64_t)random_below(&random, INT64_MAX);
-    program = number % 4 ? random_program_of_all(arena, seed, &options->forms, bindings)
-                         : random_program(arena, seed, true, bindings);
+    ProductCase made = {0};
+    if (number % PRODUCT_EVERY == PRODUCT)
+        made = random_product(arena, &random, bindings);
+    else if (number % 4)
+        made.program = random_program_of_all(arena, seed, &options->forms, bindings);
+    else
+        made.program = random_program(arena, seed, true, bindings);
+    const char *target = made.target ? made.target : choose_target(&random);
     int level = choose_level(&random);
-    text_add(&text, "%s%s", header(arena, options, number, &random, level, bindings), program);
+    if (!strcmp(target, "device") && level > 0)
+        level = 3; /* no default schedule is made for it */
+    text_add(&text, "%s%s", header(arena, options, number, &random, level, bindings, target), made.program);
     if (level < 3 || !read_text(arena, text.text, &checked, &why)) /* what is refused will be seen to be */
         return text.text;
     fuzz_step = "making a schedule";
-    schedule_print(&text, make_schedule(arena, &checked, &random, counters));
+    schedule_print(&text, make_schedule(arena, &checked, &random, counters, made.schedule));
     return text.text;
 }

@@ -598,6 +598,29 @@ static void tuple(Generator *g) {
     list_push(g->arena, &g->tensors, second);
 }
 
+/* What nothing else reads, element by element: reverse_inline takes it where its producer stores. */
+static void epilogue(Generator *g) {
+    int which = below(g, g->tensors.count);
+    Known *producer = &g->tensors.items[which];
+    if (!producer->written || producer->read || producer->shifted || producer->result || producer->rank == 0)
+        return;
+    Known tensor = *producer;
+    const char *name = producer->name, *type;
+    producer->read = true;
+    tensor.name = format(g, "T%d", g->made++);
+    tensor.type = random_type(g);
+    type = spelling(tensor.type);
+    begin_indices(g, &tensor);
+    print_target(g, &tensor);
+    text_add(&g->text, " = %s(%s(", type, name);
+    for (int d = 0; d < tensor.rank; d++)
+        text_add(&g->text, "%s%s", d ? ", " : "", g->index_names[d]);
+    text_add(&g->text, ")) %s %s", below(g, 2) ? "+" : "*", value(g, tensor.type, below(g, 2)));
+    print_where(g, 1, NULL);
+    text_add(&g->text, " #epilogue\n");
+    list_push(g->arena, &g->tensors, tensor);
+}
+
 static void truth(Generator *g) {
     Known tensor = fresh_tensor(g);
     tensor.type = TYPE_BOOL;
@@ -610,8 +633,10 @@ static void truth(Generator *g) {
 }
 
 static void any_statement(Generator *g, const RandomForms *forms) {
-    int kind = below(g, 14);
-    if (kind < 2)
+    int kind = below(g, 17);
+    if (kind > 13)
+        epilogue(g);
+    else if (kind < 2)
         scatter(g);
     else if (kind == 2)
         scan(g);

@@ -257,6 +257,24 @@ static bool make_store_at(Maker *m) {
     return true;
 }
 
+/* What is computed at a loop, where there is something. */
+static bool make_double_buffer(Maker *m) {
+    const NestStage *stage = pick_stage(m);
+    for (int tries = 0; stage && !stage->parent && tries < 10; tries++)
+        stage = pick_stage(m);
+    if (stage)
+        add_name(m, NULL, stage->stage->name);
+    return stage != NULL;
+}
+
+static bool make_tensorize(Maker *m) {
+    const Program *program = m->nest->program;
+    if (program->instr_count == 0 || !add_loop(m))
+        return false;
+    add_name(m, NULL, program->instrs[pick(m, program->instr_count)]->name);
+    return true;
+}
+
 /* One or two reduction loops of a stage. */
 static bool make_rfactor(Maker *m) {
     const NestStage *stage = pick_stage(m);
@@ -347,9 +365,26 @@ static const struct {
     {PRIM_STORAGE_ALIGN, make_storage_align, 2},
     {PRIM_DECOMPOSE, make_decompose, 2},
     {PRIM_STORE_AT, make_store_at, 4},
-    {PRIM_DOUBLE_BUFFER, make_inline, 4},
+    {PRIM_DOUBLE_BUFFER, make_double_buffer, 4},
     {PRIM_REVERSE_INLINE, make_inline, 2},
+    {PRIM_TENSORIZE, make_tensorize, 1},
 };
+enum { BIND_EVERY = 4 }; /* on a device one primitive in so many binds a loop */
+
+static int choose_maker(Maker *m) {
+    const size_t count = sizeof makers / sizeof *makers;
+    int total = 0, chosen = 0;
+    for (size_t i = 0; i < count; i++)
+        total += makers[i].weight;
+    int left = pick(m, total);
+    while (left >= makers[chosen].weight)
+        left -= makers[chosen++].weight;
+    bool binds = m->nest->target && m->nest->target->block_threads && pick(m, BIND_EVERY) == 0;
+    for (size_t i = 0; i < count && binds; i++)
+        if (makers[i].op == PRIM_BIND)
+            chosen = (int)i;
+    return chosen;
+}
 
 /* Every result gets a name, as the language wants it. */
 static void name_results(Maker *m) {
@@ -366,12 +401,7 @@ static void name_results(Maker *m) {
 }
 
 static bool make_prim(Maker *m) {
-    int total = 0, chosen = 0;
-    for (size_t i = 0; i < sizeof makers / sizeof *makers; i++)
-        total += makers[i].weight;
-    int left = pick(m, total);
-    while (left >= makers[chosen].weight)
-        left -= makers[chosen++].weight;
+    int chosen = choose_maker(m);
     m->args.count = 0;
     m->args.items = NULL, m->args.capacity = 0;
     if (!makers[chosen].make(m))
@@ -404,9 +434,17 @@ static void explain_refusal(Maker *m, const Program *program, const Schedule *sc
 Schedule *random_schedule_made(Arena *arena, const Program *program, const Target *target, Random *random, int count,
                                const ScheduleMaking *making) {
     Schedule *schedule = ARENA_NEW(arena, Schedule);
-    *schedule = (Schedule){.subject = program->name, .target = "x86", .prims = ARENA_ARRAY(arena, Prim, count)};
-    Maker m = {.arena = arena, .random = random, .nest = nest_build(arena, program, NULL, NULL, target, NULL)};
-    for (int tries = 0; schedule->count < count && tries < 4 * count; tries++) {
+    const Schedule *first = making->first;
+    const Nest *begun = first ? nest_build(arena, program, first, NULL, target, NULL) : NULL;
+    int before = begun ? first->count : 0;
+    *schedule =
+        (Schedule){.subject = program->name, .target = "x86", .prims = ARENA_ARRAY(arena, Prim, before + count)};
+    for (int i = 0; i < before; i++)
+        schedule->prims[schedule->count++] = first->prims[i];
+    Maker m = {.arena = arena, .random = random, .nest = begun};
+    if (!begun)
+        m.nest = nest_build(arena, program, NULL, NULL, target, NULL);
+    for (int tries = 0; schedule->count < before + count && tries < 4 * count; tries++) {
         if (!make_prim(&m))
             continue;
         schedule->prims[schedule->count++] = m.prim;

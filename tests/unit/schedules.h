@@ -25,6 +25,7 @@ Schedule *random_schedule(Arena *arena, const Program *program, const Target *ta
 
 typedef struct ScheduleMaking {
     bool arbitrary;              /* the last primitive may be one that is refused */
+    const Schedule *first;       /* statements before them, unless they are refused; or NULL */
     int64_t *accepted, *refused; /* [PRIM_COUNT] counted up as primitives are tried, or NULL */
 } ScheduleMaking;
 Schedule *random_schedule_made(Arena *arena, const Program *program, const Target *target, Random *random, int count,
