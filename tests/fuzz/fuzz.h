@@ -57,7 +57,7 @@ const char *make_case(Arena *arena, const FuzzOptions *options, uint64_t number,
 
 typedef struct ProductCase {
     const char *program, *target; /* that has the instruction */
-    const Schedule *schedule;     /* statements that use it */
+    const Schedule *schedule;     /* statements that use it, or NULL */
 } ProductCase;
 ProductCase random_product(Arena *arena, Random *random, struct Binding *bindings);
 

@@ -600,9 +600,13 @@ static void tuple(Generator *g) {
 
 /* What nothing else reads, element by element: reverse_inline takes it where its producer stores. */
 static void epilogue(Generator *g) {
-    int which = below(g, g->tensors.count);
-    Known *producer = &g->tensors.items[which];
-    if (!producer->written || producer->read || producer->shifted || producer->result || producer->rank == 0)
+    Known *producer = NULL;
+    for (int i = 0; i < g->tensors.count; i++) {
+        Known *tensor = &g->tensors.items[i];
+        if (tensor->written && !tensor->read && !tensor->shifted && !tensor->result && tensor->rank > 0)
+            producer = tensor;
+    }
+    if (!producer)
         return;
     Known tensor = *producer;
     const char *name = producer->name, *type;
@@ -702,5 +706,7 @@ const char *random_program_of_all(Arena *arena, uint64_t seed, const RandomForms
     new_tensor(&g, g.made++);
     for (int count = below(&g, 4); count > 0; count--)
         any_statement(&g, forms);
+    if (below(&g, 4) == 0)
+        epilogue(&g);
     return finish_program(&g, true);
 }

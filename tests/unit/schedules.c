@@ -57,7 +57,9 @@ typedef struct Maker {
     const Nest *nest;
     Prim prim;
     LIST(PrimArg) args;
-    int names; /* given so far */
+    int names;          /* given so far */
+    bool begins;        /* at the first primitive */
+    const char *placed; /* the stage that was put at a loop last, or NULL */
 } Maker;
 
 static int pick(Maker *m, int limit) {
@@ -243,10 +245,19 @@ static bool make_decompose(Maker *m) {
     return true;
 }
 
-static bool make_store_at(Maker *m) {
+/* What is computed at a loop, where there is something: half of the time what was put there last. */
+static const NestStage *pick_placed(Maker *m) {
+    for (int i = 0, last = m->placed ? pick(m, 2) : 0; last && i < m->nest->stage_count; i++)
+        if (m->nest->stages[i]->parent && !strcmp(m->nest->stages[i]->stage->name, m->placed))
+            return m->nest->stages[i];
     const NestStage *stage = pick_stage(m);
     for (int tries = 0; stage && !stage->parent && tries < 10; tries++)
         stage = pick_stage(m);
+    return stage;
+}
+
+static bool make_store_at(Maker *m) {
+    const NestStage *stage = pick_placed(m);
     if (!stage)
         return false;
     add_name(m, NULL, stage->stage->name);
@@ -257,14 +268,19 @@ static bool make_store_at(Maker *m) {
     return true;
 }
 
-/* What is computed at a loop, where there is something. */
 static bool make_double_buffer(Maker *m) {
-    const NestStage *stage = pick_stage(m);
-    for (int tries = 0; stage && !stage->parent && tries < 10; tries++)
-        stage = pick_stage(m);
+    const NestStage *stage = pick_placed(m);
     if (stage)
         add_name(m, NULL, stage->stage->name);
     return stage != NULL;
+}
+
+/* Most often what is computed last. */
+static bool make_reverse_inline(Maker *m) {
+    if (pick(m, 2))
+        return make_inline(m);
+    add_name(m, NULL, m->nest->stages[m->nest->stage_count - 1]->stage->name);
+    return true;
 }
 
 static bool make_tensorize(Maker *m) {
@@ -366,24 +382,33 @@ static const struct {
     {PRIM_DECOMPOSE, make_decompose, 2},
     {PRIM_STORE_AT, make_store_at, 4},
     {PRIM_DOUBLE_BUFFER, make_double_buffer, 4},
-    {PRIM_REVERSE_INLINE, make_inline, 2},
+    {PRIM_REVERSE_INLINE, make_reverse_inline, 2},
     {PRIM_TENSORIZE, make_tensorize, 1},
 };
-enum { BIND_EVERY = 4 }; /* on a device one primitive in so many binds a loop */
+/* Of so many one: of primitives on a device a bind, of first ones reverse_inline, which wants loops that are as they
+ * were; after a stage was put at a loop, what says more about its place. */
+enum { BIND_EVERY = 4, REVERSE_EVERY = 4, MORE_EVERY = 3 };
+
+static int maker_of(PrimOp op) {
+    int found = 0;
+    while (makers[found].op != op)
+        found++;
+    return found;
+}
 
 static int choose_maker(Maker *m) {
-    const size_t count = sizeof makers / sizeof *makers;
     int total = 0, chosen = 0;
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < sizeof makers / sizeof *makers; i++)
         total += makers[i].weight;
     int left = pick(m, total);
     while (left >= makers[chosen].weight)
         left -= makers[chosen++].weight;
-    bool binds = m->nest->target && m->nest->target->block_threads && pick(m, BIND_EVERY) == 0;
-    for (size_t i = 0; i < count && binds; i++)
-        if (makers[i].op == PRIM_BIND)
-            chosen = (int)i;
-    return chosen;
+    if (m->begins && pick(m, REVERSE_EVERY) == 0)
+        return maker_of(PRIM_REVERSE_INLINE);
+    if (m->placed && pick(m, MORE_EVERY) == 0)
+        return maker_of(pick(m, 2) ? PRIM_DOUBLE_BUFFER : PRIM_STORE_AT);
+    bool device = m->nest->target && m->nest->target->block_threads;
+    return device && pick(m, BIND_EVERY) == 0 ? maker_of(PRIM_BIND) : chosen;
 }
 
 /* Every result gets a name, as the language wants it. */
@@ -409,6 +434,14 @@ static bool make_prim(Maker *m) {
     m->prim = (Prim){.op = makers[chosen].op, .arg_count = m->args.count, .args = m->args.items};
     name_results(m);
     return true;
+}
+
+/* The stage that an accepted primitive put at a loop. */
+static void note_placed(Maker *m) {
+    const Prim *prim = &m->prim;
+    bool copies = prim->op == PRIM_CACHE_READ || prim->op == PRIM_CACHE_WRITE;
+    if (prim->op == PRIM_COMPUTE_AT || copies)
+        m->placed = copies ? prim->results[0] : prim->args[0].name;
 }
 
 static void count_prim(const ScheduleMaking *making, PrimOp op, bool accepted) {
@@ -445,13 +478,14 @@ Schedule *random_schedule_made(Arena *arena, const Program *program, const Targe
     if (!begun)
         m.nest = nest_build(arena, program, NULL, NULL, target, NULL);
     for (int tries = 0; schedule->count < before + count && tries < 4 * count; tries++) {
+        m.begins = tries == 0 && !begun;
         if (!make_prim(&m))
             continue;
         schedule->prims[schedule->count++] = m.prim;
         const Nest *next = nest_build(arena, program, schedule, NULL, target, NULL);
         count_prim(making, m.prim.op, next != NULL);
         if (next)
-            m.nest = next;
+            m.nest = next, note_placed(&m);
         else if (making->arbitrary)
             break;
         else {
