@@ -197,8 +197,10 @@ static Typed make_unary(Statement *s, const AstExpr *ast, Op op, Typed a) {
         return poison;
     if (op != OP_NOT)
         a = without_bool(s, a);
-    Expr *e = placed(expr_unary(s->builder->arena, op, a.expr), ast->loc);
-    return (Typed){e, a.type, a.index, a.open};
+    bool number = op == OP_NEG && a.expr->kind == EXPR_REAL; /* -0.5 is a literal as 0.5 is, also in other types */
+    Expr *e = number ? expr_constant(s->builder->arena, a.expr->type, -a.expr->real)
+                     : expr_unary(s->builder->arena, op, a.expr);
+    return (Typed){placed(e, ast->loc), a.type, a.index, a.open};
 }
 
 static Typed make_logic(Statement *s, const AstExpr *ast) {
