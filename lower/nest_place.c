@@ -164,17 +164,33 @@ static Expr *inline_read(Arena *arena, Expr *e, void *context) {
     return e->otherwise != NULL ? expr_select(arena, inside, value, e->otherwise) : value;
 }
 
+typedef struct NodeCount {
+    int left, copies; /* copies: of the nodes at hand, once the conditions of reads are written out */
+} NodeCount;
+
+/* The condition of a read with an else compares each index with both of its ends. */
 static bool count_node(const Expr *e, void *context) {
-    int *left = context;
-    return --*left > 0;
+    NodeCount *count = context;
+    if ((count->left -= count->copies) <= 0)
+        return false;
+    if (e->kind != EXPR_READ || !e->otherwise)
+        return true;
+    expr_walk(e->otherwise, count_node, count);
+    if (e->guard)
+        expr_walk(e->guard, count_node, count);
+    count->copies *= 3;
+    for (int d = 0; d < e->count && count->left > 0; d++)
+        expr_walk(e->args[d], count_node, count);
+    count->copies /= 3;
+    return false;
 }
 
 bool inline_into(NestState *state, StageState *consumer, StageState *stage) {
     Inlining inlining = {state, consumer, stage};
     Stage *copy = stage_rewrite_exprs(state->arena, consumer->nest.stage, inline_read, &inlining);
-    int left = INLINE_LIMIT;
-    stage_walk_values(copy, count_node, &left);
-    if (left <= 0)
+    NodeCount count = {INLINE_LIMIT, 1};
+    stage_walk_values(copy, count_node, &count);
+    if (count.left <= 0)
         return refuse_stage(state, stage, "with %s inlined the expression of %s would have more than %d operations",
                             stage->name, consumer->name, INLINE_LIMIT);
     stage_rewrite(state, consumer, copy);

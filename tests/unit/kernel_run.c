@@ -40,7 +40,7 @@ typedef struct Run {
     int64_t writes; /* of elements of buffers named `watched` */
 } Run;
 
-enum { STEP_LIMIT = 400000 };
+enum { STEP_LIMIT = 400000, ELEMENTS_A_STEP = 64 };
 
 static void fault(Run *r, const char *what) {
     if (r->fault)
@@ -398,6 +398,11 @@ static void run_allocate(Run *r, const Stmt *stmt) {
     Arena *outer = r->arena;
     r->arena = arena_new();
     Buffer buffer = buffer_new(r, stmt->tensor);
+    r->steps += buffer.elements / ELEMENTS_A_STEP; /* clearing them takes time too */
+    if (r->steps > STEP_LIMIT) {
+        r->status = KERNEL_RUN_TOO_LONG;
+        buffer.elements = 0;
+    }
     buffer.data = arena_alloc(r->arena, (size_t)(buffer.elements * element_info[stmt->tensor->type].bytes) + 1);
     buffer.defined = ARENA_ARRAY(r->arena, bool, buffer.elements + 1);
     list_push(outer, &r->buffers, buffer);
