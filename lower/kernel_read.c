@@ -159,6 +159,9 @@ static void add_name(Reader *r, const char *text, const Var *var, const Tensor *
 
 static void add_program_names(Reader *r) {
     const Program *program = r->program;
+    for (int i = 0; i < program->tensor_count; i++)
+        if (program->tensors[i]->role == ROLE_CONSTANT)
+            add_name(r, program->tensors[i]->name, NULL, program->tensors[i]);
     for (int i = 0; i < program->size_count; i++)
         add_name(r, program->sizes[i]->name, program->sizes[i], NULL);
     for (int i = 0; i < program->argument_count; i++) {

@@ -6,6 +6,7 @@
  * safe through them alone gets an `otherwise`, so that no later stage can move it out from under them.
  */
 #include "sema/check.h"
+#include <string.h>
 
 static const Poly minus_one = {-1, 0, NULL};
 
@@ -538,35 +539,88 @@ static Access *target_access(Statement *s, const View *target) {
     return access;
 }
 
-/* Computed indices are inside, or checked at the call before anything is written. */
-static bool check_computed(Statement *s, const View *target) {
+/* Computed indices are inside, or checked at the call before anything is written: *written is the access then. */
+static bool check_computed(Statement *s, const View *target, Access **written) {
     bool any = false;
     for (int d = 0; target && d < target->rank; d++)
         any |= s->indices.items[d]->place != NULL;
     if (!any)
         return true;
-    Access *access = target_access(s, target);
-    if (!check_access(s, access))
-        return false;
-    for (int d = 0; d < target->rank; d++)
-        if (is_data_dependent(access->read->args[d]))
-            require_gather(s, access, d);
-    return true;
+    *written = target_access(s, target);
+    return check_access(s, *written);
+}
+
+static bool is_gather(const Access *access, int d) {
+    return !access->has_else && is_data_dependent(access->read->args[d]);
+}
+
+typedef struct ReadSearch {
+    const Expr *read;
+    bool found;
+} ReadSearch;
+
+static bool note_same_read(const Expr *e, void *context) {
+    ReadSearch *search = context;
+    search->found |= e->kind == EXPR_READ && expr_equal(e, search->read);
+    return !search->found;
+}
+
+/* Whether what one access is checked under reads the other. */
+static bool waits_for(const Access *access, const Access *other) {
+    ReadSearch search = {other->read, false};
+    for (int g = 0; g < access->guard_count; g++)
+        expr_walk(access->guards[g], note_same_read, &search);
+    return search.found;
+}
+
+typedef LIST(Access *) AccessList;
+
+static Access *take_next(AccessList *left) {
+    int next = 0;
+    for (bool waits = true; next < left->count && waits; next += waits) {
+        waits = false;
+        for (int i = 0; i < left->count && !waits; i++)
+            waits = i != next && waits_for(left->items[next], left->items[i]);
+    }
+    next = next < left->count ? next : 0;
+    Access *access = left->items[next];
+    memmove(left->items + next, left->items + next + 1, sizeof *left->items * (size_t)(--left->count - next));
+    return access;
+}
+
+static void add_gather(Arena *arena, AccessList *list, Access *access) {
+    bool gathers = false;
+    for (int d = 0; d < access->view.rank; d++)
+        gathers |= is_gather(access, d);
+    if (gathers)
+        list_push(arena, list, access);
+}
+
+/* What a condition reads is inside before the condition is asked. written: an access beside the reads, or NULL. */
+static bool check_gathers(Statement *s, Access *written) {
+    AccessList left = {0};
+    bool good = true;
+    if (written)
+        add_gather(s->builder->arena, &left, written);
+    for (int i = 0; i < s->accesses.count; i++)
+        add_gather(s->builder->arena, &left, s->accesses.items[i]);
+    while (left.count && good) {
+        Access *access = take_next(&left);
+        for (int d = 0; d < access->view.rank; d++)
+            if (is_gather(access, d))
+                good &= require_gather(s, access, d);
+    }
+    return good;
 }
 
 bool check_bounds(Statement *s, const View *target) {
     if (s->builder->names_only)
         return true;
-    bool good = (!target || check_target(s, target)) && check_computed(s, target);
+    Access *written = NULL;
+    bool good = (!target || check_target(s, target)) && check_computed(s, target, &written);
     for (int i = 0; i < s->accesses.count; i++)
         good &= check_access(s, s->accesses.items[i]);
-    for (int i = 0; i < s->accesses.count && good; i++) {
-        Access *access = s->accesses.items[i];
-        for (int d = 0; d < access->view.rank; d++)
-            if (!access->has_else && is_data_dependent(access->read->args[d]))
-                good &= require_gather(s, access, d);
-    }
-    return good;
+    return good && check_gathers(s, written);
 }
 
 void guard_over(Statement *s, const View *whole) {

@@ -84,7 +84,8 @@ static bool read_sizes(const AstFile *whole, Checked *c) {
 }
 
 static AstFile *parse_again(Arena *arena, Sources *sources, const char *text, Diagnostics *diagnostics) {
-    return parse_file(arena, sources, (uint32_t)source_add(sources, "case", text, strlen(text), false), diagnostics);
+    const char *path = strstr(text, ".npy\"") ? arena_printf(arena, "%s/case", arrays_folder()) : "case";
+    return parse_file(arena, sources, (uint32_t)source_add(sources, path, text, strlen(text), false), diagnostics);
 }
 
 static uint32_t find_embedded(void *context, Sources *sources, const char *name) {
@@ -118,6 +119,7 @@ bool read_text(Arena *arena, const char *text, Checked *c, const char **why) {
     read_header(arena, text, c);
     FILE *stream = open_memstream(&messages, &length);
     Diagnostics *diagnostics = diag_new(arena, sources, (DiagOptions){.stream = stream, .no_warnings = true});
+    make_arrays(arena, text);
     fuzz_step = "checking the program";
     check_module(arena, c, sources, diagnostics);
     diag_finish(diagnostics);

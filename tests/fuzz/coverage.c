@@ -63,6 +63,7 @@ static const Feature features[] = {
     {"constraint", {"require("}},
     {"product of an instruction", {"import \"instr\""}},
     {"device", {"target=device"}},
+    {"constant of a file", {".npy\""}},
     {"epilogue", {"#epilogue"}},
 };
 enum { FEATURES = sizeof features / sizeof *features };

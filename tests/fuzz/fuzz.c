@@ -377,7 +377,7 @@ static void read_option(Fuzzer *f, CommandLine *line, const char *argument) {
 }
 
 int main(int argc, char **argv) {
-    static Fuzzer f = {.options = {.seed = 1, .object_every = 40, .forms = {.tuples = true}},
+    static Fuzzer f = {.options = {.seed = 1, .object_every = 40, .forms = {.tuples = true, .files = true}},
                        .cases = 1000,
                        .jobs = 1,
                        .reduce_limit = 3000,
@@ -385,6 +385,8 @@ int main(int argc, char **argv) {
     CommandLine line = {.files = argv};
     f.arena = arena_new();
     f.started = monotonic_seconds();
+    arrays_folder();
+    atexit(arrays_remove);
     for (int i = 1; i < argc; i++)
         if (!strncmp(argv[i], "--", 2))
             read_option(&f, &line, argv[i]);

@@ -61,6 +61,13 @@ typedef struct ProductCase {
 } ProductCase;
 ProductCase random_product(Arena *arena, Random *random, struct Binding *bindings);
 
+/* --- arrays.c --- */
+
+/* Makes the files that a text names, in the folder, which has to be known before processes are forked. */
+void make_arrays(Arena *arena, const char *text);
+const char *arrays_folder(void);
+void arrays_remove(void);
+
 /* --- holes.c --- */
 
 void dig_holes(Arena *arena, Schedule *schedule, Random *random);

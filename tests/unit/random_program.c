@@ -671,7 +671,20 @@ static void begin_program(Generator *g, struct Binding *bindings) {
         g->scalars[g->scalar_count] = random_type(g);
 }
 
-static const char *finish_program(Generator *g, bool with_export) {
+/* Some arguments are constants: A0="float-3x5-1.npy". */
+static void print_files(Generator *g, Text *text) {
+    for (int i = 0; i < g->tensors.count; i++) {
+        const Known *tensor = &g->tensors.items[i];
+        if (tensor->written || tensor->constant || tensor->rank == 0 || below(g, 8))
+            continue;
+        text_add(text, ", %s=\"%s", tensor->name, spelling(tensor->type));
+        for (int d = 0; d < tensor->rank; d++)
+            text_add(text, "%c%d", d ? 'x' : '-', (int)g->bindings[tensor->sizes[d]].value);
+        text_add(text, "-%d.npy\"", below(g, 4));
+    }
+}
+
+static const char *finish_program(Generator *g, bool with_export, bool with_files) {
     Text text = {.arena = g->arena};
     text_add(&text, "%sdef f(", g->before.text ? g->before.text : "");
     print_arguments(g, &text);
@@ -680,8 +693,11 @@ static const char *finish_program(Generator *g, bool with_export) {
     text_add(&text, ") {\n%s}\n", g->text.text);
     const struct Binding *bindings = g->bindings;
     if (with_export)
-        text_add(&text, "export f(N=%d, M=%d, K=%d)\n", (int)bindings[0].value, (int)bindings[1].value,
+        text_add(&text, "export f(N=%d, M=%d, K=%d", (int)bindings[0].value, (int)bindings[1].value,
                  (int)bindings[2].value);
+    if (with_files)
+        print_files(g, &text);
+    text_add(&text, with_export ? ")\n" : "");
     return text.text;
 }
 
@@ -696,7 +712,7 @@ const char *random_program(Arena *arena, uint64_t seed, bool with_export, struct
         if (below(&g, 3) == 0)
             define_again(&g);
     }
-    return finish_program(&g, with_export);
+    return finish_program(&g, with_export, false);
 }
 
 const char *random_program_of_all(Arena *arena, uint64_t seed, const RandomForms *forms, struct Binding *bindings) {
@@ -708,5 +724,5 @@ const char *random_program_of_all(Arena *arena, uint64_t seed, const RandomForms
         any_statement(&g, forms);
     if (below(&g, 4) == 0)
         epilogue(&g);
-    return finish_program(&g, true);
+    return finish_program(&g, true, forms->files);
 }

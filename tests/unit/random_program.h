@@ -10,9 +10,10 @@ enum { RANDOM_SIZES = 3 };
 const char *random_program(Arena *arena, uint64_t seed, bool with_export, struct Binding *bindings);
 
 /* Programs with all that the language has: predicates, scatter, scans, calls, ranges that depend on indices or begin
- * elsewhere than at 0, checked gathers, and tuples where they are wanted. */
+ * elsewhere than at 0, checked gathers, tuples and constants where they are wanted. */
 typedef struct RandomForms {
     bool tuples;
+    bool files; /* constants of files TYPE-EXTENTxEXTENT-SEED.npy, which the caller makes */
 } RandomForms;
 const char *random_program_of_all(Arena *arena, uint64_t seed, const RandomForms *forms, struct Binding *bindings);
 
