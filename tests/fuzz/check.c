@@ -197,12 +197,14 @@ static Fault compare_arguments(Run *run, int status, const char *which) {
     return FAULT_NONE;
 }
 
-static Fault run_evaluator(Run *run, const Kernel *kernel, const char *which) {
+typedef int RunKernel(const Kernel *kernel, const int64_t *sizes, void *const *arguments, const char **fault);
+
+static Fault run_evaluator(Run *run, RunKernel *run_kernel, const Kernel *kernel, const char *which) {
     for (int i = 0; i < run->c->program->argument_count; i++)
         memcpy(run->found[i], run->arguments[i], (size_t)run->bytes[i]);
     const char *fault = NULL;
     fuzz_step = which;
-    int status = kernel_run(kernel, run->c->sizes, run->found, &fault);
+    int status = run_kernel(kernel, run->c->sizes, run->found, &fault);
     if (status == KERNEL_RUN_TOO_LONG) {
         run->counters->too_long++;
         return FAULT_NONE;
@@ -265,9 +267,9 @@ static Fault run_kernels(Run *run, const Nest *nest, const ExpandOptions *option
     Kernel *early = kernel_build(run->arena, nest, options);
     fuzz_step = "expanding the kernel";
     Kernel *flat = planted(run, expand(run->arena, nest, options));
-    Fault fault = run_evaluator(run, early, "as built");
+    Fault fault = run_evaluator(run, kernel_run_built, early, "as built");
     if (!fault)
-        fault = run_evaluator(run, flat, "expanded");
+        fault = run_evaluator(run, kernel_run, flat, "expanded");
     return fault || run->c->data % 8 ? fault : compare_kernel_text(run, flat);
 }
 

@@ -37,6 +37,7 @@ typedef struct Run {
     int64_t counted;   /* iterations of parallel loops so far */
     int shared;        /* buffers that are older than the loop */
     const char *watched;
+    bool built;     /* not flat yet */
     int64_t writes; /* of elements of buffers named `watched` */
 } Run;
 
@@ -475,7 +476,9 @@ static void add_constant(Run *r, const Tensor *tensor) {
     if (tensor->role != ROLE_CONSTANT || (!tensor->data && !tensor->maker))
         return;
     Buffer buffer = buffer_new(r, tensor);
-    buffer.data = (char *)constant_contents(r->arena, tensor);
+    Tensor rows = *tensor; /* before flattening an index is one of each dimension, whatever the order in memory */
+    rows.order = r->built ? NULL : tensor->order;
+    buffer.data = (char *)constant_contents(r->arena, &rows);
     list_push(r->arena, &r->buffers, buffer);
 }
 
@@ -487,27 +490,33 @@ static void require_outputs(Run *r) {
                                       r->buffers.items[i].tensor->name));
 }
 
-int64_t kernel_run_writes(const Kernel *kernel, const int64_t *sizes, void *const *arguments, const char *watched,
-                          int *status, const char **why) {
-    Run r = {.kernel = kernel, .arena = arena_new(), .scratch = arena_new(), .watched = watched};
-    const Program *program = kernel->program;
+static void run_kernel(Run *r, const int64_t *sizes, void *const *arguments) {
+    const Program *program = r->kernel->program;
+    r->arena = arena_new();
+    r->scratch = arena_new();
     for (int i = 0; i < program->size_count; i++) {
-        list_push(r.arena, &r.vars, ((SizeValue){program->sizes[i], sizes[i]}));
-        list_push(r.arena, &r.scalars, ((Cell){.value = {.type = TYPE_INT64, .integer = sizes[i]}}));
+        list_push(r->arena, &r->vars, ((SizeValue){program->sizes[i], sizes[i]}));
+        list_push(r->arena, &r->scalars, ((Cell){.value = {.type = TYPE_INT64, .integer = sizes[i]}}));
     }
     for (int i = 0; i < program->argument_count; i++)
-        add_argument(&r, &program->arguments[i], arguments[i]);
+        add_argument(r, &program->arguments[i], arguments[i]);
     const Tensor **constants;
-    int constant_count = kernel_constants(r.arena, kernel, &constants);
+    int constant_count = kernel_constants(r->arena, r->kernel, &constants);
     for (int i = 0; i < program->tensor_count; i++)
-        add_constant(&r, program->tensors[i]);
+        add_constant(r, program->tensors[i]);
     for (int i = 0; i < constant_count; i++)
-        add_constant(&r, constants[i]);
-    run_body(&r, kernel->body->body, kernel->body->count);
-    r.at = NULL;
-    require_outputs(&r);
-    arena_free(r.arena);
-    arena_free(r.scratch);
+        add_constant(r, constants[i]);
+    run_body(r, r->kernel->body->body, r->kernel->body->count);
+    r->at = NULL;
+    require_outputs(r);
+    arena_free(r->arena);
+    arena_free(r->scratch);
+}
+
+int64_t kernel_run_writes(const Kernel *kernel, const int64_t *sizes, void *const *arguments, const char *watched,
+                          int *status, const char **why) {
+    Run r = {.kernel = kernel, .watched = watched};
+    run_kernel(&r, sizes, arguments);
     *why = r.fault;
     *status = r.status;
     return r.writes;
@@ -517,4 +526,11 @@ int kernel_run(const Kernel *kernel, const int64_t *sizes, void *const *argument
     int status;
     kernel_run_writes(kernel, sizes, arguments, NULL, &status, why);
     return status;
+}
+
+int kernel_run_built(const Kernel *kernel, const int64_t *sizes, void *const *arguments, const char **why) {
+    Run r = {.kernel = kernel, .built = true};
+    run_kernel(&r, sizes, arguments);
+    *why = r.fault;
+    return r.status;
 }

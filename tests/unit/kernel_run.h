@@ -17,7 +17,9 @@ enum { KERNEL_RUN_TOO_LONG = -1 };
 /* sizes: values of program->sizes; arguments: one pointer for each of program->arguments, row major, or to a scalar.
  * Returns what the function would. *fault: NULL, or what went wrong, with the statement. */
 int kernel_run(const Kernel *kernel, const int64_t *sizes, void *const *arguments, const char **fault);
-/* The same; the answer is how many elements were stored to buffers of that name. */
+/* The same of a kernel that is as it was built. */
+int kernel_run_built(const Kernel *kernel, const int64_t *sizes, void *const *arguments, const char **fault);
+/* The same as the first; the answer is how many elements were stored to buffers of that name. */
 int64_t kernel_run_writes(const Kernel *kernel, const int64_t *sizes, void *const *arguments, const char *watched,
                           int *status, const char **fault);
 
