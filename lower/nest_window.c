@@ -210,7 +210,7 @@ void find_window(NestState *state, StageState *stage) {
     for (int d = 0; d < rank; d++)
         stage->low[d] = stage->base[d];
     for (const Node *node = stage->at; node != stage->store; node = next_outer(node))
-        if (may_skip(stage_of(node)))
+        if (node == NULL || may_skip(stage_of(node))) /* what an explanation shows may be stored where it is not */
             return;
     for (const Node *node = stage->at; node != stage->store; node = next_outer(node))
         slide(state, stage, node);

@@ -126,6 +126,18 @@ static bool make_compute_at(Maker *m) {
     return true;
 }
 
+/* At a loop of a stage that may be around it, or at the root. */
+static bool make_store_at(Maker *m) {
+    int stage = pick(m, model_stage_count(m->model));
+    int reader = pick(m, 5) ? model_reader(m->model, stage, 0) : pick_stage(m);
+    if (!model_stage_is_temporary(m->model, stage) || reader < 0 || !model_loop_count(m->model, reader))
+        return false;
+    add_name(m, NULL, model_stage_name(m->model, stage));
+    add_name(m, NULL,
+             pick(m, 3) ? model_loop_name(m->model, reader, pick(m, model_loop_count(m->model, reader))) : "root");
+    return true;
+}
+
 static bool make_cache_write(Maker *m) {
     int stage = pick_stage(m);
     if (stage < 0)
@@ -163,6 +175,7 @@ static const struct {
     {PRIM_COMPUTE_AT, make_compute_at, 6}, {PRIM_COMPUTE_ROOT, make_stage, 1},
     {PRIM_INLINE, make_stage, 1},          {PRIM_CACHE_WRITE, make_cache_write, 3},
     {PRIM_CACHE_READ, make_cache_read, 2}, {PRIM_RFACTOR, make_rfactor, 4},
+    {PRIM_STORE_AT, make_store_at, 4},
 };
 
 static void name_results(Maker *m, Prim *prim) {
@@ -175,7 +188,7 @@ static void name_results(Maker *m, Prim *prim) {
 }
 
 static bool make_prim(Maker *m, Prim *prim) {
-    int left = pick(m, 34), chosen = 0;
+    int left = pick(m, 38), chosen = 0;
     while (left >= makers[chosen].weight)
         left -= makers[chosen++].weight;
     m->args.count = m->args.capacity = 0;

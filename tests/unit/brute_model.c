@@ -288,6 +288,21 @@ static bool apply_compute_root(Model *m, const Prim *prim) {
     if (!part || part->inlined || part->keeper || is_kept(m, part) || !part->at)
         return false;
     part->at = NULL;
+    part->stored = false;
+    return true;
+}
+
+/* Which loops are in between, and what they are, is seen in the end. Reductions are left out: an element that is there
+ * is not computed again. */
+static bool apply_store_at(Model *m, const Prim *prim) {
+    Part *part = model_part(m, prim->args[0].name);
+    bool root = !strcmp(prim->args[1].name, "root");
+    Piece *loop = root ? NULL : model_loop(m, &prim->args[1]);
+    if (!part || (!loop && !root) || part->inlined || part->keeper || is_kept(m, part) || !part->at ||
+        part->stage->combine != COMBINE_NONE)
+        return false;
+    part->stored = true;
+    part->stored_at = loop;
     return true;
 }
 
@@ -346,6 +361,7 @@ bool model_apply(Model *m, const Prim *prim) {
     case PRIM_PARALLEL: return apply_mark(m, prim, MARK_PARALLEL);
     case PRIM_COMPUTE_AT: return apply_compute_at(m, prim);
     case PRIM_COMPUTE_ROOT: return apply_compute_root(m, prim);
+    case PRIM_STORE_AT: return apply_store_at(m, prim);
     case PRIM_INLINE: return apply_inline(m, prim);
     case PRIM_CACHE_READ: return model_cache_read(m, prim);
     case PRIM_RFACTOR: return model_rfactor(m, prim);

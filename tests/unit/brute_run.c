@@ -206,13 +206,15 @@ static void run_instance(Model *m, const Part *part, bool initial) {
     Point p;
     if (m->why || !tails_fit(m, part) || !find_point(m, part, initial, &p))
         return;
-    uint64_t value = eval(&p, initial ? stage->initial : stage->value);
-    if (m->wanted || m->why)
-        return;
     for (int d = 0; d < stage->axis_count; d++)
         index[d] = p.axes[d].value;
     Store *store = model_store(m, stage->tensor);
     int64_t element = element_of(store, index);
+    if (part->stored && store->values[element])
+        return; /* an earlier iteration has computed it */
+    uint64_t value = eval(&p, initial ? stage->initial : stage->value);
+    if (m->wanted || m->why)
+        return;
     bool updates = stage->combine != COMBINE_NONE && !initial;
     if (updates) {
         note(m, store, element, false);
@@ -248,10 +250,21 @@ static void forget_boxes(Model *m, const Piece *loop) {
             m->parts.items[i]->domain->known = false;
 }
 
+/* Whether an iteration of the loop is the life of the part's buffer. */
+static bool lives_in(const Part *part, const Piece *loop) {
+    return !part->inlined && part->at && (part->stored ? part->stored_at : part->at) == loop;
+}
+
+static void begin_iteration(Model *m, const Piece *loop) {
+    for (int i = 0; i < m->parts.count && !m->wanted; i++)
+        if (m->parts.items[i]->stored && lives_in(m->parts.items[i], loop))
+            clear_store(m, m->parts.items[i]->stage->tensor);
+}
+
 /* Buffers live in the iteration that they are computed in. */
 static void end_iteration(Model *m, const Piece *loop) {
     for (int i = 0; i < m->parts.count && !m->wanted; i++)
-        if (m->parts.items[i]->at == loop && !m->parts.items[i]->inlined)
+        if (lives_in(m->parts.items[i], loop))
             clear_store(m, m->parts.items[i]->stage->tensor);
 }
 
@@ -273,6 +286,7 @@ static void run_loop(Model *m, Part *part, int index, bool initial) {
         if (lanes)
             m->lanes.items[m->lanes.count - 1].iteration = v;
         if (!initial) {
+            begin_iteration(m, loop);
             forget_boxes(m, loop);
             run_guests(m, loop, NULL);
         }
@@ -340,7 +354,7 @@ static void find_box(Model *m, Part *part) {
 static void run_part(Model *m, Part *part) {
     if (!part->domain->known)
         find_box(m, part->domain->owner);
-    if (!m->wanted && part->stage->tensor->role != ROLE_OUTPUT)
+    if (!m->wanted && !part->stored && part->stage->tensor->role != ROLE_OUTPUT)
         clear_store(m, part->stage->tensor);
     run_loops(m, part, 0, false);
 }
@@ -376,7 +390,17 @@ static void mark_twins(Part *part) {
     }
 }
 
+/* A buffer is kept over iterations of loops around its stage. */
+static bool store_fits(const Part *part) {
+    const Piece *loop = part->at;
+    while (loop && part->stored && loop != part->stored_at)
+        loop = next_outer(loop);
+    return !part->stored || (part->at && loop == part->stored_at);
+}
+
 static bool marks_fit(const Part *part) {
+    if (!store_fits(part))
+        return false;
     for (int i = 0; i < part->loops.count; i++) {
         const Piece *loop = part->loops.items[i];
         for (int k = i + 1; k < part->loops.count && loop->mark == MARK_VECTOR; k++)

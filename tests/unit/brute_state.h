@@ -63,6 +63,8 @@ struct Part {
     int root_count;
     LIST(Piece *) loops;
     Piece *at;
+    bool stored; /* longer than an iteration of that: over one of stored_at, or everything */
+    Piece *stored_at;
     Part *keeper; /* what stores what this one computes, of a cache_write inside a loop */
     Domain *domain;
     bool inlined, unnamed;
