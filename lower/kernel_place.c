@@ -2,7 +2,7 @@
  *
  * Needs what unroll gives. A buffer whose size no loop decides is allocated outside the serial loops around it (every
  * iteration writes before it reads), but inside a parallel loop, whose iterations share nothing. A register buffer that
- * some access does not index by constants becomes a local one: it cannot live in registers. A buffer that nothing reads
+ * some access does not index by constants inside it becomes a local one: it cannot live in registers. A buffer that nothing reads
  * goes, with the stores to it.
  */
 #include "lower/passes.h"
@@ -11,7 +11,7 @@
 
 typedef struct Uses {
     const Tensor *tensor; /* NULL: a free slot */
-    bool read, variable_index;
+    bool read, in_memory;
 } Uses;
 
 /* Of every buffer that is allocated: a hash table by address, at most half full. */
@@ -30,9 +30,16 @@ static Uses *find_uses(const Place *place, const Tensor *tensor) {
     return &place->slots[at];
 }
 
-static bool is_constant_index(const Expr *e) {
-    return expr_is_int(e, NULL) ||
-           (e->kind == EXPR_RAMP && expr_is_int(e->args[0], NULL) && expr_is_int(e->args[1], NULL));
+/* Constants, all inside: lanes that a guard cuts off may not be, and are not read from memory then. */
+static bool is_register_index(const Tensor *tensor, const Expr *e) {
+    int64_t first, step = 0;
+    const Expr *base = e->kind == EXPR_RAMP ? e->args[0] : e;
+    if (tensor->scope != SCOPE_REGISTER)
+        return true; /* whatever it is */
+    if (!expr_is_int(base, &first) || (e->kind == EXPR_RAMP && !expr_is_int(e->args[1], &step)))
+        return false;
+    int64_t last = first + (e->lanes - 1) * step, elements = tensor_elements(tensor);
+    return elements < 0 || (first >= 0 && first < elements && last >= 0 && last < elements);
 }
 
 static bool note_read(const Expr *e, void *context) {
@@ -40,7 +47,7 @@ static bool note_read(const Expr *e, void *context) {
         return true;
     Uses *uses = find_uses(context, e->tensor);
     uses->read = true;
-    uses->variable_index |= !is_constant_index(e->args[0]);
+    uses->in_memory |= !is_register_index(e->tensor, e->args[0]);
     return true;
 }
 
@@ -51,7 +58,7 @@ static void note_expr(Expr *e, void *context) {
 static bool note_stmt(Stmt *stmt, void *context) {
     stmt_exprs(stmt, note_expr, context);
     if (stmt->kind == STMT_STORE && stmt->tensor->role == ROLE_TEMPORARY)
-        find_uses(context, stmt->tensor)->variable_index |= !is_constant_index(stmt->index[0]);
+        find_uses(context, stmt->tensor)->in_memory |= !is_register_index(stmt->tensor, stmt->index[0]);
     return true;
 }
 
@@ -142,7 +149,7 @@ static Stmt *place_allocate(const Place *place, Stmt *allocate, StmtList body) {
     const Uses *uses = find_uses(place, made->tensor);
     if (!uses->read)
         return stmt_block(arena, redirect_stores(arena, made->body, made->count, &(Renaming){made->tensor, NULL}));
-    bool in_memory = uses->variable_index || tensor_elements(made->tensor) < 0;
+    bool in_memory = uses->in_memory || tensor_elements(made->tensor) < 0;
     return made->tensor->scope == SCOPE_REGISTER && in_memory ? demoted(arena, made) : made;
 }
 
