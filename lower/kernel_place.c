@@ -2,8 +2,8 @@
  *
  * Needs what unroll gives. A buffer whose size no loop decides is allocated outside the serial loops around it (every
  * iteration writes before it reads), but inside a parallel loop, whose iterations share nothing. A register buffer that
- * some access does not index by constants inside it becomes a local one: it cannot live in registers. A buffer that nothing reads
- * goes, with the stores to it.
+ * some access does not index by constants inside it becomes a local one: it cannot live in registers. A buffer that
+ * nothing reads goes, with the stores to it.
  */
 #include "lower/passes.h"
 
