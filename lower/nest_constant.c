@@ -135,6 +135,13 @@ static Expr *read_constant(Arena *arena, Expr *e, void *context) {
     return e;
 }
 
+/* What a stage computes that compute_root took out of its scan, if it was in one, is no step of it. */
+static const Stage *maker_of(NestState *state, StageState *stage) {
+    Stage *maker = stage_copy(state->arena, stage_rewrite_exprs(state->arena, stage->nest.stage, read_constant, stage));
+    maker->scan = NULL;
+    return maker;
+}
+
 void find_constants(NestState *state) {
     bool any = false;
     for (int i = 0; i < state->nest.program->tensor_count; i++)
@@ -152,7 +159,7 @@ void find_constants(NestState *state) {
         *constant = *stage->nest.buffer;
         constant->role = ROLE_CONSTANT;
         constant->scope = SCOPE_GLOBAL;
-        constant->maker = stage_rewrite_exprs(state->arena, stage->nest.stage, read_constant, stage);
+        constant->maker = maker_of(state, stage);
         stage->nest.buffer = constant;
         stage->nest.constant = true;
     }
