@@ -414,16 +414,18 @@ static void guard_box(NestState *state, StageState *stage) {
     }
 }
 
-/* The box of one iteration can also reach over the ends of a buffer that is kept for all of them. */
+/* The box of one iteration can also reach over the ends of a buffer that is kept for all of them. What initialises such
+ * a buffer apart fills the same. */
 static void guard_buffer(NestState *state, StageState *stage) {
     Forms *forms = &state->forms;
-    for (int d = 0; stage->stored && d < stage->tensor->rank; d++) {
-        const Form *index = form_add_scaled(forms, stage->axes[d], -1, stage->origin[d]), *whole = index;
-        if (stage->slides != NULL && stage->slides[d]) /* within the box by the guard of its window */
+    const StageState *holder = stage->updates != NULL ? stage->updates : stage;
+    for (int d = 0; holder->stored && d < stage->tensor->rank; d++) {
+        const Form *index = form_add_scaled(forms, stage->axes[d], -1, holder->origin[d]), *whole = index;
+        if (holder->slides != NULL && holder->slides[d]) /* within the box by the guard of its window */
             whole =
-                form_add_scaled(forms, form_add(forms, stage->low[d], stage->roots[d]->value), -1, stage->origin[d]);
-        if (!form_below(forms, whole, stage->size[d]))
-            stage_add_guard(state, stage, (GuardForm){index, stage->size[d], false});
+                form_add_scaled(forms, form_add(forms, holder->low[d], stage->roots[d]->value), -1, holder->origin[d]);
+        if (!form_below(forms, whole, holder->size[d]))
+            stage_add_guard(state, stage, (GuardForm){index, holder->size[d], false});
         if (!form_at_most(forms, form_int(forms, 0), whole))
             stage_add_guard(
                 state, stage,
