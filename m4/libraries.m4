@@ -5,6 +5,15 @@ AC_DEFUN([TENSORC_LIBRARY],
 [AC_CHECK_HEADER([$4], [], [TENSORC_NEED([the header $4], [$5])])
 AC_CHECK_LIB([$2], [$3], [AC_SUBST([$1_LIBS], [-l$2])], [TENSORC_NEED([the library $2], [$5])])])
 
+# TENSORC_DNNL: a oneDNN that `make bench` compares with beside the one of the system.
+AC_DEFUN([TENSORC_DNNL],
+[AC_ARG_WITH([dnnl],
+  [AS_HELP_STRING([--with-dnnl=DIR], [a further oneDNN for make bench, in DIR/include and DIR/lib])],
+  [AS_IF([test "$withval" != no && test ! -f "$withval/include/dnnl.h"],
+     [AC_MSG_ERROR([there is no $withval/include/dnnl.h: --with-dnnl wants the folder where oneDNN is installed])])
+   AS_IF([test "$withval" != no], [DNNL_DIR=$withval])])
+AC_SUBST([DNNL_DIR])])
+
 # TENSORC_LLVM: llvm-config of the version we prefer, its flags, and that a program of its C API links.
 AC_DEFUN([TENSORC_LLVM],
 [AC_ARG_WITH([llvm-config],
