@@ -121,7 +121,7 @@ static void open_object(Side *side, const char *file, const Workload *w, const T
         quit(file, dlerror());
     void *packing = bound ? NULL : symbol_of(object, "bench_packed", false);
     side->function = packing ? packing : symbol_of(object, "bench", true);
-    for (int i = 0; tensors->inputs[i]; i++) {
+    for (int i = 0; workload_input_size(w, i); i++) {
         const Input *input = &w->kind->inputs[i];
         if (!input->dims)
             side->arguments[side->argument_count++] = tensors->inputs[i];
