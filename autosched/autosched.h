@@ -20,6 +20,7 @@ typedef struct Candidate {
     const char *why; /* of a failure, in arena of the caller */
     double seconds, spread;
     int repeats;
+    double build_seconds; /* 0: it was not built here */
 } Candidate;
 
 typedef struct Toolchain {
@@ -82,6 +83,7 @@ typedef struct TuneResult {
     int trials, measured, failed[OUTCOME_COUNT];
     int unrecorded; /* measured, but the database did not take it */
     double elapsed;
+    double build_seconds; /* of a candidate: the median */
     bool from_database; /* a full hit: nothing was measured */
     bool stopped;
 } TuneResult;

@@ -206,6 +206,21 @@ static void fall_back(Tuner *tuner) {
         autosched_default(tuner->arena, tuner->program, tuner->target, tuner->user, effort, tuner->options->seed);
 }
 
+static int by_value(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median_build_seconds(const Tuner *tuner) {
+    double *times = ARENA_ARRAY(tuner->arena, double, tuner->trials.count);
+    size_t count = 0;
+    for (int t = 0; t < tuner->trials.count; t++)
+        if (tuner->trials.items[t]->candidate.build_seconds > 0)
+            times[count++] = tuner->trials.items[t]->candidate.build_seconds;
+    qsort(times, count, sizeof *times, by_value);
+    return count ? times[count / 2] : 0;
+}
+
 static void finish(Tuner *tuner) {
     Trial *winner = NULL;
     if (best_trial(tuner) && tuner->result->measured > 0 && !is_stopped(tuner))
@@ -220,6 +235,7 @@ static void finish(Tuner *tuner) {
     tuner->result->from_database |= tuner->result->measured == 0 && best_trial(tuner) && !is_stopped(tuner);
     tuner->result->stopped = is_stopped(tuner);
     tuner->result->elapsed = tuner_elapsed(tuner);
+    tuner->result->build_seconds = median_build_seconds(tuner);
 }
 
 static bool tuner_open(Tuner *tuner) {

@@ -138,9 +138,12 @@ static _Noreturn void run_builder(const Bench *bench, int input, int output) {
         size_t bytes = 0;
         const char *why = "";
         device_lock(&lock, false);
+        double since = monotonic_seconds();
         char *object = build(arena, bench, wire_get_text(&wire), &bytes, &why);
+        double seconds = monotonic_seconds() - since;
         device_unlock(&lock);
         wire.length = 0;
+        wire_put_real(&wire, seconds);
         wire_put_integer(&wire, object != NULL);
         wire_put_text(&wire, object ? "" : why);
         wire_put(&wire, object, bytes);
@@ -230,6 +233,7 @@ static void submit(void *context, Candidate *candidate) {
 static void take_object(Bench *bench, Builder *builder) {
     Candidate *candidate = builder->candidate;
     Wire *answer = &builder->answer;
+    candidate->build_seconds = wire_get_real(answer);
     bool built = wire_get_integer(answer) != 0;
     const char *why = arena_strdup(bench->arena, wire_get_text(answer));
     size_t bytes = answer->length - answer->at;

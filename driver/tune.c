@@ -64,6 +64,8 @@ static void show_result(Compilation *c, const Program *program, const TuneResult
     double flops = program_flops(program);
     fprintf(stderr, "tensorc: tuned %s: %d trials in %.1f s", program->symbol, result->trials, result->elapsed);
     show_failures(result);
+    if (result->build_seconds > 0)
+        fprintf(stderr, ", each built in %.0f ms", 1e3 * result->build_seconds);
     if (result->seconds > 0) {
         fprintf(stderr, "; %s", time_text(c->arena, result->seconds));
         if (flops > 0)

@@ -50,7 +50,8 @@ library oneDNN conv1d conv2d conv3d conv_layer depthwise_conv2d dilated_conv2d g
 ONLY='2D|LA' TRIALS=2 THREADS=1 WEIGHTS=packed DB=$work/kept.db
 export ONLY TRIALS THREADS WEIGHTS DB
 runs "bench tunes" "$bench" "$TENSORC" "$work/bench"
-like "$(cat "$work/out")" '^tuning 2D\.0, .* 2 trials in +[0-9.]+ s, +[0-9.]+ a second' "trials a second are shown"
+like "$(cat "$work/out")" '^tuning 2D\.0, .* 2 trials in +[0-9.]+ s, +[0-9.]+ a second, each built in [1-9][0-9]* ms' \
+    "trials a second are shown"
 is "$(awk -F'\t' '$5 == "tuned" && $11 == "right"' "$results" | wc -l)" 2 "what was tuned is right"
 runs "bench goes on" "$bench" "$TENSORC" "$work/bench"
 unlike "$(cat "$work/out")" '^tuning ' "nothing is tuned twice"
@@ -60,6 +61,7 @@ line() { printf '%s\t%s\tconv2d\t1\t%s\t%s\t%s\t1\t1\t1e-7\t%s\t100\tway\n' "$1"
 {
     line operators A.0 O2 20 right
     line operators A.0 tuned 40 right
+    line operators A.0 'library 1' 16 right
     line operators A.0 'library 1' 20 right
     line operators A.0 'library 2' 10 right
     line operators A.1 tuned 80 right

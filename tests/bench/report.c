@@ -55,17 +55,47 @@ static Row *row_for(Report *report, char **fields) {
     return row;
 }
 
+static Speed *side_for(Row *row, const char *name, const char *way) {
+    for (int s = 0; s < row->side_count; s++)
+        if (!strcmp(row->sides[s].name, name))
+            return &row->sides[s];
+    if (row->side_count == MOST_SIDES)
+        return NULL;
+    row->sides[row->side_count] = (Speed){.name = copy(name), .way = copy(way)};
+    return &row->sides[row->side_count++];
+}
+
 static void read_side(Report *report, char **fields) {
     Row *row = row_for(report, fields);
-    Speed *speed = strncmp(fields[4], "loose:", 6) ? &row->library : &row->winograd;
-    for (int s = 0; s < OWN_COUNT; s++)
-        if (!strcmp(fields[4], own_names[s]))
-            speed = &row->own[s];
+    Speed *side = side_for(row, fields[4], fields[12]);
     if (!strcmp(fields[10], "WRONG"))
         row->wrong = copy(fields[4]);
-    if (atof(fields[5]) <= speed->best)
+    if (!side || side->count == MOST_PROCESSES)
         return;
-    *speed = (Speed){copy(fields[4]), copy(fields[12]), atof(fields[5]), atof(fields[6]), atof(fields[9])};
+    if (atof(fields[5]) > side->best)
+        side->way = copy(fields[12]);
+    side->best = fmax(side->best, atof(fields[5]));
+    side->error = fmax(side->error, atof(fields[9]));
+    side->medians[side->count++] = atof(fields[6]);
+}
+
+static int by_value(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* The median of the processes' medians; the fastest of the libraries. */
+static void finish_row(Row *row) {
+    for (int i = 0; i < row->side_count; i++) {
+        Speed *side = &row->sides[i], *to = strncmp(side->name, "loose:", 6) ? &row->library : &row->winograd;
+        qsort(side->medians, (size_t)side->count, sizeof *side->medians, by_value);
+        side->median = side->medians[side->count / 2];
+        for (int s = 0; s < OWN_COUNT; s++)
+            if (!strcmp(side->name, own_names[s]))
+                to = &row->own[s];
+        if (side->best > to->best)
+            *to = *side;
+    }
 }
 
 static bool read_results(Report *report, const char *path) {
@@ -74,6 +104,8 @@ static bool read_results(Report *report, const char *path) {
     while (file && fgets(line, sizeof line, file))
         if (cut(line, fields, RESULT_FIELDS) == RESULT_FIELDS && atoi(fields[3]))
             read_side(report, fields);
+    for (int i = 0; i < report->count; i++)
+        finish_row(&report->rows[i]);
     return file && !fclose(file);
 }
 

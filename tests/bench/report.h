@@ -4,14 +4,15 @@
 
 #include <stdbool.h>
 
-enum { RESULT_FIELDS = 13, MOST_GROUPS = 64, MOST_PANELS = 8 };
+enum { RESULT_FIELDS = 13, MOST_GROUPS = 64, MOST_PANELS = 8, MOST_SIDES = 16, MOST_PROCESSES = 64 };
 
 typedef enum Own { O2, TUNED, LOOSE, OWN_COUNT } Own; /* loose: -ffp-error allows more error */
 
 typedef struct Speed {
     const char *name, *way;
     double best, median; /* GFLOP/s; 0: it was not timed */
-    double error;
+    double medians[MOST_PROCESSES], error;
+    int count; /* of processes that timed it */
 } Speed;
 
 /* A workload with so many threads. */
@@ -20,7 +21,9 @@ typedef struct Row {
     const char *wrong;        /* a side with a wrong result */
     int threads;
     double peak;
-    Speed own[OWN_COUNT], library, winograd; /* of the library: what has a larger error */
+    Speed sides[MOST_SIDES];
+    int side_count;
+    Speed own[OWN_COUNT], library, winograd; /* of the libraries the fastest; winograd: what has a larger error */
 } Row;
 
 typedef struct Report {
