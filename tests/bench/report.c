@@ -48,7 +48,7 @@ static Row *row_for(Report *report, char **fields) {
     if (!report->rows)
         abort();
     Row *row = &report->rows[report->count++];
-    *row = (Row){.set = copy(fields[0]), .name = copy(fields[1]), .threads = threads, .peak = atof(fields[11])};
+    *row = (Row){.set = copy(fields[0]), .name = copy(fields[1]), .threads = threads};
     row->group = strcmp(row->set, "resnet18") ? copy(row->name) : "ResNet-18";
     if (strcmp(row->set, "resnet18"))
         row->group[strcspn(row->group, ".")] = '\0';
@@ -67,6 +67,7 @@ static Speed *side_for(Row *row, const char *name, const char *way) {
 
 static void read_side(Report *report, char **fields) {
     Row *row = row_for(report, fields);
+    row->peak = fmax(row->peak, atof(fields[11]));
     Speed *side = side_for(row, fields[4], fields[12]);
     if (!strcmp(fields[10], "WRONG"))
         row->wrong = copy(fields[4]);
@@ -98,6 +99,14 @@ static void finish_row(Row *row) {
     }
 }
 
+/* The machine's peak is the highest that was seen: what else runs only ever lowers it. */
+static void share_peak(Report *report) {
+    for (int i = 0; i < report->count; i++)
+        for (int j = 0; j < report->count; j++)
+            if (report->rows[i].threads == report->rows[j].threads)
+                report->rows[i].peak = fmax(report->rows[i].peak, report->rows[j].peak);
+}
+
 static bool read_results(Report *report, const char *path) {
     FILE *file = fopen(path, "r");
     char line[4096], *fields[RESULT_FIELDS];
@@ -106,6 +115,7 @@ static bool read_results(Report *report, const char *path) {
             read_side(report, fields);
     for (int i = 0; i < report->count; i++)
         finish_row(&report->rows[i]);
+    share_peak(report);
     return file && !fclose(file);
 }
 
