@@ -68,6 +68,7 @@ static Speed *side_for(Row *row, const char *name, const char *way) {
 static void read_side(Report *report, char **fields) {
     Row *row = row_for(report, fields);
     row->peak = fmax(row->peak, atof(fields[11]));
+    row->lowest_peak = row->lowest_peak > 0 ? fmin(row->lowest_peak, atof(fields[11])) : atof(fields[11]);
     Speed *side = side_for(row, fields[4], fields[12]);
     if (!strcmp(fields[10], "WRONG"))
         row->wrong = copy(fields[4]);
@@ -208,6 +209,8 @@ static void print_row(const Row *row, bool loose) {
         printf("; %s, %s", row->library.name, row->library.way);
     if (row->winograd.name)
         printf("; %.1f by %s", row->winograd.best, row->winograd.way);
+    if (row->lowest_peak < 0.9 * row->peak)
+        printf("  (the machine was busy)");
     printf(row->wrong ? "  WRONG: %s\n" : "\n", row->wrong);
 }
 

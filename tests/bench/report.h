@@ -20,7 +20,7 @@ typedef struct Row {
     char *set, *name, *group; /* the group is the operator */
     const char *wrong;        /* a side with a wrong result */
     int threads;
-    double peak;
+    double peak, lowest_peak; /* of the processes */
     Speed sides[MOST_SIDES];
     int side_count;
     Speed own[OWN_COUNT], library, winograd; /* of the libraries the fastest; winograd: what has a larger error */
