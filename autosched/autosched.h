@@ -115,6 +115,8 @@ void database_close(Database *database);
 /* The default place: $TENSORC_DB, else tensorc/tuning.db under $XDG_DATA_HOME or ~/.local/share. */
 const char *database_default_path(Arena *arena);
 bool database_add(Database *database, const Record *record); /* false: could not be written (full disk) */
+/* All or none, in one transaction. */
+bool database_add_all(Database *database, const Record *records, int count);
 /* The microarchitecture as records name it: the cpu found, else the row's name. */
 const char *database_target(const Target *target);
 /* The records of a task on a target with a number of threads, best first. */

@@ -1,7 +1,7 @@
 /* database.c - the tuning database: SQLite, one file, a row for each schedule that was ever tried.
  *
  * Rollback journal, not write-ahead log: the database stays the one file that a user copies, works on network file
- * systems, and every record is a transaction, so that a process killed at any moment leaves all earlier records.
+ * systems, and records come in transactions, so that a process killed at any moment leaves all earlier records.
  * Writers wait for each other (busy timeout). A file that is no tuning database, is damaged, or was made by a newer
  * version is refused with one line and is never written to.
  */
@@ -173,6 +173,16 @@ bool database_add(Database *database, const Record *record) {
     bool added = sqlite3_step(database->insert) == SQLITE_DONE;
     sqlite3_reset(database->insert);
     return added;
+}
+
+bool database_add_all(Database *database, const Record *records, int count) {
+    bool added = database_run(database, "BEGIN IMMEDIATE");
+    for (int r = 0; r < count && added; r++)
+        added = database_add(database, &records[r]);
+    if (added && database_run(database, "COMMIT"))
+        return true;
+    database_run(database, "ROLLBACK");
+    return false;
 }
 
 void database_row(Arena *arena, sqlite3_stmt *row, Record *record) {

@@ -1,9 +1,9 @@
 /* tune.c - the pipeline of a tuning: the default schedule first, then rounds of propose, build, measure, record, learn;
  * last a race of the best.
  *
- * Nothing that a candidate does ends the search: it is a counted outcome. Every result is in the database before the
- * next is asked for, so that a tuning which is stopped or killed goes on where it was. Trials that the database holds
- * count.
+ * Nothing that a candidate does ends the search: it is a counted outcome. A tuning which is stopped goes on where it
+ * was, one that is killed a fraction of a second before: results go into the database in small groups. Trials that the
+ * database holds count.
  */
 #include "autosched/tuner.h"
 #include "lang/clock.h"
@@ -13,8 +13,11 @@
 #include <string.h>
 
 enum { BATCH = 16, BUILDS_AHEAD = 2, EMPTY_ROUNDS = 3 };
-static const double slow_factor = 5;  /* of the best: slower runs may stop early */
-static const double race_part = 0.12; /* of the time budget, kept for the race */
+static const size_t held_bytes = (size_t)256
+                                 << 20;   /* of objects that are built and not measured yet, or a single one */
+static const double slow_factor = 1.5;    /* of the best: slower runs may stop early */
+static const double race_part = 0.12;     /* of the time budget, kept for the race */
+static const double flush_seconds = 0.25; /* what a kill may lose */
 
 double tuner_elapsed(const Tuner *tuner) {
     return monotonic_seconds() - tuner->started;
@@ -46,6 +49,15 @@ Trial *trial_new(Tuner *tuner, const Schedule *schedule, const int *point) {
     return trial;
 }
 
+void tuner_flush(Tuner *tuner) {
+    if (tuner->database && tuner->unwritten.count > 0 &&
+        !database_add_all(tuner->database, tuner->unwritten.items, tuner->unwritten.count))
+        tuner->result->unrecorded += tuner->unwritten.count;
+    tuner->unwritten.count = 0;
+    tuner->flushed = monotonic_seconds();
+}
+
+/* A transaction waits for the disk: the results of some milliseconds share one. */
 void tuner_record(Tuner *tuner, const Trial *trial) {
     Record record = {.task = tuner->task->key,
                      .target = database_target(tuner->target),
@@ -56,8 +68,9 @@ void tuner_record(Tuner *tuner, const Trial *trial) {
                      .spread = trial->candidate.spread,
                      .repeats = trial->candidate.repeats,
                      .seed = (int64_t)tuner->options->seed};
-    if (tuner->database && !database_add(tuner->database, &record))
-        tuner->result->unrecorded++;
+    list_push(tuner->arena, &tuner->unwritten, record);
+    if (monotonic_seconds() - tuner->flushed > flush_seconds)
+        tuner_flush(tuner);
 }
 
 static void show_progress(const Tuner *tuner) {
@@ -111,21 +124,44 @@ static void measure_trial(Tuner *tuner, Trial *trial) {
         finish_trial(tuner, trial);
 }
 
-void tuner_run(Tuner *tuner, Trial **trials, int count) {
+/* Builds trials until the count or what may be held is reached; each is `built` then, unless the tuning was halted.
+ * Returns how many were begun. */
+static int build_trials(Tuner *tuner, Trial **trials, int count) {
     const Toolchain *toolchain = tuner->toolchain;
     int submitted = 0, finished = 0, ahead = BUILDS_AHEAD * (toolchain->jobs > 0 ? toolchain->jobs : 1);
+    size_t held = 0;
     while (finished < count) {
-        while (submitted < count && submitted - finished < ahead && !tuner_halted(tuner))
+        while (submitted < count && submitted - finished < ahead && held < held_bytes && !tuner_halted(tuner))
             toolchain->submit(toolchain->context, &trials[submitted++]->candidate);
         Candidate *candidate = submitted > finished ? toolchain->collect(toolchain->context, true) : NULL;
         if (!candidate)
             break;
-        Trial *trial = trial_of(trials, count, candidate); /* NULL: left over from a tuning that was stopped */
-        if (trial && !is_stopped(tuner))
-            measure_trial(tuner, trial);
-        toolchain->release(toolchain->context, candidate);
-        finished += trial != NULL;
+        Trial *trial = trial_of(trials, count, candidate);
+        if (!trial) { /* left over from a tuning that was stopped */
+            toolchain->release(toolchain->context, candidate);
+            continue;
+        }
+        trial->built = true;
+        held += candidate->object_bytes;
+        finished++;
     }
+    return submitted;
+}
+
+/* All of a batch is built, on all processors, before the first is measured: builds and measurements exclude each other,
+ * and a measurement that waits for one build leaves the other processors idle. */
+void tuner_run(Tuner *tuner, Trial **trials, int count) {
+    for (int begun = 0, from = 0; begun < count && !tuner_halted(tuner); from = begun) {
+        begun += build_trials(tuner, trials + from, count - from);
+        for (int t = from; t < begun; t++) {
+            if (!trials[t]->built)
+                continue;
+            if (!tuner_halted(tuner))
+                measure_trial(tuner, trials[t]);
+            tuner->toolchain->release(tuner->toolchain->context, &trials[t]->candidate);
+        }
+    }
+    tuner_flush(tuner);
 }
 
 /* --- rounds --- */
@@ -225,6 +261,7 @@ static void finish(Tuner *tuner) {
     Trial *winner = NULL;
     if (best_trial(tuner) && tuner->result->measured > 0 && !is_stopped(tuner))
         winner = tuner_race(tuner);
+    tuner_flush(tuner);
     if (!winner)
         winner = best_trial(tuner);
     if (winner)

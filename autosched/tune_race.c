@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-enum { RACERS = 4, TURNS = 3 };
+enum { RACERS = 4, TURNS = 4 };
 
 /* The fastest trials, and the default at the end where it is none of them. */
 static int choose_racers(const Tuner *tuner, Trial **racers) {
@@ -34,9 +34,15 @@ static bool build_racers(Tuner *tuner, Trial **racers, Candidate *candidates, in
         candidates[i] = (Candidate){.id = tuner->next_id++, .schedule = racers[i]->candidate.schedule};
         toolchain->submit(toolchain->context, &candidates[i]);
     }
-    for (int i = 0; i < count; i++)
-        if (!toolchain->collect(toolchain->context, true))
+    for (int built = 0; built < count;) {
+        Candidate *candidate = toolchain->collect(toolchain->context, true);
+        if (!candidate)
             return false;
+        if (candidate >= candidates && candidate < candidates + count)
+            built++;
+        else
+            toolchain->release(toolchain->context, candidate); /* left over from rounds that were halted */
+    }
     return true;
 }
 

@@ -12,6 +12,7 @@ typedef struct Trial {
     const float *features;
     const char *text; /* of the schedule in canonical names: its key in the database */
     double raced;     /* seconds in the final race; 0 before */
+    bool built;       /* well or not */
 } Trial;
 
 typedef struct Tuner {
@@ -32,6 +33,8 @@ typedef struct Tuner {
     HashSet known;        /* of texts */
     double started, best; /* seconds; best is HUGE_VAL before the first good one */
     double flops;
+    LIST(Record) unwritten; /* measured, not yet in the database */
+    double flushed;         /* when they last went there */
     int next_id;
 } Tuner;
 
@@ -42,6 +45,7 @@ Trial *trial_new(Tuner *tuner, const Schedule *schedule, const int *point);
 /* Builds and measures the trials, tells the search and the database. Stops early when halted. */
 void tuner_run(Tuner *tuner, Trial **trials, int count);
 void tuner_record(Tuner *tuner, const Trial *trial);
+void tuner_flush(Tuner *tuner); /* what is recorded goes into the database */
 /* tune_history.c: what the database knows of the task becomes trials; those of the space with their points. */
 void tuner_recall(Tuner *tuner);
 /* The text that is stored: the point, as a comment, before the schedule's statements. */

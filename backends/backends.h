@@ -20,8 +20,8 @@ typedef enum EmitKind { EMIT_OBJECT, EMIT_ASSEMBLY, EMIT_LLVM } EmitKind;
 
 typedef struct EmitOptions {
     EmitKind kind;
-    bool debug;        /* -g: line numbers of the .tensor file */
-    bool pic;          /* -fPIC; candidates always */
+    bool debug;     /* -g: line numbers of the .tensor file */
+    bool pic;       /* -fPIC; candidates always */
     bool candidate; /* no OpenMP reference: parallel loops call tensorc_parallel, which the worker supplies; and for */
                     /* each function an entry `int NAME_call(const int64_t *sizes, void *const *arguments)`, scalars */
                     /* by pointer too: what a worker can call without knowing the signature. Used by -run as well. */
@@ -57,8 +57,9 @@ typedef struct RunRequest {
     int threads;
     double min_seconds; /* repeat until then */
     int max_repeats;
-    double stop_seconds;      /* a call that took longer is not repeated; 0: no such limit */
-    double limit_seconds;     /* wall clock, kill after */
+    double steady;        /* the fastest calls' difference, a part of their time, at which repeating may end; or 0 */
+    double stop_seconds;  /* what takes longer is hardly repeated; 0: no such limit */
+    double limit_seconds; /* wall clock, kill after */
     const volatile int *stop; /* becomes non-zero: kill and return; or NULL */
     int64_t limit_bytes;
     void **outputs;   /* [argument_count] where to put whole outputs, or NULL */

@@ -219,6 +219,7 @@ static bool put_argument(const RunRequest *request, int argument, Wire *wire) {
     wire_put_integer(wire, count);
     wire_put_integer(wire, low);
     wire_put_integer(wire, high);
+    wire_put_integer(wire, a->tensor == NULL || a->tensor->role == ROLE_INPUT);
     wire_put_integer(wire, data != NULL);
     wire_put_integer(wire, request->outputs && request->outputs[argument]);
     if (data)
@@ -235,6 +236,7 @@ static bool put_request(const RunRequest *request, Wire *wire) {
     wire_put_integer(wire, request->max_repeats);
     wire_put_integer(wire, request->limit_bytes);
     wire_put_real(wire, request->min_seconds);
+    wire_put_real(wire, request->steady);
     wire_put_real(wire, request->stop_seconds);
     wire_put_integer(wire, (int64_t)request->object_bytes);
     wire_put(wire, request->object, request->object_bytes);

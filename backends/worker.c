@@ -18,19 +18,32 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+enum { SLOW_REPEATS = 3, STEADY_REPEATS = 6, HOPELESS = 4 };
+static const double slow_seconds = 0.01; /* a call that takes longer is not disturbed by accident */
+static const double steady_part = 0.2;   /* of the time of repeating */
+
 typedef struct Buffer {
     uint8_t *mapping, *data;
     size_t mapped, bytes;
 } Buffer;
+
+/* The contents that an argument has before a call, made from the seed: most requests ask for those of the one before. */
+typedef struct Original {
+    Buffer buffer; /* read only; no mapping: none yet */
+    ElementType type;
+    int64_t count, low, high;
+    uint64_t seed;
+} Original;
+typedef LIST(Original) Originals;
 
 typedef struct Job {
     const char *symbol;
     int64_t size_count, argument_count, sample_count, object_bytes, threads, max_repeats, limit_bytes;
     const int64_t *sizes;
     uint64_t seed;
-    double min_seconds, stop_seconds;
+    double min_seconds, steady, stop_seconds;
     const void *object;
-    Buffer *buffers;
+    Buffer *buffers; /* no mapping: the original itself, which calls only read */
     void **arguments;
     bool *wanted; /* whole output asked for */
     int64_t *elements;
@@ -65,6 +78,12 @@ static bool buffer_make(Buffer *buffer, size_t bytes) {
     return !mprotect(mapping + page, body, PROT_READ | PROT_WRITE);
 }
 
+/* Nothing that is written into it from now on stays unnoticed. */
+static bool buffer_protect(const Buffer *buffer) {
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    return !mprotect(buffer->mapping + page, buffer->mapped - 2 * page, PROT_READ);
+}
+
 static void buffer_free(Buffer *buffer) {
     if (buffer->mapping)
         munmap(buffer->mapping, buffer->mapped);
@@ -72,28 +91,57 @@ static void buffer_free(Buffer *buffer) {
 
 /* --- requests --- */
 
-static bool read_argument(Wire *wire, Job *job, int64_t index) {
-    int64_t type = wire_get_integer(wire), count = wire_get_integer(wire);
-    int64_t low = wire_get_integer(wire), high = wire_get_integer(wire);
-    int64_t given = wire_get_integer(wire);
-    job->wanted[index] = wire_get_integer(wire) != 0;
-    if (wire->failed || type < 0 || type >= TYPE_COUNT || count < 0)
+static const Original *find_original(Arena *arena, Originals *originals, int64_t index, const Original *wanted) {
+    while (originals->count <= index)
+        list_push(arena, originals, (Original){0});
+    Original *original = &originals->items[index];
+    if (original->buffer.mapping && original->type == wanted->type && original->count == wanted->count &&
+        original->low == wanted->low && original->high == wanted->high && original->seed == wanted->seed)
+        return original;
+    buffer_free(&original->buffer);
+    *original = *wanted;
+    if (!buffer_make(&original->buffer, (size_t)wanted->count * (size_t)element_info[wanted->type].bytes)) {
+        buffer_free(&original->buffer);
+        *original = (Original){0};
+        return NULL;
+    }
+    fill_random(wanted->type, original->buffer.data, wanted->count, wanted->seed, wanted->low, wanted->high);
+    return buffer_protect(&original->buffer) ? original : NULL;
+}
+
+/* An argument that calls may write gets a buffer of its own each time. */
+static bool place_argument(Job *job, int64_t index, bool read_only, const void *data, const Original *original) {
+    if (!data && !original)
         return false;
-    size_t bytes = (size_t)count * (size_t)element_info[type].bytes;
-    const void *data = given ? wire_get(wire, bytes) : NULL;
-    if (wire->failed || !buffer_make(&job->buffers[index], bytes))
+    if (!data && read_only) {
+        job->arguments[index] = original->buffer.data;
+        return true;
+    }
+    Buffer *buffer = &job->buffers[index];
+    if (!buffer_make(buffer, (size_t)job->elements[index] * (size_t)element_info[job->types[index]].bytes))
         return false;
-    job->arguments[index] = job->buffers[index].data;
-    job->elements[index] = count;
-    job->types[index] = (ElementType)type;
-    if (data)
-        memcpy(job->arguments[index], data, bytes);
-    else
-        fill_random((ElementType)type, job->arguments[index], count, job->seed + (uint64_t)index, low, high);
+    job->arguments[index] = buffer->data;
+    memcpy(buffer->data, data ? data : original->buffer.data, buffer->bytes);
     return true;
 }
 
-static bool read_job(Arena *arena, Wire *wire, Job *job) {
+static bool read_argument(Arena *kept, Originals *originals, Wire *wire, Job *job, int64_t index) {
+    int64_t type = wire_get_integer(wire), count = wire_get_integer(wire);
+    int64_t low = wire_get_integer(wire), high = wire_get_integer(wire);
+    bool read_only = wire_get_integer(wire) != 0, given = wire_get_integer(wire) != 0;
+    job->wanted[index] = wire_get_integer(wire) != 0;
+    if (wire->failed || type < 0 || type >= TYPE_COUNT || count < 0)
+        return false;
+    job->elements[index] = count;
+    job->types[index] = (ElementType)type;
+    const void *data = given ? wire_get(wire, (size_t)count * (size_t)element_info[type].bytes) : NULL;
+    Original wanted = {
+        .type = (ElementType)type, .count = count, .low = low, .high = high, .seed = job->seed + (uint64_t)index};
+    return !wire->failed &&
+           place_argument(job, index, read_only, data, given ? NULL : find_original(kept, originals, index, &wanted));
+}
+
+static bool read_job(Arena *arena, Arena *kept, Originals *originals, Wire *wire, Job *job) {
     if (wire_get_integer(wire) != WIRE_VERSION)
         return false;
     job->symbol = wire_get_text(wire);
@@ -102,6 +150,7 @@ static bool read_job(Arena *arena, Wire *wire, Job *job) {
     job->max_repeats = wire_get_integer(wire);
     job->limit_bytes = wire_get_integer(wire);
     job->min_seconds = wire_get_real(wire);
+    job->steady = wire_get_real(wire);
     job->stop_seconds = wire_get_real(wire);
     job->object_bytes = wire_get_integer(wire);
     job->object = wire_get(wire, (size_t)job->object_bytes);
@@ -119,7 +168,7 @@ static bool read_job(Arena *arena, Wire *wire, Job *job) {
     job->elements = ARENA_ARRAY(arena, int64_t, job->argument_count + 1);
     job->types = ARENA_ARRAY(arena, ElementType, job->argument_count + 1);
     for (int64_t i = 0; i < job->argument_count; i++)
-        if (!read_argument(wire, job, i))
+        if (!read_argument(kept, originals, wire, job, i))
             return false;
     job->sample_count = wire_get_integer(wire);
     return !wire->failed;
@@ -141,43 +190,65 @@ static void put_results(Wire *request, const Job *job, Wire *answer) {
     }
     for (int64_t i = 0; i < job->argument_count; i++)
         if (job->wanted[i])
-            wire_put(answer, job->arguments[i], job->buffers[i].bytes);
+            wire_put(answer, job->arguments[i], (size_t)job->elements[i] * (size_t)element_info[job->types[i]].bytes);
 }
 
-static int compare_times(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
+/* Times of calls, the fastest first. */
+typedef LIST(double) Times;
+
+static void add_time(Arena *arena, Times *times, double seconds) {
+    list_push(arena, times, seconds);
+    int place = times->count - 1;
+    for (; place > 0 && times->items[place - 1] > seconds; place--)
+        times->items[place] = times->items[place - 1];
+    times->items[place] = seconds;
 }
 
-/* Repeats until min_seconds have been spent, short calls in groups of at least 50 microseconds so that the clock's
- * grain does not matter; puts repeats, lower quartile, minimum and the coefficient of variation. */
-static void put_times(Arena *arena, const Job *job, Entry entry, double first, Wire *answer) {
-    double begin = monotonic_seconds(), total = 0, sum = 0, squares = 0;
-    int64_t repeats = 0, group = first > 5e-5 ? 1 : (int64_t)(5e-5 / (first > 1e-9 ? first : 1e-9)) + 1;
-    LIST(double) times = {0};
-    bool slow = job->stop_seconds > 0 && first > job->stop_seconds;
-    if (slow || job->max_repeats <= 0)
-        list_push(arena, &times, first);
-    while (!slow && repeats < job->max_repeats && (repeats < 3 || total < job->min_seconds)) {
+static double lower_quartile(const Times *times) {
+    return times->items[times->count / 4];
+}
+
+/* Slower than what is worth knowing better: said after some calls, for a call may be disturbed. */
+static bool is_slow(const Job *job, const Times *times, double total) {
+    return job->stop_seconds > 0 && times->items[0] > job->stop_seconds &&
+           (times->count >= SLOW_REPEATS || total > slow_seconds);
+}
+
+/* A quarter of the calls agree: what disturbs a run only ever adds time. */
+static bool is_steady(const Job *job, const Times *times, double total) {
+    return job->steady > 0 && times->count >= STEADY_REPEATS && total > job->min_seconds * steady_part &&
+           lower_quartile(times) <= times->items[0] * (1 + job->steady);
+}
+
+/* Repeats until min_seconds have been spent, or until more would change nothing (AdaTune's micro-batches); short calls
+ * in groups of at least 50 microseconds so that the clock's grain does not matter. warm: the time of the call before. */
+static void repeat(Arena *arena, const Job *job, Entry entry, double warm, Times *times) {
+    double begin = monotonic_seconds(), total = 0;
+    int64_t group = warm > 5e-5 ? 1 : (int64_t)(5e-5 / (warm > 1e-9 ? warm : 1e-9)) + 1;
+    for (int64_t repeats = 0; repeats < job->max_repeats && (repeats < 3 || total < job->min_seconds); repeats++) {
         double from = monotonic_seconds();
         for (int64_t i = 0; i < group; i++)
             entry(job->sizes, job->arguments);
         double to = monotonic_seconds();
-        list_push(arena, &times, (to - from) / (double)group);
+        add_time(arena, times, (to - from) / (double)group);
         total = to - begin;
-        repeats++;
-        slow = job->stop_seconds > 0 && times.items[0] > job->stop_seconds;
+        if (is_slow(job, times, total) || is_steady(job, times, total))
+            break;
     }
-    for (int i = 0; i < times.count; i++)
-        sum += times.items[i];
-    double mean = sum / times.count;
-    for (int i = 0; i < times.count; i++)
-        squares += (times.items[i] - mean) * (times.items[i] - mean);
-    qsort(times.items, (size_t)times.count, sizeof *times.items, compare_times);
-    double deviation = times.count > 1 ? squares / (times.count - 1) : 0;
-    wire_put_integer(answer, times.count);
-    wire_put_real(answer, times.items[times.count / 4]);
-    wire_put_real(answer, times.items[0]);
+}
+
+/* Repeats, lower quartile, minimum and the coefficient of variation. */
+static void put_times(const Times *times, Wire *answer) {
+    double sum = 0, squares = 0;
+    for (int i = 0; i < times->count; i++)
+        sum += times->items[i];
+    double mean = sum / times->count;
+    for (int i = 0; i < times->count; i++)
+        squares += (times->items[i] - mean) * (times->items[i] - mean);
+    double deviation = times->count > 1 ? squares / (times->count - 1) : 0;
+    wire_put_integer(answer, times->count);
+    wire_put_real(answer, lower_quartile(times));
+    wire_put_real(answer, times->items[0]);
     wire_put_real(answer, mean > 0 ? __builtin_sqrt(deviation) / mean : 0);
 }
 
@@ -204,12 +275,18 @@ static void run_entry(Arena *arena, const Job *job, Entry entry, Wire *request, 
         wire_put_real(answer, 0);
         return;
     }
-    if (!(job->stop_seconds > 0 && first > 4 * job->stop_seconds)) { /* the first call also warms caches and pages */
+    bool hopeless = job->stop_seconds > 0 && first > HOPELESS * job->stop_seconds && first > slow_seconds;
+    if (!hopeless) { /* the first call also warms caches and pages */
         begin = monotonic_seconds();
         entry(job->sizes, job->arguments);
         first = monotonic_seconds() - begin;
     }
-    put_times(arena, job, entry, first, answer);
+    Times times = {0};
+    if (hopeless || job->max_repeats <= 0 || (job->stop_seconds > 0 && first > job->stop_seconds))
+        add_time(arena, &times, first);
+    if (!hopeless && !(times.count && is_slow(job, &times, first)))
+        repeat(arena, job, entry, first, &times);
+    put_times(&times, answer);
 }
 
 static void limit_memory(int64_t bytes) {
@@ -220,12 +297,12 @@ static void limit_memory(int64_t bytes) {
     setrlimit(RLIMIT_AS, &limit);
 }
 
-static void serve(Wire *request, Wire *answer) {
+static void serve(Arena *kept, Originals *originals, Wire *request, Wire *answer) {
     static const LoaderSymbol symbols[] = {{"tensorc_parallel", (void *)run_parallel}};
     Arena *arena = arena_new();
     Job job = {0};
     answer->length = 0;
-    if (read_job(arena, request, &job)) {
+    if (read_job(arena, kept, originals, request, &job)) {
         const char *why = NULL;
         limit_memory(job.limit_bytes);
         LoadedObject *object = loader_load(arena, job.object, (size_t)job.object_bytes, symbols, 1, &why);
@@ -258,12 +335,17 @@ int worker_main(int argc, char **argv) {
     }
     confine();
     Wire request = {0}, answer = {0};
+    Arena *kept = arena_new();
+    Originals originals = {0};
     while (wire_receive(&request, STDIN_FILENO)) {
-        serve(&request, &answer);
+        serve(kept, &originals, &request, &answer);
         if (!wire_send(&answer, STDOUT_FILENO))
             break;
     }
     wire_free(&request);
     wire_free(&answer);
+    for (int i = 0; i < originals.count; i++)
+        buffer_free(&originals.items[i].buffer);
+    arena_free(kept);
     return 0;
 }

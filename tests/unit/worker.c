@@ -40,14 +40,14 @@ static char *compile_c(Arena *arena, const char *text, size_t *bytes) {
 
 static RunResult run_text(Case *c, const char *body, RunRequest request) {
     RunResult result = {.outcome = OUTCOME_COUNT};
-    const char *text =
-        arena_printf(c->arena,
-                     "#include <stdint.h>\n#include <stdlib.h>\n#include <string.h>\n#include <math.h>\n"
-                     "void tensorc_parallel(void (*)(void *, int64_t, int64_t), void *, int64_t);\n"
-                     "static void add(void *c, int64_t b, int64_t e) { for (; b < e; b++) ((float *)c)[b] = b; }\n"
-                     "static int table[4] = {1, 2, 3, 4}; int common_variable;\n"
-                     "int %s_call(const int64_t *sizes, void *const *a) { %s }\n",
-                     c->program->symbol, body);
+    const char *text = arena_printf(
+        c->arena,
+        "#include <stdint.h>\n#include <stdlib.h>\n#include <string.h>\n#include <math.h>\n#include <unistd.h>\n"
+        "void tensorc_parallel(void (*)(void *, int64_t, int64_t), void *, int64_t);\n"
+        "static void add(void *c, int64_t b, int64_t e) { for (; b < e; b++) ((float *)c)[b] = b; }\n"
+        "static int table[4] = {1, 2, 3, 4}; int common_variable;\n"
+        "int %s_call(const int64_t *sizes, void *const *a) { %s }\n",
+        c->program->symbol, body);
     size_t bytes = 0;
     request.object = compile_c(c->arena, text, &bytes);
     request.object_bytes = bytes;
@@ -82,6 +82,18 @@ static void test_results(Case *c) {
     memcpy(&value, sample, sizeof value);
     ok(value == expf(in[3]), "a sampled element comes back; the worker's inputs are the ones made here");
 
+    const char *second = "float *o = a[2]; int status = o[1] == 99; o[1] = 99; return status;";
+    r = run_text(c, second, (RunRequest){.seed = 7});
+    r = run_text(c, second, (RunRequest){.seed = 7});
+    ok(r.outcome == OUTCOME_OK && r.status == 0, "what a run leaves in an output is not there in the next");
+    r = run_text(c, arena_printf(c->arena, "return ((float *)a[0])[3] == %.9gf;", in[3]), (RunRequest){.seed = 8});
+    ok(r.outcome == OUTCOME_OK && r.status == 0, "another seed gives other inputs");
+
+    r = run_text(c, "usleep(15000); return 0;", (RunRequest){.stop_seconds = 0.01});
+    is_int(r.repeats, 1, "what is slow is not repeated");
+    r = run_text(c, "usleep(15000); return 0;", (RunRequest){.stop_seconds = 0.02});
+    is_int(r.repeats, 3, "the others are");
+
     r = run_text(c, "return 2;", (RunRequest){0});
     ok(r.outcome == OUTCOME_OK && r.status == 2, "a status comes back");
 }
@@ -92,6 +104,8 @@ static void test_faults(Case *c) {
     ok(r.why && strstr(r.why, "signal 11"), "with its signal: %s", r.why ? r.why : "");
     r = run_text(c, "((volatile float *)a[2])[1 << 20] = 1; return 0;", (RunRequest){0});
     is_int(r.outcome, OUTCOME_CRASH, "a write past a buffer hits a guard page");
+    r = run_text(c, "((volatile float *)a[0])[0] = 1; return 0;", (RunRequest){0});
+    is_int(r.outcome, OUTCOME_CRASH, "so does a write into an input");
     r = run_text(c, "for (volatile int i = 0;;) i = 0;", (RunRequest){.limit_seconds = 0.3});
     is_int(r.outcome, OUTCOME_TIMEOUT, "a hang is an outcome");
     r = run_text(c, "volatile char *p = malloc((size_t)3 << 30); if (!p) return 3; p[0] = 1; return 0;",
