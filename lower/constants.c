@@ -82,31 +82,65 @@ static bool read_copy(Arena *arena, const Stage *stage, Copy *copy) {
     return true;
 }
 
-/* The element that a copy reads where its axes have these values. */
-static const char *copied_element(const Copy *copy, const int64_t *at) {
-    int64_t element = 0;
-    for (int d = 0; d < copy->read->count; d++) {
-        int64_t index = copy->start[d];
-        for (int a = 0; a < copy->rank; a++)
-            index += copy->slopes[d * copy->rank + a] * at[a];
-        if (copy->otherwise && (index < 0 || index >= copy->extents[d]))
-            return copy->otherwise;
-        element = element * copy->extents[d] + index;
-    }
-    return copy->from + element * copy->bytes;
-}
+/* Rows: runs along the last axis. */
 
-/* The next point in row-major order. */
-static void next_point(const Tensor *tensor, int64_t *at) {
-    for (int d = tensor->rank - 1; d >= 0 && ++at[d] == extent_of(tensor->dims[d]); d--)
+/* Moves on to the next row in row-major order. */
+static void next_row(const Tensor *tensor, int64_t *at) {
+    for (int d = tensor->rank - 2; d >= 0 && ++at[d] == extent_of(tensor->dims[d]); d--)
         at[d] = 0;
 }
 
+static int64_t row_length(const Tensor *tensor) {
+    return tensor->rank > 0 ? extent_of(tensor->dims[tensor->rank - 1]) : 1;
+}
+
+/* Narrows [*first, *last) to the points of a row at which start + slope * point is within the extent. */
+static void narrow(int64_t start, int64_t slope, int64_t extent, int64_t *first, int64_t *last) {
+    int64_t low = 0, high = *last; /* of the points within */
+    if (slope == 0)
+        high = start >= 0 && start < extent ? high : 0;
+    else if (slope > 0)
+        low = -floor_div(start, slope), high = floor_div(extent - 1 - start, slope) + 1;
+    else
+        low = -floor_div(extent - 1 - start, -slope), high = floor_div(start, -slope) + 1;
+    *first = low > *first ? low : *first;
+    *last = high < *last ? high : *last;
+}
+
+/* With a constant number of bytes this is a loop over words. */
+static inline void copy_run(char *to, const char *from, int64_t step, int64_t count, size_t bytes) {
+    for (int64_t i = 0; i < count; i++)
+        memcpy(to + i * (int64_t)bytes, from + i * step, bytes);
+}
+
+static void copy_row(const Copy *copy, const int64_t *at, int64_t length, char *to) {
+    int64_t element = 0, step = 0, first = 0, last = length;
+    for (int d = 0; d < copy->read->count; d++) {
+        int64_t index = copy->start[d], slope = copy->rank ? copy->slopes[d * copy->rank + copy->rank - 1] : 0;
+        for (int a = 0; a < copy->rank - 1; a++)
+            index += copy->slopes[d * copy->rank + a] * at[a];
+        if (copy->otherwise)
+            narrow(index, slope, copy->extents[d], &first, &last);
+        element = element * copy->extents[d] + index;
+        step = step * copy->extents[d] + slope;
+    }
+    size_t bytes = (size_t)copy->bytes;
+    first = first < length ? first : length;
+    last = last > first ? last : first;
+    copy_run(to, copy->otherwise, 0, first, bytes);
+    copy_run(to + last * copy->bytes, copy->otherwise, 0, length - last, bytes);
+    const char *from = copy->from + (element + first * step) * copy->bytes;
+    if (bytes == sizeof(float))
+        copy_run(to + first * copy->bytes, from, step * copy->bytes, last - first, sizeof(float));
+    else
+        copy_run(to + first * copy->bytes, from, step * copy->bytes, last - first, bytes);
+}
+
 static const void *make_copy(Arena *arena, const Tensor *tensor, const Copy *copy) {
-    int64_t count = count_of(tensor), *at = ARENA_ARRAY(arena, int64_t, tensor->rank + 1);
+    int64_t count = count_of(tensor), length = row_length(tensor), *at = ARENA_ARRAY(arena, int64_t, tensor->rank + 1);
     char *data = arena_alloc(arena, (size_t)(count * copy->bytes) + 1);
-    for (int64_t i = 0; i < count; i++, next_point(tensor, at))
-        memcpy(data + i * copy->bytes, copied_element(copy, at), (size_t)copy->bytes);
+    for (int64_t i = 0; i < count; i += length, next_row(tensor, at))
+        copy_row(copy, at, length, data + i * copy->bytes);
     return data;
 }
 
@@ -167,27 +201,41 @@ static const void *row_major(Arena *arena, const Tensor *tensor) {
     return read_copy(arena, tensor->maker, &copy) ? make_copy(arena, tensor, &copy) : interpret(arena, tensor);
 }
 
-static int64_t ordered_element(const Tensor *tensor, const int64_t *strides, const int64_t *at) {
-    int64_t element = 0;
-    for (int i = 0; i < tensor->order->count; i++) {
-        const OrderPart *part = &tensor->order->parts[i];
-        int64_t index = at[part->dimension] / part->divisor;
-        element += (part->modulus ? index % part->modulus : index) * strides[i];
+/* What each index of a dimension adds to the place of an element: the parts of an order are of one dimension each. */
+static int64_t *places_of(Arena *arena, const Tensor *tensor, int dimension) {
+    int64_t extent = extent_of(tensor->dims[dimension]), padding, *places = ARENA_ARRAY(arena, int64_t, extent + 1);
+    for (int p = 0; p < tensor->order->count; p++) {
+        const OrderPart *part = &tensor->order->parts[p];
+        int64_t stride = order_stride(tensor, p, &padding);
+        for (int64_t i = 0; i < extent && part->dimension == dimension; i++)
+            places[i] += (part->modulus ? i / part->divisor % part->modulus : i / part->divisor) * stride;
     }
-    return element;
+    return places;
+}
+
+static inline void scatter_run(char *to, const char *from, const int64_t *places, int64_t count, size_t bytes) {
+    for (int64_t i = 0; i < count; i++)
+        memcpy(to + places[i] * (int64_t)bytes, from + i * (int64_t)bytes, bytes);
 }
 
 /* What padding and alignment leave free is 0. */
 static const void *in_order(Arena *arena, const Tensor *tensor, const char *rows) {
-    int bytes = element_info[tensor->type].bytes;
-    int64_t count = count_of(tensor), padding, *at = ARENA_ARRAY(arena, int64_t, tensor->rank + 1);
-    int64_t *strides = ARENA_ARRAY(arena, int64_t, tensor->order->count + 1);
-    for (int i = 0; i < tensor->order->count; i++)
-        strides[i] = order_stride(tensor, i, &padding);
-    char *data = arena_alloc(arena, (size_t)(tensor_elements(tensor) * bytes) + 1);
-    memset(data, 0, (size_t)(tensor_elements(tensor) * bytes));
-    for (int64_t i = 0; i < count; i++, next_point(tensor, at))
-        memcpy(data + ordered_element(tensor, strides, at) * bytes, rows + i * bytes, (size_t)bytes);
+    size_t bytes = (size_t)element_info[tensor->type].bytes, size = (size_t)tensor_elements(tensor) * bytes;
+    int64_t count = count_of(tensor), length = row_length(tensor), *at = ARENA_ARRAY(arena, int64_t, tensor->rank + 1);
+    int64_t **places = ARENA_ARRAY(arena, int64_t *, tensor->rank + 1), nowhere = 0;
+    for (int d = 0; d < tensor->rank; d++)
+        places[d] = places_of(arena, tensor, d);
+    const int64_t *last = tensor->rank > 0 ? places[tensor->rank - 1] : &nowhere;
+    char *data = arena_alloc(arena, size + 1);
+    for (int64_t i = 0; i < count; i += length, next_row(tensor, at)) {
+        int64_t place = 0;
+        for (int d = 0; d < tensor->rank - 1; d++)
+            place += places[d][at[d]];
+        if (bytes == sizeof(float))
+            scatter_run(data + place * (int64_t)bytes, rows + i * (int64_t)bytes, last, length, sizeof(float));
+        else
+            scatter_run(data + place * (int64_t)bytes, rows + i * (int64_t)bytes, last, length, bytes);
+    }
     return data;
 }
 

@@ -142,6 +142,22 @@ capture "$TENSORC" -c packed.tensor -o packed.o --explain-schedule
 like "$(cat out)" '^P: 3 x 2 x 16 as \(d0 align 64 offset 16, d1, d2\), ahead of all calls' "an explanation says so"
 capture "$TENSORC" -emit-ir packed.tensor -o -
 like "$(cat out)" '^    constant float P\(3, 2, 16\) as \(d0 align 64 offset 16, d1, d2\)$' "and the loop IR"
+# Copies in all directions, with parts of rows, or all of them, outside of what they copy.
+cat >turned.tensor <<'END'
+def turned(const float(N) u, float(M) a) -> (O) {
+    r(i, j) = (u(9 - 2*j + i) else 7) where i in 0:5, j in 0:9
+    s(i, j) = (u(3*j + i - 4) else 5) where i in 0:5, j in 0:9
+    t(i, j) = (u(i - 2) else 3) where i in 0:5, j in 0:9
+    O(m, i, j) = (r(i, j) + 10*s(i, j) + 100*t(i, j)) * a(m)
+}
+def weights(int32(N) from) -> (float(N) u) { u(n) = float(from(n)) }
+export weights(N=11)
+END
+runs "a short vector" "$TENSORC" -run --threads=1 turned.tensor --output=u=u.npy
+sed -i 's/^export.*/export turned(u="u.npy", M=2)/' turned.tensor
+for level in -O0 -O2; do
+    runs "copied in all directions at $level" "$TENSORC" -run --threads=1 $level turned.tensor
+done
 cat >large.tensor <<'END'
 def grown(const float(N) u, float(M) a) -> (C) {
     o(i, j) = u(i) * u(j)
