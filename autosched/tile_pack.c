@@ -115,6 +115,45 @@ static const char *copy_loop(TileWriter *writer, const NestStage *copy, int loop
     return arena_printf(writer->space->arena, "%s.%s", copy->stage->name, copy->loops[loop]->var->name);
 }
 
+/* The loop of a copy, outside of its lanes, that runs along the memory copied from; -1: none, or one shorter than the
+ * lanes. */
+static int loop_along_source(const NestStage *copy, int lanes) {
+    const Expr *read = copy->stage->value;
+    if (read->kind != EXPR_READ || read->otherwise || read->count == 0)
+        return -1;
+    const Expr *index = read->args[read->count - 1], *value = NULL;
+    for (int a = 0; a < copy->stage->axis_count; a++)
+        if (index->kind == EXPR_VAR && index->var == copy->stage->axes[a])
+            value = copy->axis_values[a];
+    for (int l = 0; value && value->kind == EXPR_VAR && l < copy->loop_count - 1; l++)
+        if (copy->loops[l]->var == value->var && copy->loops[l]->extent >= lanes)
+            return l;
+    return -1;
+}
+
+/* The lanes lie a stride apart: as many neighbours along the source as there are lanes are copied together, which makes
+ * the gathers a block that is transposed in registers. */
+static void transpose_copy(TileWriter *writer, const NestStage *copy, int lanes) {
+    Space *space = writer->space;
+    int along = loop_along_source(copy, lanes), last = copy->loop_count - 1;
+    if (along < 0 || copy->loops[last]->extent != lanes)
+        return;
+    const char *base = arena_printf(space->arena, "%s_%s", copy->stage->name, copy->loops[along]->var->name);
+    const char *names[2] = {space_local_name(space, writer->group, arena_printf(space->arena, "%s_o", base)),
+                            space_local_name(space, writer->group, arena_printf(space->arena, "%s_i", base))};
+    PrimArg args[2] = {arg_name(copy_loop(writer, copy, along)), arg_int(lanes)};
+    sketch_add(space, writer->sketch, PRIM_SPLIT, 2, names, 2, args);
+    NameList order = names_new(space->arena);
+    for (int l = along + 1; l < last; l++)
+        names_add(&order, copy_loop(writer, copy, l));
+    bool apart = order.count > 0;
+    names_add(&order, names[1]);
+    names_add(&order, copy_loop(writer, copy, last));
+    if (apart)
+        sketch_loops(space, writer->sketch, PRIM_REORDER, order.names, order.count);
+    sketch_loops(space, writer->sketch, PRIM_UNROLL, &names[1], 1);
+}
+
 static void vectorize_copy(TileWriter *writer, const NestStage *copy, int lanes) {
     int last = copy->loop_count - 1;
     const char *lane = copy_loop(writer, copy, last);
@@ -130,6 +169,7 @@ static void vectorize_copy(TileWriter *writer, const NestStage *copy, int lanes)
         lane = names[1];
     }
     sketch_loops(writer->space, writer->sketch, PRIM_VECTORIZE, &lane, 1);
+    transpose_copy(writer, copy, lanes);
 }
 
 /* The lanes and steps of an instruction lie the other way round in what is copied. */

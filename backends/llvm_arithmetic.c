@@ -138,6 +138,20 @@ static bool has_extremes(const Code *code) {
     return code->target->family[0] != 'x' && LLVM_VERSION_MAJOR >= 19;
 }
 
+/* What LLVM makes of the comparison below it merges with the test for NaN; the instruction itself it leaves alone. */
+static LLVMValueRef extreme_instruction(Code *code, Op op, LLVMValueRef a, LLVMValueRef b) {
+    static const char *const names[3][2] = {{"llvm.x86.sse.min.ps", "llvm.x86.sse.max.ps"},
+                                            {"llvm.x86.avx.min.ps.256", "llvm.x86.avx.max.ps.256"},
+                                            {"llvm.x86.avx512.min.ps.512", "llvm.x86.avx512.max.ps.512"}};
+    enum { CURRENT_ROUNDING = 4 };
+    int lanes = lanes_of(a), width = lanes == 4 ? 0 : lanes == 8 ? 1 : 2;
+    bool has = code->target->family[0] == 'x' && (lanes == 4 || lanes == 8 || lanes == 16);
+    if (!has || LLVMTypeOf(a) != type_like(code->f32, a) || code->target->vector_bytes < 4 * lanes)
+        return NULL;
+    LLVMValueRef args[] = {a, b, constant_int(code->i32, CURRENT_ROUNDING)};
+    return emit_intrinsic(code, names[width][op == OP_MAX], NULL, 0, args, lanes == 16 ? 3 : 2);
+}
+
 /* x86's minps(a, b) is a < b ? a : b, whose result is b where either is NaN: one instruction when only b can be. Arm
  * has the wanted one. */
 static LLVMValueRef real_extreme(Code *code, Op op, LLVMValueRef a, LLVMValueRef b) {
@@ -149,8 +163,11 @@ static LLVMValueRef real_extreme(Code *code, Op op, LLVMValueRef a, LLVMValueRef
         b = a;
         a = constant;
     }
-    LLVMValueRef ordered = LLVMBuildFCmp(at, op == OP_MIN ? LLVMRealOLT : LLVMRealOGT, a, b, "");
-    LLVMValueRef result = LLVMBuildSelect(at, ordered, a, b, "");
+    LLVMValueRef result = is_number_constant(a) ? NULL : extreme_instruction(code, op, a, b);
+    if (!result) {
+        LLVMValueRef ordered = LLVMBuildFCmp(at, op == OP_MIN ? LLVMRealOLT : LLVMRealOGT, a, b, "");
+        result = LLVMBuildSelect(at, ordered, a, b, "");
+    }
     if (is_number_constant(a))
         return result;
     return LLVMBuildSelect(at, LLVMBuildFCmp(at, LLVMRealUNO, a, a, ""), a, result, "");

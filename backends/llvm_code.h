@@ -9,6 +9,7 @@
  *   llvm_values.c      expressions; llvm_arithmetic.c operators; llvm_convert.c casts; llvm_math.c functions
  *   llvm_instr.c       hardware instructions that the source declares
  *   llvm_memory.c      reads and stores; llvm_registers.c those of register buffers; llvm_temporaries.c allocation
+ *   llvm_transpose.c   copies of square blocks, by columns
  *   llvm_statements.c  statements; llvm_parallel.c parallel loops; llvm_debug.c line numbers
  *
  * A value of lanes > 1 is an LLVM vector of the next power of two of lanes: the lanes beyond are never read from memory
@@ -195,7 +196,14 @@ LLVMValueRef emit_repeat(Code *code, const Expr *e);
 LLVMValueRef emit_read(Code *code, const Expr *e);
 LLVMValueRef emit_stored(Code *code, const Expr *e); /* a read, its lanes as they are in memory */
 void emit_store(Code *code, const Stmt *stmt);
+/* The store alone, of what memory or the registers will hold. */
+void emit_stored_lanes(Code *code, const Stmt *stmt, LLVMValueRef value);
 void emit_stores_together(Code *code, const Stmt *stmt); /* of a STMT_TOGETHER */
+
+/* --- llvm_transpose.c --- */
+
+/* Emits as many of the statements, from the first on, as copy a square block together; returns how many. */
+int emit_transposed(Code *code, Stmt *const *statements, int count);
 /* Register buffers: all accesses in the statements of the allocation decide how it is cut into vectors. */
 struct Registers *registers_new(Code *code, const Stmt *allocation);
 LLVMValueRef registers_read(Code *code, struct Registers *registers, const Expr *index, int lanes);

@@ -17,8 +17,11 @@ static LLVMValueRef power_of_two(Lanes *l, LLVMValueRef n) {
     return real_of(l->code, exponent, l->scalar);
 }
 
-/* x * 2^n for n from -252 to 254, in two steps that each are in range; the last one rounds. */
-static LLVMValueRef scale(Lanes *l, LLVMValueRef x, LLVMValueRef n) {
+/* x * 2^n for n from -252 to 254, which `real` is too: by an instruction that does it, or in two steps that each are in
+ * range; the last one rounds. */
+static LLVMValueRef scale(Lanes *l, LLVMValueRef x, LLVMValueRef real, LLVMValueRef n) {
+    if (lanes_can_scale(l))
+        return lanes_scale(l, x, real);
     LLVMValueRef half = LLVMBuildAShr(l->b, n, lanes_whole(l, 1), "");
     x = lanes_multiply(l, x, power_of_two(l, half));
     return lanes_multiply(l, x, power_of_two(l, LLVMBuildSub(l->b, n, half, "")));
@@ -32,10 +35,10 @@ static LLVMValueRef round_to_whole(Lanes *l, LLVMValueRef x, double y, LLVMValue
 }
 
 /* x = n * log(2) + r, |r| <= log(2) / 2: returns r. */
-static LLVMValueRef reduce_exp(Lanes *l, LLVMValueRef x, LLVMValueRef *n) {
-    LLVMValueRef real = round_to_whole(l, x, M_LOG2E, n);
-    LLVMValueRef r = lanes_fused(l, real, lanes_number(l, -0.693359375), x);
-    return lanes_fused(l, real, lanes_number(l, 2.12194440e-4), r);
+static LLVMValueRef reduce_exp(Lanes *l, LLVMValueRef x, LLVMValueRef *real, LLVMValueRef *n) {
+    *real = round_to_whole(l, x, M_LOG2E, n);
+    LLVMValueRef r = lanes_fused(l, *real, lanes_number(l, -0.693359375), x);
+    return lanes_fused(l, *real, lanes_number(l, 2.12194440e-4), r);
 }
 
 /* exp(r) - 1 for a reduced r. */
@@ -45,9 +48,12 @@ static LLVMValueRef reduced_expm1(Lanes *l, LLVMValueRef r) {
     return lanes_fused(l, lanes_polynomial(l, r, terms, 6), lanes_multiply(l, r, r), r);
 }
 
+/* Minimax of (exp(r) - p(r)) / exp(r) for a reduced r, with p(0) = 1: 2 ulp together with the roundings. */
 static LLVMValueRef emit_exp(Lanes *l, LLVMValueRef *args) {
-    LLVMValueRef n, r = reduce_exp(l, lanes_clamp(l, args[0], -104, 89), &n);
-    return scale(l, lanes_add(l, reduced_expm1(l, r), lanes_number(l, 1)), n);
+    static const double terms[] = {
+        1, 9.9999970631e-1, 4.9999147824e-1, 1.6667638131e-1, 4.1898161975e-2, 8.2902730950e-3};
+    LLVMValueRef n, real, r = reduce_exp(l, lanes_clamp(l, args[0], -104, 89), &real, &n);
+    return scale(l, lanes_polynomial(l, r, terms, 6), real, n);
 }
 
 static LLVMValueRef emit_exp2(Lanes *l, LLVMValueRef *args) {
@@ -59,13 +65,13 @@ static LLVMValueRef emit_exp2(Lanes *l, LLVMValueRef *args) {
                                    1.339887440266574e-3,
                                    1.535336188319500e-4};
     LLVMValueRef n, x = lanes_clamp(l, args[0], -151, 129);
-    LLVMValueRef rest = lanes_subtract(l, x, round_to_whole(l, x, 1, &n));
-    return scale(l, lanes_polynomial(l, rest, terms, 7), n);
+    LLVMValueRef real = round_to_whole(l, x, 1, &n), rest = lanes_subtract(l, x, real);
+    return scale(l, lanes_polynomial(l, rest, terms, 7), real, n);
 }
 
 /* 2^n * p + (2^n - 1), at half the size, since 2^128 is no float. Below -18 the result is -1. */
 static LLVMValueRef emit_expm1(Lanes *l, LLVMValueRef *args) {
-    LLVMValueRef n, r = reduce_exp(l, lanes_clamp(l, args[0], -18, 89), &n);
+    LLVMValueRef n, real, r = reduce_exp(l, lanes_clamp(l, args[0], -18, 89), &real, &n);
     LLVMValueRef power = power_of_two(l, LLVMBuildSub(l->b, n, lanes_whole(l, 1), ""));
     LLVMValueRef half = lanes_fused(l, power, reduced_expm1(l, r), lanes_subtract(l, power, lanes_number(l, 0.5)));
     return lanes_add(l, half, half);

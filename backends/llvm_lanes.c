@@ -1,6 +1,8 @@
 /* llvm_lanes.c - see llvm_lanes.h. */
 #include "backends/llvm_lanes.h"
 
+#include <string.h>
+
 Lanes lanes_like(Code *code, LLVMTypeRef scalar, LLVMValueRef value) {
     LLVMTypeRef integer = scalar == code->f64 ? code->i64 : code->i32;
     return (Lanes){code, code->builder, scalar, type_like(scalar, value), type_like(integer, value)};
@@ -69,4 +71,28 @@ LLVMValueRef lanes_round_product(Lanes *l, LLVMValueRef x, double y, LLVMValueRe
     if (bits)
         *bits = bits_of(l->code, shifted);
     return lanes_subtract(l, shifted, lanes_number(l, rounder));
+}
+
+/* AVX-512's scalef, on whole registers. */
+static const char *scale_instruction(const Lanes *l) {
+    static const char *const names[] = {"llvm.x86.avx512.mask.scalef.ps.128", "llvm.x86.avx512.mask.scalef.ps.256",
+                                        "llvm.x86.avx512.mask.scalef.ps.512"};
+    const Target *target = l->code->target;
+    if (strcmp(target->family, "x86") != 0 || target->vector_bytes < 64 || l->scalar != l->code->f32)
+        return NULL;
+    int lanes = LLVMGetTypeKind(l->real) == LLVMVectorTypeKind ? (int)LLVMGetVectorSize(l->real) : 1;
+    return lanes == 4 ? names[0] : lanes == 8 ? names[1] : lanes == 16 ? names[2] : NULL;
+}
+
+bool lanes_can_scale(const Lanes *l) {
+    return scale_instruction(l) != NULL;
+}
+
+LLVMValueRef lanes_scale(Lanes *l, LLVMValueRef x, LLVMValueRef n) {
+    enum { CURRENT_ROUNDING = 4 };
+    int lanes = (int)LLVMGetVectorSize(l->real);
+    LLVMTypeRef mask = lanes == 16 ? l->code->i16 : l->code->i8;
+    LLVMValueRef args[] = {x, n, LLVMGetPoison(l->real), LLVMConstAllOnes(mask),
+                           LLVMConstInt(l->code->i32, CURRENT_ROUNDING, false)};
+    return emit_intrinsic(l->code, scale_instruction(l), NULL, 0, args, lanes == 16 ? 5 : 4);
 }

@@ -30,6 +30,9 @@ LLVMValueRef lanes_polynomial(Lanes *l, LLVMValueRef x, const double *coefficien
 LLVMValueRef lanes_clamp(Lanes *l, LLVMValueRef x, double low, double high);
 /* x * y rounded to a whole number, as a real, and its low bits as an integer. NaN stays NaN, with any bits. */
 LLVMValueRef lanes_round_product(Lanes *l, LLVMValueRef x, double y, LLVMValueRef *bits);
+/* x * 2^n for a whole real n in one instruction, rounded once, where the target has it for these lanes. */
+bool lanes_can_scale(const Lanes *l);
+LLVMValueRef lanes_scale(Lanes *l, LLVMValueRef x, LLVMValueRef n);
 
 typedef LLVMValueRef FloatFunction(Lanes *l, LLVMValueRef *args);
 /* llvm_float_wide.c: what is computed in double inside. */

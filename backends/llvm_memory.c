@@ -327,6 +327,10 @@ static void store_value(Code *code, const Stmt *stmt, const Expr *guard, LLVMVal
     store_to_memory(code, &access, value);
 }
 
+void emit_stored_lanes(Code *code, const Stmt *stmt, LLVMValueRef value) {
+    store_value(code, stmt, stmt->guard, value);
+}
+
 /* A guard on a scalar is a branch around the whole statement, its value included. */
 void emit_store(Code *code, const Stmt *stmt) {
     forget_values(code);

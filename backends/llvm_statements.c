@@ -114,8 +114,13 @@ static void emit_step(Code *code) {
 }
 
 void emit_statements(Code *code, Stmt *const *statements, int count) {
-    for (int i = 0; i < count; i++)
-        emit_statement(code, statements[i]);
+    for (int i = 0; i < count;) {
+        forget_values(code);
+        int done = emit_transposed(code, statements + i, count - i);
+        if (done == 0)
+            emit_statement(code, statements[i++]);
+        i += done;
+    }
 }
 
 void emit_statement(Code *code, const Stmt *stmt) {
