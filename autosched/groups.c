@@ -4,13 +4,14 @@
  * From the last stage to the first: a stage without a group becomes a root, and takes in producers whose every use is
  * in the group: one reduction with reuse, where the root reads it element by element (it is then computed in the root's
  * register tile); otherwise all that share the leading axes of the root (computed a row at a time: softmax, layer
- * norm).
+ * norm), and one reduction with reuse that they read row by row, which is computed for a block of rows (the scores
+ * before a softmax).
  */
 #include "autosched/space.h"
 
 #include <string.h>
 
-enum { CHEAP_USES = 4, CHEAP_OPERATIONS = 4 };
+enum { CHEAP_USES = 4, CHEAP_OPERATIONS = 4, MANY_ROWS = 32, BLOCK_ROWS = 8, ASSUMED_CACHE = 1 << 20 };
 
 typedef struct StageFacts {
     const Stage *stage;
@@ -401,6 +402,45 @@ static int absorb_rows(Grouping *grouping, const Stage *root, bool *members) {
     return any ? depth : 0;
 }
 
+/* Bytes of `outer` of the first axes' elements and all of the others. */
+static double bytes_below(const Stage *stage, int depth) {
+    double bytes = element_info[stage->tensor->type].bytes;
+    for (int a = depth; a < stage->axis_count; a++)
+        bytes *= (double)axis_extent(stage->axes[a]);
+    return bytes;
+}
+
+/* Whether blocks of its rows can stay in a near cache, with what all blocks read again, and are many. */
+static bool suits_blocks(const Space *space, const Stage *stage, int depth) {
+    double rows = 1, row = bytes_below(stage, depth), again = row;
+    for (int a = 0; a < stage->axis_count; a++)
+        if (axis_extent(stage->axes[a]) < 1)
+            return false;
+    for (int r = 0; r < stage->reduction_count; r++) {
+        if (axis_extent(stage->reductions[r]) < 1)
+            return false;
+        again *= (double)axis_extent(stage->reductions[r]);
+    }
+    for (int a = 0; a < depth; a++)
+        rows *= (double)axis_extent(stage->axes[a]);
+    double cache = space->target->cache_bytes[1] > 0 ? (double)space->target->cache_bytes[1] : ASSUMED_CACHE;
+    return rows >= MANY_ROWS && axis_extent(stage->axes[depth - 1]) >= BLOCK_ROWS && BLOCK_ROWS * row <= cache / 4 &&
+           again <= cache / 2;
+}
+
+/* The reduction with reuse whose rows the members read, which may be computed a block of rows at a time; or NULL. */
+static StageFacts *find_row_anchor(Grouping *grouping, const bool *members, int depth) {
+    for (int s = grouping->count - 1; s >= 0 && depth > 0; s--) {
+        StageFacts *facts = &grouping->facts[s];
+        const Stage *stage = facts->stage;
+        if (only_used_in(grouping, facts, members) && !facts->scan && stage->rest_count == 0 &&
+            stage_has_reuse(stage) && !stage_is_row_reduction(grouping->space, stage) && stage->axis_count > depth &&
+            shared_depth(grouping, facts, members, depth) == depth && suits_blocks(grouping->space, stage, depth))
+            return facts;
+    }
+    return NULL;
+}
+
 static void list_members(Grouping *grouping, Group *group, const bool *members) {
     group->stages = ARENA_ARRAY(grouping->space->arena, const Stage *, grouping->count);
     for (int s = 0; s < grouping->count; s++)
@@ -422,14 +462,19 @@ static void make_group(Grouping *grouping, int root) {
     StageFacts *anchor = find_anchor(grouping, group->root, members);
     int depth = 0;
     bool rows = stage_is_row_reduction(space, group->root);
+    StageFacts *block = NULL;
     if (anchor)
         members[anchor - grouping->facts] = true;
     else if (!stage_has_reuse(group->root) || rows)
         depth = absorb_rows(grouping, group->root, members);
+    if (depth > 0 && !group->scan)
+        block = find_row_anchor(grouping, members, depth);
+    if (block)
+        members[block - grouping->facts] = true;
     list_members(grouping, group, members);
     int scatter = stage_first_scatter(group->root);
     if (depth > 0 || scatter < group->root->axis_count || rows)
-        row_group_new(space, group, depth > 0 ? depth : scatter);
+        row_group_new(space, group, depth > 0 ? depth : scatter, block ? block->stage : NULL);
     else
         tile_group_new(space, group,
                        anchor                                 ? anchor->stage

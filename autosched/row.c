@@ -3,6 +3,8 @@
  * The root's leading axes become one parallel loop; every producer is computed at it, a row at a time, and each stage
  * vectorizes its last axis on its own, or, of a reduction to one value, its last reduction: rfactor keeps a few vectors
  * of partial results in registers, which are combined to one vector, then to a short one, then to the value.
+ * A reduction with reuse whose rows the members read (the scores of attention) is computed for a block of rows at a
+ * time, by its own register tile, into a buffer that stays in a near cache; the block is that tile's rows.
  * A stage that scatters is such a group, of no leading axes where what it scatters over comes first.
  */
 #include "autosched/tile.h"
@@ -19,7 +21,8 @@ typedef struct RowMember {
     const char *partial, *vector, *half, *high, *low; /* of a reduction: stages of partial results, parts of the lane */
     int64_t extent;
     int lanes;
-    bool reduction; /* the vector loop is a reduction */
+    bool reduction;      /* the vector loop is a reduction */
+    bool tried, refused; /* whether the nest takes it apart, once that was asked */
 } RowMember;
 
 typedef struct Row {
@@ -27,7 +30,11 @@ typedef struct Row {
     int member_count;
     RowMember *members;
     int parallel_gene;
+    const Tile *tile;                   /* of the reduction computed a block of rows at a time; or NULL */
+    const char *block, *middle, *inner; /* then: loops of the last shared axis */
 } Row;
+
+typedef enum RowParallel { ROWS_SERIAL, ROWS_PARALLEL, ROWS_PARALLEL_FIRST } RowParallel;
 
 /* The loop that runs along memory: the last axis below the shared ones, or the last reduction. */
 static const Var *vector_axis(const Group *group, const Stage *stage, int depth, bool *reduction) {
@@ -183,7 +190,7 @@ static void write_member(Space *space, Sketch *sketch, const RowMember *member, 
     sketch_loops(space, sketch, PRIM_UNROLL, &member->inner, 1);
 }
 
-/* Whether the nest takes the group's sketch; scratch work, at most twice a member. */
+/* Whether the nest takes the group's sketch; scratch work. */
 static bool is_accepted(Space *space, Group *group, const Sketch *sketch) {
     Arena *scratch = arena_new();
     bool accepted = sketch_nest(scratch, space, group, sketch) != NULL;
@@ -191,21 +198,75 @@ static bool is_accepted(Space *space, Group *group, const Sketch *sketch) {
     return accepted;
 }
 
-/* A reduction that the nest refuses to take apart is left a plain loop. */
-static void write_members(Space *space, Group *group, const Row *row, const int *genes, Sketch *sketch,
-                          const char *place) {
+/* A reduction that the nest refuses to take apart is left a plain loop. It is asked once: what it answers follows from
+ * the stage, hardly from other choices. */
+static void write_members(Space *space, Group *group, Row *row, const int *genes, Sketch *sketch, const char *place) {
     for (int m = 0; m < row->member_count; m++) {
+        RowMember *member = &row->members[m];
         Sketch before = *sketch;
-        write_member(space, sketch, &row->members[m], genes, place);
-        if (row->members[m].reduction && !is_accepted(space, group, sketch)) {
+        if (!member->refused)
+            write_member(space, sketch, member, genes, place);
+        if (!member->reduction || member->tried || sketch->prims.count == before.prims.count)
+            continue;
+        member->tried = true;
+        member->refused = !is_accepted(space, group, sketch);
+        if (member->refused) {
             sketch->prims.count = before.prims.count;
             sketch->holes.count = before.holes.count;
         }
     }
 }
 
+/* --- with a reduction that is computed for a block of rows --- */
+
+static const char *root_loop(Space *space, const Group *group, int axis) {
+    return loop_of(space, group->root->name, group->root->axes[axis]->name);
+}
+
+/* The loops of the root's shared axes, the last one cut into blocks. Returns the loop over blocks; *around: that around
+ * it, or NULL. */
+static const char *write_blocks(Space *space, Group *group, const Row *row, const int *genes, Sketch *sketch,
+                                const char **around) {
+    const char *names[3] = {row->block, row->middle, row->inner}, *task = space_local_name(space, group, "row");
+    int last = row->depth - 1, gene = row->tile->axes[last].tile;
+    PrimArg split[3] = {arg_name(root_loop(space, group, last)), arg_gene(space, sketch, gene, 0),
+                        arg_gene(space, sketch, gene, 1)};
+    sketch_add(space, sketch, PRIM_SPLIT, 3, names, 3, split);
+    PrimArg loops[row->depth];
+    for (int d = 0; d < last; d++)
+        loops[d] = arg_name(root_loop(space, group, d));
+    loops[last] = arg_name(row->block);
+    RowParallel parallel = space->target->threads == 1 ? ROWS_SERIAL : (RowParallel)genes[row->parallel_gene];
+    int fused = parallel == ROWS_PARALLEL ? row->depth : parallel == ROWS_PARALLEL_FIRST ? last : 0;
+    if (fused > 1)
+        sketch_add(space, sketch, PRIM_FUSE, 1, &task, fused, loops);
+    else if (fused == 1)
+        task = loops[0].name;
+    if (fused > 0)
+        sketch_loops(space, sketch, PRIM_PARALLEL, &task, 1);
+    *around = fused == row->depth || last == 0 ? NULL : fused > 0 ? task : loops[last - 1].name;
+    return fused == row->depth ? task : row->block;
+}
+
+static void compute_at(Space *space, Sketch *sketch, const Stage *stage, const char *place) {
+    PrimArg args[2] = {arg_name(stage->name), arg_name(place)};
+    sketch_add(space, sketch, PRIM_COMPUTE_AT, 0, NULL, 2, args);
+}
+
+static bool emit_blocks(Space *space, Group *group, Row *row, const int *genes, Sketch *sketch) {
+    const char *around, *block = write_blocks(space, group, row, genes, sketch, &around);
+    for (int m = row->member_count - 1; m >= 0; m--)
+        if (row->members[m].stage != group->root)
+            compute_at(space, sketch, row->members[m].stage, row->inner);
+    compute_at(space, sketch, row->tile->root, block);
+    write_members(space, group, row, genes, sketch, row->inner);
+    return tile_emit_placed(space, group, row->tile, genes, sketch, around);
+}
+
 static bool row_emit(Space *space, Group *group, const int *genes, Sketch *sketch) {
-    const Row *row = group->details;
+    Row *row = group->details;
+    if (row->tile)
+        return emit_blocks(space, group, row, genes, sketch);
     if (row->depth == 0) {
         write_members(space, group, row, genes, sketch, NULL);
         return true;
@@ -244,16 +305,28 @@ static bool is_small(const Group *group) {
     return work < SMALL_WORK * (double)group_steps(group);
 }
 
-void row_group_new(Space *space, Group *group, int depth) {
+static void place_anchor(Space *space, Group *group, Row *row, const Stage *anchor) {
+    const char *axis = group->root->axes[row->depth - 1]->name;
+    row->tile = tile_new(space, group, anchor, anchor, row->depth);
+    row->block = space_local_name(space, group, arena_printf(space->arena, "%s_block", axis));
+    row->middle = space_local_name(space, group, arena_printf(space->arena, "%s_rows", axis));
+    row->inner = space_local_name(space, group, arena_printf(space->arena, "%s_row", axis));
+}
+
+void row_group_new(Space *space, Group *group, int depth, const Stage *anchor) {
     Row *row = ARENA_NEW(space->arena, Row);
     group->details = row;
     group->emit = row_emit;
     row->depth = depth;
-    Gene parallel = {
-        .name = arena_printf(space->arena, "%s parallel", group->root->name), .structural = true, .count = 2};
-    parallel.start = !is_small(group);
+    Gene parallel = {.name = arena_printf(space->arena, "%s parallel", group->root->name),
+                     .structural = true,
+                     .count = anchor ? 3 : 2};
+    parallel.start = is_small(group) ? ROWS_SERIAL : ROWS_PARALLEL;
     row->parallel_gene = group_add_gene(space, group, parallel);
     row->members = ARENA_ARRAY(space->arena, RowMember, group->stage_count);
     for (int s = 0; s < group->stage_count; s++)
-        make_member(space, group, group->stages[s], depth, &row->members[row->member_count++]);
+        if (group->stages[s] != anchor)
+            make_member(space, group, group->stages[s], depth, &row->members[row->member_count++]);
+    if (anchor)
+        place_anchor(space, group, row, anchor);
 }

@@ -79,8 +79,9 @@ struct Space {
 /* Divides the stages into groups and adds the inline statements. */
 void space_make_groups(Space *space);
 void tile_group_new(Space *space, Group *group,
-                    const Stage *anchor);                  /* anchor: the reduction computed in the root's tile */
-void row_group_new(Space *space, Group *group, int depth); /* members share the first depth axes of the root */
+                    const Stage *anchor); /* anchor: the reduction computed in the root's tile */
+/* Members share the first depth axes of the root; anchor: one that is computed a block of rows at a time, or NULL. */
+void row_group_new(Space *space, Group *group, int depth, const Stage *anchor);
 void user_group_new(Space *space, Group *group, const Schedule *user);
 /* Whether the constraints of the user's schedule hold. */
 bool user_allows(const Space *space, const Group *group, const int *genes);

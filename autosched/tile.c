@@ -130,7 +130,7 @@ static void make_axis(Space *space, Group *group, const Tile *tile, const Stage 
     axis->axis = tile->anchor && !tile->fused ? tile->anchor->axes[number] : root->axes[number];
     axis->extent = axis_extent(root->axes[number]);
     axis->steps = is_steps_axis(group, root, number);
-    axis->tiled = !axis->steps && (axis->extent < 0 || axis->extent > 1);
+    axis->tiled = !axis->steps && (axis->extent < 0 || axis->extent > 1) && number >= tile->placed - 1;
     axis->lanes = power_above(axis->extent, lanes);
     axis->loop = arena_printf(space->arena, "%s.%s", root->name, name);
     if (!axis->tiled)
@@ -149,7 +149,7 @@ static void make_axis(Space *space, Group *group, const Tile *tile, const Stage 
 }
 
 static void make_axes(Space *space, Group *group, Tile *tile) {
-    const Stage *root = group->root;
+    const Stage *root = tile->root;
     int lanes = stage_lanes(space, tile->anchor ? tile->anchor : root);
     tile->axis_count = root->axis_count;
     tile->axes = ARENA_ARRAY(space->arena, TileAxis, root->axis_count);
@@ -208,9 +208,9 @@ static void make_reduction_genes(Space *space, Group *group, Tile *tile) {
 
 /* --- structural genes --- */
 
-static int add_choice(Space *space, Group *group, const char *what, int count) {
+static int add_choice(Space *space, Group *group, const Stage *root, const char *what, int count) {
     Gene gene = {.structural = true, .count = count};
-    gene.name = arena_printf(space->arena, "%s %s", group->root->name, what);
+    gene.name = arena_printf(space->arena, "%s %s", root->name, what);
     return group_add_gene(space, group, gene);
 }
 
@@ -218,7 +218,7 @@ static int add_choice(Space *space, Group *group, const char *what, int count) {
 static double vector_cost(const Tile *tile, const Stage *root, int number) {
     const TileAxis *axis = &tile->axes[number];
     const Expr *value = tile->anchor ? tile->anchor->value : root->value;
-    if (!axis->tiled || axis->lanes == 1)
+    if (!axis->tiled || axis->lanes == 1 || number < tile->placed)
         return -1;
     double cost = 0;
     bool used = false;
@@ -238,11 +238,11 @@ static double vector_cost(const Tile *tile, const Stage *root, int number) {
     return cost + 2 * (1 - (double)axis->lanes / whole);
 }
 
-static void choose_candidates(Space *space, const Group *group, Tile *tile) {
+static void choose_candidates(Space *space, Tile *tile) {
     double costs[tile->axis_count + 1];
     tile->candidates = ARENA_ARRAY(space->arena, int, tile->axis_count + 1);
     for (int a = 0; a < tile->axis_count; a++) {
-        costs[a] = vector_cost(tile, group->root, a);
+        costs[a] = vector_cost(tile, tile->root, a);
         if (costs[a] < 0)
             continue;
         int place = tile->candidate_count++;
@@ -265,18 +265,21 @@ static int tiled_count(const Tile *tile) {
 }
 
 static void make_structure(Space *space, Group *group, Tile *tile) {
-    choose_candidates(space, group, tile);
+    choose_candidates(space, tile);
+    const Stage *root = tile->root;
     bool several = tiled_count(tile) > 1, reduces = tile->reduction_count > 1;
-    tile->vector_gene = add_choice(space, group, "vector axis", tile->candidate_count ? tile->candidate_count : 1);
-    tile->outer_gene = add_choice(space, group, "outer order", several ? 2 : 1);
-    tile->middle_gene = add_choice(space, group, "middle order", several ? 2 : 1);
-    tile->inner_gene = add_choice(space, group, "inner order", several ? 2 : 1);
-    tile->parallel_gene = add_choice(space, group, "parallel", space->target->threads == 1 ? 1 : 3);
-    tile->reduce_gene = add_choice(space, group, "reduction order", reduces ? REDUCE_ORDERS : 1);
+    bool parallel = space->target->threads != 1 && tile->placed == 0;
+    tile->vector_gene =
+        add_choice(space, group, root, "vector axis", tile->candidate_count ? tile->candidate_count : 1);
+    tile->outer_gene = add_choice(space, group, root, "outer order", several ? 2 : 1);
+    tile->middle_gene = add_choice(space, group, root, "middle order", several ? 2 : 1);
+    tile->inner_gene = add_choice(space, group, root, "inner order", several ? 2 : 1);
+    tile->parallel_gene = add_choice(space, group, root, "parallel", parallel ? 3 : 1);
+    tile->reduce_gene = add_choice(space, group, root, "reduction order", reduces ? REDUCE_ORDERS : 1);
     for (int i = 0; i < tile->operands.count; i++) {
         TileOperand *operand = &tile->operands.items[i];
         bool packable = tile->reduction_count > 0 && operand->pack == -1 && operand_packable(operand->read);
-        operand->pack = packable ? add_choice(space, group, operand->name, PACK_PLACES) : -1;
+        operand->pack = packable ? add_choice(space, group, root, operand->name, PACK_PLACES) : -1;
     }
 }
 
@@ -291,14 +294,14 @@ static const Stage *inlined_stage(Space *space, const Stage *stage) {
     return stage;
 }
 
-void tile_group_new(Space *space, Group *group, const Stage *anchor) {
+Tile *tile_new(Space *space, Group *group, const Stage *root, const Stage *anchor, int placed) {
     Tile *tile = ARENA_NEW(space->arena, Tile);
-    tile->fused = anchor && anchor != group->root;
+    tile->root = root;
+    tile->placed = placed;
+    tile->fused = anchor && anchor != root;
     tile->anchor = anchor ? inlined_stage(space, anchor) : NULL;
-    group->details = tile;
-    group->emit = tile_emit;
     OperandList list = {space, group, tile};
-    expr_walk(tile->anchor ? tile->anchor->value : inlined_stage(space, group->root)->value, collect_operand, &list);
+    expr_walk(tile->anchor ? tile->anchor->value : inlined_stage(space, root)->value, collect_operand, &list);
     make_axes(space, group, tile);
     make_reductions(space, group, tile);
     make_structure(space, group, tile);
@@ -306,4 +309,10 @@ void tile_group_new(Space *space, Group *group, const Stage *anchor) {
     make_reduction_genes(space, group, tile);
     tile_choose_start(space, group, tile);
     tile_start_instr(group, tile);
+    return tile;
+}
+
+void tile_group_new(Space *space, Group *group, const Stage *anchor) {
+    group->details = tile_new(space, group, group->root, anchor, 0);
+    group->emit = tile_emit;
 }

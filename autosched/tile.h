@@ -48,6 +48,9 @@ typedef enum ReduceOrder {
 } ReduceOrder;
 
 typedef struct Tile {
+    const Stage *root; /* whose loops these are */
+    int placed; /* it is computed inside of loops that go through its first axes, the last of these in blocks of */
+                /* the axis' tile; 0: it is at the root */
     const Stage *anchor; /* as the nest has it after inlining; NULL: the root has no reduction */
     bool fused;          /* the anchor is not the root */
     int axis_count;
@@ -89,6 +92,7 @@ typedef struct TileWriter {
     ReduceOrder order; /* of the reductions */
     NameList outers, middles, inners, reductions, unrolled;
     const char *lane, *step; /* step: the reduction loop that an instruction runs with the lanes; or NULL */
+    const char *place;       /* of a tile that is computed at a loop: the one outside of the blocks, or NULL */
     const char *task, *last; /* the parallel loop, and the innermost loop outside the register tile; NULL: none */
     const char *last_outer;
 } TileWriter;
@@ -109,7 +113,12 @@ void tile_tensorize(TileWriter *writer, const char *lane);
 /* Whether the copy of an operand has to be in the order of the instruction; at most read->count + 2 items. */
 bool tile_instr_packs(const TileWriter *writer, const Expr *read);
 int tile_instr_layout(const TileWriter *writer, const Expr *read, PrimArg *items);
+/* tile.c: the axes and genes of a tile for the loops of `root`, the group's or one computed at these, see Tile. */
+Tile *tile_new(Space *space, Group *group, const Stage *root, const Stage *anchor, int placed);
 /* tile_emit.c */
 bool tile_emit(Space *space, Group *group, const int *genes, Sketch *sketch);
+/* The same for a tile that is computed at a loop already; place: the loop around its blocks, or NULL. */
+bool tile_emit_placed(Space *space, Group *group, const Tile *tile, const int *genes, Sketch *sketch,
+                      const char *place);
 
 #endif

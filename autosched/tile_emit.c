@@ -165,7 +165,9 @@ static void write_parallel(TileWriter *writer) {
     if (outers->count == 0)
         return;
     writer->last_outer = outers->names[outers->count - 1];
-    if (mode == PARALLEL_NONE)
+    if (writer->tile->placed)
+        writer->task = writer->place;
+    if (mode == PARALLEL_NONE || writer->tile->placed)
         return;
     if (mode == PARALLEL_FIRST)
         for (fused = 1; fused < outers->count && strchr(outers->names[fused - 1], '.'); fused++)
@@ -224,7 +226,7 @@ static void write_alone(TileWriter *writer) {
     const char *place = tile_place(writer), *result = space_local_name(writer->space, writer->group, "acc");
     if (!place || writer->tile->reduction_count == 0)
         return;
-    PrimArg args[3] = {arg_name(writer->group->root->name), arg_keyed(arg_name(place), "at"),
+    PrimArg args[3] = {arg_name(writer->tile->root->name), arg_keyed(arg_name(place), "at"),
                        arg_keyed(arg_name("register"), "scope")};
     sketch_add(writer->space, writer->sketch, PRIM_CACHE_WRITE, 1, &result, 3, args);
 }
@@ -274,9 +276,10 @@ static void write_fused(TileWriter *writer) {
     write_anchor_loops(writer);
 }
 
-bool tile_emit(Space *space, Group *group, const int *genes, Sketch *sketch) {
-    const Tile *tile = group->details;
+bool tile_emit_placed(Space *space, Group *group, const Tile *tile, const int *genes, Sketch *sketch,
+                      const char *place) {
     TileWriter writer = {.space = space, .group = group, .tile = tile, .genes = genes, .sketch = sketch};
+    writer.place = place;
     writer.vector = tile->candidate_count ? tile->candidates[genes[tile->vector_gene]] : -1;
     writer.order = tile->reduction_count > 1 ? (ReduceOrder)genes[tile->reduce_gene] : REDUCE_SOURCE;
     writer.outers = names_new(space->arena);
@@ -294,4 +297,8 @@ bool tile_emit(Space *space, Group *group, const int *genes, Sketch *sketch) {
     else
         write_alone(&writer);
     return tile_pack(&writer);
+}
+
+bool tile_emit(Space *space, Group *group, const int *genes, Sketch *sketch) {
+    return tile_emit_placed(space, group, group->details, genes, sketch, NULL);
 }
