@@ -53,6 +53,8 @@ typedef enum Effort { EFFORT_IDENTITY, EFFORT_FIXED, EFFORT_MODEL, EFFORT_MODEL_
 /* The schedule of -O0 (empty), -O1, -O2, -O3. user: the user's block to hold to and fill the holes of, or NULL. */
 Schedule *autosched_default(Arena *arena, const Program *program, const Target *target, const Schedule *user,
                             Effort effort, uint64_t seed);
+/* What the static model thinks that the program takes under a schedule that is legal; HUGE_VAL for others. */
+double estimated_seconds(Arena *arena, const Program *program, const Schedule *schedule, const Target *target);
 /* Why no choice for the holes of the user's schedule was found to be legal: what is refused for the first choices. */
 void autosched_explain(Arena *arena, const Program *program, const Target *target, const Schedule *user,
                        NestError *error);

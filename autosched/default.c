@@ -19,6 +19,11 @@ double point_estimate(Arena *scratch, Space *space, const int *point, int only) 
     return estimate.seconds;
 }
 
+double estimated_seconds(Arena *arena, const Program *program, const Schedule *schedule, const Target *target) {
+    const Nest *nest = schedule ? nest_build(arena, program, schedule, NULL, target, NULL) : NULL;
+    return nest ? static_estimate(profile_nest(arena, nest), target).seconds : HUGE_VAL;
+}
+
 /* The best few points so far of one group, best first. */
 typedef struct Leaders {
     int count, length;

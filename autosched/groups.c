@@ -512,12 +512,31 @@ static void shrink_buffers(Grouping *grouping) {
     }
 }
 
+/* What is computed when compiling has no loops in a call: it is left as it is. */
+static void leave_constants(Grouping *grouping) {
+    Space *space = grouping->space;
+    Arena *scratch = arena_new();
+    Group nothing = {0};
+    Sketch empty = {0};
+    const Nest *nest = sketch_nest(scratch, space, &nothing, &empty);
+    for (int i = 0; nest && i < nest->stage_count; i++) {
+        const NestStage *stage = nest->stages[i];
+        if (!stage->constant)
+            continue;
+        for (int s = 0; s < grouping->count; s++)
+            if (strcmp(grouping->facts[s].stage->name, stage->stage->name) == 0)
+                grouping->facts[s].grouped = true;
+    }
+    arena_free(scratch);
+}
+
 void space_make_groups(Space *space) {
     Grouping grouping = {.space = space, .count = space->program->stage_count};
     grouping.facts = ARENA_ARRAY(space->arena, StageFacts, grouping.count + 1);
     collect_facts(&grouping);
     inline_stages(&grouping);
     empty_scans(&grouping);
+    leave_constants(&grouping);
     for (int s = grouping.count - 1; s >= 0; s--)
         if (!grouping.facts[s].inlined && !grouping.facts[s].grouped)
             make_group(&grouping, s);

@@ -86,7 +86,8 @@ static bool check_input(Compilation *c) {
                            .path_count = c->options->paths.count,
                            .paths = c->options->paths.items,
                            .find_embedded = find_embedded,
-                           .strict = c->options->strict};
+                           .strict = c->options->strict,
+                           .allowed_error = c->options->fp_error};
     c->module = sema_check(c->arena, c->sources, tree, &options, c->diagnostics);
     report_time(c, "check", &since);
     if (diag_error_count(c->diagnostics))
@@ -110,8 +111,10 @@ static void print_reports(const Compilation *c, const Scheduled *scheduled) {
     if (c->options->explain) {
         Text explained = {.arena = c->arena};
         nest_explain(&explained, scheduled->nest);
-        printf("%s: scheduled by %s; beside each loop what one iteration of it touches\n%s", program->symbol,
-               scheduled->origin, explained.text ? explained.text : "");
+        const char *algorithms = program_algorithms(c->arena, program);
+        printf("%s: scheduled by %s; beside each loop what one iteration of it touches\n%s%s%s%s", program->symbol,
+               scheduled->origin, algorithms ? "computed: " : "", algorithms ? algorithms : "", algorithms ? "\n" : "",
+               explained.text ? explained.text : "");
     }
     if (!c->options->features)
         return;
@@ -158,6 +161,15 @@ static Unit *bind_tune_row(Compilation *c, const Unit *unit, const struct TuneSi
     *bound = *unit;
     bound->program = program;
     bound->tune_count = 0;
+    bound->alternatives = ARENA_ARRAY(c->arena, Program *, unit->alternative_count + 1);
+    bound->alternative_count = 0;
+    for (int i = 0; i < unit->alternative_count; i++) {
+        Program *alternative = program_bind(c->arena, unit->alternatives[i], row->bindings, row->count, &why);
+        if (!alternative)
+            continue;
+        alternative->symbol = symbol.text;
+        bound->alternatives[bound->alternative_count++] = alternative;
+    }
     return bound;
 }
 
@@ -180,7 +192,8 @@ static bool make_variants(Compilation *c, const Unit *unit, const Target *target
         const Kernel *variant = schedule_kernel(c, bind_tune_row(c, unit, row), target, &scheduled);
         if (!variant)
             return false;
-        add_as_comment(c, scheduled.schedule, &c->variant_schedules);
+        const Program *program = scheduled.unit->program;
+        add_as_comment(c, schedule_with_algorithms(c, program, scheduled.schedule), &c->variant_schedules);
         kernel->variants[kernel->variant_count++] = (Variant){variant, row->bindings, row->count};
     }
     return true;
@@ -210,7 +223,7 @@ static bool make_kernels(Compilation *c, const Target *target, Scheduled *schedu
         kernels[i] = schedule_kernel(c, unit, target, &scheduled[i]);
         if (!kernels[i] || !make_variants(c, unit, target, kernels[i]))
             return false;
-        pack_arguments(c, unit, target, kernels[i]);
+        pack_arguments(c, scheduled[i].unit, target, kernels[i]);
     }
     return !diag_error_count(c->diagnostics);
 }
@@ -317,7 +330,7 @@ static bool add_depfile(Compilation *c, const char *object, Outputs *outputs) {
 
 static void add_schedules(Compilation *c, const Scheduled *scheduled, Text *text) {
     for (int i = 0; i < c->module->units.count; i++)
-        schedule_print(text, scheduled[i].schedule);
+        schedule_print(text, schedule_with_algorithms(c, scheduled[i].unit->program, scheduled[i].schedule));
     text_add(text, "%s", c->variant_schedules.text ? c->variant_schedules.text : "");
     c->variant_schedules = (Text){.arena = c->arena};
 }
@@ -412,8 +425,11 @@ static int compile_checked(Compilation *c) {
     int target_count = c->options->targets.count, status = 0;
     if (c->options->mode == MODE_SYNTAX) {
         for (int t = 0; t < target_count; t++)
-            for (int i = 0; i < c->module->units.count; i++)
-                check_schedule(c, &c->module->units.items[i], targets[t]);
+            for (int i = 0; i < c->module->units.count; i++) {
+                const Unit *unit = unit_of_block(c, &c->module->units.items[i], targets[t]);
+                if (unit)
+                    check_schedule(c, unit, targets[t]);
+            }
         return 0;
     }
     Outputs outputs = {0};

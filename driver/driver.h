@@ -48,8 +48,15 @@ Database *compilation_database(Compilation *compilation);
 
 /* The instructions that a nest uses, each against its meaning, once. False after a diagnostic. */
 bool check_instrs_of(Compilation *compilation, const Nest *nest);
-/* -O tune for one unit; NULL after a message. */
-Schedule *tune_unit(Compilation *compilation, const Unit *unit, const Target *target, const Schedule *user);
+/* -O tune for one unit, which becomes the one with the best algorithms; NULL after a message. */
+Schedule *tune_unit(Compilation *compilation, const Unit **unit, const Target *target, const Schedule *user);
+/* The unit as the source's block for the target wants it: where that names algorithms, with those and the rest of the
+ * block. NULL after a diagnostic. */
+const Unit *unit_of_block(Compilation *compilation, const Unit *unit, const Target *target);
+/* A block that also says which algorithms the program has. */
+const Schedule *schedule_with_algorithms(Compilation *compilation, const Program *program, const Schedule *schedule);
+/* The unit with one of its alternatives as its program, and no further ones; -1: as it is written. */
+const Unit *unit_with(Compilation *compilation, const Unit *unit, int alternative);
 /* -run: runs each kernel, checks it against the interpreter, prints a line each. Returns the exit status. */
 int run_kernels(Compilation *compilation, Kernel *const *kernels, int count, const Target *target);
 

@@ -167,6 +167,15 @@ static int read_budget(const char *text, double *seconds) {
     return usage("--budget needs a time such as 90s, 15m or 2h, not '%s'", text);
 }
 
+static int read_error(const char *text, double *error) {
+    char *end;
+    double number = strtod(text, &end);
+    if (end == text || *end || !(number >= 0 && number < 1))
+        return usage("-ffp-error needs a number from 0 to 1, not '%s'", text);
+    *error = number;
+    return STATUS_GO_ON;
+}
+
 static int read_define(Arena *arena, const char *text, Options *options) {
     const char *equals = strchr(text, '=');
     size_t length = equals ? (size_t)(equals - text) : 0;
@@ -312,6 +321,7 @@ static int apply_value(Arena *arena, OptionId id, const char *value, Options *op
     case OPT_RUN_INPUT: return read_named_file(arena, spelling, value, &options->run_inputs);
     case OPT_RUN_OUTPUT: return read_named_file(arena, spelling, value, &options->run_outputs);
     case OPT_TRIALS: return read_count(spelling, value, 1, &options->trials);
+    case OPT_FP_ERROR: return read_error(value, &options->fp_error);
     case OPT_BUDGET: return read_budget(value, &options->budget);
     case OPT_SEED: return read_seed(value, &options->seed);
     case OPT_SEARCH: return read_choice(spelling, value, search_policies, &options->search);

@@ -5,8 +5,11 @@
  * come from the source was legal when it was made; it is proved again, and one that fails falls back aloud.
  */
 #include "driver/driver.h"
+#include <math.h>
 #include <string.h>
 #include <unistd.h>
+
+static const double needed_gain = 0.8; /* of an algorithm's estimate, to be chosen without measuring */
 
 const Schedule *user_schedule(const Unit *unit, const Target *target) {
     const Schedule *best = NULL;
@@ -85,23 +88,63 @@ static Schedule *default_schedule(Compilation *c, const Program *program, const 
     return autosched_default(c->arena, program, target, user, efforts[c->options->level], c->options->seed);
 }
 
-static const Schedule *pick(Compilation *c, const Unit *unit, const Target *target, const char **origin) {
+/* The best record of the unit, whatever its algorithms; the unit becomes the one with those. NULL: none. */
+static const Schedule *best_record(Compilation *c, Database *database, const Unit **unit, const Target *target,
+                                   const Schedule *user) {
+    const Unit *all = *unit;
+    const Schedule *best = NULL;
+    double seconds = HUGE_VAL;
+    for (int i = -1; i < (user ? 0 : all->alternative_count); i++) {
+        const Unit *one = unit_with(c, all, i);
+        Record record;
+        const Schedule *found = database_best(c->arena, database, one->program, target, user, target->threads, &record);
+        if (!found || record.seconds >= seconds)
+            continue;
+        best = found;
+        seconds = record.seconds;
+        *unit = one;
+    }
+    return best;
+}
+
+/* The default for the algorithms that the static model thinks are the fastest. It knows less of them than of what is as
+ * it was written, so they have to be better by far. */
+static const Schedule *best_default(Compilation *c, const Unit **unit, const Target *target, const Schedule *user) {
+    const Unit *all = *unit;
+    const Schedule *best = default_schedule(c, all->program, target, user);
+    int count = user || c->options->level < LEVEL_2 ? 0 : all->alternative_count;
+    double seconds = count ? estimated_seconds(c->arena, all->program, best, target) * needed_gain : 0;
+    for (int i = 0; i < count; i++) {
+        const Schedule *schedule = default_schedule(c, all->alternatives[i], target, NULL);
+        double estimate = estimated_seconds(c->arena, all->alternatives[i], schedule, target);
+        if (estimate >= seconds)
+            continue;
+        seconds = estimate;
+        best = schedule;
+        *unit = unit_with(c, all, i);
+    }
+    return best;
+}
+
+/* The unit becomes the one with the algorithms that the schedule is for. */
+static const Schedule *pick(Compilation *c, const Unit **all, const Target *target, const char **origin) {
+    const Unit *unit = *all;
     const Schedule *user = user_schedule(unit, target), *found;
     *origin = "the source";
     if (user && !schedule_hole_count(user))
         return user;
     if (c->options->level == LEVEL_TUNE) {
         *origin = "tuning";
-        return tune_unit(c, unit, target, user);
+        return tune_unit(c, all, target, user);
     }
     *origin = "the database";
     Database *database = c->options->level >= LEVEL_2 ? compilation_database(c) : NULL;
     if (c->database_refused)
         return NULL;
-    if (database && (found = database_best(c->arena, database, unit->program, target, user, target->threads, NULL)))
+    if (database && (found = best_record(c, database, all, target, user)))
         return found;
     *origin = user ? "the source, its holes by the default" : "the default";
-    return default_schedule(c, unit->program, target, user);
+    return best_default(c, all, target, user);
 }
 
 /* The same schedule, naming the unit and a target under which it can be pasted into the source. */
@@ -114,10 +157,18 @@ static const Schedule *name_schedule(Compilation *c, const Schedule *schedule, c
     return named;
 }
 
+static void show_choice(Compilation *c, const Scheduled *scheduled) {
+    const Program *program = scheduled->unit->program;
+    const char *algorithms = program_algorithms(c->arena, program);
+    fprintf(stderr, "tensorc: %s: scheduled by %s%s%s\n", program->symbol, scheduled->origin, algorithms ? "; " : "",
+            algorithms ? algorithms : "");
+}
+
 bool choose_schedule(Compilation *c, const Unit *unit, const Target *target, Scheduled *scheduled) {
-    if (!check_schedule(c, unit, target))
+    unit = unit_of_block(c, unit, target);
+    if (!unit || !check_schedule(c, unit, target))
         return false;
-    const Schedule *schedule = pick(c, unit, target, &scheduled->origin);
+    const Schedule *schedule = pick(c, &unit, target, &scheduled->origin);
     if (!schedule)
         return false;
     NestError error = {0};
@@ -130,7 +181,7 @@ bool choose_schedule(Compilation *c, const Unit *unit, const Target *target, Sch
     if (!check_instrs_of(c, scheduled->nest))
         return false;
     if (c->options->verbose)
-        fprintf(stderr, "tensorc: %s: scheduled by %s\n", unit->program->symbol, scheduled->origin);
+        show_choice(c, scheduled);
     return true;
 }
 

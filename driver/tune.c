@@ -62,7 +62,9 @@ static void show_result(Compilation *c, const Program *program, const TuneResult
         return;
     }
     double flops = program_flops(program);
-    fprintf(stderr, "tensorc: tuned %s: %d trials in %.1f s", program->symbol, result->trials, result->elapsed);
+    const char *algorithms = program_algorithms(c->arena, program);
+    fprintf(stderr, "tensorc: tuned %s%s%s: %d trials in %.1f s", program->symbol, algorithms ? ", " : "",
+            algorithms ? algorithms : "", result->trials, result->elapsed);
     show_failures(result);
     if (result->build_seconds > 0)
         fprintf(stderr, ", each built in %.0f ms", 1e3 * result->build_seconds);
@@ -87,19 +89,20 @@ static int trials_for_unit(Compilation *c) {
     return trials > 0 ? trials : 1;
 }
 
-static double budget_for_unit(const Compilation *c, int units) {
+/* What is left of the budget, shared out to units; part: of a unit's share. */
+static double budget_for_unit(const Compilation *c, double part) {
     if (c->tune_deadline <= 0)
         return 0;
     double left = c->tune_deadline - monotonic_seconds();
-    return left > 0.01 ? left / (units > 0 ? units : 1) : 0.01;
+    int units = c->tune_units_left + 1;
+    return left > 0.01 ? left / units * part : 0.01;
 }
 
 static TuneResult *search(Compilation *c, const Program *program, const Target *target, const Schedule *user,
-                          Toolchain *toolchain) {
+                          Toolchain *toolchain, int trials, double part) {
     const Options *o = c->options;
-    int units = c->tune_units_left;
-    TuneOptions options = {.budget_seconds = budget_for_unit(c, units),
-                           .trials = trials_for_unit(c),
+    TuneOptions options = {.budget_seconds = budget_for_unit(c, part),
+                           .trials = trials,
                            .search = o->search,
                            .cost_model = o->cost_model,
                            .seed = o->seed,
@@ -133,34 +136,75 @@ static Schedule *fall_back(Compilation *c, const Program *program, const Target 
     return autosched_default(c->arena, program, target, user, EFFORT_MODEL_MORE, c->options->seed);
 }
 
-static Schedule *frozen_schedule(Compilation *c, const Program *program, const Target *target, const Schedule *user) {
-    TuneResult *result = search(c, program, target, user, NULL);
-    if (result && result->from_database)
-        return result->schedule;
-    complain("%s: the tuning database has no result for %s (--tune-frozen)", program->symbol,
+/* The best that the database holds, whatever the algorithms. */
+static Schedule *frozen_schedule(Compilation *c, const Unit **unit, const Target *target, const Schedule *user) {
+    const Unit *all = *unit;
+    TuneResult *best = NULL;
+    for (int i = -1; i < (user ? 0 : all->alternative_count); i++) {
+        const Unit *one = unit_with(c, all, i);
+        TuneResult *result = search(c, one->program, target, user, NULL, 0, 1);
+        if (!result || !result->from_database || (best && result->seconds >= best->seconds))
+            continue;
+        best = result;
+        *unit = one;
+    }
+    if (best)
+        return best->schedule;
+    complain("%s: the tuning database has no result for %s (--tune-frozen)", all->program->symbol,
              target_microarchitecture(target));
     return NULL;
 }
 
-Schedule *tune_unit(Compilation *c, const Unit *unit, const Target *target, const Schedule *user) {
-    const Program *program = unit->program;
+/* A search over the schedules of one program; NULL after a message. */
+static TuneResult *tune_program(Compilation *c, const Program *program, const Target *target, const Schedule *user,
+                                int trials, double part) {
     const char *why = "";
+    Toolchain *toolchain = open_toolchain(c, program, target, &why);
+    if (!toolchain) {
+        TuneResult *result = ARENA_NEW(c->arena, TuneResult);
+        result->schedule = fall_back(c, program, target, user, why);
+        return result;
+    }
+    catch_stop_signals();
+    TuneResult *result = search(c, program, target, user, toolchain, trials, part);
+    toolchain_close(toolchain);
+    if (result)
+        show_result(c, program, result);
+    else
+        complain("%s: tuning failed", program->symbol);
+    return result;
+}
+
+/* Half of the trials find out which algorithms are the best, the rest are theirs. What was measured is in the database,
+ * where the second search goes on with it. Returns how many are left for the best. */
+static int choose_algorithms(Compilation *c, const Unit **unit, const Target *target, int trials) {
+    const Unit *all = *unit;
+    int choices = all->alternative_count + 1, share = trials / (2 * choices) > 0 ? trials / (2 * choices) : 1;
+    double best = HUGE_VAL;
+    *unit = unit_with(c, all, -1);
+    for (int i = -1; i < all->alternative_count && !stop_requested; i++) {
+        const Unit *one = unit_with(c, all, i);
+        TuneResult *result = tune_program(c, one->program, target, NULL, share, 0.5 / (choices - i - 1));
+        if (!result || result->seconds <= 0 || result->seconds >= best)
+            continue;
+        best = result->seconds;
+        *unit = one;
+    }
+    int left = trials - share * (choices - 1);
+    return left > share ? left : share;
+}
+
+Schedule *tune_unit(Compilation *c, const Unit **unit, const Target *target, const Schedule *user) {
+    const Program *program = (*unit)->program;
     if (!compilation_database(c))
         return NULL;
-    if (program->size_count && unit->tune_count) /* what is tuned are its versions for known sizes */
+    if (program->size_count && (*unit)->tune_count) /* what is tuned are its versions for known sizes */
         return autosched_default(c->arena, program, target, user, EFFORT_MODEL_MORE, c->options->seed);
     if (c->options->frozen && !program->size_count)
-        return frozen_schedule(c, program, target, user);
-    Toolchain *toolchain = open_toolchain(c, program, target, &why);
-    if (!toolchain)
-        return fall_back(c, program, target, user, why);
-    catch_stop_signals();
-    TuneResult *result = search(c, program, target, user, toolchain);
-    toolchain_close(toolchain);
-    if (!result) {
-        complain("%s: tuning failed", program->symbol);
-        return NULL;
-    }
-    show_result(c, program, result);
-    return result->schedule;
+        return frozen_schedule(c, unit, target, user);
+    int trials = trials_for_unit(c);
+    if ((*unit)->alternative_count && !user && !program->size_count)
+        trials = choose_algorithms(c, unit, target, trials);
+    TuneResult *result = tune_program(c, (*unit)->program, target, user, trials, 1);
+    return result ? result->schedule : NULL;
 }

@@ -264,8 +264,32 @@ double stage_flops(const Stage *stage) {
     return points * operations;
 }
 
+const Program *program_meaning(const Program *program) {
+    return program->meaning ? program->meaning : program;
+}
+
+double program_error(const Program *program) {
+    double error = 0;
+    for (int i = 0; i < program->algorithm_count; i++)
+        error += program->algorithms[i].error;
+    return error;
+}
+
+const char *program_algorithms(Arena *arena, const Program *program) {
+    Text text = {.arena = arena};
+    for (int i = 0; i < program->algorithm_count; i++) {
+        const struct Algorithm *algorithm = &program->algorithms[i];
+        text_add(&text, "%s%s%s%s", i ? ", " : "", algorithm->place, *algorithm->place ? " by " : "by ",
+                 algorithm->name);
+        if (algorithm->error > 0)
+            text_add(&text, " (error %g)", algorithm->error);
+    }
+    return text.text;
+}
+
 double program_flops(const Program *program) {
     double total = 0;
+    program = program_meaning(program);
     for (int i = 0; i < program->stage_count; i++) {
         double flops = stage_flops(program->stages[i]);
         if (flops < 0)

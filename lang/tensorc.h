@@ -280,6 +280,14 @@ typedef struct Program {
         int64_t value;
     } * bounds;
     bool strict; /* -fstrict: reductions keep their order, multiply-adds are not contracted */
+    const struct Program
+        *meaning; /* what it computes by other algorithms: the same arguments; NULL: it is as written */
+    int algorithm_count;
+    struct Algorithm {
+        const char *place; /* what the replaced call makes; "": the whole */
+        const char *name;  /* of the def that implements it */
+        double error;      /* of its results, in parts of the largest sum of absolute terms */
+    } * algorithms;
     Loc loc;
 } Program;
 
@@ -301,9 +309,9 @@ typedef enum PrimArgKind {
     ARG_NAME, /* a loop, a stage, a tensor, a scope: "C.i", "O[1].r_k", "io", "register" */
     ARG_INT,
     ARG_HOLE, /* ?, ?name, ? in {2, 4, 8}: items are its ARG_INT choices; all of one name have one value */
-    ARG_OP,   /* items are the two operands: name / integer or name % integer inside a layout; of a constraint + - * / % */
-              /* < > and, as one letter each, l (<=), g (>=), = (==), ! (!=) over names of holes and integers */
-    ARG_LIST  /* (j/16, k, j%16) */
+    ARG_OP, /* items are the two operands: name / integer or name % integer inside a layout; of a constraint + - * / % */
+            /* < > and, as one letter each, l (<=), g (>=), = (==), ! (!=) over names of holes and integers */
+    ARG_LIST /* (j/16, k, j%16) */
 } PrimArgKind;
 
 typedef struct PrimArg {

@@ -19,6 +19,7 @@ static Handler *const handlers[PRIM_COUNT] = {
     [PRIM_RFACTOR] = apply_rfactor,
     [PRIM_PARTITION] = apply_partition,
     [PRIM_REQUIRE] = apply_require,
+    [PRIM_ALGORITHM] = apply_algorithm,
     [PRIM_BIND] = apply_bind,
     [PRIM_DECOMPOSE] = apply_decompose,
     [PRIM_STORE_AT] = apply_store_at,

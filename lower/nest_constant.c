@@ -12,7 +12,7 @@ enum {
     TABLE_BYTES = 1 << 16,  /* of what reads nothing */
     COPY_LIMIT = 1 << 30,   /* elements of a copy */
     POINTS_LIMIT = 1 << 24, /* of anything else, reductions included */
-    NODES_LIMIT = 64
+    NODES_LIMIT = 256
 };
 
 static bool is_constant(const Tensor *tensor) {

@@ -227,6 +227,11 @@ static bool hole_value(NestState *state, const Prim *prim, const PrimArg *hole, 
     return true;
 }
 
+/* Which program is scheduled was decided before there is a nest. */
+bool apply_algorithm(NestState *state, const Prim *prim) {
+    return refuse_at(state, &prim->args[0], "the algorithm is chosen for a whole unit, before its loops");
+}
+
 /* Of a schedule whose holes are not filled the holes are refused, not what is asked of them. */
 bool apply_require(NestState *state, const Prim *prim) {
     if (state->choices == NULL && schedule_hole_count(state->schedule) > 0)

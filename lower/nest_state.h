@@ -278,7 +278,7 @@ bool copy_constant(NestState *state, const Prim *prim, const Tensor *constant, c
 /* --- handlers: nest_loops.c, nest_place.c, nest_reduce.c, nest_cache.c --- */
 
 typedef bool Handler(NestState *state, const Prim *prim);
-Handler apply_require, apply_split, apply_tile, apply_fuse, apply_reorder, apply_partition;
+Handler apply_require, apply_algorithm, apply_split, apply_tile, apply_fuse, apply_reorder, apply_partition;
 Handler apply_unroll, apply_vectorize, apply_parallel, apply_bind, apply_prefetch, apply_rfactor;
 Handler apply_inline, apply_compute_at, apply_compute_root, apply_set_scope, apply_cache_write, apply_cache_read;
 Handler apply_layout, apply_storage_align;

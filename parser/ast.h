@@ -184,5 +184,6 @@ AstFile *parse_file(Arena *arena, Sources *sources, uint32_t file, Diagnostics *
 Schedule *parse_schedule(Arena *arena, Sources *sources, uint32_t file, Diagnostics *diagnostics);
 /* The tree as source text that parses to the same tree: for -d p and the round-trip tests. */
 void ast_print(Text *text, const AstFile *file);
+void ast_print_expr(Text *text, const AstExpr *e);
 
 #endif

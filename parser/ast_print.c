@@ -22,6 +22,10 @@ static void print_string(Text *text, const char *string) {
 
 /* --- expressions --- */
 
+void ast_print_expr(Text *text, const AstExpr *e) {
+    print_expr(text, e, PRECEDENCE_ANY);
+}
+
 static void print_exprs(Text *text, const AstExprs *list) {
     text_add(text, "(");
     for (int i = 0; i < list->count; i++) {

@@ -49,6 +49,7 @@ static const struct Letter {
 } letters[] = {{'L', "loop", "the name of a loop"},
                {'T', "stage", "the name of a stage or tensor"},
                {'I', "instruction", "the name of an instruction"},
+               {'D', "def", "the name of a def"},
                {'C', "(dimensions)", "a list of dimensions in parentheses"},
                {'S', "scope", "a scope: global, local, register or shared"},
                {'X', "axis", "an axis: block.x, block.y, block.z, thread.x, thread.y, thread.z or vthread"},

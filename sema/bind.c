@@ -200,5 +200,8 @@ Program *program_bind(Arena *arena, const Program *program, const struct Binding
         stages[i] = bind_stage(&b, program->stages[i]);
     bound->stages = stages;
     bind_scans(&b, stages);
+    if (program->meaning && count > 0 &&
+        !(bound->meaning = program_bind(arena, program->meaning, bindings, count, why)))
+        return NULL;
     return bound;
 }

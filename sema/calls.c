@@ -133,7 +133,7 @@ static void add_argument(Frame *callee, const AstParameter *formal, const Actual
     variable->view = actual->view;
 }
 
-static bool pass_arguments(Frame *callee, const AstExpr *call, Actual *actuals) {
+bool pass_arguments(Frame *callee, const AstExpr *call, Actual *actuals) {
     const AstDef *def = callee->definition->ast;
     for (int i = 0; i < def->arguments.count; i++)
         if (def->arguments.items[i].is_tensor)
@@ -267,7 +267,9 @@ static Frame *enter_call(Frame *frame, Definition *definition, const AstExpr *ca
     Frame *callee = ARENA_NEW(arena, Frame);
     *callee = (Frame){.builder = frame->builder, .caller = frame, .definition = definition, .call = call->loc};
     callee->prefix = arena_printf(arena, "%s.", name);
-    return bind_parameters(callee, &bounds, false) && pass_arguments(callee, call, actuals) ? callee : NULL;
+    if (!bind_parameters(callee, &bounds, false) || !pass_arguments(callee, call, actuals))
+        return NULL;
+    return enter_chosen(callee, call, actuals, name);
 }
 
 bool check_call(Frame *frame, const AstExpr *call, const char *name, View **results, int *result_count) {
@@ -283,9 +285,9 @@ bool check_call(Frame *frame, const AstExpr *call, const char *name, View **resu
     Frame *callee = enter_call(frame, definition, call, name);
     if (!callee)
         return false;
-    definition->state = CHECK_RUNNING;
+    callee->definition->state = CHECK_RUNNING;
     check_body(callee);
-    definition->state = CHECK_GOOD;
+    callee->definition->state = CHECK_GOOD;
     if (callee->failed)
         return false;
     *result_count = definition->ast->results.count;

@@ -51,6 +51,7 @@ typedef struct Checker {
     Diagnostics *diagnostics;
     Module *module;
     int depth;                  /* of defs under way: calls in calls */
+    bool implementations;       /* some def implements another */
     LIST(SourceFile *) files;   /* main first, then in the order of reading */
     LIST(const Instr *) instrs; /* of all files */
     LIST(const Array *) arrays; /* of constants, as often as they are read as another type */
@@ -120,8 +121,34 @@ typedef struct ScanBlock {
 
 typedef LIST(Stage *) Stages;
 
+/* Constants by name: integers for parameters and sizes, arrays for tensors. */
+typedef struct Bound {
+    const char *name;
+    int64_t value;
+    const Array *array; /* or NULL */
+    Loc loc;
+    bool used;
+} Bound;
+typedef LIST(Bound) Bounds;
+
+/* A call that may be replaced, or is, by what implements the called def. */
+typedef struct Replacement {
+    const char *name;       /* of what the call makes; "" for the unit itself */
+    Definition *definition; /* that implements it */
+    double error;
+    Bounds parameters; /* of the implemented def there */
+    bool used;
+} Replacement;
+
+typedef struct Algorithms {
+    LIST(Replacement) found; /* while a program is made as it is written */
+    int chosen_count;
+    Replacement *chosen; /* while it is made with others */
+} Algorithms;
+
 typedef struct Builder {
     Checker *checker;
+    Algorithms *algorithms; /* or NULL: calls are what they are */
     Arena *arena;
     LIST(const Var *) sizes;
     LIST(Argument) inputs;
@@ -347,6 +374,24 @@ bool is_call(const Frame *frame, const AstExpr *ast);
 bool check_call(Frame *frame, const AstExpr *call, const char *name, View **results, int *result_count);
 void check_call_statement(Frame *frame, const AstStatement *ast);
 
+bool pass_arguments(Frame *callee, const AstExpr *call, Actual *actuals);
+
+/* --- algorithms (implement.c) --- */
+
+/* Checks what a def says that it implements, but not its body. */
+bool check_implementation(Checker *checker, Definition *definition);
+/* What the conditions of an implementation say of sizes: NAME == INTEGER. */
+Bounds *implementation_bounds(Checker *checker, const AstDef *def);
+/* That an implementation, its program made, has the results of what it implements. */
+bool check_implemented_results(Checker *checker, const Definition *definition);
+/* Notes what may take the place of the def that the frame instantiates, its parameters and sizes known. */
+void note_places(Frame *frame, const char *name);
+/* The frame to go on with: the callee's, or one for what takes its place; NULL after an error. */
+Frame *enter_chosen(Frame *callee, const AstExpr *call, Actual *actuals, const char *name);
+/* The unit's program with other algorithms. */
+void add_alternatives(Checker *checker, Definition *definition, const Bounds *bounds, bool defines, Unit *unit,
+                      const Algorithms *algorithms);
+
 /* --- recurrences (scan.c) --- */
 
 void check_scan(Frame *frame, const AstStatement *ast);
@@ -372,18 +417,10 @@ void check_instrs(Checker *checker); /* of all files */
 
 /* --- programs (instance.c, finish.c, module.c) --- */
 
-/* Constants by name: integers for parameters and sizes, arrays for tensors. */
-typedef struct Bound {
-    const char *name;
-    int64_t value;
-    const Array *array; /* or NULL */
-    Loc loc;
-    bool used;
-} Bound;
-typedef LIST(Bound) Bounds;
-
-/* The program of a def with sizes bound; NULL after errors. defines: -D applies too. symbol NULL: the def's name. */
-Program *build_program(Checker *checker, Definition *definition, Bounds *bounds, bool defines, const AstName *symbol);
+/* The program of a def with sizes bound; NULL after errors. defines: -D applies too. symbol NULL: the def's name.
+ * algorithms: the places that are noted or replaced; NULL: none. */
+Program *build_program(Checker *checker, Definition *definition, Bounds *bounds, bool defines, const AstName *symbol,
+                       Algorithms *algorithms);
 /* Integer parameters get their values. False after an error. */
 bool bind_parameters(Frame *frame, Bounds *bounds, bool defines);
 /* The contents of a tensor argument from a file; NULL after an error. */

@@ -247,8 +247,9 @@ void check_body(Frame *frame) {
 
 /* --- a whole def --- */
 
-Program *build_program(Checker *checker, Definition *definition, Bounds *bounds, bool defines, const AstName *symbol) {
-    Builder builder = {.checker = checker, .arena = checker->arena};
+Program *build_program(Checker *checker, Definition *definition, Bounds *bounds, bool defines, const AstName *symbol,
+                       Algorithms *algorithms) {
+    Builder builder = {.checker = checker, .arena = checker->arena, .algorithms = algorithms};
     Frame frame = {.builder = &builder, .definition = definition, .prefix = ""};
     frame.call = symbol ? symbol->loc : definition->ast->name.loc;
     CheckState state = definition->state;
@@ -256,6 +257,8 @@ Program *build_program(Checker *checker, Definition *definition, Bounds *bounds,
     bool shaped = bind_shapes(&frame, bounds), good = bind_parameters(&frame, bounds, defines) && shaped;
     if (shaped)
         bind_arguments(&frame, bounds, defines);
+    if (good)
+        note_places(&frame, "");
     if (good)
         check_body(&frame);
     definition->state = state;
@@ -284,14 +287,14 @@ bool check_definition(Checker *checker, Definition *definition, bool defines) {
     if (definition->state != CHECK_NEW)
         return definition->state != CHECK_BAD;
     const AstDef *def = definition->ast;
-    bool good = def->implements.text == NULL, values = true;
-    if (!good)
-        diag(checker->diagnostics, DIAG_unsupported, def->implements.loc, "implements");
+    bool good = !def->implements.text || check_implementation(checker, definition), values = true;
+    Bounds *bounds = def->implements.text ? implementation_bounds(checker, def) : NULL;
     for (int i = 0; i < def->parameters.count; i++)
         values &= has_value(checker, &def->parameters.items[i], defines);
     if (values) {
-        definition->program = build_program(checker, definition, NULL, defines, NULL);
+        definition->program = build_program(checker, definition, bounds, defines, NULL, NULL);
         good &= definition->program != NULL;
+        good = good && (!def->implements.text || check_implemented_results(checker, definition));
     } else {
         good &= check_names(checker, definition, defines);
     }

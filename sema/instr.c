@@ -211,7 +211,7 @@ static void check_instr(Checker *checker, SourceFile *file, const AstInstr *ast)
         return;
     Definition *definition = ARENA_NEW(checker->arena, Definition);
     *definition = (Definition){.ast = definition_of(&m), .file = file, .instr = true};
-    m.program = build_program(checker, definition, NULL, false, NULL);
+    m.program = build_program(checker, definition, NULL, false, NULL, NULL);
     if (!m.program)
         return;
     fill_instr(&m);

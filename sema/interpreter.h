@@ -32,6 +32,11 @@ void interpreter_tensor(Interpreter *interpreter, const Tensor *tensor, void *da
 /* Multiply-adds and other operations one whole evaluation takes, for choosing between whole and sampled checks. */
 double interpreter_cost(const Program *program, const int64_t *sizes);
 
+/* Adds to the bounds of floats what algorithms with an error may differ by: parts of the largest magnitude among them. */
+void evaluated_allow(Evaluated *values, int count, double error);
+/* The same for what interpreter_check compares from now on. */
+void interpreter_allow(Interpreter *interpreter, double error);
+
 typedef struct Mismatch {
     const Tensor *tensor;
     int64_t index[16], element;

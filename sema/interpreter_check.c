@@ -33,9 +33,24 @@ bool evaluated_matches(const Evaluated *expected, Value found) {
     return fabs(a - b) <= expected->bound;
 }
 
+void evaluated_allow(Evaluated *values, int count, double error) {
+    double largest = 0;
+    for (int i = 0; i < count; i++)
+        if (isfinite(values[i].magnitude))
+            largest = fmax(largest, values[i].magnitude);
+    for (int i = 0; i < count; i++)
+        if (type_is_float(values[i].value.type))
+            values[i].bound += error * largest;
+}
+
+void interpreter_allow(Interpreter *interpreter, double error) {
+    interpreter->error = error;
+}
+
 typedef struct Check {
     Interpreter *interpreter;
     Storage *storage;
+    double allowed; /* beside the bound of each element */
     const char *data;
     int64_t wrong;
     Mismatch *first;
@@ -63,11 +78,24 @@ static void report_first(const Check *check, int64_t element, const Evaluated *e
 static void check_element(Check *check, int64_t element) {
     ElementType type = check->storage->tensor->type;
     Evaluated expected = evaluated_element(check->interpreter, check->storage, element);
+    if (type_is_float(type))
+        expected.bound += check->allowed;
     Value found = value_load(type, check->data + element * element_info[type].bytes);
     if (evaluated_matches(&expected, found))
         return;
     report_first(check, element, &expected, found);
     check->wrong++;
+}
+
+/* What an error of a part of the largest magnitude adds to the bound of each of these elements; at NULL: of all. */
+static double allowed_beyond(Check *check, double error, const int64_t *at, int64_t count) {
+    double largest = 0;
+    for (int64_t i = 0; error > 0 && i < count; i++) {
+        Evaluated value = evaluated_element(check->interpreter, check->storage, at ? at[i] : i);
+        if (isfinite(value.magnitude))
+            largest = fmax(largest, value.magnitude);
+    }
+    return error * largest;
 }
 
 /* --- points ------------------------------------------------------------------------------------------------------- */
@@ -115,26 +143,28 @@ static int64_t choose_point(const Storage *storage, int at, uint64_t *state) {
 }
 
 /* Groups grow with what the points so far have cost; the first is a single one. */
-static void check_points(Check *check, double limit, uint64_t seed) {
+static void check_points(Check *check, double limit, uint64_t seed, double error) {
     Interpreter *interpreter = check->interpreter;
     double begin = interpreter->operations;
     uint64_t state = seed;
-    int64_t group[STRIP];
-    for (int done = 0; done < POINT_LIMIT;) {
+    int64_t *points = ARENA_ARRAY(interpreter->arena, int64_t, POINT_LIMIT + STRIP);
+    int done = 0;
+    while (done < POINT_LIMIT) {
         double used = interpreter->operations - begin;
         double affordable = done ? (limit - used) / (used / done + 1) : 1;
         int count = affordable < 1 ? 0 : affordable > STRIP / 2 ? STRIP / 2 : (int)affordable;
         if (count > done + 1)
             count = done + 1;
         if (count == 0)
-            return;
+            break;
         for (int i = 0; i < count; i++)
-            group[i] = choose_point(check->storage, done + i, &state);
-        demand_elements(interpreter, check->storage, group, count);
-        for (int i = 0; i < count; i++)
-            check_element(check, group[i]);
+            points[done + i] = choose_point(check->storage, done + i, &state);
+        demand_elements(interpreter, check->storage, points + done, count);
         done += count;
     }
+    check->allowed = allowed_beyond(check, error, points, done);
+    for (int i = 0; i < done; i++)
+        check_element(check, points[i]);
 }
 
 int64_t interpreter_check(Interpreter *interpreter, int argument, const void *data, double limit, uint64_t seed,
@@ -149,10 +179,13 @@ int64_t interpreter_check(Interpreter *interpreter, int argument, const void *da
         sizes[i] = interpreter->sizes[i].value;
     if (interpreter_cost(program, sizes) <= limit)
         compute_whole(interpreter, check.storage);
+    double error = interpreter->error;
+    if (check.storage->data)
+        check.allowed = allowed_beyond(&check, error, NULL, check.storage->elements);
     if (check.storage->data)
         for (int64_t element = 0; element < check.storage->elements; element++)
             check_element(&check, element);
     else if (check.storage->elements)
-        check_points(&check, limit, seed);
+        check_points(&check, limit, seed, error);
     return check.wrong;
 }

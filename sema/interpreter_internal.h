@@ -133,6 +133,7 @@ struct Interpreter {
     Storage *storages;
     void *const *arguments;
     double operations; /* executed so far */
+    double error;      /* of the algorithms of what is checked: interpreter_allow */
 };
 
 /* interpreter_compile.c: NULL and *why if an extent has no value. A requirement is a stage of type bool without tensor.

@@ -95,6 +95,7 @@ static void add_definition(Checker *checker, SourceFile *file, const AstDef *ast
     definition->ast = ast;
     definition->file = file;
     definition->state = ast->damaged ? CHECK_BAD : CHECK_NEW;
+    checker->implementations |= ast->implements.text != NULL;
     list_push(checker->arena, &file->definitions, definition);
 }
 
@@ -362,10 +363,12 @@ static void make_export(Checker *checker, const AstExport *export) {
     good &= check_symbol(checker, symbol);
     if (!read_bindings(checker, definition, &export->bindings, &bounds) || !good)
         return;
-    Unit unit = {.program = build_program(checker, definition, &bounds, true, &symbol)};
+    Algorithms algorithms = {0};
+    Unit unit = {.program = build_program(checker, definition, &bounds, true, &symbol, &algorithms)};
     if (!check_used(checker, definition, &bounds) || !unit.program)
         return;
     attach_schedules(checker, &unit, definition);
+    add_alternatives(checker, definition, &bounds, true, &unit, &algorithms);
     unit.tunes = ARENA_ARRAY(checker->arena, struct TuneSizes, export->tunes.count);
     for (int i = 0; i < export->tunes.count; i++)
         read_tune(checker, definition, &export->tunes.items[i], &unit);
@@ -377,13 +380,17 @@ static void make_export(Checker *checker, const AstExport *export) {
 static void make_unit_of_def(Checker *checker, Definition *definition) {
     if (!check_definition(checker, definition, true) || !check_symbol(checker, definition->ast->name))
         return;
+    Algorithms algorithms = {0};
     Unit unit = {.program = definition->program};
+    if (unit.program && checker->implementations && !definition->ast->implements.text)
+        unit.program = build_program(checker, definition, NULL, true, NULL, &algorithms);
     if (!unit.program) {
         diag(checker->diagnostics, DIAG_not_a_unit, definition->ast->name.loc, definition->ast->name.text);
         diag_hint(checker->diagnostics, "give its parameters defaults, export it with values, or use -D");
         return;
     }
     attach_schedules(checker, &unit, definition);
+    add_alternatives(checker, definition, &(Bounds){0}, true, &unit, &algorithms);
     list_push(checker->arena, &checker->module->units, unit);
 }
 

@@ -21,12 +21,15 @@ typedef struct SemaOptions {
     /* Finds a stdlib file by import name ("nn"): its number in sources, or 0. */
     uint32_t (*find_embedded)(void *context, Sources *sources, const char *name);
     void *context;
-    bool strict; /* -fstrict: reductions are neither reassociated nor contracted */
+    bool strict;          /* -fstrict: reductions are neither reassociated nor contracted */
+    double allowed_error; /* -ffp-error: of algorithms that defs which implement others may use */
 } SemaOptions;
 
 /* One function to make: an export, or a def of the main file when nothing is exported. */
 typedef struct Unit {
     Program *program;
+    int alternative_count; /* the same function by other algorithms: program->meaning is the unit's program */
+    Program **alternatives;
     const Schedule **schedules; /* the blocks that name the export, or else the def; in source order */
     int schedule_count;
     int tune_count;

@@ -1,0 +1,492 @@
+/* implement.c - defs that implement others: what they promise is checked, and a unit's program is made again with them in
+ * the places of what they implement.
+ *
+ * A def that implements another has its header: the same arguments under the same names and sizes. Its parameters take
+ * the values of the implemented def's; those in its brackets must have the values given there. While the program of a
+ * unit is made as it is written, every place is noted where an implementation holds; the alternatives are made of those.
+ */
+#include "sema/check.h"
+
+#include <string.h>
+
+enum { COMBINATIONS_LIMIT = 9 }; /* beyond that each implementation alone, wherever it holds */
+
+/* --- what is implemented ------------------------------------------------------------------------------------------ */
+
+static Definition *implemented(Checker *checker, const Definition *definition) {
+    return find_definition(checker->arena, definition->file, definition->ast->implements.text);
+}
+
+static const AstBinding *binding_of(const AstBindings *list, const char *name) {
+    for (int i = 0; i < list->count; i++)
+        if (strcmp(list->items[i].name.text, name) == 0)
+            return &list->items[i];
+    return NULL;
+}
+
+/* A literal from 0 on; 0 without one. */
+static bool error_of(const AstDef *def, double *error) {
+    const AstExpr *e = def->implements_error;
+    *error = e == NULL ? 0 : e->kind == AST_REAL ? e->real : (double)e->integer;
+    return e == NULL || ((e->kind == AST_REAL || e->kind == AST_INTEGER) && *error < 1);
+}
+
+/* --- the header --------------------------------------------------------------------------------------------------- */
+
+static const char *dims_text(Arena *arena, const AstExprs *dims) {
+    Text text = {.arena = arena};
+    for (int d = 0; d < dims->count; d++) {
+        text_add(&text, d ? ", " : "");
+        ast_print_expr(&text, dims->items[d]);
+    }
+    return text.text ? text.text : "";
+}
+
+static const char *parameter_text(Arena *arena, const AstParameter *parameter) {
+    const char *type = element_info[parameter->type].spelling;
+    if (parameter->constant)
+        type = arena_printf(arena, "const %s", type);
+    if (!parameter->is_tensor)
+        return arena_printf(arena, "%s %s", type, parameter->name.text);
+    return arena_printf(arena, "%s(%s) %s", type, dims_text(arena, &parameter->dims), parameter->name.text);
+}
+
+static const char *result_text(Arena *arena, const AstResult *result) {
+    const char *name = result->name.text;
+    if (!result->has_type)
+        return name;
+    return arena_printf(arena, "%s(%s) %s", element_info[result->type].spelling, dims_text(arena, &result->dims), name);
+}
+
+static bool same_count(Checker *checker, const AstDef *def, const AstDef *of, const char *what, int count, int wanted) {
+    if (count == wanted)
+        return true;
+    diag(checker->diagnostics, DIAG_implements_count, def->name.loc, def->name.text, count, what, count == 1 ? "" : "s",
+         of->name.text, wanted);
+    diag_note(checker->diagnostics, of->name.loc, "what it implements");
+    return false;
+}
+
+static bool same_text(Checker *checker, const AstDef *def, const char *own, Loc loc, const char *wanted, Loc there) {
+    if (strcmp(own, wanted) == 0)
+        return true;
+    diag(checker->diagnostics, DIAG_implements_header, loc, own, def->name.text, wanted);
+    diag_note(checker->diagnostics, there, "of what it implements");
+    return false;
+}
+
+static bool check_headers(Checker *checker, const AstDef *def, const AstDef *of) {
+    Arena *arena = checker->arena;
+    int arguments = def->arguments.count, results = def->results.count;
+    if (!same_count(checker, def, of, "argument", arguments, of->arguments.count) ||
+        !same_count(checker, def, of, "result", results, of->results.count))
+        return false;
+    bool good = true;
+    for (int i = 0; i < arguments; i++) {
+        const AstParameter *own = &def->arguments.items[i], *other = &of->arguments.items[i];
+        good &= same_text(checker, def, parameter_text(arena, own), own->loc, parameter_text(arena, other), other->loc);
+    }
+    for (int i = 0; i < results; i++) {
+        const AstResult *own = &def->results.items[i], *other = &of->results.items[i];
+        good &= same_text(checker, def, result_text(arena, own), own->loc, result_text(arena, other), other->loc);
+    }
+    return good;
+}
+
+/* Every parameter of the implemented def is one of its own, or has one value; its others have defaults. */
+static bool check_parameters(Checker *checker, const AstDef *def, const AstDef *of) {
+    bool good = true;
+    for (int i = 0; i < of->parameters.count; i++) {
+        const char *name = of->parameters.items[i].name.text;
+        if (binding_of(&def->parameters, name) || binding_of(&def->implements_parameters, name))
+            continue;
+        diag(checker->diagnostics, DIAG_implements_parameter, def->implements.loc, def->name.text, name, of->name.text);
+        diag_hint(checker->diagnostics, "say for which values it holds: implements %s[%s=...]", of->name.text, name);
+        good = false;
+    }
+    for (int i = 0; i < def->implements_parameters.count; i++) {
+        const AstName *name = &def->implements_parameters.items[i].name;
+        if (binding_of(&of->parameters, name->text))
+            continue;
+        diag(checker->diagnostics, DIAG_no_such_parameter, name->loc, of->name.text, name->text);
+        good = false;
+    }
+    for (int i = 0; i < def->parameters.count; i++) {
+        const AstBinding *own = &def->parameters.items[i];
+        if (own->value || binding_of(&of->parameters, own->name.text))
+            continue;
+        diag(checker->diagnostics, DIAG_implements_default, own->name.loc, own->name.text, of->name.text);
+        good = false;
+    }
+    return good;
+}
+
+static bool check_error(Checker *checker, const AstDef *def) {
+    double error;
+    if (error_of(def, &error))
+        return true;
+    diag(checker->diagnostics, DIAG_implements_error, def->implements_error->loc);
+    return false;
+}
+
+/* --- conditions --------------------------------------------------------------------------------------------------- */
+
+/* A condition over the sizes and parameters of a frame; NULL after an error. */
+static Expr *size_condition(Frame *frame, const AstExpr *ast) {
+    Statement s = {.frame = frame, .builder = frame->builder};
+    Expr *condition = translate_condition(&s, ast);
+    if (!condition)
+        return NULL;
+    if (!s.indices.count && !s.accesses.count && !is_data_dependent(condition))
+        return condition;
+    if (s.indices.count)
+        report_index(&s, s.indices.items[0]);
+    else
+        ERROR(frame, not_a_size, ast->loc);
+    return NULL;
+}
+
+/* The sizes and parameters of a def as its conditions see them. */
+static void enter_header(Checker *checker, Definition *definition, Builder *builder, Frame *frame) {
+    *builder = (Builder){.checker = checker, .arena = checker->arena, .names_only = true};
+    *frame = (Frame){.builder = builder, .definition = definition, .prefix = ""};
+    bind_parameters(frame, NULL, false);
+    for (int i = 0; i < definition->ast->arguments.count; i++) {
+        const AstExprs *dims = &definition->ast->arguments.items[i].dims;
+        for (int d = 0; d < dims->count; d++)
+            if (dims->items[d]->kind == AST_NAME && !frame_symbol(frame, dims->items[d]->name.text)) {
+                Var *size = var_new(checker->arena, VAR_SIZE, TYPE_INT64, dims->items[d]->name.text, NULL);
+                frame_add(frame, SYMBOL_SIZE, size->name, dims->items[d]->loc)->value = expr_var(checker->arena, size);
+            }
+    }
+}
+
+static bool check_conditions(Checker *checker, const AstDef *def, Definition *of) {
+    Builder builder;
+    Frame frame;
+    enter_header(checker, of, &builder, &frame);
+    bool good = true;
+    for (int i = 0; i < def->implements_wheres.count; i++) {
+        const AstWhere *where = &def->implements_wheres.items[i];
+        if (where->kind != WHERE_PREDICATE) {
+            diag(checker->diagnostics, DIAG_implements_where, where->loc);
+            good = false;
+        } else {
+            good &= size_condition(&frame, where->value) != NULL;
+        }
+    }
+    for (int i = 0; i < def->implements_parameters.count; i++) {
+        const AstBinding *binding = &def->implements_parameters.items[i];
+        int64_t value;
+        if (!binding->value) {
+            diag(checker->diagnostics, DIAG_parameter_not_constant, binding->name.loc, binding->name.text);
+            good = false;
+        } else {
+            good &= constant_value(&frame, binding->value, &value);
+        }
+    }
+    return good;
+}
+
+/* NAME == INTEGER, alone or joined by &&. */
+static void add_equalities(Checker *checker, const AstExpr *condition, Bounds *bounds) {
+    if (condition->kind != AST_OPERATOR)
+        return;
+    const AstExpr *a = condition->args.items[0], *b = condition->args.count > 1 ? condition->args.items[1] : NULL;
+    if (condition->op == OP_AND) {
+        add_equalities(checker, a, bounds);
+        add_equalities(checker, b, bounds);
+    } else if (condition->op == OP_EQ && a->kind == AST_NAME && b->kind == AST_INTEGER) {
+        list_push(checker->arena, bounds, ((Bound){.name = a->name.text, .value = b->integer, .loc = a->loc}));
+    }
+}
+
+Bounds *implementation_bounds(Checker *checker, const AstDef *def) {
+    Bounds *bounds = ARENA_NEW(checker->arena, Bounds);
+    for (int i = 0; i < def->implements_wheres.count; i++)
+        if (def->implements_wheres.items[i].kind == WHERE_PREDICATE)
+            add_equalities(checker, def->implements_wheres.items[i].value, bounds);
+    return bounds;
+}
+
+bool check_implementation(Checker *checker, Definition *definition) {
+    const AstDef *def = definition->ast;
+    Definition *of = implemented(checker, definition);
+    if (of == NULL || of->ast->damaged) {
+        Builder builder;
+        Frame frame = {.builder = &builder, .definition = definition, .prefix = ""};
+        builder = (Builder){.checker = checker, .arena = checker->arena};
+        if (of == NULL) {
+            ERROR(&frame, undefined_name, def->implements.loc, def->implements.text);
+            hint_nearest_function(&frame, def->implements.text);
+        }
+        return false;
+    }
+    if (of->ast->implements.text || of == definition) {
+        diag(checker->diagnostics, DIAG_implements_chain, def->implements.loc, of->ast->name.text);
+        return false;
+    }
+    bool good = check_headers(checker, def, of->ast);
+    good &= check_parameters(checker, def, of->ast);
+    good &= check_error(checker, def);
+    return good && check_conditions(checker, def, of);
+}
+
+/* --- results ------------------------------------------------------------------------------------------------------ */
+
+static const char *tensor_text(Arena *arena, const Tensor *tensor) {
+    Text text = {.arena = arena};
+    text_add(&text, "%s(", element_info[tensor->type].spelling);
+    for (int d = 0; d < tensor->rank; d++)
+        text_add(&text, "%s%s", d ? ", " : "", expr_text(arena, tensor->dims[d]));
+    text_add(&text, ")");
+    return text.text;
+}
+
+/* The outputs of two programs of one header, whose sizes have the same names. */
+static bool same_outputs(Checker *checker, const Program *own, const Program *other, const AstDef *def) {
+    Arena *arena = checker->arena;
+    for (int i = 0; i < own->argument_count; i++) {
+        const Tensor *a = own->arguments[i].tensor, *b = other->arguments[i].tensor;
+        if (a == NULL || a->role != ROLE_OUTPUT)
+            continue;
+        bool same = a->type == b->type && a->rank == b->rank;
+        for (int d = 0; same && d < a->rank; d++)
+            same = strcmp(expr_text(arena, a->dims[d]), expr_text(arena, b->dims[d])) == 0;
+        if (same)
+            continue;
+        if (def)
+            diag(checker->diagnostics, DIAG_implements_result, a->loc, a->name, tensor_text(arena, a),
+                 tensor_text(arena, b));
+        return false;
+    }
+    return true;
+}
+
+static bool same_signature(Checker *checker, const Program *own, const Program *other, const AstDef *def) {
+    return own->argument_count == other->argument_count && own->size_count == other->size_count &&
+           same_outputs(checker, own, other, def);
+}
+
+bool check_implemented_results(Checker *checker, const Definition *definition) {
+    const AstDef *def = definition->ast;
+    Definition *of = implemented(checker, definition);
+    if (!check_definition(checker, of, false))
+        return false;
+    Bounds *bounds = implementation_bounds(checker, def);
+    Builder builder;
+    Frame frame;
+    enter_header(checker, of, &builder, &frame);
+    for (int i = 0; i < def->implements_parameters.count; i++) {
+        const AstBinding *binding = &def->implements_parameters.items[i];
+        Bound bound = {.name = binding->name.text, .loc = binding->name.loc};
+        if (constant_value(&frame, binding->value, &bound.value))
+            list_push(checker->arena, bounds, bound);
+    }
+    for (int i = 0; i < of->ast->parameters.count; i++) /* those of both without a default */
+        if (!of->ast->parameters.items[i].value &&
+            !binding_of(&def->implements_parameters, of->ast->parameters.items[i].name.text))
+            return true;
+    const Program *other = build_program(checker, of, bounds, false, NULL, NULL);
+    return other != NULL && same_signature(checker, definition->program, other, def);
+}
+
+/* --- places ------------------------------------------------------------------------------------------------------- */
+
+static bool symbol_value(const Frame *frame, const char *name, int64_t *value) {
+    const Symbol *symbol = frame_symbol(frame, name);
+    return symbol && symbol->kind == SYMBOL_SIZE && symbol->value && expr_is_int(symbol->value, value);
+}
+
+static bool parameters_hold(Frame *frame, const AstDef *def) {
+    for (int i = 0; i < def->implements_parameters.count; i++) {
+        const AstBinding *binding = &def->implements_parameters.items[i];
+        int64_t value, wanted;
+        if (!symbol_value(frame, binding->name.text, &value) || !constant_value(frame, binding->value, &wanted) ||
+            value != wanted)
+            return false;
+    }
+    return true;
+}
+
+static bool conditions_hold(Frame *frame, const AstDef *def) {
+    for (int i = 0; i < def->implements_wheres.count; i++) {
+        const Expr *condition = size_condition(frame, def->implements_wheres.items[i].value);
+        int64_t value;
+        if (!condition || !expr_is_int(condition, &value) || value == 0)
+            return false;
+    }
+    return true;
+}
+
+/* The parameters of the implemented def that the implementation has too. */
+static Bounds passed_parameters(const Frame *frame, const AstDef *def) {
+    Bounds bounds = {0};
+    for (int i = 0; i < def->parameters.count; i++) {
+        Bound bound = {.name = def->parameters.items[i].name.text, .loc = frame->call};
+        if (binding_of(&frame->definition->ast->parameters, bound.name) &&
+            symbol_value(frame, bound.name, &bound.value))
+            list_push(frame->builder->arena, &bounds, bound);
+    }
+    return bounds;
+}
+
+static void note_place(Frame *frame, const char *name, Definition *definition) {
+    Checker *checker = frame->builder->checker;
+    Replacement place = {.name = name, .definition = definition};
+    error_of(definition->ast, &place.error);
+    if (place.error > checker->options->allowed_error || !check_definition(checker, definition, false) ||
+        !parameters_hold(frame, definition->ast) || !conditions_hold(frame, definition->ast))
+        return;
+    place.parameters = passed_parameters(frame, definition->ast);
+    list_push(checker->arena, &frame->builder->algorithms->found, place);
+}
+
+void note_places(Frame *frame, const char *name) {
+    const Checker *checker = frame->builder->checker;
+    if (!frame->builder->algorithms || frame->builder->algorithms->chosen || checker->options->strict)
+        return;
+    for (int f = 0; f < checker->files.count; f++)
+        for (int d = 0; d < checker->files.items[f]->definitions.count; d++) {
+            Definition *definition = checker->files.items[f]->definitions.items[d];
+            const AstName *of = &definition->ast->implements;
+            if (of->text && strcmp(of->text, frame->definition->ast->name.text) == 0 &&
+                implemented(frame->builder->checker, definition) == frame->definition)
+                note_place(frame, name, definition);
+        }
+}
+
+static Replacement *chosen_at(const Algorithms *algorithms, const char *name) {
+    for (int i = 0; algorithms && i < algorithms->chosen_count; i++)
+        if (strcmp(algorithms->chosen[i].name, name) == 0)
+            return &algorithms->chosen[i];
+    return NULL;
+}
+
+Frame *enter_chosen(Frame *callee, const AstExpr *call, Actual *actuals, const char *name) {
+    Replacement *place = chosen_at(callee->builder->algorithms, name);
+    if (!place) {
+        note_places(callee, name);
+        return callee;
+    }
+    Frame *frame = ARENA_NEW(callee->builder->arena, Frame);
+    *frame = (Frame){.builder = callee->builder,
+                     .caller = callee->caller,
+                     .definition = place->definition,
+                     .call = callee->call,
+                     .prefix = callee->prefix};
+    place->used = true;
+    return bind_parameters(frame, &place->parameters, false) && pass_arguments(frame, call, actuals) ? frame : NULL;
+}
+
+/* --- alternatives ------------------------------------------------------------------------------------------------- */
+
+/* What binds the sizes and arrays of the implementation of a whole unit. */
+static Bounds bounds_of_whole(Checker *checker, const AstDef *of, const Bounds *bounds, const Replacement *place) {
+    Bounds all = {0};
+    for (int i = 0; i < bounds->count; i++)
+        if (!binding_of(&of->parameters, bounds->items[i].name))
+            list_push(checker->arena, &all, bounds->items[i]);
+    for (int i = 0; i < place->parameters.count; i++)
+        list_push(checker->arena, &all, place->parameters.items[i]);
+    return all;
+}
+
+static void name_algorithms(Program *program, const Algorithms *algorithms) {
+    program->algorithms = ARENA_ARRAY(program->arena, struct Algorithm, algorithms->chosen_count);
+    for (int i = 0; i < algorithms->chosen_count; i++) {
+        const Replacement *place = &algorithms->chosen[i];
+        program->algorithms[program->algorithm_count++] =
+            (struct Algorithm){place->name, place->definition->ast->name.text, place->error};
+    }
+}
+
+static void add_alternative(Checker *checker, Definition *definition, const Bounds *bounds, bool defines, Unit *unit,
+                            Replacement *chosen, int count) {
+    Algorithms algorithms = {.chosen_count = count, .chosen = chosen};
+    Replacement *whole = chosen_at(&algorithms, "");
+    Bounds all = *bounds;
+    if (whole) {
+        all = bounds_of_whole(checker, definition->ast, bounds, whole);
+        definition = whole->definition;
+        whole->used = true;
+    }
+    AstName symbol = {.text = unit->program->symbol, .loc = unit->program->loc};
+    Program *program = build_program(checker, definition, &all, defines, &symbol, &algorithms);
+    for (int i = 0; i < count; i++)
+        if (!chosen[i].used)
+            return;
+    if (!program || program->requirement_count != unit->program->requirement_count ||
+        !same_signature(checker, program, unit->program, NULL))
+        return;
+    program->meaning = unit->program;
+    name_algorithms(program, &algorithms);
+    unit->alternatives[unit->alternative_count++] = program;
+}
+
+static int distinct_places(const Algorithms *algorithms, const char **names) {
+    int count = 0;
+    for (int i = 0; i < algorithms->found.count; i++) {
+        int known = 0;
+        while (known < count && strcmp(names[known], algorithms->found.items[i].name) != 0)
+            known++;
+        if (known == count)
+            names[count++] = algorithms->found.items[i].name;
+    }
+    return count;
+}
+
+static int options_at(const Algorithms *algorithms, const char *name) {
+    int count = 1; /* as it is written */
+    for (int i = 0; i < algorithms->found.count; i++)
+        count += strcmp(algorithms->found.items[i].name, name) == 0;
+    return count;
+}
+
+/* The choice of a number: a digit for each place, 0 as it is written. */
+static int choose(const Algorithms *algorithms, const char *const *names, int name_count, int number,
+                  Replacement *chosen) {
+    int count = 0;
+    for (int n = 0; n < name_count; n++) {
+        int options = options_at(algorithms, names[n]), option = number % options;
+        number /= options;
+        for (int i = 0; i < algorithms->found.count; i++)
+            if (strcmp(algorithms->found.items[i].name, names[n]) == 0 && --option == 0)
+                chosen[count++] = algorithms->found.items[i];
+    }
+    return count;
+}
+
+/* Wherever the implementation holds; false where an earlier place has it already. */
+static bool choose_everywhere(const Algorithms *algorithms, int first, Replacement *chosen, int *count) {
+    *count = 0;
+    for (int i = 0; i < algorithms->found.count; i++)
+        if (algorithms->found.items[i].definition == algorithms->found.items[first].definition) {
+            if (i < first)
+                return false;
+            chosen[(*count)++] = algorithms->found.items[i];
+        }
+    return true;
+}
+
+void add_alternatives(Checker *checker, Definition *definition, const Bounds *bounds, bool defines, Unit *unit,
+                      const Algorithms *algorithms) {
+    Arena *arena = checker->arena;
+    int found = algorithms->found.count, combinations = 1, count;
+    const char **names = ARENA_ARRAY(arena, const char *, found + 1);
+    int name_count = distinct_places(algorithms, names);
+    for (int n = 0; n < name_count && combinations <= COMBINATIONS_LIMIT; n++)
+        combinations *= options_at(algorithms, names[n]);
+    bool all = combinations <= COMBINATIONS_LIMIT;
+    unit->alternatives = ARENA_ARRAY(arena, Program *, all ? combinations : found);
+    for (int i = 1; all && i < combinations; i++) {
+        Replacement *chosen = ARENA_ARRAY(arena, Replacement, found);
+        count = choose(algorithms, names, name_count, i, chosen);
+        add_alternative(checker, definition, bounds, defines, unit, chosen, count);
+    }
+    for (int i = 0; !all && i < found; i++) {
+        Replacement *chosen = ARENA_ARRAY(arena, Replacement, found);
+        if (choose_everywhere(algorithms, i, chosen, &count))
+            add_alternative(checker, definition, bounds, defines, unit, chosen, count);
+    }
+}
