@@ -64,6 +64,15 @@ void factors_tile(Arena *arena, int64_t extent, int64_t limit, Gene *gene) {
     gene->count = values.count / 2;
 }
 
+void factors_cases(Arena *arena, int64_t extent, int64_t period, Gene *gene) {
+    Values values = {0};
+    add_middles(arena, &values, extent, period);
+    gene->width = 2;
+    gene->values = values.items;
+    gene->count = values.count / 2;
+    gene->register_part = -1;
+}
+
 void factors_single(Arena *arena, int64_t extent, int64_t limit, Gene *gene) {
     Values values = {0};
     for (int64_t size = 1; size <= limit; size++)

@@ -185,7 +185,8 @@ static bool computed_once(const Stage *consumer, const Stage *producer) {
     bool once = true;
     for (int r = 0; r < list.reads.count; r++)
         if (stage_writes(producer, list.reads.items[r]->tensor)) {
-            once &= is_elementwise(consumer, list.reads.items[r]) && consumer->reduction_count == 0;
+            once &= consumer->reduction_count == 0 &&
+                    (is_elementwise(consumer, list.reads.items[r]) || read_is_injective(consumer, list.reads.items[r]));
             uses++;
         }
     arena_free(list.arena);
@@ -441,6 +442,22 @@ static StageFacts *find_row_anchor(Grouping *grouping, const bool *members, int 
     return NULL;
 }
 
+/* Takes in producers of which the root's cases read a little for each tile. */
+static bool absorb_transforms(Grouping *grouping, const Stage *root, bool *members) {
+    const Stage *inlined = inlined_stage(grouping->space, root);
+    bool any = false;
+    if (!stage_has_cases(inlined) || root->rest_count > 0)
+        return false;
+    for (int s = grouping->count - 1; s >= 0; s--) {
+        StageFacts *facts = &grouping->facts[s];
+        if (facts->stage == root || !only_used_in(grouping, facts, members) ||
+            !reads_by_cases(inlined, inlined_stage(grouping->space, facts->stage)))
+            continue;
+        members[s] = any = true;
+    }
+    return any;
+}
+
 static void list_members(Grouping *grouping, Group *group, const bool *members) {
     group->stages = ARENA_ARRAY(grouping->space->arena, const Stage *, grouping->count);
     for (int s = 0; s < grouping->count; s++)
@@ -465,7 +482,7 @@ static void make_group(Grouping *grouping, int root) {
     StageFacts *block = NULL;
     if (anchor)
         members[anchor - grouping->facts] = true;
-    else if (!stage_has_reuse(group->root) || rows)
+    else if (!absorb_transforms(grouping, group->root, members) && (!stage_has_reuse(group->root) || rows))
         depth = absorb_rows(grouping, group->root, members);
     if (depth > 0 && !group->scan)
         block = find_row_anchor(grouping, members, depth);

@@ -100,11 +100,36 @@ int64_t axis_extent(const Var *axis);
 /* A name that no tensor, size or index of the program has, made of the base. */
 const char *space_local_name(Space *space, const Group *group, const char *base);
 
+/* --- cases (case.c): a == 0 ? ... : a == 1 ? ... --- */
+
+/* How many values of an axis stand together where each is a case of the stage's value; 0: it chooses no cases. */
+int64_t case_period(const Stage *stage, int axis);
+bool stage_has_cases(const Stage *stage);
+/* The same with what the members of the group choose by it; root: as the nest has it. */
+int64_t group_case_period(Space *space, const Group *group, const Stage *root, int axis);
+/* Whether the stage reads the producer at numbers and at axes alone: a tile of cases needs a small part of it. */
+bool reads_by_cases(const Stage *stage, const Stage *producer);
+/* Whether each element is read once at most: every axis of the stage is an index, or two (x / 4, x % 4). */
+bool read_is_injective(const Stage *stage, const Expr *read);
+/* Where what a tile of cases reads is computed. */
+typedef struct CasePlace {
+    const Stage *root;
+    const char *loop;
+    const Var *vector; /* the root's vector axis, or NULL */
+    int lanes;
+} CasePlace;
+/* Computes stage `number` of the group in registers at the place. False: it has no lanes there. */
+bool emit_case_producer(Space *space, const Group *group, Sketch *sketch, const CasePlace *place, int number);
+/* The stage as it is after inlining: its reads name what the loops really touch. */
+const Stage *inlined_stage(Space *space, const Stage *stage);
+
 /* --- tables of tile sizes (factors.c) --- */
 
 /* Pairs (middle, inner) for a loop of an extent (-1 unknown): inner at most limit. Writes to the gene: count, values.
  */
 void factors_tile(Arena *arena, int64_t extent, int64_t limit, Gene *gene);
+/* Inner sizes of one period alone, in no register tile. */
+void factors_cases(Arena *arena, int64_t extent, int64_t period, Gene *gene);
 /* Single inner sizes. */
 void factors_single(Arena *arena, int64_t extent, int64_t limit, Gene *gene);
 int64_t ceil_divide(int64_t value, int64_t by);

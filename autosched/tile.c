@@ -135,11 +135,17 @@ static void make_axis(Space *space, Group *group, const Tile *tile, const Stage 
     axis->loop = arena_printf(space->arena, "%s.%s", root->name, name);
     if (!axis->tiled)
         return;
-    axis->tile = group_add_gene(space, group, tile_gene(space, axis->loop, axis->extent, SPATIAL_INNER_LIMIT));
+    int64_t cases = tile->anchor || tile->placed ? 0 : group_case_period(space, group, tile->value, number);
+    Gene tiles = tile_gene(space, axis->loop, axis->extent, SPATIAL_INNER_LIMIT);
+    if (cases > 0)
+        factors_cases(space->arena, axis->extent, cases, &tiles);
+    axis->cases = cases > 0;
+    axis->tile = group_add_gene(space, group, tiles);
     int64_t vectors = axis->extent < 0 ? -1 : ceil_divide(axis->extent, axis->lanes);
-    axis->vector = group_add_gene(
-        space, group,
-        tile_gene(space, arena_printf(space->arena, "%s vector", axis->loop), vectors, VECTOR_INNER_LIMIT));
+    Gene wide = tile_gene(space, arena_printf(space->arena, "%s vector", axis->loop), vectors, VECTOR_INNER_LIMIT);
+    if (!tile->anchor && !tile->placed && group->stage_count > 1) /* what the members hold fills the registers already */
+        factors_cases(space->arena, vectors, 1, &wide);
+    axis->vector = group_add_gene(space, group, wide);
     axis->outer = part_name(space, group, name, "o");
     axis->middle = part_name(space, group, name, "m");
     axis->inner = part_name(space, group, name, "i");
@@ -218,7 +224,7 @@ static int add_choice(Space *space, Group *group, const Stage *root, const char 
 static double vector_cost(const Tile *tile, const Stage *root, int number) {
     const TileAxis *axis = &tile->axes[number];
     const Expr *value = tile->anchor ? tile->anchor->value : root->value;
-    if (!axis->tiled || axis->lanes == 1 || number < tile->placed)
+    if (!axis->tiled || axis->lanes == 1 || axis->cases || number < tile->placed)
         return -1;
     double cost = 0;
     bool used = false;
@@ -283,8 +289,7 @@ static void make_structure(Space *space, Group *group, Tile *tile) {
     }
 }
 
-/* The stage as it is after inlining: its reads name what the loops really touch. */
-static const Stage *inlined_stage(Space *space, const Stage *stage) {
+const Stage *inlined_stage(Space *space, const Stage *stage) {
     Group nothing = {0};
     Sketch empty = {0};
     Nest *nest = sketch_nest(space->arena, space, &nothing, &empty);
@@ -301,7 +306,8 @@ Tile *tile_new(Space *space, Group *group, const Stage *root, const Stage *ancho
     tile->fused = anchor && anchor != root;
     tile->anchor = anchor ? inlined_stage(space, anchor) : NULL;
     OperandList list = {space, group, tile};
-    expr_walk(tile->anchor ? tile->anchor->value : inlined_stage(space, root)->value, collect_operand, &list);
+    tile->value = tile->anchor ? tile->anchor : inlined_stage(space, root);
+    expr_walk(tile->value->value, collect_operand, &list);
     make_axes(space, group, tile);
     make_reductions(space, group, tile);
     make_structure(space, group, tile);

@@ -12,6 +12,7 @@ typedef struct TileAxis {
     int64_t extent;
     bool steps;       /* counts the steps of the scan that the root is in: the root has no such loop */
     bool tiled;       /* its extent is not 0 or 1 */
+    bool cases;       /* chooses between cases: whole periods of it are unrolled */
     int lanes;        /* as the vector axis */
     int tile, vector; /* genes: (middle, inner); as the vector axis, (middle, vectors) */
     const char *outer, *middle, *inner, *lane, *anchor_outer, *anchor_lane; /* names of the loops it is split to */
@@ -52,6 +53,7 @@ typedef struct Tile {
     int placed; /* it is computed inside of loops that go through its first axes, the last of these in blocks of */
                 /* the axis' tile; 0: it is at the root */
     const Stage *anchor; /* as the nest has it after inlining; NULL: the root has no reduction */
+    const Stage *value;  /* the anchor, or else the root, as the nest has it */
     bool fused;          /* the anchor is not the root */
     int axis_count;
     TileAxis *axes;

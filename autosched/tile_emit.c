@@ -219,16 +219,30 @@ static void write_root_loops(TileWriter *writer, const NameList *reductions) {
     write_parallel(writer);
 }
 
+/* What a tile of cases reads is computed beside it. */
+static bool write_producers(TileWriter *writer, const char *place) {
+    const Group *group = writer->group;
+    const TileAxis *axis = writer->vector >= 0 ? &writer->tile->axes[writer->vector] : NULL;
+    CasePlace at = {writer->tile->value, place, axis ? axis->axis : NULL, axis ? axis->lanes : 1};
+    for (int s = group->stage_count - 1; s >= 0; s--)
+        if (group->stages[s] != group->root && !emit_case_producer(writer->space, group, writer->sketch, &at, s))
+            return false;
+    return true;
+}
+
 /* The root carries its own reduction: cache_write moves the register tile into a stage of its own. */
-static void write_alone(TileWriter *writer) {
+static bool write_alone(TileWriter *writer) {
     write_reductions(writer);
     write_root_loops(writer, &writer->reductions);
     const char *place = tile_place(writer), *result = space_local_name(writer->space, writer->group, "acc");
-    if (!place || writer->tile->reduction_count == 0)
-        return;
+    if (writer->tile->reduction_count == 0)
+        return writer->tile->placed || write_producers(writer, place);
+    if (!place)
+        return true;
     PrimArg args[3] = {arg_name(writer->tile->root->name), arg_keyed(arg_name(place), "at"),
                        arg_keyed(arg_name("register"), "scope")};
     sketch_add(writer->space, writer->sketch, PRIM_CACHE_WRITE, 1, &result, 3, args);
+    return true;
 }
 
 /* The loop of the anchor that runs over an axis of the register tile: what is left of it outside the lanes. */
@@ -294,8 +308,8 @@ bool tile_emit_placed(Space *space, Group *group, const Tile *tile, const int *g
         return false;
     if (tile->fused)
         write_fused(&writer);
-    else
-        write_alone(&writer);
+    else if (!write_alone(&writer))
+        return false;
     return tile_pack(&writer);
 }
 
