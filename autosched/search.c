@@ -2,10 +2,11 @@
 #include "autosched/search.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { RANDOM_TRIES = 200, FIRST_SLOTS = 256 };
+enum { RANDOM_TRIES = 200, FIRST_SLOTS = 256, SHARE_POINTS = 12 /* of a thread, at least */ };
 
 /* --- sets of hashes --- */
 
@@ -60,26 +61,80 @@ int *search_copy(Search *search, const int *point) {
     return copy;
 }
 
-void search_score(Search *search, int *const *points, int count, float *scores) {
-    int length = feature_count();
-    float *features = malloc(sizeof *features * (size_t)length * (size_t)(count + 1));
-    bool *refused = calloc((size_t)count + 1, sizeof *refused);
-    Arena *scratch = arena_new();
-    ENSURE(features && refused);
-    for (int i = 0; i < count; i++) {
-        arena_reset(scratch);
-        Nest *nest = point_nest(scratch, search->space, points[i], -1);
-        refused[i] = !nest;
+/* A part of the points to be scored, for one thread: nests are built in an arena of its own. */
+typedef struct Share {
+    const Search *search;
+    Arena *scratch;
+    int *const *points;
+    int count;
+    float *features;
+    bool *refused;
+} Share;
+
+static void *extract_share(void *argument) {
+    const Share *share = argument;
+    size_t length = (size_t)feature_count();
+    for (int i = 0; i < share->count; i++) {
+        arena_reset(share->scratch);
+        Nest *nest = point_nest(share->scratch, share->search->space, share->points[i], -1);
+        share->refused[i] = !nest;
         if (nest)
-            features_extract(scratch, nest, features + (size_t)i * (size_t)length);
+            features_extract(share->scratch, nest, share->features + (size_t)i * length);
         else
-            memset(features + (size_t)i * (size_t)length, 0, sizeof *features * (size_t)length);
+            memset(share->features + (size_t)i * length, 0, sizeof *share->features * length);
     }
+    return NULL;
+}
+
+/* Sketches are made when they are first asked for: threads only find them. */
+static void make_sketches(Space *space, int *const *points, int count) {
+    for (int i = 0; i < count; i++)
+        for (int g = 0; g < space->groups.count; g++)
+            group_sketch(space, space->groups.items[g], points[i] + space->groups.items[g]->first_gene);
+}
+
+static Arena *scratch_of(Search *search, int thread) {
+    while (search->scratch.count <= thread)
+        list_push(search->arena, &search->scratch, arena_new());
+    return search->scratch.items[thread];
+}
+
+/* Features of all points, in as many threads as pay. What no thread can be had for is done here. */
+static void extract_all(Search *search, int *const *points, int count, float *features, bool *refused) {
+    int jobs = search->jobs < count / SHARE_POINTS ? search->jobs : count / SHARE_POINTS;
+    jobs = jobs > 1 ? jobs : 1;
+    Share shares[jobs];
+    pthread_t threads[jobs];
+    bool started[jobs];
+    make_sketches(search->space, points, count);
+    for (int j = 0; j < jobs; j++) {
+        int first = count * j / jobs, last = count * (j + 1) / jobs;
+        shares[j] = (Share){search,
+                            scratch_of(search, j),
+                            points + first,
+                            last - first,
+                            features + (size_t)first * (size_t)feature_count(),
+                            refused + first};
+    }
+    for (int j = 1; j < jobs; j++)
+        started[j] = !pthread_create(&threads[j], NULL, extract_share, &shares[j]);
+    extract_share(&shares[0]);
+    for (int j = 1; j < jobs; j++)
+        if (started[j])
+            pthread_join(threads[j], NULL);
+        else
+            extract_share(&shares[j]);
+}
+
+void search_score(Search *search, int *const *points, int count, float *scores) {
+    float *features = malloc(sizeof *features * (size_t)feature_count() * (size_t)(count + 1));
+    bool *refused = calloc((size_t)count + 1, sizeof *refused);
+    ENSURE(features && refused);
+    extract_all(search, points, count, features, refused);
     model_predict(search->model, features, count, scores);
     for (int i = 0; i < count; i++)
         if (refused[i])
             scores[i] = -HUGE_VALF;
-    arena_free(scratch);
     free(refused);
     free(features);
 }
@@ -140,7 +195,8 @@ Search *search_open(Arena *arena, Space *space, CostModel *model, const char *po
         if (strcmp(policies[p].name, policy) != 0)
             continue;
         Search *search = ARENA_NEW(arena, Search);
-        *search = (Search){.arena = arena, .space = space, .model = model, .policy = &policies[p], .random = {seed}};
+        *search = (Search){
+            .arena = arena, .space = space, .model = model, .policy = &policies[p], .random = {seed}, .jobs = 1};
         return search;
     }
     return NULL;
@@ -149,6 +205,8 @@ Search *search_open(Arena *arena, Space *space, CostModel *model, const char *po
 void search_close(Search *search) {
     if (!search)
         return;
+    for (int i = 0; i < search->scratch.count; i++)
+        arena_free(search->scratch.items[i]);
     free(search->seen.slots);
     free(search->features);
 }

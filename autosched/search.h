@@ -38,7 +38,9 @@ struct Search {
     CostModel *model;
     const SearchPolicy *policy;
     Random random;
-    HashSet seen; /* measured or proposed */
+    int jobs;              /* threads that may score points; proposals do not depend on it */
+    LIST(Arena *) scratch; /* of each */
+    HashSet seen;          /* measured or proposed */
     int measured;
     LIST(const int *) points; /* measured, NULL where known by its features alone */
     LIST(double) seconds;     /* HUGE_VAL: failed */

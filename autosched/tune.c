@@ -287,6 +287,8 @@ static bool tuner_open(Tuner *tuner) {
     const char *search = options->search ? options->search : "anneal";
     tuner->model = model_open(tuner->arena, model, options->seed);
     tuner->search = tuner->model ? search_open(tuner->arena, tuner->space, tuner->model, search, options->seed) : NULL;
+    if (tuner->search && tuner->toolchain)
+        tuner->search->jobs = tuner->toolchain->jobs;
     return tuner->search != NULL;
 }
 

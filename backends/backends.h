@@ -97,7 +97,7 @@ void argument_fill(const Program *program, const int64_t *sizes, int argument, u
 /* tensorc-worker's main loop, also `tensorc --worker`: requests on standard input, answers on standard output. */
 int worker_main(int argc, char **argv);
 
-/* A toolchain for tune(): build processes forked here, before any thread exists; a worker process to run in. Closing
+/* A toolchain for tune(): build processes, forked for the first candidates; a worker process to run in. Closing
  * kills and reaps every process. check points and their expected values come from the interpreter. */
 typedef struct ToolchainOptions {
     int jobs, threads;

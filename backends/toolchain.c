@@ -1,7 +1,7 @@
 /* toolchain.c - what the tuner measures with: build processes, a worker, and the check points of a program.
  *
- * Build processes are forked once, when the program is known and before anything here used threads; each reads
- * schedules as text and answers objects. One that hangs or dies costs one candidate. Timing is alone on the machine:
+ * Build processes are forked when there is something to build, while no other thread runs here, from a process that
+ * has built once; each reads schedules as text and answers objects. One that hangs or dies costs one candidate. Timing is alone on the machine:
  * builders hold a shared lock while they build, a measurement an exclusive one, also across processes, so `make -j` is
  * safe. Results are checked at points whose values the interpreter gives.
  */
@@ -13,6 +13,9 @@
 #include "sema/interpreter.h"
 #include <errno.h>
 #include <fcntl.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -51,7 +54,7 @@ typedef struct Bench {
     Runner *runner;
     DeviceLock lock;
     int64_t *sizes;
-    bool prepared;
+    bool warm, prepared;
     const char *unprepared; /* why there are no check points */
     int sample_count;
     struct SamplePoint *samples;
@@ -128,9 +131,18 @@ static char *build(Arena *arena, const Bench *bench, const char *text, size_t *b
     return emit_code(&kernel, 1, bench->target, &emit_options, bytes, why);
 }
 
+/* What one build gave back, the next one needs: without this it returns to the system and comes back as new pages. */
+static void keep_memory(void) {
+#ifdef __GLIBC__
+    mallopt(M_MMAP_THRESHOLD, 1 << 30);
+    mallopt(M_TRIM_THRESHOLD, 1 << 30);
+#endif
+}
+
 static _Noreturn void run_builder(const Bench *bench, int input, int output) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     setpgid(0, 0);
+    keep_memory();
     DeviceLock lock = device_lock_open(bench->arena); /* descriptors of its own: flock goes by open file */
     Wire wire = {0};
     while (wire_receive(&wire, input)) {
@@ -155,8 +167,20 @@ static _Noreturn void run_builder(const Bench *bench, int input, int output) {
     _exit(0);
 }
 
+/* The first use of LLVM in a process costs as much as a whole build: builders are copies of a process that has done it. */
+static void warm_up(Bench *bench) {
+    Arena *arena = arena_new();
+    size_t bytes = 0;
+    const char *why = "";
+    if (!bench->warm)
+        free(build(arena, bench, "", &bytes, &why));
+    bench->warm = true;
+    arena_free(arena);
+}
+
 static bool start_builder(Bench *bench, Builder *builder) {
     int request[2], answer[2];
+    warm_up(bench);
     if (!wire_open(request, answer))
         return false;
     fflush(NULL);
@@ -500,12 +524,6 @@ Toolchain *toolchain_open(Arena *arena, const Program *program, const Target *ta
     bench->sizes = ARENA_ARRAY(arena, int64_t, 1);
     bench->lock = device_lock_open(arena);
     bench->builders = ARENA_ARRAY(arena, Builder, options->jobs);
-    for (int i = 0; i < options->jobs; i++)
-        if (!start_builder(bench, &bench->builders[i])) {
-            *why = arena_printf(arena, "cannot start build processes: %s", strerror(errno));
-            toolchain_close(&bench->toolchain);
-            return NULL;
-        }
     bench->runner = runner_open(arena, options->runner, why);
     if (!bench->runner) {
         toolchain_close(&bench->toolchain);

@@ -80,10 +80,21 @@ void wire_free(Wire *wire) {
     *wire = (Wire){0};
 }
 
-bool wire_open(int request[2], int answer[2]) {
-    if (pipe2(request, O_CLOEXEC))
+/* Room for most objects: each time that a pipe is full the processes change places. */
+static bool open_pipe(int ends[2]) {
+    enum { ROOM = 1 << 20 };
+    if (pipe2(ends, O_CLOEXEC))
         return false;
-    if (!pipe2(answer, O_CLOEXEC))
+#ifdef F_SETPIPE_SZ
+    fcntl(ends[1], F_SETPIPE_SZ, ROOM); /* refused: smaller, and slower */
+#endif
+    return true;
+}
+
+bool wire_open(int request[2], int answer[2]) {
+    if (!open_pipe(request))
+        return false;
+    if (open_pipe(answer))
         return true;
     close(request[0]);
     close(request[1]);

@@ -82,10 +82,11 @@ static void test_models(Arena *arena, Simulated *simulated) {
 
 /* The best time that a policy finds in ROUNDS batches; *bad counts proposals that are illegal or were made before. */
 static double search_with(Arena *arena, Simulated *simulated, const char *policy, const char *model_name, uint64_t seed,
-                          int *bad) {
+                          int jobs, int *bad) {
     Space *space = space_new(arena, simulated->program, &target, NULL);
     CostModel *model = model_open(arena, model_name, seed);
     Search *search = search_open(arena, space, model, policy, seed);
+    search->jobs = jobs;
     HashSet proposed = {0};
     double best = HUGE_VAL;
     int *points[BATCH];
@@ -119,7 +120,7 @@ static void test_policies(Arena *arena, Simulated *simulated) {
     for (; search_policies[p].name && p < 3; p++)
         for (int seed = 1; seed <= SEEDS; seed++)
             means[p] +=
-                log(search_with(arena, simulated, search_policies[p].name, "xgboost", (uint64_t)seed, &bad)) / SEEDS;
+                log(search_with(arena, simulated, search_policies[p].name, "xgboost", (uint64_t)seed, 1, &bad)) / SEEDS;
     is_int(bad, 0, "no policy proposes what is illegal or was proposed before, and batches are full");
     ok(p == 3 && strcmp(search_policies[2].name, "random") == 0, "the table has three policies, random the last");
     ok(means[0] < means[2] - 0.1, "annealing with xgboost finds better than random: %.2f times as fast",
@@ -127,8 +128,9 @@ static void test_policies(Arena *arena, Simulated *simulated) {
     ok(means[1] < means[2] + 0.05, "the genetic search is not worse than random: %.2f times as fast",
        exp(means[2] - means[1]));
     int ignored = 0;
-    double once = search_with(arena, simulated, "anneal", "xgboost", 5, &ignored);
-    ok(once == search_with(arena, simulated, "anneal", "xgboost", 5, &ignored), "the same seed finds the same");
+    double once = search_with(arena, simulated, "anneal", "xgboost", 5, 1, &ignored);
+    ok(once == search_with(arena, simulated, "anneal", "xgboost", 5, 3, &ignored),
+       "the same seed finds the same, in more threads too");
     ok(!search_open(arena, NULL, NULL, "exhaustive", 1), "an unknown policy is none");
 }
 
