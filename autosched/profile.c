@@ -196,6 +196,8 @@ typedef struct Walk {
     Forms *forms;
     StageFacts *facts;
     int reads;
+    const Expr **seen; /* [reads]: what is read again is loaded once */
+    int seen_count;
 } Walk;
 
 static bool count_reads(const Expr *e, void *context) {
@@ -204,9 +206,59 @@ static bool count_reads(const Expr *e, void *context) {
     return true;
 }
 
+static bool is_seen(Walk *walk, const Expr *read) {
+    for (int i = 0; i < walk->seen_count; i++)
+        if (expr_equal(walk->seen[i], read))
+            return true;
+    walk->seen[walk->seen_count++] = read;
+    return false;
+}
+
+/* Whether the choice is made when compiling: axis == 3 or axis % 4 == 3 where all loops that change it are unrolled. */
+static bool is_known_case(const Walk *walk, const Expr *condition) {
+    int64_t value, period = 0;
+    if (condition->kind != EXPR_OP || condition->op != OP_EQ || !expr_is_int(condition->args[1], &value))
+        return false;
+    const Expr *chosen = condition->args[0];
+    if (chosen->kind == EXPR_OP && chosen->op == OP_MOD && expr_is_int(chosen->args[1], &period))
+        chosen = chosen->args[0];
+    if (chosen->kind != EXPR_VAR)
+        return false;
+    double form[walk->forms->count + 1];
+    form_of(walk->forms, chosen, form);
+    for (int l = 0; l < walk->forms->count; l++)
+        if (form[l] != 0 && walk->forms->loops[l]->kind != LOOP_UNROLLED && extent_of(walk->forms, l) > 1 &&
+            (period == 0 || fmod(form[l], (double)period) != 0))
+            return false;
+    return true;
+}
+
+static bool add_read(const Expr *e, void *context);
+
+/* Each value of the axis has one of the two sides: the dearer one counts. */
+static void add_case(Walk *walk, const Expr *e) {
+    StageFacts *facts = walk->facts;
+    double operations[2], dear[2], before = facts->operations, dear_before = facts->dear;
+    for (int side = 0; side < 2; side++) {
+        facts->operations = before;
+        facts->dear = dear_before;
+        expr_walk(e->args[1 + side], add_read, walk);
+        operations[side] = facts->operations;
+        dear[side] = facts->dear;
+    }
+    facts->operations = fmax(operations[0], operations[1]);
+    facts->dear = fmax(dear[0], dear[1]);
+}
+
 static bool add_read(const Expr *e, void *context) {
     Walk *walk = context;
     StageFacts *facts = walk->facts;
+    if (e->kind == EXPR_OP && e->op == OP_SELECT && is_known_case(walk, e->args[0])) {
+        add_case(walk, e);
+        return false;
+    }
+    if (e->kind == EXPR_READ && is_seen(walk, e))
+        return false;
     if (e->kind == EXPR_READ) {
         AccessFacts *access = &facts->accesses[facts->access_count++];
         access_make(walk->forms, facts, access, e->tensor, e->args);
@@ -223,7 +275,7 @@ static bool add_read(const Expr *e, void *context) {
 /* What is combined where the predicates of a stage hold. Those on indices alone are tested outside the loops. */
 static void walk_value(Walk *walk, const Stage *stage, const Expr *value) {
     while (value->kind == EXPR_OP && value->op == OP_SELECT && is_identity(stage->combine, value->args[2])) {
-        Walk inside = {.forms = walk->forms, .facts = walk->facts};
+        Walk inside = {.forms = walk->forms};
         expr_walk(value->args[0], count_reads, &inside);
         if (inside.reads)
             expr_walk(value->args[0], add_read, walk);
@@ -237,6 +289,7 @@ static void stage_accesses(Forms *forms, StageFacts *facts) {
     Walk walk = {.forms = forms, .facts = facts, .reads = stage_component_count(stage)};
     stage_walk_values(stage, count_reads, &walk);
     facts->accesses = ARENA_ARRAY(forms->arena, AccessFacts, walk.reads);
+    walk.seen = ARENA_ARRAY(forms->arena, const Expr *, walk.reads + 1);
     Expr *index[stage->axis_count + 1];
     for (int a = 0; a < stage->axis_count; a++)
         index[a] = expr_var(forms->arena, stage->axes[a]);
