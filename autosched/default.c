@@ -119,15 +119,40 @@ static Schedule *combine(Arena *arena, Space *space, const int *point) {
     return legal ? point_schedule(arena, space, point) : NULL;
 }
 
+/* Operations and elements of a group; -1 where they are known at run time only. */
+static double group_work(const Group *group) {
+    double work = 0;
+    for (int s = 0; s < group->stage_count; s++) {
+        double flops = stage_flops(group->stages[s]), elements = (double)tensor_elements(group->stages[s]->tensor);
+        if (flops < 0 || elements < 0)
+            return -1;
+        work += flops + elements;
+    }
+    return work;
+}
+
+/* Points for a group: a few for each, and of the others as many as its part of the work. */
+static int group_budget(const Space *space, int number, int points) {
+    int groups = space->groups.count, shared = points - groups * GROUP_POINTS;
+    double own = group_work(space->groups.items[number]), all = 0;
+    if (shared <= 0)
+        return GROUP_POINTS;
+    for (int g = 0; g < groups; g++) {
+        double work = group_work(space->groups.items[g]);
+        if (work < 0)
+            return points / groups;
+        all += work;
+    }
+    return GROUP_POINTS + (int)(shared * (all > 0 ? own / all : 0));
+}
+
 static void choose_point(Space *space, Effort effort, uint64_t seed, int *point) {
     Random random = {seed};
-    int groups = space->groups.count, budget = effort == EFFORT_MODEL_MORE ? MODEL_POINTS_MORE : MODEL_POINTS;
-    budget /= groups ? groups : 1; /* a program without results has none */
-    budget = budget < GROUP_POINTS ? GROUP_POINTS : budget;
+    int groups = space->groups.count, points = effort == EFFORT_MODEL_MORE ? MODEL_POINTS_MORE : MODEL_POINTS;
     point_start(space, point);
     for (int g = 0; g < groups; g++)
         if (effort >= EFFORT_MODEL)
-            choose_group(space, g, budget, &random, point);
+            choose_group(space, g, group_budget(space, g, points), &random, point);
         else
             fix_group(space, g, &random, point);
 }
