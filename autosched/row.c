@@ -2,7 +2,7 @@
  *
  * The root's leading axes become one parallel loop; every producer is computed at it, a row at a time, and each stage
  * vectorizes its last axis on its own, or, of a reduction to one value, its last reduction: rfactor keeps a few vectors
- * of partial results in registers, which are combined to one vector, then to a short one, then to the value.
+ * of partial results in registers, which are combined to one vector, then to the value.
  * A reduction with reuse whose rows the members read (the scores of attention) is computed for a block of rows at a
  * time, by its own register tile, into a buffer that stays in a near cache; the block is that tile's rows.
  * A stage that scatters is such a group, of no leading axes where what it scatters over comes first.
@@ -11,14 +11,14 @@
 
 #include <string.h>
 
-enum { UNROLL_LIMIT = 8, SMALL_WORK = 40000, ROW_LEAST = 8, VECTORS_AT_FIRST = 4, SHORT_LANES = 4 };
+enum { UNROLL_LIMIT = 8, SMALL_WORK = 40000, ROW_LEAST = 8, VECTORS_AT_FIRST = 4 };
 
 typedef struct RowMember {
     const Stage *stage;
     int unroll;      /* gene: vectors a step, or -1 */
     int vector_gene; /* whether the vector loop is used; -1 where there is none */
     const char *loop, *outer, *inner, *lane;
-    const char *partial, *vector, *half, *high, *low; /* of a reduction: stages of partial results, parts of the lane */
+    const char *partial, *vector; /* of a reduction: stages of partial results */
     int64_t extent;
     int lanes;
     bool reduction;      /* the vector loop is a reduction */
@@ -111,9 +111,6 @@ static void make_member(Space *space, Group *group, const Stage *stage, int dept
     member->lane = space_local_name(space, group, arena_printf(space->arena, "%s_v", base));
     member->partial = space_local_name(space, group, arena_printf(space->arena, "%s_p", base));
     member->vector = space_local_name(space, group, arena_printf(space->arena, "%s_q", base));
-    member->half = space_local_name(space, group, arena_printf(space->arena, "%s_s", base));
-    member->high = space_local_name(space, group, arena_printf(space->arena, "%s_h", base));
-    member->low = space_local_name(space, group, arena_printf(space->arena, "%s_l", base));
     Gene vector = {.name = arena_printf(space->arena, "%s vector", member->loop), .structural = true, .count = 2};
     vector.start = !member->reduction || reduces_along_memory(stage);
     member->vector_gene = group_add_gene(space, group, vector);
@@ -144,21 +141,6 @@ static const char *loop_of(Space *space, const char *stage, const char *loop) {
     return arena_printf(space->arena, "%s.%s", stage, loop);
 }
 
-/* The lanes of one vector become a shorter one, and that the value; few lanes do so at once. */
-static void write_lanes(Space *space, Sketch *sketch, const RowMember *member, const char *place) {
-    const char *stage = member->stage->name, *last = loop_of(space, stage, member->lane);
-    if (member->lanes > SHORT_LANES) {
-        const char *names[2] = {member->high, member->low};
-        PrimArg args[2] = {arg_name(last), arg_int(SHORT_LANES)};
-        sketch_add(space, sketch, PRIM_SPLIT, 2, names, 2, args);
-        write_partial(space, sketch, member->half, &member->low, 1, place);
-        sketch_loops(space, sketch, PRIM_VECTORIZE, &member->low, 1);
-        sketch_loops(space, sketch, PRIM_UNROLL, &member->high, 1);
-        last = loop_of(space, stage, member->low);
-    }
-    sketch_loops(space, sketch, PRIM_UNROLL, &last, 1);
-}
-
 /* After the split: vectors of partial results, one vector of them, the value. */
 static void write_reduction(Space *space, Sketch *sketch, const RowMember *member, const char *place) {
     const char *stage = member->stage->name, *kept[2] = {member->inner, member->lane};
@@ -171,7 +153,7 @@ static void write_reduction(Space *space, Sketch *sketch, const RowMember *membe
     const char *sum = loop_of(space, member->vector, member->inner);
     sketch_loops(space, sketch, PRIM_VECTORIZE, &vector, 1);
     sketch_loops(space, sketch, PRIM_UNROLL, &sum, 1);
-    write_lanes(space, sketch, member, place);
+    sketch_loops(space, sketch, PRIM_UNROLL, &lane, 1); /* the backend combines lanes by halves */
 }
 
 static void write_member(Space *space, Sketch *sketch, const RowMember *member, const int *genes, const char *place) {

@@ -174,9 +174,25 @@ static double block_cycles(const StageFacts *stage, const Block *block) {
     return cycles + (block->serial >= 0 ? loop_cost : 0);
 }
 
+/* Steps by halves of a block that combines the lanes of a register; 0: it does something else. */
+static double across_steps(const StageFacts *stage, const Block *block) {
+    bool lanes = reduces(stage) && stage->access_count == 2 && stage->accesses[1].in_registers && block->vectors > 1;
+    for (int l = 0; l < stage->loop_count && lanes; l++)
+        lanes = !is_expanded(stage, l) || stage->extents[l] <= 1 ||
+                (stage->loops[l]->kind == LOOP_UNROLLED && stage->accesses[0].strides[l] == 0 &&
+                 stage->accesses[1].strides[l] == 1);
+    return lanes ? ceil(log2(block->vectors)) : 0;
+}
+
 static Block block_of(const StageFacts *stage, const Target *target) {
     Block block = {0};
     block_shape(stage, &block);
+    double across = across_steps(stage, &block);
+    if (across > 0) {
+        block.arithmetic = block.others = across * fmax(stage->operations, 1);
+        block.chain = across * chain_latency;
+        return block;
+    }
     block.arithmetic = block.vectors * (stage->operations + dear_cost * stage->dear);
     block_reads(stage, &block);
     block_writes(stage, &block);

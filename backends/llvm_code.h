@@ -9,6 +9,7 @@
  *   llvm_values.c      expressions; llvm_arithmetic.c operators; llvm_convert.c casts; llvm_math.c functions
  *   llvm_instr.c       hardware instructions that the source declares
  *   llvm_memory.c      reads and stores; llvm_registers.c those of register buffers; llvm_temporaries.c allocation
+ *   llvm_across.c      the ends of reductions that were computed in vectors
  *   llvm_transpose.c   copies of square blocks, by columns
  *   llvm_statements.c  statements; llvm_parallel.c parallel loops; llvm_debug.c line numbers
  *
@@ -199,6 +200,12 @@ void emit_store(Code *code, const Stmt *stmt);
 /* The store alone, of what memory or the registers will hold. */
 void emit_stored_lanes(Code *code, const Stmt *stmt, LLVMValueRef value);
 void emit_stores_together(Code *code, const Stmt *stmt); /* of a STMT_TOGETHER */
+
+/* --- llvm_across.c --- */
+
+/* Emits as many of the statements, from the first on, as combine neighbouring lanes of a register into one element;
+ * returns how many. */
+int emit_across(Code *code, Stmt *const *statements, int count);
 
 /* --- llvm_transpose.c --- */
 

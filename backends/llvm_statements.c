@@ -118,6 +118,8 @@ void emit_statements(Code *code, Stmt *const *statements, int count) {
         forget_values(code);
         int done = emit_transposed(code, statements + i, count - i);
         if (done == 0)
+            done = emit_across(code, statements + i, count - i);
+        if (done == 0)
             emit_statement(code, statements[i++]);
         i += done;
     }

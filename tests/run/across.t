@@ -1,0 +1,28 @@
+#!/bin/sh
+# across.t - reductions whose vectors are combined to one value: by halves, and the same value for all types.
+. "${srcdir:-.}/tests/lib.sh"
+cd "$work" || exit 1
+
+cat >rows.tensor <<'END'
+def most(float(N, D) X) -> (t) { t(n) max=! X(n, r_d) }
+def least(float(N, D) X) -> (t) { t(n) min=! X(n, r_d) }
+def total(float(N, D) X) -> (t) { t(n) +=! X(n, r_d) }
+def product(double(N, D) X) -> (t) { t(n) *=! X(n, r_d) }
+def most_of_int(int32(N, D) X) -> (t) { t(n) max=! X(n, r_d) }
+def total_of_bytes(uint8(N, D) X) -> (t) { t(n) +=! X(n, r_d) }
+def total_of_half(half(N, D) X) -> (t) { t(n) +=! X(n, r_d) }
+def most_of_bfloat16(bfloat16(N, D) X) -> (t) { t(n) max=! X(n, r_d) }
+def least_of_bytes(int8(N, D) X) -> (t) { t(n) min=! X(n, r_d) }
+END
+for length in 8 9 16 17 33 64 100 257; do
+    runs "rows of $length" "$TENSORC" -run -O2 --threads=1 -DN=5 -DD=$length rows.tensor
+done
+runs "without SSE4" "$TENSORC" -run -O2 --target=x86-64 --threads=1 -DN=5 -DD=100 rows.tensor
+runs "in the order of the source" "$TENSORC" -run -O2 -fstrict --threads=1 -DN=5 -DD=100 rows.tensor
+ok "for another architecture" "$TENSORC" -c -O2 --target=aarch64 --threads=1 -DN=5 -DD=100 rows.tensor
+
+echo 'def most(float(N, D) X) -> (t) { t(n) max=! X(n, r_d) } export most(N=9, D=256)' >most.tensor
+"$TENSORC" -S -O2 --target=x86-64-v4 --threads=1 most.tensor -o most.s
+like "$(cat most.s)" 'vextractf' "halves of a register"
+is "$(grep -c 'vmaxss' most.s)" 1 "one lane is combined alone"
+done_testing
