@@ -48,12 +48,12 @@ static void leaders_add(Leaders *leaders, const int *point, double seconds) {
     leaders->points[place] = slot;
 }
 
-/* Random points first, then mutations of the leaders. */
-static void explore_group(Space *space, int number, int budget, Random *random, Leaders *leaders) {
+/* From a starting point on, random points first, then mutations of the leaders. */
+static void explore_from(Space *space, int number, const int *start, int randoms, int budget, Random *random,
+                         Leaders *leaders) {
     int length = space->gene_count;
-    int *point = ARENA_ARRAY(space->arena, int, length + 1), *start = ARENA_ARRAY(space->arena, int, length + 1);
+    int *point = ARENA_ARRAY(space->arena, int, length + 1);
     Arena *scratch = arena_new();
-    point_start(space, start);
     for (int i = 0; i < KEPT; i++)
         leaders->points[i] = ARENA_ARRAY(space->arena, int, length + 1);
     leaders->length = length;
@@ -61,7 +61,7 @@ static void explore_group(Space *space, int number, int budget, Random *random, 
     for (int i = 1; i < budget; i++) {
         const Group *group = space->groups.items[number];
         memcpy(point, start, sizeof *point * (size_t)length);
-        if (i < budget / 3 || leaders->count == 0)
+        if (i < randoms || leaders->count == 0)
             group_random(space, number, random, point);
         else {
             const int *from = leaders->points[random_below(random, leaders->count)] + group->first_gene;
@@ -72,6 +72,23 @@ static void explore_group(Space *space, int number, int budget, Random *random, 
         leaders_add(leaders, point, point_estimate(scratch, space, point, number));
     }
     arena_free(scratch);
+}
+
+/* Both kinds of starting points, each with leaders of its own: what one kind is good at takes several steps to reach
+ * from the other. The leaders are the better ones. */
+static void explore_group(Space *space, int number, int budget, Random *random, Leaders *leaders) {
+    const Group *group = space->groups.items[number];
+    int *start = ARENA_ARRAY(space->arena, int, space->gene_count + 1);
+    int first = group->other_choice ? budget - budget / 3 : budget;
+    point_start(space, start);
+    explore_from(space, number, start, first / 3, first, random, leaders);
+    if (!group->other_choice)
+        return;
+    Leaders other = {0};
+    start[group->first_gene + group->other_gene] = group->other_choice;
+    explore_from(space, number, start, 0, budget - first, random, &other);
+    if (other.count && (!leaders->count || other.seconds[0] < leaders->seconds[0]))
+        *leaders = other;
 }
 
 static double plain_estimate(Space *space, int number, const int *point) {

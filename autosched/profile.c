@@ -181,12 +181,14 @@ static void access_make(Forms *forms, StageFacts *facts, AccessFacts *access, co
     access->temporary = producer && buffer->role == ROLE_TEMPORARY && buffer->scope == SCOPE_GLOBAL;
     access->dims = ARENA_ARRAY(forms->arena, double, access->rank);
     access->slopes = ARENA_ARRAY(forms->arena, double, access->rank *loops);
+    access->offsets = ARENA_ARRAY(forms->arena, double, access->rank + 1);
     access->strides = ARENA_ARRAY(forms->arena, double, loops);
     forms->irregular = false;
     for (int d = 0; d < access->rank; d++) {
         access->dims[d] = form_constant(buffer->dims[d]);
         form_of(forms, index[d], form);
         memcpy(access->slopes + d * loops, form, sizeof *form * (size_t)loops);
+        access->offsets[d] = form[loops];
     }
     access->irregular = forms->irregular;
     access_strides(facts, access, producer, buffer->order);
@@ -250,6 +252,12 @@ static void add_case(Walk *walk, const Expr *e) {
     facts->dear = fmax(dear[0], dear[1]);
 }
 
+/* Whether the terms of the sum that are 0, for this read is outside, may be left out. */
+static bool adds_zeros(const Walk *walk, const Expr *read) {
+    return read->otherwise && expr_is_zero(read->otherwise) && walk->facts->stage->stage->combine == COMBINE_ADD &&
+           !walk->forms->nest->program->strict;
+}
+
 static bool add_read(const Expr *e, void *context) {
     Walk *walk = context;
     StageFacts *facts = walk->facts;
@@ -263,6 +271,8 @@ static bool add_read(const Expr *e, void *context) {
         AccessFacts *access = &facts->accesses[facts->access_count++];
         access_make(walk->forms, facts, access, e->tensor, e->args);
         access->guarded = e->otherwise != NULL;
+        if (adds_zeros(walk, e))
+            facts->kept *= access_clip(facts, access);
     } else if (e->kind == EXPR_OP &&
                !(e->op == OP_MUL && facts->operations == 0 && facts->stage->stage->combine == COMBINE_ADD)) {
         bool dear = op_info[e->op].class == CLASS_MATH || (e->op == OP_DIV && type_is_float(e->type));
@@ -325,7 +335,7 @@ static void stage_fill(Arena *arena, const Nest *nest, const NestStage *stage, S
     facts->loops = ARENA_ARRAY(arena, const Loop *, facts->loop_count + 1);
     chain_fill(stage, stage->loop_count, facts->loops);
     facts->extents = ARENA_ARRAY(arena, double, facts->loop_count + 1);
-    facts->iterations = 1;
+    facts->iterations = facts->kept = 1;
     for (int l = 0; l < facts->loop_count; l++) {
         const Loop *loop = facts->loops[l];
         facts->extents[l] = loop->extent >= 0 ? (double)loop->extent : form_constant(loop->var->extent);

@@ -18,6 +18,7 @@ typedef struct AccessFacts {
     int rank, bytes; /* of an element */
     double *dims;    /* [rank] of the buffer */
     double *slopes;  /* [rank * loop_count]: of each index by each loop */
+    double *offsets; /* [rank]: of each index where all loops are 0 */
     double *strides; /* [loop_count]: elements between iterations */
     double size;     /* bytes of the buffer */
 } AccessFacts;
@@ -30,6 +31,7 @@ typedef struct StageFacts {
     int access_count;
     AccessFacts *accesses; /* what is written, then what is read */
     double iterations;     /* of the innermost body */
+    double kept;           /* part of them that is left where terms outside of a tensor, which are 0, are left out */
     double operations;     /* of one scalar evaluation; a multiply-add counts 1 */
     double dear;           /* of these: divisions, math functions */
     int lanes;             /* that a vector of the stage's type has */
@@ -45,6 +47,10 @@ typedef struct Profile {
 Profile *profile_nest(Arena *arena, const Nest *nest);
 /* Bytes that the body of the first `depth` loops of the chain touches of an access in one iteration of them. */
 double access_footprint(const StageFacts *stage, const AccessFacts *access, int depth);
+
+/* clip.c: an access of a sum's term (T(i) else 0). Returns the part of the iterations that may be inside, 1 where the
+ * loops do not leave out the others, and clears `guarded` where no test is left in the inner loops. */
+double access_clip(const StageFacts *stage, AccessFacts *access);
 
 /* static.c: seconds that one call is thought to take, and what they are made of. */
 typedef struct Estimate {

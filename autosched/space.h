@@ -51,6 +51,7 @@ struct Group {
     const Stage **stages; /* in program order, root included, inlined ones not */
     int first_gene;       /* place of its genes in a point */
     LIST(Gene) genes;
+    int other_gene, other_choice; /* the starting point with another choice of one gene, of another kind; 0: none */
     /* Adds the statements for the structural choices of genes to the sketch. False: that structure makes no sense. */
     bool skipped;  /* stays as the program has it */
     bool hopeless; /* because no schedule of it was found to be legal */

@@ -324,7 +324,7 @@ static void add_stage(const StageFacts *stage, const Target *target, bool heavie
         return;
     Block block = block_of(stage, target);
     double forks, part = busiest_part(stage, target, &forks), busiest = 0, sum = 0, seconds[4];
-    double cycles = block.runs * block_cycles(stage, &block) * conflict_factor(stage, target);
+    double cycles = block.runs * stage->kept * block_cycles(stage, &block) * conflict_factor(stage, target);
     seconds[0] = (cycles + page_cycles(stage, &block)) / clock_rate * part;
     for (int level = 0; level < 3; level++) {
         double cache = target->cache_bytes[level] > 0 ? (double)target->cache_bytes[level] : 32768.0 * pow(16, level);

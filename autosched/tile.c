@@ -273,7 +273,7 @@ static int tiled_count(const Tile *tile) {
 static void make_structure(Space *space, Group *group, Tile *tile) {
     choose_candidates(space, tile);
     const Stage *root = tile->root;
-    bool several = tiled_count(tile) > 1, reduces = tile->reduction_count > 1;
+    bool several = tiled_count(tile) > 1;
     bool parallel = space->target->threads != 1 && tile->placed == 0;
     tile->vector_gene =
         add_choice(space, group, root, "vector axis", tile->candidate_count ? tile->candidate_count : 1);
@@ -281,7 +281,7 @@ static void make_structure(Space *space, Group *group, Tile *tile) {
     tile->middle_gene = add_choice(space, group, root, "middle order", several ? 2 : 1);
     tile->inner_gene = add_choice(space, group, root, "inner order", several ? 2 : 1);
     tile->parallel_gene = add_choice(space, group, root, "parallel", parallel ? 3 : 1);
-    tile->reduce_gene = add_choice(space, group, root, "reduction order", reduces ? REDUCE_ORDERS : 1);
+    tile->reduce_gene = add_choice(space, group, root, "reduction order", tile_reduce_orders(space, tile));
     for (int i = 0; i < tile->operands.count; i++) {
         TileOperand *operand = &tile->operands.items[i];
         bool packable = tile->reduction_count > 0 && operand->pack == -1 && operand_packable(operand->read);

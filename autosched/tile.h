@@ -45,7 +45,10 @@ typedef enum ReduceOrder {
     REDUCE_SOURCE,  /* as first used; the last is unrolled */
     REDUCE_LARGEST, /* the largest innermost and unrolled */
     REDUCE_BLOCKED, /* the largest outermost in blocks, which are innermost again */
-    REDUCE_ORDERS
+    REDUCE_ORDERS,
+    REDUCE_CLIP_LAST = REDUCE_ORDERS, /* the last clipped one outermost and unrolled, then other clipped ones */
+    REDUCE_CLIP_ALL,                  /* all clipped ones outermost and unrolled */
+    REDUCE_CLIP_ORDERS
 } ReduceOrder;
 
 typedef struct Tile {
@@ -104,6 +107,18 @@ typedef struct TileWriter {
 bool tile_pack(TileWriter *writer);
 /* Whether an operand can be copied, and is worth it, at all. */
 bool operand_packable(const Expr *read);
+/* tile_clip.c: how many orders of the reductions there are. */
+int tile_reduce_orders(const Space *space, const Tile *tile);
+/* Whether the order is one of those that leave out terms outside; whether that makes sense; what is not packed then. */
+bool tile_clips(const TileWriter *writer);
+bool tile_clip_makes_sense(const TileWriter *writer);
+bool tile_reads_in_place(const TileWriter *writer, const TileOperand *operand);
+/* Lists the reductions of such an order but the one to be split, which comes after them: its number, or -1. */
+int tile_order_clipped(TileWriter *writer);
+/* Where a reduction stands among those of an order: 0 to twice their number. */
+int tile_reduction_place(const TileWriter *writer, int reduction);
+/* Cuts the first and the last off the middle loops along which they differ in what is outside. */
+void tile_partition(TileWriter *writer);
 /* tile_start.c: the choices of the fixed heuristics. */
 void tile_choose_start(Space *space, Group *group, Tile *tile);
 /* tile_instr.c */

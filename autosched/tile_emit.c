@@ -131,9 +131,27 @@ static void split_reduction(TileWriter *writer, const TileReduction *reduction, 
     sketch_add(writer->space, writer->sketch, PRIM_SPLIT, count, names, count, args);
 }
 
+/* The reduction of an order that leaves out terms outside: the innermost one alone is split. */
+static void write_clipped_reductions(TileWriter *writer) {
+    int split = tile_order_clipped(writer);
+    const TileReduction *reduction = &writer->tile->reductions[split < 0 ? 0 : split];
+    if (split >= 0 && reduction->unroll < 0)
+        names_add(&writer->reductions, reduction->loop);
+    if (split < 0 || reduction->unroll < 0)
+        return;
+    split_reduction(writer, reduction, false);
+    names_add(&writer->reductions, reduction->outer);
+    names_add(&writer->reductions, reduction->inner);
+    names_add(&writer->unrolled, reduction->inner);
+}
+
 /* Splits the reductions and lists their loops, outermost first; the unrolled one is the last. */
 static void write_reductions(TileWriter *writer) {
     const Tile *tile = writer->tile;
+    if (tile_clips(writer)) {
+        write_clipped_reductions(writer);
+        return;
+    }
     int count = tile->reduction_count, cut = writer->order == REDUCE_SOURCE ? count - 1 : tile->largest;
     bool blocked = writer->order == REDUCE_BLOCKED;
     if (count == 0)
@@ -215,6 +233,8 @@ static void write_root_loops(TileWriter *writer, const NameList *reductions) {
     if (writer->step)
         names_add(&all, writer->step);
     loops(writer, PRIM_REORDER, &all);
+    if (tile_clips(writer))
+        tile_partition(writer);
     annotate(writer, writer->lane);
     write_parallel(writer);
 }
@@ -295,13 +315,15 @@ bool tile_emit_placed(Space *space, Group *group, const Tile *tile, const int *g
     TileWriter writer = {.space = space, .group = group, .tile = tile, .genes = genes, .sketch = sketch};
     writer.place = place;
     writer.vector = tile->candidate_count ? tile->candidates[genes[tile->vector_gene]] : -1;
-    writer.order = tile->reduction_count > 1 ? (ReduceOrder)genes[tile->reduce_gene] : REDUCE_SOURCE;
+    writer.order = (ReduceOrder)genes[tile->reduce_gene];
     writer.outers = names_new(space->arena);
     writer.middles = names_new(space->arena);
     writer.inners = names_new(space->arena);
     writer.reductions = names_new(space->arena);
     writer.unrolled = names_new(space->arena);
     if (tile_uses_instr(&writer) && !tile_instr_agrees(&writer))
+        return false;
+    if (tile_clips(&writer) && !tile_clip_makes_sense(&writer))
         return false;
     write_axes(&writer);
     if (tile->fused && !tile_place(&writer) && !writer.outers.count)

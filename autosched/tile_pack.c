@@ -23,9 +23,7 @@ static int use_rank(const TileWriter *writer, const Expr *index) {
     const Tile *tile = writer->tile;
     int rank = -1;
     for (int r = 0; r < tile->reduction_count; r++) {
-        bool last = writer->order == REDUCE_LARGEST && r == tile->largest;
-        bool first = writer->order == REDUCE_BLOCKED && r == tile->largest;
-        int place = last ? tile->reduction_count : first ? 0 : r + 1;
+        int place = tile_reduction_place(writer, r);
         if (expr_uses_var(index, tile->reductions[r].axis) && place > rank)
             rank = place;
     }
@@ -34,7 +32,7 @@ static int use_rank(const TileWriter *writer, const Expr *index) {
 
 /* Dimensions but `skip` in the order of use; spatial_last puts those without reductions at the end. */
 static void add_others(TileWriter *writer, Layout *layout, const Expr *read, int skip, bool spatial_last) {
-    int limit = writer->tile->reduction_count + 1;
+    int limit = 2 * writer->tile->reduction_count + 1;
     for (int rank = spatial_last ? 0 : -1; rank <= limit; rank++)
         for (int d = 0; d < read->count; d++) {
             int place = use_rank(writer, read->args[d]);
@@ -236,6 +234,10 @@ bool tile_pack(TileWriter *writer) {
     for (int i = 0; i < tile->operands.count; i++) {
         const TileOperand *operand = &tile->operands.items[i];
         places[i] = operand->pack >= 0 ? (PackPlace)writer->genes[operand->pack] : PACK_NONE;
+        if (operand->pack >= 0 && tile_reads_in_place(writer, operand)) {
+            places[i] = PACK_NONE;
+            writer->sketch->active[operand->pack] = false;
+        }
         if (places[i] == PACK_NONE && tile_instr_packs(writer, operand->read))
             places[i] = PACK_ROOT;
         if (places[i] == PACK_NONE)

@@ -124,4 +124,8 @@ void tile_choose_start(Space *space, Group *group, Tile *tile) {
         if (reduction->block >= 0)
             choose_tile(&group->genes.items[reduction->block], reduction->extent, 1, MANY_TASKS);
     }
+    if (group->genes.items[tile->reduce_gene].count > REDUCE_CLIP_LAST) {
+        group->other_gene = tile->reduce_gene;
+        group->other_choice = REDUCE_CLIP_LAST;
+    }
 }

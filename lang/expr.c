@@ -275,6 +275,11 @@ bool expr_is_int(const Expr *e, int64_t *value) {
     return true;
 }
 
+bool expr_is_zero(const Expr *e) {
+    int64_t value;
+    return e->kind == EXPR_REAL ? e->integer == 0 : expr_is_int(e, &value) && value == 0; /* a real by its bits */
+}
+
 static bool equal_or_absent(const Expr *a, const Expr *b) {
     return a && b ? expr_equal(a, b) : a == b;
 }

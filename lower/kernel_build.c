@@ -12,9 +12,11 @@
 typedef LIST(Substitution) Substitutions;
 
 /* What the update of a stage stands under, over loop variables: tested around a loop in the form that some value of the
- * loops inside makes true, and in full around the store. */
+ * loops inside makes true, and in full around the store. Those from `needed` on only say where a term is 0: loops leave
+ * it out where a test does, the store adds it. */
 typedef struct Predicates {
     ExprList full;
+    int needed;
     ExprList tested; /* of the loops so far: the last test of each, or NULL */
     bool *late;      /* what it leaves out is computed in registers and put back after the reduction */
 } Predicates;
@@ -67,13 +69,6 @@ static Expr **relative_index(Build *b, const NestStage *producer, Expr **index, 
     return relative;
 }
 
-static bool is_zero(const Expr *e) {
-    if (e->kind == EXPR_REAL)
-        return e->integer == 0; /* +0.0 by its bits */
-    int64_t value;
-    return expr_is_int(e, &value) && value == 0;
-}
-
 static Expr *lower_expr(Build *b, Expr *e, Expr *path);
 
 /* What an inlined stage computes at an index. */
@@ -112,7 +107,7 @@ static Expr *lower_read(Build *b, Expr *e, Expr *path) {
     Expr *read = expr_read(b->arena, tensor, relative_index(b, producer, index, tensor->rank), NULL);
     read->guard = read_guard(inside, otherwise, path);
     read->loc = e->loc;
-    return inside && otherwise && !is_zero(otherwise) ? expr_select(b->arena, inside, read, otherwise) : read;
+    return inside && otherwise && !expr_is_zero(otherwise) ? expr_select(b->arena, inside, read, otherwise) : read;
 }
 
 static bool has_read(const Expr *e, void *context) {
@@ -278,13 +273,16 @@ static Stmt *guarded_store(Build *b, const StageBuild *s, Expr *const *sources, 
             list_push(b->arena, &known, guards.items[i]);
     for (int i = 0; predicates && i < predicates->full.count; i++) {
         Expr *full = predicates->full.items[i], *tested = predicates->tested.items[i];
+        bool known_here = tested && expr_equal(tested, full);
+        if (i >= predicates->needed && !known_here)
+            continue;
         if (in_lanes(s->stage, full))
             path = expr_and(b->arena, path, full);
         else
             list_push(b->arena, &known, full);
         if (predicates->late[i])
             continue;
-        if (!tested || !expr_equal(tested, full))
+        if (!known_here)
             list_push(b->arena, &left, full);
     }
     b->facts = (Facts){known.count, known.items};
@@ -306,8 +304,39 @@ static ExprList take_predicates(Build *b, const Stage *stage, Expr **value) {
     return list;
 }
 
-/* What a predicate reads is read where the guards and the predicates before it hold. */
-static Predicates *lower_predicates(Build *b, const StageBuild *s, const ExprList *sources) {
+static bool reads_memory(const Expr *e) {
+    bool reads = false;
+    expr_walk(e, has_read, &reads);
+    return reads;
+}
+
+/* Conditions under which a term of a sum may be other than 0: that its factors (T(i) else 0) are inside. */
+static void add_zero_conditions(Build *b, const Expr *term, ExprList *list) {
+    bool chooses = term->kind == EXPR_OP && term->op == OP_SELECT && expr_is_zero(term->args[2]);
+    if (chooses && !reads_memory(term->args[0]))
+        conjuncts_add(b->arena, list, term->args[0]);
+    if (chooses || term->kind == EXPR_CAST)
+        add_zero_conditions(b, term->args[chooses], list);
+    for (int i = 0; term->kind == EXPR_OP && term->op == OP_MUL && i < 2; i++)
+        add_zero_conditions(b, term->args[i], list);
+    for (int d = 0; term->kind == EXPR_READ && term->otherwise && expr_is_zero(term->otherwise) && d < term->count;
+         d++) {
+        if (reads_memory(term->args[d]))
+            continue;
+        list_push(b->arena, list, expr_binary(b->arena, OP_GE, term->args[d], expr_int(b->arena, 0)));
+        list_push(b->arena, list, expr_binary(b->arena, OP_LT, term->args[d], term->tensor->dims[d]));
+    }
+}
+
+/* 0 times infinity counts as 0, which -fstrict forbids; integers have none. */
+static bool may_leave_zeros_out(const Build *b, const Stage *stage) {
+    bool strict = b->options->strict || b->nest->program->strict;
+    return stage->combine == COMBINE_ADD && stage->reduction_count > 0 &&
+           !(strict && type_is_float(stage->tensor->type));
+}
+
+/* What a predicate reads is read where the guards and the predicates before it hold. The first `needed` sources are. */
+static Predicates *lower_predicates(Build *b, const StageBuild *s, const ExprList *sources, int needed) {
     Predicates *made = ARENA_NEW(b->arena, Predicates);
     ExprList known = guard_list(b, s);
     for (int i = 0; i < sources->count; i++) {
@@ -315,10 +344,11 @@ static Predicates *lower_predicates(Build *b, const StageBuild *s, const ExprLis
         Expr *path = known.count ? conjunction(b->arena, &known) : NULL;
         Expr *predicate = expr_compact(b->arena, lower_expr(b, over_loops, path));
         list_push(b->arena, &known, predicate);
-        if (expr_prove(b->arena, predicate, &(Facts){0}) == 1)
+        if (expr_prove(b->arena, predicate, &(Facts){0}) == 1 || (i >= needed && in_lanes(s->stage, predicate)))
             continue;
         list_push(b->arena, &made->full, predicate);
         list_push(b->arena, &made->tested, NULL);
+        made->needed += i < needed;
     }
     made->late = ARENA_ARRAY(b->arena, bool, made->full.count);
     return made;
@@ -342,13 +372,31 @@ static bool begins_with_constants(const NestStage *stage) {
 
 /* Registers may hold anything where lanes are left out throughout the reduction, until it ends: no step has a mask. */
 static void choose_late(Build *b, const NestStage *stage) {
-    for (int i = 0; i < b->predicates->full.count; i++) {
+    for (int i = 0; i < b->predicates->needed; i++) {
         const Expr *full = b->predicates->full.items[i];
-        bool reads = false;
-        expr_walk(full, has_read, &reads);
-        b->predicates->late[i] =
-            !reads && in_lanes(stage, full) && !uses_loops(stage, full, true) && begins_with_constants(stage);
+        b->predicates->late[i] = !reads_memory(full) && in_lanes(stage, full) && !uses_loops(stage, full, true) &&
+                                 begins_with_constants(stage);
     }
+}
+
+/* Whether the stage, or what is computed at it, adds to a buffer that is older than the iteration at hand: it must not be
+ * left out of any. */
+static bool adds_to_older(const NestStage *stage) {
+    if (stage->home != stage->parent || stage->home_depth != stage->depth)
+        return true;
+    for (int i = 0; i < stage->child_count; i++)
+        if (adds_to_older(stage->children[i]))
+            return true;
+    return false;
+}
+
+/* Loops around such a stage run for terms that are 0 too. (Where predicates leave iterations out, nothing is kept.) */
+static int first_left_out(const NestStage *stage) {
+    int depth = 0;
+    for (int i = 0; i < stage->child_count; i++)
+        if (stage->children[i]->depth > depth && adds_to_older(stage->children[i]))
+            depth = stage->children[i]->depth;
+    return depth;
 }
 
 /* The tests to make around the loop at a depth: they hold for some value of the loops from there on. */
@@ -357,13 +405,12 @@ static ExprList tests_at(Build *b, const NestStage *stage, int depth) {
     LIST(const Var *) inner = {0};
     for (int i = depth; i < stage->loop_count; i++)
         list_push(b->arena, &inner, stage->loops[i]->var);
-    for (int i = 0; i < b->predicates->full.count; i++) {
+    int count = depth < first_left_out(stage) ? b->predicates->needed : b->predicates->full.count;
+    for (int i = 0; i < count; i++) {
         Expr *test = extreme_case(b->arena, b->predicates->full.items[i], inner.items, inner.count, false);
         Expr *known = b->predicates->tested.items[i];
-        bool reads = false; /* what may be computed inside the loop */
-        if (test)
-            expr_walk(test, has_read, &reads);
-        if (!test || reads || (known && expr_equal(known, test)) || expr_prove(b->arena, test, &(Facts){0}) == 1)
+        if (!test || reads_memory(test) /* what may be computed inside the loop */ ||
+            (known && expr_equal(known, test)) || expr_prove(b->arena, test, &(Facts){0}) == 1)
             continue;
         b->predicates->tested.items[i] = test;
         list_push(b->arena, &tests, test);
@@ -530,8 +577,11 @@ static StmtList stage_build_all(Build *b, const NestStage *stage) {
     StageBuild s = stage_build(b, stage, false);
     Expr *value = stage->stage->value;
     ExprList sources = take_predicates(b, stage->stage, &value);
+    int needed = sources.count;
+    if (may_leave_zeros_out(b, stage->stage))
+        add_zero_conditions(b, value, &sources);
     Predicates *outer = b->predicates;
-    b->predicates = lower_predicates(b, &s, &sources);
+    b->predicates = lower_predicates(b, &s, &sources, needed);
     StmtList list = stage_level(b, stage, 0);
     b->predicates = outer;
     return list;
@@ -541,6 +591,7 @@ static StmtList stage_build_all(Build *b, const NestStage *stage) {
 static Predicates *piece_predicates(Build *b, const Predicates *predicates, const Substitution *piece) {
     Predicates *made = ARENA_NEW(b->arena, Predicates);
     made->late = ARENA_ARRAY(b->arena, bool, predicates->full.count);
+    made->needed = predicates->needed;
     for (int i = 0; i < predicates->full.count; i++) {
         made->late[i] = predicates->late[i];
         Expr *tested = predicates->tested.items[i];

@@ -24,6 +24,7 @@ enum { DECISION_HEADS = 64 };
 
 typedef struct Unroll {
     Arena *arena;
+    bool strict;
     LIST(Substitution) bindings;
     int64_t copies;
     LIST(Decision) decisions; /* by the hash of the condition, chained */
@@ -250,6 +251,23 @@ static Expr *unroll_expr(Unroll *u, Expr *e) {
 
 static StmtList unroll_body(Unroll *u, Stmt *const *body, int count);
 
+static bool is_zero_product(const Expr *e) {
+    if (e->kind == EXPR_BROADCAST || e->kind == EXPR_CAST)
+        return is_zero_product(e->args[0]);
+    if (e->kind == EXPR_OP && e->op == OP_MUL)
+        return is_zero_product(e->args[0]) || is_zero_product(e->args[1]);
+    return expr_is_zero(e);
+}
+
+/* O(i) = O(i) + 0 * x: the term is left out, as if x were finite, which -fstrict does not take for granted. */
+static bool adds_zero(const Unroll *u, const Stmt *store, const Expr *index, const Expr *value) {
+    if (u->strict || value->kind != EXPR_OP || value->op != OP_ADD || value->args[0]->kind != EXPR_READ)
+        return false;
+    const Expr *old = value->args[0];
+    return old->tensor == store->tensor && !old->guard && expr_equal(old->args[0], index) &&
+           is_zero_product(value->args[1]);
+}
+
 static Stmt *unroll_store(Unroll *u, Stmt *stmt) {
     Expr *guard = stmt->guard ? unroll_expr(u, stmt->guard) : NULL;
     int64_t holds;
@@ -261,6 +279,8 @@ static Stmt *unroll_store(Unroll *u, Stmt *stmt) {
     Expr **index = ARENA_ARRAY(u->arena, Expr *, 1);
     index[0] = unroll_expr(u, stmt->index[0]);
     Expr *value = unroll_expr(u, stmt->value);
+    if (adds_zero(u, stmt, index[0], value))
+        return NULL;
     if (index[0] == stmt->index[0] && value == stmt->value && guard == stmt->guard)
         return stmt;
     return stmt_store(u->arena, stmt->tensor, index, 1, value, guard, stmt->loc);
@@ -357,6 +377,6 @@ static StmtList unroll_body(Unroll *u, Stmt *const *body, int count) {
 }
 
 void pass_unroll(Kernel *kernel) {
-    Unroll u = {.arena = kernel->arena, .copies = 1};
+    Unroll u = {.arena = kernel->arena, .strict = kernel->strict, .copies = 1};
     kernel->body = stmt_block(kernel->arena, unroll_body(&u, kernel->body->body, kernel->body->count));
 }

@@ -176,7 +176,9 @@ static bool check_kinds(NestState *state, const StageState *stage) {
 static int64_t loop_copies(const Node *node) {
     if (is_straight(node))
         return node->loop.extent > 0 ? node->loop.extent : 1;
-    return (node->loop.unroll > 1 ? node->loop.unroll : 1) * (node->loop.cut_count + 1);
+    int64_t pieces = node->loop.cut_count + 1, extent = node->loop.extent;
+    pieces = extent > 0 && extent < pieces ? extent : pieces;
+    return (node->loop.unroll > 1 ? node->loop.unroll : 1) * pieces;
 }
 
 /* Counted from the innermost loop outwards over all stages around. */

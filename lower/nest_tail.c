@@ -99,7 +99,8 @@ static bool check_factor(NestState *state, const Node *node) {
                        loop_text(state, node), (long long)node->loop.extent, (long long)node->loop.unroll);
 }
 
-/* Where a loop of a known extent is cut; cuts at its ends do nothing. */
+/* Where a loop of a known extent is cut; cuts at its ends do nothing, and one of a loop with fewer values than cuts may
+ * meet the one before it. */
 static bool check_cuts(NestState *state, const Node *node) {
     int64_t extent = node->loop.extent, before = 0;
     int pieces = 0;
@@ -108,6 +109,8 @@ static bool check_cuts(NestState *state, const Node *node) {
         if (at < 0 || at > extent)
             return refuse_loop(state, node, "%s has %lld values, so there is nothing to cut at %lld",
                                loop_text(state, node), (long long)extent, (long long)cut);
+        if (at < before && extent <= node->loop.cut_count)
+            at = before;
         if (at < before)
             return refuse_loop(state, node, "%lld lies before the cut before it in the %lld values of %s",
                                (long long)cut, (long long)extent, loop_text(state, node));
