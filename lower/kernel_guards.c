@@ -348,14 +348,35 @@ static bool concerns_read(Arena *arena, Expr *condition, const Expr *read) {
            (reads && concerns(arena, condition, &read->guard, 1));
 }
 
+/* Whether the conditions make the read stay inside. */
+static bool keep_inside(Arena *arena, const Expr *read, const ExprList *conditions) {
+    Facts facts = {conditions->count, conditions->items};
+    for (int d = 0; d < read->count; d++) {
+        Expr *from = expr_binary(arena, OP_GE, read->args[d], expr_int(arena, 0));
+        Expr *to = expr_binary(arena, OP_LT, read->args[d], read->tensor->dims[d]);
+        if (expr_prove(arena, from, &facts) != 1 || expr_prove(arena, to, &facts) != 1)
+            return false;
+    }
+    return true;
+}
+
+/* The read under those of the conditions that keep it inside. Where that is not certain, one that says nothing of the
+ * indices may have been what others followed from: i == 5 makes 1 < N of i < N. */
 static Expr *guard_read(Arena *arena, Expr *e, void *context) {
     const ExprList *conditions = context;
+    ExprList needed = {0};
     if (e->kind != EXPR_READ || index_inside(arena, e->tensor, e->args))
         return e;
-    Expr *read = expr_copy(arena, e);
     for (int i = 0; i < conditions->count; i++)
         if (concerns_read(arena, conditions->items[i], e))
-            read->guard = expr_and(arena, read->guard, conditions->items[i]);
+            list_push(arena, &needed, conditions->items[i]);
+    ExprList known = needed;
+    if (e->guard)
+        conjuncts_add(arena, &known, e->guard);
+    const ExprList *all = needed.count == conditions->count || keep_inside(arena, e, &known) ? &needed : conditions;
+    Expr *read = expr_copy(arena, e);
+    for (int i = 0; i < all->count; i++)
+        read->guard = expr_and(arena, read->guard, all->items[i]);
     return read;
 }
 

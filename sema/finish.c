@@ -93,6 +93,8 @@ static Places find_places(const Builder *builder) {
             find_place(&places, stage_component(stage, c).tensor)->stage = i;
         stage_walk(stage, visit_read, &places);
     }
+    for (int i = 0; i < builder->requirements.count; i++)
+        expr_walk(builder->requirements.items[i].condition, visit_read, &places);
     return places;
 }
 

@@ -263,6 +263,11 @@ static void combine_real(Code *code, int to, double term, double error) {
     }
 }
 
+/* 0 times anything is 0, however wrong that may be. */
+static double scaled_error(double by, double error) {
+    return by == 0 || error == 0 ? 0 : fabs(by) * error;
+}
+
 static void combine_integer(Code *code, int to, int64_t term, double error) {
     int64_t *sum = &code->result.integer[to], before = *sum;
     double *sum_error = &code->result.error[to];
@@ -273,7 +278,8 @@ static void combine_integer(Code *code, int to, int64_t term, double error) {
     if (code->combine == COMBINE_ADD)
         *sum_error += error;
     else if (code->combine == COMBINE_MUL)
-        *sum_error = fabs((double)before) * error + fabs((double)term) * *sum_error + error * *sum_error;
+        *sum_error = scaled_error((double)before, error) + scaled_error((double)term, *sum_error) +
+                     scaled_error(error, *sum_error);
     else
         *sum_error = *sum_error > error ? *sum_error : error;
 }
