@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { FIXED_TRIES = 40, MODEL_POINTS = 500, MODEL_POINTS_MORE = 5000, GROUP_POINTS = 80, KEPT = 8 };
+enum { FIXED_TRIES = 40, MODEL_POINTS = 800, MODEL_POINTS_MORE = 5000, GROUP_POINTS = 80, KEPT = 16, CROSSED = 4 };
 
 double point_estimate(Arena *scratch, Space *space, const int *point, int only) {
     Nest *nest = point_nest(scratch, space, point, only);
@@ -35,7 +35,7 @@ static void leaders_add(Leaders *leaders, const int *point, double seconds) {
     if (seconds == HUGE_VAL || (leaders->count == KEPT && seconds >= leaders->seconds[KEPT - 1]))
         return;
     for (int i = 0; i < leaders->count; i++)
-        if (memcmp(leaders->points[i], point, sizeof *point * (size_t)leaders->length) == 0)
+        if (leaders->seconds[i] == seconds)
             return;
     int place = leaders->count < KEPT ? leaders->count++ : KEPT - 1;
     int *slot = leaders->points[place];
@@ -46,6 +46,17 @@ static void leaders_add(Leaders *leaders, const int *point, double seconds) {
     memcpy(slot, point, sizeof *point * (size_t)leaders->length);
     leaders->seconds[place] = seconds;
     leaders->points[place] = slot;
+}
+
+/* Changes a leader, or what two of them have in common and apart. */
+static void change_leader(Space *space, int number, Random *random, const Leaders *leaders, int *point) {
+    const int *from = leaders->points[random_below(random, leaders->count)];
+    const int *other = leaders->points[random_below(random, leaders->count)];
+    if (random_below(random, CROSSED) == 0)
+        point_cross(space, random, from, other, point);
+    else
+        memcpy(point, from, sizeof *point * (size_t)leaders->length);
+    group_mutate(space, number, random, point);
 }
 
 /* From a starting point on, random points first, then mutations of the leaders. */
@@ -59,15 +70,11 @@ static void explore_from(Space *space, int number, const int *start, int randoms
     leaders->length = length;
     leaders_add(leaders, start, point_estimate(scratch, space, start, number));
     for (int i = 1; i < budget; i++) {
-        const Group *group = space->groups.items[number];
         memcpy(point, start, sizeof *point * (size_t)length);
         if (i < randoms || leaders->count == 0)
             group_random(space, number, random, point);
-        else {
-            const int *from = leaders->points[random_below(random, leaders->count)] + group->first_gene;
-            memcpy(point + group->first_gene, from, sizeof *point * (size_t)group->genes.count);
-            group_mutate(space, number, random, point);
-        }
+        else
+            change_leader(space, number, random, leaders, point);
         arena_reset(scratch);
         leaders_add(leaders, point, point_estimate(scratch, space, point, number));
     }
@@ -81,7 +88,7 @@ static void explore_group(Space *space, int number, int budget, Random *random, 
     int *start = ARENA_ARRAY(space->arena, int, space->gene_count + 1);
     int first = group->other_choice ? budget - budget / 3 : budget;
     point_start(space, start);
-    explore_from(space, number, start, first / 3, first, random, leaders);
+    explore_from(space, number, start, first / 4, first, random, leaders);
     if (!group->other_choice)
         return;
     Leaders other = {0};

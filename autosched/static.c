@@ -12,7 +12,7 @@
 
 #include <math.h>
 
-enum { ASSUMED_THREADS = 4, PAGE = 4096, SET_PERIOD = 4096, PAGES_NEAR = 64, WAYS = 8 };
+enum { ASSUMED_THREADS = 4, PAGE = 4096, SET_PERIOD = 4096, PAGES_NEAR = 64, WAYS = 8, STREAMS = 16 };
 
 static const double clock_rate = 3e9; /* cycles a second */
 static const double arithmetic_ports = 2, load_ports = 2, issue_width = 5;
@@ -24,20 +24,26 @@ static const double transpose_cost = 5;  /* loads a vector */
 static const double guard_cost = 5;      /* instructions that make a mask */
 static const double crossing_cost = 0.7; /* loads more for one that crosses a cache line */
 static const double loop_cost = 1.5;     /* cycles an iteration of the innermost serial loop */
-static const double bytes_per_cycle[3] = {28, 9, 3.5};
+static const double spill_cost = 1.7;    /* cycles a vector that has no register, in each step of the reduction */
+static const double bytes_per_cycle[3] = {28, 20, 7};
 static const double page_cost = 8; /* cycles */
+/* bytes that could move in the time in which the prefetch of a run starts */
+static const double run_start[3] = {0, 128, 1024};
 static const double fork_seconds = 4e-6, page_seconds = 1.2e-7;
-static const double overlap_lost = 0.15; /* of the smaller of arithmetic and traffic */
-static const double usable_part = 0.8;   /* of a cache */
+static const double overlap_lost = 0.15;               /* of the smaller of arithmetic and traffic */
+static const double usable_part[3] = {0.8, 0.8, 0.25}; /* of a cache: others work with the last one, too */
+static const double conflict_limit = 3;
 
 typedef struct Block {
-    double runs;                              /* of the block */
-    double vectors;                           /* vector operations of one evaluation of the body in it */
-    double arithmetic, loads, stores, others; /* instructions */
-    double accumulators;                      /* vectors that live across the reduction */
-    double operands;                          /* vectors that one step of the block needs besides */
-    double chain;                             /* cycles that dependences take */
-    int serial;                               /* innermost loop that is run as a loop, -1: none */
+    double runs;                      /* of the block */
+    double vectors;                   /* vector operations of one evaluation of the body in it */
+    double arithmetic, loads, stores; /* instructions */
+    double guards, edges;             /* instructions more at the edges, part of the runs that is there */
+    double accumulators;              /* vectors that live across the reduction */
+    double operands;                  /* vectors that one step of the block needs besides */
+    double spilled;                   /* vectors that are stored and loaded again for want of registers */
+    double chain;                     /* cycles that dependences take */
+    int serial;                       /* innermost loop that is run as a loop, -1: none */
 } Block;
 
 static bool is_expanded(const StageFacts *stage, int loop) {
@@ -120,6 +126,30 @@ static double live_operands(const StageFacts *stage, const AccessFacts *access) 
     return live;
 }
 
+static bool reduces(const StageFacts *stage) {
+    return stage->stage->stage->reduction_count > 0;
+}
+
+/* Part of all runs in which a guarded access of a reduction can be outside of its buffer: for the other tiles there is
+ * a copy of the loops without the guard. Padded are dimensions that places and taps have together; two sides of each. */
+static double edge_part(const StageFacts *stage, const AccessFacts *access) {
+    double inside = 1;
+    for (int d = 0; d < access->rank; d++) {
+        double tiles = 1, taps = 0, places = 0;
+        for (int l = 0; l < stage->loop_count; l++) {
+            if (access->slopes[d * stage->loop_count + l] == 0)
+                continue;
+            taps += stage->loops[l]->reduction;
+            places += !stage->loops[l]->reduction;
+            if (!stage->loops[l]->reduction && !is_expanded(stage, l))
+                tiles *= stage->extents[l];
+        }
+        if (taps > 0 && places > 0)
+            inside *= 1 - fmin(2 / tiles, 1);
+    }
+    return reduces(stage) ? 1 - inside : 1;
+}
+
 static void block_reads(const StageFacts *stage, Block *block) {
     for (int a = 1; a < stage->access_count; a++) {
         const AccessFacts *access = &stage->accesses[a];
@@ -129,13 +159,12 @@ static void block_reads(const StageFacts *stage, Block *block) {
         bool still = block->serial >= 0 && access->strides[block->serial] == 0;
         double loads = still ? count / stage->extents[block->serial] : count;
         block->loads += loads;
-        block->others += access->guarded ? loads * guard_cost : 0;
+        if (access->guarded) {
+            block->guards += loads * guard_cost;
+            block->edges = fmax(block->edges, edge_part(stage, access));
+        }
         block->operands += still ? count : live_operands(stage, access);
     }
-}
-
-static bool reduces(const StageFacts *stage) {
-    return stage->stage->stage->reduction_count > 0;
 }
 
 static void block_writes(const StageFacts *stage, Block *block) {
@@ -153,25 +182,38 @@ static void block_writes(const StageFacts *stage, Block *block) {
     }
 }
 
-/* Accumulators and operands beyond the registers are stored and loaded in each run. */
-static void block_spills(const Target *target, Block *block) {
-    double registers = target->vector_registers ? target->vector_registers : 16;
-    double needed = block->accumulators + block->operands;
-    if (block->accumulators == 0 || needed <= registers)
-        return;
-    block->loads += 2 * (needed - registers);
-    block->stores += 2 * (needed - registers);
+/* Steps of the reduction in one run of the block. */
+static double unrolled_steps(const StageFacts *stage) {
+    double steps = 1;
+    for (int l = 0; l < stage->loop_count; l++)
+        if (stage->loops[l]->kind == LOOP_UNROLLED && stage->loops[l]->reduction)
+            steps *= stage->extents[l];
+    return steps;
 }
 
-static double block_cycles(const StageFacts *stage, const Block *block) {
+/* Accumulators and operands beyond the registers are stored and loaded again in each step. */
+static void block_spills(const StageFacts *stage, const Target *target, Block *block) {
+    double registers = target->vector_registers ? target->vector_registers : 16;
+    double needed = block->accumulators + block->operands;
+    if (block->accumulators > 0 && needed > registers)
+        block->spilled = (needed - registers) * unrolled_steps(stage);
+}
+
+/* Of what runs at the same time, with some more instructions. */
+static double busy_cycles(const Block *block, double more) {
     double cycles = fmax(block->arithmetic / arithmetic_ports, block->loads / load_ports);
     cycles = fmax(cycles, block->stores);
-    cycles = fmax(cycles, (block->arithmetic + block->loads + block->stores + block->others) / issue_width);
-    cycles = fmax(cycles, block->chain);
+    cycles = fmax(cycles, (block->arithmetic + block->loads + block->stores + more) / issue_width);
+    return fmax(cycles, block->chain);
+}
+
+static double block_cycles(const Block *block) {
+    double cycles = busy_cycles(block, 0);
+    cycles += block->edges * (busy_cycles(block, block->guards) - cycles);
     double body = block->arithmetic + block->loads + block->stores;
     if (body > 1500)
         cycles *= 1 + (body - 1500) / 3000; /* the body leaves the cache of decoded instructions */
-    return cycles + (block->serial >= 0 ? loop_cost : 0);
+    return cycles + spill_cost * block->spilled + (block->serial >= 0 ? loop_cost : 0);
 }
 
 /* Steps by halves of a block that combines the lanes of a register; 0: it does something else. */
@@ -189,14 +231,14 @@ static Block block_of(const StageFacts *stage, const Target *target) {
     block_shape(stage, &block);
     double across = across_steps(stage, &block);
     if (across > 0) {
-        block.arithmetic = block.others = across * fmax(stage->operations, 1);
+        block.arithmetic = across * fmax(stage->operations, 1);
         block.chain = across * chain_latency;
         return block;
     }
     block.arithmetic = block.vectors * (stage->operations + dear_cost * stage->dear);
     block_reads(stage, &block);
     block_writes(stage, &block);
-    block_spills(target, &block);
+    block_spills(stage, target, &block);
     return block;
 }
 
@@ -265,10 +307,26 @@ static double page_cycles(const StageFacts *stage, const Block *block) {
     return cycles * block->runs;
 }
 
+/* Bytes that are touched one after the other before another part of the buffer is gone to: what the hardware fetches
+ * ahead. A few such runs side by side are followed as well as one. */
+static double sequential_bytes(const StageFacts *stage, const AccessFacts *access) {
+    double run = 1, streams = 1;
+    for (int l = stage->loop_count - 1; l >= 0; l--) {
+        double stride = fabs(access->strides[l]);
+        if (stage->extents[l] <= 1 || stride == 0)
+            continue;
+        if (stride <= run)
+            run += stride * (stage->extents[l] - 1);
+        else if ((streams *= stage->extents[l]) > STREAMS)
+            break;
+    }
+    return run * access->bytes;
+}
+
 /* Bytes that move into a cache of a size. Depth goes outward from the block while the body fits. */
-static double traffic(const StageFacts *stage, const Block *block, double cache) {
+static double traffic(const StageFacts *stage, const Block *block, double cache, double start) {
     int depth = block->serial + 1;
-    while (depth > 0 && body_bytes(stage, depth - 1) <= cache * usable_part)
+    while (depth > 0 && body_bytes(stage, depth - 1) <= cache)
         depth--;
     double bytes = 0;
     for (int a = 0; a < stage->access_count; a++) {
@@ -279,22 +337,51 @@ static double traffic(const StageFacts *stage, const Block *block, double cache)
             first--; /* what the next loop does not change mostly stays */
         for (int l = 0; l < first; l++)
             moved *= stage->extents[l];
-        bytes += fmax(moved, access->in_registers ? 0 : fmin(access->size, moved));
+        bytes += moved > 0 ? moved * (1 + start / sequential_bytes(stage, access)) : 0;
     }
     return depth == 0 ? 0 : bytes;
 }
 
-/* Rows of a tile whose distance is a multiple of the L1's set period fall into the same few lines. */
+/* Places along a dimension that expanded loops reach, and the bytes between them. Loops along one dimension reach
+ * overlapping ones. */
+static double reached_places(const StageFacts *stage, const AccessFacts *access, int dimension, double *unit) {
+    double reach = 1, places = 1;
+    *unit = 0;
+    for (int l = 0; l < stage->loop_count; l++) {
+        double slope = fabs(access->slopes[dimension * stage->loop_count + l]);
+        if (slope == 0 || !is_expanded(stage, l) || stage->loops[l]->kind == LOOP_VECTORIZED || is_tensorized(stage, l))
+            continue;
+        reach += slope * (stage->extents[l] - 1);
+        places *= stage->extents[l];
+        *unit = fabs(access->strides[l]) / slope * access->bytes;
+    }
+    return fmin(reach, places);
+}
+
+/* Lines of an access in the block that fall into the same set of the nearest cache, which repeats its sets after a
+ * period. */
+static double same_set_lines(const StageFacts *stage, const AccessFacts *access, double period) {
+    double lines = 1, sets = 1, most = 1;
+    for (int d = 0; d < access->rank; d++) {
+        double unit, places = reached_places(stage, access, d, &unit);
+        if (places <= 1 || unit < CACHE_LINE)
+            continue;
+        double apart = period / common_power(unit, period);
+        lines *= places;
+        sets *= fmin(places, apart);
+        most = fmax(most, apart);
+    }
+    return lines / fmin(sets, most);
+}
+
+/* Lines that are used again drive each other out of a set that has too few ways for them. */
 static double conflict_factor(const StageFacts *stage, const Target *target) {
-    double period = target->cache_bytes[0] > 0 ? (double)target->cache_bytes[0] / 8 : PAGE, worst = 1;
+    double period = target->cache_bytes[0] > 0 ? (double)target->cache_bytes[0] / WAYS : PAGE, lines = 1;
     period = fmin(period, PAGE);
     for (int a = 1; a < stage->access_count; a++)
-        for (int l = 0; l < stage->loop_count; l++) {
-            double bytes = fabs(stage->accesses[a].strides[l]) * stage->accesses[a].bytes;
-            if (is_expanded(stage, l) && stage->extents[l] > WAYS && bytes >= period && fmod(bytes, period) == 0)
-                worst = fmax(worst, stage->extents[l] > 1.5 * WAYS ? 3 : 1.6);
-        }
-    return worst;
+        if (!stage->accesses[a].in_registers)
+            lines = fmax(lines, same_set_lines(stage, &stage->accesses[a], period));
+    return fmin(fmax(lines / WAYS, 1), conflict_limit);
 }
 
 /* --- threads --- */
@@ -324,12 +411,13 @@ static void add_stage(const StageFacts *stage, const Target *target, bool heavie
         return;
     Block block = block_of(stage, target);
     double forks, part = busiest_part(stage, target, &forks), busiest = 0, sum = 0, seconds[4];
-    double cycles = block.runs * stage->kept * block_cycles(stage, &block) * conflict_factor(stage, target);
+    double cycles = block.runs * stage->kept * block_cycles(&block) * conflict_factor(stage, target);
     seconds[0] = (cycles + page_cycles(stage, &block)) / clock_rate * part;
     for (int level = 0; level < 3; level++) {
         double cache = target->cache_bytes[level] > 0 ? (double)target->cache_bytes[level] : 32768.0 * pow(16, level);
         double share = level == 2 ? fmax(part, 0.7) : part; /* threads share the memory's bandwidth */
-        seconds[level + 1] = traffic(stage, &block, cache) / bytes_per_cycle[level] / clock_rate * share;
+        seconds[level + 1] = traffic(stage, &block, cache * usable_part[level], run_start[level]) /
+                             bytes_per_cycle[level] / clock_rate * share;
         estimate->level[level] += seconds[level + 1];
     }
     for (int i = 0; i < 4; i++) {
