@@ -156,9 +156,10 @@ static Schedule *frozen_schedule(Compilation *c, const Unit **unit, const Target
 }
 
 /* A search over the schedules of one program; NULL after a message. */
-static TuneResult *tune_program(Compilation *c, const Program *program, const Target *target, const Schedule *user,
+static TuneResult *tune_program(Compilation *c, Program *program, const Target *target, const Schedule *user,
                                 int trials, double part) {
     const char *why = "";
+    know_constants(c->arena, program, target); /* once, not for each candidate */
     Toolchain *toolchain = open_toolchain(c, program, target, &why);
     if (!toolchain) {
         TuneResult *result = ARENA_NEW(c->arena, TuneResult);

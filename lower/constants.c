@@ -186,6 +186,7 @@ static const void *interpret(Arena *arena, const Tensor *tensor) {
     Interpreter *interpreter = interpreter_new(&program, NULL, NULL, &status, &why);
     if (!interpreter)
         INTERNAL_ERROR("the constant %s cannot be computed: %s", tensor->name, why);
+    interpreter_values_only(interpreter);
     void *data = arena_alloc(arena, (size_t)(count_of(tensor) * element_info[tensor->type].bytes) + 1);
     interpreter_tensor(interpreter, stage->tensor, data);
     interpreter_free(interpreter);
@@ -196,7 +197,7 @@ static const void *interpret(Arena *arena, const Tensor *tensor) {
 
 static const void *row_major(Arena *arena, const Tensor *tensor) {
     Copy copy;
-    if (!tensor->maker)
+    if (!tensor->maker || tensor->data)
         return tensor->data;
     return read_copy(arena, tensor->maker, &copy) ? make_copy(arena, tensor, &copy) : interpret(arena, tensor);
 }
@@ -242,6 +243,22 @@ static const void *in_order(Arena *arena, const Tensor *tensor, const char *rows
 const void *constant_contents(Arena *arena, const Tensor *tensor) {
     const void *rows = row_major(arena, tensor);
     return tensor->order ? in_order(arena, tensor, rows) : rows;
+}
+
+void know_constants(Arena *arena, Program *program, const Target *target) {
+    const Nest *nest = program->known ? NULL : nest_build(arena, program, NULL, NULL, target, NULL);
+    if (!nest)
+        return;
+    const void **known = ARENA_ARRAY(arena, const void *, program->stage_count + 1);
+    for (int i = 0; i < nest->stage_count; i++) {
+        const NestStage *stage = nest->stages[i];
+        int number = program_stage_index(program, program_find_stage(program, stage->stage->name));
+        if (!stage->constant || stage->buffer->maker->value->kind == EXPR_READ || number < 0)
+            continue;
+        Tensor *buffer = (Tensor *)stage->buffer; /* of this nest, made for it: later stages read its contents */
+        known[number] = buffer->data = row_major(arena, buffer);
+    }
+    program->known = known;
 }
 
 /* --- which there are ---------------------------------------------------------------------------------------------- */

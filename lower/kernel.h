@@ -90,6 +90,8 @@ typedef struct ExpandOptions {
     bool time_passes;
 } ExpandOptions;
 
+/* Computes what a nest of the program leaves no loops of, once for all its nests. */
+void know_constants(Arena *arena, Program *program, const Target *target);
 /* What a ROLE_CONSTANT tensor of a kernel holds, as it lies in memory: tensor_elements elements. */
 const void *constant_contents(Arena *arena, const Tensor *tensor);
 /* Those that the kernel reads and that are no tensors of its program; *list gets them, in the order of their first use. */

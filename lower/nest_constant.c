@@ -142,6 +142,12 @@ static const Stage *maker_of(NestState *state, StageState *stage) {
     return maker;
 }
 
+/* What was computed before for the stage as the program has it. */
+static const void *known_contents(const Program *program, const Stage *stage) {
+    const Stage *own = program->known ? program_find_stage(program, stage->name) : NULL;
+    return own && own->value->kind != EXPR_READ ? program->known[program_stage_index(program, own)] : NULL;
+}
+
 void find_constants(NestState *state) {
     bool any = false;
     for (int i = 0; i < state->nest.program->tensor_count; i++)
@@ -160,6 +166,7 @@ void find_constants(NestState *state) {
         constant->role = ROLE_CONSTANT;
         constant->scope = SCOPE_GLOBAL;
         constant->maker = maker_of(state, stage);
+        constant->data = known_contents(state->nest.program, stage->nest.stage);
         stage->nest.buffer = constant;
         stage->nest.constant = true;
     }

@@ -181,6 +181,7 @@ Program *program_bind(Arena *arena, const Program *program, const struct Binding
                       const char **why) {
     Program *bound = ARENA_NEW(arena, Program);
     *bound = *program;
+    bound->known = NULL;
     bound->arena = arena;
     Binder b = {.arena = arena, .from = program, .to = bound};
     take_sizes(&b, bindings, count);

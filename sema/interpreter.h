@@ -17,6 +17,8 @@ typedef struct Interpreter Interpreter;
  * requirement does not hold (status in *status) or memory does not suffice. */
 Interpreter *interpreter_new(const Program *program, const int64_t *sizes, void *const *arguments, int *status,
                              const char **why);
+/* From now on neither magnitudes nor bounds are of use: what is computed costs less. */
+void interpreter_values_only(Interpreter *interpreter);
 void interpreter_free(Interpreter *interpreter);
 
 typedef struct Evaluated {

@@ -43,6 +43,10 @@ void evaluated_allow(Evaluated *values, int count, double error) {
             values[i].bound += error * largest;
 }
 
+void interpreter_values_only(Interpreter *interpreter) {
+    interpreter->values_only = true;
+}
+
 void interpreter_allow(Interpreter *interpreter, double error) {
     interpreter->error = error;
 }

@@ -133,6 +133,7 @@ struct Interpreter {
     Storage *storages;
     void *const *arguments;
     double operations; /* executed so far */
+    bool values_only;  /* nobody asks for bounds */
     double error;      /* of the algorithms of what is checked: interpreter_allow */
 };
 

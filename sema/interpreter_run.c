@@ -194,12 +194,12 @@ static void execute(Interpreter *interpreter, const Code *code, const Instructio
         case CODE_READ: run_read(interpreter, code, in, count); break;
         case CODE_OP:
             apply_lanes(in, count);
-            if (!in->exact)
+            if (!in->exact && !interpreter->values_only)
                 bound_lanes(in, count);
             break;
         case CODE_CAST:
             cast_lanes(in, count);
-            if (!in->exact)
+            if (!in->exact && !interpreter->values_only)
                 bound_cast(in, count);
             break;
         }
