@@ -287,6 +287,7 @@ static bool index_inside(Arena *arena, const Tensor *tensor, Expr **index) {
 typedef struct SafeSearch {
     Arena *arena;
     bool safe;
+    ExprList conditions; /* of what is inside */
 } SafeSearch;
 
 /* All that is under the guard stores inside register buffers, in loops that will be copies or lanes. */
@@ -295,9 +296,10 @@ static bool note_unsafe(Stmt *stmt, void *context) {
     bool safe = false;
     if (stmt->kind == STMT_FOR)
         safe = stmt->loop != LOOP_SERIAL && stmt->loop != LOOP_PARALLEL;
-    else if (stmt->kind == STMT_IF)
+    else if (stmt->kind == STMT_IF) {
         safe = stmt->keeps;
-    else if (stmt->kind == STMT_TOGETHER) /* its stores are looked at next */
+        conjuncts_add(search->arena, &search->conditions, stmt->condition);
+    } else if (stmt->kind == STMT_TOGETHER) /* its stores are looked at next */
         safe = true;
     else if (stmt->kind == STMT_STORE)
         safe = stmt->tensor->scope == SCOPE_REGISTER && index_inside(search->arena, stmt->tensor, stmt->index);
@@ -348,35 +350,63 @@ static bool concerns_read(Arena *arena, Expr *condition, const Expr *read) {
            (reads && concerns(arena, condition, &read->guard, 1));
 }
 
-/* Whether the conditions make the read stay inside. */
-static bool keep_inside(Arena *arena, const Expr *read, const ExprList *conditions) {
-    Facts facts = {conditions->count, conditions->items};
-    for (int d = 0; d < read->count; d++) {
-        Expr *from = expr_binary(arena, OP_GE, read->args[d], expr_int(arena, 0));
-        Expr *to = expr_binary(arena, OP_LT, read->args[d], read->tensor->dims[d]);
-        if (expr_prove(arena, from, &facts) != 1 || expr_prove(arena, to, &facts) != 1)
-            return false;
-    }
-    return true;
+/* Conditions that an IF drops, and those of predicates that stay, inside and around it: much follows from both together
+ * that follows from neither. */
+typedef struct Finish {
+    ExprList dropped;
+    ExprList kept;
+} Finish;
+
+static bool find_loop(const Expr *e, void *context) {
+    const Expr **other = context;
+    if (e->kind == EXPR_VAR && e->var->kind == VAR_LOOP && *other && expr_uses_var(*other, e->var))
+        *other = NULL;
+    return *other != NULL;
 }
 
-/* The read under those of the conditions that keep it inside. Where that is not certain, one that says nothing of the
- * indices may have been what others followed from: i == 5 makes 1 < N of i < N. */
+static bool share_loop(const Expr *a, const Expr *b) {
+    const Expr *other = b;
+    expr_walk(a, find_loop, &other);
+    return other == NULL;
+}
+
+static bool find_size(const Expr *e, void *context) {
+    const Expr **other = context;
+    if (e->kind == EXPR_VAR && e->var->kind != VAR_LOOP && *other && expr_uses_var(*other, e->var))
+        *other = NULL;
+    return *other != NULL;
+}
+
+static bool share_size(const Expr *a, const Expr *b) {
+    const Expr *other = b;
+    expr_walk(a, find_size, &other);
+    return other == NULL;
+}
+
+/* Whether a kept condition that is about the same loops as the dropped one makes it say something of the read: j of
+ * j < i, or N by i == 5, where i < N is dropped. */
+static bool concerns_by(const Expr *kept, const Expr *dropped, const Expr *read) {
+    if (!share_loop(kept, dropped))
+        return false;
+    for (int d = 0; d < read->count; d++)
+        if (share_loop(kept, read->args[d]) || share_size(dropped, read->tensor->dims[d]))
+            return true;
+    return false;
+}
+
 static Expr *guard_read(Arena *arena, Expr *e, void *context) {
-    const ExprList *conditions = context;
-    ExprList needed = {0};
+    const Finish *finish = context;
     if (e->kind != EXPR_READ || index_inside(arena, e->tensor, e->args))
         return e;
-    for (int i = 0; i < conditions->count; i++)
-        if (concerns_read(arena, conditions->items[i], e))
-            list_push(arena, &needed, conditions->items[i]);
-    ExprList known = needed;
-    if (e->guard)
-        conjuncts_add(arena, &known, e->guard);
-    const ExprList *all = needed.count == conditions->count || keep_inside(arena, e, &known) ? &needed : conditions;
     Expr *read = expr_copy(arena, e);
-    for (int i = 0; i < all->count; i++)
-        read->guard = expr_and(arena, read->guard, all->items[i]);
+    for (int i = 0; i < finish->dropped.count; i++) {
+        Expr *dropped = finish->dropped.items[i];
+        bool needed = concerns_read(arena, dropped, e);
+        for (int k = 0; k < finish->kept.count && !needed; k++)
+            needed = concerns_by(finish->kept.items[k], dropped, e);
+        if (needed)
+            read->guard = expr_and(arena, read->guard, dropped);
+    }
     return read;
 }
 
@@ -390,13 +420,17 @@ static bool uses_reduction(const Expr *e, void *context) {
     return !*found;
 }
 
-static Stmt *finish_if(Arena *arena, Stmt *stmt) {
-    SafeSearch search = {arena, true};
+/* around: the conditions of the IFs that it is in. */
+static Stmt *finish_if(Arena *arena, Stmt *stmt, const ExprList *around) {
+    SafeSearch search = {.arena = arena, .safe = true};
     for (int i = 0; i < stmt->count; i++)
         stmt_walk(stmt->body[i], note_unsafe, &search);
     if (!search.safe || stmt->keeps)
         return stmt;
-    ExprList all = {0}, kept = {0}, dropped = {0};
+    ExprList all = {0}, kept = {0};
+    Finish finish = {.kept = search.conditions};
+    for (int i = 0; i < around->count; i++)
+        list_push(arena, &finish.kept, around->items[i]);
     conjuncts_add(arena, &all, stmt->condition);
     for (int i = 0; i < all.count; i++) {
         bool reduces = false;
@@ -404,23 +438,29 @@ static Stmt *finish_if(Arena *arena, Stmt *stmt) {
         if (reduces)
             list_push(arena, &kept, all.items[i]);
         else
-            list_push(arena, &dropped, all.items[i]);
+            list_push(arena, &finish.dropped, all.items[i]);
     }
-    if (!dropped.count)
+    if (!finish.dropped.count)
         return stmt;
+    for (int i = 0; i < kept.count; i++)
+        list_push(arena, &finish.kept, kept.items[i]);
     StmtList body = {0};
     for (int i = 0; i < stmt->count; i++)
-        stmts_add(arena, &body, stmt_map_exprs(arena, stmt->body[i], guard_reads, &dropped));
+        stmts_add(arena, &body, stmt_map_exprs(arena, stmt->body[i], guard_reads, &finish));
     return stmt_if(arena, conjunction(arena, &kept), body, (StmtList){0}, stmt->loc);
 }
 
-static StmtList finish_body(Arena *arena, Stmt *const *body, int count) {
+static StmtList finish_body(Arena *arena, Stmt *const *body, int count, ExprList *around) {
     StmtList list = {0};
     for (int i = 0; i < count; i++) {
-        StmtList inner = finish_body(arena, body[i]->body, body[i]->count);
-        StmtList otherwise = finish_body(arena, body[i]->otherwise, body[i]->otherwise_count);
+        int outer = around->count;
+        if (body[i]->kind == STMT_IF)
+            conjuncts_add(arena, around, body[i]->condition);
+        StmtList inner = finish_body(arena, body[i]->body, body[i]->count, around);
+        StmtList otherwise = finish_body(arena, body[i]->otherwise, body[i]->otherwise_count, around);
+        around->count = outer;
         Stmt *made = stmt_with_bodies(arena, body[i], inner, otherwise);
-        stmts_add(arena, &list, made && is_plain_if(made) ? finish_if(arena, made) : made);
+        stmts_add(arena, &list, made && is_plain_if(made) ? finish_if(arena, made, around) : made);
     }
     return list;
 }
@@ -429,6 +469,6 @@ void pass_guards(Kernel *kernel) {
     Arena *arena = kernel->arena;
     StmtList body = tighten_body(arena, kernel->body->body, kernel->body->count);
     body = version_body(arena, &body);
-    body = finish_body(arena, body.items, body.count);
+    body = finish_body(arena, body.items, body.count, &(ExprList){0});
     kernel->body = stmt_block(arena, body);
 }
