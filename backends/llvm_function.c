@@ -1,12 +1,14 @@
 /* llvm_function.c - functions, their frames, and control flow: loops in rotated form, branches with phis.
  *
- * Allocas stand in the entry block, which holds nothing else, so that mem2reg promotes them. A function with
+ * Allocas stand in the entry block, which holds no other code, so that mem2reg promotes them. A function with
  * temporaries in memory returns through one block that frees them; others return where they stand.
  */
 #include "backends/llvm_code.h"
 #include "lang/diag.h"
 
 #include <string.h>
+
+enum { FOLDED_BYTES = 4096 }; /* of constants whose elements may become parts of instructions */
 
 /* --- attributes --- */
 
@@ -81,12 +83,28 @@ void bind_variable(Code *code, const Var *var, LLVMValueRef value) {
     address_map_set(code->arena, &code->frame->depths, var, (void *)(size_t)(code->frame->depth + 1));
 }
 
+/* The same address, of which nothing is known: loads of what is known to be constant cross the barriers between the steps
+ * of a reduction, and are kept in registers until the accumulators no longer fit. */
+static LLVMValueRef unknown_pointer(Code *code, LLVMValueRef pointer) {
+    char constraints[] = "=r,0"; /* not const: until LLVM 17 the parameter was not */
+    LLVMBasicBlockRef here = LLVMGetInsertBlock(code->builder);
+    LLVMTypeRef parameter = LLVMTypeOf(pointer), type = LLVMFunctionType(parameter, &parameter, 1, false);
+    LLVMPositionBuilderAtEnd(code->builder, code->frame->entry);
+    LLVMValueRef same = LLVMGetInlineAsm(type, "", 0, constraints, sizeof constraints - 1, false, false,
+                                         LLVMInlineAsmDialectATT, false);
+    LLVMValueRef unknown = LLVMBuildCall2(code->builder, type, same, &pointer, 1, "");
+    LLVMPositionBuilderAtEnd(code->builder, here);
+    return unknown;
+}
+
 Buffer *buffer_of(Code *code, const Tensor *tensor) {
     if (tensor->role == ROLE_INITIAL && tensor->buffer)
         tensor = tensor->buffer;
     Buffer *buffer = address_map_get(&code->frame->buffers, tensor);
     if (!buffer && tensor->role == ROLE_CONSTANT) {
-        bind_buffer(code, tensor, constant_pointer(code, tensor));
+        LLVMValueRef pointer = constant_pointer(code, tensor);
+        bool folds = tensor_elements(tensor) * element_info[tensor->type].bytes <= FOLDED_BYTES;
+        bind_buffer(code, tensor, folds ? pointer : unknown_pointer(code, pointer));
         buffer = address_map_get(&code->frame->buffers, tensor);
     }
     if (!buffer)
