@@ -76,6 +76,14 @@ typedef struct Frame {
     LLVMMetadataRef scope; /* debug information */
 } Frame;
 
+/* A pointer and what was added to it. */
+typedef struct KnownAddress {
+    LLVMValueRef from, address;
+    LLVMTypeRef type;
+    int count;
+    const Term *terms;
+} KnownAddress;
+
 typedef struct Code {
     Arena *arena;
     const Target *target;
@@ -88,7 +96,9 @@ typedef struct Code {
     bool single_thread;     /* no parallel code at all */
     const Kernel *kernel;   /* the one being emitted */
     Frame *frame;
-    Memo *memo;               /* of the statement and way being emitted */
+    Memo *memo;                   /* of the statement and way being emitted */
+    LIST(KnownAddress) addresses; /* computed in the block below, with the variables as they are */
+    LLVMBasicBlockRef addresses_block;
     Map placements;           /* Tensor -> Placement: where the kernel's temporaries go */
     Map slices;               /* Stmt of a parallel loop -> Slices: its threads' temporaries */
     LIST(Constant) constants; /* of the module */

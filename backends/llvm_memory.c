@@ -44,20 +44,60 @@ static LLVMValueRef term_value(Code *code, const Term *term) {
     return LLVMBuildMul(code->builder, value, index_constant(code, term->coefficient), "");
 }
 
-/* The sum of the terms that change at this depth, or NULL when there are none. */
-static LLVMValueRef sum_at_depth(Code *code, const Affine *affine, const int *depths, int depth) {
-    LLVMValueRef sum = NULL;
-    for (int i = 0; i < affine->count; i++) {
-        if (depths[i] != depth)
-            continue;
-        LLVMValueRef value = term_value(code, &affine->terms[i]);
-        sum = sum ? LLVMBuildAdd(code->builder, sum, value, "") : value;
-    }
-    return sum;
-}
-
 static LLVMValueRef advance(Code *code, LLVMTypeRef type, LLVMValueRef pointer, LLVMValueRef elements) {
     return LLVMBuildInBoundsGEP2(code->builder, type, pointer, &elements, 1, "");
+}
+
+static bool same_terms(const KnownAddress *known, const Term *terms, int count) {
+    if (known->count != count)
+        return false;
+    for (int i = 0; i < count; i++)
+        if (known->terms[i].coefficient != terms[i].coefficient || !expr_equal(known->terms[i].atom, terms[i].atom))
+            return false;
+    return true;
+}
+
+static bool find_read(const Expr *e, void *context) {
+    *(bool *)context |= e->kind == EXPR_READ;
+    return !*(bool *)context;
+}
+
+/* What a read gives may change within a block. */
+static bool lasts(const Term *terms, int count) {
+    bool reads = false;
+    for (int i = 0; i < count; i++)
+        expr_walk(terms[i].atom, find_read, &reads);
+    return !reads;
+}
+
+/* The pointer moved by the sum of the terms. The addresses of an unrolled tile have most of their terms in common, which
+ * are computed once in a block: LLVM would find that out, but takes longer over it than over all the rest. */
+static LLVMValueRef add_terms(Code *code, LLVMTypeRef type, LLVMValueRef from, const Term *terms, int count) {
+    LLVMBasicBlockRef block = LLVMGetInsertBlock(code->builder);
+    if (block != code->addresses_block)
+        code->addresses.count = 0;
+    code->addresses_block = block;
+    for (int i = code->addresses.count - 1; i >= 0; i--) {
+        const KnownAddress *known = &code->addresses.items[i];
+        if (known->from == from && known->type == type && same_terms(known, terms, count))
+            return known->address;
+    }
+    LLVMValueRef sum = term_value(code, &terms[0]);
+    for (int i = 1; i < count; i++)
+        sum = LLVMBuildAdd(code->builder, sum, term_value(code, &terms[i]), "");
+    LLVMValueRef address = advance(code, type, from, sum);
+    if (block == LLVMGetInsertBlock(code->builder) && lasts(terms, count))
+        list_push(code->arena, &code->addresses, ((KnownAddress){from, address, type, count, terms}));
+    return address;
+}
+
+/* The terms that change at a depth; how many. */
+static int gather_terms(const Affine *affine, const int *depths, int depth, Term *terms) {
+    int count = 0;
+    for (int i = 0; i < affine->count; i++)
+        if (depths[i] == depth)
+            terms[count++] = affine->terms[i];
+    return count;
 }
 
 static LLVMValueRef element_address(Code *code, LLVMTypeRef type, LLVMValueRef pointer, Expr *index) {
@@ -65,14 +105,16 @@ static LLVMValueRef element_address(Code *code, LLVMTypeRef type, LLVMValueRef p
     if (!expr_affine(code->arena, index, &affine))
         return advance(code, type, pointer, emit_value(code, index));
     int deepest = 0, *depths = ARENA_ARRAY(code->arena, int, affine.count + 1);
+    Term *terms = ARENA_ARRAY(code->arena, Term, affine.count + 1);
     for (int i = 0; i < affine.count; i++) {
         depths[i] = depth_of(code, affine.terms[i].atom);
         deepest = depths[i] > deepest ? depths[i] : deepest;
     }
     for (int depth = 0; depth <= deepest; depth++) {
-        LLVMValueRef sum = sum_at_depth(code, &affine, depths, depth);
-        if (sum)
-            pointer = advance(code, type, pointer, sum);
+        int count = gather_terms(&affine, depths, depth, terms);
+        if (count > 0)
+            pointer = add_terms(code, type, pointer, terms, count);
+        terms += count;
     }
     return affine.constant ? advance(code, type, pointer, index_constant(code, affine.constant)) : pointer;
 }
