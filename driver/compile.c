@@ -199,18 +199,18 @@ static bool make_variants(Compilation *c, const Unit *unit, const Target *target
     return true;
 }
 
-/* The functions for packed const arguments, under a schedule of their own: what is packed ahead costs a call nothing. */
+/* The functions for packed const arguments, by algorithms and under a schedule of their own: what is packed ahead costs a
+ * call nothing. */
 static void pack_arguments(Compilation *c, const Unit *unit, const Target *target, Kernel *kernel) {
     const Options *o = c->options;
-    Program *later = o->mode == MODE_RUN ? NULL : packing_program(c->arena, unit->program);
-    if (!later)
+    const Unit *packed = o->mode == MODE_RUN ? NULL : packing_unit(c, unit);
+    if (!packed)
         return;
     double since = monotonic_seconds();
-    const Schedule *schedule = packing_schedule(c, unit, later, target);
+    const Schedule *schedule = packing_schedule(c, &packed, target);
     ExpandOptions options = {.strict = o->strict, .unchecked_gather = o->unchecked_gather};
-    Unit packed = *unit;
-    packed.program = later;
-    Scheduled scheduled = {&packed, schedule, nest_build(c->arena, later, schedule, NULL, target, NULL), "packing"};
+    Nest *nest = nest_build(c->arena, packed->program, schedule, NULL, target, NULL);
+    Scheduled scheduled = {packed, schedule, nest, "packing"};
     if (o->explain)
         print_reports(c, &scheduled);
     add_packing(kernel, scheduled.nest, &options);
@@ -223,7 +223,7 @@ static bool make_kernels(Compilation *c, const Target *target, Scheduled *schedu
         kernels[i] = schedule_kernel(c, unit, target, &scheduled[i]);
         if (!kernels[i] || !make_variants(c, unit, target, kernels[i]))
             return false;
-        pack_arguments(c, scheduled[i].unit, target, kernels[i]);
+        pack_arguments(c, unit_of_block(c, unit, target), target, kernels[i]);
     }
     return !diag_error_count(c->diagnostics);
 }

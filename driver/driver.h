@@ -40,9 +40,10 @@ int compile_file(const Options *options, const char *input);
 bool choose_schedule(Compilation *compilation, const Unit *unit, const Target *target, Scheduled *scheduled);
 /* The best fitting block of the unit for a target, or NULL. */
 const Schedule *user_schedule(const Unit *unit, const Target *target);
-/* For the functions with packed arguments: the user's block, or the default where packing costs nothing. */
-const Schedule *packing_schedule(Compilation *compilation, const Unit *unit, const Program *program,
-                                 const Target *target);
+/* For the functions with packed arguments: a unit of programs in which they are constants, whose schedule is the user's
+ * block, or the default where packing costs nothing; NULL: no argument is packed. */
+const Unit *packing_unit(Compilation *compilation, const Unit *unit);
+const Schedule *packing_schedule(Compilation *compilation, const Unit **unit, const Target *target);
 bool check_schedule(Compilation *compilation, const Unit *unit, const Target *target);
 Database *compilation_database(Compilation *compilation);
 

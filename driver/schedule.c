@@ -185,9 +185,19 @@ bool choose_schedule(Compilation *c, const Unit *unit, const Target *target, Sch
     return true;
 }
 
-const Schedule *packing_schedule(Compilation *c, const Unit *unit, const Program *program, const Target *target) {
-    const Schedule *user = user_schedule(unit, target), *chosen = user;
+const Unit *packing_unit(Compilation *c, const Unit *unit) {
+    Unit *packed = ARENA_NEW(c->arena, Unit);
+    *packed = *unit;
+    packed->program = packing_program(c->arena, unit->program);
+    packed->alternatives = ARENA_ARRAY(c->arena, Program *, unit->alternative_count + 1);
+    for (int i = 0; packed->program && i < unit->alternative_count; i++)
+        packed->alternatives[i] = packing_program(c->arena, unit->alternatives[i]);
+    return packed->program ? packed : NULL;
+}
+
+const Schedule *packing_schedule(Compilation *c, const Unit **unit, const Target *target) {
+    const Schedule *user = user_schedule(*unit, target), *chosen = user;
     if (!user || schedule_hole_count(user))
-        chosen = default_schedule(c, program, target, user);
-    return chosen && nest_build(c->arena, program, chosen, NULL, target, NULL) ? chosen : NULL;
+        chosen = best_default(c, unit, target, user);
+    return chosen && nest_build(c->arena, (*unit)->program, chosen, NULL, target, NULL) ? chosen : NULL;
 }

@@ -126,6 +126,8 @@ void nest_print(Text *text, const Nest *nest);
 void nest_explain(Text *text, const Nest *nest);
 /* What component `component` of the stage writes. */
 const Tensor *nest_buffer(const NestStage *stage, int component);
+/* The one tensor that what a constant is made of reads; NULL: none, or several. */
+const Tensor *made_of(const Stage *maker);
 /* The stage that writes a tensor of the nest; NULL: an input. */
 const NestStage *nest_producer(const Nest *nest, const Tensor *tensor);
 /* Reports a refusal at its statement: the rule, the nest, the alternatives. Returns false, for the caller to return. */

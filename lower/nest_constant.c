@@ -24,11 +24,31 @@ static const Tensor *constant_of(const Access *access) {
     return access->producer != NULL ? access->producer->nest.buffer : access->read->tensor;
 }
 
-/* Whose contents come after compiling, or what copies such a one. */
+typedef struct ReadTensor {
+    const Tensor *tensor;
+    bool several;
+} ReadTensor;
+
+static bool note_source(const Expr *e, void *context) {
+    ReadTensor *source = context;
+    if (e->kind == EXPR_READ) {
+        source->several |= source->tensor != NULL && source->tensor != e->tensor;
+        source->tensor = e->tensor;
+    }
+    return true;
+}
+
+const Tensor *made_of(const Stage *maker) {
+    ReadTensor source = {0};
+    stage_walk(maker, note_source, &source);
+    return source.several ? NULL : source.tensor;
+}
+
+/* Whose contents come after compiling, or what is made of such a one. */
 static bool is_later(const Tensor *tensor) {
-    if (!is_constant(tensor) || tensor->data != NULL)
-        return false;
-    return tensor->maker == NULL || (tensor->maker->value->kind == EXPR_READ && is_later(tensor->maker->value->tensor));
+    while (is_constant(tensor) && tensor->data == NULL && tensor->maker != NULL && made_of(tensor->maker) != NULL)
+        tensor = made_of(tensor->maker);
+    return is_constant(tensor) && tensor->data == NULL && tensor->maker == NULL;
 }
 
 static bool reads_later(const StageState *stage) {
@@ -50,14 +70,6 @@ static bool is_only_reader(const NestState *state, const StageState *stage, cons
                 !state->stages.items[i]->nest.inlined)
                 return false;
     return true;
-}
-
-/* A copy that is made once ahead of all calls. */
-static bool packs(const NestState *state, const StageState *stage) {
-    const Stage *copy = stage->nest.stage;
-    return copy->value->kind == EXPR_READ && copy->combine == COMBINE_NONE && stage->accesses.count == 1 &&
-           stage->accesses.items[0].producer == NULL && copy->value->tensor->maker == NULL &&
-           is_only_reader(state, stage, copy->value->tensor);
 }
 
 typedef struct Search {
@@ -104,6 +116,17 @@ static bool is_small(const StageState *stage) {
     bool copies = stage->nest.stage->value->kind == EXPR_READ;
     int64_t limit = stage->accesses.count > 0 ? GROWTH * read + FREE_BYTES : TABLE_BYTES;
     return made >= 0 && points >= 0 && made <= limit && points <= (copies ? COPY_LIMIT : POINTS_LIMIT);
+}
+
+/* What is made once ahead of all calls: of one tensor that nothing else reads. */
+static bool packs(const NestState *state, const StageState *stage) {
+    const Stage *made = stage->nest.stage;
+    if (stage->accesses.count == 0 || !is_only_reader(state, stage, stage->accesses.items[0].read->tensor))
+        return false;
+    for (int i = 1; i < stage->accesses.count; i++)
+        if (stage->accesses.items[i].read->tensor != stage->accesses.items[0].read->tensor)
+            return false;
+    return (made->value->kind == EXPR_READ && made->combine == COMBINE_NONE) || is_small(stage);
 }
 
 static bool reads_constants(const StageState *stage) {

@@ -1,9 +1,10 @@
 /* packing.c - functions whose const arguments come packed: the program that their schedule is chosen for, the kernel
  * that takes them packed, and those that pack.
  *
- * In that program a const argument is a constant whose contents come later. A copy of one at the root that alone reads
- * it is then made once, ahead of all calls: what it makes is what the argument holds when it is packed. An argument
- * without such a copy is packed as it is.
+ * In that program a const argument is a constant whose contents come later. A stage at the root that reads it alone, and
+ * alone reads it, as a copy does or the transform of filters, is then computed once, ahead of all calls, and so is what
+ * is made of that in the same way: the last of them is what the argument holds when it is packed. An argument without
+ * any is packed as it is.
  */
 #include "lower/passes.h"
 #include "sema/sema.h"
@@ -49,35 +50,66 @@ static Tensor *tensor_like(Arena *arena, const Tensor *tensor, const char *name,
     return copy;
 }
 
-static const Tensor **two_tensors(Arena *arena, const Tensor *a, const Tensor *b) {
-    const Tensor **list = ARENA_ARRAY(arena, const Tensor *, 2);
-    list[0] = a;
-    list[1] = b;
-    return list;
+/* What is made of the tensor ahead of all calls, or NULL. */
+static const Tensor *next_packed(const Nest *nest, const Tensor *tensor) {
+    for (int i = 0; i < nest->stage_count; i++)
+        if (nest->stages[i]->constant && made_of(nest->stages[i]->buffer->maker) == tensor)
+            return nest->stages[i]->buffer;
+    return NULL;
 }
 
-/* NAME_pack_ARG(sizes..., from, to). */
-static const Program *copying_program(Arena *arena, const Program *program, const Tensor *argument,
-                                      const Tensor *packed) {
+/* NAME_pack_ARG(sizes..., from, to) while it is made: the stages from the argument to what is packed. */
+typedef struct Copying {
+    Arena *arena;
+    LIST(const Tensor *) tensors;
+    LIST(const Stage *) stages;
+} Copying;
+
+static void add_copy(Copying *copying, Stage *stage, const Tensor *read, const Tensor *as, Tensor *made) {
+    Renaming renaming = {read, as};
+    stage = stage_rewrite_exprs(copying->arena, stage, rename_read, &renaming);
+    stage->tensor = made;
+    stage->name = made->name;
+    list_push(copying->arena, &copying->stages, stage);
+}
+
+static void add_copies(Copying *copying, const Nest *nest, const Tensor *argument, Tensor *from, Tensor *to) {
+    Arena *arena = copying->arena;
+    const Tensor *read = argument, *as = from;
+    for (const Tensor *made, *next = next_packed(nest, argument); (made = next); read = made) {
+        next = next_packed(nest, made);
+        Tensor *tensor = next ? tensor_like(arena, made, made->name, ROLE_TEMPORARY) : to;
+        if (next) {
+            tensor->order = NULL;
+            list_push(arena, &copying->tensors, tensor);
+        }
+        add_copy(copying, stage_copy(arena, made->maker), read, as, tensor);
+        as = tensor;
+    }
+    if (read == argument)
+        add_copy(copying, plain_copy(arena, argument), argument, from, to);
+}
+
+static const Program *copying_program(Arena *arena, const Nest *nest, const Tensor *argument, const Tensor *packed) {
+    const Program *program = nest->program;
     Tensor *from = tensor_like(arena, argument, "from", ROLE_INPUT);
     Tensor *to = tensor_like(arena, packed, "to", ROLE_OUTPUT);
-    Renaming renaming = {argument, from};
-    Stage *copy = packed->maker ? stage_copy(arena, packed->maker) : plain_copy(arena, argument);
-    copy = stage_rewrite_exprs(arena, copy, rename_read, &renaming);
-    copy->tensor = to;
-    copy->name = to->name;
-    const Stage **stages = ARENA_ARRAY(arena, const Stage *, 1);
-    stages[0] = copy;
+    Copying copying = {.arena = arena};
+    list_push(arena, &copying.tensors, from);
+    list_push(arena, &copying.tensors, to);
+    add_copies(&copying, nest, argument, from, to);
     Program *made = ARENA_NEW(arena, Program);
     *made = *program;
     made->symbol = arena_printf(arena, "%s_pack_%s", program->symbol, argument->name);
-    made->argument_count = made->tensor_count = 2;
-    made->tensors = two_tensors(arena, from, to);
+    made->argument_count = 2;
+    made->tensor_count = copying.tensors.count;
+    made->tensors = copying.tensors.items;
     made->arguments = ARENA_ARRAY(arena, Argument, 2);
     made->arguments[0].tensor = from;
     made->arguments[1].tensor = to;
-    made->stage_count = 1;
-    made->stages = stages;
+    made->stage_count = copying.stages.count;
+    made->stages = copying.stages.items;
+    made->known = NULL;
     made->scan_count = made->instr_count = made->requirement_count = 0;
     made->requirements = ARENA_ARRAY(arena, Requirement, program->requirement_count);
     for (int i = 0; i < program->requirement_count; i++)
@@ -88,20 +120,17 @@ static const Program *copying_program(Arena *arena, const Program *program, cons
 
 /* --- the whole ---------------------------------------------------------------------------------------------------- */
 
-/* What the nest's copy of an argument makes, or the argument. */
+/* What is made of an argument ahead of all calls, in the end; or the argument. */
 static const Tensor *packed_tensor(const Nest *nest, const Tensor *argument) {
-    for (int i = 0; i < nest->stage_count; i++) {
-        const NestStage *stage = nest->stages[i];
-        if (stage->constant && stage->buffer->maker->value->kind == EXPR_READ &&
-            stage->buffer->maker->value->tensor == argument)
-            return stage->buffer;
-    }
-    return argument;
+    const Tensor *packed = argument;
+    for (const Tensor *next; (next = next_packed(nest, packed));)
+        packed = next;
+    return packed;
 }
 
 static Kernel *copying_kernel(Arena *arena, const Nest *nest, const Tensor *argument, const Tensor *packed,
                               const ExpandOptions *options) {
-    const Program *program = copying_program(arena, nest->program, argument, packed);
+    const Program *program = copying_program(arena, nest, argument, packed);
     return expand(arena, nest_build(arena, program, NULL, NULL, nest->target, NULL), options);
 }
 

@@ -46,6 +46,37 @@ is "$(sed 's/.*sampled points//; s/.*checked//' "$work/out")" "$(sed 's/.*sample
 runs "-fstrict allows none" "$TENSORC" -run -O2 -fstrict -ffp-error=1e-4 two.tensor
 unlike "$(cat "$work/out")" winograd "not one"
 
+# The transform of the filters is part of what is packed.
+cat >packed.tensor <<'EOT'
+import "nn"
+export conv2d_nhwc(N=2, H=9, W=7, C=17, M=19, KH=3, KW=3, P=1) as direct
+export conv2d_nhwc(N=2, H=9, W=7, C=17, M=19, KH=3, KW=3, P=1) as fast
+schedule direct on x86 { parallel(O.n) }
+schedule fast on x86 { algorithm(conv2d_nhwc_winograd4) }
+EOT
+cat >main.c <<'EOT'
+#include "packed.h"
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+float image[2 * 9 * 7 * 17], filters[9 * 17 * 19], direct_out[2 * 9 * 7 * 19], fast_out[2 * 9 * 7 * 19];
+int main(void) {
+    for (int i = 0; i < 2 * 9 * 7 * 17; i++) image[i] = (float)(i * 37 % 101) / 50 - 1;
+    for (int i = 0; i < 9 * 17 * 19; i++) filters[i] = (float)(i * 53 % 97) / 48 - 1;
+    float *packed = malloc((size_t)fast_packed_F_size());
+    double worst = 0;
+    if (direct(image, filters, direct_out) || fast_pack_F(filters, packed) || fast_packed(image, packed, fast_out)) return 1;
+    for (int i = 0; i < 2 * 9 * 7 * 19; i++) worst = fmax(worst, fabs(direct_out[i] - fast_out[i]));
+    printf("%s %s\n", worst < 1e-2 ? "same" : "other", fast_packed_F_size() >= 4 * 36 * 17 * 19 ? "transformed" : "plain");
+    return 0;
+}
+EOT
+runs "an object with packed filters" "$TENSORC" -c -O2 -ffp-error=1e-4 packed.tensor -o packed.o --header packed.h
+# shellcheck disable=SC2086 # the compiler may have options
+runs "links" $CC -std=c11 -I. -o packed main.c packed.o -fopenmp -lm
+runs "and runs" ./packed
+is "$(cat "$work/out")" "same transformed" "filters are transformed ahead of all calls"
+
 # A def that breaks its promise is found out.
 cat >broken.tensor <<'EOT'
 def sum(float(N, K) X) -> (Y) { Y(i) +=! X(i, r_k) }
