@@ -152,6 +152,21 @@ static LLVMValueRef extreme_instruction(Code *code, Op op, LLVMValueRef a, LLVMV
     return emit_intrinsic(code, names[width][op == OP_MAX], NULL, 0, args, lanes == 16 ? 3 : 2);
 }
 
+/* The result, or a where that is no number: one instruction of AVX-512, which looks up what to do for each kind of
+ * number: its digit 0 is for quiet NaN, digit 1 for others, all else stays. NULL: there is none for these lanes. */
+static LLVMValueRef keep_unordered(Code *code, LLVMValueRef a, LLVMValueRef result) {
+    static const char *const names[] = {"llvm.x86.avx512.mask.fixupimm.ps.128", "llvm.x86.avx512.mask.fixupimm.ps.256",
+                                        "llvm.x86.avx512.mask.fixupimm.ps.512"};
+    enum { TAKE_A = 1, TAKE_QUIET_A = 2, CURRENT_ROUNDING = 4 };
+    int lanes = lanes_of(a);
+    if (code->target->vector_bytes < 64)
+        return NULL;
+    LLVMValueRef table = constant_int(type_like(code->i32, a), TAKE_A | TAKE_QUIET_A << 4);
+    LLVMValueRef all = LLVMConstAllOnes(lanes == 16 ? code->i16 : code->i8), none = constant_int(code->i32, 0);
+    LLVMValueRef args[] = {result, a, table, none, all, constant_int(code->i32, CURRENT_ROUNDING)};
+    return emit_intrinsic(code, names[lanes == 16 ? 2 : lanes == 8], NULL, 0, args, lanes == 16 ? 6 : 5);
+}
+
 /* x86's minps(a, b) is a < b ? a : b, whose result is b where either is NaN: one instruction when only b can be. Arm
  * has the wanted one. */
 static LLVMValueRef real_extreme(Code *code, Op op, LLVMValueRef a, LLVMValueRef b) {
@@ -164,6 +179,9 @@ static LLVMValueRef real_extreme(Code *code, Op op, LLVMValueRef a, LLVMValueRef
         a = constant;
     }
     LLVMValueRef result = is_number_constant(a) ? NULL : extreme_instruction(code, op, a, b);
+    LLVMValueRef kept = result ? keep_unordered(code, a, result) : NULL;
+    if (kept)
+        return kept;
     if (!result) {
         LLVMValueRef ordered = LLVMBuildFCmp(at, op == OP_MIN ? LLVMRealOLT : LLVMRealOGT, a, b, "");
         result = LLVMBuildSelect(at, ordered, a, b, "");
