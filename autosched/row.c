@@ -2,7 +2,8 @@
  *
  * The root's leading axes become one parallel loop; every producer is computed at it, a row at a time, and each stage
  * vectorizes its last axis on its own, or, of a reduction to one value, its last reduction: rfactor keeps a few vectors
- * of partial results in registers, which are combined to one vector, then to the value.
+ * of partial results in registers, which are combined to one vector, then to the value. A few rows are computed
+ * together, stage after stage: the ends of their reductions, which wait for each other in one row, overlap then.
  * A reduction with reuse whose rows the members read (the scores of attention) is computed for a block of rows at a
  * time, by its own register tile, into a buffer that stays in a near cache; the block is that tile's rows.
  * A stage that scatters is such a group, of no leading axes where what it scatters over comes first.
@@ -11,7 +12,7 @@
 
 #include <string.h>
 
-enum { UNROLL_LIMIT = 8, SMALL_WORK = 40000, ROW_LEAST = 8, VECTORS_AT_FIRST = 4 };
+enum { UNROLL_LIMIT = 8, SMALL_WORK = 40000, ROW_LEAST = 8, VECTORS_AT_FIRST = 4, ROWS_LIMIT = 8, ROWS_AT_FIRST = 4 };
 
 typedef struct RowMember {
     const Stage *stage;
@@ -30,8 +31,10 @@ typedef struct Row {
     int member_count;
     RowMember *members;
     int parallel_gene;
-    const Tile *tile;                   /* of the reduction computed a block of rows at a time; or NULL */
-    const char *block, *middle, *inner; /* then: loops of the last shared axis */
+    int rows;         /* gene: rows computed together, of the last shared axis; -1: one */
+    const Tile *tile; /* of the reduction computed a block of rows at a time; or NULL */
+    const char *block, *middle,
+        *inner; /* loops of the last shared axis: over blocks, with a tile those inside of one */
 } Row;
 
 typedef enum RowParallel { ROWS_SERIAL, ROWS_PARALLEL, ROWS_PARALLEL_FIRST } RowParallel;
@@ -180,14 +183,22 @@ static bool is_accepted(Space *space, Group *group, const Sketch *sketch) {
     return accepted;
 }
 
-/* A reduction that the nest refuses to take apart is left a plain loop. It is asked once: what it answers follows from
+/* The loop of a member over the rows that are computed together; own: that of the root. */
+static const char *own_row(Space *space, const Group *group, const Row *row, const RowMember *member, const char *own) {
+    const Stage *stage = member->stage;
+    return stage == group->root ? own : loop_of(space, stage->name, stage->axes[row->depth - 1]->name);
+}
+
+/* Partial results are computed at `place`, or, where the root has a loop `own` over rows that are computed together, at
+ * each member's. A reduction that the nest refuses to take apart is left a plain loop. It is asked once: what it answers follows from
  * the stage, hardly from other choices. */
-static void write_members(Space *space, Group *group, Row *row, const int *genes, Sketch *sketch, const char *place) {
+static void write_members(Space *space, Group *group, Row *row, const int *genes, Sketch *sketch, const char *place,
+                          const char *own) {
     for (int m = 0; m < row->member_count; m++) {
         RowMember *member = &row->members[m];
         Sketch before = *sketch;
         if (!member->refused)
-            write_member(space, sketch, member, genes, place);
+            write_member(space, sketch, member, genes, own ? own_row(space, group, row, member, own) : place);
         if (!member->reduction || member->tried || sketch->prims.count == before.prims.count)
             continue;
         member->tried = true;
@@ -230,18 +241,21 @@ static const char *write_blocks(Space *space, Group *group, const Row *row, cons
     return fused == row->depth ? task : row->block;
 }
 
-static void compute_at(Space *space, Sketch *sketch, const Stage *stage, const char *place) {
-    PrimArg args[2] = {arg_name(stage->name), arg_name(place)};
-    sketch_add(space, sketch, PRIM_COMPUTE_AT, 0, NULL, 2, args);
+static void place_members(Space *space, const Group *group, const Row *row, Sketch *sketch, const char *place) {
+    for (int m = row->member_count - 1; m >= 0; m--) {
+        PrimArg args[2] = {arg_name(row->members[m].stage->name), arg_name(place)};
+        if (row->members[m].stage != group->root)
+            sketch_add(space, sketch, PRIM_COMPUTE_AT, 0, NULL, 2, args);
+    }
 }
 
 static bool emit_blocks(Space *space, Group *group, Row *row, const int *genes, Sketch *sketch) {
     const char *around, *block = write_blocks(space, group, row, genes, sketch, &around);
-    for (int m = row->member_count - 1; m >= 0; m--)
-        if (row->members[m].stage != group->root)
-            compute_at(space, sketch, row->members[m].stage, row->inner);
-    compute_at(space, sketch, row->tile->root, block);
-    write_members(space, group, row, genes, sketch, row->inner);
+    bool together = genes[row->rows] == 1;
+    place_members(space, group, row, sketch, together ? row->middle : row->inner);
+    PrimArg args[2] = {arg_name(row->tile->root->name), arg_name(block)};
+    sketch_add(space, sketch, PRIM_COMPUTE_AT, 0, NULL, 2, args);
+    write_members(space, group, row, genes, sketch, row->inner, together ? row->inner : NULL);
     return tile_emit_placed(space, group, row->tile, genes, sketch, around);
 }
 
@@ -250,15 +264,20 @@ static bool row_emit(Space *space, Group *group, const int *genes, Sketch *sketc
     if (row->tile)
         return emit_blocks(space, group, row, genes, sketch);
     if (row->depth == 0) {
-        write_members(space, group, row, genes, sketch, NULL);
+        write_members(space, group, row, genes, sketch, NULL, NULL);
         return true;
     }
     PrimArg *axes = ARENA_ARRAY(space->arena, PrimArg, row->depth);
     int loops = 0;
     for (int d = 0; d < row->depth; d++)
         if (!is_steps_axis(group, group->root, d))
-            axes[loops++] =
-                arg_name(arena_printf(space->arena, "%s.%s", group->root->name, group->root->axes[d]->name));
+            axes[loops++] = arg_name(root_loop(space, group, d));
+    if (row->rows >= 0) {
+        const char *names[2] = {row->block, row->inner};
+        PrimArg split[2] = {axes[loops - 1], arg_gene(space, sketch, row->rows, 0)};
+        sketch_add(space, sketch, PRIM_SPLIT, 2, names, 2, split);
+        axes[loops - 1] = arg_name(row->block);
+    }
     const char *place = loops > 0 ? axes[loops - 1].name : steps_loop(space, group);
     if (loops > 1) {
         place = space_local_name(space, group, "row");
@@ -266,13 +285,8 @@ static bool row_emit(Space *space, Group *group, const int *genes, Sketch *sketc
     }
     if (space->target->threads != 1 && loops > 0 && genes[row->parallel_gene] == 1)
         sketch_loops(space, sketch, PRIM_PARALLEL, &place, 1);
-    for (int m = row->member_count - 1; m >= 0; m--) {
-        if (row->members[m].stage == group->root)
-            continue;
-        PrimArg args[2] = {arg_name(row->members[m].stage->name), arg_name(place)};
-        sketch_add(space, sketch, PRIM_COMPUTE_AT, 0, NULL, 2, args);
-    }
-    write_members(space, group, row, genes, sketch, place);
+    place_members(space, group, row, sketch, place);
+    write_members(space, group, row, genes, sketch, place, row->rows >= 0 ? row->inner : NULL);
     return true;
 }
 
@@ -287,9 +301,29 @@ static bool is_small(const Group *group) {
     return work < SMALL_WORK * (double)group_steps(group);
 }
 
-static void place_anchor(Space *space, Group *group, Row *row, const Stage *anchor) {
+/* With a tile, whether the rows of a register tile are computed together; else how many rows are, of enough. */
+static void make_rows(Space *space, Group *group, Row *row) {
+    Gene gene = {.register_part = -1, .unroll_part = -1};
+    gene.name = arena_printf(space->arena, "%s rows", group->root->name);
+    int64_t extent = row->depth > 0 ? axis_extent(group->root->axes[row->depth - 1]) : -1;
+    row->rows = -1;
+    if (row->tile) {
+        gene.structural = true;
+        gene.count = 2;
+        gene.start = 1;
+    } else if (group->stage_count > 1 && !group->scan && extent > 1) {
+        factors_single(space->arena, extent, ROWS_LIMIT, &gene);
+        for (int c = 0; c < gene.count; c++)
+            if (gene.values[c] <= ROWS_AT_FIRST && extent % gene.values[c] == 0)
+                gene.start = c;
+    } else {
+        return;
+    }
+    row->rows = group_add_gene(space, group, gene);
+}
+
+static void name_blocks(Space *space, Group *group, Row *row) {
     const char *axis = group->root->axes[row->depth - 1]->name;
-    row->tile = tile_new(space, group, anchor, anchor, row->depth);
     row->block = space_local_name(space, group, arena_printf(space->arena, "%s_block", axis));
     row->middle = space_local_name(space, group, arena_printf(space->arena, "%s_rows", axis));
     row->inner = space_local_name(space, group, arena_printf(space->arena, "%s_row", axis));
@@ -310,5 +344,8 @@ void row_group_new(Space *space, Group *group, int depth, const Stage *anchor) {
         if (group->stages[s] != anchor)
             make_member(space, group, group->stages[s], depth, &row->members[row->member_count++]);
     if (anchor)
-        place_anchor(space, group, row, anchor);
+        row->tile = tile_new(space, group, anchor, anchor, depth);
+    make_rows(space, group, row);
+    if (row->rows >= 0)
+        name_blocks(space, group, row);
 }

@@ -23,6 +23,7 @@ static const double gather_cost = 1.3;   /* loads a lane */
 static const double transpose_cost = 5;  /* loads a vector */
 static const double guard_cost = 5;      /* instructions that make a mask */
 static const double crossing_cost = 0.7; /* loads more for one that crosses a cache line */
+static const double entry_cost = 12;     /* cycles until what is computed at a loop has what it waits for */
 static const double loop_cost = 1.5;     /* cycles an iteration of the innermost serial loop */
 static const double spill_cost = 1.7;    /* cycles a vector that has no register, in each step of the reduction */
 static const double bytes_per_cycle[3] = {28, 20, 7};
@@ -406,12 +407,23 @@ static double busiest_part(const StageFacts *stage, const Target *target, double
 
 /* --- everything --- */
 
+/* Times that a stage is computed at a loop, into memory that another one reads then. */
+static double entries(const StageFacts *stage) {
+    double count = 1;
+    if (!stage->stage->parent || stage->stage->parent->scan || stage->accesses[0].in_registers)
+        return 0;
+    for (int l = 0; l < stage->loop_count - stage->stage->loop_count; l++)
+        count *= stage->extents[l];
+    return count;
+}
+
 static void add_stage(const StageFacts *stage, const Target *target, bool heaviest, Estimate *estimate) {
     if (stage->iterations == 0)
         return;
     Block block = block_of(stage, target);
     double forks, part = busiest_part(stage, target, &forks), busiest = 0, sum = 0, seconds[4];
     double cycles = block.runs * stage->kept * block_cycles(&block) * conflict_factor(stage, target);
+    cycles += entries(stage) * entry_cost;
     seconds[0] = (cycles + page_cycles(stage, &block)) / clock_rate * part;
     for (int level = 0; level < 3; level++) {
         double cache = target->cache_bytes[level] > 0 ? (double)target->cache_bytes[level] : 32768.0 * pow(16, level);
