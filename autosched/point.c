@@ -21,12 +21,13 @@ static int64_t gene_part(const Gene *gene, int choice, int part) {
     return part < 0 ? 1 : gene->values[choice * gene->width + part];
 }
 
-/* Accumulators and one vector of each operand have to fit the registers, and an unrolled body the instruction cache. */
+/* Accumulators and one vector of each operand have to fit the registers, and an unrolled body the instruction cache; its
+ * copies are run one after the other, but all of them have to be compiled. */
 static bool group_fits(Space *space, Group *group, const int *genes) {
     Sketch *sketch = group_sketch(space, group, genes);
     if (!sketch->usable || (space->user && !user_allows(space, group, genes)))
         return false;
-    int64_t registers = sketch->registers, body = sketch->registers, largest = 1;
+    int64_t registers = sketch->registers, body = sketch->registers * sketch->copies, largest = 1;
     for (int i = 0; i < group->genes.count; i++) {
         const Gene *gene = &group->genes.items[i];
         if (gene->structural || !sketch->active[i])

@@ -87,6 +87,7 @@ static uint64_t structure_key(const Group *group, const int *genes) {
 static Sketch *sketch_make(Space *space, Group *group, const int *genes) {
     Sketch *sketch = ARENA_NEW(space->arena, Sketch);
     sketch->registers = 1;
+    sketch->copies = 1;
     sketch->active = ARENA_ARRAY(space->arena, bool, group->genes.count + 1);
     for (int g = 0; g < group->genes.count; g++)
         sketch->active[g] = group->genes.items[g].structural;

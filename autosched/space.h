@@ -36,7 +36,8 @@ typedef struct Sketch {
     LIST(HoleSource) holes;
     bool *active; /* [gene count of the group] */
     bool usable;
-    int registers; /* of the register tile besides the genes' parts: 1, or what is fixed by the structure */
+    int registers;  /* of the register tile besides the genes' parts: 1, or what is fixed by the structure */
+    int64_t copies; /* of that tile, one behind the other, for what the structure unrolls around it: 1 or more */
     LIST(Prim) prims;
 } Sketch;
 

@@ -88,6 +88,7 @@ int tile_order_clipped(TileWriter *writer) {
         if (is_unrolled(writer, r)) {
             names_add(&writer->reductions, tile->reductions[r].loop);
             names_add(&writer->unrolled, tile->reductions[r].loop);
+            writer->sketch->copies *= tile->reductions[r].extent;
         }
     for (int unclipped = 0; unclipped < 2; unclipped++)
         for (int r = 0; r <= last; r++)

@@ -109,6 +109,10 @@ static void narrow(int64_t start, int64_t slope, int64_t extent, int64_t *first,
 
 /* With a constant number of bytes this is a loop over words. */
 static inline void copy_run(char *to, const char *from, int64_t step, int64_t count, size_t bytes) {
+    if (step == (int64_t)bytes) {
+        memcpy(to, from, (size_t)count * bytes);
+        return;
+    }
     for (int64_t i = 0; i < count; i++)
         memcpy(to + i * (int64_t)bytes, from + i * step, bytes);
 }
@@ -214,28 +218,37 @@ static int64_t *places_of(Arena *arena, const Tensor *tensor, int dimension) {
     return places;
 }
 
-static inline void scatter_run(char *to, const char *from, const int64_t *places, int64_t count, size_t bytes) {
-    for (int64_t i = 0; i < count; i++)
-        memcpy(to + places[i] * (int64_t)bytes, from + i * (int64_t)bytes, bytes);
+/* How many neighbours stay neighbours: a row is pieces of so many elements. */
+static int64_t piece_length(const int64_t *places, int64_t length) {
+    int64_t piece = 1;
+    while (piece < length && places[piece] == places[0] + piece)
+        piece++;
+    for (int64_t i = 0; i < length; i++)
+        if (length % piece != 0 || places[i] != places[i - i % piece] + i % piece)
+            return 1;
+    return piece;
+}
+
+static void scatter_row(char *to, const char *from, const int64_t *places, int64_t length, int64_t piece, int bytes) {
+    for (int64_t i = 0; i < length; i += piece)
+        memcpy(to + places[i] * bytes, from + i * bytes, (size_t)(piece * bytes));
 }
 
 /* What padding and alignment leave free is 0. */
 static const void *in_order(Arena *arena, const Tensor *tensor, const char *rows) {
-    size_t bytes = (size_t)element_info[tensor->type].bytes, size = (size_t)tensor_elements(tensor) * bytes;
+    int bytes = element_info[tensor->type].bytes;
     int64_t count = count_of(tensor), length = row_length(tensor), *at = ARENA_ARRAY(arena, int64_t, tensor->rank + 1);
     int64_t **places = ARENA_ARRAY(arena, int64_t *, tensor->rank + 1), nowhere = 0;
     for (int d = 0; d < tensor->rank; d++)
         places[d] = places_of(arena, tensor, d);
     const int64_t *last = tensor->rank > 0 ? places[tensor->rank - 1] : &nowhere;
-    char *data = arena_alloc(arena, size + 1);
+    int64_t piece = piece_length(last, length);
+    char *data = arena_alloc(arena, (size_t)(tensor_elements(tensor) * bytes) + 1);
     for (int64_t i = 0; i < count; i += length, next_row(tensor, at)) {
         int64_t place = 0;
         for (int d = 0; d < tensor->rank - 1; d++)
             place += places[d][at[d]];
-        if (bytes == sizeof(float))
-            scatter_run(data + place * (int64_t)bytes, rows + i * (int64_t)bytes, last, length, sizeof(float));
-        else
-            scatter_run(data + place * (int64_t)bytes, rows + i * (int64_t)bytes, last, length, bytes);
+        scatter_row(data + place * bytes, rows + i * bytes, last, length, piece, bytes);
     }
     return data;
 }
