@@ -212,6 +212,41 @@ Program *program_softmax(Arena *arena, int64_t n_size, int64_t d_size) {
     return program_end(&b);
 }
 
+Program *program_scores(Arena *arena, int64_t m, int64_t n, int64_t k) {
+    ProgramBuilder b = program_begin(arena, "scores");
+    Expr *M = program_size(&b, "M", m), *K = program_size(&b, "K", k), *N = program_size(&b, "N", n);
+    Tensor *A = program_tensor(&b, ROLE_INPUT, TYPE_FLOAT, "A", 2, M, K);
+    Tensor *B = program_tensor(&b, ROLE_INPUT, TYPE_FLOAT, "B", 2, N, K);
+    Tensor *Y = program_tensor(&b, ROLE_OUTPUT, TYPE_FLOAT, "Y", 2, M, N);
+    Tensor *p = program_tensor(&b, ROLE_TEMPORARY, TYPE_FLOAT, "p", 2, M, N);
+    Tensor *top = program_tensor(&b, ROLE_TEMPORARY, TYPE_FLOAT, "top", 1, M);
+    Tensor *e = program_tensor(&b, ROLE_TEMPORARY, TYPE_FLOAT, "e", 2, M, N);
+    Tensor *sum = program_tensor(&b, ROLE_TEMPORARY, TYPE_FLOAT, "sum", 1, M);
+
+    Var *i = program_index(&b, "i", M, false), *j = program_index(&b, "j", N, false);
+    Var *r = program_index(&b, "r_k", K, true);
+    Expr *left = program_read(&b, A, NULL, var(&b, i), var(&b, r));
+    Expr *right = program_read(&b, B, NULL, var(&b, j), var(&b, r));
+    program_stage(&b, p, COMBINE_ADD, NULL, expr_binary(arena, OP_MUL, left, right), 2, 1, i, j, r);
+
+    i = program_index(&b, "i", M, false), r = program_index(&b, "r_j", N, true);
+    program_stage(&b, top, COMBINE_MAX, NULL, program_read(&b, p, NULL, var(&b, i), var(&b, r)), 1, 1, i, r);
+
+    i = program_index(&b, "i", M, false), j = program_index(&b, "j", N, false);
+    Expr *difference = expr_binary(arena, OP_SUB, program_read(&b, p, NULL, var(&b, i), var(&b, j)),
+                                   program_read(&b, top, NULL, var(&b, i)));
+    program_stage(&b, e, COMBINE_NONE, NULL, expr_unary(arena, OP_EXP, difference), 2, 0, i, j);
+
+    i = program_index(&b, "i", M, false), r = program_index(&b, "r_j", N, true);
+    program_stage(&b, sum, COMBINE_ADD, NULL, program_read(&b, e, NULL, var(&b, i), var(&b, r)), 1, 1, i, r);
+
+    i = program_index(&b, "i", M, false), j = program_index(&b, "j", N, false);
+    Expr *quotient = expr_binary(arena, OP_DIV, program_read(&b, e, NULL, var(&b, i), var(&b, j)),
+                                 program_read(&b, sum, NULL, var(&b, i)));
+    program_stage(&b, Y, COMBINE_NONE, NULL, quotient, 2, 0, i, j);
+    return program_end(&b);
+}
+
 Program *program_blur(Arena *arena, ElementType type, int64_t n) {
     ProgramBuilder b = program_begin(arena, "blur");
     Expr *N = program_size(&b, "N", n);

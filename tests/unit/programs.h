@@ -46,6 +46,8 @@ Program *program_transpose(Arena *arena, ElementType type, int64_t m, int64_t n)
 Program *program_row_sum(Arena *arena, ElementType type, int64_t m, int64_t n);
 /* top(n) max=! X(n, r_d); e(n, d) = exp(X(n, d) - top(n)); sum(n) +=! e(n, r_d); Y(n, d) = e(n, d) / sum(n); float */
 Program *program_softmax(Arena *arena, int64_t n, int64_t d);
+/* The softmax of the rows of A (m x k) times B (n x k) transposed, which is p. */
+Program *program_scores(Arena *arena, int64_t m, int64_t n, int64_t k);
 /* a(i) = X(i) + X(i + 1) where i in 0:N+2; B(i) = a(i) + a(i + 1) + a(i + 2) where i in 0:N; X of N + 3 */
 Program *program_blur(Arena *arena, ElementType type, int64_t n);
 /* C(i, j) += A(i, r_k) * B(r_k, j): adds to what the caller's buffer holds */

@@ -138,6 +138,19 @@ static void test_quality(Arena *arena) {
     ok(!mentions(arena, schedule, "rfactor"), "nor where the operand does not lie along the reduction");
 }
 
+static void test_blocks(Arena *arena) {
+    Target target = wide_target(2);
+    Schedule *schedule = autosched_default(arena, program_scores(arena, 1536, 128, 64), &target, NULL, EFFORT_MODEL, 0);
+    ok(mentions(arena, schedule, "compute_at(p, ") && mentions(arena, schedule, "acc = cache_write(p, at="),
+       "the product before a softmax has a register tile in blocks of the softmax's rows");
+    ok(mentions(arena, schedule, "i_block") && mentions(arena, schedule, "compute_at(top, "),
+       "which are its own loops");
+    schedule = autosched_default(arena, program_scores(arena, 4, 128, 64), &target, NULL, EFFORT_MODEL, 0);
+    ok(!mentions(arena, schedule, "compute_at(p, "), "but not where rows are few");
+    schedule = autosched_default(arena, program_scores(arena, 512, 4096, 4096), &target, NULL, EFFORT_MODEL, 0);
+    ok(!mentions(arena, schedule, "compute_at(p, "), "nor where what all blocks read again is large");
+}
+
 static void test_sketches(Arena *arena) {
     Target target = wide_target(2);
     Program *program = program_matmul(arena, TYPE_FLOAT, 64, 64, 64);
@@ -231,6 +244,8 @@ int main(void) {
         {"softmax", program_softmax(arena, 128, 1000)},
         {"softmax 3 5", program_softmax(arena, 3, 5)},
         {"transpose", program_transpose(arena, TYPE_FLOAT, 512, 300)},
+        {"scores", program_scores(arena, 1536, 128, 64)},
+        {"scores 37 19 5", program_scores(arena, 37, 19, 5)},
         {"row sum", program_row_sum(arena, TYPE_FLOAT, 512, 300)},
         {"accumulate", program_accumulate(arena, TYPE_FLOAT, 100, 100, 100)},
         {"blur", program_blur(arena, TYPE_FLOAT, 1000)},
@@ -242,6 +257,7 @@ int main(void) {
     test_shapes(arena);
     test_defaults(arena, cases, CASE_COUNT);
     test_quality(arena);
+    test_blocks(arena);
     test_sketches(arena);
     test_user(arena);
     arena_free(arena);
