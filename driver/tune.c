@@ -137,7 +137,7 @@ static Schedule *fall_back(Compilation *c, const Program *program, const Target 
 }
 
 /* The best that the database holds, whatever the algorithms. */
-static Schedule *frozen_schedule(Compilation *c, const Unit **unit, const Target *target, const Schedule *user) {
+static Schedule *recorded_schedule(Compilation *c, const Unit **unit, const Target *target, const Schedule *user) {
     const Unit *all = *unit;
     TuneResult *best = NULL;
     for (int i = -1; i < (user ? 0 : all->alternative_count); i++) {
@@ -148,11 +148,15 @@ static Schedule *frozen_schedule(Compilation *c, const Unit **unit, const Target
         best = result;
         *unit = one;
     }
-    if (best)
-        return best->schedule;
-    complain("%s: the tuning database has no result for %s (--tune-frozen)", all->program->symbol,
-             target_microarchitecture(target));
-    return NULL;
+    return best ? best->schedule : NULL;
+}
+
+static Schedule *frozen_schedule(Compilation *c, const Unit **unit, const Target *target, const Schedule *user) {
+    Schedule *found = recorded_schedule(c, unit, target, user);
+    if (!found)
+        complain("%s: the tuning database has no result for %s (--tune-frozen)", (*unit)->program->symbol,
+                 target_microarchitecture(target));
+    return found;
 }
 
 /* A search over the schedules of one program; NULL after a message. */
@@ -204,8 +208,13 @@ Schedule *tune_unit(Compilation *c, const Unit **unit, const Target *target, con
     if (c->options->frozen && !program->size_count)
         return frozen_schedule(c, unit, target, user);
     int trials = trials_for_unit(c);
-    if ((*unit)->alternative_count && !user && !program->size_count)
+    const Unit *all = *unit;
+    bool several = all->alternative_count && !user && !program->size_count;
+    if (several)
         trials = choose_algorithms(c, unit, target, trials);
     TuneResult *result = tune_program(c, (*unit)->program, target, user, trials, 1);
-    return result ? result->schedule : NULL;
+    Schedule *best = several && result ? recorded_schedule(c, &all, target, user) : NULL;
+    if (best)
+        *unit = all; /* the same choice as that of later compilations, from the same records */
+    return best ? best : result ? result->schedule : NULL;
 }

@@ -3,25 +3,32 @@
 . "${srcdir:-.}/tests/lib.sh"
 cd "$work" || exit 1
 
-# Windows at every border of a tile; each export computed by one algorithm.
+# Windows at every border of a tile; each export computed by one algorithm: DEF ALGORITHM SIZES.
+number=0
+one() {
+    for channels in 'C=17, M=16' 'C=3, M=33'; do
+        number=$((number + 1))
+        echo "export $1(N=$((number % 2 + 1)), $3, $channels) as f$number"
+        echo "schedule f$number on x86 { algorithm($1_$2) }"
+    done
+}
 {
     echo 'import "nn"'
-    number=0
-    for def in conv2d_nhwc; do
-        for algorithm in winograd2 winograd4; do
-            for sizes in 'H=3, W=3, P=0' 'H=1, W=2, P=1' 'H=4, W=7, P=1' 'H=9, W=5, P=2' 'H=8, W=6, P=0' 'H=5, W=17, P=1'; do
-                for channels in 'C=1, M=1' 'C=17, M=16' 'C=5, M=33'; do
-                    number=$((number + 1))
-                    echo "export $def(N=$((number % 2 + 1)), $sizes, $channels, KH=3, KW=3) as f$number"
-                    echo "schedule f$number on x86 { algorithm(${def}_$algorithm) }"
-                done
-            done
-        done
+    for sizes in 'H=3, W=3, P=0' 'H=1, W=2, P=1' 'H=4, W=7, P=1' 'H=9, W=5, P=2' 'H=5, W=17, P=1'; do
+        one conv2d_nhwc winograd2 "$sizes, KH=3, KW=3"
+        one conv2d_nhwc winograd4 "$sizes, KH=3, KW=3"
+        one conv2d winograd4 "$sizes, KH=3, KW=3"
+    done
+    for sizes in 'L=3, P=0' 'L=1, P=1' 'L=4, P=2' 'L=7, P=0' 'L=18, P=1'; do
+        one conv1d_nlc winograd4 "$sizes, K=3"
+    done
+    for sizes in 'T=3, H=3, W=3, P=0, KT=3' 'T=1, H=2, W=5, P=1, KT=2' 'T=2, H=7, W=6, P=1, KT=1'; do
+        one conv3d_nthwc winograd4 "$sizes, KH=3, KW=3"
     done
 } >borders.tensor
 for level in -O0 -O2; do
     runs "$level: results are within the errors" "$TENSORC" -run $level -ffp-error=1e-4 borders.tensor
-    is "$(grep -c 'all results checked, by conv2d' "$work/out")" "$(grep -c ^schedule borders.tensor)" "$level: every one by its algorithm"
+    is "$(grep -c 'all results checked, by conv' "$work/out")" "$(grep -c ^schedule borders.tensor)" "$level: every one by its algorithm"
 done
 
 cat >two.tensor <<'EOT'
@@ -35,10 +42,10 @@ export layers(N=1, H=12, W=12, C=16, M=32)
 EOT
 runs "without -ffp-error they are as written" "$TENSORC" -run -O2 two.tensor
 unlike "$(cat "$work/out")" winograd "no algorithm with an error is taken"
-runs "tuning chooses among them" "$TENSORC" -run -O tune --trials=20 --db=t.db -ffp-error=1e-4 --emit-schedule=found.tensor two.tensor
+runs "tuning chooses among them" "$TENSORC" -run -O tune --trials=12 --db=t.db -ffp-error=1e-4 --emit-schedule=found.tensor two.tensor
 like "$(cat "$work/err")" 'tuned layers, first by conv2d_nhwc_winograd' "those of the first layer were measured"
 cp "$work/out" first
-runs "and finds its choice again" "$TENSORC" -run -O tune --trials=20 --tune-frozen --db=t.db -ffp-error=1e-4 two.tensor
+runs "and finds its choice again" "$TENSORC" -run -O tune --trials=12 --tune-frozen --db=t.db -ffp-error=1e-4 two.tensor
 is "$(sed 's/.*sampled points//; s/.*checked//' "$work/out")" "$(sed 's/.*sampled points//; s/.*checked//' first)" "the same algorithms"
 cat two.tensor found.tensor >pasted.tensor
 runs "what was emitted can be pasted" "$TENSORC" -run -ffp-error=1e-4 pasted.tensor
