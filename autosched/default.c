@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { FIXED_TRIES = 40, MODEL_POINTS = 800, MODEL_POINTS_MORE = 5000, GROUP_POINTS = 80, KEPT = 16, CROSSED = 4 };
+enum { FIXED_TRIES = 40, MODEL_POINTS = 1000, MODEL_POINTS_MORE = 5000, GROUP_POINTS = 80, KEPT = 16, CROSSED = 4 };
 
 double point_estimate(Arena *scratch, Space *space, const int *point, int only) {
     Nest *nest = point_nest(scratch, space, point, only);
@@ -82,18 +82,17 @@ static void explore_from(Space *space, int number, const int *start, int randoms
 }
 
 /* Both kinds of starting points, each with leaders of its own: what one kind is good at takes several steps to reach
- * from the other. The leaders are the better ones. */
+ * from the other. The leaders are the better ones. The other kind has half as many points. */
 static void explore_group(Space *space, int number, int budget, Random *random, Leaders *leaders) {
     const Group *group = space->groups.items[number];
     int *start = ARENA_ARRAY(space->arena, int, space->gene_count + 1);
-    int first = group->other_choice ? budget - budget / 3 : budget;
     point_start(space, start);
-    explore_from(space, number, start, first / 4, first, random, leaders);
+    explore_from(space, number, start, budget / 4, budget, random, leaders);
     if (!group->other_choice)
         return;
     Leaders other = {0};
     start[group->first_gene + group->other_gene] = group->other_choice;
-    explore_from(space, number, start, 0, budget - first, random, &other);
+    explore_from(space, number, start, 0, budget / 2, random, &other);
     if (other.count && (!leaders->count || other.seconds[0] < leaders->seconds[0]))
         *leaders = other;
 }

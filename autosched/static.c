@@ -33,7 +33,7 @@ static const double run_start[3] = {0, 128, 1024};
 static const double fork_seconds = 4e-6, page_seconds = 1.2e-7;
 static const double overlap_lost = 0.15;               /* of the smaller of arithmetic and traffic */
 static const double usable_part[3] = {0.8, 0.8, 0.25}; /* of a cache: others work with the last one, too */
-static const double conflict_limit = 3;
+static const double conflict_cost = 6;                 /* cycles to fetch a line again from the second cache */
 
 typedef struct Block {
     double runs;                      /* of the block */
@@ -359,9 +359,9 @@ static double reached_places(const StageFacts *stage, const AccessFacts *access,
     return fmin(reach, places);
 }
 
-/* Lines of an access in the block that fall into the same set of the nearest cache, which repeats its sets after a
- * period. */
-static double same_set_lines(const StageFacts *stage, const AccessFacts *access, double period) {
+/* Lines of an access that one run of the block fetches again because too many of them fall into the same set of the
+ * nearest cache, which repeats its sets after a period. From the last way on more and more do. */
+static double conflicting_lines(const StageFacts *stage, const AccessFacts *access, double period) {
     double lines = 1, sets = 1, most = 1;
     for (int d = 0; d < access->rank; d++) {
         double unit, places = reached_places(stage, access, d, &unit);
@@ -372,17 +372,17 @@ static double same_set_lines(const StageFacts *stage, const AccessFacts *access,
         sets *= fmin(places, apart);
         most = fmax(most, apart);
     }
-    return lines / fmin(sets, most);
+    double excess = lines / fmin(sets, most) - (WAYS - 1);
+    return lines * fmin(fmax(excess / 2, 0), 1);
 }
 
-/* Lines that are used again drive each other out of a set that has too few ways for them. */
-static double conflict_factor(const StageFacts *stage, const Target *target) {
-    double period = target->cache_bytes[0] > 0 ? (double)target->cache_bytes[0] / WAYS : PAGE, lines = 1;
+static double conflict_cycles(const StageFacts *stage, const Target *target) {
+    double period = target->cache_bytes[0] > 0 ? (double)target->cache_bytes[0] / WAYS : PAGE, lines = 0;
     period = fmin(period, PAGE);
     for (int a = 1; a < stage->access_count; a++)
         if (!stage->accesses[a].in_registers)
-            lines = fmax(lines, same_set_lines(stage, &stage->accesses[a], period));
-    return fmin(fmax(lines / WAYS, 1), conflict_limit);
+            lines += conflicting_lines(stage, &stage->accesses[a], period);
+    return lines * conflict_cost;
 }
 
 /* --- threads --- */
@@ -422,7 +422,7 @@ static void add_stage(const StageFacts *stage, const Target *target, bool heavie
         return;
     Block block = block_of(stage, target);
     double forks, part = busiest_part(stage, target, &forks), busiest = 0, sum = 0, seconds[4];
-    double cycles = block.runs * stage->kept * block_cycles(&block) * conflict_factor(stage, target);
+    double cycles = block.runs * stage->kept * (block_cycles(&block) + conflict_cycles(stage, target));
     cycles += entries(stage) * entry_cost;
     seconds[0] = (cycles + page_cycles(stage, &block)) / clock_rate * part;
     for (int level = 0; level < 3; level++) {
