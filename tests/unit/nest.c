@@ -339,6 +339,8 @@ static void test_refused(Bench *bench, const RefusedCase *row) {
 
 static void test_refused_cases(Bench *bench, Programs p) {
     const RefusedCase cases[] = {
+        {p.matmul, "an algorithm among loops", "algorithm(other)", 0,
+         "the algorithm is chosen for a whole unit, before its loops", NULL},
         {p.matmul, "no such loop", "a, b = split(C.q, 4)", 0, "C has no loop q; its loops are C.i, C.j and C.r_k",
          "a, b = split(C.i, 4)"},
         {p.matmul, "no such stage", "a, b = split(D.i, 4)", 0,
