@@ -59,6 +59,11 @@ static bool is_read(const NestState *state, const StageState *stage) {
 
 /* --- compute_at --------------------------------------------------------------------------------------------------- */
 
+/* The stage in whose loops a stage is, or goes when that moves: what stands beside another goes with it. */
+static const StageState *outer_stage(const StageState *stage) {
+    return stage->beside ? stage->updates : stage->at != NULL ? stage_of(stage->at) : NULL;
+}
+
 bool apply_compute_at(NestState *state, const Prim *prim) {
     StageState *stage = argument_stage(state, prim, positional(prim, 0));
     if (stage == NULL || !check_movable(state, prim, stage))
@@ -71,7 +76,7 @@ bool apply_compute_at(NestState *state, const Prim *prim) {
     if (!is_read(state, stage))
         return refuse_stage(state, stage, "nothing reads %s, so there is no loop to compute it at", stage->name);
     const StageState *outer = stage_of(loop);
-    for (; outer != NULL; outer = outer->at != NULL ? stage_of(outer->at) : NULL)
+    for (; outer != NULL; outer = outer_stage(outer))
         if (outer == stage)
             return refuse_loop(state, loop,
                                "%s is a loop of %s or inside one: a stage cannot be computed inside itself",
