@@ -341,7 +341,7 @@ static void test_refused_cases(Bench *bench, Programs p) {
     const RefusedCase cases[] = {
         {p.matmul, "a stage inside its own initialisation",
          "P = rfactor(C.r_k)\ncompute_at(P, C.r_k)\nI = decompose(P, P.r_k)\ncompute_at(P, I.r_k)", 3,
-         "I.r_k is a loop of P or inside one: a stage cannot be computed inside itself", NULL},
+         "I.r_k is a loop of P or inside one: a stage cannot be computed inside itself", "compute_at(P, C.j)"},
         {p.matmul, "an algorithm among loops", "algorithm(other)", 0,
          "the algorithm is chosen for a whole unit, before its loops", NULL},
         {p.matmul, "no such loop", "a, b = split(C.q, 4)", 0, "C has no loop q; its loops are C.i, C.j and C.r_k",
