@@ -25,6 +25,7 @@ enum { DECISION_HEADS = 64 };
 typedef struct Unroll {
     Arena *arena;
     bool strict;
+    LIST(const Expr *) outside; /* zeros that stand for reads outside, in the store at hand */
     LIST(Substitution) bindings;
     int64_t copies;
     LIST(Decision) decisions; /* by the hash of the condition, chained */
@@ -166,8 +167,11 @@ static Expr *unroll_read(Unroll *u, Expr *e) {
     Expr *guard = e->guard ? unroll_expr(u, e->guard) : NULL;
     int64_t holds;
     if (guard && bool_constant(guard, &holds)) {
-        if (!holds)
-            return expr_broadcast(u->arena, expr_constant(u->arena, e->type, 0), e->lanes);
+        if (!holds) {
+            Expr *zero = expr_constant(u->arena, e->type, 0);
+            list_push(u->arena, &u->outside, zero);
+            return expr_broadcast(u->arena, zero, e->lanes);
+        }
         guard = NULL;
     }
     if (index == e->args[0] && guard == e->guard)
@@ -251,21 +255,26 @@ static Expr *unroll_expr(Unroll *u, Expr *e) {
 
 static StmtList unroll_body(Unroll *u, Stmt *const *body, int count);
 
-static bool is_zero_product(const Expr *e) {
+/* A product with what is read outside. */
+static bool is_zero_product(const Unroll *u, const Expr *e) {
     if (e->kind == EXPR_BROADCAST || e->kind == EXPR_CAST)
-        return is_zero_product(e->args[0]);
+        return is_zero_product(u, e->args[0]);
     if (e->kind == EXPR_OP && e->op == OP_MUL)
-        return is_zero_product(e->args[0]) || is_zero_product(e->args[1]);
-    return expr_is_zero(e);
+        return is_zero_product(u, e->args[0]) || is_zero_product(u, e->args[1]);
+    for (int i = 0; i < u->outside.count; i++)
+        if (u->outside.items[i] == e)
+            return true;
+    return false;
 }
 
-/* O(i) = O(i) + 0 * x: the term is left out, as if x were finite, which -fstrict does not take for granted. */
+/* O(i) = O(i) + (T(j) else 0) * x, outside: the term is left out, as if x were finite, which -fstrict does not take for
+ * granted. */
 static bool adds_zero(const Unroll *u, const Stmt *store, const Expr *index, const Expr *value) {
     if (u->strict || value->kind != EXPR_OP || value->op != OP_ADD || value->args[0]->kind != EXPR_READ)
         return false;
     const Expr *old = value->args[0];
     return old->tensor == store->tensor && !old->guard && expr_equal(old->args[0], index) &&
-           is_zero_product(value->args[1]);
+           is_zero_product(u, value->args[1]);
 }
 
 static Stmt *unroll_store(Unroll *u, Stmt *stmt) {
@@ -278,6 +287,7 @@ static Stmt *unroll_store(Unroll *u, Stmt *stmt) {
     }
     Expr **index = ARENA_ARRAY(u->arena, Expr *, 1);
     index[0] = unroll_expr(u, stmt->index[0]);
+    u->outside.count = 0;
     Expr *value = unroll_expr(u, stmt->value);
     if (adds_zero(u, stmt, index[0], value))
         return NULL;
