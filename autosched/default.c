@@ -142,18 +142,6 @@ static Schedule *combine(Arena *arena, Space *space, const int *point) {
     return legal ? point_schedule(arena, space, point) : NULL;
 }
 
-/* Operations and elements of a group; -1 where they are known at run time only. */
-static double group_work(const Group *group) {
-    double work = 0;
-    for (int s = 0; s < group->stage_count; s++) {
-        double flops = stage_flops(group->stages[s]), elements = (double)tensor_elements(group->stages[s]->tensor);
-        if (flops < 0 || elements < 0)
-            return -1;
-        work += flops + elements;
-    }
-    return work;
-}
-
 /* Points for a group: a few for each, and of the others as many as its part of the work. */
 static int group_budget(const Space *space, int number, int points) {
     int groups = space->groups.count, shared = points - groups * GROUP_POINTS;

@@ -17,6 +17,17 @@ int64_t group_steps(const Group *group) {
     return group->scan ? axis_extent(group->scan->axis) : 1;
 }
 
+double group_work(const Group *group) {
+    double work = 0;
+    for (int s = 0; s < group->stage_count; s++) {
+        double flops = stage_flops(group->stages[s]), elements = (double)tensor_elements(group->stages[s]->tensor);
+        if (flops < 0 || elements < 0)
+            return -1;
+        work += flops + elements;
+    }
+    return work;
+}
+
 bool is_steps_axis(const Group *group, const Stage *stage, int axis) {
     return group->scan && stage == group->root && axis == stage->step;
 }

@@ -94,6 +94,8 @@ bool stage_has_reuse(const Stage *stage);
 bool stage_is_row_reduction(const Space *space, const Stage *stage);
 /* Times that the group runs: the steps of its scan, 1 without one, -1 when not constant. */
 int64_t group_steps(const Group *group);
+/* Operations and elements, of all steps; -1 where they are known at run time only. */
+double group_work(const Group *group);
 /* The axis counts the steps of the scan that the group's root is computed in. */
 bool is_steps_axis(const Group *group, const Stage *stage, int axis);
 const char *steps_loop(Space *space, const Group *group); /* "scan.t" */

@@ -78,16 +78,13 @@ static void start_without(Group *group, const Tile *tile, int vector) {
     }
 }
 
-static double group_work(const Group *group) {
-    double work = 0;
-    for (int s = 0; s < group->stage_count; s++) {
-        double flops = stage_flops(group->stages[s]), elements = (double)tensor_elements(group->stages[s]->tensor);
-        if (flops < 0 || elements < 0)
-            return -1;
-        work += flops + elements;
-    }
+/* In a scan: of one step. */
+static double work_at_once(const Group *group) {
+    double work = group_work(group);
     int64_t steps = group_steps(group);
-    return steps < 0 ? 0 : work / (double)(steps > 0 ? steps : 1); /* in a scan: of one step */
+    if (work < 0)
+        return -1;
+    return steps < 0 ? 0 : work / (double)(steps > 0 ? steps : 1);
 }
 
 static void start_packing(Group *group, const Tile *tile, int vector) {
@@ -108,7 +105,7 @@ static void start_packing(Group *group, const Tile *tile, int vector) {
 
 void tile_choose_start(Space *space, Group *group, Tile *tile) {
     int vector = tile->candidate_count ? tile->candidates[0] : -1;
-    double work = group_work(group);
+    double work = work_at_once(group);
     if (tile->reduction_count)
         start_with_reduction(space, group, tile, vector);
     else

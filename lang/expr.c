@@ -280,6 +280,18 @@ bool expr_is_zero(const Expr *e) {
     return e->kind == EXPR_REAL ? e->integer == 0 : expr_is_int(e, &value) && value == 0; /* a real by its bits */
 }
 
+static bool find_read(const Expr *e, void *context) {
+    bool *found = context;
+    *found |= e->kind == EXPR_READ;
+    return !*found;
+}
+
+bool expr_reads(const Expr *e) {
+    bool found = false;
+    expr_walk(e, find_read, &found);
+    return found;
+}
+
 static bool equal_or_absent(const Expr *a, const Expr *b) {
     return a && b ? expr_equal(a, b) : a == b;
 }

@@ -110,18 +110,12 @@ static Expr *lower_read(Build *b, Expr *e, Expr *path) {
     return inside && otherwise && !expr_is_zero(otherwise) ? expr_select(b->arena, inside, read, otherwise) : read;
 }
 
-static bool has_read(const Expr *e, void *context) {
-    bool *found = context;
-    *found |= e->kind == EXPR_READ;
-    return !*found;
-}
-
 /* A choice, && and || read only what they need: a read below that may be outside gets the condition as its guard. */
 static Expr *lower_op(Build *b, Expr *e, Expr *path) {
     Expr *args[3], *condition = args[0] = lower_expr(b, e->args[0], path);
     bool chooses = e->op == OP_SELECT || e->op == OP_AND || e->op == OP_OR, reads = false;
     for (int i = 1; chooses && i < e->count; i++)
-        expr_walk(e->args[i], has_read, &reads);
+        reads |= expr_reads(e->args[i]);
     for (int i = 1; i < e->count; i++) {
         Expr *inner = path;
         if (reads)
@@ -304,16 +298,10 @@ static ExprList take_predicates(Build *b, const Stage *stage, Expr **value) {
     return list;
 }
 
-static bool reads_memory(const Expr *e) {
-    bool reads = false;
-    expr_walk(e, has_read, &reads);
-    return reads;
-}
-
 /* Conditions under which a term of a sum may be other than 0: that its factors (T(i) else 0) are inside. */
 static void add_zero_conditions(Build *b, const Expr *term, ExprList *list) {
     bool chooses = term->kind == EXPR_OP && term->op == OP_SELECT && expr_is_zero(term->args[2]);
-    if (chooses && !reads_memory(term->args[0]))
+    if (chooses && !expr_reads(term->args[0]))
         conjuncts_add(b->arena, list, term->args[0]);
     if (chooses || term->kind == EXPR_CAST)
         add_zero_conditions(b, term->args[chooses], list);
@@ -321,7 +309,7 @@ static void add_zero_conditions(Build *b, const Expr *term, ExprList *list) {
         add_zero_conditions(b, term->args[i], list);
     for (int d = 0; term->kind == EXPR_READ && term->otherwise && expr_is_zero(term->otherwise) && d < term->count;
          d++) {
-        if (reads_memory(term->args[d]))
+        if (expr_reads(term->args[d]))
             continue;
         list_push(b->arena, list, expr_binary(b->arena, OP_GE, term->args[d], expr_int(b->arena, 0)));
         list_push(b->arena, list, expr_binary(b->arena, OP_LT, term->args[d], term->tensor->dims[d]));
@@ -374,7 +362,7 @@ static bool begins_with_constants(const NestStage *stage) {
 static void choose_late(Build *b, const NestStage *stage) {
     for (int i = 0; i < b->predicates->needed; i++) {
         const Expr *full = b->predicates->full.items[i];
-        b->predicates->late[i] = !reads_memory(full) && in_lanes(stage, full) && !uses_loops(stage, full, true) &&
+        b->predicates->late[i] = !expr_reads(full) && in_lanes(stage, full) && !uses_loops(stage, full, true) &&
                                  begins_with_constants(stage);
     }
 }
@@ -409,7 +397,7 @@ static ExprList tests_at(Build *b, const NestStage *stage, int depth) {
     for (int i = 0; i < count; i++) {
         Expr *test = extreme_case(b->arena, b->predicates->full.items[i], inner.items, inner.count, false);
         Expr *known = b->predicates->tested.items[i];
-        if (!test || reads_memory(test) /* what may be computed inside the loop */ ||
+        if (!test || expr_reads(test) /* what may be computed inside the loop */ ||
             (known && expr_equal(known, test)) || expr_prove(b->arena, test, &(Facts){0}) == 1)
             continue;
         b->predicates->tested.items[i] = test;

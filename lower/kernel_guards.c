@@ -195,17 +195,10 @@ static Expr *cut_begin(Arena *arena, const Stmt *loop, Expr *begin, Expr *condit
     return expr_compact(arena, expr_binary(arena, OP_MAX, known, first));
 }
 
-static bool note_any_read(const Expr *e, void *context) {
-    bool *found = context;
-    *found |= e->kind == EXPR_READ;
-    return !*found;
-}
-
 /* A loop without values reads nothing: what is read for a condition in it may not be there. */
 static bool may_leave(Arena *arena, const Stmt *loop, Expr *condition) {
-    bool reads = false;
-    expr_walk(condition, note_any_read, &reads);
-    return !reads || expr_prove(arena, expr_binary(arena, OP_GE, loop->extent, expr_int(arena, 1)), &(Facts){0}) == 1;
+    return !expr_reads(condition) ||
+           expr_prove(arena, expr_binary(arena, OP_GE, loop->extent, expr_int(arena, 1)), &(Facts){0}) == 1;
 }
 
 static Stmt *tighten_for(Arena *arena, Stmt *loop, StmtList body) {
@@ -335,19 +328,10 @@ static bool concerns(Arena *arena, Expr *condition, Expr *const *index, int coun
     return false;
 }
 
-static bool note_read(const Expr *e, void *context) {
-    bool *found = context;
-    *found |= e->kind == EXPR_READ;
-    return !*found;
-}
-
 /* A guard that reads what need not be there where the condition does not hold says nothing there. */
 static bool concerns_read(Arena *arena, Expr *condition, const Expr *read) {
-    bool reads = false;
-    if (read->guard)
-        expr_walk(read->guard, note_read, &reads);
     return concerns(arena, condition, read->args, read->count) ||
-           (reads && concerns(arena, condition, &read->guard, 1));
+           (read->guard && expr_reads(read->guard) && concerns(arena, condition, &read->guard, 1));
 }
 
 /* Conditions that an IF drops, and those of predicates that stay, inside and around it: much follows from both together
@@ -357,39 +341,32 @@ typedef struct Finish {
     ExprList kept;
 } Finish;
 
-static bool find_loop(const Expr *e, void *context) {
-    const Expr **other = context;
-    if (e->kind == EXPR_VAR && e->var->kind == VAR_LOOP && *other && expr_uses_var(*other, e->var))
-        *other = NULL;
-    return *other != NULL;
+typedef struct Shared {
+    const Expr *other;
+    bool loops; /* looked for: loop variables, or sizes and scalars */
+    bool found;
+} Shared;
+
+static bool find_shared(const Expr *e, void *context) {
+    Shared *shared = context;
+    if (e->kind == EXPR_VAR && (e->var->kind == VAR_LOOP) == shared->loops)
+        shared->found |= expr_uses_var(shared->other, e->var);
+    return !shared->found;
 }
 
-static bool share_loop(const Expr *a, const Expr *b) {
-    const Expr *other = b;
-    expr_walk(a, find_loop, &other);
-    return other == NULL;
-}
-
-static bool find_size(const Expr *e, void *context) {
-    const Expr **other = context;
-    if (e->kind == EXPR_VAR && e->var->kind != VAR_LOOP && *other && expr_uses_var(*other, e->var))
-        *other = NULL;
-    return *other != NULL;
-}
-
-static bool share_size(const Expr *a, const Expr *b) {
-    const Expr *other = b;
-    expr_walk(a, find_size, &other);
-    return other == NULL;
+static bool share_variable(const Expr *a, const Expr *b, bool loops) {
+    Shared shared = {b, loops, false};
+    expr_walk(a, find_shared, &shared);
+    return shared.found;
 }
 
 /* Whether a kept condition that is about the same loops as the dropped one makes it say something of the read: j of
  * j < i, or N by i == 5, where i < N is dropped. */
 static bool concerns_by(const Expr *kept, const Expr *dropped, const Expr *read) {
-    if (!share_loop(kept, dropped))
+    if (!share_variable(kept, dropped, true))
         return false;
     for (int d = 0; d < read->count; d++)
-        if (share_loop(kept, read->args[d]) || share_size(dropped, read->tensor->dims[d]))
+        if (share_variable(kept, read->args[d], true) || share_variable(dropped, read->tensor->dims[d], false))
             return true;
     return false;
 }

@@ -75,19 +75,11 @@ static bool vector_args(Vectorize *v, const Expr *e, Expr **args) {
     return changed;
 }
 
-static bool find_read(const Expr *e, void *context) {
-    bool *found = context;
-    *found |= e->kind == EXPR_READ;
-    return !*found;
-}
-
 /* Reading cannot touch memory outside the buffer, for no value of the variables. What is read at an index that is read
  * may be anything where that was never written. */
 static bool always_inside(const Tensor *tensor, Expr *offset) {
     int64_t elements = tensor_elements(tensor);
-    bool reads = false;
-    expr_walk(offset, find_read, &reads);
-    if (elements < 0 || reads)
+    if (elements < 0 || expr_reads(offset))
         return false;
     Interval range = expr_interval(offset);
     return range.has_low && range.has_high && range.low >= 0 && range.high < elements;

@@ -161,16 +161,9 @@ static bool note_inner_var(const Expr *e, void *context) {
     return true;
 }
 
-static bool note_read(const Expr *e, void *context) {
-    bool *found = context;
-    *found |= e->kind == EXPR_READ;
-    return !*found;
-}
-
 static void add_condition(Version *v, Expr *expr, bool guard) {
     Condition c = {.expr = expr, .guard = guard, .ready = true, .uniform = true};
-    bool reads = false; /* what it reads need not be there yet, or only under other conditions */
-    expr_walk(expr, note_read, &reads);
+    bool reads = expr_reads(expr); /* what it reads need not be there yet, or only under other conditions */
     expr_walk(expr, note_inner_var, &(VarSearch){v, &c});
     if (reads || c.masked || (guard && c.uniform)) /* a uniform guard stands where it can */
         return;

@@ -77,18 +77,12 @@ typedef struct Search {
     bool known; /* neither sizes nor scalars, nor indices that are read */
 } Search;
 
-static bool is_read(const Expr *e, void *context) {
-    bool *found = context;
-    *found |= e->kind == EXPR_READ;
-    return !*found;
-}
-
 static bool note_known(const Expr *e, void *context) {
     Search *search = context;
     bool reads = false;
     search->nodes++;
     for (int i = 0; e->kind == EXPR_READ && i < e->count; i++)
-        expr_walk(e->args[i], is_read, &reads);
+        reads |= expr_reads(e->args[i]);
     search->known &= !reads && (e->kind != EXPR_VAR || e->var->kind == VAR_AXIS);
     return search->known;
 }
