@@ -390,9 +390,16 @@ static bool is_not_outside(const void *context, const Loop *loop) {
     return !loop_is_outside(context, loop);
 }
 
+/* Steps of a scan that are none compute nothing, and nothing of what they would read is there. A window alone moves on
+ * with each iteration. */
+static const StageState *scan_around(const StageState *stage) {
+    const StageState *root = root_of(stage), *holder = stage->updates != NULL ? stage->updates : stage;
+    return root != stage && root->nest.scan != NULL && holder->slides == NULL ? root : NULL;
+}
+
 /* The guards of the owner, or of the scan, that concern the loops around the stage alone hold for it too. */
 static void guard_like_owner(NestState *state, StageState *stage) {
-    const StageState *owner = stage->owner != NULL ? stage->owner : stage->scan;
+    const StageState *owner = stage->owner != NULL ? stage->owner : scan_around(stage);
     for (int i = 0; owner != NULL && i < owner->guards.count; i++) {
         GuardForm guard = owner->guards.items[i];
         if (form_find_loop(guard.value, is_not_outside, stage) == NULL)
