@@ -208,14 +208,50 @@ static LLVMValueRef lane_addresses(Code *code, const Access *access) {
     return LLVMBuildInBoundsGEP2(code->builder, access->type, base, &index, 1, "");
 }
 
+/* Whether the target gathers lanes of this size in one instruction: else LLVM makes a branch of each masked lane. */
+static bool gathers(const Code *code, const Access *access) {
+    return strcmp(code->target->family, "x86") == 0 && code->target->vector_bytes >= 64 &&
+           element_info[access->tensor->type].bytes >= 4;
+}
+
+/* An element of zeros, to be read instead of what a mask leaves out. */
+static LLVMValueRef zero_element(Code *code) {
+    static const char name[] = "tensorc.zero";
+    LLVMValueRef global = LLVMGetNamedGlobal(code->module, name);
+    if (global)
+        return global;
+    global = LLVMAddGlobal(code->module, code->i64, name);
+    LLVMSetInitializer(global, LLVMConstNull(code->i64));
+    LLVMSetGlobalConstant(global, true);
+    LLVMSetLinkage(global, LLVMInternalLinkage);
+    return global;
+}
+
+/* A load for each lane that exists, without branches. */
+static LLVMValueRef load_lanes(Code *code, const Access *access, LLVMValueRef addresses) {
+    int padded = lanes_of(addresses);
+    LLVMValueRef mask = access->guard ? access_mask(code, access) : NULL;
+    if (mask)
+        addresses = LLVMBuildSelect(code->builder, mask, addresses, emit_splat(code, zero_element(code), padded), "");
+    LLVMValueRef lanes = LLVMConstNull(vector_of(access->type, padded));
+    for (int i = 0; i < access->lanes; i++) {
+        LLVMValueRef lane = constant_int(code->i32, i);
+        LLVMValueRef address = LLVMBuildExtractElement(code->builder, addresses, lane, "");
+        lanes = LLVMBuildInsertElement(code->builder, lanes, load(code, access, access->type, address), lane, "");
+    }
+    return lanes;
+}
+
 static LLVMValueRef load_gathered(Code *code, const Access *access) {
-    int padded = padded_lanes(access->lanes);
+    LLVMValueRef addresses = lane_addresses(code, access);
+    if (!gathers(code, access))
+        return load_lanes(code, access, addresses);
+    int padded = lanes_of(addresses);
     LLVMValueRef mask = access_mask(code, access);
     if (!mask)
         mask = lane_mask(code, padded, padded);
-    LLVMTypeRef type = vector_of(access->type, padded), overloads[] = {type, vector_of(code->pointer, padded)};
-    LLVMValueRef alignment = constant_int(code->i32, alignment_of(access));
-    LLVMValueRef args[] = {lane_addresses(code, access), alignment, mask, LLVMConstNull(type)};
+    LLVMTypeRef type = vector_of(access->type, padded), overloads[] = {type, LLVMTypeOf(addresses)};
+    LLVMValueRef args[] = {addresses, constant_int(code->i32, alignment_of(access)), mask, LLVMConstNull(type)};
     return emit_intrinsic(code, "llvm.masked.gather", overloads, 2, args, 4);
 }
 
