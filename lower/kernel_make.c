@@ -295,10 +295,15 @@ static bool count_down(const Expr *e, void *context) {
     return --*(int *)context > 0;
 }
 
+int expr_nodes_up_to(const Expr *e, int nodes) {
+    int left = nodes;
+    if (nodes > 0)
+        expr_walk(e, count_down, &left);
+    return left > 0 ? nodes - left : nodes;
+}
+
 bool expr_is_larger(const Expr *e, int nodes) {
-    int left = nodes + 1;
-    expr_walk(e, count_down, &left);
-    return left <= 0;
+    return expr_nodes_up_to(e, nodes + 1) > nodes;
 }
 
 Expr *expr_compact(Arena *arena, Expr *e) {

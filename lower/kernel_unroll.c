@@ -9,8 +9,9 @@
 #include "lower/passes.h"
 #include <string.h>
 
-/* Copies of statements that all unrolled loops around one may make together; beyond, compile time explodes. */
-enum { COPY_LIMIT = 16384 };
+/* Copies of statements that all unrolled loops around one may make together, and the nodes of all copies of a loop's
+ * body; beyond, compile time explodes. */
+enum { COPY_LIMIT = 16384, NODE_LIMIT = 1 << 18 };
 
 /* What a condition of the body became for some values of the variables: copies ask again and again. */
 typedef struct Decision {
@@ -337,10 +338,28 @@ static Stmt *unroll_loop(Unroll *u, Stmt *loop, int64_t extent) {
     return stmt_block(u->arena, list);
 }
 
+static void count_nodes(Expr *e, void *context) {
+    int *left = context;
+    *left -= expr_nodes_up_to(e, *left);
+}
+
+static bool take_nodes(Stmt *stmt, void *context) {
+    stmt_exprs(stmt, count_nodes, context);
+    return *(int *)context > 0;
+}
+
+static bool is_short(const Unroll *u, Stmt *loop, int64_t extent) {
+    if (extent > COPY_LIMIT / u->copies)
+        return false;
+    int left = (int)(NODE_LIMIT / (u->copies * (extent < 1 ? 1 : extent)));
+    stmt_walk(loop, take_nodes, &left);
+    return left > 0;
+}
+
 static Stmt *unroll_for(Unroll *u, Stmt *loop) {
     Expr *extent = unroll_expr(u, loop->extent);
     int64_t constant;
-    if (loop->loop == LOOP_UNROLLED && expr_is_int(extent, &constant) && constant <= COPY_LIMIT / u->copies)
+    if (loop->loop == LOOP_UNROLLED && expr_is_int(extent, &constant) && is_short(u, loop, constant))
         return unroll_loop(u, loop, constant);
     LoopKind kind = loop->loop == LOOP_UNROLLED ? LOOP_SERIAL : loop->loop;
     StmtList body = unroll_body(u, loop->body, loop->count);

@@ -68,6 +68,7 @@ Expr *extreme_case(Arena *arena, Expr *condition, const Var *const *vars, int co
 
 int expr_nodes(const Expr *e);
 /* Has more nodes: what is shared counts each time, so that the whole number may take exponential time to find. */
+int expr_nodes_up_to(const Expr *e, int nodes); /* at most so many, however large it is */
 bool expr_is_larger(const Expr *e, int nodes);
 /* The simplified expression, or e itself where multiplying out sums of run-time sizes would make it larger. */
 Expr *expr_compact(Arena *arena, Expr *e);
