@@ -1,0 +1,53 @@
+#!/bin/sh
+# Gathering in lanes: what a mask leaves out touches no memory, whatever its index, for elements of every size.
+. "${srcdir:-.}/tests/lib.sh"
+cd "$work" || exit 1
+
+for type in int8 uint16 int32 double; do
+    cat <<END
+def zero_$type($type(N) A, int64(M) I) -> (O) { O(i) = A(I(i)) else $type(0) }
+def seven_$type($type(N) A, int64(M) I) -> (O) { O(i) = A(I(i)) else $type(7) }
+export zero_$type
+export seven_$type(M=37)
+schedule zero_$type on x86 { o, l = split(O.i, 16)  vectorize(l) }
+schedule seven_$type on x86 { o, l = split(O.i, 8)  vectorize(l) }
+END
+done >gather.tensor
+cat >main.c <<'END'
+#include "gather.h"
+#include <stdio.h>
+enum { N = 5, M = 37 };
+#define CHECK(TYPE, NAME)                                                                                              \
+    do {                                                                                                               \
+        TYPE A[N], zero[M], seven[M];                                                                                  \
+        for (int i = 0; i < N; i++)                                                                                    \
+            A[i] = (TYPE)(i + 1);                                                                                      \
+        int status = zero_##NAME(N, M, A, I, zero) | seven_##NAME(N, A, I, seven);                                     \
+        for (int i = 0; i < M; i++) {                                                                                  \
+            int inside = I[i] >= 0 && I[i] < N;                                                                        \
+            status |= zero[i] != (TYPE)(inside ? I[i] + 1 : 0) || seven[i] != (TYPE)(inside ? I[i] + 1 : 7);           \
+        }                                                                                                              \
+        printf("%d", status);                                                                                          \
+    } while (0)
+int main(void) {
+    int64_t I[M];
+    for (int i = 0; i < M; i++)
+        I[i] = i % 3 == 0 ? i % N : i % 3 == 1 ? INT64_C(1) << 40 : -(INT64_C(1) << 41);
+    CHECK(int8_t, int8);
+    CHECK(uint16_t, uint16);
+    CHECK(int32_t, int32);
+    CHECK(double, double);
+    return 0;
+}
+END
+# on TARGET FLAG: the processors that run the target have the flag.
+on() {
+    runs "compiles for $1" "$TENSORC" -w --target="$1" -c gather.tensor -o gather.o --header gather.h
+    if ! grep -qw "$2" /proc/cpuinfo 2>/dev/null; then skip "this processor has no $2" 2; return; fi
+    runs "links" $CC -std=c11 -I. -I"$srcdir" main.c gather.o -o application -fopenmp -lm
+    is "$(./application 2>&1)" "0000" "only lanes inside are read on $1"
+}
+on x86-64-v2 sse4_2
+on x86-64-v3 avx2
+on x86-64-v4 avx512vl
+done_testing
