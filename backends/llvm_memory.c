@@ -266,14 +266,12 @@ static LLVMValueRef load_vector(Code *code, const Access *access) {
     return load_gathered(code, access);
 }
 
+/* Without branches: loads of several blocks would be moved together, far from where they are used. */
 static LLVMValueRef load_scalar(Code *code, const Access *access) {
-    if (!access->guard)
-        return load(code, access, access->type, address_of(code, access));
-    Branch branch = branch_begin(code, emit_value(code, access->guard));
-    LLVMValueRef value = load(code, access, access->type, address_of(code, access));
-    branch_else(code, &branch);
-    branch_end(code, &branch);
-    return branch_phi(code, &branch, value, LLVMConstNull(access->type));
+    LLVMValueRef address = address_of(code, access);
+    if (access->guard)
+        address = LLVMBuildSelect(code->builder, emit_value(code, access->guard), address, zero_element(code), "");
+    return load(code, access, access->type, address);
 }
 
 /* One element for all lanes. */

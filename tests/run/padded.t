@@ -1,0 +1,32 @@
+#!/bin/sh
+# padded.t - register tiles that read beyond a tensor's edge where no loop is apart: no branches, no spills.
+. "${srcdir:-.}/tests/lib.sh"
+cd "$work" || exit 1
+
+cat >padded.tensor <<'END'
+def conv(float(H, W, C) I, float(KH, KW, C, M) F) -> (O) {
+    O(h, w, m) +=! (I(h + r_kh - 1, w + r_kw - 1, r_c) else 0) * F(r_kh, r_kw, r_c, m) where h in 0:H, w in 0:W
+}
+export conv(KH=3, KW=3)
+schedule conv on x86 {
+    ho, h = split(O.h, 14)
+    mo, mi, v = split(O.m, 2, 16)
+    co, c = split(O.r_c, 8)
+    reorder(mo, ho, O.w, O.r_kh, O.r_kw, co, c, h, mi, v)
+    vectorize(v)
+    unroll(c, h, mi)
+    task = fuse(mo, ho)
+    parallel(task)
+    acc = cache_write(O, at=O.w, scope=register)
+}
+END
+for height in 1 13 14 15 28 29; do
+    runs "$height rows" "$TENSORC" -run --threads=2 -DH=$height -DW=3 -DC=16 -DM=33 padded.tensor
+done
+runs "at -O0" "$TENSORC" -run -O0 --threads=2 -DH=15 -DW=3 -DC=16 -DM=33 padded.tensor
+
+"$TENSORC" -S --target=x86-64-v4 -DH=28 -DW=28 -DC=128 -DM=128 padded.tensor -o padded.s
+awk '/^conv\.loop/ { inside = 1 } /^\.Lfunc_end/ { inside = 0 } inside' padded.s >loop.s
+like "$(grep -c 'vfmadd.*zmm' loop.s)" '^(224|448)$' "a tile of 28 vectors, 8 steps, at most two copies"
+unlike "$(cat loop.s)" 'zmm.*\(%rsp\)|\(%rsp.*zmm' "no vector is spilled"
+done_testing
