@@ -4,7 +4,7 @@
  * once, then copied to the lanes. The two arms of a condition on a scalar that read memory or call functions become two
  * ways of control flow; everything else is a select.
  */
-#include "backends/llvm_code.h"
+#include "backends/llvm_lanes.h"
 #include "lang/diag.h"
 #include "lang/expr.h"
 
@@ -53,9 +53,13 @@ static LLVMValueRef emit_contracted(Code *code, const Expr *e) {
     return round_to(code, multiply_add(code, a, b, c), e->type);
 }
 
+static bool is_strict(const Code *code) {
+    return code->kernel->strict || code->kernel->program->strict;
+}
+
 static bool can_contract(const Code *code, const Expr *e) {
-    return !code->kernel->strict && !code->kernel->program->strict && type_is_float(e->type) &&
-           (e->op == OP_ADD || e->op == OP_SUB) && (is_op(e->args[0], OP_MUL) || is_op(e->args[1], OP_MUL));
+    return !is_strict(code) && type_is_float(e->type) && (e->op == OP_ADD || e->op == OP_SUB) &&
+           (is_op(e->args[0], OP_MUL) || is_op(e->args[1], OP_MUL));
 }
 
 /* --- conditions --- */
@@ -111,6 +115,38 @@ static bool is_ramp_below(const Expr *e) {
            e->args[1]->kind == EXPR_BROADCAST;
 }
 
+/* --- quotients --- */
+
+/* A divisor that is the same in all lanes, and no constant: those divide as they are written. */
+static bool divides_by_one_value(const Code *code, const Expr *e) {
+    if (is_strict(code) || e->op != OP_DIV || !type_is_float(e->type) || e->args[1]->kind != EXPR_BROADCAST)
+        return false;
+    const Expr *divisor = e->args[1]->args[0];
+    return divisor->kind != EXPR_REAL && divisor->kind != EXPR_INT;
+}
+
+/* The power of two that brings a divisor to where its reciprocal is a normal number. Where it is not 1, the product of
+ * an operand and that reciprocal only overflows, or loses digits, when the quotient does. */
+static LLVMValueRef divisor_scale(Lanes *l, LLVMValueRef divisor) {
+    bool wide = l->scalar == l->code->f64;
+    LLVMValueRef size = lanes_absolute(l, divisor);
+    LLVMValueRef small = lanes_compare(l, LLVMRealOLT, size, wide ? 0x1p-1022 : 0x1p-126);
+    LLVMValueRef large = lanes_compare(l, LLVMRealOGT, size, wide ? 0x1p1022 : 0x1p126);
+    LLVMValueRef down = lanes_number(l, wide ? 0x1p-512 : 0x1p-64), up = lanes_number(l, wide ? 0x1p512 : 0x1p64);
+    return lanes_select_where(l, small, up, lanes_select_where(l, large, down, lanes_number(l, 1)));
+}
+
+/* Two products in place of a division, within 2 units in the last place; what a loop divides by, it computes once. */
+static LLVMValueRef emit_quotient(Code *code, const Expr *e) {
+    LLVMValueRef dividend = emit_value(code, e->args[0]), divisor = emit_value(code, e->args[1]->args[0]);
+    Lanes one = lanes_like(code, e->type == TYPE_DOUBLE ? code->f64 : code->f32, divisor);
+    LLVMValueRef scale = divisor_scale(&one, divisor);
+    LLVMValueRef reciprocal = lanes_divide(&one, lanes_number(&one, 1), lanes_multiply(&one, divisor, scale));
+    LLVMValueRef quotient = LLVMBuildFMul(code->builder, dividend, emit_splat(code, reciprocal, e->lanes), "");
+    quotient = LLVMBuildFMul(code->builder, quotient, emit_splat(code, scale, e->lanes), "");
+    return round_to(code, quotient, e->type);
+}
+
 /* --- operators --- */
 
 /* Whether every operand is the same in all lanes. */
@@ -141,6 +177,8 @@ static LLVMValueRef emit_operation(Code *code, const Expr *e) {
         return emit_ramp_below(code, e->args[0], e->args[1]->args[0], e->op == OP_LE);
     if (can_contract(code, e))
         return emit_contracted(code, e);
+    if (divides_by_one_value(code, e))
+        return emit_quotient(code, e);
     LLVMValueRef args[3] = {NULL};
     ENSURE(e->count <= 3);
     for (int i = 0; i < e->count; i++)

@@ -55,6 +55,11 @@ static double largest_of(double a, double b) {
     return a > b ? a : b;
 }
 
+/* Outside -fstrict a quotient may be a product with the reciprocal, which rounds once more. */
+static double roundings_of(Op op) {
+    return op == OP_DIV ? 3 : 2;
+}
+
 /* --- arithmetic --------------------------------------------------------------------------------------------------- */
 
 static double arithmetic_error(Op op, double a, double b, double result, double error_a, double error_b) {
@@ -83,13 +88,14 @@ static void bound_arithmetic(const Instruction *in, int count) {
         double error = arithmetic_error(in->op, a, b, result, error_a, error_b);
         if (in->op == OP_DIV && !rounds && error > 0)
             error += 1; /* a quotient of integers steps */
-        in->result->error[l] = settle(error, error_a, error_b) + (rounds ? rounding(in->type, result, 2) : 0);
+        in->result->error[l] =
+            settle(error, error_a, error_b) + (rounds ? rounding(in->type, result, roundings_of(in->op)) : 0);
     }
 }
 
 /* The commonest, without calls. */
 static void bound_exact_operands(const Instruction *in, int count) {
-    double unit = 2 * type_roundoff(in->type), least = smallest_step(in->type);
+    double unit = roundings_of(in->op) * type_roundoff(in->type), least = smallest_step(in->type);
     for (int l = 0; l < count; l++) {
         double size = fabs(in->result->real[l]);
         in->result->error[l] = size <= DBL_MAX ? unit * size + least : 0;
