@@ -14,8 +14,8 @@
 typedef struct Candidate {
     int id;
     const Schedule *schedule; /* without holes */
-    const void *object;       /* relocatable object once built; malloc'ed by the toolchain */
-    size_t object_bytes;
+    const void *object;       /* what was built, of the toolchain */
+    size_t object_bytes;      /* that it occupies */
     Outcome outcome;
     const char *why; /* of a failure, in arena of the caller */
     double seconds, spread;
@@ -86,7 +86,7 @@ typedef struct TuneResult {
     int unrecorded; /* measured, but the database did not take it */
     double elapsed;
     double build_seconds; /* of a candidate: the median */
-    bool from_database; /* a full hit: nothing was measured */
+    bool from_database;   /* a full hit: nothing was measured */
     bool stopped;
 } TuneResult;
 

@@ -18,6 +18,15 @@ const char *target_microarchitecture(const Target *target);
 
 typedef enum EmitKind { EMIT_OBJECT, EMIT_ASSEMBLY, EMIT_LLVM } EmitKind;
 
+/* Large constants that an object leaves out: undefined symbols, whose names are their keys. */
+typedef struct LeftOut {
+    LIST(struct LeftOutConstant {
+        const char *key;
+        const Tensor *tensor;
+    })
+    constants;
+} LeftOut;
+
 typedef struct EmitOptions {
     EmitKind kind;
     bool debug;     /* -g: line numbers of the .tensor file */
@@ -25,6 +34,7 @@ typedef struct EmitOptions {
     bool candidate; /* no OpenMP reference: parallel loops call tensorc_parallel, which the worker supplies; and for */
                     /* each function an entry `int NAME_call(const int64_t *sizes, void *const *arguments)`, scalars */
                     /* by pointer too: what a worker can call without knowing the signature. Used by -run as well. */
+    LeftOut *left_out; /* gets them; or NULL: the object has all of its constants */
     const Sources *sources;
     const char *producer;
 } EmitOptions;
@@ -50,6 +60,8 @@ bool write_whole(const char *path, const void *data, size_t bytes);
 typedef struct RunRequest {
     const void *object;
     size_t object_bytes;
+    const struct Contents *const *constants; /* that the object leaves out */
+    int constant_count;
     const Program *program;
     const int64_t *sizes; /* values of program->sizes */
     void *const *inputs;  /* data of each argument, NULL: made from the seed on the worker's side */

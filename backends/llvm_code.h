@@ -53,6 +53,8 @@ typedef struct Memo {
     int depth; /* ways around it */
 } Memo;
 
+enum { FOLDED_BYTES = 4096 }; /* of constants whose elements may become parts of instructions */
+
 /* What a constant tensor holds, as the module has it: equal contents once. */
 typedef struct Constant {
     const void *data;

@@ -1,7 +1,7 @@
 /* llvm_constants.c - constant tensors: read-only data of the object, each line of a cache begun at its first byte.
  *
  * Contents are a string of bytes, which costs LLVM nothing, or, in assembly and LLVM text that somebody may read, an
- * array of elements. Tensors with the same contents share them.
+ * array of elements. Tensors with the same contents share them. A candidate of the tuner may leave large ones out.
  */
 #include "backends/llvm_code.h"
 #include "lang/program.h"
@@ -76,6 +76,11 @@ static LLVMValueRef bytes_constant(Code *code, const char *data, size_t bytes) {
     return LLVMConstStructInContext(code->context, pieces.items, (unsigned)pieces.count, true);
 }
 
+static void set_constant(LLVMValueRef global) {
+    LLVMSetGlobalConstant(global, true);
+    LLVMSetAlignment(global, CONSTANT_ALIGNMENT);
+}
+
 static LLVMValueRef add_global(Code *code, const Tensor *tensor, const char *data, size_t bytes) {
     int64_t elements = tensor_elements(tensor);
     LLVMValueRef contents = is_readable(code, tensor, data, elements) ? array_constant(code, tensor, data, elements)
@@ -83,9 +88,35 @@ static LLVMValueRef add_global(Code *code, const Tensor *tensor, const char *dat
     const char *name = arena_printf(code->arena, "%s.%s", code->kernel->program->symbol, tensor->name);
     LLVMValueRef global = LLVMAddGlobal(code->module, LLVMTypeOf(contents), name);
     LLVMSetInitializer(global, contents);
-    LLVMSetGlobalConstant(global, true);
     LLVMSetLinkage(global, LLVMInternalLinkage);
-    LLVMSetAlignment(global, CONSTANT_ALIGNMENT);
+    set_constant(global);
+    return global;
+}
+
+/* A symbol in place of large contents, hidden: reached as what is in the object is. NULL: the object has them. */
+static LLVMValueRef left_out(Code *code, const Tensor *tensor, size_t bytes) {
+    LeftOut *list = code->options->left_out;
+    Arena *arena = code->kernel->arena; /* the list is read when the module is gone */
+    const char *key = list && bytes > FOLDED_BYTES ? constant_key(arena, tensor) : NULL;
+    LLVMValueRef global = key ? LLVMGetNamedGlobal(code->module, key) : NULL;
+    if (!key || global)
+        return global;
+    global = LLVMAddGlobal(code->module, LLVMArrayType2(code->i8, bytes), key);
+    set_constant(global);
+    LLVMSetVisibility(global, LLVMHiddenVisibility);
+    list_push(arena, &list->constants, ((struct LeftOutConstant){key, tensor}));
+    return global;
+}
+
+static LLVMValueRef included(Code *code, const Tensor *tensor, size_t bytes) {
+    const char *data = constant_contents(code->arena, tensor);
+    for (int i = 0; i < code->constants.count; i++) {
+        const Constant *known = &code->constants.items[i];
+        if (known->bytes == bytes && memcmp(known->data, data, bytes) == 0)
+            return known->global;
+    }
+    LLVMValueRef global = add_global(code, tensor, data, bytes);
+    list_push(code->arena, &code->constants, ((Constant){data, bytes, global}));
     return global;
 }
 
@@ -93,17 +124,10 @@ LLVMValueRef constant_pointer(Code *code, const Tensor *tensor) {
     LLVMValueRef made = address_map_get(&code->constants_by_tensor, tensor);
     if (made)
         return made;
-    const char *data = constant_contents(code->arena, tensor);
     size_t bytes = (size_t)tensor_elements(tensor) * (size_t)element_info[tensor->type].bytes;
-    for (int i = 0; i < code->constants.count; i++) {
-        const Constant *known = &code->constants.items[i];
-        if (known->bytes == bytes && memcmp(known->data, data, bytes) == 0)
-            made = known->global;
-    }
-    if (!made) {
-        made = add_global(code, tensor, data, bytes);
-        list_push(code->arena, &code->constants, ((Constant){data, bytes, made}));
-    }
+    made = left_out(code, tensor, bytes);
+    if (!made)
+        made = included(code, tensor, bytes);
     address_map_set(code->arena, &code->constants_by_tensor, tensor, made);
     return made;
 }

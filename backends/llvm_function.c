@@ -8,8 +8,6 @@
 
 #include <string.h>
 
-enum { FOLDED_BYTES = 4096 }; /* of constants whose elements may become parts of instructions */
-
 /* --- attributes --- */
 
 void add_attribute(Code *code, LLVMValueRef function, unsigned index, const char *name) {

@@ -2,7 +2,7 @@
  *
  * A candidate travels as a plain object file; this places its allocated sections in one mapping, gives every undefined
  * symbol a slot in a table of addresses and a veneer, a jump through the slot, so that calls reach anywhere, and
- * applies relocations. Code is made executable and no longer writable before anything runs. It trusts nothing in the
+ * applies relocations. Contents that come beside the file lie behind its data, as near as if they were in it. Code is made executable and no longer writable before anything runs. It trusts nothing in the
  * file: every offset is checked.
  */
 #include "backends/loader.h"
@@ -14,7 +14,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { VENEER_BYTES = 16 };
+enum { VENEER_BYTES = 16, CONTENTS_ALIGNMENT = 64 };
 
 struct LoadedObject {
     Arena *arena; /* of messages */
@@ -29,8 +29,8 @@ struct LoadedObject {
     size_t symbol_count;
     const char *names;
     size_t names_size;
-    uint64_t *values;               /* address of each symbol */
-    size_t veneers, slots, commons; /* offsets of the tables */
+    uint64_t *values;                         /* address of each symbol */
+    size_t veneers, slots, commons, contents; /* offsets of the tables */
 };
 
 static bool inside(const LoadedObject *o, uint64_t offset, uint64_t bytes) {
@@ -85,7 +85,8 @@ static bool wanted(const Elf64_Shdr *s) {
 }
 
 /* Code first, on pages of its own with the veneers; then everything that stays writable. */
-static bool place_sections(LoadedObject *o, size_t *code_bytes, const char **why) {
+static bool place_sections(LoadedObject *o, const LoaderSymbol *symbols, int count, size_t *code_bytes,
+                           const char **why) {
     size_t at = 0, page = (size_t)sysconf(_SC_PAGESIZE), limit = (size_t)1 << 31;
     for (int pass = 0; pass < 2; pass++) {
         for (int i = 0; i < o->header->e_shnum; i++) {
@@ -111,11 +112,17 @@ static bool place_sections(LoadedObject *o, size_t *code_bytes, const char **why
     for (size_t i = 0; i < o->symbol_count; i++)
         if (o->symbols[i].st_shndx == SHN_COMMON)
             at += align_up(o->symbols[i].st_size, 64);
+    o->contents = at = align_up(at, CONTENTS_ALIGNMENT);
+    for (int i = 0; i < count; i++) {
+        *why = "the object is too large";
+        if (symbols[i].bytes > limit || (at += align_up(symbols[i].bytes, CONTENTS_ALIGNMENT)) > limit)
+            return false;
+    }
     o->mapped = align_up(at + 1, page);
     return true;
 }
 
-static bool map_sections(LoadedObject *o, const char **why) {
+static bool map_sections(LoadedObject *o, const LoaderSymbol *symbols, int count, const char **why) {
     o->base = mmap(NULL, o->mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (o->base == MAP_FAILED) {
         o->base = NULL;
@@ -125,15 +132,20 @@ static bool map_sections(LoadedObject *o, const char **why) {
     for (int i = 0; i < o->header->e_shnum; i++)
         if (o->placed[i] != SIZE_MAX && o->sections[i].sh_type != SHT_NOBITS)
             memcpy(o->base + o->placed[i], o->image + o->sections[i].sh_offset, o->sections[i].sh_size);
+    uint8_t *contents = o->base + o->contents;
+    for (int i = 0; i < count; contents += align_up(symbols[i++].bytes, CONTENTS_ALIGNMENT))
+        if (symbols[i].bytes)
+            memcpy(contents, symbols[i].address, symbols[i].bytes);
     return true;
 }
 
 /* --- symbols --- */
 
-static void *find_outside(const char *name, const LoaderSymbol *symbols, int count) {
-    for (int i = 0; i < count; i++)
+static void *find_outside(const LoadedObject *o, const char *name, const LoaderSymbol *symbols, int count) {
+    uint8_t *contents = o->base + o->contents;
+    for (int i = 0; i < count; contents += align_up(symbols[i++].bytes, CONTENTS_ALIGNMENT))
         if (!strcmp(symbols[i].name, name))
-            return symbols[i].address;
+            return symbols[i].bytes ? contents : symbols[i].address;
     return dlsym(RTLD_DEFAULT, name);
 }
 
@@ -165,7 +177,7 @@ static bool resolve_symbols(LoadedObject *o, const LoaderSymbol *symbols, int co
             return false;
         if (s->st_shndx == SHN_UNDEF) {
             const char *name = o->names + s->st_name;
-            void *address = find_outside(name, symbols, count);
+            void *address = find_outside(o, name, symbols, count);
             if (!strcmp(name, "_GLOBAL_OFFSET_TABLE_"))
                 address = o->base + o->slots;
             if (!address && i && ELF64_ST_BIND(s->st_info) != STB_WEAK) {
@@ -318,8 +330,8 @@ static bool load(LoadedObject *o, const LoaderSymbol *symbols, int count, const 
     o->values = calloc(o->symbol_count + 1, sizeof *o->values);
     size_t code_bytes = 0;
     *why = "no memory for the object";
-    if (!o->placed || !o->values || !place_sections(o, &code_bytes, why) || !map_sections(o, why) ||
-        !resolve_symbols(o, symbols, count, why) || !relocate_all(o, why))
+    if (!o->placed || !o->values || !place_sections(o, symbols, count, &code_bytes, why) ||
+        !map_sections(o, symbols, count, why) || !resolve_symbols(o, symbols, count, why) || !relocate_all(o, why))
         return false;
     *why = "the object's code cannot be made executable";
     if (mprotect(o->base, code_bytes, PROT_READ | PROT_EXEC))

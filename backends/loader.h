@@ -12,6 +12,7 @@ typedef struct LoadedObject LoadedObject;
 typedef struct LoaderSymbol {
     const char *name;
     void *address;
+    size_t bytes; /* of contents at the address, which are copied to the object's data; 0: the symbol is the address */
 } LoaderSymbol;
 
 /* Maps and relocates; the bytes may go afterwards. NULL with a one-line *why, in the arena. */

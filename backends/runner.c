@@ -5,6 +5,7 @@
  * for the next request: what it did is an outcome with a reason.
  */
 #include "backends/backends.h"
+#include "backends/contents.h"
 #include "backends/wire.h"
 #include "lang/clock.h"
 #include "lang/value.h"
@@ -24,6 +25,8 @@ struct Runner {
     const char *worker;  /* path of tensorc-worker, NULL: this program with --worker */
     pid_t pid;           /* 0: none */
     int input, output;   /* of the worker, our ends */
+    Arena *arena;
+    ContentsTable told; /* keys of what the worker keeps */
 };
 
 /* --- the arguments of a run --- */
@@ -140,6 +143,7 @@ static _Noreturn void become_worker(const Runner *runner, int input, int output)
 
 static bool start_worker(Runner *runner) {
     int request[2], answer[2];
+    contents_forget(&runner->told);
     if (!wire_open(request, answer))
         return false;
     runner->pid = fork();
@@ -193,6 +197,7 @@ Runner *runner_open(Arena *arena, const char *command, const char **why) {
     Runner *runner = ARENA_NEW(arena, Runner);
     signal(SIGPIPE, SIG_IGN); /* a worker that ended is an outcome */
     runner->command = command;
+    runner->arena = arena;
     runner->worker = find_worker(arena);
     if (start_worker(runner))
         return runner;
@@ -227,7 +232,34 @@ static bool put_argument(const RunRequest *request, int argument, Wire *wire) {
     return true;
 }
 
-static bool put_request(const RunRequest *request, Wire *wire) {
+/* Whether the worker has room for what it was not told. */
+static bool has_room(const Runner *runner, const RunRequest *request) {
+    size_t bytes = runner->told.bytes;
+    for (int i = 0; i < request->constant_count; i++)
+        bytes += contents_find(&runner->told, request->constants[i]->key) ? 0 : request->constants[i]->bytes;
+    return bytes <= CONTENTS_LIMIT;
+}
+
+/* Contents go with the first request that needs them. With none told the worker forgets what it has. */
+static void put_constants(Runner *runner, const RunRequest *request, Wire *wire) {
+    if (!has_room(runner, request))
+        contents_forget(&runner->told);
+    wire_put_integer(wire, runner->told.items.count == 0);
+    wire_put_integer(wire, request->constant_count);
+    for (int i = 0; i < request->constant_count; i++) {
+        const Contents *constant = request->constants[i];
+        bool told = contents_find(&runner->told, constant->key) != NULL;
+        wire_put_text(wire, constant->key);
+        wire_put_integer(wire, (int64_t)constant->bytes);
+        wire_put_integer(wire, !told);
+        if (told)
+            continue;
+        wire_put(wire, constant->data, constant->bytes);
+        contents_add(runner->arena, &runner->told, constant->key, NULL, constant->bytes);
+    }
+}
+
+static bool put_request(Runner *runner, const RunRequest *request, Wire *wire) {
     const Program *program = request->program;
     wire_put_integer(wire, WIRE_VERSION);
     wire_put_text(wire, program->symbol);
@@ -240,6 +272,7 @@ static bool put_request(const RunRequest *request, Wire *wire) {
     wire_put_real(wire, request->stop_seconds);
     wire_put_integer(wire, (int64_t)request->object_bytes);
     wire_put(wire, request->object, request->object_bytes);
+    put_constants(runner, request, wire);
     wire_put_integer(wire, program->size_count);
     wire_put(wire, request->sizes, (size_t)program->size_count * 8);
     wire_put_integer(wire, program->argument_count);
@@ -278,12 +311,14 @@ static const char *death(Arena *arena, int status) {
     return arena_printf(arena, "the worker exited with status %d", WIFEXITED(status) ? WEXITSTATUS(status) : -1);
 }
 
-static void read_answer(Arena *arena, const RunRequest *request, Wire *answer, RunResult *result) {
+static void read_answer(Runner *runner, Arena *arena, const RunRequest *request, Wire *answer, RunResult *result) {
     int64_t outcome = wire_get_integer(answer);
     result->why = arena_strdup(arena, wire_get_text(answer));
     result->outcome = outcome >= 0 && outcome < OUTCOME_COUNT ? (Outcome)outcome : OUTCOME_CRASH;
-    if (result->outcome != OUTCOME_OK)
+    if (result->outcome != OUTCOME_OK) {
+        contents_forget(&runner->told); /* it may lack what it had no memory for */
         return;
+    }
     result->status = (int)wire_get_integer(answer);
     const void *samples = wire_get(answer, (size_t)request->sample_count * 8);
     if (samples && request->sample_count)
@@ -314,7 +349,7 @@ static void exchange(Runner *runner, Arena *arena, const RunRequest *request, Wi
         return;
     }
     switch (await_answer(runner, request, message)) {
-    case 1: read_answer(arena, request, message, result); break;
+    case 1: read_answer(runner, arena, request, message, result); break;
     case 0: *result = (RunResult){.outcome = OUTCOME_CRASH, .why = death(arena, end_worker(runner))}; break;
     default:
         kill_worker(runner);
@@ -328,7 +363,7 @@ void runner_run(Runner *runner, Arena *arena, const RunRequest *request, RunResu
     Wire message = {0};
     if (!runner->pid && !start_worker(runner))
         result->why = arena_printf(arena, "cannot start a worker process: %s", strerror(errno));
-    else if (put_request(request, &message))
+    else if (put_request(runner, request, &message))
         exchange(runner, arena, request, &message, result);
     wire_free(&message);
 }

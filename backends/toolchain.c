@@ -7,6 +7,7 @@
  */
 #include "autosched/random.h"
 #include "backends/backends.h"
+#include "backends/contents.h"
 #include "backends/wire.h"
 #include "lang/clock.h"
 #include "parser/ast.h"
@@ -27,9 +28,18 @@
 
 enum { SAMPLES_AN_OUTPUT = 192, BUILD_LIMIT_SECONDS = 20 };
 
+/* What a candidate's object points at. */
+typedef struct Built {
+    const Contents **constants; /* that it leaves out */
+    int constant_count;
+    size_t bytes;
+    void *object;
+} Built;
+
 typedef struct Builder {
     pid_t pid; /* 0: none */
     int input, output;
+    int64_t generation;   /* of the contents that it has sent */
     Candidate *candidate; /* under way, NULL when idle */
     double deadline;
     Wire answer;
@@ -51,6 +61,9 @@ typedef struct Bench {
     int waiting_at;
     LIST(Candidate *) finished;
     int finished_at;
+    ContentsTable contents; /* that the objects leave out */
+    int64_t generation;     /* how often they were forgotten */
+    int held;               /* candidates that are built and not released */
     Runner *runner;
     DeviceLock lock;
     int64_t *sizes;
@@ -115,7 +128,8 @@ static Schedule *read_schedule(Arena *arena, const char *text) {
     return diag_error_count(diagnostics) ? NULL : schedule;
 }
 
-static char *build(Arena *arena, const Bench *bench, const char *text, size_t *bytes, const char **why) {
+static char *build(Arena *arena, const Bench *bench, const char *text, LeftOut *left_out, size_t *bytes,
+                   const char **why) {
     Schedule *schedule = read_schedule(arena, text);
     NestError error = {0};
     *why = "the schedule does not parse";
@@ -127,7 +141,8 @@ static char *build(Arena *arena, const Bench *bench, const char *text, size_t *b
         return NULL;
     ExpandOptions expand_options = {.strict = bench->options.strict};
     Kernel *kernel = expand(arena, nest, &expand_options);
-    EmitOptions emit_options = {.kind = EMIT_OBJECT, .pic = true, .candidate = true, .producer = "tensorc"};
+    EmitOptions emit_options = {
+        .kind = EMIT_OBJECT, .pic = true, .candidate = true, .left_out = left_out, .producer = "tensorc"};
     return emit_code(&kernel, 1, bench->target, &emit_options, bytes, why);
 }
 
@@ -139,28 +154,57 @@ static void keep_memory(void) {
 #endif
 }
 
+/* Contents are made and sent by each builder once. */
+static void put_left_out(Arena *arena, Arena *kept, const LeftOut *left_out, ContentsTable *told, Wire *wire) {
+    wire_put_integer(wire, left_out->constants.count);
+    for (int i = 0; i < left_out->constants.count; i++) {
+        const struct LeftOutConstant *constant = &left_out->constants.items[i];
+        size_t bytes = (size_t)tensor_elements(constant->tensor) * (size_t)element_info[constant->tensor->type].bytes;
+        bool known = contents_find(told, constant->key) != NULL;
+        wire_put_text(wire, constant->key);
+        wire_put_integer(wire, known ? 0 : (int64_t)bytes);
+        if (known)
+            continue;
+        wire_put(wire, constant_contents(arena, constant->tensor), bytes);
+        contents_add(kept, told, constant->key, NULL, bytes);
+    }
+}
+
+/* One request; the answer takes its place. */
+static void serve_build(const Bench *bench, const DeviceLock *lock, Arena *kept, ContentsTable *told, Wire *wire) {
+    Arena *arena = arena_new();
+    LeftOut left_out = {0};
+    size_t bytes = 0;
+    const char *why = "";
+    if (wire_get_integer(wire))
+        contents_forget(told);
+    device_lock(lock, false);
+    double since = monotonic_seconds(), seconds = 0;
+    char *object = build(arena, bench, wire_get_text(wire), &left_out, &bytes, &why);
+    wire->length = 0;
+    wire_put_real(wire, seconds);
+    wire_put_integer(wire, object != NULL);
+    wire_put_text(wire, object ? "" : why);
+    if (object)
+        put_left_out(arena, kept, &left_out, told, wire);
+    wire_put(wire, object, object ? bytes : 0);
+    seconds = monotonic_seconds() - since;
+    if (!wire->failed)
+        memcpy(wire->bytes, &seconds, sizeof seconds);
+    device_unlock(lock);
+    free(object);
+    arena_free(arena);
+}
+
 static _Noreturn void run_builder(const Bench *bench, int input, int output) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     setpgid(0, 0);
     keep_memory();
     DeviceLock lock = device_lock_open(bench->arena); /* descriptors of its own: flock goes by open file */
     Wire wire = {0};
+    ContentsTable told = {0};
     while (wire_receive(&wire, input)) {
-        Arena *arena = arena_new();
-        size_t bytes = 0;
-        const char *why = "";
-        device_lock(&lock, false);
-        double since = monotonic_seconds();
-        char *object = build(arena, bench, wire_get_text(&wire), &bytes, &why);
-        double seconds = monotonic_seconds() - since;
-        device_unlock(&lock);
-        wire.length = 0;
-        wire_put_real(&wire, seconds);
-        wire_put_integer(&wire, object != NULL);
-        wire_put_text(&wire, object ? "" : why);
-        wire_put(&wire, object, bytes);
-        free(object);
-        arena_free(arena);
+        serve_build(bench, &lock, bench->arena, &told, &wire);
         if (!wire_send(&wire, output))
             break;
     }
@@ -173,7 +217,7 @@ static void warm_up(Bench *bench) {
     size_t bytes = 0;
     const char *why = "";
     if (!bench->warm)
-        free(build(arena, bench, "", &bytes, &why));
+        free(build(arena, bench, "", NULL, &bytes, &why));
     bench->warm = true;
     arena_free(arena);
 }
@@ -224,8 +268,24 @@ static void finish(Bench *bench, Candidate *candidate, Outcome outcome, const ch
     list_push(bench->arena, &bench->finished, candidate);
 }
 
+static int busy_builders(const Bench *bench) {
+    int busy = 0;
+    for (int i = 0; i < bench->options.jobs; i++)
+        busy += bench->builders[i].candidate != NULL;
+    return busy;
+}
+
+/* The bench's contents serve what is held or being built. */
+static void limit_contents(Bench *bench) {
+    if (bench->contents.bytes <= CONTENTS_LIMIT || bench->held > 0 || busy_builders(bench) > 0)
+        return;
+    contents_forget(&bench->contents);
+    bench->generation++;
+}
+
 /* Gives waiting candidates to idle builders. */
 static void hand_out(Bench *bench) {
+    limit_contents(bench);
     for (int i = 0; i < bench->options.jobs && bench->waiting_at < bench->waiting.count; i++) {
         Builder *builder = &bench->builders[i];
         if (builder->candidate)
@@ -234,6 +294,8 @@ static void hand_out(Bench *bench) {
         Wire wire = {0};
         Text text = {.arena = bench->arena};
         schedule_print_statements(&text, candidate->schedule);
+        wire_put_integer(&wire, builder->generation != bench->generation);
+        builder->generation = bench->generation;
         wire_put_text(&wire, text.text ? text.text : "");
         if ((builder->pid || start_builder(bench, builder)) && wire_send(&wire, builder->input)) {
             builder->candidate = candidate;
@@ -254,21 +316,57 @@ static void submit(void *context, Candidate *candidate) {
     hand_out(bench);
 }
 
-static void take_object(Bench *bench, Builder *builder) {
+/* The next of the constants that an object leaves out; NULL when the answer is damaged or memory is out. */
+static const Contents *take_constant(Bench *bench, Wire *answer) {
+    const char *key = wire_get_text(answer);
+    int64_t bytes = wire_get_integer(answer);
+    const void *data = bytes > 0 ? wire_get(answer, (size_t)bytes) : NULL;
+    const Contents *known = answer->failed ? NULL : contents_find(&bench->contents, key);
+    return known || !data ? known : contents_add(bench->arena, &bench->contents, key, data, (size_t)bytes);
+}
+
+static void free_built(Built *built) {
+    if (built) {
+        free(built->constants);
+        free(built->object);
+    }
+    free(built);
+}
+
+/* NULL where a part is missing. */
+static Built *take_built(Bench *bench, Wire *answer) {
+    int64_t count = wire_get_integer(answer);
+    Built *built = !answer->failed && count >= 0 && count <= (int64_t)answer->length ? calloc(1, sizeof *built) : NULL;
+    bool whole = built && (built->constants = calloc((size_t)count + 1, sizeof *built->constants));
+    while (whole && built->constant_count < count)
+        whole = (built->constants[built->constant_count++] = take_constant(bench, answer)) != NULL;
+    if (whole) {
+        built->bytes = answer->length - answer->at;
+        built->object = malloc(built->bytes + 1);
+    }
+    if (built && built->object) {
+        memcpy(built->object, answer->bytes + answer->at, built->bytes);
+        return built;
+    }
+    free_built(built);
+    return NULL;
+}
+
+static void take_candidate(Bench *bench, Builder *builder) {
     Candidate *candidate = builder->candidate;
     Wire *answer = &builder->answer;
+    size_t before = bench->contents.bytes;
     candidate->build_seconds = wire_get_real(answer);
-    bool built = wire_get_integer(answer) != 0;
+    bool made = wire_get_integer(answer) != 0;
     const char *why = arena_strdup(bench->arena, wire_get_text(answer));
-    size_t bytes = answer->length - answer->at;
-    void *object = built && !answer->failed ? malloc(bytes ? bytes : 1) : NULL;
-    if (object)
-        memcpy(object, answer->bytes + answer->at, bytes);
-    candidate->object = object;
-    candidate->object_bytes = object ? bytes : 0;
+    Built *built = made ? take_built(bench, answer) : NULL;
+    candidate->object = built;
+    candidate->object_bytes = built ? built->bytes + bench->contents.bytes - before : 0;
+    bench->held += built != NULL;
     answer->length = answer->at = 0;
+    answer->failed = false;
     builder->candidate = NULL;
-    finish(bench, candidate, object ? OUTCOME_OK : OUTCOME_BUILD_ERROR, built ? "" : why);
+    finish(bench, candidate, built ? OUTCOME_OK : OUTCOME_BUILD_ERROR, made ? "" : why);
 }
 
 static void lose_builder(Bench *bench, Builder *builder, const char *why) {
@@ -276,13 +374,6 @@ static void lose_builder(Bench *bench, Builder *builder, const char *why) {
     end_builder(builder);
     builder->candidate = NULL;
     finish(bench, candidate, OUTCOME_BUILD_ERROR, why);
-}
-
-static int busy_builders(const Bench *bench) {
-    int busy = 0;
-    for (int i = 0; i < bench->options.jobs; i++)
-        busy += bench->builders[i].candidate != NULL;
-    return busy;
 }
 
 /* Takes what the builders have to say, waiting up to milliseconds for the first word. */
@@ -302,7 +393,7 @@ static void listen_to_builders(Bench *bench, int milliseconds) {
         if (ready[i].revents && !wire_receive_some(&builder->answer, builder->output, &complete))
             lose_builder(bench, builder, "the build process crashed");
         else if (complete)
-            take_object(bench, builder);
+            take_candidate(bench, builder);
         else if (monotonic_seconds() > builder->deadline)
             lose_builder(bench, builder, "the build took longer than 20 s");
     }
@@ -320,7 +411,9 @@ static Candidate *collect(void *context, bool wait) {
 }
 
 static void release(void *context, Candidate *candidate) {
-    free((void *)(uintptr_t)candidate->object);
+    Bench *bench = context;
+    bench->held -= candidate->object != NULL;
+    free_built((Built *)(uintptr_t)candidate->object);
     candidate->object = NULL;
     candidate->object_bytes = 0;
 }
@@ -482,8 +575,11 @@ static void measure(void *context, Candidate *candidate, double limit_seconds, b
         candidate->why = bench->unprepared;
         return;
     }
-    RunRequest request = {.object = candidate->object,
-                          .object_bytes = candidate->object_bytes,
+    const Built *built = candidate->object;
+    RunRequest request = {.object = built->object,
+                          .object_bytes = built->bytes,
+                          .constants = built->constants,
+                          .constant_count = built->constant_count,
                           .program = bench->program,
                           .sizes = bench->sizes,
                           .seed = bench->options.seed,
@@ -538,6 +634,7 @@ void toolchain_close(Toolchain *toolchain) {
         end_builder(&bench->builders[i]);
     runner_close(bench->runner);
     device_lock_close(&bench->lock);
+    contents_forget(&bench->contents);
     for (int i = 0; bench->arguments && i < bench->program->argument_count; i++)
         free(bench->arguments[i]);
 }

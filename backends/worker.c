@@ -5,6 +5,7 @@
  * another.
  */
 #include "backends/backends.h"
+#include "backends/contents.h"
 #include "backends/loader.h"
 #include "backends/wire.h"
 #include "lang/clock.h"
@@ -36,6 +37,13 @@ typedef struct Original {
 } Original;
 typedef LIST(Original) Originals;
 
+/* What stays from one request to the next. */
+typedef struct Kept {
+    Arena *arena;
+    Originals originals;
+    ContentsTable contents;
+} Kept;
+
 typedef struct Job {
     const char *symbol;
     int64_t size_count, argument_count, sample_count, object_bytes, threads, max_repeats, limit_bytes;
@@ -43,6 +51,8 @@ typedef struct Job {
     uint64_t seed;
     double min_seconds, steady, stop_seconds;
     const void *object;
+    LoaderSymbol *symbols; /* what the object needs from here */
+    int symbol_count;
     Buffer *buffers; /* no mapping: the original itself, which calls only read */
     void **arguments;
     bool *wanted; /* whole output asked for */
@@ -91,9 +101,10 @@ static void buffer_free(Buffer *buffer) {
 
 /* --- requests --- */
 
-static const Original *find_original(Arena *arena, Originals *originals, int64_t index, const Original *wanted) {
+static const Original *find_original(Kept *kept, int64_t index, const Original *wanted) {
+    Originals *originals = &kept->originals;
     while (originals->count <= index)
-        list_push(arena, originals, (Original){0});
+        list_push(kept->arena, originals, (Original){0});
     Original *original = &originals->items[index];
     if (original->buffer.mapping && original->type == wanted->type && original->count == wanted->count &&
         original->low == wanted->low && original->high == wanted->high && original->seed == wanted->seed)
@@ -125,7 +136,7 @@ static bool place_argument(Job *job, int64_t index, bool read_only, const void *
     return true;
 }
 
-static bool read_argument(Arena *kept, Originals *originals, Wire *wire, Job *job, int64_t index) {
+static bool read_argument(Kept *kept, Wire *wire, Job *job, int64_t index) {
     int64_t type = wire_get_integer(wire), count = wire_get_integer(wire);
     int64_t low = wire_get_integer(wire), high = wire_get_integer(wire);
     bool read_only = wire_get_integer(wire) != 0, given = wire_get_integer(wire) != 0;
@@ -138,10 +149,38 @@ static bool read_argument(Arena *kept, Originals *originals, Wire *wire, Job *jo
     Original wanted = {
         .type = (ElementType)type, .count = count, .low = low, .high = high, .seed = job->seed + (uint64_t)index};
     return !wire->failed &&
-           place_argument(job, index, read_only, data, given ? NULL : find_original(kept, originals, index, &wanted));
+           place_argument(job, index, read_only, data, given ? NULL : find_original(kept, index, &wanted));
 }
 
-static bool read_job(Arena *arena, Arena *kept, Originals *originals, Wire *wire, Job *job) {
+/* A constant that the object leaves out: its contents come along, or came before. */
+static bool read_constant(Kept *kept, Wire *wire, LoaderSymbol *symbol) {
+    const char *key = wire_get_text(wire);
+    int64_t bytes = wire_get_integer(wire);
+    bool given = wire_get_integer(wire) != 0;
+    const void *data = given && bytes > 0 ? wire_get(wire, (size_t)bytes) : NULL;
+    const Contents *contents = wire->failed ? NULL : contents_find(&kept->contents, key);
+    if (!contents && data)
+        contents = contents_add(kept->arena, &kept->contents, key, data, (size_t)bytes);
+    if (contents)
+        *symbol = (LoaderSymbol){contents->key, contents->data, contents->bytes};
+    return contents && contents->bytes == (size_t)bytes;
+}
+
+static bool read_symbols(Arena *arena, Kept *kept, Wire *wire, Job *job) {
+    if (wire_get_integer(wire))
+        contents_forget(&kept->contents);
+    int64_t count = wire_get_integer(wire);
+    if (wire->failed || count < 0 || count > (int64_t)wire->length)
+        return false;
+    job->symbols = ARENA_ARRAY(arena, LoaderSymbol, count + 1);
+    job->symbols[job->symbol_count++] = (LoaderSymbol){.name = "tensorc_parallel", .address = (void *)run_parallel};
+    for (int64_t i = 0; i < count; i++)
+        if (!read_constant(kept, wire, &job->symbols[job->symbol_count++]))
+            return false;
+    return true;
+}
+
+static bool read_job(Arena *arena, Kept *kept, Wire *wire, Job *job) {
     if (wire_get_integer(wire) != WIRE_VERSION)
         return false;
     job->symbol = wire_get_text(wire);
@@ -154,6 +193,8 @@ static bool read_job(Arena *arena, Arena *kept, Originals *originals, Wire *wire
     job->stop_seconds = wire_get_real(wire);
     job->object_bytes = wire_get_integer(wire);
     job->object = wire_get(wire, (size_t)job->object_bytes);
+    if (!read_symbols(arena, kept, wire, job))
+        return false;
     job->size_count = wire_get_integer(wire);
     const void *sizes = wire_get(wire, (size_t)job->size_count * 8);
     job->argument_count = wire_get_integer(wire);
@@ -168,7 +209,7 @@ static bool read_job(Arena *arena, Arena *kept, Originals *originals, Wire *wire
     job->elements = ARENA_ARRAY(arena, int64_t, job->argument_count + 1);
     job->types = ARENA_ARRAY(arena, ElementType, job->argument_count + 1);
     for (int64_t i = 0; i < job->argument_count; i++)
-        if (!read_argument(kept, originals, wire, job, i))
+        if (!read_argument(kept, wire, job, i))
             return false;
     job->sample_count = wire_get_integer(wire);
     return !wire->failed;
@@ -297,15 +338,15 @@ static void limit_memory(int64_t bytes) {
     setrlimit(RLIMIT_AS, &limit);
 }
 
-static void serve(Arena *kept, Originals *originals, Wire *request, Wire *answer) {
-    static const LoaderSymbol symbols[] = {{"tensorc_parallel", (void *)run_parallel}};
+static void serve(Kept *kept, Wire *request, Wire *answer) {
     Arena *arena = arena_new();
     Job job = {0};
     answer->length = 0;
-    if (read_job(arena, kept, originals, request, &job)) {
+    if (read_job(arena, kept, request, &job)) {
         const char *why = NULL;
         limit_memory(job.limit_bytes);
-        LoadedObject *object = loader_load(arena, job.object, (size_t)job.object_bytes, symbols, 1, &why);
+        LoadedObject *object =
+            loader_load(arena, job.object, (size_t)job.object_bytes, job.symbols, job.symbol_count, &why);
         Entry entry = object ? (Entry)(uintptr_t)loader_find(object, arena_printf(arena, "%s_call", job.symbol)) : NULL;
         if (entry)
             run_entry(arena, &job, entry, request, answer);
@@ -335,17 +376,17 @@ int worker_main(int argc, char **argv) {
     }
     confine();
     Wire request = {0}, answer = {0};
-    Arena *kept = arena_new();
-    Originals originals = {0};
+    Kept kept = {.arena = arena_new()};
     while (wire_receive(&request, STDIN_FILENO)) {
-        serve(kept, &originals, &request, &answer);
+        serve(&kept, &request, &answer);
         if (!wire_send(&answer, STDOUT_FILENO))
             break;
     }
     wire_free(&request);
     wire_free(&answer);
-    for (int i = 0; i < originals.count; i++)
-        buffer_free(&originals.items[i].buffer);
-    arena_free(kept);
+    for (int i = 0; i < kept.originals.count; i++)
+        buffer_free(&kept.originals.items[i].buffer);
+    contents_forget(&kept.contents);
+    arena_free(kept.arena);
     return 0;
 }

@@ -78,7 +78,6 @@ static bool read_copy(Arena *arena, const Stage *stage, Copy *copy) {
     }
     if (read->otherwise && !(copy->otherwise = constant_bytes(arena, read->otherwise, read->type)))
         return false;
-    copy->from = row_major(arena, read->tensor);
     return true;
 }
 
@@ -203,7 +202,10 @@ static const void *row_major(Arena *arena, const Tensor *tensor) {
     Copy copy;
     if (!tensor->maker || tensor->data)
         return tensor->data;
-    return read_copy(arena, tensor->maker, &copy) ? make_copy(arena, tensor, &copy) : interpret(arena, tensor);
+    if (!read_copy(arena, tensor->maker, &copy))
+        return interpret(arena, tensor);
+    copy.from = row_major(arena, copy.read->tensor);
+    return make_copy(arena, tensor, &copy);
 }
 
 /* What each index of a dimension adds to the place of an element: the parts of an order are of one dimension each. */
@@ -256,6 +258,44 @@ static const void *in_order(Arena *arena, const Tensor *tensor, const char *rows
 const void *constant_contents(Arena *arena, const Tensor *tensor) {
     const void *rows = row_major(arena, tensor);
     return tensor->order ? in_order(arena, tensor, rows) : rows;
+}
+
+/* --- which are the same ------------------------------------------------------------------------------------------- */
+
+static void key_numbers(Text *text, const int64_t *numbers, int count) {
+    for (int i = 0; i < count; i++)
+        text_add(text, "%lld ", (long long)numbers[i]);
+    text_add(text, ";");
+}
+
+/* Copies are told by what they copy and from where; contents that are known already, which live as long as the program,
+ * by their address. */
+static bool key_rows(Arena *arena, const Tensor *tensor, Text *text) {
+    Copy copy;
+    for (int d = 0; d < tensor->rank; d++)
+        text_add(text, "%lld ", (long long)extent_of(tensor->dims[d]));
+    if (!tensor->maker || tensor->data) {
+        text_add(text, "%p", tensor->data);
+        return tensor->data != NULL;
+    }
+    if (!read_copy(arena, tensor->maker, &copy))
+        return false;
+    const Tensor *source = copy.read->tensor;
+    key_numbers(text, copy.start, source->rank);
+    key_numbers(text, copy.slopes, source->rank * copy.rank);
+    for (int i = 0; copy.otherwise && i < copy.bytes; i++)
+        text_add(text, "%02x", (unsigned)(unsigned char)copy.otherwise[i]);
+    text_add(text, " of ");
+    return key_rows(arena, source, text);
+}
+
+const char *constant_key(Arena *arena, const Tensor *tensor) {
+    Text text = {.arena = arena};
+    text_add(&text, "%d ", tensor->type);
+    if (tensor->order)
+        order_print(&text, tensor->order);
+    text_add(&text, " ");
+    return key_rows(arena, tensor, &text) ? text.text : NULL;
 }
 
 void know_constants(Arena *arena, Program *program, const Target *target) {

@@ -94,6 +94,9 @@ typedef struct ExpandOptions {
 void know_constants(Arena *arena, Program *program, const Target *target);
 /* What a ROLE_CONSTANT tensor of a kernel holds, as it lies in memory: tensor_elements elements. */
 const void *constant_contents(Arena *arena, const Tensor *tensor);
+/* A text that within one process, for constants of one program's nests, stands for the same contents; NULL: none is
+ * known. It costs less than the contents. */
+const char *constant_key(Arena *arena, const Tensor *tensor);
 /* Those that the kernel reads and that are no tensors of its program; *list gets them, in the order of their first use. */
 int kernel_constants(Arena *arena, const Kernel *kernel, const Tensor ***list);
 /* Never fails on a nest that nest_build accepted; an IR that the verifier refuses is an internal error. */

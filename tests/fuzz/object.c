@@ -125,9 +125,9 @@ static int call_guarded(EntryFunction *entry, const Checked *c, void *const *arg
 int object_run(Arena *arena, const Kernel *kernel, const Checked *c, void *const *arguments, const int64_t *bytes,
                const char **why) {
     EmitOptions options = {.kind = EMIT_OBJECT, .pic = true, .candidate = true};
-    LoaderSymbol symbols[] = {{"tensorc_parallel", (void *)(c->threads > 1 ? run_parallel : run_backwards)},
-                              {"aligned_alloc", (void *)guarded_alloc},
-                              {"free", (void *)guarded_free}};
+    LoaderSymbol symbols[] = {{"tensorc_parallel", (void *)(c->threads > 1 ? run_parallel : run_backwards), 0},
+                              {"aligned_alloc", (void *)guarded_alloc, 0},
+                              {"free", (void *)guarded_free, 0}};
     size_t size = 0;
     const char *reason = NULL;
     fuzz_step = "compiling";

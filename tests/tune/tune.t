@@ -72,6 +72,23 @@ runs "a search goes on with its database" "$TENSORC" -O tune --db=killed.db --tr
 [ "$(measured killed.db)" -ge "$before" ]
 report $? "and has lost nothing"
 
+# --- constants, which candidates leave out: each new worker is told them again
+cat >make.tensor <<'EOF'
+def weights(int32(K, N) from) -> (float(K, N) w) { w(k, n) = float(from(k, n) % 8) / 2 + float(k % 5) - float(n % 3) }
+export weights(K=120, N=64)
+EOF
+runs "weights are written" "$TENSORC" -run --db=none.db make.tensor --output=w=w.npy
+sed '/export/d' k.tensor >constants.tensor
+echo 'export matmul(M=48, B="w.npy") as constants' >>constants.tensor
+WORKER=$(dirname "$TENSORC")/tensorc-worker
+runs "constants are tuned" "$TENSORC" -O tune --db=constants.db --trials=20 --runner="timeout -s KILL 1 $WORKER" \
+    -c constants.tensor -o constants.o
+"$TENSORC" db export --db=constants.db >constants.txt
+[ "$(grep -c '^outcome.*ok' constants.txt)" -gt 8 ]
+report $? "most trials are good" || diag_file constants.txt
+unlike "$(cat constants.txt)" 'wrong' "and none is wrong"
+runs "the object is right" "$TENSORC" -run --db=constants.db constants.tensor
+
 # --- two at a time, as with make -j
 sed 's/M=48/M=32/; s/product/other/' k.tensor >l.tensor
 "$TENSORC" -O tune --db=shared.db --trials=4 -c k.tensor -o k2.o 2>k2.err &

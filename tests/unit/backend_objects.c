@@ -7,26 +7,31 @@
 #include "tests/tap.h"
 
 #include <dlfcn.h>
+#include <elf.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 static const char *folder;
 
-/* A kernel of a program's text under a schedule's statements. */
-static Kernel *kernel_of(Arena *arena, const char *program, const char *schedule, const Target *target,
-                         const struct Binding *bindings, int count) {
+/* A kernel of a program under a schedule's statements. */
+static Kernel *kernel_under(Arena *arena, const Program *program, const char *schedule, const Target *target) {
     Sources *sources = ARENA_NEW(arena, Sources);
     sources->arena = arena;
     Diagnostics *diagnostics = diag_new(arena, sources, (DiagOptions){0});
     uint32_t file = (uint32_t)source_add(sources, "schedule", schedule, strlen(schedule), false);
     Schedule *parsed = parse_schedule(arena, sources, file, diagnostics);
     NestError error = {0};
-    Nest *nest = nest_build(arena, program_of_text(arena, program, bindings, count), parsed, NULL, target, &error);
+    Nest *nest = nest_build(arena, program, parsed, NULL, target, &error);
     if (!nest) {
         diag_line("%s", error.rule);
         exit(1);
     }
     return expand(arena, nest, NULL);
+}
+
+static Kernel *kernel_of(Arena *arena, const char *program, const char *schedule, const Target *target,
+                         const struct Binding *bindings, int count) {
+    return kernel_under(arena, program_of_text(arena, program, bindings, count), schedule, target);
 }
 
 static char *assembly_of(Kernel *kernel, const Target *target, EmitOptions options) {
@@ -56,6 +61,9 @@ static int count_lines(const char *text, const char *a, const char *b) {
 /* --- registers --- */
 
 static const char matmul_text[] = "def mm(float(M, K) A, float(K, N) B) -> (C) { C(i, j) +=! A(i, r_k) * B(r_k, j) }";
+static const char packed_text[] = "P = cache_read(B, layout=(d1/16, d0, d1%16))\nio, ii = split(C.i, 14)\n"
+                                  "jv, jl = split(C.j, 16)\nreorder(io, jv, C.r_k, ii, jl)\n"
+                                  "R = cache_write(C, at=jv, scope=register)\nunroll(ii)\nvectorize(jl)\n";
 static const char tile_text[] = "io, ii = split(C.i, 14)\njo, ji = split(C.j, 32)\njv, jl = split(ji, 16)\n"
                                 "reorder(io, jo, C.r_k, ii, jv, jl)\nR = cache_write(C, at=jo, scope=register)\n"
                                 "unroll(ii, jv)\nvectorize(jl)\n";
@@ -202,6 +210,48 @@ static void test_targets(void) {
     arena_free(arena);
 }
 
+/* --- constants --- */
+
+static const char *section_of(const char *object, const char *name, size_t *bytes) {
+    const Elf64_Ehdr *header = (const Elf64_Ehdr *)object;
+    const Elf64_Shdr *sections = (const Elf64_Shdr *)(object + header->e_shoff);
+    const char *names = object + sections[header->e_shstrndx].sh_offset;
+    for (int i = 0; i < header->e_shnum; i++)
+        if (strcmp(names + sections[i].sh_name, name) == 0) {
+            *bytes = sections[i].sh_size;
+            return object + sections[i].sh_offset;
+        }
+    return NULL;
+}
+
+/* What is measured is what is shipped: the code is the same with the constants in the object and left out. */
+static void test_left_out(void) {
+    static const struct Binding sizes[] = {{"M", 56}, {"N", 64}, {"K", 64}};
+    Arena *arena = arena_new();
+    const Target *target = target_make(arena, "x86-64-v4", 1);
+    Program *program = program_of_text(arena, matmul_text, sizes, 3);
+    Tensor *weights = (Tensor *)program->arguments[1].tensor;
+    weights->role = ROLE_CONSTANT;
+    weights->data = calloc(64 * 64, sizeof(float));
+    Kernel *kernel = kernel_under(arena, program, packed_text, target);
+    LeftOut left_out = {0};
+    EmitOptions options = {.kind = EMIT_OBJECT, .pic = true, .candidate = true};
+    size_t bytes[2], code_bytes[2] = {0, 1};
+    const char *why = "", *objects[2], *code[2];
+    objects[0] = emit_code(&kernel, 1, target, &options, &bytes[0], &why);
+    options.left_out = &left_out;
+    objects[1] = emit_code(&kernel, 1, target, &options, &bytes[1], &why);
+    for (int i = 0; i < 2; i++)
+        code[i] = section_of(objects[i], ".text", &code_bytes[i]);
+    is_int(left_out.constants.count, 1, "a packed constant is left out");
+    ok(bytes[0] > bytes[1] + 64 * 64 * 4 - 1024, "the object is smaller: %zu, %zu bytes", bytes[0], bytes[1]);
+    ok(code_bytes[0] == code_bytes[1] && !memcmp(code[0], code[1], code_bytes[0]), "its code is the same");
+    for (int i = 0; i < 2; i++)
+        free((char *)objects[i]);
+    free((void *)weights->data);
+    arena_free(arena);
+}
+
 int main(void) {
     Arena *arena = arena_new();
     folder = work_folder_make(arena);
@@ -211,6 +261,7 @@ int main(void) {
     test_lines();
     test_statuses();
     test_threads();
+    test_left_out();
     work_folder_remove(folder);
     arena_free(arena);
     return done_testing();

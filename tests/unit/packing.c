@@ -150,6 +150,70 @@ static const char *one_schedule(const Law *law, Random *random, int *packed) {
     return NULL;
 }
 
+/* --- keys --- */
+
+typedef struct Keyed {
+    const char *key;
+    const void *contents;
+    int64_t bytes;
+} Keyed;
+typedef LIST(Keyed) KeyedList;
+
+/* Of the constants of a nest: how many have the key of an earlier one, and how many of those other contents. */
+static void compare_keys(Arena *arena, const Nest *nest, KeyedList *known, int *same, int *wrong) {
+    const Tensor **constants;
+    Kernel *kernel = expand(arena, nest, &(ExpandOptions){0});
+    int count = kernel_constants(arena, kernel, &constants);
+    for (int i = 0; i < count; i++) {
+        Keyed keyed = {.key = constant_key(arena, constants[i]), .contents = constant_contents(arena, constants[i])};
+        keyed.bytes = tensor_elements(constants[i]) * element_info[constants[i]->type].bytes;
+        bool found = !keyed.key;
+        for (int k = 0; !found && k < known->count; k++)
+            if (strcmp(known->items[k].key, keyed.key) == 0) {
+                found = true;
+                ++*same;
+                *wrong += known->items[k].bytes != keyed.bytes ||
+                          memcmp(known->items[k].contents, keyed.contents, (size_t)keyed.bytes) != 0;
+            }
+        if (!found)
+            list_push(arena, known, keyed);
+    }
+}
+
+static Program *with_constants(const Law *law, Random *random) {
+    Program *later = packing_program(law->arena, law->program);
+    for (int i = 0; i < later->argument_count; i++) {
+        Tensor *tensor = (Tensor *)later->arguments[i].tensor;
+        if (tensor->role != ROLE_CONSTANT)
+            continue;
+        char *data = arena_alloc(law->arena, (size_t)tensor_elements(tensor) * 4 + 1);
+        for (int64_t e = 0; e < tensor_elements(tensor); e++)
+            value_store((Value){.type = tensor->type, .integer = random_below(random, 100)},
+                        data + e * element_info[tensor->type].bytes);
+        tensor->data = data;
+    }
+    return later;
+}
+
+/* The same key never stands for other contents, whatever the layout. */
+static void test_keys(Random *random) {
+    struct Binding sizes[] = {{"M", 3}, {"K", 10}, {"N", 17}};
+    Law law = {.arena = arena_new()};
+    law.program = program_of_text(law.arena, texts[0], sizes, 3);
+    Program *later = with_constants(&law, random);
+    const Target *target = target_find("x86-64-v3");
+    KeyedList known = {0};
+    int same = 0, wrong = 0;
+    for (int n = 0; n < 150; n++) {
+        Schedule *schedule = random_schedule(law.arena, later, target, random, (int)random_below(random, 4));
+        pack_argument(&law, random, schedule, later, later->arguments[1].tensor, target);
+        compare_keys(law.arena, nest_build(law.arena, later, schedule, NULL, target, NULL), &known, &same, &wrong);
+    }
+    is_int(wrong, 0, "constants with the same key hold the same");
+    ok(same > 10 && known.count > 5, "%d share the keys of %d", same, known.count);
+    arena_free(law.arena);
+}
+
 static void test_program(const char *text, Random *random) {
     int failures = 0, packed = 0, schedules = 0;
     for (size_t s = 0; s < sizeof sizes_of / sizeof *sizes_of; s++)
@@ -175,5 +239,6 @@ int main(void) {
     Random random = {20261121};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         test_program(texts[i], &random);
+    test_keys(&random);
     return done_testing();
 }

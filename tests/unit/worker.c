@@ -2,6 +2,7 @@
  *
  * The objects are made by the system's C compiler ($CC, else cc), so this needs no code generator. */
 #include "backends/backends.h"
+#include "backends/contents.h"
 #include "lang/value.h"
 #include "programs.h"
 #include "tests/tap.h"
@@ -98,6 +99,47 @@ static void test_results(Case *c) {
     ok(r.outcome == OUTCOME_OK && r.status == 2, "a status comes back");
 }
 
+/* Contents that an object leaves out come with the first request, and with the first of each new worker. */
+static void test_contents(Case *c) {
+    static const char body[] = "extern __attribute__((visibility(\"hidden\"))) const int one[2], two[1];"
+                               "if ((uintptr_t)one % 64 || (uintptr_t)two % 64) return 9;"
+                               "if (one[0] == 99) abort(); ((int *)one)[1] += 1; return one[1] + two[0];";
+    int first[2] = {0, 3}, second[1] = {2};
+    Contents one = {"one", first, sizeof first}, two = {"two", second, sizeof second};
+    const Contents *constants[] = {&one, &two};
+    RunRequest request = {.constants = constants, .constant_count = 2};
+    RunResult r = run_text(c, body, request);
+    ok(r.outcome == OUTCOME_OK && r.status == 6, "constants that an object leaves out are there: %d", r.status);
+    first[1] = 30;
+    r = run_text(c, body, request);
+    ok(r.outcome == OUTCOME_OK && r.status == 6, "they are sent once, and what a run does to them is gone");
+    first[0] = 99;
+    one.key = "three";
+    run_text(
+        c, "extern __attribute__((visibility(\"hidden\"))) const int three[2]; if (three[0] == 99) abort(); return 0;",
+        request);
+    first[0] = 0;
+    one.key = "one";
+    r = run_text(c, body, request);
+    ok(r.outcome == OUTCOME_OK && r.status == 33, "a new worker gets them again: %d", r.status);
+    request.constant_count = 1;
+    r = run_text(c, body, request);
+    is_int(r.outcome, OUTCOME_BUILD_ERROR, "one that is missing is named: %s", r.why);
+    size_t large = CONTENTS_LIMIT / 2 + 1;
+    Contents left = {"left", calloc(1, large), large}, right = {"right", calloc(1, large), large};
+    request.constants = (const Contents *[]){&left};
+    const char *reads = "extern __attribute__((visibility(\"hidden\"))) const int %s[2]; return %s[0];";
+    run_text(c, arena_printf(c->arena, reads, "left", "left"), request);
+    request.constants = (const Contents *[]){&right};
+    run_text(c, arena_printf(c->arena, reads, "right", "right"), request);
+    *(int *)left.data = 7;
+    request.constants = (const Contents *[]){&left};
+    r = run_text(c, arena_printf(c->arena, reads, "left", "left"), request);
+    ok(r.outcome == OUTCOME_OK && r.status == 7, "too many are forgotten and sent again");
+    free(left.data);
+    free(right.data);
+}
+
 static void test_faults(Case *c) {
     RunResult r = run_text(c, "*(volatile int *)8 = 1; return 0;", (RunRequest){0});
     is_int(r.outcome, OUTCOME_CRASH, "a crash is an outcome");
@@ -155,6 +197,7 @@ int main(void) {
     if (!ok(c.runner != NULL, "a worker starts: %s", why))
         return done_testing();
     test_results(&c);
+    test_contents(&c);
     test_faults(&c);
     test_damage(&c);
     runner_close(c.runner);
