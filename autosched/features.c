@@ -80,12 +80,14 @@ static void estimate_features(const Profile *profile, const Target *target, floa
 }
 
 static void loop_totals(const StageFacts *stage, float *values) {
-    double body = 1;
+    double body = 1, parallel = 1;
     for (int l = 0; l < stage->loop_count; l++) {
         LoopKind kind = stage->loops[l]->kind;
         if (kind == LOOP_PARALLEL) {
-            values[FEATURE_parallel_extent] = log_of(stage->extents[l]);
-            values[FEATURE_parallel_loops]++;
+            bool first = l == 0 || stage->loops[l - 1]->var != stage->loops[l]->var;
+            parallel = first ? stage->extents[l] : parallel * stage->extents[l];
+            values[FEATURE_parallel_extent] = log_of(parallel);
+            values[FEATURE_parallel_loops] += first;
         } else if (kind == LOOP_VECTORIZED) {
             values[FEATURE_vector_extent] = (float)stage->extents[l];
             values[FEATURE_lanes_used] = (float)(stage->extents[l] / stage->lanes);

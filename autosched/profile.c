@@ -22,17 +22,24 @@ static void form_clear(const Forms *forms, double *form) {
     memset(form, 0, sizeof *form * (size_t)(forms->count + 1));
 }
 
+static double extent_of(const Forms *forms, int loop) {
+    return forms->loops[loop]->extent > 0 ? (double)forms->loops[loop]->extent : TYPICAL_SIZE;
+}
+
 static void form_of_var(Forms *forms, const Var *var, double *form) {
     form_clear(forms, form);
     if (var->kind == VAR_SIZE) {
         form[forms->count] = TYPICAL_SIZE;
         return;
     }
+    double step = 0; /* of the parts of a fused loop each counts as many values as those inside have together */
     for (int l = forms->count - 1; l >= 0; l--)
         if (forms->loops[l]->var == var) {
-            form[l] = 1;
-            return;
+            form[l] = step > 0 ? step : 1;
+            step = form[l] * extent_of(forms, l);
         }
+    if (step > 0)
+        return;
     const Stage *stage = forms->stage;
     for (int a = 0; stage && forms->axes && a < stage->axis_count + stage->reduction_count; a++)
         if ((a < stage->axis_count ? stage->axes[a] : stage->reductions[a - stage->axis_count]) == var) {
@@ -46,10 +53,6 @@ static bool is_constant(const Forms *forms, const double *form) {
         if (form[l] != 0)
             return false;
     return true;
-}
-
-static double extent_of(const Forms *forms, int loop) {
-    return forms->loops[loop]->extent > 0 ? (double)forms->loops[loop]->extent : TYPICAL_SIZE;
 }
 
 /* a op b for forms; a product of two that vary is taken at the slope of the first, with b at a typical value. */
@@ -121,19 +124,39 @@ static double form_constant(const Expr *e) {
 
 /* --- stages --- */
 
+/* A loop, or what it was fused of, into loops, which may be NULL. Returns their number. */
+static int parts_fill(Arena *arena, const Loop *loop, const Loop **loops) {
+    if (loops && loop->fused_count == 0)
+        loops[0] = loop;
+    for (int k = 0; loops && k < loop->fused_count; k++) {
+        Loop *part = ARENA_NEW(arena, Loop);
+        *part = *loop;
+        part->extent = loop->fused[k];
+        loops[k] = part;
+    }
+    return loop->fused_count > 0 ? loop->fused_count : 1;
+}
+
 /* The loops around the first `depth` loops of the stage, and those; loops may be NULL. Returns their number. */
-static int chain_fill(const NestStage *stage, int depth, const Loop **loops) {
-    int count = stage->parent ? chain_fill(stage->parent, stage->depth, loops) : 0;
-    for (int l = 0; l < depth && loops; l++)
-        loops[count + l] = stage->loops[l];
-    return count + depth;
+static int chain_fill(Arena *arena, const NestStage *stage, int depth, const Loop **loops) {
+    int count = stage->parent ? chain_fill(arena, stage->parent, stage->depth, loops) : 0;
+    for (int l = 0; l < depth; l++)
+        count += parts_fill(arena, stage->loops[l], loops ? loops + count : NULL);
+    return count;
+}
+
+int profile_loop_parts(const StageFacts *stage, int first) {
+    int last = first + 1;
+    while (last < stage->loop_count && stage->loops[last]->var == stage->loops[first]->var)
+        last++;
+    return last - first;
 }
 
 /* Whether the loop is one that the stage is computed inside of. */
 static bool encloses(const Loop *loop, const NestStage *stage) {
     for (; stage->parent; stage = stage->parent)
         for (int l = 0; l < stage->depth; l++)
-            if (stage->parent->loops[l] == loop)
+            if (stage->parent->loops[l]->var == loop->var)
                 return true;
     return false;
 }
@@ -331,9 +354,10 @@ static void fill_scatter(StageFacts *facts, const double *values) {
 
 static void stage_fill(Arena *arena, const Nest *nest, const NestStage *stage, StageFacts *facts) {
     facts->stage = stage;
-    facts->loop_count = chain_fill(stage, stage->loop_count, NULL);
+    facts->loop_count = chain_fill(arena, stage, stage->loop_count, NULL);
+    facts->outer_count = stage->parent ? chain_fill(arena, stage->parent, stage->depth, NULL) : 0;
     facts->loops = ARENA_ARRAY(arena, const Loop *, facts->loop_count + 1);
-    chain_fill(stage, stage->loop_count, facts->loops);
+    chain_fill(arena, stage, stage->loop_count, facts->loops);
     facts->extents = ARENA_ARRAY(arena, double, facts->loop_count + 1);
     facts->iterations = facts->kept = 1;
     for (int l = 0; l < facts->loop_count; l++) {

@@ -2,7 +2,8 @@
  *
  * Every stage that runs has its chain of loops, those of the stages that it is computed at included, and its accesses
  * as linear forms over that chain: an index that is not linear is taken at its slope. Extents that are only known at
- * run time count as TYPICAL_SIZE elements a size. All numbers are estimates; no decision about legality rests on them.
+ * run time count as TYPICAL_SIZE elements a size. A loop that fuse made stands in the chain as the loops it was made of,
+ * which have its variable and its kind: of them the indices are linear. All numbers are estimates; no decision about legality rests on them.
  */
 #ifndef AUTOSCHED_PROFILE_H
 #define AUTOSCHED_PROFILE_H
@@ -25,8 +26,8 @@ typedef struct AccessFacts {
 
 typedef struct StageFacts {
     const NestStage *stage;
-    int loop_count;
-    const Loop **loops; /* outermost first */
+    int loop_count, outer_count; /* in the chain; of these, loops of stages that this one is computed at */
+    const Loop **loops;          /* outermost first */
     double *extents;
     int access_count;
     AccessFacts *accesses; /* what is written, then what is read */
@@ -45,6 +46,8 @@ typedef struct Profile {
 } Profile;
 
 Profile *profile_nest(Arena *arena, const Nest *nest);
+/* The loops of the chain from `first` on that are one loop of the nest: how many. */
+int profile_loop_parts(const StageFacts *stage, int first);
 /* Bytes that the body of the first `depth` loops of the chain touches of an access in one iteration of them. */
 double access_footprint(const StageFacts *stage, const AccessFacts *access, int depth);
 

@@ -3,14 +3,15 @@
  * A stage's inner block is its unrolled and vectorized loops. The block takes the largest of: multiply-adds over the
  * ports, loads over the ports, stores, all instructions over the issue width, and the latency of each accumulator's
  * chain. Traffic between two levels of the memory is the footprint of the largest loop body that fits the nearer one,
- * times its runs (as ROLLER and the cache models before it do). Threads share the iterations of the parallel loop,
- * rounded up.
+ * times its runs (as ROLLER and the cache models before it do). All is counted for the thread that has most iterations of
+ * the parallel loop, which are in one piece.
  *
  * Constants are those of a current server core; only ratios matter, since estimates are compared with each other alone.
  */
 #include "autosched/profile.h"
 
 #include <math.h>
+#include <string.h>
 
 enum { ASSUMED_THREADS = 4, PAGE = 4096, SET_PERIOD = 4096, PAGES_NEAR = 64, WAYS = 8, STREAMS = 16 };
 
@@ -33,6 +34,7 @@ static const double run_start[3] = {0, 128, 1024};
 static const double fork_seconds = 4e-6, page_seconds = 1.2e-7;
 static const double overlap_lost = 0.15;               /* of the smaller of arithmetic and traffic */
 static const double usable_part[3] = {0.8, 0.8, 0.25}; /* of a cache: others work with the last one, too */
+static const double memory_part = 0.7;                 /* of the time one thread takes, that many take at best */
 static const double conflict_cost = 6;                 /* cycles to fetch a line again from the second cache */
 
 typedef struct Block {
@@ -391,18 +393,34 @@ static double thread_count(const Target *target) {
     return target->threads > 0 ? target->threads : ASSUMED_THREADS;
 }
 
-/* Part of all iterations that the busiest thread runs; *forks counts entries of parallel loops. */
-static double busiest_part(const StageFacts *stage, const Target *target, double *forks) {
-    double entries = 1, threads = thread_count(target);
+/* The stage as the busiest thread runs it: of the parallel loop its piece alone, of what that is fused of the inner loops
+ * whole. *part is its part of all iterations; *forks counts entries of parallel loops. */
+static StageFacts busiest_thread(const StageFacts *stage, const Target *target, double *extents, double *part,
+                                 double *forks) {
+    StageFacts thread = *stage;
+    int first = 0;
+    double all = 1;
+    *part = 1;
     *forks = 0;
-    for (int l = 0; l < stage->loop_count; l++) {
-        if (stage->loops[l]->kind == LOOP_PARALLEL) {
-            *forks = entries;
-            return ceil(stage->extents[l] / threads) / fmax(stage->extents[l], 1);
-        }
-        entries *= stage->extents[l];
+    memcpy(extents, stage->extents, sizeof *extents * (size_t)stage->loop_count);
+    thread.extents = extents;
+    while (first < stage->loop_count && stage->loops[first]->kind != LOOP_PARALLEL)
+        first++;
+    if (first == stage->loop_count)
+        return thread;
+    int last = first + profile_loop_parts(stage, first);
+    for (int l = first; l < last; l++)
+        all *= extents[l];
+    double piece = ceil(all / thread_count(target));
+    *part = all > 0 ? piece / all : 1;
+    for (*forks = 1; first > 0; first--)
+        *forks *= extents[first - 1];
+    for (int l = last - 1; l >= 0 && stage->loops[l]->var == stage->loops[last - 1]->var; l--) {
+        double whole = extents[l];
+        extents[l] = fmin(whole, fmax(piece, 1));
+        piece /= fmax(whole, 1);
     }
-    return 1;
+    return thread;
 }
 
 /* --- everything --- */
@@ -412,22 +430,23 @@ static double entries(const StageFacts *stage) {
     double count = 1;
     if (!stage->stage->parent || stage->stage->parent->scan || stage->accesses[0].in_registers)
         return 0;
-    for (int l = 0; l < stage->loop_count - stage->stage->loop_count; l++)
+    for (int l = 0; l < stage->outer_count; l++)
         count *= stage->extents[l];
     return count;
 }
 
-static void add_stage(const StageFacts *stage, const Target *target, bool heaviest, Estimate *estimate) {
-    if (stage->iterations == 0)
+static void add_stage(const StageFacts *whole, const Target *target, bool heaviest, Estimate *estimate) {
+    if (whole->iterations == 0)
         return;
+    double forks, part, busiest = 0, sum = 0, seconds[4], extents[whole->loop_count + 1];
+    StageFacts thread = busiest_thread(whole, target, extents, &part, &forks), *stage = &thread;
     Block block = block_of(stage, target);
-    double forks, part = busiest_part(stage, target, &forks), busiest = 0, sum = 0, seconds[4];
     double cycles = block.runs * stage->kept * (block_cycles(&block) + conflict_cycles(stage, target));
     cycles += entries(stage) * entry_cost;
-    seconds[0] = (cycles + page_cycles(stage, &block)) / clock_rate * part;
+    seconds[0] = (cycles + page_cycles(stage, &block)) / clock_rate;
     for (int level = 0; level < 3; level++) {
         double cache = target->cache_bytes[level] > 0 ? (double)target->cache_bytes[level] : 32768.0 * pow(16, level);
-        double share = level == 2 ? fmax(part, 0.7) : part; /* threads share the memory's bandwidth */
+        double share = level == 2 ? fmax(1, memory_part / part) : 1; /* threads share the memory's bandwidth */
         seconds[level + 1] = traffic(stage, &block, cache * usable_part[level], run_start[level]) /
                              bytes_per_cycle[level] / clock_rate * share;
         estimate->level[level] += seconds[level + 1];

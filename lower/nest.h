@@ -45,6 +45,8 @@ typedef struct Loop {
     int64_t unroll; /* of a serial loop: so many bodies an iteration, the rest after them; 0: one */
     int cut_count;  /* it runs piece after piece, cut at these values, which ascend; negative ones from the end */
     const int64_t *cuts;
+    int fused_count; /* made by fuse of loops with these extents, outermost first; 0: not, or not all are constant */
+    const int64_t *fused;
     NestStage *stage; /* the stage whose leaf it is now (cache_write moves loops) */
 } Loop;
 

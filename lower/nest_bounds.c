@@ -212,11 +212,22 @@ static void split_extents(Forms *forms, Relation *relation) {
         relation->parts[k]->extent = form_int(forms, relation->factors[k]);
 }
 
+static void note_fused(Forms *forms, Relation *relation) {
+    Loop *whole = &relation->whole->loop;
+    int64_t *extents = ARENA_ARRAY(forms->arena, int64_t, relation->count);
+    whole->fused = extents;
+    whole->fused_count = relation->count;
+    for (int k = 0; k < relation->count; k++)
+        if (!form_is_int(relation->parts[k]->extent, &extents[k]))
+            whole->fused_count = 0;
+}
+
 static void fuse_extent(Forms *forms, Relation *relation) {
     const Form *product = relation->parts[0]->extent;
     for (int k = 1; k < relation->count; k++)
         product = form_multiply(forms, product, relation->parts[k]->extent);
     relation->whole->extent = product;
+    note_fused(forms, relation);
 }
 
 static void find_relation_extents(Forms *forms, Relation *relation) {

@@ -195,6 +195,39 @@ static void test_user(Arena *arena) {
     ok(space_size(space) >= 6, "a plain hole offers sizes: %g", space_size(space));
 }
 
+/* The loops i and j of C fused, or i alone, shared out or not. */
+static double shared_estimate(Arena *arena, const Program *program, bool fused, bool parallel, int threads) {
+    Target target = wide_target(threads);
+    PrimArg loops[] = {arg_name("C.i"), arg_name("C.j")}, task[] = {arg_name(fused ? "task" : "C.i")};
+    const char *names[] = {"task"};
+    Prim prims[2];
+    int count = 0;
+    if (fused)
+        prims[count++] = (Prim){.op = PRIM_FUSE, .result_count = 1, .results = names, .arg_count = 2, .args = loops};
+    if (parallel)
+        prims[count++] = (Prim){.op = PRIM_PARALLEL, .arg_count = 1, .args = task};
+    Schedule schedule = {.subject = "matmul", .target = "x86", .count = count, .prims = prims};
+    return estimate_of(arena, program, &schedule, &target);
+}
+
+static bool alike(double a, double b) {
+    return a < HUGE_VAL && fabs(a - b) <= 1e-9 * b;
+}
+
+static void test_fused(Arena *arena) {
+    Program *program = program_matmul(arena, TYPE_FLOAT, 64, 96, 128);
+    double plain = shared_estimate(arena, program, false, false, 2);
+    ok(alike(shared_estimate(arena, program, true, false, 2), plain), "a fused loop is thought as fast as its parts");
+    double half = shared_estimate(arena, program, false, true, 2);
+    ok(alike(shared_estimate(arena, program, true, true, 2), half), "half of it as half of the outer one");
+    ok(half > 0.45 * plain && half < 0.7 * plain, "two threads are thought nearly twice as fast: %g of the time",
+       half / plain);
+    program = program_matmul(arena, TYPE_FLOAT, 3, 96, 128);
+    double uneven = shared_estimate(arena, program, false, true, 2),
+           even = shared_estimate(arena, program, true, true, 2);
+    ok(even < 0.85 * uneven, "3 rows are not shared out evenly, their elements are: %g of the time", even / uneven);
+}
+
 static void test_points(Arena *arena) {
     Target target = wide_target(2);
     Space *space = space_new(arena, program_matmul(arena, TYPE_FLOAT, 64, 96, 128), &target, NULL);
@@ -253,6 +286,7 @@ int main(void) {
     };
     enum { CASE_COUNT = sizeof cases / sizeof *cases };
     test_points(arena);
+    test_fused(arena);
     test_acceptance(arena, cases, CASE_COUNT);
     test_shapes(arena);
     test_defaults(arena, cases, CASE_COUNT);
