@@ -50,7 +50,7 @@ is "$(sed 's/.*sampled points//; s/.*checked//' "$work/out")" "$(sed 's/.*sample
 cat two.tensor found.tensor >pasted.tensor
 runs "what was emitted can be pasted" "$TENSORC" -run -ffp-error=1e-4 pasted.tensor
 is "$(sed 's/.*sampled points//; s/.*checked//' "$work/out")" "$(sed 's/.*sampled points//; s/.*checked//' first)" "with the same algorithms"
-echo 'import "nn" export conv2d_nhwc(N=1, H=28, W=28, C=64, M=64, KH=3, KW=3, P=1) as wide' >wide.tensor
+echo 'import "nn" export conv2d_nhwc(N=1, H=56, W=56, C=64, M=64, KH=3, KW=3, P=1) as wide' >wide.tensor
 for threads in 1 2; do
     "$TENSORC" -c -O2 --threads=$threads -ffp-error=1e-4 --target=x86-64-v4 --emit-schedule=wide.$threads wide.tensor -o wide.o
     like "$(cat wide.$threads)" 'algorithm\(conv2d_nhwc_winograd4\)' "-O2 takes the faster algorithm with threads: $threads"
