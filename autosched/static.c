@@ -31,6 +31,7 @@ static const double bytes_per_cycle[3] = {28, 20, 7};
 static const double page_cost = 8; /* cycles */
 /* bytes that could move in the time in which the prefetch of a run starts */
 static const double run_start[3] = {0, 128, 1024};
+static const double written_times[3] = {1, 1, 2}; /* memory: read first, then written back */
 static const double fork_seconds = 4e-6, page_seconds = 1.2e-7;
 static const double overlap_lost = 0.15;               /* of the smaller of arithmetic and traffic */
 static const double usable_part[3] = {0.8, 0.8, 0.25}; /* of a cache: others work with the last one, too */
@@ -326,8 +327,9 @@ static double sequential_bytes(const StageFacts *stage, const AccessFacts *acces
     return run * access->bytes;
 }
 
-/* Bytes that move into a cache of a size. Depth goes outward from the block while the body fits. */
-static double traffic(const StageFacts *stage, const Block *block, double cache, double start) {
+/* Bytes that move into a cache of a size, written ones `written` times. Depth goes outward from the block while the body
+ * fits. */
+static double traffic(const StageFacts *stage, const Block *block, double cache, double start, double written) {
     int depth = block->serial + 1;
     while (depth > 0 && body_bytes(stage, depth - 1) <= cache)
         depth--;
@@ -340,25 +342,30 @@ static double traffic(const StageFacts *stage, const Block *block, double cache,
             first--; /* what the next loop does not change mostly stays */
         for (int l = 0; l < first; l++)
             moved *= stage->extents[l];
+        moved *= access->write ? written : 1;
         bytes += moved > 0 ? moved * (1 + start / sequential_bytes(stage, access)) : 0;
     }
     return depth == 0 ? 0 : bytes;
 }
 
-/* Places along a dimension that expanded loops reach, and the bytes between them. Loops along one dimension reach
- * overlapping ones. */
+/* Places along a dimension that expanded loops reach, and the bytes between them: the shortest step of these loops.
+ * Loops along one dimension reach overlapping ones. */
 static double reached_places(const StageFacts *stage, const AccessFacts *access, int dimension, double *unit) {
-    double reach = 1, places = 1;
+    double reach = 0, places = 1, step = 0;
     *unit = 0;
     for (int l = 0; l < stage->loop_count; l++) {
         double slope = fabs(access->slopes[dimension * stage->loop_count + l]);
-        if (slope == 0 || !is_expanded(stage, l) || stage->loops[l]->kind == LOOP_VECTORIZED || is_tensorized(stage, l))
+        if (slope == 0 || stage->extents[l] <= 1 || !is_expanded(stage, l) ||
+            stage->loops[l]->kind == LOOP_VECTORIZED || is_tensorized(stage, l))
             continue;
         reach += slope * (stage->extents[l] - 1);
         places *= stage->extents[l];
-        *unit = fabs(access->strides[l]) / slope * access->bytes;
+        if (step == 0 || slope < step) {
+            step = slope;
+            *unit = fabs(access->strides[l]) * access->bytes;
+        }
     }
-    return fmin(reach, places);
+    return step == 0 ? 1 : fmin(1 + reach / step, places);
 }
 
 /* Lines of an access that one run of the block fetches again because too many of them fall into the same set of the
@@ -447,8 +454,9 @@ static void add_stage(const StageFacts *whole, const Target *target, bool heavie
     for (int level = 0; level < 3; level++) {
         double cache = target->cache_bytes[level] > 0 ? (double)target->cache_bytes[level] : 32768.0 * pow(16, level);
         double share = level == 2 ? fmax(1, memory_part / part) : 1; /* threads share the memory's bandwidth */
-        seconds[level + 1] = traffic(stage, &block, cache * usable_part[level], run_start[level]) /
-                             bytes_per_cycle[level] / clock_rate * share;
+        seconds[level + 1] =
+            traffic(stage, &block, cache * usable_part[level], run_start[level], written_times[level]) /
+            bytes_per_cycle[level] / clock_rate * share;
         estimate->level[level] += seconds[level + 1];
     }
     for (int i = 0; i < 4; i++) {
