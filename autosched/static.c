@@ -13,7 +13,15 @@
 #include <math.h>
 #include <string.h>
 
-enum { ASSUMED_THREADS = 4, PAGE = 4096, SET_PERIOD = 4096, PAGES_NEAR = 64, WAYS = 8, STREAMS = 16 };
+enum {
+    ASSUMED_THREADS = 4,
+    PAGE = 4096,
+    SET_PERIOD = 4096,
+    PAGES_NEAR = 64,
+    WAYS = 8,
+    STREAMS = 16,
+    STREAM_LEAST = 1024
+};
 
 static const double clock_rate = 3e9; /* cycles a second */
 static const double arithmetic_ports = 2, load_ports = 2, issue_width = 5;
@@ -26,6 +34,7 @@ static const double guard_cost = 5;      /* instructions that make a mask */
 static const double crossing_cost = 0.7; /* loads more for one that crosses a cache line */
 static const double entry_cost = 12;     /* cycles until what is computed at a loop has what it waits for */
 static const double loop_cost = 1.5;     /* cycles an iteration of the innermost serial loop */
+static const double edge_cost = 450;     /* cycles where what one thread writes ends and another one's begins */
 static const double spill_cost = 1.7;    /* cycles a vector that has no register, in each step of the reduction */
 static const double bytes_per_cycle[3] = {28, 20, 7};
 static const double page_cost = 8; /* cycles */
@@ -430,6 +439,26 @@ static StageFacts busiest_thread(const StageFacts *stage, const Target *target, 
     return thread;
 }
 
+/* Ends of pieces of memory that the busiest thread writes in turns with another one: what the hardware fetches ahead of
+ * the one, the other has just written. Short pieces are no streams that it follows. */
+static double shared_edges(const StageFacts *thread, double part) {
+    const AccessFacts *written = &thread->accesses[0];
+    double piece = 1, all = 1;
+    bool whole = true;
+    if (part >= 1 || written->in_registers || written->irregular)
+        return 0;
+    for (int d = written->rank - 1; d >= 0; d--) {
+        double reach = 1;
+        for (int l = 0; l < thread->loop_count; l++)
+            reach += fabs(written->slopes[d * thread->loop_count + l]) * (thread->extents[l] - 1);
+        reach = fmin(reach, written->dims[d]);
+        all *= reach;
+        piece *= whole ? reach : 1;
+        whole &= reach >= written->dims[d];
+    }
+    return piece * written->bytes >= STREAM_LEAST ? all / piece - 1 : 0;
+}
+
 /* --- everything --- */
 
 /* Times that a stage is computed at a loop, into memory that another one reads then. */
@@ -449,7 +478,7 @@ static void add_stage(const StageFacts *whole, const Target *target, bool heavie
     StageFacts thread = busiest_thread(whole, target, extents, &part, &forks), *stage = &thread;
     Block block = block_of(stage, target);
     double cycles = block.runs * stage->kept * (block_cycles(&block) + conflict_cycles(stage, target));
-    cycles += entries(stage) * entry_cost;
+    cycles += entries(stage) * entry_cost + shared_edges(stage, part) * edge_cost;
     seconds[0] = (cycles + page_cycles(stage, &block)) / clock_rate;
     for (int level = 0; level < 3; level++) {
         double cache = target->cache_bytes[level] > 0 ? (double)target->cache_bytes[level] : 32768.0 * pow(16, level);
