@@ -6,6 +6,7 @@
  * together, stage after stage: the ends of their reductions, which wait for each other in one row, overlap then.
  * A reduction with reuse whose rows the members read (the scores of attention) is computed for a block of rows at a
  * time, by its own register tile, into a buffer that stays in a near cache; the block is that tile's rows.
+ * Of a single row each thread reduces a piece: rfactor keeps a partial result a piece, outside of all members.
  * A stage that scatters is such a group, of no leading axes where what it scatters over comes first.
  */
 #include "autosched/tile.h"
@@ -13,6 +14,7 @@
 #include <string.h>
 
 enum { UNROLL_LIMIT = 8, SMALL_WORK = 40000, ROW_LEAST = 8, VECTORS_AT_FIRST = 4, ROWS_LIMIT = 8, ROWS_AT_FIRST = 4 };
+enum { PIECES_UNKNOWN = 16, PIECE_LEAST = 4096 /* terms */ };
 
 typedef struct RowMember {
     const Stage *stage;
@@ -22,8 +24,10 @@ typedef struct RowMember {
     const char *partial, *vector; /* of a reduction: stages of partial results */
     int64_t extent;
     int lanes;
-    bool reduction;      /* the vector loop is a reduction */
-    bool tried, refused; /* whether the nest takes it apart, once that was asked */
+    bool reduction;            /* the vector loop is a reduction */
+    bool tried[2], refused[2]; /* whether the nest takes it apart, as a whole and in pieces, once that was asked */
+    int64_t pieces;            /* that threads may reduce; 1: it stays whole */
+    const char *piece, *rest, *share; /* loops over pieces and inside of one, the stage of their partial results */
 } RowMember;
 
 typedef struct Row {
@@ -31,6 +35,7 @@ typedef struct Row {
     int member_count;
     RowMember *members;
     int parallel_gene;
+    int pieces_gene;  /* whether threads share a single row; -1: there are more */
     int rows;         /* gene: rows computed together, of the last shared axis; -1: one */
     const Tile *tile; /* of the reduction computed a block of rows at a time; or NULL */
     const char *block, *middle,
@@ -98,8 +103,24 @@ static int lanes_of(const Space *space, const Stage *stage, int64_t extent) {
     return power;
 }
 
+/* Pieces of the member's first reduction, one a thread where the number of these is known. */
+static int64_t piece_count(const Space *space, const Stage *stage) {
+    int64_t pieces = space->target->threads > 0 ? space->target->threads : PIECES_UNKNOWN;
+    double terms = 1;
+    for (int r = 0; r < stage->reduction_count; r++)
+        terms *= (double)axis_extent(stage->reductions[r]);
+    return axis_extent(stage->reductions[0]) >= pieces && terms >= (double)(pieces * PIECE_LEAST) ? pieces : 1;
+}
+
+static void make_pieces(Space *space, Group *group, const char *base, RowMember *member) {
+    member->pieces = member->reduction ? piece_count(space, member->stage) : 1;
+    member->piece = space_local_name(space, group, arena_printf(space->arena, "%s_t", base));
+    member->rest = space_local_name(space, group, arena_printf(space->arena, "%s_r", base));
+    member->share = space_local_name(space, group, arena_printf(space->arena, "%s_s", base));
+}
+
 static void make_member(Space *space, Group *group, const Stage *stage, int depth, RowMember *member) {
-    *member = (RowMember){.stage = stage, .unroll = -1, .vector_gene = -1};
+    *member = (RowMember){.stage = stage, .unroll = -1, .vector_gene = -1, .pieces = 1};
     const Var *axis = vector_axis(group, stage, depth, &member->reduction);
     if (!axis)
         return;
@@ -114,6 +135,7 @@ static void make_member(Space *space, Group *group, const Stage *stage, int dept
     member->lane = space_local_name(space, group, arena_printf(space->arena, "%s_v", base));
     member->partial = space_local_name(space, group, arena_printf(space->arena, "%s_p", base));
     member->vector = space_local_name(space, group, arena_printf(space->arena, "%s_q", base));
+    make_pieces(space, group, base, member);
     Gene vector = {.name = arena_printf(space->arena, "%s vector", member->loop), .structural = true, .count = 2};
     vector.start = !member->reduction || reduces_along_memory(stage);
     member->vector_gene = group_add_gene(space, group, vector);
@@ -144,9 +166,10 @@ static const char *loop_of(Space *space, const char *stage, const char *loop) {
     return arena_printf(space->arena, "%s.%s", stage, loop);
 }
 
-/* After the split: vectors of partial results, one vector of them, the value. */
-static void write_reduction(Space *space, Sketch *sketch, const RowMember *member, const char *place) {
-    const char *stage = member->stage->name, *kept[2] = {member->inner, member->lane};
+/* After the split: vectors of partial results, one vector of them, the value, which is the stage's. */
+static void write_reduction(Space *space, Sketch *sketch, const RowMember *member, const char *stage,
+                            const char *place) {
+    const char *kept[2] = {member->inner, member->lane};
     write_partial(space, sketch, member->partial, kept, 2, place);
     sketch_loops(space, sketch, PRIM_VECTORIZE, &member->lane, 1);
     sketch_loops(space, sketch, PRIM_UNROLL, &member->inner, 1);
@@ -159,16 +182,45 @@ static void write_reduction(Space *space, Sketch *sketch, const RowMember *membe
     sketch_loops(space, sketch, PRIM_UNROLL, &lane, 1); /* the backend combines lanes by halves */
 }
 
-static void write_member(Space *space, Sketch *sketch, const RowMember *member, const int *genes, const char *place) {
+/* The first reduction in pieces, each of which is reduced for itself, before all members. Returns the loop over them. */
+static const char *write_pieces(Space *space, Sketch *sketch, const RowMember *member) {
+    const Stage *stage = member->stage;
+    const Var *first = stage->reductions[0];
+    const char *names[2] = {member->piece, member->rest}, *task = loop_of(space, member->share, member->piece);
+    PrimArg split[2] = {arg_name(loop_of(space, stage->name, first->name)),
+                        arg_int(ceil_divide(axis_extent(first), member->pieces))};
+    sketch_add(space, sketch, PRIM_SPLIT, 2, names, 2, split);
+    PrimArg piece = arg_name(member->piece), share = arg_name(member->share), axes[stage->axis_count + 1];
+    sketch_add(space, sketch, PRIM_RFACTOR, 1, &member->share, 1, &piece);
+    sketch_add(space, sketch, PRIM_COMPUTE_ROOT, 0, NULL, 1, &share);
+    for (int a = 0; a < stage->axis_count; a++)
+        axes[a] = arg_name(loop_of(space, member->share, stage->axes[a]->name));
+    axes[stage->axis_count] = arg_name(task);
+    if (stage->axis_count > 0) {
+        task = arena_printf(space->arena, "%s_task", member->share);
+        sketch_add(space, sketch, PRIM_FUSE, 1, &task, stage->axis_count + 1, axes);
+    }
+    sketch_loops(space, sketch, PRIM_PARALLEL, &task, 1);
+    return task;
+}
+
+static void write_member(Space *space, Sketch *sketch, const RowMember *member, const int *genes, const char *place,
+                         bool pieces) {
     if (member->vector_gene < 0 || genes[member->vector_gene] == 0)
         return;
     const char *names[3] = {member->outer, member->inner, member->lane};
-    PrimArg args[3] = {arg_name(member->loop)};
+    const char *stage = pieces ? member->share : member->stage->name, *loop = member->loop;
+    if (pieces) {
+        place = write_pieces(space, sketch, member);
+        const Var *last = member->stage->reductions[member->stage->reduction_count - 1];
+        loop = loop_of(space, stage, member->stage->reduction_count > 1 ? last->name : member->rest);
+    }
+    PrimArg args[3] = {arg_name(loop)};
     args[1] = arg_gene(space, sketch, member->unroll, 0);
     args[2] = arg_int(member->lanes);
     sketch_add(space, sketch, PRIM_SPLIT, 3, names, 3, args);
     if (member->reduction) {
-        write_reduction(space, sketch, member, place);
+        write_reduction(space, sketch, member, stage, place);
         return;
     }
     sketch_loops(space, sketch, PRIM_VECTORIZE, &member->lane, 1);
@@ -189,24 +241,35 @@ static const char *own_row(Space *space, const Group *group, const Row *row, con
     return stage == group->root ? own : loop_of(space, stage->name, stage->axes[row->depth - 1]->name);
 }
 
+/* A reduction that the nest refuses to take apart is left as it was. It is asked once: what it answers follows from the
+ * stage, hardly from other choices. Returns whether the member is taken apart. */
+static bool try_member(Space *space, Group *group, RowMember *member, const int *genes, Sketch *sketch,
+                       const char *place, bool pieces) {
+    Sketch before = *sketch;
+    if (member->refused[pieces])
+        return false;
+    write_member(space, sketch, member, genes, place, pieces);
+    if (!member->reduction || member->tried[pieces] || sketch->prims.count == before.prims.count)
+        return true;
+    member->tried[pieces] = true;
+    member->refused[pieces] = !is_accepted(space, group, sketch);
+    if (member->refused[pieces]) {
+        sketch->prims.count = before.prims.count;
+        sketch->holes.count = before.holes.count;
+    }
+    return !member->refused[pieces];
+}
+
 /* Partial results are computed at `place`, or, where the root has a loop `own` over rows that are computed together, at
- * each member's. A reduction that the nest refuses to take apart is left a plain loop. It is asked once: what it answers follows from
- * the stage, hardly from other choices. */
+ * each member's. */
 static void write_members(Space *space, Group *group, Row *row, const int *genes, Sketch *sketch, const char *place,
                           const char *own) {
     for (int m = 0; m < row->member_count; m++) {
         RowMember *member = &row->members[m];
-        Sketch before = *sketch;
-        if (!member->refused)
-            write_member(space, sketch, member, genes, own ? own_row(space, group, row, member, own) : place);
-        if (!member->reduction || member->tried || sketch->prims.count == before.prims.count)
-            continue;
-        member->tried = true;
-        member->refused = !is_accepted(space, group, sketch);
-        if (member->refused) {
-            sketch->prims.count = before.prims.count;
-            sketch->holes.count = before.holes.count;
-        }
+        bool pieces = row->pieces_gene >= 0 && member->pieces > 1 && genes[row->pieces_gene] == 1;
+        const char *at = own ? own_row(space, group, row, member, own) : place;
+        if (!pieces || !try_member(space, group, member, genes, sketch, at, true))
+            try_member(space, group, member, genes, sketch, at, false);
     }
 }
 
@@ -322,6 +385,18 @@ static void make_rows(Space *space, Group *group, Row *row) {
     row->rows = group_add_gene(space, group, gene);
 }
 
+/* Whether threads share the reductions of a single row. */
+static void make_pieces_gene(Space *space, Group *group, Row *row) {
+    bool wanted = space->target->threads != 1 && !row->tile && !group->scan, any = false;
+    for (int d = 0; d < row->depth; d++)
+        wanted &= axis_extent(group->root->axes[d]) == 1;
+    for (int m = 0; m < row->member_count; m++)
+        any |= row->members[m].pieces > 1;
+    Gene gene = {.structural = true, .count = 2, .start = 1, .register_part = -1, .unroll_part = -1};
+    gene.name = arena_printf(space->arena, "%s pieces", group->root->name);
+    row->pieces_gene = wanted && any ? group_add_gene(space, group, gene) : -1;
+}
+
 static void name_blocks(Space *space, Group *group, Row *row) {
     const char *axis = group->root->axes[row->depth - 1]->name;
     row->block = space_local_name(space, group, arena_printf(space->arena, "%s_block", axis));
@@ -346,6 +421,7 @@ void row_group_new(Space *space, Group *group, int depth, const Stage *anchor) {
     if (anchor)
         row->tile = tile_new(space, group, anchor, anchor, depth);
     make_rows(space, group, row);
+    make_pieces_gene(space, group, row);
     if (row->rows >= 0)
         name_blocks(space, group, row);
 }

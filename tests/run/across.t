@@ -19,6 +19,16 @@ for length in 8 9 16 17 33 64 100 257; do
 done
 runs "without SSE4" "$TENSORC" -run -O2 --target=x86-64 --threads=1 -DN=5 -DD=100 rows.tensor
 runs "in the order of the source" "$TENSORC" -run -O2 -fstrict --threads=1 -DN=5 -DD=100 rows.tensor
+# Of one row each thread reduces a piece.
+for length in 300000 300007; do
+    runs "one row of $length" "$TENSORC" -run -O2 --threads=3 --emit-schedule=row.$length -DN=1 -DD=$length rows.tensor
+done
+for name in most total product; do
+    like "$(sed -n "/^schedule $name on/,/^}/p" row.300007)" 'parallel' "threads share it: $name"
+done
+ok "as a library, in so many pieces" "$TENSORC" -c -O2 --threads=0 -DN=1 -DD=300007 rows.tensor -o row.o
+runs "in the order of the source" "$TENSORC" -run -O2 -fstrict --threads=3 --emit-schedule=strict -DN=1 -DD=300007 rows.tensor
+unlike "$(sed -n '/^schedule total on/,/^}/p' strict)" 'parallel' "by one thread"
 ok "for another architecture" "$TENSORC" -c -O2 --target=aarch64 --threads=1 -DN=5 -DD=100 rows.tensor
 
 echo 'def most(float(N, D) X) -> (t) { t(n) max=! X(n, r_d) } export most(N=9, D=256)' >most.tensor

@@ -134,6 +134,13 @@ static void test_quality(Arena *arena) {
     program->strict = true;
     schedule = autosched_default(arena, program, &target, NULL, EFFORT_MODEL, 0);
     ok(!mentions(arena, schedule, "rfactor"), "but not under -fstrict");
+    schedule = autosched_default(arena, program_row_sum(arena, TYPE_FLOAT, 1, 1 << 20), &target, NULL, EFFORT_MODEL, 0);
+    ok(mentions(arena, schedule, "parallel"), "threads share a single row");
+    schedule = autosched_default(arena, program_row_sum(arena, TYPE_FLOAT, 1, 1 << 12), &target, NULL, EFFORT_MODEL, 0);
+    ok(!mentions(arena, schedule, "parallel"), "but not a short one");
+    schedule =
+        autosched_default(arena, program_row_sum(arena, TYPE_FLOAT, 64, 1 << 14), &target, NULL, EFFORT_MODEL, 0);
+    ok(!mentions(arena, schedule, "compute_root"), "nor one of many");
     schedule = autosched_default(arena, program_matmul(arena, TYPE_FLOAT, 512, 1, 512), &target, NULL, EFFORT_MODEL, 0);
     ok(!mentions(arena, schedule, "rfactor"), "nor where the operand does not lie along the reduction");
 }
