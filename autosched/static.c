@@ -44,8 +44,8 @@ static const double written_times[3] = {1, 1, 2}; /* memory: read first, then wr
 static const double fork_seconds = 4e-6, page_seconds = 1.2e-7;
 static const double overlap_lost = 0.15;               /* of the smaller of arithmetic and traffic */
 static const double usable_part[3] = {0.8, 0.8, 0.25}; /* of a cache: others work with the last one, too */
-static const double memory_part = 0.7;                 /* of the time one thread takes, that many take at best */
-static const double conflict_cost = 6;                 /* cycles to fetch a line again from the second cache */
+static const double memory_part = 0.7; /* of the time that the memory takes for one thread, what it takes for many */
+static const double conflict_cost = 6; /* cycles to fetch a line again from the second cache */
 
 typedef struct Block {
     double runs;                      /* of the block */
@@ -480,12 +480,14 @@ static void add_stage(const StageFacts *whole, const Target *target, bool heavie
     double cycles = block.runs * stage->kept * (block_cycles(&block) + conflict_cycles(stage, target));
     cycles += entries(stage) * entry_cost + shared_edges(stage, part) * edge_cost;
     seconds[0] = (cycles + page_cycles(stage, &block)) / clock_rate;
+    Block all = block;
+    block_shape(whole, &all);
     for (int level = 0; level < 3; level++) {
         double cache = target->cache_bytes[level] > 0 ? (double)target->cache_bytes[level] : 32768.0 * pow(16, level);
-        double share = level == 2 ? fmax(1, memory_part / part) : 1; /* threads share the memory's bandwidth */
-        seconds[level + 1] =
-            traffic(stage, &block, cache * usable_part[level], run_start[level], written_times[level]) /
-            bytes_per_cycle[level] / clock_rate * share;
+        bool shared = level == 2; /* by all threads, as is the memory behind it */
+        double bytes = traffic(shared ? whole : stage, shared ? &all : &block, cache * usable_part[level],
+                               run_start[level], written_times[level]);
+        seconds[level + 1] = bytes / bytes_per_cycle[level] / clock_rate * (shared ? fmax(part, memory_part) : 1);
         estimate->level[level] += seconds[level + 1];
     }
     for (int i = 0; i < 4; i++) {

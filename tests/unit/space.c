@@ -79,9 +79,13 @@ static void test_shapes(Arena *arena) {
     ok(unusable * 20 <= all, "matmul on boundary shapes: %d of %d without a usable sketch", unusable, all);
 }
 
-static double estimate_of(Arena *arena, const Program *program, const Schedule *schedule, const Target *target) {
+static Estimate whole_estimate(Arena *arena, const Program *program, const Schedule *schedule, const Target *target) {
     Nest *nest = nest_build(arena, program, schedule, NULL, target, NULL);
-    return nest ? static_estimate(profile_nest(arena, nest), target).seconds : HUGE_VAL;
+    return nest ? static_estimate(profile_nest(arena, nest), target) : (Estimate){.seconds = HUGE_VAL};
+}
+
+static double estimate_of(Arena *arena, const Program *program, const Schedule *schedule, const Target *target) {
+    return whole_estimate(arena, program, schedule, target).seconds;
 }
 
 static const char *text_of(Arena *arena, const Schedule *schedule) {
@@ -203,8 +207,8 @@ static void test_user(Arena *arena) {
 }
 
 /* The loops i and j of C fused, or i alone, shared out or not. */
-static double shared_estimate(Arena *arena, const Program *program, bool fused, bool parallel, int threads) {
-    Target target = wide_target(threads);
+static Estimate shared_estimate(Arena *arena, const Program *program, bool fused, bool parallel) {
+    Target target = wide_target(2);
     PrimArg loops[] = {arg_name("C.i"), arg_name("C.j")}, task[] = {arg_name(fused ? "task" : "C.i")};
     const char *names[] = {"task"};
     Prim prims[2];
@@ -214,7 +218,7 @@ static double shared_estimate(Arena *arena, const Program *program, bool fused, 
     if (parallel)
         prims[count++] = (Prim){.op = PRIM_PARALLEL, .arg_count = 1, .args = task};
     Schedule schedule = {.subject = "matmul", .target = "x86", .count = count, .prims = prims};
-    return estimate_of(arena, program, &schedule, &target);
+    return whole_estimate(arena, program, &schedule, &target);
 }
 
 static bool alike(double a, double b) {
@@ -223,16 +227,22 @@ static bool alike(double a, double b) {
 
 static void test_fused(Arena *arena) {
     Program *program = program_matmul(arena, TYPE_FLOAT, 64, 96, 128);
-    double plain = shared_estimate(arena, program, false, false, 2);
-    ok(alike(shared_estimate(arena, program, true, false, 2), plain), "a fused loop is thought as fast as its parts");
-    double half = shared_estimate(arena, program, false, true, 2);
-    ok(alike(shared_estimate(arena, program, true, true, 2), half), "half of it as half of the outer one");
+    double plain = shared_estimate(arena, program, false, false).seconds;
+    ok(alike(shared_estimate(arena, program, true, false).seconds, plain),
+       "a fused loop is thought as fast as its parts");
+    double half = shared_estimate(arena, program, false, true).seconds;
+    ok(alike(shared_estimate(arena, program, true, true).seconds, half), "half of it as half of the outer one");
     ok(half > 0.45 * plain && half < 0.7 * plain, "two threads are thought nearly twice as fast: %g of the time",
        half / plain);
     program = program_matmul(arena, TYPE_FLOAT, 3, 96, 128);
-    double uneven = shared_estimate(arena, program, false, true, 2),
-           even = shared_estimate(arena, program, true, true, 2);
+    double uneven = shared_estimate(arena, program, false, true).seconds,
+           even = shared_estimate(arena, program, true, true).seconds;
     ok(even < 0.85 * uneven, "3 rows are not shared out evenly, their elements are: %g of the time", even / uneven);
+    program = program_matmul(arena, TYPE_FLOAT, 8192, 8192, 1);
+    double one = shared_estimate(arena, program, false, false).level[2],
+           both = shared_estimate(arena, program, false, true).level[2];
+    ok(one > 0 && both > 0.6 * one && both < one, "memory is not twice as fast for two threads: %g of the time",
+       both / one);
 }
 
 static void test_points(Arena *arena) {
