@@ -29,6 +29,7 @@ static const double chain_latency = 6;   /* of a multiply-add, and what overlaps
 static const double memory_latency = 10; /* of an accumulator that is stored and loaded again */
 static const double dear_cost = 9;       /* instructions of a math function */
 static const double gather_cost = 1.3;   /* loads a lane */
+static const double scatter_cost = 5;    /* stores a lane */
 static const double transpose_cost = 5;  /* loads a vector */
 static const double guard_cost = 5;      /* instructions that make a mask */
 static const double crossing_cost = 0.7; /* loads more for one that crosses a cache line */
@@ -83,12 +84,12 @@ static double vector_cost(const StageFacts *stage, const AccessFacts *access) {
     return 1;
 }
 
-/* What is copied column by column where its neighbours are copied too: a block of rows that is transposed. */
+/* What is read column by column where its neighbours are read too: a block of rows that is transposed. */
 static bool is_transposed(const StageFacts *stage, const AccessFacts *access) {
     bool along = false;
     for (int l = 0; l < stage->loop_count; l++)
         along |= stage->loops[l]->kind == LOOP_UNROLLED && access->strides[l] == 1 && stage->extents[l] >= stage->lanes;
-    return along && stage->operations + stage->dear == 0 && !access->guarded;
+    return along && stage->operations + stage->dear == 0 && !access->guarded && !access->write;
 }
 
 /* Distinct vectors (or scalars to broadcast) of an access in one run of the block. */
@@ -104,7 +105,7 @@ static double block_accesses(const StageFacts *stage, const AccessFacts *access)
         else if (is_transposed(stage, access))
             count *= loop_vectors(stage, l) * transpose_cost;
         else
-            count *= stage->extents[l] * gather_cost;
+            count *= stage->extents[l] * (access->write ? scatter_cost : gather_cost);
     }
     return count;
 }

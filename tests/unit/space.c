@@ -245,6 +245,29 @@ static void test_fused(Arena *arena) {
        both / one);
 }
 
+/* A transpose of 16 x 16 elements at a time, in vectors along one axis of what it writes. */
+static double transposed_estimate(Arena *arena, bool along) {
+    Target target = wide_target(1);
+    const char *rows[] = {"io", "ii"}, *columns[] = {"jo", "ji"};
+    PrimArg row[] = {arg_name("Y.i"), arg_int(16)}, column[] = {arg_name("Y.j"), arg_int(16)};
+    PrimArg order[] = {arg_name("io"), arg_name("jo"), arg_name(along ? "ii" : "ji"), arg_name(along ? "ji" : "ii")};
+    Prim prims[] = {
+        {.op = PRIM_SPLIT, .result_count = 2, .results = rows, .arg_count = 2, .args = row},
+        {.op = PRIM_SPLIT, .result_count = 2, .results = columns, .arg_count = 2, .args = column},
+        {.op = PRIM_REORDER, .arg_count = 4, .args = order},
+        {.op = PRIM_UNROLL, .arg_count = 1, .args = order + 2},
+        {.op = PRIM_VECTORIZE, .arg_count = 1, .args = order + 3},
+    };
+    Schedule schedule = {.subject = "transpose", .target = "x86", .count = 5, .prims = prims};
+    return estimate_of(arena, program_transpose(arena, TYPE_FLOAT, 512, 512), &schedule, &target);
+}
+
+static void test_scattered(Arena *arena) {
+    double rows = transposed_estimate(arena, true), columns = transposed_estimate(arena, false);
+    ok(rows < HUGE_VAL && columns < HUGE_VAL && rows < 0.7 * columns,
+       "rows made of columns are thought faster than columns written one by one: %g of the time", rows / columns);
+}
+
 static void test_points(Arena *arena) {
     Target target = wide_target(2);
     Space *space = space_new(arena, program_matmul(arena, TYPE_FLOAT, 64, 96, 128), &target, NULL);
@@ -304,6 +327,7 @@ int main(void) {
     enum { CASE_COUNT = sizeof cases / sizeof *cases };
     test_points(arena);
     test_fused(arena);
+    test_scattered(arena);
     test_acceptance(arena, cases, CASE_COUNT);
     test_shapes(arena);
     test_defaults(arena, cases, CASE_COUNT);
