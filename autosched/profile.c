@@ -397,12 +397,19 @@ Profile *profile_nest(Arena *arena, const Nest *nest) {
     return profile;
 }
 
+enum { GAPS_LIMIT = 8 }; /* places of a dimension that are further apart: what is between is not touched */
+
 double access_footprint(const StageFacts *stage, const AccessFacts *access, int depth) {
     double elements = 1;
     for (int d = 0; d < access->rank; d++) {
-        double reach = 1;
-        for (int l = depth; l < stage->loop_count; l++)
-            reach += fabs(access->slopes[d * stage->loop_count + l]) * (stage->extents[l] - 1);
+        double reach = 1, places = 1;
+        for (int l = depth; l < stage->loop_count; l++) {
+            double slope = fabs(access->slopes[d * stage->loop_count + l]);
+            reach += slope * (stage->extents[l] - 1);
+            places *= slope > 0 ? stage->extents[l] : 1;
+        }
+        if (reach > GAPS_LIMIT * places)
+            reach = places;
         elements *= reach > access->dims[d] ? access->dims[d] : reach;
     }
     return elements * access->bytes;

@@ -6,6 +6,7 @@
  * together, stage after stage: the ends of their reductions, which wait for each other in one row, overlap then.
  * A reduction with reuse whose rows the members read (the scores of attention) is computed for a block of rows at a
  * time, by its own register tile, into a buffer that stays in a near cache; the block is that tile's rows.
+ * A reduction over the rows of a matrix is computed in a few streams side by side: memory serves these faster than one.
  * Of a single row each thread reduces a piece: rfactor keeps a partial result a piece, outside of all members.
  * A stage that scatters is such a group, of no leading axes where what it scatters over comes first.
  */
@@ -14,13 +15,13 @@
 #include <string.h>
 
 enum { UNROLL_LIMIT = 8, SMALL_WORK = 40000, ROW_LEAST = 8, VECTORS_AT_FIRST = 4, ROWS_LIMIT = 8, ROWS_AT_FIRST = 4 };
-enum { PIECES_UNKNOWN = 16, PIECE_LEAST = 4096 /* terms */ };
+enum { STREAMS = 4, PIECES_UNKNOWN = 16, PIECE_LEAST = 4096 /* terms */ };
 
 typedef struct RowMember {
     const Stage *stage;
     int unroll;      /* gene: vectors a step, or -1 */
     int vector_gene; /* whether the vector loop is used; -1 where there is none */
-    const char *loop, *outer, *inner, *lane;
+    const char *loop, *outer, *inner, *lane, *stream, *step;
     const char *partial, *vector; /* of a reduction: stages of partial results */
     int64_t extent;
     int lanes;
@@ -119,6 +120,16 @@ static void make_pieces(Space *space, Group *group, const char *base, RowMember 
     member->share = space_local_name(space, group, arena_printf(space->arena, "%s_s", base));
 }
 
+/* Steps of each stream of the reduction around the one along memory; 0: it is left as it is. */
+static int64_t stream_steps(const RowMember *member, bool pieces) {
+    const Stage *stage = member->stage;
+    if (!member->reduction || stage->reduction_count < 2 || !reduces_along_memory(stage))
+        return 0;
+    int64_t extent = axis_extent(stage->reductions[stage->reduction_count - 2]);
+    int64_t streams = pieces && stage->reduction_count == 2 ? STREAMS * member->pieces : STREAMS;
+    return extent > 0 && extent % streams == 0 ? extent / streams : 0;
+}
+
 static void make_member(Space *space, Group *group, const Stage *stage, int depth, RowMember *member) {
     *member = (RowMember){.stage = stage, .unroll = -1, .vector_gene = -1, .pieces = 1};
     const Var *axis = vector_axis(group, stage, depth, &member->reduction);
@@ -135,6 +146,8 @@ static void make_member(Space *space, Group *group, const Stage *stage, int dept
     member->lane = space_local_name(space, group, arena_printf(space->arena, "%s_v", base));
     member->partial = space_local_name(space, group, arena_printf(space->arena, "%s_p", base));
     member->vector = space_local_name(space, group, arena_printf(space->arena, "%s_q", base));
+    member->stream = space_local_name(space, group, arena_printf(space->arena, "%s_m", base));
+    member->step = space_local_name(space, group, arena_printf(space->arena, "%s_n", base));
     make_pieces(space, group, base, member);
     Gene vector = {.name = arena_printf(space->arena, "%s vector", member->loop), .structural = true, .count = 2};
     vector.start = !member->reduction || reduces_along_memory(stage);
@@ -149,10 +162,10 @@ static void make_member(Space *space, Group *group, const Stage *stage, int dept
     member->unroll = group_add_gene(space, group, unroll);
 }
 
-/* A stage of partial results in registers, for the loops: computed where the stage is, at `place`, or the root. */
+/* A stage of partial results in registers, for up to three loops: computed where the stage is, at `place`, or the root. */
 static void write_partial(Space *space, Sketch *sketch, const char *name, const char *const *loops, int count,
                           const char *place) {
-    PrimArg args[3];
+    PrimArg args[4];
     for (int i = 0; i < count; i++)
         args[i] = arg_name(loops[i]);
     args[count] = arg_keyed(arg_name("register"), "scope");
@@ -167,19 +180,31 @@ static const char *loop_of(Space *space, const char *stage, const char *loop) {
 }
 
 /* After the split: vectors of partial results, one vector of them, the value, which is the stage's. */
-static void write_reduction(Space *space, Sketch *sketch, const RowMember *member, const char *stage,
+static void write_reduction(Space *space, Sketch *sketch, const RowMember *member, const char *stage, bool streams,
                             const char *place) {
-    const char *kept[2] = {member->inner, member->lane};
-    write_partial(space, sketch, member->partial, kept, 2, place);
+    const char *kept[3] = {member->lane, member->inner, member->stream}, *lane = loop_of(space, stage, member->lane);
+    int count = streams ? 3 : 2;
+    write_partial(space, sketch, member->partial, kept, count, place);
     sketch_loops(space, sketch, PRIM_VECTORIZE, &member->lane, 1);
-    sketch_loops(space, sketch, PRIM_UNROLL, &member->inner, 1);
-    const char *lane = loop_of(space, stage, member->lane);
+    sketch_loops(space, sketch, PRIM_UNROLL, kept + 1, count - 1);
     write_partial(space, sketch, member->vector, &lane, 1, place);
-    const char *vector = loop_of(space, member->vector, member->lane);
-    const char *sum = loop_of(space, member->vector, member->inner);
-    sketch_loops(space, sketch, PRIM_VECTORIZE, &vector, 1);
-    sketch_loops(space, sketch, PRIM_UNROLL, &sum, 1);
+    for (int k = 0; k < count; k++) {
+        const char *loop = loop_of(space, member->vector, kept[k]);
+        sketch_loops(space, sketch, k == 0 ? PRIM_VECTORIZE : PRIM_UNROLL, &loop, 1);
+    }
     sketch_loops(space, sketch, PRIM_UNROLL, &lane, 1); /* the backend combines lanes by halves */
+}
+
+/* The loop around the vectors', of the stage, is cut into streams, each step of which goes on in all of them. */
+static void write_streams(Space *space, Sketch *sketch, const RowMember *member, const char *stage, bool pieces,
+                          int64_t steps) {
+    int count = member->stage->reduction_count;
+    const char *around = pieces && count == 2 ? member->rest : member->stage->reductions[count - 2]->name;
+    const char *names[2] = {member->stream, member->step};
+    PrimArg args[2] = {arg_name(loop_of(space, stage, around)), arg_int(steps)};
+    sketch_add(space, sketch, PRIM_SPLIT, 2, names, 2, args);
+    const char *order[5] = {member->step, member->outer, member->stream, member->inner, member->lane};
+    sketch_loops(space, sketch, PRIM_REORDER, order, 5);
 }
 
 /* The first reduction in pieces, each of which is reduced for itself, before all members. Returns the loop over them. */
@@ -219,8 +244,11 @@ static void write_member(Space *space, Sketch *sketch, const RowMember *member, 
     args[1] = arg_gene(space, sketch, member->unroll, 0);
     args[2] = arg_int(member->lanes);
     sketch_add(space, sketch, PRIM_SPLIT, 3, names, 3, args);
+    int64_t steps = stream_steps(member, pieces);
+    if (steps > 0)
+        write_streams(space, sketch, member, stage, pieces, steps);
     if (member->reduction) {
-        write_reduction(space, sketch, member, stage, place);
+        write_reduction(space, sketch, member, stage, steps > 0, place);
         return;
     }
     sketch_loops(space, sketch, PRIM_VECTORIZE, &member->lane, 1);

@@ -29,6 +29,27 @@ done
 ok "as a library, in so many pieces" "$TENSORC" -c -O2 --threads=0 -DN=1 -DD=300007 rows.tensor -o row.o
 runs "in the order of the source" "$TENSORC" -run -O2 -fstrict --threads=3 --emit-schedule=strict -DN=1 -DD=300007 rows.tensor
 unlike "$(sed -n '/^schedule total on/,/^}/p' strict)" 'parallel' "by one thread"
+# Of matrices several rows are read side by side, also of those that threads share.
+cat >matrices.tensor <<'END'
+def norm(float(N, H, W) X) -> (s) { s(n) +=! X(n, r_i, r_j) * X(n, r_i, r_j) }
+def highest(int32(N, H, W) X) -> (t) { t(n) max=! X(n, r_i, r_j) }
+def mean(float(N, C, H, W) X) -> (m) {
+    s(n) +=! X(n, r_c, r_i, r_j)
+    m(n) = s(n) / 8
+}
+END
+for shape in '4 16' '8 9' '7 33' '3 100' '64 1000' '0 17' '16 0'; do
+    for threads in 1 3; do
+        runs "matrices of $shape by $threads" "$TENSORC" -run -O2 --threads=$threads --emit-schedule=matrices \
+            -DN=1 -DC=3 -DH="${shape% *}" -DW="${shape#* }" matrices.tensor
+    done
+    [ "$shape" != '8 9' ] || cp matrices few
+    [ "$shape" != '7 33' ] || cp matrices odd
+done
+for name in norm highest mean; do
+    like "$(sed -n "/^schedule $name on/,/^}/p" few)" '_m, .*_n = split(.*, 2)' "four streams: $name"
+done
+unlike "$(cat odd)" '_n = split' "not of rows that these do not divide"
 ok "for another architecture" "$TENSORC" -c -O2 --target=aarch64 --threads=1 -DN=5 -DD=100 rows.tensor
 
 echo 'def most(float(N, D) X) -> (t) { t(n) max=! X(n, r_d) } export most(N=9, D=256)' >most.tensor
