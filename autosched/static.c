@@ -47,6 +47,8 @@ static const double overlap_lost = 0.15;               /* of the smaller of arit
 static const double usable_part[3] = {0.8, 0.8, 0.25}; /* of a cache: others work with the last one, too */
 static const double memory_part = 0.7; /* of the time that the memory takes for one thread, what it takes for many */
 static const double conflict_cost = 6; /* cycles to fetch a line again from the second cache */
+/* cycles a line of scalars, by the square of how many more lines a set has than stay in it; at most */
+static const double scalar_conflict_cost = 0.15, scalar_conflict_limit = 10;
 
 typedef struct Block {
     double runs;                      /* of the block */
@@ -378,9 +380,31 @@ static double reached_places(const StageFacts *stage, const AccessFacts *access,
     return step == 0 ? 1 : fmin(1 + reach / step, places);
 }
 
-/* Lines of an access that one run of the block fetches again because too many of them fall into the same set of the
+static bool is_vector(const StageFacts *stage, const AccessFacts *access) {
+    bool along = false;
+    for (int l = 0; l < stage->loop_count; l++)
+        along |= stage->loops[l]->kind == LOOP_VECTORIZED && access->strides[l] != 0;
+    return along;
+}
+
+/* Runs of the block that find an access on the same cache line, one after the other. */
+static double runs_on_line(const AccessFacts *access, const Block *block) {
+    double step = block->serial >= 0 ? fabs(access->strides[block->serial]) * access->bytes : 0;
+    return step > 0 ? fmax(CACHE_LINE / step, 1) : 1;
+}
+
+/* Cycles to fetch a line again, of a set that so many lines too many fall into. Scalars of a line are wanted one after
+ * the other: it comes for the next ones while the last are used. */
+static double conflict_cycles_of_line(const StageFacts *stage, const AccessFacts *access, const Block *block,
+                                      double excess) {
+    if (is_vector(stage, access))
+        return conflict_cost * fmin(excess / 2, 1);
+    return fmin(scalar_conflict_cost * excess * excess, scalar_conflict_limit) / runs_on_line(access, block);
+}
+
+/* Cycles of a run of the block for lines that are fetched again because too many of them fall into the same set of the
  * nearest cache, which repeats its sets after a period. From the last way on more and more do. */
-static double conflicting_lines(const StageFacts *stage, const AccessFacts *access, double period) {
+static double access_conflicts(const StageFacts *stage, const AccessFacts *access, const Block *block, double period) {
     double lines = 1, sets = 1, most = 1;
     for (int d = 0; d < access->rank; d++) {
         double unit, places = reached_places(stage, access, d, &unit);
@@ -391,17 +415,17 @@ static double conflicting_lines(const StageFacts *stage, const AccessFacts *acce
         sets *= fmin(places, apart);
         most = fmax(most, apart);
     }
-    double excess = lines / fmin(sets, most) - (WAYS - 1);
-    return lines * fmin(fmax(excess / 2, 0), 1);
+    double excess = fmax(lines / fmin(sets, most) - (WAYS - 1), 0);
+    return lines * conflict_cycles_of_line(stage, access, block, excess);
 }
 
-static double conflict_cycles(const StageFacts *stage, const Target *target) {
-    double period = target->cache_bytes[0] > 0 ? (double)target->cache_bytes[0] / WAYS : PAGE, lines = 0;
+static double conflict_cycles(const StageFacts *stage, const Block *block, const Target *target) {
+    double period = target->cache_bytes[0] > 0 ? (double)target->cache_bytes[0] / WAYS : PAGE, cycles = 0;
     period = fmin(period, PAGE);
     for (int a = 1; a < stage->access_count; a++)
         if (!stage->accesses[a].in_registers)
-            lines += conflicting_lines(stage, &stage->accesses[a], period);
-    return lines * conflict_cost;
+            cycles += access_conflicts(stage, &stage->accesses[a], block, period);
+    return cycles;
 }
 
 /* --- threads --- */
@@ -478,7 +502,7 @@ static void add_stage(const StageFacts *whole, const Target *target, bool heavie
     double forks, part, busiest = 0, sum = 0, seconds[4], extents[whole->loop_count + 1];
     StageFacts thread = busiest_thread(whole, target, extents, &part, &forks), *stage = &thread;
     Block block = block_of(stage, target);
-    double cycles = block.runs * stage->kept * (block_cycles(&block) + conflict_cycles(stage, target));
+    double cycles = block.runs * stage->kept * (block_cycles(&block) + conflict_cycles(stage, &block, target));
     cycles += entries(stage) * entry_cost + shared_edges(stage, part) * edge_cost;
     seconds[0] = (cycles + page_cycles(stage, &block)) / clock_rate;
     Block all = block;
