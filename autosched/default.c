@@ -10,6 +10,7 @@
 #include <string.h>
 
 enum { FIXED_TRIES = 40, MODEL_POINTS = 1000, MODEL_POINTS_MORE = 5000, GROUP_POINTS = 80, KEPT = 16, CROSSED = 4 };
+enum { OTHER_PART = 2, OTHER_RANDOM = 16 };
 
 double point_estimate(Arena *scratch, Space *space, const int *point, int only) {
     Nest *nest = point_nest(scratch, space, point, only);
@@ -81,20 +82,23 @@ static void explore_from(Space *space, int number, const int *start, int randoms
     arena_free(scratch);
 }
 
-/* Both kinds of starting points, each with leaders of its own: what one kind is good at takes several steps to reach
- * from the other. The leaders are the better ones. The other kind has half as many points. */
+/* All kinds of starting points, each with leaders of its own: what one kind is good at takes several steps to reach from
+ * another, and the points of a kind that is only better in the end would leave it before. The leaders are the best ones.
+ */
 static void explore_group(Space *space, int number, int budget, Random *random, Leaders *leaders) {
-    const Group *group = space->groups.items[number];
+    Group *group = space->groups.items[number];
     int *start = ARENA_ARRAY(space->arena, int, space->gene_count + 1);
     point_start(space, start);
     explore_from(space, number, start, budget / 4, budget, random, leaders);
-    if (!group->other_choice)
-        return;
-    Leaders other = {0};
-    start[group->first_gene + group->other_gene] = group->other_choice;
-    explore_from(space, number, start, 0, budget / 2, random, &other);
-    if (other.count && (!leaders->count || other.seconds[0] < leaders->seconds[0]))
-        *leaders = other;
+    group->other_kept = true;
+    for (int choice = group->other_first; choice < group->other_end; choice++) {
+        Leaders other = {0};
+        start[group->first_gene + group->other_gene] = choice;
+        explore_from(space, number, start, budget / OTHER_RANDOM, budget / OTHER_PART, random, &other);
+        if (other.count && (!leaders->count || other.seconds[0] < leaders->seconds[0]))
+            *leaders = other;
+    }
+    group->other_kept = false;
 }
 
 static double plain_estimate(Space *space, int number, const int *point) {

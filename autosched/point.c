@@ -52,9 +52,14 @@ bool point_plausible(Space *space, const int *point) {
 
 /* --- drawing --- */
 
+static bool is_kept(const Group *group, int gene) {
+    return group->other_kept && gene == group->other_gene;
+}
+
 static void draw_genes(const Group *group, Random *random, int *genes) {
     for (int i = 0; i < group->genes.count; i++)
-        genes[i] = random_below(random, group->genes.items[i].count);
+        if (!is_kept(group, i))
+            genes[i] = random_below(random, group->genes.items[i].count);
 }
 
 void group_random(Space *space, int number, Random *random, int *point) {
@@ -66,7 +71,8 @@ void group_random(Space *space, int number, Random *random, int *point) {
             return;
     }
     for (int i = 0; i < group->genes.count; i++)
-        genes[i] = group->genes.items[i].start;
+        if (!is_kept(group, i))
+            genes[i] = group->genes.items[i].start;
 }
 
 void point_random(Space *space, Random *random, int *point) {
@@ -79,7 +85,7 @@ static int pick_gene(Space *space, Group *group, Random *random, const int *gene
     Sketch *sketch = group_sketch(space, group, genes);
     int picked = -1, seen = 0;
     for (int i = 0; i < group->genes.count; i++)
-        if (sketch->active[i] && group->genes.items[i].count > 1 && random_below(random, ++seen) == 0)
+        if (sketch->active[i] && group->genes.items[i].count > 1 && !is_kept(group, i) && random_below(random, ++seen) == 0)
             picked = i;
     return picked;
 }

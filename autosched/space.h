@@ -52,7 +52,9 @@ struct Group {
     const Stage **stages; /* in program order, root included, inlined ones not */
     int first_gene;       /* place of its genes in a point */
     LIST(Gene) genes;
-    int other_gene, other_choice; /* the starting point with another choice of one gene, of another kind; 0: none */
+    int other_gene, other_first, other_end; /* the starting point with one of these choices of one gene is of another */
+                                            /* kind; 0, 0: there are none */
+    bool other_kept;                        /* nothing that draws or changes a point changes that gene */
     /* Adds the statements for the structural choices of genes to the sketch. False: that structure makes no sense. */
     bool skipped;  /* stays as the program has it */
     bool hopeless; /* because no schedule of it was found to be legal */

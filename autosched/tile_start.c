@@ -123,6 +123,7 @@ void tile_choose_start(Space *space, Group *group, Tile *tile) {
     }
     if (group->genes.items[tile->reduce_gene].count > REDUCE_CLIP_LAST) {
         group->other_gene = tile->reduce_gene;
-        group->other_choice = REDUCE_CLIP_LAST;
+        group->other_first = REDUCE_CLIP_LAST;
+        group->other_end = REDUCE_CLIP_ORDERS;
     }
 }
