@@ -214,17 +214,25 @@ static bool gathers(const Code *code, const Access *access) {
            element_info[access->tensor->type].bytes >= 4;
 }
 
-/* An element of zeros, to be read instead of what a mask leaves out. */
-static LLVMValueRef zero_element(Code *code) {
-    static const char name[] = "tensorc.zero";
+/* Zeros, to be read instead of what a mask leaves out: so many bytes, and enough for padded lanes. */
+static LLVMValueRef zero_elements(Code *code, int bytes) {
+    int words = 1;
+    while (words * 8 < bytes)
+        words *= 2;
+    const char *name = arena_printf(code->arena, "tensorc.zero.%d", words);
     LLVMValueRef global = LLVMGetNamedGlobal(code->module, name);
     if (global)
         return global;
-    global = LLVMAddGlobal(code->module, code->i64, name);
-    LLVMSetInitializer(global, LLVMConstNull(code->i64));
+    LLVMTypeRef type = LLVMArrayType2(code->i64, (uint64_t)words);
+    global = LLVMAddGlobal(code->module, type, name);
+    LLVMSetInitializer(global, LLVMConstNull(type));
     LLVMSetGlobalConstant(global, true);
     LLVMSetLinkage(global, LLVMInternalLinkage);
     return global;
+}
+
+static LLVMValueRef zero_element(Code *code) {
+    return zero_elements(code, 8);
 }
 
 /* A load for each lane that exists, without branches. */
@@ -255,9 +263,18 @@ static LLVMValueRef load_gathered(Code *code, const Access *access) {
     return emit_intrinsic(code, "llvm.masked.gather", overloads, 2, args, 4);
 }
 
+/* All lanes or none: without a mask, for a masked load that stands outside of all memory takes very long. */
+static LLVMValueRef load_row_where(Code *code, const Access *access, const Expr *guard) {
+    LLVMValueRef zeros = zero_elements(code, access->lanes * alignment_of(access));
+    LLVMValueRef address = LLVMBuildSelect(code->builder, emit_value(code, guard), address_of(code, access), zeros, "");
+    return load_row(code, access, address, access->lanes, NULL);
+}
+
 static LLVMValueRef load_vector(Code *code, const Access *access) {
     int64_t stride = 0;
     if (constant_stride(access, &stride) && stride == 1) {
+        if (access->guard && access->guard->kind == EXPR_BROADCAST)
+            return load_row_where(code, access, access->guard->args[0]);
         LLVMValueRef mask = access->guard ? access_mask(code, access) : NULL;
         return load_row(code, access, address_of(code, access), access->lanes, mask);
     }

@@ -29,4 +29,26 @@ runs "at -O0" "$TENSORC" -run -O0 --threads=2 -DH=15 -DW=3 -DC=16 -DM=33 padded.
 awk '/^conv\.loop/ { inside = 1 } /^\.Lfunc_end/ { inside = 0 } inside' padded.s >loop.s
 like "$(grep -c 'vfmadd.*zmm' loop.s)" '^(224|448)$' "a tile of 28 vectors, 8 steps, at most two copies"
 unlike "$(cat loop.s)" 'zmm.*\(%rsp\)|\(%rsp.*zmm' "no vector is spilled"
+# Vectors that are wholly inside or wholly outside: loaded without masks.
+cat >depthwise.tensor <<'END'
+def depthwise(float(H, C) I, float(K, C) F) -> (O) {
+    O(h, c) +=! (I(h + r_k - 1, c) else 0) * F(r_k, c) where h in 0:H
+}
+export depthwise(K=3)
+schedule depthwise on x86 {
+    ho, h = split(O.h, 14)
+    co, v = split(O.c, 16)
+    reorder(ho, co, O.r_k, h, v)
+    vectorize(v)
+    unroll(h)
+    parallel(ho)
+    acc = cache_write(O, at=co, scope=register)
+}
+END
+for height in 1 14 15 29; do
+    runs "vectors of $height rows" "$TENSORC" -run --threads=2 -DH=$height -DC=37 depthwise.tensor
+done
+"$TENSORC" -S --target=x86-64-v4 -DH=28 -DC=64 depthwise.tensor -o depthwise.s
+like "$(cat depthwise.s)" 'vfmadd.*zmm' "vectors are computed"
+unlike "$(cat depthwise.s)" '%k[1-7]\}' "no mask for rows"
 done_testing
