@@ -42,6 +42,8 @@ static const double page_cost = 8; /* cycles */
 /* bytes that could move in the time in which the prefetch of a run starts */
 static const double run_start[3] = {0, 128, 1024};
 static const double written_times[3] = {1, 1, 2}; /* memory: read first, then written back */
+static const double most_started = 4;             /* of a run: lines fetched one by one, several at a time */
+static const double excess_missing = 2;           /* of what does not fit into the last cache, what it lacks */
 static const double fork_seconds = 4e-6, page_seconds = 1.2e-7;
 static const double overlap_lost = 0.15;               /* of the smaller of arithmetic and traffic */
 static const double usable_part[3] = {0.8, 0.8, 0.25}; /* of a cache: others work with the last one, too */
@@ -339,13 +341,18 @@ static double sequential_bytes(const StageFacts *stage, const AccessFacts *acces
     return run * access->bytes;
 }
 
-/* Bytes that move into a cache of a size, written ones `written` times. Depth goes outward from the block while the body
- * fits. */
-static double traffic(const StageFacts *stage, const Block *block, double cache, double start, double written) {
+/* Part of what a loop body fetches that is not there any more from its last run, for more does not fit into the cache. The
+ * last cache does not drop what was used longest ago, so that some of a body that hardly exceeds it stays. */
+static double missing_part(double body, double cache, int level) {
+    return level == 2 ? fmin(excess_missing * (body - cache) / body, 1) : 1;
+}
+
+/* Bytes that move into a cache of a size and a level. Depth goes outward from the block while the body fits. */
+static double traffic(const StageFacts *stage, const Block *block, double cache, int level) {
     int depth = block->serial + 1;
-    while (depth > 0 && body_bytes(stage, depth - 1) <= cache)
+    double body = 0, bytes = 0;
+    while (depth > 0 && (body = body_bytes(stage, depth - 1)) <= cache)
         depth--;
-    double bytes = 0;
     for (int a = 0; a < stage->access_count; a++) {
         const AccessFacts *access = &stage->accesses[a];
         double moved = line_bytes(stage, access, depth);
@@ -354,10 +361,11 @@ static double traffic(const StageFacts *stage, const Block *block, double cache,
             first--; /* what the next loop does not change mostly stays */
         for (int l = 0; l < first; l++)
             moved *= stage->extents[l];
-        moved *= access->write ? written : 1;
-        bytes += moved > 0 ? moved * (1 + start / sequential_bytes(stage, access)) : 0;
+        moved *= access->write ? written_times[level] : 1;
+        double started = moved > 0 ? fmin(run_start[level] / sequential_bytes(stage, access), most_started) : 0;
+        bytes += moved * (1 + started);
     }
-    return depth == 0 ? 0 : bytes;
+    return depth == 0 ? 0 : bytes * missing_part(body, cache, level);
 }
 
 /* Places along a dimension that expanded loops reach, and the bytes between them: the shortest step of these loops.
@@ -510,8 +518,7 @@ static void add_stage(const StageFacts *whole, const Target *target, bool heavie
     for (int level = 0; level < 3; level++) {
         double cache = target->cache_bytes[level] > 0 ? (double)target->cache_bytes[level] : 32768.0 * pow(16, level);
         bool shared = level == 2; /* by all threads, as is the memory behind it */
-        double bytes = traffic(shared ? whole : stage, shared ? &all : &block, cache * usable_part[level],
-                               run_start[level], written_times[level]);
+        double bytes = traffic(shared ? whole : stage, shared ? &all : &block, cache * usable_part[level], level);
         seconds[level + 1] = bytes / bytes_per_cycle[level] / clock_rate * (shared ? fmax(part, memory_part) : 1);
         estimate->level[level] += seconds[level + 1];
     }
