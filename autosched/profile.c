@@ -55,6 +55,13 @@ static bool is_constant(const Forms *forms, const double *form) {
     return true;
 }
 
+/* Whether the quotient by a constant stays the same while a loop, with all others at their start, goes through its values.
+ */
+static bool quotient_stays(const Forms *forms, const double *a, int loop, double by) {
+    double start = a[forms->count] - fabs(by) * floor(a[forms->count] / fabs(by));
+    return start + fabs(a[loop]) * (extent_of(forms, loop) - 1) < fabs(by);
+}
+
 /* a op b for forms; a product of two that vary is taken at the slope of the first, with b at a typical value. */
 static void form_combine(const Forms *forms, Op op, double *a, double *b) {
     int last = forms->count;
@@ -71,7 +78,7 @@ static void form_combine(const Forms *forms, Op op, double *a, double *b) {
         case OP_ADD: a[l] += b[l]; break;
         case OP_SUB: a[l] -= b[l]; break;
         case OP_MUL: a[l] *= b[last]; break;
-        case OP_DIV: a[l] = l < last && fabs(a[l] * extent_of(forms, l)) <= fabs(by) ? 0 : a[l] / by; break;
+        case OP_DIV: a[l] = l == last ? floor(a[l] / by) : quotient_stays(forms, a, l, by) ? 0 : a[l] / by; break;
         case OP_MOD: a[l] = fabs(a[l]) >= fabs(by) ? 0 : a[l]; break;
         default: break; /* minimum and maximum: the slope of the first */
         }

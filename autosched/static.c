@@ -24,19 +24,20 @@ enum {
 };
 
 static const double clock_rate = 3e9; /* cycles a second */
-static const double arithmetic_ports = 2, load_ports = 2, issue_width = 5;
-static const double chain_latency = 6;   /* of a multiply-add, and what overlaps badly with it */
-static const double memory_latency = 10; /* of an accumulator that is stored and loaded again */
-static const double dear_cost = 9;       /* instructions of a math function */
-static const double gather_cost = 1.3;   /* loads a lane */
-static const double scatter_cost = 5;    /* stores a lane */
-static const double transpose_cost = 5;  /* loads a vector */
-static const double guard_cost = 5;      /* instructions that make a mask */
-static const double crossing_cost = 0.7; /* loads more for one that crosses a cache line */
-static const double entry_cost = 12;     /* cycles until what is computed at a loop has what it waits for */
-static const double loop_cost = 1.5;     /* cycles an iteration of the innermost serial loop */
-static const double edge_cost = 450;     /* cycles where what one thread writes ends and another one's begins */
-static const double spill_cost = 1.7;    /* cycles a vector that has no register, in each step of the reduction */
+static const double arithmetic_ports = 2, load_ports = 2, store_ports = 1, issue_width = 5;
+static const double chain_latency = 6;      /* of a multiply-add, and what overlaps badly with it */
+static const double memory_latency = 10;    /* of an accumulator that is stored and loaded again */
+static const double dear_cost = 9;          /* instructions of a math function */
+static const double gather_cost = 1.3;      /* loads a lane */
+static const double scatter_cost = 5;       /* stores a lane */
+static const double transpose_cost = 5;     /* loads a vector */
+static const double guard_cost = 5;         /* instructions that make a mask */
+static const double guarded_step_cost = 20; /* the same in a sum, whose multiply-adds wait for it */
+static const double crossing_cost = 0.7;    /* loads more for one that crosses a cache line */
+static const double entry_cost = 12;        /* cycles until what is computed at a loop has what it waits for */
+static const double loop_cost = 1.5;        /* cycles an iteration of the innermost serial loop */
+static const double edge_cost = 450;        /* cycles where what one thread writes ends and another one's begins */
+static const double spill_cost = 1.7;       /* cycles a vector that has no register, in each step of the reduction */
 static const double bytes_per_cycle[3] = {28, 20, 7};
 static const double page_cost = 8; /* cycles */
 /* bytes that could move in the time in which the prefetch of a run starts */
@@ -54,6 +55,7 @@ static const double scalar_conflict_cost = 0.15, scalar_conflict_limit = 10;
 
 typedef struct Block {
     double runs;                      /* of the block */
+    double slots;                     /* of a port that one of its instructions takes */
     double vectors;                   /* vector operations of one evaluation of the body in it */
     double arithmetic, loads, stores; /* instructions */
     double guards, edges;             /* instructions more at the edges, part of the runs that is there */
@@ -144,6 +146,16 @@ static double live_operands(const StageFacts *stage, const AccessFacts *access) 
     return live;
 }
 
+/* Processors that split their widest vectors work on them in two steps. */
+static double port_slots(const StageFacts *stage, const Target *target) {
+    double lanes = 1;
+    for (int l = 0; l < stage->loop_count; l++)
+        if (stage->loops[l]->kind == LOOP_VECTORIZED || is_tensorized(stage, l))
+            lanes *= stage->extents[l];
+    bool widest = lanes * stage->accesses[0].bytes > target->vector_bytes / 2.0;
+    return target->splits_vectors && widest ? 2 : 1;
+}
+
 static bool reduces(const StageFacts *stage) {
     return stage->stage->stage->reduction_count > 0;
 }
@@ -168,6 +180,13 @@ static double edge_part(const StageFacts *stage, const AccessFacts *access) {
     return reduces(stage) ? 1 - inside : 1;
 }
 
+static bool is_vector(const StageFacts *stage, const AccessFacts *access) {
+    bool along = false;
+    for (int l = 0; l < stage->loop_count; l++)
+        along |= stage->loops[l]->kind == LOOP_VECTORIZED && access->strides[l] != 0;
+    return along;
+}
+
 static void block_reads(const StageFacts *stage, Block *block) {
     for (int a = 1; a < stage->access_count; a++) {
         const AccessFacts *access = &stage->accesses[a];
@@ -178,7 +197,7 @@ static void block_reads(const StageFacts *stage, Block *block) {
         double loads = still ? count / stage->extents[block->serial] : count;
         block->loads += loads;
         if (access->guarded) {
-            block->guards += loads * guard_cost;
+            block->guards += loads * (reduces(stage) && !is_vector(stage, access) ? guarded_step_cost : guard_cost);
             block->edges = fmax(block->edges, edge_part(stage, access));
         }
         block->operands += still ? count : live_operands(stage, access);
@@ -220,7 +239,7 @@ static void block_spills(const StageFacts *stage, const Target *target, Block *b
 /* Of what runs at the same time, with some more instructions. */
 static double busy_cycles(const Block *block, double more) {
     double cycles = fmax(block->arithmetic / arithmetic_ports, block->loads / load_ports);
-    cycles = fmax(cycles, block->stores);
+    cycles = fmax(cycles, block->stores / store_ports) * block->slots;
     cycles = fmax(cycles, (block->arithmetic + block->loads + block->stores + more) / issue_width);
     return fmax(cycles, block->chain);
 }
@@ -247,6 +266,7 @@ static double across_steps(const StageFacts *stage, const Block *block) {
 static Block block_of(const StageFacts *stage, const Target *target) {
     Block block = {0};
     block_shape(stage, &block);
+    block.slots = port_slots(stage, target);
     double across = across_steps(stage, &block);
     if (across > 0) {
         block.arithmetic = across * fmax(stage->operations, 1);
@@ -386,13 +406,6 @@ static double reached_places(const StageFacts *stage, const AccessFacts *access,
         }
     }
     return step == 0 ? 1 : fmin(1 + reach / step, places);
-}
-
-static bool is_vector(const StageFacts *stage, const AccessFacts *access) {
-    bool along = false;
-    for (int l = 0; l < stage->loop_count; l++)
-        along |= stage->loops[l]->kind == LOOP_VECTORIZED && access->strides[l] != 0;
-    return along;
 }
 
 /* Runs of the block that find an access on the same cache line, one after the other. */

@@ -191,6 +191,11 @@ static Target *target_named(Arena *arena, const char *name, int threads) {
     return target;
 }
 
+/* The first processors of AMD (sse4a) that have AVX-512 do. */
+static bool splits_vectors(const char *features) {
+    return has(features, "avx512f") && has(features, "sse4a") && !has(features, "avx512vp2intersect");
+}
+
 /* NAME+FEATURE+FEATURE: a target that has more than its name says. */
 const Target *target_make(Arena *arena, const char *name, int threads) {
     size_t length = strcspn(name, "+");
@@ -206,6 +211,8 @@ const Target *target_make(Arena *arena, const char *name, int threads) {
         target->host &= has(host, feature);
         at += length;
     }
+    if (target)
+        target->splits_vectors = splits_vectors(target->features);
     return target;
 }
 

@@ -279,7 +279,7 @@ typedef struct Program {
         const char *name;
         int64_t value;
     } * bounds;
-    bool strict; /* -fstrict: reductions keep their order, multiply-adds are not contracted */
+    bool strict;        /* -fstrict: reductions keep their order, multiply-adds are not contracted */
     const void **known; /* [stage_count] or NULL: contents of stages that are computed when compiling, row major */
     const struct Program
         *meaning; /* what it computes by other algorithms: the same arguments; NULL: it is as written */
@@ -355,7 +355,8 @@ typedef struct Target {
     int vector_bytes;    /* of the widest registers that pay */
     int vector_registers;
     bool fused_multiply_add;
-    bool masked_memory; /* vector loads and stores under a mask are cheap */
+    bool splits_vectors; /* the widest ones are worked on in halves, one after the other */
+    bool masked_memory;  /* vector loads and stores under a mask are cheap */
     int64_t cache_bytes[3];
     int threads;       /* that generated code may use; 1: no parallel loops; 0: decided at run time */
     bool host;         /* its objects run on this machine */

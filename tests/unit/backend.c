@@ -338,6 +338,9 @@ int main(void) {
     static const char *const levels[] = {"x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4"};
     Arena *arena = arena_new();
     const char *folder = work_folder_make(arena);
+    ok(target_make(arena, "znver4", 1)->splits_vectors && !target_make(arena, "sapphirerapids", 1)->splits_vectors &&
+           !target_make(arena, "znver3", 1)->splits_vectors && !target_make(arena, "x86-64-v4", 1)->splits_vectors,
+       "of processors with AVX-512 znver4 works on halves");
     const Target *host = target_make(arena, "host", 1);
     test_here(folder, "host", 40, LOOP_SERIAL);
     test_here(folder, "host", 13, LOOP_VECTORIZED);

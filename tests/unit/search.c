@@ -115,7 +115,7 @@ static double search_with(Arena *arena, Simulated *simulated, const char *policy
 
 static void test_policies(Arena *arena, Simulated *simulated) {
     double means[3] = {0};
-    enum { SEEDS = 9 };
+    enum { SEEDS = 18 };
     int bad = 0, p = 0;
     for (; search_policies[p].name && p < 3; p++)
         for (int seed = 1; seed <= SEEDS; seed++)

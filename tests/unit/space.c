@@ -112,6 +112,45 @@ static void test_defaults(Arena *arena, const Case *cases, int count) {
     }
 }
 
+/* What a kind of starting points is explored with does not leave the kind. */
+static void test_kinds(Arena *arena) {
+    Target target = wide_target(1);
+    Program *program = program_conv2d(arena, TYPE_FLOAT, (ConvShape){1, 64, 7, 7, 64, 3, 3, 1, 1, 1});
+    Space *space = space_new(arena, program, &target, NULL);
+    Group *group = space->groups.items[0];
+    int *point = ARENA_ARRAY(arena, int, space->gene_count + 1), *gene = point + group->first_gene + group->other_gene;
+    Random random = {1};
+    int left = 0, free_to_leave = 0;
+    point_start(space, point);
+    ok(group->other_end - group->other_first == 2, "a padded convolution has two kinds that leave terms out");
+    *gene = group->other_first;
+    for (int i = 0; i < 2 * POINTS; i++) {
+        group->other_kept = true;
+        (i % 2 ? group_random : group_mutate)(space, 0, &random, point);
+        left += *gene != group->other_first;
+        *gene = group->other_first;
+        group->other_kept = false;
+        (i % 2 ? group_random : group_mutate)(space, 0, &random, point);
+        free_to_leave += *gene != group->other_first;
+        *gene = group->other_first;
+    }
+    is_int(left, 0, "no point leaves the kind that is kept");
+    ok(free_to_leave > 0, "others do");
+}
+
+/* Where the widest vectors are worked on in halves, arithmetic takes longer, memory does not. */
+static void test_split_vectors(Arena *arena) {
+    Target target = wide_target(1), split = target;
+    split.splits_vectors = true;
+    Program *program = program_matmul(arena, TYPE_FLOAT, 256, 256, 256);
+    Schedule *schedule = autosched_default(arena, program, &target, NULL, EFFORT_MODEL, 0);
+    double whole = estimate_of(arena, program, schedule, &target),
+           halves = estimate_of(arena, program, schedule, &split);
+    ok(halves > 1.2 * whole && halves <= 2 * whole, "a matmul in halves is thought slower: %.2f times", halves / whole);
+    double plain = estimate_of(arena, program, identity_of(arena, program), &target);
+    ok(plain == estimate_of(arena, program, identity_of(arena, program), &split), "plain loops have nothing to split");
+}
+
 static bool mentions(Arena *arena, const Schedule *schedule, const char *word) {
     return strstr(text_of(arena, schedule), word) != NULL;
 }
@@ -331,6 +370,8 @@ int main(void) {
     test_acceptance(arena, cases, CASE_COUNT);
     test_shapes(arena);
     test_defaults(arena, cases, CASE_COUNT);
+    test_kinds(arena);
+    test_split_vectors(arena);
     test_quality(arena);
     test_blocks(arena);
     test_sketches(arena);
