@@ -371,6 +371,34 @@ static bool concerns_by(const Expr *kept, const Expr *dropped, const Expr *read)
     return false;
 }
 
+static bool is_inside_by_guard(Arena *arena, const Expr *read) {
+    ExprList known = {0};
+    if (read->guard)
+        conjuncts_add(arena, &known, read->guard);
+    Facts facts = {known.count, known.items};
+    for (int d = 0; d < read->count; d++) {
+        Expr *bounds[] = {expr_binary(arena, OP_GE, read->args[d], expr_int(arena, 0)),
+                          expr_binary(arena, OP_LT, read->args[d], read->tensor->dims[d])};
+        for (int i = 0; i < 2; i++)
+            if (expr_prove(arena, bounds[i], &facts) != 1)
+                return false;
+    }
+    return true;
+}
+
+/* The guard and the dropped conditions that are about the loops of something in it: together they say more. */
+static void guard_by_loops(Arena *arena, const Finish *finish, Expr *read) {
+    for (int i = 0; i < finish->dropped.count && read->guard; i++) {
+        ExprList known = {0};
+        conjuncts_add(arena, &known, read->guard);
+        if (conditions_have(&known, finish->dropped.items[i]) ||
+            !share_variable(read->guard, finish->dropped.items[i], true))
+            continue;
+        read->guard = expr_and(arena, read->guard, finish->dropped.items[i]);
+        i = -1; /* those before it may be about its loops */
+    }
+}
+
 static Expr *guard_read(Arena *arena, Expr *e, void *context) {
     const Finish *finish = context;
     if (e->kind != EXPR_READ || index_inside(arena, e->tensor, e->args))
@@ -384,6 +412,8 @@ static Expr *guard_read(Arena *arena, Expr *e, void *context) {
         if (needed)
             read->guard = expr_and(arena, read->guard, dropped);
     }
+    if (!is_inside_by_guard(arena, read))
+        guard_by_loops(arena, finish, read);
     return read;
 }
 
