@@ -55,6 +55,12 @@ static double largest_of(double a, double b) {
     return a > b ? a : b;
 }
 
+/* Outside -fstrict a term with a factor 0 may be left out as if its other factors were finite. */
+static bool may_be_left_out(const Instruction *in, int lane) {
+    return in->op == OP_MUL && type_is_float(in->type) && isnan(in->result->real[lane]) &&
+           (value_of(in->args[0], lane) == 0 || value_of(in->args[1], lane) == 0);
+}
+
 /* Outside -fstrict a quotient may be a product with the reciprocal, which rounds once more. */
 static double roundings_of(Op op) {
     return op == OP_DIV ? 3 : 2;
@@ -89,7 +95,9 @@ static void bound_arithmetic(const Instruction *in, int count) {
         if (in->op == OP_DIV && !rounds && error > 0)
             error += 1; /* a quotient of integers steps */
         in->result->error[l] =
-            settle(error, error_a, error_b) + (rounds ? rounding(in->type, result, roundings_of(in->op)) : 0);
+            may_be_left_out(in, l)
+                ? INFINITY
+                : settle(error, error_a, error_b) + (rounds ? rounding(in->type, result, roundings_of(in->op)) : 0);
     }
 }
 
@@ -98,7 +106,7 @@ static void bound_exact_operands(const Instruction *in, int count) {
     double unit = roundings_of(in->op) * type_roundoff(in->type), least = smallest_step(in->type);
     for (int l = 0; l < count; l++) {
         double size = fabs(in->result->real[l]);
-        in->result->error[l] = size <= DBL_MAX ? unit * size + least : 0;
+        in->result->error[l] = size <= DBL_MAX ? unit * size + least : may_be_left_out(in, l) ? INFINITY : 0;
     }
 }
 
