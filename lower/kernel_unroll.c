@@ -9,9 +9,9 @@
 #include "lower/passes.h"
 #include <string.h>
 
-/* Copies of statements that all unrolled loops around one may make together, and the nodes of all copies of a loop's
- * body; beyond, compile time explodes. */
-enum { COPY_LIMIT = 16384, NODE_LIMIT = 1 << 18 };
+/* Copies of statements that all unrolled loops around one may make together, and the nodes of all copies in a kernel;
+ * beyond, compile time explodes. Large tiles of tuned convolutions have 25,000 nodes. */
+enum { COPY_LIMIT = 16384, NODE_LIMIT = 1 << 16 };
 
 /* What a condition of the body became for some values of the variables: copies ask again and again. */
 typedef struct Decision {
@@ -29,6 +29,7 @@ typedef struct Unroll {
     LIST(const Expr *) outside; /* zeros that stand for reads outside, in the store at hand */
     LIST(Substitution) bindings;
     int64_t copies;
+    int64_t made;             /* nodes of all copies so far */
     LIST(Decision) decisions; /* by the hash of the condition, chained */
     int heads[DECISION_HEADS];
 } Unroll;
@@ -278,7 +279,13 @@ static bool adds_zero(const Unroll *u, const Stmt *store, const Expr *index, con
            is_zero_product(u, value->args[1]);
 }
 
+static void add_nodes(Expr *e, void *context) {
+    *(int64_t *)context += expr_nodes_up_to(e, NODE_LIMIT);
+}
+
 static Stmt *unroll_store(Unroll *u, Stmt *stmt) {
+    if (u->copies > 1)
+        stmt_exprs(stmt, add_nodes, &u->made);
     Expr *guard = stmt->guard ? unroll_expr(u, stmt->guard) : NULL;
     int64_t holds;
     if (guard && bool_constant(guard, &holds)) {
@@ -351,7 +358,7 @@ static bool take_nodes(Stmt *stmt, void *context) {
 static bool is_short(const Unroll *u, Stmt *loop, int64_t extent) {
     if (extent > COPY_LIMIT / u->copies)
         return false;
-    int left = (int)(NODE_LIMIT / (u->copies * (extent < 1 ? 1 : extent)));
+    int left = (int)((NODE_LIMIT - u->made) / (u->copies * (extent < 1 ? 1 : extent)));
     stmt_walk(loop, take_nodes, &left);
     return left > 0;
 }
