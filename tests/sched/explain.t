@@ -15,11 +15,12 @@ like "$(cat "$work/err")" "-d: no letter 'x'" "is named"
 
 # copies ROWS TERMS: how many loops are left of one over ROWS whose copies of a sum of TERMS terms are to be unrolled.
 copies() {
-    terms=$(seq -s ' + ' -f 'a(i + %g) * b(%g)' 0 $(($2 - 1)))
+    terms=$(seq 0 $(($2 - 1)) | sed 's/.*/a(i + &) * b(&)/' | paste -sd+ -)
     echo "def f(float(N) a, float(K) b) -> (float(M) c) { c(i) = $terms } export f(M=$1, N=$(($1 + $2)), K=$2)
-schedule f { unroll(c.i) }" >"$work/copies.tensor"
-    "$TENSORC" -w -emit-ir "$work/copies.tensor" --target=x86-64-v4 -o - | grep -c ' for i in '
+schedule f on x86 { unroll(c.i) }" >"$work/copies.tensor"
+    "$TENSORC" -w -emit-ir "$work/copies.tensor" --target=x86-64-v4 -o - >"$work/copies.ir"
+    printf '%s, %s' "$(grep -c ' for i in ' "$work/copies.ir")" "$(grep -c ' c(.*) = ' "$work/copies.ir")"
 }
-is "$(copies 64 4)" 0 "copies of a short body are made"
-is "$(copies 64 200)" 1 "copies that would make code generators slow are not: the loop stays"
+is "$(copies 64 4)" "0, 64" "copies of a short body are made"
+is "$(copies 64 200)" "1, 1" "copies that would make code generators slow are not: the loop stays"
 done_testing
