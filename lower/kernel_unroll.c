@@ -279,13 +279,7 @@ static bool adds_zero(const Unroll *u, const Stmt *store, const Expr *index, con
            is_zero_product(u, value->args[1]);
 }
 
-static void add_nodes(Expr *e, void *context) {
-    *(int64_t *)context += expr_nodes_up_to(e, NODE_LIMIT);
-}
-
 static Stmt *unroll_store(Unroll *u, Stmt *stmt) {
-    if (u->copies > 1)
-        stmt_exprs(stmt, add_nodes, &u->made);
     Expr *guard = stmt->guard ? unroll_expr(u, stmt->guard) : NULL;
     int64_t holds;
     if (guard && bool_constant(guard, &holds)) {
@@ -345,22 +339,33 @@ static Stmt *unroll_loop(Unroll *u, Stmt *loop, int64_t extent) {
     return stmt_block(u->arena, list);
 }
 
-static void count_nodes(Expr *e, void *context) {
-    int *left = context;
-    *left -= expr_nodes_up_to(e, *left);
+static void add_nodes(Expr *e, void *context) {
+    *(int64_t *)context += expr_nodes_up_to(e, NODE_LIMIT);
 }
 
-static bool take_nodes(Stmt *stmt, void *context) {
-    stmt_exprs(stmt, count_nodes, context);
-    return *(int *)context > 0;
+/* Nodes of a statement when all loops in it that are to be unrolled are; at most one more than the limit. */
+static int64_t unrolled_nodes(const Stmt *stmt) {
+    int64_t nodes = 0, inside = 0, copies = 1;
+    stmt_exprs(stmt, add_nodes, &nodes);
+    for (int i = 0; i < stmt->count && inside <= NODE_LIMIT; i++)
+        inside += unrolled_nodes(stmt->body[i]);
+    for (int i = 0; i < stmt->otherwise_count && inside <= NODE_LIMIT; i++)
+        inside += unrolled_nodes(stmt->otherwise[i]);
+    if (stmt->kind == STMT_FOR && stmt->loop == LOOP_UNROLLED && expr_is_int(stmt->extent, &copies))
+        copies = copies < NODE_LIMIT ? copies : NODE_LIMIT;
+    nodes += inside * copies;
+    return nodes <= NODE_LIMIT ? nodes : NODE_LIMIT + 1;
 }
 
-static bool is_short(const Unroll *u, Stmt *loop, int64_t extent) {
+/* An outermost loop takes with it what is in it: all copies of a loop are alike. */
+static bool is_short(Unroll *u, const Stmt *loop, int64_t extent) {
     if (extent > COPY_LIMIT / u->copies)
         return false;
-    int left = (int)((NODE_LIMIT - u->made) / (u->copies * (extent < 1 ? 1 : extent)));
-    stmt_walk(loop, take_nodes, &left);
-    return left > 0;
+    int64_t nodes = u->copies > 1 ? 0 : unrolled_nodes(loop);
+    if (nodes > NODE_LIMIT - u->made)
+        return false;
+    u->made += nodes;
+    return true;
 }
 
 static Stmt *unroll_for(Unroll *u, Stmt *loop) {
