@@ -44,6 +44,7 @@ struct Stmt {
     Expr *extent;         /* FOR */
     LoopKind loop;        /* FOR */
     bool masked;          /* FOR: conditions on its variable stay in the body */
+    bool in_lanes;        /* FOR: a vectorized loop of the same stage is around it */
     Expr *condition;      /* IF, CHECK: bool, scalar */
     bool keeps;           /* IF: where it fails elements keep their value; else they are elements that nobody reads */
     int status;           /* CHECK */

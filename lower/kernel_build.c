@@ -442,6 +442,8 @@ static Stmt *loop_stmt(Build *b, const NestStage *stage, const Loop *loop, const
     Stmt *made = stmt_for(b->arena, piece->var, piece->extent, piece->kind, body, stage->stage->loc);
     if (made)
         made->masked = loop->masked;
+    for (int i = 0; made && i < stage->loop_count && stage->loops[i] != loop; i++)
+        made->in_lanes |= stage->loops[i]->kind == LOOP_VECTORIZED;
     return made;
 }
 

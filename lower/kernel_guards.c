@@ -155,14 +155,15 @@ static StmtList substituted(Arena *arena, const StmtList *body, const Var *var, 
     return list;
 }
 
-/* for v in 0:n { if a * v == e { body } } as if e % a == 0 && 0 <= e / a && e / a < n { body at v = e / a }. */
+/* for v in 0:n { if a * v == e { body } } as if e % a == 0 && 0 <= e / a && e / a < n { body at v = e / a }. In lanes e
+ * may differ, and lanes read what v would never have been. */
 static Stmt *only_iteration(Arena *arena, const Stmt *loop, const StmtList *body, const ExprList *common) {
     Expr *numerator, *condition = NULL;
     int64_t slope;
     int which = 0;
     while (which < common->count && !equal_value(arena, common->items[which], loop->var, &numerator, &slope))
         which++;
-    if (which == common->count || stores_registers(body))
+    if (which == common->count || stores_registers(body) || loop->in_lanes)
         return NULL;
     Expr *divisor = expr_int(arena, slope), *zero = expr_int(arena, 0);
     Expr *value = expr_compact(arena, expr_binary(arena, OP_DIV, numerator, divisor));

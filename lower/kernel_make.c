@@ -67,8 +67,10 @@ Stmt *stmt_for(Arena *arena, const Var *var, Expr *extent, LoopKind loop, StmtLi
 
 Stmt *stmt_for_like(Arena *arena, const Stmt *loop, Expr *extent, StmtList body) {
     Stmt *made = stmt_for(arena, loop->var, extent, loop->loop, body, loop->loc);
-    if (made)
+    if (made) {
         made->masked = loop->masked;
+        made->in_lanes = loop->in_lanes;
+    }
     return made;
 }
 
