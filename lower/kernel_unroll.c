@@ -13,11 +13,16 @@
  * beyond, compile time explodes. Large tiles of tuned convolutions have 25,000 nodes. */
 enum { COPY_LIMIT = 16384, NODE_LIMIT = 1 << 16 };
 
+typedef struct Known {
+    const Var *var;
+    int64_t value;
+} Known;
+
 /* What a condition of the body became for some values of the variables: copies ask again and again. */
 typedef struct Decision {
     const Expr *condition;
-    int64_t *values;       /* of the bindings when it was decided */
-    int value_count, next; /* place of the next one of its chain plus 1; 0 ends it */
+    const Known *known;    /* when it was decided */
+    int known_count, next; /* place of the next one of its chain plus 1; 0 ends it */
     Expr *result;
 } Decision;
 
@@ -139,25 +144,34 @@ static bool bool_constant(const Expr *e, int64_t *value) {
     return e->type == TYPE_BOOL && expr_is_int(e, value);
 }
 
-/* The values of the variables that the condition uses, 0 for the others. */
-static int64_t *values_for(Unroll *u, const Expr *condition) {
-    int64_t *values = ARENA_ARRAY(u->arena, int64_t, u->bindings.count + 1);
+/* The variables that the condition uses, and their values. Of the versions of a nest, which share conditions, not all
+ * need to bind the same ones. */
+static Known *known_for(Unroll *u, const Expr *condition, int *count) {
+    Known *known = ARENA_ARRAY(u->arena, Known, u->bindings.count + 1);
+    *count = 0;
     for (int i = 0; i < u->bindings.count; i++)
         if (expr_uses_var(condition, u->bindings.items[i].var))
-            values[i] = u->bindings.items[i].value->integer;
-    return values;
+            known[(*count)++] = (Known){u->bindings.items[i].var, u->bindings.items[i].value->integer};
+    return known;
+}
+
+static bool same_known(const Known *a, const Known *b, int count) {
+    for (int i = 0; i < count; i++)
+        if (a[i].var != b[i].var || a[i].value != b[i].value)
+            return false;
+    return true;
 }
 
 static Decision *decision_of(Unroll *u, const Expr *condition) {
-    int *head = &u->heads[((uintptr_t)condition >> 4) % DECISION_HEADS], count = u->bindings.count;
-    int64_t *values = values_for(u, condition);
+    int *head = &u->heads[((uintptr_t)condition >> 4) % DECISION_HEADS], count;
+    Known *known = known_for(u, condition, &count);
     for (int i = *head; i != 0; i = u->decisions.items[i - 1].next) {
-        Decision *known = &u->decisions.items[i - 1];
-        if (known->condition == condition && known->value_count == count &&
-            !memcmp(known->values, values, sizeof *values * (size_t)count))
-            return known;
+        Decision *decision = &u->decisions.items[i - 1];
+        if (decision->condition == condition && decision->known_count == count &&
+            same_known(decision->known, known, count))
+            return decision;
     }
-    list_push(u->arena, &u->decisions, ((Decision){condition, values, count, *head, NULL}));
+    list_push(u->arena, &u->decisions, ((Decision){condition, known, count, *head, NULL}));
     *head = u->decisions.count;
     return &u->decisions.items[u->decisions.count - 1];
 }
