@@ -227,7 +227,7 @@ static LLVMValueRef zero_elements(Code *code, int bytes) {
     global = LLVMAddGlobal(code->module, type, name);
     LLVMSetInitializer(global, LLVMConstNull(type));
     LLVMSetGlobalConstant(global, true);
-    LLVMSetLinkage(global, LLVMInternalLinkage);
+    LLVMSetLinkage(global, LLVMPrivateLinkage);
     return global;
 }
 
