@@ -10,8 +10,8 @@
 #include <string.h>
 
 /* Copies of statements that all unrolled loops around one may make together, and the nodes of all copies in a kernel;
- * beyond, compile time explodes. Large tiles of tuned convolutions have 25,000 nodes. */
-enum { COPY_LIMIT = 16384, NODE_LIMIT = 1 << 16 };
+ * beyond, compile time explodes. Tuned tiles of convolutions may have 300,000. */
+enum { COPY_LIMIT = 16384, NODE_LIMIT = 1 << 19 };
 
 typedef struct Known {
     const Var *var;

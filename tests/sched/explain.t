@@ -22,5 +22,5 @@ schedule f on x86 { unroll(c.i) }" >"$work/copies.tensor"
     printf '%s, %s' "$(grep -c ' for i in ' "$work/copies.ir")" "$(grep -c ' c(.*) = ' "$work/copies.ir")"
 }
 is "$(copies 64 4)" "0, 64" "copies of a short body are made"
-is "$(copies 64 200)" "1, 1" "copies that would make code generators slow are not: the loop stays"
+is "$(copies 256 800)" "1, 1" "copies that would make code generators slow are not: the loop stays"
 done_testing
