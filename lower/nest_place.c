@@ -448,7 +448,7 @@ static void move_initialisation(StageState *stage, StageState *made) {
     if (initialisation == NULL)
         return;
     initialisation->updates = made;
-    initialisation->beside = initialisation->at == made->at;
+    initialisation->beside |= initialisation->at == made->at;
     made->initialisation = initialisation;
     stage->initialisation = NULL;
 }

@@ -266,12 +266,46 @@ static void save(const Fuzzer *f, const FuzzRecord *r, const char *text) {
         printf("saved as %s\n", path);
 }
 
+static const char *stream_text(Arena *arena, FILE *file) {
+    Text text = {.arena = arena};
+    char bytes[4096];
+    for (size_t got; (got = fread(bytes, 1, sizeof bytes, file)) > 0;)
+        text_add_bytes(&text, bytes, got);
+    return text.text ? text.text : "";
+}
+
+/* The text of a case, made in a process of its own, which the fault may end; NULL then. */
+static const char *made_text(Fuzzer *f, Arena *arena, uint64_t number) {
+    FILE *file = tmpfile();
+    fflush(NULL);
+    pid_t process = fork();
+    if (!process) {
+        limit_memory();
+        limit_case(true);
+        fputs(make_case(arena, &f->options, number, NULL), file);
+        fflush(file);
+        _exit(0);
+    }
+    int status;
+    while (waitpid(process, &status, 0) < 0 && errno == EINTR)
+        ;
+    rewind(file);
+    const char *text = status ? NULL : stream_text(arena, file);
+    fclose(file);
+    return text;
+}
+
 static void show(Fuzzer *f, const FuzzRecord *r) {
     Arena *arena = arena_new();
-    const char *why = "", *text = make_case(arena, &f->options, r->number, NULL);
     Trying trying = {.options = &f->options, .arena = arena};
     printf("--- --seed=%llu --case=%llu: %s\n%s\n", (unsigned long long)f->options.seed, (unsigned long long)r->number,
            fault_names[r->fault], r->why);
+    const char *why = "", *text = made_text(f, arena, r->number);
+    if (text == NULL) {
+        printf("the making of the case ends so, too\n");
+        arena_free(arena);
+        return;
+    }
     Fault again = try_text(&trying, text, &why);
     trying.refusal = refusal_words(arena, why);
     if (again == r->fault && f->reduce_limit > 0)
@@ -293,17 +327,14 @@ static const char *option_value(const char *argument, const char *name) {
 }
 
 static const char *file_text(Arena *arena, const char *path) {
-    Text text = {.arena = arena};
-    char bytes[4096];
     FILE *file = fopen(path, "r");
-    for (size_t got; file && (got = fread(bytes, 1, sizeof bytes, file)) > 0;)
-        text_add_bytes(&text, bytes, got);
-    if (!file || !text.text) {
+    const char *text = file ? stream_text(arena, file) : "";
+    if (!*text) {
         fprintf(stderr, "fuzz: cannot read '%s'\n", path);
         exit(2);
     }
     fclose(file);
-    return text.text;
+    return text;
 }
 
 static int run_files(const FuzzOptions *options, char **paths, int count) {
