@@ -406,15 +406,19 @@ Profile *profile_nest(Arena *arena, const Nest *nest) {
 
 enum { GAPS_LIMIT = 8 }; /* places of a dimension that are further apart: what is between is not touched */
 
+double access_reach(const StageFacts *stage, const AccessFacts *access, int dimension, int depth) {
+    double reach = 1;
+    for (int l = depth; l < stage->loop_count; l++)
+        reach += fabs(access->slopes[dimension * stage->loop_count + l]) * (stage->extents[l] - 1);
+    return reach;
+}
+
 double access_footprint(const StageFacts *stage, const AccessFacts *access, int depth) {
     double elements = 1;
     for (int d = 0; d < access->rank; d++) {
-        double reach = 1, places = 1;
-        for (int l = depth; l < stage->loop_count; l++) {
-            double slope = fabs(access->slopes[d * stage->loop_count + l]);
-            reach += slope * (stage->extents[l] - 1);
-            places *= slope > 0 ? stage->extents[l] : 1;
-        }
+        double reach = access_reach(stage, access, d, depth), places = 1;
+        for (int l = depth; l < stage->loop_count; l++)
+            places *= fabs(access->slopes[d * stage->loop_count + l]) > 0 ? stage->extents[l] : 1;
         if (reach > GAPS_LIMIT * places)
             reach = places;
         elements *= reach > access->dims[d] ? access->dims[d] : reach;

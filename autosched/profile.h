@@ -3,7 +3,8 @@
  * Every stage that runs has its chain of loops, those of the stages that it is computed at included, and its accesses
  * as linear forms over that chain: an index that is not linear is taken at its slope. Extents that are only known at
  * run time count as TYPICAL_SIZE elements a size. A loop that fuse made stands in the chain as the loops it was made of,
- * which have its variable and its kind: of them the indices are linear. All numbers are estimates; no decision about legality rests on them.
+ * which have its variable and its kind: of them the indices are linear. All numbers are estimates; no decision about
+ * legality rests on them.
  */
 #ifndef AUTOSCHED_PROFILE_H
 #define AUTOSCHED_PROFILE_H
@@ -48,6 +49,8 @@ typedef struct Profile {
 Profile *profile_nest(Arena *arena, const Nest *nest);
 /* The loops of the chain from `first` on that are one loop of the nest: how many. */
 int profile_loop_parts(const StageFacts *stage, int first);
+/* Places along a dimension from the first to the last that the loops from a depth on reach, past its ends too. */
+double access_reach(const StageFacts *stage, const AccessFacts *access, int dimension, int depth);
 /* Bytes that the body of the first `depth` loops of the chain touches of an access in one iteration of them. */
 double access_footprint(const StageFacts *stage, const AccessFacts *access, int depth);
 

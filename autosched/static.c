@@ -310,10 +310,7 @@ static double occupied_bytes(const StageFacts *stage, const AccessFacts *access,
     if (access->in_registers || access->rank < 2)
         return bytes;
     for (int d = access->rank - 1; d >= 0; d--) {
-        double reach = 1;
-        for (int l = depth; l < stage->loop_count; l++)
-            reach += fabs(access->slopes[d * stage->loop_count + l]) * (stage->extents[l] - 1);
-        reach = fmin(reach, access->dims[d]);
+        double reach = fmin(access_reach(stage, access, d, depth), access->dims[d]);
         if (rows == 1 && run == fmax(distance / access->bytes, 1))
             run *= reach; /* still in one piece */
         else if (reach > 1)
@@ -475,9 +472,10 @@ static StageFacts busiest_thread(const StageFacts *stage, const Target *target, 
         all *= extents[l];
     double piece = ceil(all / thread_count(target));
     *part = all > 0 ? piece / all : 1;
-    for (*forks = 1; first > 0; first--)
-        *forks *= extents[first - 1];
-    for (int l = last - 1; l >= 0 && stage->loops[l]->var == stage->loops[last - 1]->var; l--) {
+    *forks = 1;
+    for (int l = 0; l < first; l++)
+        *forks *= extents[l];
+    for (int l = last - 1; l >= first; l--) {
         double whole = extents[l];
         extents[l] = fmin(whole, fmax(piece, 1));
         piece /= fmax(whole, 1);
@@ -494,10 +492,7 @@ static double shared_edges(const StageFacts *thread, double part) {
     if (part >= 1 || written->in_registers || written->irregular)
         return 0;
     for (int d = written->rank - 1; d >= 0; d--) {
-        double reach = 1;
-        for (int l = 0; l < thread->loop_count; l++)
-            reach += fabs(written->slopes[d * thread->loop_count + l]) * (thread->extents[l] - 1);
-        reach = fmin(reach, written->dims[d]);
+        double reach = fmin(access_reach(thread, written, d, 0), written->dims[d]);
         all *= reach;
         piece *= whole ? reach : 1;
         whole &= reach >= written->dims[d];

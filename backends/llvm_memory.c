@@ -57,17 +57,12 @@ static bool same_terms(const KnownAddress *known, const Term *terms, int count) 
     return true;
 }
 
-static bool find_read(const Expr *e, void *context) {
-    *(bool *)context |= e->kind == EXPR_READ;
-    return !*(bool *)context;
-}
-
 /* What a read gives may change within a block. */
 static bool lasts(const Term *terms, int count) {
-    bool reads = false;
     for (int i = 0; i < count; i++)
-        expr_walk(terms[i].atom, find_read, &reads);
-    return !reads;
+        if (expr_reads(terms[i].atom))
+            return false;
+    return true;
 }
 
 /* The pointer moved by the sum of the terms. The addresses of an unrolled tile have most of their terms in common, which
@@ -231,16 +226,13 @@ static LLVMValueRef zero_elements(Code *code, int bytes) {
     return global;
 }
 
-static LLVMValueRef zero_element(Code *code) {
-    return zero_elements(code, 8);
-}
-
 /* A load for each lane that exists, without branches. */
 static LLVMValueRef load_lanes(Code *code, const Access *access, LLVMValueRef addresses) {
     int padded = lanes_of(addresses);
     LLVMValueRef mask = access->guard ? access_mask(code, access) : NULL;
     if (mask)
-        addresses = LLVMBuildSelect(code->builder, mask, addresses, emit_splat(code, zero_element(code), padded), "");
+        addresses = LLVMBuildSelect(code->builder, mask, addresses,
+                                    emit_splat(code, zero_elements(code, alignment_of(access)), padded), "");
     LLVMValueRef lanes = LLVMConstNull(vector_of(access->type, padded));
     for (int i = 0; i < access->lanes; i++) {
         LLVMValueRef lane = constant_int(code->i32, i);
@@ -263,11 +255,18 @@ static LLVMValueRef load_gathered(Code *code, const Access *access) {
     return emit_intrinsic(code, "llvm.masked.gather", overloads, 2, args, 4);
 }
 
+/* Where all lanes are to be read from: under a guard that fails, zeros. */
+static LLVMValueRef address_where(Code *code, const Access *access, const Expr *guard) {
+    LLVMValueRef address = address_of(code, access);
+    if (!guard)
+        return address;
+    LLVMValueRef zeros = zero_elements(code, access->lanes * alignment_of(access));
+    return LLVMBuildSelect(code->builder, emit_value(code, guard), address, zeros, "");
+}
+
 /* All lanes or none: without a mask, for a masked load that stands outside of all memory takes very long. */
 static LLVMValueRef load_row_where(Code *code, const Access *access, const Expr *guard) {
-    LLVMValueRef zeros = zero_elements(code, access->lanes * alignment_of(access));
-    LLVMValueRef address = LLVMBuildSelect(code->builder, emit_value(code, guard), address_of(code, access), zeros, "");
-    return load_row(code, access, address, access->lanes, NULL);
+    return load_row(code, access, address_where(code, access, guard), access->lanes, NULL);
 }
 
 static LLVMValueRef load_vector(Code *code, const Access *access) {
@@ -285,10 +284,7 @@ static LLVMValueRef load_vector(Code *code, const Access *access) {
 
 /* Without branches: loads of several blocks would be moved together, far from where they are used. */
 static LLVMValueRef load_scalar(Code *code, const Access *access) {
-    LLVMValueRef address = address_of(code, access);
-    if (access->guard)
-        address = LLVMBuildSelect(code->builder, emit_value(code, access->guard), address, zero_element(code), "");
-    return load(code, access, access->type, address);
+    return load(code, access, access->type, address_where(code, access, access->guard));
 }
 
 /* One element for all lanes. */

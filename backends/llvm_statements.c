@@ -16,21 +16,9 @@ static void emit_check(Code *code, const Stmt *stmt) {
     LLVMPositionBuilderAtEnd(code->builder, passed);
 }
 
-static bool find_read(const Expr *e, void *context) {
-    if (e->kind == EXPR_READ)
-        *(bool *)context = true;
-    return true;
-}
-
-static bool reads_memory(const Expr *e) {
-    bool found = false;
-    expr_walk(e, find_read, &found);
-    return found;
-}
-
 void emit_early_checks(Code *code, const Stmt *stmt) {
     debug_location(code, stmt->loc);
-    if (stmt->kind == STMT_CHECK && !reads_memory(stmt->condition)) {
+    if (stmt->kind == STMT_CHECK && !expr_reads(stmt->condition)) {
         forget_values(code);
         emit_check(code, stmt);
         address_map_set(code->arena, &code->checked, stmt, (void *)stmt);

@@ -44,12 +44,6 @@ static bool has_shape(Code *code, const Expr *read) {
            bytes <= code->target->vector_bytes;
 }
 
-static bool find_read(const Expr *e, void *context) {
-    if (e->kind == EXPR_READ)
-        *(bool *)context = true;
-    return true;
-}
-
 static bool is_block(Code *code, Stmt *const *statements, int count) {
     const Stmt *first = statements[0];
     int64_t stride;
@@ -58,10 +52,9 @@ static bool is_block(Code *code, Stmt *const *statements, int count) {
         first->tensor->type != first->value->tensor->type || buffer_of(code, first->value->tensor)->registers ||
         buffer_of(code, first->tensor)->registers)
         return false;
-    bool reads = false;
-    expr_walk(first->value->args[0], find_read, &reads);
+    bool reads = expr_reads(first->value->args[0]);
     for (int i = 0; i < first->value->lanes && !reads; i++) {
-        expr_walk(statements[i]->kind == STMT_STORE ? statements[i]->index[0] : first->index[0], find_read, &reads);
+        reads = expr_reads(statements[i]->kind == STMT_STORE ? statements[i]->index[0] : first->index[0]);
         if (!copies_column(code, statements[i], first, i))
             return false;
     }

@@ -46,8 +46,8 @@ static Expr *inside_condition(Build *b, const Tensor *tensor, Expr **index) {
     Expr *all = NULL;
     for (int d = 0; d < tensor->rank; d++) {
         bool large = expr_is_larger(index[d], PROVE_LIMIT);
-        Expr *bounds[] = {expr_binary(b->arena, OP_GE, index[d], expr_int(b->arena, 0)),
-                          expr_binary(b->arena, OP_LT, index[d], tensor->dims[d])};
+        Expr *bounds[2];
+        index_bounds(b->arena, tensor, d, index[d], bounds);
         for (int i = 0; i < 2; i++)
             if (large || expr_prove(b->arena, bounds[i], &b->facts) != 1)
                 all = expr_and(b->arena, all, bounds[i]);
@@ -311,8 +311,10 @@ static void add_zero_conditions(Build *b, const Expr *term, ExprList *list) {
          d++) {
         if (expr_reads(term->args[d]))
             continue;
-        list_push(b->arena, list, expr_binary(b->arena, OP_GE, term->args[d], expr_int(b->arena, 0)));
-        list_push(b->arena, list, expr_binary(b->arena, OP_LT, term->args[d], term->tensor->dims[d]));
+        Expr *bounds[2];
+        index_bounds(b->arena, term->tensor, d, term->args[d], bounds);
+        list_push(b->arena, list, bounds[0]);
+        list_push(b->arena, list, bounds[1]);
     }
 }
 
@@ -465,7 +467,6 @@ static Stmt *initialisation(Build *b, const NestStage *stage, int depth, Expr *u
                      &(Piece){loop->var, loop->var->extent, NULL, initialisation_kind(b, stage, depth), NULL, 0}, body);
 }
 
-static StmtList stage_build_all(Build *b, const NestStage *stage);
 static StmtList stage_level(Build *b, const NestStage *stage, int depth);
 static StmtList stage_build_all(Build *b, const NestStage *stage);
 

@@ -378,8 +378,8 @@ static bool is_inside_by_guard(Arena *arena, const Expr *read) {
         conjuncts_add(arena, &known, read->guard);
     Facts facts = {known.count, known.items};
     for (int d = 0; d < read->count; d++) {
-        Expr *bounds[] = {expr_binary(arena, OP_GE, read->args[d], expr_int(arena, 0)),
-                          expr_binary(arena, OP_LT, read->args[d], read->tensor->dims[d])};
+        Expr *bounds[2];
+        index_bounds(arena, read->tensor, d, read->args[d], bounds);
         for (int i = 0; i < 2; i++)
             if (expr_prove(arena, bounds[i], &facts) != 1)
                 return false;

@@ -280,6 +280,11 @@ Expr *conjunction(Arena *arena, const ExprList *list) {
 
 /* --- sizes of expressions ----------------------------------------------------------------------------------------- */
 
+void index_bounds(Arena *arena, const Tensor *tensor, int dimension, Expr *index, Expr *bounds[2]) {
+    bounds[0] = expr_binary(arena, OP_GE, index, expr_int(arena, 0));
+    bounds[1] = expr_binary(arena, OP_LT, index, tensor->dims[dimension]);
+}
+
 static bool count_node(const Expr *e, void *context) {
     (void)e;
     ++*(int *)context;

@@ -10,7 +10,7 @@
 #include <string.h>
 
 /* Copies of statements that all unrolled loops around one may make together, and the nodes of all copies in a kernel;
- * beyond, compile time explodes. Tuned tiles of convolutions may have 300,000. */
+ * beyond, compile time explodes. Tiles of convolutions that pay have more than 250,000. */
 enum { COPY_LIMIT = 16384, NODE_LIMIT = 1 << 19 };
 
 typedef struct Known {

@@ -64,12 +64,15 @@ Expr *expr_and(Arena *arena, Expr *a, Expr *b); /* NULL stands for true, also as
  * or the like. */
 Expr *extreme_case(Arena *arena, Expr *condition, const Var *const *vars, int count, bool worst);
 
+/* The index of a dimension is inside the tensor when both hold. */
+void index_bounds(Arena *arena, const Tensor *tensor, int dimension, Expr *index, Expr *bounds[2]);
+
 /* --- sizes of expressions --- */
 
+/* What is shared counts each time, so that the whole number may take exponential time to find. */
 int expr_nodes(const Expr *e);
-/* Has more nodes: what is shared counts each time, so that the whole number may take exponential time to find. */
-int expr_nodes_up_to(const Expr *e, int nodes); /* at most so many, however large it is */
-bool expr_is_larger(const Expr *e, int nodes);
+int expr_nodes_up_to(const Expr *e, int nodes); /* at most so many are counted */
+bool expr_is_larger(const Expr *e, int nodes);  /* has more */
 /* The simplified expression, or e itself where multiplying out sums of run-time sizes would make it larger. */
 Expr *expr_compact(Arena *arena, Expr *e);
 
