@@ -137,13 +137,18 @@ static void close_module(Emission *emission) {
 
 /* --- passes and bytes --- */
 
-/* Code is in final form: promote the register buffers, fold what indices left, hoist what loops do not change. */
 #if LLVM_VERSION_MAJOR >= 18
 #define COMBINE "instcombine<no-verify-fixpoint>"
 #else
 #define COMBINE "instcombine"
 #endif
-static const char pass_pipeline[] = "function(sroa,early-cse," COMBINE ",loop-simplify,loop-mssa(licm),simplifycfg)";
+/* Code is in final form: promote the register buffers, fold what indices left, hoist what loops do not change. */
+static const char folding_pipeline[] = "function(sroa,early-cse," COMBINE ")";
+static const char hoisting_pipeline[] = "function(loop-simplify,loop-mssa(licm),simplifycfg)";
+
+/* Where thousands of addresses live through all of a function, LLVM takes time that grows with their square to order
+ * and allocate them: functions of so many instructions, beyond all that large tiles become, keep them where they are. */
+enum { HOISTING_LIMIT = 32768 };
 
 static const char inline_pipeline[] = "always-inline,globaldce";
 
@@ -157,6 +162,27 @@ static bool run_passes(Emission *emission, const char *pipeline) {
     keep_error(emission, text);
     LLVMDisposeErrorMessage(text);
     return false;
+}
+
+static int instruction_count(LLVMValueRef function) {
+    int count = 0;
+    for (LLVMBasicBlockRef block = LLVMGetFirstBasicBlock(function); block; block = LLVMGetNextBasicBlock(block))
+        for (LLVMValueRef value = LLVMGetFirstInstruction(block); value; value = LLVMGetNextInstruction(value))
+            count++;
+    return count;
+}
+
+static bool may_hoist(LLVMModuleRef module) {
+    for (LLVMValueRef function = LLVMGetFirstFunction(module); function; function = LLVMGetNextFunction(function))
+        if (instruction_count(function) > HOISTING_LIMIT)
+            return false;
+    return true;
+}
+
+static bool optimize(Emission *emission) {
+    return (!emission->code.inlines || run_passes(emission, inline_pipeline)) &&
+           run_passes(emission, folding_pipeline) &&
+           (!may_hoist(emission->code.module) || run_passes(emission, hoisting_pipeline));
 }
 
 static void verify(Emission *emission) {
@@ -204,7 +230,7 @@ static char *module_bytes(Emission *emission, EmitKind kind, size_t *count) {
     }
     if (!emission->code.options->candidate) /* those are checked by what they compute */
         verify(emission);
-    if ((emission->code.inlines && !run_passes(emission, inline_pipeline)) || !run_passes(emission, pass_pipeline))
+    if (!optimize(emission))
         return NULL;
     char *bytes = kind == EMIT_LLVM
                       ? module_text(emission, count)
