@@ -635,7 +635,8 @@ static StmtList stage_level(Build *b, const NestStage *stage, int depth) {
     bool begins = stage->initialises && depth == first_reduction(stage);
     if (begins) {
         stmts_add(b->arena, &list, initialisation(b, stage, depth, NULL));
-        choose_late(b, stage);
+        if (depth < stage->loop_count) /* after the loops of a reduction, if there are any, there is a place for it */
+            choose_late(b, stage);
     }
     if (depth == stage->loop_count) {
         if (!stage->scan)
