@@ -66,15 +66,23 @@ static LLVMValueRef upper_lanes(Code *code, LLVMValueRef value, int from, int la
     return emit_shuffle(code, value, NULL, indices, lanes);
 }
 
-/* Halves down to a whole register of 16 bytes, the rest within it: those have instructions that smaller ones lack. */
+static LLVMValueRef lane_of(Code *code, LLVMValueRef value, int lane) {
+    return LLVMBuildExtractElement(code->builder, value, index_constant(code, lane), "");
+}
+
+/* Halves down to a whole register of 16 bytes, the rest within it: those have instructions that smaller ones lack.
+ * Integers are scalars in the last step: LLVM takes a sum all in vectors, of products of 8 bits, for one that its
+ * instruction for them computes, and of more than a register leaves lanes out. */
 static LLVMValueRef combine_lanes(Code *code, Op op, ElementType type, LLVMValueRef value) {
-    int least = WHOLE_BYTES / element_info[type].bytes;
-    for (int half = lanes_of(value) / 2; half > 0; half /= 2) {
+    int least = WHOLE_BYTES / element_info[type].bytes, last = type_is_float(type) ? 0 : 1;
+    for (int half = lanes_of(value) / 2; half > last; half /= 2) {
         int lanes = half < least && lanes_of(value) >= least ? least : half > 1 ? half : 2;
         LLVMValueRef args[] = {upper_lanes(code, value, 0, lanes), upper_lanes(code, value, half, lanes)};
         value = emit_operator(code, op, type, args);
     }
-    return lanes_of(value) > 1 ? emit_resized(code, value, 1) : value;
+    if (last == 0)
+        return lanes_of(value) > 1 ? emit_resized(code, value, 1) : value;
+    return emit_operator(code, op, type, (LLVMValueRef[]){lane_of(code, value, 0), lane_of(code, value, 1)});
 }
 
 int emit_across(Code *code, Stmt *const *statements, int count) {

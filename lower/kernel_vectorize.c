@@ -203,15 +203,18 @@ static StmtList masked_body(Vectorize *v, const ExprList *conditions, bool keeps
     return list;
 }
 
-/* Conditions that the lanes share stay an IF; the others are masks of what is inside. */
+/* Conditions that the lanes share stay an IF; the others are masks of what is inside. Under a mask a read may be one of
+ * lanes though its index is not. */
 static Stmt *vector_if(Vectorize *v, Stmt *stmt) {
     ExprList all = {0}, uniform = {0}, varying = {0}, refused = {0};
     conjuncts_add(v->arena, &all, stmt->condition);
-    for (int i = 0; i < all.count; i++)
-        if (expr_uses_var(all.items[i], v->var))
-            list_push(v->arena, &varying, all.items[i]);
+    for (int i = 0; i < all.count; i++) {
+        Expr *shared = expr_uses_var(all.items[i], v->var) ? NULL : vector_expr(v, all.items[i]);
+        if (shared && shared->lanes == 1)
+            list_push(v->arena, &uniform, shared);
         else
-            list_push(v->arena, &uniform, vector_expr(v, all.items[i]));
+            list_push(v->arena, &varying, all.items[i]);
+    }
     StmtList body = masked_body(v, &varying, stmt->keeps, stmt->body, stmt->count);
     StmtList otherwise = vector_body(v, stmt->otherwise, stmt->otherwise_count);
     if (varying.count && stmt->otherwise_count) {
