@@ -180,6 +180,13 @@ static void bind_parameters(Outline *outline) {
     frame->depth = caller->depth;
 }
 
+/* The loop after this one may be another piece of the same, with the same temporaries: they are the caller's again. */
+static void unbind_placements(Outline *outline) {
+    int first = outline->variables.count + outline->tensors.count;
+    for (int i = 0; i < outline->placements.count; i++)
+        outline->placements.items[i]->offset = outline->values.items[first + i];
+}
+
 static void emit_values_loop(Outline *outline, LLVMValueRef begin, LLVMValueRef end) {
     Code *code = outline->code;
     const Stmt *stmt = outline->stmt;
@@ -239,6 +246,7 @@ static void emit_loop_function(Outline *outline) {
         emit_values_loop(outline, begin, end);
     LLVMBuildRet(code->builder, constant_int(code->i32, STATUS_OK));
     frame_close(code);
+    unbind_placements(outline);
 }
 
 static LLVMValueRef closure_field(Outline *outline, LLVMValueRef closure, int field) {

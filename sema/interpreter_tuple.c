@@ -146,7 +146,8 @@ static double distance(const Fold *fold, const Lanes *a, const Lanes *b, int lan
     return isnan(distance) ? INFINITY : distance;
 }
 
-/* What any order may be off from the one of the source. */
+/* What any order may be off from the one of the source. Twice the factor of sums: partial results of other orders may be
+ * larger than those of the two seen here, and terms alike round one way in some. */
 static double bound_orders(const Fold *fold, int lane) {
     const Code *code = fold->code;
     int c = fold->tuple->component;
@@ -158,7 +159,7 @@ static double bound_orders(const Fold *fold, int lane) {
     double terms = (double)code->reduction_points + 1, unit = 2 * type_roundoff(code->type);
     double rounded = fmax(apart, distance(fold, in_order, &fold->in_double.components[c], lane));
     double likely =
-        4 * (rounded + own) + (3 * sqrt(terms) + 8) * unit * fold->largest[lane] + terms * smallest_step(code->type);
+        4 * (rounded + own) + (6 * sqrt(terms) + 8) * unit * fold->largest[lane] + terms * smallest_step(code->type);
     return likely < always ? likely : always;
 }
 
