@@ -11,15 +11,23 @@
 
 static const double needed_gain = 0.8; /* of an algorithm's estimate, to be chosen without measuring */
 
+/* Whether two blocks are for the same name in the same file, so that their targets decide. */
+static bool stand_together(const Schedule *a, const Schedule *b) {
+    return a->loc.file == b->loc.file && !strcmp(a->subject, b->subject);
+}
+
+/* Blocks come in the order of their names' precedence; of those for the first name that has any for the target, the most
+ * specific. */
 const Schedule *user_schedule(const Unit *unit, const Target *target) {
     const Schedule *best = NULL;
     int best_match = 0;
     for (int i = 0; i < unit->schedule_count; i++) {
-        int match = target_match(target, unit->schedules[i]->target);
-        if (match >= best_match && match > 0) {
-            best = unit->schedules[i];
-            best_match = match;
-        }
+        const Schedule *block = unit->schedules[i];
+        int match = target_match(target, block->target);
+        if (match <= best_match || (best && !stand_together(best, block)))
+            continue;
+        best = block;
+        best_match = match;
     }
     return best;
 }

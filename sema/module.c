@@ -133,23 +133,27 @@ static SourceFile *load_file(Checker *checker, AstFile *ast, const char *path, b
 
 /* --- schedules --- */
 
-static void take_schedules(Checker *checker, Unit *unit, const SourceFile *file, const char *subject) {
-    LIST(const Schedule *) found = {0};
+typedef LIST(const Schedule *) Blocks;
+
+static void take_schedules(Checker *checker, Blocks *blocks, const SourceFile *file, const char *subject) {
     for (int i = 0; i < file->ast->schedules.count; i++)
         if (strcmp(file->ast->schedules.items[i]->subject, subject) == 0)
-            list_push(checker->arena, &found, file->ast->schedules.items[i]);
-    unit->schedules = found.items;
-    unit->schedule_count = found.count;
+            list_push(checker->arena, blocks, file->ast->schedules.items[i]);
 }
 
-/* Blocks that name the export win over those that name the def, and those over the ones beside an imported def. */
+/* Blocks that name the export come before those that name the def, and those before the ones beside an imported def:
+ * the first of them that has any for a target wins. */
 static void attach_schedules(Checker *checker, Unit *unit, const Definition *definition) {
     const SourceFile *main_file = checker->files.items[0];
-    take_schedules(checker, unit, main_file, unit->program->symbol);
-    if (!unit->schedule_count)
-        take_schedules(checker, unit, main_file, definition->ast->name.text);
-    if (!unit->schedule_count && definition->file != main_file)
-        take_schedules(checker, unit, definition->file, definition->ast->name.text);
+    const char *symbol = unit->program->symbol, *name = definition->ast->name.text;
+    Blocks blocks = {0};
+    take_schedules(checker, &blocks, main_file, symbol);
+    if (strcmp(symbol, name) != 0)
+        take_schedules(checker, &blocks, main_file, name);
+    if (definition->file != main_file)
+        take_schedules(checker, &blocks, definition->file, name);
+    unit->schedules = blocks.items;
+    unit->schedule_count = blocks.count;
 }
 
 static bool is_subject(Checker *checker, const SourceFile *file, const char *name) {

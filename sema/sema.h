@@ -30,7 +30,7 @@ typedef struct Unit {
     Program *program;
     int alternative_count; /* the same function by other algorithms: program->meaning is the unit's program */
     Program **alternatives;
-    const Schedule **schedules; /* the blocks that name the export, or else the def; in source order */
+    const Schedule **schedules; /* that name the export, then the def, then beside an imported def */
     int schedule_count;
     int tune_count;
     struct TuneSizes {

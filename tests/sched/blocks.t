@@ -1,0 +1,22 @@
+#!/bin/sh
+# Which of several schedule blocks a function gets: by the name that a block is for, and then by its target.
+. "${srcdir:-.}/tests/lib.sh"
+cd "$work" || exit 1
+
+# factor TARGETS: how the blocks of file.tensor unroll the loop j for these, one word a target; - where none does.
+factor() {
+    "$TENSORC" -O0 -c file.tensor --target="$1" -o file.o --explain-schedule >explained || echo failed
+    sed -n 's/.*for j in.* unrolled by \([0-9]*\).*/\1/p; s/.*for j in 0:N  *#.*/-/p' explained | paste -sd' ' -
+}
+
+cat >file.tensor <<'END'
+def v(int32(M, N) a) -> (b) { b(i, j) = a(i, j) + 1 }
+export v as f
+schedule v on arm { unroll(b.j, factor=4) }
+schedule v on x86-64-v4 { unroll(b.j, factor=5) }
+schedule f on x86 { unroll(b.j, factor=3) }
+END
+is "$(factor x86-64-v4)" 3 "the block for the export wins"
+is "$(factor aarch64)" 4 "the block for the def holds where none is for the export"
+is "$(factor x86-64-v4,aarch64)" "3 4" "each target has its own"
+done_testing
