@@ -3,8 +3,8 @@
  * Before a schedule that uses one is compiled, the instruction alone is: its meaning as a program whose whole nest it runs.
  * What does not compile is told with the instruction's place. Where this machine has the instruction it runs in a worker
  * on random and on extreme values, and the interpreter says what is right: integers exactly, floats within the bounds of
- * every result (their values are far from the smallest numbers, which such instructions may take for 0). Each instruction
- * is checked once a compilation.
+ * every result (their values are far from the smallest numbers, which such instructions may take for 0). A call that
+ * traps or does not come back is an error too. Each instruction is checked once a compilation.
  */
 #include "lower/instr.h"
 #include "autosched/random.h"
@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { ROUNDS = 12 };
+enum { ROUNDS = 12, LIMIT_SECONDS = 5 };
 
 typedef struct Check {
     Compilation *c;
@@ -205,12 +205,12 @@ static bool run_round(Check *check, Runner *runner, const void *object, size_t b
                           .inputs = check->inputs,
                           .threads = 1,
                           .max_repeats = 1,
-                          .limit_seconds = 60,
+                          .limit_seconds = LIMIT_SECONDS,
                           .outputs = check->outputs};
     runner_run(runner, check->c->arena, &request, &result);
     if (result.outcome == OUTCOME_OK)
         return compare(check);
-    diag(check->c->diagnostics, DIAG_instr_body, check->instr->loc, result.why);
+    diag(check->c->diagnostics, DIAG_instr_run, check->instr->loc, check->instr->name, result.why);
     return false;
 }
 

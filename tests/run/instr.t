@@ -108,6 +108,21 @@ if [ "$(uname -m)" = x86_64 ]; then
     runs "for another machine" "$TENSORC" -v -S --target=x86-64-v4+avx512bf16+avx512fp16 -o /dev/null ir.tensor
 fi
 
+# --- an instruction that does not come back is given up
+cat >endless.tensor <<'END'
+instr twice(int32(4) c, int32(4) a) on x86 { c(i) = a(i) + a(i) } =
+    "br label %again"
+    "again:"
+    "br label %again"
+def doubled(int32(N, 4) A) -> (C) { C(n, i) = A(n, i) + A(n, i) }
+schedule doubled on x86 { tensorize(C.i, twice) }
+END
+if [ "$(uname -m)" = x86_64 ]; then
+    exits 1 "an instruction that does not end" timeout 30 "$TENSORC" -S -o /dev/null endless.tensor
+    like "$(cat "$work/err")" "instruction 'twice' compiles, but its check fails: the run took longer than 5 s" \
+        "the message says so"
+fi
+
 # --- sizes of run time, 64-bit ARM
 cat >main.c <<'END'
 #include "product.h"
