@@ -172,9 +172,23 @@ static bool is_target(const char *name) {
     return false;
 }
 
+/* One name has one block for a target: which of two is meant cannot be told. */
+static void check_only_block(Checker *checker, const SourceFile *file, int index) {
+    const Schedule *schedule = file->ast->schedules.items[index];
+    for (int i = 0; i < index; i++) {
+        const Schedule *other = file->ast->schedules.items[i];
+        if (strcmp(other->subject, schedule->subject) != 0 || strcmp(other->target, schedule->target) != 0)
+            continue;
+        diag(checker->diagnostics, DIAG_schedule_twice, schedule->loc, schedule->subject, schedule->target);
+        diag_note(checker->diagnostics, other->loc, "first here");
+        return;
+    }
+}
+
 static void check_schedules(Checker *checker, const SourceFile *file) {
     for (int i = 0; i < file->ast->schedules.count; i++) {
         const Schedule *schedule = file->ast->schedules.items[i];
+        check_only_block(checker, file, i);
         if (schedule->target && !is_target(schedule->target))
             diag(checker->diagnostics, DIAG_schedule_target, schedule->loc, schedule->target);
         if (is_subject(checker, file, schedule->subject))
