@@ -160,6 +160,7 @@ static Unit *bind_tune_row(Compilation *c, const Unit *unit, const struct TuneSi
     Unit *bound = ARENA_NEW(c->arena, Unit);
     *bound = *unit;
     bound->program = program;
+    bound->is_version = true;
     bound->tune_count = 0;
     bound->alternatives = ARENA_ARRAY(c->arena, Program *, unit->alternative_count + 1);
     bound->alternative_count = 0;

@@ -56,7 +56,7 @@ bool check_schedule(Compilation *c, const Unit *unit, const Target *target) {
     Nest *nest = filled ? nest_build(c->arena, unit->program, filled, NULL, target, &error) : NULL;
     if (!nest)
         return nest_report(c->diagnostics, &error);
-    for (int i = 0; i < nest->ineffective_count; i++)
+    for (int i = 0; i < nest->ineffective_count && !unit->is_version; i++)
         diag(c->diagnostics, DIAG_schedule_no_effect, filled->prims[nest->ineffective[i]].loc);
     return true;
 }

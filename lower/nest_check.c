@@ -177,8 +177,8 @@ static int64_t loop_copies(const Node *node) {
     if (is_straight(node))
         return node->loop.extent > 0 ? node->loop.extent : 1;
     int64_t pieces = node->loop.cut_count + 1, extent = node->loop.extent;
-    pieces = extent > 0 && extent < pieces ? extent : pieces;
-    return (node->loop.unroll > 1 ? node->loop.unroll : 1) * pieces;
+    int64_t copies = (node->loop.unroll > 1 ? node->loop.unroll : 1) * pieces;
+    return extent >= 0 && extent < copies ? extent + (extent == 0) : copies;
 }
 
 /* Counted from the innermost loop outwards over all stages around. */

@@ -295,6 +295,7 @@ static bool set_unroll(NestState *state, const Prim *prim, int index, int64_t fa
     if (factor == node->loop.unroll || factor == 1)
         no_effect(state);
     node->loop.unroll = factor;
+    node->unroll_prim = state->prim;
     node->kind_set = true;
     return true;
 }

@@ -25,6 +25,7 @@ typedef struct Node {
     int position;       /* a leaf's place among its stage's loops */
     bool kind_set;      /* a primitive named this loop: a ".store" loop then no longer follows its twin */
     int cuts_prim;      /* that partitioned it */
+    int unroll_prim;    /* that unrolled it by a factor */
     const Form *extent; /* a root's is its domain's until its stage's box is known */
     const Form *value;  /* over leaf loops, those of outer stages included */
 } Node;
@@ -311,7 +312,7 @@ bool set_kind(NestState *state, const Prim *prim, int index, LoopKind kind);
 bool check_bound(NestState *state, const StageState *stage);
 /* nest_prefetch.c: finds what is fetched. */
 bool find_prefetches(NestState *state);
-/* nest_tail.c: what splits and cuts ask of extents. */
+/* nest_tail.c: what splits ask of extents; notes cuts and factors that change nothing. */
 bool check_tails(NestState *state, const StageState *stage);
 const Form *access_form(NestState *state, const StageState *stage, const Access *access, int dimension);
 

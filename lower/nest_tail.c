@@ -1,5 +1,5 @@
-/* nest_tail.c - what must hold of splits whose tail is exact or shifted, of loops that are partly unrolled, and of
- * loops that run in pieces, once extents and the order of loops are known.
+/* nest_tail.c - what must hold of splits whose tail is exact or shifted, and which loops that are partly unrolled or run
+ * in pieces are too short for that, once extents and the order of loops are known.
  *
  * A last piece that begins earlier computes elements twice. That is right where the second time begins anew: the outer
  * part stands outside the reduction loops, and one thread runs it.
@@ -93,33 +93,44 @@ static bool check_shift(NestState *state, const StageState *stage, const Relatio
 
 /* --- pieces of loops ---------------------------------------------------------------------------------------------- */
 
-static bool check_factor(NestState *state, const Node *node) {
-    return node->loop.extent < 0 || node->loop.extent >= node->loop.unroll || node->loop.unroll <= 1 ||
-           refuse_loop(state, node, "%s has %lld values: fewer than the %lld bodies of an unrolled iteration",
-                       loop_text(state, node), (long long)node->loop.extent, (long long)node->loop.unroll);
+/* What is said of loops holds at all sizes: cuts beyond the end and bodies beyond the last one are left out where a loop
+ * is short. Only a statement that leaves all its loops as they were is worth a word. */
+
+static bool is_repeated(const NestState *state, int prim) {
+    for (int i = 0; i < state->stages.count; i++) {
+        const StageState *stage = state->stages.items[i];
+        for (int k = 0; k < stage->leaves.count; k++) {
+            const Node *node = stage->leaves.items[k];
+            if (node->loop.unroll > 1 && node->unroll_prim == prim && (node->loop.extent < 0 || node->loop.extent > 1))
+                return true;
+        }
+    }
+    return false;
 }
 
-/* Where a loop of a known extent is cut; cuts at its ends do nothing, and one of a loop with fewer values than cuts may
- * meet the one before it. */
-static bool check_cuts(NestState *state, const Node *node) {
+static void note_factor(NestState *state, const Node *node) {
+    bool short_loop = node->loop.extent == 0 || node->loop.extent == 1;
+    if (node->loop.unroll > 1 && short_loop && !is_repeated(state, node->unroll_prim))
+        no_effect_of(state, node->unroll_prim);
+}
+
+static int64_t between(int64_t least, int64_t value, int64_t most) {
+    return value < least ? least : value > most ? most : value;
+}
+
+/* Where a loop of a known extent is cut, as loop_pieces does. */
+static void note_cuts(NestState *state, const Node *node) {
     int64_t extent = node->loop.extent, before = 0;
     int pieces = 0;
-    for (int i = 0; i < node->loop.cut_count && extent >= 0; i++) {
-        int64_t cut = node->loop.cuts[i], at = cut < 0 ? extent + cut : cut;
-        if (at < 0 || at > extent)
-            return refuse_loop(state, node, "%s has %lld values, so there is nothing to cut at %lld",
-                               loop_text(state, node), (long long)extent, (long long)cut);
-        if (at < before && extent <= node->loop.cut_count)
-            at = before;
-        if (at < before)
-            return refuse_loop(state, node, "%lld lies before the cut before it in the %lld values of %s",
-                               (long long)cut, (long long)extent, loop_text(state, node));
+    if (node->loop.cut_count == 0 || extent < 0)
+        return;
+    for (int i = 0; i < node->loop.cut_count; i++) {
+        int64_t cut = node->loop.cuts[i], at = between(before, cut < 0 ? extent + cut : cut, extent);
         pieces += at > before;
         before = at;
     }
-    if (node->loop.cut_count > 0 && extent >= 0 && pieces + (extent > before) <= 1)
+    if (pieces + (extent > before) <= 1)
         no_effect_of(state, node->cuts_prim);
-    return true;
 }
 
 bool check_tails(NestState *state, const StageState *stage) {
@@ -130,8 +141,9 @@ bool check_tails(NestState *state, const StageState *stage) {
         if (relation->tail == TAIL_SHIFT && !check_shift(state, stage, relation))
             return false;
     }
-    for (int i = 0; i < stage->leaves.count; i++)
-        if (!check_factor(state, stage->leaves.items[i]) || !check_cuts(state, stage->leaves.items[i]))
-            return false;
+    for (int i = 0; i < stage->leaves.count; i++) {
+        note_factor(state, stage->leaves.items[i]);
+        note_cuts(state, stage->leaves.items[i]);
+    }
     return true;
 }

@@ -32,6 +32,7 @@ typedef struct Unit {
     Program **alternatives;
     const Schedule **schedules; /* that name the export, then the def, then beside an imported def */
     int schedule_count;
+    bool is_version; /* for the sizes of one of the tunes: what is said of its unit is not said of it again */
     int tune_count;
     struct TuneSizes {
         int count;

@@ -42,4 +42,31 @@ is "$(grep -c '^schedule' gemm.schedule)" 1 "one schedule can be pasted"
 is "$(grep -c '^# schedule' gemm.schedule)" 2 "those of the versions are comments"
 runs "tuned once, found later" "$TENSORC" -O tune --tune-frozen --trials=4 --db=t.db -g -c gemm.tensor -o again.o
 same gemm.o again.o "and the object is the same"
+
+cat >small.tensor <<'END'
+def add(int32(M, N) a) -> (b) { b(i, j) = a(i, j) + 1 }
+export add as f tune (M=16, N=2), (M=1, N=64), (M=0, N=0)
+schedule f on x86 {
+    jo, ji = split(b.j, 8, tail=mask)
+    vectorize(ji)
+    unroll(b.i, factor=4)
+    partition(jo, 2)
+}
+END
+runs "one schedule serves all sizes" "$TENSORC" -O2 --target=x86-64-v4 -c small.tensor -o small.o
+is "$(cat "$work/err")" "" "and nothing is said of those that it does not change"
+
+{
+    echo 'def sums(int32(N, 3) a) -> (b, c) { b(i) +=! a(i, r_k)  c(i) = a(i, 0) * 2 }'
+    for n in 0 1 2 3 4 5 7; do echo "export sums(N=$n) as sums$n"; done
+    echo 'schedule sums on x86 {
+        partition(b.i, 2, 4, -3, -1)
+        unroll(b.i, factor=3)
+        partition(b.r_k, 2, -2)
+        parallel(c.i)
+        partition(c.i, 3, -2)
+    }'
+} >cuts.tensor
+runs "loops shorter than their cuts run" "$TENSORC" -run --target=host -w --trials=1 cuts.tensor
+is "$(grep -c 'all results checked' "$work/out")" 7 "and are right at all sizes"
 done_testing
