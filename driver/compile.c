@@ -102,7 +102,8 @@ static bool check_input(Compilation *c) {
 
 /* --- kernels --- */
 
-static void print_reports(const Compilation *c, const Scheduled *scheduled) {
+/* Of the function that is called `symbol`. */
+static void print_reports(const Compilation *c, const Scheduled *scheduled, const char *symbol) {
     const Program *program = scheduled->unit->program;
     Text text = {.arena = c->arena};
     nest_print(&text, scheduled->nest);
@@ -112,7 +113,7 @@ static void print_reports(const Compilation *c, const Scheduled *scheduled) {
         Text explained = {.arena = c->arena};
         nest_explain(&explained, scheduled->nest);
         const char *algorithms = program_algorithms(c->arena, program);
-        printf("%s: scheduled by %s; beside each loop what one iteration of it touches\n%s%s%s%s", program->symbol,
+        printf("%s: scheduled by %s; beside each loop what one iteration of it touches\n%s%s%s%s", symbol,
                scheduled->origin, algorithms ? "computed: " : "", algorithms ? algorithms : "", algorithms ? "\n" : "",
                explained.text ? explained.text : "");
     }
@@ -120,7 +121,7 @@ static void print_reports(const Compilation *c, const Scheduled *scheduled) {
         return;
     float *values = ARENA_ARRAY(c->arena, float, feature_count());
     features_extract(c->arena, scheduled->nest, values);
-    printf("%s: features, version %d\n", program->symbol, FEATURE_VERSION);
+    printf("%s: features, version %d\n", symbol, FEATURE_VERSION);
     for (int i = 0; i < feature_count(); i++)
         printf("  %-40s %g\n", feature_name(i), values[i]);
 }
@@ -140,7 +141,7 @@ static Kernel *schedule_kernel(Compilation *c, const Unit *unit, const Target *t
     if (!choose_schedule(c, unit, target, scheduled))
         return NULL;
     report_time(c, "schedule", &since);
-    print_reports(c, scheduled);
+    print_reports(c, scheduled, scheduled->unit->program->symbol);
     Kernel *kernel = make_kernel(c, scheduled);
     report_time(c, "lower", &since);
     return kernel;
@@ -208,13 +209,13 @@ static void pack_arguments(Compilation *c, const Unit *unit, const Target *targe
     if (!packed)
         return;
     double since = monotonic_seconds();
-    const Schedule *schedule = packing_schedule(c, &packed, target);
+    const Schedule *user = user_schedule(packed, target), *schedule = packing_schedule(c, &packed, target);
     ExpandOptions options = {.strict = o->strict, .unchecked_gather = o->unchecked_gather};
     Nest *nest = nest_build(c->arena, packed->program, schedule, NULL, target, NULL);
-    Scheduled scheduled = {packed, schedule, nest, "packing"};
+    add_packing(kernel, nest, &options);
+    Scheduled scheduled = {packed, schedule, nest, schedule && schedule == user ? "the source" : "the default"};
     if (o->explain)
-        print_reports(c, &scheduled);
-    add_packing(kernel, scheduled.nest, &options);
+        print_reports(c, &scheduled, kernel->packed->program->symbol);
     report_time(c, "pack", &since);
 }
 

@@ -21,6 +21,8 @@ like "$(cat packed.h)" 'int dense_packed\(int64_t M, int64_t K, int64_t N, const
     "the header declares them"
 capture "$TENSORC" -c "$here/packed.tensor" -o other.o --explain-schedule
 like "$(cat out)" '^P: .* as \(d0 align 64 offset 16, d1, d2\), ahead of all calls' "an explanation says what is packed how"
+is "$(sed -n 's/^\([a-z_]*\): scheduled by the [ds].*/\1/p' out | paste -sd' ' -)" \
+    "$(sed -n 's/^int \([a-z_]*\)(.*/\1/p' packed.h | grep -v '_pack_' | paste -sd' ' -)" "under the names of the functions"
 runs "once more" "$TENSORC" -c "$here/packed.tensor" -o again.o
 same other.o again.o "the same bytes"
 runs "a run needs none of them" "$TENSORC" -run -DM=3 -DK=5 -DN=17 -DV=4 -DD=2 -DL=3 "$here/packed.tensor"
