@@ -104,7 +104,7 @@ static int print_choices(const NamedChoice *choices) {
 static int print_letters(void) {
     puts("  p                the syntax tree\n"
          "  c                the checked program\n"
-         "  n                the loop nest of the schedule");
+         "  n                the loop nest of the schedule, and the loops that are built from it");
     for (int i = 0; i < pass_count; i++)
         printf("  %c                %s: %s\n", pass_table[i].letter, pass_table[i].name, pass_table[i].summary);
     return 0;

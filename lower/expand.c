@@ -14,7 +14,7 @@ const Pass pass_table[] = {
     {"tensorize", 't', pass_tensorize, "loops that an instruction runs become calls of it"},
     {"vectorize", 'v', pass_vectorize, "vectorized loops become vectors"},
     {"unroll", 'u', pass_unroll, "unrolled loops become copies of their bodies"},
-    {"place", 'p', pass_place, "allocations moved out of loops; unused buffers removed"},
+    {"place", 'a', pass_place, "allocations moved out of loops; unused buffers removed"},
 };
 const int pass_count = sizeof pass_table / sizeof *pass_table;
 

@@ -8,8 +8,10 @@ runs "the schedules are explained" "$TENSORC" -c explained.tensor --target=x86-6
 golden "$here/explained.text" "$work/out" "what is said"
 capture "$TENSORC" -d help
 like "$(cat "$work/out")" '^ +n +the loop nest' "-d help names the nest"
-runs "a kernel after each pass" "$TENSORC" -emit-ir explained.tensor --target=x86-64-v4 -o "$work/o.ir" -d ngsfvup
+is "$(sed -n 's/^  \([a-z]\)  .*/\1/p' "$work/out" | sort | uniq -d)" "" "each letter stands for one thing"
+runs "a kernel after each pass" "$TENSORC" -emit-ir explained.tensor --target=x86-64-v4 -o "$work/o.ir" -d ngsfvua
 like "$(cat "$work/err")" '^# after place' "-d shows the last pass"
+like "$(cat "$work/err")" '^# after build' "and what the passes begin with"
 exits 2 "an unknown letter" "$TENSORC" -d x explained.tensor
 like "$(cat "$work/err")" "-d: no letter 'x'" "is named"
 
