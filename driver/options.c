@@ -379,6 +379,15 @@ static bool mode_takes_header(Mode mode) {
     return mode != MODE_SYNTAX && mode != MODE_RUN;
 }
 
+/* Reports on schedules, which a check alone does not choose. */
+static const char *schedule_report(const Options *options) {
+    return options->explain                                              ? "--explain-schedule"
+           : options->features                                           ? "--dump-features"
+           : options->emit_schedule                                      ? "--emit-schedule"
+           : options->dump && options->dump[strspn(options->dump, "pc")] ? "-d with letters other than p and c"
+                                                                         : NULL;
+}
+
 static int check_together(const Options *options) {
     if (!options->files.count)
         return usage("no input file");
@@ -393,6 +402,8 @@ static int check_together(const Options *options) {
         return usage("--input and --output need -run");
     if (options->header && !mode_takes_header(options->mode))
         return usage("--header needs an output");
+    if (options->mode == MODE_SYNTAX && schedule_report(options))
+        return usage("%s reports nothing with -fsyntax-only", schedule_report(options));
     if (options->frozen && options->level != LEVEL_TUNE)
         return usage("--tune-frozen needs -O tune");
     if (options->targets.count > 1 && (options->mode == MODE_RUN || (options->out && !strcmp(options->out, "-"))))

@@ -47,6 +47,11 @@ fault 2 'threads' "--threads wants a number" --threads=2x -c good.tensor $to
 fault 2 'budget' "--budget wants a time" --budget=soon -c good.tensor $to
 fault 2 'z80' "an unknown target" --target=z80 -c good.tensor $to
 fault 2 'MF' "a dependency file for standard output" -c good.tensor -MD -o -
+for report in --explain-schedule --dump-features --emit-schedule=../empty/s "-d n" "-d pf"; do
+    # shellcheck disable=SC2086
+    fault 2 '^tensorc: error: -.* reports nothing with -fsyntax-only' "a check with $report" -fsyntax-only $report good.tensor
+done
+runs "a check prints the tree and the program" "$TENSORC" -fsyntax-only -d pc good.tensor
 fault 2 'search' "an unknown search" --search=luck -O tune -c good.tensor $to
 fault 2 'cost-model' "an unknown cost model" --cost-model=luck -O tune -c good.tensor $to
 fault 2 'o' "-o without its argument" -c good.tensor -o
