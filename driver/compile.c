@@ -414,7 +414,7 @@ static bool compile_for_target(Compilation *c, const Target *target, bool first,
         return false;
     if (first && c->options->header)
         add_header(c, outputs);
-    if (first && (c->options->dependencies || c->options->depfile) && !add_depfile(c, code.path, outputs))
+    if (first && c->options->dependencies && !add_depfile(c, code.path, outputs))
         return false;
     list_push(c->arena, outputs, code);
     return true;

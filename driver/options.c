@@ -394,6 +394,8 @@ static int check_together(const Options *options) {
     bool many = options->files.count > 1;
     if (many && (options->out || options->header || options->depfile || options->emit_schedule))
         return usage("-o, --header, -MF and --emit-schedule need a single input file");
+    if (!options->dependencies && (options->depfile || options->depfile_target || options->phony))
+        return usage("%s needs -MD", options->depfile ? "-MF" : options->depfile_target ? "-MT" : "-MP");
     if (options->dependencies && !options->depfile && options->out && !strcmp(options->out, "-"))
         return usage("-MD needs -MF when the output is not a file");
     if (options->mode == MODE_RUN && options->out)

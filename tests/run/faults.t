@@ -52,6 +52,9 @@ for report in --explain-schedule --dump-features --emit-schedule=../empty/s "-d 
     fault 2 '^tensorc: error: -.* reports nothing with -fsyntax-only' "a check with $report" -fsyntax-only $report good.tensor
 done
 runs "a check prints the tree and the program" "$TENSORC" -fsyntax-only -d pc good.tensor
+fault 2 '-MF needs -MD' "a dependency file without -MD" -c good.tensor $to -MF ../empty/k.d
+fault 2 '-MT needs -MD' "the target of a rule without -MD" -c good.tensor $to -MT k.o
+fault 2 '-MP needs -MD' "empty rules without -MD" -c good.tensor $to -MP
 fault 2 'search' "an unknown search" --search=luck -O tune -c good.tensor $to
 fault 2 'cost-model' "an unknown cost model" --cost-model=luck -O tune -c good.tensor $to
 fault 2 'o' "-o without its argument" -c good.tensor -o
