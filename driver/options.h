@@ -10,7 +10,6 @@ typedef enum Level { LEVEL_0, LEVEL_1, LEVEL_2, LEVEL_3, LEVEL_TUNE } Level;
 /* NAME=FILE of --input and --output. */
 typedef struct NamedFile {
     const char *name, *path;
-    bool used;
 } NamedFile;
 typedef LIST(NamedFile) NamedFiles;
 

@@ -42,6 +42,24 @@ static int64_t *argument_shape(Compilation *c, const Tensor *tensor) {
     return shape;
 }
 
+/* A name that no kernel has is a mistake of the command line: nothing runs. */
+static bool names_exist(const NamedFiles *files, Kernel *const *kernels, int count, bool results) {
+    for (int f = 0; f < files->count; f++) {
+        bool found = false;
+        for (int k = 0; k < count; k++)
+            for (int i = 0; i < kernels[k]->program->argument_count; i++) {
+                const Argument *a = &kernels[k]->program->arguments[i];
+                bool fits = !results || (a->tensor && a->tensor->role == ROLE_OUTPUT);
+                found |= fits && !strcmp(argument_name(a), files->items[f].name);
+            }
+        if (!found) {
+            complain("no %s is called '%s'", results ? "result" : "argument", files->items[f].name);
+            return false;
+        }
+    }
+    return true;
+}
+
 /* The contents of an argument from a file that must hold exactly its type and shape. */
 static bool load_input(Compilation *c, const Argument *a, const NamedFile *file, void *data) {
     const char *why = "";
@@ -69,7 +87,6 @@ static bool load_inputs(Compilation *c, const Program *program, RunData *data) {
             const Argument *a = &program->arguments[i];
             if (strcmp(argument_name(a), files->items[f].name))
                 continue;
-            files->items[f].used = true;
             if (!load_input(c, a, &files->items[f], data->inputs[i]))
                 return false;
         }
@@ -83,22 +100,11 @@ static bool save_outputs(Compilation *c, const Program *program, const RunData *
             const Tensor *tensor = program->arguments[i].tensor;
             if (!data->outputs[i] || strcmp(tensor->name, files->items[f].name))
                 continue;
-            files->items[f].used = true;
             Text text = npy_text(c->arena, tensor->type, tensor->rank, argument_shape(c, tensor), data->outputs[i]);
             if (!write_whole(files->items[f].path, text.text, text.length)) {
                 complain("cannot write '%s': %s", files->items[f].path, strerror(errno));
                 return false;
             }
-        }
-    return true;
-}
-
-/* A name that no kernel has is a mistake of the command line; after a failure that is not known. */
-static bool all_used(const NamedFiles *files, const char *what) {
-    for (int f = 0; f < files->count; f++)
-        if (!files->items[f].used) {
-            complain("no %s is called '%s'", what, files->items[f].name);
-            return false;
         }
     return true;
 }
@@ -219,10 +225,11 @@ int run_kernels(Compilation *c, Kernel *const *kernels, int count, const Target 
         complain("-run needs a target that this machine runs, not %s", target->name);
         return 1;
     }
+    if (!names_exist(&c->options->run_inputs, kernels, count, false) ||
+        !names_exist(&c->options->run_outputs, kernels, count, true))
+        return 1;
     for (int i = 0; i < count; i++)
         if (!run_kernel(c, kernels[i], target))
             status = 1;
-    if (status)
-        return status;
-    return all_used(&c->options->run_inputs, "argument") && all_used(&c->options->run_outputs, "result") ? 0 : 1;
+    return status;
 }

@@ -74,6 +74,12 @@ cp good.tensor kept.tensor
 fault 1 "kept\.tensor' is the input" "an output that is the input" -c kept.tensor -o ./kept.tensor
 same good.tensor kept.tensor "the input stays as it was"
 fault 1 'twice' "an output that is another output" -c good.tensor -o ../empty/k.o --header ../empty/k.o
+for file in input output; do
+    fault 1 "no (argument|result) is called 'ghost'" "a name that is no argument for --$file" \
+        -run -DV=2 -DD=2 -DN=0 gather.tensor --$file=ghost=ghost.npy
+    is "$(cat "$work/out")" "" "nothing runs"
+done
+fault 1 "no result is called 'T'" "an input is no result" -run -DV=2 -DD=2 -DN=0 gather.tensor --output=T=../empty/t.npy
 fault 1 'status 2' "a run that fails is all that is said" -run -DV=0 -DD=2 -DN=2 gather.tensor --output=O=../empty/o.npy
 if [ -w /dev/full ]; then
     fault '1|2' '/dev/full' "a full device" -c good.tensor -o /dev/full
