@@ -143,7 +143,7 @@ static Kernel *schedule_kernel(Compilation *c, const Unit *unit, const Target *t
     report_time(c, "schedule", &since);
     print_reports(c, scheduled, scheduled->unit->program->symbol);
     Kernel *kernel = make_kernel(c, scheduled);
-    report_time(c, "lower", &since);
+    report_time(c, "lower, in all", &since);
     return kernel;
 }
 

@@ -29,7 +29,7 @@ static void dump_after(const Kernel *kernel, const ExpandOptions *options, const
                        double seconds, char **printed) {
     FILE *stream = options->dump_stream ? options->dump_stream : stderr;
     if (options->time_passes)
-        fprintf(stream, "# %-10s %8.3f ms\n", name, 1e3 * seconds);
+        fprintf(stream, "lower: %-17s %9.3f ms\n", name, 1e3 * seconds);
     if (!options->dump || !strchr(options->dump, letter))
         return;
     Text text = {.arena = kernel->arena};
