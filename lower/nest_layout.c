@@ -134,15 +134,21 @@ static bool read_component(const LayoutSubject *subject, const Prim *prim, const
     return true;
 }
 
-/* The component of a dimension that goes on where one of this divisor begins; -1: none. */
-static int next_component(const Layout *layout, int dimension, int64_t divisor) {
+/* The component of a dimension that goes on where one of this divisor begins, first one that holds a single value, such
+ * as j%1, which fits anywhere in the end; -1: none. */
+static int next_component(const Layout *layout, const bool *taken, int dimension, int64_t divisor) {
+    int next = -1;
     for (int i = 0; i < layout->count; i++) {
         const OrderPart *part = &layout->parts[i].part;
-        bool adjoins = part->modulus != 0 && part->divisor * part->modulus == divisor;
-        if (part->dimension == dimension && (divisor == 0 ? part->modulus == 0 : adjoins))
+        if (part->dimension != dimension || taken[i])
+            continue;
+        if (divisor != 0 && part->modulus == 1 && (divisor == 1 || divisor == part->divisor))
             return i;
+        bool adjoins = part->modulus > 1 && part->divisor * part->modulus == divisor;
+        if (next < 0 && (divisor == 0 ? part->modulus == 0 : adjoins))
+            next = i;
     }
-    return -1;
+    return next;
 }
 
 /* From the outermost component, which has no modulus, down to divisor 1, each beginning where the last one ends. */
@@ -151,13 +157,13 @@ static bool check_dimension(const LayoutSubject *subject, Layout *layout, int d)
     for (int i = 0; i < layout->count; i++)
         held += layout->parts[i].part.dimension == d;
     int64_t divisor = 0;
-    for (int i; divisor != 1 && (i = next_component(layout, d, divisor)) >= 0 && used <= held; used++) {
+    bool *taken = ARENA_ARRAY(subject->state->arena, bool, layout->count);
+    for (int i; (i = next_component(layout, taken, d, divisor)) >= 0; used++) {
         LayoutPart *component = &layout->parts[i];
         if (held > 1)
             component->name = arena_printf(subject->state->arena, "%s_%d", component->name, used);
-        if (divisor == component->part.divisor)
-            break;
-        divisor = component->part.divisor;
+        divisor = divisor == 1 ? 1 : component->part.divisor;
+        taken[i] = true;
     }
     if (divisor == 1 && used == held)
         return true;

@@ -69,4 +69,22 @@ is "$(cat "$work/err")" "" "and nothing is said of those that it does not change
 } >cuts.tensor
 runs "loops shorter than their cuts run" "$TENSORC" -run --target=host -w --trials=1 cuts.tensor
 is "$(grep -c 'all results checked' "$work/out")" 7 "and are right at all sizes"
+
+cat >ones.tensor <<'END'
+def product(float(M, K) A, float(K, N) B) -> (C) {
+    t(i, k) = A(i, k) * 2
+    C(i, j) +=! t(i, r_k) * B(r_k, j)
+}
+export product(M=17, K=5, N=20) as known
+export product(K=5, N=20) as run_time
+schedule product on x86 {
+    layout(t, (i/1, k/4%1, i%1, k/4, k%4, i/64%1))
+    P = cache_read(B, layout=(j/1, k, j%8/8, j%1))
+    reorder(P.j_2, P.j_0, P.j_1, P.k)
+}
+export product(M=1, K=5, N=20) as one
+schedule one on x86 { layout(t, (i/?n, k, i%?n)) }
+END
+runs "layouts with components of one value run" "$TENSORC" -run -DM=13 --target=host --trials=1 ones.tensor
+is "$(grep -c 'all results checked' "$work/out")" 3 "and are right"
 done_testing
