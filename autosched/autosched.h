@@ -18,6 +18,7 @@ typedef struct Candidate {
     size_t object_bytes;      /* that it occupies */
     Outcome outcome;
     const char *why; /* of a failure, in arena of the caller */
+    bool passing;    /* the failure hangs on the machine's load: another try may go well */
     double seconds, spread;
     int repeats;
     double build_seconds; /* 0: it was not built here */
@@ -83,6 +84,7 @@ typedef struct TuneResult {
     Schedule *schedule; /* the winner; the default schedule when nothing measured was better */
     double seconds, default_seconds;
     int trials, measured, failed[OUTCOME_COUNT];
+    int unsettled;  /* failed every time by the machine's load */
     int unrecorded; /* measured, but the database did not take it */
     double elapsed;
     double build_seconds; /* of a candidate: the median */

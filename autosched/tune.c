@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BATCH = 16, BUILDS_AHEAD = 2, EMPTY_ROUNDS = 3 };
+enum { BATCH = 16, BUILDS_AHEAD = 2, EMPTY_ROUNDS = 3, ATTEMPTS = 2 };
 static const size_t held_bytes = (size_t)256
                                  << 20;   /* of objects that are built and not measured yet, or a single one */
 static const double slow_factor = 1.5;    /* of the best: slower runs may stop early */
@@ -84,11 +84,17 @@ static void show_progress(const Tuner *tuner) {
     TuneProgress progress = {.name = tuner->program->name, .trials = done, .trial_limit = options->trials};
     for (int outcome = 1; outcome < OUTCOME_COUNT; outcome++)
         progress.failed += tuner->result->failed[outcome];
+    progress.failed += tuner->result->unsettled;
     progress.best_seconds = tuner->best < HUGE_VAL ? tuner->best : 0;
     progress.best_gflops = tuner->best < HUGE_VAL && tuner->flops > 0 ? tuner->flops / tuner->best * 1e-9 : 0;
     progress.elapsed = elapsed;
     progress.eta = eta;
     options->progress(options->progress_context, &progress);
+}
+
+/* What the machine's load made of a trial says nothing of its schedule. */
+static bool is_unsettled(const Trial *trial) {
+    return trial->candidate.outcome != OUTCOME_OK && trial->candidate.passing;
 }
 
 /* A trial whose outcome is known: into the counts, the search and the database. */
@@ -97,13 +103,17 @@ static void finish_trial(Tuner *tuner, Trial *trial) {
     bool good = candidate->outcome == OUTCOME_OK;
     tuner->result->trials++;
     tuner->result->measured++;
+    tuner_remember(tuner, trial);
     if (good)
         tuner->best = fmin(tuner->best, candidate->seconds);
+    else if (candidate->passing)
+        tuner->result->unsettled++;
     else
         tuner->result->failed[candidate->outcome]++;
-    tuner_remember(tuner, trial);
-    search_tell(tuner->search, trial->point, trial->features, good ? candidate->seconds : HUGE_VAL);
-    tuner_record(tuner, trial);
+    if (!is_unsettled(trial)) {
+        search_tell(tuner->search, trial->point, trial->features, good ? candidate->seconds : HUGE_VAL);
+        tuner_record(tuner, trial);
+    }
     show_progress(tuner);
 }
 
@@ -115,12 +125,13 @@ static Trial *trial_of(Trial **trials, int count, const Candidate *candidate) {
 }
 
 /* Measures a built candidate. A measurement that a stop broke off tells nothing. */
-static void measure_trial(Tuner *tuner, Trial *trial) {
+static void measure_trial(Tuner *tuner, Trial *trial, bool last_attempt) {
     Candidate *candidate = &trial->candidate;
     double limit = tuner->best < HUGE_VAL ? tuner->best * slow_factor : 0;
     if (candidate->outcome == OUTCOME_OK)
         tuner->toolchain->measure(tuner->toolchain->context, candidate, limit, false);
-    if (!is_stopped(tuner) || candidate->outcome == OUTCOME_OK)
+    bool settled = !is_unsettled(trial) || last_attempt;
+    if (settled && (!is_stopped(tuner) || candidate->outcome == OUTCOME_OK))
         finish_trial(tuner, trial);
 }
 
@@ -150,16 +161,34 @@ static int build_trials(Tuner *tuner, Trial **trials, int count) {
 
 /* All of a batch is built, on all processors, before the first is measured: builds and measurements exclude each other,
  * and a measurement that waits for one build leaves the other processors idle. */
-void tuner_run(Tuner *tuner, Trial **trials, int count) {
+static void run_once(Tuner *tuner, Trial **trials, int count, bool last_attempt) {
     for (int begun = 0, from = 0; begun < count && !tuner_halted(tuner); from = begun) {
         begun += build_trials(tuner, trials + from, count - from);
         for (int t = from; t < begun; t++) {
             if (!trials[t]->built)
                 continue;
             if (!tuner_halted(tuner))
-                measure_trial(tuner, trials[t]);
+                measure_trial(tuner, trials[t], last_attempt);
             tuner->toolchain->release(tuner->toolchain->context, &trials[t]->candidate);
         }
+    }
+}
+
+/* Moves those that are to be tried again to the front. */
+static int keep_unsettled(Trial **trials, int count) {
+    int kept = 0;
+    for (int t = 0; t < count; t++)
+        if (trials[t]->built && is_unsettled(trials[t])) {
+            trials[t]->built = false;
+            trials[kept++] = trials[t];
+        }
+    return kept;
+}
+
+void tuner_run(Tuner *tuner, Trial **trials, int count) {
+    for (int attempt = 1; attempt <= ATTEMPTS && count > 0 && !tuner_halted(tuner); attempt++) {
+        run_once(tuner, trials, count, attempt == ATTEMPTS);
+        count = keep_unsettled(trials, count);
     }
     tuner_flush(tuner);
 }
@@ -195,19 +224,35 @@ static void run_rounds(Tuner *tuner) {
 
 /* --- beginning and end --- */
 
-/* The default schedule, or where it fails the plain loops, measured unless the database has it. */
-static void measure_default(Tuner *tuner) {
+/* A build-error or time-out of the database may be of a machine that had no time: the default is tried again. */
+static bool is_final(const Trial *trial) {
+    Outcome outcome = trial->candidate.outcome;
+    return outcome == OUTCOME_OK || outcome == OUTCOME_CRASH || outcome == OUTCOME_WRONG;
+}
+
+/* The trial of the default schedule, as the database has it where it does. */
+static void find_default(Tuner *tuner) {
     int *point = ARENA_ARRAY(tuner->arena, int, tuner->space->gene_count + 1);
     bool exact;
     Schedule *schedule = space_default(tuner->arena, tuner->space, EFFORT_MODEL, tuner->options->seed, point, &exact);
     tuner->standard = trial_new(tuner, schedule, exact ? point : NULL);
     for (int t = 0; tuner->standard && t < tuner->trials.count; t++)
-        if (strcmp(tuner->trials.items[t]->text, tuner->standard->text) == 0) {
+        if (strcmp(tuner->trials.items[t]->text, tuner->standard->text) == 0 && is_final(tuner->trials.items[t])) {
             tuner->standard = tuner->trials.items[t];
+            tuner->standard_known = true;
             return;
         }
-    if (tuner->standard && tuner->result->trials < tuner->options->trials)
-        tuner_run(tuner, &tuner->standard, 1);
+}
+
+/* Measured whatever else is known: nothing is better than what was not measured. */
+static void measure_default(Tuner *tuner) {
+    if (!tuner->standard || tuner->standard_known)
+        return;
+    Trial *trial = tuner->standard;
+    int before = tuner->result->measured;
+    trial->built = false;
+    tuner_run(tuner, &trial, 1);
+    tuner->standard_known = tuner->result->measured > before && !is_unsettled(trial);
 }
 
 static void use_schedule(Tuner *tuner, const Trial *trial) {
@@ -236,7 +281,7 @@ static Trial *best_trial(const Tuner *tuner) {
 /* With nothing good measured: the default, the plain loops where even the default failed. */
 static void fall_back(Tuner *tuner) {
     const Trial *standard = tuner->standard;
-    bool failed = standard && tuner_knows(tuner, standard->text) && standard->candidate.outcome != OUTCOME_OK;
+    bool failed = standard && tuner->standard_known && standard->candidate.outcome != OUTCOME_OK;
     Effort effort = failed ? EFFORT_IDENTITY : EFFORT_MODEL;
     tuner->result->schedule =
         autosched_default(tuner->arena, tuner->program, tuner->target, tuner->user, effort, tuner->options->seed);
@@ -259,17 +304,18 @@ static double median_build_seconds(const Tuner *tuner) {
 
 static void finish(Tuner *tuner) {
     Trial *winner = NULL;
-    if (best_trial(tuner) && tuner->result->measured > 0 && !is_stopped(tuner))
+    bool comparable = !tuner->toolchain || !tuner->standard || tuner->standard_known;
+    if (comparable && best_trial(tuner) && tuner->result->measured > 0 && !is_stopped(tuner))
         winner = tuner_race(tuner);
     tuner_flush(tuner);
-    if (!winner)
+    if (!winner && comparable)
         winner = best_trial(tuner);
     if (winner)
         use_schedule(tuner, winner);
     else
         fall_back(tuner);
     set_default_seconds(tuner);
-    tuner->result->from_database |= tuner->result->measured == 0 && best_trial(tuner) && !is_stopped(tuner);
+    tuner->result->from_database |= tuner->result->measured == 0 && winner && !is_stopped(tuner);
     tuner->result->stopped = is_stopped(tuner);
     tuner->result->elapsed = tuner_elapsed(tuner);
     tuner->result->build_seconds = median_build_seconds(tuner);
@@ -301,10 +347,14 @@ TuneResult *tune(Arena *arena, const Program *program, const Target *target, con
     bool searching = tuner_open(&tuner);
     if (searching) {
         tuner_recall(&tuner);
-        tuner.result->from_database = tuner.result->trials >= options->trials && best_trial(&tuner);
-        if (!tuner.result->from_database) {
+        if (toolchain)
+            find_default(&tuner);
+        bool known = !toolchain || !tuner.standard || tuner.standard_known;
+        tuner.result->from_database = known && tuner.result->trials >= options->trials && best_trial(&tuner);
+        if (!tuner.result->from_database && toolchain) {
             measure_default(&tuner);
             run_rounds(&tuner);
+            measure_default(&tuner); /* the machine may have more time now */
         }
     }
     finish(&tuner);

@@ -72,6 +72,12 @@ static void record_race(Tuner *tuner, Trial *trial, const Candidate *candidate) 
     tuner_record(tuner, trial);
 }
 
+/* Without the default, for which the machine had no time, the others' faster times say nothing. */
+static bool default_raced(const Tuner *tuner, Trial **racers, const Candidate *candidates, int count) {
+    int last = count - 1; /* where it stands */
+    return racers[last] != tuner->standard || candidates[last].outcome == OUTCOME_OK || !candidates[last].passing;
+}
+
 Trial *tuner_race(Tuner *tuner) {
     Trial *racers[RACERS + 1], *winner = NULL;
     int count = choose_racers(tuner, racers);
@@ -79,9 +85,10 @@ Trial *tuner_race(Tuner *tuner) {
     bool built = build_racers(tuner, racers, candidates, count);
     if (built)
         take_turns(tuner, racers, candidates, count);
+    built &= default_raced(tuner, racers, candidates, count);
     for (int i = count - 1; i >= 0; i--) {
         bool finished = built && candidates[i].outcome == OUTCOME_OK && racers[i]->raced > 0;
-        if (built && (finished || candidates[i].outcome != OUTCOME_OK))
+        if (built && (finished || (candidates[i].outcome != OUTCOME_OK && !candidates[i].passing)))
             record_race(tuner, racers[i], &candidates[i]);
         if (finished && (!winner || racers[i]->raced < winner->raced))
             winner = racers[i];

@@ -29,6 +29,7 @@ typedef struct Tuner {
     Search *search;
     TuneResult *result;
     Trial *standard;      /* the default schedule's */
+    bool standard_known;  /* measured, or failed for good: others can be compared with it */
     LIST(Trial *) trials; /* measured here or found in the database, good or not */
     HashSet known;        /* of texts */
     double started, best; /* seconds; best is HUGE_VAL before the first good one */
@@ -42,7 +43,8 @@ double tuner_elapsed(const Tuner *tuner);
 bool tuner_halted(const Tuner *tuner); /* stopped, or out of time */
 /* A trial of a schedule; NULL when the nest refuses it. point may be NULL. */
 Trial *trial_new(Tuner *tuner, const Schedule *schedule, const int *point);
-/* Builds and measures the trials, tells the search and the database. Stops early when halted. */
+/* Builds and measures the trials, tells the search and the database. What the machine's load made
+ * fail is tried again and is never recorded. The array is left in any order. Stops early when halted. */
 void tuner_run(Tuner *tuner, Trial **trials, int count);
 void tuner_record(Tuner *tuner, const Trial *trial);
 void tuner_flush(Tuner *tuner); /* what is recorded goes into the database */

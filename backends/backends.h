@@ -86,6 +86,7 @@ typedef struct RunRequest {
 typedef struct RunResult {
     Outcome outcome;
     const char *why;
+    bool passing;   /* the failure hangs on the machine's load, not on the object */
     int status;     /* what the function returned */
     double seconds; /* of one call: the lower quartile of the repeats, for what disturbs a run only ever adds time */
     double minimum, spread;

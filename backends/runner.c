@@ -20,6 +20,8 @@
 #include <time.h>
 #include <unistd.h>
 
+static const double slow_part = 0.5; /* of a time limit on the processor: a run that had less of it was kept waiting */
+
 struct Runner {
     const char *command; /* NULL: local */
     const char *worker;  /* path of tensorc-worker, NULL: this program with --worker */
@@ -343,17 +345,29 @@ static void read_answer(Runner *runner, Arena *arena, const RunRequest *request,
     }
 }
 
+/* Killed by none of us: a machine without memory, or a person. */
+static void fail_by_death(Runner *runner, Arena *arena, RunResult *result) {
+    int status = end_worker(runner);
+    *result = (RunResult){.outcome = OUTCOME_CRASH,
+                          .why = death(arena, status),
+                          .passing = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL};
+}
+
 static void exchange(Runner *runner, Arena *arena, const RunRequest *request, Wire *message, RunResult *result) {
     if (!wire_send(message, runner->input)) {
-        *result = (RunResult){.outcome = OUTCOME_CRASH, .why = death(arena, end_worker(runner))};
+        fail_by_death(runner, arena, result);
         return;
     }
+    double before = processor_seconds(runner->pid);
+    bool waited;
     switch (await_answer(runner, request, message)) {
     case 1: read_answer(runner, arena, request, message, result); break;
-    case 0: *result = (RunResult){.outcome = OUTCOME_CRASH, .why = death(arena, end_worker(runner))}; break;
+    case 0: fail_by_death(runner, arena, result); break;
     default:
+        waited = processor_seconds(runner->pid) - before < request->limit_seconds * slow_part;
         kill_worker(runner);
         *result = (RunResult){.outcome = OUTCOME_TIMEOUT,
+                              .passing = waited,
                               .why = arena_printf(arena, "the run took longer than %.3g s", request->limit_seconds)};
     }
 }
@@ -361,9 +375,10 @@ static void exchange(Runner *runner, Arena *arena, const RunRequest *request, Wi
 void runner_run(Runner *runner, Arena *arena, const RunRequest *request, RunResult *result) {
     *result = (RunResult){.outcome = OUTCOME_BUILD_ERROR, .why = "the arguments are too large to run"};
     Wire message = {0};
-    if (!runner->pid && !start_worker(runner))
+    if (!runner->pid && !start_worker(runner)) {
         result->why = arena_printf(arena, "cannot start a worker process: %s", strerror(errno));
-    else if (put_request(runner, request, &message))
+        result->passing = true;
+    } else if (put_request(runner, request, &message))
         exchange(runner, arena, request, &message, result);
     wire_free(&message);
 }

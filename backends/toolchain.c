@@ -1,7 +1,8 @@
 /* toolchain.c - what the tuner measures with: build processes, a worker, and the check points of a program.
  *
  * Build processes are forked when there is something to build, while no other thread runs here, from a process that
- * has built once; each reads schedules as text and answers objects. One that hangs or dies costs one candidate. Timing is alone on the machine:
+ * has built once; each reads schedules as text and answers objects. One that hangs or dies costs one candidate. Time on the
+ * processor is what a build may take, and what comes of the machine's load is marked as passing. Timing is alone on the machine:
  * builders hold a shared lock while they build, a measurement an exclusive one, also across processes, so `make -j` is
  * safe. Results are checked at points whose values the interpreter gives.
  */
@@ -27,6 +28,7 @@
 #include <unistd.h>
 
 enum { SAMPLES_AN_OUTPUT = 192, BUILD_LIMIT_SECONDS = 20 };
+static const double least_progress = 0.05; /* of a processor, below which a build is given up for this time */
 
 /* What a candidate's object points at. */
 typedef struct Built {
@@ -39,9 +41,10 @@ typedef struct Built {
 typedef struct Builder {
     pid_t pid; /* 0: none */
     int input, output;
-    int64_t generation;   /* of the contents that it has sent */
-    Candidate *candidate; /* under way, NULL when idle */
-    double deadline;
+    int64_t generation;     /* of the contents that it has sent */
+    Candidate *candidate;   /* under way, NULL when idle */
+    double deadline, spent; /* spent: on the processor, when it was last looked at */
+    double since;           /* on the processor, when this build began */
     Wire answer;
 } Builder;
 
@@ -262,9 +265,10 @@ static void end_builder(Builder *builder) {
     builder->pid = 0;
 }
 
-static void finish(Bench *bench, Candidate *candidate, Outcome outcome, const char *why) {
+static void finish(Bench *bench, Candidate *candidate, Outcome outcome, const char *why, bool passing) {
     candidate->outcome = outcome;
     candidate->why = why;
+    candidate->passing = passing;
     list_push(bench->arena, &bench->finished, candidate);
 }
 
@@ -300,9 +304,10 @@ static void hand_out(Bench *bench) {
         if ((builder->pid || start_builder(bench, builder)) && wire_send(&wire, builder->input)) {
             builder->candidate = candidate;
             builder->deadline = monotonic_seconds() + BUILD_LIMIT_SECONDS;
+            builder->since = builder->spent = processor_seconds(builder->pid);
         } else {
             end_builder(builder);
-            finish(bench, candidate, OUTCOME_BUILD_ERROR, "a build process could not be started");
+            finish(bench, candidate, OUTCOME_BUILD_ERROR, "a build process could not be started", true);
         }
         wire_free(&wire);
     }
@@ -366,14 +371,37 @@ static void take_candidate(Bench *bench, Builder *builder) {
     answer->length = answer->at = 0;
     answer->failed = false;
     builder->candidate = NULL;
-    finish(bench, candidate, built ? OUTCOME_OK : OUTCOME_BUILD_ERROR, made ? "" : why);
+    finish(bench, candidate, built ? OUTCOME_OK : OUTCOME_BUILD_ERROR, made ? "" : why, made && !built);
 }
 
-static void lose_builder(Bench *bench, Builder *builder, const char *why) {
+static void lose_builder(Bench *bench, Builder *builder, const char *why, bool passing) {
     Candidate *candidate = builder->candidate;
     end_builder(builder);
     builder->candidate = NULL;
-    finish(bench, candidate, OUTCOME_BUILD_ERROR, why);
+    finish(bench, candidate, OUTCOME_BUILD_ERROR, why, passing);
+}
+
+/* Whether a process that has closed its pipes was killed from outside: by a machine without memory, or a person. */
+static bool was_killed(pid_t pid) {
+    siginfo_t end = {0};
+    for (int i = 0; i < 100 && !waitid(P_PID, (id_t)pid, &end, WEXITED | WNOHANG | WNOWAIT) && !end.si_pid; i++)
+        nanosleep(&(struct timespec){0, 2000000}, NULL);
+    return end.si_pid && end.si_code != CLD_EXITED && end.si_status == SIGKILL;
+}
+
+/* A build that uses the processor goes on until its limit, however little of it it gets; one that stands still has lost
+ * its process. */
+static void check_deadline(Bench *bench, Builder *builder) {
+    double now = monotonic_seconds(), spent = processor_seconds(builder->pid);
+    if (now <= builder->deadline)
+        return;
+    if (spent - builder->since >= BUILD_LIMIT_SECONDS * 0.9)
+        lose_builder(bench, builder, "the build took longer than 20 s", false);
+    else if (spent - builder->spent < least_progress * BUILD_LIMIT_SECONDS)
+        lose_builder(bench, builder, "the build stood still for 20 s", true);
+    else
+        builder->deadline = now + BUILD_LIMIT_SECONDS;
+    builder->spent = spent;
 }
 
 /* Takes what the builders have to say, waiting up to milliseconds for the first word. */
@@ -391,11 +419,11 @@ static void listen_to_builders(Bench *bench, int milliseconds) {
         if (!builder->candidate)
             continue;
         if (ready[i].revents && !wire_receive_some(&builder->answer, builder->output, &complete))
-            lose_builder(bench, builder, "the build process crashed");
+            lose_builder(bench, builder, "the build process crashed", was_killed(builder->pid));
         else if (complete)
             take_candidate(bench, builder);
-        else if (monotonic_seconds() > builder->deadline)
-            lose_builder(bench, builder, "the build took longer than 20 s");
+        else
+            check_deadline(bench, builder);
     }
     hand_out(bench);
 }
@@ -543,6 +571,7 @@ static int64_t memory_limit(const Bench *bench) {
 static void fill_outcome(Bench *bench, Candidate *candidate, const RunResult *result) {
     candidate->outcome = result->outcome;
     candidate->why = result->why;
+    candidate->passing = result->passing;
     if (result->outcome != OUTCOME_OK)
         return;
     if (result->status) {

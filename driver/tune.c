@@ -51,6 +51,8 @@ static void show_failures(const TuneResult *result) {
     for (int i = 0; i < OUTCOME_COUNT; i++)
         if (names[i] && result->failed[i])
             fprintf(stderr, "%s%d %s", separator, result->failed[i], names[i]);
+    if (result->unsettled)
+        fprintf(stderr, "%s%d without a result on a busy machine", separator, result->unsettled);
 }
 
 static void show_result(Compilation *c, const Program *program, const TuneResult *result) {

@@ -53,6 +53,14 @@ static int failure_of(const Simulated *simulated, const Candidate *candidate) {
     return 1 + (int)(hash / (uint64_t)simulated->failure_rate % (OUTCOME_COUNT - 1));
 }
 
+/* Also marks the candidate so. */
+static bool is_busy(Simulated *simulated, Candidate *candidate) {
+    bool first = schedule_hash(candidate->schedule) == schedule_hash(simulated->queue.items[0]->schedule);
+    candidate->passing = simulated->busy > 0 || (simulated->busy < 0 && first);
+    simulated->busy -= simulated->busy > 0;
+    return candidate->passing;
+}
+
 static Candidate *collect(void *context, bool wait) {
     Simulated *simulated = context;
     if (simulated->next == simulated->queue.count || simulated->stop)
@@ -62,6 +70,10 @@ static Candidate *collect(void *context, bool wait) {
     candidate->outcome = fails ? OUTCOME_BUILD_ERROR : OUTCOME_OK;
     candidate->why = fails ? "the compiler gave up" : "";
     simulated->built++;
+    if (is_busy(simulated, candidate)) {
+        candidate->outcome = OUTCOME_BUILD_ERROR;
+        candidate->why = "the build stood still";
+    }
     return candidate;
 }
 

@@ -13,6 +13,7 @@ typedef struct Simulated {
     const Target *target;
     int failure_rate; /* one of so many candidates fails, in turns of all kinds; 0: none */
     bool all_fail;
+    int busy;       /* so many of the next builds fail by the machine's load; -1: the default's builds do, always */
     int stop_after; /* measurements until *stop is set; 0: never */
     int stop;
     int pause; /* microseconds a measurement takes */

@@ -184,6 +184,68 @@ static void test_disasters(Arena *arena, const Program *program, const Target *t
     simulated_close(&simulated);
 }
 
+static int count_failures(Arena *arena, Database *database, const Program *program, const Target *target) {
+    Record *records;
+    int failures = 0;
+    int count = database_find(arena, database, task_hash(arena, program), database_target(target), 2, &records);
+    for (int r = 0; r < count; r++)
+        failures += records[r].outcome != OUTCOME_OK;
+    return failures;
+}
+
+/* What the machine's load makes fail is tried again, is not remembered, and lets nothing be called better. */
+static void test_busy(Arena *arena, const Program *program, const Target *target) {
+    Simulated simulated;
+    Database *database = open_database(arena, "busy.db");
+    TuneOptions options = options_for(20);
+    const char *standard = text_of(arena, autosched_default(arena, program, target, NULL, EFFORT_MODEL, options.seed));
+    simulated_open(&simulated, arena, program, target);
+    simulated.busy = -1;
+    TuneResult *result = tune(arena, program, target, NULL, &simulated.toolchain, database, &options);
+    ok(result->unsettled > 0 && result->measured > 1, "the default's builds found no time: %d", result->unsettled);
+    is_text(text_of(arena, result->schedule), standard, "it is kept, for nothing was compared with it");
+    is_int(count_failures(arena, database, program, target), 0, "and no failure is recorded");
+    simulated.busy = 0;
+    result = tune(arena, program, target, NULL, &simulated.toolchain, database, &options);
+    ok(result->measured > 0 && result->default_seconds > 0 && result->seconds <= result->default_seconds,
+       "the next tuning measures it first: %g, %g", result->seconds, result->default_seconds);
+    database_close(database);
+    simulated_close(&simulated);
+
+    database = open_database(arena, "busy-once.db");
+    simulated_open(&simulated, arena, program, target);
+    simulated.busy = 1;
+    result = tune(arena, program, target, NULL, &simulated.toolchain, database, &options);
+    ok(result->unsettled == 0 && result->default_seconds > 0, "a build that fails so once is tried again");
+    is_int(result->trials, 20, "as the same trial");
+    database_close(database);
+    simulated_close(&simulated);
+}
+
+/* A default that the database calls not built is tried again. */
+static void test_old_failure(Arena *arena, const Program *program, const Target *target) {
+    Simulated simulated;
+    Database *database = open_database(arena, "old.db");
+    TuneOptions options = options_for(12);
+    simulated_open(&simulated, arena, program, target);
+    TuneResult *result = tune(arena, program, target, NULL, &simulated.toolchain, database, &options);
+    Schedule *standard = autosched_default(arena, program, target, NULL, EFFORT_MODEL, options.seed);
+    Record *records, failed = {0};
+    int count = database_find(arena, database, task_hash(arena, program), database_target(target), 2, &records);
+    double seconds = simulated_seconds(&simulated, standard);
+    for (int r = 0; r < count; r++)
+        if (fabs(records[r].seconds - seconds) < 1e-12)
+            failed = records[r];
+    failed.outcome = OUTCOME_BUILD_ERROR;
+    failed.seconds = 0;
+    ok(failed.task && database_add(database, &failed), "the default's record becomes a build-error");
+    result = tune(arena, program, target, NULL, &simulated.toolchain, database, &options);
+    ok(result->measured == 1 && fabs(result->default_seconds - seconds) < 1e-12, "which the next tuning measures");
+    is_int(count_failures(arena, database, program, target), 0, "and replaces");
+    database_close(database);
+    simulated_close(&simulated);
+}
+
 /* Fewer points than trials: all are measured once, and the next tuning finds nothing left to do. */
 static void test_exhausted(Arena *arena, const Target *target) {
     Simulated simulated;
@@ -267,6 +329,8 @@ int main(void) {
     test_killed(arena, program, &target);
     test_disasters(arena, program, &target);
     test_exhausted(arena, &target);
+    test_busy(arena, program, &target);
+    test_old_failure(arena, program, &target);
     test_tables(arena, program_matmul(arena, TYPE_FLOAT, 256, 256, 256), &target);
     test_names(arena, &target);
     int status = system(arena_printf(arena, "rm -rf '%s'", folder));
