@@ -81,7 +81,8 @@ const PrimArg *prim_keyword(const Prim *prim, const char *key);
 int target_count(void);
 const Target *target_row(int index);
 const Target *target_find(const char *name); /* a row of targets.def, or NULL */
-/* How well a schedule block's target name fits: 0 not, 1 the family, 2 the name itself. */
+/* How well a schedule block's target name fits: 0 not, then more for the family, a level that the target includes, a
+ * higher one, the name itself. */
 int target_match(const Target *target, const char *name);
 /* The family that a target's or a family's name belongs to; NULL: no such name. */
 const char *target_family(const char *name);

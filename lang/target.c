@@ -4,6 +4,7 @@
  */
 #include "lang/program.h"
 
+#include <limits.h>
 #include <string.h>
 
 static const Target targets[] = {
@@ -11,6 +12,7 @@ static const Target targets[] = {
                l3_, summary_)                                                                                          \
     {.name = name_,                                                                                                    \
      .family = family_,                                                                                                \
+     .level = name_,                                                                                                   \
      .backend = backend_,                                                                                              \
      .triple = triple_,                                                                                                \
      .cpu = cpu_,                                                                                                      \
@@ -78,13 +80,20 @@ bool target_has_feature(const Target *target, const char *spelling) {
     return false;
 }
 
+/* Rows of one family stand in the order of their levels: each has what those before it have. "host" is no level. */
+static bool target_includes(const Target *target, const Target *level) {
+    return level && *level->triple && strcmp(level->family, target->family) == 0 && target->level &&
+           level <= target_find(target->level);
+}
+
 /* A block that names no target fits each as a family does. */
 int target_match(const Target *target, const char *name) {
     if (!name)
         return 1;
     if (strcmp(target->name, name) == 0)
-        return 2;
-    return strcmp(target->family, name) == 0;
+        return INT_MAX;
+    const Target *level = target_find(name);
+    return target_includes(target, level) ? 2 + (int)(level - targets) : strcmp(target->family, name) == 0;
 }
 
 int target_lanes(const Target *target, ElementType type) {

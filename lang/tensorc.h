@@ -349,6 +349,7 @@ typedef struct Schedule {
 typedef struct Target {
     const char *name;    /* "x86-64-v4", "host" */
     const char *family;  /* "x86", "arm" */
+    const char *level;   /* the row of targets.def whose features it has */
     const char *backend; /* "llvm" */
     const char *triple, *cpu, *features;
     const char *summary; /* a few words for --target=help */

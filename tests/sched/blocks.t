@@ -19,4 +19,16 @@ END
 is "$(factor x86-64-v4)" 3 "the block for the export wins"
 is "$(factor aarch64)" 4 "the block for the def holds where none is for the export"
 is "$(factor x86-64-v4,aarch64)" "3 4" "each target has its own"
+
+cat >file.tensor <<'END'
+def f(int32(M, N) a) -> (b) { b(i, j) = a(i, j) + 1 }
+schedule f on x86-64-v4 { unroll(b.j, factor=4) }
+schedule f on x86 { unroll(b.j, factor=5) }
+schedule f on x86-64-v2 { unroll(b.j, factor=2) }
+schedule f on x86-64 { unroll(b.j, factor=6) }
+END
+is "$(factor x86-64) $(factor x86-64-v2) $(factor x86-64-v3) $(factor x86-64-v4)" "6 2 2 4" \
+    "the highest level that the target includes"
+is "$(factor haswell) $(factor znver4) $(factor znver4+avx512bf16)" "2 4 4" "processors include the level of their row"
+is "$(factor aarch64)" - "another family has none"
 done_testing
