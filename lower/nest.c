@@ -215,13 +215,18 @@ static NestState *rebuild(const Build *build, const Schedule *schedule, int coun
     return build_prefix(build->arena, build->program, schedule, count, build->choices, build->target, checked, refusal);
 }
 
+/* What a primitive makes of loops that break a rule breaks it under other names. */
+static bool is_same_rule(const Refusal *a, const Refusal *b) {
+    return strcmp(a->rule, b->rule) == 0 || (a->cause != NULL && a->cause == b->cause && a->format == b->format);
+}
+
 /* The primitive that a rule of the whole nest was broken by: the one since which it is broken. A prefix may break others
  * that later primitives mend. */
-static int find_culprit(const Build *build, const char *rule) {
+static int find_culprit(const Build *build, const Refusal *last) {
     int prim = build->schedule->count - 1;
     for (; prim > 0; prim--) {
         Refusal refusal = {.wanted = true};
-        if (rebuild(build, build->schedule, prim, true, &refusal) != NULL || strcmp(refusal.rule, rule) != 0)
+        if (rebuild(build, build->schedule, prim, true, &refusal) != NULL || !is_same_rule(&refusal, last))
             break;
     }
     return prim;
@@ -260,10 +265,11 @@ static const char *prim_text(Arena *arena, const Prim *prim) {
 
 enum { CANDIDATE_LIMIT = 24, ALTERNATIVE_LIMIT = 3 };
 
-static void add_alternative(NestError *error, const char *text) {
+static void add_alternative(NestError *error, const char *text, bool before) {
     for (int i = 0; i < error->alternative_count; i++)
         if (strcmp(error->alternatives[i], text) == 0)
             return;
+    error->goes_before[error->alternative_count] = before;
     error->alternatives[error->alternative_count++] = text;
 }
 
@@ -273,10 +279,8 @@ static void find_alternatives(const Build *build, NestState *before, NestError *
     for (int i = 0; i < count && error->alternative_count < ALTERNATIVE_LIMIT; i++) {
         if (!is_legal_instead(build, error->prim, &candidates[i]))
             continue;
-        const char *text = prim_text(build->arena, &candidates[i]);
-        if (goes_before(build, error->prim, &candidates[i]))
-            text = arena_printf(build->arena, "%s before it", text);
-        add_alternative(error, text);
+        add_alternative(error, prim_text(build->arena, &candidates[i]),
+                        goes_before(build, error->prim, &candidates[i]));
     }
 }
 
@@ -296,7 +300,7 @@ static void explain(const Build *build, NestError *error) {
     Refusal refusal = {.wanted = true};
     rebuild(build, build->schedule, build->schedule->count, true, &refusal);
     if (refusal.prim < 0) {
-        int culprit = find_culprit(build, refusal.rule);
+        int culprit = find_culprit(build, &refusal);
         rebuild(build, build->schedule, culprit + 1, true, &refusal);
         refusal.prim = refusal.prim < 0 ? culprit : refusal.prim;
     }

@@ -112,7 +112,8 @@ typedef struct NestError {
     const char *rule; /* one sentence: the rule that it breaks, with names and numbers */
     const char *nest; /* the loop nest as it stood */
     int alternative_count;
-    const char *alternatives[3]; /* statements that would be legal in its place */
+    const char *alternatives[3]; /* statements that would be legal in its place, */
+    bool goes_before[3];         /* or before it */
 } NestError;
 
 /* choices fill the holes in order (NULL when the schedule has none). NULL with *error filled when a primitive is

@@ -19,7 +19,8 @@ bool nest_report(Diagnostics *diagnostics, const NestError *error) {
     diag(diagnostics, DIAG_schedule_rule, error->loc, error->rule);
     diag_note(diagnostics, (Loc){0}, "the loop nest before this statement:%s", indented(scratch, error->nest));
     for (int i = 0; i < error->alternative_count; i++)
-        diag_hint(diagnostics, "legal here: %s", error->alternatives[i]);
+        diag_hint(diagnostics, error->goes_before[i] ? "legal before it: %s" : "legal here: %s",
+                  error->alternatives[i]);
     arena_free(scratch);
     return false;
 }

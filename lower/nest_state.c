@@ -29,10 +29,13 @@ static const PrimArg *blamed(const NestState *state, const PrimArg *arg, const N
     return prim->arg_count == 1 && state->prim < 0 ? &prim->args[0] : NULL;
 }
 
-static bool refuse_words(NestState *state, const PrimArg *arg, const char *format, va_list arguments) {
+static bool refuse_words(NestState *state, const PrimArg *arg, const PrimArg *cause, const char *format,
+                         va_list arguments) {
     Refusal *refusal = state->refusal;
     refusal->prim = state->prim;
     refusal->arg = arg;
+    refusal->cause = cause;
+    refusal->format = format;
     if (refusal->wanted)
         refusal->rule = arena_vprintf(state->arena, format, arguments);
     return false;
@@ -41,7 +44,7 @@ static bool refuse_words(NestState *state, const PrimArg *arg, const char *forma
 #define REFUSE(arg, node, stage)                                                                                       \
     va_list arguments;                                                                                                 \
     va_start(arguments, format);                                                                                       \
-    refuse_words(state, state->refusal->wanted ? blamed(state, arg, node, stage) : NULL, format, arguments);           \
+    refuse_words(state, state->refusal->wanted ? blamed(state, arg, node, stage) : NULL, arg, format, arguments);      \
     va_end(arguments);                                                                                                 \
     return false
 

@@ -147,9 +147,10 @@ typedef struct HoleNumber {
 /* Why a primitive is refused. Text is made only when wanted. */
 typedef struct Refusal {
     bool wanted;
-    int prim; /* -1: found when the nest was finished */
-    const char *rule;
-    const PrimArg *arg; /* the argument to blame; NULL: the whole statement */
+    int prim;                  /* -1: found when the nest was finished */
+    const char *rule, *format; /* the rule, and what it was made of */
+    const PrimArg *arg;        /* the argument to blame; NULL: the whole statement */
+    const PrimArg *cause;      /* the argument of an earlier primitive, or of this one, that breaks the rule, or NULL */
 } Refusal;
 
 /* What an argument of the primitive at hand was found to name. */
