@@ -54,6 +54,8 @@ static void test_orders(void) {
     array = load("{'descr': '>i2', 'fortran_order': True, 'shape': (2, 3), }", big, sizeof big, TYPE_INT16, &why);
     const int16_t columns[] = {1, 3, 5, 2, 4, -6};
     ok(array && !memcmp(array->data, columns, sizeof columns), "columns first: %s", why);
+    array = load("{'descr': '>i2', 'fortran_order': False, 'shape': (5,), }", big, sizeof big, TYPE_INT16, &why);
+    ok(array && array->elements == 5 && !memcmp(array->data, rows, 10), "what follows the array is ignored: %s", why);
     const unsigned char truths[] = {0, 1, 2, 255};
     array = load("{'descr': '|b1', 'fortran_order': False, 'shape': (4,), }", truths, 4, TYPE_BOOL, &why);
     ok(array && !memcmp(array->data, "\0\1\1\1", 4), "a truth value is 0 or 1");
