@@ -45,17 +45,40 @@ static bool unknown_box(const Reading *reading, const StageState *reader) {
                        reading->order->tensor->name, loop_text(state, reading->order->loop), reader->name);
 }
 
+static const char *form_text(NestState *state, const Form *form) {
+    return state->refusal->wanted ? expr_text(state->arena, form_expr(&state->forms, form)) : "";
+}
+
+static bool unknown_size(const Reading *reading, const Form *extent) {
+    NestState *state = reading->state;
+    return refuse_loop(state, reading->order->loop,
+                       "how much of %s an iteration of %s reads is known only at run time, %s: each cache line that is "
+                       "fetched is an instruction",
+                       reading->order->tensor->name, loop_text(state, reading->order->loop), form_text(state, extent));
+}
+
+static bool unknown_distance(const Reading *reading, const Form *distance) {
+    NestState *state = reading->state;
+    return refuse_loop(state, reading->order->loop,
+                       "how far apart the reads of %s in the body of %s lie is known only at run time, %s: they are "
+                       "fetched as one block",
+                       reading->order->tensor->name, loop_text(state, reading->order->loop),
+                       form_text(state, distance));
+}
+
 /* Widens the box by one dimension of a read. */
 static bool add_span(Reading *reading, const StageState *reader, const Access *access, int d) {
     NestState *state = reading->state;
     const Form *index = access_form(state, reader, access, d), *low, *width;
     int64_t extent, shift = 0, whole;
-    if (index == NULL || !form_span(&state->forms, index, stands_still, reading, &low, &width) ||
-        !form_is_int(width, &extent))
+    if (index == NULL || !form_span(&state->forms, index, stands_still, reading, &low, &width))
         return unknown_box(reading, reader);
+    if (!form_is_int(width, &extent))
+        return unknown_size(reading, form_add_scaled(&state->forms, width, 1, form_int(&state->forms, 1)));
     extent++;
-    if (reading->count > 0 && !form_is_int(form_add_scaled(&state->forms, low, -1, reading->low[d]), &shift))
-        return unknown_box(reading, reader);
+    const Form *distance = reading->count > 0 ? form_add_scaled(&state->forms, low, -1, reading->low[d]) : NULL;
+    if (distance != NULL && !form_is_int(distance, &shift))
+        return unknown_distance(reading, distance);
     int64_t end = reading->count > 0 ? reading->extents[d] : 0;
     end = end > shift + extent ? end : shift + extent;
     reading->low[d] = reading->count == 0 || shift < 0 ? low : reading->low[d];
@@ -108,6 +131,14 @@ static bool check_lines(const Reading *reading) {
     return true;
 }
 
+/* Where a loop that never runs reads, or of a tensor without elements, there is nothing to fetch. */
+static bool is_empty(const Reading *reading) {
+    for (int d = 0; d < reading->order->tensor->rank; d++)
+        if (reading->extents[d] < 1)
+            return true;
+    return false;
+}
+
 static bool check_body(const Reading *reading) {
     NestState *state = reading->state;
     const Node *loop = reading->order->loop;
@@ -118,10 +149,7 @@ static bool check_body(const Reading *reading) {
         if (reading->stage->leaves.items[i]->loop.kind == LOOP_VECTORIZED)
             return refuse_loop(state, loop, "%s is vectorized, so nothing is fetched for one of its iterations",
                                loop_text(state, reading->stage->leaves.items[i]));
-    for (int d = 0; d < reading->order->tensor->rank; d++)
-        if (reading->extents[d] < 1)
-            return unknown_box(reading, reading->stage);
-    return check_lines(reading);
+    return is_empty(reading) || check_lines(reading);
 }
 
 /* --- the order carried out ---------------------------------------------------------------------------------------- */
@@ -140,7 +168,7 @@ static void publish_prefetch(const Reading *reading) {
         made.low[d] = expr_substitute(state->arena, form_expr(&state->forms, reading->low[d]),
                                       &(Substitution){&order->loop->variable, later}, 1);
     }
-    if (!moves) { /* each iteration reads the same */
+    if (!moves || is_empty(reading)) { /* each iteration reads the same, or nothing */
         no_effect_of(state, order->prim);
         return;
     }
