@@ -156,14 +156,15 @@ static bool put_in_order(StageState *stage, Node **order, int count) {
     return changed;
 }
 
+static bool check_different(NestState *state, const Prim *prim, const Node *a, const Node *b) {
+    return a != b || refuse_loop(state, b, "%s names %s twice", prim_info[prim->op].spelling, loop_text(state, a));
+}
+
 static bool check_two_loops(NestState *state, const Prim *prim, const Node *a, const Node *b) {
-    const char *spelling = prim_info[prim->op].spelling;
     if (a->loop.stage != b->loop.stage)
         return refuse_loop(state, b, "%s and %s are loops of two stages; %s acts within one", loop_text(state, a),
-                           loop_text(state, b), spelling);
-    if (a == b)
-        return refuse_loop(state, b, "%s names %s twice", spelling, loop_text(state, a));
-    return true;
+                           loop_text(state, b), prim_info[prim->op].spelling);
+    return check_different(state, prim, a, b);
 }
 
 bool apply_tile(NestState *state, const Prim *prim) {
@@ -300,6 +301,21 @@ static bool set_unroll(NestState *state, const Prim *prim, int index, int64_t fa
     return true;
 }
 
+/* Loops of any stages, each once. */
+static bool check_named_once(NestState *state, const Prim *prim) {
+    for (int i = 1; i < positional_count(prim); i++) {
+        const Node *node = argument_loop(state, prim, positional(prim, i));
+        for (int k = 0; node != NULL && k < i; k++) {
+            const Node *before = argument_loop(state, prim, positional(prim, k));
+            if (before == NULL || !check_different(state, prim, before, node))
+                return false;
+        }
+        if (node == NULL)
+            return false;
+    }
+    return true;
+}
+
 bool apply_unroll(NestState *state, const Prim *prim) {
     const PrimArg *arg = prim_keyword(prim, "factor");
     int64_t factor = 0;
@@ -308,6 +324,8 @@ bool apply_unroll(NestState *state, const Prim *prim) {
     if (arg != NULL && (factor < 1 || factor > UNROLL_LIMIT))
         return refuse_at(state, arg, "unroll repeats a body 1 to %d times an iteration, not %lld", UNROLL_LIMIT,
                          (long long)factor);
+    if (!check_named_once(state, prim))
+        return false;
     for (int i = 0; i < positional_count(prim); i++)
         if (!(arg != NULL ? set_unroll(state, prim, i, factor) : set_kind(state, prim, i, LOOP_UNROLLED)))
             return false;
