@@ -201,6 +201,13 @@ void autosched_explain(Arena *arena, const Program *program, const Target *targe
     for (int h = 0; h < group->genes.count; h++)
         choices[h] = group->genes.items[h].values[group->genes.items[h].start];
     nest_build(arena, program, user, choices, target, error);
+    if (!group->contradicts || user->prims[error->prim].op != PRIM_REQUIRE)
+        return;
+    bool alone = true;
+    for (int p = 0; p < error->prim; p++)
+        alone &= user->prims[p].op != PRIM_REQUIRE;
+    error->rule =
+        alone ? "no choice satisfies this constraint" : "no choice satisfies this constraint and all before it";
 }
 
 Schedule *autosched_default(Arena *arena, const Program *program, const Target *target, const Schedule *user,

@@ -56,8 +56,9 @@ struct Group {
                                             /* kind; 0, 0: there are none */
     bool other_kept;                        /* nothing that draws or changes a point changes that gene */
     /* Adds the statements for the structural choices of genes to the sketch. False: that structure makes no sense. */
-    bool skipped;  /* stays as the program has it */
-    bool hopeless; /* because no schedule of it was found to be legal */
+    bool skipped;     /* stays as the program has it */
+    bool hopeless;    /* because no schedule of it was found to be legal */
+    bool contradicts; /* of a user's schedule: no choices hold for all of its constraints */
     bool (*emit)(Space *space, Group *group, const int *genes, Sketch *sketch);
     void *details; /* of the kind of group */
     LIST(struct CachedSketch {

@@ -1,7 +1,7 @@
 /* user.c - the space of a user's schedule with holes: one sketch, a gene a hole; holes of one name are one.
  *
  * The constraints of the schedule (require) hold for every point that is drawn; where the starting point breaks one, the
- * nearest that does not becomes the start.
+ * nearest that does not becomes the start, and where all break some, one that breaks the latest.
  *
  * `? in {..}` lists its choices. A plain `?` is a size: powers of two and the divisors of the program's extents, up to
  * the largest of them; what the nest refuses of those is never measured.
@@ -74,30 +74,45 @@ static bool user_emit(Space *space, Group *group, const int *genes, Sketch *sket
     return true;
 }
 
-bool user_allows(const Space *space, const Group *group, const int *genes) {
+/* The first constraint that the choices break; count: none. */
+static int user_broken(const Space *space, const Group *group, const int *genes) {
     int64_t choices[group->genes.count + 1];
     for (int h = 0; h < group->genes.count; h++)
         choices[h] = group->genes.items[h].values[genes[h]];
-    return schedule_allows(space->user, choices);
+    return schedule_broken(space->user, choices);
 }
 
-/* Points are counted from the starting one on, the first hole fastest, until one is allowed. */
+bool user_allows(const Space *space, const Group *group, const int *genes) {
+    return user_broken(space, group, genes) == space->user->count;
+}
+
+/* Counts on, the first hole fastest; false when it is the starting point again. */
+static bool next_choices(const Group *group, int *genes) {
+    for (int h = 0; h < group->genes.count; h++) {
+        genes[h] = (genes[h] + 1) % group->genes.items[h].count;
+        if (genes[h] != group->genes.items[h].start)
+            return true;
+    }
+    return false;
+}
+
+/* The first from the starting point on that is allowed, or else that breaks the latest constraint. */
 static void find_start(const Space *space, Group *group) {
-    int count = group->genes.count, genes[count + 1];
+    int count = group->genes.count, genes[count + 1], chosen[count + 1], kept = -1;
     for (int h = 0; h < count; h++)
-        genes[h] = group->genes.items[h].start;
-    for (int tries = 0; tries < START_TRIES; tries++) {
-        if (user_allows(space, group, genes)) {
-            for (int h = 0; h < count; h++)
-                group->genes.items[h].start = genes[h];
-            return;
-        }
-        for (int h = 0; h < count; h++) {
-            genes[h] = (genes[h] + 1) % group->genes.items[h].count;
-            if (genes[h] != group->genes.items[h].start)
-                break;
+        genes[h] = chosen[h] = group->genes.items[h].start;
+    for (int tries = 0; tries < START_TRIES && kept < space->user->count; tries++) {
+        int broken = user_broken(space, group, genes);
+        if (broken > kept)
+            memcpy(chosen, genes, sizeof genes);
+        kept = broken > kept ? broken : kept;
+        if (kept < space->user->count && !next_choices(group, genes)) {
+            group->contradicts = true;
+            break;
         }
     }
+    for (int h = 0; h < count; h++)
+        group->genes.items[h].start = chosen[h];
 }
 
 void user_group_new(Space *space, Group *group, const Schedule *user) {

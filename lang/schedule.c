@@ -251,11 +251,16 @@ bool constraint_holds(const Schedule *schedule, const Prim *require, const int64
     return constraint_value(&constraint, &require->args[0]) && !constraint.undefined;
 }
 
+int schedule_broken(const Schedule *schedule, const int64_t *choices) {
+    int i = 0;
+    while (i < schedule->count &&
+           (schedule->prims[i].op != PRIM_REQUIRE || constraint_holds(schedule, &schedule->prims[i], choices)))
+        i++;
+    return i;
+}
+
 bool schedule_allows(const Schedule *schedule, const int64_t *choices) {
-    for (int i = 0; i < schedule->count; i++)
-        if (schedule->prims[i].op == PRIM_REQUIRE && !constraint_holds(schedule, &schedule->prims[i], choices))
-            return false;
-    return true;
+    return schedule_broken(schedule, choices) == schedule->count;
 }
 
 /* --- filling --- */
