@@ -87,10 +87,10 @@ static bool check_same_extent(NestState *state, const Node *node) {
         for (int k = 0; k < other->leaves.count && root_of(other) == root; k++) {
             const Node *leaf = other->leaves.items[k];
             if (leaf->loop.kind == node->loop.kind && leaf->loop.extent != node->loop.extent)
-                return refuse_loop(state, node, "%s counts %lld values of %s and %s counts %lld: a block has one size",
+                return refuse_loop(state, node, "%s counts %lld value%s of %s and %s counts %lld: a block has one size",
                                    loop_text(state, node), (long long)node->loop.extent,
-                                   loop_kind_words[node->loop.kind], loop_text(state, leaf),
-                                   (long long)leaf->loop.extent);
+                                   node->loop.extent == 1 ? "" : "s", loop_kind_words[node->loop.kind],
+                                   loop_text(state, leaf), (long long)leaf->loop.extent);
         }
     }
     return true;

@@ -194,6 +194,11 @@ void ast_add_def(Parser *parser, AstDef *def, Loc loc) {
     list_push(parser->arena, &parser->file->defs, def);
 }
 
+void ast_add_combiner(Parser *parser, AstCombiner combiner) {
+    combiner.damaged = diag_error_count(parser->diagnostics) > parser->errors_before;
+    list_push(parser->arena, &parser->file->combiners, combiner);
+}
+
 AstParameter ast_untyped_argument(Parser *parser, AstName name) {
     diag(parser->diagnostics, DIAG_untyped_argument, name.loc, name.text);
     diag_hint(parser->diagnostics, "write float(M, N) %s for a matrix, float %s for a scalar", name.text, name.text);

@@ -155,6 +155,7 @@ typedef struct AstCombiner {
     AstParameters left, right;
     AstNames properties;
     AstExprs identity, values; /* values: one a component; "c ? (a, b) : (d, e)" has become (c ? a : d, c ? b : e) */
+    bool damaged;              /* as a def */
     Loc loc;
 } AstCombiner;
 

@@ -410,10 +410,17 @@ import: IMPORT STRING {
 /* --- combiners and instructions --- */
 
 combiner: COMBINER name '(' arguments ';' arguments ')' words IDENTITY '(' exprs ')' '{' combiner_value '}' {
-        AstCombiner combiner = {$2, $4, $6, $8, $11, $14, @$};
-        list_push(parser->arena, &parser->file->combiners, combiner);
+        ast_add_combiner(parser, (AstCombiner){.name = $2, .left = $4, .right = $6, .properties = $8, .identity = $11,
+                                               .values = $14, .loc = @$});
     }
-    | COMBINER name '(' arguments ';' arguments ')' words IDENTITY '(' exprs ')' '{' error RESYNC '}' { yyerrok; }
+    | COMBINER name '(' arguments ';' arguments ')' words IDENTITY '(' exprs ')' '{' error RESYNC '}' {
+        ast_add_combiner(parser, (AstCombiner){.name = $2, .loc = @$});
+        yyerrok;
+    }
+    | COMBINER name error RESYNC {
+        ast_add_combiner(parser, (AstCombiner){.name = $2, .loc = @$});
+        yyerrok;
+    }
     ;
 
 words: %empty                   { $$ = (AstNames){0}; }

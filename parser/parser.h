@@ -104,6 +104,7 @@ AstTarget ast_target(AstName name, const AstExprs *indices, Loc loc);
 AstStatement *ast_assign(Parser *parser, AstTargets targets, Combine combine, bool initialise, AstExprs values);
 AstStatement *ast_scan(Parser *parser, AstName index, AstStatements body, Loc loc);
 void ast_add_def(Parser *parser, AstDef *def, Loc loc);
+void ast_add_combiner(Parser *parser, AstCombiner combiner);
 AstParameter ast_untyped_argument(Parser *parser, AstName name);
 /* Reports a ';' after a statement; it means nothing else. */
 void ast_semicolon(Parser *parser, Loc loc);

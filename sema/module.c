@@ -106,7 +106,7 @@ static void add_combiner(Checker *checker, SourceFile *file, const AstCombiner *
         return;
     }
     CombinerDefinition *definition = ARENA_NEW(checker->arena, CombinerDefinition);
-    *definition = (CombinerDefinition){.ast = ast, .file = file};
+    *definition = (CombinerDefinition){.ast = ast, .file = file, .state = ast->damaged ? CHECK_BAD : CHECK_NEW};
     list_push(checker->arena, &file->combiners, definition);
 }
 
