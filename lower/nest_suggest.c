@@ -53,6 +53,15 @@ static void suggest_number(Suggestions *list, int index, int64_t value) {
         copy->args[index] = (PrimArg){.kind = ARG_INT, .key = copy->args[index].key, .value = value};
 }
 
+/* The statement without an argument. */
+static void suggest_without(Suggestions *list, int index) {
+    Prim *copy = suggest_changed(list);
+    if (copy == NULL)
+        return;
+    copy->arg_count--;
+    memmove(&copy->args[index], &copy->args[index + 1], sizeof(PrimArg) * (size_t)(copy->arg_count - index));
+}
+
 /* Every loop of a stage in place of an argument, from the innermost or the outermost on. */
 static void suggest_loops_of(Suggestions *list, int index, const StageState *stage, bool innermost_first) {
     for (int i = 0; i < stage->leaves.count; i++)
@@ -164,6 +173,27 @@ static const Node *loop_of_argument(const NestState *state, const PrimArg *arg) 
     return NULL;
 }
 
+/* An output stays where and as it is: a buffer that is written first, in the scope that was asked for or another. */
+static void suggest_written_first(Suggestions *list) {
+    const char *what = positional(list->prim, 0)->name;
+    const PrimArg *last = positional(list->prim, positional_count(list->prim) - 1);
+    const StageState *stage = stage_named(list->state, what, strlen(what));
+    if (stage == NULL || stage_output(stage->nest.stage) == NULL)
+        return;
+    bool set_scope = list->prim->op == PRIM_SET_SCOPE;
+    const Node *place = set_scope ? NULL : loop_of_argument(list->state, last);
+    PrimArg key = {.kind = ARG_NAME, .key = set_scope ? "scope" : "at", .name = last->name};
+    bool keyed = set_scope || (place != NULL && stage_of(place) == stage);
+    for (int argument = keyed; argument >= 0; argument--) {
+        Prim cache = prim_of(list, PRIM_CACHE_WRITE, 1, 1 + argument);
+        cache.results[0] = made_name(list, stage->name, "copy");
+        cache.args[0] = *positional(list->prim, 0);
+        if (argument)
+            cache.args[1] = key;
+        suggest(list, cache);
+    }
+}
+
 /* The order in which the loop is innermost, all others as they stand. */
 static void suggest_innermost(Suggestions *list, const Node *node) {
     const StageState *stage = stage_of(node);
@@ -195,6 +225,19 @@ static void suggest_straight(Suggestions *list) {
         suggest_innermost(list, node);
     if (node != NULL && (node->loop.extent < 0 || node->loop.extent > 16))
         suggest_split(list, node);
+}
+
+/* parallel: another loop; inside a parallel one, what a thread may do with its own. */
+static void suggest_shared(Suggestions *list) {
+    suggest_other_loops(list);
+    const Node *node = loop_of_argument(list->state, positional(list->prim, 0));
+    if (node == NULL || node->loop.reduction)
+        return;
+    Prim vectorize = prim_of(list, PRIM_VECTORIZE, 0, 1), unroll = prim_of(list, PRIM_UNROLL, 0, 2);
+    vectorize.args[0] = unroll.args[0] = (PrimArg){.kind = ARG_NAME, .name = path_of(list->state, node)};
+    unroll.args[1] = (PrimArg){.kind = ARG_INT, .key = "factor", .value = 4};
+    suggest(list, vectorize);
+    suggest(list, unroll);
 }
 
 /* bind, set_scope: another word in the last place; on a CPU parallel loops stand for axes. */
@@ -464,24 +507,46 @@ static void suggest_placed(Suggestions *list) {
             suggest_stage(list, list->state->stages.items[i]->name);
 }
 
+/* What an output is refused for. */
+static bool moves_stage(PrimOp op) {
+    return op == PRIM_INLINE || op == PRIM_COMPUTE_AT || op == PRIM_STORE_AT || op == PRIM_DOUBLE_BUFFER ||
+           op == PRIM_SET_SCOPE;
+}
+
+/* Where the statement names a stage that is none, those that there are. */
+static void suggest_stages(Suggestions *list) {
+    const PrimArg *first = positional(list->prim, 0);
+    if (prim_info[list->prim->op].positional[0] != 'T' || tensor_named(list->state, first->name) != NULL)
+        return;
+    for (int i = 0; i < list->state->stages.count; i++)
+        suggest_stage(list, list->state->stages.items[i]->name);
+}
+
 int suggest_prims(NestState *state, const Prim *prim, Prim *candidates, int limit) {
     static void (*const suggesters[PRIM_COUNT])(Suggestions *) = {
-        [PRIM_SPLIT] = suggest_tails,          [PRIM_TILE] = suggest_tails,
-        [PRIM_PARTITION] = suggest_cuts,       [PRIM_PREFETCH] = suggest_prefetches,
-        [PRIM_COMPUTE_ROOT] = suggest_placed,  [PRIM_FUSE] = suggest_pairs,
-        [PRIM_REORDER] = suggest_order,        [PRIM_UNROLL] = suggest_unrolls,
-        [PRIM_VECTORIZE] = suggest_straight,   [PRIM_INLINE] = suggest_instead_of_inline,
-        [PRIM_BIND] = suggest_words,           [PRIM_SET_SCOPE] = suggest_words,
-        [PRIM_PARALLEL] = suggest_other_loops, [PRIM_COMPUTE_AT] = suggest_places,
-        [PRIM_RFACTOR] = suggest_reductions,   [PRIM_CACHE_WRITE] = suggest_at,
-        [PRIM_CACHE_READ] = suggest_at,        [PRIM_STORE_AT] = suggest_homes,
-        [PRIM_DECOMPOSE] = suggest_own_loops,  [PRIM_REVERSE_INLINE] = suggest_producers,
-        [PRIM_LAYOUT] = suggest_stored,        [PRIM_STORAGE_ALIGN] = suggest_stored,
+        [PRIM_SPLIT] = suggest_tails,         [PRIM_TILE] = suggest_tails,
+        [PRIM_PARTITION] = suggest_cuts,      [PRIM_PREFETCH] = suggest_prefetches,
+        [PRIM_COMPUTE_ROOT] = suggest_placed, [PRIM_FUSE] = suggest_pairs,
+        [PRIM_REORDER] = suggest_order,       [PRIM_UNROLL] = suggest_unrolls,
+        [PRIM_VECTORIZE] = suggest_straight,  [PRIM_INLINE] = suggest_instead_of_inline,
+        [PRIM_BIND] = suggest_words,          [PRIM_SET_SCOPE] = suggest_words,
+        [PRIM_PARALLEL] = suggest_shared,     [PRIM_COMPUTE_AT] = suggest_places,
+        [PRIM_RFACTOR] = suggest_reductions,  [PRIM_CACHE_WRITE] = suggest_at,
+        [PRIM_CACHE_READ] = suggest_at,       [PRIM_STORE_AT] = suggest_homes,
+        [PRIM_DECOMPOSE] = suggest_own_loops, [PRIM_REVERSE_INLINE] = suggest_producers,
+        [PRIM_LAYOUT] = suggest_stored,       [PRIM_STORAGE_ALIGN] = suggest_stored,
         [PRIM_TENSORIZE] = suggest_instrs,
     };
     Suggestions list = {.state = state, .prim = prim, .items = candidates, .limit = limit};
-    if (suggesters[prim->op] != NULL && positional_count(prim) > 0 && positional(prim, 0)->kind == ARG_NAME)
+    if (positional_count(prim) == 0 || positional(prim, 0)->kind != ARG_NAME)
+        return 0;
+    if (moves_stage(prim->op))
+        suggest_written_first(&list);
+    suggest_stages(&list);
+    if (suggesters[prim->op] != NULL)
         suggesters[prim->op](&list);
+    if (keyword_index(prim, "scope") >= 0)
+        suggest_without(&list, keyword_index(prim, "scope"));
     return list.count;
 }
 
