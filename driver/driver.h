@@ -15,7 +15,7 @@ typedef struct Compilation {
     Module *module;
     Text variant_schedules; /* of versions for known sizes, as comments */
     Database *database;     /* opened when first needed */
-    bool database_tried, database_refused;
+    bool database_tried;
     LIST(struct CheckedInstr {
         const Instr *instr;
         const Target *target;

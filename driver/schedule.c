@@ -5,6 +5,7 @@
  * come from the source was legal when it was made; it is proved again, and one that fails falls back aloud.
  */
 #include "driver/driver.h"
+#include <errno.h>
 #include <math.h>
 #include <string.h>
 #include <unistd.h>
@@ -63,13 +64,13 @@ bool check_schedule(Compilation *c, const Unit *unit, const Target *target) {
 
 /* --- the database --- */
 
-/* What was asked for and cannot be used is an error; without the user's own database -O2 makes do. */
+/* A search needs its database; below it the database makes code faster only, and compiling goes on without. */
 static void refuse_database(Compilation *c, const char *why) {
-    c->database_refused = c->options->database || c->options->level == LEVEL_TUNE;
-    if (c->database_refused)
-        complain("%s", why);
+    static const char remedy[] = "delete the file, or name another with --db=FILE";
+    if (c->options->level == LEVEL_TUNE)
+        complain("%s; %s", why, remedy);
     else
-        fprintf(stderr, "tensorc: warning: %s\n", why);
+        fprintf(stderr, "tensorc: warning: %s; compiling without it (%s)\n", why, remedy);
 }
 
 /* Below -O tune a database that is not there is no error: nothing was tuned yet. */
@@ -80,11 +81,14 @@ Database *compilation_database(Compilation *c) {
     const Options *o = c->options;
     const char *path = o->database ? o->database : database_default_path(c->arena), *why = "";
     bool create = o->level == LEVEL_TUNE && !o->frozen;
-    if (create || !access(path, F_OK))
-        c->database = database_open(c->arena, path, &why);
-    else if (o->frozen)
-        why = arena_printf(c->arena, "there is no tuning database '%s' (--tune-frozen)", path);
-    if (!c->database && *why)
+    bool there = !access(path, F_OK) || (errno != ENOENT && errno != ENOTDIR);
+    if (!create && !there) {
+        if (o->frozen)
+            complain("there is no tuning database '%s' (--tune-frozen)", path);
+        return NULL;
+    }
+    c->database = database_open(c->arena, path, &why);
+    if (!c->database)
         refuse_database(c, why);
     return c->database;
 }
@@ -147,8 +151,6 @@ static const Schedule *pick(Compilation *c, const Unit **all, const Target *targ
     }
     *origin = "the database";
     Database *database = c->options->level >= LEVEL_2 ? compilation_database(c) : NULL;
-    if (c->database_refused)
-        return NULL;
     if (database && (found = best_record(c, database, all, target, user)))
         return found;
     *origin = user ? "the source, its holes by the default" : "the default";

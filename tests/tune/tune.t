@@ -72,6 +72,16 @@ runs "a search goes on with its database" "$TENSORC" -O tune --db=killed.db --tr
 [ "$(measured killed.db)" -ge "$before" ]
 report $? "and has lost nothing"
 
+# --- a database that cannot be used: a search needs it, a compilation does not
+head -c 3000 tune.db >damaged.db
+runs "-O2 compiles without a damaged database" capture "$TENSORC" -O2 --db=damaged.db -c k.tensor -o undamaged.o
+like "$(cat err)" 'warning: cannot use the tuning database.*compiling without it .delete the file, or name another with --db=FILE' "and says what to do"
+runs "as with none" "$TENSORC" -O2 --db=none.db -c k.tensor -o plain.o
+same plain.o undamaged.o "to the same object"
+capture "$TENSORC" -O tune --trials=2 --db=damaged.db -c k.tensor -o refused.o
+is "$status" 1 "-O tune refuses it"
+like "$(cat err)" 'error: cannot use the tuning database.*; delete the file, or name another' "and says what to do"
+
 # --- constants, which candidates leave out: each new worker is told them again
 cat >make.tensor <<'EOF'
 def weights(int32(K, N) from) -> (float(K, N) w) { w(k, n) = float(from(k, n) % 8) / 2 + float(k % 5) - float(n % 3) }
