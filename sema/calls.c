@@ -323,14 +323,15 @@ static bool check_declared(Frame *frame, const Variable *variable, const AstTarg
     return true;
 }
 
-static void assign_result(Frame *frame, const AstTarget *target, const View *view) {
+/* Returns the variable, NULL where the target is none. */
+static Variable *assign_result(Frame *frame, const AstTarget *target, const View *view) {
     Variable *variable = target_variable(frame, target);
     if (!variable)
-        return;
+        return NULL;
     if (!view || !check_declared(frame, variable, target, view)) {
         variable->written = true;
         variable->poisoned |= variable->view.tensor == NULL;
-        return;
+        return variable;
     }
     Tensor *tensor = NULL;
     for (int i = 0; i < frame->builder->tensors.count && !tensor; i++)
@@ -338,6 +339,7 @@ static void assign_result(Frame *frame, const AstTarget *target, const View *vie
             tensor = frame->builder->tensors.items[i];
     tensor->loc = target->loc;
     variable_define(frame->builder, variable, tensor, *view);
+    return variable;
 }
 
 /* a, b = f(x, y) */
@@ -357,6 +359,11 @@ void check_call_statement(Frame *frame, const AstStatement *ast) {
               ast->targets.count == 1 ? "is" : "are");
         good = false;
     }
-    for (int i = 0; i < ast->targets.count; i++)
-        assign_result(frame, &ast->targets.items[i], good ? &results[i] : NULL);
+    Variable **variables = ARENA_ARRAY(frame->builder->arena, Variable *, ast->targets.count);
+    for (int i = 0; i < ast->targets.count; i++) {
+        variables[i] = assign_result(frame, &ast->targets.items[i], good ? &results[i] : NULL);
+        good &= variables[i] != NULL;
+    }
+    if (good)
+        variables_together(variables, ast->targets.count);
 }

@@ -82,9 +82,14 @@ typedef struct Variable {
     bool written; /* a definition was made, or tried with errors */
     View view;    /* the newest version; view.tensor NULL before the first definition */
     LIST(Tensor *) versions;
-    LIST(Part) parts; /* tensors that versions are made of: named VERSION.SUFFIX */
-    Tensor *initial;  /* ROLE_INITIAL, when the caller's buffer is read */
+    LIST(Part) parts;        /* tensors that versions are made of: named VERSION.SUFFIX */
+    Tensor *initial;         /* ROLE_INITIAL, when the caller's buffer is read */
+    struct Variable *beside; /* defined by one statement with it, or with what is beside that */
+    bool together_used;      /* some of those that lead here are used */
 } Variable;
+
+/* One statement defines them: where one is used, the others are needed. */
+void variables_together(Variable *const *variables, int count);
 
 typedef enum SymbolKind { SYMBOL_SIZE, SYMBOL_SCALAR, SYMBOL_TENSOR } SymbolKind;
 

@@ -223,12 +223,34 @@ static void add_results(Frame *frame) {
     }
 }
 
+static Variable *first_beside(Variable *variable) {
+    while (variable->beside)
+        variable = variable->beside;
+    return variable;
+}
+
+void variables_together(Variable *const *variables, int count) {
+    for (int i = 1; i < count; i++) {
+        Variable *first = first_beside(variables[0]), *other = first_beside(variables[i]);
+        if (first != other)
+            other->beside = first;
+    }
+}
+
+static bool is_superfluous(Variable *variable) {
+    return !variable->result && !variable->input && !variable->poisoned && !first_beside(variable)->together_used;
+}
+
 static void check_variables(Frame *frame) {
     for (int i = 0; i < frame->variables.count; i++) {
-        const Variable *variable = frame->variables.items[i];
+        Variable *variable = frame->variables.items[i];
+        first_beside(variable)->together_used |= variable->used || variable->result;
+    }
+    for (int i = 0; i < frame->variables.count; i++) {
+        Variable *variable = frame->variables.items[i];
         if (variable->result && !variable->written)
             ERROR(frame, output_undefined, variable->loc, variable->name);
-        else if (!variable->result && !variable->input && !variable->used && !variable->poisoned && !frame->caller)
+        else if (is_superfluous(variable) && !frame->caller)
             WARN(frame, unused_temporary, variable->loc, variable->name);
     }
 }

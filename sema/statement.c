@@ -383,6 +383,8 @@ bool translate_tuple(Statement *s, Variable *const *variables, Typed *values) {
     good &= check_where(s);
     good &= translate_predicates(s, reads) && !s->failed;
     s->let_limit = 0;
+    if (good)
+        variables_together(variables, s->ast->targets.count);
     return good;
 }
 
