@@ -468,7 +468,10 @@ static void make_units(Checker *checker, const SourceFile *main_file) {
         make_unit_of_def(checker, main_file->definitions.items[i]);
 }
 
-static void check_defines(Checker *checker) {
+/* What the options ask for that has no effect. */
+static void check_options(Checker *checker) {
+    if (checker->options->strict && checker->options->allowed_error > 0)
+        diag(checker->diagnostics, DIAG_strict_error, (Loc){0});
     for (int i = 0; i < checker->options->define_count; i++)
         if (!checker->options->defines[i].used)
             diag(checker->diagnostics,
@@ -490,6 +493,6 @@ Module *sema_check(Arena *arena, Sources *sources, AstFile *main_file, SemaOptio
     make_units(&checker, file);
     check_packing_symbols(&checker);
     if (diag_error_count(diagnostics) == 0)
-        check_defines(&checker);
+        check_options(&checker);
     return module;
 }
