@@ -69,11 +69,17 @@ static bool host_is_big_endian(void) {
     return *(const unsigned char *)&one == 0;
 }
 
-/* 'descr': '<f4': byte order, kind, bytes. */
+static bool is_code(const char *descr, const char *code) {
+    size_t length = strlen(code);
+    return *descr == '\'' && descr[1] && strchr("<>|=", descr[1]) && !strncmp(descr + 2, code, length) &&
+           descr[2 + length] == '\'';
+}
+
+/* 'descr': '<f4': byte order, kind, bytes. The bits of a bfloat16 may also be uint16. */
 static bool read_type(Reader *reader, const char *descr) {
     const char *code = codes[reader->array->type];
-    bool typed = *descr == '\'' && descr[1] && strchr("<>|=", descr[1]) && !strncmp(descr + 2, code, strlen(code)) &&
-                 descr[2 + strlen(code)] == '\'';
+    bool bits = reader->array->type == TYPE_BFLOAT16 && is_code(descr, codes[TYPE_UINT16]);
+    bool typed = bits || is_code(descr, code);
     if (!*descr)
         descr = "nothing";
     if (!typed)

@@ -63,6 +63,13 @@ static void test_orders(void) {
     ok(array && array->rank == 0 && array->elements == 1, "no dimensions, entries in another order: %s", why);
     array = load("{'descr': '<f8', 'fortran_order': False, 'shape': (0L, 5L)}", "", 0, TYPE_DOUBLE, &why);
     ok(array && array->rank == 2 && array->elements == 0 && array->shape[1] == 5, "no elements, as Python 2 wrote it");
+    const unsigned char bits[] = {0x3f, 0x80, 0xc0, 0x40}, own_order[] = {0x80, 0x3f, 0x40, 0xc0};
+    array = load("{'descr': '>u2', 'fortran_order': False, 'shape': (2,)}", bits, 4, TYPE_BFLOAT16, &why);
+    ok(array && !memcmp(array->data, own_order, 4), "a bfloat16 as its bits: %s", why);
+    array = load("{'descr': '<V2', 'fortran_order': False, 'shape': (2,)}", own_order, 4, TYPE_BFLOAT16, &why);
+    ok(array && !memcmp(array->data, own_order, 4), "a bfloat16 as raw bytes: %s", why);
+    array = load("{'descr': '<u2', 'fortran_order': False, 'shape': (2,)}", own_order, 4, TYPE_HALF, &why);
+    ok(!array, "but not a half");
     Text text = {.arena = arena};
     const char *header = "{'descr': '|u1', 'fortran_order': False, 'shape': (2,)}";
     text_add_bytes(&text, "\x93NUMPY\x03\x00", 8);
