@@ -202,7 +202,8 @@ static void add_packed_functions(Text *text, const Program *program, const char 
         return;
     text_add(text,
              "/* %s with its const arguments packed. %s_pack_ARG packs one, once for all calls, into memory of\n"
-             " * %s_packed_ARG_size bytes; how it lies there is for %s_packed alone to know. */\n",
+             " * %s_packed_ARG_size bytes (0 for sizes that it refuses); how it lies there is for %s_packed alone to "
+             "know. */\n",
              program->symbol, program->symbol, program->symbol, program->symbol);
     for (int i = 0; i < program->argument_count; i++) {
         const Tensor *tensor = program->arguments[i].tensor;

@@ -349,6 +349,21 @@ static LLVMValueRef emit_body(Code *code, const Kernel *kernel, const LLVMValueR
 
 /* --- packing --- */
 
+/* The size that sizes which packing refuses have is 0: where return_status goes from here on. */
+static void refuse_with_zero(Code *code, const Kernel *kernel) {
+    Frame *frame = code->frame;
+    LLVMBasicBlockRef here = LLVMGetInsertBlock(code->builder);
+    if (kernel->program->size_count == 0)
+        return;
+    frame->leave = new_block(code, "refused");
+    LLVMPositionBuilderAtEnd(code->builder, frame->leave);
+    frame->status = LLVMBuildPhi(code->builder, code->i32, "");
+    LLVMBuildRet(code->builder, index_constant(code, 0));
+    LLVMPositionBuilderAtEnd(code->builder, here);
+    refuse_negative_sizes(code, kernel->program);
+    emit_early_checks(code, kernel->body);
+}
+
 /* int64_t NAME_packed_ARG_size(sizes...) */
 static void emit_size(Code *code, const Kernel *kernel, const Packing *packing) {
     const Program *program = kernel->program;
@@ -363,6 +378,8 @@ static void emit_size(Code *code, const Kernel *kernel, const Packing *packing) 
     debug_function(code, function, packing->size_symbol, program->loc);
     for (int i = 0; i < program->size_count; i++)
         bind_variable(code, program->sizes[i], LLVMGetParam(function, (unsigned)i));
+    refuse_with_zero(code, kernel);
+    forget_values(code);
     Expr *bytes = expr_int(code->arena, element_info[packing->packed->type].bytes);
     Expr *size = expr_binary(code->arena, OP_MUL, tensor_size(code->arena, packing->packed), bytes);
     LLVMBuildRet(code->builder, emit_value(code, size));

@@ -109,6 +109,11 @@ int main(void) {
     all_of_known();
     all_of_gathered();
     check(dense_pack_w(-1, 2, 3, NULL, NULL) == TENSORC_BAD_SIZE, "a negative size", -1, 2, 3);
+    check(dense_packed_w_size(2, -3, 4) == 0, "the size for a negative size", 2, -3, 4);
+    check(dense_packed_w_size(-1, 2, 3) == 0, "the size for a negative size of another argument", -1, 2, 3);
+    int64_t large = (int64_t)1 << 40;
+    check(dense_pack_w(2, large, large, NULL, NULL) == TENSORC_BAD_SIZE, "a size beyond 2^63 bytes", 2, large, large);
+    check(dense_packed_w_size(2, large, large) == 0, "the size beyond 2^63 bytes", 2, large, large);
     /* ceil(17 / 16) panels, the first at an offset of 16 modulo 64 elements */
     check(laid_packed_w_size(1, 5, 17) == 2 * 80 * 4, "laid_packed_w_size", 1, 5, 17);
     return failures != 0;
