@@ -61,7 +61,9 @@ static bool name_is_taken(const Space *space, const char *name) {
 }
 
 const char *space_local_name(Space *space, const Group *group, const char *base) {
-    const char *name = arena_printf(space->arena, "%s%s", group->prefix, base);
+    char *name = arena_printf(space->arena, "%s%s", group->prefix, base);
+    for (char *at = name; (at = strchr(at, '.')) != NULL;) /* of a stage of a call */
+        *at = '_';
     while (name_is_taken(space, name))
         name = arena_printf(space->arena, "%s_", name);
     return name;

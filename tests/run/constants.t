@@ -171,4 +171,22 @@ sed -i 's/^export.*/export grown(u="u.npy", M=2)/' large.tensor
 runs "its outer product" "$TENSORC" -c -O0 large.tensor -o large.o
 [ "$(wc -c <large.o)" -lt 100000 ]
 report $? "is not put into the object"
+
+# What a call makes of constants is packed, under a name of one word.
+cat >called.tensor <<'END'
+def doubled(float(N, C) X, const float(C, M) w) -> (O) {
+    twice(c, m) = w(c, m) * 2
+    O(n, m) +=! X(n, r_c) * twice(r_c, m)
+}
+def outer(float(N, C) X, const float(C, M) w) -> (Y) { Y = doubled(X, w) }
+def weights(int32(K, N) from) -> (float(K, N) w) { w(k, n) = float(from(k, n) % 8) }
+export weights(K=256, N=512)
+END
+runs "a matrix" "$TENSORC" -run --threads=1 called.tensor --output=w=square.npy
+sed -i 's/^export.*/export outer(w="square.npy", N=64)/' called.tensor
+runs "used in a call" "$TENSORC" -c -O2 --target=x86-64-v4 called.tensor -o called.o --emit-schedule=called.schedule
+like "$(cat called.schedule)" 'Y_twice_p = cache_read\(Y\.twice,' "is packed"
+cat called.tensor called.schedule >pasted.tensor
+runs "by a schedule that can be pasted" "$TENSORC" -c -O2 --target=x86-64-v4 pasted.tensor -o pasted.o
+ok "and gives the same object" cmp called.o pasted.o
 done_testing
