@@ -352,15 +352,22 @@ static bool same_domain(const Stage *a, const Stage *b) {
     return a->axis_count == b->axis_count;
 }
 
-/* The reduction with reuse that the root can carry in its tile, or NULL. */
+/* A reduction whose elements are better computed side by side, in a register tile, than each for itself. */
+static bool suits_tile(Grouping *grouping, const StageFacts *facts) {
+    const Stage *stage = facts->stage;
+    if (stage->combine == COMBINE_NONE || stage_is_row_reduction(grouping->space, stage))
+        return false;
+    return stage_has_reuse(stage) || (stage->reduction_count > 0 && stage->rest_count == 0 && !facts->scan &&
+                                      stage_first_scatter(stage) == stage->axis_count);
+}
+
+/* The reduction that the root can carry in its tile, or NULL. */
 static StageFacts *find_anchor(Grouping *grouping, const Stage *root, const bool *members) {
     if (root->combine != COMBINE_NONE)
         return NULL;
     for (int s = grouping->count - 1; s >= 0; s--) {
         StageFacts *facts = &grouping->facts[s];
-        if (only_used_in(grouping, facts, members) && facts->stage->combine != COMBINE_NONE &&
-            stage_has_reuse(facts->stage) && same_domain(facts->stage, root) &&
-            !(root->axis_count == 1 && stage_is_row_reduction(grouping->space, facts->stage)) &&
+        if (only_used_in(grouping, facts, members) && suits_tile(grouping, facts) && same_domain(facts->stage, root) &&
             all_reads(grouping, root, facts->stage, 0, elementwise_test))
             return facts;
     }
@@ -384,9 +391,21 @@ static int minimum(int a, int b) {
     return a < b ? a : b;
 }
 
+/* Whether the root, without a reduction, reads one along memory element by element: a row of that is one element. */
+static bool reads_row_reduction(Grouping *grouping, const Stage *root, const bool *members) {
+    for (int s = 0; s < grouping->count; s++) {
+        const StageFacts *facts = &grouping->facts[s];
+        if (only_used_in(grouping, facts, members) && stage_is_row_reduction(grouping->space, facts->stage) &&
+            same_domain(facts->stage, root) && all_reads(grouping, root, facts->stage, root->axis_count, shares_axes))
+            return true;
+    }
+    return false;
+}
+
 /* Takes in producers a row of which is enough for a row of the root. Returns the number of shared axes. */
 static int absorb_rows(Grouping *grouping, const Stage *root, bool *members) {
-    int depth = root->axis_count - (root->axis_count > 1 && root->reduction_count == 0);
+    bool along = root->axis_count > 1 && root->reduction_count == 0 && !reads_row_reduction(grouping, root, members);
+    int depth = root->axis_count - along;
     depth = minimum(depth, stage_first_scatter(root));
     bool any = false;
     for (int s = grouping->count - 1; s >= 0; s--) {
