@@ -76,13 +76,16 @@ static bool note_row_read(const Expr *e, void *context) {
     return true;
 }
 
-/* What the stage reads along its last reduction lies side by side in memory. */
-static bool reduces_along_memory(const Stage *stage) {
-    if (stage->combine == COMBINE_NONE || stage->reduction_count == 0 || stage->rest_count > 0)
-        return false;
-    RowReads reads = {.axis = stage->reductions[stage->reduction_count - 1]};
+/* What the stage reads along the axis lies side by side in memory. */
+static bool runs_along_memory(const Stage *stage, const Var *axis) {
+    RowReads reads = {.axis = axis};
     stage_walk_values(stage, note_row_read, &reads);
     return reads.contiguous && !reads.other;
+}
+
+static bool reduces_along_memory(const Stage *stage) {
+    return stage->combine != COMBINE_NONE && stage->reduction_count > 0 && stage->rest_count == 0 &&
+           runs_along_memory(stage, stage->reductions[stage->reduction_count - 1]);
 }
 
 bool stage_is_row_reduction(const Space *space, const Stage *stage) {
@@ -133,7 +136,7 @@ static int64_t stream_steps(const RowMember *member, bool pieces) {
 static void make_member(Space *space, Group *group, const Stage *stage, int depth, RowMember *member) {
     *member = (RowMember){.stage = stage, .unroll = -1, .vector_gene = -1, .pieces = 1};
     const Var *axis = vector_axis(group, stage, depth, &member->reduction);
-    if (!axis)
+    if (!axis || (!member->reduction && stage->reduction_count > 0 && !runs_along_memory(stage, axis)))
         return;
     member->extent = axis_extent(axis);
     member->lanes = lanes_of(space, stage, member->extent);
@@ -154,8 +157,9 @@ static void make_member(Space *space, Group *group, const Stage *stage, int dept
     member->vector_gene = group_add_gene(space, group, vector);
     Gene unroll = {
         .name = arena_printf(space->arena, "%s unroll", member->loop), .register_part = -1, .unroll_part = 0};
-    factors_single(space->arena, member->extent < 0 ? -1 : ceil_divide(member->extent, member->lanes), UNROLL_LIMIT,
-                   &unroll);
+    bool ends = member->extent < 0 && !member->reduction && stage->reduction_count > 0; /* in each step of these */
+    factors_single(space->arena, member->extent < 0 ? -1 : ceil_divide(member->extent, member->lanes),
+                   ends ? 1 : UNROLL_LIMIT, &unroll);
     for (int c = 0; c < unroll.count && member->reduction; c++)
         if (unroll.values[c] <= VECTORS_AT_FIRST && unroll.values[c] > unroll.values[unroll.start])
             unroll.start = c;
@@ -229,6 +233,20 @@ static const char *write_pieces(Space *space, Sketch *sketch, const RowMember *m
     return task;
 }
 
+/* Each step of the reductions goes on in the whole row, which stays in the nearest cache. */
+static void write_reductions_around(Space *space, Sketch *sketch, const RowMember *member) {
+    int count = member->stage->reduction_count;
+    if (count == 0)
+        return;
+    const char *order[count + 3];
+    for (int r = 0; r < count; r++)
+        order[r] = loop_of(space, member->stage->name, member->stage->reductions[r]->name);
+    order[count] = member->outer;
+    order[count + 1] = member->inner;
+    order[count + 2] = member->lane;
+    sketch_loops(space, sketch, PRIM_REORDER, order, count + 3);
+}
+
 static void write_member(Space *space, Sketch *sketch, const RowMember *member, const int *genes, const char *place,
                          bool pieces) {
     if (member->vector_gene < 0 || genes[member->vector_gene] == 0)
@@ -251,6 +269,7 @@ static void write_member(Space *space, Sketch *sketch, const RowMember *member, 
         write_reduction(space, sketch, member, stage, steps > 0, place);
         return;
     }
+    write_reductions_around(space, sketch, member);
     sketch_loops(space, sketch, PRIM_VECTORIZE, &member->lane, 1);
     sketch_loops(space, sketch, PRIM_UNROLL, &member->inner, 1);
 }
