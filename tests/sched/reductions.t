@@ -1,0 +1,35 @@
+#!/bin/sh
+# What -O2 chooses for reductions that a stage follows element by element: vectors, whatever the number of indices, the
+# combiner, and whether sizes are known.
+. "${srcdir:-.}/tests/lib.sh"
+
+# chosen PROGRAM: the statements of its schedule, in one line.
+chosen() {
+    echo "$1" >"$work/f.tensor"
+    "$TENSORC" -O2 --target=x86-64-v4 --threads=1 --db="$work/none.db" --emit-schedule=- -c "$work/f.tensor" \
+        -o "$work/f.o" 2>&1 | tr '\n' ' '
+}
+
+for sizes in '' '(A=3, B=5, C=40, D=50)'; do
+    for combine in '+' 'max' '*'; do
+        at="of $combine ${sizes:-at run time}"
+        like "$(chosen "def f(float(A,B,C,D) x) -> (y) { s(a) $combine=! x(a,b,c,d) y(a) = s(a) / 2 } export f$sizes")" \
+            'rfactor' "one index, vectors of partial results $at"
+        like "$(chosen "def f(float(A,B,C,D) x) -> (y) { s(a,b) $combine=! x(a,b,c,d) y(a,b) = s(a,b) / 2 } export f$sizes")" \
+            'rfactor' "two, vectors of partial results $at"
+        like "$(chosen "def f(float(A,B,C,D) x) -> (y) { s(a,b,c) $combine=! x(a,b,c,d) y(a,b,c) = s(a,b,c) / 2 } export f$sizes")" \
+            'rfactor' "three, vectors of partial results $at"
+        like "$(chosen "def f(float(A,B,C,D) x) -> (y) { s(a,d) $combine=! x(a,b,c,d) y(a,d) = s(a,d) / 2 } export f$sizes")" \
+            '(reorder\(s.b, s.c,|compute_at\(s, a_m).*vectorize' "across the last index, vectors of results $at"
+    done
+done
+
+like "$(chosen 'def f(float(N,M,C) x) -> (y) { s(n,m) +=! x(n,m,c) t(n,m) max=! x(n,m,c) y(n,m) = s(n,m) / t(n,m) }
+    export f(N=4, M=8, C=200)')" 's[0-9]_c_p = rfactor.*s[0-9]_c_p = rfactor' "two reductions of the same rows"
+like "$(chosen 'def f(float(N,C) x) -> (y) { s(c) +=! x(n,c) y(c) = s(c) / 2 } export f(N=512, C=300)')" \
+    'compute_at\(s, c_m, scope=register.*vectorize' "of columns, in the tile of what follows"
+like "$(chosen 'def f(float(N,I) x, float(O,I) w, float(O) b) -> (y) { s(n,o) +=! x(n,i) * w(o,i) y(n,o) = s(n,o) + b(o) }
+    export f(N=1, I=512, O=512)')" 'rfactor' "a matrix by one row is rows of the matrix, whatever follows"
+unlike "$(chosen 'def f(float(N,W) x) -> (y) { s(n,w) +=! x(n,2*w+k) where k in 0:2, w in 0:(W/2) y(n,w) = s(n,w) / 2 } export f')" \
+    'vectorize\(s0' "where nothing lies along a row and sizes are not known, the reduction stays plain"
+done_testing
