@@ -232,9 +232,11 @@ static int find_culprit(const Build *build, const Refusal *last) {
     return prim;
 }
 
-/* What makes an instruction fit stands before it; all else stands in the place of what was refused. */
+/* What makes an instruction or a second buffer fit stands before it; all else stands in the place of what was refused. */
 static bool goes_before(const Build *build, int prim, const Prim *candidate) {
-    return build->schedule->prims[prim].op == PRIM_TENSORIZE && candidate->op != PRIM_TENSORIZE;
+    PrimOp refused = build->schedule->prims[prim].op;
+    return (refused == PRIM_TENSORIZE && candidate->op != PRIM_TENSORIZE) ||
+           (refused == PRIM_DOUBLE_BUFFER && candidate->op == PRIM_COMPUTE_AT);
 }
 
 /* The schedule up to the refused primitive, with another in its place. */

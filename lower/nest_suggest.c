@@ -353,8 +353,8 @@ static void suggest_homes(Suggestions *list) {
     suggest(list, root);
 }
 
-/* inline: computing the stage where it is read. */
-static void suggest_instead_of_inline(Suggestions *list) {
+/* inline, or before double_buffer: computing the stage where it is read. */
+static void suggest_where_read(Suggestions *list) {
     Prim place = prim_of(list, PRIM_COMPUTE_AT, 0, 2);
     place.args[0] = *positional(list->prim, 0);
     Suggestions places = *list;
@@ -395,14 +395,15 @@ static void suggest_order(Suggestions *list) {
 }
 
 /* The dimensions in the opposite order. */
-static void suggest_reversed(Suggestions *list, const Tensor *tensor) {
+static void suggest_reversed(Suggestions *list, int index, const Tensor *tensor) {
     Prim *copy = suggest_changed(list);
     if (copy == NULL)
         return;
     PrimArg *items = ARENA_ARRAY(list->state->arena, PrimArg, tensor->rank);
     for (int d = 0; d < tensor->rank; d++)
         items[tensor->rank - 1 - d] = (PrimArg){.kind = ARG_NAME, .name = arena_printf(list->state->arena, "d%d", d)};
-    copy->args[1] = (PrimArg){.kind = ARG_LIST, .count = tensor->rank, .items = items};
+    copy->args[index] =
+        (PrimArg){.kind = ARG_LIST, .key = copy->args[index].key, .count = tensor->rank, .items = items};
 }
 
 /* The statement for a copy or a buffer that the compiler owns, or for another stage. */
@@ -428,7 +429,7 @@ static void suggest_stored(Suggestions *list) {
     if (list->prim->op == PRIM_STORAGE_ALIGN && writer != NULL)
         suggest_number(list, 2, 16);
     if (list->prim->op == PRIM_LAYOUT && tensor != NULL && (writer != NULL || tensor->role == ROLE_CONSTANT))
-        suggest_reversed(list, tensor);
+        suggest_reversed(list, index_of(list->prim, positional(list->prim, 1)), tensor);
     for (int d = 0; list->prim->op == PRIM_STORAGE_ALIGN && writer != NULL && d < tensor->rank; d++)
         suggest_number(list, 1, d);
 }
@@ -522,20 +523,30 @@ static void suggest_stages(Suggestions *list) {
         suggest_stage(list, list->state->stages.items[i]->name);
 }
 
+/* A copy in another order, a buffer in no scope of its own. */
+static void suggest_keywords(Suggestions *list) {
+    int layout = keyword_index(list->prim, "layout"), scope = keyword_index(list->prim, "scope");
+    const Tensor *tensor = layout >= 0 ? tensor_named(list->state, positional(list->prim, 0)->name) : NULL;
+    if (tensor != NULL)
+        suggest_reversed(list, layout, tensor);
+    if (scope >= 0)
+        suggest_without(list, scope);
+}
+
 int suggest_prims(NestState *state, const Prim *prim, Prim *candidates, int limit) {
     static void (*const suggesters[PRIM_COUNT])(Suggestions *) = {
         [PRIM_SPLIT] = suggest_tails,         [PRIM_TILE] = suggest_tails,
         [PRIM_PARTITION] = suggest_cuts,      [PRIM_PREFETCH] = suggest_prefetches,
         [PRIM_COMPUTE_ROOT] = suggest_placed, [PRIM_FUSE] = suggest_pairs,
         [PRIM_REORDER] = suggest_order,       [PRIM_UNROLL] = suggest_unrolls,
-        [PRIM_VECTORIZE] = suggest_straight,  [PRIM_INLINE] = suggest_instead_of_inline,
+        [PRIM_VECTORIZE] = suggest_straight,  [PRIM_INLINE] = suggest_where_read,
         [PRIM_BIND] = suggest_words,          [PRIM_SET_SCOPE] = suggest_words,
         [PRIM_PARALLEL] = suggest_shared,     [PRIM_COMPUTE_AT] = suggest_places,
         [PRIM_RFACTOR] = suggest_reductions,  [PRIM_CACHE_WRITE] = suggest_at,
         [PRIM_CACHE_READ] = suggest_at,       [PRIM_STORE_AT] = suggest_homes,
         [PRIM_DECOMPOSE] = suggest_own_loops, [PRIM_REVERSE_INLINE] = suggest_producers,
         [PRIM_LAYOUT] = suggest_stored,       [PRIM_STORAGE_ALIGN] = suggest_stored,
-        [PRIM_TENSORIZE] = suggest_instrs,
+        [PRIM_TENSORIZE] = suggest_instrs,    [PRIM_DOUBLE_BUFFER] = suggest_where_read,
     };
     Suggestions list = {.state = state, .prim = prim, .items = candidates, .limit = limit};
     if (positional_count(prim) == 0 || positional(prim, 0)->kind != ARG_NAME)
@@ -545,8 +556,7 @@ int suggest_prims(NestState *state, const Prim *prim, Prim *candidates, int limi
     suggest_stages(&list);
     if (suggesters[prim->op] != NULL)
         suggesters[prim->op](&list);
-    if (keyword_index(prim, "scope") >= 0)
-        suggest_without(&list, keyword_index(prim, "scope"));
+    suggest_keywords(&list);
     return list.count;
 }
 

@@ -285,13 +285,15 @@ static Fault run_compiled(Run *run, const Nest *nest, const ExpandOptions *optio
 
 /* --- refusals ----------------------------------------------------------------------------------------------------- */
 
-/* The schedule up to the refused statement, with another one in its place, in the text of a file. */
-static bool is_legal_text(Run *run, const Schedule *schedule, const NestError *error, const char *statement) {
+/* The schedule up to the refused statement, with an alternative in its place or before it, in the text of a file. */
+static bool is_legal_text(Run *run, const Schedule *schedule, const NestError *error, int alternative) {
     Text text = {.arena = run->arena};
     Schedule before = *schedule;
     before.count = error->prim;
     schedule_print_statements(&text, &before);
-    text_add(&text, "%s\n", statement);
+    text_add(&text, "%s\n", error->alternatives[alternative]);
+    if (error->goes_before[alternative])
+        schedule_print_statements(&text, &(Schedule){.count = 1, .prims = &schedule->prims[error->prim]});
     Sources *sources = ARENA_NEW(run->arena, Sources);
     sources->arena = run->arena;
     Diagnostics *diagnostics = diag_new(run->arena, sources, (DiagOptions){.stream = stderr});
@@ -315,7 +317,7 @@ static Fault check_refusal(Run *run, const Schedule *schedule) {
         return FAULT_ALTERNATIVE;
     }
     for (int i = 0; i < error.alternative_count; i++)
-        if (!is_legal_text(run, schedule, &error, error.alternatives[i])) {
+        if (!is_legal_text(run, schedule, &error, i)) {
             *run->why = arena_printf(run->arena, "%s\nis proposed and refused", error.alternatives[i]);
             return FAULT_ALTERNATIVE;
         }
