@@ -21,7 +21,7 @@ typedef struct Processor {
 
 static const Processor processors[] = {
 #define PROCESSOR(name, row, features) {name, row, features},
-#include "backends/processors.def"
+#include "lang/processors.def"
 #undef PROCESSOR
 };
 

@@ -87,6 +87,7 @@ const Target *target_find(const char *name); /* a row of targets.def, or NULL */
 int target_match(const Target *target, const char *name);
 /* The family that a target's or a family's name belongs to; NULL: no such name. */
 const char *target_family(const char *name);
+bool target_is_known(const char *name); /* a target, a family of them, or a processor */
 /* A feature of processors as `needs` spells it: LLVM's name of it, NULL when the family has none of that name. */
 const char *cpu_feature_name(const char *family, const char *spelling);
 /* The spelling of row `index` where it is of the family, "" where it is not; NULL behind the last. */

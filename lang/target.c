@@ -49,6 +49,18 @@ const char *target_family(const char *name) {
     return NULL;
 }
 
+bool target_is_known(const char *name) {
+    static const char *const processors[] = {
+#define PROCESSOR(name, row, features) name,
+#include "lang/processors.def"
+#undef PROCESSOR
+    };
+    for (size_t i = 0; i < sizeof processors / sizeof *processors; i++)
+        if (strcmp(processors[i], name) == 0)
+            return true;
+    return target_family(name) != NULL;
+}
+
 static const struct {
     const char *family, *spelling, *name;
 } features[] = {

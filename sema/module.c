@@ -165,13 +165,6 @@ static bool is_subject(Checker *checker, const SourceFile *file, const char *nam
     return find_definition(checker->arena, file, name) != NULL;
 }
 
-static bool is_target(const char *name) {
-    for (int i = 0; i < target_count(); i++)
-        if (strcmp(target_row(i)->name, name) == 0 || strcmp(target_row(i)->family, name) == 0)
-            return true;
-    return false;
-}
-
 /* One name has one block for a target: which of two is meant cannot be told. */
 static void check_only_block(Checker *checker, const SourceFile *file, int index) {
     const Schedule *schedule = file->ast->schedules.items[index];
@@ -189,7 +182,7 @@ static void check_schedules(Checker *checker, const SourceFile *file) {
     for (int i = 0; i < file->ast->schedules.count; i++) {
         const Schedule *schedule = file->ast->schedules.items[i];
         check_only_block(checker, file, i);
-        if (schedule->target && !is_target(schedule->target))
+        if (schedule->target && !target_is_known(schedule->target))
             diag(checker->diagnostics, DIAG_schedule_target, schedule->loc, schedule->target);
         if (is_subject(checker, file, schedule->subject))
             continue;

@@ -31,4 +31,9 @@ is "$(factor x86-64) $(factor x86-64-v2) $(factor x86-64-v3) $(factor x86-64-v4)
     "the highest level that the target includes"
 is "$(factor haswell) $(factor znver4) $(factor znver4+avx512bf16)" "2 4 4" "processors include the level of their row"
 is "$(factor aarch64)" - "another family has none"
+
+sed 's/x86-64-v4/znver4/' file.tensor >named.tensor && mv named.tensor file.tensor
+capture "$TENSORC" -fsyntax-only file.tensor
+is "$(cat err)" "" "processors are targets by their names"
+is "$(factor znver4) $(factor x86-64-v4)" "4 2" "and more specific than their levels"
 done_testing
