@@ -175,7 +175,8 @@ static Unit *bind_tune_row(Compilation *c, const Unit *unit, const struct TuneSi
     return bound;
 }
 
-/* The source has no place for the schedule of a version for known sizes: it is written as comments. */
+/* The source has no place for the schedule of a version for known sizes, nor for one of packed arguments alone: they are
+ * written as comments. */
 static void add_as_comment(Compilation *c, const Schedule *schedule, Text *text) {
     Text block = {.arena = c->arena};
     schedule_print(&block, schedule);
@@ -213,9 +214,13 @@ static void pack_arguments(Compilation *c, const Unit *unit, const Target *targe
     ExpandOptions options = {.strict = o->strict, .unchecked_gather = o->unchecked_gather};
     Nest *nest = nest_build(c->arena, packed->program, schedule, NULL, target, NULL);
     add_packing(kernel, nest, &options);
+    const char *symbol = kernel->packed->program->symbol;
+    if (schedule != user)
+        add_as_comment(c, schedule_with_algorithms(c, packed->program, name_schedule(c, schedule, symbol, target)),
+                       &c->variant_schedules);
     Scheduled scheduled = {packed, schedule, nest, schedule && schedule == user ? "the source" : "the default"};
     if (o->explain)
-        print_reports(c, &scheduled, kernel->packed->program->symbol);
+        print_reports(c, &scheduled, symbol);
     report_time(c, "pack", &since);
 }
 

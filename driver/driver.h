@@ -13,7 +13,7 @@ typedef struct Compilation {
     Sources *sources;
     Diagnostics *diagnostics;
     Module *module;
-    Text variant_schedules; /* of versions for known sizes, as comments */
+    Text variant_schedules; /* of versions for known sizes and of packed arguments, as comments */
     Database *database;     /* opened when first needed */
     bool database_tried;
     LIST(struct CheckedInstr {
@@ -45,6 +45,9 @@ const Schedule *user_schedule(const Unit *unit, const Target *target);
 const Unit *packing_unit(Compilation *compilation, const Unit *unit);
 const Schedule *packing_schedule(Compilation *compilation, const Unit **unit, const Target *target);
 bool check_schedule(Compilation *compilation, const Unit *unit, const Target *target);
+/* The same schedule, naming the function and a target under which it can be pasted into the source. */
+const Schedule *name_schedule(Compilation *compilation, const Schedule *schedule, const char *symbol,
+                              const Target *target);
 Database *compilation_database(Compilation *compilation);
 
 /* The instructions that a nest uses, each against its meaning, once. False after a diagnostic. */

@@ -157,12 +157,11 @@ static const Schedule *pick(Compilation *c, const Unit **all, const Target *targ
     return best_default(c, all, target, user);
 }
 
-/* The same schedule, naming the unit and a target under which it can be pasted into the source. */
-static const Schedule *name_schedule(Compilation *c, const Schedule *schedule, const Unit *unit, const Target *target) {
+const Schedule *name_schedule(Compilation *c, const Schedule *schedule, const char *symbol, const Target *target) {
     Schedule *named = ARENA_NEW(c->arena, Schedule);
     if (schedule)
         *named = *schedule;
-    named->subject = unit->program->symbol;
+    named->subject = symbol;
     named->target = !strcmp(target->name, "host") ? target->family : target->name;
     return named;
 }
@@ -183,7 +182,7 @@ bool choose_schedule(Compilation *c, const Unit *unit, const Target *target, Sch
         return false;
     NestError error = {0};
     scheduled->unit = unit;
-    scheduled->schedule = name_schedule(c, schedule, unit, target);
+    scheduled->schedule = name_schedule(c, schedule, unit->program->symbol, target);
     scheduled->nest = nest_build(c->arena, unit->program, scheduled->schedule, NULL, target, &error);
     if (!scheduled->nest)
         INTERNAL_ERROR("the schedule of %s by %s is refused: %s", unit->program->symbol, scheduled->origin,

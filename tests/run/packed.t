@@ -26,4 +26,18 @@ is "$(sed -n 's/^\([a-z_]*\): scheduled by the [ds].*/\1/p' out | paste -sd' ' -
 runs "once more" "$TENSORC" -c "$here/packed.tensor" -o again.o
 same other.o again.o "the same bytes"
 runs "a run needs none of them" "$TENSORC" -run -DM=3 -DK=5 -DN=17 -DV=4 -DD=2 -DL=3 "$here/packed.tensor"
+
+# --- what --emit-schedule says of them
+cat >known.tensor <<'EOF'
+def known(float(M, K) x, const float(K, N) w) -> (y) { y(m, n) +=! x(m, k) * w(k, n) }
+export known(M=9, K=40, N=33)
+EOF
+runs "schedules are written" "$TENSORC" -O2 --db=none.db -c known.tensor -S -o known.s --emit-schedule=found
+like "$(cat found)" '^schedule known on ' "one of the function"
+like "$(cat found)" '^# schedule known_packed on ' "and as comments one of the packed function"
+cat known.tensor found >pasted.tensor
+runs "pasted" "$TENSORC" -O2 --db=none.db -c pasted.tensor -S -o pasted.s --emit-schedule=again
+is "$(sed -n '/^known:/,/^\.Lfunc_end/p' pasted.s | grep -v '^\.L\|\.L')" \
+    "$(sed -n '/^known:/,/^\.Lfunc_end/p' known.s | grep -v '^\.L\|\.L')" "they give the same function"
+unlike "$(cat again)" 'known_packed' "whose schedule the packed function has too"
 done_testing
