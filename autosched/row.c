@@ -15,12 +15,14 @@
 #include <string.h>
 
 enum { UNROLL_LIMIT = 8, SMALL_WORK = 40000, ROW_LEAST = 8, VECTORS_AT_FIRST = 4, ROWS_LIMIT = 8, ROWS_AT_FIRST = 4 };
-enum { STREAMS = 4, PIECES_UNKNOWN = 16, PIECE_LEAST = 4096 /* terms */ };
+enum { STREAMS = 4, PIECES_UNKNOWN = 16, PIECE_LEAST = 4096 /* terms */, LONG_ROW = 128 };
 
 typedef struct RowMember {
     const Stage *stage;
-    int unroll;      /* gene: vectors a step, or -1 */
-    int vector_gene; /* whether the vector loop is used; -1 where there is none */
+    int unroll;       /* gene: vectors a step, or -1 */
+    int vector_gene;  /* whether the vector loop is used; -1 where there is none */
+    bool fused;       /* the last two reductions are one loop */
+    const char *axis; /* loop that is vectorized */
     const char *loop, *outer, *inner, *lane, *stream, *step;
     const char *partial, *vector; /* of a reduction: stages of partial results */
     int64_t extent;
@@ -88,6 +90,59 @@ static bool reduces_along_memory(const Stage *stage) {
            runs_along_memory(stage, stage->reductions[stage->reduction_count - 1]);
 }
 
+typedef struct AdjacentReads {
+    const Var *outer, *inner;
+    bool any, other;
+} AdjacentReads;
+
+/* Whether the indices before the read's last two leave both variables alone. */
+static bool uses_below(const Expr *read, int count, const AdjacentReads *reads) {
+    for (int d = 0; d < count; d++)
+        if (expr_uses_var(read->args[d], reads->outer) || expr_uses_var(read->args[d], reads->inner))
+            return true;
+    return false;
+}
+
+static bool is_var(const Expr *e, const Var *var) {
+    return e->kind == EXPR_VAR && e->var == var;
+}
+
+static bool note_adjacent_read(const Expr *e, void *context) {
+    AdjacentReads *reads = context;
+    if (e->kind != EXPR_READ || !uses_below(e, e->count, reads))
+        return true;
+    int last = e->count - 1;
+    reads->any = true;
+    reads->other |= last < 1 || e->otherwise || uses_below(e, last - 1, reads) ||
+                    !is_var(e->args[last - 1], reads->outer) || !is_var(e->args[last], reads->inner) ||
+                    !expr_equal(e->tensor->dims[last], reads->inner->extent);
+    return true;
+}
+
+/* Whether the last reduction ends where the one around it goes on in memory, in all that is read: they run as one loop.
+ * Where it is long, it does without; streams of rows are better then. */
+static bool runs_on(const Stage *stage) {
+    int last = stage->reduction_count - 1;
+    if (last < 1 || axis_extent(stage->reductions[last]) >= LONG_ROW)
+        return false;
+    AdjacentReads reads = {.outer = stage->reductions[last - 1], .inner = stage->reductions[last]};
+    stage_walk_values(stage, note_adjacent_read, &reads);
+    return reads.any && !reads.other;
+}
+
+/* Loops over its reductions, once the last two are one. */
+static int reduction_loops(const Stage *stage) {
+    return stage->reduction_count - runs_on(stage);
+}
+
+/* Terms of the loop along memory; -1 where they are known at run time only. */
+static int64_t row_extent(const Stage *stage) {
+    int last = stage->reduction_count - 1;
+    int64_t extent = axis_extent(stage->reductions[last]);
+    int64_t around = runs_on(stage) ? axis_extent(stage->reductions[last - 1]) : 1;
+    return extent < 0 || around < 0 ? -1 : extent * around;
+}
+
 bool stage_is_row_reduction(const Space *space, const Stage *stage) {
     int long_axes = 0;
     for (int a = 0; a < stage->axis_count; a++)
@@ -96,7 +151,7 @@ bool stage_is_row_reduction(const Space *space, const Stage *stage) {
                    (stage->combine == COMBINE_ADD || stage->combine == COMBINE_MUL);
     if (ordered || stage->scan || !reduces_along_memory(stage) || (stage_has_reuse(stage) && long_axes > 1))
         return false;
-    int64_t extent = axis_extent(stage->reductions[stage->reduction_count - 1]);
+    int64_t extent = row_extent(stage);
     return stage_first_scatter(stage) == stage->axis_count && (extent < 0 || extent >= ROW_LEAST);
 }
 
@@ -113,7 +168,8 @@ static int64_t piece_count(const Space *space, const Stage *stage) {
     double terms = 1;
     for (int r = 0; r < stage->reduction_count; r++)
         terms *= (double)axis_extent(stage->reductions[r]);
-    return axis_extent(stage->reductions[0]) >= pieces && terms >= (double)(pieces * PIECE_LEAST) ? pieces : 1;
+    int64_t first = reduction_loops(stage) == 1 ? row_extent(stage) : axis_extent(stage->reductions[0]);
+    return first >= pieces && terms >= (double)(pieces * PIECE_LEAST) ? pieces : 1;
 }
 
 static void make_pieces(Space *space, Group *group, const char *base, RowMember *member) {
@@ -126,10 +182,11 @@ static void make_pieces(Space *space, Group *group, const char *base, RowMember 
 /* Steps of each stream of the reduction around the one along memory; 0: it is left as it is. */
 static int64_t stream_steps(const RowMember *member, bool pieces) {
     const Stage *stage = member->stage;
-    if (!member->reduction || stage->reduction_count < 2 || !reduces_along_memory(stage))
+    int loops = reduction_loops(stage);
+    if (!member->reduction || loops < 2 || !reduces_along_memory(stage))
         return 0;
-    int64_t extent = axis_extent(stage->reductions[stage->reduction_count - 2]);
-    int64_t streams = pieces && stage->reduction_count == 2 ? STREAMS * member->pieces : STREAMS;
+    int64_t extent = axis_extent(stage->reductions[loops - 2]);
+    int64_t streams = pieces && loops == 2 ? STREAMS * member->pieces : STREAMS;
     return extent > 0 && extent % streams == 0 ? extent / streams : 0;
 }
 
@@ -138,10 +195,12 @@ static void make_member(Space *space, Group *group, const Stage *stage, int dept
     const Var *axis = vector_axis(group, stage, depth, &member->reduction);
     if (!axis || (!member->reduction && stage->reduction_count > 0 && !runs_along_memory(stage, axis)))
         return;
-    member->extent = axis_extent(axis);
+    member->fused = member->reduction && runs_on(stage);
+    member->extent = member->fused ? row_extent(stage) : axis_extent(axis);
     member->lanes = lanes_of(space, stage, member->extent);
     if ((member->extent >= 0 && member->extent < 2) || member->lanes < 2)
         return;
+    member->axis = axis->name;
     member->loop = arena_printf(space->arena, "%s.%s", stage->name, axis->name);
     const char *base = arena_printf(space->arena, "s%d_%s", program_stage_index(space->program, stage), axis->name);
     member->outer = space_local_name(space, group, arena_printf(space->arena, "%s_o", base));
@@ -151,6 +210,8 @@ static void make_member(Space *space, Group *group, const Stage *stage, int dept
     member->vector = space_local_name(space, group, arena_printf(space->arena, "%s_q", base));
     member->stream = space_local_name(space, group, arena_printf(space->arena, "%s_m", base));
     member->step = space_local_name(space, group, arena_printf(space->arena, "%s_n", base));
+    if (member->fused)
+        member->axis = space_local_name(space, group, arena_printf(space->arena, "%s_f", base));
     make_pieces(space, group, base, member);
     Gene vector = {.name = arena_printf(space->arena, "%s vector", member->loop), .structural = true, .count = 2};
     vector.start = !member->reduction || reduces_along_memory(stage);
@@ -202,7 +263,7 @@ static void write_reduction(Space *space, Sketch *sketch, const RowMember *membe
 /* The loop around the vectors', of the stage, is cut into streams, each step of which goes on in all of them. */
 static void write_streams(Space *space, Sketch *sketch, const RowMember *member, const char *stage, bool pieces,
                           int64_t steps) {
-    int count = member->stage->reduction_count;
+    int count = reduction_loops(member->stage);
     const char *around = pieces && count == 2 ? member->rest : member->stage->reductions[count - 2]->name;
     const char *names[2] = {member->stream, member->step};
     PrimArg args[2] = {arg_name(loop_of(space, stage, around)), arg_int(steps)};
@@ -214,10 +275,11 @@ static void write_streams(Space *space, Sketch *sketch, const RowMember *member,
 /* The first reduction in pieces, each of which is reduced for itself, before all members. Returns the loop over them. */
 static const char *write_pieces(Space *space, Sketch *sketch, const RowMember *member) {
     const Stage *stage = member->stage;
+    bool row = reduction_loops(stage) == 1;
     const Var *first = stage->reductions[0];
     const char *names[2] = {member->piece, member->rest}, *task = loop_of(space, member->share, member->piece);
-    PrimArg split[2] = {arg_name(loop_of(space, stage->name, first->name)),
-                        arg_int(ceil_divide(axis_extent(first), member->pieces))};
+    PrimArg split[2] = {arg_name(loop_of(space, stage->name, row ? member->axis : first->name)),
+                        arg_int(ceil_divide(row ? member->extent : axis_extent(first), member->pieces))};
     sketch_add(space, sketch, PRIM_SPLIT, 2, names, 2, split);
     PrimArg piece = arg_name(member->piece), share = arg_name(member->share), axes[stage->axis_count + 1];
     sketch_add(space, sketch, PRIM_RFACTOR, 1, &member->share, 1, &piece);
@@ -247,18 +309,27 @@ static void write_reductions_around(Space *space, Sketch *sketch, const RowMembe
     sketch_loops(space, sketch, PRIM_REORDER, order, count + 3);
 }
 
+/* The last two reductions, which are side by side in memory, are one loop. */
+static void write_fused(Space *space, Sketch *sketch, const RowMember *member) {
+    const Stage *stage = member->stage;
+    PrimArg args[2];
+    for (int i = 0; i < 2; i++)
+        args[i] = arg_name(loop_of(space, stage->name, stage->reductions[stage->reduction_count - 2 + i]->name));
+    sketch_add(space, sketch, PRIM_FUSE, 1, &member->axis, 2, args);
+}
+
 static void write_member(Space *space, Sketch *sketch, const RowMember *member, const int *genes, const char *place,
                          bool pieces) {
     if (member->vector_gene < 0 || genes[member->vector_gene] == 0)
         return;
     const char *names[3] = {member->outer, member->inner, member->lane};
-    const char *stage = pieces ? member->share : member->stage->name, *loop = member->loop;
-    if (pieces) {
+    const char *stage = pieces ? member->share : member->stage->name;
+    if (member->fused)
+        write_fused(space, sketch, member);
+    if (pieces)
         place = write_pieces(space, sketch, member);
-        const Var *last = member->stage->reductions[member->stage->reduction_count - 1];
-        loop = loop_of(space, stage, member->stage->reduction_count > 1 ? last->name : member->rest);
-    }
-    PrimArg args[3] = {arg_name(loop)};
+    bool rest = pieces && reduction_loops(member->stage) == 1;
+    PrimArg args[3] = {arg_name(loop_of(space, stage, rest ? member->rest : member->axis))};
     args[1] = arg_gene(space, sketch, member->unroll, 0);
     args[2] = arg_int(member->lanes);
     sketch_add(space, sketch, PRIM_SPLIT, 3, names, 3, args);

@@ -38,16 +38,20 @@ def mean(float(N, C, H, W) X) -> (m) {
     m(n) = s(n) / 8
 }
 END
-for shape in '4 16' '8 9' '7 33' '3 100' '64 1000' '0 17' '16 0'; do
+for shape in '4 16' '8 9' '8 130' '7 33' '3 100' '64 1000' '0 17' '16 0'; do
     for threads in 1 3; do
         runs "matrices of $shape by $threads" "$TENSORC" -run -O2 --threads=$threads --emit-schedule=matrices \
             -DN=1 -DC=3 -DH="${shape% *}" -DW="${shape#* }" matrices.tensor
     done
-    [ "$shape" != '8 9' ] || cp matrices few
+    [ "$shape" != '8 130' ] || cp matrices few
+        [ "$shape" != '8 9' ] || cp matrices short
     [ "$shape" != '7 33' ] || cp matrices odd
 done
 for name in norm highest mean; do
     like "$(sed -n "/^schedule $name on/,/^}/p" few)" '_m, .*_n = split(.*, 2)' "four streams: $name"
+done
+for name in norm highest mean; do
+    like "$(sed -n "/^schedule $name on/,/^}/p" short)" '_f = fuse\(.*r_i, .*r_j\)' "short rows are one loop: $name"
 done
 unlike "$(cat odd)" '_n = split' "not of rows that these do not divide"
 ok "for another architecture" "$TENSORC" -c -O2 --target=aarch64 --threads=1 -DN=5 -DD=100 rows.tensor

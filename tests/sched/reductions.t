@@ -32,4 +32,12 @@ like "$(chosen 'def f(float(N,I) x, float(O,I) w, float(O) b) -> (y) { s(n,o) +=
     export f(N=1, I=512, O=512)')" 'rfactor' "a matrix by one row is rows of the matrix, whatever follows"
 unlike "$(chosen 'def f(float(N,W) x) -> (y) { s(n,w) +=! x(n,2*w+k) where k in 0:2, w in 0:(W/2) y(n,w) = s(n,w) / 2 } export f')" \
     'vectorize\(s0' "where nothing lies along a row and sizes are not known, the reduction stays plain"
+for sizes in '' '(N=512, A=100, B=3)'; do
+    like "$(chosen "def f(float(N,A,B) x) -> (y) { y(n) +=! x(n,a,b) } export f$sizes")" \
+        'fuse\(y.a, y.b\).*rfactor' "short rows side by side are one row ${sizes:-at run time}"
+    unlike "$(chosen "def f(float(N,A,B) x, float(N,B,A) z) -> (y) { y(n) +=! x(n,a,b) * z(n,b,a) } export f$sizes")" \
+        'fuse' "not where something is read in another order ${sizes:-at run time}"
+    unlike "$(chosen "def f(float(N,A,B) x) -> (y) { y(n) +=! x(n,a,b) where b in 0:B-1 } export f$sizes")" \
+        'fuse' "nor parts of rows ${sizes:-at run time}"
+done
 done_testing
