@@ -273,28 +273,32 @@ static bool check_kind(NestState *state, const Node *node, LoopKind kind) {
                        loop_text(state, node), loop_kind_words[kind]);
 }
 
-bool set_kind(NestState *state, const Prim *prim, int index, LoopKind kind) {
-    Node *node = argument_loop(state, prim, positional(prim, index));
-    if (node == NULL || !check_kind(state, node, kind))
+static bool set_node_kind(NestState *state, Node *node, LoopKind kind, bool *changed) {
+    if (!check_kind(state, node, kind))
         return false;
     if (kind != LOOP_UNROLLED && !check_steps_loop(state, node, loop_kind_words[kind]))
         return false;
-    if (node->loop.kind == kind && node->kind_set)
-        no_effect(state);
+    *changed |= node->loop.kind != kind || !node->kind_set;
     node->loop.kind = kind;
     node->kind_set = true;
     return true;
 }
 
-/* Partly unrolled loops stay loops. */
-static bool set_unroll(NestState *state, const Prim *prim, int index, int64_t factor) {
+bool set_kind(NestState *state, const Prim *prim, int index, LoopKind kind) {
     Node *node = argument_loop(state, prim, positional(prim, index));
-    if (node == NULL)
+    bool changed = false;
+    if (node == NULL || !set_node_kind(state, node, kind, &changed))
         return false;
+    if (!changed)
+        no_effect(state);
+    return true;
+}
+
+/* Partly unrolled loops stay loops. */
+static bool set_unroll(NestState *state, Node *node, int64_t factor, bool *changed) {
     if (node->loop.kind != LOOP_SERIAL)
         return refuse_loop(state, node, "%s is already %s", loop_text(state, node), loop_kind_words[node->loop.kind]);
-    if (factor == node->loop.unroll || factor == 1)
-        no_effect(state);
+    *changed |= factor != node->loop.unroll && factor != 1;
     node->loop.unroll = factor;
     node->unroll_prim = state->prim;
     node->kind_set = true;
@@ -326,9 +330,20 @@ bool apply_unroll(NestState *state, const Prim *prim) {
                          (long long)factor);
     if (!check_named_once(state, prim))
         return false;
-    for (int i = 0; i < positional_count(prim); i++)
-        if (!(arg != NULL ? set_unroll(state, prim, i, factor) : set_kind(state, prim, i, LOOP_UNROLLED)))
+    int count = positional_count(prim);
+    Node **nodes = ARENA_ARRAY(state->arena, Node *, count);
+    bool changed = false;
+    for (int i = 0; i < count; i++) {
+        nodes[i] = argument_loop(state, prim, positional(prim, i));
+        for (int k = 0; nodes[i] != NULL && k < i; k++)
+            if (!check_different(state, prim, nodes[k], nodes[i]))
+                return false;
+        if (nodes[i] == NULL || !(arg != NULL ? set_unroll(state, nodes[i], factor, &changed)
+                                              : set_node_kind(state, nodes[i], LOOP_UNROLLED, &changed)))
             return false;
+    }
+    if (!changed)
+        no_effect(state);
     return true;
 }
 
