@@ -6,6 +6,7 @@
  * together, stage after stage: the ends of their reductions, which wait for each other in one row, overlap then.
  * A reduction with reuse whose rows the members read (the scores of attention) is computed for a block of rows at a
  * time, by its own register tile, into a buffer that stays in a near cache; the block is that tile's rows.
+ * A reduction over outer axes goes on in the whole row at each step. Short rows that follow each other in memory are one.
  * A reduction over the rows of a matrix is computed in a few streams side by side: memory serves these faster than one.
  * Of a single row each thread reduces a piece: rfactor keeps a partial result a piece, outside of all members.
  * A stage that scatters is such a group, of no leading axes where what it scatters over comes first.
