@@ -2,10 +2,10 @@
  * with fusion, over the dependence graph).
  *
  * From the last stage to the first: a stage without a group becomes a root, and takes in producers whose every use is
- * in the group: one reduction with reuse or across memory, where the root reads it element by element (it is then computed in
- * the root's register tile); otherwise all that share the leading axes of the root (computed a row at a time: softmax, layer
- * norm), and one reduction with reuse that they read row by row, which is computed for a block of rows (the scores
- * before a softmax).
+ * in the group: one reduction with reuse or across memory, where the root reads it element by element (it is then
+ * computed in the root's register tile); otherwise all that share the leading axes of the root (computed a row at a
+ * time: softmax, layer norm), and one reduction with reuse that they read row by row, which is computed for a block of
+ * rows (the scores before a softmax).
  */
 #include "autosched/space.h"
 
