@@ -138,6 +138,10 @@ static const struct Refused {
      "C.j makes blocks of 512 threads; a block of device has 64 at most", NULL},
     {false, false, "bind(C.i, block.x)\nbind(C.j, thread.x)\ncompute_at(s, C.i, scope=shared)\nbind(s.k, thread.x)",
      "s.k counts 8 values of thread.x and C.j counts 32: a block has one size", "bind(s.k, thread.y)"},
+    {false, false,
+     "bind(C.i, block.x)\nbind(C.j, thread.x)\ncompute_at(s, C.i, scope=shared)\no, n = split(s.k, 1)\nbind(n, "
+     "thread.x)",
+     "s.n counts 1 value of thread.x and C.j counts 32: a block has one size", "bind(n, thread.y)"},
     {false, false, "bind(C.i, block.x)\nbind(C.j, thread.x)\ncompute_at(s, C.i)",
      "C.j counts threads inside the place of s, which they all use: it is of scope shared or global",
      "compute_at(s, C.r_k)"},
