@@ -134,8 +134,8 @@ Expr *extreme_case(Arena *arena, Expr *condition, const Var *const *vars, int co
         if (!affine_coefficient(&difference, var, &slope))
             return NULL;
         Expr *last = expr_binary(arena, OP_SUB, var->extent, expr_int(arena, 1));
-        if (slope != 0)
-            list_push(arena, &list, ((Substitution){var, (slope > 0) == worst ? last : expr_int(arena, 0)}));
+        bool at_last = slope != 0 && (slope > 0) == worst; /* where it cancels out, any value will do */
+        list_push(arena, &list, ((Substitution){var, at_last ? last : expr_int(arena, 0)}));
     }
     return expr_compact(arena, expr_substitute(arena, condition, list.items, list.count));
 }
