@@ -96,7 +96,7 @@ typedef struct AdjacentReads {
     bool any, other;
 } AdjacentReads;
 
-/* Whether the indices before the read's last two leave both variables alone. */
+/* Whether one of the read's first indices uses one of the variables. */
 static bool uses_below(const Expr *read, int count, const AdjacentReads *reads) {
     for (int d = 0; d < count; d++)
         if (expr_uses_var(read->args[d], reads->outer) || expr_uses_var(read->args[d], reads->inner))

@@ -330,16 +330,11 @@ bool apply_unroll(NestState *state, const Prim *prim) {
                          (long long)factor);
     if (!check_named_once(state, prim))
         return false;
-    int count = positional_count(prim);
-    Node **nodes = ARENA_ARRAY(state->arena, Node *, count);
     bool changed = false;
-    for (int i = 0; i < count; i++) {
-        nodes[i] = argument_loop(state, prim, positional(prim, i));
-        for (int k = 0; nodes[i] != NULL && k < i; k++)
-            if (!check_different(state, prim, nodes[k], nodes[i]))
-                return false;
-        if (nodes[i] == NULL || !(arg != NULL ? set_unroll(state, nodes[i], factor, &changed)
-                                              : set_node_kind(state, nodes[i], LOOP_UNROLLED, &changed)))
+    for (int i = 0; i < positional_count(prim); i++) {
+        Node *node = argument_loop(state, prim, positional(prim, i));
+        if (node == NULL || !(arg != NULL ? set_unroll(state, node, factor, &changed)
+                                          : set_node_kind(state, node, LOOP_UNROLLED, &changed)))
             return false;
     }
     if (!changed)

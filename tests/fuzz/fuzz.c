@@ -238,6 +238,13 @@ static const char *refusal_words(Arena *arena, const char *why) {
     return at ? arena_strndup(arena, at, strcspn(at, "'0123456789\n")) : "";
 }
 
+static int status_at_end(pid_t process) {
+    int status;
+    while (waitpid(process, &status, 0) < 0 && errno == EINTR)
+        ;
+    return status;
+}
+
 static Fault try_text(void *context, const char *text, const char **why) {
     Trying *trying = context;
     FILE *words = tmpfile();
@@ -245,9 +252,7 @@ static Fault try_text(void *context, const char *text, const char **why) {
     pid_t process = fork();
     if (!process)
         try_here(trying->options, text, fileno(words));
-    int status;
-    while (waitpid(process, &status, 0) < 0 && errno == EINTR)
-        ;
+    int status = status_at_end(process);
     *why = worker_words(trying->arena, fileno(words));
     fclose(words);
     Fault fault = fault_of_status(status);
@@ -286,9 +291,7 @@ static const char *made_text(Fuzzer *f, Arena *arena, uint64_t number) {
         fflush(file);
         _exit(0);
     }
-    int status;
-    while (waitpid(process, &status, 0) < 0 && errno == EINTR)
-        ;
+    int status = status_at_end(process);
     rewind(file);
     const char *text = status ? NULL : stream_text(arena, file);
     fclose(file);
