@@ -322,25 +322,32 @@ typedef struct Found {
     LIST(const Tensor *) tensors;
 } Found;
 
-static bool note_constant(const Expr *e, void *context) {
-    Found *found = context;
-    if (e->kind != EXPR_READ || e->tensor->role != ROLE_CONSTANT || !e->tensor->maker)
-        return true;
+static void note_tensor(Found *found, const Tensor *tensor) {
+    if (tensor->role != ROLE_CONSTANT || !tensor->maker)
+        return;
     for (int i = 0; i < found->tensors.count; i++)
-        if (found->tensors.items[i] == e->tensor)
-            return true;
+        if (found->tensors.items[i] == tensor)
+            return;
     for (int i = 0; i < found->program->argument_count; i++)
-        if (found->program->arguments[i].tensor == e->tensor)
-            return true; /* packed by the caller */
-    list_push(found->arena, &found->tensors, e->tensor);
+        if (found->program->arguments[i].tensor == tensor)
+            return; /* packed by the caller */
+    list_push(found->arena, &found->tensors, tensor);
+}
+
+static bool note_read(const Expr *e, void *context) {
+    if (e->kind == EXPR_READ)
+        note_tensor(context, e->tensor);
     return true;
 }
 
 static void note_expr(Expr *e, void *context) {
-    expr_walk(e, note_constant, context);
+    expr_walk(e, note_read, context);
 }
 
+/* What is only fetched ahead is named too: simplification may have left no read of it. */
 static bool note_stmt(Stmt *stmt, void *context) {
+    if (stmt->kind == STMT_PREFETCH)
+        note_tensor(context, stmt->tensor);
     stmt_exprs(stmt, note_expr, context);
     return true;
 }
