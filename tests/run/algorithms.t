@@ -6,11 +6,10 @@ cd "$work" || exit 1
 # Windows at every border of a tile; each export computed by one algorithm: DEF ALGORITHM SIZES.
 number=0
 one() {
-    for channels in 'C=17, M=16' 'C=3, M=33'; do
-        number=$((number + 1))
-        echo "export $1(N=$((number % 2 + 1)), $3, $channels) as f$number"
-        echo "schedule f$number on x86 { algorithm($1_$2) }"
-    done
+    number=$((number + 1))
+    if [ $((number / 2 % 2)) -eq 0 ]; then channels='C=17, M=16'; else channels='C=3, M=33'; fi
+    echo "export $1(N=$((number % 2 + 1)), $3, $channels) as f$number"
+    echo "schedule f$number on x86 { algorithm($1_$2) }"
 }
 {
     echo 'import "nn"'
@@ -22,13 +21,31 @@ one() {
     for sizes in 'L=3, P=0' 'L=1, P=1' 'L=4, P=2' 'L=7, P=0' 'L=18, P=1'; do
         one conv1d_nlc winograd4 "$sizes, K=3"
     done
+    for sizes in 'L=5, P=0' 'L=2, P=2' 'L=9, P=1' 'L=17, P=2'; do
+        one conv1d_nlc winograd4_of5 "$sizes, K=5"
+    done
+    for sizes in 'H=5, W=6, P=0, D=2' 'H=3, W=9, P=1, D=2' 'H=13, W=8, P=2, D=3' 'H=14, W=14, P=1, D=2'; do
+        one conv2d_nhwc winograd4_dilated "$sizes, KH=3, KW=3"
+        one conv2d winograd4_dilated "$sizes, KH=3, KW=3"
+    done
+    for sizes in 'H=7, W=7, P=1, D=2' 'H=11, W=5, P=2, D=3'; do
+        one conv2d_nhwc winograd3_dilated "$sizes, KH=3, KW=3"
+    done
+    for sizes in 'H=3, W=4, P=0, G=2' 'H=5, W=2, P=1, G=3' 'H=9, W=7, P=2, G=1'; do
+        one group_conv2d_nhwc winograd4 "$sizes, KH=3, KW=3"
+        one group_conv2d winograd4 "$sizes, KH=3, KW=3"
+    done
+    for sizes in 'H=1, W=2, S=2, P=1, KH=4, KW=4' 'H=5, W=4, S=2, P=1, KH=4, KW=4' 'H=2, W=3, S=4, P=2, KH=8, KW=8'; do
+        one transposed_conv2d_nhwc winograd2 "$sizes"
+        one transposed_conv2d_nhwc winograd4 "$sizes"
+    done
     for sizes in 'T=3, H=3, W=3, P=0, KT=3' 'T=1, H=2, W=5, P=1, KT=2' 'T=2, H=7, W=6, P=1, KT=1'; do
         one conv3d_nthwc winograd4 "$sizes, KH=3, KW=3"
     done
 } >borders.tensor
 for level in -O0 -O2; do
     runs "$level: results are within the errors" "$TENSORC" -run $level -ffp-error=1e-4 borders.tensor
-    is "$(grep -c 'all results checked, by conv' "$work/out")" "$(grep -c ^schedule borders.tensor)" "$level: every one by its algorithm"
+    is "$(grep -c 'all results checked, by .*conv' "$work/out")" "$(grep -c ^schedule borders.tensor)" "$level: every one by its algorithm"
 done
 
 cat >two.tensor <<'EOT'

@@ -132,6 +132,7 @@ static void test_convolutions(void) {
         {"conv3d_nthwc", nn_through_nthwc, {1, 1, 2, 3, {5, 6, 7}, {3, 3, 3}, 1, 1, {1, 1, 1}}},
         {"depthwise_conv2d", nn_depthwise, {2, 7, 1, 1, {1, 9, 10}, {1, 3, 3}, 2, 1, {0, 1, 1}}},
         {"group_conv2d", nn_grouped, {2, 3, 2, 4, {1, 7, 9}, {1, 3, 3}, 1, 1, {0, 1, 1}}},
+        {"group_conv2d_nhwc", nn_through_nhwgc, {2, 3, 2, 4, {1, 7, 9}, {1, 3, 3}, 1, 1, {0, 1, 1}}},
         {"split_channels, group_conv2d, merge_channels",
          nn_through_groups,
          {2, 3, 2, 4, {1, 7, 9}, {1, 3, 3}, 1, 1, {0, 1, 1}}},
@@ -142,6 +143,7 @@ static void test_convolutions(void) {
     }
     int count = plain_transposed(3, 4, 5, 6, 4, 2, 1);
     compare("transposed_conv2d", nn_transposed(A, B, got), count);
+    compare("transposed_conv2d_nhwc", nn_through_phases(A, B, got), count);
 }
 
 /* --- pooling --- */
