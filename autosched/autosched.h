@@ -97,6 +97,24 @@ typedef struct Database Database;
 TuneResult *tune(Arena *arena, const Program *program, const Target *target, const Schedule *user,
                  const Toolchain *toolchain, Database *database, const TuneOptions *options);
 
+/* The same in steps, so that the searches over several algorithms of a function can take turns. Of the options, trials and
+ * budget mean nothing here. */
+typedef struct Tuner Tuner;
+Tuner *tuner_new(Arena *arena, const Program *program, const Target *target, const Schedule *user,
+                 const Toolchain *toolchain, Database *database, const TuneOptions *options);
+/* Measures the default if it is not known yet, then goes on to so many trials in all, those in the database counted.
+ * deadline: a monotonic time, 0: none. */
+void tuner_search(Tuner *tuner, int trials, double deadline);
+/* When searching ends that has so many seconds with a race at the end; 0 for 0. */
+double tune_deadline(double budget_seconds);
+/* Of searches for one function, the first of them for what is written: the one that is to go on, and to how many trials.
+ * First each has its default measured; then the one goes on that promises most, by its best and by how much it was
+ * searched. NULL: there were so many trials, or nothing is left to find. */
+Tuner *tuners_next(Tuner *const *tuners, int count, int trials, int *until);
+/* The best of all, interleaved, so that they can be compared; before tuner_finish. */
+void tuners_race(Tuner *const *tuners, int count);
+TuneResult *tuner_finish(Tuner *tuner);
+
 /* Tables behind --search=help and --cost-model=help. */
 typedef struct NamedChoice {
     const char *name, *summary;

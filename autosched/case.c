@@ -140,6 +140,27 @@ bool read_is_injective(const Stage *stage, const Expr *read) {
     return true;
 }
 
+typedef struct QuotientSearch {
+    Space *space;
+    const Stage *producer;
+    bool found;
+} QuotientSearch;
+
+/* x / 4 in the place of an axis that chooses. */
+static bool find_quotient(const Expr *e, void *context) {
+    QuotientSearch *search = context;
+    for (int d = 0; e->kind == EXPR_READ && e->tensor == search->producer->tensor && d < e->count; d++)
+        if (e->args[d]->kind == EXPR_OP && e->args[d]->op == OP_DIV)
+            search->found |= case_period(inlined_stage(search->space, search->producer), d) > 0;
+    return true;
+}
+
+bool loses_cases(Space *space, const Stage *consumer, const Stage *producer) {
+    QuotientSearch search = {space, producer, false};
+    expr_walk(consumer->value, find_quotient, &search);
+    return search.found;
+}
+
 /* --- statements --------------------------------------------------------------------------------------------------- */
 
 typedef struct LaneSearch {

@@ -198,6 +198,9 @@ static bool wants_inlining(Grouping *grouping, const StageFacts *facts) {
     if (facts->output || facts->reads_initial || stage->combine != COMBINE_NONE || facts->consumers.count == 0 ||
         requirement_reads(grouping->space->program, stage))
         return false;
+    for (int c = 0; c < facts->consumers.count; c++)
+        if (loses_cases(grouping->space, grouping->facts[facts->consumers.items[c]].stage, stage))
+            return false;
     OperationCount cost = operations_of(stage->value);
     if (cost.operations == 0)
         return true;

@@ -19,17 +19,29 @@ static const double slow_factor = 1.5;    /* of the best: slower runs may stop e
 static const double race_part = 0.12;     /* of the time budget, kept for the race */
 static const double flush_seconds = 0.25; /* what a kill may lose */
 
-double tuner_elapsed(const Tuner *tuner) {
-    return monotonic_seconds() - tuner->started;
+static void begin_step(Tuner *tuner) {
+    tuner->since = monotonic_seconds();
 }
 
-static bool is_stopped(const Tuner *tuner) {
+static void end_step(Tuner *tuner) {
+    tuner->spent += monotonic_seconds() - tuner->since;
+    tuner->since = 0;
+}
+
+double tuner_elapsed(const Tuner *tuner) {
+    return tuner->spent + (tuner->since > 0 ? monotonic_seconds() - tuner->since : 0);
+}
+
+bool tuner_stopped(const Tuner *tuner) {
     return tuner->options->stop && *tuner->options->stop;
 }
 
 bool tuner_halted(const Tuner *tuner) {
-    double budget = tuner->options->budget_seconds;
-    return is_stopped(tuner) || (budget > 0 && tuner_elapsed(tuner) >= budget * (1 - race_part));
+    return tuner_stopped(tuner) || (tuner->deadline > 0 && monotonic_seconds() >= tuner->deadline);
+}
+
+double tune_deadline(double budget_seconds) {
+    return budget_seconds > 0 ? monotonic_seconds() + budget_seconds * (1 - race_part) : 0;
 }
 
 /* --- trials --- */
@@ -77,11 +89,11 @@ static void show_progress(const Tuner *tuner) {
     const TuneOptions *options = tuner->options;
     if (!options->progress)
         return;
-    int done = tuner->result->trials, left = options->trials - done, here = tuner->result->measured;
+    int done = tuner->result->trials, left = tuner->trial_limit - done, here = tuner->result->measured;
     double elapsed = tuner_elapsed(tuner), eta = here > 0 ? elapsed / here * left : 0;
-    if (options->budget_seconds > 0)
-        eta = fmin(eta, fmax(options->budget_seconds - elapsed, 0));
-    TuneProgress progress = {.name = tuner->program->name, .trials = done, .trial_limit = options->trials};
+    if (tuner->deadline > 0)
+        eta = fmin(eta, fmax(tuner->deadline - monotonic_seconds(), 0));
+    TuneProgress progress = {.name = tuner->program->name, .trials = done, .trial_limit = tuner->trial_limit};
     for (int outcome = 1; outcome < OUTCOME_COUNT; outcome++)
         progress.failed += tuner->result->failed[outcome];
     progress.failed += tuner->result->unsettled;
@@ -131,7 +143,7 @@ static void measure_trial(Tuner *tuner, Trial *trial, bool last_attempt) {
     if (candidate->outcome == OUTCOME_OK)
         tuner->toolchain->measure(tuner->toolchain->context, candidate, limit, false);
     bool settled = !is_unsettled(trial) || last_attempt;
-    if (settled && (!is_stopped(tuner) || candidate->outcome == OUTCOME_OK))
+    if (settled && (!tuner_stopped(tuner) || candidate->outcome == OUTCOME_OK))
         finish_trial(tuner, trial);
 }
 
@@ -212,14 +224,15 @@ static int make_trials(Tuner *tuner, int **points, int count, Trial **trials) {
 static void run_rounds(Tuner *tuner) {
     int *points[BATCH], empty = 0;
     Trial *trials[BATCH];
-    while (tuner->result->trials < tuner->options->trials && !tuner_halted(tuner) && empty < EMPTY_ROUNDS) {
-        int left = tuner->options->trials - tuner->result->trials, wanted = left < BATCH ? left : BATCH;
+    while (tuner->result->trials < tuner->trial_limit && !tuner_halted(tuner) && empty < EMPTY_ROUNDS) {
+        int left = tuner->trial_limit - tuner->result->trials, wanted = left < BATCH ? left : BATCH;
         search_learn(tuner->search);
         int count = search_propose(tuner->search, wanted, points);
         int before = tuner->result->trials;
         tuner_run(tuner, trials, make_trials(tuner, points, count, trials));
         empty = tuner->result->trials == before ? empty + 1 : 0;
     }
+    tuner->exhausted |= empty == EMPTY_ROUNDS;
 }
 
 /* --- beginning and end --- */
@@ -268,7 +281,7 @@ static void set_default_seconds(Tuner *tuner) {
         tuner->result->default_seconds = standard->raced > 0 ? standard->raced : standard->candidate.seconds;
 }
 
-static Trial *best_trial(const Tuner *tuner) {
+Trial *tuner_best_trial(const Tuner *tuner) {
     Trial *best = NULL;
     for (int t = 0; t < tuner->trials.count; t++) {
         Trial *trial = tuner->trials.items[t];
@@ -302,28 +315,8 @@ static double median_build_seconds(const Tuner *tuner) {
     return count ? times[count / 2] : 0;
 }
 
-static void finish(Tuner *tuner) {
-    Trial *winner = NULL;
-    bool comparable = !tuner->toolchain || !tuner->standard || tuner->standard_known;
-    if (comparable && best_trial(tuner) && tuner->result->measured > 0 && !is_stopped(tuner))
-        winner = tuner_race(tuner);
-    tuner_flush(tuner);
-    if (!winner && comparable)
-        winner = best_trial(tuner);
-    if (winner)
-        use_schedule(tuner, winner);
-    else
-        fall_back(tuner);
-    set_default_seconds(tuner);
-    tuner->result->from_database |= tuner->result->measured == 0 && winner && !is_stopped(tuner);
-    tuner->result->stopped = is_stopped(tuner);
-    tuner->result->elapsed = tuner_elapsed(tuner);
-    tuner->result->build_seconds = median_build_seconds(tuner);
-}
-
 static bool tuner_open(Tuner *tuner) {
     const TuneOptions *options = tuner->options;
-    tuner->started = monotonic_seconds();
     tuner->best = HUGE_VAL;
     tuner->flops = program_flops(tuner->program);
     tuner->task = task_new(tuner->arena, tuner->program, tuner->user);
@@ -338,28 +331,72 @@ static bool tuner_open(Tuner *tuner) {
     return tuner->search != NULL;
 }
 
+Tuner *tuner_new(Arena *arena, const Program *program, const Target *target, const Schedule *user,
+                 const Toolchain *toolchain, Database *database, const TuneOptions *options) {
+    Tuner *tuner = ARENA_NEW(arena, Tuner);
+    *tuner = (Tuner){.arena = arena, .program = program, .target = target, .user = user};
+    tuner->toolchain = toolchain;
+    tuner->database = database;
+    tuner->options = options;
+    begin_step(tuner);
+    if (tuner_open(tuner)) {
+        tuner_recall(tuner);
+        if (toolchain)
+            find_default(tuner);
+    }
+    end_step(tuner);
+    return tuner;
+}
+
+/* Whether nothing has to be measured: the default can be compared with, and there are trials enough. */
+static bool knows_enough(const Tuner *tuner, int trials) {
+    bool known = !tuner->toolchain || !tuner->standard || tuner->standard_known;
+    return known && tuner->result->trials >= trials && tuner_best_trial(tuner);
+}
+
+void tuner_search(Tuner *tuner, int trials, double deadline) {
+    if (!tuner->search)
+        return;
+    tuner->result->from_database = tuner->result->measured == 0 && knows_enough(tuner, trials);
+    if (tuner->result->from_database || !tuner->toolchain)
+        return;
+    int before = tuner->result->trials;
+    begin_step(tuner);
+    tuner->trial_limit = trials;
+    tuner->deadline = deadline;
+    measure_default(tuner);
+    run_rounds(tuner);
+    measure_default(tuner); /* the machine may have more time now */
+    end_step(tuner);
+    tuner->exhausted |= tuner->result->trials == before;
+}
+
+TuneResult *tuner_finish(Tuner *tuner) {
+    Trial *winner = tuner->winner;
+    bool comparable = !tuner->toolchain || !tuner->standard || tuner->standard_known;
+    tuner_flush(tuner);
+    if (!winner && comparable)
+        winner = tuner_best_trial(tuner);
+    if (winner)
+        use_schedule(tuner, winner);
+    else
+        fall_back(tuner);
+    set_default_seconds(tuner);
+    tuner->result->from_database |= tuner->result->measured == 0 && winner && !tuner_stopped(tuner);
+    tuner->result->stopped = tuner_stopped(tuner);
+    tuner->result->elapsed = tuner_elapsed(tuner);
+    tuner->result->build_seconds = median_build_seconds(tuner);
+    free(tuner->known.slots);
+    search_close(tuner->search);
+    model_close(tuner->model);
+    return tuner->result;
+}
+
 TuneResult *tune(Arena *arena, const Program *program, const Target *target, const Schedule *user,
                  const Toolchain *toolchain, Database *database, const TuneOptions *options) {
-    Tuner tuner = {.arena = arena, .program = program, .target = target, .user = user};
-    tuner.toolchain = toolchain;
-    tuner.database = database;
-    tuner.options = options;
-    bool searching = tuner_open(&tuner);
-    if (searching) {
-        tuner_recall(&tuner);
-        if (toolchain)
-            find_default(&tuner);
-        bool known = !toolchain || !tuner.standard || tuner.standard_known;
-        tuner.result->from_database = known && tuner.result->trials >= options->trials && best_trial(&tuner);
-        if (!tuner.result->from_database && toolchain) {
-            measure_default(&tuner);
-            run_rounds(&tuner);
-            measure_default(&tuner); /* the machine may have more time now */
-        }
-    }
-    finish(&tuner);
-    free(tuner.known.slots);
-    search_close(tuner.search);
-    model_close(tuner.model);
-    return tuner.result;
+    double deadline = tune_deadline(options->budget_seconds);
+    Tuner *tuner = tuner_new(arena, program, target, user, toolchain, database, options);
+    tuner_search(tuner, options->trials, deadline);
+    tuners_race(&tuner, 1);
+    return tuner_finish(tuner);
 }

@@ -1,13 +1,25 @@
-/* tune_race.c - the end of a tuning: the best few and the default are built again and measured thoroughly, in turns.
+/* tune_race.c - the end of a tuning: the best few and the default are built again and measured thoroughly, in turns, those
+ * of several algorithms together; and, before it, which algorithm's search goes on.
  *
  * A machine that is shared runs whole seconds at half its speed; in turns, all suffer alike, and the fastest of a
  * candidate's turns is compared. The default wins unless another is faster; whatever fails here is out.
  */
 #include "autosched/tuner.h"
+#include "lang/clock.h"
 
 #include <math.h>
 
-enum { RACERS = 4, TURNS = 4 };
+enum { RACERS = 4, TURNS = 4, GAIN_TRIALS = 16, TURN_TRIALS = 16, WRITTEN_PART = 4 };
+static const double expected_gain = 0.4; /* part of a default's time that a search saves at best */
+static const double near_enough = 1.15;  /* of the best time, for an algorithm to be in the race */
+
+typedef struct Race {
+    Tuner *tuner;
+    Trial *racers[RACERS + 1];
+    Candidate *candidates; /* builders may outlive the race */
+    int count;
+    bool built;
+} Race;
 
 /* The fastest trials, and the default at the end where it is none of them. */
 static int choose_racers(const Tuner *tuner, Trial **racers) {
@@ -28,36 +40,37 @@ static int choose_racers(const Tuner *tuner, Trial **racers) {
     return count;
 }
 
-static bool build_racers(Tuner *tuner, Trial **racers, Candidate *candidates, int count) {
+static void build_racers(Race *race) {
+    Tuner *tuner = race->tuner;
     const Toolchain *toolchain = tuner->toolchain;
-    for (int i = 0; i < count; i++) {
-        candidates[i] = (Candidate){.id = tuner->next_id++, .schedule = racers[i]->candidate.schedule};
-        toolchain->submit(toolchain->context, &candidates[i]);
+    race->candidates = ARENA_ARRAY(tuner->arena, Candidate, RACERS + 1);
+    for (int i = 0; i < race->count; i++) {
+        race->candidates[i] = (Candidate){.id = tuner->next_id++, .schedule = race->racers[i]->candidate.schedule};
+        toolchain->submit(toolchain->context, &race->candidates[i]);
     }
-    for (int built = 0; built < count;) {
+    for (int built = 0; built < race->count;) {
         Candidate *candidate = toolchain->collect(toolchain->context, true);
         if (!candidate)
-            return false;
-        if (candidate >= candidates && candidate < candidates + count)
+            return;
+        if (candidate >= race->candidates && candidate < race->candidates + race->count)
             built++;
         else
             toolchain->release(toolchain->context, candidate); /* left over from rounds that were halted */
     }
-    return true;
+    race->built = true;
 }
 
-static void take_turns(Tuner *tuner, Trial **racers, Candidate *candidates, int count) {
-    for (int turn = 0; turn < TURNS; turn++)
-        for (int i = 0; i < count; i++) {
-            int racer = turn % 2 ? count - 1 - i : i;
-            Candidate *candidate = &candidates[racer];
-            if (candidate->outcome != OUTCOME_OK || (tuner->options->stop && *tuner->options->stop))
-                continue;
-            tuner->toolchain->measure(tuner->toolchain->context, candidate, 0, true);
-            if (candidate->outcome == OUTCOME_OK &&
-                (racers[racer]->raced == 0 || candidate->seconds < racers[racer]->raced))
-                racers[racer]->raced = candidate->seconds;
-        }
+static void take_turn(const Race *race, bool backward) {
+    for (int i = 0; i < race->count && race->built; i++) {
+        int racer = backward ? race->count - 1 - i : i;
+        Candidate *candidate = &race->candidates[racer];
+        Trial *trial = race->racers[racer];
+        if (candidate->outcome != OUTCOME_OK || tuner_stopped(race->tuner))
+            continue;
+        race->tuner->toolchain->measure(race->tuner->toolchain->context, candidate, 0, true);
+        if (candidate->outcome == OUTCOME_OK && (trial->raced == 0 || candidate->seconds < trial->raced))
+            trial->raced = candidate->seconds;
+    }
 }
 
 /* What the race found is the better measurement: the database gets it. */
@@ -73,26 +86,88 @@ static void record_race(Tuner *tuner, Trial *trial, const Candidate *candidate) 
 }
 
 /* Without the default, for which the machine had no time, the others' faster times say nothing. */
-static bool default_raced(const Tuner *tuner, Trial **racers, const Candidate *candidates, int count) {
-    int last = count - 1; /* where it stands */
-    return racers[last] != tuner->standard || candidates[last].outcome == OUTCOME_OK || !candidates[last].passing;
+static bool default_raced(const Race *race) {
+    int last = race->count - 1; /* where it stands */
+    const Candidate *candidate = &race->candidates[last];
+    return race->racers[last] != race->tuner->standard || candidate->outcome == OUTCOME_OK || !candidate->passing;
 }
 
-Trial *tuner_race(Tuner *tuner) {
-    Trial *racers[RACERS + 1], *winner = NULL;
-    int count = choose_racers(tuner, racers);
-    Candidate *candidates = ARENA_ARRAY(tuner->arena, Candidate, RACERS + 1); /* builders may outlive this function */
-    bool built = build_racers(tuner, racers, candidates, count);
-    if (built)
-        take_turns(tuner, racers, candidates, count);
-    built &= default_raced(tuner, racers, candidates, count);
-    for (int i = count - 1; i >= 0; i--) {
-        bool finished = built && candidates[i].outcome == OUTCOME_OK && racers[i]->raced > 0;
-        if (built && (finished || (candidates[i].outcome != OUTCOME_OK && !candidates[i].passing)))
-            record_race(tuner, racers[i], &candidates[i]);
-        if (finished && (!winner || racers[i]->raced < winner->raced))
-            winner = racers[i];
-        tuner->toolchain->release(tuner->toolchain->context, &candidates[i]);
+static void settle(Race *race) {
+    Tuner *tuner = race->tuner;
+    bool valid = race->built && default_raced(race);
+    for (int i = race->count - 1; i >= 0; i--) {
+        const Candidate *candidate = &race->candidates[i];
+        Trial *racer = race->racers[i];
+        bool finished = valid && candidate->outcome == OUTCOME_OK && racer->raced > 0;
+        if (valid && (finished || (candidate->outcome != OUTCOME_OK && !candidate->passing)))
+            record_race(tuner, racer, candidate);
+        if (finished && (!tuner->winner || racer->raced < tuner->winner->raced))
+            tuner->winner = racer;
+        tuner->toolchain->release(tuner->toolchain->context, &race->candidates[i]);
     }
-    return winner;
+}
+
+/* What an earlier run measured is raced again only where this one has measured, too. */
+static bool may_race(const Tuner *tuner, double limit) {
+    bool comparable = !tuner->standard || tuner->standard_known;
+    return tuner->toolchain && comparable && tuner->result->measured > 0 && !tuner_stopped(tuner) &&
+           tuner_best_trial(tuner) && tuner->best <= limit;
+}
+
+void tuners_race(Tuner *const *tuners, int count) {
+    Race races[count];
+    double best = HUGE_VAL, started = monotonic_seconds();
+    int racing = 0;
+    for (int t = 0; t < count; t++)
+        best = fmin(best, tuners[t]->best);
+    for (int t = 0; t < count; t++) {
+        if (!may_race(tuners[t], best * near_enough))
+            continue;
+        Race *race = &races[racing++];
+        *race = (Race){.tuner = tuners[t]};
+        race->count = choose_racers(tuners[t], race->racers);
+        build_racers(race);
+    }
+    for (int turn = 0; turn < TURNS; turn++)
+        for (int r = 0; r < racing; r++)
+            take_turn(&races[turn % 2 ? racing - 1 - r : r], turn % 2);
+    for (int r = 0; r < racing; r++) {
+        settle(&races[r]);
+        races[r].tuner->spent += (monotonic_seconds() - started) / racing;
+    }
+}
+
+/* --- which search goes on --- */
+
+/* The seconds that a search may come down to: the more it has tried, the nearer it is. */
+static double promise(const Tuner *tuner) {
+    return tuner->best * (1 - expected_gain / (1 + (double)tuner->result->trials / GAIN_TRIALS));
+}
+
+/* What is written may have been searched before, without the others: that is no reason not to search these. */
+static int counted_trials(Tuner *const *tuners, int count, int trials) {
+    int sum = 0, most = trials / WRITTEN_PART;
+    for (int t = 0; t < count; t++) {
+        int own = tuners[t]->result->trials;
+        sum += t == 0 && own > most ? most : own;
+    }
+    return sum;
+}
+
+Tuner *tuners_next(Tuner *const *tuners, int count, int trials, int *until) {
+    Tuner *next = NULL;
+    for (int t = 0; t < count; t++) {
+        if (tuners[t]->exhausted)
+            continue;
+        *until = 1;
+        if (tuners[t]->result->trials == 0)
+            return tuners[t];
+        if (!next || promise(tuners[t]) < promise(next))
+            next = tuners[t];
+    }
+    int left = next ? trials - counted_trials(tuners, count, trials) : 0, own = next ? next->result->trials : 0;
+    if (left > trials - own)
+        left = trials - own;
+    *until = own + (left < TURN_TRIALS ? left : TURN_TRIALS);
+    return left > 0 ? next : NULL;
 }

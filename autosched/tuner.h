@@ -15,7 +15,7 @@ typedef struct Trial {
     bool built;       /* well or not */
 } Trial;
 
-typedef struct Tuner {
+struct Tuner {
     Arena *arena;
     const Program *program;
     const Target *target;
@@ -32,12 +32,17 @@ typedef struct Tuner {
     bool standard_known;  /* measured, or failed for good: others can be compared with it */
     LIST(Trial *) trials; /* measured here or found in the database, good or not */
     HashSet known;        /* of texts */
-    double started, best; /* seconds; best is HUGE_VAL before the first good one */
+    Trial *winner;        /* of the race, or NULL */
+    double best;          /* seconds; HUGE_VAL before the first good one */
+    double spent, since;  /* seconds before this step of the search, and when that began; since is 0 between steps */
+    double deadline;      /* of this step, 0: none */
+    int trial_limit;      /* of this step, in all */
+    bool exhausted;       /* nothing new is found any more */
     double flops;
     LIST(Record) unwritten; /* measured, not yet in the database */
     double flushed;         /* when they last went there */
     int next_id;
-} Tuner;
+};
 
 double tuner_elapsed(const Tuner *tuner);
 bool tuner_halted(const Tuner *tuner); /* stopped, or out of time */
@@ -56,7 +61,8 @@ const char *trial_record_text(const Tuner *tuner, const Trial *trial);
 bool tuner_knows(const Tuner *tuner, const char *text);
 void tuner_mark(Tuner *tuner, const char *text);
 void tuner_remember(Tuner *tuner, Trial *trial);
-/* tune_race.c: measures the best few and the default again, interleaved; the winner. */
-Trial *tuner_race(Tuner *tuner);
+bool tuner_stopped(const Tuner *tuner);
+/* The fastest, or NULL. */
+Trial *tuner_best_trial(const Tuner *tuner);
 
 #endif

@@ -91,30 +91,30 @@ static int trials_for_unit(Compilation *c) {
     return trials > 0 ? trials : 1;
 }
 
-/* What is left of the budget, shared out to units; part: of a unit's share. */
-static double budget_for_unit(const Compilation *c, double part) {
+/* What is left of the budget, shared out to units. */
+static double budget_for_unit(const Compilation *c) {
     if (c->tune_deadline <= 0)
         return 0;
     double left = c->tune_deadline - monotonic_seconds();
     int units = c->tune_units_left + 1;
-    return left > 0.01 ? left / units * part : 0.01;
+    return left > 0.01 ? left / units : 0.01;
 }
 
-static TuneResult *search(Compilation *c, const Program *program, const Target *target, const Schedule *user,
-                          Toolchain *toolchain, int trials, double part) {
+static TuneOptions *search_options(Compilation *c, const Target *target, int trials) {
     const Options *o = c->options;
-    TuneOptions options = {.budget_seconds = budget_for_unit(c, part),
-                           .trials = trials,
-                           .search = o->search,
-                           .cost_model = o->cost_model,
-                           .seed = o->seed,
-                           .threads = target->threads,
-                           .stop = &stop_requested,
-                           .progress = show_progress,
-                           .progress_context = c->arena};
+    TuneOptions *options = ARENA_NEW(c->arena, TuneOptions);
+    *options = (TuneOptions){.budget_seconds = budget_for_unit(c),
+                             .trials = trials,
+                             .search = o->search,
+                             .cost_model = o->cost_model,
+                             .seed = o->seed,
+                             .threads = target->threads,
+                             .stop = &stop_requested,
+                             .progress = show_progress,
+                             .progress_context = c->arena};
     if (o->frozen)
-        options.trials = 0; /* only what the database holds */
-    return tune(c->arena, program, target, user, toolchain, compilation_database(c), &options);
+        options->trials = 0; /* only what the database holds */
+    return options;
 }
 
 static Toolchain *open_toolchain(Compilation *c, const Program *program, const Target *target, const char **why) {
@@ -144,7 +144,8 @@ static Schedule *recorded_schedule(Compilation *c, const Unit **unit, const Targ
     TuneResult *best = NULL;
     for (int i = -1; i < (user ? 0 : all->alternative_count); i++) {
         const Unit *one = unit_with(c, all, i);
-        TuneResult *result = search(c, one->program, target, user, NULL, 0, 1);
+        TuneResult *result =
+            tune(c->arena, one->program, target, user, NULL, compilation_database(c), search_options(c, target, 0));
         if (!result || !result->from_database || (best && result->seconds >= best->seconds))
             continue;
         best = result;
@@ -163,7 +164,7 @@ static Schedule *frozen_schedule(Compilation *c, const Unit **unit, const Target
 
 /* A search over the schedules of one program; NULL after a message. */
 static TuneResult *tune_program(Compilation *c, Program *program, const Target *target, const Schedule *user,
-                                int trials, double part) {
+                                int trials) {
     const char *why = "";
     know_constants(c->arena, program, target); /* once, not for each candidate */
     Toolchain *toolchain = open_toolchain(c, program, target, &why);
@@ -173,7 +174,8 @@ static TuneResult *tune_program(Compilation *c, Program *program, const Target *
         return result;
     }
     catch_stop_signals();
-    TuneResult *result = search(c, program, target, user, toolchain, trials, part);
+    TuneResult *result =
+        tune(c->arena, program, target, user, toolchain, compilation_database(c), search_options(c, target, trials));
     toolchain_close(toolchain);
     if (result)
         show_result(c, program, result);
@@ -182,23 +184,94 @@ static TuneResult *tune_program(Compilation *c, Program *program, const Target *
     return result;
 }
 
-/* Half of the trials find out which algorithms are the best, the rest are theirs. What was measured is in the database,
- * where the second search goes on with it. Returns how many are left for the best. */
-static int choose_algorithms(Compilation *c, const Unit **unit, const Target *target, int trials) {
-    const Unit *all = *unit;
-    int choices = all->alternative_count + 1, share = trials / (2 * choices) > 0 ? trials / (2 * choices) : 1;
-    double best = HUGE_VAL;
-    *unit = unit_with(c, all, -1);
-    for (int i = -1; i < all->alternative_count && !stop_requested; i++) {
-        const Unit *one = unit_with(c, all, i);
-        TuneResult *result = tune_program(c, one->program, target, NULL, share, 0.5 / (choices - i - 1));
-        if (!result || result->seconds <= 0 || result->seconds >= best)
+/* --- several algorithms --- */
+
+/* The searches for a unit as it is written and with each of its alternatives. */
+typedef struct Contest {
+    int count;
+    const Unit **units;
+    Toolchain **toolchains;
+    Tuner **tuners;
+} Contest;
+
+static Contest contest_of(Compilation *c, const Unit *all) {
+    Contest contest = {.count = all->alternative_count + 1};
+    contest.units = ARENA_ARRAY(c->arena, const Unit *, contest.count);
+    contest.toolchains = ARENA_ARRAY(c->arena, Toolchain *, contest.count);
+    contest.tuners = ARENA_ARRAY(c->arena, Tuner *, contest.count);
+    for (int i = 0; i < contest.count; i++)
+        contest.units[i] = unit_with(c, all, i - 1);
+    return contest;
+}
+
+static void open_tuners(Compilation *c, const Contest *contest, const Target *target, int trials) {
+    for (int i = 0; i < contest->count; i++)
+        contest->tuners[i] = tuner_new(c->arena, contest->units[i]->program, target, NULL, contest->toolchains[i],
+                                       compilation_database(c), search_options(c, target, trials));
+}
+
+/* Whether the database holds all that the searches would find. */
+static bool contest_is_known(Compilation *c, const Unit *all, const Target *target, int trials) {
+    Contest contest = contest_of(c, all);
+    int until;
+    open_tuners(c, &contest, target, trials);
+    bool known = !tuners_next(contest.tuners, contest.count, trials, &until);
+    for (int i = 0; i < contest.count; i++)
+        tuner_finish(contest.tuners[i]);
+    return known;
+}
+
+/* False after a message: nothing can be measured. */
+static bool open_toolchains(Compilation *c, const Contest *contest, const Target *target) {
+    const char *why = "";
+    for (int i = 0; i < contest->count; i++) {
+        Program *program = contest->units[i]->program;
+        know_constants(c->arena, program, target); /* once, not for each candidate */
+        contest->toolchains[i] = open_toolchain(c, program, target, &why);
+        if (contest->toolchains[i])
             continue;
-        best = result->seconds;
-        *unit = one;
+        while (i-- > 0)
+            toolchain_close(contest->toolchains[i]);
+        return false;
     }
-    int left = trials - share * (choices - 1);
-    return left > share ? left : share;
+    return true;
+}
+
+/* The best of what the searches found; the unit becomes the one that it is for. */
+static Schedule *end_contest(Compilation *c, const Contest *contest, const Unit **unit) {
+    TuneResult *best = NULL;
+    for (int i = 0; i < contest->count; i++) {
+        TuneResult *result = tuner_finish(contest->tuners[i]);
+        toolchain_close(contest->toolchains[i]);
+        show_result(c, contest->units[i]->program, result);
+        if (best && (result->seconds <= 0 || (best->seconds > 0 && result->seconds >= best->seconds)))
+            continue;
+        best = result;
+        *unit = contest->units[i];
+    }
+    return best->schedule;
+}
+
+/* The searches take turns. NULL where nothing can be measured. */
+static Schedule *search_algorithms(Compilation *c, const Unit **unit, const Target *target, int trials) {
+    double deadline = tune_deadline(budget_for_unit(c));
+    const Unit *all = *unit;
+    Contest contest = contest_of(c, all);
+    if (contest_is_known(c, all, target, trials))
+        return recorded_schedule(c, unit, target, NULL);
+    if (!open_toolchains(c, &contest, target))
+        return NULL;
+    catch_stop_signals();
+    open_tuners(c, &contest, target, trials);
+    Tuner *next;
+    int until;
+    while (!stop_requested && (next = tuners_next(contest.tuners, contest.count, trials, &until)))
+        tuner_search(next, until, deadline);
+    tuners_race(contest.tuners, contest.count);
+    Schedule *found = end_contest(c, &contest, unit), *recorded = recorded_schedule(c, &all, target, NULL);
+    if (recorded)
+        *unit = all; /* the same choice as that of later compilations, from the same records */
+    return recorded ? recorded : found;
 }
 
 Schedule *tune_unit(Compilation *c, const Unit **unit, const Target *target, const Schedule *user) {
@@ -210,13 +283,11 @@ Schedule *tune_unit(Compilation *c, const Unit **unit, const Target *target, con
     if (c->options->frozen && !program->size_count)
         return frozen_schedule(c, unit, target, user);
     int trials = trials_for_unit(c);
-    const Unit *all = *unit;
-    bool several = all->alternative_count && !user && !program->size_count;
-    if (several)
-        trials = choose_algorithms(c, unit, target, trials);
-    TuneResult *result = tune_program(c, (*unit)->program, target, user, trials, 1);
-    Schedule *best = several && result ? recorded_schedule(c, &all, target, user) : NULL;
-    if (best)
-        *unit = all; /* the same choice as that of later compilations, from the same records */
-    return best ? best : result ? result->schedule : NULL;
+    if ((*unit)->alternative_count && !user && !program->size_count) {
+        Schedule *best = search_algorithms(c, unit, target, trials);
+        if (best)
+            return best;
+    }
+    TuneResult *result = tune_program(c, (*unit)->program, target, user, trials);
+    return result ? result->schedule : NULL;
 }
