@@ -8,9 +8,18 @@
 
 /* --- checks --- */
 
+/* Of lanes, whether it holds for all. */
+static LLVMValueRef emit_holds(Code *code, const Expr *condition) {
+    LLVMValueRef holds = emit_value(code, condition);
+    if (condition->lanes == 1)
+        return holds;
+    LLVMTypeRef type = LLVMTypeOf(holds);
+    return emit_intrinsic(code, "llvm.vector.reduce.and", &type, 1, &holds, 1);
+}
+
 static void emit_check(Code *code, const Stmt *stmt) {
     LLVMBasicBlockRef failed = new_block(code, "failed"), passed = new_block(code, "passed");
-    LLVMBuildCondBr(code->builder, emit_value(code, stmt->condition), passed, failed);
+    LLVMBuildCondBr(code->builder, emit_holds(code, stmt->condition), passed, failed);
     LLVMPositionBuilderAtEnd(code->builder, failed);
     return_status(code, constant_int(code->i32, stmt->status));
     LLVMPositionBuilderAtEnd(code->builder, passed);

@@ -234,6 +234,9 @@ static Stmt *vector_stmt(Vectorize *v, Stmt *stmt) {
         v->failed |= expr_uses_var(stmt->extent, v->var);
         return stmt_for_like(v->arena, stmt, stmt->extent, vector_body(v, stmt->body, stmt->count));
     case STMT_STEP: return stmt;
+    case STMT_CHECK:
+        v->failed |= v->mask.lanes != NULL;
+        return stmt_check(v->arena, vector_expr(v, stmt->condition), stmt->status, stmt->loc);
     default: v->failed = true; return stmt;
     }
 }

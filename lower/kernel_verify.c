@@ -274,7 +274,8 @@ static void verify_stmt(Verify *v, Stmt *stmt) {
     case STMT_TOGETHER: verify_together(v, stmt); break;
     case STMT_ALLOCATE: verify_allocate(v, stmt); break;
     case STMT_CHECK:
-        verify_scalar(v, stmt->condition, TYPE_BOOL, "a condition is a scalar of type bool");
+        verify_expr(v, stmt->condition);
+        require(v, stmt->condition->type == TYPE_BOOL, "what is checked is of type bool");
         require(v, !v->output_stored, "a check stands before the first store to an output");
         require(v, v->parallel_depth == 0, "a check stands in no parallel loop");
         break;
