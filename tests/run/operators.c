@@ -144,6 +144,10 @@ static void test_convolutions(void) {
     int count = plain_transposed(3, 4, 5, 6, 4, 2, 1);
     compare("transposed_conv2d", nn_transposed(A, B, got), count);
     compare("transposed_conv2d_nhwc", nn_through_phases(A, B, got), count);
+    count = plain_transposed(3, 4, 5, 6, 4, 3, 1);
+    compare("transposed_conv2d whose stride does not divide", nn_transposed_3(A, B, got), count);
+    count = plain_transposed(2, 3, 4, 7, 3, 2, 1);
+    compare("transposed_conv2d of odd windows", nn_transposed_odd(A, B, got), count);
 }
 
 /* --- pooling --- */
