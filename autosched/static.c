@@ -20,6 +20,7 @@ enum {
     PAGES_NEAR = 64,
     WAYS = 8,
     STREAMS = 16,
+    SHUFFLED_STRIDE = 4,
     STREAM_LEAST = 1024
 };
 
@@ -29,6 +30,7 @@ static const double chain_latency = 6;      /* of a multiply-add, and what overl
 static const double memory_latency = 10;    /* of an accumulator that is stored and loaded again */
 static const double dear_cost = 9;          /* instructions of a math function */
 static const double gather_cost = 1.3;      /* loads a lane */
+static const double shuffled_cost = 2.2;    /* loads a vector of those that a short stride spreads what is read over */
 static const double scatter_cost = 5;       /* stores a lane */
 static const double transpose_cost = 5;     /* loads a vector */
 static const double guard_cost = 5;         /* instructions that make a mask */
@@ -95,7 +97,13 @@ static bool is_transposed(const StageFacts *stage, const AccessFacts *access) {
     bool along = false;
     for (int l = 0; l < stage->loop_count; l++)
         along |= stage->loops[l]->kind == LOOP_UNROLLED && access->strides[l] == 1 && stage->extents[l] >= stage->lanes;
-    return along && stage->operations + stage->dear == 0 && !access->guarded && !access->write;
+    return along && stage->operations + stage->dear == 0 && !access->write;
+}
+
+/* Read as whole vectors, of which a part is taken. */
+static bool is_shuffled(const AccessFacts *access, int loop) {
+    double stride = access->strides[loop];
+    return !access->write && !access->irregular && stride == floor(stride) && stride > 1 && stride <= SHUFFLED_STRIDE;
 }
 
 /* Distinct vectors (or scalars to broadcast) of an access in one run of the block. */
@@ -110,6 +118,8 @@ static double block_accesses(const StageFacts *stage, const AccessFacts *access)
             count *= loop_vectors(stage, l) * (access->in_registers ? 1 : vector_cost(stage, access));
         else if (is_transposed(stage, access))
             count *= loop_vectors(stage, l) * transpose_cost;
+        else if (is_shuffled(access, l))
+            count *= loop_vectors(stage, l) * access->strides[l] * shuffled_cost;
         else
             count *= stage->extents[l] * (access->write ? scatter_cost : gather_cost);
     }

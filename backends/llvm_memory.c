@@ -3,7 +3,7 @@
  * An index is cut into parts by the depth of the loops that they change in, outermost first, the constant last: what an
  * inner loop does not change is hoisted, and the elements of an unrolled tile differ by the displacement alone.
  * Contiguous lanes are one access, masked where there is a guard or where the lanes are not a power of two; small
- * constant strides are contiguous accesses and a shuffle; everything else is a gather or scatter.
+ * constant strides are contiguous accesses, likewise masked, and a shuffle; everything else is a gather or scatter.
  */
 #include "backends/llvm_code.h"
 #include "lang/diag.h"
@@ -182,9 +182,19 @@ static LLVMValueRef load_row(Code *code, const Access *access, LLVMValueRef addr
     return masked_load(code, access, address, lane_mask(code, lanes, padded));
 }
 
+/* The mask of lanes that lie a stride apart, as one of all elements from the first to the last: what is between them is
+ * left out. */
+static LLVMValueRef spread_mask(Code *code, LLVMValueRef mask, int lanes, int stride) {
+    int padded = padded_lanes(stride * (lanes - 1) + 1), indices[padded], none = lanes_of(mask);
+    for (int i = 0; i < padded; i++)
+        indices[i] = i % stride == 0 && i / stride < lanes ? i / stride : none;
+    return emit_shuffle(code, mask, LLVMConstNull(LLVMTypeOf(mask)), indices, padded);
+}
+
 static LLVMValueRef load_strided(Code *code, const Access *access, int stride) {
     int span = stride * (access->lanes - 1) + 1, padded = padded_lanes(access->lanes), indices[padded];
-    LLVMValueRef row = load_row(code, access, address_of(code, access), span, NULL);
+    LLVMValueRef mask = access->guard ? spread_mask(code, access_mask(code, access), access->lanes, stride) : NULL;
+    LLVMValueRef row = load_row(code, access, address_of(code, access), span, mask);
     for (int i = 0; i < padded; i++)
         indices[i] = i < access->lanes ? i * stride : -1;
     return emit_shuffle(code, row, NULL, indices, padded);
@@ -277,7 +287,7 @@ static LLVMValueRef load_vector(Code *code, const Access *access) {
         LLVMValueRef mask = access->guard ? access_mask(code, access) : NULL;
         return load_row(code, access, address_of(code, access), access->lanes, mask);
     }
-    if (stride > 1 && stride <= SHUFFLED_STRIDE && !access->guard)
+    if (stride > 1 && stride <= SHUFFLED_STRIDE && (!access->guard || code->target->masked_memory))
         return load_strided(code, access, (int)stride);
     return load_gathered(code, access);
 }
