@@ -202,6 +202,73 @@ static bool may_leave(Arena *arena, const Stmt *loop, Expr *condition) {
            expr_prove(arena, expr_binary(arena, OP_GE, loop->extent, expr_int(arena, 1)), &(Facts){0}) == 1;
 }
 
+/* What a body stores to buffers that are there outside of it. */
+typedef struct Effects {
+    Arena *arena;
+    LIST(const Var *) loops;  /* around the statement at hand, inside the body */
+    LIST(const Tensor *) own; /* allocated in the body */
+    ExprList path;            /* conditions around the statement at hand */
+    ExprList needed;          /* what holds, for some values of these loops, wherever something is stored */
+    bool any, other;          /* stores; what is not looked into */
+} Effects;
+
+static bool is_own(const Effects *effects, const Tensor *tensor) {
+    for (int i = 0; i < effects->own.count; i++)
+        if (effects->own.items[i] == tensor)
+            return true;
+    return false;
+}
+
+static void note_effect(Effects *effects) {
+    ExprList kept = {0};
+    for (int i = 0; i < effects->path.count; i++) {
+        Expr *condition = effects->path.items[i];
+        Expr *easiest = expr_reads(condition) ? NULL
+                                              : extreme_case(effects->arena, condition, effects->loops.items,
+                                                             effects->loops.count, false);
+        if (easiest && (!effects->any || conditions_have(&effects->needed, easiest)))
+            list_push(effects->arena, &kept, easiest);
+    }
+    effects->needed = kept;
+    effects->any = true;
+}
+
+static void note_effects(Effects *effects, Stmt *stmt) {
+    int loops = effects->loops.count, own = effects->own.count, path = effects->path.count;
+    effects->other |= stmt->kind == STMT_CHECK;
+    if (stmt->kind == STMT_FOR)
+        list_push(effects->arena, &effects->loops, stmt->var);
+    if (stmt->kind == STMT_ALLOCATE)
+        list_push(effects->arena, &effects->own, stmt->tensor);
+    if (stmt->kind == STMT_IF)
+        conjuncts_add(effects->arena, &effects->path, stmt->condition);
+    if (stmt->kind == STMT_STORE && !is_own(effects, stmt->tensor))
+        note_effect(effects);
+    for (int i = 0; i < stmt->count; i++)
+        note_effects(effects, stmt->body[i]);
+    effects->path.count = path;
+    for (int i = 0; i < stmt->otherwise_count; i++)
+        note_effects(effects, stmt->otherwise[i]);
+    effects->loops.count = loops;
+    effects->own.count = own;
+}
+
+/* The extent beyond which a serial loop stores nothing: of a tile that is computed in registers and stored where it is
+ * inside, none of it is. */
+static Expr *useful_extent(Arena *arena, const Stmt *loop, const StmtList *body, Expr *extent) {
+    Effects effects = {.arena = arena};
+    if (loop->loop != LOOP_SERIAL || loop->var->reduction)
+        return extent;
+    for (int i = 0; i < body->count; i++)
+        note_effects(&effects, body->items[i]);
+    for (int i = 0; i < effects.needed.count && !effects.other; i++) {
+        Expr *condition = effects.needed.items[i];
+        Expr *cut = expr_uses_var(condition, loop->var) ? cut_extent(arena, loop, extent, condition) : NULL;
+        extent = cut ? cut : extent;
+    }
+    return extent;
+}
+
 static Stmt *tighten_for(Arena *arena, Stmt *loop, StmtList body) {
     ExprList common = common_conditions(arena, &body), moved = {0}, outside = {0};
     Stmt *only = only_iteration(arena, loop, &body, &common);
@@ -225,6 +292,7 @@ static Stmt *tighten_for(Arena *arena, Stmt *loop, StmtList body) {
             extent = shrunk_extent(arena, loop, &body, extent, condition);
         }
     }
+    extent = useful_extent(arena, loop, &body, extent);
     StmtList whole = body;
     if (moved.count)
         body = without_conditions(arena, body.items, body.count, &moved);
