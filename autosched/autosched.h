@@ -60,6 +60,10 @@ double estimated_seconds(Arena *arena, const Program *program, const Schedule *s
 void autosched_explain(Arena *arena, const Program *program, const Target *target, const Schedule *user,
                        NestError *error);
 
+/* The name of a run-time size that deserves a version of the program for the value 1: an argument's elements are used
+ * again for each of so many values, and then once. NULL: there is none. */
+const char *program_single_size(const Program *program);
+
 /* --- tuning --- */
 
 typedef struct TuneProgress {

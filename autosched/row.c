@@ -441,6 +441,20 @@ static bool emit_blocks(Space *space, Group *group, Row *row, const int *genes, 
     return tile_emit_placed(space, group, row->tile, genes, sketch, around);
 }
 
+/* The loops of the shared axes from the first to the last that has more values than one: those outside and inside of
+ * them are left as they are. Returns their number. */
+static int shared_loops(Space *space, const Group *group, const Row *row, PrimArg *axes) {
+    int count = 0, used = 0;
+    for (int d = 0; d < row->depth; d++) {
+        bool one = axis_extent(group->root->axes[d]) == 1;
+        if (is_steps_axis(group, group->root, d) || (one && used == 0 && d < row->depth - 1))
+            continue;
+        axes[count++] = arg_name(root_loop(space, group, d));
+        used = !one || count == 1 ? count : used;
+    }
+    return used;
+}
+
 static bool row_emit(Space *space, Group *group, const int *genes, Sketch *sketch) {
     Row *row = group->details;
     if (row->tile)
@@ -450,10 +464,7 @@ static bool row_emit(Space *space, Group *group, const int *genes, Sketch *sketc
         return true;
     }
     PrimArg *axes = ARENA_ARRAY(space->arena, PrimArg, row->depth);
-    int loops = 0;
-    for (int d = 0; d < row->depth; d++)
-        if (!is_steps_axis(group, group->root, d))
-            axes[loops++] = arg_name(root_loop(space, group, d));
+    int loops = shared_loops(space, group, row, axes);
     if (row->rows >= 0) {
         const char *names[2] = {row->block, row->inner};
         PrimArg split[2] = {axes[loops - 1], arg_gene(space, sketch, row->rows, 0)};

@@ -10,6 +10,7 @@
 
 enum {
     SPATIAL_INNER_LIMIT = 28,
+    UNKNOWN_INNER_LIMIT = 4, /* of a last tile that may have one row, all are computed */
     VECTOR_INNER_LIMIT = 8,
     UNROLL_LIMIT = 8,
     BLOCK_UNROLL_LIMIT = 4,
@@ -136,14 +137,16 @@ static void make_axis(Space *space, Group *group, const Tile *tile, const Stage 
     if (!axis->tiled)
         return;
     int64_t cases = tile->anchor || tile->placed ? 0 : group_case_period(space, group, tile->value, number);
-    Gene tiles = tile_gene(space, axis->loop, axis->extent, SPATIAL_INNER_LIMIT);
+    Gene tiles =
+        tile_gene(space, axis->loop, axis->extent, axis->extent < 0 ? UNKNOWN_INNER_LIMIT : SPATIAL_INNER_LIMIT);
     if (cases > 0)
         factors_cases(space->arena, axis->extent, cases, &tiles);
     axis->cases = cases > 0;
     axis->tile = group_add_gene(space, group, tiles);
     int64_t vectors = axis->extent < 0 ? -1 : ceil_divide(axis->extent, axis->lanes);
     Gene wide = tile_gene(space, arena_printf(space->arena, "%s vector", axis->loop), vectors, VECTOR_INNER_LIMIT);
-    if (!tile->anchor && !tile->placed && group->stage_count > 1) /* what the members hold fills the registers already */
+    if (!tile->anchor && !tile->placed &&
+        group->stage_count > 1) /* what the members hold fills the registers already */
         factors_cases(space->arena, vectors, 1, &wide);
     axis->vector = group_add_gene(space, group, wide);
     axis->outer = part_name(space, group, name, "o");

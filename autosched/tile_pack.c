@@ -1,5 +1,6 @@
 /* tile_pack.c - copies of a tile group's operands: packed so that the lanes of a vector lie side by side, padded where
- * the read has an `else`, placed at the root, in each task, or in each outer tile.
+ * the read has an `else`, placed at the root, in each task (without tasks, in the outer loops that the operand changes
+ * in), or in each outer tile.
  *
  * Layouts, for the dimension d that the vector axis v walks through, n lanes, others in the order in which they are
  * used: index v              (d/n, others..., d%n)    a panel of n columns lies together index v + ... (others..., d)
@@ -77,11 +78,22 @@ static bool choose_layout(TileWriter *writer, const Expr *read, PackPlace place,
     return true;
 }
 
+/* The innermost outer loop that changes what the operand is read for: those inside of it read the same copy again. */
+static const char *last_changing(const TileWriter *writer, const Expr *read) {
+    const Tile *tile = writer->tile;
+    for (int i = writer->outers.count - 1; i >= 0; i--)
+        for (int a = 0; a < tile->axis_count; a++)
+            if (tile->axes[a].tiled && strcmp(tile->axes[a].outer, writer->outers.names[i]) == 0 &&
+                expr_uses_var(read, tile->axes[a].axis))
+                return writer->outers.names[i];
+    return writer->last_outer;
+}
+
 /* The loop of a place; NULL at the root. False: the place is the same as another one, or does not exist. */
-static bool place_loop(const TileWriter *writer, PackPlace place, const char **loop) {
+static bool place_loop(const TileWriter *writer, const Expr *read, PackPlace place, const char **loop) {
     *loop = NULL;
     if (place == PACK_TASK)
-        *loop = writer->task ? writer->task : writer->last_outer;
+        *loop = writer->task ? writer->task : last_changing(writer, read);
     else if (place == PACK_TILE && writer->last_outer != writer->task && writer->task)
         *loop = writer->last_outer;
     return place == PACK_ROOT || *loop;
@@ -90,7 +102,7 @@ static bool place_loop(const TileWriter *writer, PackPlace place, const char **l
 static bool add_copy(TileWriter *writer, const TileOperand *operand, PackPlace place) {
     Layout layout = {0};
     const char *loop;
-    if (!place_loop(writer, place, &loop))
+    if (!place_loop(writer, operand->read, place, &loop))
         return false;
     if (tile_instr_packs(writer, operand->read)) {
         layout.items = ARENA_ARRAY(writer->space->arena, PrimArg, operand->read->count + 2);
@@ -113,18 +125,18 @@ static const char *copy_loop(TileWriter *writer, const NestStage *copy, int loop
     return arena_printf(writer->space->arena, "%s.%s", copy->stage->name, copy->loops[loop]->var->name);
 }
 
-/* The loop of a copy, outside of its lanes, that runs along the memory copied from; -1: none, or one shorter than the
- * lanes. */
+/* The loop of a copy, outside of its lanes, that runs along the memory copied from; -1: none, or one known to be
+ * shorter than the lanes. */
 static int loop_along_source(const NestStage *copy, int lanes) {
     const Expr *read = copy->stage->value;
-    if (read->kind != EXPR_READ || read->otherwise || read->count == 0)
+    if (read->kind != EXPR_READ || read->count == 0)
         return -1;
     const Expr *index = read->args[read->count - 1], *value = NULL;
     for (int a = 0; a < copy->stage->axis_count; a++)
         if (index->kind == EXPR_VAR && index->var == copy->stage->axes[a])
             value = copy->axis_values[a];
     for (int l = 0; value && value->kind == EXPR_VAR && l < copy->loop_count - 1; l++)
-        if (copy->loops[l]->var == value->var && copy->loops[l]->extent >= lanes)
+        if (copy->loops[l]->var == value->var && (copy->loops[l]->extent < 0 || copy->loops[l]->extent >= lanes))
             return l;
     return -1;
 }

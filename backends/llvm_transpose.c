@@ -11,9 +11,14 @@ enum { LANE_BYTES = 16, MOST_LANES = 64 };
 
 /* --- what is such a block --- */
 
-static bool reads_columns(const Expr *e, int64_t *stride) {
-    return e->kind == EXPR_READ && !e->guard && e->count == 1 && e->args[0]->kind == EXPR_RAMP &&
-           e->args[0]->lanes == e->lanes && expr_is_int(e->args[0]->args[1], stride) && *stride >= e->lanes;
+/* A stride that is known at run time only may be any: the elements are the same. */
+static bool reads_columns(const Expr *e, Expr **stride) {
+    int64_t known;
+    if (e->kind != EXPR_READ || e->guard || e->count != 1 || e->args[0]->kind != EXPR_RAMP ||
+        e->args[0]->lanes != e->lanes)
+        return false;
+    *stride = e->args[0]->args[1];
+    return expr_is_int(*stride, &known) ? known >= e->lanes : !expr_reads(*stride);
 }
 
 static bool stores_row(const Stmt *stmt) {
@@ -30,10 +35,10 @@ static bool is_beyond(Code *code, Expr *index, Expr *from, int64_t distance) {
 }
 
 static bool copies_column(Code *code, const Stmt *stmt, const Stmt *first, int column) {
-    int64_t stride, wanted;
+    Expr *stride, *wanted;
     const Expr *read = stmt->value, *start = first->value;
     return stores_row(stmt) && stmt->tensor == first->tensor && read->lanes == start->lanes &&
-           reads_columns(read, &stride) && reads_columns(start, &wanted) && stride == wanted &&
+           reads_columns(read, &stride) && reads_columns(start, &wanted) && expr_equal(stride, wanted) &&
            read->tensor == start->tensor && is_beyond(code, read->args[0]->args[0], start->args[0]->args[0], column);
 }
 
@@ -46,7 +51,7 @@ static bool has_shape(Code *code, const Expr *read) {
 
 static bool is_block(Code *code, Stmt *const *statements, int count) {
     const Stmt *first = statements[0];
-    int64_t stride;
+    Expr *stride;
     if (!stores_row(first) || !reads_columns(first->value, &stride) || !has_shape(code, first->value) ||
         count < first->value->lanes || first->tensor == first->value->tensor ||
         first->tensor->type != first->value->tensor->type || buffer_of(code, first->value->tensor)->registers ||
@@ -121,14 +126,12 @@ static LLVMValueRef column(const Block *block, int number) {
 }
 
 static LLVMValueRef load_row(Code *code, const Expr *columns, int row) {
-    int64_t stride;
     Arena *arena = code->arena;
     const Expr *index = columns->args[0];
-    if (!expr_is_int(index->args[1], &stride))
-        return NULL;
     Expr *read = expr_copy(arena, columns), *start = expr_copy(arena, index->args[0]);
     read->args = ARENA_NEW(arena, Expr *);
-    start = expr_binary(arena, OP_ADD, start, expr_int(arena, row * stride));
+    Expr *distance = expr_simplify(arena, expr_binary(arena, OP_MUL, expr_int(arena, row), index->args[1]));
+    start = expr_binary(arena, OP_ADD, start, distance);
     read->args[0] = expr_ramp(arena, start, expr_int(arena, 1), columns->lanes);
     return emit_stored(code, read);
 }

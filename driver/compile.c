@@ -147,6 +147,23 @@ static Kernel *schedule_kernel(Compilation *c, const Unit *unit, const Target *t
     return kernel;
 }
 
+/* The rows of the unit's tune list; where it has none, and no block says what its code is, a row for the size that
+ * deserves one. Returns their number. */
+static int version_rows(Compilation *c, const Unit *unit, const Target *target, const struct TuneSizes **rows) {
+    *rows = unit->tunes;
+    const char *name = NULL, *why = "";
+    if (!unit->tune_count && unit->program->size_count && c->options->level >= LEVEL_2 && !user_schedule(unit, target))
+        name = program_single_size(unit->program);
+    if (!name)
+        return unit->tune_count;
+    struct TuneSizes *row = ARENA_NEW(c->arena, struct TuneSizes);
+    row->bindings = ARENA_NEW(c->arena, struct Binding);
+    row->bindings[0] = (struct Binding){name, 1};
+    row->count = 1;
+    *rows = row;
+    return program_bind(c->arena, unit->program, row->bindings, 1, &why) ? 1 : 0;
+}
+
 /* The unit for one row of its tune list; its function is named after the sizes: sgemm.M1024.N64. */
 static Unit *bind_tune_row(Compilation *c, const Unit *unit, const struct TuneSizes *row) {
     const char *why = "";
@@ -188,9 +205,11 @@ static void add_as_comment(Compilation *c, const Schedule *schedule, Text *text)
 }
 
 static bool make_variants(Compilation *c, const Unit *unit, const Target *target, Kernel *kernel) {
-    kernel->variants = ARENA_ARRAY(c->arena, Variant, unit->tune_count + 1);
-    for (int i = 0; i < unit->tune_count; i++) {
-        const struct TuneSizes *row = &unit->tunes[i];
+    const struct TuneSizes *rows;
+    int count = version_rows(c, unit, target, &rows);
+    kernel->variants = ARENA_ARRAY(c->arena, Variant, count + 1);
+    for (int i = 0; i < count; i++) {
+        const struct TuneSizes *row = &rows[i];
         Scheduled scheduled;
         const Kernel *variant = schedule_kernel(c, bind_tune_row(c, unit, row), target, &scheduled);
         if (!variant)

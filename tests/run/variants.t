@@ -43,6 +43,40 @@ is "$(grep -c '^# schedule' gemm.schedule)" 2 "those of the versions are comment
 runs "tuned once, found later" "$TENSORC" -O tune --tune-frozen --trials=4 --db=t.db -g -c gemm.tensor -o again.o
 same gemm.o again.o "and the object is the same"
 
+cat >single.tensor <<'END'
+def product(float(M, K) A, float(N, K) B) -> (C) { C(i, j) +=! A(i, r_k) * B(j, r_k) }
+export product
+export product as plain tune (N=3)
+END
+cat >single.c <<'END'
+#include "single.h"
+#include <stdio.h>
+static float a[64 * 70], b[64 * 70], c[64 * 64];
+static int wrong(int M, int N, int K) {
+    int bad = product(M, K, N, a, b, c);
+    for (int i = 0; i < M; i++)
+        for (int j = 0; j < N; j++) {
+            float sum = 0;
+            for (int k = 0; k < K; k++) sum += a[i * K + k] * b[j * K + k];
+            bad += sum != c[i * N + j];
+        }
+    return bad;
+}
+int main(void) {
+    int bad = 0;
+    for (int i = 0; i < 64 * 70; i++) a[i] = i % 7 - 3, b[i] = i % 5 - 2;
+    for (int M = 0; M < 10; M++)
+        for (int N = 0; N < 64; N += N < 18 ? 1 : 15)
+            for (int K = 0; K < 70; K += K < 18 ? 1 : 17) bad += wrong(M, N, K);
+    printf("%d\n", bad);
+    return 0;
+}
+END
+runs "a size of one value" "$TENSORC" -O2 -g -c single.tensor -o single.o --header single.h
+is "$(nm single.o | sed -n 's/.* t \(.*\.[A-Z]1\)$/\1/p')" product.M1 "has a version where what is used again is used once"
+ok "links" $CC -o single single.c single.o -fopenmp -lm
+is "$(./single)" 0 "and both are right at all sizes"
+
 cat >small.tensor <<'END'
 def add(int32(M, N) a) -> (b) { b(i, j) = a(i, j) + 1 }
 export add as f tune (M=16, N=2), (M=1, N=64), (M=0, N=0)

@@ -1,0 +1,61 @@
+/* versions.c - values of run-time sizes for which a function deserves a version of its own.
+ *
+ * Of a product X(i, k) * W(j, k) each element of W is used again for each i: that pays for packing it and for tiles of
+ * several rows. Where i has one value nothing is used again, and both cost more than all of the work.
+ */
+#include "autosched/autosched.h"
+#include "autosched/space.h"
+
+typedef struct SingleSearch {
+    const Stage *stage;
+    const Var *axis;  /* of one value */
+    bool once, other; /* an argument that is then read once; one that the axis goes through */
+} SingleSearch;
+
+static bool uses_reductions(const Stage *stage, const Expr *read) {
+    for (int r = 0; r < stage->reduction_count; r++)
+        if (expr_uses_var(read, stage->reductions[r]))
+            return true;
+    return false;
+}
+
+static bool note_single_read(const Expr *e, void *context) {
+    SingleSearch *search = context;
+    const Stage *stage = search->stage;
+    if (e->kind != EXPR_READ)
+        return true;
+    search->other |= expr_uses_var(e, search->axis);
+    bool once = e->tensor->role == ROLE_INPUT && !expr_uses_var(e, search->axis) && uses_reductions(stage, e);
+    int others = 0;
+    for (int a = 0; a < stage->axis_count && once; a++)
+        if (stage->axes[a] != search->axis && axis_extent(stage->axes[a]) != 1) {
+            once = expr_uses_var(e, stage->axes[a]);
+            others++;
+        }
+    search->once |= once && others > 0;
+    return true;
+}
+
+static const char *single_size_of(const Stage *stage) {
+    if (stage->scan || !stage_has_reuse(stage))
+        return NULL;
+    for (int a = 0; a < stage->axis_count; a++) {
+        const Expr *extent = stage->axes[a]->extent;
+        SingleSearch search = {.stage = stage, .axis = stage->axes[a]};
+        if (extent->kind != EXPR_VAR || extent->var->kind != VAR_SIZE)
+            continue;
+        stage_walk_values(stage, note_single_read, &search);
+        if (search.once && search.other)
+            return extent->var->name;
+    }
+    return NULL;
+}
+
+const char *program_single_size(const Program *program) {
+    for (int s = 0; s < program->stage_count; s++) {
+        const char *name = single_size_of(program->stages[s]);
+        if (name)
+            return name;
+    }
+    return NULL;
+}
