@@ -129,6 +129,8 @@ LLVMValueRef iota(LLVMTypeRef element, int lanes);                   /* 0, 1, 2,
 LLVMValueRef emit_splat(Code *code, LLVMValueRef scalar, int lanes); /* into padded_lanes(lanes) */
 /* A shuffle: indices count lanes of the result; -1 is any value. b may be NULL. */
 LLVMValueRef emit_shuffle(Code *code, LLVMValueRef a, LLVMValueRef b, const int *indices, int count);
+LLVMValueRef emit_lanes(Code *code, LLVMValueRef value, int first, int count); /* some of them, as a vector */
+LLVMValueRef emit_joined(Code *code, LLVMValueRef low, LLVMValueRef high);     /* of as many lanes each */
 LLVMValueRef emit_resized(Code *code, LLVMValueRef value,
                           int lanes); /* to that many lanes, dropping or adding at the end */
 /* i1 per lane: true in the first `real` of `lanes`. */

@@ -48,8 +48,28 @@ static LLVMValueRef reduced_expm1(Lanes *l, LLVMValueRef r) {
     return lanes_fused(l, lanes_polynomial(l, r, terms, 6), lanes_multiply(l, r, r), r);
 }
 
+/* 2^(n - whole n) by a table, n = 32nds, and a parabola for what is left, |r| <= log(2) / 64. From above x needs no bound:
+ * the parabola has no zero, and the scale of what is large, or no number for an infinite x, is infinite. */
+static LLVMValueRef looked_up_exp(Lanes *l, LLVMValueRef x) {
+    static const double rounder = 0x1.8p18, linear = 1.0000146609, square = 0.5;
+    double table[LANES_TABLE];
+    for (int i = 0; i < LANES_TABLE; i++)
+        table[i] = exp2((double)i / LANES_TABLE);
+    x = lanes_select_where(l, lanes_compare(l, LLVMRealOLT, x, -104), lanes_number(l, -104), x);
+    LLVMValueRef steps = lanes_fused(l, x, lanes_number(l, M_LOG2E), lanes_number(l, rounder));
+    LLVMValueRef n = lanes_subtract(l, steps, lanes_number(l, rounder));
+    LLVMValueRef r = lanes_fused(l, n, lanes_number(l, -0.693359375), x);
+    r = lanes_fused(l, n, lanes_number(l, 2.12194440e-4), r);
+    LLVMValueRef entry = lanes_look_up(l, table, bits_of(l->code, steps));
+    LLVMValueRef first = lanes_multiply(l, entry, r); /* before the last use of r, so that no copy of it is made */
+    LLVMValueRef slope = lanes_fused(l, r, lanes_number(l, square), lanes_number(l, linear));
+    return lanes_scale(l, lanes_fused(l, first, slope, entry), n);
+}
+
 /* Minimax of (exp(r) - p(r)) / exp(r) for a reduced r, with p(0) = 1: 2 ulp together with the roundings. */
 static LLVMValueRef emit_exp(Lanes *l, LLVMValueRef *args) {
+    if (lanes_can_look_up(l))
+        return looked_up_exp(l, args[0]);
     static const double terms[] = {
         1, 9.9999970631e-1, 4.9999147824e-1, 1.6667638131e-1, 4.1898161975e-2, 8.2902730950e-3};
     LLVMValueRef n, real, r = reduce_exp(l, lanes_clamp(l, args[0], -104, 89), &real, &n);

@@ -73,26 +73,87 @@ LLVMValueRef lanes_round_product(Lanes *l, LLVMValueRef x, double y, LLVMValueRe
     return lanes_subtract(l, shifted, lanes_number(l, rounder));
 }
 
-/* AVX-512's scalef, on whole registers. */
+/* --- instructions of AVX-512 --- */
+
+enum { REGISTER_LANES = 16, MOST_ARGUMENTS = 2 };
+
+/* A register, or several of them side by side: their instructions stand next to each other, so that one does not wait for
+ * the one before it. */
+static bool fills_registers(const Lanes *l) {
+    const Target *target = l->code->target;
+    if (strcmp(target->family, "x86") != 0 || target->vector_bytes < 64 || l->scalar != l->code->f32 ||
+        LLVMGetTypeKind(l->real) != LLVMVectorTypeKind)
+        return false;
+    return LLVMGetVectorSize(l->real) % REGISTER_LANES == 0;
+}
+
+typedef LLVMValueRef RegisterFunction(Lanes *l, LLVMValueRef *args, const void *context);
+
+/* The function register by register, for lanes from `first` on. */
+static LLVMValueRef by_registers(Lanes *l, RegisterFunction *function, LLVMValueRef *args, int count, int first,
+                                 int lanes, const void *context) {
+    LLVMValueRef parts[MOST_ARGUMENTS];
+    if (lanes > REGISTER_LANES) {
+        int half = lanes / 2;
+        LLVMValueRef low = by_registers(l, function, args, count, first, half, context);
+        return emit_joined(l->code, low, by_registers(l, function, args, count, first + half, half, context));
+    }
+    for (int i = 0; i < count; i++)
+        parts[i] = lanes_of(args[i]) == lanes ? args[i] : emit_lanes(l->code, args[i], first, lanes);
+    return function(l, parts, context);
+}
+
+static LLVMValueRef in_registers(Lanes *l, RegisterFunction *function, LLVMValueRef *args, int count,
+                                 const void *context) {
+    return by_registers(l, function, args, count, 0, lanes_of(args[0]), context);
+}
+
+/* scalef, on whole registers and parts of one. */
 static const char *scale_instruction(const Lanes *l) {
     static const char *const names[] = {"llvm.x86.avx512.mask.scalef.ps.128", "llvm.x86.avx512.mask.scalef.ps.256",
                                         "llvm.x86.avx512.mask.scalef.ps.512"};
     const Target *target = l->code->target;
+    if (fills_registers(l))
+        return names[2];
     if (strcmp(target->family, "x86") != 0 || target->vector_bytes < 64 || l->scalar != l->code->f32)
         return NULL;
     int lanes = LLVMGetTypeKind(l->real) == LLVMVectorTypeKind ? (int)LLVMGetVectorSize(l->real) : 1;
-    return lanes == 4 ? names[0] : lanes == 8 ? names[1] : lanes == 16 ? names[2] : NULL;
+    return lanes == 4 ? names[0] : lanes == 8 ? names[1] : NULL;
 }
 
 bool lanes_can_scale(const Lanes *l) {
     return scale_instruction(l) != NULL;
 }
 
-LLVMValueRef lanes_scale(Lanes *l, LLVMValueRef x, LLVMValueRef n) {
+static LLVMValueRef scale_register(Lanes *l, LLVMValueRef *args, const void *context) {
     enum { CURRENT_ROUNDING = 4 };
-    int lanes = (int)LLVMGetVectorSize(l->real);
-    LLVMTypeRef mask = lanes == 16 ? l->code->i16 : l->code->i8;
-    LLVMValueRef args[] = {x, n, LLVMGetPoison(l->real), LLVMConstAllOnes(mask),
-                           LLVMConstInt(l->code->i32, CURRENT_ROUNDING, false)};
-    return emit_intrinsic(l->code, scale_instruction(l), NULL, 0, args, lanes == 16 ? 5 : 4);
+    int lanes = lanes_of(args[0]);
+    LLVMTypeRef mask = lanes == REGISTER_LANES ? l->code->i16 : l->code->i8;
+    LLVMValueRef all[] = {args[0], args[1], LLVMGetPoison(LLVMTypeOf(args[0])), LLVMConstAllOnes(mask),
+                          LLVMConstInt(l->code->i32, CURRENT_ROUNDING, false)};
+    return emit_intrinsic(l->code, scale_instruction(l), NULL, 0, all, lanes == REGISTER_LANES ? 5 : 4);
+}
+
+LLVMValueRef lanes_scale(Lanes *l, LLVMValueRef x, LLVMValueRef n) {
+    return in_registers(l, scale_register, (LLVMValueRef[]){x, n}, 2, NULL);
+}
+
+bool lanes_can_look_up(const Lanes *l) {
+    return fills_registers(l);
+}
+
+static LLVMValueRef look_up_register(Lanes *l, LLVMValueRef *args, const void *context) {
+    const double *table = context;
+    LLVMValueRef halves[2], entries[REGISTER_LANES];
+    for (int half = 0; half < 2; half++) {
+        for (int i = 0; i < REGISTER_LANES; i++)
+            entries[i] = LLVMConstReal(l->scalar, table[half * REGISTER_LANES + i]);
+        halves[half] = LLVMConstVector(entries, REGISTER_LANES);
+    }
+    LLVMValueRef all[] = {halves[0], args[0], halves[1]};
+    return emit_intrinsic(l->code, "llvm.x86.avx512.vpermi2var.ps.512", NULL, 0, all, 3);
+}
+
+LLVMValueRef lanes_look_up(Lanes *l, const double *table, LLVMValueRef index) {
+    return in_registers(l, look_up_register, &index, 1, table);
 }

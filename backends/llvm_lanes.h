@@ -30,9 +30,14 @@ LLVMValueRef lanes_polynomial(Lanes *l, LLVMValueRef x, const double *coefficien
 LLVMValueRef lanes_clamp(Lanes *l, LLVMValueRef x, double low, double high);
 /* x * y rounded to a whole number, as a real, and its low bits as an integer. NaN stays NaN, with any bits. */
 LLVMValueRef lanes_round_product(Lanes *l, LLVMValueRef x, double y, LLVMValueRef *bits);
-/* x * 2^n for a whole real n in one instruction, rounded once, where the target has it for these lanes. */
+/* x * 2^n in one instruction, rounded once, where the target has it for these lanes; n is rounded down first. Where x is
+ * no number an infinite n gives infinity or 0. */
 bool lanes_can_scale(const Lanes *l);
 LLVMValueRef lanes_scale(Lanes *l, LLVMValueRef x, LLVMValueRef n);
+/* What AVX-512 does in one instruction on whole registers, beside the former: entry (index & 31) of a table. */
+enum { LANES_TABLE = 32 };
+bool lanes_can_look_up(const Lanes *l);
+LLVMValueRef lanes_look_up(Lanes *l, const double *table, LLVMValueRef index);
 
 typedef LLVMValueRef FloatFunction(Lanes *l, LLVMValueRef *args);
 /* llvm_float_wide.c: what is computed in double inside. */

@@ -165,6 +165,20 @@ LLVMValueRef emit_resized(Code *code, LLVMValueRef value, int lanes) {
     return emit_shuffle(code, value, NULL, indices, lanes);
 }
 
+LLVMValueRef emit_lanes(Code *code, LLVMValueRef value, int first, int count) {
+    int indices[count];
+    for (int i = 0; i < count; i++)
+        indices[i] = first + i;
+    return emit_shuffle(code, value, NULL, indices, count);
+}
+
+LLVMValueRef emit_joined(Code *code, LLVMValueRef low, LLVMValueRef high) {
+    int count = 2 * lanes_of(low), indices[count];
+    for (int i = 0; i < count; i++)
+        indices[i] = i;
+    return emit_shuffle(code, low, high, indices, count);
+}
+
 /* --- calls --- */
 
 LLVMValueRef emit_call(Code *code, LLVMValueRef function, LLVMValueRef *args, int count) {
