@@ -7,12 +7,12 @@
 #include "lower/nest_state.h"
 
 enum {
-    GROWTH = 2,             /* times the bytes of what it reads */
+    GROWTH = 3,             /* times the bytes of what it reads */
     FREE_BYTES = 1 << 20,   /* beyond that */
     TABLE_BYTES = 1 << 16,  /* of what reads nothing */
     COPY_LIMIT = 1 << 30,   /* elements of a copy */
     POINTS_LIMIT = 1 << 24, /* of anything else, reductions included */
-    NODES_LIMIT = 256
+    NODES_LIMIT = 1024
 };
 
 static bool is_constant(const Tensor *tensor) {

@@ -112,6 +112,8 @@ static bool compare_index(const Instruction *in, int count) {
     case OP_LE: EACH_LANE(a[l] <= b[l]); return true;
     case OP_GT: EACH_LANE(a[l] > b[l]); return true;
     case OP_GE: EACH_LANE(a[l] >= b[l]); return true;
+    case OP_EQ: EACH_LANE(a[l] == b[l]); return true;
+    case OP_NE: EACH_LANE(a[l] != b[l]); return true;
     default: return false;
     }
 }
