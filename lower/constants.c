@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+enum { CHOICES_LIMIT = 16 };
+
 static const void *row_major(Arena *arena, const Tensor *tensor);
 
 static int64_t extent_of(const Expr *e) {
@@ -173,15 +175,15 @@ static Expr *read_known(Arena *arena, Expr *e, void *context) {
     return expr_read(arena, given->known.items[i], e->args, e->otherwise);
 }
 
-static const void *interpret(Arena *arena, const Tensor *tensor) {
-    Given given = {0};
-    const Stage *stage = stage_rewrite_exprs(arena, tensor->maker, read_known, &given);
-    list_push(arena, &given.known, stage->tensor);
+static void run_stage(Arena *arena, const Given *given, const Stage *stage, void *data) {
+    const Tensor *tensor = stage->tensor, **tensors = ARENA_ARRAY(arena, const Tensor *, given->known.count + 1);
+    memcpy(tensors, given->known.items, sizeof *tensors * (size_t)given->known.count);
+    tensors[given->known.count] = tensor;
     Program program = {.arena = arena,
                        .name = tensor->name,
                        .symbol = tensor->name,
-                       .tensor_count = given.known.count,
-                       .tensors = given.known.items,
+                       .tensor_count = given->known.count + 1,
+                       .tensors = tensors,
                        .stage_count = 1,
                        .stages = &stage};
     const char *why = "";
@@ -190,9 +192,78 @@ static const void *interpret(Arena *arena, const Tensor *tensor) {
     if (!interpreter)
         INTERNAL_ERROR("the constant %s cannot be computed: %s", tensor->name, why);
     interpreter_values_only(interpreter);
-    void *data = arena_alloc(arena, (size_t)(count_of(tensor) * element_info[tensor->type].bytes) + 1);
-    interpreter_tensor(interpreter, stage->tensor, data);
+    interpreter_tensor(interpreter, tensor, data);
     interpreter_free(interpreter);
+}
+
+typedef struct Choice {
+    const Stage *stage;
+    int axis; /* that a select compares with a number; -1: none */
+} Choice;
+
+static bool find_choice(const Expr *e, void *context) {
+    Choice *choice = context;
+    const Expr *condition = e->kind == EXPR_OP && e->op == OP_SELECT ? e->args[0] : NULL;
+    int64_t value;
+    if (!condition || condition->kind != EXPR_OP || condition->op != OP_EQ || !expr_is_int(condition->args[1], &value))
+        return true;
+    for (int a = 0; a < choice->stage->axis_count; a++)
+        if (condition->args[0]->kind == EXPR_VAR && condition->args[0]->var == choice->stage->axes[a] &&
+            extent_of(choice->stage->axes[a]->extent) <= CHOICES_LIMIT)
+            choice->axis = a;
+    return true;
+}
+
+/* The stage where an axis has one value: it is 0 there, in a tensor that is as narrow. */
+static const Stage *stage_at(Arena *arena, const Stage *stage, int axis, int64_t value) {
+    Substitution at = {stage->axes[axis], expr_int(arena, value)};
+    Stage *part = ARENA_NEW(arena, Stage);
+    Tensor *tensor = ARENA_NEW(arena, Tensor);
+    *part = *stage;
+    *tensor = *stage->tensor;
+    part->tensor = tensor;
+    part->value = expr_substitute(arena, stage->value, &at, 1);
+    const Var **axes = ARENA_ARRAY(arena, const Var *, stage->axis_count);
+    Expr **dims = ARENA_ARRAY(arena, Expr *, stage->axis_count);
+    memcpy(axes, stage->axes, sizeof *axes * (size_t)stage->axis_count);
+    memcpy(dims, stage->tensor->dims, sizeof *dims * (size_t)stage->axis_count);
+    dims[axis] = expr_int(arena, 1);
+    axes[axis] = var_new(arena, VAR_AXIS, TYPE_INT64, stage->axes[axis]->name, dims[axis]);
+    part->axes = axes;
+    tensor->dims = dims;
+    return part;
+}
+
+/* Where an axis chooses among cases, one case after the other: the interpreter computes all of them for each element. */
+static void compute(Arena *arena, const Given *given, const Stage *stage, char *data) {
+    Choice choice = {stage, -1};
+    if (stage->combine == COMBINE_NONE)
+        expr_walk(stage->value, find_choice, &choice);
+    if (choice.axis < 0) {
+        run_stage(arena, given, stage, data);
+        return;
+    }
+    int64_t extent = extent_of(stage->tensor->dims[choice.axis]), outer = 1;
+    size_t run = (size_t)element_info[stage->tensor->type].bytes;
+    for (int d = 0; d < choice.axis; d++)
+        outer *= extent_of(stage->tensor->dims[d]);
+    for (int d = choice.axis + 1; d < stage->tensor->rank; d++)
+        run *= (size_t)extent_of(stage->tensor->dims[d]);
+    for (int64_t v = 0; v < extent; v++) {
+        Arena *scratch = arena_new();
+        char *part = arena_alloc(scratch, (size_t)outer * run + 1);
+        compute(scratch, given, stage_at(scratch, stage, choice.axis, v), part);
+        for (int64_t o = 0; o < outer; o++)
+            memcpy(data + (size_t)(o * extent + v) * run, part + (size_t)o * run, run);
+        arena_free(scratch);
+    }
+}
+
+static const void *interpret(Arena *arena, const Tensor *tensor) {
+    Given given = {0};
+    const Stage *stage = stage_rewrite_exprs(arena, tensor->maker, read_known, &given);
+    char *data = arena_alloc(arena, (size_t)(count_of(tensor) * element_info[tensor->type].bytes) + 1);
+    compute(arena, &given, stage, data);
     return data;
 }
 
