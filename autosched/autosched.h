@@ -111,10 +111,13 @@ Tuner *tuner_new(Arena *arena, const Program *program, const Target *target, con
 void tuner_search(Tuner *tuner, int trials, double deadline);
 /* When searching ends that has so many seconds with a race at the end; 0 for 0. */
 double tune_deadline(double budget_seconds);
+int tuner_trials(const Tuner *tuner);
 /* Of searches for one function, the first of them for what is written: the one that is to go on, and to how many trials.
  * First each has its default measured; then the one goes on that promises most, by its best and by how much it was
  * searched. NULL: there were so many trials, or nothing is left to find. */
 Tuner *tuners_next(Tuner *const *tuners, int count, int trials, int *until);
+/* Their defaults again, interleaved: one that met a slow second would be given up. */
+void tuners_compare(Tuner *const *tuners, int count);
 /* The best of all, interleaved, so that they can be compared; before tuner_finish. */
 void tuners_race(Tuner *const *tuners, int count);
 TuneResult *tuner_finish(Tuner *tuner);

@@ -291,11 +291,11 @@ Trial *tuner_best_trial(const Tuner *tuner) {
     return best;
 }
 
-/* With nothing good measured: the default, the plain loops where even the default failed. */
+/* With nothing good measured: the default, the plain loops where even the default failed or nothing is to be measured. */
 static void fall_back(Tuner *tuner) {
     const Trial *standard = tuner->standard;
     bool failed = standard && tuner->standard_known && standard->candidate.outcome != OUTCOME_OK;
-    Effort effort = failed ? EFFORT_IDENTITY : EFFORT_MODEL;
+    Effort effort = failed || !tuner->toolchain ? EFFORT_IDENTITY : EFFORT_MODEL;
     tuner->result->schedule =
         autosched_default(tuner->arena, tuner->program, tuner->target, tuner->user, effort, tuner->options->seed);
 }
@@ -346,6 +346,10 @@ Tuner *tuner_new(Arena *arena, const Program *program, const Target *target, con
     }
     end_step(tuner);
     return tuner;
+}
+
+int tuner_trials(const Tuner *tuner) {
+    return tuner->result->trials;
 }
 
 /* Whether nothing has to be measured: the default can be compared with, and there are trials enough. */

@@ -9,9 +9,10 @@
 
 #include <math.h>
 
-enum { RACERS = 4, TURNS = 4, GAIN_TRIALS = 16, TURN_TRIALS = 16, WRITTEN_PART = 4 };
+enum { RACERS = 4, TURNS = 4, COMPARISONS = 2, GAIN_TRIALS = 16, TURN_TRIALS = 16, WRITTEN_PART = 4 };
 static const double expected_gain = 0.4; /* part of a default's time that a search saves at best */
 static const double near_enough = 1.15;  /* of the best time, for an algorithm to be in the race */
+static const double far_enough = 4;      /* of the best default's, for one to be out without another look */
 
 typedef struct Race {
     Tuner *tuner;
@@ -21,16 +22,16 @@ typedef struct Race {
     bool built;
 } Race;
 
-/* The fastest trials, and the default at the end where it is none of them. */
-static int choose_racers(const Tuner *tuner, Trial **racers) {
+/* The fastest trials, so many at most, and the default at the end where it is none of them. */
+static int choose_racers(const Tuner *tuner, Trial **racers, int most) {
     int count = 0;
-    for (int t = 0; t < tuner->trials.count; t++) {
+    for (int t = 0; t < tuner->trials.count && most > 0; t++) {
         Trial *trial = tuner->trials.items[t];
         double seconds = trial->candidate.seconds;
         if (trial->candidate.outcome != OUTCOME_OK || trial == tuner->standard ||
-            (count == RACERS && seconds >= racers[RACERS - 1]->candidate.seconds))
+            (count == most && seconds >= racers[most - 1]->candidate.seconds))
             continue;
-        int place = count < RACERS ? count++ : RACERS - 1;
+        int place = count < most ? count++ : most - 1;
         for (; place > 0 && racers[place - 1]->candidate.seconds > seconds; place--)
             racers[place] = racers[place - 1];
         racers[place] = trial;
@@ -78,10 +79,12 @@ static void record_race(Tuner *tuner, Trial *trial, const Candidate *candidate) 
     trial->candidate.outcome = candidate->outcome;
     trial->candidate.spread = candidate->spread;
     trial->candidate.repeats = candidate->repeats;
-    if (candidate->outcome == OUTCOME_OK)
+    if (candidate->outcome == OUTCOME_OK) {
         trial->candidate.seconds = trial->raced;
-    else
+        tuner->best = fmin(tuner->best, trial->raced);
+    } else {
         tuner->result->failed[candidate->outcome]++;
+    }
     tuner_record(tuner, trial);
 }
 
@@ -114,27 +117,38 @@ static bool may_race(const Tuner *tuner, double limit) {
            tuner_best_trial(tuner) && tuner->best <= limit;
 }
 
-void tuners_race(Tuner *const *tuners, int count) {
+/* So many turns of the fastest trials of each, and its default. */
+static void race(Tuner *const *tuners, int count, double limit, int racers, int turns) {
     Race races[count];
     double best = HUGE_VAL, started = monotonic_seconds();
     int racing = 0;
     for (int t = 0; t < count; t++)
         best = fmin(best, tuners[t]->best);
     for (int t = 0; t < count; t++) {
-        if (!may_race(tuners[t], best * near_enough))
+        if (!may_race(tuners[t], best * limit))
             continue;
         Race *race = &races[racing++];
         *race = (Race){.tuner = tuners[t]};
-        race->count = choose_racers(tuners[t], race->racers);
+        race->count = choose_racers(tuners[t], race->racers, racers);
         build_racers(race);
     }
-    for (int turn = 0; turn < TURNS; turn++)
+    for (int turn = 0; turn < turns; turn++)
         for (int r = 0; r < racing; r++)
             take_turn(&races[turn % 2 ? racing - 1 - r : r], turn % 2);
     for (int r = 0; r < racing; r++) {
         settle(&races[r]);
         races[r].tuner->spent += (monotonic_seconds() - started) / racing;
     }
+}
+
+void tuners_race(Tuner *const *tuners, int count) {
+    race(tuners, count, near_enough, RACERS, TURNS);
+}
+
+void tuners_compare(Tuner *const *tuners, int count) {
+    race(tuners, count, far_enough, 0, COMPARISONS);
+    for (int t = 0; t < count; t++)
+        tuners[t]->winner = NULL;
 }
 
 /* --- which search goes on --- */

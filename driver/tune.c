@@ -204,20 +204,23 @@ static Contest contest_of(Compilation *c, const Unit *all) {
     return contest;
 }
 
-static void open_tuners(Compilation *c, const Contest *contest, const Target *target, int trials) {
-    for (int i = 0; i < contest->count; i++)
-        contest->tuners[i] = tuner_new(c->arena, contest->units[i]->program, target, NULL, contest->toolchains[i],
-                                       compilation_database(c), search_options(c, target, trials));
+static Tuner *open_tuner(Compilation *c, const Contest *contest, int number, const Target *target) {
+    return tuner_new(c->arena, contest->units[number]->program, target, NULL, contest->toolchains[number],
+                     compilation_database(c), search_options(c, target, 0));
 }
 
 /* Whether the database holds all that the searches would find. */
 static bool contest_is_known(Compilation *c, const Unit *all, const Target *target, int trials) {
     Contest contest = contest_of(c, all);
-    int until;
-    open_tuners(c, &contest, target, trials);
-    bool known = !tuners_next(contest.tuners, contest.count, trials, &until);
-    for (int i = 0; i < contest.count; i++)
-        tuner_finish(contest.tuners[i]);
+    bool known = true;
+    int until, opened = 0;
+    while (opened < contest.count && known) {
+        contest.tuners[opened] = open_tuner(c, &contest, opened, target);
+        known = tuner_trials(contest.tuners[opened++]) > 0;
+    }
+    known = known && !tuners_next(contest.tuners, contest.count, trials, &until);
+    while (opened-- > 0)
+        tuner_finish(contest.tuners[opened]);
     return known;
 }
 
@@ -262,11 +265,17 @@ static Schedule *search_algorithms(Compilation *c, const Unit **unit, const Targ
     if (!open_toolchains(c, &contest, target))
         return NULL;
     catch_stop_signals();
-    open_tuners(c, &contest, target, trials);
+    for (int i = 0; i < contest.count; i++)
+        contest.tuners[i] = open_tuner(c, &contest, i, target);
     Tuner *next;
     int until;
-    while (!stop_requested && (next = tuners_next(contest.tuners, contest.count, trials, &until)))
+    bool compared = false;
+    while (!stop_requested && (next = tuners_next(contest.tuners, contest.count, trials, &until))) {
+        if (until > 1 && !compared)
+            tuners_compare(contest.tuners, contest.count);
+        compared |= until > 1;
         tuner_search(next, until, deadline);
+    }
     tuners_race(contest.tuners, contest.count);
     Schedule *found = end_contest(c, &contest, unit), *recorded = recorded_schedule(c, &all, target, NULL);
     if (recorded)
