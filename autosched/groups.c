@@ -355,21 +355,13 @@ static bool same_domain(const Stage *a, const Stage *b) {
     return a->axis_count == b->axis_count;
 }
 
-/* Sizes known at run time only leave ends in every tile, which nothing pays for where nothing is read again. */
-static bool axes_are_known(const Stage *stage) {
-    for (int a = 0; a < stage->axis_count; a++)
-        if (axis_extent(stage->axes[a]) < 0)
-            return false;
-    return true;
-}
-
 /* A reduction whose elements are better computed side by side, in a register tile, than each for itself. */
 static bool suits_tile(Grouping *grouping, const StageFacts *facts) {
     const Stage *stage = facts->stage;
     if (stage->combine == COMBINE_NONE || stage_is_row_reduction(grouping->space, stage))
         return false;
     return stage_has_reuse(stage) || (stage->reduction_count > 0 && stage->rest_count == 0 && !facts->scan &&
-                                      stage_first_scatter(stage) == stage->axis_count && axes_are_known(stage));
+                                      stage_first_scatter(stage) == stage->axis_count);
 }
 
 /* The reduction that the root can carry in its tile, or NULL. */

@@ -15,6 +15,7 @@
 
 #include <string.h>
 
+enum { UNKNOWN_LIMIT = 4 /* of sizes of run time: vectors that may all but one be empty */ };
 enum { UNROLL_LIMIT = 8, SMALL_WORK = 40000, ROW_LEAST = 8, VECTORS_AT_FIRST = 4, ROWS_LIMIT = 8, ROWS_AT_FIRST = 4 };
 enum { STREAMS = 4, PIECES_UNKNOWN = 16, PIECE_LEAST = 4096 /* terms */, LONG_ROW = 128 };
 
@@ -221,7 +222,10 @@ static void make_member(Space *space, Group *group, const Stage *stage, int dept
         .name = arena_printf(space->arena, "%s unroll", member->loop), .register_part = -1, .unroll_part = 0};
     bool ends = member->extent < 0 && !member->reduction && stage->reduction_count > 0; /* in each step of these */
     factors_single(space->arena, member->extent < 0 ? -1 : ceil_divide(member->extent, member->lanes),
-                   ends ? 1 : UNROLL_LIMIT, &unroll);
+                   ends                 ? 1
+                   : member->extent < 0 ? UNKNOWN_LIMIT
+                                        : UNROLL_LIMIT,
+                   &unroll);
     for (int c = 0; c < unroll.count && member->reduction; c++)
         if (unroll.values[c] <= VECTORS_AT_FIRST && unroll.values[c] > unroll.values[unroll.start])
             unroll.start = c;

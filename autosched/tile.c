@@ -10,7 +10,7 @@
 
 enum {
     SPATIAL_INNER_LIMIT = 28,
-    UNKNOWN_INNER_LIMIT = 4, /* of a last tile that may have one row, all are computed */
+    UNKNOWN_LIMIT = 4, /* of sizes of run time: of a last tile that may have one row, all are computed */
     VECTOR_INNER_LIMIT = 8,
     UNROLL_LIMIT = 8,
     BLOCK_UNROLL_LIMIT = 4,
@@ -125,6 +125,14 @@ static const char *part_name(Space *space, const Group *group, const char *axis,
     return space_local_name(space, group, arena_printf(space->arena, "%s_%s", axis, ending));
 }
 
+/* Rows of a register tile. Where nothing is read again, those of sizes of run time gain nothing that pays for their ends.
+ */
+static int64_t inner_limit(const Tile *tile, const TileAxis *axis, int64_t limit) {
+    if (axis->extent >= 0)
+        return limit;
+    return tile->anchor && stage_has_reuse(tile->anchor) ? UNKNOWN_LIMIT : 1;
+}
+
 static void make_axis(Space *space, Group *group, const Tile *tile, const Stage *root, int number, int lanes) {
     TileAxis *axis = &tile->axes[number];
     const char *name = root->axes[number]->name;
@@ -137,14 +145,14 @@ static void make_axis(Space *space, Group *group, const Tile *tile, const Stage 
     if (!axis->tiled)
         return;
     int64_t cases = tile->anchor || tile->placed ? 0 : group_case_period(space, group, tile->value, number);
-    Gene tiles =
-        tile_gene(space, axis->loop, axis->extent, axis->extent < 0 ? UNKNOWN_INNER_LIMIT : SPATIAL_INNER_LIMIT);
+    Gene tiles = tile_gene(space, axis->loop, axis->extent, inner_limit(tile, axis, SPATIAL_INNER_LIMIT));
     if (cases > 0)
         factors_cases(space->arena, axis->extent, cases, &tiles);
     axis->cases = cases > 0;
     axis->tile = group_add_gene(space, group, tiles);
     int64_t vectors = axis->extent < 0 ? -1 : ceil_divide(axis->extent, axis->lanes);
-    Gene wide = tile_gene(space, arena_printf(space->arena, "%s vector", axis->loop), vectors, VECTOR_INNER_LIMIT);
+    Gene wide = tile_gene(space, arena_printf(space->arena, "%s vector", axis->loop), vectors,
+                          axis->extent < 0 ? UNKNOWN_LIMIT : VECTOR_INNER_LIMIT);
     if (!tile->anchor && !tile->placed &&
         group->stage_count > 1) /* what the members hold fills the registers already */
         factors_cases(space->arena, vectors, 1, &wide);
