@@ -514,6 +514,8 @@ static void make_group(Grouping *grouping, int root) {
     int scatter = stage_first_scatter(group->root);
     if (depth > 0 || scatter < group->root->axis_count || rows)
         row_group_new(space, group, depth > 0 ? depth : scatter, block ? block->stage : NULL);
+    else if (group->stage_count == 1 && stage_is_flat(space, group->root))
+        flat_group_new(space, group);
     else
         tile_group_new(space, group,
                        anchor                                 ? anchor->stage

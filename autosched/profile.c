@@ -62,7 +62,7 @@ static bool quotient_stays(const Forms *forms, const double *a, int loop, double
     return start + fabs(a[loop]) * (extent_of(forms, loop) - 1) < fabs(by);
 }
 
-/* a op b for forms; a product of two that vary is taken at the slope of the first, with b at a typical value. */
+/* a op b for forms; a remainder is what the quotient leaves of a, so that by * (a / by) + a % by is a; a product of two that vary is taken at the slope of the first, with b at a typical value. */
 static void form_combine(const Forms *forms, Op op, double *a, double *b) {
     int last = forms->count;
     if (op == OP_MUL && is_constant(forms, a)) {
@@ -79,7 +79,7 @@ static void form_combine(const Forms *forms, Op op, double *a, double *b) {
         case OP_SUB: a[l] -= b[l]; break;
         case OP_MUL: a[l] *= b[last]; break;
         case OP_DIV: a[l] = l == last ? floor(a[l] / by) : quotient_stays(forms, a, l, by) ? 0 : a[l] / by; break;
-        case OP_MOD: a[l] = fabs(a[l]) >= fabs(by) ? 0 : a[l]; break;
+        case OP_MOD: a[l] = l == last || quotient_stays(forms, a, l, by) ? a[l] : 0; break;
         default: break; /* minimum and maximum: the slope of the first */
         }
 }

@@ -17,7 +17,7 @@
 
 enum { UNKNOWN_LIMIT = 4 /* of sizes of run time: vectors that may all but one be empty */ };
 enum { UNROLL_LIMIT = 8, SMALL_WORK = 40000, ROW_LEAST = 8, VECTORS_AT_FIRST = 4, ROWS_LIMIT = 8, ROWS_AT_FIRST = 4 };
-enum { STREAMS = 4, PIECES_UNKNOWN = 16, PIECE_LEAST = 4096 /* terms */, LONG_ROW = 128 };
+enum { SCATTER_STEPS = 4, STREAMS = 4, PIECES_UNKNOWN = 16, PIECE_LEAST = 4096 /* terms */, LONG_ROW = 128 };
 
 typedef struct RowMember {
     const Stage *stage;
@@ -323,8 +323,20 @@ static void write_fused(Space *space, Sketch *sketch, const RowMember *member) {
     sketch_add(space, sketch, PRIM_FUSE, 1, &member->axis, 2, args);
 }
 
+/* The last reduction of what is scattered element by element goes on in a few steps at once. */
+static void write_steps(Space *space, Sketch *sketch, const Stage *stage) {
+    int count = stage->reduction_count;
+    if (count == 0 || stage_first_scatter(stage) == stage->axis_count)
+        return;
+    PrimArg args[2] = {arg_name(loop_of(space, stage->name, stage->reductions[count - 1]->name)),
+                       arg_keyed(arg_int(SCATTER_STEPS), "factor")};
+    sketch_add(space, sketch, PRIM_UNROLL, 0, NULL, 2, args);
+}
+
 static void write_member(Space *space, Sketch *sketch, const RowMember *member, const int *genes, const char *place,
                          bool pieces) {
+    if (member->vector_gene < 0)
+        write_steps(space, sketch, member->stage);
     if (member->vector_gene < 0 || genes[member->vector_gene] == 0)
         return;
     const char *names[3] = {member->outer, member->inner, member->lane};

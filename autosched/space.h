@@ -88,6 +88,9 @@ void tile_group_new(Space *space, Group *group,
 /* Members share the first depth axes of the root; anchor: one that is computed a block of rows at a time, or NULL. */
 void row_group_new(Space *space, Group *group, int depth, const Stage *anchor);
 void user_group_new(Space *space, Group *group, const Schedule *user);
+/* flat.c: of a stage that is computed element by element in one order, of sizes of run time. */
+void flat_group_new(Space *space, Group *group);
+bool stage_is_flat(Space *space, const Stage *stage);
 /* Whether the constraints of the user's schedule hold. */
 bool user_allows(const Space *space, const Group *group, const int *genes);
 int group_add_gene(Space *space, Group *group, Gene gene);

@@ -107,8 +107,7 @@ static bool widest_type(const Expr *e, void *context) {
     return e->kind != EXPR_READ;
 }
 
-/* Lanes for the widest type that the stage computes in. */
-static int stage_lanes(const Space *space, const Stage *stage) {
+int stage_lanes(const Space *space, const Stage *stage) {
     int bytes = element_info[stage->tensor->type].bytes;
     expr_walk(stage->value, widest_type, &bytes);
     int lanes = space->target->vector_bytes / bytes;
@@ -125,12 +124,28 @@ static const char *part_name(Space *space, const Group *group, const char *axis,
     return space_local_name(space, group, arena_printf(space->arena, "%s_%s", axis, ending));
 }
 
-/* Rows of a register tile. Where nothing is read again, those of sizes of run time gain nothing that pays for their ends.
- */
-static int64_t inner_limit(const Tile *tile, const TileAxis *axis, int64_t limit) {
+/* Whether some operand is read again along the axis; side_by_side: or one lies along it in memory. */
+static bool serves_operand(const Tile *tile, const Var *axis, bool side_by_side) {
+    for (int i = 0; i < tile->operands.count; i++) {
+        int dimension;
+        int64_t coefficient;
+        AccessKind kind = access_along(tile->operands.items[i].read, axis, &dimension, &coefficient);
+        if (side_by_side ? kind == ACCESS_CONTIGUOUS : kind == ACCESS_NONE)
+            return true;
+    }
+    return false;
+}
+
+/* Rows of a register tile along an axis, at most. Those of a size of run time have ends to pay for: only where one of the
+ * two axes before the vectors' reads an operand again, or rows are to be transposed. */
+static int64_t inner_limit(const Tile *tile, int number, int lanes) {
+    const TileAxis *axis = &tile->axes[number];
+    int last = tile->root->axis_count - 1;
     if (axis->extent >= 0)
-        return limit;
-    return tile->anchor && stage_has_reuse(tile->anchor) ? UNKNOWN_LIMIT : 1;
+        return SPATIAL_INNER_LIMIT;
+    if (!tile->anchor)
+        return number < last && serves_operand(tile, axis->axis, true) ? lanes : 1;
+    return number >= last - 2 && serves_operand(tile, axis->axis, false) ? UNKNOWN_LIMIT : 1;
 }
 
 static void make_axis(Space *space, Group *group, const Tile *tile, const Stage *root, int number, int lanes) {
@@ -145,7 +160,7 @@ static void make_axis(Space *space, Group *group, const Tile *tile, const Stage 
     if (!axis->tiled)
         return;
     int64_t cases = tile->anchor || tile->placed ? 0 : group_case_period(space, group, tile->value, number);
-    Gene tiles = tile_gene(space, axis->loop, axis->extent, inner_limit(tile, axis, SPATIAL_INNER_LIMIT));
+    Gene tiles = tile_gene(space, axis->loop, axis->extent, inner_limit(tile, number, lanes));
     if (cases > 0)
         factors_cases(space->arena, axis->extent, cases, &tiles);
     axis->cases = cases > 0;
@@ -247,7 +262,8 @@ static double vector_cost(const Tile *tile, const Stage *root, int number) {
         cost += kind == ACCESS_IRREGULAR ? 8 : kind == ACCESS_STRIDED ? 0.5 : 0;
     }
     int64_t extent = axis->extent < 0 ? axis->lanes : axis->extent;
-    cost += 1.5 * (tile_waste(extent, axis->lanes) - 1) + (number == root->axis_count - 1 ? 0 : 0.25);
+    double scattered = tile->anchor || root->combine != COMBINE_NONE ? 0.25 : 1;
+    cost += 1.5 * (tile_waste(extent, axis->lanes) - 1) + (number == root->axis_count - 1 ? 0 : scattered);
     cost += used || expr_uses_var(value, axis->axis) ? 0 : 0.5;
     int whole = tile->axes[0].lanes;
     for (int a = 1; a < tile->axis_count; a++)

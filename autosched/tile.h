@@ -130,6 +130,8 @@ void tile_tensorize(TileWriter *writer, const char *lane);
 /* Whether the copy of an operand has to be in the order of the instruction; at most read->count + 2 items. */
 bool tile_instr_packs(const TileWriter *writer, const Expr *read);
 int tile_instr_layout(const TileWriter *writer, const Expr *read, PrimArg *items);
+/* Lanes for the widest type that the stage computes in. */
+int stage_lanes(const Space *space, const Stage *stage);
 /* tile.c: the axes and genes of a tile for the loops of `root`, the group's or one computed at these, see Tile. */
 Tile *tile_new(Space *space, Group *group, const Stage *root, const Stage *anchor, int placed);
 /* tile_emit.c */

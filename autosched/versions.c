@@ -12,6 +12,14 @@ typedef struct SingleSearch {
     bool once, other; /* an argument that is then read once; one that the axis goes through */
 } SingleSearch;
 
+/* Windows that overlap read an element again. */
+static bool is_plain(const Expr *read) {
+    for (int d = 0; d < read->count; d++)
+        if (read->args[d]->kind != EXPR_VAR)
+            return false;
+    return true;
+}
+
 static bool uses_reductions(const Stage *stage, const Expr *read) {
     for (int r = 0; r < stage->reduction_count; r++)
         if (expr_uses_var(read, stage->reductions[r]))
@@ -25,7 +33,8 @@ static bool note_single_read(const Expr *e, void *context) {
     if (e->kind != EXPR_READ)
         return true;
     search->other |= expr_uses_var(e, search->axis);
-    bool once = e->tensor->role == ROLE_INPUT && !expr_uses_var(e, search->axis) && uses_reductions(stage, e);
+    bool once =
+        e->tensor->role == ROLE_INPUT && is_plain(e) && !expr_uses_var(e, search->axis) && uses_reductions(stage, e);
     int others = 0;
     for (int a = 0; a < stage->axis_count && once; a++)
         if (stage->axes[a] != search->axis && axis_extent(stage->axes[a]) != 1) {

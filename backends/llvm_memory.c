@@ -279,13 +279,25 @@ static LLVMValueRef load_row_where(Code *code, const Access *access, const Expr 
     return load_row(code, access, address_where(code, access, guard), access->lanes, NULL);
 }
 
+/* Where none of the lanes is to be read, from zeros: a masked load of memory that nobody has touched yet, as the rest of a
+ * temporary may be, takes as long as one outside of all memory, each time. */
+static LLVMValueRef touched_address(Code *code, const Access *access, LLVMValueRef mask) {
+    LLVMValueRef address = address_of(code, access);
+    if (!mask || access->tensor->role != ROLE_TEMPORARY)
+        return address;
+    LLVMTypeRef type = LLVMTypeOf(mask);
+    LLVMValueRef any = emit_intrinsic(code, "llvm.vector.reduce.or", &type, 1, &mask, 1);
+    LLVMValueRef zeros = zero_elements(code, lanes_of(mask) * alignment_of(access));
+    return LLVMBuildSelect(code->builder, any, address, zeros, "");
+}
+
 static LLVMValueRef load_vector(Code *code, const Access *access) {
     int64_t stride = 0;
     if (constant_stride(access, &stride) && stride == 1) {
         if (access->guard && access->guard->kind == EXPR_BROADCAST)
             return load_row_where(code, access, access->guard->args[0]);
         LLVMValueRef mask = access->guard ? access_mask(code, access) : NULL;
-        return load_row(code, access, address_of(code, access), access->lanes, mask);
+        return load_row(code, access, touched_address(code, access, mask), access->lanes, mask);
     }
     if (stride > 1 && stride <= SHUFFLED_STRIDE && (!access->guard || code->target->masked_memory))
         return load_strided(code, access, (int)stride);
