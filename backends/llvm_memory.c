@@ -279,16 +279,28 @@ static LLVMValueRef load_row_where(Code *code, const Access *access, const Expr 
     return load_row(code, access, address_where(code, access, guard), access->lanes, NULL);
 }
 
-/* Where none of the lanes is to be read, from zeros: a masked load of memory that nobody has touched yet, as the rest of a
- * temporary may be, takes as long as one outside of all memory, each time. */
-static LLVMValueRef touched_address(Code *code, const Access *access, LLVMValueRef mask) {
+/* Where none of the lanes is to be read, from zeros. */
+static LLVMValueRef address_of_any(Code *code, const Access *access, LLVMValueRef mask) {
     LLVMValueRef address = address_of(code, access);
-    if (!mask || access->tensor->role != ROLE_TEMPORARY)
-        return address;
     LLVMTypeRef type = LLVMTypeOf(mask);
     LLVMValueRef any = emit_intrinsic(code, "llvm.vector.reduce.or", &type, 1, &mask, 1);
     LLVMValueRef zeros = zero_elements(code, lanes_of(mask) * alignment_of(access));
     return LLVMBuildSelect(code->builder, any, address, zeros, "");
+}
+
+/* A masked load of memory that nobody has touched yet, as the rest of a temporary may be, takes as long as one outside of
+ * all memory, each time. */
+static LLVMValueRef touched_address(Code *code, const Access *access, LLVMValueRef mask) {
+    bool fresh = mask && access->tensor->role == ROLE_TEMPORARY;
+    return fresh ? address_of_any(code, access, mask) : address_of(code, access);
+}
+
+/* One element, for the lanes of the mask. */
+static LLVMValueRef load_same(Code *code, const Access *access) {
+    LLVMValueRef mask = access_mask(code, access);
+    LLVMValueRef element = load(code, access, access->type, address_of_any(code, access, mask));
+    LLVMValueRef all = emit_splat(code, element, lanes_of(mask));
+    return LLVMBuildSelect(code->builder, mask, all, LLVMConstNull(LLVMTypeOf(all)), "");
 }
 
 static LLVMValueRef load_vector(Code *code, const Access *access) {
@@ -299,6 +311,8 @@ static LLVMValueRef load_vector(Code *code, const Access *access) {
         LLVMValueRef mask = access->guard ? access_mask(code, access) : NULL;
         return load_row(code, access, touched_address(code, access, mask), access->lanes, mask);
     }
+    if (constant_stride(access, &stride) && stride == 0 && access->guard)
+        return load_same(code, access);
     if (stride > 1 && stride <= SHUFFLED_STRIDE && (!access->guard || code->target->masked_memory))
         return load_strided(code, access, (int)stride);
     return load_gathered(code, access);
