@@ -11,7 +11,7 @@ enum {
     FREE_BYTES = 1 << 20,   /* beyond that */
     TABLE_BYTES = 1 << 16,  /* of what reads nothing */
     COPY_LIMIT = 1 << 30,   /* elements of a copy */
-    POINTS_LIMIT = 1 << 24, /* of anything else, reductions included */
+    POINTS_LIMIT = 1 << 25, /* of anything else, reductions included */
     NODES_LIMIT = 1024
 };
 
