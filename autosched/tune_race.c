@@ -11,6 +11,7 @@
 
 enum { RACERS = 4, TURNS = 4, COMPARISONS = 2, GAIN_TRIALS = 16, TURN_TRIALS = 16, WRITTEN_PART = 4 };
 static const double expected_gain = 0.4; /* part of a default's time that a search saves at best */
+static const double further_gain = 0.1;  /* beyond what other searches saved */
 static const double near_enough = 1.15;  /* of the best time, for an algorithm to be in the race */
 static const double far_enough = 4;      /* of the best default's, for one to be out without another look */
 
@@ -153,9 +154,25 @@ void tuners_compare(Tuner *const *tuners, int count) {
 
 /* --- which search goes on --- */
 
+/* The part of its default's time that a search has saved. */
+static double gain(const Tuner *tuner) {
+    const Trial *standard = tuner->standard;
+    bool known = standard && standard->candidate.outcome == OUTCOME_OK && standard->candidate.seconds > 0;
+    return known ? 1 - tuner->best / standard->candidate.seconds : 0;
+}
+
+/* What one search has saved, another may, too. */
+static double greatest_gain(Tuner *const *tuners, int count) {
+    double greatest = expected_gain;
+    for (int t = 0; t < count; t++)
+        greatest = fmax(greatest, gain(tuners[t]) + further_gain);
+    return greatest;
+}
+
 /* The seconds that a search may come down to: the more it has tried, the nearer it is. */
-static double promise(const Tuner *tuner) {
-    return tuner->best * (1 - expected_gain / (1 + (double)tuner->result->trials / GAIN_TRIALS));
+static double promise(const Tuner *tuner, double greatest) {
+    double tried = 1 + (double)tuner->result->trials / GAIN_TRIALS;
+    return tuner->best * (1 - greatest / (tried * tried));
 }
 
 /* What is written may have been searched before, without the others: that is no reason not to search these. */
@@ -169,6 +186,7 @@ static int counted_trials(Tuner *const *tuners, int count, int trials) {
 }
 
 Tuner *tuners_next(Tuner *const *tuners, int count, int trials, int *until) {
+    double greatest = greatest_gain(tuners, count);
     Tuner *next = NULL;
     for (int t = 0; t < count; t++) {
         if (tuners[t]->exhausted)
@@ -176,7 +194,7 @@ Tuner *tuners_next(Tuner *const *tuners, int count, int trials, int *until) {
         *until = 1;
         if (tuners[t]->result->trials == 0)
             return tuners[t];
-        if (!next || promise(tuners[t]) < promise(next))
+        if (!next || promise(tuners[t], greatest) < promise(next, greatest))
             next = tuners[t];
     }
     int left = next ? trials - counted_trials(tuners, count, trials) : 0, own = next ? next->result->trials : 0;

@@ -273,8 +273,9 @@ static Schedule *search_algorithms(Compilation *c, const Unit **unit, const Targ
     while (!stop_requested && (next = tuners_next(contest.tuners, contest.count, trials, &until))) {
         if (until > 1 && !compared)
             tuners_compare(contest.tuners, contest.count);
+        else
+            tuner_search(next, until, deadline);
         compared |= until > 1;
-        tuner_search(next, until, deadline);
     }
     tuners_race(contest.tuners, contest.count);
     Schedule *found = end_contest(c, &contest, unit), *recorded = recorded_schedule(c, &all, target, NULL);

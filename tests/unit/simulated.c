@@ -85,6 +85,8 @@ static void measure(void *context, Candidate *candidate, double limit_seconds, b
         usleep((useconds_t)simulated->pause);
     candidate->outcome = (Outcome)failure;
     candidate->seconds = failure ? 0 : simulated_seconds(simulated, candidate->schedule);
+    candidate->seconds *= simulated->slower > 0 ? simulated->slower : 1;
+    candidate->seconds *= simulated->measured == 0 && !thorough && simulated->first > 0 ? simulated->first : 1;
     candidate->repeats = thorough ? 20 : 3;
     if (thorough) {
         simulated->raced++;

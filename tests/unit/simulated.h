@@ -16,7 +16,9 @@ typedef struct Simulated {
     int busy;       /* so many of the next builds fail by the machine's load; -1: the default's builds do, always */
     int stop_after; /* measurements until *stop is set; 0: never */
     int stop;
-    int pause; /* microseconds a measurement takes */
+    int pause;     /* microseconds a measurement takes */
+    double slower; /* than the formula says, so many times; 0: as it says */
+    double first;  /* the same of the first measurement alone, besides */
     int built, measured, raced, released;
     int repeated; /* schedules that were measured twice before the race */
     HashSet seen;

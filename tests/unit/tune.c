@@ -317,6 +317,88 @@ static void test_names(Arena *arena, const Target *target) {
     simulated_close(&simulated);
 }
 
+/* --- several algorithms: the same program at several speeds --- */
+
+enum { ALGORITHMS = 3 };
+
+typedef struct Contest {
+    Simulated simulated[ALGORITHMS];
+    Tuner *tuners[ALGORITHMS];
+    TuneOptions options;
+} Contest;
+
+static Contest *contest_new(Arena *arena, const Program *program, const Target *target, const double *slower) {
+    Contest *contest = ARENA_NEW(arena, Contest);
+    contest->options = options_for(0);
+    for (int i = 0; i < ALGORITHMS; i++) {
+        Simulated *simulated = &contest->simulated[i];
+        simulated_open(simulated, arena, program, target);
+        simulated->slower = slower[i];
+        contest->tuners[i] = tuner_new(arena, program, target, NULL, &simulated->toolchain, NULL, &contest->options);
+    }
+    return contest;
+}
+
+static void contest_run(Contest *contest, int trials) {
+    bool compared = false;
+    Tuner *next;
+    int until;
+    while ((next = tuners_next(contest->tuners, ALGORITHMS, trials, &until))) {
+        if (until > 1 && !compared)
+            tuners_compare(contest->tuners, ALGORITHMS);
+        else
+            tuner_search(next, until, 0);
+        compared |= until > 1;
+    }
+}
+
+/* Ends it. Returns the fastest. */
+static int contest_winner(Contest *contest) {
+    int winner = 0;
+    double best = HUGE_VAL;
+    tuners_race(contest->tuners, ALGORITHMS);
+    for (int i = 0; i < ALGORITHMS; i++) {
+        TuneResult *result = tuner_finish(contest->tuners[i]);
+        if (result->seconds < best)
+            winner = i;
+        best = fmin(best, result->seconds);
+        is_int(contest->simulated[i].built, contest->simulated[i].released, "every candidate of %d is released", i);
+        simulated_close(&contest->simulated[i]);
+    }
+    return winner;
+}
+
+static void test_contest(Arena *arena, const Program *program, const Target *target) {
+    Contest *contest = contest_new(arena, program, target, (double[]){1, 0.1, 0.3});
+    contest_run(contest, 60);
+    is_int(tuner_trials(contest->tuners[0]), 1, "what is slow by far has its default measured alone");
+    is_int(tuner_trials(contest->tuners[2]), 1, "each of those");
+    is_int(tuner_trials(contest->tuners[1]), 58, "all other trials are the fastest one's");
+    is_int(contest->simulated[0].raced, 0, "and what is slow by far is not measured again");
+    is_int(contest_winner(contest), 1, "which wins");
+
+    contest = contest_new(arena, program, target, (double[]){3, 1, 0.95});
+    contest_run(contest, 120);
+    int trials = tuner_trials(contest->tuners[1]) + tuner_trials(contest->tuners[2]);
+    ok(tuner_trials(contest->tuners[1]) > 16 && tuner_trials(contest->tuners[2]) > 16 && trials == 119,
+       "two that are near each other are both searched: %d, %d", tuner_trials(contest->tuners[1]),
+       tuner_trials(contest->tuners[2]));
+    contest_winner(contest);
+
+    contest = contest_new(arena, program, target, (double[]){1, 0.3, 2});
+    contest->simulated[1].first = 6;
+    contest_run(contest, 40);
+    is_int(tuner_trials(contest->tuners[1]), 38, "a default that met a slow second has its chance");
+    is_int(contest_winner(contest), 1, "and wins");
+
+    contest = contest_new(arena, program, target, (double[]){1, 0.5, 2});
+    tuner_search(contest->tuners[0], 40, 0);
+    contest_run(contest, 40);
+    ok(tuner_trials(contest->tuners[1]) >= 25, "searches of what is written do not count for the others: %d",
+       tuner_trials(contest->tuners[1]));
+    contest_winner(contest);
+}
+
 int main(void) {
     Arena *arena = arena_new();
     Target target = wide_target();
@@ -333,6 +415,7 @@ int main(void) {
     test_old_failure(arena, program, &target);
     test_tables(arena, program_matmul(arena, TYPE_FLOAT, 256, 256, 256), &target);
     test_names(arena, &target);
+    test_contest(arena, program, &target);
     int status = system(arena_printf(arena, "rm -rf '%s'", folder));
     arena_free(arena);
     return status ? status : done_testing();
