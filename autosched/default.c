@@ -16,13 +16,12 @@ double point_estimate(Arena *scratch, Space *space, const int *point, int only) 
     Nest *nest = point_nest(scratch, space, point, only);
     if (!nest)
         return HUGE_VAL;
-    Estimate estimate = static_estimate(profile_nest(scratch, nest), space->target);
-    return estimate.seconds;
+    return static_seconds(scratch, nest, space->target);
 }
 
 double estimated_seconds(Arena *arena, const Program *program, const Schedule *schedule, const Target *target) {
     const Nest *nest = schedule ? nest_build(arena, program, schedule, NULL, target, NULL) : NULL;
-    return nest ? static_estimate(profile_nest(arena, nest), target).seconds : HUGE_VAL;
+    return nest ? static_seconds(arena, nest, target) : HUGE_VAL;
 }
 
 /* The best few points so far of one group, best first. */

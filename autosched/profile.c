@@ -12,7 +12,8 @@ typedef struct Forms {
     int count; /* loops in the chain */
     const Loop **loops;
     const Stage *stage;
-    double *axes; /* [(axes + reductions) * (count + 1)] */
+    double *axes;   /* [(axes + reductions) * (count + 1)] */
+    double typical; /* of sizes of run time */
     bool irregular;
 } Forms;
 
@@ -23,13 +24,13 @@ static void form_clear(const Forms *forms, double *form) {
 }
 
 static double extent_of(const Forms *forms, int loop) {
-    return forms->loops[loop]->extent > 0 ? (double)forms->loops[loop]->extent : TYPICAL_SIZE;
+    return forms->loops[loop]->extent > 0 ? (double)forms->loops[loop]->extent : forms->typical;
 }
 
 static void form_of_var(Forms *forms, const Var *var, double *form) {
     form_clear(forms, form);
     if (var->kind == VAR_SIZE) {
-        form[forms->count] = TYPICAL_SIZE;
+        form[forms->count] = forms->typical;
         return;
     }
     double step = 0; /* of the parts of a fused loop each counts as many values as those inside have together */
@@ -120,10 +121,10 @@ static void form_of(Forms *forms, const Expr *e, double *form) {
     }
 }
 
-static double form_constant(const Expr *e) {
+static double form_constant(const Expr *e, double typical) {
     if (e->kind == EXPR_INT)
         return (double)e->integer;
-    Forms none = {0};
+    Forms none = {.typical = typical};
     double value;
     form_of(&none, e, &value);
     return value < 1 ? 1 : value;
@@ -215,7 +216,7 @@ static void access_make(Forms *forms, StageFacts *facts, AccessFacts *access, co
     access->strides = ARENA_ARRAY(forms->arena, double, loops);
     forms->irregular = false;
     for (int d = 0; d < access->rank; d++) {
-        access->dims[d] = form_constant(buffer->dims[d]);
+        access->dims[d] = form_constant(buffer->dims[d], forms->typical);
         form_of(forms, index[d], form);
         memcpy(access->slopes + d * loops, form, sizeof *form * (size_t)loops);
         access->offsets[d] = form[loops];
@@ -359,7 +360,7 @@ static void fill_scatter(StageFacts *facts, const double *values) {
             }
 }
 
-static void stage_fill(Arena *arena, const Nest *nest, const NestStage *stage, StageFacts *facts) {
+static void stage_fill(Arena *arena, const Nest *nest, const NestStage *stage, double typical, StageFacts *facts) {
     facts->stage = stage;
     facts->loop_count = chain_fill(arena, stage, stage->loop_count, NULL);
     facts->outer_count = stage->parent ? chain_fill(arena, stage->parent, stage->depth, NULL) : 0;
@@ -369,12 +370,12 @@ static void stage_fill(Arena *arena, const Nest *nest, const NestStage *stage, S
     facts->iterations = facts->kept = 1;
     for (int l = 0; l < facts->loop_count; l++) {
         const Loop *loop = facts->loops[l];
-        facts->extents[l] = loop->extent >= 0 ? (double)loop->extent : form_constant(loop->var->extent);
+        facts->extents[l] = loop->extent >= 0 ? (double)loop->extent : form_constant(loop->var->extent, typical);
         facts->iterations *= facts->extents[l];
     }
     facts->lanes = target_lanes(nest->target, stage->stage->tensor->type);
     int axes = stage->stage->axis_count + stage->stage->reduction_count;
-    Forms forms = {.arena = arena, .nest = nest, .count = facts->loop_count, .loops = facts->loops};
+    Forms forms = {.arena = arena, .nest = nest, .count = facts->loop_count, .loops = facts->loops, .typical = typical};
     double *values = ARENA_ARRAY(arena, double, axes *(facts->loop_count + 1));
     for (int a = 0; a < axes; a++)
         form_of(&forms, stage->axis_values[a], values + a * (facts->loop_count + 1));
@@ -384,7 +385,7 @@ static void stage_fill(Arena *arena, const Nest *nest, const NestStage *stage, S
     stage_accesses(&forms, facts);
 }
 
-Profile *profile_nest(Arena *arena, const Nest *nest) {
+Profile *profile_nest_at(Arena *arena, const Nest *nest, double typical) {
     Profile *profile = ARENA_NEW(arena, Profile);
     double heaviest = -1;
     profile->stages = ARENA_ARRAY(arena, StageFacts, nest->stage_count + 1);
@@ -392,7 +393,7 @@ Profile *profile_nest(Arena *arena, const Nest *nest) {
         if (nest->stages[s]->inlined || nest->stages[s]->scan || nest->stages[s]->constant)
             continue;
         StageFacts *facts = &profile->stages[profile->stage_count];
-        stage_fill(arena, nest, nest->stages[s], facts);
+        stage_fill(arena, nest, nest->stages[s], typical, facts);
         double work = facts->iterations * (facts->operations + 4 * facts->dear + 0.5);
         profile->operations += facts->iterations * facts->operations;
         if (work > heaviest) {
@@ -402,6 +403,10 @@ Profile *profile_nest(Arena *arena, const Nest *nest) {
         profile->stage_count++;
     }
     return profile;
+}
+
+Profile *profile_nest(Arena *arena, const Nest *nest) {
+    return profile_nest_at(arena, nest, TYPICAL_SIZE);
 }
 
 enum { GAPS_LIMIT = 8 }; /* places of a dimension that are further apart: what is between is not touched */

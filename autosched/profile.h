@@ -47,6 +47,8 @@ typedef struct Profile {
 } Profile;
 
 Profile *profile_nest(Arena *arena, const Nest *nest);
+/* The same where each size known at run time only counts as so many elements. */
+Profile *profile_nest_at(Arena *arena, const Nest *nest, double typical);
 /* The loops of the chain from `first` on that are one loop of the nest: how many. */
 int profile_loop_parts(const StageFacts *stage, int first);
 /* Places along a dimension from the first to the last that the loops from a depth on reach, past its ends too. */
@@ -66,5 +68,8 @@ typedef struct Estimate {
     double accumulators, loads;         /* of its inner block: register tile, loads for each multiply-add */
 } Estimate;
 Estimate static_estimate(const Profile *profile, const Target *target);
+/* The seconds alone; of sizes of run time the geometric mean over small ones, which tiles may exceed, and large ones, which
+ * exceed caches. */
+double static_seconds(Arena *arena, const Nest *nest, const Target *target);
 
 #endif

@@ -544,10 +544,9 @@ static void add_stage(const StageFacts *whole, const Target *target, bool heavie
         busiest = fmax(busiest, seconds[i]);
         sum += seconds[i];
     }
-    bool own =
-        !stage->stage->parent || stage->stage->parent->scan; /* its loops and its memory are not another stage's */
+    bool own = !stage->stage->parent || stage->stage->parent->scan; /* its loops are not another stage's */
     double overhead = own ? forks * fork_seconds : 0;
-    if (stage->accesses[0].temporary && stage->accesses[0].size > 32 * PAGE && own)
+    if (stage->accesses[0].temporary && stage->accesses[0].size > 32 * PAGE)
         overhead += stage->accesses[0].size / PAGE * page_seconds;
     estimate->compute += seconds[0];
     estimate->overhead += overhead;
@@ -564,4 +563,14 @@ Estimate static_estimate(const Profile *profile, const Target *target) {
     for (int s = 0; s < profile->stage_count; s++)
         add_stage(&profile->stages[s], target, s == profile->heaviest, &estimate);
     return estimate;
+}
+
+double static_seconds(Arena *arena, const Nest *nest, const Target *target) {
+    static const double sizes[] = {48, 1024};
+    if (nest->program->size_count == 0)
+        return static_estimate(profile_nest(arena, nest), target).seconds;
+    double product = 1;
+    for (int i = 0; i < 2; i++)
+        product *= static_estimate(profile_nest_at(arena, nest, sizes[i]), target).seconds;
+    return sqrt(product);
 }

@@ -139,13 +139,13 @@ static bool serves_operand(const Tile *tile, const Var *axis, bool side_by_side)
 /* Rows of a register tile along an axis, at most. Those of a size of run time have ends to pay for: only where one of the
  * two axes before the vectors' reads an operand again, or rows are to be transposed. */
 static int64_t inner_limit(const Tile *tile, int number, int lanes) {
-    const TileAxis *axis = &tile->axes[number];
+    const Var *axis = tile->anchor ? tile->anchor->axes[number] : tile->axes[number].axis;
     int last = tile->root->axis_count - 1;
-    if (axis->extent >= 0)
+    if (tile->axes[number].extent >= 0)
         return SPATIAL_INNER_LIMIT;
     if (!tile->anchor)
-        return number < last && serves_operand(tile, axis->axis, true) ? lanes : 1;
-    return number >= last - 2 && serves_operand(tile, axis->axis, false) ? UNKNOWN_LIMIT : 1;
+        return number < last && serves_operand(tile, axis, true) ? lanes : 1;
+    return number >= last - 2 && serves_operand(tile, axis, false) ? UNKNOWN_LIMIT : 1;
 }
 
 static void make_axis(Space *space, Group *group, const Tile *tile, const Stage *root, int number, int lanes) {

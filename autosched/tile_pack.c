@@ -164,6 +164,34 @@ static void transpose_copy(TileWriter *writer, const NestStage *copy, int lanes)
     sketch_loops(space, writer->sketch, PRIM_UNROLL, &names[1], 1);
 }
 
+/* The loop over panels whose lanes go on where those of another end in the memory copied from; -1: none, or it is the
+ * innermost already. */
+static int loop_over_panels(const NestStage *copy) {
+    const Expr *read = copy->stage->value, *value = NULL;
+    int last = copy->loop_count - 1;
+    const Expr *index = read->kind == EXPR_READ && read->count > 0 ? read->args[read->count - 1] : NULL;
+    for (int a = 0; index && a < copy->stage->axis_count; a++)
+        if (index->kind == EXPR_VAR && index->var == copy->stage->axes[a])
+            value = copy->axis_values[a];
+    for (int l = 0; value && l < last - 1 && expr_uses_var(value, copy->loops[last]->var); l++)
+        if (expr_uses_var(value, copy->loops[l]->var))
+            return l;
+    return -1;
+}
+
+/* A row of all panels is copied at once: it lies in one piece, and rows may be pages apart. */
+static void copy_by_rows(TileWriter *writer, const NestStage *copy) {
+    int panels = loop_over_panels(copy), last = copy->loop_count - 1;
+    NameList order = names_new(writer->space->arena);
+    for (int l = panels + 1; panels >= 0 && l < last; l++)
+        names_add(&order, copy_loop(writer, copy, l));
+    if (panels < 0)
+        return;
+    names_add(&order, copy_loop(writer, copy, panels));
+    names_add(&order, copy_loop(writer, copy, last));
+    sketch_loops(writer->space, writer->sketch, PRIM_REORDER, order.names, order.count);
+}
+
 static void vectorize_copy(TileWriter *writer, const NestStage *copy, int lanes) {
     int last = copy->loop_count - 1;
     const char *lane = copy_loop(writer, copy, last);
@@ -233,6 +261,8 @@ static bool schedule_copies(TileWriter *writer, const PackPlace *places) {
             vectorize_copy(writer, copy, lanes);
         if (places[i] == PACK_ROOT)
             parallelize_copy(writer, copy);
+        else if (copy->loops[copy->loop_count - 1]->extent == lanes && !tile_instr_packs(writer, operand->read))
+            copy_by_rows(writer, copy);
     }
     bool built = nest != NULL;
     arena_free(scratch);
