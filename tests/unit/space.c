@@ -85,7 +85,7 @@ static Estimate whole_estimate(Arena *arena, const Program *program, const Sched
 }
 
 static double estimate_of(Arena *arena, const Program *program, const Schedule *schedule, const Target *target) {
-    return whole_estimate(arena, program, schedule, target).seconds;
+    return estimated_seconds(arena, program, schedule, target);
 }
 
 static const char *text_of(Arena *arena, const Schedule *schedule) {
