@@ -9,6 +9,7 @@
  *   llvm_values.c      expressions; llvm_arithmetic.c operators; llvm_convert.c casts; llvm_math.c functions
  *   llvm_instr.c       hardware instructions that the source declares
  *   llvm_memory.c      reads and stores; llvm_registers.c those of register buffers; llvm_temporaries.c allocation
+ *   llvm_masks.c       accesses under masks that no instruction has
  *   llvm_across.c      the ends of reductions that were computed in vectors
  *   llvm_transpose.c   copies of square blocks, by columns
  *   llvm_statements.c  statements; llvm_parallel.c parallel loops; llvm_debug.c line numbers
@@ -69,6 +70,7 @@ typedef struct Frame {
     LLVMBasicBlockRef entry; /* allocas alone; ends in a branch to the first block */
     LLVMBasicBlockRef leave; /* frees and returns */
     LLVMValueRef status;     /* alloca of what is returned; NULL in a function that returns nothing */
+    LLVMValueRef forgotten;  /* where a store goes that nobody wants; or NULL */
     LLVMValueRef heap;       /* temporaries: of the call, or this thread's slice of them; or NULL */
     Map variables;           /* Var -> LLVMValueRef */
     Map depths;              /* Var -> how many loops are around its own, plus 1 */
@@ -158,6 +160,7 @@ Frame *frame_open(Code *code, LLVMValueRef function); /* the builder is at its f
 void frame_close(Code *code);                         /* back to where the builder was is the caller's part */
 LLVMBasicBlockRef new_block(Code *code, const char *name);
 LLVMValueRef entry_alloca(Code *code, LLVMTypeRef type, int alignment, const char *name);
+LLVMValueRef unknown_pointer(Code *code, LLVMValueRef pointer); /* the same address, of which nothing is known */
 LLVMValueRef variable_value(Code *code, const Var *var);
 void bind_variable(Code *code, const Var *var, LLVMValueRef value);
 Buffer *buffer_of(Code *code, const Tensor *tensor);
@@ -214,6 +217,28 @@ void emit_store(Code *code, const Stmt *stmt);
 /* The store alone, of what memory or the registers will hold. */
 void emit_stored_lanes(Code *code, const Stmt *stmt, LLVMValueRef value);
 void emit_stores_together(Code *code, const Stmt *stmt); /* of a STMT_TOGETHER */
+
+/* --- llvm_masks.c --- */
+
+/* Of one access. */
+typedef struct LanesInMemory {
+    LLVMTypeRef type; /* of an element in memory */
+    int alignment;    /* its bytes, too */
+    int count;        /* that exist */
+} LanesInMemory;
+
+bool has_masked_access(const Code *code, int bytes); /* whether instructions load and store elements under a mask */
+bool has_gathers(const Code *code, int bytes);       /* or gather and scatter them */
+LLVMValueRef zeros_to_read(Code *code, int bytes);   /* where what is outside is read from */
+/* One address a lane. mask: NULL for all; lanes that it leaves out are 0. */
+LLVMValueRef load_each_lane(Code *code, const LanesInMemory *lanes, LLVMValueRef addresses, LLVMValueRef mask);
+void store_each_lane(Code *code, const LanesInMemory *lanes, LLVMValueRef addresses, LLVMValueRef mask,
+                     LLVMValueRef vector);
+/* From an address on, where a scalar condition (or NULL) holds for all lanes and the mask for one. */
+LLVMValueRef load_row_by_lane(Code *code, const LanesInMemory *lanes, LLVMValueRef address, LLVMValueRef condition,
+                              LLVMValueRef mask);
+void store_row_by_lane(Code *code, const LanesInMemory *lanes, LLVMValueRef address, LLVMValueRef mask,
+                       LLVMValueRef vector);
 
 /* --- llvm_across.c --- */
 

@@ -5,6 +5,7 @@
  */
 #include "backends/llvm_code.h"
 #include "lang/diag.h"
+#include "lang/program.h"
 
 #include <llvm-c/Analysis.h>
 #include <llvm-c/Error.h>
@@ -92,13 +93,6 @@ static void make_types(Code *code) {
     code->pointer = LLVMPointerTypeInContext(context, 0);
 }
 
-/* F16C comes with AVX2 in every level and processor that we know; a list of features says it itself. */
-static bool has_half_instructions(const Target *target) {
-    if (strcmp(target->family, "x86") != 0)
-        return true;
-    return strstr(target->features, "+f16c") || (target->vector_bytes >= 32 && !strstr(target->features, "-f16c"));
-}
-
 static void add_module_flag(Code *code, const char *name, unsigned value) {
     LLVMMetadataRef constant = LLVMValueAsMetadata(LLVMConstInt(code->i32, value, false));
     LLVMAddModuleFlag(code->module, LLVMModuleFlagBehaviorOverride, name, strlen(name), constant);
@@ -113,7 +107,7 @@ static void open_module(Emission *emission, const Target *target, const EmitOpti
     code->module = LLVMModuleCreateWithNameInContext("tensorc", code->context);
     code->builder = LLVMCreateBuilderInContext(code->context);
     make_types(code);
-    code->half_instructions = has_half_instructions(target);
+    code->half_instructions = target_converts_half(target);
     code->single_thread = target->threads == 1;
     LLVMTargetDataRef layout = LLVMCreateTargetDataLayout(emission->machine);
     LLVMSetModuleDataLayout(code->module, layout);

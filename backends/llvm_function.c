@@ -84,7 +84,7 @@ void bind_variable(Code *code, const Var *var, LLVMValueRef value) {
 
 /* The same address, of which nothing is known: loads of what is known to be constant cross the barriers between the steps
  * of a reduction, and are kept in registers until the accumulators no longer fit. */
-static LLVMValueRef unknown_pointer(Code *code, LLVMValueRef pointer) {
+LLVMValueRef unknown_pointer(Code *code, LLVMValueRef pointer) {
     char constraints[] = "=r,0"; /* not const: until LLVM 17 the parameter was not */
     LLVMBasicBlockRef here = LLVMGetInsertBlock(code->builder);
     LLVMTypeRef parameter = LLVMTypeOf(pointer), type = LLVMFunctionType(parameter, &parameter, 1, false);

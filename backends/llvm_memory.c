@@ -146,6 +146,10 @@ static int alignment_of(const Access *access) {
     return element_info[access->tensor->type].bytes;
 }
 
+static LanesInMemory lanes_in_memory(const Access *access) {
+    return (LanesInMemory){access->type, alignment_of(access), access->lanes};
+}
+
 /* The lanes that may touch memory: those that the guard allows and that exist; NULL for all. */
 static LLVMValueRef access_mask(Code *code, const Access *access) {
     int padded = padded_lanes(access->lanes);
@@ -173,11 +177,9 @@ static LLVMValueRef masked_load(Code *code, const Access *access, LLVMValueRef a
 }
 
 /* `lanes` elements in a row, in padded lanes. Without cheap masks an odd number is loaded piece by piece, by LLVM. */
-static LLVMValueRef load_row(Code *code, const Access *access, LLVMValueRef address, int lanes, LLVMValueRef mask) {
-    if (mask)
-        return masked_load(code, access, address, mask);
+static LLVMValueRef load_row(Code *code, const Access *access, LLVMValueRef address, int lanes) {
     int padded = padded_lanes(lanes);
-    if (lanes == padded || !code->target->masked_memory)
+    if (lanes == padded || !has_masked_access(code, alignment_of(access)))
         return emit_resized(code, load(code, access, vector_of(access->type, lanes), address), padded);
     return masked_load(code, access, address, lane_mask(code, lanes, padded));
 }
@@ -193,8 +195,11 @@ static LLVMValueRef spread_mask(Code *code, LLVMValueRef mask, int lanes, int st
 
 static LLVMValueRef load_strided(Code *code, const Access *access, int stride) {
     int span = stride * (access->lanes - 1) + 1, padded = padded_lanes(access->lanes), indices[padded];
-    LLVMValueRef mask = access->guard ? spread_mask(code, access_mask(code, access), access->lanes, stride) : NULL;
-    LLVMValueRef row = load_row(code, access, address_of(code, access), span, mask);
+    LLVMValueRef address = address_of(code, access), row;
+    if (access->guard) /* under a mask that an instruction has */
+        row = masked_load(code, access, address, spread_mask(code, access_mask(code, access), access->lanes, stride));
+    else
+        row = load_row(code, access, address, span);
     for (int i = 0; i < padded; i++)
         indices[i] = i < access->lanes ? i * stride : -1;
     return emit_shuffle(code, row, NULL, indices, padded);
@@ -213,50 +218,13 @@ static LLVMValueRef lane_addresses(Code *code, const Access *access) {
     return LLVMBuildInBoundsGEP2(code->builder, access->type, base, &index, 1, "");
 }
 
-/* Whether the target gathers lanes of this size in one instruction: else LLVM makes a branch of each masked lane. */
-static bool gathers(const Code *code, const Access *access) {
-    return strcmp(code->target->family, "x86") == 0 && code->target->vector_bytes >= 64 &&
-           element_info[access->tensor->type].bytes >= 4;
-}
-
-/* Zeros, to be read instead of what a mask leaves out: so many bytes, and enough for padded lanes. */
-static LLVMValueRef zero_elements(Code *code, int bytes) {
-    int words = 1;
-    while (words * 8 < bytes)
-        words *= 2;
-    const char *name = arena_printf(code->arena, "tensorc.zero.%d", words);
-    LLVMValueRef global = LLVMGetNamedGlobal(code->module, name);
-    if (global)
-        return global;
-    LLVMTypeRef type = LLVMArrayType2(code->i64, (uint64_t)words);
-    global = LLVMAddGlobal(code->module, type, name);
-    LLVMSetInitializer(global, LLVMConstNull(type));
-    LLVMSetGlobalConstant(global, true);
-    LLVMSetLinkage(global, LLVMPrivateLinkage);
-    return global;
-}
-
-/* A load for each lane that exists, without branches. */
-static LLVMValueRef load_lanes(Code *code, const Access *access, LLVMValueRef addresses) {
-    int padded = lanes_of(addresses);
-    LLVMValueRef mask = access->guard ? access_mask(code, access) : NULL;
-    if (mask)
-        addresses = LLVMBuildSelect(code->builder, mask, addresses,
-                                    emit_splat(code, zero_elements(code, alignment_of(access)), padded), "");
-    LLVMValueRef lanes = LLVMConstNull(vector_of(access->type, padded));
-    for (int i = 0; i < access->lanes; i++) {
-        LLVMValueRef lane = constant_int(code->i32, i);
-        LLVMValueRef address = LLVMBuildExtractElement(code->builder, addresses, lane, "");
-        lanes = LLVMBuildInsertElement(code->builder, lanes, load(code, access, access->type, address), lane, "");
-    }
-    return lanes;
-}
-
 static LLVMValueRef load_gathered(Code *code, const Access *access) {
     LLVMValueRef addresses = lane_addresses(code, access);
-    if (!gathers(code, access))
-        return load_lanes(code, access, addresses);
     int padded = lanes_of(addresses);
+    if (!has_gathers(code, alignment_of(access))) {
+        LanesInMemory lanes = lanes_in_memory(access);
+        return load_each_lane(code, &lanes, addresses, access->guard ? access_mask(code, access) : NULL);
+    }
     LLVMValueRef mask = access_mask(code, access);
     if (!mask)
         mask = lane_mask(code, padded, padded);
@@ -270,50 +238,92 @@ static LLVMValueRef address_where(Code *code, const Access *access, const Expr *
     LLVMValueRef address = address_of(code, access);
     if (!guard)
         return address;
-    LLVMValueRef zeros = zero_elements(code, access->lanes * alignment_of(access));
+    LLVMValueRef zeros = zeros_to_read(code, access->lanes * alignment_of(access));
     return LLVMBuildSelect(code->builder, emit_value(code, guard), address, zeros, "");
 }
 
-/* All lanes or none: without a mask, for a masked load that stands outside of all memory takes very long. */
+/* All lanes or none: without a mask. */
 static LLVMValueRef load_row_where(Code *code, const Access *access, const Expr *guard) {
-    return load_row(code, access, address_where(code, access, guard), access->lanes, NULL);
+    return load_row(code, access, address_where(code, access, guard), access->lanes);
+}
+
+/* What an expression is in every lane; NULL: they differ. */
+static Expr *same_in_lanes(Code *code, const Expr *e) {
+    if (e->kind == EXPR_BROADCAST)
+        return e->args[0];
+    if (e->kind != EXPR_OP)
+        return NULL;
+    Expr *args[3] = {NULL};
+    for (int i = 0; i < e->count; i++)
+        if (!(args[i] = same_in_lanes(code, e->args[i])))
+            return NULL;
+    return expr_op(code->arena, e->op, e->type, args, e->count);
+}
+
+static Expr *both(Code *code, Expr *a, Expr *b) {
+    return a && b ? expr_binary(code->arena, OP_AND, a, b) : a ? a : b;
+}
+
+/* A guard as what decides for all lanes, a scalar, and what does for each; NULL: nothing. */
+static void split_guard(Code *code, Expr *guard, Expr **all, Expr **each) {
+    Expr *same = same_in_lanes(code, guard);
+    if (same) {
+        *all = both(code, *all, same);
+    } else if (guard->kind == EXPR_OP && guard->op == OP_AND) {
+        split_guard(code, guard->args[0], all, each);
+        split_guard(code, guard->args[1], all, each);
+    } else {
+        *each = both(code, *each, guard);
+    }
 }
 
 /* Where none of the lanes is to be read, from zeros. */
-static LLVMValueRef address_of_any(Code *code, const Access *access, LLVMValueRef mask) {
-    LLVMValueRef address = address_of(code, access);
+static LLVMValueRef address_of_any(Code *code, const Access *access, LLVMValueRef address, LLVMValueRef mask) {
     LLVMTypeRef type = LLVMTypeOf(mask);
     LLVMValueRef any = emit_intrinsic(code, "llvm.vector.reduce.or", &type, 1, &mask, 1);
-    LLVMValueRef zeros = zero_elements(code, lanes_of(mask) * alignment_of(access));
+    LLVMValueRef zeros = zeros_to_read(code, lanes_of(mask) * alignment_of(access));
     return LLVMBuildSelect(code->builder, any, address, zeros, "");
 }
 
 /* A masked load of memory that nobody has touched yet, as the rest of a temporary may be, takes as long as one outside of
  * all memory, each time. */
-static LLVMValueRef touched_address(Code *code, const Access *access, LLVMValueRef mask) {
-    bool fresh = mask && access->tensor->role == ROLE_TEMPORARY;
-    return fresh ? address_of_any(code, access, mask) : address_of(code, access);
+static LLVMValueRef touched_address(Code *code, const Access *access, const Expr *guard, LLVMValueRef mask) {
+    LLVMValueRef address = address_where(code, access, guard);
+    return access->tensor->role == ROLE_TEMPORARY ? address_of_any(code, access, address, mask) : address;
+}
+
+/* A masked load that stands outside of all memory takes very long: what decides for all lanes is no part of the mask. */
+static LLVMValueRef load_guarded_row(Code *code, const Access *access) {
+    Expr *all = NULL, *each = NULL;
+    split_guard(code, access->guard, &all, &each);
+    if (!each)
+        return load_row_where(code, access, all);
+    Access row = *access;
+    row.guard = each;
+    LLVMValueRef mask = access_mask(code, &row);
+    if (has_masked_access(code, alignment_of(access)))
+        return masked_load(code, access, touched_address(code, access, all, mask), mask);
+    LanesInMemory lanes = lanes_in_memory(access);
+    LLVMValueRef condition = all ? emit_value(code, all) : NULL;
+    return load_row_by_lane(code, &lanes, address_of(code, access), condition, mask);
 }
 
 /* One element, for the lanes of the mask. */
 static LLVMValueRef load_same(Code *code, const Access *access) {
     LLVMValueRef mask = access_mask(code, access);
-    LLVMValueRef element = load(code, access, access->type, address_of_any(code, access, mask));
+    LLVMValueRef element = load(code, access, access->type, address_of_any(code, access, address_of(code, access), mask));
     LLVMValueRef all = emit_splat(code, element, lanes_of(mask));
     return LLVMBuildSelect(code->builder, mask, all, LLVMConstNull(LLVMTypeOf(all)), "");
 }
 
 static LLVMValueRef load_vector(Code *code, const Access *access) {
     int64_t stride = 0;
-    if (constant_stride(access, &stride) && stride == 1) {
-        if (access->guard && access->guard->kind == EXPR_BROADCAST)
-            return load_row_where(code, access, access->guard->args[0]);
-        LLVMValueRef mask = access->guard ? access_mask(code, access) : NULL;
-        return load_row(code, access, touched_address(code, access, mask), access->lanes, mask);
-    }
+    if (constant_stride(access, &stride) && stride == 1)
+        return access->guard ? load_guarded_row(code, access)
+                             : load_row(code, access, address_of(code, access), access->lanes);
     if (constant_stride(access, &stride) && stride == 0 && access->guard)
         return load_same(code, access);
-    if (stride > 1 && stride <= SHUFFLED_STRIDE && (!access->guard || code->target->masked_memory))
+    if (stride > 1 && stride <= SHUFFLED_STRIDE && (!access->guard || has_masked_access(code, alignment_of(access))))
         return load_strided(code, access, (int)stride);
     return load_gathered(code, access);
 }
@@ -374,7 +384,7 @@ static void store(Code *code, const Access *access, LLVMValueRef value, LLVMValu
 static void store_row(Code *code, const Access *access, LLVMValueRef value) {
     LLVMValueRef address = address_of(code, access);
     bool odd = access->lanes != padded_lanes(access->lanes);
-    if (!access->guard && odd && !code->target->masked_memory) {
+    if (!access->guard && odd && !has_masked_access(code, alignment_of(access))) {
         store(code, access, emit_resized(code, value, access->lanes), address);
         return;
     }
@@ -383,16 +393,25 @@ static void store_row(Code *code, const Access *access, LLVMValueRef value) {
         store(code, access, value, address);
         return;
     }
+    if (!has_masked_access(code, alignment_of(access))) {
+        LanesInMemory lanes = lanes_in_memory(access);
+        store_row_by_lane(code, &lanes, address, mask, value);
+        return;
+    }
     LLVMTypeRef overloads[] = {LLVMTypeOf(value), code->pointer};
     LLVMValueRef args[] = {value, address, constant_int(code->i32, alignment_of(access)), mask};
     emit_intrinsic(code, "llvm.masked.store", overloads, 2, args, 4);
 }
 
 static void store_scattered(Code *code, const Access *access, LLVMValueRef value) {
-    LLVMValueRef mask = access_mask(code, access);
+    LLVMValueRef mask = access_mask(code, access), addresses = lane_addresses(code, access);
+    if (!has_gathers(code, alignment_of(access))) {
+        LanesInMemory lanes = lanes_in_memory(access);
+        store_each_lane(code, &lanes, addresses, access->guard ? mask : NULL, value);
+        return;
+    }
     if (!mask)
         mask = lane_mask(code, lanes_of(value), lanes_of(value));
-    LLVMValueRef addresses = lane_addresses(code, access);
     LLVMTypeRef overloads[] = {LLVMTypeOf(value), LLVMTypeOf(addresses)};
     LLVMValueRef args[] = {value, addresses, constant_int(code->i32, alignment_of(access)), mask};
     emit_intrinsic(code, "llvm.masked.scatter", overloads, 2, args, 4);

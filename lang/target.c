@@ -112,3 +112,10 @@ int target_lanes(const Target *target, ElementType type) {
     int lanes = target->vector_bytes / element_info[type].bytes;
     return lanes > 1 ? lanes : 1;
 }
+
+/* F16C comes with AVX2 in every level and processor that we know; a list of features says it itself. */
+bool target_converts_half(const Target *target) {
+    if (strcmp(target->family, "x86") != 0)
+        return true;
+    return strstr(target->features, "+f16c") || (target->vector_bytes >= 32 && !strstr(target->features, "-f16c"));
+}
