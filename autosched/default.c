@@ -68,7 +68,8 @@ static void explore_from(Space *space, int number, const int *start, int randoms
     for (int i = 0; i < KEPT; i++)
         leaders->points[i] = ARENA_ARRAY(space->arena, int, length + 1);
     leaders->length = length;
-    leaders_add(leaders, start, point_estimate(scratch, space, start, number));
+    if (group_plausible(space, number, start))
+        leaders_add(leaders, start, point_estimate(scratch, space, start, number));
     for (int i = 1; i < budget; i++) {
         memcpy(point, start, sizeof *point * (size_t)length);
         if (i < randoms || leaders->count == 0)
@@ -78,6 +79,8 @@ static void explore_from(Space *space, int number, const int *start, int randoms
         arena_reset(scratch);
         leaders_add(leaders, point, point_estimate(scratch, space, point, number));
     }
+    if (leaders->count == 0)
+        leaders_add(leaders, start, point_estimate(scratch, space, start, number));
     arena_free(scratch);
 }
 

@@ -39,13 +39,18 @@ static bool group_fits(Space *space, Group *group, const int *genes) {
         body *= part * gene_part(gene, genes[i], gene->unroll_part);
     }
     int available = space->target->vector_registers;
+    body *= group->weight ? group->weight : 1;
     return registers + registers / largest < (available ? available : 16) && body <= UNROLL_LIMIT;
+}
+
+bool group_plausible(Space *space, int number, const int *point) {
+    Group *group = space->groups.items[number];
+    return group_fits(space, group, point + group->first_gene);
 }
 
 bool point_plausible(Space *space, const int *point) {
     for (int g = 0; g < space->groups.count; g++)
-        if (!space->groups.items[g]->skipped &&
-            !group_fits(space, space->groups.items[g], point + space->groups.items[g]->first_gene))
+        if (!space->groups.items[g]->skipped && !group_plausible(space, g, point))
             return false;
     return true;
 }
@@ -85,7 +90,8 @@ static int pick_gene(Space *space, Group *group, Random *random, const int *gene
     Sketch *sketch = group_sketch(space, group, genes);
     int picked = -1, seen = 0;
     for (int i = 0; i < group->genes.count; i++)
-        if (sketch->active[i] && group->genes.items[i].count > 1 && !is_kept(group, i) && random_below(random, ++seen) == 0)
+        if (sketch->active[i] && group->genes.items[i].count > 1 && !is_kept(group, i) &&
+            random_below(random, ++seen) == 0)
             picked = i;
     return picked;
 }

@@ -59,6 +59,7 @@ struct Group {
     bool skipped;     /* stays as the program has it */
     bool hopeless;    /* because no schedule of it was found to be legal */
     bool contradicts; /* of a user's schedule: no choices hold for all of its constraints */
+    int64_t weight;   /* of each element of an unrolled tile, in what it becomes; 0: 1 */
     bool (*emit)(Space *space, Group *group, const int *genes, Sketch *sketch);
     void *details; /* of the kind of group */
     LIST(struct CachedSketch {
@@ -98,6 +99,8 @@ bool stage_has_reuse(const Stage *stage);
 /* A reduction over what lies side by side in memory, of which nothing is used again along two axes: better in vectors of
  * partial results than in a tile of elements. */
 bool stage_is_row_reduction(const Space *space, const Stage *stage);
+/* How much code an evaluation of its value becomes (weight.c), against a multiply-add: 1 or more. */
+int64_t stage_weight(const Stage *stage, const Target *target);
 /* Times that the group runs: the steps of its scan, 1 without one, -1 when not constant. */
 int64_t group_steps(const Group *group);
 /* Operations and elements, of all steps; -1 where they are known at run time only. */
@@ -178,6 +181,7 @@ uint64_t point_hash(Space *space, const int *point);
 bool point_equal(Space *space, const int *a, const int *b);
 /* Cheap: the sketches are usable and the register tiles fit. Nearly all that pass are accepted by nest_build. */
 bool point_plausible(Space *space, const int *point);
+bool group_plausible(Space *space, int number, const int *point); /* that of one group */
 /* The same schedule without splits that do nothing (tidy.c). */
 Schedule *schedule_tidy(Arena *arena, const Schedule *schedule);
 /* Without the statements that had no effect in its nest. */

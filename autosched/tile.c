@@ -14,7 +14,8 @@ enum {
     VECTOR_INNER_LIMIT = 8,
     UNROLL_LIMIT = 8,
     BLOCK_UNROLL_LIMIT = 4,
-    CANDIDATE_LIMIT = 3
+    CANDIDATE_LIMIT = 3,
+    VERSIONS = 4 /* of a tile where sizes are known at run time only: whole and cut short, packed and not */
 };
 
 /* --- accesses --- */
@@ -108,8 +109,10 @@ static bool widest_type(const Expr *e, void *context) {
 }
 
 int stage_lanes(const Space *space, const Stage *stage) {
-    int bytes = element_info[stage->tensor->type].bytes;
+    int bytes = element_info[stage->tensor->type].bytes, least = element_info[TYPE_FLOAT].bytes;
     expr_walk(stage->value, widest_type, &bytes);
+    if (stage->reduction_count && type_is_float(stage->tensor->type) && bytes < least)
+        bytes = least;
     int lanes = space->target->vector_bytes / bytes;
     return lanes < 1 ? 1 : lanes;
 }
@@ -346,6 +349,11 @@ Tile *tile_new(Space *space, Group *group, const Stage *root, const Stage *ancho
 }
 
 void tile_group_new(Space *space, Group *group, const Stage *anchor) {
-    group->details = tile_new(space, group, group->root, anchor, 0);
+    Tile *tile = tile_new(space, group, group->root, anchor, 0);
+    group->details = tile;
+    group->weight = stage_weight(tile->value, space->target);
+    for (int a = 0, versions = 1; a < tile->axis_count; a++)
+        if (tile->axes[a].extent < 0 && versions == 1)
+            group->weight *= versions = VERSIONS;
     group->emit = tile_emit;
 }

@@ -111,7 +111,8 @@ void tile_partition(TileWriter *writer) {
     const Tile *tile = writer->tile;
     for (int a = 0; a < tile->axis_count; a++) {
         bool edges = false;
-        for (int r = 0; r < tile->reduction_count && tile->axes[a].tiled && a != writer->vector; r++)
+        for (int r = 0;
+             r < tile->reduction_count && tile->axes[a].tiled && tile->axes[a].extent >= 0 && a != writer->vector; r++)
             edges |= is_unrolled(writer, r) && is_clipped(tile, r, writer->vector, a);
         PrimArg args[3] = {arg_name(tile->axes[a].middle), arg_int(1), arg_int(-1)};
         if (edges)
