@@ -17,6 +17,9 @@ enum {
     ASSUMED_THREADS = 4,
     PAGE = 4096,
     SET_PERIOD = 4096,
+    PERIOD_LINES = SET_PERIOD / CACHE_LINE,
+    STORES_WAITING = 32,
+    PAGED_LEAST = 1 << 16, /* bytes of memory that begins where a page does */
     PAGES_NEAR = 64,
     WAYS = 8,
     STREAMS = 16,
@@ -38,6 +41,7 @@ static const double guarded_step_cost = 20; /* the same in a sum, whose multiply
 static const double crossing_cost = 0.7;    /* loads more for one that crosses a cache line */
 static const double entry_cost = 12;        /* cycles until what is computed at a loop has what it waits for */
 static const double loop_cost = 1.5;        /* cycles an iteration of the innermost serial loop */
+static const double alias_cost = 200;       /* cycles until loads that seem to read what was just stored do so */
 static const double edge_cost = 450;        /* cycles where what one thread writes ends and another one's begins */
 static const double spill_cost = 1.7;       /* cycles a vector that has no register, in each step of the reduction */
 static const double bytes_per_cycle[3] = {28, 20, 7};
@@ -510,6 +514,79 @@ static double shared_edges(const StageFacts *thread, double part) {
     return piece * written->bytes >= STREAM_LEAST ? all / piece - 1 : 0;
 }
 
+/* --- loads after stores --- */
+
+static uint64_t turned(uint64_t lines, int64_t by) {
+    by &= PERIOD_LINES - 1;
+    return by ? lines << by | lines >> (PERIOD_LINES - by) : lines;
+}
+
+/* The lines of a page, a bit each, that the loops from `first` on touch of an access that begins at the first one. */
+static uint64_t lines_of_page(const StageFacts *stage, const AccessFacts *access, int first) {
+    uint64_t lines = 1;
+    for (int l = first; l < stage->loop_count; l++) {
+        double step = access->strides[l] * access->bytes / CACHE_LINE, count = stage->extents[l];
+        if (step == 0 || count <= 1)
+            continue;
+        if (fabs(step) < 1) {
+            count = ceil(count * fabs(step));
+            step = 1;
+        }
+        uint64_t all = 0;
+        for (int i = 0; i < fmin(count, PERIOD_LINES); i++)
+            all |= turned(lines, (int64_t)fmod(i * step, PERIOD_LINES));
+        lines = all;
+    }
+    return lines;
+}
+
+/* The stage that stores what this one leaves in registers; NULL: none does. */
+static const StageFacts *stage_that_stores(const Profile *profile, const StageFacts *stage) {
+    for (int s = 0; s < profile->stage_count && stage->accesses[0].in_registers; s++) {
+        const StageFacts *other = &profile->stages[s];
+        for (int a = 1; a < other->access_count; a++)
+            if (other->accesses[a].tensor == stage->accesses[0].tensor && !other->accesses[0].in_registers)
+                return other;
+    }
+    return NULL;
+}
+
+/* Part of the lines loaded in one iteration of a loop that are at the same place of a page as lines stored in the former
+ * one. Large buffers begin at the same place of a page. */
+static double aliased_part(const StageFacts *stage, const StageFacts *storing, int loop) {
+    uint64_t stored = lines_of_page(storing, &storing->accesses[0], loop + 1);
+    double part = 0;
+    for (int a = 1; a < stage->access_count; a++) {
+        const AccessFacts *access = &stage->accesses[a];
+        if (access->in_registers || access->strides[loop] == 0 || access->size < PAGED_LEAST)
+            continue;
+        double moved = fmod(access->strides[loop] * access->bytes / CACHE_LINE, PERIOD_LINES);
+        uint64_t loaded = turned(lines_of_page(stage, access, loop + 1), (int64_t)moved);
+        part = fmax(part, (double)__builtin_popcountll(stored & loaded) / __builtin_popcountll(loaded));
+    }
+    return part;
+}
+
+/* Cycles that the loads of a register tile wait because they seem to read what was stored of the tiles before, until
+ * the stores are done. */
+static double alias_cycles(const Profile *profile, const StageFacts *stage) {
+    const StageFacts *storing = reduces(stage) ? stage_that_stores(profile, stage) : NULL;
+    if (!storing || storing->accesses[0].size < PAGED_LEAST || storing->loop_count < stage->outer_count)
+        return 0;
+    double stores = 1, cycles = 0, tiles = 1;
+    for (int l = 0; l < stage->outer_count; l++)
+        tiles *= stage->extents[l];
+    for (int l = stage->outer_count; l < storing->loop_count; l++)
+        stores *= storing->loops[l]->kind == LOOP_VECTORIZED ? loop_vectors(storing, l) : storing->extents[l];
+    for (int l = stage->outer_count - 1; l >= 0 && stores <= STORES_WAITING; l--) {
+        double part = stage->extents[l] > 1 ? aliased_part(stage, storing, l) : 0;
+        cycles += alias_cost * part * part * tiles;
+        tiles /= stage->extents[l];
+        stores *= stage->extents[l];
+    }
+    return cycles;
+}
+
 /* --- everything --- */
 
 /* Times that a stage is computed at a loop, into memory that another one reads then. */
@@ -522,14 +599,14 @@ static double entries(const StageFacts *stage) {
     return count;
 }
 
-static void add_stage(const StageFacts *whole, const Target *target, bool heaviest, Estimate *estimate) {
+static void add_stage(const Profile *profile, const StageFacts *whole, const Target *target, Estimate *estimate) {
     if (whole->iterations == 0)
         return;
     double forks, part, busiest = 0, sum = 0, seconds[4], extents[whole->loop_count + 1];
     StageFacts thread = busiest_thread(whole, target, extents, &part, &forks), *stage = &thread;
     Block block = block_of(stage, target);
     double cycles = block.runs * stage->kept * (block_cycles(&block) + conflict_cycles(stage, &block, target));
-    cycles += entries(stage) * entry_cost + shared_edges(stage, part) * edge_cost;
+    cycles += entries(stage) * entry_cost + shared_edges(stage, part) * edge_cost + alias_cycles(profile, stage);
     seconds[0] = (cycles + page_cycles(stage, &block)) / clock_rate;
     Block all = block;
     block_shape(whole, &all);
@@ -551,7 +628,7 @@ static void add_stage(const StageFacts *whole, const Target *target, bool heavie
     estimate->compute += seconds[0];
     estimate->overhead += overhead;
     estimate->seconds += busiest + overlap_lost * (sum - busiest) + overhead;
-    if (!heaviest)
+    if (whole != &profile->stages[profile->heaviest])
         return;
     estimate->balance = 1 / fmax(part * thread_count(target), 1e-3);
     estimate->accumulators = block.accumulators;
@@ -561,7 +638,7 @@ static void add_stage(const StageFacts *whole, const Target *target, bool heavie
 Estimate static_estimate(const Profile *profile, const Target *target) {
     Estimate estimate = {0};
     for (int s = 0; s < profile->stage_count; s++)
-        add_stage(&profile->stages[s], target, s == profile->heaviest, &estimate);
+        add_stage(profile, &profile->stages[s], target, &estimate);
     return estimate;
 }
 
