@@ -521,23 +521,45 @@ static uint64_t turned(uint64_t lines, int64_t by) {
     return by ? lines << by | lines >> (PERIOD_LINES - by) : lines;
 }
 
-/* The lines of a page, a bit each, that the loops from `first` on touch of an access that begins at the first one. */
+/* Lines, a bit each, and those `count` - 1 times a step further on: of many bytes, or less than a line. */
+static uint64_t repeated(uint64_t lines, double bytes, double count) {
+    double step = bytes / CACHE_LINE;
+    if (step == 0 || count <= 1)
+        return lines;
+    if (fabs(step) < 1) {
+        count = ceil(count * fabs(step));
+        step = 1;
+    }
+    uint64_t all = 0;
+    for (int i = 0; i < fmin(count, PERIOD_LINES); i++)
+        all |= turned(lines, (int64_t)floor(fmod(i * step, PERIOD_LINES)));
+    return all;
+}
+
+/* The lines of a page that the loops from `first` on touch of an access that begins at the first one. */
 static uint64_t lines_of_page(const StageFacts *stage, const AccessFacts *access, int first) {
     uint64_t lines = 1;
-    for (int l = first; l < stage->loop_count; l++) {
-        double step = access->strides[l] * access->bytes / CACHE_LINE, count = stage->extents[l];
-        if (step == 0 || count <= 1)
-            continue;
-        if (fabs(step) < 1) {
-            count = ceil(count * fabs(step));
-            step = 1;
-        }
-        uint64_t all = 0;
-        for (int i = 0; i < fmin(count, PERIOD_LINES); i++)
-            all |= turned(lines, (int64_t)fmod(i * step, PERIOD_LINES));
-        lines = all;
-    }
+    for (int l = first; l < stage->loop_count; l++)
+        lines = repeated(lines, access->strides[l] * access->bytes, stage->extents[l]);
     return lines;
+}
+
+/* How far, in lines of a page, the first `count` loops move one access more than the other. */
+static uint64_t lines_apart(const StageFacts *stage, const AccessFacts *one, const AccessFacts *other, int count) {
+    uint64_t lines = 1;
+    for (int l = 0; l < count; l++)
+        lines = repeated(lines, one->strides[l] * one->bytes - other->strides[l] * other->bytes, stage->extents[l]);
+    return lines;
+}
+
+/* The mean square of the part of the loaded lines that are stored ones, over all distances. */
+static double mean_overlap(uint64_t loaded, uint64_t stored, uint64_t distances) {
+    double sum = 0;
+    for (int d = 0; d < PERIOD_LINES; d++) {
+        double part = (double)__builtin_popcountll(stored & turned(loaded, d)) / __builtin_popcountll(loaded);
+        sum += distances >> d & 1 ? part * part : 0;
+    }
+    return sum / __builtin_popcountll(distances);
 }
 
 /* The stage that stores what this one leaves in registers; NULL: none does. */
@@ -551,18 +573,19 @@ static const StageFacts *stage_that_stores(const Profile *profile, const StageFa
     return NULL;
 }
 
-/* Part of the lines loaded in one iteration of a loop that are at the same place of a page as lines stored in the former
- * one. Large buffers begin at the same place of a page. */
+/* How much of what is loaded in one iteration of a loop is at the same place of a page as what was stored in the former
+ * one: from 0 to 1. Large buffers begin at the same place of a page. */
 static double aliased_part(const StageFacts *stage, const StageFacts *storing, int loop) {
-    uint64_t stored = lines_of_page(storing, &storing->accesses[0], loop + 1);
+    const AccessFacts *written = &storing->accesses[0];
+    uint64_t stored = lines_of_page(storing, written, loop + 1);
     double part = 0;
     for (int a = 1; a < stage->access_count; a++) {
         const AccessFacts *access = &stage->accesses[a];
         if (access->in_registers || access->strides[loop] == 0 || access->size < PAGED_LEAST)
             continue;
         double moved = fmod(access->strides[loop] * access->bytes / CACHE_LINE, PERIOD_LINES);
-        uint64_t loaded = turned(lines_of_page(stage, access, loop + 1), (int64_t)moved);
-        part = fmax(part, (double)__builtin_popcountll(stored & loaded) / __builtin_popcountll(loaded));
+        uint64_t loaded = turned(lines_of_page(stage, access, loop + 1), (int64_t)floor(moved));
+        part = fmax(part, mean_overlap(loaded, stored, lines_apart(stage, access, written, loop + 1)));
     }
     return part;
 }
@@ -580,7 +603,7 @@ static double alias_cycles(const Profile *profile, const StageFacts *stage) {
         stores *= storing->loops[l]->kind == LOOP_VECTORIZED ? loop_vectors(storing, l) : storing->extents[l];
     for (int l = stage->outer_count - 1; l >= 0 && stores <= STORES_WAITING; l--) {
         double part = stage->extents[l] > 1 ? aliased_part(stage, storing, l) : 0;
-        cycles += alias_cost * part * part * tiles;
+        cycles += alias_cost * part * tiles;
         tiles /= stage->extents[l];
         stores *= stage->extents[l];
     }
