@@ -447,7 +447,7 @@ static double access_conflicts(const StageFacts *stage, const AccessFacts *acces
         sets *= fmin(places, apart);
         most = fmax(most, apart);
     }
-    double excess = fmax(lines / fmin(sets, most) - (WAYS - 1), 0);
+    double excess = fmax(lines / fmin(sets, most) - (WAYS - 2), 0);
     return lines * conflict_cycles_of_line(stage, access, block, excess);
 }
 
