@@ -1,5 +1,5 @@
-/* llvm_float_functions.c - functions of float as sequences of instructions, the same for scalars and vectors, within
- * 4 ulp for all floats. A row of the table each; a function without one is the C library's.
+/* llvm_float_functions.c - functions of float as sequences of instructions, for scalars and vectors, within 4 ulp
+ * for all floats. A row of the table each; a function without one is the C library's.
  *
  * No step depends on fused multiply-adds for its accuracy: constants are split so that products with small whole
  * numbers are exact. Nothing converts a NaN to an integer, which would be undefined. Coefficients: Moshier's Cephes, if
