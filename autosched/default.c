@@ -10,6 +10,7 @@
 #include <string.h>
 
 enum { FIXED_TRIES = 40, MODEL_POINTS = 1000, MODEL_POINTS_MORE = 5000, GROUP_POINTS = 80, KEPT = 16, CROSSED = 4 };
+enum { MANY_GENES = 32 }; /* of a group whose points take so long that half as many are looked at */
 enum { OTHER_PART = 2, OTHER_RANDOM = 16 };
 
 double point_estimate(Arena *scratch, Space *space, const int *point, int only) {
@@ -163,13 +164,17 @@ static int group_budget(const Space *space, int number, int points) {
     return GROUP_POINTS + (int)(shared * (all > 0 ? own / all : 0));
 }
 
+static int parts_of_budget(const Space *space, int number) {
+    return space->groups.items[number]->genes.count > MANY_GENES ? 2 : 1;
+}
+
 static void choose_point(Space *space, Effort effort, uint64_t seed, int *point) {
     Random random = {seed};
     int groups = space->groups.count, points = effort == EFFORT_MODEL_MORE ? MODEL_POINTS_MORE : MODEL_POINTS;
     point_start(space, point);
     for (int g = 0; g < groups; g++)
         if (effort >= EFFORT_MODEL)
-            choose_group(space, g, group_budget(space, g, points), &random, point);
+            choose_group(space, g, group_budget(space, g, points) / parts_of_budget(space, g), &random, point);
         else
             fix_group(space, g, &random, point);
 }

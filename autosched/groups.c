@@ -5,10 +5,11 @@
  * in the group: one reduction with reuse or across memory, where the root reads it element by element (it is then
  * computed in the root's register tile); otherwise all that share the leading axes of the root (computed a row at a
  * time: softmax, layer norm), and one reduction with reuse that they read row by row, which is computed for a block of
- * rows (the scores before a softmax).
+ * rows (the scores before a softmax). Such rows may end in a reduction with reuse that the root reads (attention).
  */
 #include "autosched/space.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { CHEAP_USES = 4, CHEAP_OPERATIONS = 4, MANY_ROWS = 32, BLOCK_ROWS = 8, ASSUMED_CACHE = 1 << 20 };
@@ -433,7 +434,11 @@ static double bytes_below(const Stage *stage, int depth) {
     return bytes;
 }
 
-/* Whether blocks of its rows can stay in a near cache, with what all blocks read again, and are many. */
+static double cache_size(const Space *space, int level, double assumed) {
+    return space->target->cache_bytes[level] > 0 ? (double)space->target->cache_bytes[level] : assumed;
+}
+
+/* Whether blocks of its rows can stay in a near cache, and what all blocks read again in the last one, and are many. */
 static bool suits_blocks(const Space *space, const Stage *stage, int depth) {
     double rows = 1, row = bytes_below(stage, depth), again = row;
     for (int a = 0; a < stage->axis_count; a++)
@@ -446,9 +451,9 @@ static bool suits_blocks(const Space *space, const Stage *stage, int depth) {
     }
     for (int a = 0; a < depth; a++)
         rows *= (double)axis_extent(stage->axes[a]);
-    double cache = space->target->cache_bytes[1] > 0 ? (double)space->target->cache_bytes[1] : ASSUMED_CACHE;
+    double cache = cache_size(space, 1, ASSUMED_CACHE);
     return rows >= MANY_ROWS && axis_extent(stage->axes[depth - 1]) >= BLOCK_ROWS && BLOCK_ROWS * row <= cache / 4 &&
-           again <= cache / 2;
+           again <= fmax(cache_size(space, 2, 16 * cache) / 2, cache / 2);
 }
 
 /* The reduction with reuse whose rows the members read, which may be computed a block of rows at a time; or NULL. */
@@ -456,12 +461,31 @@ static StageFacts *find_row_anchor(Grouping *grouping, const bool *members, int 
     for (int s = grouping->count - 1; s >= 0 && depth > 0; s--) {
         StageFacts *facts = &grouping->facts[s];
         const Stage *stage = facts->stage;
-        if (only_used_in(grouping, facts, members) && !facts->scan && stage->rest_count == 0 &&
+        if (!members[s] && only_used_in(grouping, facts, members) && !facts->scan && stage->rest_count == 0 &&
             stage_has_reuse(stage) && !stage_is_row_reduction(grouping->space, stage) && stage->axis_count > depth &&
             shared_depth(grouping, facts, members, depth) == depth && suits_blocks(grouping->space, stage, depth))
             return facts;
     }
     return NULL;
+}
+
+/* Where the root reads a product of rows that are made of another one's (attention: of weights and values, weights are
+ * made of scores): all of it can be computed a block of rows at a time, which pays where what is between them is too
+ * large for a near cache. Returns the first one and takes in what is between them, or NULL. */
+static StageFacts *find_chain(Grouping *grouping, const Stage *root, const StageFacts *product, bool *members,
+                              int *depth) {
+    bool chain[grouping->count];
+    memcpy(chain, members, sizeof chain);
+    chain[product - grouping->facts] = true;
+    int shared = root->axis_count > 1 ? absorb_rows(grouping, root, chain) : 0;
+    StageFacts *block = shared == root->axis_count - 1 ? find_row_anchor(grouping, chain, shared) : NULL;
+    double between = block ? bytes_below(block->stage, 0) : 0;
+    if (between <= 2 * cache_size(grouping->space, 1, ASSUMED_CACHE) || product->stage->rest_count > 0 ||
+        !suits_blocks(grouping->space, product->stage, shared))
+        return NULL;
+    memcpy(members, chain, sizeof chain);
+    *depth = shared;
+    return block;
 }
 
 /* Takes in producers of which the root's cases read a little for each tile. */
@@ -501,19 +525,22 @@ static void make_group(Grouping *grouping, int root) {
     StageFacts *anchor = find_anchor(grouping, group->root, members);
     int depth = 0;
     bool rows = stage_is_row_reduction(space, group->root);
-    StageFacts *block = NULL;
-    if (anchor)
+    StageFacts *block = NULL, *product = NULL;
+    if (anchor && !group->scan && (block = find_chain(grouping, group->root, anchor, members, &depth)))
+        product = anchor;
+    else if (anchor)
         members[anchor - grouping->facts] = true;
     else if (!absorb_transforms(grouping, group->root, members) && (!stage_has_reuse(group->root) || rows))
         depth = absorb_rows(grouping, group->root, members);
-    if (depth > 0 && !group->scan)
+    if (depth > 0 && !group->scan && !block)
         block = find_row_anchor(grouping, members, depth);
     if (block)
         members[block - grouping->facts] = true;
     list_members(grouping, group, members);
     int scatter = stage_first_scatter(group->root);
     if (depth > 0 || scatter < group->root->axis_count || rows)
-        row_group_new(space, group, depth > 0 ? depth : scatter, block ? block->stage : NULL);
+        row_group_new(space, group, depth > 0 ? depth : scatter, block ? block->stage : NULL,
+                      product ? product->stage : NULL);
     else if (group->stage_count == 1 && stage_is_flat(space, group->root))
         flat_group_new(space, group);
     else

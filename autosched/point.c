@@ -23,14 +23,11 @@ static int64_t gene_part(const Gene *gene, int choice, int part) {
 
 /* Accumulators and one vector of each operand have to fit the registers, and an unrolled body the instruction cache; its
  * copies are run one after the other, but all of them have to be compiled. */
-static bool group_fits(Space *space, Group *group, const int *genes) {
-    Sketch *sketch = group_sketch(space, group, genes);
-    if (!sketch->usable || (space->user && !user_allows(space, group, genes)))
-        return false;
+static bool tile_fits(const Space *space, const Group *group, const Sketch *sketch, const int *genes, int tile) {
     int64_t registers = sketch->registers, body = sketch->registers * sketch->copies, largest = 1;
     for (int i = 0; i < group->genes.count; i++) {
         const Gene *gene = &group->genes.items[i];
-        if (gene->structural || !sketch->active[i])
+        if (gene->structural || !sketch->active[i] || (gene->tiles && gene->tiles != tile))
             continue;
         int64_t part = gene_part(gene, genes[i], gene->register_part);
         registers *= part;
@@ -41,6 +38,13 @@ static bool group_fits(Space *space, Group *group, const int *genes) {
     int available = space->target->vector_registers;
     body *= group->weight ? group->weight : 1;
     return registers + registers / largest < (available ? available : 16) && body <= UNROLL_LIMIT;
+}
+
+static bool group_fits(Space *space, Group *group, const int *genes) {
+    Sketch *sketch = group_sketch(space, group, genes);
+    if (!sketch->usable || (space->user && !user_allows(space, group, genes)))
+        return false;
+    return tile_fits(space, group, sketch, genes, 1) && tile_fits(space, group, sketch, genes, 2);
 }
 
 bool group_plausible(Space *space, int number, const int *point) {

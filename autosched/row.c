@@ -5,7 +5,8 @@
  * of partial results in registers, which are combined to one vector, then to the value. A few rows are computed
  * together, stage after stage: the ends of their reductions, which wait for each other in one row, overlap then.
  * A reduction with reuse whose rows the members read (the scores of attention) is computed for a block of rows at a
- * time, by its own register tile, into a buffer that stays in a near cache; the block is that tile's rows.
+ * time, by its own register tile, into a buffer that stays in a near cache; the block is that tile's rows. A product of
+ * these rows that the root reads (of attention's weights and values) is computed of the block by a second tile.
  * A reduction over outer axes goes on in the whole row at each step. Short rows that follow each other in memory are one.
  * A reduction over the rows of a matrix is computed in a few streams side by side: memory serves these faster than one.
  * Of a single row each thread reduces a piece: rfactor keeps a partial result a piece, outside of all members.
@@ -40,9 +41,11 @@ typedef struct Row {
     int member_count;
     RowMember *members;
     int parallel_gene;
-    int pieces_gene;  /* whether threads share a single row; -1: there are more */
-    int rows;         /* gene: rows computed together, of the last shared axis; -1: one */
-    const Tile *tile; /* of the reduction computed a block of rows at a time; or NULL */
+    int pieces_gene;    /* whether threads share a single row; -1: there are more */
+    int rows;           /* gene: rows computed together, of the last shared axis; -1: one */
+    const Tile *tile;   /* of the reduction computed a block of rows at a time; or NULL */
+    Tile *product;      /* of the one that reads all of the block's rows; or NULL */
+    const char *prefix; /* of its local names */
     const char *block, *middle,
         *inner; /* loops of the last shared axis: over blocks, with a tile those inside of one */
 } Row;
@@ -447,14 +450,32 @@ static void place_members(Space *space, const Group *group, const Row *row, Sket
     }
 }
 
+static void place_tile(Space *space, Sketch *sketch, const Tile *tile, const char *place) {
+    PrimArg args[2] = {arg_name(tile->root->name), arg_name(place)};
+    sketch_add(space, sketch, PRIM_COMPUTE_AT, 0, NULL, 2, args);
+}
+
+/* The tile of the product of the rows, whose names have another prefix. */
+static bool emit_product(Space *space, Group *group, const Row *row, const int *genes, Sketch *sketch,
+                         const char *around) {
+    const char *prefix = group->prefix;
+    group->prefix = row->prefix;
+    bool emitted = tile_emit_placed(space, group, row->product, genes, sketch, around);
+    group->prefix = prefix;
+    return emitted;
+}
+
+/* What the product reads are rows of the whole block. */
 static bool emit_blocks(Space *space, Group *group, Row *row, const int *genes, Sketch *sketch) {
     const char *around, *block = write_blocks(space, group, row, genes, sketch, &around);
-    bool together = genes[row->rows] == 1;
-    place_members(space, group, row, sketch, together ? row->middle : row->inner);
-    PrimArg args[2] = {arg_name(row->tile->root->name), arg_name(block)};
-    sketch_add(space, sketch, PRIM_COMPUTE_AT, 0, NULL, 2, args);
+    bool together = row->product || genes[row->rows] == 1;
+    if (row->product)
+        place_tile(space, sketch, row->product, block);
+    place_members(space, group, row, sketch, row->product ? block : together ? row->middle : row->inner);
+    place_tile(space, sketch, row->tile, block);
     write_members(space, group, row, genes, sketch, row->inner, together ? row->inner : NULL);
-    return tile_emit_placed(space, group, row->tile, genes, sketch, around);
+    return tile_emit_placed(space, group, row->tile, genes, sketch, around) &&
+           (!row->product || emit_product(space, group, row, genes, sketch, around));
 }
 
 /* The loops of the shared axes from the first to the last that has more values than one: those outside and inside of
@@ -516,6 +537,8 @@ static void make_rows(Space *space, Group *group, Row *row) {
     gene.name = arena_printf(space->arena, "%s rows", group->root->name);
     int64_t extent = row->depth > 0 ? axis_extent(group->root->axes[row->depth - 1]) : -1;
     row->rows = -1;
+    if (row->product)
+        return;
     if (row->tile) {
         gene.structural = true;
         gene.count = 2;
@@ -550,7 +573,19 @@ static void name_blocks(Space *space, Group *group, Row *row) {
     row->inner = space_local_name(space, group, arena_printf(space->arena, "%s_row", axis));
 }
 
-void row_group_new(Space *space, Group *group, int depth, const Stage *anchor) {
+/* The second register tile of a block, whose rows are those of the first. */
+static void make_product(Space *space, Group *group, Row *row, const Stage *product) {
+    const char *prefix = group->prefix;
+    int count = group->genes.count, shared = row->tile->axes[row->depth - 1].tile;
+    row->prefix = group->prefix = arena_printf(space->arena, "%sof_", prefix);
+    row->product = tile_new(space, group, product, product, row->depth);
+    row->product->axes[row->depth - 1].tile = shared;
+    group->prefix = prefix;
+    for (int g = 0; g < group->genes.count; g++)
+        group->genes.items[g].tiles = g == shared ? 0 : g < count ? 1 : 2;
+}
+
+void row_group_new(Space *space, Group *group, int depth, const Stage *anchor, const Stage *product) {
     Row *row = ARENA_NEW(space->arena, Row);
     group->details = row;
     group->emit = row_emit;
@@ -562,12 +597,14 @@ void row_group_new(Space *space, Group *group, int depth, const Stage *anchor) {
     row->parallel_gene = group_add_gene(space, group, parallel);
     row->members = ARENA_ARRAY(space->arena, RowMember, group->stage_count);
     for (int s = 0; s < group->stage_count; s++)
-        if (group->stages[s] != anchor)
+        if (group->stages[s] != anchor && group->stages[s] != product)
             make_member(space, group, group->stages[s], depth, &row->members[row->member_count++]);
     if (anchor)
         row->tile = tile_new(space, group, anchor, anchor, depth);
+    if (product)
+        make_product(space, group, row, product);
     make_rows(space, group, row);
     make_pieces_gene(space, group, row);
-    if (row->rows >= 0)
+    if (row->rows >= 0 || row->product)
         name_blocks(space, group, row);
 }

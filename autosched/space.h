@@ -24,6 +24,7 @@ typedef struct Gene {
     const int64_t *values; /* [count * width] */
     int register_part;     /* the hole whose value multiplies the register tile, or -1 */
     int unroll_part;       /* likewise the unrolled body */
+    int tiles;             /* of a group with two register tiles: the one, 1 or 2, that it is part of; 0: of each */
 } Gene;
 
 /* Where a hole of a sketch gets its value. */
@@ -86,8 +87,9 @@ struct Space {
 void space_make_groups(Space *space);
 void tile_group_new(Space *space, Group *group,
                     const Stage *anchor); /* anchor: the reduction computed in the root's tile */
-/* Members share the first depth axes of the root; anchor: one that is computed a block of rows at a time, or NULL. */
-void row_group_new(Space *space, Group *group, int depth, const Stage *anchor);
+/* Members share the first depth axes of the root; anchor: one that is computed a block of rows at a time, or NULL; product:
+ * one that is computed of the block's rows, or NULL. */
+void row_group_new(Space *space, Group *group, int depth, const Stage *anchor, const Stage *product);
 void user_group_new(Space *space, Group *group, const Schedule *user);
 /* flat.c: of a stage that is computed element by element in one order, of sizes of run time. */
 void flat_group_new(Space *space, Group *group);

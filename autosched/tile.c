@@ -69,10 +69,14 @@ typedef struct OperandList {
     Tile *tile;
 } OperandList;
 
-/* What the scan of the group writes step by step cannot be copied beforehand: it is read in place. */
-static bool is_of_scan(const OperandList *list, const Tensor *tensor) {
+/* What the scan of the group writes step by step, or the group for a block of rows, cannot be copied beforehand: it is read
+ * in place. */
+static bool is_read_in_place(const OperandList *list, const Tensor *tensor) {
     const Stage *stage = program_stage_of(list->space->program, tensor);
-    return list->group->scan && stage && stage->scan == list->group->scan;
+    bool inside = stage && list->group->scan && stage->scan == list->group->scan;
+    for (int s = 0; s < list->group->stage_count && list->tile->placed; s++)
+        inside |= stage == list->group->stages[s];
+    return inside;
 }
 
 static bool collect_operand(const Expr *e, void *context) {
@@ -84,7 +88,7 @@ static bool collect_operand(const Expr *e, void *context) {
             list->tile->operands.items[i].pack = -2; /* read in two ways: stays where it is */
             return true;
         }
-    TileOperand operand = {.read = e, .pack = is_of_scan(list, e->tensor) ? -2 : -1};
+    TileOperand operand = {.read = e, .pack = is_read_in_place(list, e->tensor) ? -2 : -1};
     operand.name =
         space_local_name(list->space, list->group, arena_printf(list->space->arena, "%s_p", e->tensor->name));
     list_push(list->space->arena, &list->tile->operands, operand);
