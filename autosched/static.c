@@ -218,11 +218,18 @@ static void block_reads(const StageFacts *stage, Block *block) {
     }
 }
 
+/* In a scan along memory, whose rows are computed one after the other: each step waits for the one before. */
+static bool scans_rows(const StageFacts *stage) {
+    const Stage *computed = stage->stage->stage;
+    return computed->scan && !reduces(stage) && computed->axis_count > 1 && computed->step == computed->axis_count - 1;
+}
+
 static void block_writes(const StageFacts *stage, Block *block) {
     const AccessFacts *written = &stage->accesses[0];
     double count = block_accesses(stage, written), steps = block->vectors / (count < 1 ? 1 : count);
     if (!reduces(stage)) {
         block->stores = written->in_registers ? 0 : count;
+        block->chain = scans_rows(stage) ? memory_latency : 0;
         return;
     }
     block->accumulators = count;
@@ -345,7 +352,7 @@ static double body_bytes(const StageFacts *stage, int depth) {
  * than the first level of the translation cache holds. */
 static double page_cycles(const StageFacts *stage, const Block *block) {
     double cycles = 0;
-    if (block->serial < 0)
+    if (block->serial < 0 || scans_rows(stage))
         return 0;
     double extent = stage->extents[block->serial];
     for (int a = 0; a < stage->access_count; a++) {
@@ -454,7 +461,7 @@ static double access_conflicts(const StageFacts *stage, const AccessFacts *acces
 static double conflict_cycles(const StageFacts *stage, const Block *block, const Target *target) {
     double period = target->cache_bytes[0] > 0 ? (double)target->cache_bytes[0] / WAYS : PAGE, cycles = 0;
     period = fmin(period, PAGE);
-    for (int a = 1; a < stage->access_count; a++)
+    for (int a = 1; a < stage->access_count && !scans_rows(stage); a++)
         if (!stage->accesses[a].in_registers)
             cycles += access_conflicts(stage, &stage->accesses[a], block, period);
     return cycles;

@@ -12,6 +12,7 @@ enum {
     SPATIAL_INNER_LIMIT = 28,
     UNKNOWN_LIMIT = 4, /* of sizes of run time: of a last tile that may have one row, all are computed */
     VECTOR_INNER_LIMIT = 8,
+    SCAN_ROWS = 8, /* whose steps wait for each other, side by side */
     UNROLL_LIMIT = 8,
     BLOCK_UNROLL_LIMIT = 4,
     CANDIDATE_LIMIT = 3,
@@ -145,9 +146,11 @@ static bool serves_operand(const Tile *tile, const Var *axis, bool side_by_side)
 
 /* Rows of a register tile along an axis, at most. Those of a size of run time have ends to pay for: only where one of the
  * two axes before the vectors' reads an operand again, or rows are to be transposed. */
-static int64_t inner_limit(const Tile *tile, int number, int lanes) {
+static int64_t inner_limit(const Group *group, const Tile *tile, int number, int lanes) {
     const Var *axis = tile->anchor ? tile->anchor->axes[number] : tile->axes[number].axis;
     int last = tile->root->axis_count - 1;
+    if (!tile->anchor && is_steps_axis(group, tile->root, last))
+        return SCAN_ROWS;
     if (tile->axes[number].extent >= 0)
         return SPATIAL_INNER_LIMIT;
     if (!tile->anchor)
@@ -167,7 +170,7 @@ static void make_axis(Space *space, Group *group, const Tile *tile, const Stage 
     if (!axis->tiled)
         return;
     int64_t cases = tile->anchor || tile->placed ? 0 : group_case_period(space, group, tile->value, number);
-    Gene tiles = tile_gene(space, axis->loop, axis->extent, inner_limit(tile, number, lanes));
+    Gene tiles = tile_gene(space, axis->loop, axis->extent, inner_limit(group, tile, number, lanes));
     if (cases > 0)
         factors_cases(space->arena, axis->extent, cases, &tiles);
     axis->cases = cases > 0;
@@ -257,7 +260,8 @@ static int add_choice(Space *space, Group *group, const Stage *root, const char 
 static double vector_cost(const Tile *tile, const Stage *root, int number) {
     const TileAxis *axis = &tile->axes[number];
     const Expr *value = tile->anchor ? tile->anchor->value : root->value;
-    if (!axis->tiled || axis->lanes == 1 || axis->cases || number < tile->placed)
+    if (!axis->tiled || axis->lanes == 1 || axis->cases || number < tile->placed ||
+        (!tile->anchor && tile->axes[tile->axis_count - 1].steps)) /* each lane would be a row */
         return -1;
     double cost = 0;
     bool used = false;

@@ -654,6 +654,8 @@ static StmtList stage_level(Build *b, const NestStage *stage, int depth) {
     Pieces pieces = loop_pieces(b->arena, loop, kind);
     for (int i = 0; i < pieces.count; i++) {
         Stmt *made = loop_stmt(b, stage, loop, &pieces.items[i], piece_body(b, stage, depth, &pieces.items[i]));
+        if (stage->scan && stage->loop_count == 1 && pieces.count == 1)
+            made = scan_by_rows(b->arena, made);
         stmts_add(b->arena, &list, under(b, &tests, true, made, stage->stage->loc));
     }
     b->in_parallel &= !parallel;
@@ -665,42 +667,6 @@ static StmtList stage_level(Build *b, const NestStage *stage, int depth) {
 
 /* --- requirements ------------------------------------------------------------------------------------------------- */
 
-/* A read whose index is read need not be inside where what comes before it in the condition fails. */
-static bool reads_by_reads(const Expr *e, void *context) {
-    bool *found = context;
-    for (int i = 0; e->kind == EXPR_READ && i < e->count; i++)
-        *found |= expr_reads(e->args[i]);
-    return !*found;
-}
-
-/* A check over all values of a loop: many at once in lanes, then the rest. */
-static Stmt *check_all(Build *b, Stmt *check, const Var *var) {
-    Arena *arena = b->arena;
-    StmtList body = {0}, lanes = {0}, vectors = {0}, rest = {0}, list = {0};
-    int64_t count = target_lanes(b->nest->target, TYPE_INT32), extent;
-    bool nested = false;
-    if (check->kind == STMT_CHECK)
-        expr_walk(check->condition, reads_by_reads, &nested);
-    bool few = count < 2 || (expr_is_int(var->extent, &extent) && extent < 2 * count);
-    if (few || nested || check->kind != STMT_CHECK || !expr_reads(check->condition)) {
-        stmts_add(arena, &body, check);
-        return stmt_for(arena, var, var->extent, LOOP_SERIAL, body, check->loc);
-    }
-    Expr *each = expr_int(arena, count), *whole = expr_binary(arena, OP_DIV, var->extent, each);
-    Var *outer = var_new(arena, VAR_LOOP, TYPE_INT64, var->name, whole);
-    Var *lane = var_new(arena, VAR_LOOP, TYPE_INT64, var->name, each);
-    Var *left = var_new(arena, VAR_LOOP, TYPE_INT64, var->name, expr_binary(arena, OP_MOD, var->extent, each));
-    Expr *begin = expr_binary(arena, OP_MUL, expr_var(arena, outer), each);
-    Expr *end = expr_binary(arena, OP_MUL, whole, each);
-    stmts_add(arena, &lanes,
-              stmt_substitute(arena, check, var, expr_binary(arena, OP_ADD, begin, expr_var(arena, lane))));
-    stmts_add(arena, &vectors, stmt_for(arena, lane, each, LOOP_VECTORIZED, lanes, check->loc));
-    stmts_add(arena, &rest, stmt_substitute(arena, check, var, expr_binary(arena, OP_ADD, end, expr_var(arena, left))));
-    stmts_add(arena, &list, stmt_for(arena, outer, outer->extent, LOOP_SERIAL, vectors, check->loc));
-    stmts_add(arena, &list, stmt_for(arena, left, left->extent, LOOP_SERIAL, rest, check->loc));
-    return stmt_block(arena, list);
-}
-
 static Stmt *requirement_check(Build *b, const Requirement *requirement) {
     Substitutions axes = {0};
     for (int i = 0; i < requirement->axis_count; i++) {
@@ -710,7 +676,7 @@ static Stmt *requirement_check(Build *b, const Requirement *requirement) {
     Expr *condition = lower_value(b, requirement->condition, &axes, NULL);
     Stmt *stmt = stmt_check(b->arena, condition, requirement->status, requirement->loc);
     for (int i = requirement->axis_count - 1; i >= 0; i--) {
-        stmt = check_all(b, stmt, axes.items[i].value->var);
+        stmt = check_all(b->arena, b->nest->target, stmt, axes.items[i].value->var);
         if (!stmt)
             return NULL;
     }

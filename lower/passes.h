@@ -91,6 +91,10 @@ typedef LIST(Piece) Pieces;
 /* The pieces of a loop that is cut or partly unrolled, in order; one, of the loop as it is, for any other. */
 Pieces loop_pieces(Arena *arena, const Loop *loop, LoopKind kind);
 
+/* A check over all values of a loop: many at once in lanes, then the rest. */
+Stmt *check_all(Arena *arena, const Target *target, Stmt *check, const Var *var);
+/* The loop over the steps of a scan inside of the loop in its body, where that goes through rows; else as it is. */
+Stmt *scan_by_rows(Arena *arena, Stmt *steps);
 Kernel *kernel_build(Arena *arena, const Nest *nest, const ExpandOptions *options);
 void pass_guards(Kernel *kernel);
 void pass_flatten(Kernel *kernel);
