@@ -9,14 +9,39 @@
 #include <math.h>
 #include <string.h>
 
-enum { FIXED_TRIES = 40, MODEL_POINTS = 1000, MODEL_POINTS_MORE = 5000, GROUP_POINTS = 80, KEPT = 16, CROSSED = 4 };
+enum { FIXED_TRIES = 40, KEPT = 16, CROSSED = 4 };
 enum { MANY_GENES = 32 }; /* of a group whose points take so long that half as many are looked at */
+/* Points that a schedule is chosen from: in all, and the least of a group. */
+enum { MODEL_POINTS = 1000, MODEL_POINTS_MORE = 5000, ROUGH_POINTS = 160, GROUP_POINTS = 80, ROUGH_GROUP_POINTS = 32 };
 enum { OTHER_PART = 2, OTHER_RANDOM = 16 };
+
+static bool is_of_other_group(const Space *space, const Stage *stage, int number) {
+    for (int g = 0; g < space->groups.count; g++)
+        for (int s = 0; g != number && s < space->groups.items[g]->stage_count; s++)
+            if (space->groups.items[g]->stages[s]->tensor == stage->tensor)
+                return true;
+    return false;
+}
+
+/* The nest with the stages of one group alone, and those that its statements make: where the others have none, they take as
+ * long whatever is chosen for the group. */
+static Nest *nest_of_group(Arena *scratch, const Space *space, const Nest *nest, int number) {
+    Nest *part = ARENA_NEW(scratch, Nest);
+    *part = *nest;
+    part->stages = ARENA_ARRAY(scratch, NestStage *, nest->stage_count + 1);
+    part->stage_count = 0;
+    for (int s = 0; s < nest->stage_count; s++)
+        if (!is_of_other_group(space, nest->stages[s]->stage, number))
+            part->stages[part->stage_count++] = nest->stages[s];
+    return part;
+}
 
 double point_estimate(Arena *scratch, Space *space, const int *point, int only) {
     Nest *nest = point_nest(scratch, space, point, only);
     if (!nest)
         return HUGE_VAL;
+    if (only >= 0 && space->groups.count > 1)
+        nest = nest_of_group(scratch, space, nest, only);
     return static_seconds(scratch, nest, space->target);
 }
 
@@ -150,18 +175,18 @@ static Schedule *combine(Arena *arena, Space *space, const int *point) {
 }
 
 /* Points for a group: a few for each, and of the others as many as its part of the work. */
-static int group_budget(const Space *space, int number, int points) {
-    int groups = space->groups.count, shared = points - groups * GROUP_POINTS;
+static int group_budget(const Space *space, int number, int points, int least) {
+    int groups = space->groups.count, shared = points - groups * least;
     double own = group_work(space->groups.items[number]), all = 0;
     if (shared <= 0)
-        return GROUP_POINTS;
+        return least;
     for (int g = 0; g < groups; g++) {
         double work = group_work(space->groups.items[g]);
         if (work < 0)
             return points / groups;
         all += work;
     }
-    return GROUP_POINTS + (int)(shared * (all > 0 ? own / all : 0));
+    return least + (int)(shared * (all > 0 ? own / all : 0));
 }
 
 static int parts_of_budget(const Space *space, int number) {
@@ -170,11 +195,13 @@ static int parts_of_budget(const Space *space, int number) {
 
 static void choose_point(Space *space, Effort effort, uint64_t seed, int *point) {
     Random random = {seed};
-    int groups = space->groups.count, points = effort == EFFORT_MODEL_MORE ? MODEL_POINTS_MORE : MODEL_POINTS;
+    static const int points[] = {0, 0, ROUGH_POINTS, MODEL_POINTS, MODEL_POINTS_MORE};
+    int groups = space->groups.count, least = effort == EFFORT_ROUGH ? ROUGH_GROUP_POINTS : GROUP_POINTS;
     point_start(space, point);
     for (int g = 0; g < groups; g++)
-        if (effort >= EFFORT_MODEL)
-            choose_group(space, g, group_budget(space, g, points) / parts_of_budget(space, g), &random, point);
+        if (effort >= EFFORT_ROUGH)
+            choose_group(space, g, group_budget(space, g, points[effort], least) / parts_of_budget(space, g), &random,
+                         point);
         else
             fix_group(space, g, &random, point);
 }

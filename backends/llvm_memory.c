@@ -311,7 +311,8 @@ static LLVMValueRef load_guarded_row(Code *code, const Access *access) {
 /* One element, for the lanes of the mask. */
 static LLVMValueRef load_same(Code *code, const Access *access) {
     LLVMValueRef mask = access_mask(code, access);
-    LLVMValueRef element = load(code, access, access->type, address_of_any(code, access, address_of(code, access), mask));
+    LLVMValueRef element =
+        load(code, access, access->type, address_of_any(code, access, address_of(code, access), mask));
     LLVMValueRef all = emit_splat(code, element, lanes_of(mask));
     return LLVMBuildSelect(code->builder, mask, all, LLVMConstNull(LLVMTypeOf(all)), "");
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+enum { CLOSE_LOOKS = 2 };
 static const double needed_gain = 0.8; /* of an algorithm's estimate, to be chosen without measuring */
 
 /* Whether two blocks are for the same name in the same file, so that their targets decide. */
@@ -95,9 +96,14 @@ Database *compilation_database(Compilation *c) {
 
 /* --- choosing --- */
 
-static Schedule *default_schedule(Compilation *c, const Program *program, const Target *target, const Schedule *user) {
+static Effort effort_of(const Compilation *c) {
     static const Effort efforts[] = {EFFORT_IDENTITY, EFFORT_FIXED, EFFORT_MODEL, EFFORT_MODEL_MORE, EFFORT_MODEL};
-    return autosched_default(c->arena, program, target, user, efforts[c->options->level], c->options->seed);
+    return efforts[c->options->level];
+}
+
+static Schedule *default_schedule(Compilation *c, const Program *program, const Target *target, const Schedule *user,
+                                  Effort effort) {
+    return autosched_default(c->arena, program, target, user, effort, c->options->seed);
 }
 
 /* The best record of the unit, whatever its algorithms; the unit becomes the one with those. NULL: none. */
@@ -119,23 +125,49 @@ static const Schedule *best_record(Compilation *c, Database *database, const Uni
     return best;
 }
 
+/* Alternatives that are worth a close look: those that a rough one finds the fastest, where there are many. Algorithms of
+ * several calls multiply. */
+static int look_closely(Compilation *c, const Unit *all, int count, const Target *target, int *chosen) {
+    double seconds[CLOSE_LOOKS + 1];
+    int found = 0;
+    for (int i = 0; i < count; i++) {
+        const Program *program = all->alternatives[i];
+        double own = i;
+        if (count > CLOSE_LOOKS) {
+            const Schedule *rough = autosched_default(c->arena, program, target, NULL, EFFORT_ROUGH, c->options->seed);
+            own = estimated_seconds(c->arena, program, rough, target);
+        }
+        int place = found < CLOSE_LOOKS ? found++ : CLOSE_LOOKS;
+        for (; place > 0 && seconds[place - 1] > own; place--) {
+            seconds[place] = seconds[place - 1];
+            chosen[place] = chosen[place - 1];
+        }
+        seconds[place] = own;
+        chosen[place] = i;
+    }
+    return found;
+}
+
 /* The default for the algorithms that the static model thinks are the fastest. It knows less of them than of what is as
- * it was written, so they have to be better by far. */
+ * it was written, so they have to be better by far. A larger budget is for those that are chosen. */
 static const Schedule *best_default(Compilation *c, const Unit **unit, const Target *target, const Schedule *user) {
     const Unit *all = *unit;
-    const Schedule *best = default_schedule(c, all->program, target, user);
-    int count = user || c->options->level < LEVEL_2 ? 0 : all->alternative_count;
+    int chosen[CLOSE_LOOKS + 1], count = user || c->options->level < LEVEL_2 ? 0 : all->alternative_count;
+    Effort effort = effort_of(c), first = count && effort > EFFORT_MODEL ? EFFORT_MODEL : effort;
+    const Schedule *best = default_schedule(c, all->program, target, user, first);
     double seconds = count ? estimated_seconds(c->arena, all->program, best, target) * needed_gain : 0;
+    count = look_closely(c, all, count, target, chosen);
     for (int i = 0; i < count; i++) {
-        const Schedule *schedule = default_schedule(c, all->alternatives[i], target, NULL);
-        double estimate = estimated_seconds(c->arena, all->alternatives[i], schedule, target);
+        const Program *program = all->alternatives[chosen[i]];
+        const Schedule *schedule = default_schedule(c, program, target, NULL, first);
+        double estimate = estimated_seconds(c->arena, program, schedule, target);
         if (estimate >= seconds)
             continue;
         seconds = estimate;
         best = schedule;
-        *unit = unit_with(c, all, i);
+        *unit = unit_with(c, all, chosen[i]);
     }
-    return best;
+    return first == effort ? best : default_schedule(c, (*unit)->program, target, user, effort);
 }
 
 /* The unit becomes the one with the algorithms that the schedule is for. */
