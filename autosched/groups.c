@@ -406,6 +406,11 @@ static bool reads_row_reduction(Grouping *grouping, const Stage *root, const boo
     return false;
 }
 
+/* The last transform of a fast algorithm: what it reads is computed beside a tile of it. */
+static bool chooses_cases(Space *space, const Stage *stage) {
+    return stage->combine == COMBINE_NONE && stage->rest_count == 0 && stage_has_cases(inlined_stage(space, stage));
+}
+
 /* Takes in producers a row of which is enough for a row of the root. Returns the number of shared axes. */
 static int absorb_rows(Grouping *grouping, const Stage *root, bool *members) {
     bool along = root->axis_count > 1 && root->reduction_count == 0 && !reads_row_reduction(grouping, root, members);
@@ -415,6 +420,7 @@ static int absorb_rows(Grouping *grouping, const Stage *root, bool *members) {
     for (int s = grouping->count - 1; s >= 0; s--) {
         StageFacts *facts = &grouping->facts[s];
         bool tiled = stage_has_reuse(facts->stage) && !stage_is_row_reduction(grouping->space, facts->stage);
+        tiled |= chooses_cases(grouping->space, facts->stage);
         if (!only_used_in(grouping, facts, members) || tiled)
             continue;
         int shared = shared_depth(grouping, facts, members, minimum(depth, stage_first_scatter(facts->stage)));
@@ -538,7 +544,8 @@ static void make_group(Grouping *grouping, int root) {
         members[block - grouping->facts] = true;
     list_members(grouping, group, members);
     int scatter = stage_first_scatter(group->root);
-    if (depth > 0 || scatter < group->root->axis_count || rows)
+    group->rows = depth > 0 || scatter < group->root->axis_count || rows;
+    if (group->rows)
         row_group_new(space, group, depth > 0 ? depth : scatter, block ? block->stage : NULL,
                       product ? product->stage : NULL);
     else if (group->stage_count == 1 && stage_is_flat(space, group->root))
@@ -598,6 +605,19 @@ static void leave_constants(Grouping *grouping) {
     arena_free(scratch);
 }
 
+/* From the last stage to the first; what is grouped already stays as it is. */
+static void make_groups(Grouping *grouping) {
+    bool grouped[grouping->count + 1];
+    for (int s = 0; s < grouping->count; s++)
+        grouped[s] = grouping->facts[s].grouped;
+    grouping->space->groups.count = grouping->space->gene_count = 0;
+    for (int s = grouping->count - 1; s >= 0; s--)
+        if (!grouping->facts[s].inlined && !grouping->facts[s].grouped)
+            make_group(grouping, s);
+    for (int s = 0; s < grouping->count; s++)
+        grouping->facts[s].grouped = grouped[s];
+}
+
 void space_make_groups(Space *space) {
     Grouping grouping = {.space = space, .count = space->program->stage_count};
     grouping.facts = ARENA_ARRAY(space->arena, StageFacts, grouping.count + 1);
@@ -605,8 +625,8 @@ void space_make_groups(Space *space) {
     inline_stages(&grouping);
     empty_scans(&grouping);
     leave_constants(&grouping);
-    for (int s = grouping.count - 1; s >= 0; s--)
-        if (!grouping.facts[s].inlined && !grouping.facts[s].grouped)
-            make_group(&grouping, s);
+    make_groups(&grouping);
+    if (space_find_chains(space))
+        make_groups(&grouping);
     shrink_buffers(&grouping);
 }

@@ -45,6 +45,22 @@ typedef struct Sketch {
 typedef struct Space Space;
 typedef struct Group Group;
 
+/* Groups that are computed at the outer loops of one that reads them (chain.c). */
+enum { CHAIN_AXES = 4, CHAIN_PRODUCERS = 3 };
+typedef struct ChainAxis {
+    int axis;                  /* of the root */
+    int64_t step;              /* elements of a block; 1: the axis itself */
+    const char *outer, *inner; /* the root's loops: over the blocks, and in one */
+    int dims[CHAIN_PRODUCERS]; /* of the producers: they have it too, one value a block */
+} ChainAxis;
+typedef struct Chain {
+    const Stage *root;
+    int count;
+    ChainAxis axes[CHAIN_AXES]; /* outermost first */
+    int producer_count;
+    const Stage *producers[CHAIN_PRODUCERS];
+} Chain;
+
 struct Group {
     const char *prefix; /* of local names: "" or "g2_" */
     const Stage *root;
@@ -57,6 +73,7 @@ struct Group {
                                             /* kind; 0, 0: there are none */
     bool other_kept;                        /* nothing that draws or changes a point changes that gene */
     /* Adds the statements for the structural choices of genes to the sketch. False: that structure makes no sense. */
+    bool rows;        /* it is a row group */
     bool skipped;     /* stays as the program has it */
     bool hopeless;    /* because no schedule of it was found to be legal */
     bool contradicts; /* of a user's schedule: no choices hold for all of its constraints */
@@ -74,7 +91,8 @@ struct Space {
     Arena *arena;
     const Program *program;
     const Target *target;
-    LIST(Prim) common; /* inline statements: before all groups */
+    LIST(Prim) common; /* inline statements and those of chains: before all groups */
+    LIST(Chain *) chains;
     LIST(Group *) groups;
     int gene_count;
     const Schedule *user;   /* the sketch is this one alone */
@@ -96,6 +114,12 @@ void flat_group_new(Space *space, Group *group);
 bool stage_is_flat(Space *space, const Stage *stage);
 /* Whether the constraints of the user's schedule hold. */
 bool user_allows(const Space *space, const Group *group, const int *genes);
+/* Looks for chains among the groups and adds their statements. Groups that were made before do not know of them. */
+bool space_find_chains(Space *space);
+/* The chain that the stage is the root of, or else a producer of; NULL: none. */
+const Chain *chain_of(const Space *space, const Stage *stage, int *producer);
+/* What the chain has to do with an axis of that stage; NULL: nothing. chain may be NULL. */
+const ChainAxis *chain_axis(const Chain *chain, int producer, int axis);
 int group_add_gene(Space *space, Group *group, Gene gene);
 bool stage_has_reuse(const Stage *stage);
 /* A reduction over what lies side by side in memory, of which nothing is used again along two axes: better in vectors of

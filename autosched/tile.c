@@ -158,6 +158,17 @@ static int64_t inner_limit(const Group *group, const Tile *tile, int number, int
     return number >= last - 2 && serves_operand(tile, axis, false) ? UNKNOWN_LIMIT : 1;
 }
 
+/* Of an axis of a chain only a block is left, or nothing. */
+static void use_chain(const Tile *tile, TileAxis *axis, int number) {
+    const ChainAxis *chained = chain_axis(tile->chain, tile->producer, number);
+    if (!chained)
+        return;
+    axis->chained = tile->producer < 0 && chained->step == 1;
+    axis->extent = tile->producer < 0 ? chained->step : 1;
+    axis->tiled = axis->extent > 1;
+    axis->loop = tile->producer < 0 ? chained->inner : axis->loop;
+}
+
 static void make_axis(Space *space, Group *group, const Tile *tile, const Stage *root, int number, int lanes) {
     TileAxis *axis = &tile->axes[number];
     const char *name = root->axes[number]->name;
@@ -165,8 +176,9 @@ static void make_axis(Space *space, Group *group, const Tile *tile, const Stage 
     axis->extent = axis_extent(root->axes[number]);
     axis->steps = is_steps_axis(group, root, number);
     axis->tiled = !axis->steps && (axis->extent < 0 || axis->extent > 1) && number >= tile->placed - 1;
-    axis->lanes = power_above(axis->extent, lanes);
     axis->loop = arena_printf(space->arena, "%s.%s", root->name, name);
+    use_chain(tile, axis, number);
+    axis->lanes = power_above(axis->extent, lanes);
     if (!axis->tiled)
         return;
     int64_t cases = tile->anchor || tile->placed ? 0 : group_case_period(space, group, tile->value, number);
@@ -312,7 +324,7 @@ static void make_structure(Space *space, Group *group, Tile *tile) {
     choose_candidates(space, tile);
     const Stage *root = tile->root;
     bool several = tiled_count(tile) > 1;
-    bool parallel = space->target->threads != 1 && tile->placed == 0;
+    bool parallel = space->target->threads != 1 && tile->placed == 0 && !(tile->chain && tile->producer >= 0);
     tile->vector_gene =
         add_choice(space, group, root, "vector axis", tile->candidate_count ? tile->candidate_count : 1);
     tile->outer_gene = add_choice(space, group, root, "outer order", several ? 2 : 1);
@@ -342,6 +354,7 @@ Tile *tile_new(Space *space, Group *group, const Stage *root, const Stage *ancho
     tile->root = root;
     tile->placed = placed;
     tile->fused = anchor && anchor != root;
+    tile->chain = placed ? NULL : chain_of(space, root, &tile->producer);
     tile->anchor = anchor ? inlined_stage(space, anchor) : NULL;
     OperandList list = {space, group, tile};
     tile->value = tile->anchor ? tile->anchor : inlined_stage(space, root);

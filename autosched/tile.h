@@ -12,6 +12,7 @@ typedef struct TileAxis {
     int64_t extent;
     bool steps;       /* counts the steps of the scan that the root is in: the root has no such loop */
     bool tiled;       /* its extent is not 0 or 1 */
+    bool chained;     /* a loop of the root's chain, outside of all others */
     bool cases;       /* chooses between cases: whole periods of it are unrolled */
     int lanes;        /* as the vector axis */
     int tile, vector; /* genes: (middle, inner); as the vector axis, (middle, vectors) */
@@ -52,7 +53,9 @@ typedef enum ReduceOrder {
 } ReduceOrder;
 
 typedef struct Tile {
-    const Stage *root; /* whose loops these are */
+    const Stage *root;  /* whose loops these are */
+    const Chain *chain; /* that the root has to do with, or NULL */
+    int producer;       /* its number in that; -1: it is the root of it */
     int placed; /* it is computed inside of loops that go through its first axes, the last of these in blocks of */
                 /* the axis' tile; 0: it is at the root */
     const Stage *anchor; /* as the nest has it after inlining; NULL: the root has no reduction */

@@ -104,10 +104,12 @@ static const char *inner_name(const TileWriter *writer, int axis) {
 
 static void write_axes(TileWriter *writer) {
     const Tile *tile = writer->tile;
+    for (int a = 0; tile->chain && tile->producer < 0 && a < tile->chain->count; a++)
+        names_add(&writer->outers, tile->chain->axes[a].outer);
     for (int a = 0; a < tile->axis_count; a++)
         if (tile->axes[a].tiled)
             split_axis(writer, &tile->axes[a], a == writer->vector);
-        else if (!tile->axes[a].steps)
+        else if (!tile->axes[a].steps && !tile->axes[a].chained)
             names_add(&writer->outers, tile->axes[a].loop);
     order_axes(writer, writer->genes[tile->outer_gene] == 1, &writer->outers, outer_name);
     order_axes(writer, writer->genes[tile->middle_gene] == 1, &writer->middles, middle_name);
@@ -185,9 +187,12 @@ static void write_parallel(TileWriter *writer) {
     writer->last_outer = outers->names[outers->count - 1];
     if (writer->tile->placed)
         writer->task = writer->place;
-    if (mode == PARALLEL_NONE || writer->tile->placed)
+    const Chain *chain = writer->tile->chain;
+    if (mode == PARALLEL_NONE || writer->tile->placed || (chain && writer->tile->producer >= 0))
         return;
-    if (mode == PARALLEL_FIRST)
+    if (chain)
+        fused = mode == PARALLEL_FIRST ? 1 : chain->count; /* producers are computed at the last of these */
+    else if (mode == PARALLEL_FIRST)
         for (fused = 1; fused < outers->count && strchr(outers->names[fused - 1], '.'); fused++)
             ; /* loops of extent 1 keep their names of the form STAGE.axis */
     writer->task = outers->names[0];

@@ -48,6 +48,31 @@ for level in -O0 -O2; do
     is "$(grep -c 'all results checked, by .*conv' "$work/out")" "$(grep -c ^schedule borders.tensor)" "$level: every one by its algorithm"
 done
 
+# Large enough for blocks of transformed tiles to be computed inside of the loops of the results: images, groups and rows of tiles.
+cat >blocks.tensor <<'EOT'
+import "nn"
+def layer(float(N, H, W, C) I, const float(KH, KW, C, M) F, const float(M) bias) -> (O) {
+    t = conv2d_nhwc[P=1](I, F)
+    O(n, h, w, m) = max(t(n, h, w, m) + bias(m), 0)
+}
+export layer(N=3, H=61, W=43, C=24, M=20, KH=3, KW=3) as rows
+export layer(N=1, H=58, W=64, C=16, M=32, KH=3, KW=3) as image
+export group_conv2d_nhwc(N=5, H=13, W=15, G=3, C=16, M=19, KH=3, KW=3, P=1) as groups
+export conv2d_nhwc(N=7, H=29, W=27, C=16, M=16, KH=3, KW=3, P=1, D=2) as dilated
+export transposed_conv2d_nhwc(N=3, H=31, W=18, C=32, M=17, KH=4, KW=4, S=2, P=1) as transposed
+schedule rows on x86 { algorithm(conv2d_nhwc_winograd4, at=t) }
+schedule image on x86 { algorithm(conv2d_nhwc_winograd4, at=t) }
+schedule groups on x86 { algorithm(group_conv2d_nhwc_winograd4) }
+schedule dilated on x86 { algorithm(conv2d_nhwc_winograd4_dilated) }
+schedule transposed on x86 { algorithm(transposed_conv2d_nhwc_winograd2) }
+EOT
+for threads in 1 2; do
+    runs "blocks with threads: $threads" "$TENSORC" -run -O2 --threads=$threads --target=x86-64-v3 -ffp-error=1e-4 blocks.tensor
+    is "$(grep -c 'sampled points, .*by .*winograd' "$work/out")" 5 "all results are within the errors"
+    "$TENSORC" -c -O2 --threads=$threads --target=x86-64-v3 -ffp-error=1e-4 --emit-schedule=blocks.$threads blocks.tensor -o blocks.o
+    is "$(grep -c 'compute_at(\(t[.]\)*V, [^)]*)$' blocks.$threads)" 5 "which are computed in blocks"
+done
+
 cat >two.tensor <<'EOT'
 import "nn"
 def layers(float(N, H, W, C) I, const float(3, 3, C, M) F, const float(3, 3, M, M) G, float(M) bias) -> (O) {
