@@ -77,7 +77,7 @@ static bool is_member(const Chain *chain, const Group *group) {
 /* Whether the chain alone reads what the group makes. */
 static bool suits_chain(Space *space, const Chain *chain, const Group *group) {
     bool used = false;
-    if (chain->producer_count == CHAIN_PRODUCERS || group->scan || group->root->rest_count > 0 || group->rows ||
+    if (chain->producer_count == CHAIN_PRODUCERS || group->scan || group->root->rest_count > 0 || !group->tiled ||
         group->root->tensor->role != ROLE_TEMPORARY || tiles_read(space, group->root, NULL))
         return false;
     for (int g = 0; g < space->groups.count; g++) {
@@ -383,7 +383,7 @@ static bool known_extents(const Group *group) {
 static bool try_root(Space *space, const Group *root) {
     Chain *chain = ARENA_NEW(space->arena, Chain);
     *chain = (Chain){.root = root->root};
-    if (root->scan || root->rows || !known_extents(root) || root->root->combine != COMBINE_NONE ||
+    if (root->scan || !root->tiled || !known_extents(root) || root->root->combine != COMBINE_NONE ||
         !tiles_read(space, root->root, NULL))
         return false;
     for (int g = 0; g < space->groups.count; g++) /* readers come before what they read */

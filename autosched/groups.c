@@ -544,11 +544,13 @@ static void make_group(Grouping *grouping, int root) {
         members[block - grouping->facts] = true;
     list_members(grouping, group, members);
     int scatter = stage_first_scatter(group->root);
-    group->rows = depth > 0 || scatter < group->root->axis_count || rows;
-    if (group->rows)
+    bool in_rows = depth > 0 || scatter < group->root->axis_count || rows;
+    bool flat = !in_rows && group->stage_count == 1 && stage_is_flat(space, group->root);
+    group->tiled = !in_rows && !flat;
+    if (in_rows)
         row_group_new(space, group, depth > 0 ? depth : scatter, block ? block->stage : NULL,
                       product ? product->stage : NULL);
-    else if (group->stage_count == 1 && stage_is_flat(space, group->root))
+    else if (flat)
         flat_group_new(space, group);
     else
         tile_group_new(space, group,

@@ -73,7 +73,7 @@ struct Group {
                                             /* kind; 0, 0: there are none */
     bool other_kept;                        /* nothing that draws or changes a point changes that gene */
     /* Adds the statements for the structural choices of genes to the sketch. False: that structure makes no sense. */
-    bool rows;        /* it is a row group */
+    bool tiled;       /* it is a tile group */
     bool skipped;     /* stays as the program has it */
     bool hopeless;    /* because no schedule of it was found to be legal */
     bool contradicts; /* of a user's schedule: no choices hold for all of its constraints */
