@@ -148,7 +148,34 @@ static LLVMValueRef sum_log(Lanes *l, const Decomposed *d, LLVMValueRef more) {
     return lanes_fused(l, d->n, lanes_number(l, 0.693359375), lanes_add(l, d->fraction, low));
 }
 
+/* Of 32nds of the mantissas from 3/4 to 3/2, as their first bits stand in memory: numbers of few digits near the
+ * reciprocals, 1 next to 1, and the logarithms of what they are the reciprocals of. */
+static void fill_log_tables(double *reciprocals, double *logarithms) {
+    for (int i = 0; i < LANES_TABLE; i++) {
+        double middle = (1 + (i + 0.5) / LANES_TABLE) / (i < LANES_TABLE / 2 ? 1 : 2);
+        reciprocals[i] = i == 0 || i == LANES_TABLE - 1 ? 1 : round(256 / middle) / 256;
+        logarithms[i] = -log(reciprocals[i]);
+    }
+}
+
+/* x = m * 2^n: n * log(2) + log(1 / r) + log(m * r) + more, m * r within 1/32 of 1. Both parts of log(2) are positive,
+ * since n is infinite for 0 and for what is infinite. */
+static LLVMValueRef looked_up_log(Lanes *l, LLVMValueRef x, LLVMValueRef more) {
+    static const double terms[] = {-1. / 2, 1. / 3, -1. / 4, 1. / 5}, high = 0x1.62e4p-1, low = 1.428606765330187e-6;
+    double reciprocals[LANES_TABLE], logarithms[LANES_TABLE];
+    fill_log_tables(reciprocals, logarithms);
+    LLVMValueRef m = lanes_mantissa(l, x), n = lanes_subtract(l, lanes_exponent(l, x), lanes_exponent(l, m));
+    LLVMValueRef index = LLVMBuildLShr(l->b, bits_of(l->code, m), lanes_whole(l, 18), "");
+    LLVMValueRef f = lanes_fused(l, m, lanes_look_up(l, reciprocals, index), lanes_number(l, -1));
+    LLVMValueRef sum = lanes_fused(l, n, lanes_number(l, high), lanes_look_up(l, logarithms, index));
+    LLVMValueRef rest = lanes_fused(l, lanes_multiply(l, f, f), lanes_polynomial(l, f, terms, 4), f);
+    rest = lanes_fused(l, n, lanes_number(l, low), rest);
+    return lanes_add(l, sum, more ? lanes_add(l, rest, more) : rest);
+}
+
 static LLVMValueRef emit_log(Lanes *l, LLVMValueRef *args) {
+    if (lanes_can_look_up(l))
+        return looked_up_log(l, args[0], NULL);
     Decomposed d = decompose_log(l, args[0]);
     return logarithm_ends(l, args[0], 0, sum_log(l, &d, NULL));
 }
@@ -159,6 +186,8 @@ static LLVMValueRef emit_log1p(Lanes *l, LLVMValueRef *args) {
     LLVMValueRef below = lanes_subtract(l, x, lanes_subtract(l, u, one)),
                  above = lanes_subtract(l, one, lanes_subtract(l, u, x));
     LLVMValueRef c = lanes_select_where(l, lanes_compare(l, LLVMRealOLT, x, 1), below, above);
+    if (lanes_can_look_up(l))
+        return logarithm_ends(l, x, -1, looked_up_log(l, u, lanes_divide(l, c, u)));
     Decomposed d = decompose_log(l, u);
     return logarithm_ends(l, x, -1, sum_log(l, &d, lanes_divide(l, c, u)));
 }

@@ -108,6 +108,8 @@ static LLVMValueRef in_registers(Lanes *l, RegisterFunction *function, LLVMValue
     return by_registers(l, function, args, count, 0, lanes_of(args[0]), context);
 }
 
+enum { CURRENT_ROUNDING = 4 };
+
 /* scalef, on whole registers and parts of one. */
 static const char *scale_instruction(const Lanes *l) {
     static const char *const names[] = {"llvm.x86.avx512.mask.scalef.ps.128", "llvm.x86.avx512.mask.scalef.ps.256",
@@ -126,7 +128,6 @@ bool lanes_can_scale(const Lanes *l) {
 }
 
 static LLVMValueRef scale_register(Lanes *l, LLVMValueRef *args, const void *context) {
-    enum { CURRENT_ROUNDING = 4 };
     int lanes = lanes_of(args[0]);
     LLVMTypeRef mask = lanes == REGISTER_LANES ? l->code->i16 : l->code->i8;
     LLVMValueRef all[] = {args[0], args[1], LLVMGetPoison(LLVMTypeOf(args[0])), LLVMConstAllOnes(mask),
@@ -156,4 +157,26 @@ static LLVMValueRef look_up_register(Lanes *l, LLVMValueRef *args, const void *c
 
 LLVMValueRef lanes_look_up(Lanes *l, const double *table, LLVMValueRef index) {
     return in_registers(l, look_up_register, &index, 1, table);
+}
+
+static LLVMValueRef exponent_register(Lanes *l, LLVMValueRef *args, const void *context) {
+    LLVMValueRef all[] = {args[0], LLVMGetPoison(LLVMTypeOf(args[0])), LLVMConstAllOnes(l->code->i16),
+                          LLVMConstInt(l->code->i32, CURRENT_ROUNDING, false)};
+    return emit_intrinsic(l->code, "llvm.x86.avx512.mask.getexp.ps.512", NULL, 0, all, 4);
+}
+
+LLVMValueRef lanes_exponent(Lanes *l, LLVMValueRef x) {
+    return in_registers(l, exponent_register, &x, 1, NULL);
+}
+
+static LLVMValueRef mantissa_register(Lanes *l, LLVMValueRef *args, const void *context) {
+    enum { FROM_3_4_TO_3_2 = 3, NONE_OF_NEGATIVE = 2 << 2 };
+    LLVMValueRef all[] = {args[0], LLVMConstInt(l->code->i32, FROM_3_4_TO_3_2 | NONE_OF_NEGATIVE, false),
+                          LLVMGetPoison(LLVMTypeOf(args[0])), LLVMConstAllOnes(l->code->i16),
+                          LLVMConstInt(l->code->i32, CURRENT_ROUNDING, false)};
+    return emit_intrinsic(l->code, "llvm.x86.avx512.mask.getmant.ps.512", NULL, 0, all, 5);
+}
+
+LLVMValueRef lanes_mantissa(Lanes *l, LLVMValueRef x) {
+    return in_registers(l, mantissa_register, &x, 1, NULL);
 }
