@@ -10,7 +10,7 @@
 #include <string.h>
 
 enum { FIXED_TRIES = 40, KEPT = 16, CROSSED = 4 };
-enum { MANY_GENES = 32 }; /* of a group whose points take so long that half as many are looked at */
+enum { MANY_GENES = 32 }; /* of a group whose points take so long that a part of the others' number is looked at */
 /* Points that a schedule is chosen from: in all, and the least of a group. */
 enum { MODEL_POINTS = 1000, MODEL_POINTS_MORE = 5000, ROUGH_POINTS = 160, GROUP_POINTS = 80, ROUGH_GROUP_POINTS = 32 };
 enum { OTHER_PART = 2, OTHER_RANDOM = 16 };
@@ -190,7 +190,7 @@ static int group_budget(const Space *space, int number, int points, int least) {
 }
 
 static int parts_of_budget(const Space *space, int number) {
-    return space->groups.items[number]->genes.count > MANY_GENES ? 2 : 1;
+    return space->groups.items[number]->genes.count > MANY_GENES ? 4 : 1;
 }
 
 static void choose_point(Space *space, Effort effort, uint64_t seed, int *point) {

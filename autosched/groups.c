@@ -12,7 +12,14 @@
 #include <math.h>
 #include <string.h>
 
-enum { CHEAP_USES = 4, CHEAP_OPERATIONS = 4, MANY_ROWS = 32, BLOCK_ROWS = 8, ASSUMED_CACHE = 1 << 20 };
+enum {
+    CHEAP_USES = 4,
+    CHEAP_OPERATIONS = 4,
+    MANY_ROWS = 32,
+    BLOCK_ROWS = 8,
+    ASSUMED_CACHE = 1 << 20,
+    ASSUMED_EXTENT = 1024
+};
 
 typedef struct StageFacts {
     const Stage *stage;
@@ -432,11 +439,15 @@ static int absorb_rows(Grouping *grouping, const Stage *root, bool *members) {
     return any ? depth : 0;
 }
 
-/* Bytes of `outer` of the first axes' elements and all of the others. */
+static double assumed_extent(const Var *axis) {
+    return axis_extent(axis) < 0 ? ASSUMED_EXTENT : (double)axis_extent(axis);
+}
+
+/* Bytes of one of the first axes' elements and all of the others. */
 static double bytes_below(const Stage *stage, int depth) {
     double bytes = element_info[stage->tensor->type].bytes;
     for (int a = depth; a < stage->axis_count; a++)
-        bytes *= (double)axis_extent(stage->axes[a]);
+        bytes *= assumed_extent(stage->axes[a]);
     return bytes;
 }
 
@@ -447,19 +458,13 @@ static double cache_size(const Space *space, int level, double assumed) {
 /* Whether blocks of its rows can stay in a near cache, and what all blocks read again in the last one, and are many. */
 static bool suits_blocks(const Space *space, const Stage *stage, int depth) {
     double rows = 1, row = bytes_below(stage, depth), again = row;
-    for (int a = 0; a < stage->axis_count; a++)
-        if (axis_extent(stage->axes[a]) < 1)
-            return false;
-    for (int r = 0; r < stage->reduction_count; r++) {
-        if (axis_extent(stage->reductions[r]) < 1)
-            return false;
-        again *= (double)axis_extent(stage->reductions[r]);
-    }
+    for (int r = 0; r < stage->reduction_count; r++)
+        again *= assumed_extent(stage->reductions[r]);
     for (int a = 0; a < depth; a++)
-        rows *= (double)axis_extent(stage->axes[a]);
+        rows *= assumed_extent(stage->axes[a]);
     double cache = cache_size(space, 1, ASSUMED_CACHE);
-    return rows >= MANY_ROWS && axis_extent(stage->axes[depth - 1]) >= BLOCK_ROWS && BLOCK_ROWS * row <= cache / 4 &&
-           again <= fmax(cache_size(space, 2, 16 * cache) / 2, cache / 2);
+    return rows >= MANY_ROWS && assumed_extent(stage->axes[depth - 1]) >= BLOCK_ROWS && BLOCK_ROWS * row <= cache / 4 &&
+           again > 0 && again <= fmax(cache_size(space, 2, 16 * cache) / 2, cache / 2);
 }
 
 /* The reduction with reuse whose rows the members read, which may be computed a block of rows at a time; or NULL. */

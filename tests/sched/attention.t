@@ -3,9 +3,9 @@
 # results.
 . "${srcdir:-.}/tests/lib.sh"
 
-# chosen SIZES: the statements of the schedule, in one line.
+# chosen SIZES THREADS: the statements of the schedule, in one line.
 chosen() {
-    printf 'import "nn"\nexport attention(%s) as f\n' "$1" >"$work/f.tensor"
+    printf 'import "nn"\nexport attention%s as f\n' "${1:+($1)}" >"$work/f.tensor"
     "$TENSORC" -O2 --target=x86-64-v4 --threads=${2:-1} --db="$work/none.db" --emit-schedule=- -c "$work/f.tensor" \
         -o "$work/f.o" 2>&1 | tr '\n' ' '
 }
@@ -15,6 +15,7 @@ like "$(chosen "$large")" 'compute_at\(mix, q_block\).*compute_at\(weight, q_blo
     "scores, weights and their product are of one block of queries"
 like "$(chosen "$large")" ' acc = cache_write\(score, .*of_acc = cache_write\(mix, ' "both products have a register tile"
 like "$(chosen "$large" 2)" 'fuse\(Y.b, q_block\) +parallel\(row\) +compute_at\(mix, row\)' "threads share the blocks"
+like "$(chosen '')" 'compute_at\(mix, q_block\).*compute_at\(score, q_block\)' "also where sizes are known at run time"
 like "$(chosen 'B=2, Q=64, K=64, D=32, E=32')" 'compute_at\(mix, e_m, scope=register\)' \
     "few weights stay where they are, and the product is in the tile of what follows"
 
