@@ -382,7 +382,8 @@ static bool note_atom(const Expr *e, void *context) {
 }
 
 /* Whether the index is made of something that the condition is about. What it does not use has no part in its being
- * inside: an index that a split of another dimension does not touch is the same in its last tile. */
+ * inside: an index that a split of another dimension does not touch is the same in its last tile. A condition about
+ * nothing is decided already, for all that is under it. */
 static bool concerns(Arena *arena, Expr *condition, Expr *const *index, int count) {
     Affine sides[2];
     for (int side = 0; side < 2; side++) {
@@ -394,7 +395,7 @@ static bool concerns(Arena *arena, Expr *condition, Expr *const *index, int coun
         if (search.found)
             return true;
     }
-    return false;
+    return sides[0].count + sides[1].count == 0;
 }
 
 /* A guard that reads what need not be there where the condition does not hold says nothing there. */

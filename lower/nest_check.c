@@ -57,8 +57,8 @@ bool check_places(NestState *state) {
         StageState *stage = state->stages.items[i];
         if (stage->nest.inlined)
             continue;
-        if ((stage->at != NULL && !check_place(state, stage)) || !check_store(state, stage) ||
-            !check_doubled(state, stage))
+        if ((stage->at != NULL && !check_place(state, stage)) || !check_left_scan(state, stage) ||
+            !check_store(state, stage) || !check_doubled(state, stage))
             return false;
         for (int k = 0; k < stage->accesses.count; k++) {
             const Access *access = &stage->accesses.items[k];

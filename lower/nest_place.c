@@ -216,7 +216,7 @@ static bool check_inline(NestState *state, const Prim *prim, const StageState *s
     }
     if (!check_made(state, stage))
         return false;
-    if (reads_stage(stage, stage))
+    if (reads_stage(stage, stage) || reads_itself_through(state, stage))
         return refuse_stage(state, stage, "%s reads earlier steps of itself: inline would never end", stage->name);
     return is_read(state, stage) ||
            refuse_stage(state, stage, "nothing reads %s, so there is nowhere to inline it", stage->name);

@@ -136,13 +136,41 @@ static bool check_scan_reader(NestState *state, const StageState *reader, const 
                         producer->name);
 }
 
+/* Whether the stage reads the other one through others that no scan computes step by step; seen: those looked at. */
+static bool reads_through(const NestState *state, const StageState *stage, const StageState *other, bool *seen) {
+    seen[order_of(state, stage)] = true;
+    for (int i = 0; i < stage->accesses.count; i++) {
+        const StageState *producer = stage->accesses.items[i].producer;
+        if (producer == NULL || producer == stage)
+            continue;
+        bool enters = producer->scan == NULL && !seen[order_of(state, producer)];
+        if (producer == other || (enters && reads_through(state, producer, other, seen)))
+            return true;
+    }
+    return false;
+}
+
+bool reads_itself_through(const NestState *state, const StageState *stage) {
+    return stage->nest.stage->scan != NULL &&
+           reads_through(state, stage, stage, ARENA_ARRAY(state->arena, bool, state->stages.count));
+}
+
+static bool refuse_own_steps(NestState *state, const StageState *stage) {
+    return refuse_stage(state, stage, "%s needs its own earlier steps, so it stays in the scan", stage->name);
+}
+
+/* A stage that left its scan has all of its steps computed at once, as has what is computed between two of them. */
+bool check_left_scan(NestState *state, const StageState *stage) {
+    return stage->scan != NULL || stage->owner != NULL || !reads_itself_through(state, stage) ||
+           refuse_own_steps(state, stage);
+}
+
 bool check_scan_access(NestState *state, const StageState *reader, const Access *access) {
     if (access->producer->scan != NULL)
         return check_scan_reader(state, reader, access);
     bool left = access->producer->at == NULL && access->producer->nest.stage->scan != NULL;
     if (left && root_of(reader) == access->producer)
-        return refuse_stage(state, access->producer, "%s needs its own earlier steps, so it stays in the scan",
-                            access->producer->name);
+        return refuse_own_steps(state, access->producer);
     if (left && order_of(state, root_of(reader)) < order_of(state, access->producer))
         return refuse_stage(state, access->producer, "%s reads %s, which is computed after it", reader->name,
                             access->producer->name);

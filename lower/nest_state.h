@@ -344,6 +344,8 @@ bool reads_earlier_step(const StageState *stage, const Access *access);
 bool check_steps_loop(NestState *state, const Node *node, const char *what); /* "parallel" */
 bool check_steps_order(NestState *state, const StageState *stage);
 bool check_steps_box(NestState *state, const StageState *stage); /* after finish_bounds */
+bool check_left_scan(NestState *state, const StageState *stage);
+bool reads_itself_through(const NestState *state, const StageState *stage); /* others that are not parts of a scan */
 bool check_scan_access(NestState *state, const StageState *reader, const Access *access);
 bool all_read_earlier(const NestState *state, const Tensor *tensor);
 
