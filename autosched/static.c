@@ -385,8 +385,30 @@ static double missing_part(double body, double cache, int level) {
     return level == 2 ? fmin(excess_missing * (body - cache) / body, 1) : 1;
 }
 
+static int common_loops(const StageFacts *a, const StageFacts *b) {
+    int count = 0;
+    while (count < a->loop_count && count < b->loop_count && a->loops[count]->var == b->loops[count]->var)
+        count++;
+    return count;
+}
+
+/* Whether a stage before this one, in the same iteration of loops around both, has read as much of the same, and what both
+ * touch in it stays in the cache. */
+static bool was_read_before(const Profile *profile, const StageFacts *stage, const AccessFacts *access, double cache) {
+    for (int s = 0; s < profile->stage_count && profile->stages[s].stage != stage->stage; s++) {
+        const StageFacts *other = &profile->stages[s];
+        int common = common_loops(stage, other);
+        for (int a = 1; a < other->access_count && common > 0; a++)
+            if (other->accesses[a].tensor == access->tensor &&
+                access_footprint(stage, access, common) <= access_footprint(other, &other->accesses[a], common) &&
+                body_bytes(stage, common) + body_bytes(other, common) - line_bytes(stage, access, common) <= cache)
+                return true;
+    }
+    return false;
+}
+
 /* Bytes that move into a cache of a size and a level. Depth goes outward from the block while the body fits. */
-static double traffic(const StageFacts *stage, const Block *block, double cache, int level) {
+static double traffic(const Profile *profile, const StageFacts *stage, const Block *block, double cache, int level) {
     int depth = block->serial + 1;
     double body = 0, bytes = 0;
     while (depth > 0 && (body = body_bytes(stage, depth - 1)) <= cache)
@@ -399,7 +421,7 @@ static double traffic(const StageFacts *stage, const Block *block, double cache,
             first--; /* what the next loop does not change mostly stays */
         for (int l = 0; l < first; l++)
             moved *= stage->extents[l];
-        moved *= access->write ? written_times[level] : 1;
+        moved *= access->write ? written_times[level] : was_read_before(profile, stage, access, cache) ? 0 : 1;
         double started = moved > 0 ? fmin(run_start[level] / sequential_bytes(stage, access), most_started) : 0;
         bytes += moved * (1 + started);
     }
@@ -643,7 +665,8 @@ static void add_stage(const Profile *profile, const StageFacts *whole, const Tar
     for (int level = 0; level < 3; level++) {
         double cache = target->cache_bytes[level] > 0 ? (double)target->cache_bytes[level] : 32768.0 * pow(16, level);
         bool shared = level == 2; /* by all threads, as is the memory behind it */
-        double bytes = traffic(shared ? whole : stage, shared ? &all : &block, cache * usable_part[level], level);
+        double bytes =
+            traffic(profile, shared ? whole : stage, shared ? &all : &block, cache * usable_part[level], level);
         seconds[level + 1] = bytes / bytes_per_cycle[level] / clock_rate * (shared ? fmax(part, memory_part) : 1);
         estimate->level[level] += seconds[level + 1];
     }
