@@ -56,7 +56,7 @@ static void test_whole(Arena *arena, const Program *program, const Target *targe
     TuneOptions options = options_for(64);
     Shown shown = {.orderly = true};
     simulated_open(&simulated, arena, program, target);
-    simulated.failure_rate = 6;
+    simulated.failure_rate = 4;
     options.progress = show;
     options.progress_context = &shown;
     TuneResult *result = tune(arena, program, target, NULL, &simulated.toolchain, database, &options);
