@@ -168,9 +168,48 @@ static LLVMValueRef emit_uniform(Code *code, const Expr *e) {
     return emit_splat(code, emit_value(code, scalar), e->lanes);
 }
 
+static const Expr *without_broadcast(const Expr *e) {
+    return e->kind == EXPR_BROADCAST ? e->args[0] : e;
+}
+
+/* x >= low and x < high, of which high is known to be no less than low: one comparison without signs. */
+static bool is_inside(const Expr *from, const Expr *to, int64_t *low) {
+    if (from->kind != EXPR_OP || to->kind != EXPR_OP || from->op != OP_GE || (to->op != OP_LT && to->op != OP_LE) ||
+        from->args[0]->type != TYPE_INT64 || !expr_is_int(without_broadcast(from->args[1]), low) || *low < 0 ||
+        !expr_equal(from->args[0], to->args[0]))
+        return false;
+    Interval high = expr_interval(without_broadcast(to->args[1]));
+    return high.has_low && high.low >= *low;
+}
+
+static LLVMValueRef emit_inside(Code *code, const Expr *to, int64_t low) {
+    LLVMValueRef x = emit_value(code, to->args[0]), high = emit_value(code, to->args[1]);
+    LLVMValueRef least = constant_int(LLVMTypeOf(x), low);
+    if (low != 0) {
+        x = LLVMBuildSub(code->builder, x, least, "");
+        high = LLVMBuildSub(code->builder, high, least, "");
+    }
+    return LLVMBuildICmp(code->builder, to->op == OP_LT ? LLVMIntULT : LLVMIntULE, x, high, "");
+}
+
+/* A conjunction whose last two conditions are such a pair; NULL for others. */
+static LLVMValueRef emit_bounds(Code *code, const Expr *e) {
+    const Expr *rest = e->args[0], *to = e->args[1];
+    int64_t low;
+    if (is_inside(rest, to, &low))
+        return emit_inside(code, to, low);
+    if (rest->kind != EXPR_OP || rest->op != OP_AND || !is_inside(rest->args[1], to, &low))
+        return NULL;
+    LLVMValueRef before = emit_value(code, rest->args[0]);
+    return LLVMBuildAnd(code->builder, before, emit_inside(code, to, low), "");
+}
+
 static LLVMValueRef emit_operation(Code *code, const Expr *e) {
     if (is_uniform_operation(e))
         return emit_uniform(code, e);
+    LLVMValueRef bounds = e->op == OP_AND ? emit_bounds(code, e) : NULL;
+    if (bounds)
+        return bounds;
     if (e->op == OP_SELECT)
         return emit_select(code, e);
     if (is_ramp_below(e))
