@@ -324,6 +324,17 @@ static const Cell *eval(Run *r, const Expr *e) {
 
 static void run_body(Run *r, Stmt *const *body, int count);
 
+/* Holds in all lanes, or not. */
+static void run_check(Run *r, const Stmt *stmt) {
+    const Cell *lanes = eval(r, stmt->condition);
+    for (int lane = 0; lane < stmt->condition->lanes; lane++) {
+        if (lanes[lane].undefined)
+            fault(r, "an undefined condition");
+        if (!lanes[lane].value.integer)
+            r->status = stmt->status;
+    }
+}
+
 /* What a store needs to know before it stores. */
 typedef struct Pending {
     const Cell *value, *guard, **index;
@@ -432,8 +443,7 @@ static void run_stmt(Run *r, const Stmt *stmt) {
     case STMT_TOGETHER: run_together(r, stmt); break;
     case STMT_ALLOCATE: run_allocate(r, stmt); break;
     case STMT_CHECK:
-        if (!eval_index(r, stmt->condition))
-            r->status = stmt->status;
+        run_check(r, stmt);
         break;
     case STMT_PREFETCH: /* touches nothing, but its indices have values */
         for (int d = 0; d < stmt->index_count; d++)
