@@ -214,6 +214,7 @@ static void access_make(Forms *forms, StageFacts *facts, AccessFacts *access, co
     access->slopes = ARENA_ARRAY(forms->arena, double, access->rank *loops);
     access->offsets = ARENA_ARRAY(forms->arena, double, access->rank + 1);
     access->strides = ARENA_ARRAY(forms->arena, double, loops);
+    access->reached = ARENA_ARRAY(forms->arena, double, loops + 1);
     forms->irregular = false;
     for (int d = 0; d < access->rank; d++) {
         access->dims[d] = form_constant(buffer->dims[d], forms->typical);
@@ -418,7 +419,7 @@ double access_reach(const StageFacts *stage, const AccessFacts *access, int dime
     return reach;
 }
 
-double access_footprint(const StageFacts *stage, const AccessFacts *access, int depth) {
+static double footprint(const StageFacts *stage, const AccessFacts *access, int depth) {
     double elements = 1;
     for (int d = 0; d < access->rank; d++) {
         double reach = access_reach(stage, access, d, depth), places = 1;
@@ -429,4 +430,13 @@ double access_footprint(const StageFacts *stage, const AccessFacts *access, int 
         elements *= reach > access->dims[d] ? access->dims[d] : reach;
     }
     return elements * access->bytes;
+}
+
+/* The same few are asked for by all levels of the memory and by the features. */
+double access_footprint(const StageFacts *stage, const AccessFacts *access, int depth) {
+    if (depth < stage->changed)
+        return footprint(stage, access, depth);
+    if (access->reached[depth] == 0)
+        access->reached[depth] = footprint(stage, access, depth);
+    return access->reached[depth];
 }

@@ -23,6 +23,7 @@ typedef struct AccessFacts {
     double *offsets; /* [rank]: of each index where all loops are 0 */
     double *strides; /* [loop_count]: elements between iterations */
     double size;     /* bytes of the buffer */
+    double *reached; /* [loop_count + 1]: access_footprint by depth for the extents of the profile; 0: not known yet */
 } AccessFacts;
 
 typedef struct StageFacts {
@@ -30,6 +31,7 @@ typedef struct StageFacts {
     int loop_count, outer_count; /* in the chain; of these, loops of stages that this one is computed at */
     const Loop **loops;          /* outermost first */
     double *extents;
+    int changed; /* loops before this one may have other extents than in the profile */
     int access_count;
     AccessFacts *accesses; /* what is written, then what is read */
     double iterations;     /* of the innermost body */

@@ -119,12 +119,14 @@ static Sketch *sketch_make(Space *space, Group *group, const int *genes) {
 
 Sketch *group_sketch(Space *space, Group *group, const int *genes) {
     uint64_t key = structure_key(group, genes);
-    for (int i = 0; i < group->sketches.count; i++)
-        if (group->sketches.items[i].key == key)
-            return group->sketches.items[i].sketch;
-    struct CachedSketch cached = {key, sketch_make(space, group, genes)};
-    list_push(space->arena, &group->sketches, cached);
-    return cached.sketch;
+    struct CachedSketch **chain = &group->sketches[key % SKETCH_CHAINS];
+    for (const struct CachedSketch *cached = *chain; cached; cached = cached->next)
+        if (cached->key == key)
+            return cached->sketch;
+    struct CachedSketch *made = ARENA_NEW(space->arena, struct CachedSketch);
+    *made = (struct CachedSketch){key, sketch_make(space, group, genes), *chain};
+    *chain = made;
+    return made->sketch;
 }
 
 static int structure_count(const Group *group) {

@@ -61,6 +61,8 @@ typedef struct Chain {
     const Stage *producers[CHAIN_PRODUCERS];
 } Chain;
 
+enum { SKETCH_CHAINS = 256 };
+
 struct Group {
     const char *prefix; /* of local names: "" or "g2_" */
     const Stage *root;
@@ -80,11 +82,11 @@ struct Group {
     int64_t weight;   /* of each element of an unrolled tile, in what it becomes; 0: 1 */
     bool (*emit)(Space *space, Group *group, const int *genes, Sketch *sketch);
     void *details; /* of the kind of group */
-    LIST(struct CachedSketch {
+    struct CachedSketch {
         uint64_t key;
         Sketch *sketch;
-    })
-    sketches;
+        struct CachedSketch *next;
+    } * sketches[SKETCH_CHAINS]; /* by their keys */
 };
 
 struct Space {

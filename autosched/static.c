@@ -511,6 +511,7 @@ static StageFacts busiest_thread(const StageFacts *stage, const Target *target, 
     if (first == stage->loop_count)
         return thread;
     int last = first + profile_loop_parts(stage, first);
+    thread.changed = last;
     for (int l = first; l < last; l++)
         all *= extents[l];
     double piece = ceil(all / thread_count(target));
