@@ -108,15 +108,31 @@ static LLVMValueRef left_out(Code *code, const Tensor *tensor, size_t bytes) {
     return global;
 }
 
+/* The bytes of a constant as the module has them; NULL where they are no string of bytes. */
+static const void *bytes_of(LLVMValueRef global, size_t *bytes) {
+    LLVMValueRef contents = LLVMGetInitializer(global);
+    return LLVMIsConstantString(contents) ? LLVMGetAsString(contents, bytes) : NULL;
+}
+
+/* Contents may be larger than all else: what they were made in is given back, the module has its own copy. */
 static LLVMValueRef included(Code *code, const Tensor *tensor, size_t bytes) {
-    const char *data = constant_contents(code->arena, tensor);
-    for (int i = 0; i < code->constants.count; i++) {
+    Arena *scratch = arena_new();
+    const char *data = constant_contents(scratch, tensor);
+    LLVMValueRef global = NULL;
+    for (int i = 0; i < code->constants.count && !global; i++) {
         const Constant *known = &code->constants.items[i];
-        if (known->bytes == bytes && memcmp(known->data, data, bytes) == 0)
-            return known->global;
+        if (known->data && known->bytes == bytes && memcmp(known->data, data, bytes) == 0)
+            global = known->global;
     }
-    LLVMValueRef global = add_global(code, tensor, data, bytes);
-    list_push(code->arena, &code->constants, ((Constant){data, bytes, global}));
+    if (!global) {
+        size_t held = 0;
+        global = add_global(code, tensor, data, bytes);
+        const void *kept = bytes_of(global, &held);
+        if (held != bytes)
+            kept = bytes <= 8 * READABLE_ELEMENTS ? memcpy(arena_alloc(code->arena, bytes + 1), data, bytes) : NULL;
+        list_push(code->arena, &code->constants, ((Constant){kept, bytes, global}));
+    }
+    arena_free(scratch);
     return global;
 }
 

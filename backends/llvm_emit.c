@@ -119,12 +119,19 @@ static void open_module(Emission *emission, const Target *target, const EmitOpti
     debug_open(code);
 }
 
+static void drop_module(Code *code) {
+    if (!code->module)
+        return;
+    LLVMDisposeBuilder(code->builder);
+    LLVMDisposeModule(code->module);
+    code->module = NULL;
+}
+
 static void close_module(Emission *emission) {
     Code *code = &emission->code;
     if (!code->context)
         return;
-    LLVMDisposeBuilder(code->builder);
-    LLVMDisposeModule(code->module);
+    drop_module(code);
     LLVMContextDispose(code->context);
     arena_free(code->arena);
 }
@@ -211,6 +218,7 @@ static char *generate(Emission *emission, LLVMCodeGenFileType type, size_t *coun
         LLVMDisposeMessage(text);
         return NULL;
     }
+    drop_module(&emission->code); /* its constants may be as large as what was made of them */
     *count = LLVMGetBufferSize(buffer);
     char *bytes = copy_bytes(LLVMGetBufferStart(buffer), *count);
     LLVMDisposeMemoryBuffer(buffer);
