@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-enum { LEAST_REUSE = 4, ASSUMED_THREADS = 4, TASKS_A_THREAD = 2, PASSES = 4 };
+enum { LEAST_REUSE = 4, ASSUMED_THREADS = 4, TASKS_A_THREAD = 2, PASSES = 4, SHARED_PART = 4 };
 static const double used_part = 0.9;   /* of the second cache, by a block and what it reads */
 static const double far_cost = 3;      /* of bytes from memory, when those from the last cache cost 1 */
 static const double needed_part = 0.6; /* of the bytes without a chain, at most */
@@ -213,7 +213,7 @@ static bool keeps_reuse(Space *space, const Chain *chain, int producer, int coun
     return true;
 }
 
-/* Bytes from beyond the second cache with the first `count` axes; below 0: it makes no sense. */
+/* Bytes from beyond the second cache with the first `count` axes, beyond the operands once; below 0: it makes no sense. */
 static double chain_cost(Space *space, const Chain *chain, int count) {
     double block = 0, operands = 0, whole = 0, iterations = 1, cache = (double)space->target->cache_bytes[1];
     int threads = space->target->threads > 0 ? space->target->threads : ASSUMED_THREADS;
@@ -229,14 +229,20 @@ static double chain_cost(Space *space, const Chain *chain, int count) {
     }
     if ((threads > 1 && iterations < TASKS_A_THREAD * threads) || iterations < 2 || block > cache / 2)
         return -1;
-    return block + operands <= used_part * cache ? whole : iterations * operands;
+    if (block + operands <= used_part * cache)
+        return 0;
+    bool far = iterations * block > (double)space->target->cache_bytes[2] / 2;
+    return far ? iterations * operands - whole : -1;
 }
 
+/* What one thread writes and another one reads does not stay near either of them. */
 static double plain_cost(const Space *space, const Chain *chain) {
-    double bytes = 0, last = (double)space->target->cache_bytes[2];
+    double bytes = 0, near = (double)space->target->cache_bytes[1], last = (double)space->target->cache_bytes[2];
     for (int p = 0; p < chain->producer_count; p++)
         bytes += bytes_of(chain->producers[p]);
-    return bytes <= (double)space->target->cache_bytes[1] ? 0 : PASSES / 2 * bytes * (bytes > last / 2 ? far_cost : 1);
+    if (bytes <= (space->target->threads == 1 ? near : near / SHARED_PART))
+        return 0;
+    return PASSES / 2 * bytes * (bytes > last / 2 ? far_cost : 1);
 }
 
 /* The axes that operands have, too, are the outer ones, so that a part of these stays while the others go on. */
