@@ -324,8 +324,8 @@ static bool add_code(Compilation *c, Kernel *const *kernels, const Target *targe
         complain("cannot generate code for %s: %s", target->name, why);
         return false;
     }
-    output->data = memcpy(arena_alloc(c->arena, output->bytes + 1), code, output->bytes);
-    free(code);
+    list_push(c->arena, &c->codes, code);
+    output->data = code;
     return true;
 }
 
@@ -496,6 +496,8 @@ int compile_file(const Options *options, const char *input) {
         status = 1;
     if (c.database)
         database_close(c.database);
+    for (int i = 0; i < c.codes.count; i++)
+        free(c.codes.items[i]);
     arena_free(arena);
     return status;
 }

@@ -14,6 +14,7 @@ typedef struct Compilation {
     Diagnostics *diagnostics;
     Module *module;
     Text variant_schedules; /* of versions for known sizes and of packed arguments, as comments */
+    LIST(char *) codes;     /* what was generated, to be freed in the end */
     Database *database;     /* opened when first needed */
     bool database_tried;
     LIST(struct CheckedInstr {
