@@ -240,13 +240,15 @@ static bool open_toolchains(Compilation *c, const Contest *contest, const Target
     return true;
 }
 
-/* The best of what the searches found; the unit becomes the one that it is for. */
-static Schedule *end_contest(Compilation *c, const Contest *contest, const Unit **unit) {
+/* The best of what the searches found; the unit becomes the one that it is for. *kept: the database has all of it. */
+static Schedule *end_contest(Compilation *c, const Contest *contest, const Unit **unit, bool *kept) {
     TuneResult *best = NULL;
+    *kept = true;
     for (int i = 0; i < contest->count; i++) {
         TuneResult *result = tuner_finish(contest->tuners[i]);
         toolchain_close(contest->toolchains[i]);
         show_result(c, contest->units[i]->program, result);
+        *kept &= result->unrecorded == 0;
         if (best && (result->seconds <= 0 || (best->seconds > 0 && result->seconds >= best->seconds)))
             continue;
         best = result;
@@ -269,7 +271,7 @@ static Schedule *search_algorithms(Compilation *c, const Unit **unit, const Targ
         contest.tuners[i] = open_tuner(c, &contest, i, target);
     Tuner *next;
     int until;
-    bool compared = false;
+    bool compared = false, kept;
     while (!stop_requested && (next = tuners_next(contest.tuners, contest.count, trials, &until))) {
         if (until > 1 && !compared)
             tuners_compare(contest.tuners, contest.count);
@@ -278,7 +280,8 @@ static Schedule *search_algorithms(Compilation *c, const Unit **unit, const Targ
         compared |= until > 1;
     }
     tuners_race(contest.tuners, contest.count);
-    Schedule *found = end_contest(c, &contest, unit), *recorded = recorded_schedule(c, &all, target, NULL);
+    Schedule *found = end_contest(c, &contest, unit, &kept);
+    Schedule *recorded = kept ? recorded_schedule(c, &all, target, NULL) : NULL;
     if (recorded)
         *unit = all; /* the same choice as that of later compilations, from the same records */
     return recorded ? recorded : found;

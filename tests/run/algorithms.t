@@ -92,6 +92,23 @@ is "$(sed 's/.*sampled points//; s/.*checked//' "$work/out")" "$(sed 's/.*sample
 cat two.tensor found.tensor >pasted.tensor
 runs "what was emitted can be pasted" "$TENSORC" -run -ffp-error=1e-4 pasted.tensor
 is "$(sed 's/.*sampled points//; s/.*checked//' "$work/out")" "$(sed 's/.*sampled points//; s/.*checked//' first)" "with the same algorithms"
+
+# What cannot be kept is compiled all the same. Root may write whatever it wants to.
+unprivileged() {
+    if [ "$(id -u)" -ne 0 ]; then "$@"; else setpriv --reuid=65534 --clear-groups "$@"; fi
+}
+echo 'import "nn" export conv2d_nhwc(N=1, H=28, W=28, C=32, M=32, KH=3, KW=3, P=1) as square' >square.tensor
+mkdir kept && runs "the algorithm as written is tuned" "$TENSORC" -c -O tune --trials=1 --threads=1 --db=kept/t.db square.tensor -o square.o
+if unprivileged true 2>/dev/null; then
+    chmod 755 . && chmod 555 kept && chmod 444 kept/t.db
+    runs "another is with a database that cannot be written" unprivileged "$TENSORC" -run -O tune --trials=12 --threads=1 --db=kept/t.db -ffp-error=1e-4 square.tensor
+    chmod 755 kept && chmod 644 kept/t.db
+    like "$(cat "$work/err")" 'measurements are not kept' "which is said"
+    like "$(cat "$work/out")" 'by conv2d_nhwc_winograd' "and what was measured is compiled, not what was recorded before"
+else
+    skip "root needs setpriv" 3
+fi
+
 echo 'import "nn" export conv2d_nhwc(N=1, H=56, W=56, C=64, M=64, KH=3, KW=3, P=1) as wide' >wide.tensor
 for threads in 1 2; do
     "$TENSORC" -c -O2 --threads=$threads -ffp-error=1e-4 --target=x86-64-v4 --emit-schedule=wide.$threads wide.tensor -o wide.o
