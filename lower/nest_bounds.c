@@ -401,11 +401,11 @@ static bool is_not_outside(const void *context, const Loop *loop) {
     return !loop_is_outside(context, loop);
 }
 
-/* Steps of a scan that are none compute nothing, and nothing of what they would read is there. A window alone moves on
- * with each iteration. */
+/* Steps of a scan that are none compute nothing, and nothing of what they would read is there. A window loses nothing:
+ * in each loop they come last, and the first iteration fills all of it. */
 static const StageState *scan_around(const StageState *stage) {
-    const StageState *root = root_of(stage), *holder = stage->updates != NULL ? stage->updates : stage;
-    return root != stage && root->nest.scan != NULL && holder->slides == NULL ? root : NULL;
+    const StageState *root = root_of(stage);
+    return root != stage && root->nest.scan != NULL ? root : NULL;
 }
 
 /* The guards of the owner, or of the scan, that concern the loops around the stage alone hold for it too. */
