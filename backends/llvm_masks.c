@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-enum { WORD = 8 };
+enum { WORD = 8, LANE_BITS = 64 /* of the number of a lane */ };
 
 bool has_masked_access(const Code *code, int bytes) {
     const Target *target = code->target;
@@ -52,7 +52,8 @@ static LLVMValueRef mask_bits(Code *code, LLVMValueRef mask) {
 
 static LLVMValueRef has_bit(Code *code, LLVMValueRef bits, int lane) {
     LLVMTypeRef type = LLVMTypeOf(bits);
-    LLVMValueRef bit = LLVMBuildAnd(code->builder, bits, LLVMConstInt(type, 1ull << lane, false), "");
+    LLVMValueRef one = LLVMConstInt(type, 1, false), place = LLVMConstInt(type, (unsigned)lane, false);
+    LLVMValueRef bit = LLVMBuildAnd(code->builder, bits, LLVMBuildShl(code->builder, one, place, ""), "");
     return LLVMBuildICmp(code->builder, LLVMIntNE, bit, LLVMConstNull(type), "");
 }
 
@@ -81,9 +82,11 @@ LLVMValueRef load_each_lane(Code *code, const LanesInMemory *lanes, LLVMValueRef
 
 /* The number of the first lane that is set: what a lane that is not set reads again. How many there are where none is. */
 static LLVMValueRef first_lane(Code *code, LLVMValueRef bits, LLVMValueRef any, int padded) {
-    LLVMTypeRef type = code->i64;
-    LLVMValueRef args[] = {LLVMBuildZExt(code->builder, bits, type, ""), LLVMConstInt(code->i1, 0, false)};
+    LLVMTypeRef type = padded > LANE_BITS ? LLVMTypeOf(bits) : code->i64;
+    LLVMValueRef wide = LLVMBuildIntCast2(code->builder, bits, type, false, "");
+    LLVMValueRef args[] = {wide, LLVMConstInt(code->i1, 0, false)};
     LLVMValueRef first = emit_intrinsic(code, "llvm.cttz", &type, 1, args, 2);
+    first = LLVMBuildIntCast2(code->builder, first, code->i64, false, "");
     return LLVMBuildSelect(code->builder, any, first, index_constant(code, padded), "");
 }
 
