@@ -160,6 +160,7 @@ static int version_rows(Compilation *c, const Unit *unit, const Target *target, 
     row->bindings = ARENA_NEW(c->arena, struct Binding);
     row->bindings[0] = (struct Binding){name, 1};
     row->count = 1;
+    row->automatic = true;
     *rows = row;
     return program_bind(c->arena, unit->program, row->bindings, 1, &why) ? 1 : 0;
 }
@@ -179,6 +180,7 @@ static Unit *bind_tune_row(Compilation *c, const Unit *unit, const struct TuneSi
     *bound = *unit;
     bound->program = program;
     bound->is_version = true;
+    bound->is_automatic = row->automatic;
     bound->tune_count = 0;
     bound->alternatives = ARENA_ARRAY(c->arena, Program *, unit->alternative_count + 1);
     bound->alternative_count = 0;
@@ -444,6 +446,26 @@ static bool compile_for_target(Compilation *c, const Target *target, bool first,
     return true;
 }
 
+/* The functions of a unit whose sizes are all known: itself, its versions. */
+static int count_functions(Compilation *c, const Unit *unit, const Target *target) {
+    const struct TuneSizes *rows;
+    const char *why = "";
+    int row_count = version_rows(c, unit, target, &rows), count = !unit->program->size_count;
+    for (int i = 0; i < row_count; i++) {
+        const Program *version = program_bind(c->arena, unit->program, rows[i].bindings, rows[i].count, &why);
+        count += version && !version->size_count;
+    }
+    return count;
+}
+
+/* What -O tune searches for, function by function. */
+static void share_trials_out(Compilation *c, const Target *const *targets) {
+    for (int t = 0; t < c->options->targets.count; t++)
+        for (int i = 0; i < c->module->units.count; i++)
+            c->tune_units_left += count_functions(c, &c->module->units.items[i], targets[t]);
+    c->tune_trials_left = c->options->trials ? c->options->trials : 200 * c->tune_units_left;
+}
+
 static int compile_checked(Compilation *c) {
     const Target **targets = make_targets(c);
     if (!targets)
@@ -458,6 +480,8 @@ static int compile_checked(Compilation *c) {
             }
         return 0;
     }
+    if (c->options->level == LEVEL_TUNE)
+        share_trials_out(c, targets);
     Outputs outputs = {0};
     Text schedules = {.arena = c->arena};
     for (int t = 0; t < target_count; t++)
@@ -470,14 +494,6 @@ static int compile_checked(Compilation *c) {
     return diag_error_count(c->diagnostics) || !write_outputs(c, &outputs) ? 1 : status;
 }
 
-/* What -O tune shares its trials out to: units with sizes that are known, and the rows of tune lists. */
-static int count_functions(const Module *module) {
-    int count = 0;
-    for (int i = 0; i < module->units.count; i++)
-        count += module->units.items[i].tune_count + !module->units.items[i].program->size_count;
-    return count;
-}
-
 int compile_file(const Options *options, const char *input) {
     Arena *arena = arena_new();
     Sources sources = {.arena = arena};
@@ -487,11 +503,8 @@ int compile_file(const Options *options, const char *input) {
     if (options->budget > 0)
         c.tune_deadline = monotonic_seconds() + options->budget;
     int status = check_input(&c) ? 0 : 1;
-    if (!status) {
-        c.tune_units_left = count_functions(c.module) * options->targets.count;
-        c.tune_trials_left = options->trials ? options->trials : 200 * c.tune_units_left;
+    if (!status)
         status = compile_checked(&c);
-    }
     if (diag_finish(c.diagnostics) && !status)
         status = 1;
     if (c.database)

@@ -96,7 +96,7 @@ static double budget_for_unit(const Compilation *c) {
     if (c->tune_deadline <= 0)
         return 0;
     double left = c->tune_deadline - monotonic_seconds();
-    int units = c->tune_units_left + 1;
+    int units = c->tune_units_left > 0 ? c->tune_units_left + 1 : 1;
     return left > 0.01 ? left / units : 0.01;
 }
 
@@ -135,6 +135,16 @@ static Toolchain *open_toolchain(Compilation *c, const Program *program, const T
 static Schedule *fall_back(Compilation *c, const Program *program, const Target *target, const Schedule *user,
                            const char *why) {
     fprintf(stderr, "tensorc: warning: %s is not tuned for %s: %s\n", program->symbol, target->name, why);
+    return autosched_default(c->arena, program, target, user, EFFORT_MODEL_MORE, c->options->seed);
+}
+
+/* Its versions for known sizes are tuned. An automatic one that leaves sizes open is no news beside its function. */
+static Schedule *leave_to_run_time(Compilation *c, const Unit *unit, const Target *target, const Schedule *user) {
+    const Program *program = unit->program;
+    if (!unit->tune_count && !unit->is_automatic)
+        fprintf(stderr,
+                "tensorc: warning: %s is not tuned for sizes known at run time only (see 'tune' of an export)\n",
+                program->symbol);
     return autosched_default(c->arena, program, target, user, EFFORT_MODEL_MORE, c->options->seed);
 }
 
@@ -288,15 +298,14 @@ static Schedule *search_algorithms(Compilation *c, const Unit **unit, const Targ
 }
 
 Schedule *tune_unit(Compilation *c, const Unit **unit, const Target *target, const Schedule *user) {
-    const Program *program = (*unit)->program;
     if (!compilation_database(c))
         return NULL;
-    if (program->size_count && (*unit)->tune_count) /* what is tuned are its versions for known sizes */
-        return autosched_default(c->arena, program, target, user, EFFORT_MODEL_MORE, c->options->seed);
-    if (c->options->frozen && !program->size_count)
+    if ((*unit)->program->size_count)
+        return leave_to_run_time(c, *unit, target, user);
+    if (c->options->frozen)
         return frozen_schedule(c, unit, target, user);
     int trials = trials_for_unit(c);
-    if ((*unit)->alternative_count && !user && !program->size_count) {
+    if ((*unit)->alternative_count && !user) {
         Schedule *best = search_algorithms(c, unit, target, trials);
         if (best)
             return best;

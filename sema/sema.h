@@ -32,10 +32,12 @@ typedef struct Unit {
     Program **alternatives;
     const Schedule **schedules; /* that name the export, then the def, then beside an imported def */
     int schedule_count;
-    bool is_version; /* for the sizes of one of the tunes: what is said of its unit is not said of it again */
+    bool is_version;   /* for the sizes of one of the tunes: what is said of its unit is not said of it again */
+    bool is_automatic; /* such a version that the source does not ask for */
     int tune_count;
     struct TuneSizes {
         int count;
+        bool automatic;
         struct Binding *bindings;
     } * tunes; /* export ... tune (M=1024, N=64), ... */
 } Unit;

@@ -74,7 +74,7 @@ report $? "and has lost nothing"
 
 # --- a database that cannot be used: a search needs it, a compilation does not
 head -c 3000 tune.db >damaged.db
-runs "-O2 compiles without a damaged database" capture "$TENSORC" -O2 --db=damaged.db -c k.tensor -o undamaged.o
+runs "-O2 compiles without a damaged database" "$TENSORC" -O2 --db=damaged.db -c k.tensor -o undamaged.o
 like "$(cat err)" 'warning: cannot use the tuning database.*compiling without it .delete the file, or name another with --db=FILE' "and says what to do"
 runs "as with none" "$TENSORC" -O2 --db=none.db -c k.tensor -o plain.o
 same plain.o undamaged.o "to the same object"
@@ -98,6 +98,20 @@ runs "constants are tuned" "$TENSORC" -O tune --db=constants.db --trials=20 --ru
 report $? "most trials are good" || diag_file constants.txt
 unlike "$(cat constants.txt)" 'wrong' "and none is wrong"
 runs "the object is right" "$TENSORC" -run --db=constants.db constants.tensor
+
+# --- sizes known at run time: the version for one row is a function of its own
+cat >open.tensor <<'EOF'
+def layer(float(M, K) X, float(N, K) W) -> (Y) { Y(i, j) +=! X(i, r_k) * W(j, r_k) }
+export layer
+export layer(N=64, K=64) as known
+EOF
+cat open.tensor k.tensor >rows.tensor
+runs "functions of run-time sizes among others" "$TENSORC" -O tune --trials=6 --db=rows.db -c rows.tensor -o rows.o
+like "$(cat err)" 'tuned known\.M1: 3 trials' "the version has its part of the trials"
+like "$(cat err)" 'tuned product: 3 trials' "and what follows has the rest"
+is "$(grep -c 'tuned' err)" 4 "no other is searched for" || diag_file err
+is "$(sed -n 's/.*warning: \(.*\) is not tuned for sizes known at run time only.*/\1/p' err | tr '\n' ' ')" "layer known " \
+    "and those that are not are named"
 
 # --- two at a time, as with make -j
 sed 's/M=48/M=32/; s/product/other/' k.tensor >l.tensor
