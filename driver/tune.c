@@ -164,8 +164,11 @@ static Schedule *recorded_schedule(Compilation *c, const Unit **unit, const Targ
     return best ? best->schedule : NULL;
 }
 
+/* Records can be missed only where the source asks for the function. */
 static Schedule *frozen_schedule(Compilation *c, const Unit **unit, const Target *target, const Schedule *user) {
     Schedule *found = recorded_schedule(c, unit, target, user);
+    if (!found && (*unit)->is_automatic)
+        return autosched_default(c->arena, (*unit)->program, target, user, EFFORT_MODEL_MORE, c->options->seed);
     if (!found)
         complain("%s: the tuning database has no result for %s (--tune-frozen)", (*unit)->program->symbol,
                  target_microarchitecture(target));

@@ -112,6 +112,14 @@ like "$(cat err)" 'tuned product: 3 trials' "and what follows has the rest"
 is "$(grep -c 'tuned' err)" 4 "no other is searched for" || diag_file err
 is "$(sed -n 's/.*warning: \(.*\) is not tuned for sizes known at run time only.*/\1/p' err | tr '\n' ' ')" "layer known " \
     "and those that are not are named"
+runs "--tune-frozen has them all" "$TENSORC" -O tune --trials=6 --tune-frozen --db=rows.db -c rows.tensor -o frozen_rows.o
+same rows.o frozen_rows.o "and gives the same object"
+runs "--tune-frozen without that version, which the source does not name" \
+    "$TENSORC" -O tune --tune-frozen --db=tune.db -c rows.tensor -o default_row.o
+like "$(nm default_row.o)" ' t known\.M1$' "has it by the default"
+sed 's/ as known/& tune (M=1)/' rows.tensor >named.tensor
+exits 1 "--tune-frozen without a version that the source names" \
+    "$TENSORC" -O tune --tune-frozen --db=tune.db -c named.tensor -o named.o
 
 # --- two at a time, as with make -j
 sed 's/M=48/M=32/; s/product/other/' k.tensor >l.tensor
