@@ -116,11 +116,14 @@ int tuner_trials(const Tuner *tuner);
  * First each has its default measured; then the one goes on that promises most, by its best and by how much it was
  * searched. NULL: there were so many trials, or nothing is left to find. */
 Tuner *tuners_next(Tuner *const *tuners, int count, int trials, int *until);
-/* Their defaults again, interleaved: one that met a slow second would be given up. */
-void tuners_compare(Tuner *const *tuners, int count);
+/* Their defaults again, interleaved: one that met a slow second would be given up. Once, when the deadline is over. */
+void tuners_compare(Tuner *const *tuners, int count, double deadline);
 /* The best of all, interleaved, so that they can be compared; before tuner_finish. */
-void tuners_race(Tuner *const *tuners, int count);
+void tuners_race(Tuner *const *tuners, int count, double deadline);
+/* Whether the default schedule was measured, or failed for good: before that nothing is better than it. */
+bool tuner_knows_default(const Tuner *tuner);
 TuneResult *tuner_finish(Tuner *tuner);
+void tuner_close(Tuner *tuner); /* instead, where no result is wanted */
 
 /* Tables behind --search=help and --cost-model=help. */
 typedef struct NamedChoice {

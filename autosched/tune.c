@@ -245,6 +245,9 @@ static bool is_final(const Trial *trial) {
 
 /* The trial of the default schedule, as the database has it where it does. */
 static void find_default(Tuner *tuner) {
+    if (tuner->standard_sought)
+        return;
+    tuner->standard_sought = true;
     int *point = ARENA_ARRAY(tuner->arena, int, tuner->space->gene_count + 1);
     bool exact;
     Schedule *schedule = space_default(tuner->arena, tuner->space, EFFORT_MODEL, tuner->options->seed, point, &exact);
@@ -268,10 +271,14 @@ static void measure_default(Tuner *tuner) {
     tuner->standard_known = tuner->result->measured > before && !is_unsettled(trial);
 }
 
-static void use_schedule(Tuner *tuner, const Trial *trial) {
+static Schedule *schedule_of(Tuner *tuner, const Trial *trial) {
     Schedule *copy = ARENA_NEW(tuner->arena, Schedule);
     *copy = *trial->candidate.schedule;
-    tuner->result->schedule = copy;
+    return copy;
+}
+
+static void use_schedule(Tuner *tuner, const Trial *trial) {
+    tuner->result->schedule = schedule_of(tuner, trial);
     tuner->result->seconds = trial->raced > 0 ? trial->raced : trial->candidate.seconds;
 }
 
@@ -296,8 +303,10 @@ static void fall_back(Tuner *tuner) {
     const Trial *standard = tuner->standard;
     bool failed = standard && tuner->standard_known && standard->candidate.outcome != OUTCOME_OK;
     Effort effort = failed || !tuner->toolchain ? EFFORT_IDENTITY : EFFORT_MODEL;
-    tuner->result->schedule =
-        autosched_default(tuner->arena, tuner->program, tuner->target, tuner->user, effort, tuner->options->seed);
+    bool found = standard && effort == EFFORT_MODEL;
+    tuner->result->schedule = found ? schedule_of(tuner, standard)
+                                    : autosched_default(tuner->arena, tuner->program, tuner->target, tuner->user,
+                                                        effort, tuner->options->seed);
 }
 
 static int by_value(const void *a, const void *b) {
@@ -341,7 +350,7 @@ Tuner *tuner_new(Arena *arena, const Program *program, const Target *target, con
     begin_step(tuner);
     if (tuner_open(tuner)) {
         tuner_recall(tuner);
-        if (toolchain)
+        if (toolchain && tuner->result->trials > 0)
             find_default(tuner);
     }
     end_step(tuner);
@@ -359,20 +368,33 @@ static bool knows_enough(const Tuner *tuner, int trials) {
 }
 
 void tuner_search(Tuner *tuner, int trials, double deadline) {
+    tuner->exhausted |= !tuner->search;
     if (!tuner->search)
         return;
     tuner->result->from_database = tuner->result->measured == 0 && knows_enough(tuner, trials);
     if (tuner->result->from_database || !tuner->toolchain)
         return;
     int before = tuner->result->trials;
-    begin_step(tuner);
     tuner->trial_limit = trials;
     tuner->deadline = deadline;
+    begin_step(tuner);
+    if (!tuner_halted(tuner))
+        find_default(tuner);
     measure_default(tuner);
     run_rounds(tuner);
     measure_default(tuner); /* the machine may have more time now */
     end_step(tuner);
     tuner->exhausted |= tuner->result->trials == before;
+}
+
+bool tuner_knows_default(const Tuner *tuner) {
+    return tuner->standard_sought && (!tuner->standard || tuner->standard_known);
+}
+
+void tuner_close(Tuner *tuner) {
+    free(tuner->known.slots);
+    search_close(tuner->search);
+    model_close(tuner->model);
 }
 
 TuneResult *tuner_finish(Tuner *tuner) {
@@ -390,17 +412,16 @@ TuneResult *tuner_finish(Tuner *tuner) {
     tuner->result->stopped = tuner_stopped(tuner);
     tuner->result->elapsed = tuner_elapsed(tuner);
     tuner->result->build_seconds = median_build_seconds(tuner);
-    free(tuner->known.slots);
-    search_close(tuner->search);
-    model_close(tuner->model);
+    tuner_close(tuner);
     return tuner->result;
 }
 
 TuneResult *tune(Arena *arena, const Program *program, const Target *target, const Schedule *user,
                  const Toolchain *toolchain, Database *database, const TuneOptions *options) {
     double deadline = tune_deadline(options->budget_seconds);
+    double end = options->budget_seconds > 0 ? monotonic_seconds() + options->budget_seconds : 0;
     Tuner *tuner = tuner_new(arena, program, target, user, toolchain, database, options);
     tuner_search(tuner, options->trials, deadline);
-    tuners_race(&tuner, 1);
+    tuners_race(&tuner, 1, end);
     return tuner_finish(tuner);
 }

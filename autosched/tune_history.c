@@ -80,6 +80,8 @@ static void recall(Tuner *tuner, const Record *record) {
     tuner->result->trials++;
     if (good)
         tuner->best = fmin(tuner->best, record->seconds);
+    else
+        tuner->result->failed[record->outcome]++;
     tuner_remember(tuner, trial);
     search_tell(tuner->search, trial->point, trial->features, good ? record->seconds : HUGE_VAL);
 }

@@ -118,8 +118,8 @@ static bool may_race(const Tuner *tuner, double limit) {
            tuner_best_trial(tuner) && tuner->best <= limit;
 }
 
-/* So many turns of the fastest trials of each, and its default. */
-static void race(Tuner *const *tuners, int count, double limit, int racers, int turns) {
+/* So many turns of the fastest trials of each, and its default; after the first no more than there is time for. */
+static void race(Tuner *const *tuners, int count, double limit, int racers, int turns, double deadline) {
     Race races[count];
     double best = HUGE_VAL, started = monotonic_seconds();
     int racing = 0;
@@ -133,7 +133,7 @@ static void race(Tuner *const *tuners, int count, double limit, int racers, int 
         race->count = choose_racers(tuners[t], race->racers, racers);
         build_racers(race);
     }
-    for (int turn = 0; turn < turns; turn++)
+    for (int turn = 0; turn < turns && (turn == 0 || deadline <= 0 || monotonic_seconds() < deadline); turn++)
         for (int r = 0; r < racing; r++)
             take_turn(&races[turn % 2 ? racing - 1 - r : r], turn % 2);
     for (int r = 0; r < racing; r++) {
@@ -142,12 +142,12 @@ static void race(Tuner *const *tuners, int count, double limit, int racers, int 
     }
 }
 
-void tuners_race(Tuner *const *tuners, int count) {
-    race(tuners, count, near_enough, RACERS, TURNS);
+void tuners_race(Tuner *const *tuners, int count, double deadline) {
+    race(tuners, count, near_enough, RACERS, TURNS, deadline);
 }
 
-void tuners_compare(Tuner *const *tuners, int count) {
-    race(tuners, count, far_enough, 0, COMPARISONS);
+void tuners_compare(Tuner *const *tuners, int count, double deadline) {
+    race(tuners, count, far_enough, 0, COMPARISONS, deadline);
     for (int t = 0; t < count; t++)
         tuners[t]->winner = NULL;
 }
@@ -189,7 +189,7 @@ Tuner *tuners_next(Tuner *const *tuners, int count, int trials, int *until) {
     double greatest = greatest_gain(tuners, count);
     Tuner *next = NULL;
     for (int t = 0; t < count; t++) {
-        if (tuners[t]->exhausted)
+        if (tuners[t]->exhausted || tuners[t]->result->trials >= trials)
             continue;
         *until = 1;
         if (tuners[t]->result->trials == 0)

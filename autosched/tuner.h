@@ -29,6 +29,7 @@ struct Tuner {
     Search *search;
     TuneResult *result;
     Trial *standard;      /* the default schedule's */
+    bool standard_sought; /* from the first search on: it takes long to find */
     bool standard_known;  /* measured, or failed for good: others can be compared with it */
     LIST(Trial *) trials; /* measured here or found in the database, good or not */
     HashSet known;        /* of texts */

@@ -53,8 +53,14 @@ Database *compilation_database(Compilation *compilation);
 
 /* The instructions that a nest uses, each against its meaning, once. False after a diagnostic. */
 bool check_instrs_of(Compilation *compilation, const Nest *nest);
+/* The best record of the unit, whatever its algorithms; the unit becomes the one with those. NULL: none, or none of the
+ * algorithms that would be taken without records: others may be slower. With --tune-frozen there is nothing but records. */
+const Schedule *best_record(Compilation *compilation, Database *database, const Unit **unit, const Target *target,
+                            const Schedule *user);
+/* The alternative that the static model takes; -1: as it is written. */
+int preferred_alternative(Compilation *compilation, const Unit *all, const Target *target);
 /* -O tune for one unit, which becomes the one with the best algorithms; NULL after a message. */
-Schedule *tune_unit(Compilation *compilation, const Unit **unit, const Target *target, const Schedule *user);
+const Schedule *tune_unit(Compilation *compilation, const Unit **unit, const Target *target, const Schedule *user);
 /* The unit as the source's block for the target wants it: where that names algorithms, with those and the rest of the
  * block. NULL after a diagnostic. */
 const Unit *unit_of_block(Compilation *compilation, const Unit *unit, const Target *target);

@@ -106,25 +106,6 @@ static Schedule *default_schedule(Compilation *c, const Program *program, const 
     return autosched_default(c->arena, program, target, user, effort, c->options->seed);
 }
 
-/* The best record of the unit, whatever its algorithms; the unit becomes the one with those. NULL: none. */
-static const Schedule *best_record(Compilation *c, Database *database, const Unit **unit, const Target *target,
-                                   const Schedule *user) {
-    const Unit *all = *unit;
-    const Schedule *best = NULL;
-    double seconds = HUGE_VAL;
-    for (int i = -1; i < (user ? 0 : all->alternative_count); i++) {
-        const Unit *one = unit_with(c, all, i);
-        Record record;
-        const Schedule *found = database_best(c->arena, database, one->program, target, user, target->threads, &record);
-        if (!found || record.seconds >= seconds)
-            continue;
-        best = found;
-        seconds = record.seconds;
-        *unit = one;
-    }
-    return best;
-}
-
 /* Alternatives that are worth a close look: those that a rough one finds the fastest, where there are many. Algorithms of
  * several calls multiply. */
 static int look_closely(Compilation *c, const Unit *all, int count, const Target *target, int *chosen) {
@@ -148,13 +129,19 @@ static int look_closely(Compilation *c, const Unit *all, int count, const Target
     return found;
 }
 
+/* A larger budget is for the algorithms that are chosen. */
+static Effort first_effort(const Compilation *c, int alternatives) {
+    Effort effort = effort_of(c);
+    return alternatives && effort > EFFORT_MODEL ? EFFORT_MODEL : effort;
+}
+
 /* The default for the algorithms that the static model thinks are the fastest. It knows less of them than of what is as
- * it was written, so they have to be better by far. A larger budget is for those that are chosen. */
-static const Schedule *best_default(Compilation *c, const Unit **unit, const Target *target, const Schedule *user) {
+ * it was written, so they have to be better by far. */
+static const Schedule *first_default(Compilation *c, const Unit **unit, const Target *target, int count) {
     const Unit *all = *unit;
-    int chosen[CLOSE_LOOKS + 1], count = user || c->options->level < LEVEL_2 ? 0 : all->alternative_count;
-    Effort effort = effort_of(c), first = count && effort > EFFORT_MODEL ? EFFORT_MODEL : effort;
-    const Schedule *best = default_schedule(c, all->program, target, user, first);
+    int chosen[CLOSE_LOOKS + 1];
+    Effort first = first_effort(c, count);
+    const Schedule *best = default_schedule(c, all->program, target, NULL, first);
     double seconds = count ? estimated_seconds(c->arena, all->program, best, target) * needed_gain : 0;
     count = look_closely(c, all, count, target, chosen);
     for (int i = 0; i < count; i++) {
@@ -167,7 +154,65 @@ static const Schedule *best_default(Compilation *c, const Unit **unit, const Tar
         best = schedule;
         *unit = unit_with(c, all, chosen[i]);
     }
-    return first == effort ? best : default_schedule(c, (*unit)->program, target, user, effort);
+    return best;
+}
+
+static const Schedule *best_default(Compilation *c, const Unit **unit, const Target *target, const Schedule *user) {
+    int count = user || c->options->level < LEVEL_2 ? 0 : (*unit)->alternative_count;
+    Effort effort = effort_of(c);
+    const Schedule *best = count ? first_default(c, unit, target, count) : NULL;
+    bool enough = best && first_effort(c, count) == effort;
+    return enough ? best : default_schedule(c, (*unit)->program, target, user, effort);
+}
+
+int preferred_alternative(Compilation *c, const Unit *all, const Target *target) {
+    const Unit *unit = all;
+    if (all->alternative_count)
+        first_default(c, &unit, target, all->alternative_count);
+    for (int i = 0; i < all->alternative_count; i++)
+        if (all->alternatives[i] == unit->program)
+            return i;
+    return -1;
+}
+
+/* Whether anything is known of the program, if only that it fails. */
+static bool is_recorded(Compilation *c, Database *database, const Program *program, const Target *target) {
+    Record *records;
+    return database_find(c->arena, database, task_hash(c->arena, program), database_target(target), target->threads,
+                         &records) > 0;
+}
+
+/* Whether records of some algorithms are enough to choose by: those that would be taken without any are among them. */
+static bool can_compare(Compilation *c, Database *database, const Unit *all, const Target *target) {
+    bool recorded = is_recorded(c, database, all->program, target);
+    for (int i = 0; i < all->alternative_count && recorded; i++)
+        recorded = is_recorded(c, database, all->alternatives[i], target);
+    if (recorded)
+        return true;
+    int preferred = preferred_alternative(c, all, target);
+    return is_recorded(c, database, preferred < 0 ? all->program : all->alternatives[preferred], target);
+}
+
+const Schedule *best_record(Compilation *c, Database *database, const Unit **unit, const Target *target,
+                            const Schedule *user) {
+    const Unit *all = *unit, *chosen = all;
+    const Schedule *best = NULL;
+    double seconds = HUGE_VAL;
+    for (int i = -1; i < (user ? 0 : all->alternative_count); i++) {
+        const Unit *one = unit_with(c, all, i);
+        Record record;
+        const Schedule *found = database_best(c->arena, database, one->program, target, user, target->threads, &record);
+        if (!found || record.seconds >= seconds)
+            continue;
+        best = found;
+        seconds = record.seconds;
+        chosen = one;
+    }
+    bool choosing = best && !user && all->alternative_count && !c->options->frozen;
+    if (choosing && !can_compare(c, database, all, target))
+        return NULL;
+    *unit = chosen;
+    return best;
 }
 
 /* The unit becomes the one with the algorithms that the schedule is for. */

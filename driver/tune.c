@@ -148,25 +148,9 @@ static Schedule *leave_to_run_time(Compilation *c, const Unit *unit, const Targe
     return autosched_default(c->arena, program, target, user, EFFORT_MODEL_MORE, c->options->seed);
 }
 
-/* The best that the database holds, whatever the algorithms. */
-static Schedule *recorded_schedule(Compilation *c, const Unit **unit, const Target *target, const Schedule *user) {
-    const Unit *all = *unit;
-    TuneResult *best = NULL;
-    for (int i = -1; i < (user ? 0 : all->alternative_count); i++) {
-        const Unit *one = unit_with(c, all, i);
-        TuneResult *result =
-            tune(c->arena, one->program, target, user, NULL, compilation_database(c), search_options(c, target, 0));
-        if (!result || !result->from_database || (best && result->seconds >= best->seconds))
-            continue;
-        best = result;
-        *unit = one;
-    }
-    return best ? best->schedule : NULL;
-}
-
 /* Records can be missed only where the source asks for the function. */
-static Schedule *frozen_schedule(Compilation *c, const Unit **unit, const Target *target, const Schedule *user) {
-    Schedule *found = recorded_schedule(c, unit, target, user);
+static const Schedule *frozen_schedule(Compilation *c, const Unit **unit, const Target *target, const Schedule *user) {
+    const Schedule *found = best_record(c, compilation_database(c), unit, target, user);
     if (!found && (*unit)->is_automatic)
         return autosched_default(c->arena, (*unit)->program, target, user, EFFORT_MODEL_MORE, c->options->seed);
     if (!found)
@@ -202,6 +186,7 @@ static TuneResult *tune_program(Compilation *c, Program *program, const Target *
 /* The searches for a unit as it is written and with each of its alternatives. */
 typedef struct Contest {
     int count;
+    int preferred; /* that is taken without measuring: nothing is better than it before it is measured */
     const Unit **units;
     Toolchain **toolchains;
     Tuner **tuners;
@@ -253,16 +238,32 @@ static bool open_toolchains(Compilation *c, const Contest *contest, const Target
     return true;
 }
 
-/* The best of what the searches found; the unit becomes the one that it is for. *kept: the database has all of it. */
-static Schedule *end_contest(Compilation *c, const Contest *contest, const Unit **unit, bool *kept) {
-    TuneResult *best = NULL;
-    *kept = true;
+/* Ends a search and says what it did; NULL where that was nothing. */
+static TuneResult *end_search(Compilation *c, const Contest *contest, int number) {
+    Tuner *tuner = contest->tuners[number];
+    TuneResult *result = NULL;
+    if (tuner_trials(tuner) > 0 || number == contest->preferred)
+        result = tuner_finish(tuner);
+    else
+        tuner_close(tuner);
+    toolchain_close(contest->toolchains[number]);
+    if (result && (result->measured > 0 || result->seconds > 0 || !tuner_knows_default(tuner)))
+        show_result(c, contest->units[number]->program, result);
+    return result;
+}
+
+/* The best of what the searches found; the unit becomes the one that it is for. *kept: the database has all of it, and
+ * there is enough to compare. */
+static const Schedule *end_contest(Compilation *c, const Contest *contest, const Unit **unit, bool *kept) {
+    bool comparable = tuner_knows_default(contest->tuners[contest->preferred]);
+    const TuneResult *best = NULL;
+    *kept = comparable;
     for (int i = 0; i < contest->count; i++) {
-        TuneResult *result = tuner_finish(contest->tuners[i]);
-        toolchain_close(contest->toolchains[i]);
-        show_result(c, contest->units[i]->program, result);
-        *kept &= result->unrecorded == 0;
-        if (best && (result->seconds <= 0 || (best->seconds > 0 && result->seconds >= best->seconds)))
+        const TuneResult *result = end_search(c, contest, i);
+        *kept &= !result || result->unrecorded == 0;
+        bool better =
+            result && (!best || (result->seconds > 0 && (best->seconds <= 0 || result->seconds < best->seconds)));
+        if (comparable ? !better : i != contest->preferred)
             continue;
         best = result;
         *unit = contest->units[i];
@@ -271,36 +272,39 @@ static Schedule *end_contest(Compilation *c, const Contest *contest, const Unit 
 }
 
 /* The searches take turns. NULL where nothing can be measured. */
-static Schedule *search_algorithms(Compilation *c, const Unit **unit, const Target *target, int trials) {
-    double deadline = tune_deadline(budget_for_unit(c));
+static const Schedule *search_algorithms(Compilation *c, const Unit **unit, const Target *target, int trials) {
+    double budget = budget_for_unit(c), deadline = tune_deadline(budget);
+    double end = budget > 0 ? monotonic_seconds() + budget : 0;
     const Unit *all = *unit;
     Contest contest = contest_of(c, all);
     if (contest_is_known(c, all, target, trials))
-        return recorded_schedule(c, unit, target, NULL);
+        return best_record(c, compilation_database(c), unit, target, NULL);
     if (!open_toolchains(c, &contest, target))
         return NULL;
     catch_stop_signals();
     for (int i = 0; i < contest.count; i++)
         contest.tuners[i] = open_tuner(c, &contest, i, target);
-    Tuner *next;
+    contest.preferred = preferred_alternative(c, all, target) + 1;
+    Tuner *next = contest.tuners[contest.preferred];
     int until;
+    tuner_search(next, 1, deadline);
     bool compared = false, kept;
     while (!stop_requested && (next = tuners_next(contest.tuners, contest.count, trials, &until))) {
         if (until > 1 && !compared)
-            tuners_compare(contest.tuners, contest.count);
+            tuners_compare(contest.tuners, contest.count, deadline);
         else
             tuner_search(next, until, deadline);
         compared |= until > 1;
     }
-    tuners_race(contest.tuners, contest.count);
-    Schedule *found = end_contest(c, &contest, unit, &kept);
-    Schedule *recorded = kept ? recorded_schedule(c, &all, target, NULL) : NULL;
+    tuners_race(contest.tuners, contest.count, end);
+    const Schedule *found = end_contest(c, &contest, unit, &kept);
+    const Schedule *recorded = kept ? best_record(c, compilation_database(c), &all, target, NULL) : NULL;
     if (recorded)
         *unit = all; /* the same choice as that of later compilations, from the same records */
     return recorded ? recorded : found;
 }
 
-Schedule *tune_unit(Compilation *c, const Unit **unit, const Target *target, const Schedule *user) {
+const Schedule *tune_unit(Compilation *c, const Unit **unit, const Target *target, const Schedule *user) {
     if (!compilation_database(c))
         return NULL;
     if ((*unit)->program->size_count)
@@ -309,9 +313,10 @@ Schedule *tune_unit(Compilation *c, const Unit **unit, const Target *target, con
         return frozen_schedule(c, unit, target, user);
     int trials = trials_for_unit(c);
     if ((*unit)->alternative_count && !user) {
-        Schedule *best = search_algorithms(c, unit, target, trials);
+        const Schedule *best = search_algorithms(c, unit, target, trials);
         if (best)
             return best;
+        *unit = unit_with(c, *unit, preferred_alternative(c, *unit, target));
     }
     TuneResult *result = tune_program(c, (*unit)->program, target, user, trials);
     return result ? result->schedule : NULL;

@@ -116,6 +116,13 @@ for threads in 1 2; do
 done
 runs "-fstrict allows none" "$TENSORC" -run -O2 -fstrict -ffp-error=1e-4 two.tensor
 unlike "$(cat "$work/out")" winograd "not one"
+# choice COMMAND...: the algorithms that are chosen.
+choice() { "$TENSORC" -v -c --threads=1 -ffp-error=1e-4 "$@" -o choice.o 2>&1 | sed -n 's/.*: scheduled by .*; //p'; }
+runs "one algorithm is tuned" "$TENSORC" -c -O tune --trials=1 --threads=1 --db=written.db wide.tensor -o wide.o
+choice -O2 --db=none.db wide.tensor >preferred
+is "$(choice -O2 --db=written.db wide.tensor)" "$(cat preferred)" "records without the one that -O2 takes do not decide"
+is "$(choice -O tune --budget=0.001 --db=short.db wide.tensor)" "$(cat preferred)" "nor does a search that had no time"
+is "$(choice -O tune --budget=0.001 --db=written.db wide.tensor)" "$(cat preferred)" "with such records, too"
 
 # The transform of the filters is part of what is packed.
 cat >packed.tensor <<'EOT'
@@ -162,6 +169,11 @@ EOT
 exits 1 "a wrong implementation is seen" "$TENSORC" -run -O0 -ffp-error=1e-2 broken.tensor
 like "$(cat "$work/err")" 'a: [0-9]+ elements of Y are wrong' "in its results"
 like "$(cat "$work/out")" '^b: .*by exact$' "one without an error is allowed"
+sed '/^schedule/d; /as [bc]$/d' broken.tensor >fails.tensor
+runs "tuning goes on without it" "$TENSORC" -c -O tune --trials=12 --db=fails.db -ffp-error=1e-2 fails.tensor -o fails.o
+like "$(cat "$work/err")" 'by most .*[0-9] wrong' "says so"
+runs "and goes on once more" "$TENSORC" -c -O tune --trials=14 --db=fails.db -ffp-error=1e-2 fails.tensor -o fails.o
+unlike "$(cat "$work/err")" 'by most [^;]* in [0-9.]* s$' "never without the failures"
 exits 2 "a bound is a number" "$TENSORC" -ffp-error=much two.tensor
 
 done_testing

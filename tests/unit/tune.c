@@ -1,5 +1,6 @@
 /* tune.c - tunings against a simulated toolchain: what is found, what fails, what is interrupted and goes on. */
 #include "autosched/autosched.h"
+#include "lang/clock.h"
 #include "tests/tap.h"
 #include "tests/unit/programs.h"
 #include "tests/unit/simulated.h"
@@ -345,7 +346,7 @@ static void contest_run(Contest *contest, int trials) {
     int until;
     while ((next = tuners_next(contest->tuners, ALGORITHMS, trials, &until))) {
         if (until > 1 && !compared)
-            tuners_compare(contest->tuners, ALGORITHMS);
+            tuners_compare(contest->tuners, ALGORITHMS, 0);
         else
             tuner_search(next, until, 0);
         compared |= until > 1;
@@ -356,7 +357,7 @@ static void contest_run(Contest *contest, int trials) {
 static int contest_winner(Contest *contest) {
     int winner = 0;
     double best = HUGE_VAL;
-    tuners_race(contest->tuners, ALGORITHMS);
+    tuners_race(contest->tuners, ALGORITHMS, 0);
     for (int i = 0; i < ALGORITHMS; i++) {
         TuneResult *result = tuner_finish(contest->tuners[i]);
         if (result->seconds < best)
@@ -397,6 +398,26 @@ static void test_contest(Arena *arena, const Program *program, const Target *tar
     ok(tuner_trials(contest->tuners[1]) >= 25, "searches of what is written do not count for the others: %d",
        tuner_trials(contest->tuners[1]));
     contest_winner(contest);
+
+    contest = contest_new(arena, program, target, (double[]){0.3, 1, 1.2});
+    tuner_search(contest->tuners[0], 40, 0);
+    contest_run(contest, 40);
+    ok(tuner_trials(contest->tuners[1]) > 1, "where the best has had all trials the next goes on: %d",
+       tuner_trials(contest->tuners[1]));
+    contest_winner(contest);
+}
+
+static void test_contest_without_time(Arena *arena, const Program *program, const Target *target) {
+    Contest *contest = contest_new(arena, program, target, (double[]){1, 0.5, 2});
+    tuner_search(contest->tuners[1], 1, monotonic_seconds() - 1);
+    int until;
+    ok(!tuner_knows_default(contest->tuners[1]), "without time the default stays unknown");
+    ok(tuners_next(contest->tuners, ALGORITHMS, 40, &until) == contest->tuners[0], "the others are next");
+    for (int i = 0; i < ALGORITHMS; i++)
+        tuner_search(contest->tuners[i], 1, monotonic_seconds() - 1);
+    ok(!tuners_next(contest->tuners, ALGORITHMS, 40, &until), "none of them goes on");
+    for (int i = 0; i < ALGORITHMS; i++)
+        tuner_close(contest->tuners[i]);
 }
 
 int main(void) {
@@ -416,6 +437,7 @@ int main(void) {
     test_tables(arena, program_matmul(arena, TYPE_FLOAT, 256, 256, 256), &target);
     test_names(arena, &target);
     test_contest(arena, program, &target);
+    test_contest_without_time(arena, program, &target);
     int status = system(arena_printf(arena, "rm -rf '%s'", folder));
     arena_free(arena);
     return status ? status : done_testing();
