@@ -51,7 +51,8 @@ double space_size(const Space *space); /* points in all */
 /* --- schedules without measuring --- */
 
 typedef enum Effort { EFFORT_IDENTITY, EFFORT_FIXED, EFFORT_ROUGH, EFFORT_MODEL, EFFORT_MODEL_MORE } Effort;
-/* The schedule of -O0 (empty), -O1, -O2, -O3; of a ROUGH look, which tells what programs are worth a close one. user: the user's block to hold to and fill the holes of, or NULL. */
+/* The schedule of -O0 (empty), -O1, -O2, -O3; of a ROUGH look, which tells what programs are worth a close one.
+ * user: the user's block to hold to and fill the holes of, or NULL. */
 Schedule *autosched_default(Arena *arena, const Program *program, const Target *target, const Schedule *user,
                             Effort effort, uint64_t seed);
 /* What the static model thinks that the program takes under a schedule that is legal; HUGE_VAL for others. */

@@ -1,10 +1,10 @@
 /* chain.c - groups that are computed a block at a time inside of the loops of the one that reads them.
  *
  * Fast algorithms are chains of stages: tiles are transformed, multiplied, and the products transformed back. What goes
- * from one to the next is several times as large as the image. Where blocks of it fit the second cache together with the
- * operands that all blocks read, and the whole does not, its producers are computed at the root's outer loops: over axes that all
- * have (images, groups), and over the blocks x / 4 of those that the root reads by tiles. The decision follows from sizes alone;
- * the groups' own genes then describe one block.
+ * from one to the next is several times as large as the image. Where blocks of it fit the second cache together with
+ * the operands that all blocks read, and the whole does not, its producers are computed at the root's outer loops: over
+ * axes that all have (images, groups), and over the blocks x / 4 of those that the root reads by tiles. The decision
+ * follows from sizes alone; the groups' own genes then describe one block.
  */
 #include "autosched/space.h"
 
@@ -116,7 +116,8 @@ static int read_dimension(Space *space, const Stage *reader, int axis, int64_t s
     return dimension;
 }
 
-/* Where the axis of a stage of the chain is in `written`, which others of the chain read: the root's group first, then producers. */
+/* Where the root's axis is in each stage of the chain, the root's group first, then the producers; false where that
+ * is not one place for all that read it. */
 static bool follow(Space *space, const Chain *chain, const Group *root, ChainAxis *axis) {
     int count = root->stage_count + chain->producer_count, dims[count];
     const Stage *stages[count];

@@ -131,11 +131,16 @@ static Toolchain *open_toolchain(Compilation *c, const Program *program, const T
     return toolchain_open(c->arena, program, target, &options, why);
 }
 
+static Schedule *unmeasured_schedule(Compilation *c, const Program *program, const Target *target,
+                                     const Schedule *user) {
+    return autosched_default(c->arena, program, target, user, EFFORT_MODEL_MORE, c->options->seed);
+}
+
 /* What cannot be measured gets the default schedule, and says so. */
 static Schedule *fall_back(Compilation *c, const Program *program, const Target *target, const Schedule *user,
                            const char *why) {
     fprintf(stderr, "tensorc: warning: %s is not tuned for %s: %s\n", program->symbol, target->name, why);
-    return autosched_default(c->arena, program, target, user, EFFORT_MODEL_MORE, c->options->seed);
+    return unmeasured_schedule(c, program, target, user);
 }
 
 /* Its versions for known sizes are tuned. An automatic one that leaves sizes open is no news beside its function. */
@@ -145,14 +150,14 @@ static Schedule *leave_to_run_time(Compilation *c, const Unit *unit, const Targe
         fprintf(stderr,
                 "tensorc: warning: %s is not tuned for sizes known at run time only (see 'tune' of an export)\n",
                 program->symbol);
-    return autosched_default(c->arena, program, target, user, EFFORT_MODEL_MORE, c->options->seed);
+    return unmeasured_schedule(c, program, target, user);
 }
 
 /* Records can be missed only where the source asks for the function. */
 static const Schedule *frozen_schedule(Compilation *c, const Unit **unit, const Target *target, const Schedule *user) {
     const Schedule *found = best_record(c, compilation_database(c), unit, target, user);
     if (!found && (*unit)->is_automatic)
-        return autosched_default(c->arena, (*unit)->program, target, user, EFFORT_MODEL_MORE, c->options->seed);
+        return unmeasured_schedule(c, (*unit)->program, target, user);
     if (!found)
         complain("%s: the tuning database has no result for %s (--tune-frozen)", (*unit)->program->symbol,
                  target_microarchitecture(target));
@@ -218,7 +223,7 @@ static bool contest_is_known(Compilation *c, const Unit *all, const Target *targ
     }
     known = known && !tuners_next(contest.tuners, contest.count, trials, &until);
     while (opened-- > 0)
-        tuner_finish(contest.tuners[opened]);
+        tuner_close(contest.tuners[opened]);
     return known;
 }
 
