@@ -51,7 +51,8 @@ typedef struct Buffer {
 typedef struct Memo {
     Map values;
     struct Memo *outer;
-    int depth; /* ways around it */
+    int depth;  /* ways around it */
+    bool index; /* the values make an index: lanes that were never written are to be any one number */
 } Memo;
 
 enum { FOLDED_BYTES = 4096 }; /* of constants whose elements may become parts of instructions */

@@ -162,7 +162,7 @@ void forget_values(Code *code) {
 /* What is computed on one way is not known on the other, nor after. */
 static void enter_way(Code *code, Memo *outer) {
     code->memo = ARENA_NEW(code->arena, Memo);
-    *code->memo = (Memo){.outer = outer, .depth = outer->depth + 1};
+    *code->memo = (Memo){.outer = outer, .depth = outer->depth + 1, .index = outer->index};
 }
 
 Branch branch_begin(Code *code, LLVMValueRef condition) {

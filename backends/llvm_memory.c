@@ -205,6 +205,18 @@ static LLVMValueRef load_strided(Code *code, const Access *access, int stride) {
     return emit_shuffle(code, row, NULL, indices, padded);
 }
 
+/* The indices of lanes that nothing asks for may be made of elements that nothing wrote. They are inside whatever those
+ * hold, as long as they hold one value: what LLVM takes for undefined may be another one at each use. */
+static LLVMValueRef lane_indices(Code *code, const Expr *index) {
+    Memo own = {.index = true}, *outer = code->memo;
+    if (!expr_reads(index))
+        return emit_value(code, index);
+    code->memo = &own;
+    LLVMValueRef value = emit_value(code, index);
+    code->memo = outer;
+    return value;
+}
+
 /* One pointer a lane. */
 static LLVMValueRef lane_addresses(Code *code, const Access *access) {
     LLVMValueRef index, base = access->base;
@@ -213,7 +225,7 @@ static LLVMValueRef lane_addresses(Code *code, const Access *access) {
         LLVMValueRef stride = emit_splat(code, emit_value(code, access->index->args[1]), access->lanes);
         index = LLVMBuildMul(code->builder, iota(code->i64, padded_lanes(access->lanes)), stride, "");
     } else {
-        index = emit_value(code, access->index);
+        index = lane_indices(code, access->index);
     }
     return LLVMBuildInBoundsGEP2(code->builder, access->type, base, &index, 1, "");
 }
@@ -367,7 +379,10 @@ static LLVMValueRef read_memory(Code *code, const Expr *e) {
 LLVMValueRef emit_read(Code *code, const Expr *e) {
     if (buffer_of(code, e->tensor)->registers)
         return read_registers(code, e);
-    return from_memory(code, read_memory(code, e), e->tensor->type);
+    LLVMValueRef value = read_memory(code, e);
+    if (code->memo->index && e->lanes > 1 && e->tensor->role == ROLE_TEMPORARY)
+        value = LLVMBuildFreeze(code->builder, value, "");
+    return from_memory(code, value, e->tensor->type);
 }
 
 LLVMValueRef emit_stored(Code *code, const Expr *e) {

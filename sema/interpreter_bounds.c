@@ -163,9 +163,13 @@ static double apply_at(const Instruction *in, const double *at) {
     return value_apply(in->op, args).real;
 }
 
-/* The greatest distance of the function's values, at all combinations of the ends of its operands, from the result. */
+/* The greatest distance of the function's values, at all combinations of the ends of its operands, from the result.
+ * Where an operand may be any value it may be a NaN, which no end shows: erf(+-infinity) is +-1. */
 static double spread(const Instruction *in, int lane, double result) {
     double at[3], greatest = 0;
+    for (int i = 0; i < in->count; i++)
+        if (isinf(error_of(in->args[i], lane)))
+            return INFINITY;
     for (int corner = 0; corner < 1 << in->count; corner++) {
         for (int i = 0; i < in->count; i++) {
             double error = error_of(in->args[i], lane);

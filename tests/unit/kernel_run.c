@@ -1,5 +1,6 @@
 /* kernel_run.c - see kernel_run.h. Walks statements and expressions; values of vectors are arrays of cells. */
 #include "kernel_run.h"
+#include "lang/expr.h"
 #include "lang/value.h"
 #include "lower/instr.h"
 #include "lower/passes.h"
@@ -172,6 +173,25 @@ static bool lane_is_on(Run *r, const Cell *guard, int lane) {
     return !guard || guard[lane].value.integer;
 }
 
+static bool is_inside_anyway(const Expr *index, int64_t extent) {
+    Interval interval = expr_interval(index);
+    return interval.has_low && interval.has_high && interval.low >= 0 && interval.high < extent;
+}
+
+/* In a lane of many an index may be made of what nothing wrote where it is inside whatever that holds: which element is
+ * read is open then, not whether there is one. */
+static bool reads_any_element(const Buffer *buffer, const Expr *e, const Cell *const *index, int lane) {
+    bool any = false;
+    for (int d = 0; d < e->count && e->lanes > 1; d++) {
+        if (!index[d][lane].undefined)
+            continue;
+        if (!is_inside_anyway(e->args[d], e->count == 1 ? buffer->elements : buffer->dims[d]))
+            return false;
+        any = true;
+    }
+    return any;
+}
+
 static const Cell *eval_read(Run *r, const Expr *e) {
     const Cell *guard = e->guard ? eval(r, e->guard) : NULL;
     const Cell **index = ARENA_ARRAY(r->scratch, const Cell *, e->count);
@@ -182,6 +202,8 @@ static const Cell *eval_read(Run *r, const Expr *e) {
     for (int lane = 0; lane < e->lanes && !r->fault; lane++) {
         result[lane].value.type = e->type;
         if (!lane_is_on(r, guard, lane))
+            continue;
+        if ((result[lane].undefined = reads_any_element(buffer, e, index, lane)))
             continue;
         int64_t element = element_of(r, buffer, index, e->count, lane);
         if (element < 0)
@@ -442,9 +464,7 @@ static void run_stmt(Run *r, const Stmt *stmt) {
     case STMT_STORE: run_store(r, stmt); break;
     case STMT_TOGETHER: run_together(r, stmt); break;
     case STMT_ALLOCATE: run_allocate(r, stmt); break;
-    case STMT_CHECK:
-        run_check(r, stmt);
-        break;
+    case STMT_CHECK: run_check(r, stmt); break;
     case STMT_PREFETCH: /* touches nothing, but its indices have values */
         for (int d = 0; d < stmt->index_count; d++)
             eval_index(r, stmt->index[d]);
