@@ -55,6 +55,13 @@ typedef enum Effort { EFFORT_IDENTITY, EFFORT_FIXED, EFFORT_ROUGH, EFFORT_MODEL,
  * user: the user's block to hold to and fill the holes of, or NULL. */
 Schedule *autosched_default(Arena *arena, const Program *program, const Target *target, const Schedule *user,
                             Effort effort, uint64_t seed);
+/* The same of a program without a block of the user's, with the space that it was chosen from: a search begins there. */
+typedef struct StaticChoice {
+    Space *space;
+    Schedule *schedule;
+    const int *point; /* that stands for the very schedule; NULL: none, a group has its plain loops */
+} StaticChoice;
+StaticChoice *static_choice(Arena *arena, const Program *program, const Target *target, Effort effort, uint64_t seed);
 /* What the static model thinks that the program takes under a schedule that is legal; HUGE_VAL for others. */
 double estimated_seconds(Arena *arena, const Program *program, const Schedule *schedule, const Target *target);
 /* Why no choice for the holes of the user's schedule was found to be legal: what is refused for the first choices. */
@@ -80,6 +87,7 @@ typedef struct TuneOptions {
     const char *cost_model; /* a row of cost_models: "xgboost", "static", "none" */
     uint64_t seed;
     int threads;              /* that generated code uses: part of the key */
+    StaticChoice *standard;   /* the default, if it was made before, of the same seed; or NULL */
     const volatile int *stop; /* becomes non-zero on Ctrl-C: finish with the best so far */
     void (*progress)(void *context, const TuneProgress *progress);
     void *progress_context;
@@ -102,8 +110,8 @@ typedef struct Database Database;
 TuneResult *tune(Arena *arena, const Program *program, const Target *target, const Schedule *user,
                  const Toolchain *toolchain, Database *database, const TuneOptions *options);
 
-/* The same in steps, so that the searches over several algorithms of a function can take turns. Of the options, trials and
- * budget mean nothing here. */
+/* The same in steps, so that the searches over several algorithms of a function can take turns. Of the options, the budget
+ * means nothing here, and trials are those that progress is shown towards. */
 typedef struct Tuner Tuner;
 Tuner *tuner_new(Arena *arena, const Program *program, const Target *target, const Schedule *user,
                  const Toolchain *toolchain, Database *database, const TuneOptions *options);
@@ -121,6 +129,8 @@ Tuner *tuners_next(Tuner *const *tuners, int count, int trials, int *until);
 void tuners_compare(Tuner *const *tuners, int count, double deadline);
 /* The best of all, interleaved, so that they can be compared; before tuner_finish. */
 void tuners_race(Tuner *const *tuners, int count, double deadline);
+/* Looks for the default among what the database holds, before a search: whether it is there, or failed for good. */
+bool tuner_seek_default(Tuner *tuner);
 /* Whether the default schedule was measured, or failed for good: before that nothing is better than it. */
 bool tuner_knows_default(const Tuner *tuner);
 TuneResult *tuner_finish(Tuner *tuner);

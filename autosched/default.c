@@ -206,19 +206,22 @@ static void choose_point(Space *space, Effort effort, uint64_t seed, int *point)
             fix_group(space, g, &random, point);
 }
 
-Schedule *space_default(Arena *arena, Space *space, Effort effort, uint64_t seed, int *point, bool *exact) {
+StaticChoice *space_choice(Arena *arena, Space *space, Effort effort, uint64_t seed) {
+    int *point = ARENA_ARRAY(arena, int, space->gene_count + 1);
     choose_point(space, effort, seed, point);
     Schedule *schedule = combine(arena, space, point);
-    *exact = schedule != NULL;
+    bool exact = schedule != NULL;
     for (int g = 0; g < space->groups.count; g++) {
-        *exact &= !space->groups.items[g]->skipped;
+        exact &= !space->groups.items[g]->skipped;
         space->groups.items[g]->skipped = space->groups.items[g]->hopeless;
     }
-    if (schedule)
-        return schedule;
-    schedule = ARENA_NEW(arena, Schedule);
-    *schedule = (Schedule){.subject = space->program->name, .target = space->target->family};
-    return schedule;
+    if (!schedule) {
+        schedule = ARENA_NEW(arena, Schedule);
+        *schedule = (Schedule){.subject = space->program->name, .target = space->target->family};
+    }
+    StaticChoice *choice = ARENA_NEW(arena, StaticChoice);
+    *choice = (StaticChoice){space, schedule, exact ? point : NULL};
+    return choice;
 }
 
 static Schedule *schedule_copy(Arena *arena, const Schedule *schedule) {
@@ -251,8 +254,9 @@ Schedule *autosched_default(Arena *arena, const Program *program, const Target *
         return schedule_copy(arena, user);
     if (!user && effort == EFFORT_IDENTITY)
         return schedule_copy(arena, &identity);
-    Space *space = space_new(arena, program, target, user);
-    int *point = ARENA_ARRAY(arena, int, space->gene_count + 1);
-    bool exact;
-    return space_default(arena, space, effort, seed, point, &exact);
+    return space_choice(arena, space_new(arena, program, target, user), effort, seed)->schedule;
+}
+
+StaticChoice *static_choice(Arena *arena, const Program *program, const Target *target, Effort effort, uint64_t seed) {
+    return space_choice(arena, space_new(arena, program, target, NULL), effort, seed);
 }

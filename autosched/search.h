@@ -14,9 +14,8 @@
 
 /* Seconds by the static model; HUGE_VAL where the point is refused. only: one group's statements alone, or -1. */
 double point_estimate(Arena *scratch, Space *space, const int *point, int only);
-/* The schedule of -O1, -O2 or -O3, and its point; exact: the point stands for the very schedule (no group has its plain
- * loops). */
-Schedule *space_default(Arena *arena, Space *space, Effort effort, uint64_t seed, int *point, bool *exact);
+/* The schedule of -O1, -O2 or -O3. */
+StaticChoice *space_choice(Arena *arena, Space *space, Effort effort, uint64_t seed);
 
 typedef struct Search Search;
 

@@ -89,11 +89,12 @@ static void show_progress(const Tuner *tuner) {
     const TuneOptions *options = tuner->options;
     if (!options->progress)
         return;
-    int done = tuner->result->trials, left = tuner->trial_limit - done, here = tuner->result->measured;
+    int limit = options->trials > tuner->trial_limit ? options->trials : tuner->trial_limit;
+    int done = tuner->result->trials, left = limit - done, here = tuner->result->measured;
     double elapsed = tuner_elapsed(tuner), eta = here > 0 ? elapsed / here * left : 0;
     if (tuner->deadline > 0)
         eta = fmin(eta, fmax(tuner->deadline - monotonic_seconds(), 0));
-    TuneProgress progress = {.name = tuner->program->name, .trials = done, .trial_limit = tuner->trial_limit};
+    TuneProgress progress = {.name = tuner->program->name, .trials = done, .trial_limit = limit};
     for (int outcome = 1; outcome < OUTCOME_COUNT; outcome++)
         progress.failed += tuner->result->failed[outcome];
     progress.failed += tuner->result->unsettled;
@@ -142,7 +143,7 @@ static void measure_trial(Tuner *tuner, Trial *trial, bool last_attempt) {
     double limit = tuner->best < HUGE_VAL ? tuner->best * slow_factor : 0;
     if (candidate->outcome == OUTCOME_OK)
         tuner->toolchain->measure(tuner->toolchain->context, candidate, limit, false);
-    bool settled = !is_unsettled(trial) || last_attempt;
+    bool settled = !is_unsettled(trial) || (last_attempt && !tuner_halted(tuner));
     if (settled && (!tuner_stopped(tuner) || candidate->outcome == OUTCOME_OK))
         finish_trial(tuner, trial);
 }
@@ -197,11 +198,19 @@ static int keep_unsettled(Trial **trials, int count) {
     return kept;
 }
 
+static void note_pace(Tuner *tuner, double seconds, int trials) {
+    if (trials > 0 && (tuner->pace <= 0 || seconds / trials < tuner->pace))
+        tuner->pace = seconds / trials;
+}
+
 void tuner_run(Tuner *tuner, Trial **trials, int count) {
+    double since = monotonic_seconds();
+    int before = tuner->result->measured;
     for (int attempt = 1; attempt <= ATTEMPTS && count > 0 && !tuner_halted(tuner); attempt++) {
         run_once(tuner, trials, count, attempt == ATTEMPTS);
         count = keep_unsettled(trials, count);
     }
+    note_pace(tuner, monotonic_seconds() - since, tuner->result->measured - before);
     tuner_flush(tuner);
 }
 
@@ -248,10 +257,10 @@ static void find_default(Tuner *tuner) {
     if (tuner->standard_sought)
         return;
     tuner->standard_sought = true;
-    int *point = ARENA_ARRAY(tuner->arena, int, tuner->space->gene_count + 1);
-    bool exact;
-    Schedule *schedule = space_default(tuner->arena, tuner->space, EFFORT_MODEL, tuner->options->seed, point, &exact);
-    tuner->standard = trial_new(tuner, schedule, exact ? point : NULL);
+    const StaticChoice *choice = tuner->options->standard;
+    if (!choice)
+        choice = space_choice(tuner->arena, tuner->space, EFFORT_MODEL, tuner->options->seed);
+    tuner->standard = trial_new(tuner, choice->schedule, choice->point);
     for (int t = 0; tuner->standard && t < tuner->trials.count; t++)
         if (strcmp(tuner->trials.items[t]->text, tuner->standard->text) == 0 && is_final(tuner->trials.items[t])) {
             tuner->standard = tuner->trials.items[t];
@@ -330,7 +339,8 @@ static bool tuner_open(Tuner *tuner) {
     tuner->flops = program_flops(tuner->program);
     tuner->task = task_new(tuner->arena, tuner->program, tuner->user);
     tuner->result = ARENA_NEW(tuner->arena, TuneResult);
-    tuner->space = space_new(tuner->arena, tuner->program, tuner->target, tuner->user);
+    tuner->space = options->standard ? options->standard->space
+                                     : space_new(tuner->arena, tuner->program, tuner->target, tuner->user);
     const char *model = options->cost_model ? options->cost_model : "xgboost";
     const char *search = options->search ? options->search : "anneal";
     tuner->model = model_open(tuner->arena, model, options->seed);
@@ -350,7 +360,7 @@ Tuner *tuner_new(Arena *arena, const Program *program, const Target *target, con
     begin_step(tuner);
     if (tuner_open(tuner)) {
         tuner_recall(tuner);
-        if (toolchain && tuner->result->trials > 0)
+        if (options->standard || (toolchain && tuner->result->trials > 0))
             find_default(tuner);
     }
     end_step(tuner);
@@ -385,6 +395,11 @@ void tuner_search(Tuner *tuner, int trials, double deadline) {
     measure_default(tuner); /* the machine may have more time now */
     end_step(tuner);
     tuner->exhausted |= tuner->result->trials == before;
+}
+
+bool tuner_seek_default(Tuner *tuner) {
+    find_default(tuner);
+    return tuner_knows_default(tuner);
 }
 
 bool tuner_knows_default(const Tuner *tuner) {

@@ -118,20 +118,34 @@ static bool may_race(const Tuner *tuner, double limit) {
            tuner_best_trial(tuner) && tuner->best <= limit;
 }
 
-/* So many turns of the fastest trials of each, and its default; after the first no more than there is time for. */
-static void race(Tuner *const *tuners, int count, double limit, int racers, int turns, double deadline) {
+/* How many of its fastest each may send beside its default, so that there is time for a turn; below 0: not even that. */
+static int affordable_racers(const Race *races, int count, int racers, double deadline) {
+    double pace = 0;
+    if (deadline <= 0)
+        return racers;
+    for (int r = 0; r < count; r++)
+        pace += races[r].tuner->pace;
+    double each = (deadline - monotonic_seconds()) / pace;
+    return each >= racers + 1 ? racers : each >= 1 ? (int)each - 1 : -1;
+}
+
+/* So many turns of the fastest trials of each, and its default; no more than there is time for, and none with fewer than
+ * `least` of the fastest. */
+static void race(Tuner *const *tuners, int count, double limit, int least, int racers, int turns, double deadline) {
     Race races[count];
     double best = HUGE_VAL, started = monotonic_seconds();
     int racing = 0;
     for (int t = 0; t < count; t++)
         best = fmin(best, tuners[t]->best);
-    for (int t = 0; t < count; t++) {
-        if (!may_race(tuners[t], best * limit))
-            continue;
-        Race *race = &races[racing++];
-        *race = (Race){.tuner = tuners[t]};
-        race->count = choose_racers(tuners[t], race->racers, racers);
-        build_racers(race);
+    for (int t = 0; t < count; t++)
+        if (may_race(tuners[t], best * limit))
+            races[racing++] = (Race){.tuner = tuners[t]};
+    racers = affordable_racers(races, racing, racers, deadline);
+    if (racers < least)
+        return;
+    for (int r = 0; r < racing; r++) {
+        races[r].count = choose_racers(races[r].tuner, races[r].racers, racers);
+        build_racers(&races[r]);
     }
     for (int turn = 0; turn < turns && (turn == 0 || deadline <= 0 || monotonic_seconds() < deadline); turn++)
         for (int r = 0; r < racing; r++)
@@ -143,11 +157,11 @@ static void race(Tuner *const *tuners, int count, double limit, int racers, int 
 }
 
 void tuners_race(Tuner *const *tuners, int count, double deadline) {
-    race(tuners, count, near_enough, RACERS, TURNS, deadline);
+    race(tuners, count, near_enough, 1, RACERS, TURNS, deadline);
 }
 
 void tuners_compare(Tuner *const *tuners, int count, double deadline) {
-    race(tuners, count, far_enough, 0, COMPARISONS, deadline);
+    race(tuners, count, far_enough, 0, 0, COMPARISONS, deadline);
     for (int t = 0; t < count; t++)
         tuners[t]->winner = NULL;
 }
@@ -200,6 +214,6 @@ Tuner *tuners_next(Tuner *const *tuners, int count, int trials, int *until) {
     int left = next ? trials - counted_trials(tuners, count, trials) : 0, own = next ? next->result->trials : 0;
     if (left > trials - own)
         left = trials - own;
-    *until = own + (left < TURN_TRIALS ? left : TURN_TRIALS);
+    *until = own + (count == 1 || left < TURN_TRIALS ? left : TURN_TRIALS);
     return left > 0 ? next : NULL;
 }

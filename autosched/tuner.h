@@ -37,6 +37,7 @@ struct Tuner {
     double best;          /* seconds; HUGE_VAL before the first good one */
     double spent, since;  /* seconds before this step of the search, and when that began; since is 0 between steps */
     double deadline;      /* of this step, 0: none */
+    double pace;          /* seconds that a trial takes, built and measured, when it goes well; 0: not known */
     int trial_limit;      /* of this step, in all */
     bool exhausted;       /* nothing new is found any more */
     double flops;

@@ -420,6 +420,43 @@ static void test_contest_without_time(Arena *arena, const Program *program, cons
         tuner_close(contest->tuners[i]);
 }
 
+/* A race that there is no time for is none. */
+static void test_race_without_time(Arena *arena, const Program *program, const Target *target) {
+    Contest *contest = contest_new(arena, program, target, (double[]){1, 0.5, 2});
+    contest_run(contest, 40);
+    int before = 0, after = 0;
+    for (int i = 0; i < ALGORITHMS; i++)
+        before += contest->simulated[i].raced;
+    tuners_compare(contest->tuners, ALGORITHMS, monotonic_seconds() - 1);
+    tuners_race(contest->tuners, ALGORITHMS, monotonic_seconds() - 1);
+    for (int i = 0; i < ALGORITHMS; i++)
+        after += contest->simulated[i].raced;
+    is_int(after, before, "what there is no time for is not raced");
+    is_int(contest_winner(contest), 1, "the fastest is known all the same");
+}
+
+static void test_alone(Arena *arena, const Program *program, const Target *target) {
+    Contest *contest = contest_new(arena, program, target, (double[]){1, 1, 1});
+    int until = 0;
+    ok(tuners_next(contest->tuners, 1, 40, &until) == contest->tuners[0] && until == 1, "the default comes first");
+    tuner_search(contest->tuners[0], 1, 0);
+    ok(tuners_next(contest->tuners, 1, 40, &until) && until == 40, "then one alone takes no turns: %d", until);
+    contest_winner(contest);
+}
+
+/* The default that the static model chose before is not sought again. */
+static void test_given_default(Arena *arena, const Program *program, const Target *target) {
+    Simulated simulated;
+    TuneOptions options = options_for(1);
+    options.standard = static_choice(arena, program, target, EFFORT_FIXED, options.seed);
+    simulated_open(&simulated, arena, program, target);
+    TuneResult *result = tune(arena, program, target, NULL, &simulated.toolchain, NULL, &options);
+    is_text(text_of(arena, result->schedule), text_of(arena, options.standard->schedule),
+            "a default that is given is the one that is measured");
+    ok(result->default_seconds == result->seconds && result->seconds > 0, "and what others are compared with");
+    simulated_close(&simulated);
+}
+
 int main(void) {
     Arena *arena = arena_new();
     Target target = wide_target();
@@ -438,6 +475,9 @@ int main(void) {
     test_names(arena, &target);
     test_contest(arena, program, &target);
     test_contest_without_time(arena, program, &target);
+    test_race_without_time(arena, program, &target);
+    test_alone(arena, program, &target);
+    test_given_default(arena, program, &target);
     int status = system(arena_printf(arena, "rm -rf '%s'", folder));
     arena_free(arena);
     return status ? status : done_testing();
