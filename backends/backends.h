@@ -62,9 +62,10 @@ typedef struct RunRequest {
     size_t object_bytes;
     const struct Contents *const *constants; /* that the object leaves out */
     int constant_count;
-    const Program *program;
-    const int64_t *sizes; /* values of program->sizes */
-    void *const *inputs;  /* data of each argument, NULL: made from the seed on the worker's side */
+    const Program *program; /* whose arguments they are */
+    const char *symbol;     /* of the function; NULL: the program's */
+    const int64_t *sizes;   /* values of program->sizes */
+    void *const *inputs;    /* data of each argument, NULL: made from the seed on the worker's side */
     uint64_t seed;
     int threads;
     double min_seconds; /* repeat until then */
@@ -110,17 +111,19 @@ void argument_fill(const Program *program, const int64_t *sizes, int argument, u
 /* tensorc-worker's main loop, also `tensorc --worker`: requests on standard input, answers on standard output. */
 int worker_main(int argc, char **argv);
 
-/* A toolchain for tune(): build processes, forked for the first candidates; a worker process to run in. Closing
- * kills and reaps every process. check points and their expected values come from the interpreter. */
+/* Toolchains for the searches over programs of one function, the first as it is written: they share build processes,
+ * forked for the first candidates, a worker process to run in, and the check points, whose values come from the
+ * interpreter. Closing kills and reaps every process. */
 typedef struct ToolchainOptions {
     int jobs, threads;
     uint64_t seed;
     bool strict;
     const char *runner; /* --runner=CMD, or NULL: local */
     const volatile int *stop;
+    double deadline; /* a monotonic time when nothing is waited for any more; 0: none */
 } ToolchainOptions;
-Toolchain *toolchain_open(Arena *arena, const Program *program, const Target *target, const ToolchainOptions *options,
-                          const char **why);
-void toolchain_close(Toolchain *toolchain);
+Toolchain *const *toolchains_open(Arena *arena, Program *const *programs, int count, const Target *target,
+                                  const ToolchainOptions *options, const char **why);
+void toolchains_close(Toolchain *const *toolchains);
 
 #endif

@@ -264,7 +264,7 @@ static void put_constants(Runner *runner, const RunRequest *request, Wire *wire)
 static bool put_request(Runner *runner, const RunRequest *request, Wire *wire) {
     const Program *program = request->program;
     wire_put_integer(wire, WIRE_VERSION);
-    wire_put_text(wire, program->symbol);
+    wire_put_text(wire, request->symbol ? request->symbol : program->symbol);
     wire_put_integer(wire, (int64_t)request->seed);
     wire_put_integer(wire, request->threads);
     wire_put_integer(wire, request->max_repeats);

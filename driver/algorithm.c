@@ -25,6 +25,11 @@ static int count_algorithms(const Schedule *schedule) {
     return count;
 }
 
+bool block_is_whole(const Schedule *block) {
+    int chosen = count_algorithms(block);
+    return schedule_hole_count(block) == 0 && (chosen < block->count || chosen == 0);
+}
+
 static bool has_algorithm(const Program *program, const Prim *prim) {
     for (int i = 0; i < program->algorithm_count; i++)
         if (!strcmp(program->algorithms[i].place, place_of(prim)) &&

@@ -446,10 +446,13 @@ static bool compile_for_target(Compilation *c, const Target *target, bool first,
     return true;
 }
 
-/* The functions of a unit whose sizes are all known: itself, its versions. */
+/* The functions of a unit that are searched for, those whose sizes are all known: itself, its versions. */
 static int count_functions(Compilation *c, const Unit *unit, const Target *target) {
     const struct TuneSizes *rows;
     const char *why = "";
+    const Schedule *block = user_schedule(unit, target);
+    if (!can_measure(c, target) || (block && block_is_whole(block)))
+        return 0;
     int row_count = version_rows(c, unit, target, &rows), count = !unit->program->size_count;
     for (int i = 0; i < row_count; i++) {
         const Program *version = program_bind(c->arena, unit->program, rows[i].bindings, rows[i].count, &why);

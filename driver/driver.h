@@ -15,7 +15,13 @@ typedef struct Compilation {
     Module *module;
     Text variant_schedules; /* of versions for known sizes and of packed arguments, as comments */
     LIST(char *) codes;     /* what was generated, to be freed in the end */
-    Database *database;     /* opened when first needed */
+    LIST(struct KnownChoice {
+        const Program *program;
+        const Target *target;
+        StaticChoice *choice;
+    })
+    choices;            /* of the static model, each made once */
+    Database *database; /* opened when first needed */
     bool database_tried;
     LIST(struct CheckedInstr {
         const Instr *instr;
@@ -57,13 +63,19 @@ bool check_instrs_of(Compilation *compilation, const Nest *nest);
  * algorithms that would be taken without records: others may be slower. With --tune-frozen there is nothing but records. */
 const Schedule *best_record(Compilation *compilation, Database *database, const Unit **unit, const Target *target,
                             const Schedule *user);
+/* What the static model has chosen for a program already, without a block of the user's; NULL: nothing yet. */
+StaticChoice *known_choice(const Compilation *compilation, const Program *program, const Target *target);
 /* The alternative that the static model takes; -1: as it is written. */
 int preferred_alternative(Compilation *compilation, const Unit *all, const Target *target);
+/* Whether candidates for the target can run. */
+bool can_measure(const Compilation *compilation, const Target *target);
 /* -O tune for one unit, which becomes the one with the best algorithms; NULL after a message. */
 const Schedule *tune_unit(Compilation *compilation, const Unit **unit, const Target *target, const Schedule *user);
 /* The unit as the source's block for the target wants it: where that names algorithms, with those and the rest of the
  * block. NULL after a diagnostic. */
 const Unit *unit_of_block(Compilation *compilation, const Unit *unit, const Target *target);
+/* Whether the block leaves nothing to be chosen but what its algorithms leave. */
+bool block_is_whole(const Schedule *block);
 /* A block that also says which algorithms the program has. */
 const Schedule *schedule_with_algorithms(Compilation *compilation, const Program *program, const Schedule *schedule);
 /* The unit with one of its alternatives as its program, and no further ones; -1: as it is written. */

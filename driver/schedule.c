@@ -101,8 +101,26 @@ static Effort effort_of(const Compilation *c) {
     return efforts[c->options->level];
 }
 
+StaticChoice *known_choice(const Compilation *c, const Program *program, const Target *target) {
+    for (int i = 0; i < c->choices.count; i++)
+        if (c->choices.items[i].program == program && c->choices.items[i].target == target)
+            return c->choices.items[i].choice;
+    return NULL;
+}
+
+static Schedule *model_schedule(Compilation *c, const Program *program, const Target *target) {
+    StaticChoice *choice = known_choice(c, program, target);
+    if (!choice) {
+        choice = static_choice(c->arena, program, target, EFFORT_MODEL, c->options->seed);
+        list_push(c->arena, &c->choices, ((struct KnownChoice){program, target, choice}));
+    }
+    return choice->schedule;
+}
+
 static Schedule *default_schedule(Compilation *c, const Program *program, const Target *target, const Schedule *user,
                                   Effort effort) {
+    if (!user && effort == EFFORT_MODEL)
+        return model_schedule(c, program, target);
     return autosched_default(c->arena, program, target, user, effort, c->options->seed);
 }
 

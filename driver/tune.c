@@ -1,7 +1,7 @@
 /* tune.c - -O tune for one unit: opens the toolchain and the database, shows progress, stops well.
  *
  * On a terminal one line is rewritten in place; elsewhere a line is printed at the end alone. The first Ctrl-C ends the
- * search with the best so far; the second ends the program.
+ * searches with the best so far; the second ends the program.
  */
 #include "driver/driver.h"
 #include <math.h>
@@ -17,11 +17,14 @@ static void request_stop(int number) {
     stop_requested = 1;
 }
 
+/* Who started the compiler may have had it ignore them. */
 static void catch_stop_signals(void) {
-    struct sigaction action = {.sa_handler = request_stop};
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+    struct sigaction action = {.sa_handler = request_stop}, old;
     sigemptyset(&action.sa_mask);
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if (!sigaction(numbers[i], NULL, &old) && old.sa_handler != SIG_IGN)
+            sigaction(numbers[i], &action, NULL);
 }
 
 static const char *time_text(Arena *arena, double seconds) {
@@ -83,64 +86,43 @@ static void show_result(Compilation *c, const Program *program, const TuneResult
                 result->unrecorded);
 }
 
-static int trials_for_unit(Compilation *c) {
+/* --- what a function may take --- */
+
+bool can_measure(const Compilation *c, const Target *target) {
+    return target->host || c->options->runner;
+}
+
+static int trials_for_unit(const Compilation *c) {
     int units = c->tune_units_left > 0 ? c->tune_units_left : 1;
     int trials = (c->tune_trials_left + units - 1) / units;
-    c->tune_units_left--;
-    c->tune_trials_left -= trials;
     return trials > 0 ? trials : 1;
 }
 
-/* What is left of the budget, shared out to units. */
-static double budget_for_unit(const Compilation *c) {
-    if (c->tune_deadline <= 0)
-        return 0;
-    double left = c->tune_deadline - monotonic_seconds();
-    int units = c->tune_units_left > 0 ? c->tune_units_left + 1 : 1;
-    return left > 0.01 ? left / units : 0.01;
+/* What a function leaves of its trials, the next ones have; where they are not counted for the whole file, it does not need
+ * them. */
+static void count_trials(Compilation *c, int trials, int used) {
+    bool shared = c->options->trials && used < trials;
+    c->tune_units_left--;
+    c->tune_trials_left -= shared ? used : trials;
 }
 
-static TuneOptions *search_options(Compilation *c, const Target *target, int trials) {
-    const Options *o = c->options;
-    TuneOptions *options = ARENA_NEW(c->arena, TuneOptions);
-    *options = (TuneOptions){.budget_seconds = budget_for_unit(c),
-                             .trials = trials,
-                             .search = o->search,
-                             .cost_model = o->cost_model,
-                             .seed = o->seed,
-                             .threads = target->threads,
-                             .stop = &stop_requested,
-                             .progress = show_progress,
-                             .progress_context = c->arena};
-    if (o->frozen)
-        options->trials = 0; /* only what the database holds */
-    return options;
-}
-
-static Toolchain *open_toolchain(Compilation *c, const Program *program, const Target *target, const char **why) {
-    const Options *o = c->options;
-    *why = "it does not run on this machine; --runner names a command that starts tensorc-worker where it does";
-    if (!target->host && !o->runner)
-        return NULL;
-    ToolchainOptions options = {.jobs = o->jobs,
-                                .threads = target->threads,
-                                .seed = o->seed,
-                                .strict = o->strict,
-                                .runner = o->runner,
-                                .stop = &stop_requested};
-    return toolchain_open(c->arena, program, target, &options, why);
-}
+/* --- what is not measured --- */
 
 static Schedule *unmeasured_schedule(Compilation *c, const Program *program, const Target *target,
                                      const Schedule *user) {
     return autosched_default(c->arena, program, target, user, EFFORT_MODEL_MORE, c->options->seed);
 }
 
-/* What cannot be measured gets the default schedule, and says so. */
-static Schedule *fall_back(Compilation *c, const Program *program, const Target *target, const Schedule *user,
-                           const char *why) {
-    fprintf(stderr, "tensorc: warning: %s is not tuned for %s: %s\n", program->symbol, target->name, why);
-    return unmeasured_schedule(c, program, target, user);
+/* What cannot be measured gets what another machine has recorded, or the default schedule, and says so. */
+static const Schedule *fall_back(Compilation *c, const Unit **unit, const Target *target, const Schedule *user,
+                                 const char *why) {
+    const Schedule *recorded = best_record(c, compilation_database(c), unit, target, user);
+    if (recorded)
+        return recorded;
+    fprintf(stderr, "tensorc: warning: %s is not tuned for %s: %s\n", (*unit)->program->symbol, target->name, why);
+    if (!user)
+        *unit = unit_with(c, *unit, preferred_alternative(c, *unit, target));
+    return unmeasured_schedule(c, (*unit)->program, target, user);
 }
 
 /* Its versions for known sizes are tuned. An automatic one that leaves sizes open is no news beside its function. */
@@ -164,83 +146,121 @@ static const Schedule *frozen_schedule(Compilation *c, const Unit **unit, const 
     return found;
 }
 
-/* A search over the schedules of one program; NULL after a message. */
-static TuneResult *tune_program(Compilation *c, Program *program, const Target *target, const Schedule *user,
-                                int trials) {
-    const char *why = "";
-    know_constants(c->arena, program, target); /* once, not for each candidate */
-    Toolchain *toolchain = open_toolchain(c, program, target, &why);
-    if (!toolchain) {
-        TuneResult *result = ARENA_NEW(c->arena, TuneResult);
-        result->schedule = fall_back(c, program, target, user, why);
-        return result;
-    }
-    catch_stop_signals();
-    TuneResult *result =
-        tune(c->arena, program, target, user, toolchain, compilation_database(c), search_options(c, target, trials));
-    toolchain_close(toolchain);
-    if (result)
-        show_result(c, program, result);
-    else
-        complain("%s: tuning failed", program->symbol);
-    return result;
-}
+/* --- searches --- */
 
-/* --- several algorithms --- */
-
-/* The searches for a unit as it is written and with each of its alternatives. */
+/* The searches for a unit as it is written and with each of its alternatives; under a block of the user's there is one. */
 typedef struct Contest {
-    int count;
-    int preferred; /* that is taken without measuring: nothing is better than it before it is measured */
+    const Target *target;
+    const Schedule *user;
+    int count, trials;
+    double deadline, end; /* of searching, of the race after it; 0: none */
+    int preferred;        /* that is taken without measuring: nothing is better than it before it is measured */
     const Unit **units;
-    Toolchain **toolchains;
+    Program **programs;
+    Toolchain *const *toolchains; /* NULL: nothing is measured */
     Tuner **tuners;
 } Contest;
 
-static Contest contest_of(Compilation *c, const Unit *all) {
-    Contest contest = {.count = all->alternative_count + 1};
+/* Its part of what is left of the budget. */
+static void set_deadlines(const Compilation *c, Contest *contest) {
+    if (c->tune_deadline <= 0)
+        return;
+    double now = monotonic_seconds(), left = fmax(c->tune_deadline - now, 1e-3);
+    double part = left / (c->tune_units_left > 0 ? c->tune_units_left : 1);
+    contest->deadline = tune_deadline(part);
+    contest->end = now + part;
+}
+
+static Contest contest_of(Compilation *c, const Unit *all, const Target *target, const Schedule *user) {
+    Contest contest = {.target = target, .user = user, .count = user ? 1 : all->alternative_count + 1};
+    contest.trials = trials_for_unit(c);
+    set_deadlines(c, &contest);
     contest.units = ARENA_ARRAY(c->arena, const Unit *, contest.count);
-    contest.toolchains = ARENA_ARRAY(c->arena, Toolchain *, contest.count);
+    contest.programs = ARENA_ARRAY(c->arena, Program *, contest.count);
     contest.tuners = ARENA_ARRAY(c->arena, Tuner *, contest.count);
-    for (int i = 0; i < contest.count; i++)
+    for (int i = 0; i < contest.count; i++) {
         contest.units[i] = unit_with(c, all, i - 1);
+        contest.programs[i] = contest.units[i]->program;
+    }
     return contest;
 }
 
-static Tuner *open_tuner(Compilation *c, const Contest *contest, int number, const Target *target) {
-    return tuner_new(c->arena, contest->units[number]->program, target, NULL, contest->toolchains[number],
-                     compilation_database(c), search_options(c, target, 0));
+static TuneOptions *search_options(Compilation *c, const Contest *contest, int number) {
+    const Options *o = c->options;
+    TuneOptions *options = ARENA_NEW(c->arena, TuneOptions);
+    *options =
+        (TuneOptions){.trials = contest->trials,
+                      .search = o->search,
+                      .cost_model = o->cost_model,
+                      .seed = o->seed,
+                      .threads = contest->target->threads,
+                      .standard = contest->user ? NULL : known_choice(c, contest->programs[number], contest->target),
+                      .stop = &stop_requested,
+                      .progress = show_progress,
+                      .progress_context = c->arena};
+    return options;
 }
 
-/* Whether the database holds all that the searches would find. */
-static bool contest_is_known(Compilation *c, const Unit *all, const Target *target, int trials) {
-    Contest contest = contest_of(c, all);
+static Tuner *open_tuner(Compilation *c, const Contest *contest, int number) {
+    return tuner_new(c->arena, contest->programs[number], contest->target, contest->user,
+                     contest->toolchains ? contest->toolchains[number] : NULL, compilation_database(c),
+                     search_options(c, contest, number));
+}
+
+static int count_used(const Contest *contest) {
+    int used = 0;
+    for (int i = 0; i < contest->count; i++)
+        used += tuner_trials(contest->tuners[i]);
+    return used;
+}
+
+/* Whether the database holds all that the searches would find. A single search looks whether the default is there; with
+ * several that would take as long as to choose anew. */
+static bool contest_is_known(Compilation *c, const Contest *contest, int *used) {
     bool known = true;
     int until, opened = 0;
-    while (opened < contest.count && known) {
-        contest.tuners[opened] = open_tuner(c, &contest, opened, target);
-        known = tuner_trials(contest.tuners[opened++]) > 0;
+    while (opened < contest->count && known) {
+        contest->tuners[opened] = open_tuner(c, contest, opened);
+        known = tuner_trials(contest->tuners[opened++]) > 0;
     }
-    known = known && !tuners_next(contest.tuners, contest.count, trials, &until);
+    known = known && !tuners_next(contest->tuners, contest->count, contest->trials, &until) &&
+            (contest->count > 1 || tuner_seek_default(contest->tuners[0]));
+    *used = known ? count_used(contest) : 0;
     while (opened-- > 0)
-        tuner_close(contest.tuners[opened]);
+        tuner_close(contest->tuners[opened]);
     return known;
 }
 
-/* False after a message: nothing can be measured. */
-static bool open_toolchains(Compilation *c, const Contest *contest, const Target *target) {
-    const char *why = "";
-    for (int i = 0; i < contest->count; i++) {
-        Program *program = contest->units[i]->program;
-        know_constants(c->arena, program, target); /* once, not for each candidate */
-        contest->toolchains[i] = open_toolchain(c, program, target, &why);
-        if (contest->toolchains[i])
-            continue;
-        while (i-- > 0)
-            toolchain_close(contest->toolchains[i]);
-        return false;
+/* False: nothing can be measured. */
+static bool open_toolchains(Compilation *c, Contest *contest, const char **why) {
+    const Options *o = c->options;
+    ToolchainOptions options = {.jobs = o->jobs,
+                                .threads = contest->target->threads,
+                                .seed = o->seed,
+                                .strict = o->strict,
+                                .runner = o->runner,
+                                .stop = &stop_requested,
+                                .deadline = contest->end};
+    for (int i = 0; i < contest->count; i++)
+        know_constants(c->arena, contest->programs[i], contest->target); /* once, not for each candidate */
+    contest->toolchains = toolchains_open(c->arena, contest->programs, contest->count, contest->target, &options, why);
+    return contest->toolchains != NULL;
+}
+
+/* The searches take turns. What is preferred without measuring is measured first. */
+static void search_in_turns(const Contest *contest) {
+    Tuner *next = contest->tuners[contest->preferred];
+    int until;
+    tuner_search(next, 1, contest->deadline);
+    bool compared = contest->count == 1;
+    while (!stop_requested && (next = tuners_next(contest->tuners, contest->count, contest->trials, &until))) {
+        if (until > 1 && !compared)
+            tuners_compare(contest->tuners, contest->count, contest->deadline);
+        else
+            tuner_search(next, until, contest->deadline);
+        compared |= until > 1;
     }
-    return true;
+    tuners_race(contest->tuners, contest->count, contest->end);
 }
 
 /* Ends a search and says what it did; NULL where that was nothing. */
@@ -251,9 +271,8 @@ static TuneResult *end_search(Compilation *c, const Contest *contest, int number
         result = tuner_finish(tuner);
     else
         tuner_close(tuner);
-    toolchain_close(contest->toolchains[number]);
     if (result && (result->measured > 0 || result->seconds > 0 || !tuner_knows_default(tuner)))
-        show_result(c, contest->units[number]->program, result);
+        show_result(c, contest->programs[number], result);
     return result;
 }
 
@@ -273,40 +292,39 @@ static const Schedule *end_contest(Compilation *c, const Contest *contest, const
         best = result;
         *unit = contest->units[i];
     }
+    toolchains_close(contest->toolchains);
     return best->schedule;
 }
 
-/* The searches take turns. NULL where nothing can be measured. */
-static const Schedule *search_algorithms(Compilation *c, const Unit **unit, const Target *target, int trials) {
-    double budget = budget_for_unit(c), deadline = tune_deadline(budget);
-    double end = budget > 0 ? monotonic_seconds() + budget : 0;
+static const Schedule *search_algorithms(Compilation *c, const Unit **unit, Contest *contest, int *used) {
     const Unit *all = *unit;
-    Contest contest = contest_of(c, all);
-    if (contest_is_known(c, all, target, trials))
-        return best_record(c, compilation_database(c), unit, target, NULL);
-    if (!open_toolchains(c, &contest, target))
-        return NULL;
     catch_stop_signals();
-    for (int i = 0; i < contest.count; i++)
-        contest.tuners[i] = open_tuner(c, &contest, i, target);
-    contest.preferred = preferred_alternative(c, all, target) + 1;
-    Tuner *next = contest.tuners[contest.preferred];
-    int until;
-    tuner_search(next, 1, deadline);
-    bool compared = false, kept;
-    while (!stop_requested && (next = tuners_next(contest.tuners, contest.count, trials, &until))) {
-        if (until > 1 && !compared)
-            tuners_compare(contest.tuners, contest.count, deadline);
-        else
-            tuner_search(next, until, deadline);
-        compared |= until > 1;
-    }
-    tuners_race(contest.tuners, contest.count, end);
-    const Schedule *found = end_contest(c, &contest, unit, &kept);
-    const Schedule *recorded = kept ? best_record(c, compilation_database(c), &all, target, NULL) : NULL;
+    if (!contest->user)
+        contest->preferred = preferred_alternative(c, all, contest->target) + 1;
+    for (int i = 0; i < contest->count; i++)
+        contest->tuners[i] = open_tuner(c, contest, i);
+    search_in_turns(contest);
+    *used = count_used(contest);
+    bool kept;
+    const Schedule *found = end_contest(c, contest, unit, &kept);
+    const Schedule *recorded =
+        kept ? best_record(c, compilation_database(c), &all, contest->target, contest->user) : NULL;
     if (recorded)
         *unit = all; /* the same choice as that of later compilations, from the same records */
     return recorded ? recorded : found;
+}
+
+static const Schedule *search_unit(Compilation *c, const Unit **unit, const Target *target, const Schedule *user) {
+    Contest contest = contest_of(c, *unit, target, user);
+    const Schedule *found = NULL;
+    const char *why = "";
+    int used = 0;
+    if (contest_is_known(c, &contest, &used))
+        found = best_record(c, compilation_database(c), unit, target, user);
+    if (!found && open_toolchains(c, &contest, &why))
+        found = search_algorithms(c, unit, &contest, &used);
+    count_trials(c, contest.trials, used);
+    return found ? found : fall_back(c, unit, target, user, why);
 }
 
 const Schedule *tune_unit(Compilation *c, const Unit **unit, const Target *target, const Schedule *user) {
@@ -316,13 +334,9 @@ const Schedule *tune_unit(Compilation *c, const Unit **unit, const Target *targe
         return leave_to_run_time(c, *unit, target, user);
     if (c->options->frozen)
         return frozen_schedule(c, unit, target, user);
-    int trials = trials_for_unit(c);
-    if ((*unit)->alternative_count && !user) {
-        const Schedule *best = search_algorithms(c, unit, target, trials);
-        if (best)
-            return best;
-        *unit = unit_with(c, *unit, preferred_alternative(c, *unit, target));
-    }
-    TuneResult *result = tune_program(c, (*unit)->program, target, user, trials);
-    return result ? result->schedule : NULL;
+    if (can_measure(c, target))
+        return search_unit(c, unit, target, user);
+    return fall_back(
+        c, unit, target, user,
+        "it does not run on this machine; --runner names a command that starts tensorc-worker where it does");
 }

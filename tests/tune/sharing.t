@@ -1,0 +1,58 @@
+#!/bin/sh
+# sharing.t - what functions, algorithms and targets share of -O tune: trials, worker processes, records of other machines.
+. "${srcdir:-.}/tests/lib.sh"
+cd "$work" || exit 1
+
+cat >defs.tensor <<'END'
+def matmul(float(M, K) A, float(K, N) B) -> (C) { C(i, j) +=! A(i, r_k) * B(r_k, j) }
+def scale(float(N) x) -> (y) { y(i) = x(i) * 2 }
+END
+{ cat defs.tensor; echo 'export matmul(M=48, K=40, N=64) as product'; } >one.tensor
+tune() { capture "$TENSORC" -O tune --threads=1 --seed=7 "$@"; }
+# trials FUNCTION: how many its search says that it had.
+trials() { sed -n "s/^tensorc: tuned $1: \([0-9]*\) trials* .*/\1/p" err; }
+
+# --- trials
+tune --trials=4 --target=host,aarch64 --db=targets.db -c one.tensor -o targets.o
+is "$status $(trials product)" "0 4" "a target that is not measured takes no trials from the other" || diag_file err
+{
+    cat one.tensor
+    echo 'export matmul(M=8, K=4, N=16) as fixed'
+    echo 'schedule fixed on x86 { unroll(C.r_k) }'
+} >block.tensor
+tune --trials=4 --db=block.db -c block.tensor -o block.o
+is "$status $(trials product)" "0 4" "nor does a function whose block leaves nothing to choose" || diag_file err
+{ cat defs.tensor; echo 'export scale(N=4) as small export matmul(M=48, K=40, N=64) as product'; } >small.tensor
+tune --trials=40 --db=small.db -c small.tensor -o small.o
+[ "$(trials small)" -lt 20 ]
+report $? "a small space is searched with few trials ($(trials small))" || diag_file err
+is "$(($(trials small) + $(trials product)))" 40 "the next function has those that are left" || diag_file err
+tune --trials=40 --db=small.db -c small.tensor -o again.o
+is "$status $(cat err)" "0 " "and nothing is left to be done" || diag_file err
+same small.o again.o "the same object"
+
+# --- workers
+worker=$(dirname "$TENSORC")/tensorc-worker
+cat >counted.sh <<END
+echo started >>count
+exec "$worker"
+END
+cat >algorithms.tensor <<'END'
+import "nn"
+export conv2d_nhwc(N=1, H=10, W=10, C=8, M=16, KH=3, KW=3, P=1) as layer
+END
+tune --trials=6 --runner="sh ./counted.sh" --db=workers.db -ffp-error=1e-4 -c algorithms.tensor -o workers.o
+is "$status $(wc -l <count | tr -d ' ')" "0 1" "the searches for all algorithms of a function share a worker" || diag_file err
+like "$(cat err)" 'tuned layer, by conv2d_nhwc_winograd4' "of which there are several"
+
+# --- records of another machine, for which nothing can be measured here
+"$TENSORC" -O2 --threads=1 --target=cortex-a53 --db=none.db -c one.tensor -o default.o
+"$TENSORC" db export --db=targets.db | sed 's/^target .*/target cortex-a53/' >foreign.txt
+"$TENSORC" db import --db=foreign.db foreign.txt >imported
+runs "-O2 takes a record for another processor" "$TENSORC" -O2 --threads=1 --target=cortex-a53 --db=foreign.db -c one.tensor -o foreign.o
+tune --trials=4 --target=cortex-a53 --db=foreign.db -c one.tensor -o tuned.o
+is "$status $(cat err)" "0 " "-O tune takes it, too, where it cannot measure" || diag_file err
+same foreign.o tuned.o "to the same object"
+! cmp -s foreign.o default.o
+report $? "which is not that of the default"
+done_testing
