@@ -86,9 +86,17 @@ static bool count_operation(const Expr *e, void *context) {
     return true;
 }
 
+/* Of integers, but for those that only say where something is. */
+static bool count_integer_operation(const Expr *e, void *context) {
+    OperationCount *count = context;
+    count->operations += e->kind == EXPR_OP && type_is_integer(e->type) && expr_reads(e);
+    return e->kind != EXPR_READ;
+}
+
 static OperationCount operations_of(const Expr *e) {
     OperationCount count = {0};
     expr_walk(e, count_operation, &count);
+    expr_walk(e, count_integer_operation, &count);
     return count;
 }
 
@@ -209,7 +217,7 @@ static bool wants_inlining(Grouping *grouping, const StageFacts *facts) {
     for (int c = 0; c < facts->consumers.count; c++)
         if (loses_cases(grouping->space, grouping->facts[facts->consumers.items[c]].stage, stage))
             return false;
-    OperationCount cost = operations_of(stage->value);
+    OperationCount cost = operations_of(inlined_stage(grouping->space, stage)->value);
     if (cost.operations == 0)
         return true;
     bool once = true, reused = false;

@@ -73,6 +73,8 @@ for threads in 1 2; do
     is "$(grep -c '^ *compute_at(\(t[.]\)*V, ' blocks.$threads)" 5 "which are computed in blocks"
 done
 
+# choice COMMAND...: the algorithms that are chosen.
+choice() { "$TENSORC" -v -c --threads=1 -ffp-error=1e-4 "$@" -o choice.o 2>&1 | sed -n 's/.*: scheduled by .*; //p'; }
 cat >two.tensor <<'EOT'
 import "nn"
 def layers(float(N, H, W, C) I, const float(3, 3, C, M) F, const float(3, 3, M, M) G, float(M) bias) -> (O) {
@@ -114,10 +116,29 @@ for threads in 1 2; do
     "$TENSORC" -c -O2 --threads=$threads -ffp-error=1e-4 --target=x86-64-v4 --emit-schedule=wide.$threads wide.tensor -o wide.o
     like "$(cat wide.$threads)" 'algorithm\(conv2d_nhwc_winograd4\)' "-O2 takes the faster algorithm with threads: $threads"
 done
+# What is read many times is computed once, also where it is a copy of something: the first layer's results for the second.
+sed 's/H=12, W=12, C=16/H=28, W=28, C=32/; s/, float(M) bias//; s/second = //; /max/d; s/ *conv2d_nhwc\[P=1\](first/    O = conv2d_nhwc[P=1](first/' two.tensor >row.tensor
+choice -O2 --db=none.db row.tensor >row
+is "$(tr ' ' '\n' <row | grep -c winograd)" 2 "-O2 takes a fast algorithm for each of two layers"
+cat >requantized.tensor <<'EOT'
+def f(int8(N, K) A, const int8(K, M) B, const int8(M, L) D) -> (Y) {
+    s(i, j) +=! int32(A(i, r_k)) * B(r_k, j)
+    q(i, j) = min(max((s(i, j) * 77 + 8192) / 16384, -128), 127)
+    Y(i, l) +=! q(i, r_j) * D(r_j, l)
+}
+def g(float(N, K) A, const float(K, M) B) -> (Y) {
+    c(i, k) = exp(A(i, k)) + 1
+    d(k, i) = c(i, k)
+    Y(i, j) +=! d(r_k, i) * B(r_k, j)
+}
+export f(N=8, K=32, M=32, L=32)
+export g(N=8, K=32, M=32)
+EOT
+runs "integers and copies of something dear" "$TENSORC" -run -O2 --threads=1 --emit-schedule=costs requantized.tensor
+unlike "$(cat costs)" 'inline\([qd]\)' "are not computed again for each product"
+like "$(cat costs)" 'inline\(c\)' "what is read once is"
 runs "-fstrict allows none" "$TENSORC" -run -O2 -fstrict -ffp-error=1e-4 two.tensor
 unlike "$(cat "$work/out")" winograd "not one"
-# choice COMMAND...: the algorithms that are chosen.
-choice() { "$TENSORC" -v -c --threads=1 -ffp-error=1e-4 "$@" -o choice.o 2>&1 | sed -n 's/.*: scheduled by .*; //p'; }
 runs "one algorithm is tuned" "$TENSORC" -c -O tune --trials=1 --threads=1 --db=written.db wide.tensor -o wide.o
 choice -O2 --db=none.db wide.tensor >preferred
 is "$(choice -O2 --db=written.db wide.tensor)" "$(cat preferred)" "records without the one that -O2 takes do not decide"
