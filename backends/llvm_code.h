@@ -64,6 +64,14 @@ typedef struct Constant {
     LLVMValueRef global;
 } Constant;
 
+/* One that the object gets when LLVM has made it. */
+typedef struct AddedConstant {
+    const Tensor *tensor;
+    const char *key; /* constant_key */
+    const char *symbol;
+    LLVMValueRef global;
+} AddedConstant;
+
 /* A function under construction. The body of a parallel loop is one of its own. */
 typedef struct Frame {
     struct Frame *outer;
@@ -107,12 +115,13 @@ typedef struct Code {
     Map placements;           /* Tensor -> Placement: where the kernel's temporaries go */
     Map slices;               /* Stmt of a parallel loop -> Slices: its threads' temporaries */
     LIST(Constant) constants; /* of the module */
-    Map constants_by_tensor;  /* Tensor -> LLVMValueRef */
-    Map checked;              /* Stmt of a check already emitted at the entry */
-    int parallel_count;       /* loops outlined so far, for names */
-    Map instrs;               /* Instr -> its function */
-    bool inlines;             /* functions that the source gave are to be inlined */
-    const char *problem;      /* what is wrong with one of those, or NULL */
+    LIST(AddedConstant) added;
+    Map constants_by_tensor; /* Tensor -> LLVMValueRef */
+    Map checked;             /* Stmt of a check already emitted at the entry */
+    int parallel_count;      /* loops outlined so far, for names */
+    Map instrs;              /* Instr -> its function */
+    bool inlines;            /* functions that the source gave are to be inlined */
+    const char *problem;     /* what is wrong with one of those, or NULL */
     struct DebugInfo *debug;
 } Code;
 
@@ -152,6 +161,8 @@ LLVMValueRef external_function(Code *code, const char *name, LLVMTypeRef result,
 /* --- llvm_constants.c --- */
 
 LLVMValueRef constant_pointer(Code *code, const Tensor *tensor); /* of a ROLE_CONSTANT tensor, where it is first read */
+/* Gives the object, malloc'ed, the contents that the module left to it. False when memory is out; it is as it was. */
+bool add_constants(const Code *code, char **object, size_t *bytes);
 
 /* --- llvm_function.c --- */
 

@@ -1,15 +1,18 @@
 /* llvm_constants.c - constant tensors: read-only data of the object, each line of a cache begun at its first byte.
  *
  * Contents are a string of bytes, which costs LLVM nothing, or, in assembly and LLVM text that somebody may read, an
- * array of elements. Tensors with the same contents share them. A candidate of the tuner may leave large ones out.
+ * array of elements. Tensors with the same contents share them. A candidate of the tuner may leave large ones out. What
+ * is larger yet is a symbol until the object is there (object.c), for LLVM copies what it is given several times.
  */
 #include "backends/llvm_code.h"
+#include "backends/object.h"
 #include "lang/program.h"
 
 #include <string.h>
 
 enum {
     CONSTANT_ALIGNMENT = 64,
+    ADDED_BYTES = 1 << 20,
     READABLE_ELEMENTS = 1 << 16 /* LLVM keeps every different element */
 };
 
@@ -93,7 +96,15 @@ static LLVMValueRef add_global(Code *code, const Tensor *tensor, const char *dat
     return global;
 }
 
-/* A symbol in place of large contents, hidden: reached as what is in the object is. NULL: the object has them. */
+/* A symbol in place of contents, hidden: reached as what is in the object is. */
+static LLVMValueRef declare_contents(Code *code, const char *name, size_t bytes) {
+    LLVMValueRef global = LLVMAddGlobal(code->module, LLVMArrayType2(code->i8, bytes), name);
+    set_constant(global);
+    LLVMSetVisibility(global, LLVMHiddenVisibility);
+    return global;
+}
+
+/* NULL: the object has them. */
 static LLVMValueRef left_out(Code *code, const Tensor *tensor, size_t bytes) {
     LeftOut *list = code->options->left_out;
     Arena *arena = code->kernel->arena; /* the list is read when the module is gone */
@@ -101,11 +112,39 @@ static LLVMValueRef left_out(Code *code, const Tensor *tensor, size_t bytes) {
     LLVMValueRef global = key ? LLVMGetNamedGlobal(code->module, key) : NULL;
     if (!key || global)
         return global;
-    global = LLVMAddGlobal(code->module, LLVMArrayType2(code->i8, bytes), key);
-    set_constant(global);
-    LLVMSetVisibility(global, LLVMHiddenVisibility);
+    global = declare_contents(code, key, bytes);
     list_push(arena, &list->constants, ((struct LeftOutConstant){key, tensor}));
     return global;
+}
+
+/* What the object gets when it is there, for targets whose objects are of the format that is known; NULL for others. */
+static LLVMValueRef added_later(Code *code, const Tensor *tensor, size_t bytes) {
+    if (code->options->kind != EMIT_OBJECT || bytes < ADDED_BYTES || !strstr(code->target->triple, "linux"))
+        return NULL;
+    const char *key = constant_key(code->arena, tensor);
+    for (int i = 0; i < code->added.count && key; i++)
+        if (code->added.items[i].key && strcmp(code->added.items[i].key, key) == 0)
+            return code->added.items[i].global;
+    const char *name = arena_printf(code->arena, "%s.%s", code->kernel->program->symbol, tensor->name);
+    LLVMValueRef global = declare_contents(code, name, bytes);
+    const char *symbol = arena_strdup(code->arena, LLVMGetValueName(global)); /* that nothing else has */
+    list_push(code->arena, &code->added, ((AddedConstant){tensor, key, symbol, global}));
+    return global;
+}
+
+static void write_contents(const void *context, void *to) {
+    constant_store(context, to);
+}
+
+bool add_constants(const Code *code, char **object, size_t *bytes) {
+    int count = code->added.count;
+    ObjectData *data = ARENA_ARRAY(code->arena, ObjectData, count);
+    for (int i = 0; i < count; i++) {
+        const AddedConstant *added = &code->added.items[i];
+        size_t size = (size_t)tensor_elements(added->tensor) * (size_t)element_info[added->tensor->type].bytes;
+        data[i] = (ObjectData){added->symbol, size, write_contents, added->tensor};
+    }
+    return count == 0 || object_add_data(object, bytes, data, count);
 }
 
 /* The bytes of a constant as the module has them; NULL where they are no string of bytes. */
@@ -142,6 +181,8 @@ LLVMValueRef constant_pointer(Code *code, const Tensor *tensor) {
         return made;
     size_t bytes = (size_t)tensor_elements(tensor) * (size_t)element_info[tensor->type].bytes;
     made = left_out(code, tensor, bytes);
+    if (!made)
+        made = added_later(code, tensor, bytes);
     if (!made)
         made = included(code, tensor, bytes);
     address_map_set(code->arena, &code->constants_by_tensor, tensor, made);

@@ -237,7 +237,8 @@ static char *module_bytes(Emission *emission, EmitKind kind, size_t *count) {
     char *bytes = kind == EMIT_LLVM
                       ? module_text(emission, count)
                       : generate(emission, kind == EMIT_OBJECT ? LLVMObjectFile : LLVMAssemblyFile, count);
-    if (emission->error && bytes) {
+    bool whole = !bytes || emission->error || add_constants(&emission->code, &bytes, count);
+    if (bytes && (emission->error || !whole)) {
         free(bytes);
         return NULL;
     }

@@ -141,6 +141,22 @@ static void copy_row(const Copy *copy, const int64_t *at, int64_t length, char *
         copy_run(to + first * copy->bytes, from, step * copy->bytes, last - first, bytes);
 }
 
+/* The rows of a tensor, one after the other: those of a copy are made when they are asked for. */
+typedef struct Rows {
+    const Copy *copy; /* or NULL */
+    const char *data; /* all of them, or room for one */
+    int64_t length;
+    int bytes; /* of an element */
+} Rows;
+
+/* The row of the elements `first`, ... whose indices but the last are `at`. */
+static const char *row_at(const Rows *rows, int64_t first, const int64_t *at) {
+    if (!rows->copy)
+        return rows->data + first * rows->bytes;
+    copy_row(rows->copy, at, rows->length, (char *)rows->data);
+    return rows->data;
+}
+
 static const void *make_copy(Arena *arena, const Tensor *tensor, const Copy *copy) {
     int64_t count = count_of(tensor), length = row_length(tensor), *at = ARENA_ARRAY(arena, int64_t, tensor->rank + 1);
     char *data = arena_alloc(arena, (size_t)(count * copy->bytes) + 1);
@@ -259,11 +275,14 @@ static void compute(Arena *arena, const Given *given, const Stage *stage, char *
     }
 }
 
+/* What it is made of may be as large, and is needed no longer. */
 static const void *interpret(Arena *arena, const Tensor *tensor) {
+    Arena *scratch = arena_new();
     Given given = {0};
-    const Stage *stage = stage_rewrite_exprs(arena, tensor->maker, read_known, &given);
+    const Stage *stage = stage_rewrite_exprs(scratch, tensor->maker, read_known, &given);
     char *data = arena_alloc(arena, (size_t)(count_of(tensor) * element_info[tensor->type].bytes) + 1);
-    compute(arena, &given, stage, data);
+    compute(scratch, &given, stage, data);
+    arena_free(scratch);
     return data;
 }
 
@@ -275,8 +294,23 @@ static const void *row_major(Arena *arena, const Tensor *tensor) {
         return tensor->data;
     if (!read_copy(arena, tensor->maker, &copy))
         return interpret(arena, tensor);
-    copy.from = row_major(arena, copy.read->tensor);
-    return make_copy(arena, tensor, &copy);
+    Arena *scratch = arena_new();
+    copy.from = row_major(scratch, copy.read->tensor);
+    const void *data = make_copy(arena, tensor, &copy);
+    arena_free(scratch);
+    return data;
+}
+
+static Rows rows_of(Arena *arena, const Tensor *tensor, Copy *copy) {
+    Rows rows = {.length = row_length(tensor), .bytes = element_info[tensor->type].bytes};
+    if (tensor->maker && !tensor->data && read_copy(arena, tensor->maker, copy)) {
+        copy->from = row_major(arena, copy->read->tensor);
+        rows.copy = copy;
+        rows.data = arena_alloc(arena, (size_t)(rows.length * rows.bytes) + 1);
+    } else {
+        rows.data = row_major(arena, tensor);
+    }
+    return rows;
 }
 
 /* What each index of a dimension adds to the place of an element: the parts of an order are of one dimension each. */
@@ -307,28 +341,46 @@ static void scatter_row(char *to, const char *from, const int64_t *places, int64
         memcpy(to + places[i] * bytes, from + i * bytes, (size_t)(piece * bytes));
 }
 
-/* What padding and alignment leave free is 0. */
-static const void *in_order(Arena *arena, const Tensor *tensor, const char *rows) {
-    int bytes = element_info[tensor->type].bytes;
-    int64_t count = count_of(tensor), length = row_length(tensor), *at = ARENA_ARRAY(arena, int64_t, tensor->rank + 1);
+static void store_rows(Arena *arena, const Tensor *tensor, const Rows *rows, char *to) {
+    int64_t count = count_of(tensor), *at = ARENA_ARRAY(arena, int64_t, tensor->rank + 1);
+    for (int64_t i = 0; i < count; i += rows->length, next_row(tensor, at))
+        memcpy(to + i * rows->bytes, row_at(rows, i, at), (size_t)(rows->length * rows->bytes));
+}
+
+/* What padding and alignment leave free stays as it is. */
+static void store_in_order(Arena *arena, const Tensor *tensor, const Rows *rows, char *to) {
+    int bytes = rows->bytes;
+    int64_t count = count_of(tensor), length = rows->length, *at = ARENA_ARRAY(arena, int64_t, tensor->rank + 1);
     int64_t **places = ARENA_ARRAY(arena, int64_t *, tensor->rank + 1), nowhere = 0;
     for (int d = 0; d < tensor->rank; d++)
         places[d] = places_of(arena, tensor, d);
     const int64_t *last = tensor->rank > 0 ? places[tensor->rank - 1] : &nowhere;
     int64_t piece = piece_length(last, length);
-    char *data = arena_alloc(arena, (size_t)(tensor_elements(tensor) * bytes) + 1);
     for (int64_t i = 0; i < count; i += length, next_row(tensor, at)) {
         int64_t place = 0;
         for (int d = 0; d < tensor->rank - 1; d++)
             place += places[d][at[d]];
-        scatter_row(data + place * bytes, rows + i * bytes, last, length, piece, bytes);
+        scatter_row(to + place * bytes, row_at(rows, i, at), last, length, piece, bytes);
     }
-    return data;
+}
+
+void constant_store(const Tensor *tensor, void *to) {
+    Arena *scratch = arena_new();
+    Copy copy;
+    Rows rows = rows_of(scratch, tensor, &copy);
+    if (tensor->order)
+        store_in_order(scratch, tensor, &rows, to);
+    else
+        store_rows(scratch, tensor, &rows, to);
+    arena_free(scratch);
 }
 
 const void *constant_contents(Arena *arena, const Tensor *tensor) {
-    const void *rows = row_major(arena, tensor);
-    return tensor->order ? in_order(arena, tensor, rows) : rows;
+    if (!tensor->order)
+        return row_major(arena, tensor);
+    char *contents = arena_alloc(arena, (size_t)(tensor_elements(tensor) * element_info[tensor->type].bytes) + 1);
+    constant_store(tensor, contents);
+    return contents;
 }
 
 /* --- which are the same ------------------------------------------------------------------------------------------- */

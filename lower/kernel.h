@@ -95,6 +95,7 @@ typedef struct ExpandOptions {
 void know_constants(Arena *arena, Program *program, const Target *target);
 /* What a ROLE_CONSTANT tensor of a kernel holds, as it lies in memory: tensor_elements elements. */
 const void *constant_contents(Arena *arena, const Tensor *tensor);
+void constant_store(const Tensor *tensor, void *to); /* the same where memory is 0, for any type's alignment */
 /* A text that within one process, for constants of one program's nests, stands for the same contents; NULL: none is
  * known. It costs less than the contents. */
 const char *constant_key(Arena *arena, const Tensor *tensor);

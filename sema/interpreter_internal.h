@@ -146,6 +146,10 @@ bool compile_stage(Interpreter *interpreter, const Stage *stage, const char **wh
 
 /* interpreter_run.c: computes the points whose axes stand in code->lanes; results in code->result, .magnitude. */
 void run_points(Interpreter *interpreter, Code *code, int count);
+/* Of a stage without reductions whose last axis is long: the points from number `first` on that lie in one row, without
+ * their magnitudes. Returns how many these are. */
+bool has_rows(const Code *code);
+int run_row(Interpreter *interpreter, Code *code, int64_t first);
 /* Puts the axes' values of the points first, first + 1, ... in row-major order into code->lanes. */
 void set_points(Code *code, int64_t first, int count);
 

@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { FEW_POINTS = 12, FEW_TERMS = 8 };
+enum { FEW_POINTS = 12, FEW_TERMS = 8, ROW_LEAST = 32 };
 
 typedef enum Which { ALL, INVARIANT, VARYING } Which;
 
@@ -438,21 +438,46 @@ static void set_magnitudes(Code *code, int count) {
         code->magnitude[l] = fabs(real ? code->result.real[l] : (double)code->result.integer[l]);
 }
 
+static void run_values(Interpreter *interpreter, Code *code, int count) {
+    const Instruction *value = code->value_result;
+    prepare(code, &code->value, count);
+    execute(interpreter, code, &code->value, count, ALL);
+    memcpy(code->result.integer, value->result->integer, sizeof *code->result.integer * (size_t)count);
+    if (!value->exact)
+        memcpy(code->result.error, value->result->error, sizeof *code->result.error * (size_t)count);
+}
+
+bool has_rows(const Code *code) {
+    return code->combine == COMBINE_NONE && !code->tuple && code->axis_count > 0 &&
+           code->extents[code->axis_count - 1] >= ROW_LEAST;
+}
+
+int run_row(Interpreter *interpreter, Code *code, int64_t first) {
+    int last = code->axis_count - 1, count = STRIP;
+    for (int v = last; v >= 0; v--) {
+        code->scalars[v] = first % code->extents[v];
+        first /= code->extents[v];
+    }
+    int64_t start = code->scalars[last];
+    if (code->extents[last] - start < STRIP)
+        count = (int)(code->extents[last] - start);
+    for (int l = 0; l < count; l++)
+        code->lanes[last][l] = start + l;
+    code->lane_first = last;
+    code->lane_end = code->axis_count;
+    run_values(interpreter, code, count);
+    return count;
+}
+
 void run_points(Interpreter *interpreter, Code *code, int count) {
     code->lane_first = 0;
     code->lane_end = code->axis_count;
-    if (code->tuple) {
+    if (code->tuple)
         run_tuple(interpreter, code, count);
-    } else if (code->combine != COMBINE_NONE) {
+    else if (code->combine != COMBINE_NONE)
         run_reduction(interpreter, code, count);
-    } else {
-        const Instruction *value = code->value_result;
-        prepare(code, &code->value, count);
-        execute(interpreter, code, &code->value, count, ALL);
-        memcpy(code->result.integer, value->result->integer, sizeof *code->result.integer * (size_t)count);
-        if (!value->exact)
-            memcpy(code->result.error, value->result->error, sizeof *code->result.error * (size_t)count);
-    }
+    else
+        run_values(interpreter, code, count);
     if (code->combine != COMBINE_ADD || !type_is_float(code->type))
         set_magnitudes(code, count);
 }

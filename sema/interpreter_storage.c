@@ -27,10 +27,13 @@ void store_result(Storage *storage, int64_t element, int lane) {
 /* The results of the code's last run as elements first, first + 1, ... */
 static void store_results(Storage *storage, int64_t first, int count) {
     Code *code = storage->code;
-    int bytes = element_info[storage->tensor->type].bytes;
-    for (int l = 0; l < count; l++) {
-        Value value = {.type = storage->tensor->type, .integer = code->result.integer[l]};
-        value_store(value, storage->data + (first + l) * bytes);
+    ElementType type = storage->tensor->type;
+    if (type == TYPE_FLOAT)
+        for (int l = 0; l < count; l++)
+            ((float *)storage->data)[first + l] = (float)code->result.real[l];
+    for (int l = 0; l < count && type != TYPE_FLOAT; l++) {
+        Value value = {.type = type, .integer = code->result.integer[l]};
+        value_store(value, storage->data + (first + l) * element_info[type].bytes);
     }
     if (storage->error)
         memcpy(storage->error + first, code->result.error, sizeof(double) * (size_t)count);
@@ -42,9 +45,9 @@ void allocate_whole(Interpreter *interpreter, Storage *storage) {
     const Code *code = storage->code;
     bool sum = code->combine == COMBINE_ADD && type_is_float(code->type);
     char *data = arena_alloc(interpreter->arena, (size_t)(storage->elements * element_info[code->type].bytes) + 1);
-    if (!storage->exact)
+    if (!storage->exact && !interpreter->values_only)
         storage->error = ARENA_ARRAY(interpreter->arena, double, storage->elements);
-    if (sum)
+    if (sum && !interpreter->values_only)
         storage->magnitude = ARENA_ARRAY(interpreter->arena, double, storage->elements);
     storage->data = data;
 }
@@ -62,11 +65,16 @@ void compute_whole(Interpreter *interpreter, Storage *storage) {
         run_scatter(interpreter, code, store_results);
         return;
     }
-    for (int64_t first = 0; first < storage->elements; first += STRIP) {
-        int count = storage->elements - first < STRIP ? (int)(storage->elements - first) : STRIP;
-        set_points(code, first, count);
-        run_points(interpreter, code, count);
-        store_results(storage, first, count);
+    bool rows = has_rows(code);
+    for (int64_t first = 0, count; first < storage->elements; first += count) {
+        if (rows) {
+            count = run_row(interpreter, code, first);
+        } else {
+            count = storage->elements - first < STRIP ? storage->elements - first : STRIP;
+            set_points(code, first, (int)count);
+            run_points(interpreter, code, (int)count);
+        }
+        store_results(storage, first, (int)count);
     }
 }
 

@@ -172,6 +172,58 @@ runs "its outer product" "$TENSORC" -c -O0 large.tensor -o large.o
 [ "$(wc -c <large.o)" -lt 100000 ]
 report $? "is not put into the object"
 
+# Large contents get into the object when the code is there.
+cat >heavy.tensor <<'END'
+def heavy(float(M, K) X, const float(K, N) w) -> (Y) { Y(i, j) +=! X(i, r_k) * w(r_k, j) }
+def weights(int32(K, N) from) -> (float(K, N) w) { w(k, n) = float(from(k, n) % 8) }
+export weights(K=600, N=601)
+END
+runs "a large matrix" "$TENSORC" -run --threads=1 heavy.tensor --output=w=heavy.npy
+sed -i 's/^export.*/export heavy(w="heavy.npy") tune (M=4), (M=1)/' heavy.tensor
+cat >heavy.c <<'END'
+#include "heavy.h"
+#include <stdio.h>
+static float x[5 * 600], y[5 * 601], w[600 * 601];
+int main(void) {
+    FILE *file = fopen("heavy.npy", "rb");
+    fseek(file, -(long)sizeof w, SEEK_END);
+    if (fread(w, 1, sizeof w, file) != sizeof w) return 9;
+    for (int i = 0; i < 5 * 600; i++) x[i] = i % 7 - 3;
+    for (int m = 1; m <= 5; m++) {
+        if (heavy(m, x, y)) return 1;
+        for (int i = 0; i < m; i++)
+            for (int j = 0; j < 601; j++) {
+                float sum = 0;
+                for (int k = 0; k < 600; k++) sum += x[i * 600 + k] * w[k * 601 + j];
+                if (sum != y[i * 601 + j]) return 2;
+            }
+    }
+    return 0;
+}
+END
+for level in -O0 -O2; do
+    runs "$level: in an object" "$TENSORC" -c "$level" heavy.tensor -o heavy.o --header heavy.h
+    ok "that links" $CC heavy.c heavy.o -o heavy -fopenmp -lm
+    runs "and computes with it" ./heavy
+    runs "in a run" "$TENSORC" -run "$level" -DM=3 heavy.tensor
+done
+runs "as it is" "$TENSORC" -c -O0 heavy.tensor -o heavy.o
+like "$(readelf -SW heavy.o)" '\.rodata +PROGBITS .*  A  .* 64$' "read-only, aligned to 64 bytes"
+[ "$(wc -c <heavy.o)" -lt 2000000 ]
+report $? "the contents that versions share are there once"
+is "$(nm heavy.o | grep -c ' U heavy\.')" 0 "nothing of it is undefined"
+is "$(readelf -sW heavy.o | grep -c 'OBJECT .*HIDDEN .* heavy\.')" 1 "one symbol, for no other object"
+ok "a shared library" $CC -shared -Wl,-z,defs,-z,text heavy.o -o libheavy.so -fopenmp -lm
+ok "strip reads it" strip -g heavy.o -o stripped.o
+runs "for another processor" "$TENSORC" -c --target=aarch64 heavy.tensor -o arm.o
+is "$(readelf -sW arm.o | grep -c 'OBJECT .*HIDDEN .* heavy\.')" 2 "likewise, in two orders"
+if have aarch64-linux-gnu-gcc && have qemu-aarch64; then
+    ok "links" aarch64-linux-gnu-gcc -static heavy.c arm.o -o arm -fopenmp -lm
+    runs "computes" qemu-aarch64 ./arm
+else
+    skip "aarch64-linux-gnu-gcc and qemu-aarch64 are not installed" 2
+fi
+
 # What a call makes of constants is packed, under a name of one word.
 cat >called.tensor <<'END'
 def doubled(float(N, C) X, const float(C, M) w) -> (O) {
