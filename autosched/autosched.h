@@ -69,8 +69,9 @@ void autosched_explain(Arena *arena, const Program *program, const Target *targe
                        NestError *error);
 
 /* The name of a run-time size that deserves a version of the program for the value 1: an argument's elements are used
- * again for each of so many values, and then once. NULL: there is none. */
-const char *program_single_size(const Program *program);
+ * again for each of so many values, and then once. *few: one for up to so many values, too; 1: it does not. NULL: there is
+ * no such size. */
+const char *program_single_size(const Program *program, int *few);
 
 /* --- tuning --- */
 

@@ -27,10 +27,15 @@ static double extent_of(const Forms *forms, int loop) {
     return forms->loops[loop]->extent > 0 ? (double)forms->loops[loop]->extent : forms->typical;
 }
 
+/* A size with a limit is about in the middle of what it may be. */
+static double size_of(const Forms *forms, const Var *size) {
+    return size->most ? fmin(forms->typical, ceil((double)size->most / 2)) : forms->typical;
+}
+
 static void form_of_var(Forms *forms, const Var *var, double *form) {
     form_clear(forms, form);
     if (var->kind == VAR_SIZE) {
-        form[forms->count] = forms->typical;
+        form[forms->count] = size_of(forms, var);
         return;
     }
     double step = 0; /* of the parts of a fused loop each counts as many values as those inside have together */
@@ -361,6 +366,39 @@ static void fill_scatter(StageFacts *facts, const double *values) {
             }
 }
 
+/* Of an axis whose size is known at run time only, the values that its register tile computes, and the part of these that is
+ * left: there are copies of the tile for half of its vectors or rows, half of those and so on. */
+static double counted_part(const StageFacts *facts, const double *value, double extent) {
+    double reach = 1, unrolled = 1, lanes = 1;
+    for (int l = 0; l < facts->loop_count; l++) {
+        double slope = fabs(value[l]);
+        reach += slope * (facts->extents[l] - 1);
+        if (slope > 0 && facts->loops[l]->kind == LOOP_UNROLLED)
+            unrolled *= facts->extents[l];
+        if (slope > 0 && facts->loops[l]->kind == LOOP_VECTORIZED)
+            lanes *= facts->extents[l];
+    }
+    double whole = floor(extent / (unrolled * lanes)), left = ceil((extent - whole * unrolled * lanes) / lanes);
+    double copy = unrolled;
+    while (floor(copy / 2) >= fmax(left, 1))
+        copy = floor(copy / 2);
+    double computed = (whole * unrolled + (left > 0 ? copy : 0)) * lanes;
+    return reach > computed ? computed / reach : 1;
+}
+
+static void fill_counted(StageFacts *facts, const double *values, double typical, const Target *target) {
+    const Stage *stage = facts->stage->stage;
+    bool serial = false;
+    if (!target->masked_memory)
+        return;
+    for (int l = 0; l < facts->loop_count; l++)
+        serial |= facts->loops[l]->reduction && facts->loops[l]->kind == LOOP_SERIAL;
+    for (int a = 0; a < stage->axis_count && serial; a++)
+        if (stage->axes[a]->extent->kind != EXPR_INT)
+            facts->kept *= counted_part(facts, values + a * (facts->loop_count + 1),
+                                        form_constant(stage->axes[a]->extent, typical));
+}
+
 static void stage_fill(Arena *arena, const Nest *nest, const NestStage *stage, double typical, StageFacts *facts) {
     facts->stage = stage;
     facts->loop_count = chain_fill(arena, stage, stage->loop_count, NULL);
@@ -381,6 +419,7 @@ static void stage_fill(Arena *arena, const Nest *nest, const NestStage *stage, d
     for (int a = 0; a < axes; a++)
         form_of(&forms, stage->axis_values[a], values + a * (facts->loop_count + 1));
     fill_scatter(facts, values);
+    fill_counted(facts, values, typical, nest->target);
     forms.stage = stage->stage;
     forms.axes = values;
     stage_accesses(&forms, facts);

@@ -56,6 +56,8 @@ static void write_var(Canon *canon, const Var *var, bool first) {
             return;
         }
     text_add(&canon->text, "v%d:%d", (int)var->type, first ? 0 : variable_number(canon, var));
+    if (var->most)
+        text_add(&canon->text, "<%" PRId64, var->most);
 }
 
 static void write_dims(Canon *canon, const Tensor *tensor, bool first) {

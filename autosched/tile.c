@@ -11,6 +11,7 @@
 enum {
     SPATIAL_INNER_LIMIT = 28,
     UNKNOWN_LIMIT = 4, /* of sizes of run time: of a last tile that may have one row, all are computed */
+    FEW_ROWS_VECTORS = 6,
     VECTOR_INNER_LIMIT = 8,
     SCAN_ROWS = 8, /* whose steps wait for each other, side by side */
     UNROLL_LIMIT = 8,
@@ -169,6 +170,14 @@ static void use_chain(const Tile *tile, TileAxis *axis, int number) {
     axis->loop = tile->producer < 0 ? chained->inner : axis->loop;
 }
 
+/* Vectors of a register tile along an axis of run-time size. Where another one is small, there is little else to do. */
+static int64_t unknown_vectors(const Space *space) {
+    bool limited = false;
+    for (int i = 0; i < space->program->size_count; i++)
+        limited |= space->program->sizes[i]->most > 0;
+    return limited && space->target->masked_memory ? FEW_ROWS_VECTORS : UNKNOWN_LIMIT;
+}
+
 static void make_axis(Space *space, Group *group, const Tile *tile, const Stage *root, int number, int lanes) {
     TileAxis *axis = &tile->axes[number];
     const char *name = root->axes[number]->name;
@@ -189,7 +198,7 @@ static void make_axis(Space *space, Group *group, const Tile *tile, const Stage 
     axis->tile = group_add_gene(space, group, tiles);
     int64_t vectors = axis->extent < 0 ? -1 : ceil_divide(axis->extent, axis->lanes);
     Gene wide = tile_gene(space, arena_printf(space->arena, "%s vector", axis->loop), vectors,
-                          axis->extent < 0 ? UNKNOWN_LIMIT : VECTOR_INNER_LIMIT);
+                          axis->extent < 0 ? unknown_vectors(space) : VECTOR_INNER_LIMIT);
     if (!tile->anchor && !tile->placed &&
         group->stage_count > 1) /* what the members hold fills the registers already */
         factors_cases(space->arena, vectors, 1, &wide);

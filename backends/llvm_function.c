@@ -303,7 +303,8 @@ static LLVMValueRef sizes_match(Code *code, const Program *program, const Varian
     for (int i = 0; i < variant->binding_count; i++) {
         LLVMValueRef size = size_parameter(code->frame->function, program, variant->bindings[i].name);
         LLVMValueRef value = index_constant(code, variant->bindings[i].value);
-        match = LLVMBuildAnd(code->builder, match, LLVMBuildICmp(code->builder, LLVMIntEQ, size, value, ""), "");
+        LLVMIntPredicate holds = variant->at_most ? LLVMIntSLE : LLVMIntEQ;
+        match = LLVMBuildAnd(code->builder, match, LLVMBuildICmp(code->builder, holds, size, value, ""), "");
     }
     return match;
 }

@@ -8,6 +8,8 @@
 #include "lang/diag.h"
 #include "lang/expr.h"
 
+#include <string.h>
+
 static LLVMValueRef emit_new_value(Code *code, const Expr *e);
 
 LLVMValueRef emit_value(Code *code, const Expr *e) {
@@ -93,13 +95,42 @@ static LLVMValueRef emit_select(Code *code, const Expr *e) {
     return branch_phi(code, &branch, a, b);
 }
 
+static bool is_natural(const Expr *e) {
+    Interval range = expr_interval(e);
+    return range.has_low && range.low >= 0;
+}
+
+/* The difference of two naturals needs no care. */
+static LLVMValueRef emit_room(Code *code, const Expr *limit, const Expr *base) {
+    LLVMValueRef from = emit_value(code, limit), by = emit_value(code, base);
+    return is_natural(limit) && is_natural(base) ? LLVMBuildSub(code->builder, from, by, "")
+                                                 : binary_intrinsic(code, "llvm.ssub.sat", from, by);
+}
+
+/* Where masks are numbers, those of the first lanes are made as such: they need no vector register until they are used. */
+enum { LEAST_MASK = 8, MOST_MASK = 32 };
+static bool has_mask_numbers(const Code *code, int lanes) {
+    return strcmp(code->target->family, "x86") == 0 && code->target->vector_bytes >= 64 && lanes >= LEAST_MASK &&
+           lanes <= MOST_MASK && lanes == padded_lanes(lanes);
+}
+
+/* The first `count` of the lanes; count is from 0 to their number. */
+static LLVMValueRef emit_first_lanes(Code *code, LLVMValueRef count, int lanes) {
+    LLVMBuilderRef b = code->builder;
+    LLVMValueRef ones = LLVMConstAllOnes(code->i64), bits = LLVMBuildNot(b, LLVMBuildShl(b, ones, count, ""), "");
+    LLVMTypeRef number = LLVMIntTypeInContext(code->context, (unsigned)lanes);
+    return LLVMBuildBitCast(b, LLVMBuildTrunc(b, bits, number, ""), vector_of(code->i1, lanes), "");
+}
+
 /* Lane l of (base + l) < limit, without 64-bit lanes: l < limit - base. */
 static LLVMValueRef emit_ramp_below(Code *code, const Expr *ramp, const Expr *limit, bool or_equal) {
     LLVMBuilderRef b = code->builder;
-    LLVMValueRef args[] = {emit_value(code, limit), emit_value(code, ramp->args[0])};
-    LLVMValueRef room = binary_intrinsic(code, "llvm.ssub.sat", args[0], args[1]);
-    room = binary_intrinsic(code, "llvm.smax", room, index_constant(code, -1));
+    LLVMValueRef room = emit_room(code, limit, ramp->args[0]);
+    bool number = !or_equal && has_mask_numbers(code, ramp->lanes);
+    room = binary_intrinsic(code, "llvm.smax", room, index_constant(code, number ? 0 : -1));
     room = binary_intrinsic(code, "llvm.smin", room, index_constant(code, ramp->lanes));
+    if (number)
+        return emit_first_lanes(code, room, ramp->lanes);
     LLVMValueRef rooms = emit_splat(code, LLVMBuildTrunc(b, room, code->i32, ""), ramp->lanes);
     LLVMValueRef lanes = iota(code->i32, padded_lanes(ramp->lanes));
     return LLVMBuildICmp(b, or_equal ? LLVMIntSLE : LLVMIntSLT, lanes, rooms, "");

@@ -147,34 +147,42 @@ static Kernel *schedule_kernel(Compilation *c, const Unit *unit, const Target *t
     return kernel;
 }
 
-/* The rows of the unit's tune list; where it has none, and no block says what its code is, a row for the size that
- * deserves one. Returns their number. */
-static int version_rows(Compilation *c, const Unit *unit, const Target *target, const struct TuneSizes **rows) {
-    *rows = unit->tunes;
-    const char *name = NULL, *why = "";
-    if (!unit->tune_count && unit->program->size_count && c->options->level >= LEVEL_2 && !user_schedule(unit, target))
-        name = program_single_size(unit->program);
-    if (!name)
-        return unit->tune_count;
-    struct TuneSizes *row = ARENA_NEW(c->arena, struct TuneSizes);
-    row->bindings = ARENA_NEW(c->arena, struct Binding);
-    row->bindings[0] = (struct Binding){name, 1};
-    row->count = 1;
-    row->automatic = true;
-    *rows = row;
-    return program_bind(c->arena, unit->program, row->bindings, 1, &why) ? 1 : 0;
+/* The program for one row of its unit's tune list. NULL when a requirement fails. */
+static Program *bind_row(Compilation *c, const Program *program, const struct TuneSizes *row, const char **why) {
+    return row->at_most ? program_limit(c->arena, program, row->bindings, why)
+                        : program_bind(c->arena, program, row->bindings, row->count, why);
 }
 
-/* The unit for one row of its tune list; its function is named after the sizes: sgemm.M1024.N64. */
+/* The rows of the unit's tune list; where it has none, and no block says what its code is, rows for values of the size
+ * that deserves them. Returns their number. */
+static int version_rows(Compilation *c, const Unit *unit, const Target *target, const struct TuneSizes **rows) {
+    *rows = unit->tunes;
+    if (unit->tune_count || !unit->program->size_count || c->options->level < LEVEL_2 || user_schedule(unit, target))
+        return unit->tune_count;
+    int few, count = 0;
+    const char *name = program_single_size(unit->program, &few), *why = "";
+    struct TuneSizes *made = ARENA_ARRAY(c->arena, struct TuneSizes, 2);
+    struct Binding *bindings = ARENA_ARRAY(c->arena, struct Binding, 2);
+    for (int i = 0; name && i < (few > 1 ? 2 : 1); i++) {
+        bindings[i] = (struct Binding){name, i == 0 ? 1 : few};
+        made[count] = (struct TuneSizes){.count = 1, .automatic = true, .at_most = i > 0, .bindings = &bindings[i]};
+        count += bind_row(c, unit->program, &made[count], &why) != NULL;
+    }
+    *rows = made;
+    return count;
+}
+
+/* The unit for one row of its tune list; its function is named after the sizes: sgemm.M1024.N64, sgemm.M.to16. */
 static Unit *bind_tune_row(Compilation *c, const Unit *unit, const struct TuneSizes *row) {
     const char *why = "";
-    Program *program = program_bind(c->arena, unit->program, row->bindings, row->count, &why);
+    Program *program = bind_row(c, unit->program, row, &why);
     if (!program)
         INTERNAL_ERROR("%s: sizes that were checked do not bind: %s", unit->program->symbol, why);
     Text symbol = {.arena = c->arena};
     text_add(&symbol, "%s", unit->program->symbol);
     for (int i = 0; i < row->count; i++)
-        text_add(&symbol, ".%s%lld", row->bindings[i].name, (long long)row->bindings[i].value);
+        text_add(&symbol, row->at_most ? ".%s.to%lld" : ".%s%lld", row->bindings[i].name,
+                 (long long)row->bindings[i].value);
     program->symbol = symbol.text;
     Unit *bound = ARENA_NEW(c->arena, Unit);
     *bound = *unit;
@@ -185,7 +193,7 @@ static Unit *bind_tune_row(Compilation *c, const Unit *unit, const struct TuneSi
     bound->alternatives = ARENA_ARRAY(c->arena, Program *, unit->alternative_count + 1);
     bound->alternative_count = 0;
     for (int i = 0; i < unit->alternative_count; i++) {
-        Program *alternative = program_bind(c->arena, unit->alternatives[i], row->bindings, row->count, &why);
+        Program *alternative = bind_row(c, unit->alternatives[i], row, &why);
         if (!alternative)
             continue;
         alternative->symbol = symbol.text;
@@ -218,7 +226,7 @@ static bool make_variants(Compilation *c, const Unit *unit, const Target *target
             return false;
         const Program *program = scheduled.unit->program;
         add_as_comment(c, schedule_with_algorithms(c, program, scheduled.schedule), &c->variant_schedules);
-        kernel->variants[kernel->variant_count++] = (Variant){variant, row->bindings, row->count};
+        kernel->variants[kernel->variant_count++] = (Variant){variant, row->bindings, row->count, row->at_most};
     }
     return true;
 }
@@ -455,7 +463,7 @@ static int count_functions(Compilation *c, const Unit *unit, const Target *targe
         return 0;
     int row_count = version_rows(c, unit, target, &rows), count = !unit->program->size_count;
     for (int i = 0; i < row_count; i++) {
-        const Program *version = program_bind(c->arena, unit->program, rows[i].bindings, rows[i].count, &why);
+        const Program *version = bind_row(c, unit->program, &rows[i], &why);
         count += version && !version->size_count;
     }
     return count;

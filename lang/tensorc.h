@@ -58,6 +58,7 @@ typedef struct Var {
     ElementType type;   /* INT64 but for scalars */
     bool reduction;     /* of an axis or loop */
     Expr *extent;       /* of an axis or loop; an expression over sizes alone for an axis */
+    int64_t most;       /* of a size: what it is at most, where that is known; else 0 */
     const Instr *instr; /* of a loop that a hardware instruction runs together with those inside it; or NULL */
     Loc loc;
 } Var;

@@ -9,7 +9,7 @@
 /* Moves conditions out of loops that they do not depend on and into the extents of loops that they cut short. */
 StmtList tighten_body(Arena *arena, Stmt *const *body, int count);
 /* Makes copies without conditions. */
-StmtList version_body(Arena *arena, const StmtList *body);
+StmtList version_body(Arena *arena, const Target *target, const StmtList *body);
 /* For a condition that holds for small values of var and then for none: the first value where it does not hold,
  * possibly negative or beyond the extent. False when the condition has another form. */
 bool first_failure(Arena *arena, Expr *condition, const Var *var, Expr **first);

@@ -55,12 +55,13 @@ struct Stmt {
     Expr *guard;  /* STORE: bool of the value's lanes, or NULL */
 };
 
-/* A version of a function for known values of some of its run-time sizes: it is called where they have them. Its
+/* A version of a function for known or small values of some of its run-time sizes: it is called where they have them. Its
  * program has the arguments of the general one, and those of its sizes that are not bound. */
 typedef struct Variant {
     const struct Kernel *kernel;
     const struct Binding *bindings;
     int binding_count;
+    bool at_most; /* the sizes are not more than the bindings, which they keep */
 } Variant;
 
 /* A const argument of the function NAME_packed. */

@@ -5,13 +5,14 @@
  * loops too (the test is then outside the whole reduction). Statements whose conditions are ready are put under one
  * test together, as deep as the innermost spatial loop that a condition waits for, so that there are two copies
  * whatever the number of conditions. Where sizes are known and the else copy can only be the last tile, it is made for
- * that tile, and conditions of other dimensions then make copies of both, as long as the code stays small.
+ * that tile, and conditions of other dimensions then make copies of both, as long as the code stays small. Where they are
+ * not, the else copy is several, for half of the rows or vectors of the tile, half of these and so on.
  */
 #include "lower/guards.h"
 
 /* In stores after unrolling: what copies made for exact tiles may have together; what is worth a test that depends on
  * no loop inside (of fewer stores each reads under its own condition), unless there are serial loops inside. */
-enum { EXACT_BUDGET = 1536, UNIFORM_LEAST = 8, UNIFORM_MOST = 256 };
+enum { EXACT_BUDGET = 1536, UNIFORM_LEAST = 8, UNIFORM_MOST = 256, COUNTED_MOST = 256 };
 
 typedef struct Condition {
     Expr *expr;
@@ -27,6 +28,7 @@ typedef struct Version {
     Arena *arena;
     LIST(Stmt *) inner;     /* loops between the statement that is asked and the one at hand */
     LIST(const Var *) vars; /* theirs */
+    LIST(const Stmt *) all; /* loops in the statement that is asked */
     LIST(Condition) found;
     int64_t size;       /* stores below after unrolling */
     bool uniform_only;  /* see Context */
@@ -213,6 +215,7 @@ static void collect(Version *v, Stmt *stmt, int64_t copies) {
         v->serial |= !loop_kind_is_expanded(stmt->loop);
         list_push(v->arena, &v->inner, stmt);
         list_push(v->arena, &v->vars, stmt->var);
+        list_push(v->arena, &v->all, stmt);
         if (stmt->loop != LOOP_UNROLLED || !expr_is_int(stmt->extent, &extent) || extent > EXACT_BUDGET)
             extent = 1;
     }
@@ -335,6 +338,7 @@ typedef struct Context {
     int64_t budget;    /* for exact copies, in stores */
     bool uniform_only; /* in a copy where conditions remain: only what no loop below decides */
     bool finished;     /* in a copy where such a condition does not hold: nothing */
+    bool counts;       /* copies for what is left of unrolled loops: where masks are cheap */
     bool in_loop;      /* outside all loops allocations stand around whole stages: nothing to decide there */
 } Context;
 
@@ -351,9 +355,104 @@ static StmtList run_of(const StmtList *body, int first, int count) {
     return stmts_of(body->items + first, count);
 }
 
-/* The two copies under a test of some conditions. */
+/* --- what is left of an unrolled loop ------------------------------------------------------------------------------ */
+
+/* Guards that hold for the first values of an unrolled loop each: for as many as there are left of the same thing. */
+typedef struct Leftover {
+    Expr *left;   /* over loops outside */
+    int64_t most; /* values of the loops */
+    LIST(Expr *) guards;
+    LIST(const Var *) vars; /* of the loop that a guard is about */
+    bool lanes;             /* guards are about lanes too, and stay */
+    int64_t count;          /* what is left in the copy at hand; of lanes at most */
+} Leftover;
+typedef LIST(Leftover) Leftovers;
+
+/* The one loop inside that is no loop over lanes and that the guard is about, where that is unrolled; NULL: there is none,
+ * or another. *easiest: the guard for the lane that it holds for first. */
+static const Stmt *unrolled_loop_of(const Version *v, Expr *guard, Expr **easiest) {
+    const Stmt *found = NULL;
+    LIST(const Var *) lanes = {0};
+    for (int i = 0; i < v->all.count; i++) {
+        const Stmt *loop = v->all.items[i];
+        if (!expr_uses_var(guard, loop->var) || (found && found->var == loop->var))
+            continue;
+        if (loop->loop == LOOP_VECTORIZED)
+            list_push(v->arena, &lanes, loop->var);
+        else if (found || loop->loop != LOOP_UNROLLED)
+            return NULL;
+        else
+            found = loop;
+    }
+    *easiest = found ? extreme_case(v->arena, guard, lanes.items, lanes.count, false) : NULL;
+    return *easiest ? found : NULL;
+}
+
+static Leftover *leftover_of(Arena *arena, Leftovers *leftovers, Expr *left) {
+    for (int i = 0; i < leftovers->count; i++)
+        if (expr_equal(leftovers->items[i].left, left))
+            return &leftovers->items[i];
+    list_push(arena, leftovers, (Leftover){.left = left});
+    return &leftovers->items[leftovers->count - 1];
+}
+
+/* Adds the guard where it says what is left. */
+static void add_leftover(const Version *v, const Condition *condition, Leftovers *leftovers) {
+    Expr *first, *easiest;
+    int64_t extent;
+    const Stmt *loop = condition->ready && condition->guard ? unrolled_loop_of(v, condition->expr, &easiest) : NULL;
+    if (!loop || !expr_is_int(loop->extent, &extent) || !first_failure(v->arena, easiest, loop->var, &first) ||
+        expr_is_int(first, NULL))
+        return;
+    Leftover *leftover = leftover_of(v->arena, leftovers, first);
+    leftover->most = extent > leftover->most ? extent : leftover->most;
+    leftover->lanes |= !expr_equal(easiest, condition->expr);
+    list_push(v->arena, &leftover->guards, condition->expr);
+    list_push(v->arena, &leftover->vars, loop->var);
+}
+
+static Expr *count_guard(Arena *arena, Expr *e, void *context) {
+    const Leftover *leftover = context;
+    for (int i = 0; i < leftover->guards.count; i++)
+        if (expr_equal(e, leftover->guards.items[i])) {
+            Expr *var = expr_var(arena, leftover->vars.items[i]);
+            Expr *counted = expr_binary(arena, OP_LT, var, expr_int(arena, leftover->count));
+            return leftover->lanes ? expr_and(arena, counted, e) : counted;
+        }
+    return e;
+}
+
+static Expr *count_guards(Arena *arena, Expr *e, void *context) {
+    return expr_rewrite(arena, e, count_guard, context);
+}
+
+/* The tile for what is left of the axes from one on: copies of half of its values, half of those and so on, then all of
+ * them under guards. */
+static StmtList counted_versions(Context context, const StmtList *run, Leftovers *leftovers, int from) {
+    if (from == leftovers->count)
+        return version_list(context, run);
+    Leftover *leftover = &leftovers->items[from];
+    StmtList all = counted_versions(context, run, leftovers, from + 1);
+    for (leftover->count = leftover->most / 2; leftover->count > 0; leftover->count /= 2) {
+        StmtList counted = {0};
+        for (int i = 0; i < run->count; i++)
+            stmts_add(context.arena, &counted, stmt_map_exprs(context.arena, run->items[i], count_guards, leftover));
+        counted = tighten_body(context.arena, counted.items, counted.count);
+        counted = counted_versions(context, &counted, leftovers, from + 1);
+        Expr *test = expr_binary(context.arena, leftover->lanes ? OP_LE : OP_EQ, leftover->left,
+                                 expr_int(context.arena, leftover->count));
+        Stmt *both = stmt_if(context.arena, test, counted, all, run->items[0]->loc);
+        all = (StmtList){0};
+        stmts_add(context.arena, &all, both);
+    }
+    return all;
+}
+
+/* --- two copies ---------------------------------------------------------------------------------------------------- */
+
+/* The two copies under a test of some conditions; the second as several for what is left of unrolled loops. */
 static Stmt *make_versions(Context context, const StmtList *run, const ExprList *conditions, const ExprList *tests,
-                           Context first, Context second, Known known) {
+                           Context first, Context second, Known known, Leftovers *leftovers) {
     known.always = *conditions;
     Known otherwise = {.from = known.from, .to = known.to, .never = known.never};
     Expr *test = conjunction(context.arena, tests);
@@ -365,7 +464,7 @@ static Stmt *make_versions(Context context, const StmtList *run, const ExprList 
     if (otherwise.from)
         partial = tighten_body(context.arena, partial.items, partial.count);
     full = version_list(first, &full);
-    partial = version_list(second, &partial);
+    partial = counted_versions(second, &partial, leftovers, 0);
     return stmt_if(context.arena, test, full, partial, run->items[0]->loc);
 }
 
@@ -391,7 +490,7 @@ static Stmt *exact_versions(Context context, const StmtList *run, const Version 
         }
         Context inner = context;
         inner.budget = context.budget / 2;
-        return make_versions(context, run, &conditions, &tests, inner, inner, known);
+        return make_versions(context, run, &conditions, &tests, inner, inner, known, &(Leftovers){0});
     }
     return NULL;
 }
@@ -414,11 +513,14 @@ static Stmt *joint_versions(Context context, const StmtList *run, const Version 
     bool worth = !uniform || (v->size <= UNIFORM_MOST && (v->serial || v->size >= UNIFORM_LEAST));
     if (conditions.count == 0 || !worth)
         return NULL;
+    Leftovers leftovers = {0};
+    for (int i = 0; i < v->found.count && context.counts && !uniform && v->serial && v->size <= COUNTED_MOST; i++)
+        add_leftover(v, &v->found.items[i], &leftovers);
     Context full = context, partial = context;
     partial.uniform_only = true;
     partial.finished = uniform;
     return make_versions(context, run, &conditions, &tests, full, partial,
-                         (Known){.never = uniform ? conditions : (ExprList){0}});
+                         (Known){.never = uniform ? conditions : (ExprList){0}}, &leftovers);
 }
 
 static bool has_work(const Version *v) {
@@ -531,6 +633,7 @@ static StmtList version_list(Context context, const StmtList *body) {
     return list;
 }
 
-StmtList version_body(Arena *arena, const StmtList *body) {
-    return version_list((Context){.arena = arena, .budget = EXACT_BUDGET}, body);
+StmtList version_body(Arena *arena, const Target *target, const StmtList *body) {
+    bool counts = target && target->masked_memory;
+    return version_list((Context){.arena = arena, .budget = EXACT_BUDGET, .counts = counts}, body);
 }

@@ -1,4 +1,4 @@
-/* bind.c - a program with some of its run-time sizes fixed.
+/* bind.c - a program with some of its run-time sizes fixed or limited.
  *
  * Everything that mentions a size is made anew: tensors, axes, stages, requirements. The former program stays as it is.
  */
@@ -15,6 +15,7 @@ typedef struct Binder {
     LIST(Substitution) axes; /* of the stage at hand */
     Tensor **tensors;        /* the new one of each of from->tensors */
     const char *why;
+    bool limits; /* bindings are limits: sizes stay sizes */
 } Binder;
 
 /* --- expressions --- */
@@ -132,6 +133,14 @@ static void bind_scans(Binder *b, const Stage **stages) {
 
 /* --- sizes --- */
 
+/* The same size where it is known to be at most the value. */
+static const Var *limited_size(Arena *arena, const Var *size, int64_t most) {
+    Var *limited = ARENA_NEW(arena, Var);
+    *limited = *size;
+    limited->most = most;
+    return limited;
+}
+
 static void take_sizes(Binder *b, const struct Binding *bindings, int count) {
     const Var **left = ARENA_ARRAY(b->arena, const Var *, b->from->size_count);
     int left_count = 0;
@@ -140,10 +149,13 @@ static void take_sizes(Binder *b, const struct Binding *bindings, int count) {
         int found = count - 1;
         while (found >= 0 && strcmp(bindings[found].name, size->name) != 0)
             found--;
-        if (found < 0)
-            left[left_count++] = size;
-        else
-            list_push(b->arena, &b->sizes, ((Substitution){size, expr_int(b->arena, bindings[found].value)}));
+        bool stays = found < 0 || b->limits;
+        if (stays)
+            left[left_count++] = found < 0 ? size : limited_size(b->arena, size, bindings[found].value);
+        if (found >= 0)
+            list_push(b->arena, &b->sizes,
+                      ((Substitution){size, stays ? expr_var(b->arena, left[left_count - 1])
+                                                  : expr_int(b->arena, bindings[found].value)}));
     }
     b->to->sizes = left;
     b->to->size_count = left_count;
@@ -154,9 +166,11 @@ static void note_bindings(Binder *b) {
     b->to->bounds = ARENA_ARRAY(b->arena, struct Binding, before + b->sizes.count);
     if (before)
         memcpy(b->to->bounds, b->from->bounds, sizeof *b->to->bounds * (size_t)before);
+    b->to->bound_count = before;
     for (int i = 0; i < b->sizes.count; i++)
-        b->to->bounds[before + i] = (struct Binding){b->sizes.items[i].var->name, b->sizes.items[i].value->integer};
-    b->to->bound_count = before + b->sizes.count;
+        if (b->sizes.items[i].value->kind == EXPR_INT)
+            b->to->bounds[b->to->bound_count++] =
+                (struct Binding){b->sizes.items[i].var->name, b->sizes.items[i].value->integer};
 }
 
 /* --- the whole --- */
@@ -177,32 +191,45 @@ static void bind_tensors(Binder *b) {
             from->arguments[i].tensor ? (Argument){.tensor = new_of(b, from->arguments[i].tensor)} : from->arguments[i];
 }
 
-Program *program_bind(Arena *arena, const Program *program, const struct Binding *bindings, int count,
-                      const char **why) {
-    Program *bound = ARENA_NEW(arena, Program);
+static Program *bind_program(Binder *b, const struct Binding *bindings, int count, const char **why) {
+    Arena *arena = b->arena;
+    const Program *program = b->from;
+    Program *bound = b->to = ARENA_NEW(arena, Program);
     *bound = *program;
     bound->known = NULL;
     bound->arena = arena;
-    Binder b = {.arena = arena, .from = program, .to = bound};
-    take_sizes(&b, bindings, count);
-    note_bindings(&b);
-    bind_tensors(&b);
+    take_sizes(b, bindings, count);
+    note_bindings(b);
+    bind_tensors(b);
     bound->requirements = ARENA_ARRAY(arena, Requirement, program->requirement_count);
     bound->requirement_count = 0;
-    for (int i = 0; i < program->requirement_count && !b.why; i++)
-        if (bind_requirement(&b, &program->requirements[i], &bound->requirements[bound->requirement_count]))
+    for (int i = 0; i < program->requirement_count && !b->why; i++)
+        if (bind_requirement(b, &program->requirements[i], &bound->requirements[bound->requirement_count]))
             bound->requirement_count++;
-    if (b.why) {
-        *why = b.why;
+    if (b->why) {
+        *why = b->why;
         return NULL;
     }
     const Stage **stages = ARENA_ARRAY(arena, const Stage *, program->stage_count);
     for (int i = 0; i < program->stage_count; i++)
-        stages[i] = bind_stage(&b, program->stages[i]);
+        stages[i] = bind_stage(b, program->stages[i]);
     bound->stages = stages;
-    bind_scans(&b, stages);
-    if (program->meaning && count > 0 &&
+    bind_scans(b, stages);
+    return bound;
+}
+
+Program *program_bind(Arena *arena, const Program *program, const struct Binding *bindings, int count,
+                      const char **why) {
+    Program *bound = bind_program(&(Binder){.arena = arena, .from = program}, bindings, count, why);
+    if (bound && program->meaning && count > 0 &&
         !(bound->meaning = program_bind(arena, program->meaning, bindings, count, why)))
         return NULL;
     return bound;
+}
+
+Program *program_limit(Arena *arena, const Program *program, const struct Binding *limit, const char **why) {
+    Program *limited = bind_program(&(Binder){.arena = arena, .from = program, .limits = true}, limit, 1, why);
+    if (limited && program->meaning && !(limited->meaning = program_limit(arena, program->meaning, limit, why)))
+        return NULL;
+    return limited;
 }

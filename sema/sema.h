@@ -38,6 +38,7 @@ typedef struct Unit {
     struct TuneSizes {
         int count;
         bool automatic;
+        bool at_most; /* a limit of one size: it is called up to that */
         struct Binding *bindings;
     } * tunes; /* export ... tune (M=1024, N=64), ... */
 } Unit;
@@ -55,5 +56,7 @@ Module *sema_check(Arena *arena, Sources *sources, AstFile *main_file, SemaOptio
  * when a requirement fails for them. */
 Program *program_bind(Arena *arena, const Program *program, const struct Binding *bindings, int count,
                       const char **why);
+/* The same program where one of its run-time sizes is known to be at most a value. */
+Program *program_limit(Arena *arena, const Program *program, const struct Binding *limit, const char **why);
 
 #endif

@@ -77,6 +77,49 @@ is "$(nm single.o | sed -n 's/.* t \(.*\.[A-Z]1\)$/\1/p')" product.M1 "has a ver
 ok "links" $CC -o single single.c single.o -fopenmp -lm
 is "$(./single)" 0 "and both are right at all sizes"
 
+cat >few.tensor <<'END'
+def product(float(M, K) A, float(K, N) B, float(N) bias) -> (C) {
+    t(i, j) +=! A(i, r_k) * B(r_k, j)
+    C(i, j) = max(t(i, j) + bias(j), 0)
+}
+def transposed(float(M, K) A, float(N, K) B) -> (C) { C(i, j) +=! A(i, r_k) * B(j, r_k) }
+END
+cat >few.c <<'END'
+#include "few.h"
+#include <stdio.h>
+#include <string.h>
+static float a[20 * 9], b[9 * 200], bias[200], c[21 * 200];
+static int wrong(int M, int N, int K) {
+    memset(c, 1, sizeof c);
+    int bad = product(M, K, N, a, b, bias, c);
+    for (int i = 0; i < M; i++)
+        for (int j = 0; j < N; j++) {
+            float sum = bias[j];
+            for (int k = 0; k < K; k++) sum += a[i * K + k] * b[k * N + j];
+            bad += c[i * N + j] != (sum > 0 ? sum : 0);
+        }
+    for (int i = M * N; i < 21 * 200; i++) bad += memcmp(&c[i], "\1\1\1\1", 4) != 0;
+    return bad;
+}
+int main(void) {
+    static const int lengths[] = {0, 1, 7, 15, 16, 17, 31, 33, 47, 48, 49, 64, 65, 80, 81, 95, 96, 97, 113, 129, 191, 192, 193, 200};
+    int bad = 0;
+    for (int i = 0; i < 20 * 9; i++) a[i] = i % 7 - 3;
+    for (int i = 0; i < 9 * 200; i++) b[i] = i % 5 - 2, bias[i % 200] = i % 3;
+    for (int M = 0; M < 20; M++)
+        for (int n = 0; n < (int)(sizeof lengths / sizeof *lengths); n++)
+            for (int K = 0; K < 10; K += 3) bad += wrong(M, lengths[n], K);
+    printf("%d\n", bad);
+    return 0;
+}
+END
+for target in x86-64 x86-64-v3 host; do
+    runs "a size of few values, $target" "$TENSORC" -O2 --target=$target --threads=1 -c few.tensor -o few.o --header few.h
+    is "$(nm few.o | sed -n 's/.* t \(.*\.to[0-9]*\)$/\1/p')" product.M.to16 "has a version where what is used again is read in place"
+    ok "links" $CC -o few few.c few.o -lm
+    is "$(./few)" 0 "and all are right at all sizes, $target"
+done
+
 cat >small.tensor <<'END'
 def add(int32(M, N) a) -> (b) { b(i, j) = a(i, j) + 1 }
 export add as f tune (M=16, N=2), (M=1, N=64), (M=0, N=0)
