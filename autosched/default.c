@@ -7,6 +7,7 @@
 #include "autosched/search.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { FIXED_TRIES = 40, KEPT = 16, CROSSED = 4 };
@@ -85,28 +86,39 @@ static void change_leader(Space *space, int number, Random *random, const Leader
     group_mutate(space, number, random, point);
 }
 
+/* A point that was looked at before is no leader, or is one already. */
+static void look_at(Arena *scratch, Space *space, int number, const int *point, HashSet *looked_at, Leaders *leaders) {
+    uint64_t hash = group_hash(space, number, point);
+    if (hash_set_has(looked_at, hash))
+        return;
+    hash_set_add(looked_at, hash);
+    arena_reset(scratch);
+    leaders_add(leaders, point, point_estimate(scratch, space, point, number));
+}
+
 /* From a starting point on, random points first, then mutations of the leaders. */
 static void explore_from(Space *space, int number, const int *start, int randoms, int budget, Random *random,
                          Leaders *leaders) {
     int length = space->gene_count;
     int *point = ARENA_ARRAY(space->arena, int, length + 1);
     Arena *scratch = arena_new();
+    HashSet looked_at = {0};
     for (int i = 0; i < KEPT; i++)
         leaders->points[i] = ARENA_ARRAY(space->arena, int, length + 1);
     leaders->length = length;
     if (group_plausible(space, number, start))
-        leaders_add(leaders, start, point_estimate(scratch, space, start, number));
+        look_at(scratch, space, number, start, &looked_at, leaders);
     for (int i = 1; i < budget; i++) {
         memcpy(point, start, sizeof *point * (size_t)length);
         if (i < randoms || leaders->count == 0)
             group_random(space, number, random, point);
         else
             change_leader(space, number, random, leaders, point);
-        arena_reset(scratch);
-        leaders_add(leaders, point, point_estimate(scratch, space, point, number));
+        look_at(scratch, space, number, point, &looked_at, leaders);
     }
     if (leaders->count == 0)
         leaders_add(leaders, start, point_estimate(scratch, space, start, number));
+    free(looked_at.slots);
     arena_free(scratch);
 }
 

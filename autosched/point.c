@@ -161,14 +161,22 @@ void point_cross(Space *space, Random *random, const int *a, const int *b, int *
 
 /* --- comparing --- */
 
+static uint64_t mix_group(Space *space, int number, const int *point, uint64_t hash) {
+    Group *group = space->groups.items[number];
+    const Sketch *sketch = group_sketch(space, group, point + group->first_gene);
+    for (int i = 0; i < group->genes.count; i++)
+        hash = hash_mix(hash + 0x9e37u + (uint64_t)(sketch->active[i] ? point[group->first_gene + i] + 1 : 0));
+    return hash;
+}
+
+uint64_t group_hash(Space *space, int number, const int *point) {
+    return mix_group(space, number, point, 0);
+}
+
 uint64_t point_hash(Space *space, const int *point) {
     uint64_t hash = 0;
-    for (int g = 0; g < space->groups.count; g++) {
-        Group *group = space->groups.items[g];
-        const Sketch *sketch = group_sketch(space, group, point + group->first_gene);
-        for (int i = 0; i < group->genes.count; i++)
-            hash = hash_mix(hash + 0x9e37u + (uint64_t)(sketch->active[i] ? point[group->first_gene + i] + 1 : 0));
-    }
+    for (int g = 0; g < space->groups.count; g++)
+        hash = mix_group(space, g, point, hash);
     return hash;
 }
 

@@ -206,6 +206,7 @@ void point_random(Space *space, Random *random, int *point);
 void point_mutate(Space *space, Random *random, int *point);
 void point_cross(Space *space, Random *random, const int *a, const int *b, int *child);
 uint64_t point_hash(Space *space, const int *point);
+uint64_t group_hash(Space *space, int number, const int *point); /* of the genes of one group */
 bool point_equal(Space *space, const int *a, const int *b);
 /* Cheap: the sketches are usable and the register tiles fit. Nearly all that pass are accepted by nest_build. */
 bool point_plausible(Space *space, const int *point);
