@@ -97,6 +97,12 @@ typedef struct KnownAddress {
     const Term *terms;
 } KnownAddress;
 
+/* What the read of a temporary became as a divisor. */
+typedef struct KnownDivisor {
+    const Expr *read;
+    LLVMValueRef reciprocal, scale;
+} KnownDivisor;
+
 typedef struct Code {
     Arena *arena;
     const Target *target;
@@ -111,7 +117,8 @@ typedef struct Code {
     Frame *frame;
     Memo *memo;                   /* of the statement and way being emitted */
     LIST(KnownAddress) addresses; /* computed in the block below, with the variables as they are */
-    LLVMBasicBlockRef addresses_block;
+    LIST(KnownDivisor) divisors;  /* in the block below, while stores alone follow each other */
+    LLVMBasicBlockRef addresses_block, divisors_block;
     Map placements;           /* Tensor -> Placement: where the kernel's temporaries go */
     Map slices;               /* Stmt of a parallel loop -> Slices: its threads' temporaries */
     LIST(Constant) constants; /* of the module */
@@ -201,6 +208,7 @@ LLVMValueRef branch_phi(Code *code, const Branch *branch, LLVMValueRef then_valu
 /* --- values --- */
 
 LLVMValueRef emit_value(Code *code, const Expr *e);
+void forget_divisors(Code *code, const Tensor *tensor); /* that are read from the tensor; NULL: all */
 /* An operator on values already there; type is that of the operands. Math functions included. */
 LLVMValueRef emit_operator(Code *code, Op op, ElementType type, LLVMValueRef *args);
 /* Integer division or modulo, where the divisor or the sign of the dividend may be known. */

@@ -78,6 +78,7 @@ LLVMValueRef variable_value(Code *code, const Var *var) {
 
 void bind_variable(Code *code, const Var *var, LLVMValueRef value) {
     code->addresses.count = 0;
+    forget_divisors(code, NULL);
     address_map_set(code->arena, &code->frame->variables, var, value);
     address_map_set(code->arena, &code->frame->depths, var, (void *)(size_t)(code->frame->depth + 1));
 }

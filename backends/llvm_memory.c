@@ -479,6 +479,7 @@ static LLVMValueRef value_to_store(Code *code, const Stmt *stmt) {
 static void store_value(Code *code, const Stmt *stmt, const Expr *guard, LLVMValueRef value) {
     struct Registers *registers = buffer_of(code, stmt->tensor)->registers;
     int lanes = stmt->value->lanes;
+    forget_divisors(code, stmt->tensor);
     if (registers) {
         registers_write(code, registers, register_index(code, stmt), value, lanes);
         return;

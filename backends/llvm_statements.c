@@ -125,6 +125,8 @@ void emit_statements(Code *code, Stmt *const *statements, int count) {
 void emit_statement(Code *code, const Stmt *stmt) {
     debug_location(code, stmt->loc);
     forget_values(code);
+    if (stmt->kind != STMT_STORE)
+        forget_divisors(code, NULL);
     switch (stmt->kind) {
     case STMT_BLOCK: emit_statements(code, stmt->body, stmt->count); return;
     case STMT_FOR:

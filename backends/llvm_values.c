@@ -167,14 +167,52 @@ static LLVMValueRef divisor_scale(Lanes *l, LLVMValueRef divisor) {
     return lanes_select_where(l, small, up, lanes_select_where(l, large, down, lanes_number(l, 1)));
 }
 
+void forget_divisors(Code *code, const Tensor *tensor) {
+    for (int i = code->divisors.count - 1; i >= 0; i--)
+        if (!tensor || code->divisors.items[i].read->tensor == tensor)
+            code->divisors.items[i] = code->divisors.items[--code->divisors.count];
+}
+
+/* Another read of it in the same block has the same value until it is stored to. */
+static bool lasts(const Expr *divisor) {
+    bool plain = divisor->kind == EXPR_READ && !divisor->guard && divisor->tensor->role == ROLE_TEMPORARY;
+    for (int i = 0; plain && i < divisor->count; i++)
+        plain = !expr_reads(divisor->args[i]);
+    return plain;
+}
+
+static const KnownDivisor *find_divisor(Code *code, const Expr *divisor) {
+    LLVMBasicBlockRef block = LLVMGetInsertBlock(code->builder);
+    if (block != code->divisors_block)
+        forget_divisors(code, NULL);
+    code->divisors_block = block;
+    for (int i = 0; i < code->divisors.count; i++)
+        if (expr_equal(code->divisors.items[i].read, divisor))
+            return &code->divisors.items[i];
+    return NULL;
+}
+
+/* The reciprocal is computed once for all that an unrolled loop divides by it: LLVM would have to prove that what is stored
+ * between two reads of the divisor is something else. */
+static KnownDivisor divisor_of(Code *code, const Expr *e) {
+    const KnownDivisor *known = find_divisor(code, e);
+    if (known)
+        return *known;
+    LLVMValueRef divisor = emit_value(code, e);
+    Lanes one = lanes_like(code, e->type == TYPE_DOUBLE ? code->f64 : code->f32, divisor);
+    KnownDivisor made = {.read = e, .scale = divisor_scale(&one, divisor)};
+    made.reciprocal = lanes_divide(&one, lanes_number(&one, 1), lanes_multiply(&one, divisor, made.scale));
+    if (lasts(e) && code->divisors_block == LLVMGetInsertBlock(code->builder))
+        list_push(code->arena, &code->divisors, made);
+    return made;
+}
+
 /* Two products in place of a division, within 2 units in the last place; what a loop divides by, it computes once. */
 static LLVMValueRef emit_quotient(Code *code, const Expr *e) {
-    LLVMValueRef dividend = emit_value(code, e->args[0]), divisor = emit_value(code, e->args[1]->args[0]);
-    Lanes one = lanes_like(code, e->type == TYPE_DOUBLE ? code->f64 : code->f32, divisor);
-    LLVMValueRef scale = divisor_scale(&one, divisor);
-    LLVMValueRef reciprocal = lanes_divide(&one, lanes_number(&one, 1), lanes_multiply(&one, divisor, scale));
-    LLVMValueRef quotient = LLVMBuildFMul(code->builder, dividend, emit_splat(code, reciprocal, e->lanes), "");
-    quotient = LLVMBuildFMul(code->builder, quotient, emit_splat(code, scale, e->lanes), "");
+    LLVMValueRef dividend = emit_value(code, e->args[0]);
+    KnownDivisor divisor = divisor_of(code, e->args[1]->args[0]);
+    LLVMValueRef quotient = LLVMBuildFMul(code->builder, dividend, emit_splat(code, divisor.reciprocal, e->lanes), "");
+    quotient = LLVMBuildFMul(code->builder, quotient, emit_splat(code, divisor.scale, e->lanes), "");
     return round_to(code, quotient, e->type);
 }
 

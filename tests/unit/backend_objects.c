@@ -102,6 +102,29 @@ static void test_strict(void) {
     arena_free(arena);
 }
 
+/* Divisions in the code of rows of 64, each divided by one number. */
+static int count_divisions(const char *schedule) {
+    static const char text[] = "def p(float(N, 64) X) -> (Y) { s(i) = X(i, 0) + X(i, 1) Y(i, j) = X(i, j) / s(i) }";
+    Arena *arena = arena_new();
+    const struct Binding sizes[] = {{"N", 2}};
+    const Target *target = target_make(arena, "x86-64-v4", 1);
+    Kernel *kernel = kernel_of(arena, text, schedule, target, sizes, 1);
+    char *assembly = assembly_of(kernel, target, (EmitOptions){.pic = true});
+    int count = count_text(assembly, "vdiv");
+    free(assembly);
+    arena_free(arena);
+    return count;
+}
+
+static void test_quotients(void) {
+    is_int(count_divisions("compute_at(s, Y.i)\njo, ji = split(Y.j, 16)\nvectorize(ji)\nunroll(jo)\n"), 1,
+           "four vectors divided by one number are one division");
+    is_int(count_divisions("compute_at(s, Y.i)\njo, ji = split(Y.j, 16)\nvectorize(ji)\nunroll(Y.i, jo)\n"), 2,
+           "two rows are two");
+    is_int(count_divisions("jo, ji = split(Y.j, 16)\nvectorize(ji)\nunroll(Y.i, jo)\n"), 2,
+           "also with all sums computed before");
+}
+
 /* --- threads --- */
 
 static const char parallel_text[] = "def p(float(N, M) X) -> (Y) { t(i, j) = X(i, j) * 2.0 Y(i) +=! t(i, r_j) }";
@@ -258,6 +281,7 @@ int main(void) {
     test_targets();
     test_tile();
     test_strict();
+    test_quotients();
     test_lines();
     test_statuses();
     test_threads();
