@@ -111,8 +111,8 @@ typedef struct Database Database;
 TuneResult *tune(Arena *arena, const Program *program, const Target *target, const Schedule *user,
                  const Toolchain *toolchain, Database *database, const TuneOptions *options);
 
-/* The same in steps, so that the searches over several algorithms of a function can take turns. Of the options, the budget
- * means nothing here, and trials are those that progress is shown towards. */
+/* The same in steps, so that the searches over several algorithms of a function can take turns. Of the options, trials and
+ * budget mean nothing here. */
 typedef struct Tuner Tuner;
 Tuner *tuner_new(Arena *arena, const Program *program, const Target *target, const Schedule *user,
                  const Toolchain *toolchain, Database *database, const TuneOptions *options);

@@ -89,12 +89,11 @@ static void show_progress(const Tuner *tuner) {
     const TuneOptions *options = tuner->options;
     if (!options->progress)
         return;
-    int limit = options->trials > tuner->trial_limit ? options->trials : tuner->trial_limit;
-    int done = tuner->result->trials, left = limit - done, here = tuner->result->measured;
+    int done = tuner->result->trials, left = tuner->trial_limit - done, here = tuner->result->measured;
     double elapsed = tuner_elapsed(tuner), eta = here > 0 ? elapsed / here * left : 0;
     if (tuner->deadline > 0)
         eta = fmin(eta, fmax(tuner->deadline - monotonic_seconds(), 0));
-    TuneProgress progress = {.name = tuner->program->name, .trials = done, .trial_limit = limit};
+    TuneProgress progress = {.name = tuner->program->name, .trials = done, .trial_limit = tuner->trial_limit};
     for (int outcome = 1; outcome < OUTCOME_COUNT; outcome++)
         progress.failed += tuner->result->failed[outcome];
     progress.failed += tuner->result->unsettled;

@@ -1,12 +1,10 @@
-/* tune.c - -O tune for one unit: opens the toolchain and the database, shows progress, stops well.
+/* tune.c - -O tune for one unit: searches where the database does not know enough, and stops well.
  *
- * On a terminal one line is rewritten in place; elsewhere a line is printed at the end alone. The first Ctrl-C ends the
- * searches with the best so far; the second ends the program.
+ * The first Ctrl-C ends the searches with the best so far; the second ends the program.
  */
-#include "driver/driver.h"
+#include "driver/tune.h"
 #include <math.h>
 #include <signal.h>
-#include <string.h>
 #include <unistd.h>
 
 static volatile int stop_requested; /* set by a signal handler, hence not in any structure */
@@ -25,65 +23,6 @@ static void catch_stop_signals(void) {
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         if (!sigaction(numbers[i], NULL, &old) && old.sa_handler != SIG_IGN)
             sigaction(numbers[i], &action, NULL);
-}
-
-static const char *time_text(Arena *arena, double seconds) {
-    if (seconds < 1e-3)
-        return arena_printf(arena, "%.1f us", 1e6 * seconds);
-    return seconds < 1 ? arena_printf(arena, "%.3f ms", 1e3 * seconds) : arena_printf(arena, "%.3f s", seconds);
-}
-
-static void show_progress(void *context, const TuneProgress *p) {
-    if (!isatty(STDERR_FILENO))
-        return;
-    Arena *arena = context;
-    const char *best = p->best_seconds > 0 ? time_text(arena, p->best_seconds) : "-";
-    fprintf(stderr, "\r\033[Ktuning %s: %d/%d trials, %d failed, best %s", p->name, p->trials, p->trial_limit,
-            p->failed, best);
-    if (p->best_gflops > 0)
-        fprintf(stderr, " (%.1f GFLOP/s)", p->best_gflops);
-    fprintf(stderr, ", %.0f s", p->elapsed);
-    if (p->eta > 0)
-        fprintf(stderr, ", %.0f s to go", p->eta);
-    fflush(stderr);
-}
-
-static void show_failures(const TuneResult *result) {
-    static const char *const names[OUTCOME_COUNT] = {NULL, "not built", "crashed", "out of time", "wrong"};
-    const char *separator = ", ";
-    for (int i = 0; i < OUTCOME_COUNT; i++)
-        if (names[i] && result->failed[i])
-            fprintf(stderr, "%s%d %s", separator, result->failed[i], names[i]);
-    if (result->unsettled)
-        fprintf(stderr, "%s%d without a result on a busy machine", separator, result->unsettled);
-}
-
-static void show_result(Compilation *c, const Program *program, const TuneResult *result) {
-    if (isatty(STDERR_FILENO))
-        fprintf(stderr, "\r\033[K");
-    if (result->from_database) {
-        if (c->options->verbose)
-            fprintf(stderr, "tensorc: %s: found in the tuning database\n", program->symbol);
-        return;
-    }
-    double flops = program_flops(program);
-    const char *algorithms = program_algorithms(c->arena, program);
-    fprintf(stderr, "tensorc: tuned %s%s%s: %d trials in %.1f s", program->symbol, algorithms ? ", " : "",
-            algorithms ? algorithms : "", result->trials, result->elapsed);
-    show_failures(result);
-    if (result->build_seconds > 0)
-        fprintf(stderr, ", each built in %.0f ms", 1e3 * result->build_seconds);
-    if (result->seconds > 0) {
-        fprintf(stderr, "; %s", time_text(c->arena, result->seconds));
-        if (flops > 0)
-            fprintf(stderr, " (%.1f GFLOP/s)", 1e-9 * flops / result->seconds);
-    }
-    if (result->seconds > 0 && result->default_seconds > 0)
-        fprintf(stderr, ", %.2f times the default's speed", result->default_seconds / result->seconds);
-    fprintf(stderr, "%s\n", result->stopped ? "; stopped early" : "");
-    if (result->unrecorded)
-        fprintf(stderr, "tensorc: warning: the tuning database cannot be written: %d measurements are not kept\n",
-                result->unrecorded);
 }
 
 /* --- what a function may take --- */
@@ -148,19 +87,6 @@ static const Schedule *frozen_schedule(Compilation *c, const Unit **unit, const 
 
 /* --- searches --- */
 
-/* The searches for a unit as it is written and with each of its alternatives; under a block of the user's there is one. */
-typedef struct Contest {
-    const Target *target;
-    const Schedule *user;
-    int count, trials;
-    double deadline, end; /* of searching, of the race after it; 0: none */
-    int preferred;        /* that is taken without measuring: nothing is better than it before it is measured */
-    const Unit **units;
-    Program **programs;
-    Toolchain *const *toolchains; /* NULL: nothing is measured */
-    Tuner **tuners;
-} Contest;
-
 /* Its part of what is left of the budget. */
 static void set_deadlines(const Compilation *c, Contest *contest) {
     if (c->tune_deadline <= 0)
@@ -173,11 +99,13 @@ static void set_deadlines(const Compilation *c, Contest *contest) {
 
 static Contest contest_of(Compilation *c, const Unit *all, const Target *target, const Schedule *user) {
     Contest contest = {.target = target, .user = user, .count = user ? 1 : all->alternative_count + 1};
+    contest.since = monotonic_seconds();
     contest.trials = trials_for_unit(c);
     set_deadlines(c, &contest);
     contest.units = ARENA_ARRAY(c->arena, const Unit *, contest.count);
     contest.programs = ARENA_ARRAY(c->arena, Program *, contest.count);
     contest.tuners = ARENA_ARRAY(c->arena, Tuner *, contest.count);
+    contest.shown = ARENA_ARRAY(c->arena, ShownSearch, contest.count);
     for (int i = 0; i < contest.count; i++) {
         contest.units[i] = unit_with(c, all, i - 1);
         contest.programs[i] = contest.units[i]->program;
@@ -187,17 +115,17 @@ static Contest contest_of(Compilation *c, const Unit *all, const Target *target,
 
 static TuneOptions *search_options(Compilation *c, const Contest *contest, int number) {
     const Options *o = c->options;
+    contest->shown[number] = (ShownSearch){.contest = contest};
     TuneOptions *options = ARENA_NEW(c->arena, TuneOptions);
     *options =
-        (TuneOptions){.trials = contest->trials,
-                      .search = o->search,
+        (TuneOptions){.search = o->search,
                       .cost_model = o->cost_model,
                       .seed = o->seed,
                       .threads = contest->target->threads,
                       .standard = contest->user ? NULL : known_choice(c, contest->programs[number], contest->target),
                       .stop = &stop_requested,
                       .progress = show_progress,
-                      .progress_context = c->arena};
+                      .progress_context = &contest->shown[number]};
     return options;
 }
 
@@ -263,37 +191,39 @@ static void search_in_turns(const Contest *contest) {
     tuners_race(contest->tuners, contest->count, contest->end);
 }
 
-/* Ends a search and says what it did; NULL where that was nothing. */
-static TuneResult *end_search(Compilation *c, const Contest *contest, int number) {
+/* NULL where a search did nothing. */
+static TuneResult *end_search(const Contest *contest, int number) {
     Tuner *tuner = contest->tuners[number];
-    TuneResult *result = NULL;
     if (tuner_trials(tuner) > 0 || number == contest->preferred)
-        result = tuner_finish(tuner);
-    else
-        tuner_close(tuner);
-    if (result && (result->measured > 0 || result->seconds > 0 || !tuner_knows_default(tuner)))
-        show_result(c, contest->programs[number], result);
-    return result;
+        return tuner_finish(tuner);
+    tuner_close(tuner);
+    return NULL;
 }
 
-/* The best of what the searches found; the unit becomes the one that it is for. *kept: the database has all of it, and
- * there is enough to compare. */
+/* The best of what the searches found; before the preferred one's default is measured, that one. */
+static int choose_result(const Contest *contest, TuneResult *const *results) {
+    int best = contest->preferred;
+    for (int i = 0; i < contest->count && tuner_knows_default(contest->tuners[contest->preferred]); i++)
+        if (results[i] && results[i]->seconds > 0 &&
+            (results[best]->seconds <= 0 || results[i]->seconds < results[best]->seconds))
+            best = i;
+    return best;
+}
+
+/* The unit becomes the one that the best schedule is for. *kept: the database has all that was found, and there is enough to
+ * compare. */
 static const Schedule *end_contest(Compilation *c, const Contest *contest, const Unit **unit, bool *kept) {
-    bool comparable = tuner_knows_default(contest->tuners[contest->preferred]);
-    const TuneResult *best = NULL;
-    *kept = comparable;
+    TuneResult **results = ARENA_ARRAY(c->arena, TuneResult *, contest->count);
+    *kept = tuner_knows_default(contest->tuners[contest->preferred]);
     for (int i = 0; i < contest->count; i++) {
-        const TuneResult *result = end_search(c, contest, i);
-        *kept &= !result || result->unrecorded == 0;
-        bool better =
-            result && (!best || (result->seconds > 0 && (best->seconds <= 0 || result->seconds < best->seconds)));
-        if (comparable ? !better : i != contest->preferred)
-            continue;
-        best = result;
-        *unit = contest->units[i];
+        results[i] = end_search(contest, i);
+        *kept &= !results[i] || results[i]->unrecorded == 0;
     }
+    int best = choose_result(contest, results);
     toolchains_close(contest->toolchains);
-    return best->schedule;
+    show_results(c, contest, results, best);
+    *unit = contest->units[best];
+    return results[best]->schedule;
 }
 
 static const Schedule *search_algorithms(Compilation *c, const Unit **unit, Contest *contest, int *used) {
@@ -321,7 +251,9 @@ static const Schedule *search_unit(Compilation *c, const Unit **unit, const Targ
     int used = 0;
     if (contest_is_known(c, &contest, &used))
         found = best_record(c, compilation_database(c), unit, target, user);
-    if (!found && open_toolchains(c, &contest, &why))
+    if (found)
+        show_found(c, (*unit)->program);
+    else if (open_toolchains(c, &contest, &why))
         found = search_algorithms(c, unit, &contest, &used);
     count_trials(c, contest.trials, used);
     return found ? found : fall_back(c, unit, target, user, why);

@@ -43,7 +43,7 @@ export conv2d_nhwc(N=1, H=10, W=10, C=8, M=16, KH=3, KW=3, P=1) as layer
 END
 tune --trials=6 --runner="sh ./counted.sh" --db=workers.db -ffp-error=1e-4 -c algorithms.tensor -o workers.o
 is "$status $(wc -l <count | tr -d ' ')" "0 1" "the searches for all algorithms of a function share a worker" || diag_file err
-like "$(cat err)" 'tuned layer, by conv2d_nhwc_winograd4' "of which there are several"
+like "$(cat err)" 'trials of 3 algorithms in ' "of which there are several"
 
 # --- records of another machine, for which nothing can be measured here
 "$TENSORC" -O2 --threads=1 --target=cortex-a53 --db=none.db -c one.tensor -o default.o

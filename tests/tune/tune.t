@@ -13,6 +13,9 @@ measured() { "$TENSORC" db export --db="$1" 2>/dev/null | grep -c '^outcome'; }
 
 # --- what a search leaves
 runs "tunes" tune --trials=6 -c k.tensor -o tuned.o --header k.h --emit-schedule=found.tensor
+is "$(sed 's/[0-9.][0-9.]*/N/g; s/ [mn]s (/ us (/' err)" \
+    "tensorc: tuned product: N trials in N s, each built in N ms; N us (N GFLOP/s), N times the default's speed" \
+    "with one line of figures" || diag_file err
 [ -s tuned.o ] && [ -s k.h ] && [ -s tune.db ]
 report $? "an object, a header, a database"
 like "$(cat found.tensor)" '^schedule product on ' "--emit-schedule writes a schedule block"
@@ -33,6 +36,7 @@ runs "the tuned object runs as interpreted" "$TENSORC" -run --db=tune.db k.tenso
 # --- going on
 before=$(measured tune.db)
 runs "more trials" tune --trials=10 -c k.tensor -o more.o
+like "$(cat err)" "^tensorc: tuned product: $((10 - before)) trials? in .*, after $before in the database, " "are counted apart from those that were there"
 after=$(measured tune.db)
 [ "$before" -le 6 ] && [ "$after" -gt "$before" ] && [ "$after" -le 10 ]
 report $? "go on from what is there ($before, then $after)"

@@ -1,0 +1,177 @@
+/* tune_report.c - what -O tune says: on a terminal a line that is rewritten in place while it searches; in the end, there
+ * and elsewhere, one line a function, and a warning for what was not kept or not measured.
+ */
+#include "driver/tune.h"
+#include <math.h>
+#include <unistd.h>
+
+/* --- figures --- */
+
+static const char *time_text(Arena *arena, double seconds) {
+    static const struct {
+        double below, factor;
+        int digits;
+        const char *unit;
+    } units[] = {{1e-6, 1e9, 1, "ns"}, {1e-3, 1e6, 1, "us"}, {1, 1e3, 3, "ms"}, {HUGE_VAL, 1, 3, "s"}};
+    int u = 0;
+    while (seconds >= units[u].below)
+        u++;
+    return arena_printf(arena, "%.*f %s", units[u].digits, units[u].factor * seconds, units[u].unit);
+}
+
+static const char *speed_text(Arena *arena, double seconds, double flops) {
+    const char *time = time_text(arena, seconds);
+    return flops > 0 ? arena_printf(arena, "%s (%.1f GFLOP/s)", time, 1e-9 * flops / seconds) : time;
+}
+
+static const char *trials_text(Arena *arena, int count) {
+    return arena_printf(arena, count == 1 ? "%d trial" : "%d trials", count);
+}
+
+/* Of the searches for a function together. */
+typedef struct Sum {
+    int algorithms, measured, found, failed[OUTCOME_COUNT], unsettled, unrecorded;
+    double build_seconds; /* of those that were measured */
+    bool stopped;
+} Sum;
+
+static Sum add_results(const Contest *contest, TuneResult *const *results) {
+    Sum sum = {0};
+    for (int i = 0; i < contest->count; i++) {
+        const TuneResult *result = results[i];
+        if (!result)
+            continue;
+        sum.algorithms += result->trials > 0;
+        sum.measured += result->measured;
+        sum.found += result->trials - result->measured;
+        sum.unsettled += result->unsettled;
+        sum.unrecorded += result->unrecorded;
+        sum.build_seconds += result->build_seconds * result->measured;
+        sum.stopped |= result->stopped;
+        for (int outcome = 1; outcome < OUTCOME_COUNT; outcome++)
+            sum.failed[outcome] += result->failed[outcome];
+    }
+    return sum;
+}
+
+/* --- progress --- */
+
+/* What is too long for the terminal is cut there, so that the line stays one. */
+static void show_line(Arena *arena, const Contest *contest, int trials, int failed, double best) {
+    const Program *program = contest->programs[0];
+    double now = monotonic_seconds(), elapsed = now - contest->since;
+    double left = trials > 0 ? elapsed / trials * (contest->trials - trials) : 0;
+    if (contest->end > 0)
+        left = fmin(left, contest->end - now);
+    fprintf(stderr, "\r\033[K\033[?7ltuning %s: %d/%d trials", program->symbol, trials, contest->trials);
+    if (failed)
+        fprintf(stderr, ", %d failed", failed);
+    if (best < HUGE_VAL)
+        fprintf(stderr, ", best %s", speed_text(arena, best, program_flops(program)));
+    fprintf(stderr, ", %.0f s", elapsed);
+    if (left > 0)
+        fprintf(stderr, ", %.0f s to go", left);
+    fputs("\033[?7h", stderr);
+    fflush(stderr);
+}
+
+void show_progress(void *context, const TuneProgress *progress) {
+    ShownSearch *shown = context;
+    const Contest *contest = shown->contest;
+    int trials = 0, failed = 0;
+    double best = HUGE_VAL;
+    shown->last = *progress;
+    if (!isatty(STDERR_FILENO))
+        return;
+    for (int i = 0; i < contest->count; i++) {
+        const TuneProgress *last = &contest->shown[i].last;
+        trials += last->trials;
+        failed += last->failed;
+        best = last->best_seconds > 0 ? fmin(best, last->best_seconds) : best;
+    }
+    Arena *arena = arena_new();
+    show_line(arena, contest, trials, failed, best);
+    arena_free(arena);
+}
+
+/* --- the end --- */
+
+static void show_name(Arena *arena, const char *verb, const Program *program) {
+    const char *algorithms = program_algorithms(arena, program);
+    fprintf(stderr, "tensorc: %s%s%s%s: ", verb, program->symbol, algorithms ? ", " : "", algorithms ? algorithms : "");
+}
+
+static void show_failures(const Sum *sum) {
+    static const char *const names[OUTCOME_COUNT] = {NULL, "not built", "crashed", "out of time", "wrong"};
+    for (int i = 0; i < OUTCOME_COUNT; i++)
+        if (names[i] && sum->failed[i])
+            fprintf(stderr, ", %d %s", sum->failed[i], names[i]);
+    if (sum->unsettled)
+        fprintf(stderr, ", %d without a result on a busy machine", sum->unsettled);
+}
+
+static void show_gain(Arena *arena, const Program *program, double seconds, double default_seconds) {
+    if (seconds <= 0)
+        return;
+    fprintf(stderr, "; %s", speed_text(arena, seconds, program_flops(program)));
+    if (default_seconds > 0)
+        fprintf(stderr, ", %.2f times the default's speed", default_seconds / seconds);
+}
+
+static void show_each(const Compilation *c, const Contest *contest, TuneResult *const *results) {
+    for (int i = 0; i < contest->count; i++) {
+        const TuneResult *result = results[i];
+        if (!result || result->trials == 0)
+            continue;
+        show_name(c->arena, "", contest->programs[i]);
+        fputs(trials_text(c->arena, result->trials), stderr);
+        show_gain(c->arena, contest->programs[i], result->seconds, result->default_seconds);
+        fputs("\n", stderr);
+    }
+}
+
+/* The default is what is compiled without measuring. */
+static void show_sum(const Compilation *c, const Contest *contest, TuneResult *const *results, int best) {
+    Sum sum = add_results(contest, results);
+    show_name(c->arena, "tuned ", contest->programs[best]);
+    fputs(trials_text(c->arena, sum.measured), stderr);
+    if (sum.algorithms > 1)
+        fprintf(stderr, " of %d algorithms", sum.algorithms);
+    fprintf(stderr, " in %.1f s", monotonic_seconds() - contest->since);
+    if (sum.found)
+        fprintf(stderr, ", after %d in the database", sum.found);
+    show_failures(&sum);
+    if (sum.build_seconds > 0)
+        fprintf(stderr, ", each built in %.0f ms", 1e3 * sum.build_seconds / sum.measured);
+    show_gain(c->arena, contest->programs[best], results[best]->seconds, results[contest->preferred]->default_seconds);
+    fprintf(stderr, "%s\n", sum.stopped ? "; stopped early" : "");
+}
+
+static void warn_of_lost(int unrecorded) {
+    if (unrecorded)
+        fprintf(stderr, "tensorc: warning: the tuning database cannot be written: %d measurement%s not kept\n",
+                unrecorded, unrecorded == 1 ? " is" : "s are");
+}
+
+void show_results(const Compilation *c, const Contest *contest, TuneResult *const *results, int best) {
+    const Program *program = contest->programs[best];
+    Sum sum = add_results(contest, results);
+    if (isatty(STDERR_FILENO))
+        fputs("\r\033[K", stderr);
+    if (sum.measured && c->options->verbose && sum.algorithms > 1)
+        show_each(c, contest, results);
+    if (sum.measured || (sum.found && sum.stopped))
+        show_sum(c, contest, results, best);
+    else if (results[best]->seconds > 0)
+        show_found(c, program);
+    else
+        fprintf(stderr, "tensorc: warning: %s is not tuned: %s\n", program->symbol,
+                sum.stopped ? "the search was stopped before anything was measured"
+                            : "there was no time to measure anything");
+    warn_of_lost(sum.unrecorded);
+}
+
+void show_found(const Compilation *c, const Program *program) {
+    if (c->options->verbose)
+        fprintf(stderr, "tensorc: %s: found in the tuning database\n", program->symbol);
+}
