@@ -153,8 +153,9 @@ void features_extract(Arena *arena, const Nest *nest, float *values);
 
 /* --- the database: SQLite, one file, safe under kill -9 and many processes --- */
 
-/* Opens or creates. NULL with *why (one line) when it cannot be opened, is damaged or of a newer version. */
-Database *database_open(Arena *arena, const char *path, const char **why);
+/* Opens or creates. NULL with *why (one line) when it cannot be opened, is damaged (*damaged then, which may be NULL) or
+ * of a newer version. */
+Database *database_open(Arena *arena, const char *path, const char **why, bool *damaged);
 void database_close(Database *database);
 /* The default place: $TENSORC_DB, else tensorc/tuning.db under $XDG_DATA_HOME or ~/.local/share. */
 const char *database_default_path(Arena *arena);

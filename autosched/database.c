@@ -95,24 +95,28 @@ static const char *create(Arena *arena, Database *database, const char *path) {
 }
 
 /* NULL when the file is a tuning database that this version can use. */
-static const char *check_contents(Arena *arena, Database *database, const char *path) {
+static const char *check_contents(Arena *arena, Database *database, const char *path, bool *damaged) {
     int64_t application = 0, version = 0, tables = 0;
     if (!query_integer(database, "SELECT count(*) FROM sqlite_master", &tables) ||
         !query_integer(database, "PRAGMA application_id", &application) ||
-        !query_integer(database, "PRAGMA user_version", &version))
+        !query_integer(database, "PRAGMA user_version", &version)) {
+        *damaged = sqlite3_errcode(database->handle) == SQLITE_CORRUPT;
         return refuse(arena, path, sqlite3_errmsg(database->handle));
+    }
     if (tables == 0 && application == 0)
         return create(arena, database, path);
     if (application != APPLICATION)
         return refuse(arena, path, "it holds something else");
     if (version > SCHEMA_VERSION)
         return refuse(arena, path, "a newer version of tensorc made it");
-    if (!is_sound(database))
-        return refuse(arena, path, "it is damaged");
-    return NULL;
+    *damaged = !is_sound(database);
+    return *damaged ? refuse(arena, path, "it is damaged") : NULL;
 }
 
-Database *database_open(Arena *arena, const char *path, const char **why) {
+Database *database_open(Arena *arena, const char *path, const char **why, bool *damaged) {
+    bool unused;
+    damaged = damaged ? damaged : &unused;
+    *damaged = false;
     if (!make_folders(path)) {
         *why = refuse(arena, path, strerror(errno));
         return NULL;
@@ -124,7 +128,7 @@ Database *database_open(Arena *arena, const char *path, const char **why) {
     if (!*why) {
         sqlite3_busy_timeout(database->handle, BUSY_MILLISECONDS);
         database_run(database, "PRAGMA synchronous=NORMAL");
-        *why = check_contents(arena, database, path);
+        *why = check_contents(arena, database, path, damaged);
     }
     if (!*why)
         return database;

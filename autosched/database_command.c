@@ -147,7 +147,7 @@ static int merge_one(Arena *arena, Database *database, const char *path, int *me
     if (!there)
         return complain("cannot read '%s': %s", path, strerror(errno));
     fclose(there);
-    Database *other = database_open(arena, path, &why);
+    Database *other = database_open(arena, path, &why, NULL);
     if (!other)
         return complain("%s", why);
     bool merging = merge_rows(arena, database, other, merged);
@@ -212,7 +212,7 @@ static int usage(FILE *stream, int status) {
 static int run_command(const Command *command, int count, char **arguments, const char *path) {
     Arena *arena = arena_new();
     const char *why;
-    Database *database = database_open(arena, path, &why);
+    Database *database = database_open(arena, path, &why, NULL);
     int status = database ? command->run(arena, database, count, arguments) : complain("%s", why);
     database_close(database);
     arena_free(arena);

@@ -62,10 +62,9 @@ Trial *trial_new(Tuner *tuner, const Schedule *schedule, const int *point) {
 }
 
 void tuner_flush(Tuner *tuner) {
-    if (tuner->database && tuner->unwritten.count > 0 &&
-        !database_add_all(tuner->database, tuner->unwritten.items, tuner->unwritten.count))
-        tuner->result->unrecorded += tuner->unwritten.count;
-    tuner->unwritten.count = 0;
+    if (!tuner->database || tuner->unwritten.count == 0 ||
+        database_add_all(tuner->database, tuner->unwritten.items, tuner->unwritten.count))
+        tuner->unwritten.count = 0;
     tuner->flushed = monotonic_seconds();
 }
 
@@ -80,6 +79,9 @@ void tuner_record(Tuner *tuner, const Trial *trial) {
                      .spread = trial->candidate.spread,
                      .repeats = trial->candidate.repeats,
                      .seed = (int64_t)tuner->options->seed};
+    for (int i = 0; i < tuner->unwritten.count; i++)
+        if (!strcmp(tuner->unwritten.items[i].schedule, record.schedule))
+            tuner->unwritten.items[i--] = tuner->unwritten.items[--tuner->unwritten.count];
     list_push(tuner->arena, &tuner->unwritten, record);
     if (monotonic_seconds() - tuner->flushed > flush_seconds)
         tuner_flush(tuner);
@@ -415,6 +417,7 @@ TuneResult *tuner_finish(Tuner *tuner) {
     Trial *winner = tuner->winner;
     bool comparable = !tuner->toolchain || !tuner->standard || tuner->standard_known;
     tuner_flush(tuner);
+    tuner->result->unrecorded = tuner->database ? tuner->unwritten.count : 0;
     if (!winner && comparable)
         winner = tuner_best_trial(tuner);
     if (winner)

@@ -41,7 +41,7 @@ struct Tuner {
     int trial_limit;      /* of this step, in all */
     bool exhausted;       /* nothing new is found any more */
     double flops;
-    LIST(Record) unwritten; /* measured, not yet in the database */
+    LIST(Record) unwritten; /* measured, not yet in the database: it may have room, or be free, later */
     double flushed;         /* when they last went there */
     int next_id;
 };

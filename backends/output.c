@@ -1,13 +1,15 @@
 /* output.c - files written whole or not at all: a temporary in the same folder, then a rename.
  *
  * A symbolic link stays and what it points to is replaced; an existing file keeps its permissions, a new one gets those
- * of the umask. Devices and pipes are written in place.
+ * of the umask. Devices and pipes are written in place. A signal that ends the program waits for the rename, so that no
+ * temporary is left.
  */
 #include "backends/backends.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -94,6 +96,21 @@ static bool replace(Arena *arena, const char *path, const struct stat *old, cons
     return false;
 }
 
+static bool replace_undisturbed(Arena *arena, const char *path, const struct stat *old, const void *data,
+                                size_t bytes) {
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+    sigset_t ending, before;
+    sigemptyset(&ending);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        sigaddset(&ending, numbers[i]);
+    sigprocmask(SIG_BLOCK, &ending, &before);
+    bool good = replace(arena, path, old, data, bytes);
+    int error = errno;
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    errno = error;
+    return good;
+}
+
 static bool write_file(Arena *arena, const char *path, const void *data, size_t bytes) {
     struct stat old;
     bool exists = stat(path, &old) == 0;
@@ -106,7 +123,7 @@ static bool write_file(Arena *arena, const char *path, const void *data, size_t 
     if (!exists && errno != ENOENT)
         return false;
     path = follow_links(arena, path);
-    return path && replace(arena, path, exists ? &old : NULL, data, bytes);
+    return path && replace_undisturbed(arena, path, exists ? &old : NULL, data, bytes);
 }
 
 bool write_whole(const char *path, const void *data, size_t bytes) {

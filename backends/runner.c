@@ -134,6 +134,7 @@ static _Noreturn void become_worker(const Runner *runner, int input, int output)
     dup2(output, STDOUT_FILENO);
     signal(SIGPIPE, SIG_DFL);
     signal(SIGXFSZ, SIG_DFL);
+    signal(SIGALRM, SIG_DFL);
     if (runner->command)
         execl("/bin/sh", "sh", "-c", runner->command, (char *)NULL);
     else if (runner->worker)
@@ -272,6 +273,7 @@ static bool put_request(Runner *runner, const RunRequest *request, Wire *wire) {
     wire_put_real(wire, request->min_seconds);
     wire_put_real(wire, request->steady);
     wire_put_real(wire, request->stop_seconds);
+    wire_put_real(wire, request->limit_seconds);
     wire_put_integer(wire, (int64_t)request->object_bytes);
     wire_put(wire, request->object, request->object_bytes);
     put_constants(runner, request, wire);

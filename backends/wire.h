@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { WIRE_VERSION = 3 };
+enum { WIRE_VERSION = 4 };
 #define WIRE_LIMIT ((int64_t)1 << 36) /* bytes of a frame: more is a damaged length */
 
 typedef struct Wire {

@@ -2,7 +2,7 @@
  *
  * It needs neither LLVM nor the compiler, so that it runs wherever a C program runs. Whatever a candidate does ends
  * here: buffers stand between guard pages, a crash or a hang takes down this process alone, and the runner starts
- * another.
+ * another. A hang that nobody ends, for the compiler was killed or is on another machine, ends by itself.
  */
 #include "backends/backends.h"
 #include "backends/contents.h"
@@ -49,7 +49,7 @@ typedef struct Job {
     int64_t size_count, argument_count, sample_count, object_bytes, threads, max_repeats, limit_bytes;
     const int64_t *sizes;
     uint64_t seed;
-    double min_seconds, steady, stop_seconds;
+    double min_seconds, steady, stop_seconds, limit_seconds;
     const void *object;
     LoaderSymbol *symbols; /* what the object needs from here */
     int symbol_count;
@@ -191,6 +191,7 @@ static bool read_job(Arena *arena, Kept *kept, Wire *wire, Job *job) {
     job->min_seconds = wire_get_real(wire);
     job->steady = wire_get_real(wire);
     job->stop_seconds = wire_get_real(wire);
+    job->limit_seconds = wire_get_real(wire);
     job->object_bytes = wire_get_integer(wire);
     job->object = wire_get(wire, (size_t)job->object_bytes);
     if (!read_symbols(arena, kept, wire, job))
@@ -338,6 +339,11 @@ static void limit_memory(int64_t bytes) {
     setrlimit(RLIMIT_AS, &limit);
 }
 
+/* Later than the compiler gives up. */
+static void limit_time(double seconds) {
+    alarm(seconds > 0 && seconds < 1e6 ? (unsigned)seconds + 2 : 0);
+}
+
 static void serve(Kept *kept, Wire *request, Wire *answer) {
     Arena *arena = arena_new();
     Job job = {0};
@@ -348,10 +354,12 @@ static void serve(Kept *kept, Wire *request, Wire *answer) {
         LoadedObject *object =
             loader_load(arena, job.object, (size_t)job.object_bytes, job.symbols, job.symbol_count, &why);
         Entry entry = object ? (Entry)(uintptr_t)loader_find(object, arena_printf(arena, "%s_call", job.symbol)) : NULL;
+        limit_time(job.limit_seconds);
         if (entry)
             run_entry(arena, &job, entry, request, answer);
         else
             refuse(answer, OUTCOME_BUILD_ERROR, object ? "the object lacks the function" : why);
+        limit_time(0);
         if (object)
             loader_unload(object);
     } else {

@@ -66,8 +66,8 @@ bool check_schedule(Compilation *c, const Unit *unit, const Target *target) {
 /* --- the database --- */
 
 /* A search needs its database; below it the database makes code faster only, and compiling goes on without. */
-static void refuse_database(Compilation *c, const char *why) {
-    static const char remedy[] = "delete the file, or name another with --db=FILE";
+static void refuse_database(const Compilation *c, const char *why, bool damaged) {
+    const char *remedy = damaged ? "delete the file, or name another with --db=FILE" : "name another with --db=FILE";
     if (c->options->level == LEVEL_TUNE)
         complain("%s; %s", why, remedy);
     else
@@ -81,16 +81,16 @@ Database *compilation_database(Compilation *c) {
     c->database_tried = true;
     const Options *o = c->options;
     const char *path = o->database ? o->database : database_default_path(c->arena), *why = "";
-    bool create = o->level == LEVEL_TUNE && !o->frozen;
+    bool create = o->level == LEVEL_TUNE && !o->frozen, damaged;
     bool there = !access(path, F_OK) || (errno != ENOENT && errno != ENOTDIR);
     if (!create && !there) {
         if (o->frozen)
             complain("there is no tuning database '%s' (--tune-frozen)", path);
         return NULL;
     }
-    c->database = database_open(c->arena, path, &why);
+    c->database = database_open(c->arena, path, &why, &damaged);
     if (!c->database)
-        refuse_database(c, why);
+        refuse_database(c, why, damaged);
     return c->database;
 }
 

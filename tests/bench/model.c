@@ -114,7 +114,7 @@ int main(int argc, char **argv) {
     const char *why = "";
     bool verbose = argc > 1 && strcmp(argv[1], "-v") == 0;
     int at = 1 + verbose, files = 0;
-    Database *database = argc > at + 2 ? database_open(arena, argv[at], &why) : NULL;
+    Database *database = argc > at + 2 ? database_open(arena, argv[at], &why, NULL) : NULL;
     if (!database) {
         fprintf(stderr, "usage: model [-v] DATABASE FOLDER FILE.tensor...\n%s\n", why);
         return 2;

@@ -29,7 +29,7 @@ static Record sample(Arena *arena, const char *task, int number, double seconds)
 
 static Database *open_or_die(Arena *arena, const char *path) {
     const char *why;
-    Database *database = database_open(arena, path, &why);
+    Database *database = database_open(arena, path, &why, NULL);
     if (!database) {
         diag_line("%s", why);
         exit(1);
@@ -70,7 +70,7 @@ static void write_file(const char *path, const void *data, size_t bytes) {
 
 static void is_refused(Arena *arena, const char *path, const char *reason, const char *name) {
     const char *why = NULL;
-    Database *database = database_open(arena, path, &why);
+    Database *database = database_open(arena, path, &why, NULL);
     ok(!database && why && strstr(why, reason) && !strchr(why, '\n') && strstr(why, path), "%s: refused in one line",
        name);
     if (why && !strstr(why, reason))

@@ -20,7 +20,7 @@ static Target wide_target(void) {
 
 static Database *open_database(Arena *arena, const char *name) {
     const char *why;
-    Database *database = database_open(arena, arena_printf(arena, "%s/%s", folder, name), &why);
+    Database *database = database_open(arena, arena_printf(arena, "%s/%s", folder, name), &why, NULL);
     if (!database) {
         diag_line("%s", why);
         exit(1);

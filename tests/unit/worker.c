@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 typedef struct Case {
@@ -189,6 +190,28 @@ static void test_damage(Case *c) {
     is_int(r.outcome, OUTCOME_OK, "and the next run works");
 }
 
+/* What the runner cannot reach, for it is in another group or on another machine, ends by itself when it hangs. */
+static void test_orphan(Case *c) {
+    const char *why = "", *folder = getenv("TMPDIR");
+    char *ended = arena_printf(c->arena, "%s/tensorc-ended-XXXXXX", folder ? folder : "/tmp");
+    int file = mkstemp(ended);
+    char *worker = realpath("tensorc-worker", NULL); /* tests run in the build's folder */
+    if (!ok(file >= 0 && worker, "a worker program and a temporary file"))
+        return;
+    close(file);
+    c->runner = runner_open(
+        c->arena, arena_printf(c->arena, "exec setsid sh -c '%s; echo ended >%s' 2>/dev/null", worker, ended), &why);
+    RunResult r = run_text(c, "for (volatile int i = 0;;) i = 0;", (RunRequest){.limit_seconds = 0.5});
+    is_int(r.outcome, OUTCOME_TIMEOUT, "a worker out of reach hangs");
+    runner_close(c->runner);
+    struct stat state = {0};
+    for (int i = 0; i < 1000 && !stat(ended, &state) && state.st_size == 0; i++)
+        usleep(20000);
+    ok(state.st_size > 0, "and ends by itself");
+    unlink(ended);
+    free(worker);
+}
+
 int main(void) {
     Case c = {.arena = arena_new()};
     const char *why = "";
@@ -201,6 +224,7 @@ int main(void) {
     test_faults(&c);
     test_damage(&c);
     runner_close(c.runner);
+    test_orphan(&c);
     c.runner = runner_open(c.arena, "exec false", &why);
     RunResult r = run_text(&c, "return 0;", (RunRequest){0});
     is_int(r.outcome, OUTCOME_CRASH, "a runner command that fails is an outcome: %s", r.why);

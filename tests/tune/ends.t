@@ -1,0 +1,96 @@
+#!/bin/sh
+# ends.t - searches that are ended from outside leave nothing behind; databases that cannot be used or written say what to do.
+. "${srcdir:-.}/tests/lib.sh"
+cd "$work" || exit 1
+
+cat >k.tensor <<'END'
+def matmul(float(M, K) A, float(K, N) B) -> (C) { C(i, j) +=! A(i, r_k) * B(r_k, j) }
+export matmul(M=48, K=40, N=64) as product
+END
+measured() { "$TENSORC" db export --db="$1" 2>/dev/null | grep -c '^outcome'; }
+# begin NAME TRIALS: a search in the background, with some results in its database.
+begin() {
+    "$TENSORC" -O tune --threads=1 --db="$1.db" --trials="$2" -c k.tensor -o "$1.o" 2>"$1.err" &
+    search=$!
+    waited=0
+    while [ "$(measured "$1.db")" -lt 3 ] && [ "$waited" -lt 600 ] && kill -0 "$search" 2>/dev/null; do
+        waited=$((waited + 1))
+        sleep 0.1
+    done
+    helpers=$(cat "/proc/$search/task/$search/children" 2>/dev/null)
+}
+# helpers_end: waits until none of its processes runs any more; those that nobody has reaped are none.
+helpers_end() {
+    waited=0
+    for helper in $helpers; do
+        while grep -q '^State:[[:space:]]*[^ZX]' "/proc/$helper/status" 2>/dev/null; do
+            waited=$((waited + 1))
+            [ "$waited" -lt 200 ] || return 1
+            sleep 0.05
+        done
+    done
+}
+# only NAME WHAT...: there are no files of it but these.
+only() {
+    only_name=$1; shift
+    is "$(find . -name "*$only_name*" -o -name '.tensorc-*' | sort | tr '\n' ' ')" "$(printf './%s ' "$@")" \
+        "$only_name: no other file is left"
+}
+
+for name in TERM HUP; do
+    begin $name 100000
+    [ -n "$helpers" ] || [ ! -r "/proc/$$/task/$$/children" ]
+    report $? "SIG$name: a search has processes of its own"
+    kill -$name $search
+    wait $search
+    is "$?" 0 "SIG$name ends it well" || diag_file $name.err
+    ok "SIG$name: its processes have ended" helpers_end
+    like "$(cat $name.err)" '^tensorc: tuned product: .*; stopped early$' "SIG$name: it says so"
+    only $name $name.db $name.err $name.o
+    runs "SIG$name: what was found is kept" "$TENSORC" -O2 --threads=1 --db=$name.db -c k.tensor -o again
+    same $name.o again "SIG$name: and is what was compiled"
+done
+
+begin killed 100000
+kill -KILL $search
+wait $search 2>/dev/null
+ok "killed: its processes end by themselves" helpers_end
+only killed killed.db killed.err
+runs "killed: the database is whole" "$TENSORC" -O tune --threads=1 --tune-frozen --db=killed.db -c k.tensor -o again
+
+# What a shell starts in the background it protects from Ctrl-C.
+begin ignoring 30
+kill -INT $search 2>/dev/null
+wait $search
+is "$?" 0 "a search that ignores Ctrl-C"
+unlike "$(cat ignoring.err)" 'stopped early' "goes on to its end"
+
+# --- databases
+runs "a database" "$TENSORC" -O tune --threads=1 --trials=2 --db=good.db -c k.tensor -o good.o
+cp good.db newer.db
+printf '\000\000\000\011' | dd of=newer.db bs=1 seek=60 conv=notrunc 2>/dev/null
+echo 'a text of somebody' >text.db
+mkdir folder.db
+for name in newer text folder; do
+    [ $name = folder ] || cp $name.db $name.before
+    exits 1 "$name: -O tune refuses it" "$TENSORC" -O tune --threads=1 --trials=2 --db=$name.db -c k.tensor -o refused.o
+    like "$(cat err)" "^tensorc: error: cannot use the tuning database '$name.db': .*; name another with --db=FILE$" \
+        "$name: and does not say that it may be deleted"
+    runs "$name: -O2 goes on" "$TENSORC" -O2 --threads=1 --db=$name.db -c k.tensor -o plain.o
+    like "$(cat err)" "^tensorc: warning: .*; compiling without it .name another with --db=FILE.$" "$name: with a warning"
+    [ $name = folder ] || same $name.db $name.before "$name: it is left as it is"
+done
+
+# Files may not grow beyond 8 KB, as on a full disk: the first pages of a database fit. Shells count blocks of 512 or 1024.
+(ulimit -f 1 && dd if=/dev/zero of=block bs=512 count=4) 2>/dev/null
+(
+    ulimit -f $((8192 / $(wc -c <block)))
+    exec "$TENSORC" -O tune --threads=1 --trials=30 --db=full.db -c k.tensor -o full.o
+) 2>full.err
+is "$?" 0 "a search whose database has no room for its results" || diag_file full.err
+like "$(cat full.err)" 'warning: the tuning database cannot be written: [0-9]+ measurements are not kept' "says so"
+ok "and compiles what it found" test -s full.o
+runs "later there is room" "$TENSORC" -O tune --threads=1 --trials=30 --db=full.db -c k.tensor -o full.o
+[ "$(measured full.db)" -ge 25 ]
+report $? "and nothing was damaged ($(measured full.db) results)"
+done_testing
