@@ -380,8 +380,8 @@ static double counted_part(const StageFacts *facts, const double *value, double 
     }
     double whole = floor(extent / (unrolled * lanes)), left = ceil((extent - whole * unrolled * lanes) / lanes);
     double copy = unrolled;
-    while (floor(copy / 2) >= fmax(left, 1))
-        copy = floor(copy / 2);
+    while (copy > 1 && ceil(copy / 2) >= left)
+        copy = ceil(copy / 2);
     double computed = (whole * unrolled + (left > 0 ? copy : 0)) * lanes;
     return reach > computed ? computed / reach : 1;
 }

@@ -108,29 +108,45 @@ static LLVMValueRef emit_room(Code *code, const Expr *limit, const Expr *base) {
 }
 
 /* Where masks are numbers, those of the first lanes are made as such: they need no vector register until they are used. */
-enum { LEAST_MASK = 8, MOST_MASK = 32 };
+enum { LEAST_MASK = 8, MOST_MASK = 64, WORD_BITS = 64 };
 static bool has_mask_numbers(const Code *code, int lanes) {
     return strcmp(code->target->family, "x86") == 0 && code->target->vector_bytes >= 64 && lanes >= LEAST_MASK &&
            lanes <= MOST_MASK && lanes == padded_lanes(lanes);
 }
 
-/* The first `count` of the lanes; count is from 0 to their number. */
-static LLVMValueRef emit_first_lanes(Code *code, LLVMValueRef count, int lanes) {
+/* The lanes of a vector that begins `from` lanes after the base. The vectors of a tile have one number together, of which
+ * each takes a part. */
+static LLVMValueRef emit_first_lanes(Code *code, LLVMValueRef room, int64_t from, int lanes) {
     LLVMBuilderRef b = code->builder;
-    LLVMValueRef ones = LLVMConstAllOnes(code->i64), bits = LLVMBuildNot(b, LLVMBuildShl(b, ones, count, ""), "");
+    room = binary_intrinsic(code, "llvm.smax", room, index_constant(code, 0));
+    LLVMValueRef args[] = {LLVMConstAllOnes(code->i64),
+                           binary_intrinsic(code, "llvm.smin", room, index_constant(code, WORD_BITS))};
+    LLVMValueRef bits = emit_intrinsic(code, "llvm.x86.bmi.bzhi.64", NULL, 0, args, 2);
+    if (from)
+        bits = LLVMBuildLShr(b, bits, index_constant(code, from), "");
     LLVMTypeRef number = LLVMIntTypeInContext(code->context, (unsigned)lanes);
     return LLVMBuildBitCast(b, LLVMBuildTrunc(b, bits, number, ""), vector_of(code->i1, lanes), "");
+}
+
+/* What a vector's lanes are counted from: a little before the first of them, where its tile begins. */
+static const Expr *tile_base(const Expr *base, int lanes, int64_t *from) {
+    int64_t constant = 0;
+    bool sum = base->kind == EXPR_OP && base->op == OP_ADD && expr_is_int(base->args[1], &constant) && constant > 0 &&
+               constant + lanes <= WORD_BITS;
+    *from = sum ? constant : 0;
+    return sum ? base->args[0] : base;
 }
 
 /* Lane l of (base + l) < limit, without 64-bit lanes: l < limit - base. */
 static LLVMValueRef emit_ramp_below(Code *code, const Expr *ramp, const Expr *limit, bool or_equal) {
     LLVMBuilderRef b = code->builder;
-    LLVMValueRef room = emit_room(code, limit, ramp->args[0]);
+    int64_t from = 0;
     bool number = !or_equal && has_mask_numbers(code, ramp->lanes);
-    room = binary_intrinsic(code, "llvm.smax", room, index_constant(code, number ? 0 : -1));
-    room = binary_intrinsic(code, "llvm.smin", room, index_constant(code, ramp->lanes));
+    LLVMValueRef room = emit_room(code, limit, number ? tile_base(ramp->args[0], ramp->lanes, &from) : ramp->args[0]);
     if (number)
-        return emit_first_lanes(code, room, ramp->lanes);
+        return emit_first_lanes(code, room, from, ramp->lanes);
+    room = binary_intrinsic(code, "llvm.smax", room, index_constant(code, -1));
+    room = binary_intrinsic(code, "llvm.smin", room, index_constant(code, ramp->lanes));
     LLVMValueRef rooms = emit_splat(code, LLVMBuildTrunc(b, room, code->i32, ""), ramp->lanes);
     LLVMValueRef lanes = iota(code->i32, padded_lanes(ramp->lanes));
     return LLVMBuildICmp(b, or_equal ? LLVMIntSLE : LLVMIntSLT, lanes, rooms, "");

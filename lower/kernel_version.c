@@ -396,17 +396,18 @@ static Leftover *leftover_of(Arena *arena, Leftovers *leftovers, Expr *left) {
     return &leftovers->items[leftovers->count - 1];
 }
 
-/* Adds the guard where it says what is left. */
+/* Adds the guard where it says what is left; rows are worth copies where there are serial loops inside. */
 static void add_leftover(const Version *v, const Condition *condition, Leftovers *leftovers) {
     Expr *first, *easiest;
     int64_t extent;
     const Stmt *loop = condition->ready && condition->guard ? unrolled_loop_of(v, condition->expr, &easiest) : NULL;
+    bool lanes = loop && !expr_equal(easiest, condition->expr);
     if (!loop || !expr_is_int(loop->extent, &extent) || !first_failure(v->arena, easiest, loop->var, &first) ||
-        expr_is_int(first, NULL))
+        expr_is_int(first, NULL) || (!lanes && !v->serial))
         return;
     Leftover *leftover = leftover_of(v->arena, leftovers, first);
     leftover->most = extent > leftover->most ? extent : leftover->most;
-    leftover->lanes |= !expr_equal(easiest, condition->expr);
+    leftover->lanes |= lanes;
     list_push(v->arena, &leftover->guards, condition->expr);
     list_push(v->arena, &leftover->vars, loop->var);
 }
@@ -433,7 +434,8 @@ static StmtList counted_versions(Context context, const StmtList *run, Leftovers
         return version_list(context, run);
     Leftover *leftover = &leftovers->items[from];
     StmtList all = counted_versions(context, run, leftovers, from + 1);
-    for (leftover->count = leftover->most / 2; leftover->count > 0; leftover->count /= 2) {
+    for (int64_t most = leftover->most; most > 1; most = leftover->count) {
+        leftover->count = (most + 1) / 2;
         StmtList counted = {0};
         for (int i = 0; i < run->count; i++)
             stmts_add(context.arena, &counted, stmt_map_exprs(context.arena, run->items[i], count_guards, leftover));
@@ -514,7 +516,7 @@ static Stmt *joint_versions(Context context, const StmtList *run, const Version 
     if (conditions.count == 0 || !worth)
         return NULL;
     Leftovers leftovers = {0};
-    for (int i = 0; i < v->found.count && context.counts && !uniform && v->serial && v->size <= COUNTED_MOST; i++)
+    for (int i = 0; i < v->found.count && context.counts && !uniform && v->size <= COUNTED_MOST; i++)
         add_leftover(v, &v->found.items[i], &leftovers);
     Context full = context, partial = context;
     partial.uniform_only = true;
@@ -543,6 +545,20 @@ static Expr *smaller(Arena *arena, Expr *extent, Expr *first) {
     return expr_binary(arena, OP_MIN, extent, first);
 }
 
+static bool note_serial_loop(Stmt *stmt, void *context) {
+    bool *found = context;
+    int64_t extent;
+    if (stmt->kind == STMT_FOR && !loop_kind_is_expanded(stmt->loop))
+        *found |= !expr_is_int(stmt->extent, &extent) || extent > 1;
+    return !*found;
+}
+
+static bool has_serial_loop(Stmt *stmt) {
+    bool found = false;
+    stmt_walk(stmt, note_serial_loop, &found);
+    return found;
+}
+
 /* The value up to which all conditions hold, or NULL when they do not depend on the loop in this way. */
 static Expr *cut_of(Arena *arena, const Stmt *loop, Expr *condition) {
     ExprList conditions = {0};
@@ -554,8 +570,34 @@ static Expr *cut_of(Arena *arena, const Stmt *loop, Expr *condition) {
         cut = smaller(arena, cut, first);
     }
     cut = expr_compact(arena, expr_binary(arena, OP_MAX, cut, expr_int(arena, 0)));
-    return loop->var->reduction || expr_is_int(cut, NULL) ? cut
-                                                          : NULL; /* elsewhere a test in each iteration is cheap */
+    bool pays = loop->var->reduction || expr_is_int(cut, NULL) || !has_serial_loop(loop->body[0]);
+    return pays ? cut : NULL; /* where much is done a test in each iteration is cheap */
+}
+
+/* Whether what is left after n / s of (n + s - 1) / s iterations is one or none. */
+static bool leaves_one(Arena *arena, const Expr *extent, const Expr *cut) {
+    Affine difference;
+    return extent->kind == EXPR_OP && extent->op == OP_DIV && cut->kind == EXPR_OP && cut->op == OP_DIV &&
+           expr_equal(extent->args[1], cut->args[1]) && expr_is_int(cut->args[1], NULL) &&
+           expr_affine(arena, expr_binary(arena, OP_SUB, extent->args[0], cut->args[0]), &difference) &&
+           difference.count == 0 && difference.constant >= 0 && difference.constant < cut->args[1]->integer;
+}
+
+/* The iterations from `cut` on. */
+static Stmt *rest_of_loop(Arena *arena, const Stmt *loop, const Stmt *test, Expr *cut) {
+    StmtList tail = {0};
+    bool once = leaves_one(arena, loop->extent, cut);
+    Var *rest = ARENA_NEW(arena, Var);
+    *rest = *loop->var;
+    Expr *left = expr_compact(arena, expr_binary(arena, OP_SUB, loop->extent, cut));
+    if (expr_is_int(left, NULL))
+        rest->extent = left;
+    Expr *at = once ? cut : expr_binary(arena, OP_ADD, expr_var(arena, rest), cut);
+    for (int i = 0; i < test->otherwise_count; i++)
+        stmts_add(arena, &tail, stmt_substitute(arena, test->otherwise[i], loop->var, at));
+    if (once)
+        return stmt_if(arena, expr_binary(arena, OP_LT, cut, loop->extent), tail, (StmtList){0}, loop->loc);
+    return stmt_for(arena, rest, left, LOOP_SERIAL, tail, loop->loc);
 }
 
 /* Cuts a serial loop whose whole body is a test that holds up to some value of it:
@@ -567,17 +609,9 @@ static Stmt *cut_loop(Arena *arena, Stmt *loop) {
     Expr *cut = cut_of(arena, loop, test->condition);
     if (!cut)
         return loop;
-    Var *rest = ARENA_NEW(arena, Var);
-    *rest = *loop->var;
-    Expr *left = expr_compact(arena, expr_binary(arena, OP_SUB, loop->extent, cut));
-    if (expr_is_int(left, NULL))
-        rest->extent = left;
-    Expr *shifted = expr_binary(arena, OP_ADD, expr_var(arena, rest), cut);
-    StmtList list = {0}, tail = {0};
-    for (int i = 0; i < test->otherwise_count; i++)
-        stmts_add(arena, &tail, stmt_substitute(arena, test->otherwise[i], loop->var, shifted));
+    StmtList list = {0};
     stmts_add(arena, &list, stmt_for(arena, loop->var, cut, LOOP_SERIAL, stmts_of(test->body, test->count), loop->loc));
-    stmts_add(arena, &list, stmt_for(arena, rest, left, LOOP_SERIAL, tail, loop->loc));
+    stmts_add(arena, &list, rest_of_loop(arena, loop, test, cut));
     return stmt_block(arena, list);
 }
 
