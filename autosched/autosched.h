@@ -68,10 +68,15 @@ double estimated_seconds(Arena *arena, const Program *program, const Schedule *s
 void autosched_explain(Arena *arena, const Program *program, const Target *target, const Schedule *user,
                        NestError *error);
 
-/* The name of a run-time size that deserves a version of the program for the value 1: an argument's elements are used
- * again for each of so many values, and then once. *few: one for up to so many values, too; 1: it does not. NULL: there is
- * no such size. */
-const char *program_single_size(const Program *program, int *few);
+/* A value of a run-time size that deserves a version of the program: that value alone, or all up to it. */
+typedef struct SizeVersion {
+    const char *size;
+    int64_t value;
+    bool at_most;
+} SizeVersion;
+enum { SIZE_VERSIONS = 2 };
+/* Returns their number; the first that holds is the one to take. */
+int program_size_versions(const Program *program, SizeVersion versions[SIZE_VERSIONS]);
 
 /* --- tuning --- */
 

@@ -543,10 +543,11 @@ static void make_rows(Space *space, Group *group, Row *row) {
         gene.structural = true;
         gene.count = 2;
         gene.start = 1;
-    } else if (group->stage_count > 1 && !group->scan && extent > 1) {
+    } else if (group->stage_count > 1 && !group->scan &&
+               (extent > 1 || (extent < 0 && row->depth > 0 && has_limited_size(space)))) {
         factors_single(space->arena, extent, ROWS_LIMIT, &gene);
         for (int c = 0; c < gene.count; c++)
-            if (gene.values[c] <= ROWS_AT_FIRST && extent % gene.values[c] == 0)
+            if (gene.values[c] <= ROWS_AT_FIRST && (extent < 0 || extent % gene.values[c] == 0))
                 gene.start = c;
     } else {
         return;

@@ -8,6 +8,13 @@
 
 bool stage_has_reuse(const Stage *stage);
 
+bool has_limited_size(const Space *space) {
+    for (int i = 0; i < space->program->size_count; i++)
+        if (space->program->sizes[i]->most > 0)
+            return true;
+    return false;
+}
+
 int64_t axis_extent(const Var *axis) {
     int64_t value;
     return expr_is_int(axis->extent, &value) ? value : -1;

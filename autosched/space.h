@@ -136,6 +136,8 @@ double group_work(const Group *group);
 /* The axis counts the steps of the scan that the group's root is computed in. */
 bool is_steps_axis(const Group *group, const Stage *stage, int axis);
 const char *steps_loop(Space *space, const Group *group); /* "scan.t" */
+/* Whether the program is a version for a run-time size up to a limit. */
+bool has_limited_size(const Space *space);
 /* The extent when it is constant, else -1. */
 int64_t axis_extent(const Var *axis);
 /* A name that no tensor, size or index of the program has, made of the base. */

@@ -172,10 +172,7 @@ static void use_chain(const Tile *tile, TileAxis *axis, int number) {
 
 /* Vectors of a register tile along an axis of run-time size. Where another one is small, there is little else to do. */
 static int64_t unknown_vectors(const Space *space) {
-    bool limited = false;
-    for (int i = 0; i < space->program->size_count; i++)
-        limited |= space->program->sizes[i]->most > 0;
-    return limited && space->target->masked_memory ? FEW_ROWS_VECTORS : UNKNOWN_LIMIT;
+    return has_limited_size(space) && space->target->masked_memory ? FEW_ROWS_VECTORS : UNKNOWN_LIMIT;
 }
 
 static void make_axis(Space *space, Group *group, const Tile *tile, const Stage *root, int number, int lanes) {

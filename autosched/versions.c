@@ -3,11 +3,14 @@
  * Of a product X(i, k) * W(j, k) each element of W is used again for each i: that pays for packing it and for tiles of
  * several rows. Where i has one value nothing is used again, and both cost more than all of the work. Where it has a few
  * and W lies along j in memory, W is better read in place.
+ *
+ * Of rows that are reduced, then gone through again with the result, a few at a time are better where they are short: the
+ * ends of the reductions, which wait for each other in one row, overlap. Of long ones the near cache holds one.
  */
 #include "autosched/autosched.h"
 #include "autosched/space.h"
 
-enum { FEW = 16 };
+enum { FEW = 16, SHORT_ROW = 256 };
 
 typedef struct SingleSearch {
     const Stage *stage;
@@ -69,11 +72,72 @@ static const Var *single_axis_of(const Stage *stage, bool *along) {
     return NULL;
 }
 
-const char *program_single_size(const Program *program, int *few) {
+static int product_versions(const Program *program, SizeVersion versions[SIZE_VERSIONS]) {
     bool along = false;
     const Var *axis = NULL;
     for (int s = 0; s < program->stage_count && !axis; s++)
         axis = single_axis_of(program->stages[s], &along);
-    *few = along ? FEW : 1;
-    return axis ? axis->extent->var->name : NULL;
+    if (!axis)
+        return 0;
+    versions[0] = (SizeVersion){axis->extent->var->name, 1, false};
+    versions[1] = (SizeVersion){axis->extent->var->name, FEW, true};
+    return along ? 2 : 1;
+}
+
+/* --- rows --- */
+
+typedef struct RowSearch {
+    const Var *axis;
+    const Stage *read; /* the stage whose tensor is looked for */
+    bool found;
+} RowSearch;
+
+static bool note_row(const Expr *e, void *context) {
+    RowSearch *search = context;
+    if (e->kind == EXPR_READ && search->read)
+        search->found |= stage_writes(search->read, e->tensor);
+    else if (e->kind == EXPR_READ && e->count > 0)
+        search->found |= e->args[e->count - 1]->kind == EXPR_VAR && e->args[e->count - 1]->var == search->axis;
+    return true;
+}
+
+/* The size of the rows along memory that the stage reduces to a value each; NULL: it does something else. */
+static const Var *row_size_of(const Stage *stage) {
+    const Var *last = stage->reduction_count == 1 ? stage->reductions[0] : NULL;
+    if (!last || stage->scan || stage->axis_count == 0 || last->extent->kind != EXPR_VAR || stage_has_reuse(stage))
+        return NULL;
+    RowSearch search = {.axis = last};
+    stage_walk_values(stage, note_row, &search);
+    return search.found ? last->extent->var : NULL;
+}
+
+/* Whether another stage goes through rows of that size again with what the one made of each. */
+static bool rows_are_read(const Program *program, const Stage *stage, const Var *size) {
+    for (int s = 0; s < program->stage_count; s++) {
+        const Stage *other = program->stages[s];
+        const Expr *extent = other->axis_count > 1 ? other->axes[other->axis_count - 1]->extent : NULL;
+        RowSearch search = {.read = stage};
+        if (!extent || extent->kind != EXPR_VAR || extent->var != size)
+            continue;
+        stage_walk_values(other, note_row, &search);
+        if (search.found)
+            return true;
+    }
+    return false;
+}
+
+static int row_versions(const Program *program, SizeVersion versions[SIZE_VERSIONS]) {
+    for (int s = 0; s < program->stage_count; s++) {
+        const Var *size = row_size_of(program->stages[s]);
+        if (!size || !rows_are_read(program, program->stages[s], size))
+            continue;
+        versions[0] = (SizeVersion){size->name, SHORT_ROW, true};
+        return 1;
+    }
+    return 0;
+}
+
+int program_size_versions(const Program *program, SizeVersion versions[SIZE_VERSIONS]) {
+    int count = product_versions(program, versions);
+    return count ? count : row_versions(program, versions);
 }

@@ -159,13 +159,15 @@ static int version_rows(Compilation *c, const Unit *unit, const Target *target, 
     *rows = unit->tunes;
     if (unit->tune_count || !unit->program->size_count || c->options->level < LEVEL_2 || user_schedule(unit, target))
         return unit->tune_count;
-    int few, count = 0;
-    const char *name = program_single_size(unit->program, &few), *why = "";
-    struct TuneSizes *made = ARENA_ARRAY(c->arena, struct TuneSizes, 2);
-    struct Binding *bindings = ARENA_ARRAY(c->arena, struct Binding, 2);
-    for (int i = 0; name && i < (few > 1 ? 2 : 1); i++) {
-        bindings[i] = (struct Binding){name, i == 0 ? 1 : few};
-        made[count] = (struct TuneSizes){.count = 1, .automatic = true, .at_most = i > 0, .bindings = &bindings[i]};
+    SizeVersion versions[SIZE_VERSIONS];
+    int wanted = program_size_versions(unit->program, versions), count = 0;
+    const char *why = "";
+    struct TuneSizes *made = ARENA_ARRAY(c->arena, struct TuneSizes, SIZE_VERSIONS);
+    struct Binding *bindings = ARENA_ARRAY(c->arena, struct Binding, SIZE_VERSIONS);
+    for (int i = 0; i < wanted; i++) {
+        bindings[i] = (struct Binding){versions[i].size, versions[i].value};
+        made[count] =
+            (struct TuneSizes){.count = 1, .automatic = true, .at_most = versions[i].at_most, .bindings = &bindings[i]};
         count += bind_row(c, unit->program, &made[count], &why) != NULL;
     }
     *rows = made;

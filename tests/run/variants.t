@@ -120,6 +120,48 @@ for target in x86-64 x86-64-v3 host; do
     is "$(./few)" 0 "and all are right at all sizes, $target"
 done
 
+cat >rows.tensor <<'END'
+def softmax(float(N, D) X) -> (Y) {
+    top(n) max=! X(n, r_d)
+    e(n, d) = exp(X(n, d) - top(n))
+    total(n) +=! e(n, r_d)
+    Y(n, d) = e(n, d) / total(n)
+}
+def centred(float(N, D) X) -> (Y) { s(n) +=! X(n, r_d)  Y(n, d) = X(n, d) * D - s(n) }
+END
+{ cat rows.tensor; echo 'export softmax'; echo 'export centred'; } >fast.tensor
+{ cat rows.tensor; echo 'export softmax as plain_softmax'; echo 'export centred as plain_centred'; } >plain.tensor
+cat >rows.c <<'END'
+#include "fast.h"
+#include "plain.h"
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+static float x[20 * 300], y[2][20 * 300 + 64];
+int main(void) {
+    static const int lengths[] = {0, 1, 2, 7, 15, 16, 17, 31, 33, 47, 48, 63, 64, 65, 95, 97, 127, 129, 200, 255, 256, 257, 300};
+    int bad = 0;
+    for (int i = 0; i < 20 * 300; i++) x[i] = (float)(i * 7 % 11 - 5);
+    for (int N = 0; N < 20; N++)
+        for (int l = 0; l < (int)(sizeof lengths / sizeof *lengths); l++) {
+            int D = lengths[l];
+            memset(y, 1, sizeof y);
+            bad += centred(N, D, x, y[0]) + plain_centred(N, D, x, y[1]) + (memcmp(y[0], y[1], sizeof y[0]) != 0);
+            bad += softmax(N, D, x, y[0]) + plain_softmax(N, D, x, y[1]);
+            for (int i = 0; i < 20 * 300 + 64; i++) bad += !(fabsf(y[0][i] - y[1][i]) <= 1e-5f);
+        }
+    printf("%d\n", bad);
+    return 0;
+}
+END
+for target in x86-64 x86-64-v3 host; do
+    runs "plain" "$TENSORC" -O0 --target=$target --threads=1 -c plain.tensor -o plain.o --header plain.h
+    runs "short rows, $target" "$TENSORC" -O2 --target=$target --threads=1 -c fast.tensor -o fast.o --header fast.h
+    is "$(nm fast.o | sed -n 's/.* t \(.*\.to[0-9]*\)$/\1/p' | sort | tr '\n' ' ')" "centred.D.to256 softmax.D.to256 " "have versions"
+    ok "links" $CC -o rows rows.c plain.o fast.o -lm
+    is "$(./rows)" 0 "and all are right at all sizes, $target"
+done
+
 cat >small.tensor <<'END'
 def add(int32(M, N) a) -> (b) { b(i, j) = a(i, j) + 1 }
 export add as f tune (M=16, N=2), (M=1, N=64), (M=0, N=0)
