@@ -83,14 +83,17 @@ static double kept_part(const Along *along) {
     return sum / values;
 }
 
-double access_clip(const StageFacts *stage, AccessFacts *access) {
+double access_clip(const StageFacts *stage, AccessFacts *access, bool omits) {
     double kept = 1;
-    bool all = true;
+    bool all = omits;
     for (int d = 0; d < access->rank; d++) {
         Along along = {stage, access->slopes + d * stage->loop_count, access->offsets[d], access->dims[d]};
-        if (!may_be_outside(&along))
+        if (!may_be_outside(&along)) {
+            access->tested[d] = access->irregular;
             continue;
-        bool decided = is_decided(&along);
+        }
+        bool decided = omits && is_decided(&along);
+        access->tested[d] = !decided;
         kept *= decided ? kept_part(&along) : 1;
         all &= decided;
     }

@@ -130,15 +130,16 @@ static void explore_group(Space *space, int number, int budget, Random *random, 
     int *start = ARENA_ARRAY(space->arena, int, space->gene_count + 1);
     point_start(space, start);
     explore_from(space, number, start, budget / 4, budget, random, leaders);
-    group->other_kept = true;
-    for (int choice = group->other_first; choice < group->other_end; choice++) {
+    for (int i = 0; i < group->others.count; i++) {
         Leaders other = {0};
-        start[group->first_gene + group->other_gene] = choice;
+        group->kept_gene = group->others.items[i].gene;
+        point_start(space, start);
+        start[group->first_gene + group->kept_gene] = group->others.items[i].choice;
         explore_from(space, number, start, budget / OTHER_RANDOM, budget / OTHER_PART, random, &other);
         if (other.count && (!leaders->count || other.seconds[0] < leaders->seconds[0]))
             *leaders = other;
     }
-    group->other_kept = false;
+    group->kept_gene = -1;
 }
 
 static double plain_estimate(Space *space, int number, const int *point) {

@@ -62,7 +62,7 @@ bool point_plausible(Space *space, const int *point) {
 /* --- drawing --- */
 
 static bool is_kept(const Group *group, int gene) {
-    return group->other_kept && gene == group->other_gene;
+    return gene == group->kept_gene;
 }
 
 static void draw_genes(const Group *group, Random *random, int *genes) {

@@ -219,6 +219,7 @@ static void access_make(Forms *forms, StageFacts *facts, AccessFacts *access, co
     access->slopes = ARENA_ARRAY(forms->arena, double, access->rank *loops);
     access->offsets = ARENA_ARRAY(forms->arena, double, access->rank + 1);
     access->strides = ARENA_ARRAY(forms->arena, double, loops);
+    access->tested = ARENA_ARRAY(forms->arena, bool, access->rank + 1);
     access->reached = ARENA_ARRAY(forms->arena, double, loops + 1);
     forms->irregular = false;
     for (int d = 0; d < access->rank; d++) {
@@ -308,8 +309,8 @@ static bool add_read(const Expr *e, void *context) {
         AccessFacts *access = &facts->accesses[facts->access_count++];
         access_make(walk->forms, facts, access, e->tensor, e->args);
         access->guarded = e->otherwise != NULL;
-        if (adds_zeros(walk, e))
-            facts->kept *= access_clip(facts, access);
+        if (access->guarded)
+            facts->kept *= access_clip(facts, access, adds_zeros(walk, e));
     } else if (e->kind == EXPR_OP &&
                !(e->op == OP_MUL && facts->operations == 0 && facts->stage->stage->combine == COMBINE_ADD)) {
         bool dear = op_info[e->op].class == CLASS_MATH || (e->op == OP_DIV && type_is_float(e->type));

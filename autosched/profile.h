@@ -23,6 +23,7 @@ typedef struct AccessFacts {
     double *offsets; /* [rank]: of each index where all loops are 0 */
     double *strides; /* [loop_count]: elements between iterations */
     double size;     /* bytes of the buffer */
+    bool *tested;    /* [rank] of a guarded one: whether the inner loops test that index */
     double *reached; /* [loop_count + 1]: access_footprint by depth for the extents of the profile; 0: not known yet */
 } AccessFacts;
 
@@ -58,9 +59,10 @@ double access_reach(const StageFacts *stage, const AccessFacts *access, int dime
 /* Bytes that the body of the first `depth` loops of the chain touches of an access in one iteration of them. */
 double access_footprint(const StageFacts *stage, const AccessFacts *access, int depth);
 
-/* clip.c: an access of a sum's term (T(i) else 0). Returns the part of the iterations that may be inside, 1 where the
- * loops do not leave out the others, and clears `guarded` where no test is left in the inner loops. */
-double access_clip(const StageFacts *stage, AccessFacts *access);
+/* clip.c: fills `tested` of T(i) else x. omits: it is a sum's term that is 0 outside: returns the part of the iterations
+ * that may be inside, 1 where the loops do not leave out the others, and clears `guarded` where no test is left in the
+ * inner loops. */
+double access_clip(const StageFacts *stage, AccessFacts *access, bool omits);
 
 /* static.c: seconds that one call is thought to take, and what they are made of. */
 typedef struct Estimate {

@@ -81,6 +81,7 @@ Space *space_new(Arena *arena, const Program *program, const Target *target, con
     *space = (Space){.arena = arena, .program = program, .target = target, .user = user};
     if (user) {
         Group *group = ARENA_NEW(arena, Group);
+        group->kept_gene = -1;
         user_group_new(space, group, user);
         list_push(arena, &space->groups, group);
     } else {

@@ -63,6 +63,11 @@ typedef struct Chain {
 
 enum { SKETCH_CHAINS = 256 };
 
+/* The starting point with another choice of one gene. */
+typedef struct OtherStart {
+    int gene, choice;
+} OtherStart;
+
 struct Group {
     const char *prefix; /* of local names: "" or "g2_" */
     const Stage *root;
@@ -71,9 +76,8 @@ struct Group {
     const Stage **stages; /* in program order, root included, inlined ones not */
     int first_gene;       /* place of its genes in a point */
     LIST(Gene) genes;
-    int other_gene, other_first, other_end; /* the starting point with one of these choices of one gene is of another */
-                                            /* kind; 0, 0: there are none */
-    bool other_kept;                        /* nothing that draws or changes a point changes that gene */
+    LIST(OtherStart) others; /* starting points of other kinds */
+    int kept_gene;           /* nothing that draws or changes a point changes it; -1: none */
     /* Adds the statements for the structural choices of genes to the sketch. False: that structure makes no sense. */
     bool tiled;       /* it is a tile group */
     bool skipped;     /* stays as the program has it */

@@ -33,7 +33,6 @@ static const double chain_latency = 6;      /* of a multiply-add, and what overl
 static const double memory_latency = 10;    /* of an accumulator that is stored and loaded again */
 static const double dear_cost = 9;          /* instructions of a math function */
 static const double gather_cost = 1.3;      /* loads a lane */
-static const double shuffled_cost = 2.2;    /* loads a vector of those that a short stride spreads what is read over */
 static const double scatter_cost = 5;       /* stores a lane */
 static const double transpose_cost = 5;     /* loads a vector */
 static const double guard_cost = 5;         /* instructions that make a mask */
@@ -48,6 +47,7 @@ static const double bytes_per_cycle[3] = {28, 20, 7};
 static const double page_cost = 8; /* cycles */
 /* bytes that could move in the time in which the prefetch of a run starts */
 static const double run_start[3] = {0, 128, 1024};
+static const double run_near[3] = {0, 8192, 0};   /* bytes that are all touched soon, in whatever order */
 static const double written_times[3] = {1, 1, 2}; /* memory: read first, then written back */
 static const double most_started = 4;             /* of a run: lines fetched one by one, several at a time */
 static const double excess_missing = 2;           /* of what does not fit into the last cache, what it lacks */
@@ -123,7 +123,7 @@ static double block_accesses(const StageFacts *stage, const AccessFacts *access)
         else if (is_transposed(stage, access))
             count *= loop_vectors(stage, l) * transpose_cost;
         else if (is_shuffled(access, l))
-            count *= loop_vectors(stage, l) * access->strides[l] * shuffled_cost;
+            count *= loop_vectors(stage, l) * access->strides[l] * vector_cost(stage, access);
         else
             count *= stage->extents[l] * (access->write ? scatter_cost : gather_cost);
     }
@@ -201,6 +201,39 @@ static bool is_vector(const StageFacts *stage, const AccessFacts *access) {
     return along;
 }
 
+/* Distinct tests of the indices of a guarded access in one run of the block; those that no loop around it changes are
+ * made before. */
+static double block_tests(const StageFacts *stage, const AccessFacts *access) {
+    double count = 1;
+    bool changes = false;
+    for (int l = 0; l < stage->loop_count; l++) {
+        bool tested = false;
+        for (int d = 0; d < access->rank; d++)
+            tested |= access->tested[d] && access->slopes[d * stage->loop_count + l] != 0;
+        if (!tested || stage->extents[l] <= 1)
+            continue;
+        if (is_expanded(stage, l))
+            count *= stage->loops[l]->kind == LOOP_UNROLLED ? stage->extents[l] : loop_vectors(stage, l);
+        else
+            changes = true;
+    }
+    return changes ? count : 0;
+}
+
+/* Instructions that put together the vectors of an access from those that it is spread over. */
+static double block_shuffles(const StageFacts *stage, const AccessFacts *access) {
+    double count = 1, stride = 1;
+    for (int l = 0; l < stage->loop_count; l++) {
+        if (!is_expanded(stage, l) || is_tensorized(stage, l) || access->strides[l] == 0)
+            continue;
+        bool lanes = stage->loops[l]->kind == LOOP_VECTORIZED;
+        count *= lanes ? loop_vectors(stage, l) : stage->extents[l];
+        if (lanes && is_shuffled(access, l))
+            stride = access->strides[l];
+    }
+    return access->in_registers || is_transposed(stage, access) ? 0 : count * (stride - 1);
+}
+
 static void block_reads(const StageFacts *stage, Block *block) {
     for (int a = 1; a < stage->access_count; a++) {
         const AccessFacts *access = &stage->accesses[a];
@@ -210,8 +243,10 @@ static void block_reads(const StageFacts *stage, Block *block) {
         bool still = block->serial >= 0 && access->strides[block->serial] == 0;
         double loads = still ? count / stage->extents[block->serial] : count;
         block->loads += loads;
+        block->arithmetic += block_shuffles(stage, access) * loads / count;
         if (access->guarded) {
-            block->guards += loads * (reduces(stage) && !is_vector(stage, access) ? guarded_step_cost : guard_cost);
+            bool waits = reduces(stage) && !is_vector(stage, access);
+            block->guards += waits ? loads * guarded_step_cost : block_tests(stage, access) * guard_cost;
             block->edges = fmax(block->edges, edge_part(stage, access));
         }
         block->operands += still ? count : live_operands(stage, access);
@@ -363,20 +398,54 @@ static double page_cycles(const StageFacts *stage, const Block *block) {
     return cycles * block->runs;
 }
 
+/* A run of elements that lie in one piece, and how many such runs are gone through side by side. */
+typedef struct Runs {
+    double length, count, distance; /* distance: of the last ones that were put side by side */
+    double places;                  /* of those; loops of the same stride overlap */
+} Runs;
+
+static void runs_add(Runs *runs, double stride, double extent) {
+    if (stride <= runs->length) {
+        runs->length += stride * (extent - 1);
+        return;
+    }
+    double places = stride == runs->distance ? runs->places + extent - 1 : extent;
+    runs->count *= places / (stride == runs->distance ? runs->places : 1);
+    runs->distance = stride;
+    runs->places = places;
+}
+
+/* The loops from one on, short steps first: all that is touched is touched soon. */
+static Runs runs_inside(const StageFacts *stage, const AccessFacts *access, int from) {
+    Runs runs = {1, 1, 0, 1};
+    for (double last = 0, next = 0; next < HUGE_VAL; last = next) {
+        next = HUGE_VAL;
+        for (int l = from; l < stage->loop_count; l++)
+            if (fabs(access->strides[l]) > last && stage->extents[l] > 1)
+                next = fmin(next, fabs(access->strides[l]));
+        for (int l = from; l < stage->loop_count && next < HUGE_VAL; l++)
+            if (fabs(access->strides[l]) == next && stage->extents[l] > 1)
+                runs_add(&runs, next, stage->extents[l]);
+    }
+    return runs;
+}
+
 /* Bytes that are touched one after the other before another part of the buffer is gone to: what the hardware fetches
  * ahead. A few such runs side by side are followed as well as one. */
-static double sequential_bytes(const StageFacts *stage, const AccessFacts *access) {
-    double run = 1, streams = 1;
-    for (int l = stage->loop_count - 1; l >= 0; l--) {
-        double stride = fabs(access->strides[l]);
-        if (stage->extents[l] <= 1 || stride == 0)
+static double sequential_bytes(const StageFacts *stage, const AccessFacts *access, double near) {
+    int from = stage->loop_count;
+    Runs runs = {1, 1, 0, 1};
+    for (int l = from - 1; l >= 0 && access_footprint(stage, access, l) <= near; l--) {
+        Runs more = runs_inside(stage, access, l);
+        if (more.count > STREAMS)
             continue;
-        if (stride <= run)
-            run += stride * (stage->extents[l] - 1);
-        else if ((streams *= stage->extents[l]) > STREAMS)
-            break;
+        runs = more;
+        from = l;
     }
-    return run * access->bytes;
+    for (int l = from - 1; l >= 0 && runs.count <= STREAMS; l--)
+        if (stage->extents[l] > 1 && access->strides[l] != 0)
+            runs_add(&runs, fabs(access->strides[l]), stage->extents[l]);
+    return runs.length * access->bytes;
 }
 
 /* Part of what a loop body fetches that is not there any more from its last run, for more does not fit into the cache. The
@@ -422,7 +491,8 @@ static double traffic(const Profile *profile, const StageFacts *stage, const Blo
         for (int l = 0; l < first; l++)
             moved *= stage->extents[l];
         moved *= access->write ? written_times[level] : was_read_before(profile, stage, access, cache) ? 0 : 1;
-        double started = moved > 0 ? fmin(run_start[level] / sequential_bytes(stage, access), most_started) : 0;
+        double started =
+            moved > 0 ? fmin(run_start[level] / sequential_bytes(stage, access, run_near[level]), most_started) : 0;
         bytes += moved * (1 + started);
     }
     return depth == 0 ? 0 : bytes * missing_part(body, cache, level);

@@ -103,6 +103,20 @@ static void start_packing(Group *group, const Tile *tile, int vector) {
     }
 }
 
+/* Orders that leave out what is outside, and padded operands read in place: tiles that suit the one do not suit the
+ * others. */
+static void add_other_starts(Space *space, Group *group, const Tile *tile) {
+    for (int order = REDUCE_CLIP_LAST; order < group->genes.items[tile->reduce_gene].count; order++) {
+        OtherStart other = {tile->reduce_gene, order};
+        list_push(space->arena, &group->others, other);
+    }
+    for (int i = 0; i < tile->operands.count; i++) {
+        OtherStart other = {tile->operands.items[i].pack, PACK_NONE};
+        if (other.gene >= 0 && tile->operands.items[i].read->otherwise)
+            list_push(space->arena, &group->others, other);
+    }
+}
+
 void tile_choose_start(Space *space, Group *group, Tile *tile) {
     int vector = tile->candidate_count ? tile->candidates[0] : -1;
     double work = work_at_once(group);
@@ -121,9 +135,5 @@ void tile_choose_start(Space *space, Group *group, Tile *tile) {
         if (reduction->block >= 0)
             choose_tile(&group->genes.items[reduction->block], reduction->extent, 1, MANY_TASKS);
     }
-    if (group->genes.items[tile->reduce_gene].count > REDUCE_CLIP_LAST) {
-        group->other_gene = tile->reduce_gene;
-        group->other_first = REDUCE_CLIP_LAST;
-        group->other_end = REDUCE_CLIP_ORDERS;
-    }
+    add_other_starts(space, group, tile);
 }

@@ -42,9 +42,26 @@ static void test_memory(Arena *arena) {
        sum / copy);
 }
 
+/* Sums of three of every second column, a row in a vector; columns: of what is read. */
+static double every_second(Arena *arena, const char *read, int columns) {
+    static const char *const format = "def f(float(64, %d) I, float(3) F) -> (O) {\n"
+                                      "O(h, w) +=! %s * F(r_j) where w in 0:16, r_j in 0:3 }\n"
+                                      "schedule f on x86 { h_o, h_i = split(O.h, 2)\n w_o, w_v = split(O.w, 16)\n"
+                                      "reorder(h_o, w_o, O.r_j, h_i, w_v)\n vectorize(w_v)\n unroll(O.r_j, h_i)\n"
+                                      "acc = cache_write(O, at=w_o, scope=register) }";
+    return estimate_of_text(arena, arena_printf(arena, format, columns, read));
+}
+
+static void test_guards(Arena *arena) {
+    static const char padded[] = "(I(h, 2*w + r_j - 1) else 0)", plain[] = "I(h, 2*w + r_j)";
+    double tested = every_second(arena, padded, 32), whole = every_second(arena, plain, 33);
+    ok(tested < 1.1 * whole, "masks that no loop changes are made before: %g of the time without", tested / whole);
+}
+
 int main(void) {
     Arena *arena = arena_new();
     test_memory(arena);
+    test_guards(arena);
     arena_free(arena);
     return done_testing();
 }

@@ -118,21 +118,25 @@ static void test_kinds(Arena *arena) {
     Program *program = program_conv2d(arena, TYPE_FLOAT, (ConvShape){1, 64, 7, 7, 64, 3, 3, 1, 1, 1});
     Space *space = space_new(arena, program, &target, NULL);
     Group *group = space->groups.items[0];
-    int *point = ARENA_ARRAY(arena, int, space->gene_count + 1), *gene = point + group->first_gene + group->other_gene;
+    int *point = ARENA_ARRAY(arena, int, space->gene_count + 1), left = 0, free_to_leave = 0;
     Random random = {1};
-    int left = 0, free_to_leave = 0;
-    point_start(space, point);
-    ok(group->other_end - group->other_first == 2, "a padded convolution has two kinds that leave terms out");
-    *gene = group->other_first;
-    for (int i = 0; i < 2 * POINTS; i++) {
-        group->other_kept = true;
-        (i % 2 ? group_random : group_mutate)(space, 0, &random, point);
-        left += *gene != group->other_first;
-        *gene = group->other_first;
-        group->other_kept = false;
-        (i % 2 ? group_random : group_mutate)(space, 0, &random, point);
-        free_to_leave += *gene != group->other_first;
-        *gene = group->other_first;
+    is_int(group->others.count, 3, "a padded convolution has two kinds that leave terms out, one that reads in place");
+    for (int o = 0; o < group->others.count; o++) {
+        OtherStart other = group->others.items[o];
+        int *gene = point + group->first_gene + other.gene;
+        point_start(space, point);
+        left += *gene == other.choice;
+        *gene = other.choice;
+        for (int i = 0; i < 2 * POINTS; i++) {
+            group->kept_gene = other.gene;
+            (i % 2 ? group_random : group_mutate)(space, 0, &random, point);
+            left += *gene != other.choice;
+            *gene = other.choice;
+            group->kept_gene = -1;
+            (i % 2 ? group_random : group_mutate)(space, 0, &random, point);
+            free_to_leave += *gene != other.choice;
+            *gene = other.choice;
+        }
     }
     is_int(left, 0, "no point leaves the kind that is kept");
     ok(free_to_leave > 0, "others do");
