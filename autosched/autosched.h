@@ -92,7 +92,8 @@ typedef struct TuneOptions {
     const char *search;     /* a row of search_policies: "random", "anneal", ... */
     const char *cost_model; /* a row of cost_models: "xgboost", "static", "none" */
     uint64_t seed;
-    int threads;              /* that generated code uses: part of the key */
+    const char *maker; /* names the compiler and the seed, by which the default is the same; NULL: nothing is noted */
+    int threads;       /* that generated code uses: part of the key */
     StaticChoice *standard;   /* the default, if it was made before, of the same seed; or NULL */
     const volatile int *stop; /* becomes non-zero on Ctrl-C: finish with the best so far */
     void (*progress)(void *context, const TuneProgress *progress);
@@ -135,11 +136,13 @@ Tuner *tuners_next(Tuner *const *tuners, int count, int trials, int *until);
 void tuners_compare(Tuner *const *tuners, int count, double deadline);
 /* The best of all, interleaved, so that they can be compared; before tuner_finish. */
 void tuners_race(Tuner *const *tuners, int count, double deadline);
-/* Looks for the default among what the database holds, before a search: whether it is there, or failed for good. */
-bool tuner_seek_default(Tuner *tuner);
 /* Whether the default schedule was measured, or failed for good: before that nothing is better than it. */
 bool tuner_knows_default(const Tuner *tuner);
 TuneResult *tuner_finish(Tuner *tuner);
+/* Whether the database holds all that searches over these programs would find in so many trials, their defaults among it, by
+ * what earlier ones of the same maker noted. *used: the trials that it holds. */
+bool searches_are_known(Arena *arena, Database *database, Program *const *programs, int count, const Target *target,
+                        const Schedule *user, const TuneOptions *options, int *used);
 void tuner_close(Tuner *tuner); /* instead, where no result is wanted */
 
 /* Tables behind --search=help and --cost-model=help. */

@@ -23,6 +23,11 @@ static const char schema[] =
     "CREATE TABLE IF NOT EXISTS records(task TEXT NOT NULL, target TEXT NOT NULL, threads INTEGER NOT NULL,"
     " schedule TEXT NOT NULL, outcome INTEGER NOT NULL, seconds REAL NOT NULL, spread REAL NOT NULL,"
     " repeats INTEGER NOT NULL, seed INTEGER NOT NULL, PRIMARY KEY(task, target, threads, schedule)) WITHOUT ROWID;";
+/* Older versions know nothing of it, and files of theirs lack it. */
+static const char notes_schema[] =
+    "CREATE TABLE IF NOT EXISTS searches(task TEXT NOT NULL, target TEXT NOT NULL, threads INTEGER NOT NULL,"
+    " maker TEXT NOT NULL, trials INTEGER NOT NULL, exhausted INTEGER NOT NULL, PRIMARY KEY(task, target, threads))"
+    " WITHOUT ROWID;";
 
 const char *const outcome_names[OUTCOME_COUNT] = {
     [OUTCOME_OK] = "ok",       [OUTCOME_BUILD_ERROR] = "build-error",
@@ -224,4 +229,40 @@ int database_find(Arena *arena, Database *database, const char *task, const char
     sqlite3_finalize(row);
     *records = found.items;
     return found.count;
+}
+
+static bool bind_task(sqlite3_stmt *statement, const char *task, const char *target, int threads, const char *maker) {
+    return sqlite3_bind_text(statement, 1, task, -1, SQLITE_STATIC) == SQLITE_OK &&
+           sqlite3_bind_text(statement, 2, target, -1, SQLITE_STATIC) == SQLITE_OK &&
+           sqlite3_bind_int(statement, 3, threads) == SQLITE_OK &&
+           sqlite3_bind_text(statement, 4, maker, -1, SQLITE_STATIC) == SQLITE_OK;
+}
+
+bool database_note(Database *database, const char *task, const char *target, int threads, const SearchNote *note) {
+    static const char sql[] = "INSERT OR REPLACE INTO searches(task, target, threads, maker, trials, exhausted)"
+                              " VALUES(?, ?, ?, ?, ?, ?)";
+    sqlite3_stmt *insert;
+    if (!database_run(database, notes_schema) ||
+        sqlite3_prepare_v2(database->handle, sql, -1, &insert, NULL) != SQLITE_OK)
+        return false;
+    bind_task(insert, task, target, threads, note->maker);
+    sqlite3_bind_int(insert, 5, note->trials);
+    sqlite3_bind_int(insert, 6, note->exhausted);
+    sqlite3_step(insert);
+    return sqlite3_finalize(insert) == SQLITE_OK;
+}
+
+bool database_find_note(Database *database, const char *task, const char *target, int threads, const char *maker,
+                        SearchNote *note) {
+    static const char sql[] =
+        "SELECT trials, exhausted FROM searches WHERE task=? AND target=? AND threads=? AND maker=?";
+    sqlite3_stmt *row;
+    if (sqlite3_prepare_v2(database->handle, sql, -1, &row, NULL) != SQLITE_OK)
+        return false;
+    bind_task(row, task, target, threads, maker);
+    bool found = sqlite3_step(row) == SQLITE_ROW;
+    if (found)
+        *note = (SearchNote){maker, sqlite3_column_int(row, 0), sqlite3_column_int(row, 1) != 0};
+    sqlite3_finalize(row);
+    return found;
 }

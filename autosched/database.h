@@ -18,6 +18,17 @@ int outcome_find(const char *name);
 
 /* One statement without results. False after printing nothing: sqlite3_errmsg has the reason. */
 bool database_run(Database *database, const char *sql);
+/* How far a search has come, noted beside its records: what is to be known quickly the next time. */
+typedef struct SearchNote {
+    const char *maker; /* of TuneOptions */
+    int trials;        /* that have a record */
+    bool exhausted;    /* there are no others */
+} SearchNote;
+/* False: could not be written. */
+bool database_note(Database *database, const char *task, const char *target, int threads, const SearchNote *note);
+/* False: there is none of that maker. */
+bool database_find_note(Database *database, const char *task, const char *target, int threads, const char *maker,
+                        SearchNote *note);
 /* A row of "SELECT task, target, threads, schedule, outcome, seconds, spread, repeats, seed"; texts are copied. */
 void database_row(Arena *arena, sqlite3_stmt *row, Record *record);
 #define RECORD_COLUMNS "task, target, threads, schedule, outcome, seconds, spread, repeats, seed"

@@ -188,6 +188,7 @@ static int run_prune(Arena *arena, Database *database, int count, char **argumen
     if (!database_run(database, sql))
         return complain_sqlite(database);
     printf("%d records removed\n", sqlite3_changes(database->handle));
+    database_run(database, "DELETE FROM searches"); /* they tell of records that are gone; old files have none */
     database_run(database, "VACUUM");
     return finish_output(stdout, "standard output");
 }

@@ -242,13 +242,13 @@ static void run_rounds(Tuner *tuner) {
         tuner_run(tuner, trials, make_trials(tuner, points, count, trials));
         empty = tuner->result->trials == before ? empty + 1 : 0;
     }
+    tuner->complete |= empty == EMPTY_ROUNDS && !tuner_halted(tuner);
     tuner->exhausted |= empty == EMPTY_ROUNDS;
 }
 
 /* --- beginning and end --- */
 
-/* A build-error or time-out of the database may be of a machine that had no time: the default is tried again. */
-static bool is_final(const Trial *trial) {
+bool trial_is_final(const Trial *trial) {
     Outcome outcome = trial->candidate.outcome;
     return outcome == OUTCOME_OK || outcome == OUTCOME_CRASH || outcome == OUTCOME_WRONG;
 }
@@ -263,7 +263,8 @@ static void find_default(Tuner *tuner) {
         choice = space_choice(tuner->arena, tuner->space, EFFORT_MODEL, tuner->options->seed);
     tuner->standard = trial_new(tuner, choice->schedule, choice->point);
     for (int t = 0; tuner->standard && t < tuner->trials.count; t++)
-        if (strcmp(tuner->trials.items[t]->text, tuner->standard->text) == 0 && is_final(tuner->trials.items[t])) {
+        if (strcmp(tuner->trials.items[t]->text, tuner->standard->text) == 0 &&
+            trial_is_final(tuner->trials.items[t])) {
             tuner->standard = tuner->trials.items[t];
             tuner->standard_known = true;
             return;
@@ -398,11 +399,6 @@ void tuner_search(Tuner *tuner, int trials, double deadline) {
     tuner->exhausted |= tuner->result->trials == before;
 }
 
-bool tuner_seek_default(Tuner *tuner) {
-    find_default(tuner);
-    return tuner_knows_default(tuner);
-}
-
 bool tuner_knows_default(const Tuner *tuner) {
     return tuner->standard_sought && (!tuner->standard || tuner->standard_known);
 }
@@ -418,6 +414,7 @@ TuneResult *tuner_finish(Tuner *tuner) {
     bool comparable = !tuner->toolchain || !tuner->standard || tuner->standard_known;
     tuner_flush(tuner);
     tuner->result->unrecorded = tuner->database ? tuner->unwritten.count : 0;
+    tuner_note(tuner);
     if (!winner && comparable)
         winner = tuner_best_trial(tuner);
     if (winner)

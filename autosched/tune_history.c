@@ -3,6 +3,7 @@
  * A record begins with the point of the space that it came from, as a comment. A point is believed only when it makes
  * the very schedule of the record: another version of the space may have numbered its choices in another way.
  */
+#include "autosched/database.h"
 #include "autosched/tuner.h"
 
 #include <math.h>
@@ -94,4 +95,33 @@ void tuner_recall(Tuner *tuner) {
                               tuner->options->threads, &records);
     for (int r = 0; r < count; r++)
         recall(tuner, &records[r]);
+}
+
+/* --- notes --- */
+
+void tuner_note(const Tuner *tuner) {
+    bool known = tuner->database && tuner->options->maker && tuner->standard && tuner->standard_known;
+    if (!known || !trial_is_final(tuner->standard) || tuner->unwritten.count)
+        return;
+    SearchNote note = {.maker = tuner->options->maker,
+                       .trials = tuner->result->trials - tuner->result->unsettled,
+                       .exhausted = tuner->complete};
+    database_note(tuner->database, tuner->task->key, database_target(tuner->target), tuner->options->threads, &note);
+}
+
+bool searches_are_known(Arena *arena, Database *database, Program *const *programs, int count, const Target *target,
+                        const Schedule *user, const TuneOptions *options, int *used) {
+    bool enough = true;
+    int counted = 0;
+    *used = 0;
+    for (int i = 0; i < count; i++) {
+        const Task *task = task_new(arena, programs[i], user);
+        SearchNote note;
+        if (!database_find_note(database, task->key, database_target(target), options->threads, options->maker, &note))
+            return false;
+        enough &= note.exhausted || note.trials >= options->trials;
+        counted += counted_trials(i, note.trials, options->trials);
+        *used += note.trials;
+    }
+    return enough || counted >= options->trials;
 }

@@ -189,13 +189,15 @@ static double promise(const Tuner *tuner, double greatest) {
     return tuner->best * (1 - greatest / (tried * tried));
 }
 
-/* What is written may have been searched before, without the others: that is no reason not to search these. */
-static int counted_trials(Tuner *const *tuners, int count, int trials) {
-    int sum = 0, most = trials / WRITTEN_PART;
-    for (int t = 0; t < count; t++) {
-        int own = tuners[t]->result->trials;
-        sum += t == 0 && own > most ? most : own;
-    }
+int counted_trials(int number, int own, int trials) {
+    int most = number == 0 ? trials / WRITTEN_PART : own;
+    return own < most ? own : most;
+}
+
+static int counted_of_all(Tuner *const *tuners, int count, int trials) {
+    int sum = 0;
+    for (int t = 0; t < count; t++)
+        sum += counted_trials(t, tuners[t]->result->trials, trials);
     return sum;
 }
 
@@ -211,7 +213,7 @@ Tuner *tuners_next(Tuner *const *tuners, int count, int trials, int *until) {
         if (!next || promise(tuners[t], greatest) < promise(next, greatest))
             next = tuners[t];
     }
-    int left = next ? trials - counted_trials(tuners, count, trials) : 0, own = next ? next->result->trials : 0;
+    int left = next ? trials - counted_of_all(tuners, count, trials) : 0, own = next ? next->result->trials : 0;
     if (left > trials - own)
         left = trials - own;
     *until = own + (count == 1 || left < TURN_TRIALS ? left : TURN_TRIALS);

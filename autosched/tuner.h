@@ -39,7 +39,8 @@ struct Tuner {
     double deadline;      /* of this step, 0: none */
     double pace;          /* seconds that a trial takes, built and measured, when it goes well; 0: not known */
     int trial_limit;      /* of this step, in all */
-    bool exhausted;       /* nothing new is found any more */
+    bool exhausted;       /* nothing new is found any more, or there is no time */
+    bool complete;        /* nothing new is found any more */
     double flops;
     LIST(Record) unwritten; /* measured, not yet in the database: it may have room, or be free, later */
     double flushed;         /* when they last went there */
@@ -48,6 +49,8 @@ struct Tuner {
 
 double tuner_elapsed(const Tuner *tuner);
 bool tuner_halted(const Tuner *tuner); /* stopped, or out of time */
+/* A build-error or time-out may be of a machine that had no time: the default is tried again. */
+bool trial_is_final(const Trial *trial);
 /* A trial of a schedule; NULL when the nest refuses it. point may be NULL. */
 Trial *trial_new(Tuner *tuner, const Schedule *schedule, const int *point);
 /* Builds and measures the trials, tells the search and the database. What the machine's load made
@@ -59,6 +62,11 @@ void tuner_flush(Tuner *tuner); /* what is recorded goes into the database */
 void tuner_recall(Tuner *tuner);
 /* The text that is stored: the point, as a comment, before the schedule's statements. */
 const char *trial_record_text(const Tuner *tuner, const Trial *trial);
+/* How far the search has come goes into the database, once the default is known. */
+void tuner_note(const Tuner *tuner);
+/* Of so many trials of search `number` of a function, those that count: what is written may have been searched before, without
+ * the others, which is no reason not to search these. */
+int counted_trials(int number, int own, int trials);
 /* Texts that are measured already, or are about to be. */
 bool tuner_knows(const Tuner *tuner, const char *text);
 void tuner_mark(Tuner *tuner, const char *text);

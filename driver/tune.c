@@ -3,8 +3,10 @@
  * The first Ctrl-C ends the searches with the best so far; the second ends the program.
  */
 #include "driver/tune.h"
+#include "config.h"
 #include <math.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static volatile int stop_requested; /* set by a signal handler, hence not in any structure */
@@ -113,12 +115,23 @@ static Contest contest_of(Compilation *c, const Unit *all, const Target *target,
     return contest;
 }
 
+/* What the default hangs on besides its task: this very program, and the seed. */
+static const char *name_maker(const Compilation *c) {
+    struct stat file = {0};
+    if (stat("/proc/self/exe", &file))
+        return NULL;
+    return arena_printf(c->arena, "%s %lld %lld.%09ld %llu", PACKAGE_VERSION, (long long)file.st_size,
+                        (long long)file.st_mtim.tv_sec, file.st_mtim.tv_nsec, (unsigned long long)c->options->seed);
+}
+
 static TuneOptions *search_options(Compilation *c, const Contest *contest, int number) {
     const Options *o = c->options;
     contest->shown[number] = (ShownSearch){.contest = contest};
     TuneOptions *options = ARENA_NEW(c->arena, TuneOptions);
     *options =
-        (TuneOptions){.search = o->search,
+        (TuneOptions){.trials = contest->trials,
+                      .maker = name_maker(c),
+                      .search = o->search,
                       .cost_model = o->cost_model,
                       .seed = o->seed,
                       .threads = contest->target->threads,
@@ -142,21 +155,10 @@ static int count_used(const Contest *contest) {
     return used;
 }
 
-/* Whether the database holds all that the searches would find. A single search looks whether the default is there; with
- * several that would take as long as to choose anew. */
 static bool contest_is_known(Compilation *c, const Contest *contest, int *used) {
-    bool known = true;
-    int until, opened = 0;
-    while (opened < contest->count && known) {
-        contest->tuners[opened] = open_tuner(c, contest, opened);
-        known = tuner_trials(contest->tuners[opened++]) > 0;
-    }
-    known = known && !tuners_next(contest->tuners, contest->count, contest->trials, &until) &&
-            (contest->count > 1 || tuner_seek_default(contest->tuners[0]));
-    *used = known ? count_used(contest) : 0;
-    while (opened-- > 0)
-        tuner_close(contest->tuners[opened]);
-    return known;
+    const TuneOptions *options = search_options(c, contest, 0);
+    return options->maker && searches_are_known(c->arena, compilation_database(c), contest->programs, contest->count,
+                                                contest->target, contest->user, options, used);
 }
 
 /* False: nothing can be measured. */

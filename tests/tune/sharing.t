@@ -44,6 +44,17 @@ END
 tune --trials=6 --runner="sh ./counted.sh" --db=workers.db -ffp-error=1e-4 -c algorithms.tensor -o workers.o
 is "$status $(wc -l <count | tr -d ' ')" "0 1" "the searches for all algorithms of a function share a worker" || diag_file err
 like "$(cat err)" 'trials of 3 algorithms in ' "of which there are several"
+tune --trials=6 --runner="sh ./counted.sh" --db=workers.db -ffp-error=1e-4 -c algorithms.tensor -o again.o
+is "$status $(wc -l <count | tr -d ' ')" "0 1" "what is known needs none" || diag_file err
+same workers.o again.o "and is the same object"
+"$TENSORC" db export --db=workers.db >workers.txt
+"$TENSORC" db import --db=imported.db workers.txt >imported
+tune -v --trials=6 --db=imported.db -ffp-error=1e-4 -c algorithms.tensor -o again.o
+like "$(cat err)" 'layer: found in the tuning database' "records that were imported are enough"
+same workers.o again.o "to the same object, too"
+"$TENSORC" db prune --db=workers.db >pruned
+tune --trials=6 --runner="sh ./counted.sh" --db=workers.db -ffp-error=1e-4 -c algorithms.tensor -o again.o
+like "$(cat err)" 'tuned layer, .* trials? of .* algorithms in' "what was removed is searched for again"
 
 # --- records of another machine, for which nothing can be measured here
 "$TENSORC" -O2 --threads=1 --target=cortex-a53 --db=none.db -c one.tensor -o default.o

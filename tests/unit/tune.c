@@ -444,6 +444,50 @@ static void test_alone(Arena *arena, const Program *program, const Target *targe
     contest_winner(contest);
 }
 
+/* What a search notes tells the next one of the same maker at once whether there is anything left to do. */
+static void test_notes(Arena *arena, Program *program, const Target *target) {
+    Simulated simulated;
+    Database *database = open_database(arena, "notes.db");
+    Program *small = program_blur(arena, TYPE_FLOAT, 3), *both[] = {program, small};
+    TuneOptions options = options_for(20);
+    options.maker = "one";
+    int used;
+    simulated_open(&simulated, arena, program, target);
+    ok(!searches_are_known(arena, database, &program, 1, target, NULL, &options, &used), "nothing is known at first");
+    tune(arena, program, target, NULL, &simulated.toolchain, database, &options);
+    ok(searches_are_known(arena, database, &program, 1, target, NULL, &options, &used),
+       "a search that was made is known");
+    is_int(used, 20, "with its trials");
+    ok(!searches_are_known(arena, database, both, 2, target, NULL, &options, &used),
+       "of several programs all have to be");
+    options.trials = 21;
+    ok(!searches_are_known(arena, database, &program, 1, target, NULL, &options, &used), "more trials are not");
+    options.trials = 20;
+    options.maker = "other";
+    ok(!searches_are_known(arena, database, &program, 1, target, NULL, &options, &used),
+       "nor is another maker's default");
+    simulated_close(&simulated);
+
+    simulated_open(&simulated, arena, small, target);
+    options.trials = 5000;
+    TuneResult *result = tune(arena, small, target, NULL, &simulated.toolchain, database, &options);
+    options.trials = 1000000;
+    ok(searches_are_known(arena, database, &small, 1, target, NULL, &options, &used),
+       "nothing is left of a small space");
+    is_int(used, result->trials, "all of which was tried");
+    simulated_close(&simulated);
+
+    simulated_open(&simulated, arena, program_matmul(arena, TYPE_FLOAT, 64, 64, 64), target);
+    simulated.busy = -1;
+    options.trials = 8;
+    tune(arena, simulated.program, target, NULL, &simulated.toolchain, database, &options);
+    both[0] = (Program *)simulated.program;
+    ok(!searches_are_known(arena, database, both, 1, target, NULL, &options, &used),
+       "a search without its default is not known");
+    simulated_close(&simulated);
+    database_close(database);
+}
+
 /* The default that the static model chose before is not sought again. */
 static void test_given_default(Arena *arena, const Program *program, const Target *target) {
     Simulated simulated;
@@ -478,6 +522,7 @@ int main(void) {
     test_race_without_time(arena, program, &target);
     test_alone(arena, program, &target);
     test_given_default(arena, program, &target);
+    test_notes(arena, program, &target);
     int status = system(arena_printf(arena, "rm -rf '%s'", folder));
     arena_free(arena);
     return status ? status : done_testing();
