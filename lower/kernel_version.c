@@ -450,6 +450,67 @@ static StmtList counted_versions(Context context, const StmtList *run, Leftovers
     return all;
 }
 
+/* --- what is gathered ---------------------------------------------------------------------------------------------- */
+
+typedef struct Gathered {
+    const Var *lane; /* of the lanes around the statement at hand; or NULL */
+    bool apart,
+        beside;      /* the store at hand reads elements that lie apart in the lanes; or does more than to copy them */
+    bool any, other; /* such stores; other statements */
+} Gathered;
+
+static bool note_gathered(const Expr *e, void *context) {
+    Gathered *gathered = context;
+    int last = e->count - 1;
+    gathered->beside |= e->kind == EXPR_OP && e->type != TYPE_INT64 && e->type != TYPE_BOOL;
+    for (int d = 0; e->kind == EXPR_READ && d < e->count; d++)
+        gathered->apart |= d != last && expr_uses_var(e->args[d], gathered->lane);
+    return e->kind != EXPR_READ;
+}
+
+static void collect_gathered(Gathered *gathered, const Stmt *stmt) {
+    const Var *outer = gathered->lane;
+    bool loop = stmt->kind == STMT_FOR;
+    if (loop && stmt->loop == LOOP_VECTORIZED)
+        gathered->lane = stmt->var;
+    if (stmt->kind == STMT_STORE && gathered->lane) {
+        gathered->apart = gathered->beside = false;
+        expr_walk(stmt->value, note_gathered, gathered);
+        gathered->any = true;
+        gathered->other |= !gathered->apart || gathered->beside || stmt->tensor->scope == SCOPE_REGISTER;
+    } else {
+        gathered->other |= !loop && stmt->kind != STMT_IF && stmt->kind != STMT_BLOCK;
+    }
+    for (int i = 0; i < stmt->count; i++)
+        collect_gathered(gathered, stmt->body[i]);
+    gathered->other |= stmt->otherwise_count > 0;
+    gathered->lane = outer;
+}
+
+/* The statement with serial loops alone. */
+static Stmt *one_by_one(Arena *arena, Stmt *stmt) {
+    StmtList body = {0};
+    for (int i = 0; i < stmt->count; i++)
+        stmts_add(arena, &body, one_by_one(arena, stmt->body[i]));
+    if (stmt->kind == STMT_FOR && (stmt->loop == LOOP_VECTORIZED || stmt->loop == LOOP_UNROLLED))
+        return stmt_for(arena, stmt->var, stmt->extent, LOOP_SERIAL, body, stmt->loc);
+    return stmt_with_bodies(arena, stmt, body, (StmtList){0});
+}
+
+/* Of a block that is turned over in registers, what is left at the ends: gathers would read no more at once, and of all
+ * columns of the block. */
+static StmtList copy_by_elements(Arena *arena, const StmtList *run) {
+    Gathered gathered = {0};
+    StmtList list = {0};
+    for (int i = 0; i < run->count; i++)
+        collect_gathered(&gathered, run->items[i]);
+    if (!gathered.any || gathered.other)
+        return *run;
+    for (int i = 0; i < run->count; i++)
+        stmts_add(arena, &list, one_by_one(arena, run->items[i]));
+    return tighten_body(arena, list.items, list.count);
+}
+
 /* --- two copies ---------------------------------------------------------------------------------------------------- */
 
 /* The two copies under a test of some conditions; the second as several for what is left of unrolled loops. */
@@ -465,6 +526,7 @@ static Stmt *make_versions(Context context, const StmtList *run, const ExprList 
     StmtList partial = assume(context.arena, run, &otherwise);
     if (otherwise.from)
         partial = tighten_body(context.arena, partial.items, partial.count);
+    partial = copy_by_elements(context.arena, &partial);
     full = version_list(first, &full);
     partial = counted_versions(second, &partial, leftovers, 0);
     return stmt_if(context.arena, test, full, partial, run->items[0]->loc);
