@@ -1,5 +1,5 @@
-/* guards.h - the two files of the pass that moves conditions out of loops.  Private to lower/kernel_guards.c and
- * kernel_version.c.
+/* guards.h - the files of the pass that moves conditions out of loops.  Private to lower/kernel_guards.c,
+ * kernel_version.c and kernel_choice.c.
  */
 #ifndef LOWER_GUARDS_H
 #define LOWER_GUARDS_H
@@ -18,5 +18,13 @@ bool first_failure(Arena *arena, Expr *condition, const Var *var, Expr **first);
 bool first_success(Arena *arena, Expr *condition, const Var *var, Expr **first);
 /* For slope * var == numerator: false when the condition has another form. slope > 0. */
 bool equal_value(Arena *arena, Expr *condition, const Var *var, Expr **numerator, int64_t *slope);
+/* A condition that values are chosen by, and its opposite; what has to hold for either to hold for all values of the loops
+ * inside. */
+typedef struct Choice {
+    Expr *sides[2], *tests[2];
+    bool uniform; /* it is about no loop inside */
+} Choice;
+/* The first one in some statements that loops inside do not decide, unless the statements are many. */
+bool find_choice(Arena *arena, Stmt *const *run, int count, Choice *choice);
 
 #endif

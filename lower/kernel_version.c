@@ -275,6 +275,8 @@ static ExprList facts_for(Arena *arena, const Known *known, const Expr *e) {
 static Expr *apply_known(Arena *arena, Expr *e, void *context) {
     const Known *known = context;
     int64_t holds;
+    if (e->kind == EXPR_OP && e->op == OP_SELECT && expr_is_int(e->args[0], &holds))
+        return e->args[holds ? 1 : 2];
     if (e->type == TYPE_INT64 && known->from && expr_equal(e, known->from))
         return known->to;
     if (is_index_comparison(e) && known->always.count) {
@@ -337,6 +339,7 @@ typedef struct Context {
     Arena *arena;
     int64_t budget;    /* for exact copies, in stores */
     bool uniform_only; /* in a copy where conditions remain: only what no loop below decides */
+    bool chosen;       /* choices are made, or cannot be */
     bool finished;     /* in a copy where such a condition does not hold: nothing */
     bool counts;       /* copies for what is left of unrolled loops: where masks are cheap */
     bool in_loop;      /* outside all loops allocations stand around whole stages: nothing to decide there */
@@ -687,8 +690,38 @@ static Stmt *version_below(Context context, Stmt *stmt) {
     return made && made->kind == STMT_FOR ? cut_loop(context.arena, made) : made;
 }
 
+/* --- choices ------------------------------------------------------------------------------------------------------- */
+
+static bool has_choice(Context context, Stmt *const *run, int count, Choice *choice) {
+    return !context.uniform_only && !context.chosen && context.in_loop &&
+           find_choice(context.arena, run, count, choice);
+}
+
+/* Copies for where one side of a choice is taken, the other, and, where it may differ in a tile, both. */
+static Stmt *choice_versions(Context context, const StmtList *run, const Choice *choice) {
+    StmtList sides[2], both = {0};
+    for (int i = 0; i < 2; i++) {
+        Known known = {0};
+        list_push(context.arena, &known.always, choice->sides[i]);
+        list_push(context.arena, &known.always, choice->tests[i]);
+        sides[i] = assume(context.arena, run, &known);
+        sides[i] = version_list(context, &sides[i]);
+    }
+    Loc loc = run->items[0]->loc;
+    if (choice->uniform)
+        return stmt_if(context.arena, choice->tests[0], sides[0], sides[1], loc);
+    context.chosen = true;
+    both = version_list(context, run);
+    StmtList second = {0};
+    stmts_add(context.arena, &second, stmt_if(context.arena, choice->tests[1], sides[1], both, loc));
+    return stmt_if(context.arena, choice->tests[0], sides[0], second, loc);
+}
+
 /* Versions of a run of statements at the same place, or NULL. */
 static Stmt *version_run(Context context, const StmtList *run) {
+    Choice choice;
+    if (has_choice(context, run->items, run->count, &choice))
+        return choice_versions(context, run, &choice);
     Version v = collect_all(context, run->items, run->count);
     if (!has_work(&v))
         return NULL;
@@ -703,7 +736,8 @@ static int run_length(Context context, const StmtList *body, int first) {
         if (!context.in_loop && body->items[first + length]->kind == STMT_ALLOCATE)
             break;
         Version v = collect_all(context, body->items + first + length, 1);
-        if (!has_work(&v))
+        Choice choice;
+        if (!has_work(&v) && !has_choice(context, body->items + first + length, 1, &choice))
             break;
         length++;
     }
