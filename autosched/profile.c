@@ -238,6 +238,7 @@ typedef struct Walk {
     int reads;
     const Expr **seen; /* [reads]: what is read again is loaded once */
     int seen_count;
+    bool padded; /* inside of a term that is 0 where some indices are outside */
 } Walk;
 
 static bool count_reads(const Expr *e, void *context) {
@@ -290,10 +291,19 @@ static void add_case(Walk *walk, const Expr *e) {
     facts->dear = fmax(dear[0], dear[1]);
 }
 
+static bool is_sum(const Walk *walk) {
+    return walk->facts->stage->stage->combine == COMBINE_ADD && !walk->forms->nest->program->strict;
+}
+
 /* Whether the terms of the sum that are 0, for this read is outside, may be left out. */
 static bool adds_zeros(const Walk *walk, const Expr *read) {
-    return read->otherwise && expr_is_zero(read->otherwise) && walk->facts->stage->stage->combine == COMBINE_ADD &&
-           !walk->forms->nest->program->strict;
+    return walk->padded || (is_sum(walk) && read->otherwise && expr_is_zero(read->otherwise));
+}
+
+/* (h + r > 0 ? T((h + r) / 2) : 0) in a sum: what became of (U(h + r) else 0) when U was inlined. */
+static bool is_padding(const Walk *walk, const Expr *e) {
+    return e->kind == EXPR_OP && e->op == OP_SELECT && is_sum(walk) && expr_is_zero(e->args[2]) &&
+           !expr_reads(e->args[0]);
 }
 
 static bool add_read(const Expr *e, void *context) {
@@ -303,12 +313,19 @@ static bool add_read(const Expr *e, void *context) {
         add_case(walk, e);
         return false;
     }
+    if (is_padding(walk, e)) {
+        bool before = walk->padded;
+        walk->padded = true;
+        expr_walk(e->args[1], add_read, walk);
+        walk->padded = before;
+        return false;
+    }
     if (e->kind == EXPR_READ && is_seen(walk, e))
         return false;
     if (e->kind == EXPR_READ) {
         AccessFacts *access = &facts->accesses[facts->access_count++];
         access_make(walk->forms, facts, access, e->tensor, e->args);
-        access->guarded = e->otherwise != NULL;
+        access->guarded = e->otherwise || walk->padded;
         if (access->guarded)
             facts->kept *= access_clip(facts, access, adds_zeros(walk, e));
     } else if (e->kind == EXPR_OP &&
