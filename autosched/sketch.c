@@ -11,11 +11,20 @@ PrimArg arg_int(int64_t value) {
     return (PrimArg){.kind = ARG_INT, .value = value};
 }
 
-PrimArg arg_gene(Space *space, Sketch *sketch, int gene, int part) {
-    HoleSource source = {gene, part};
+static PrimArg add_hole(Space *space, Sketch *sketch, HoleSource source) {
     list_push(space->arena, &sketch->holes, source);
-    sketch->active[gene] = true;
+    sketch->active[source.gene] = true;
     return (PrimArg){.kind = ARG_HOLE};
+}
+
+PrimArg arg_gene(Space *space, Sketch *sketch, int gene, int part) {
+    return add_hole(space, sketch, (HoleSource){gene, part, 1});
+}
+
+PrimArg arg_op_gene(Space *space, Sketch *sketch, const char *name, char op, HoleSource source) {
+    PrimArg arg = arg_op(space, name, op, 0);
+    arg.items[1] = add_hole(space, sketch, source);
+    return arg;
 }
 
 PrimArg arg_op(Space *space, const char *name, char op, int64_t value) {
@@ -59,8 +68,9 @@ Nest *sketch_nest(Arena *arena, Space *space, const Group *group, const Sketch *
         .subject = space->program->name, .target = space->target->name, .count = total, .prims = prims};
     int64_t *choices = ARENA_ARRAY(arena, int64_t, sketch->holes.count + 1);
     for (int h = 0; h < sketch->holes.count; h++) {
-        const Gene *gene = &group->genes.items[sketch->holes.items[h].gene];
-        choices[h] = gene->values[gene->start * gene->width + sketch->holes.items[h].part];
+        HoleSource source = sketch->holes.items[h];
+        const Gene *gene = &group->genes.items[source.gene];
+        choices[h] = source.times * gene->values[gene->start * gene->width + source.part];
     }
     return nest_build(arena, space->program, &schedule, choices, space->target, NULL);
 }

@@ -30,6 +30,7 @@ typedef struct Gene {
 /* Where a hole of a sketch gets its value. */
 typedef struct HoleSource {
     int gene, part; /* gene of the group */
+    int64_t times;  /* as much as the gene says */
 } HoleSource;
 
 typedef struct Sketch {
@@ -193,6 +194,8 @@ PrimArg arg_int(int64_t value);
 PrimArg arg_gene(Space *space, Sketch *sketch, int gene, int part);
 /* name / value or name % value */
 PrimArg arg_op(Space *space, const char *name, char op, int64_t value);
+/* The same with so many times what the next hole holds: part `part` of a gene. */
+PrimArg arg_op_gene(Space *space, Sketch *sketch, const char *name, char op, HoleSource source);
 PrimArg arg_keyed(PrimArg arg, const char *key);
 void sketch_add(Space *space, Sketch *sketch, PrimOp op, int results, const char *const *names, int count,
                 const PrimArg *args);

@@ -81,6 +81,36 @@ static bool is_read_in_place(const OperandList *list, const Tensor *tensor) {
     return inside;
 }
 
+typedef struct ConstantReads {
+    const Program *program;
+    bool any, other;
+} ConstantReads;
+
+static bool is_constant(const Program *program, const Tensor *tensor);
+
+static bool note_constant(const Expr *e, void *context) {
+    ConstantReads *reads = context;
+    reads->any |= e->kind == EXPR_READ;
+    reads->other |= e->kind == EXPR_READ && !is_constant(reads->program, e->tensor);
+    return !reads->other;
+}
+
+/* Given with the program, or made of such tensors alone. */
+static bool is_constant(const Program *program, const Tensor *tensor) {
+    const Stage *stage = program_stage_of(program, tensor);
+    if (tensor->role == ROLE_CONSTANT || !stage || stage->scan || stage->tensor->role != ROLE_TEMPORARY)
+        return tensor->role == ROLE_CONSTANT;
+    ConstantReads reads = {.program = program};
+    stage_walk(stage, note_constant, &reads);
+    return reads.any && !reads.other;
+}
+
+/* Each call reads it from memory, in the order in which it lies there. */
+static bool is_streamed(const Space *space, const Tensor *tensor) {
+    int64_t cache = space->target->cache_bytes[2], elements = tensor_elements(tensor);
+    return cache > 0 && elements > cache / element_info[tensor->type].bytes && is_constant(space->program, tensor);
+}
+
 static bool collect_operand(const Expr *e, void *context) {
     OperandList *list = context;
     if (e->kind != EXPR_READ)
@@ -91,6 +121,7 @@ static bool collect_operand(const Expr *e, void *context) {
             return true;
         }
     TileOperand operand = {.read = e, .pack = is_read_in_place(list, e->tensor) ? -2 : -1};
+    operand.streamed = is_streamed(list->space, e->tensor);
     operand.name =
         space_local_name(list->space, list->group, arena_printf(list->space->arena, "%s_p", e->tensor->name));
     list_push(list->space->arena, &list->tile->operands, operand);

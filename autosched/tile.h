@@ -32,6 +32,7 @@ typedef struct TileOperand {
     const Expr *read;
     const char *name; /* of the copy */
     int pack;         /* gene: PACK_... */
+    bool streamed;    /* a constant that is larger than the caches: a copy of it lies in memory as it is read */
 } TileOperand;
 
 typedef enum PackPlace {

@@ -6,6 +6,8 @@
  * used: index v              (d/n, others..., d%n)    a panel of n columns lies together index v + ... (others..., d)
  *     index s*v + ...      (others..., d%s, d/s)    what a stride skips lies apart
  *     without v            (reduced..., spatial...) for the elements that one step of the reduction broadcasts
+ * Panels of a constant that is larger than the caches are as wide as the register tile, and in the order of the outer loops:
+ * (spatial..., d/n, others..., d%n). Of others, versions for several sizes share one copy.
  */
 #include "autosched/tile.h"
 
@@ -31,44 +33,91 @@ static int use_rank(const TileWriter *writer, const Expr *index) {
     return rank;
 }
 
-/* Dimensions but `skip` in the order of use; spatial_last puts those without reductions at the end. */
-static void add_others(TileWriter *writer, Layout *layout, const Expr *read, int skip, bool spatial_last) {
+/* Dimensions but those that are done in the order of use; spatial_last puts those without reductions at the end. */
+static void add_others(TileWriter *writer, Layout *layout, const Expr *read, const bool *done, bool spatial_last) {
     int limit = 2 * writer->tile->reduction_count + 1;
     for (int rank = spatial_last ? 0 : -1; rank <= limit; rank++)
         for (int d = 0; d < read->count; d++) {
             int place = use_rank(writer, read->args[d]);
             if (spatial_last && place < 0)
                 place = limit;
-            if (d != skip && place == rank)
+            if (!done[d] && place == rank)
                 list_push(writer->space->arena, layout, arg_name(dimension_name(writer->space, d)));
         }
 }
 
+/* Where the axis' outer loop stands among all; -1: it has none. */
+static int outer_place(const TileWriter *writer, const TileAxis *axis) {
+    for (int i = 0; i < writer->outers.count; i++)
+        if (axis->tiled && strcmp(axis->outer, writer->outers.names[i]) == 0)
+            return i;
+    return -1;
+}
+
+/* Whether the dimension is walked through by loops outside of those over the panels alone. */
+static bool is_outside_panels(const TileWriter *writer, const Expr *index) {
+    const Tile *tile = writer->tile;
+    bool outside = false;
+    if (use_rank(writer, index) >= 0)
+        return false;
+    for (int a = 0; a < tile->axis_count; a++)
+        if (expr_uses_var(index, tile->axes[a].axis)) {
+            outside = outer_place(writer, &tile->axes[a]) < outer_place(writer, &tile->axes[writer->vector]);
+            if (!outside)
+                return false;
+        }
+    return outside;
+}
+
+/* Panels lie in the order in which the loops reach them: memory is read from one end to the other. */
+static void add_outside(TileWriter *writer, Layout *layout, const Expr *read, bool *done) {
+    for (int d = 0; d < read->count; d++)
+        if (!done[d] && is_outside_panels(writer, read->args[d])) {
+            list_push(writer->space->arena, layout, arg_name(dimension_name(writer->space, d)));
+            done[d] = true;
+        }
+}
+
+/* A part of the vector axis' dimension, by the columns of a panel: those of a vector, or all of a register tile's,
+ * which are then one stream of memory. */
+static void add_panel(TileWriter *writer, Layout *layout, const TileOperand *operand, const char *name, char op) {
+    const TileAxis *axis = &writer->tile->axes[writer->vector];
+    HoleSource columns = {axis->vector, 1, axis->lanes};
+    list_push(writer->space->arena, layout,
+              operand->streamed ? arg_op_gene(writer->space, writer->sketch, name, op, columns)
+                                : arg_op(writer->space, name, op, axis->lanes));
+}
+
 /* False: there is no layout that would help. An empty layout is that of the tensor. */
-static bool choose_layout(TileWriter *writer, const Expr *read, PackPlace place, Layout *layout) {
+static bool choose_layout(TileWriter *writer, const TileOperand *operand, PackPlace place, Layout *layout) {
     Space *space = writer->space;
+    const Expr *read = operand->read;
     const TileAxis *axis = writer->vector >= 0 ? &writer->tile->axes[writer->vector] : NULL;
     int dimension = -1;
     int64_t coefficient = 0;
     AccessKind kind = axis ? access_along(read, axis->axis, &dimension, &coefficient) : ACCESS_NONE;
     bool plain = axis && dimension >= 0 && read->args[dimension]->kind == EXPR_VAR;
     const char *name = dimension >= 0 ? dimension_name(space, dimension) : NULL;
+    bool *done = ARENA_ARRAY(space->arena, bool, read->count + 1);
     if (kind == ACCESS_IRREGULAR)
         return read->otherwise != NULL;
     if (kind == ACCESS_NONE) {
         if (!read->otherwise && place != PACK_ROOT && read->count > 1)
-            add_others(writer, layout, read, -1, true);
+            add_others(writer, layout, read, done, true);
         return read->otherwise || layout->count;
     }
+    done[dimension] = true;
     if (plain && !read->otherwise) {
-        list_push(space->arena, layout, arg_op(space, name, '/', axis->lanes));
-        add_others(writer, layout, read, dimension, false);
-        list_push(space->arena, layout, arg_op(space, name, '%', axis->lanes));
+        if (operand->streamed)
+            add_outside(writer, layout, read, done);
+        add_panel(writer, layout, operand, name, '/');
+        add_others(writer, layout, read, done, false);
+        add_panel(writer, layout, operand, name, '%');
         return true;
     }
     if (kind == ACCESS_CONTIGUOUS)
         return read->otherwise != NULL;
-    add_others(writer, layout, read, dimension, false);
+    add_others(writer, layout, read, done, false);
     if (coefficient == 1) {
         list_push(space->arena, layout, arg_name(name));
     } else {
@@ -107,7 +156,7 @@ static bool add_copy(TileWriter *writer, const TileOperand *operand, PackPlace p
     if (tile_instr_packs(writer, operand->read)) {
         layout.items = ARENA_ARRAY(writer->space->arena, PrimArg, operand->read->count + 2);
         layout.count = tile_instr_layout(writer, operand->read, layout.items);
-    } else if (!choose_layout(writer, operand->read, place, &layout))
+    } else if (!choose_layout(writer, operand, place, &layout))
         return false;
     PrimArg args[3] = {arg_name(operand->read->tensor->name)};
     int count = 1;

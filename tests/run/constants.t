@@ -73,7 +73,7 @@ like "$(cat dense.s)" '\.long' "shows elements"
 ok "assembles" $CC main.c dense.s -o main -fopenmp -lm
 runs "to the same" ./main
 runs "LLVM text" "$TENSORC" -emit-llvm -Idata dense.tensor -o dense.ll
-like "$(cat dense.ll)" 'dense\.w = internal constant \[180 x float\] \[float' "shows elements too"
+like "$(cat dense.ll)" 'dense\.[^ ]*w = internal constant \[180 x float\] \[float' "shows elements too"
 
 runs "paths begin at the file of the export" sh -c 'cd other && "$TENSORC" -c -I../data ../dense.tensor -o dense.o'
 cat dense.tensor | "$TENSORC" -c -Idata - -o dense.o
@@ -216,13 +216,26 @@ is "$(readelf -sW heavy.o | grep -c 'OBJECT .*HIDDEN .* heavy\.')" 1 "one symbol
 ok "a shared library" $CC -shared -Wl,-z,defs,-z,text heavy.o -o libheavy.so -fopenmp -lm
 ok "strip reads it" strip -g heavy.o -o stripped.o
 runs "for another processor" "$TENSORC" -c --target=aarch64 heavy.tensor -o arm.o
-is "$(readelf -sW arm.o | grep -c 'OBJECT .*HIDDEN .* heavy\.')" 2 "likewise, in two orders"
+[ "$(readelf -sW arm.o | grep -c 'OBJECT .*HIDDEN .* heavy\.')" -gt 0 ]
+report $? "likewise, in the orders of its versions"
 if have aarch64-linux-gnu-gcc && have qemu-aarch64; then
     ok "links" aarch64-linux-gnu-gcc -static heavy.c arm.o -o arm -fopenmp -lm
     runs "computes" qemu-aarch64 ./arm
 else
     skip "aarch64-linux-gnu-gcc and qemu-aarch64 are not installed" 2
 fi
+
+# What is larger than the caches lies in memory as a tile's columns are read.
+sed 's/^export.*/export weights(K=800, N=800)/' heavy.tensor >wider.tensor
+runs "a larger matrix" "$TENSORC" -run --threads=1 wider.tensor --output=w=heavy.npy
+sed -i 's/^export.*/export heavy(w="heavy.npy", M=64)/' wider.tensor
+runs "a schedule for it" "$TENSORC" -c -O2 --target=x86-64 wider.tensor -o wider.o --emit-schedule=wider.schedule
+columns=$(sed -n 's/.*cache_read(w, layout=(d1\/\([0-9]*\), d0, .*/\1/p' wider.schedule)
+vectors=$(sed -n 's/.* = split(Y\.j, [0-9]*, \([0-9]*\), 4)/\1/p' wider.schedule)
+is "$columns" "$((vectors * 4))" "packs panels as wide as the register tile"
+[ "${vectors:-0}" -gt 1 ]
+report $? "of several vectors"
+runs "and is right" "$TENSORC" -run -O2 --target=x86-64 wider.tensor
 
 # What a call makes of constants is packed, under a name of one word.
 cat >called.tensor <<'END'
