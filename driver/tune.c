@@ -228,11 +228,21 @@ static const Schedule *end_contest(Compilation *c, const Contest *contest, const
     return results[best]->schedule;
 }
 
+/* Functions of packed arguments are chosen for after the search, which takes as long again. */
+static void choose_preferred(Compilation *c, const Unit *all, Contest *contest) {
+    double since = monotonic_seconds();
+    contest->preferred = preferred_alternative(c, all, contest->target) + 1;
+    bool packs = contest->end > 0 && c->options->mode != MODE_RUN && !all->is_version && packing_unit(c, all);
+    double kept = packs ? monotonic_seconds() - since : 0;
+    contest->deadline -= kept;
+    contest->end -= kept;
+}
+
 static const Schedule *search_algorithms(Compilation *c, const Unit **unit, Contest *contest, int *used) {
     const Unit *all = *unit;
     catch_stop_signals();
     if (!contest->user)
-        contest->preferred = preferred_alternative(c, all, contest->target) + 1;
+        choose_preferred(c, all, contest);
     for (int i = 0; i < contest->count; i++)
         contest->tuners[i] = open_tuner(c, contest, i);
     search_in_turns(contest);

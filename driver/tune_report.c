@@ -101,13 +101,13 @@ static void show_name(Arena *arena, const char *verb, const Program *program) {
     fprintf(stderr, "tensorc: %s%s%s%s: ", verb, program->symbol, algorithms ? ", " : "", algorithms ? algorithms : "");
 }
 
-static void show_failures(const Sum *sum) {
+static void show_failures(const int *failed, int unsettled) {
     static const char *const names[OUTCOME_COUNT] = {NULL, "not built", "crashed", "out of time", "wrong"};
     for (int i = 0; i < OUTCOME_COUNT; i++)
-        if (names[i] && sum->failed[i])
-            fprintf(stderr, ", %d %s", sum->failed[i], names[i]);
-    if (sum->unsettled)
-        fprintf(stderr, ", %d without a result on a busy machine", sum->unsettled);
+        if (names[i] && failed[i])
+            fprintf(stderr, ", %d %s", failed[i], names[i]);
+    if (unsettled)
+        fprintf(stderr, ", %d without a result on a busy machine", unsettled);
 }
 
 static void show_gain(Arena *arena, const Program *program, double seconds, double default_seconds) {
@@ -118,13 +118,16 @@ static void show_gain(Arena *arena, const Program *program, double seconds, doub
         fprintf(stderr, ", %.2f times the default's speed", default_seconds / seconds);
 }
 
+/* Of several algorithms; without -v those that are not what they say they are. */
 static void show_each(const Compilation *c, const Contest *contest, TuneResult *const *results) {
     for (int i = 0; i < contest->count; i++) {
         const TuneResult *result = results[i];
-        if (!result || result->trials == 0)
+        bool wrong = result && result->failed[OUTCOME_WRONG];
+        if (!result || result->trials == 0 || !(wrong || c->options->verbose))
             continue;
         show_name(c->arena, "", contest->programs[i]);
         fputs(trials_text(c->arena, result->trials), stderr);
+        show_failures(result->failed, result->unsettled);
         show_gain(c->arena, contest->programs[i], result->seconds, result->default_seconds);
         fputs("\n", stderr);
     }
@@ -140,7 +143,7 @@ static void show_sum(const Compilation *c, const Contest *contest, TuneResult *c
     fprintf(stderr, " in %.1f s", monotonic_seconds() - contest->since);
     if (sum.found)
         fprintf(stderr, ", after %d in the database", sum.found);
-    show_failures(&sum);
+    show_failures(sum.failed, sum.unsettled);
     if (sum.build_seconds > 0)
         fprintf(stderr, ", each built in %.0f ms", 1e3 * sum.build_seconds / sum.measured);
     show_gain(c->arena, contest->programs[best], results[best]->seconds, results[contest->preferred]->default_seconds);
@@ -158,7 +161,7 @@ void show_results(const Compilation *c, const Contest *contest, TuneResult *cons
     Sum sum = add_results(contest, results);
     if (isatty(STDERR_FILENO))
         fputs("\r\033[K", stderr);
-    if (sum.measured && c->options->verbose && sum.algorithms > 1)
+    if (sum.measured && sum.algorithms > 1)
         show_each(c, contest, results);
     if (sum.measured || (sum.found && sum.stopped))
         show_sum(c, contest, results, best);
