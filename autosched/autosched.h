@@ -164,6 +164,10 @@ void features_extract(Arena *arena, const Nest *nest, float *values);
 /* Opens or creates. NULL with *why (one line) when it cannot be opened, is damaged (*damaged then, which may be NULL) or
  * of a newer version. */
 Database *database_open(Arena *arena, const char *path, const char **why, bool *damaged);
+/* The same without a look at every page, which takes long for a large one: to be read alone. What is found to be damaged
+ * later is as if it was not there, and database_failed tells. */
+Database *database_open_to_read(Arena *arena, const char *path, const char **why, bool *damaged);
+bool database_failed(const Database *database);
 void database_close(Database *database);
 /* The default place: $TENSORC_DB, else tensorc/tuning.db under $XDG_DATA_HOME or ~/.local/share. */
 const char *database_default_path(Arena *arena);

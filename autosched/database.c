@@ -100,7 +100,7 @@ static const char *create(Arena *arena, Database *database, const char *path) {
 }
 
 /* NULL when the file is a tuning database that this version can use. */
-static const char *check_contents(Arena *arena, Database *database, const char *path, bool *damaged) {
+static const char *check_contents(Arena *arena, Database *database, const char *path, bool whole, bool *damaged) {
     int64_t application = 0, version = 0, tables = 0;
     if (!query_integer(database, "SELECT count(*) FROM sqlite_master", &tables) ||
         !query_integer(database, "PRAGMA application_id", &application) ||
@@ -114,11 +114,11 @@ static const char *check_contents(Arena *arena, Database *database, const char *
         return refuse(arena, path, "it holds something else");
     if (version > SCHEMA_VERSION)
         return refuse(arena, path, "a newer version of tensorc made it");
-    *damaged = !is_sound(database);
+    *damaged = whole && !is_sound(database);
     return *damaged ? refuse(arena, path, "it is damaged") : NULL;
 }
 
-Database *database_open(Arena *arena, const char *path, const char **why, bool *damaged) {
+static Database *open_and_check(Arena *arena, const char *path, bool whole, const char **why, bool *damaged) {
     bool unused;
     damaged = damaged ? damaged : &unused;
     *damaged = false;
@@ -133,12 +133,24 @@ Database *database_open(Arena *arena, const char *path, const char **why, bool *
     if (!*why) {
         sqlite3_busy_timeout(database->handle, BUSY_MILLISECONDS);
         database_run(database, "PRAGMA synchronous=NORMAL");
-        *why = check_contents(arena, database, path, damaged);
+        *why = check_contents(arena, database, path, whole, damaged);
     }
     if (!*why)
         return database;
     sqlite3_close(database->handle);
     return NULL;
+}
+
+Database *database_open(Arena *arena, const char *path, const char **why, bool *damaged) {
+    return open_and_check(arena, path, true, why, damaged);
+}
+
+Database *database_open_to_read(Arena *arena, const char *path, const char **why, bool *damaged) {
+    return open_and_check(arena, path, false, why, damaged);
+}
+
+bool database_failed(const Database *database) {
+    return database->failed;
 }
 
 void database_close(Database *database) {
@@ -215,7 +227,9 @@ int database_find(Arena *arena, Database *database, const char *task, const char
     LIST(Record) found = {0};
     sqlite3_stmt *row;
     *records = NULL;
-    if (sqlite3_prepare_v2(database->handle, sql, -1, &row, NULL) != SQLITE_OK)
+    int status = sqlite3_prepare_v2(database->handle, sql, -1, &row, NULL);
+    database->failed |= status == SQLITE_CORRUPT;
+    if (status != SQLITE_OK)
         return 0;
     sqlite3_bind_text(row, 1, task, -1, SQLITE_STATIC);
     sqlite3_bind_text(row, 2, target, -1, SQLITE_STATIC);
@@ -226,7 +240,7 @@ int database_find(Arena *arena, Database *database, const char *task, const char
         if ((unsigned)record.outcome < OUTCOME_COUNT)
             list_push(arena, &found, record);
     }
-    sqlite3_finalize(row);
+    database->failed |= sqlite3_finalize(row) == SQLITE_CORRUPT;
     *records = found.items;
     return found.count;
 }

@@ -10,6 +10,7 @@ struct Database {
     sqlite3 *handle;
     sqlite3_stmt *insert; /* prepared once: the one statement that runs often */
     const char *path;
+    bool failed; /* some of it was found to be damaged */
 };
 
 extern const char *const outcome_names[OUTCOME_COUNT];

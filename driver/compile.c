@@ -520,8 +520,7 @@ int compile_file(const Options *options, const char *input) {
         status = compile_checked(&c);
     if (diag_finish(c.diagnostics) && !status)
         status = 1;
-    if (c.database)
-        database_close(c.database);
+    close_database(&c);
     for (int i = 0; i < c.codes.count; i++)
         free(c.codes.items[i]);
     arena_free(arena);

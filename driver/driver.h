@@ -56,6 +56,7 @@ bool check_schedule(Compilation *compilation, const Unit *unit, const Target *ta
 const Schedule *name_schedule(Compilation *compilation, const Schedule *schedule, const char *symbol,
                               const Target *target);
 Database *compilation_database(Compilation *compilation);
+void close_database(Compilation *compilation);
 
 /* The instructions that a nest uses, each against its meaning, once. False after a diagnostic. */
 bool check_instrs_of(Compilation *compilation, const Nest *nest);

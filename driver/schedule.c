@@ -88,10 +88,17 @@ Database *compilation_database(Compilation *c) {
             complain("there is no tuning database '%s' (--tune-frozen)", path);
         return NULL;
     }
-    c->database = database_open(c->arena, path, &why, &damaged);
+    c->database =
+        create ? database_open(c->arena, path, &why, &damaged) : database_open_to_read(c->arena, path, &why, &damaged);
     if (!c->database)
         refuse_database(c, why, damaged);
     return c->database;
+}
+
+void close_database(Compilation *c) {
+    if (c->database && database_failed(c->database))
+        refuse_database(c, "the tuning database is damaged", true);
+    database_close(c->database);
 }
 
 /* --- choosing --- */

@@ -81,6 +81,14 @@ for name in newer text folder; do
     [ $name = folder ] || same $name.db $name.before "$name: it is left as it is"
 done
 
+# Only the first page is whole: what cannot be read is not there.
+head -c 4096 good.db >holed.db
+tail -c +4097 good.db | tr '\000-\377' '\377' >>holed.db
+runs "-O2 goes on with a database that is damaged inside" "$TENSORC" -O2 --threads=1 --db=holed.db -c k.tensor -o holed.o
+like "$(cat err)" '^tensorc: warning: the tuning database is damaged; compiling without it .delete the file, ' "with a warning"
+exits 1 "-O tune refuses it" "$TENSORC" -O tune --threads=1 --trials=2 --db=holed.db -c k.tensor -o refused.o
+exits 1 "so does --tune-frozen" "$TENSORC" -O tune --tune-frozen --threads=1 --db=holed.db -c k.tensor -o refused.o
+
 # Files may not grow beyond 8 KB, as on a full disk: the first pages of a database fit. Shells count blocks of 512 or 1024.
 (ulimit -f 1 && dd if=/dev/zero of=block bs=512 count=4) 2>/dev/null
 (
