@@ -58,20 +58,22 @@ static void test_guards(Arena *arena) {
     ok(tested < 1.1 * whole, "masks that no loop changes are made before: %g of the time without", tested / whole);
 }
 
-/* Sums of three neighbours, each read twice or once. */
-static double neighbours(Arena *arena, int rows, const char *read) {
+/* Sums of 3 x 3 neighbours of an image twice as large, 0 outside. */
+static double neighbours(Arena *arena, const char *read) {
     static const char *const format =
-        "def f(float(%d, 64) I, float(3) F) -> (O) { u(h, c) = I(%s, c) where h in 0:64\n"
-        "O(h, c) +=! (u(h + r_i - 1, c) else 0) * F(r_i) where h in 0:64 }\n"
+        "def f(float(66, 66, 64) I, float(3, 3) F) -> (O) {\n"
+        "u(h, w, c) = I(h / 2, w / 2, c) where h in 0:64, w in 0:64\n"
+        "O(h, w, c) +=! %s * F(r_i, r_j) where h in 0:64, w in 0:64 }\n"
         "schedule f on x86 { inline(u)\n h_o, h_i = split(O.h, 8)\n c_o, c_v = split(O.c, 16)\n"
-        "reorder(h_o, c_o, O.r_i, h_i, c_v)\n vectorize(c_v)\n unroll(h_i)\n"
+        "reorder(h_o, O.w, c_o, O.r_i, O.r_j, h_i, c_v)\n vectorize(c_v)\n unroll(h_i)\n"
         "acc = cache_write(O, at=c_o, scope=register) }";
-    return estimate_of_text(arena, arena_printf(arena, format, rows, read));
+    return estimate_of_text(arena, arena_printf(arena, format, read));
 }
 
 static void test_inlined_padding(Arena *arena) {
-    double twice = neighbours(arena, 32, "h / 2"), once = neighbours(arena, 64, "h");
-    ok(twice < 1.1 * once, "what tells that a term is 0 is no arithmetic: %g of the time", twice / once);
+    double padded = neighbours(arena, "(u(h + r_i - 1, w + r_j - 1, c) else 0)");
+    double plain = neighbours(arena, "(u(h, w, c) + 0 * I(h + r_i, w + r_j, c))");
+    ok(padded < 1.2 * plain, "what tells that a term is 0 is no arithmetic: %g of the time", padded / plain);
 }
 
 int main(void) {
