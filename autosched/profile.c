@@ -218,6 +218,8 @@ static void access_make(Forms *forms, StageFacts *facts, AccessFacts *access, co
     access->dims = ARENA_ARRAY(forms->arena, double, access->rank);
     access->slopes = ARENA_ARRAY(forms->arena, double, access->rank *loops);
     access->offsets = ARENA_ARRAY(forms->arena, double, access->rank + 1);
+    access->spread = ARENA_ARRAY(forms->arena, double, access->rank + 1);
+    access->shifts = 1;
     access->strides = ARENA_ARRAY(forms->arena, double, loops);
     access->tested = ARENA_ARRAY(forms->arena, bool, access->rank + 1);
     access->reached = ARENA_ARRAY(forms->arena, double, loops + 1);
@@ -291,6 +293,22 @@ static void add_case(Walk *walk, const Expr *e) {
     facts->dear = fmax(dear[0], dear[1]);
 }
 
+/* The access belongs to those of the first one that it differs from in its offsets alone. */
+static void find_shift(const StageFacts *facts, int number) {
+    AccessFacts *access = &facts->accesses[number];
+    for (int a = 0; a < number; a++) {
+        AccessFacts *first = &facts->accesses[a];
+        if (first->write || !first->shifts || first->tensor != access->tensor || access->irregular ||
+            memcmp(first->slopes, access->slopes, sizeof *first->slopes * (size_t)(access->rank * facts->loop_count)))
+            continue;
+        for (int d = 0; d < access->rank; d++)
+            first->spread[d] = fmax(first->spread[d], fabs(access->offsets[d] - first->offsets[d]));
+        first->shifts++;
+        access->shifts = 0;
+        return;
+    }
+}
+
 static bool is_sum(const Walk *walk) {
     return walk->facts->stage->stage->combine == COMBINE_ADD && !walk->forms->nest->program->strict;
 }
@@ -325,6 +343,7 @@ static bool add_read(const Expr *e, void *context) {
     if (e->kind == EXPR_READ) {
         AccessFacts *access = &facts->accesses[facts->access_count++];
         access_make(walk->forms, facts, access, e->tensor, e->args);
+        find_shift(facts, facts->access_count - 1);
         access->guarded = e->otherwise || walk->padded;
         if (access->guarded)
             facts->kept *= access_clip(facts, access, adds_zeros(walk, e));

@@ -21,6 +21,9 @@ typedef struct AccessFacts {
     double *dims;    /* [rank] of the buffer */
     double *slopes;  /* [rank * loop_count]: of each index by each loop */
     double *offsets; /* [rank]: of each index where all loops are 0 */
+    int shifts;      /* reads of the same tensor that differ from it in their offsets alone, and itself; 0: it is one */
+                     /* of those of a read before it */
+    double *spread;  /* [rank]: how far their offsets are apart */
     double *strides; /* [loop_count]: elements between iterations */
     double size;     /* bytes of the buffer */
     bool *tested;    /* [rank] of a guarded one: whether the inner loops test that index */

@@ -376,10 +376,20 @@ static double occupied_bytes(const StageFacts *stage, const AccessFacts *access,
     return bytes;
 }
 
+/* How much more than the access alone it touches together with those that are shifted against it. */
+static double shifted_times(const StageFacts *stage, const AccessFacts *access, int depth) {
+    double times = 1;
+    for (int d = 0; d < access->rank && access->shifts > 1; d++) {
+        double reach = fmin(access_reach(stage, access, d, depth), access->dims[d]);
+        times *= fmin(reach + access->spread[d], access->dims[d]) / fmax(reach, 1);
+    }
+    return fmin(times, access->shifts);
+}
+
 static double body_bytes(const StageFacts *stage, int depth) {
     double bytes = 0;
     for (int a = 0; a < stage->access_count; a++)
-        bytes += occupied_bytes(stage, &stage->accesses[a], depth);
+        bytes += occupied_bytes(stage, &stage->accesses[a], depth) * shifted_times(stage, &stage->accesses[a], depth);
     return bytes;
 }
 
@@ -484,7 +494,7 @@ static double traffic(const Profile *profile, const StageFacts *stage, const Blo
         depth--;
     for (int a = 0; a < stage->access_count; a++) {
         const AccessFacts *access = &stage->accesses[a];
-        double moved = line_bytes(stage, access, depth);
+        double moved = line_bytes(stage, access, depth) * shifted_times(stage, access, depth);
         int first = depth;
         if (first > 0 && access->strides[first - 1] == 0)
             first--; /* what the next loop does not change mostly stays */
