@@ -284,10 +284,13 @@ static double unrolled_steps(const StageFacts *stage) {
     return steps;
 }
 
-/* Accumulators and operands beyond the registers are stored and loaded again in each step. */
+/* Accumulators and operands beyond the registers are stored and loaded again in each step; what is computed for another
+ * stage of the tile, once. */
 static void block_spills(const StageFacts *stage, const Target *target, Block *block) {
     double registers = target->vector_registers ? target->vector_registers : 16;
     double needed = block->accumulators + block->operands;
+    double held = reduces(stage) || !stage->accesses[0].in_registers ? 0 : block_accesses(stage, &stage->accesses[0]);
+    block->spilled = fmax(held - registers, 0);
     if (block->accumulators > 0 && needed > registers)
         block->spilled = (needed - registers) * unrolled_steps(stage);
 }

@@ -40,6 +40,8 @@ static void test_memory(Arena *arena) {
     double copy = elementwise(arena, "A(i)"), sum = elementwise(arena, "A(i) + B(i)");
     ok(sum > 1.25 * copy && sum < 1.4 * copy, "what is written to memory is read first: a sum takes %g of a copy",
        sum / copy);
+    double shifted = elementwise(arena, "A(i) + A(i + 8) + A(i + 16)");
+    ok(shifted < 1.5 * copy, "what shifted reads share is fetched once: %g of a copy", shifted / copy);
 }
 
 /* Sums of three of every second column, a row in a vector; columns: of what is read. */
@@ -76,11 +78,26 @@ static void test_inlined_padding(Arena *arena) {
     ok(padded < 1.2 * plain, "what tells that a term is 0 is no arithmetic: %g of the time", padded / plain);
 }
 
+/* So many vectors of a stage wait in registers for the one that reads them. */
+static double waiting(Arena *arena, int vectors) {
+    static const char *const format =
+        "def f(float(4, 48, 16) I) -> (Y) { t(i, j, c) = I(i, j, c) * 2  Y(i, j, c) = t(i, j, c) + 1 }\n"
+        "schedule f on x86 { j_o, j_i = split(Y.j, %d)\n vectorize(Y.c)\n unroll(j_i)\n"
+        "compute_at(t, j_o, scope=register)\n vectorize(t.c)\n unroll(t.j) }";
+    return estimate_of_text(arena, arena_printf(arena, format, vectors));
+}
+
+static void test_waiting(Arena *arena) {
+    double fit = waiting(arena, 24), spill = waiting(arena, 48);
+    ok(spill > 1.1 * fit && spill < HUGE_VAL, "vectors without a register are stored meanwhile: %g times", spill / fit);
+}
+
 int main(void) {
     Arena *arena = arena_new();
     test_memory(arena);
     test_guards(arena);
     test_inlined_padding(arena);
+    test_waiting(arena);
     arena_free(arena);
     return done_testing();
 }
