@@ -2,7 +2,7 @@
  * whole tiles of most.
  *
  * Needs what kernel_version.c looks at: statements in which conditions stand where they can. A choice is found in the
- * value of a store to memory when all loops around it that its condition is about are unrolled or lanes. Where much more
+ * value of a store when all loops around it that its condition is about are unrolled or lanes. Where much more
  * is done, as in a reduction, it is left as it is.
  */
 #include "lower/guards.h"
@@ -58,8 +58,7 @@ static void search_choice(ChoiceSearch *search, const Stmt *stmt, int64_t copies
     }
     if (stmt->kind == STMT_STORE) {
         search->stores += copies;
-        if (stmt->tensor->scope != SCOPE_REGISTER)
-            expr_walk(stmt->value, note_choice, search);
+        expr_walk(stmt->value, note_choice, search);
     }
     for (int i = 0; i < stmt->count; i++)
         search_choice(search, stmt->body[i], copies);

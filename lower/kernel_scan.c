@@ -1,7 +1,8 @@
 /* kernel_scan.c - rows of a scan, one after the other: for t { for n { ... } } as for n { for t { ... } }.
  *
  * Where steps lie side by side in memory, and each iteration of the loop inside goes on from what it wrote itself, a few
- * rows at a time run through memory instead of all rows in each step. Used by build for the loop over the steps.
+ * rows at a time run through memory instead of all rows in each step. What a step reads of the one before then stays in
+ * registers: through memory it would wait for the store. Used by build for the loop over the steps.
  */
 #include "lower/passes.h"
 
@@ -100,11 +101,124 @@ static bool runs_by_rows(const Rows *rows, const Stmt *store) {
     return false;
 }
 
+/* --- what a step reads of the one before -------------------------------------------------------------------------- */
+
+typedef struct Carry {
+    Arena *arena;
+    const Var *steps;
+    const Stmt *store;           /* the one of the body */
+    LIST(const Stmt *) unrolled; /* loops around it */
+    Tensor *kept;                /* what it stored in the step before */
+    Expr **index;                /* of that */
+    bool found,
+        other; /* the step before is read; the body is not one store under unrolled loops and conditions on rows */
+} Carry;
+
+static void find_carry(Carry *carry, const Stmt *stmt) {
+    int64_t extent;
+    if (stmt->kind == STMT_STORE) {
+        carry->other |= carry->store != NULL || stmt->guard || stmt->tensor->scope == SCOPE_REGISTER;
+        carry->store = stmt;
+    } else if (stmt->kind == STMT_FOR) {
+        carry->other |= stmt->loop != LOOP_UNROLLED || !expr_is_int(stmt->extent, &extent);
+        list_push(carry->arena, &carry->unrolled, stmt);
+    } else if (stmt->kind == STMT_IF) {
+        carry->other |=
+            stmt->otherwise_count > 0 || expr_uses_var(stmt->condition, carry->steps) || expr_reads(stmt->condition);
+    } else {
+        carry->other |= stmt->kind != STMT_BLOCK;
+    }
+    for (int i = 0; i < stmt->count; i++)
+        find_carry(carry, stmt->body[i]);
+}
+
+/* The element that the store writes one step before. */
+static bool is_of_last_step(const Carry *carry, const Expr *read) {
+    Affine affine;
+    if (read->kind != EXPR_READ || read->tensor != carry->store->tensor)
+        return false;
+    for (int d = 0; d < read->count; d++) {
+        Expr *stored = carry->store->index[d], *from = read->args[d];
+        bool step = stored->kind == EXPR_VAR && stored->var == carry->steps;
+        if (!step && (expr_uses_var(stored, carry->steps) || expr_reads(stored)))
+            return false;
+        if (!expr_affine(carry->arena, expr_binary(carry->arena, OP_SUB, stored, from), &affine) || affine.count > 0 ||
+            affine.constant != step)
+            return false;
+    }
+    return true;
+}
+
+static Expr *keep_read(Arena *arena, Expr *e, void *context) {
+    Carry *carry = context;
+    if (!is_of_last_step(carry, e))
+        return e;
+    carry->found = true;
+    Expr *kept = expr_read(arena, carry->kept, carry->index, NULL);
+    return e->guard ? expr_select(arena, e->guard, kept, expr_constant(arena, e->type, 0)) : kept;
+}
+
+/* The statement with the store in two steps: to what is kept, and from there. */
+static Stmt *store_kept(Carry *carry, Stmt *stmt, Expr *value) {
+    StmtList body = {0};
+    if (stmt == carry->store) {
+        int rank = carry->kept->rank;
+        Expr *kept = expr_read(carry->arena, carry->kept, carry->index, NULL);
+        stmts_add(carry->arena, &body,
+                  stmt_store(carry->arena, carry->kept, carry->index, rank, value, NULL, stmt->loc));
+        stmts_add(carry->arena, &body,
+                  stmt_store(carry->arena, stmt->tensor, stmt->index, stmt->index_count, kept, NULL, stmt->loc));
+        return stmt_block(carry->arena, body);
+    }
+    for (int i = 0; i < stmt->count; i++)
+        stmts_add(carry->arena, &body, store_kept(carry, stmt->body[i], value));
+    return stmt_with_bodies(carry->arena, stmt, body, (StmtList){0});
+}
+
+static void make_kept(Carry *carry) {
+    int rank = carry->unrolled.count > 0 ? carry->unrolled.count : 1;
+    carry->kept = ARENA_NEW(carry->arena, Tensor);
+    *carry->kept = (Tensor){.name = arena_printf(carry->arena, "%s_before", carry->store->tensor->name),
+                            .type = carry->store->tensor->type,
+                            .role = ROLE_TEMPORARY,
+                            .scope = SCOPE_REGISTER,
+                            .rank = rank};
+    carry->kept->dims = ARENA_ARRAY(carry->arena, Expr *, rank);
+    carry->index = ARENA_ARRAY(carry->arena, Expr *, rank);
+    carry->kept->dims[0] = expr_int(carry->arena, 1);
+    carry->index[0] = expr_int(carry->arena, 0);
+    for (int i = 0; i < carry->unrolled.count; i++) {
+        carry->kept->dims[i] = carry->unrolled.items[i]->extent;
+        carry->index[i] = expr_var(carry->arena, carry->unrolled.items[i]->var);
+    }
+}
+
+static Stmt *carry_steps(Arena *arena, Stmt *steps) {
+    Carry carry = {.arena = arena, .steps = steps ? steps->var : NULL};
+    if (!steps || steps->kind != STMT_FOR || steps->loop != LOOP_SERIAL)
+        return steps;
+    for (int i = 0; i < steps->count; i++)
+        find_carry(&carry, steps->body[i]);
+    if (!carry.store || carry.other)
+        return steps;
+    make_kept(&carry);
+    Expr *value = expr_rewrite(arena, carry.store->value, keep_read, &carry);
+    StmtList body = {0}, life = {0};
+    for (int i = 0; i < steps->count; i++)
+        stmts_add(arena, &body, store_kept(&carry, steps->body[i], value));
+    if (!carry.found)
+        return steps;
+    stmts_add(arena, &life, stmt_for_like(arena, steps, steps->extent, body));
+    return stmt_allocate(arena, carry.kept, life);
+}
+
+/* --- the loop over the steps --------------------------------------------------------------------------------------- */
+
 Stmt *scan_by_rows(Arena *arena, Stmt *steps) {
     Stmt *row = steps && steps->kind == STMT_FOR && steps->count == 1 ? steps->body[0] : NULL;
     if (!row || steps->loop != LOOP_SERIAL || row->kind != STMT_FOR || row->loop != LOOP_SERIAL ||
         row->var->reduction || expr_uses_var(row->extent, steps->var) || expr_reads(row->extent))
-        return steps;
+        return carry_steps(arena, steps);
     Rows rows = {.arena = arena, .steps = steps->var, .row = row->var};
     list_push(arena, &rows.inner, ((Substitution){row->var, expr_int(arena, 0)}));
     for (int i = 0; i < row->count; i++)

@@ -683,6 +683,7 @@ static Stmt *cut_loop(Arena *arena, Stmt *loop) {
 /* The statement with versions made inside it. */
 static Stmt *version_below(Context context, Stmt *stmt) {
     context.in_loop |= stmt->kind == STMT_FOR;
+    context.chosen |= stmt->kind == STMT_FOR && loop_kind_is_expanded(stmt->loop); /* lanes have masks */
     StmtList body = stmts_of(stmt->body, stmt->count), otherwise = stmts_of(stmt->otherwise, stmt->otherwise_count);
     body = version_list(context, &body);
     otherwise = version_list(context, &otherwise);
@@ -693,8 +694,8 @@ static Stmt *version_below(Context context, Stmt *stmt) {
 /* --- choices ------------------------------------------------------------------------------------------------------- */
 
 static bool has_choice(Context context, Stmt *const *run, int count, Choice *choice) {
-    return !context.uniform_only && !context.chosen && context.in_loop &&
-           find_choice(context.arena, run, count, choice);
+    return !context.chosen && context.in_loop && find_choice(context.arena, run, count, choice) &&
+           (choice->uniform || !context.uniform_only);
 }
 
 /* Copies for where one side of a choice is taken, the other, and, where it may differ in a tile, both. */

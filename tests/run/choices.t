@@ -1,6 +1,6 @@
 #!/bin/sh
-# choices.t - what chooses between values by indices (concatenations, masks, values outside) and what turns dimensions over,
-# with sizes that are known at run time only: right at all sizes, and nothing beyond is touched.
+# choices.t - what chooses between values by indices (concatenations, masks, values outside, the first step of a scan) and what
+# turns dimensions over, with sizes that are known at run time only: right at all sizes, and nothing beyond is touched.
 . "${srcdir:-.}/tests/lib.sh"
 cd "$work" || exit 1
 
@@ -18,6 +18,11 @@ def causal(float(N, C) X, float(N, D) Z) -> (Y) { Y(i, j) = j <= i ? X(i, j) * 2
 def shifted(float(N, C) X, float(N, D) Z) -> (Y) { Y(i, j) = (X(i, j + D - 3) else -3) where i in 0:N, j in 0:C }
 def turned(float(N, C, D) X, float(N, D) Z) -> (Y) { Y(d, n, c) = X(n, c, d) }
 def flipped(float(N, C, D) X, float(N, D) Z) -> (Y) { Y(n, d, c) = X(n, c, d) }
+def summed(float(N, C) X, float(N, D) Z) -> (Y) { scan t { Y(n, t) = (Y(n, t - 1) else 0) + X(n, t) } }
+def highest(float(N, C) X, float(N, D) Z) -> (Y) { scan t { Y(n, t) = max(X(n, t) * (t % 3 - 1), (Y(n, t - 1) else Z.1 + 0)) } }
+def later(float(N, C) X, float(N, D) Z) -> (Y) {
+    scan t { Y(n, t) = max((Y(n, t - 1) else 0) - X(n, t), (Y(n, t - 2) else 3)) where t in 0:C, n in 0:N }
+}
 END
 names=$(sed -n 's/^def \([a-z]*\).*/\1/p' body.tensor)
 { cat body.tensor; for name in $names; do echo "export $name"; done; } >fast.tensor
