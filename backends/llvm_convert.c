@@ -193,15 +193,20 @@ static LLVMValueRef integer_to_real(Code *code, LLVMValueRef value, ElementType 
     return exact_float ? round_to(code, real, to) : round_double_to(code, real, to);
 }
 
-/* To 8 or 16 bits: cut to what fits, which a float holds, then as an int32. The intrinsic for it has no lanes. */
-static LLVMValueRef real_to_narrow(Code *code, LLVMValueRef value, ElementType to) {
+static LLVMValueRef cut_to(Code *code, LLVMValueRef value, ElementType to) {
     LLVMBuilderRef b = code->builder;
-    LLVMTypeRef type = LLVMTypeOf(value), integer = type_like(code->i32, value);
+    LLVMTypeRef type = LLVMTypeOf(value);
     LLVMValueRef low = constant_real(type, (double)integer_limit(to, false));
     LLVMValueRef high = constant_real(type, (double)integer_limit(to, true));
     LLVMValueRef cut = select_of(code, LLVMBuildFCmp(b, LLVMRealOGT, value, low, ""), value, low);
-    cut = select_of(code, LLVMBuildFCmp(b, LLVMRealOLT, cut, high, ""), cut, high);
-    LLVMValueRef whole = LLVMBuildFPToSI(b, cut, integer, "");
+    return select_of(code, LLVMBuildFCmp(b, LLVMRealOLT, cut, high, ""), cut, high);
+}
+
+/* To 8 or 16 bits: cut to what fits, which a float holds, then as an int32. The intrinsic for it has no lanes. */
+static LLVMValueRef real_to_narrow(Code *code, LLVMValueRef value, ElementType to, bool fits) {
+    LLVMBuilderRef b = code->builder;
+    LLVMTypeRef integer = type_like(code->i32, value);
+    LLVMValueRef whole = LLVMBuildFPToSI(b, fits ? value : cut_to(code, value, to), integer, "");
     LLVMValueRef is_number = LLVMBuildFCmp(b, LLVMRealORD, value, value, "");
     whole = select_of(code, is_number, whole, constant_int(integer, 0));
     return LLVMBuildTrunc(b, whole, type_like(memory_type(code, to), value), "");
@@ -227,7 +232,7 @@ static LLVMValueRef real_to_integer(Code *code, LLVMValueRef value, ElementType 
     if (to == TYPE_BOOL)
         return LLVMBuildFCmp(code->builder, LLVMRealUNE, value, constant_real(LLVMTypeOf(value), 0), "");
     if (element_info[to].bytes < 4)
-        return real_to_narrow(code, value, to);
+        return real_to_narrow(code, value, to, false);
     if (strcmp(code->target->family, "x86") == 0)
         return real_to_wide(code, value, to);
     LLVMTypeRef types[] = {type_like(memory_type(code, to), value), LLVMTypeOf(value)};
@@ -254,4 +259,8 @@ LLVMValueRef emit_conversion(Code *code, LLVMValueRef value, ElementType from, E
     if (to == TYPE_BOOL)
         return LLVMBuildICmp(code->builder, LLVMIntNE, value, constant_int(LLVMTypeOf(value), 0), "");
     return integer_to_integer(code, value, from, to);
+}
+
+LLVMValueRef emit_fitting_conversion(Code *code, LLVMValueRef value, ElementType to) {
+    return real_to_narrow(code, value, to, true);
 }

@@ -7,7 +7,9 @@
 #include "backends/llvm_lanes.h"
 #include "lang/diag.h"
 #include "lang/expr.h"
+#include "lang/value.h"
 
+#include <math.h>
 #include <string.h>
 
 static LLVMValueRef emit_new_value(Code *code, const Expr *e);
@@ -312,6 +314,35 @@ static LLVMValueRef emit_operation(Code *code, const Expr *e) {
     return emit_operator(code, e->op, e->args[0]->type, args);
 }
 
+/* --- casts --- */
+
+/* Where a float lies if it is a number, as far as the operators outside say: what was cut needs not be cut again. */
+typedef struct RealRange {
+    double low, high;
+} RealRange;
+
+static RealRange real_range(const Expr *e) {
+    while (e->kind == EXPR_BROADCAST)
+        e = e->args[0];
+    if (e->kind == EXPR_REAL && !isnan(e->real))
+        return (RealRange){e->real, e->real};
+    if (e->kind != EXPR_OP || (e->op != OP_MIN && e->op != OP_MAX && e->op != OP_ROUND && e->op != OP_RINT))
+        return (RealRange){-HUGE_VAL, HUGE_VAL};
+    RealRange a = real_range(e->args[0]);
+    if (e->count == 1)
+        return (RealRange){floor(a.low), ceil(a.high)};
+    RealRange b = real_range(e->args[1]);
+    return e->op == OP_MIN ? (RealRange){fmin(a.low, b.low), fmin(a.high, b.high)}
+                           : (RealRange){fmax(a.low, b.low), fmax(a.high, b.high)};
+}
+
+static bool fits(const Expr *from, ElementType to) {
+    if (from->type != TYPE_FLOAT || !type_is_integer(to) || element_info[to].bytes > 2)
+        return false;
+    RealRange range = real_range(from);
+    return range.low >= (double)integer_limit(to, false) && range.high <= (double)integer_limit(to, true);
+}
+
 /* A ramp cast to a narrower integer wraps lane by lane as its parts do. */
 static LLVMValueRef emit_cast(Code *code, const Expr *e) {
     const Expr *from = e->args[0];
@@ -323,6 +354,8 @@ static LLVMValueRef emit_cast(Code *code, const Expr *e) {
     }
     if (from->kind == EXPR_BROADCAST)
         return emit_splat(code, emit_value(code, expr_cast(code->arena, e->type, from->args[0])), e->lanes);
+    if (fits(from, e->type))
+        return emit_fitting_conversion(code, emit_value(code, from), e->type);
     return emit_conversion(code, emit_value(code, from), from->type, e->type);
 }
 
