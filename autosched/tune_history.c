@@ -112,7 +112,7 @@ void tuner_note(const Tuner *tuner) {
 bool searches_are_known(Arena *arena, Database *database, Program *const *programs, int count, const Target *target,
                         const Schedule *user, const TuneOptions *options, int *used) {
     bool enough = true;
-    int counted = 0;
+    int own[count];
     *used = 0;
     for (int i = 0; i < count; i++) {
         const Task *task = task_new(arena, programs[i], user);
@@ -120,8 +120,8 @@ bool searches_are_known(Arena *arena, Database *database, Program *const *progra
         if (!database_find_note(database, task->key, database_target(target), options->threads, options->maker, &note))
             return false;
         enough &= note.exhausted || note.trials >= options->trials;
-        counted += counted_trials(i, note.trials, options->trials);
+        own[i] = note.trials;
         *used += note.trials;
     }
-    return enough || counted >= options->trials;
+    return enough || counted_trials(own, count, options->trials) >= options->trials;
 }

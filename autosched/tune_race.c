@@ -189,16 +189,18 @@ static double promise(const Tuner *tuner, double greatest) {
     return tuner->best * (1 - greatest / (tried * tried));
 }
 
-int counted_trials(int number, int own, int trials) {
-    int most = number == 0 ? trials / WRITTEN_PART : own;
-    return own < most ? own : most;
+int counted_trials(const int *own, int count, int trials) {
+    int sum = 0, most = trials / WRITTEN_PART;
+    for (int i = 0; i < count; i++)
+        sum += own[i];
+    return sum <= trials || own[0] <= most ? sum : sum - own[0] + most;
 }
 
 static int counted_of_all(Tuner *const *tuners, int count, int trials) {
-    int sum = 0;
+    int own[count];
     for (int t = 0; t < count; t++)
-        sum += counted_trials(t, tuners[t]->result->trials, trials);
-    return sum;
+        own[t] = tuners[t]->result->trials;
+    return counted_trials(own, count, trials);
 }
 
 Tuner *tuners_next(Tuner *const *tuners, int count, int trials, int *until) {

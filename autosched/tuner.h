@@ -64,9 +64,9 @@ void tuner_recall(Tuner *tuner);
 const char *trial_record_text(const Tuner *tuner, const Trial *trial);
 /* How far the search has come goes into the database, once the default is known. */
 void tuner_note(const Tuner *tuner);
-/* Of so many trials of search `number` of a function, those that count: what is written may have been searched before, without
- * the others, which is no reason not to search these. */
-int counted_trials(int number, int own, int trials);
+/* The trials of all searches for a function that count, of so many. More than those are there where what is written, the
+ * first, was searched before, without the others: that is no reason not to search these, and a part of its own counts. */
+int counted_trials(const int *own, int count, int trials);
 /* Texts that are measured already, or are about to be. */
 bool tuner_knows(const Tuner *tuner, const char *text);
 void tuner_mark(Tuner *tuner, const char *text);

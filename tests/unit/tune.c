@@ -407,6 +407,18 @@ static void test_contest(Arena *arena, const Program *program, const Target *tar
     contest_winner(contest);
 }
 
+/* Where what is written is the best, its trials count like all others; again when they are found in the database. */
+static void test_contest_of_written(Arena *arena, const Program *program, const Target *target) {
+    Contest *contest = contest_new(arena, program, target, (double[]){0.3, 1, 1.2});
+    int own[ALGORITHMS], sum = 0;
+    contest_run(contest, 40);
+    for (int i = 0; i < ALGORITHMS; i++)
+        sum += own[i] = tuner_trials(contest->tuners[i]);
+    is_int(sum, 40, "so many trials are made as are asked for");
+    ok(own[0] > 10, "most of them of what is written: %d", own[0]);
+    contest_winner(contest);
+}
+
 static void test_contest_without_time(Arena *arena, const Program *program, const Target *target) {
     Contest *contest = contest_new(arena, program, target, (double[]){1, 0.5, 2});
     tuner_search(contest->tuners[1], 1, monotonic_seconds() - 1);
@@ -518,6 +530,7 @@ int main(void) {
     test_tables(arena, program_matmul(arena, TYPE_FLOAT, 256, 256, 256), &target);
     test_names(arena, &target);
     test_contest(arena, program, &target);
+    test_contest_of_written(arena, program, &target);
     test_contest_without_time(arena, program, &target);
     test_race_without_time(arena, program, &target);
     test_alone(arena, program, &target);
