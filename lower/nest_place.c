@@ -152,6 +152,32 @@ static Expr *range_condition(const Inlining *inlining, Expr *index, Expr *extent
     return condition;
 }
 
+/* A stage that copies: outside of its axis d is outside of what it reads. */
+static bool copies_axis(const Stage *stage, const Expr *value, int d) {
+    for (int i = 0; i < value->count; i++)
+        if (value->args[i]->kind == EXPR_VAR && value->args[i]->var == stage->axes[d] &&
+            expr_equal(value->tensor->dims[i], stage->tensor->dims[d]))
+            return true;
+    return false;
+}
+
+/* What a read that may be outside of the stage is, `value` with the indices in place of the axes. Where each axis that it
+ * may be outside of is one of what the stage copies, that is read so. */
+static Expr *inlined_otherwise(const Inlining *inlining, const Expr *e, const Expr *of, Expr *value) {
+    const Stage *stage = inlining->stage->nest.stage;
+    Arena *arena = inlining->state->arena;
+    Expr *inside = expr_bool(arena, true);
+    bool copies = of->kind == EXPR_READ && !of->otherwise && !of->guard;
+    for (int d = 0; d < stage->axis_count; d++) {
+        Expr *condition = range_condition(inlining, e->args[d], stage->tensor->dims[d]);
+        int64_t holds = 0;
+        copies = copies && ((expr_is_int(condition, &holds) && holds) || copies_axis(stage, of, d));
+        inside = expr_binary(arena, OP_AND, inside, condition);
+    }
+    return copies ? expr_read(arena, value->tensor, value->args, e->otherwise)
+                  : expr_select(arena, inside, value, e->otherwise);
+}
+
 static Expr *inline_read(Arena *arena, Expr *e, void *context) {
     const Inlining *inlining = context;
     const Stage *stage = inlining->stage->nest.stage;
@@ -159,14 +185,11 @@ static Expr *inline_read(Arena *arena, Expr *e, void *context) {
     if (component < 0)
         return e;
     Substitution *list = ARENA_ARRAY(arena, Substitution, stage->axis_count);
-    Expr *inside = expr_bool(arena, true);
-    for (int d = 0; d < stage->axis_count; d++) {
+    for (int d = 0; d < stage->axis_count; d++)
         list[d] = (Substitution){stage->axes[d], e->args[d]};
-        if (e->otherwise != NULL)
-            inside = expr_binary(arena, OP_AND, inside, range_condition(inlining, e->args[d], stage->tensor->dims[d]));
-    }
-    Expr *value = expr_substitute(arena, stage_component(stage, component).value, list, stage->axis_count);
-    return e->otherwise != NULL ? expr_select(arena, inside, value, e->otherwise) : value;
+    Expr *of = stage_component(stage, component).value;
+    Expr *value = expr_substitute(arena, of, list, stage->axis_count);
+    return e->otherwise != NULL ? inlined_otherwise(inlining, e, of, value) : value;
 }
 
 typedef struct NodeCount {

@@ -397,6 +397,16 @@ Frame *enter_chosen(Frame *callee, const AstExpr *call, Actual *actuals, const c
 void add_alternatives(Checker *checker, Definition *definition, const Bounds *bounds, bool defines, Unit *unit,
                       const Algorithms *algorithms);
 
+/* Whether some def that may be taken implements this one. */
+bool is_implemented(Checker *checker, const Definition *definition);
+
+/* --- calls that are written out (recognise.c) --- */
+
+/* The def of a unit with calls of implemented defs for statements that compute the same, up to the order of terms, and
+ * the places in it; the def itself where it has none. program: as it is written. */
+Definition *recognise_calls(Checker *checker, Definition *definition, const Bounds *bounds, bool defines,
+                            const Program *program, Algorithms *algorithms);
+
 /* --- recurrences (scan.c) --- */
 
 void check_scan(Frame *frame, const AstStatement *ast);
@@ -421,6 +431,8 @@ bool check_algebra(Frame *frame, CombinerDefinition *definition, Expr **constant
 void check_instrs(Checker *checker); /* of all files */
 
 /* --- programs (instance.c, finish.c, module.c) --- */
+
+SourceFile *library_file(Checker *checker, const char *name); /* of the compiler's library; NULL: there is none */
 
 /* The program of a def with sizes bound; NULL after errors. defines: -D applies too. symbol NULL: the def's name.
  * algorithms: the places that are noted or replaced; NULL: none. */

@@ -31,6 +31,18 @@ static bool error_of(const AstDef *def, double *error) {
     return e == NULL || ((e->kind == AST_REAL || e->kind == AST_INTEGER) && *error < 1);
 }
 
+bool is_implemented(Checker *checker, const Definition *definition) {
+    for (int f = 0; f < checker->files.count; f++)
+        for (int d = 0; d < checker->files.items[f]->definitions.count; d++) {
+            const Definition *other = checker->files.items[f]->definitions.items[d];
+            double error;
+            if (other->ast->implements.text && error_of(other->ast, &error) &&
+                error <= checker->options->allowed_error && implemented(checker, other) == definition)
+                return true;
+        }
+    return false;
+}
+
 /* --- the header --------------------------------------------------------------------------------------------------- */
 
 static const char *dims_text(Arena *arena, const AstExprs *dims) {

@@ -45,7 +45,7 @@ static SourceFile *try_folder(Checker *checker, const char *folder, size_t lengt
     return NULL;
 }
 
-static SourceFile *try_embedded(Checker *checker, const char *name) {
+SourceFile *library_file(Checker *checker, const char *name) {
     SourceFile *file = loaded_file(checker, name, true);
     if (file || !checker->options->find_embedded)
         return file;
@@ -67,7 +67,7 @@ static SourceFile *find_import(Checker *checker, const SourceFile *from, const A
         file = try_folder(checker, folder, strlen(folder), import->path, &error);
     }
     if (!file)
-        file = try_embedded(checker, import->path);
+        file = library_file(checker, import->path);
     if (!file && error)
         diag(checker->diagnostics, DIAG_import_unreadable, import->loc, import->path, strerror(error));
     else if (!file)
@@ -379,7 +379,8 @@ static void make_export(Checker *checker, const AstExport *export) {
     if (!check_used(checker, definition, &bounds) || !unit.program)
         return;
     attach_schedules(checker, &unit, definition);
-    add_alternatives(checker, definition, &bounds, true, &unit, &algorithms);
+    Definition *called = recognise_calls(checker, definition, &bounds, true, unit.program, &algorithms);
+    add_alternatives(checker, called, &bounds, true, &unit, &algorithms);
     unit.tunes = ARENA_ARRAY(checker->arena, struct TuneSizes, export->tunes.count);
     for (int i = 0; i < export->tunes.count; i++)
         read_tune(checker, definition, &export->tunes.items[i], &unit);
@@ -401,7 +402,8 @@ static void make_unit_of_def(Checker *checker, Definition *definition) {
         return;
     }
     attach_schedules(checker, &unit, definition);
-    add_alternatives(checker, definition, &(Bounds){0}, true, &unit, &algorithms);
+    Definition *called = recognise_calls(checker, definition, &(Bounds){0}, true, unit.program, &algorithms);
+    add_alternatives(checker, called, &(Bounds){0}, true, &unit, &algorithms);
     list_push(checker->arena, &checker->module->units, unit);
 }
 
