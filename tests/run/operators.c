@@ -129,6 +129,8 @@ static void test_convolutions(void) {
         {"conv3d", nn_conv3d, {1, 1, 2, 3, {5, 6, 7}, {3, 3, 3}, 1, 1, {1, 1, 1}}},
         {"conv1d_nlc", nn_through_nlc, {2, 1, 3, 5, {1, 1, 17}, {1, 1, 3}, 2, 2, {0, 0, 1}}},
         {"conv2d_nhwc", nn_through_nhwc, {1, 1, 4, 18, {1, 11, 17}, {1, 3, 3}, 2, 2, {0, 2, 2}}},
+        {"conv2d_chw", nn_chw, {1, 1, 4, 5, {1, 9, 7}, {1, 3, 2}, 2, 1, {0, 1, 1}}},
+        {"conv2d_hwc", nn_through_hwc, {1, 1, 4, 5, {1, 9, 7}, {1, 3, 3}, 1, 1, {0, 1, 1}}},
         {"conv3d_nthwc", nn_through_nthwc, {1, 1, 2, 3, {5, 6, 7}, {3, 3, 3}, 1, 1, {1, 1, 1}}},
         {"depthwise_conv2d", nn_depthwise, {2, 7, 1, 1, {1, 9, 10}, {1, 3, 3}, 2, 1, {0, 1, 1}}},
         {"group_conv2d", nn_grouped, {2, 3, 2, 4, {1, 7, 9}, {1, 3, 3}, 1, 1, {0, 1, 1}}},
