@@ -12,7 +12,7 @@
 
 /* In stores after unrolling: what copies made for exact tiles may have together; what is worth a test that depends on
  * no loop inside (of fewer stores each reads under its own condition), unless there are serial loops inside. */
-enum { EXACT_BUDGET = 1536, UNIFORM_LEAST = 8, UNIFORM_MOST = 256, COUNTED_MOST = 256 };
+enum { EXACT_BUDGET = 1536, UNIFORM_LEAST = 8, UNIFORM_MOST = 256, COUNTED_MOST = 256, TILES_MOST = 128 };
 
 typedef struct Condition {
     Expr *expr;
@@ -341,6 +341,7 @@ typedef struct Context {
     bool uniform_only; /* in a copy where conditions remain: only what no loop below decides */
     bool chosen;       /* choices are made, or cannot be */
     bool finished;     /* in a copy where such a condition does not hold: nothing */
+    bool is_small;     /* the whole: tiles with loops inside are worth such copies */
     bool counts;       /* copies for what is left of unrolled loops: where masks are cheap */
     bool in_loop;      /* outside all loops allocations stand around whole stages: nothing to decide there */
 } Context;
@@ -428,6 +429,24 @@ static Expr *count_guard(Arena *arena, Expr *e, void *context) {
 
 static Expr *count_guards(Arena *arena, Expr *e, void *context) {
     return expr_rewrite(arena, e, count_guard, context);
+}
+
+/* Those whose copies are not too much code, first come, first served. */
+static Leftovers find_leftovers(const Version *v) {
+    Leftovers all = {0}, chosen = {0};
+    double size = (double)v->size;
+    for (int i = 0; i < v->found.count; i++)
+        add_leftover(v, &v->found.items[i], &all);
+    for (int i = 0; i < all.count; i++) {
+        int64_t values = all.items[i].most, whole = values;
+        for (int64_t most = values; most > 1; most = (most + 1) / 2)
+            values += (most + 1) / 2;
+        if (size * (double)values / (double)whole > COUNTED_MOST)
+            continue;
+        size *= (double)values / (double)whole;
+        list_push(v->arena, &chosen, all.items[i]);
+    }
+    return chosen;
 }
 
 /* The tile for what is left of the axes from one on: copies of half of its values, half of those and so on, then all of
@@ -580,9 +599,8 @@ static Stmt *joint_versions(Context context, const StmtList *run, const Version 
     bool worth = !uniform || (v->size <= UNIFORM_MOST && (v->serial || v->size >= UNIFORM_LEAST));
     if (conditions.count == 0 || !worth)
         return NULL;
-    Leftovers leftovers = {0};
-    for (int i = 0; i < v->found.count && context.counts && !uniform && v->size <= COUNTED_MOST; i++)
-        add_leftover(v, &v->found.items[i], &leftovers);
+    bool counts = context.counts && !uniform && (context.is_small || !v->serial);
+    Leftovers leftovers = counts ? find_leftovers(v) : (Leftovers){0};
     Context full = context, partial = context;
     partial.uniform_only = true;
     partial.finished = uniform;
@@ -765,6 +783,7 @@ static StmtList version_list(Context context, const StmtList *body) {
 }
 
 StmtList version_body(Arena *arena, const Target *target, const StmtList *body) {
-    bool counts = target && target->masked_memory;
-    return version_list((Context){.arena = arena, .budget = EXACT_BUDGET, .counts = counts}, body);
+    Context context = {.arena = arena, .budget = EXACT_BUDGET, .counts = target && target->masked_memory};
+    context.is_small = collect_all(context, body->items, body->count).size <= TILES_MOST;
+    return version_list(context, body);
 }
