@@ -416,6 +416,8 @@ static double counted_part(const StageFacts *facts, const double *value, double 
             lanes *= facts->extents[l];
     }
     double whole = floor(extent / (unrolled * lanes)), left = ceil((extent - whole * unrolled * lanes) / lanes);
+    if (unrolled * lanes <= 1) /* no tile: nothing is computed beyond the extent */
+        return 1;
     double copy = unrolled;
     while (copy > 1 && ceil(copy / 2) >= left)
         copy = ceil(copy / 2);
