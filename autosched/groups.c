@@ -56,9 +56,41 @@ static bool uses_axis(const Stage *stage, const Expr *e) {
     return false;
 }
 
+static bool uses_reduction(const Stage *stage, const Expr *e) {
+    for (int r = 0; r < stage->reduction_count; r++)
+        if (expr_uses_var(e, stage->reductions[r]))
+            return true;
+    return false;
+}
+
+static bool chooses_terms(const Stage *stage, const Expr *condition, const Var *axis) {
+    if (condition->kind == EXPR_OP && condition->op == OP_AND)
+        return chooses_terms(stage, condition->args[0], axis) || chooses_terms(stage, condition->args[1], axis);
+    return expr_reads(condition) && uses_reduction(stage, condition) && expr_uses_var(condition, axis);
+}
+
+/* Whether conditions that are read from memory choose other terms for each value of the axis. */
+static bool is_ragged_along(const Stage *stage, const Var *axis) {
+    const Expr *value = stage->value;
+    while (value->kind == EXPR_OP && value->op == OP_SELECT && is_identity(stage->combine, value->args[2])) {
+        if (chooses_terms(stage, value->args[0], axis))
+            return true;
+        value = value->args[1];
+    }
+    return false;
+}
+
+bool stage_is_ragged(const Stage *stage) {
+    bool ragged = stage->combine != COMBINE_NONE && stage->combine != COMBINE_DECLARED && stage->reduction_count > 0;
+    for (int a = 0; a < stage->axis_count && ragged; a++)
+        ragged = axis_extent(stage->axes[a]) == 1 || is_ragged_along(stage, stage->axes[a]);
+    return ragged && stage->axis_count > 0 && stage_first_scatter(stage) == stage->axis_count;
+}
+
 /* A reduction some of whose operands are read again for other elements of the result: worth a register tile. */
 bool stage_has_reuse(const Stage *stage) {
-    if (stage->combine == COMBINE_NONE || stage->reduction_count == 0 || stage_first_scatter(stage) < stage->axis_count)
+    if (stage->combine == COMBINE_NONE || stage->reduction_count == 0 ||
+        stage_first_scatter(stage) < stage->axis_count || stage_is_ragged(stage))
         return false;
     Arena *arena = arena_new();
     ReadList list = {.arena = arena};
@@ -374,7 +406,7 @@ static bool same_domain(const Stage *a, const Stage *b) {
 /* A reduction whose elements are better computed side by side, in a register tile, than each for itself. */
 static bool suits_tile(Grouping *grouping, const StageFacts *facts) {
     const Stage *stage = facts->stage;
-    if (stage->combine == COMBINE_NONE || stage_is_row_reduction(grouping->space, stage))
+    if (stage->combine == COMBINE_NONE || stage_is_row_reduction(grouping->space, stage) || stage_is_ragged(stage))
         return false;
     return stage_has_reuse(stage) || (stage->reduction_count > 0 && stage->rest_count == 0 && !facts->scan &&
                                       stage_first_scatter(stage) == stage->axis_count);

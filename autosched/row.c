@@ -90,9 +90,13 @@ static bool runs_along_memory(const Stage *stage, const Var *axis) {
     return reads.contiguous && !reads.other;
 }
 
+/* Of a ragged one, some of it does. */
 static bool reduces_along_memory(const Stage *stage) {
-    return stage->combine != COMBINE_NONE && stage->reduction_count > 0 && stage->rest_count == 0 &&
-           runs_along_memory(stage, stage->reductions[stage->reduction_count - 1]);
+    if (stage->combine == COMBINE_NONE || stage->reduction_count == 0 || stage->rest_count > 0)
+        return false;
+    RowReads reads = {.axis = stage->reductions[stage->reduction_count - 1]};
+    stage_walk_values(stage, note_row_read, &reads);
+    return reads.contiguous && (!reads.other || stage_is_ragged(stage));
 }
 
 typedef struct AdjacentReads {

@@ -129,6 +129,8 @@ const Chain *chain_of(const Space *space, const Stage *stage, int *producer);
 const ChainAxis *chain_axis(const Chain *chain, int producer, int axis);
 int group_add_gene(Space *space, Group *group, Gene gene);
 bool stage_has_reuse(const Stage *stage);
+/* A reduction of each element of which conditions read from memory choose the terms: no two elements have loops in common. */
+bool stage_is_ragged(const Stage *stage);
 /* A reduction over what lies side by side in memory, of which nothing is used again along two axes: better in vectors of
  * partial results than in a tile of elements. */
 bool stage_is_row_reduction(const Space *space, const Stage *stage);

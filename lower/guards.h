@@ -1,5 +1,5 @@
 /* guards.h - the files of the pass that moves conditions out of loops.  Private to lower/kernel_guards.c,
- * kernel_version.c and kernel_choice.c.
+ * kernel_conditions.c, kernel_version.c, kernel_choice.c and kernel_checks.c.
  */
 #ifndef LOWER_GUARDS_H
 #define LOWER_GUARDS_H
@@ -10,12 +10,17 @@
 StmtList tighten_body(Arena *arena, Stmt *const *body, int count);
 /* Makes copies without conditions. */
 StmtList version_body(Arena *arena, const Target *target, const StmtList *body);
+/* A comparison as difference < 0 (or, or_equal, <= 0). */
+bool as_difference(Arena *arena, const Expr *condition, Affine *difference, bool *or_equal);
 /* For a condition that holds for small values of var and then for none: the first value where it does not hold,
  * possibly negative or beyond the extent. False when the condition has another form. */
 bool first_failure(Arena *arena, Expr *condition, const Var *var, Expr **first);
 /* For a condition that holds for no small value of var and then for all: the first value where it holds, possibly
  * negative or beyond the extent. False when the condition has another form. */
 bool first_success(Arena *arena, Expr *condition, const Var *var, Expr **first);
+/* Whether all that the condition reads are inputs, at places that are there for all values of its variables and the same
+ * for all of vars: it can be asked before their loops. */
+bool reads_steadily(Arena *arena, const Expr *condition, const Var *const *vars, int count);
 /* For slope * var == numerator: false when the condition has another form. slope > 0. */
 bool equal_value(Arena *arena, Expr *condition, const Var *var, Expr **numerator, int64_t *slope);
 /* A condition that values are chosen by, and its opposite; what has to hold for either to hold for all values of the loops

@@ -205,7 +205,7 @@ static bool may_leave(Arena *arena, const Stmt *loop, Expr *condition) {
 /* What a body stores to buffers that are there outside of it. */
 typedef struct Effects {
     Arena *arena;
-    LIST(const Var *) loops;  /* around the statement at hand, inside the body */
+    LIST(const Var *) loops;  /* the loop, and those in its body around the statement at hand */
     LIST(const Tensor *) own; /* allocated in the body */
     ExprList path;            /* conditions around the statement at hand */
     ExprList needed;          /* what holds, for some values of these loops, wherever something is stored */
@@ -219,13 +219,47 @@ static bool is_own(const Effects *effects, const Tensor *tensor) {
     return false;
 }
 
+typedef struct Steady {
+    Arena *arena;
+    const Var *const *vars;
+    int count;
+    bool broken;
+} Steady;
+
+/* Whether an input is read, at a place that is there and that none of the loops move. */
+static bool is_steady_read(const Expr *e, const Steady *steady) {
+    bool holds = e->tensor->role == ROLE_INPUT && !e->guard;
+    for (int d = 0; d < e->count && holds; d++) {
+        Arena *arena = steady->arena;
+        Expr *inside = expr_and(arena, expr_binary(arena, OP_GE, e->args[d], expr_int(arena, 0)),
+                                expr_binary(arena, OP_LT, e->args[d], e->tensor->dims[d]));
+        holds = !expr_reads(e->args[d]) && expr_prove(arena, inside, &(Facts){0}) == 1;
+        for (int v = 0; v < steady->count && holds; v++)
+            holds = !expr_uses_var(e->args[d], steady->vars[v]);
+    }
+    return holds;
+}
+
+static bool note_unsteady(const Expr *e, void *context) {
+    Steady *steady = context;
+    steady->broken |= e->kind == EXPR_READ && !is_steady_read(e, steady);
+    return !steady->broken;
+}
+
+bool reads_steadily(Arena *arena, const Expr *condition, const Var *const *vars, int count) {
+    Steady steady = {.arena = arena, .vars = vars, .count = count};
+    expr_walk(condition, note_unsteady, &steady);
+    return !steady.broken;
+}
+
 static void note_effect(Effects *effects) {
     ExprList kept = {0};
     for (int i = 0; i < effects->path.count; i++) {
         Expr *condition = effects->path.items[i];
-        Expr *easiest = expr_reads(condition) ? NULL
-                                              : extreme_case(effects->arena, condition, effects->loops.items,
-                                                             effects->loops.count, false);
+        bool steady = reads_steadily(effects->arena, condition, effects->loops.items, effects->loops.count);
+        Expr *easiest = !steady ? NULL
+                                : extreme_case(effects->arena, condition, effects->loops.items + 1,
+                                               effects->loops.count - 1, false);
         if (easiest && (!effects->any || conditions_have(&effects->needed, easiest)))
             list_push(effects->arena, &kept, easiest);
     }
@@ -253,20 +287,24 @@ static void note_effects(Effects *effects, Stmt *stmt) {
     effects->own.count = own;
 }
 
-/* The extent beyond which a serial loop stores nothing: of a tile that is computed in registers and stored where it is
- * inside, none of it is. */
-static Expr *useful_extent(Arena *arena, const Stmt *loop, const StmtList *body, Expr *extent) {
+/* The part of a serial loop that stores something: of a tile that is computed in registers and stored where it is inside,
+ * none may be; of a reduction under conditions that are read from memory a few terms may be all. */
+static void cut_to_useful(Arena *arena, const Stmt *loop, const StmtList *body, Expr **begin, Expr **extent) {
     Effects effects = {.arena = arena};
-    if (loop->loop != LOOP_SERIAL || loop->var->reduction)
-        return extent;
+    if (loop->loop != LOOP_SERIAL)
+        return;
+    list_push(arena, &effects.loops, loop->var);
     for (int i = 0; i < body->count; i++)
         note_effects(&effects, body->items[i]);
     for (int i = 0; i < effects.needed.count && !effects.other; i++) {
-        Expr *condition = effects.needed.items[i];
-        Expr *cut = expr_uses_var(condition, loop->var) ? cut_extent(arena, loop, extent, condition) : NULL;
-        extent = cut ? cut : extent;
+        Expr *condition = effects.needed.items[i], *cut;
+        if (!expr_uses_var(condition, loop->var) || (loop->var->reduction && !expr_reads(condition)))
+            continue;
+        if ((cut = cut_extent(arena, loop, *extent, condition)))
+            *extent = cut;
+        else if (loop->var->reduction && (cut = cut_begin(arena, loop, *begin, condition)))
+            *begin = cut;
     }
-    return extent;
 }
 
 static Stmt *tighten_for(Arena *arena, Stmt *loop, StmtList body) {
@@ -292,7 +330,7 @@ static Stmt *tighten_for(Arena *arena, Stmt *loop, StmtList body) {
             extent = shrunk_extent(arena, loop, &body, extent, condition);
         }
     }
-    extent = useful_extent(arena, loop, &body, extent);
+    cut_to_useful(arena, loop, &body, &begin, &extent);
     StmtList whole = body;
     if (moved.count)
         body = without_conditions(arena, body.items, body.count, &moved);

@@ -1,0 +1,115 @@
+#!/bin/sh
+# ragged.t - terms that conditions read from memory choose: loops run over them alone, whatever the ends are.
+. "${srcdir:-.}/tests/lib.sh"
+cd "$work" || exit 1
+
+cat >ragged.tensor <<'END'
+def spmv(int32(R1) ptr, int32(Z) col, float(Z) val, float(C) x) -> (y) {
+    y(r) +=! val(z) * x(col(z)) where r in 0:R1-1, z >= ptr(r), z < ptr(r + 1)
+}
+def bag(int32(R1) ptr, int32(Z) col, float(V, D) table) -> (s) {
+    s(r, d) +=! table(col(z), d) where r in 0:R1-1, ptr(r) <= z && z < ptr(r + 1)
+}
+def rows(float(R, K) a, int64(R) from, int64(R) to) -> (most, sum) {
+    most(r) max=! a(r, k) where k >= 2 * from(r) - 3, k <= to(r)
+    sum(r) +=! a(r, k) where k >= 2 * from(r) - 3 && k <= to(r)
+}
+def far(int64(R1) ptr, float(Z) val) -> (y) { y(r) +=! val(z) where r in 0:R1-1, z >= ptr(r), z < ptr(r + 1) }
+def both(float(M, K) a, float(K, N) b, int32(M) length) -> (c) { c(i, j) +=! a(i, k) * b(k, j) where k < length(i) }
+END
+for export in "as known" ", R1=12, Z=40, C=10, V=10, D=5, R=11, K=37, M=11, N=9"; do
+    case $export in
+    as*) for name in spmv bag rows far both; do echo "export $name as ${name}_any"; done ;;
+    *) for name in spmv:R1=12,Z=40,C=10 bag:R1=12,Z=40,V=10,D=5 rows:R=11,K=37 far:R1=12,Z=40 both:M=11,K=37,N=9; do
+           echo "export ${name%%:*}(${name#*:}) as ${name%%:*}_known"
+       done ;;
+    esac
+done >>ragged.tensor
+cat >main.c <<'END'
+#include "ragged.h"
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+enum { R = 11, Z = 40, C = 10, D = 5, K = 37, N = 9 };
+static float val[Z], x[C], table[C][D], a[R][K], b[K][N], y[R], s[R][D], most[R], sum[R], all[R], c[R][N];
+static int32_t ptr[R + 1], col[Z], length[R];
+static int64_t from[R], to[R], wide[R + 1];
+static int wrong;
+static void same(const char *what, int seed, float got, float wanted) {
+    if (got != wanted && wrong++ < 5) printf("%s of %d: %g, not %g\n", what, seed, (double)got, (double)wanted);
+}
+static void fill(int seed) {
+    srand((unsigned)seed);
+    for (int z = 0; z < Z; z++) val[z] = (float)(rand() % 9 - 4), col[z] = rand() % C;
+    for (int i = 0; i < C; i++) x[i] = (float)(rand() % 7 - 3);
+    for (int i = 0; i < C * D; i++) table[0][i] = (float)(rand() % 7 - 3);
+    for (int i = 0; i < R * K; i++) a[0][i] = (float)(rand() % 9 - 4);
+    for (int i = 0; i < K * N; i++) b[0][i] = (float)(rand() % 9 - 4);
+    for (int r = 0; r <= R; r++) ptr[r] = seed % 3 == 0 ? r * Z / R : rand() % (Z + 21) - 10;
+    for (int r = 0; r < R; r++) length[r] = rand() % (K + 11) - 5, from[r] = rand() % 25 - 4, to[r] = rand() % 50 - 5;
+    for (int r = 0; r <= R; r++) wide[r] = ptr[r];
+    if (seed % 5 == 0) wide[3] = INT64_MAX, wide[4] = INT64_MIN, wide[7] = INT64_MIN, wide[8] = INT64_MAX;
+    if (seed % 5 == 0) ptr[3] = INT32_MAX, ptr[7] = INT32_MIN, from[2] = INT64_C(1) << 40, to[1] = INT64_MAX, to[4] = INT64_MIN;
+}
+/* Whether any element of col that is asked for is outside; the others may be, and of every fourth seed none is but one. */
+static int spoil(int seed, int inside) {
+    int asked = 0, one = rand() % Z;
+    for (int z = 0; z < Z; z++) {
+        int used = 0;
+        for (int r = 0; r < R; r++) used |= z >= ptr[r] && z < ptr[r + 1];
+        if (seed % 4 == 0 ? z == one : used != inside && (seed + z) % 4 == 0) col[z] = rand() % 2 ? C : -1, asked |= used;
+    }
+    return asked ? TENSORC_BAD_INDEX : 0;
+}
+static void expect(int seed) {
+    for (int r = 0; r < R; r++) {
+        float t = 0, m = -INFINITY, u = 0, w = 0, e[D] = {0}, f[N] = {0};
+        for (int z = 0; z < Z; z++) w += z >= wide[r] && z < wide[r + 1] ? val[z] : 0;
+        for (int z = 0; z < Z; z++)
+            if (z >= ptr[r] && z < ptr[r + 1]) {
+                t += val[z] * x[col[z]];
+                for (int d = 0; d < D; d++) e[d] += table[col[z]][d];
+            }
+        for (int k = 0; k < K; k++) {
+            if (k >= 2 * from[r] - 3 && k <= to[r]) m = fmaxf(m, a[r][k]), u += a[r][k];
+            for (int j = 0; j < N; j++) f[j] += k < length[r] ? a[r][k] * b[k][j] : 0;
+        }
+        same("spmv", seed, y[r], t), same("most", seed, most[r], m), same("sum", seed, sum[r], u), same("far", seed, all[r], w);
+        for (int d = 0; d < D; d++) same("bag", seed, s[r][d], e[d]);
+        for (int j = 0; j < N; j++) same("both", seed, c[r][j], f[j]);
+    }
+}
+static void is(const char *what, int seed, int got, int wanted) {
+    if (got != wanted && wrong++ < 5) printf("%s of %d: status %d, not %d\n", what, seed, got, wanted);
+}
+int main(void) {
+    for (int seed = 0; seed < 200; seed++)
+        for (int known = 0; known < 2; known++) {
+            fill(seed);
+            int status = spoil(seed, seed % 2);
+            is("spmv", seed, known ? spmv_known(ptr, col, val, x, y) : spmv_any(R + 1, Z, C, ptr, col, val, x, y), status);
+            is("bag", seed, known ? bag_known(ptr, col, table[0], s[0]) : bag_any(R + 1, Z, C, D, ptr, col, table[0], s[0]), status);
+            is("rows", seed, known ? rows_known(a[0], from, to, most, sum) : rows_any(R, K, a[0], from, to, most, sum), 0);
+            is("far", seed, known ? far_known(wide, val, all) : far_any(R + 1, Z, wide, val, all), 0);
+            is("both", seed, known ? both_known(a[0], b[0], length, c[0]) : both_any(R, K, N, a[0], b[0], length, c[0]), 0);
+            if (!status) expect(seed);
+        }
+    for (int r1 = 1; r1 < 3; r1++) is("no rows", r1, spmv_any(r1, 0, C, (int32_t[]){5, -5}, col, val, x, y), 0);
+    printf("%d wrong\n", wrong);
+    return 0;
+}
+END
+# on TARGET FLAG LEVEL: the processors that run the target have the flag.
+on() {
+    runs "compiles for $1 with $3" "$TENSORC" -w "$3" --target="$1" --threads=1 -c ragged.tensor -o ragged.o --header ragged.h
+    if ! grep -qw "$2" /proc/cpuinfo 2>/dev/null; then skip "this processor has no $2" 2; return; fi
+    runs "links" $CC -std=c11 -I. main.c ragged.o -o application -fopenmp -lm
+    is "$(./application 2>&1)" "0 wrong" "what is chosen is summed, and nothing else is looked at"
+}
+on x86-64-v2 sse4_2 -O2
+on x86-64-v3 avx2 -O2
+on x86-64-v4 avx512vl -O2
+on x86-64-v4 avx512vl -O0
+runs "the interpreter agrees" "$TENSORC" -run -O2 -DC=4 -DR1=6 -DZ=17 -DV=3 -DD=2 -DR=5 -DK=19 -DM=5 -DN=3 ragged.tensor
+like "$("$TENSORC" -w -emit-ir --threads=1 ragged.tensor -o -)" 'for z in 0:max\(min\(40, int64\(ptr' "requirements are asked where they are needed"
+done_testing
