@@ -106,7 +106,7 @@ static bool is_transposed(const StageFacts *stage, const AccessFacts *access) {
 
 /* Read as whole vectors, of which a part is taken. */
 static bool is_shuffled(const AccessFacts *access, int loop) {
-    double stride = access->strides[loop];
+    double stride = fabs(access->strides[loop]);
     return !access->write && !access->irregular && stride == floor(stride) && stride > 1 && stride <= SHUFFLED_STRIDE;
 }
 
@@ -118,12 +118,12 @@ static double block_accesses(const StageFacts *stage, const AccessFacts *access)
             continue;
         if (stage->loops[l]->kind == LOOP_UNROLLED)
             count *= stage->extents[l];
-        else if (access->strides[l] == 1 || access->in_registers)
+        else if (fabs(access->strides[l]) == 1 || access->in_registers)
             count *= loop_vectors(stage, l) * (access->in_registers ? 1 : vector_cost(stage, access));
         else if (is_transposed(stage, access))
             count *= loop_vectors(stage, l) * transpose_cost;
         else if (is_shuffled(access, l))
-            count *= loop_vectors(stage, l) * access->strides[l] * vector_cost(stage, access);
+            count *= loop_vectors(stage, l) * fabs(access->strides[l]) * vector_cost(stage, access);
         else
             count *= stage->extents[l] * (access->write ? scatter_cost : gather_cost);
     }
@@ -222,16 +222,18 @@ static double block_tests(const StageFacts *stage, const AccessFacts *access) {
 
 /* Instructions that put together the vectors of an access from those that it is spread over. */
 static double block_shuffles(const StageFacts *stage, const AccessFacts *access) {
-    double count = 1, stride = 1;
+    double count = 1, shuffles = 0;
     for (int l = 0; l < stage->loop_count; l++) {
         if (!is_expanded(stage, l) || is_tensorized(stage, l) || access->strides[l] == 0)
             continue;
         bool lanes = stage->loops[l]->kind == LOOP_VECTORIZED;
         count *= lanes ? loop_vectors(stage, l) : stage->extents[l];
         if (lanes && is_shuffled(access, l))
-            stride = access->strides[l];
+            shuffles = fabs(access->strides[l]) - 1;
+        if (lanes && access->strides[l] < 0)
+            shuffles++;
     }
-    return access->in_registers || is_transposed(stage, access) ? 0 : count * (stride - 1);
+    return access->in_registers || is_transposed(stage, access) ? 0 : count * shuffles;
 }
 
 static void block_reads(const StageFacts *stage, Block *block) {

@@ -49,10 +49,11 @@ AccessKind access_along(const Expr *read, const Var *axis, int *dimension, int64
             continue;
         Occurrences occurrences = {.axis = axis};
         expr_walk(read->args[d], find_inner_read, &occurrences);
-        if (kind != ACCESS_NONE || occurrences.inside_read || !index_coefficient(read->args[d], axis, coefficient) ||
-            *coefficient <= 0)
-            return ACCESS_IRREGULAR;
         *dimension = d;
+        if (kind != ACCESS_NONE || occurrences.inside_read || !index_coefficient(read->args[d], axis, coefficient))
+            *coefficient = 0;
+        if (*coefficient <= 0)
+            return ACCESS_IRREGULAR;
         kind = *coefficient == 1 && d == read->count - 1 ? ACCESS_CONTIGUOUS : ACCESS_STRIDED;
     }
     return kind;
@@ -305,6 +306,17 @@ static int add_choice(Space *space, Group *group, const Stage *root, const char 
     return group_add_gene(space, group, gene);
 }
 
+/* The same for one read. Lanes that go down in memory are turned around. */
+static double lanes_cost(const Expr *read, const Var *axis, bool *used) {
+    int dimension = 0;
+    int64_t coefficient = 0;
+    AccessKind kind = access_along(read, axis, &dimension, &coefficient);
+    *used |= kind != ACCESS_NONE;
+    if (kind == ACCESS_IRREGULAR && coefficient < 0)
+        return coefficient == -1 && dimension == read->count - 1 ? 0.1 : 0.5;
+    return kind == ACCESS_IRREGULAR ? 8 : kind == ACCESS_STRIDED ? 0.5 : 0;
+}
+
 /* How bad an axis is as the vector axis: lanes lost, operands to be packed, scattered stores; below 0: of no use. */
 static double vector_cost(const Tile *tile, const Stage *root, int number) {
     const TileAxis *axis = &tile->axes[number];
@@ -314,13 +326,8 @@ static double vector_cost(const Tile *tile, const Stage *root, int number) {
         return -1;
     double cost = 0;
     bool used = false;
-    for (int i = 0; i < tile->operands.count; i++) {
-        int dimension;
-        int64_t coefficient;
-        AccessKind kind = access_along(tile->operands.items[i].read, axis->axis, &dimension, &coefficient);
-        used |= kind != ACCESS_NONE;
-        cost += kind == ACCESS_IRREGULAR ? 8 : kind == ACCESS_STRIDED ? 0.5 : 0;
-    }
+    for (int i = 0; i < tile->operands.count; i++)
+        cost += lanes_cost(tile->operands.items[i].read, axis->axis, &used);
     int64_t extent = axis->extent < 0 ? axis->lanes : axis->extent;
     double scattered = tile->anchor || root->combine != COMBINE_NONE ? 0.25 : 1;
     cost += 1.5 * (tile_waste(extent, axis->lanes) - 1) + (number == root->axis_count - 1 ? 0 : scattered);

@@ -3,7 +3,8 @@
  * An index is cut into parts by the depth of the loops that they change in, outermost first, the constant last: what an
  * inner loop does not change is hoisted, and the elements of an unrolled tile differ by the displacement alone.
  * Contiguous lanes are one access, masked where there is a guard or where the lanes are not a power of two; small
- * constant strides are contiguous accesses, likewise masked, and a shuffle; everything else is a gather or scatter.
+ * constant strides are contiguous accesses, likewise masked, and a shuffle; lanes that go down in memory are those that
+ * go up, turned around; everything else is a gather or scatter.
  */
 #include "backends/llvm_code.h"
 #include "lang/diag.h"
@@ -123,6 +124,7 @@ typedef struct Access {
     Expr *index;
     Expr *guard;
     int lanes;
+    bool turned; /* the guard's lanes, and the value's, lie in memory from the last to the first */
 } Access;
 
 static Access access_of(Code *code, const Tensor *tensor, Expr **index, int count, Expr *guard, int lanes) {
@@ -137,8 +139,13 @@ static bool constant_stride(const Access *access, int64_t *stride) {
     return access->index->kind == EXPR_RAMP && expr_is_int(access->index->args[1], stride);
 }
 
+/* Of lanes that were turned around under a guard the first may lie before the buffer: nothing is promised of it. */
 static LLVMValueRef address_of(Code *code, const Access *access) {
     Expr *index = access->index->kind == EXPR_RAMP ? access->index->args[0] : access->index;
+    if (access->turned && access->guard) {
+        LLVMValueRef at = emit_value(code, index);
+        return LLVMBuildGEP2(code->builder, access->type, access->base, &at, 1, "");
+    }
     return element_address(code, access->type, access->base, index);
 }
 
@@ -150,12 +157,32 @@ static LanesInMemory lanes_in_memory(const Access *access) {
     return (LanesInMemory){access->type, alignment_of(access), access->lanes};
 }
 
+/* The first `lanes` of a vector from the last to the first. */
+static LLVMValueRef turned_lanes(Code *code, LLVMValueRef value, int lanes) {
+    int count = lanes_of(value), indices[count];
+    for (int i = 0; i < count; i++)
+        indices[i] = i < lanes ? lanes - 1 - i : -1;
+    return emit_shuffle(code, value, NULL, indices, count);
+}
+
+/* The same elements in the order of memory, where the lanes go down in it. */
+static Access turned_access(Code *code, const Access *access, int64_t stride) {
+    Access turned = *access;
+    Expr *far = expr_int(code->arena, stride * (access->lanes - 1));
+    Expr *first = expr_binary(code->arena, OP_ADD, access->index->args[0], far);
+    turned.index = expr_ramp(code->arena, first, expr_int(code->arena, -stride), access->lanes);
+    turned.turned = true;
+    return turned;
+}
+
 /* The lanes that may touch memory: those that the guard allows and that exist; NULL for all. */
 static LLVMValueRef access_mask(Code *code, const Access *access) {
     int padded = padded_lanes(access->lanes);
     LLVMValueRef mask = access->guard ? emit_value(code, access->guard) : NULL;
     if (mask && lanes_of(mask) < padded)
         mask = emit_splat(code, mask, padded);
+    else if (mask && access->turned)
+        mask = turned_lanes(code, mask, access->lanes);
     if (access->lanes == padded)
         return mask;
     LLVMValueRef real = lane_mask(code, access->lanes, padded);
@@ -329,8 +356,16 @@ static LLVMValueRef load_same(Code *code, const Access *access) {
     return LLVMBuildSelect(code->builder, mask, all, LLVMConstNull(LLVMTypeOf(all)), "");
 }
 
+static bool goes_down(const Access *access, int64_t *stride) {
+    return constant_stride(access, stride) && *stride < 0 && *stride >= -SHUFFLED_STRIDE;
+}
+
 static LLVMValueRef load_vector(Code *code, const Access *access) {
     int64_t stride = 0;
+    if (goes_down(access, &stride)) {
+        Access turned = turned_access(code, access, stride);
+        return turned_lanes(code, load_vector(code, &turned), access->lanes);
+    }
     if (constant_stride(access, &stride) && stride == 1)
         return access->guard ? load_guarded_row(code, access)
                              : load_row(code, access, address_of(code, access), access->lanes);
@@ -448,6 +483,11 @@ static LLVMValueRef stored_value(Code *code, const Expr *e) {
 
 static void store_to_memory(Code *code, const Access *access, LLVMValueRef value) {
     int64_t stride;
+    if (access->lanes > 1 && constant_stride(access, &stride) && stride == -1) {
+        Access turned = turned_access(code, access, stride);
+        store_to_memory(code, &turned, turned_lanes(code, value, access->lanes));
+        return;
+    }
     if (access->lanes == 1)
         store(code, access, value, address_of(code, access));
     else if (constant_stride(access, &stride) && stride == 1)
