@@ -177,35 +177,60 @@ static bool find_lane(const Expr *e, void *context) {
     return true;
 }
 
+/* For each member, readers before what they read, its dimension that the vector axis of the root is; -1: none. */
+static void find_lanes(Space *space, const Group *group, const CasePlace *place, int *dimensions) {
+    for (int s = group->stage_count - 1; s >= 0; s--) {
+        LaneSearch search = {group->stages[s]->tensor, place->vector, -1};
+        if (place->vector)
+            expr_walk(place->root->value, find_lane, &search);
+        for (int r = s + 1; r < group->stage_count && place->vector && search.dimension < 0; r++) {
+            const Stage *reader = inlined_stage(space, group->stages[r]);
+            search.axis = dimensions[r] < 0 ? NULL : reader->axes[dimensions[r]];
+            if (search.axis && group->stages[r] != group->root)
+                expr_walk(reader->value, find_lane, &search);
+        }
+        dimensions[s] = search.dimension;
+    }
+}
+
 static const char *producer_loop(Space *space, const Stage *producer, int axis) {
     return arena_printf(space->arena, "%s.%s", producer->name, producer->axes[axis]->name);
 }
 
-bool emit_case_producer(Space *space, const Group *group, Sketch *sketch, const CasePlace *place, int number) {
+/* lane: the dimension that is vectorized, or -1. */
+static void emit_producer(Space *space, const Group *group, Sketch *sketch, const CasePlace *place, int number,
+                          int lane) {
     const Stage *producer = group->stages[number];
-    LaneSearch search = {producer->tensor, place->vector, -1};
-    if (place->vector)
-        expr_walk(place->root->value, find_lane, &search);
-    if (!place->loop || (place->vector && search.dimension < 0))
-        return false;
     PrimArg at[3] = {arg_name(producer->name), arg_name(place->loop), arg_keyed(arg_name("register"), "scope")};
     sketch_add(space, sketch, PRIM_COMPUTE_AT, 0, NULL, 3, at);
     const char *names[producer->axis_count + 2], *parts[2];
     int count = 0;
     for (int a = 0; a < producer->axis_count; a++)
-        if (a != search.dimension)
+        if (a != lane)
             names[count++] = producer_loop(space, producer, a);
-    if (search.dimension >= 0) {
+    if (lane >= 0) {
         parts[0] = space_local_name(space, group, arena_printf(space->arena, "c%d_u", number));
         parts[1] = space_local_name(space, group, arena_printf(space->arena, "c%d_l", number));
-        PrimArg args[2] = {arg_name(producer_loop(space, producer, search.dimension)), arg_int(place->lanes)};
+        PrimArg args[2] = {arg_name(producer_loop(space, producer, lane)), arg_int(place->lanes)};
         sketch_add(space, sketch, PRIM_SPLIT, 2, parts, 2, args);
         names[count++] = parts[0];
         names[count] = parts[1];
     }
-    sketch_loops(space, sketch, PRIM_REORDER, names, count + (search.dimension >= 0));
-    if (search.dimension >= 0)
+    sketch_loops(space, sketch, PRIM_REORDER, names, count + (lane >= 0));
+    if (lane >= 0)
         sketch_loops(space, sketch, PRIM_VECTORIZE, &parts[1], 1);
     sketch_loops(space, sketch, PRIM_UNROLL, names, count);
+}
+
+bool emit_producers(Space *space, const Group *group, Sketch *sketch, const CasePlace *place) {
+    int dimensions[group->stage_count];
+    find_lanes(space, group, place, dimensions);
+    for (int s = group->stage_count - 1; s >= 0; s--) {
+        if (group->stages[s] == group->root)
+            continue;
+        if (!place->loop || (place->vector && dimensions[s] < 0))
+            return false;
+        emit_producer(space, group, sketch, place, s, dimensions[s]);
+    }
     return true;
 }

@@ -555,6 +555,40 @@ static bool absorb_transforms(Grouping *grouping, const Stage *root, bool *membe
     return any;
 }
 
+/* Each element is read for the same element alone. */
+static bool own_element_test(const Stage *stage, const Expr *read, int depth) {
+    return !read->otherwise && read->count == stage->axis_count && shares_axes(stage, read, stage->axis_count);
+}
+
+/* Computed element by element, of sizes that are the root's. */
+static bool is_of_elements(const StageFacts *facts, const Stage *root) {
+    const Stage *stage = facts->stage;
+    return stage->combine == COMBINE_NONE && stage->rest_count == 0 && stage->axis_count > 0 && !facts->scan &&
+           stage_first_scatter(stage) == stage->axis_count && same_domain(stage, root);
+}
+
+/* Takes in producers that are read element by element through others of them: they are computed in registers, beside the
+ * root. Not where rows of what else the root reads would be computed together with it. */
+static bool absorb_elements(Grouping *grouping, const StageFacts *root, bool *members) {
+    bool elements[grouping->count], rows[grouping->count], any = false;
+    memcpy(elements, members, sizeof elements);
+    memcpy(rows, members, sizeof rows);
+    for (int s = grouping->count - 1; s >= 0 && is_of_elements(root, root->stage); s--) {
+        const StageFacts *facts = &grouping->facts[s];
+        bool own = only_used_in(grouping, facts, elements) && is_of_elements(facts, root->stage);
+        for (int r = s + 1; r < grouping->count && own; r++)
+            own = !elements[r] || all_reads(grouping, grouping->facts[r].stage, facts->stage, 0, own_element_test);
+        elements[s] |= own;
+        any |= own;
+    }
+    absorb_rows(grouping, root->stage, rows);
+    for (int s = 0; s < grouping->count; s++)
+        any &= !rows[s] || elements[s];
+    if (any)
+        memcpy(members, elements, sizeof elements);
+    return any;
+}
+
 static void list_members(Grouping *grouping, Group *group, const bool *members) {
     group->stages = ARENA_ARRAY(grouping->space->arena, const Stage *, grouping->count);
     for (int s = 0; s < grouping->count; s++)
@@ -576,13 +610,15 @@ static void make_group(Grouping *grouping, int root) {
     group->prefix = space->groups.count ? arena_printf(space->arena, "g%d_", space->groups.count + 1) : "";
     StageFacts *anchor = find_anchor(grouping, group->root, members);
     int depth = 0;
-    bool rows = stage_is_row_reduction(space, group->root);
+    bool elements = false, rows = stage_is_row_reduction(space, group->root);
     StageFacts *block = NULL, *product = NULL;
     if (anchor && !group->scan && (block = find_chain(grouping, group->root, anchor, members, &depth)))
         product = anchor;
     else if (anchor)
         members[anchor - grouping->facts] = true;
-    else if (!absorb_transforms(grouping, group->root, members) && (!stage_has_reuse(group->root) || rows))
+    else if (!absorb_transforms(grouping, group->root, members) &&
+             !(elements = absorb_elements(grouping, &grouping->facts[root], members)) &&
+             (!stage_has_reuse(group->root) || rows))
         depth = absorb_rows(grouping, group->root, members);
     if (depth > 0 && !group->scan && !block)
         block = find_row_anchor(grouping, members, depth);
@@ -591,7 +627,7 @@ static void make_group(Grouping *grouping, int root) {
     list_members(grouping, group, members);
     int scatter = stage_first_scatter(group->root);
     bool in_rows = depth > 0 || scatter < group->root->axis_count || rows;
-    bool flat = !in_rows && group->stage_count == 1 && stage_is_flat(space, group->root);
+    bool flat = !in_rows && (group->stage_count == 1 || elements) && group_is_flat(space, group);
     group->tiled = !in_rows && !flat;
     if (in_rows)
         row_group_new(space, group, depth > 0 ? depth : scatter, block ? block->stage : NULL,

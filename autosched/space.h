@@ -116,9 +116,9 @@ void tile_group_new(Space *space, Group *group,
  * one that is computed of the block's rows, or NULL. */
 void row_group_new(Space *space, Group *group, int depth, const Stage *anchor, const Stage *product);
 void user_group_new(Space *space, Group *group, const Schedule *user);
-/* flat.c: of a stage that is computed element by element in one order, of sizes of run time. */
+/* flat.c: of stages that are computed element by element in one order, in short rows or of sizes of run time. */
 void flat_group_new(Space *space, Group *group);
-bool stage_is_flat(Space *space, const Stage *stage);
+bool group_is_flat(Space *space, const Group *group);
 /* Whether the constraints of the user's schedule hold. */
 bool user_allows(const Space *space, const Group *group, const int *genes);
 /* Looks for chains among the groups and adds their statements. Groups that were made before do not know of them. */
@@ -170,8 +170,8 @@ typedef struct CasePlace {
     const Var *vector; /* the root's vector axis, or NULL */
     int lanes;
 } CasePlace;
-/* Computes stage `number` of the group in registers at the place. False: it has no lanes there. */
-bool emit_case_producer(Space *space, const Group *group, Sketch *sketch, const CasePlace *place, int number);
+/* Computes the members that the root reads in registers at the place. False: one has no lanes there. */
+bool emit_producers(Space *space, const Group *group, Sketch *sketch, const CasePlace *place);
 /* The stage as it is after inlining: its reads name what the loops really touch. */
 const Stage *inlined_stage(Space *space, const Stage *stage);
 

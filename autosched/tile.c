@@ -228,8 +228,8 @@ static void make_axis(Space *space, Group *group, const Tile *tile, const Stage 
     int64_t vectors = axis->extent < 0 ? -1 : ceil_divide(axis->extent, axis->lanes);
     Gene wide = tile_gene(space, arena_printf(space->arena, "%s vector", axis->loop), vectors,
                           axis->extent < 0 ? unknown_vectors(space) : VECTOR_INNER_LIMIT);
-    if (!tile->anchor && !tile->placed &&
-        group->stage_count > 1) /* what the members hold fills the registers already */
+    if (!tile->anchor && !tile->placed && group->stage_count > 1 &&
+        stage_has_cases(tile->value)) /* what the members hold fills the registers already */
         factors_cases(space->arena, vectors, 1, &wide);
     axis->vector = group_add_gene(space, group, wide);
     axis->outer = part_name(space, group, name, "o");
@@ -416,7 +416,10 @@ Tile *tile_new(Space *space, Group *group, const Stage *root, const Stage *ancho
 void tile_group_new(Space *space, Group *group, const Stage *anchor) {
     Tile *tile = tile_new(space, group, group->root, anchor, 0);
     group->details = tile;
-    group->weight = stage_weight(tile->value, space->target);
+    for (int s = 0; s < group->stage_count; s++)
+        if (!anchor && group->stages[s] != group->root)
+            group->weight += stage_weight(inlined_stage(space, group->stages[s]), space->target);
+    group->weight += stage_weight(tile->value, space->target);
     for (int a = 0, versions = 1; a < tile->axis_count; a++)
         if (tile->axes[a].extent < 0 && versions == 1)
             group->weight *= versions = VERSIONS;

@@ -244,15 +244,11 @@ static void write_root_loops(TileWriter *writer, const NameList *reductions) {
     write_parallel(writer);
 }
 
-/* What a tile of cases reads is computed beside it. */
+/* What a tile without a reduction reads of the group is computed beside it. */
 static bool write_producers(TileWriter *writer, const char *place) {
-    const Group *group = writer->group;
     const TileAxis *axis = writer->vector >= 0 ? &writer->tile->axes[writer->vector] : NULL;
     CasePlace at = {writer->tile->value, place, axis ? axis->axis : NULL, axis ? axis->lanes : 1};
-    for (int s = group->stage_count - 1; s >= 0; s--)
-        if (group->stages[s] != group->root && !emit_case_producer(writer->space, group, writer->sketch, &at, s))
-            return false;
-    return true;
+    return emit_producers(writer->space, writer->group, writer->sketch, &at);
 }
 
 /* The root carries its own reduction: cache_write moves the register tile into a stage of its own. */
