@@ -216,8 +216,8 @@ LLVMValueRef emit_division(Code *code, const Expr *e, LLVMValueRef a, LLVMValueR
 /* The C library's function, lane by lane. */
 LLVMValueRef call_by_lane(Code *code, Op op, LLVMValueRef *args);
 LLVMValueRef emit_math(Code *code, Op op, ElementType type, LLVMValueRef *args);
-/* Vector sequences for float, or NULL where there is none. */
-LLVMValueRef emit_float_function(Code *code, Op op, LLVMValueRef *args);
+/* A sequence of instructions for float or double, or NULL where there is none. */
+LLVMValueRef emit_function_of_reals(Code *code, Op op, bool wide, LLVMValueRef *args);
 LLVMValueRef emit_conversion(Code *code, LLVMValueRef value, ElementType from, ElementType to);
 /* Of a float that is no number or inside the range of the integers, of 8 or 16 bits. */
 LLVMValueRef emit_fitting_conversion(Code *code, LLVMValueRef value, ElementType to);

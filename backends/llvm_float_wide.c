@@ -1,6 +1,6 @@
 /* llvm_float_wide.c - functions of float that need more digits inside: sin, cos, tan and pow, computed in part in
  * double. */
-#include "backends/llvm_lanes.h"
+#include "backends/llvm_functions.h"
 
 #include <math.h>
 

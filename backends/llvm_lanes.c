@@ -8,6 +8,10 @@ Lanes lanes_like(Code *code, LLVMTypeRef scalar, LLVMValueRef value) {
     return (Lanes){code, code->builder, scalar, type_like(scalar, value), type_like(integer, value)};
 }
 
+bool lanes_are_wide(const Lanes *l) {
+    return l->scalar == l->code->f64;
+}
+
 LLVMValueRef lanes_number(Lanes *l, double value) {
     return constant_real(l->real, value);
 }
@@ -71,6 +75,12 @@ LLVMValueRef lanes_round_product(Lanes *l, LLVMValueRef x, double y, LLVMValueRe
     if (bits)
         *bits = bits_of(l->code, shifted);
     return lanes_subtract(l, shifted, lanes_number(l, rounder));
+}
+
+LLVMValueRef lanes_power_of_two(Lanes *l, LLVMValueRef n) {
+    bool wide = lanes_are_wide(l);
+    LLVMValueRef biased = LLVMBuildAdd(l->b, n, lanes_whole(l, wide ? 1023 : 127), "");
+    return real_of(l->code, LLVMBuildShl(l->b, biased, lanes_whole(l, wide ? 52 : 23), ""), l->scalar);
 }
 
 /* --- instructions of AVX-512 --- */

@@ -13,6 +13,7 @@ typedef struct Lanes {
 } Lanes;
 
 Lanes lanes_like(Code *code, LLVMTypeRef scalar, LLVMValueRef value);
+bool lanes_are_wide(const Lanes *l); /* of double */
 LLVMValueRef lanes_number(Lanes *l, double value);
 LLVMValueRef lanes_whole(Lanes *l, int64_t value);
 LLVMValueRef lanes_add(Lanes *l, LLVMValueRef a, LLVMValueRef b);
@@ -30,6 +31,8 @@ LLVMValueRef lanes_polynomial(Lanes *l, LLVMValueRef x, const double *coefficien
 LLVMValueRef lanes_clamp(Lanes *l, LLVMValueRef x, double low, double high);
 /* x * y rounded to a whole number, as a real, and its low bits as an integer. NaN stays NaN, with any bits. */
 LLVMValueRef lanes_round_product(Lanes *l, LLVMValueRef x, double y, LLVMValueRef *bits);
+/* 2^n for an integer n for which that is a normal number. */
+LLVMValueRef lanes_power_of_two(Lanes *l, LLVMValueRef n);
 /* x * 2^n in one instruction, rounded once, where the target has it for these lanes; n is rounded down first. Where x is
  * no number an infinite n gives infinity or 0. */
 bool lanes_can_scale(const Lanes *l);
@@ -42,9 +45,5 @@ bool lanes_can_look_up(const Lanes *l);
 LLVMValueRef lanes_look_up(Lanes *l, const double *table, LLVMValueRef index);
 LLVMValueRef lanes_exponent(Lanes *l, LLVMValueRef x);
 LLVMValueRef lanes_mantissa(Lanes *l, LLVMValueRef x);
-
-typedef LLVMValueRef FloatFunction(Lanes *l, LLVMValueRef *args);
-/* llvm_float_wide.c: what is computed in double inside. */
-FloatFunction emit_sin, emit_cos, emit_tan, emit_pow;
 
 #endif

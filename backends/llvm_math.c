@@ -1,5 +1,5 @@
-/* llvm_math.c - the functions of ops.def: an instruction where there is one, a vector sequence for float (from
- * llvm_float_functions.c), and the C library's function, lane by lane, for the rest. half and bfloat16 are computed in
+/* llvm_math.c - the functions of ops.def: an instruction where there is one, a sequence of them (from
+ * llvm_functions.c), and the C library's function, lane by lane, for the rest. half and bfloat16 are computed in
  * float and rounded.
  */
 #include "backends/llvm_code.h"
@@ -68,7 +68,7 @@ static LLVMValueRef emit_real_function(Code *code, Op op, bool single, LLVMValue
         return emit_rsqrt(code, args[0]);
     if (op == OP_FDIM)
         return emit_fdim(code, args[0], args[1]);
-    LLVMValueRef result = single ? emit_float_function(code, op, args) : NULL;
+    LLVMValueRef result = emit_function_of_reals(code, op, !single, args);
     return result ? result : call_by_lane(code, op, args);
 }
 

@@ -1,8 +1,9 @@
-/* float_functions.c - the functions that objects compute by sequences of their own, over all magnitudes of float,
- * against double: within 4 ulp, infinities, NaN and numbers below the smallest normal one included. Quotients by what
+/* float_functions.c - the functions that objects compute by sequences of their own, over all magnitudes of float
+ * and double, against long double: within 4 ulp, infinities, NaN and numbers below the smallest normal one included. Quotients by what
  * all lanes share, of random magnitudes: within 2 ulp, and right under -fstrict.
  *
- * FLOAT_STRIDE asks for every so many-th float in place of every 65521st.
+ * FLOAT_STRIDE asks for every so many-th float in place of every 65521st, and for the worst of each function; FLOAT_ONLY
+ * for one function alone.
  */
 #include "lang/value.h"
 #include "objects.h"
@@ -10,13 +11,43 @@
 #include "tests/tap.h"
 
 #include <dlfcn.h>
+#include <float.h>
 #include <stdlib.h>
 
-enum { BATCH = 4096 };
+enum { BATCH = 4096, ROW = 16 };
 
-static const Op functions[] = {OP_EXP, OP_EXP2, OP_EXPM1, OP_LOG,  OP_LOG1P, OP_LOG2, OP_LOG10, OP_TANH, OP_ERF,
-                               OP_SIN, OP_COS,  OP_TAN,   OP_SQRT, OP_RSQRT, OP_POW,  OP_DIV,   OP_DIV};
-enum { FUNCTIONS = sizeof functions / sizeof *functions, STRICT_DIVISION = FUNCTIONS - 1, ROW = 16 };
+typedef struct Subject {
+    Op op;
+    bool wide, strict; /* of double; under -fstrict */
+} Subject;
+
+#define BOTH(op)                                                                                                       \
+    {op, false, false}, {                                                                                              \
+        op, true, false                                                                                                \
+    }
+static const Subject subjects[] = {
+    BOTH(OP_EXP),   BOTH(OP_EXP2),  BOTH(OP_EXPM1), BOTH(OP_LOG),           BOTH(OP_LOG1P),        BOTH(OP_LOG2),
+    BOTH(OP_LOG10), BOTH(OP_TANH),  BOTH(OP_ERF),   BOTH(OP_SIN),           BOTH(OP_COS),          BOTH(OP_TAN),
+    BOTH(OP_SQRT),  BOTH(OP_RSQRT), BOTH(OP_POW),   BOTH(OP_ASIN),          BOTH(OP_ACOS),         BOTH(OP_ATAN),
+    BOTH(OP_ATAN2), BOTH(OP_SINH),  BOTH(OP_COSH),  BOTH(OP_ASINH),         BOTH(OP_ACOSH),        BOTH(OP_ATANH),
+    BOTH(OP_CBRT),  BOTH(OP_HYPOT), BOTH(OP_ERFC),  {OP_DIV, false, false}, {OP_DIV, false, true},
+};
+enum { SUBJECTS = sizeof subjects / sizeof *subjects };
+
+static long double rsqrt_of(long double x) {
+    return 1 / sqrtl(x);
+}
+
+/* With more digits than a double has. */
+static long double (*const unary[OP_COUNT])(long double) = {
+    [OP_EXP] = expl,     [OP_EXP2] = exp2l,   [OP_EXPM1] = expm1l, [OP_LOG] = logl,       [OP_LOG1P] = log1pl,
+    [OP_LOG2] = log2l,   [OP_LOG10] = log10l, [OP_TANH] = tanhl,   [OP_ERF] = erfl,       [OP_SIN] = sinl,
+    [OP_COS] = cosl,     [OP_TAN] = tanl,     [OP_SQRT] = sqrtl,   [OP_RSQRT] = rsqrt_of, [OP_ASIN] = asinl,
+    [OP_ACOS] = acosl,   [OP_ATAN] = atanl,   [OP_SINH] = sinhl,   [OP_COSH] = coshl,     [OP_ASINH] = asinhl,
+    [OP_ACOSH] = acoshl, [OP_ATANH] = atanhl, [OP_CBRT] = cbrtl,   [OP_ERFC] = erfcl,
+};
+static long double (*const binary[OP_COUNT])(long double,
+                                             long double) = {[OP_POW] = powl, [OP_ATAN2] = atan2l, [OP_HYPOT] = hypotl};
 
 static float as_float(uint32_t bits) {
     float value;
@@ -29,51 +60,54 @@ static uint32_t random_bits(uint64_t *state) {
     return (uint32_t)(*state >> 32);
 }
 
+static double as_double(uint64_t bits) {
+    double value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
 static Kernel *kernel_of(Arena *arena, int f, const Target *target) {
-    const char *name = op_info[functions[f]].libm;
-    const char *call = op_info[functions[f]].arity == 2 ? "%s(X(i, j), B(i, j))" : "%s(X(i, j)) + 0.0 * B(i, j)";
-    if (functions[f] == OP_DIV)
+    Op op = subjects[f].op;
+    const char *name = op_info[op].libm;
+    const char *call = op_info[op].arity == 2 ? "%s(X(i, j), B(i, j))" : "%s(X(i, j)) where exists B(i, j)";
+    if (op == OP_DIV)
         call = "X(i, j) %s B(i, 0)";
-    const char *format =
-        arena_printf(arena, "def f%d(float(N, 16) X, float(N, 16) B) -> (Y) { Y(i, j) = %s }", f, call);
     if (!*name)
-        name = functions[f] == OP_DIV ? "/" : "rsqrt";
+        name = op == OP_DIV ? "/" : "rsqrt";
+    const char *type = subjects[f].wide ? "double" : "float";
+    const char *format =
+        arena_printf(arena, "def f%d(%s(N, 16) X, %s(N, 16) B) -> (Y) { Y(i, j) = %s }", f, type, type, call);
     const char *text = arena_printf(arena, format, name);
     Program *program = program_of_text(arena, text, (struct Binding[]){{"N", BATCH / ROW}}, 1);
     PrimArg loop = {.kind = ARG_NAME, .name = "Y.j"};
     Prim vectorize = {.op = PRIM_VECTORIZE, .arg_count = 1, .args = &loop};
     Schedule schedule = {.count = 1, .prims = &vectorize};
-    ExpandOptions options = {.strict = f == STRICT_DIVISION};
+    ExpandOptions options = {.strict = subjects[f].strict};
     return expand(arena, nest_build(arena, program, &schedule, NULL, target, NULL), &options);
 }
 
-/* In units of the last place of the wanted float; infinite where only one is a NaN or infinite. */
-static double distance(double wanted, float found) {
-    float nearest = (float)wanted;
+/* In units of the last place of the wanted number; infinite where only one is a NaN or infinite. */
+static double distance(long double wanted, double found, bool wide) {
+    double nearest = wide ? (double)wanted : (double)(float)wanted, largest = wide ? DBL_MAX : (double)FLT_MAX;
+    int least = wide ? -1022 : -126, digits = wide ? 52 : 23;
     if (nearest == found || (isnan(wanted) && isnan(found)))
         return 0;
     if (isnan(wanted) || isnan(found))
         return INFINITY;
-    bool overflow =
-        fabs(wanted) > 0x1.fffff8p127 && fabsf(found) >= 0x1.fffff8p127f; /* the largest float or infinity */
+    long double close = largest * (1 - 4 * ldexpl(1, -digits));
     if (isinf(nearest) || isinf(found))
-        return overflow ? 0 : INFINITY;
-    int exponent = nearest == 0 ? -149 : ilogbf(nearest);
-    return fabs(found - wanted) / ldexp(1, (exponent < -126 ? -126 : exponent) - 23);
+        return fabsl(wanted) > close && fabs(found) >= close && (found < 0) == (wanted < 0) ? 0 : INFINITY;
+    int exponent = nearest == 0 ? least : ilogb(nearest);
+    return (double)(fabsl(found - wanted) / ldexpl(1, (exponent < least ? least : exponent) - digits));
 }
 
 typedef struct Worst {
     double distance;
-    float x, b, found;
+    double x, b, found;
 } Worst;
 
-static void check_batch(Op op, const float *x, const float *b, const float *y, Worst *worst) {
-    for (int i = 0; i < BATCH; i++) {
-        Value operands[] = {{.type = TYPE_DOUBLE, .real = x[i]}, {.type = TYPE_DOUBLE, .real = b[i]}};
-        double error = distance(value_apply(op, operands).real, y[i]);
-        if (error > worst->distance)
-            *worst = (Worst){error, x[i], b[i], y[i]};
-    }
+static long double wanted_of(Op op, long double x, long double b) {
+    return unary[op] ? unary[op](x) : binary[op] ? binary[op](x, b) : x / b;
 }
 
 /* Divisors of whole rows: what has no reciprocal, or none that is a normal number, among random floats. */
@@ -87,52 +121,198 @@ static float random_divisor(uint64_t *state) {
     return as_float((random_bits(state) & kind[0]) | kind[1]);
 }
 
-/* Exponents for pow: random floats, whole numbers, and such that the result is a float. */
+/* Exponents for pow: random floats, whole numbers, and such that the result is a float. The others: random floats and such
+ * that are near x, or of its magnitude. */
 static float second_operand(Op op, float x, uint64_t *state) {
     uint32_t bits = random_bits(state);
-    if (op != OP_POW)
+    if (op_info[op].arity < 2)
         return 0;
     if (bits % 4 == 0)
         return as_float(random_bits(state));
+    float near_one = (float)(bits / 0x1p31 - 1);
+    if (op != OP_POW)
+        return bits % 4 == 1 ? x + near_one : x * near_one * 16;
     if (bits % 4 == 1)
         return (float)((int)(bits >> 8 & 63) - 32);
     return (float)((bits / 0x1p31 - 1) * 100 / (fabs(log(fabs(x))) + 1e-9));
 }
 
-static void test_function(int f, EntryFunction *entry, uint32_t stride, const char *target) {
-    static float x[BATCH], b[BATCH], y[BATCH];
+typedef struct Batch {
+    float x[BATCH], b[BATCH], y[BATCH];
+    double wide_x[BATCH], wide_b[BATCH], wide_y[BATCH];
+} Batch;
+
+/* Numbers of 64 bits have the bits of those of 32, and random ones. */
+static void fill_batch(Batch *batch, const Subject *subject, uint64_t first, uint32_t stride, uint64_t *state) {
+    for (int i = 0; i < BATCH; i++) {
+        uint32_t bits = (uint32_t)(first + (uint64_t)i * stride);
+        batch->x[i] = as_float(bits);
+        batch->wide_x[i] = i % 2 ? as_double((uint64_t)bits << 32 | random_bits(state)) : (double)batch->x[i];
+        if (subject->op == OP_DIV)
+            batch->b[i] = i % ROW ? batch->b[i - 1] : random_divisor(state);
+        else
+            batch->b[i] = second_operand(subject->op, subject->wide ? (float)batch->wide_x[i] : batch->x[i], state);
+        batch->wide_b[i] = batch->b[i];
+    }
+}
+
+static void check_batch(const Batch *batch, const Subject *subject, Worst *worst) {
+    bool wide = subject->wide;
+    for (int i = 0; i < BATCH; i++) {
+        double x = wide ? batch->wide_x[i] : batch->x[i], b = wide ? batch->wide_b[i] : batch->b[i],
+               y = wide ? batch->wide_y[i] : batch->y[i];
+        double error = distance(wanted_of(subject->op, x, b), y, wide);
+        if (error > worst->distance)
+            *worst = (Worst){error, x, b, y};
+    }
+}
+
+static bool run_batch(Batch *batch, const Subject *subject, EntryFunction *entry) {
+    void *narrow[] = {batch->x, batch->b, batch->y}, *wide[] = {batch->wide_x, batch->wide_b, batch->wide_y};
+    return entry(NULL, subject->wide ? wide : narrow) == STATUS_OK;
+}
+
+static void test_function(const Subject *subject, EntryFunction *entry, uint32_t stride, const char *target) {
+    static Batch batch;
     Worst worst = {0};
     uint64_t state = 1;
     for (uint64_t first = 0; first < (uint64_t)1 << 32; first += (uint64_t)stride * BATCH) {
-        for (int i = 0; i < BATCH; i++) {
-            x[i] = as_float((uint32_t)(first + (uint64_t)i * stride));
-            if (functions[f] == OP_DIV)
-                b[i] = i % ROW ? b[i - 1] : random_divisor(&state);
-            else
-                b[i] = second_operand(functions[f], x[i], &state);
-        }
-        if (entry(NULL, (void *[]){x, b, y}) == STATUS_OK)
-            check_batch(functions[f], x, b, y, &worst);
+        fill_batch(&batch, subject, first, stride, &state);
+        if (run_batch(&batch, subject, entry))
+            check_batch(&batch, subject, &worst);
         else
             worst.distance = INFINITY;
     }
-    double allowed = f == STRICT_DIVISION ? 0.5 : functions[f] == OP_DIV ? 2 : 4;
-    const char *strict = f == STRICT_DIVISION ? ", -fstrict" : "";
-    if (!ok(worst.distance <= allowed, "%s: %s%s", target, op_info[functions[f]].spelling, strict))
+    double allowed = subject->strict ? 0.5 : subject->op == OP_DIV ? 2 : 4;
+    if (!ok(worst.distance <= allowed, "%s: %s of %s%s", target, op_info[subject->op].spelling,
+            subject->wide ? "double" : "float", subject->strict ? ", -fstrict" : ""))
         diag_line("%.3f ulp at %a, %a: found %a", worst.distance, worst.x, worst.b, worst.found);
+    else if (getenv("FLOAT_STRIDE"))
+        diag_line("%.3f ulp at %a, %a: found %a", worst.distance, worst.x, worst.b, worst.found);
+}
+
+/* --- exact results --- */
+
+typedef struct Point {
+    Op op;
+    double x, b;
+} Point;
+
+/* Odd functions keep the sign of 0, roots and powers of what has them are these, quadrants are those of C. */
+static const Point points[] = {
+    {OP_SIN, -0.0, 0},
+    {OP_TAN, -0.0, 0},
+    {OP_ASIN, -0.0, 0},
+    {OP_ATAN, -0.0, 0},
+    {OP_SINH, -0.0, 0},
+    {OP_TANH, -0.0, 0},
+    {OP_ASINH, -0.0, 0},
+    {OP_ATANH, -0.0, 0},
+    {OP_CBRT, -0.0, 0},
+    {OP_ERF, -0.0, 0},
+    {OP_CBRT, 27, 0},
+    {OP_CBRT, -64, 0},
+    {OP_CBRT, 0x1p-99, 0},
+    {OP_CBRT, 1331, 0},
+    {OP_CBRT, 0.125, 0},
+    {OP_CBRT, 12326391, 0},
+    {OP_HYPOT, 3, 4},
+    {OP_HYPOT, 0x5p120, 0xcp120},
+    {OP_HYPOT, 0x3p-149, 0x4p-149},
+    {OP_HYPOT, INFINITY, NAN},
+    {OP_HYPOT, NAN, -INFINITY},
+    {OP_HYPOT, -0.0, 0},
+    {OP_ATAN2, 0, 0},
+    {OP_ATAN2, -0.0, 0},
+    {OP_ATAN2, 0, -0.0},
+    {OP_ATAN2, -0.0, -0.0},
+    {OP_ATAN2, -0.0, -2},
+    {OP_ATAN2, 0, -2},
+    {OP_ATAN2, -0.0, 2},
+    {OP_ATAN2, 3, 0},
+    {OP_ATAN2, -3, -0.0},
+    {OP_ATAN2, INFINITY, INFINITY},
+    {OP_ATAN2, -INFINITY, INFINITY},
+    {OP_ATAN2, INFINITY, -INFINITY},
+    {OP_ATAN2, 1, INFINITY},
+    {OP_ATAN2, -1, INFINITY},
+    {OP_ATAN2, 1, -INFINITY},
+    {OP_ATAN2, -1, -INFINITY},
+    {OP_ATAN2, INFINITY, 1},
+    {OP_ATAN2, NAN, 1},
+    {OP_ATAN2, 1, NAN},
+    {OP_ACOS, 1, 0},
+    {OP_ACOSH, 1, 0},
+    {OP_ACOSH, -3, 0},
+    {OP_ACOSH, -INFINITY, 0},
+    {OP_ATANH, 1, 0},
+    {OP_ATANH, -1, 0},
+    {OP_ATANH, 2, 0},
+    {OP_ASIN, 1.5, 0},
+    {OP_ACOS, -1.5, 0},
+    {OP_COSH, 0, 0},
+    {OP_COSH, -INFINITY, 0},
+    {OP_SINH, -INFINITY, 0},
+    {OP_ERFC, 0, 0},
+    {OP_ERFC, INFINITY, 0},
+    {OP_ERFC, -INFINITY, 0},
+    {OP_LOG, 1, 0},
+    {OP_LOG2, 8, 0},
+    {OP_LOG10, 1, 0},
+    {OP_EXP, 0, 0},
+    {OP_EXP2, 10, 0},
+    {OP_ASINH, -INFINITY, 0},
+    {OP_ASINH, 0x1p-149, 0},
+    {OP_SINH, 0x1p-149, 0},
+    {OP_LOG1P, -1, 0},
+    {OP_EXPM1, -INFINITY, 0},
+    {OP_SIN, INFINITY, 0},
+    {OP_COS, 0, 0},
+};
+enum { POINTS = sizeof points / sizeof *points };
+
+static bool is_exact(const Point *point, double found, bool wide) {
+    long double wanted = wanted_of(point->op, point->x, point->b);
+    double nearest = wide ? (double)wanted : (double)(float)wanted;
+    return isnan(nearest) ? isnan(found) : nearest == found && !signbit(nearest) == !signbit(found);
+}
+
+static void test_points(const Subject *subject, EntryFunction *entry, const char *target) {
+    static Batch batch;
+    int wrong = 0, count = 0;
+    for (int i = 0; i < POINTS; i++) {
+        batch.x[i] = (float)(batch.wide_x[i] = points[i].x);
+        batch.b[i] = (float)(batch.wide_b[i] = points[i].b);
+    }
+    bool ran = run_batch(&batch, subject, entry);
+    for (int i = 0; i < POINTS && ran; i++) {
+        double found = subject->wide ? batch.wide_y[i] : batch.y[i];
+        if (points[i].op != subject->op || ++count == 0 || is_exact(&points[i], found, subject->wide))
+            continue;
+        wrong++;
+        diag_line("%a, %a: found %a", points[i].x, points[i].b, found);
+    }
+    if (count)
+        ok(ran && wrong == 0, "%s: %s of %s, exactly", target, op_info[subject->op].spelling,
+           subject->wide ? "double" : "float");
 }
 
 static void test_target(const char *folder, const char *name, uint32_t stride) {
     Arena *arena = arena_new();
     const Target *target = target_make(arena, name, 1);
-    Kernel *kernels[FUNCTIONS];
-    for (int f = 0; f < FUNCTIONS; f++)
+    Kernel *kernels[SUBJECTS];
+    for (int f = 0; f < SUBJECTS; f++)
         kernels[f] = kernel_of(arena, f, target);
     EmitOptions options = {.kind = EMIT_OBJECT, .pic = true, .candidate = true};
-    void *library = load_kernels(folder, kernels, FUNCTIONS, target, &options);
+    void *library = load_kernels(folder, kernels, SUBJECTS, target, &options);
     ok(library != NULL, "%s: an object", name);
-    for (int f = 0; library && f < FUNCTIONS; f++)
-        test_function(f, entry_of(library, arena_printf(arena, "f%d", f)), stride, name);
+    const char *only = getenv("FLOAT_ONLY");
+    for (int f = 0; library && f < SUBJECTS; f++)
+        if (!only || strcmp(only, op_info[subjects[f].op].spelling) == 0) {
+            EntryFunction *entry = entry_of(library, arena_printf(arena, "f%d", f));
+            test_function(&subjects[f], entry, stride, name);
+            test_points(&subjects[f], entry, name);
+        }
     if (library)
         dlclose(library);
     arena_free(arena);

@@ -1,0 +1,36 @@
+/* llvm_functions.c - which functions are sequences of instructions; see llvm_functions.h. A function without a row is the C
+ * library's.
+ */
+#include "backends/llvm_functions.h"
+
+LLVMValueRef lanes_series(Lanes *l, LLVMValueRef x, const Series *series) {
+    const Series *own = &series[lanes_are_wide(l)];
+    return lanes_polynomial(l, x, own->terms, own->count);
+}
+
+static RealFunction *const float_functions[OP_COUNT] = {
+    [OP_EXP] = emit_exp,     [OP_EXP2] = emit_exp2,   [OP_EXPM1] = emit_expm1, [OP_LOG] = emit_log,
+    [OP_LOG1P] = emit_log1p, [OP_LOG2] = emit_log2,   [OP_LOG10] = emit_log10, [OP_SIN] = emit_sin,
+    [OP_COS] = emit_cos,     [OP_TAN] = emit_tan,     [OP_ASIN] = emit_asin,   [OP_ACOS] = emit_acos,
+    [OP_ATAN] = emit_atan,   [OP_ATAN2] = emit_atan2, [OP_SINH] = emit_sinh,   [OP_COSH] = emit_cosh,
+    [OP_TANH] = emit_tanh,   [OP_ASINH] = emit_asinh, [OP_ACOSH] = emit_acosh, [OP_ATANH] = emit_atanh,
+    [OP_CBRT] = emit_cbrt,   [OP_POW] = emit_pow,     [OP_HYPOT] = emit_hypot, [OP_ERF] = emit_erf,
+    [OP_ERFC] = emit_erfc,
+};
+
+static RealFunction *const double_functions[OP_COUNT] = {
+    [OP_EXP] = emit_exp,     [OP_EXP2] = emit_exp2, [OP_EXPM1] = emit_expm1, [OP_LOG] = emit_log,
+    [OP_LOG1P] = emit_log1p, [OP_LOG2] = emit_log2, [OP_LOG10] = emit_log10, [OP_ASIN] = emit_asin,
+    [OP_ACOS] = emit_acos,   [OP_ATAN] = emit_atan, [OP_ATAN2] = emit_atan2, [OP_SINH] = emit_sinh,
+    [OP_COSH] = emit_cosh,   [OP_TANH] = emit_tanh, [OP_ASINH] = emit_asinh, [OP_ACOSH] = emit_acosh,
+    [OP_ATANH] = emit_atanh, [OP_CBRT] = emit_cbrt, [OP_HYPOT] = emit_hypot, [OP_ERF] = emit_erf,
+    [OP_ERFC] = emit_erfc,
+};
+
+LLVMValueRef emit_function_of_reals(Code *code, Op op, bool wide, LLVMValueRef *args) {
+    RealFunction *function = wide ? double_functions[op] : float_functions[op];
+    if (!function)
+        return NULL;
+    Lanes lanes = lanes_like(code, wide ? code->f64 : code->f32, args[0]);
+    return function(&lanes, args);
+}
