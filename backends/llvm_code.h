@@ -73,6 +73,14 @@ typedef struct AddedConstant {
 } AddedConstant;
 
 /* A function under construction. The body of a parallel loop is one of its own. */
+/* A mask that is a constant, in a register. */
+typedef struct HeldMask {
+    uint64_t lanes;
+    LLVMValueRef mask;
+} HeldMask;
+
+enum { MASKS_HELD = 6 }; /* of the seven registers for masks */
+
 typedef struct Frame {
     struct Frame *outer;
     LLVMValueRef function;
@@ -81,9 +89,11 @@ typedef struct Frame {
     LLVMValueRef status;     /* alloca of what is returned; NULL in a function that returns nothing */
     LLVMValueRef forgotten;  /* where a store goes that nobody wants; or NULL */
     LLVMValueRef heap;       /* temporaries: of the call, or this thread's slice of them; or NULL */
-    Map variables;           /* Var -> LLVMValueRef */
-    Map depths;              /* Var -> how many loops are around its own, plus 1 */
-    Map buffers;             /* Tensor -> Buffer */
+    HeldMask masks[MASKS_HELD];
+    int mask_count;
+    Map variables; /* Var -> LLVMValueRef */
+    Map depths;    /* Var -> how many loops are around its own, plus 1 */
+    Map buffers;   /* Tensor -> Buffer */
     int depth;
     bool parallel;         /* inside a parallel loop: further ones run serially */
     LLVMMetadataRef scope; /* debug information */
@@ -179,7 +189,8 @@ Frame *frame_open(Code *code, LLVMValueRef function); /* the builder is at its f
 void frame_close(Code *code);                         /* back to where the builder was is the caller's part */
 LLVMBasicBlockRef new_block(Code *code, const char *name);
 LLVMValueRef entry_alloca(Code *code, LLVMTypeRef type, int alignment, const char *name);
-LLVMValueRef unknown_pointer(Code *code, LLVMValueRef pointer); /* the same address, of which nothing is known */
+/* The same address or number, of which nothing is known; from the function's first block on. */
+LLVMValueRef unknown_value(Code *code, LLVMValueRef value);
 LLVMValueRef variable_value(Code *code, const Var *var);
 void bind_variable(Code *code, const Var *var, LLVMValueRef value);
 Buffer *buffer_of(Code *code, const Tensor *tensor);
@@ -249,6 +260,11 @@ typedef struct LanesInMemory {
     int count;        /* that exist */
 } LanesInMemory;
 
+/* Where masks are numbers, those of the first lanes are made as such: they need no vector register until they are used. */
+bool has_mask_numbers(const Code *code, int lanes);
+/* A constant mask inside loops, where masks have registers: a value made once, of which nothing is known. LLVM makes
+ * constants in each iteration, and every load waits for it. */
+LLVMValueRef held_mask(Code *code, LLVMValueRef mask);
 bool has_masked_access(const Code *code, int bytes); /* whether instructions load and store elements under a mask */
 bool has_gathers(const Code *code, int bytes);       /* or gather and scatter them */
 LLVMValueRef zeros_to_read(Code *code, int bytes);   /* where what is outside is read from */

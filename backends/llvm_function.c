@@ -83,16 +83,16 @@ void bind_variable(Code *code, const Var *var, LLVMValueRef value) {
     address_map_set(code->arena, &code->frame->depths, var, (void *)(size_t)(code->frame->depth + 1));
 }
 
-/* The same address, of which nothing is known: loads of what is known to be constant cross the barriers between the steps
- * of a reduction, and are kept in registers until the accumulators no longer fit. */
-LLVMValueRef unknown_pointer(Code *code, LLVMValueRef pointer) {
+/* Of an address: loads of what is known to be constant cross the barriers between the steps of a reduction, and are kept in
+ * registers until the accumulators no longer fit. */
+LLVMValueRef unknown_value(Code *code, LLVMValueRef value) {
     char constraints[] = "=r,0"; /* not const: until LLVM 17 the parameter was not */
     LLVMBasicBlockRef here = LLVMGetInsertBlock(code->builder);
-    LLVMTypeRef parameter = LLVMTypeOf(pointer), type = LLVMFunctionType(parameter, &parameter, 1, false);
+    LLVMTypeRef parameter = LLVMTypeOf(value), type = LLVMFunctionType(parameter, &parameter, 1, false);
     LLVMPositionBuilderAtEnd(code->builder, code->frame->entry);
     LLVMValueRef same = LLVMGetInlineAsm(type, "", 0, constraints, sizeof constraints - 1, false, false,
                                          LLVMInlineAsmDialectATT, false);
-    LLVMValueRef unknown = LLVMBuildCall2(code->builder, type, same, &pointer, 1, "");
+    LLVMValueRef unknown = LLVMBuildCall2(code->builder, type, same, &value, 1, "");
     LLVMPositionBuilderAtEnd(code->builder, here);
     return unknown;
 }
@@ -104,7 +104,7 @@ Buffer *buffer_of(Code *code, const Tensor *tensor) {
     if (!buffer && tensor->role == ROLE_CONSTANT) {
         LLVMValueRef pointer = constant_pointer(code, tensor);
         bool folds = tensor_elements(tensor) * element_info[tensor->type].bytes <= FOLDED_BYTES;
-        bind_buffer(code, tensor, folds ? pointer : unknown_pointer(code, pointer));
+        bind_buffer(code, tensor, folds ? pointer : unknown_value(code, pointer));
         buffer = address_map_get(&code->frame->buffers, tensor);
     }
     if (!buffer)

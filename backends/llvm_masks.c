@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-enum { WORD = 8, LANE_BITS = 64 /* of the number of a lane */ };
+enum { WORD = 8, LANE_BITS = 64 /* of the number of a lane */, LEAST_MASK = 8, MOST_MASK = 64 };
 
 bool has_masked_access(const Code *code, int bytes) {
     const Target *target = code->target;
@@ -17,6 +17,50 @@ bool has_masked_access(const Code *code, int bytes) {
 
 bool has_gathers(const Code *code, int bytes) {
     return strcmp(code->target->family, "x86") == 0 && code->target->vector_bytes >= 64 && bytes >= 4;
+}
+
+bool has_mask_numbers(const Code *code, int lanes) {
+    return strcmp(code->target->family, "x86") == 0 && code->target->vector_bytes >= 64 && lanes >= LEAST_MASK &&
+           lanes <= MOST_MASK && lanes == padded_lanes(lanes);
+}
+
+/* The lanes of a constant that has some, but not all. */
+static bool constant_lanes(LLVMValueRef mask, uint64_t *lanes) {
+    int count = lanes_of(mask);
+    *lanes = 0;
+    for (int i = 0; i < count && LLVMIsConstant(mask); i++) {
+        LLVMValueRef lane = LLVMGetAggregateElement(mask, (unsigned)i);
+        if (!lane || !LLVMIsAConstantInt(lane))
+            return false;
+        *lanes |= (uint64_t)LLVMConstIntGetZExtValue(lane) << i;
+    }
+    return *lanes != 0 && *lanes != UINT64_MAX >> (MOST_MASK - count);
+}
+
+static LLVMValueRef mask_of_number(Code *code, uint64_t lanes, int count) {
+    LLVMTypeRef wide = count > 32 ? code->i64 : code->i32, type = LLVMIntTypeInContext(code->context, (unsigned)count);
+    LLVMBasicBlockRef here = LLVMGetInsertBlock(code->builder);
+    LLVMValueRef number = unknown_value(code, LLVMConstInt(wide, lanes, false));
+    LLVMPositionBuilderAtEnd(code->builder, code->frame->entry);
+    number = LLVMBuildTrunc(code->builder, number, type, "");
+    LLVMValueRef mask = LLVMBuildBitCast(code->builder, number, vector_of(code->i1, count), "");
+    LLVMPositionBuilderAtEnd(code->builder, here);
+    return mask;
+}
+
+LLVMValueRef held_mask(Code *code, LLVMValueRef mask) {
+    Frame *frame = code->frame;
+    uint64_t lanes;
+    if (frame->depth == 0 || !has_mask_numbers(code, lanes_of(mask)) || !constant_lanes(mask, &lanes))
+        return mask;
+    for (int i = 0; i < frame->mask_count; i++)
+        if (frame->masks[i].lanes == lanes && LLVMTypeOf(frame->masks[i].mask) == LLVMTypeOf(mask))
+            return frame->masks[i].mask;
+    if (frame->mask_count == MASKS_HELD)
+        return mask;
+    HeldMask *held = &frame->masks[frame->mask_count++];
+    *held = (HeldMask){lanes, mask_of_number(code, lanes, lanes_of(mask))};
+    return held->mask;
 }
 
 /* So many bytes, and enough for padded lanes. */
@@ -40,7 +84,7 @@ LLVMValueRef zeros_to_read(Code *code, int bytes) {
 static LLVMValueRef place_to_forget(Code *code) {
     Frame *frame = code->frame;
     if (!frame->forgotten)
-        frame->forgotten = unknown_pointer(code, entry_alloca(code, code->i64, WORD, "forgotten"));
+        frame->forgotten = unknown_value(code, entry_alloca(code, code->i64, WORD, "forgotten"));
     return frame->forgotten;
 }
 

@@ -199,7 +199,8 @@ static LLVMValueRef load(Code *code, const Access *access, LLVMTypeRef type, LLV
 
 static LLVMValueRef masked_load(Code *code, const Access *access, LLVMValueRef address, LLVMValueRef mask) {
     LLVMTypeRef type = vector_of(access->type, lanes_of(mask)), overloads[] = {type, code->pointer};
-    LLVMValueRef args[] = {address, constant_int(code->i32, alignment_of(access)), mask, LLVMConstNull(type)};
+    LLVMValueRef args[] = {address, constant_int(code->i32, alignment_of(access)), held_mask(code, mask),
+                           LLVMConstNull(type)};
     return emit_intrinsic(code, "llvm.masked.load", overloads, 2, args, 4);
 }
 
@@ -450,7 +451,7 @@ static void store_row(Code *code, const Access *access, LLVMValueRef value) {
         return;
     }
     LLVMTypeRef overloads[] = {LLVMTypeOf(value), code->pointer};
-    LLVMValueRef args[] = {value, address, constant_int(code->i32, alignment_of(access)), mask};
+    LLVMValueRef args[] = {value, address, constant_int(code->i32, alignment_of(access)), held_mask(code, mask)};
     emit_intrinsic(code, "llvm.masked.store", overloads, 2, args, 4);
 }
 

@@ -10,8 +10,6 @@
 #include "lang/value.h"
 
 #include <math.h>
-#include <string.h>
-
 static LLVMValueRef emit_new_value(Code *code, const Expr *e);
 
 LLVMValueRef emit_value(Code *code, const Expr *e) {
@@ -104,22 +102,24 @@ static bool is_natural(const Expr *e) {
 
 /* The difference of two naturals needs no care. */
 static LLVMValueRef emit_room(Code *code, const Expr *limit, const Expr *base) {
+    int64_t end, first, room;
+    if (expr_is_int(limit, &end) && expr_is_int(base, &first) && !__builtin_sub_overflow(end, first, &room))
+        return index_constant(code, room);
     LLVMValueRef from = emit_value(code, limit), by = emit_value(code, base);
     return is_natural(limit) && is_natural(base) ? LLVMBuildSub(code->builder, from, by, "")
                                                  : binary_intrinsic(code, "llvm.ssub.sat", from, by);
 }
 
-/* Where masks are numbers, those of the first lanes are made as such: they need no vector register until they are used. */
-enum { LEAST_MASK = 8, MOST_MASK = 64, WORD_BITS = 64 };
-static bool has_mask_numbers(const Code *code, int lanes) {
-    return strcmp(code->target->family, "x86") == 0 && code->target->vector_bytes >= 64 && lanes >= LEAST_MASK &&
-           lanes <= MOST_MASK && lanes == padded_lanes(lanes);
-}
+enum { WORD_BITS = 64 };
 
 /* The lanes of a vector that begins `from` lanes after the base. The vectors of a tile have one number together, of which
  * each takes a part. */
 static LLVMValueRef emit_first_lanes(Code *code, LLVMValueRef room, int64_t from, int lanes) {
     LLVMBuilderRef b = code->builder;
+    if (LLVMIsAConstantInt(room)) {
+        int64_t count = LLVMConstIntGetSExtValue(room) - from;
+        return lane_mask(code, count < 0 ? 0 : count < lanes ? (int)count : lanes, lanes);
+    }
     room = binary_intrinsic(code, "llvm.smax", room, index_constant(code, 0));
     LLVMValueRef args[] = {LLVMConstAllOnes(code->i64),
                            binary_intrinsic(code, "llvm.smin", room, index_constant(code, WORD_BITS))};

@@ -51,4 +51,25 @@ done
 "$TENSORC" -S --target=x86-64-v4 -DH=28 -DC=64 depthwise.tensor -o depthwise.s
 like "$(cat depthwise.s)" 'vfmadd.*zmm' "vectors are computed"
 unlike "$(cat depthwise.s)" '%k[1-7]\}' "no mask for rows"
+# Masks of which loads wait are made before the loops, even where there are many copies of them.
+cat >rows.tensor <<'END'
+def rows(float(C, H, W) I, float(M, C, KH, KW) F) -> (O) {
+    O(m, h, w) +=! (I(r_c, h + r_kh - 1, w + r_kw - 1) else 0) * F(m, r_c, r_kh, r_kw) where h in 0:H, w in 0:W
+}
+export rows(C=5, H=14, W=14, M=256, KH=3, KW=3)
+schedule rows on x86 {
+    m_o, m_m, m_i = split(O.m, 2, 3)
+    h_o, h_i = split(O.h, 7)
+    w_o, w_v = split(O.w, 16)
+    reorder(m_o, h_o, w_o, m_m, O.r_c, O.r_kh, O.r_kw, h_i, m_i, w_v)
+    vectorize(w_v)
+    unroll(O.r_kw, h_i, m_i)
+    acc = cache_write(O, at=m_m, scope=register)
+}
+END
+runs "rows under masks" "$TENSORC" -run rows.tensor
+"$TENSORC" -S --target=x86-64-v4 rows.tensor -o rows.s
+awk '/vfmadd/ { inside = 1 } inside' rows.s >inside.s
+like "$(cat inside.s)" 'zmm[0-9]+ \{%k[1-7]\}' "loads under masks"
+unlike "$(cat inside.s)" 'kmov' "no mask is made after the first of them"
 done_testing
