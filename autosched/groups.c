@@ -461,7 +461,7 @@ static bool chooses_cases(Space *space, const Stage *stage) {
 /* Takes in producers a row of which is enough for a row of the root. Returns the number of shared axes. */
 static int absorb_rows(Grouping *grouping, const Stage *root, bool *members) {
     bool along = root->axis_count > 1 && root->reduction_count == 0 && !reads_row_reduction(grouping, root, members);
-    int depth = root->axis_count - along;
+    int depth = root->axis_count - (along || stage_is_column_reduction(grouping->space, root));
     depth = minimum(depth, stage_first_scatter(root));
     bool any = false;
     for (int s = grouping->count - 1; s >= 0; s--) {
@@ -470,7 +470,9 @@ static int absorb_rows(Grouping *grouping, const Stage *root, bool *members) {
         tiled |= chooses_cases(grouping->space, facts->stage);
         if (!only_used_in(grouping, facts, members) || tiled)
             continue;
-        int shared = shared_depth(grouping, facts, members, minimum(depth, stage_first_scatter(facts->stage)));
+        int own = facts->stage->axis_count - stage_is_column_reduction(grouping->space, facts->stage);
+        own = minimum(own, stage_first_scatter(facts->stage));
+        int shared = shared_depth(grouping, facts, members, minimum(depth, own));
         if (shared == 0)
             continue;
         depth = shared;

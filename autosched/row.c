@@ -19,6 +19,7 @@
 enum { UNKNOWN_LIMIT = 4 /* of sizes of run time: vectors that may all but one be empty */ };
 enum { UNROLL_LIMIT = 8, SMALL_WORK = 40000, ROW_LEAST = 8, VECTORS_AT_FIRST = 4, ROWS_LIMIT = 8, ROWS_AT_FIRST = 4 };
 enum { SCATTER_STEPS = 4, STREAMS = 4, PIECES_UNKNOWN = 16, PIECE_LEAST = 4096 /* terms */, LONG_ROW = 128 };
+enum { COLUMN_VECTORS = 4 };
 
 typedef struct RowMember {
     const Stage *stage;
@@ -152,13 +153,32 @@ static int64_t row_extent(const Stage *stage) {
     return extent < 0 || around < 0 ? -1 : extent * around;
 }
 
+/* Whether what the stage reads lies along its last axis, too. */
+static bool reads_along_last(const Stage *stage) {
+    return stage->axis_count > 0 && runs_along_memory(stage, stage->axes[stage->axis_count - 1]);
+}
+
+/* Whether neighbours along the last axis can be computed side by side, and are enough for vectors that do not wait for each
+ * other: what combines the lanes of rows is saved, as of a filter. */
+static bool suits_columns(const Space *space, const Stage *stage) {
+    int64_t extent = reads_along_last(stage) ? axis_extent(stage->axes[stage->axis_count - 1]) : 0;
+    return extent < 0 || extent >= COLUMN_VECTORS * target_lanes(space->target, stage->tensor->type);
+}
+
+bool stage_is_column_reduction(const Space *space, const Stage *stage) {
+    return stage->combine != COMBINE_NONE && stage->reduction_count > 0 && stage->rest_count == 0 && !stage->scan &&
+           stage_first_scatter(stage) == stage->axis_count && reads_along_last(stage) &&
+           !stage_is_row_reduction(space, stage);
+}
+
 bool stage_is_row_reduction(const Space *space, const Stage *stage) {
     int long_axes = 0;
     for (int a = 0; a < stage->axis_count; a++)
         long_axes += axis_extent(stage->axes[a]) != 1;
     bool ordered = space->program->strict && type_is_float(stage->tensor->type) &&
                    (stage->combine == COMBINE_ADD || stage->combine == COMBINE_MUL);
-    if (ordered || stage->scan || !reduces_along_memory(stage) || (stage_has_reuse(stage) && long_axes > 1))
+    if (ordered || stage->scan || !reduces_along_memory(stage) || (stage_has_reuse(stage) && long_axes > 1) ||
+        suits_columns(space, stage))
         return false;
     int64_t extent = row_extent(stage);
     return stage_first_scatter(stage) == stage->axis_count && (extent < 0 || extent >= ROW_LEAST);

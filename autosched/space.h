@@ -134,6 +134,8 @@ bool stage_is_ragged(const Stage *stage);
 /* A reduction over what lies side by side in memory, of which nothing is used again along two axes: better in vectors of
  * partial results than in a tile of elements. */
 bool stage_is_row_reduction(const Space *space, const Stage *stage);
+/* Of neighbours that lie side by side in all that is read, each over what does not: better in vectors of neighbours. */
+bool stage_is_column_reduction(const Space *space, const Stage *stage);
 /* How much code an evaluation of its value becomes (weight.c), against a multiply-add: 1 or more. */
 int64_t stage_weight(const Stage *stage, const Target *target);
 /* Times that the group runs: the steps of its scan, 1 without one, -1 when not constant. */

@@ -54,6 +54,19 @@ for name in norm highest mean; do
     like "$(sed -n "/^schedule $name on/,/^}/p" short)" '_f = fuse\(.*r_i, .*r_j\)' "short rows are one loop: $name"
 done
 unlike "$(cat odd)" '_n = split' "not of rows that these do not divide"
+# Where neighbours lie side by side in all that is read, they are computed side by side.
+cat >columns.tensor <<'END'
+def filter(float(N, T) x, float(8) h) -> (y) { y(t) +=! x(0, t + k) * h(k) where t in 0:T-7, exists x(0, t) }
+def window(float(N, T) x, float(8) h) -> (y) { y(n, t) max=! x(n, t + k) where k in 0:8, t in 0:T-7 }
+def spread(float(N, T) x, float(8) h) -> (y) { m(t) +=! x(n, t)  y(t) +=! (x(n, t) - m(t)) * (x(n, t) - m(t)) }
+def spreads(float(N, T) x, float(8) h) -> (y) {
+    m(k, t) max=! x(n, t) * h(k)
+    y(k, t) +=! (x(n, t) - m(k, t)) * m(k, t)
+}
+END
+for shape in '1 7' '1 8' '3 9' '2 64' '5 71' '4 72' '9 103' '2 300'; do
+    runs "columns of $shape" "$TENSORC" -run -O2 --threads=1 -DN="${shape% *}" -DT="${shape#* }" columns.tensor
+done
 ok "for another architecture" "$TENSORC" -c -O2 --target=aarch64 --threads=1 -DN=5 -DD=100 rows.tensor
 
 echo 'def most(float(N, D) X) -> (t) { t(n) max=! X(n, r_d) } export most(N=9, D=256)' >most.tensor

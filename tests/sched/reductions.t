@@ -40,4 +40,17 @@ for sizes in '' '(N=512, A=100, B=3)'; do
     unlike "$(chosen "def f(float(N,A,B) x) -> (y) { y(n) +=! x(n,a,b) where b in 0:B-1 } export f$sizes")" \
         'fuse' "nor parts of rows ${sizes:-at run time}"
 done
+for sizes in '' '(T=1055, K=32)'; do
+    like "$(chosen "def f(float(T) x, float(K) h) -> (y) { y(t) +=! x(t + k) * h(k) } export f$sizes")" \
+        'split\(y.t, .*16\).*vectorize\(t_v\)' "a filter, in vectors of results ${sizes:-at run time}"
+done
+like "$(chosen 'def f(float(T) x, float(K) h) -> (y) { y(t) +=! x(t + k) * h(k) } export f(T=1007, K=1000)')" \
+    'rfactor' "where there are few of these, in vectors of partial results"
+for sizes in '' '(A=4, N=256, D=64)'; do
+    unlike "$(chosen "def f(float(N,D) x) -> (v) { m(d) +=! x(n,d) v(d) +=! (x(n,d) - m(d)) * (x(n,d) - m(d)) } export f$sizes")" \
+        'rfactor|compute_at\(m, d' "two reductions of columns, one after the other ${sizes:-at run time}"
+    like "$(chosen "def f(float(A,N,D) x) -> (v) { m(a,d) +=! x(a,n,d) v(a,d) +=! (x(a,n,d) - m(a,d)) * m(a,d) } export f$sizes")" \
+        'compute_at\(m, (a_block|v.a)\).*reorder\(m.n, .*vectorize.*reorder\(v.n, .*vectorize' \
+        "of some matrices, a row of results at a time ${sizes:-at run time}"
+done
 done_testing
