@@ -17,12 +17,23 @@ static const double erfc_series_double[] = {
     -2.22857627371712263e-8, -6.56618677839811742e-9};
 static const Series erfc_series[] = {SERIES(erfc_series_float), SERIES(erfc_series_double)};
 
-/* (1 + 2a) * exp(a^2) * erfc(a) - 1 is smooth in (a - 2) / (a + 2), for all a that are not negative. */
+/* 1 + x rounded, and what was lost; x is less than 1, or what is lost less than a digit of the sum. */
+static LLVMValueRef one_and(Lanes *l, LLVMValueRef x, LLVMValueRef *lost) {
+    LLVMValueRef one = lanes_number(l, 1), sum = lanes_add(l, x, one);
+    *lost = lanes_subtract(l, x, lanes_subtract(l, sum, one));
+    return sum;
+}
+
+/* (1 + 2a) * exp(a^2) * erfc(a) - 1 is smooth in (a - 2) / (a + 2), for all a that are not negative. What is lost from
+ * the sums would show where the result is near 1. */
 static LLVMValueRef erfc_without_exp(Lanes *l, LLVMValueRef a) {
-    LLVMValueRef one = lanes_number(l, 1), two = lanes_number(l, 2);
+    LLVMValueRef two = lanes_number(l, 2), lost_above, lost_below;
     LLVMValueRef q = lanes_divide(l, lanes_subtract(l, a, two), lanes_add(l, a, two));
-    LLVMValueRef p = lanes_add(l, lanes_series(l, q, erfc_series), one);
-    return lanes_divide(l, p, lanes_add(l, lanes_add(l, a, a), one));
+    LLVMValueRef above = one_and(l, lanes_series(l, q, erfc_series), &lost_above),
+                 below = one_and(l, lanes_add(l, a, a), &lost_below);
+    LLVMValueRef quotient = lanes_divide(l, above, below);
+    LLVMValueRef rest = lanes_fused(l, LLVMBuildFNeg(l->b, quotient, ""), lost_below, lost_above);
+    return lanes_fused(l, rest, quotient, quotient);
 }
 
 /* y * exp(-a^2): the square of the first half of the digits of a is exact. */

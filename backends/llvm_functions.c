@@ -8,6 +8,41 @@ LLVMValueRef lanes_series(Lanes *l, LLVMValueRef x, const Series *series) {
     return lanes_polynomial(l, x, own->terms, own->count);
 }
 
+/* --- functions apart --- */
+
+static LLVMValueRef declare_apart(Lanes *l, const char *name) {
+    LLVMValueRef function = LLVMAddFunction(l->code->module, name, LLVMFunctionType(l->real, &l->real, 1, false));
+    LLVMSetLinkage(function, LLVMInternalLinkage);
+    set_target_attributes(l->code, function);
+    add_attribute(l->code, function, (unsigned)LLVMAttributeFunctionIndex, "noinline");
+    add_attribute(l->code, function, (unsigned)LLVMAttributeFunctionIndex, "cold");
+    add_attribute(l->code, function, (unsigned)LLVMAttributeFunctionIndex, "willreturn");
+    return function;
+}
+
+/* It has no lines of the source. */
+static LLVMValueRef define_apart(Lanes *l, const char *name, ApartFunction *body, const void *context) {
+    LLVMValueRef function = declare_apart(l, name);
+    LLVMBasicBlockRef at = LLVMGetInsertBlock(l->b);
+    LLVMMetadataRef line = LLVMGetCurrentDebugLocation2(l->b);
+    LLVMSetCurrentDebugLocation2(l->b, NULL);
+    frame_open(l->code, function);
+    LLVMBuildRet(l->b, body(l, context, LLVMGetParam(function, 0)));
+    frame_close(l->code);
+    LLVMPositionBuilderAtEnd(l->b, at);
+    LLVMSetCurrentDebugLocation2(l->b, line);
+    return function;
+}
+
+LLVMValueRef emit_apart(Lanes *l, const char *name, ApartFunction *body, const void *context, LLVMValueRef x) {
+    int lanes = lanes_of(x), bits = lanes_are_wide(l) ? 64 : 32;
+    name = arena_printf(l->code->arena, "tensorc.%s.f%dx%d", name, bits, lanes);
+    LLVMValueRef function = LLVMGetNamedFunction(l->code->module, name);
+    return emit_call(l->code, function ? function : define_apart(l, name, body, context), &x, 1);
+}
+
+/* --- the tables --- */
+
 static RealFunction *const float_functions[OP_COUNT] = {
     [OP_EXP] = emit_exp,     [OP_EXP2] = emit_exp2,   [OP_EXPM1] = emit_expm1, [OP_LOG] = emit_log,
     [OP_LOG1P] = emit_log1p, [OP_LOG2] = emit_log2,   [OP_LOG10] = emit_log10, [OP_SIN] = emit_sin,
@@ -19,12 +54,12 @@ static RealFunction *const float_functions[OP_COUNT] = {
 };
 
 static RealFunction *const double_functions[OP_COUNT] = {
-    [OP_EXP] = emit_exp,     [OP_EXP2] = emit_exp2, [OP_EXPM1] = emit_expm1, [OP_LOG] = emit_log,
-    [OP_LOG1P] = emit_log1p, [OP_LOG2] = emit_log2, [OP_LOG10] = emit_log10, [OP_ASIN] = emit_asin,
-    [OP_ACOS] = emit_acos,   [OP_ATAN] = emit_atan, [OP_ATAN2] = emit_atan2, [OP_SINH] = emit_sinh,
-    [OP_COSH] = emit_cosh,   [OP_TANH] = emit_tanh, [OP_ASINH] = emit_asinh, [OP_ACOSH] = emit_acosh,
-    [OP_ATANH] = emit_atanh, [OP_CBRT] = emit_cbrt, [OP_HYPOT] = emit_hypot, [OP_ERF] = emit_erf,
-    [OP_ERFC] = emit_erfc,
+    [OP_SIN] = emit_sin,   [OP_COS] = emit_cos,     [OP_TAN] = emit_tan,     [OP_EXP] = emit_exp,
+    [OP_EXP2] = emit_exp2, [OP_EXPM1] = emit_expm1, [OP_LOG] = emit_log,     [OP_LOG1P] = emit_log1p,
+    [OP_LOG2] = emit_log2, [OP_LOG10] = emit_log10, [OP_ASIN] = emit_asin,   [OP_ACOS] = emit_acos,
+    [OP_ATAN] = emit_atan, [OP_ATAN2] = emit_atan2, [OP_SINH] = emit_sinh,   [OP_COSH] = emit_cosh,
+    [OP_TANH] = emit_tanh, [OP_ASINH] = emit_asinh, [OP_ACOSH] = emit_acosh, [OP_ATANH] = emit_atanh,
+    [OP_CBRT] = emit_cbrt, [OP_HYPOT] = emit_hypot, [OP_ERF] = emit_erf,     [OP_ERFC] = emit_erfc,
 };
 
 LLVMValueRef emit_function_of_reals(Code *code, Op op, bool wide, LLVMValueRef *args) {

@@ -18,6 +18,10 @@ typedef struct Series {
     { terms, sizeof(terms) / sizeof *(terms) }
 LLVMValueRef lanes_series(Lanes *l, LLVMValueRef x, const Series *series);
 
+/* body(x) by a function of its own, which the module has once for a name and what is like x: for what is rare. */
+typedef LLVMValueRef ApartFunction(Lanes *l, const void *context, LLVMValueRef x);
+LLVMValueRef emit_apart(Lanes *l, const char *name, ApartFunction *body, const void *context, LLVMValueRef x);
+
 /* --- llvm_exponentials.c --- */
 
 /* x * y rounded, as a real and as an integer; for values below 2^22. */
@@ -38,6 +42,7 @@ RealFunction emit_log, emit_log1p, emit_log2, emit_log10, emit_asinh, emit_acosh
 RealFunction emit_asin, emit_acos, emit_atan, emit_atan2; /* llvm_inverse_angles.c */
 RealFunction emit_cbrt, emit_hypot;                       /* llvm_roots.c */
 RealFunction emit_erf, emit_erfc;                         /* llvm_error_functions.c */
-RealFunction emit_sin, emit_cos, emit_tan, emit_pow;      /* llvm_float_wide.c */
+RealFunction emit_sin, emit_cos, emit_tan;                /* llvm_angles.c */
+RealFunction emit_pow;                                    /* llvm_powers.c */
 
 #endif

@@ -97,28 +97,44 @@ static LLVMValueRef sum_log(Lanes *l, const Decomposed *d, LLVMValueRef more) {
     return lanes_fused(l, d->n, lanes_number(l, high), lanes_add(l, d->fraction, sum));
 }
 
+/* Logarithms to a base: log(2) in two parts that are both positive, and what log(x) of the base e is multiplied by. */
+typedef struct Base {
+    double high, low, factor;
+} Base;
+static const Base natural = {0x1.62e4p-1, 1.428606765330187e-6, 1}, two = {1, 0, M_LOG2E},
+                  ten = {0x1.344p-2, 4.6050389811952137e-6, M_LOG10E};
+
 /* Of 32nds of the mantissas from 3/4 to 3/2, as their first bits stand in memory: numbers of few digits near the
  * reciprocals, 1 next to 1, and the logarithms of what they are the reciprocals of. */
-static void fill_log_tables(double *reciprocals, double *logarithms) {
+static void fill_log_tables(const Base *base, double *reciprocals, double *logarithms) {
     for (int i = 0; i < LANES_TABLE; i++) {
         double middle = (1 + (i + 0.5) / LANES_TABLE) / (i < LANES_TABLE / 2 ? 1 : 2);
         reciprocals[i] = i == 0 || i == LANES_TABLE - 1 ? 1 : round(256 / middle) / 256;
-        logarithms[i] = -log(reciprocals[i]);
+        logarithms[i] = -log(reciprocals[i]) * base->factor;
     }
 }
 
-/* x = m * 2^n: n * log(2) + log(1 / r) + log(m * r) + more, m * r within 1/32 of 1. Both parts of log(2) are positive,
- * since n is infinite for 0 and for what is infinite. */
-static LLVMValueRef looked_up_log(Lanes *l, LLVMValueRef x, LLVMValueRef more) {
-    static const double terms[] = {-1. / 2, 1. / 3, -1. / 4, 1. / 5}, high = 0x1.62e4p-1, low = 1.428606765330187e-6;
+/* log(1 + f) for |f| < 1/32. */
+static LLVMValueRef log_of_near_one(Lanes *l, const Base *base, LLVMValueRef f) {
+    double terms[] = {-1. / 2, 1. / 3, -1. / 4, 1. / 5};
+    for (int i = 0; i < 4; i++)
+        terms[i] *= base->factor;
+    LLVMValueRef first = base->factor == 1 ? f : lanes_multiply(l, f, lanes_number(l, base->factor));
+    return lanes_fused(l, lanes_multiply(l, f, f), lanes_polynomial(l, f, terms, 4), first);
+}
+
+/* x = m * 2^n: n * log(2) + log(1 / r) + log(m * r) + more, m * r within 1/32 of 1. No part of log(2) is negative, since n
+ * is infinite for 0 and for what is infinite. */
+static LLVMValueRef looked_up_log(Lanes *l, const Base *base, LLVMValueRef x, LLVMValueRef more) {
     double reciprocals[LANES_TABLE], logarithms[LANES_TABLE];
-    fill_log_tables(reciprocals, logarithms);
+    fill_log_tables(base, reciprocals, logarithms);
     LLVMValueRef m = lanes_mantissa(l, x), n = lanes_subtract(l, lanes_exponent(l, x), lanes_exponent(l, m));
     LLVMValueRef index = LLVMBuildLShr(l->b, bits_of(l->code, m), lanes_whole(l, 18), "");
     LLVMValueRef f = lanes_fused(l, m, lanes_look_up(l, reciprocals, index), lanes_number(l, -1));
-    LLVMValueRef sum = lanes_fused(l, n, lanes_number(l, high), lanes_look_up(l, logarithms, index));
-    LLVMValueRef rest = lanes_fused(l, lanes_multiply(l, f, f), lanes_polynomial(l, f, terms, 4), f);
-    rest = lanes_fused(l, n, lanes_number(l, low), rest);
+    LLVMValueRef sum = lanes_fused(l, n, lanes_number(l, base->high), lanes_look_up(l, logarithms, index));
+    LLVMValueRef rest = log_of_near_one(l, base, f);
+    if (base->low != 0)
+        rest = lanes_fused(l, n, lanes_number(l, base->low), rest);
     return lanes_add(l, sum, more ? lanes_add(l, rest, more) : rest);
 }
 
@@ -126,7 +142,7 @@ static LLVMValueRef looked_up_log(Lanes *l, LLVMValueRef x, LLVMValueRef more) {
 
 LLVMValueRef emit_log(Lanes *l, LLVMValueRef *args) {
     if (lanes_can_look_up(l))
-        return looked_up_log(l, args[0], NULL);
+        return looked_up_log(l, &natural, args[0], NULL);
     Decomposed d = decompose_log(l, args[0]);
     return logarithm_ends(l, args[0], 0, sum_log(l, &d, NULL));
 }
@@ -140,7 +156,7 @@ static LLVMValueRef log_of_more(Lanes *l, LLVMValueRef x, LLVMValueRef more) {
     if (more)
         c = lanes_add(l, c, more);
     if (lanes_can_look_up(l))
-        return logarithm_ends(l, x, -1, looked_up_log(l, u, lanes_divide(l, c, u)));
+        return logarithm_ends(l, x, -1, looked_up_log(l, &natural, u, lanes_divide(l, c, u)));
     Decomposed d = decompose_log(l, u);
     return logarithm_ends(l, x, -1, sum_log(l, &d, lanes_divide(l, c, u)));
 }
@@ -150,6 +166,8 @@ LLVMValueRef emit_log1p(Lanes *l, LLVMValueRef *args) {
 }
 
 LLVMValueRef emit_log2(Lanes *l, LLVMValueRef *args) {
+    if (lanes_can_look_up(l))
+        return looked_up_log(l, &two, args[0], NULL);
     Decomposed d = decompose_log(l, args[0]);
     LLVMValueRef factor = lanes_number(l, M_LOG2E - 1);
     LLVMValueRef sum = lanes_fused(l, d.fraction, factor, lanes_multiply(l, d.rest, factor));
@@ -160,6 +178,8 @@ LLVMValueRef emit_log2(Lanes *l, LLVMValueRef *args) {
 LLVMValueRef emit_log10(Lanes *l, LLVMValueRef *args) {
     static const double high = 4.3359375e-1, low = 7.00731903251827651129e-4;         /* log10(e) */
     static const double high_two = 3.0078125e-1, low_two = 2.48745663981195213739e-4; /* log10(2) */
+    if (lanes_can_look_up(l))
+        return looked_up_log(l, &ten, args[0], NULL);
     Decomposed d = decompose_log(l, args[0]);
     LLVMValueRef sum = lanes_multiply(l, lanes_add(l, d.fraction, d.rest), lanes_number(l, low));
     sum = lanes_fused(l, d.rest, lanes_number(l, high), sum);

@@ -5,8 +5,8 @@
 
 /* --- cbrt --- */
 
-/* Of one width: where numbers are made larger, so that what is left of them has all digits, by what,
- * and the results smaller; half the digits; a first guess. */
+/* Of one width: below what numbers are made larger, so that what is left of them has all digits, by how much, and the
+ * results smaller; half the digits; a first guess. Others are made an eighth, so that their neighbours are numbers. */
 typedef struct CubeRoot {
     double least, up, down;
     int64_t half_digit;
@@ -31,40 +31,45 @@ static LLVMValueRef guess_inverse(Lanes *l, LLVMValueRef a, const CubeRoot *root
     return real_of(l->code, bits, l->scalar);
 }
 
-/* 1 - a * y^3 */
-static LLVMValueRef inverse_error(Lanes *l, LLVMValueRef a, LLVMValueRef y) {
-    LLVMValueRef product = lanes_multiply(l, lanes_multiply(l, a, y), y);
-    return lanes_subtract(l, lanes_number(l, 1), lanes_multiply(l, product, y));
-}
-
-/* Moroz, Samotyy, Walczyk, Cieslinski: the first step for this guess. Then (1 - e)^(-1/3) by its series. */
+/* Moroz, Samotyy, Walczyk, Cieslinski: the first step for this guess gives 10 digits. Then (1 - e)^(-1/3) by its series,
+ * e = 1 - a * y^3, gives three times as many. */
 static LLVMValueRef inverse_cube_root(Lanes *l, LLVMValueRef a, const CubeRoot *root) {
     static const double first[] = {1.752319676, -1.2509524245, 0.5093818292}, next[] = {1, 1. / 3, 2. / 9};
     LLVMValueRef y = guess_inverse(l, a, root);
-    LLVMValueRef c = lanes_subtract(l, lanes_number(l, 1), inverse_error(l, a, y));
-    y = lanes_multiply(l, y, lanes_polynomial(l, c, first, 3));
-    int steps = lanes_are_wide(l) ? 2 : 1;
-    for (int step = 0; step < steps; step++)
-        y = lanes_multiply(l, y, lanes_polynomial(l, inverse_error(l, a, y), next, 3 - step));
-    return y;
+    LLVMValueRef cube = lanes_multiply(l, lanes_multiply(l, lanes_multiply(l, a, y), y), y);
+    y = lanes_multiply(l, y, lanes_polynomial(l, cube, first, 3));
+    if (!lanes_are_wide(l))
+        return y;
+    cube = lanes_multiply(l, lanes_multiply(l, lanes_multiply(l, a, y), y), y);
+    LLVMValueRef e = lanes_subtract(l, lanes_number(l, 1), cube);
+    return lanes_multiply(l, y, lanes_polynomial(l, e, next, 3));
 }
 
-/* t = a * y^2 to half the digits, so that its square is exact, and t + (a - t^3) * y^2 / 3: the root where that has few
- * digits. An eighth of t^3 is a number. */
+/* To half the digits, so that the square is exact. */
+static LLVMValueRef round_to_half(Lanes *l, LLVMValueRef t, const CubeRoot *root) {
+    LLVMValueRef bits = LLVMBuildAdd(l->b, bits_of(l->code, t), lanes_whole(l, root->half_digit / 2), "");
+    return real_of(l->code, LLVMBuildAnd(l->b, bits, lanes_whole(l, -root->half_digit), ""), l->scalar);
+}
+
+/* y = a^(-1/3) (1 - e/3): t = a * y^2 (1 + 2e/3) and t + (a - t^3) * y^2 (1 + 2e/3) / 3: the root where that has few
+ * digits. */
+static LLVMValueRef cube_root(Lanes *l, LLVMValueRef a, const CubeRoot *root) {
+    LLVMValueRef y = inverse_cube_root(l, a, root), t = lanes_multiply(l, lanes_multiply(l, a, y), y);
+    LLVMValueRef e = lanes_fused(l, LLVMBuildFNeg(l->b, t, ""), y, lanes_number(l, 1));
+    LLVMValueRef more = lanes_fused(l, e, lanes_number(l, 2. / 3), lanes_number(l, 1)),
+                 third = lanes_fused(l, e, lanes_number(l, 2. / 9), lanes_number(l, 1. / 3));
+    t = round_to_half(l, lanes_multiply(l, t, more), root);
+    LLVMValueRef rest = lanes_fused(l, LLVMBuildFNeg(l->b, lanes_multiply(l, t, t), ""), t, a);
+    return lanes_fused(l, rest, lanes_multiply(l, lanes_multiply(l, y, y), third), t);
+}
+
 LLVMValueRef emit_cbrt(Lanes *l, LLVMValueRef *args) {
     const CubeRoot *root = &cube_roots[lanes_are_wide(l)];
     LLVMValueRef size = lanes_absolute(l, args[0]), small = lanes_compare(l, LLVMRealOLT, size, root->least);
-    LLVMValueRef a = lanes_select_where(l, small, lanes_multiply(l, size, lanes_number(l, root->up)), size);
-    LLVMValueRef y = inverse_cube_root(l, a, root), t = lanes_multiply(l, lanes_multiply(l, a, y), y);
-    LLVMValueRef bits = LLVMBuildAdd(l->b, bits_of(l->code, t), lanes_whole(l, root->half_digit / 2), "");
-    bits = LLVMBuildAnd(l->b, bits, lanes_whole(l, -root->half_digit), "");
-    t = real_of(l->code, bits, l->scalar);
-    LLVMValueRef eighth = lanes_multiply(l, lanes_multiply(l, t, t), lanes_number(l, -0.125));
-    LLVMValueRef rest = lanes_fused(l, eighth, t, lanes_multiply(l, a, lanes_number(l, 0.125)));
-    LLVMValueRef slope = lanes_multiply(l, lanes_multiply(l, y, y), lanes_number(l, 8. / 3));
-    LLVMValueRef result = lanes_fused(l, rest, slope, t);
-    LLVMValueRef down = lanes_multiply(l, result, lanes_number(l, root->down));
-    result = binary_intrinsic(l->code, "llvm.copysign", lanes_select_where(l, small, down, result), args[0]);
+    LLVMValueRef up = lanes_select_where(l, small, lanes_number(l, root->up), lanes_number(l, 0.125)),
+                 down = lanes_select_where(l, small, lanes_number(l, root->down), lanes_number(l, 2));
+    LLVMValueRef result = lanes_multiply(l, cube_root(l, lanes_multiply(l, size, up), root), down);
+    result = binary_intrinsic(l->code, "llvm.copysign", result, args[0]);
     return lanes_select_where(l, lanes_compare(l, LLVMRealOLT, size, INFINITY), result, args[0]);
 }
 

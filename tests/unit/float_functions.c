@@ -153,6 +153,8 @@ static void fill_batch(Batch *batch, const Subject *subject, uint64_t first, uin
         else
             batch->b[i] = second_operand(subject->op, subject->wide ? (float)batch->wide_x[i] : batch->x[i], state);
         batch->wide_b[i] = batch->b[i];
+        if (isnan(batch->wide_x[i])) /* a signalling NaN is nobody's base */
+            batch->wide_x[i] = NAN;
     }
 }
 
