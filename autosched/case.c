@@ -126,18 +126,24 @@ static bool is_split_pair(const Expr *a, const Expr *b, const Var *axis) {
            divisor == modulus;
 }
 
-bool read_is_injective(const Stage *stage, const Expr *read) {
-    for (int a = 0; a < stage->axis_count; a++) {
-        bool told = axis_extent(stage->axes[a]) == 1;
-        for (int d = 0; d < read->count; d++) {
-            told |= read->args[d]->kind == EXPR_VAR && read->args[d]->var == stage->axes[a];
-            for (int other = 0; other < read->count; other++)
-                told |= is_split_pair(read->args[d], read->args[other], stage->axes[a]);
-        }
-        if (!told)
-            return false;
+/* Whether different values of the variable are different elements of what is read, whatever the others are. */
+static bool is_told(const Expr *read, const Var *var) {
+    bool told = axis_extent(var) == 1;
+    for (int d = 0; d < read->count; d++) {
+        told |= read->args[d]->kind == EXPR_VAR && read->args[d]->var == var;
+        for (int other = 0; other < read->count; other++)
+            told |= is_split_pair(read->args[d], read->args[other], var);
     }
-    return true;
+    return told;
+}
+
+bool read_is_injective(const Stage *stage, const Expr *read) {
+    bool told = true;
+    for (int a = 0; a < stage->axis_count; a++)
+        told &= is_told(read, stage->axes[a]);
+    for (int r = 0; r < stage->reduction_count; r++)
+        told &= is_told(read, stage->reductions[r]);
+    return told;
 }
 
 typedef struct QuotientSearch {

@@ -13,6 +13,7 @@
 #include <string.h>
 
 enum {
+    INLINED_NODES = 128,
     CHEAP_USES = 4,
     CHEAP_OPERATIONS = 4,
     MANY_ROWS = 32,
@@ -225,20 +226,37 @@ static bool values_use(const Stage *consumer, const Stage *producer) {
     return uses;
 }
 
-/* How a consumer reads the producer: in its initial value or element by element, each element is computed once. */
-static bool computed_once(const Stage *consumer, const Stage *producer) {
+static bool count_node(const Expr *e, void *context) {
+    ++*(int *)context;
+    return true;
+}
+
+/* Nodes of a stage's value as it is after inlining. */
+static int value_nodes(Space *space, const Stage *stage) {
+    int nodes = 0;
+    expr_walk(inlined_stage(space, stage)->value, count_node, &nodes);
+    return nodes;
+}
+
+/* How a consumer reads the producer: in its initial value or element by element, each element is computed once; a
+ * reduction may read it again for the same element, which the backend finds. */
+static bool computed_once(Space *space, const Stage *consumer, const Stage *producer) {
     ReadList list = {.arena = arena_new()};
     stage_walk_values(consumer, collect_read, &list);
+    const Expr *first = NULL;
     int uses = 0;
     bool once = true;
     for (int r = 0; r < list.reads.count; r++)
         if (stage_writes(producer, list.reads.items[r]->tensor)) {
-            once &= consumer->reduction_count == 0 &&
-                    (is_elementwise(consumer, list.reads.items[r]) || read_is_injective(consumer, list.reads.items[r]));
+            first = first ? first : list.reads.items[r];
+            once &= (consumer->reduction_count == 0 && is_elementwise(consumer, first)) ||
+                    read_is_injective(consumer, first);
+            once &= expr_equal(first, list.reads.items[r]);
             uses++;
         }
     arena_free(list.arena);
-    return once && uses <= 1;
+    return once &&
+           (uses <= 1 || (consumer->reduction_count > 0 && uses * value_nodes(space, producer) <= INLINED_NODES));
 }
 
 static bool wants_inlining(Grouping *grouping, const StageFacts *facts) {
@@ -255,7 +273,7 @@ static bool wants_inlining(Grouping *grouping, const StageFacts *facts) {
     bool once = true, reused = false;
     for (int c = 0; c < facts->consumers.count; c++) {
         const Stage *consumer = grouping->facts[facts->consumers.items[c]].stage;
-        once &= computed_once(consumer, stage);
+        once &= computed_once(grouping->space, consumer, stage);
         reused |= stage_has_reuse(consumer) && values_use(consumer, stage);
     }
     if (once && facts->consumers.count == 1)

@@ -163,7 +163,7 @@ int64_t group_case_period(Space *space, const Group *group, const Stage *root, i
 bool reads_by_cases(const Stage *stage, const Stage *producer);
 /* Whether inlined there, the producer's cases would be in the middle of an axis: x / 2 % 4 is no choice of a tile. */
 bool loses_cases(Space *space, const Stage *consumer, const Stage *producer);
-/* Whether each element is read once at most: every axis of the stage is an index, or two (x / 4, x % 4). */
+/* Whether each element is read once at most: every axis and reduction of the stage is an index, or two (x / 4, x % 4). */
 bool read_is_injective(const Stage *stage, const Expr *read);
 /* Where what a tile of cases reads is computed. */
 typedef struct CasePlace {

@@ -25,6 +25,9 @@ def bytes(float(N, C) X, float(N) Z) -> (Y) {
     d(n, c) = uint8(int32(X(n, c)) % 100) / uint8(3)
     Y(n, c) = float(d(n, c) * d(n, c) + uint8(1))
 }
+def squares(float(N, C) X, float(N) Z) -> (Y) { d(n, c) = X(n, c) % 7 / 4  Y(n) +=! d(n, c) * d(n, c) + d(n, c) }
+def bent(float(N, C) X, float(N) Z) -> (Y) { d(c, n) = X(n, c) % 7 / 4  Y(n) +=! d(c, n) * d(c, n) }
+def again(float(N, C) X, float(N) Z) -> (Y) { d(n) = Z(n) % 7 / 4  Y(n) +=! d(n) * X(n, c) % 3 }
 def wide(float(N, C) X, float(N) Z) -> (Y) { d(n, c) = double(X(n, c)) / 4  Y(n, c) = float(d(n, c) * 3 + d(n, c)) }
 END
 names=$(sed -n 's/^def \([a-z]*\).*/\1/p' body.tensor)
@@ -86,6 +89,10 @@ for sizes in '' '(N=1000, M=3)'; do
     like "$(chosen "def f(float(N, M) s) -> (c) { d(n, m) = log(s(n, m))  c(n, m) = exp(d(n, m)) * d(n, m) } export f$sizes")" \
         'inline\(d\).*fuse\(c.n, c.m\).*vectorize' "rows that do not fill vectors are one ${sizes:-at run time}"
 done
+like "$(chosen 'def f(float(N, M) s) -> (c) { d(n, m) = log(s(n, m))  c(n) +=! exp(d(n, m)) * d(n, m) } export f')" \
+    'inline\(d\).*rfactor' "in a reduction, where it is read for one element of it alone"
+unlike "$(chosen 'def f(float(N, M) s) -> (c) { d(n) = log(s(n, 0))  c(n) +=! s(n, m) * d(n) } export f')" \
+    'inline\(d\)' "not where a reduction reads it again for others"
 like "$(chosen 'def f(float(N, M) s) -> (c) { a(n) +=! s(n, m)  d(n, m) = log(s(n, m) - a(n))  c(n, m) = exp(d(n, m)) * d(n, m) }
     export f(N=100, M=300)')" 'compute_at\(d, n_block\)' "not where rows are reduced as well"
 done_testing
