@@ -53,6 +53,7 @@ double estimated_seconds(Arena *arena, const Program *program, const Schedule *s
 
 /* The best few points so far of one group, best first. */
 typedef struct Leaders {
+    Arena *arena; /* of their points */
     int count, length;
     double seconds[KEPT];
     int *points[KEPT];
@@ -80,7 +81,7 @@ static void change_leader(Space *space, int number, Random *random, const Leader
     const int *from = leaders->points[random_below(random, leaders->count)];
     const int *other = leaders->points[random_below(random, leaders->count)];
     if (random_below(random, CROSSED) == 0)
-        point_cross(space, random, from, other, point);
+        group_cross(space, number, random, from, other, point);
     else
         memcpy(point, from, sizeof *point * (size_t)leaders->length);
     group_mutate(space, number, random, point);
@@ -100,11 +101,11 @@ static void look_at(Arena *scratch, Space *space, int number, const int *point, 
 static void explore_from(Space *space, int number, const int *start, int randoms, int budget, Random *random,
                          Leaders *leaders) {
     int length = space->gene_count;
-    int *point = ARENA_ARRAY(space->arena, int, length + 1);
+    int *point = ARENA_ARRAY(leaders->arena, int, length + 1);
     Arena *scratch = arena_new();
     HashSet looked_at = {0};
     for (int i = 0; i < KEPT; i++)
-        leaders->points[i] = ARENA_ARRAY(space->arena, int, length + 1);
+        leaders->points[i] = ARENA_ARRAY(leaders->arena, int, length + 1);
     leaders->length = length;
     if (group_plausible(space, number, start))
         look_at(scratch, space, number, start, &looked_at, leaders);
@@ -127,11 +128,11 @@ static void explore_from(Space *space, int number, const int *start, int randoms
  */
 static void explore_group(Space *space, int number, int budget, Random *random, Leaders *leaders) {
     Group *group = space->groups.items[number];
-    int *start = ARENA_ARRAY(space->arena, int, space->gene_count + 1);
+    int *start = ARENA_ARRAY(leaders->arena, int, space->gene_count + 1);
     point_start(space, start);
     explore_from(space, number, start, budget / 4, budget, random, leaders);
     for (int i = 0; i < group->others.count; i++) {
-        Leaders other = {0};
+        Leaders other = {.arena = leaders->arena};
         group->kept_gene = group->others.items[i].gene;
         point_start(space, start);
         start[group->first_gene + group->kept_gene] = group->others.items[i].choice;
@@ -153,13 +154,14 @@ static double plain_estimate(Space *space, int number, const int *point) {
 
 static void choose_group(Space *space, int number, int budget, Random *random, int *point) {
     Group *group = space->groups.items[number];
-    Leaders leaders = {0};
+    Leaders leaders = {.arena = arena_new()};
     explore_group(space, number, budget, random, &leaders);
     group->hopeless = leaders.count == 0;
     group->skipped = group->hopeless || plain_estimate(space, number, point) < leaders.seconds[0];
     if (leaders.count)
         memcpy(point + group->first_gene, leaders.points[0] + group->first_gene,
                sizeof *point * (size_t)group->genes.count);
+    arena_free(leaders.arena);
 }
 
 /* The starting point of a group, or the first random one that is legal. */

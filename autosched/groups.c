@@ -290,21 +290,34 @@ static bool common_is_legal(Space *space) {
     return legal;
 }
 
+/* Of a program with scans all of it is asked, which has the steps as a loop. */
+static bool inline_is_legal(Grouping *grouping, const Prim *prim, int stage) {
+    Space *space = grouping->space;
+    if (!space->present) {
+        list_push(space->arena, &space->common, *prim);
+        space->common.count -= !common_is_legal(space);
+        return space->common.count > 0 && space->common.items[space->common.count - 1].args == prim->args;
+    }
+    bool readers[grouping->count + 1];
+    memset(readers, 0, sizeof readers);
+    for (int c = 0; c < grouping->facts[stage].consumers.count; c++)
+        readers[grouping->facts[stage].consumers.items[c]] = true;
+    bool legal = space_inline(space, prim, stage, readers);
+    if (legal)
+        list_push(space->arena, &space->common, *prim);
+    return legal;
+}
+
 static void inline_stages(Grouping *grouping) {
     Space *space = grouping->space;
     for (int s = 0; s < grouping->count; s++) {
         find_consumers(grouping);
         StageFacts *facts = &grouping->facts[s];
-        facts->inlined = wants_inlining(grouping, facts);
-        if (!facts->inlined)
+        if (!wants_inlining(grouping, facts))
             continue;
         Prim prim = {.op = PRIM_INLINE, .arg_count = 1, .args = ARENA_NEW(space->arena, PrimArg)};
         prim.args[0] = arg_name(facts->stage->name);
-        list_push(space->arena, &space->common, prim);
-        if (common_is_legal(space))
-            continue;
-        facts->inlined = false;
-        space->common.count--;
+        facts->inlined = inline_is_legal(grouping, &prim, s);
     }
     find_consumers(grouping);
 }
@@ -703,8 +716,11 @@ static void leave_constants(Grouping *grouping) {
         if (!stage->constant)
             continue;
         for (int s = 0; s < grouping->count; s++)
-            if (strcmp(grouping->facts[s].stage->name, stage->stage->name) == 0)
+            if (strcmp(grouping->facts[s].stage->name, stage->stage->name) == 0) {
                 grouping->facts[s].grouped = true;
+                if (space->present)
+                    space->constant[s] = true;
+            }
     }
     arena_free(scratch);
 }
@@ -725,6 +741,7 @@ static void make_groups(Grouping *grouping) {
 void space_make_groups(Space *space) {
     Grouping grouping = {.space = space, .count = space->program->stage_count};
     grouping.facts = ARENA_ARRAY(space->arena, StageFacts, grouping.count + 1);
+    space_keep_stages(space);
     collect_facts(&grouping);
     inline_stages(&grouping);
     empty_scans(&grouping);

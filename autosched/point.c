@@ -147,16 +147,27 @@ void point_mutate(Space *space, Random *random, int *point) {
 }
 
 /* Gene by gene from either parent; where that does not fit, the first parent's group. */
-void point_cross(Space *space, Random *random, const int *a, const int *b, int *child) {
-    for (int g = 0; g < space->groups.count; g++) {
-        Group *group = space->groups.items[g];
-        for (int i = 0; i < group->genes.count; i++) {
-            int at = group->first_gene + i;
-            child[at] = random_below(random, 2) ? a[at] : b[at];
-        }
-        if (!group_fits(space, group, child + group->first_gene))
-            memcpy(child + group->first_gene, a + group->first_gene, sizeof *a * (size_t)group->genes.count);
+static void cross_group(Space *space, Group *group, Random *random, const int *a, const int *b, int *child) {
+    for (int i = 0; i < group->genes.count; i++) {
+        int at = group->first_gene + i;
+        child[at] = random_below(random, 2) ? a[at] : b[at];
     }
+    if (!group_fits(space, group, child + group->first_gene))
+        memcpy(child + group->first_gene, a + group->first_gene, sizeof *a * (size_t)group->genes.count);
+}
+
+void point_cross(Space *space, Random *random, const int *a, const int *b, int *child) {
+    for (int g = 0; g < space->groups.count; g++)
+        cross_group(space, space->groups.items[g], random, a, b, child);
+}
+
+void group_cross(Space *space, int number, Random *random, const int *a, const int *b, int *child) {
+    const Group *group = space->groups.items[number];
+    int after = space->gene_count - group->first_gene - group->genes.count;
+    memcpy(child, a, sizeof *a * (size_t)space->gene_count);
+    random_skip(random, group->first_gene);
+    cross_group(space, space->groups.items[number], random, a, b, child);
+    random_skip(random, after);
 }
 
 /* --- comparing --- */
@@ -195,27 +206,29 @@ bool point_equal(Space *space, const int *a, const int *b) {
 
 /* --- what a point stands for --- */
 
-/* All statements, and the values of their holes; only: of one group, or of all for -1. False: an unusable sketch. */
-static bool point_statements(Arena *arena, Space *space, const int *point, int only, Schedule *schedule,
+/* All statements, and the values of their holes; only: of one group, or of all for -1; common: how many of those that
+ * all groups share. False: an unusable sketch. */
+static bool point_statements(Arena *arena, Space *space, const int *point, int only, int common, Schedule *schedule,
                              int64_t **choices) {
-    int prims = space->common.count, holes = 0;
-    for (int g = 0; g < space->groups.count; g++) {
+    int prims = common, holes = 0, first = only < 0 ? 0 : only, end = only < 0 ? space->groups.count : only + 1;
+    for (int g = first; g < end; g++) {
         Group *group = space->groups.items[g];
+        if (group->skipped)
+            continue;
         const Sketch *sketch = group_sketch(space, group, point + group->first_gene);
-        bool used = (only < 0 || only == g) && !group->skipped;
-        if (used && !sketch->usable)
+        if (!sketch->usable)
             return false;
-        prims += used ? sketch->schedule.count : 0;
-        holes += used ? sketch->holes.count : 0;
+        prims += sketch->schedule.count;
+        holes += sketch->holes.count;
     }
     Prim *all = ARENA_ARRAY(arena, Prim, prims + 1);
     *choices = ARENA_ARRAY(arena, int64_t, holes + 1);
-    if (space->common.count)
-        memcpy(all, space->common.items, sizeof *all * (size_t)space->common.count);
-    prims = space->common.count, holes = 0;
-    for (int g = 0; g < space->groups.count; g++) {
+    if (common)
+        memcpy(all, space->common.items, sizeof *all * (size_t)common);
+    prims = common, holes = 0;
+    for (int g = first; g < end; g++) {
         Group *group = space->groups.items[g];
-        if ((only >= 0 && only != g) || group->skipped)
+        if (group->skipped)
             continue;
         const Sketch *sketch = group_sketch(space, group, point + group->first_gene);
         if (sketch->schedule.count)
@@ -235,7 +248,7 @@ static bool point_statements(Arena *arena, Space *space, const int *point, int o
 Schedule *point_schedule(Arena *arena, Space *space, const int *point) {
     Schedule schedule;
     int64_t *choices;
-    if (!point_statements(arena, space, point, -1, &schedule, &choices))
+    if (!point_statements(arena, space, point, -1, space->common.count, &schedule, &choices))
         return NULL;
     Schedule *filled = schedule_fill(arena, &schedule, choices);
     if (space->user)
@@ -246,9 +259,10 @@ Schedule *point_schedule(Arena *arena, Space *space, const int *point) {
 }
 
 Nest *point_nest(Arena *arena, Space *space, const int *point, int only) {
+    const Program *part = only < 0 ? space->program : group_program(space, space->groups.items[only]);
     Schedule schedule;
     int64_t *choices;
-    if (!point_statements(arena, space, point, only, &schedule, &choices))
+    if (!point_statements(arena, space, point, only, part_common_count(space, part), &schedule, &choices))
         return NULL;
-    return nest_build(arena, space->program, &schedule, choices, space->target, NULL);
+    return nest_build(arena, part, &schedule, choices, space->target, NULL);
 }

@@ -19,6 +19,11 @@ static inline uint64_t random_bits(Random *random) {
     return hash_mix(random->state);
 }
 
+/* As if so many numbers had been drawn. */
+static inline void random_skip(Random *random, int count) {
+    random->state += UINT64_C(0x9e3779b97f4a7c15) * (uint64_t)count;
+}
+
 /* In 0 .. limit - 1; limit is at least 1. */
 static inline int random_below(Random *random, int limit) {
     return (int)(random_bits(random) % (uint64_t)limit);

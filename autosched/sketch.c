@@ -59,11 +59,12 @@ void sketch_loops(Space *space, Sketch *sketch, PrimOp op, const char *const *na
     sketch_add(space, sketch, op, 0, NULL, count, args);
 }
 
-Nest *sketch_nest(Arena *arena, Space *space, const Group *group, const Sketch *sketch) {
-    int total = space->common.count + sketch->prims.count;
+Nest *sketch_nest(Arena *arena, Space *space, Group *group, const Sketch *sketch) {
+    const Program *part = group_program(space, group);
+    int common = part_common_count(space, part), total = common + sketch->prims.count;
     Prim *prims = ARENA_ARRAY(arena, Prim, total);
     for (int p = 0; p < total; p++)
-        prims[p] = p < space->common.count ? space->common.items[p] : sketch->prims.items[p - space->common.count];
+        prims[p] = p < common ? space->common.items[p] : sketch->prims.items[p - common];
     Schedule schedule = {
         .subject = space->program->name, .target = space->target->name, .count = total, .prims = prims};
     int64_t *choices = ARENA_ARRAY(arena, int64_t, sketch->holes.count + 1);
@@ -72,5 +73,5 @@ Nest *sketch_nest(Arena *arena, Space *space, const Group *group, const Sketch *
         const Gene *gene = &group->genes.items[source.gene];
         choices[h] = source.times * gene->values[gene->start * gene->width + source.part];
     }
-    return nest_build(arena, space->program, &schedule, choices, space->target, NULL);
+    return nest_build(arena, part, &schedule, choices, space->target, NULL);
 }

@@ -4,6 +4,7 @@
  */
 #include "autosched/space.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 bool stage_has_reuse(const Stage *stage);
@@ -50,21 +51,30 @@ int group_add_gene(Space *space, Group *group, Gene gene) {
     return group->genes.count - 1;
 }
 
-static bool name_is_taken(const Space *space, const char *name) {
+static int compare_names(const void *a, const void *b) {
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static void list_names(Space *space) {
     const Program *program = space->program;
     for (int t = 0; t < program->tensor_count; t++)
-        if (strcmp(program->tensors[t]->name, name) == 0)
-            return true;
+        list_push(space->arena, &space->names, program->tensors[t]->name);
     for (int s = 0; s < program->stage_count; s++) {
         const Stage *stage = program->stages[s];
         for (int a = 0; a < stage->axis_count; a++)
-            if (strcmp(stage->axes[a]->name, name) == 0)
-                return true;
+            list_push(space->arena, &space->names, stage->axes[a]->name);
         for (int r = 0; r < stage->reduction_count; r++)
-            if (strcmp(stage->reductions[r]->name, name) == 0)
-                return true;
+            list_push(space->arena, &space->names, stage->reductions[r]->name);
     }
-    return false;
+    if (space->names.count)
+        qsort(space->names.items, (size_t)space->names.count, sizeof *space->names.items, compare_names);
+}
+
+static bool name_is_taken(Space *space, const char *name) {
+    if (!space->names.count)
+        list_names(space);
+    return space->names.count &&
+           bsearch(&name, space->names.items, (size_t)space->names.count, sizeof *space->names.items, compare_names);
 }
 
 const char *space_local_name(Space *space, const Group *group, const char *base) {

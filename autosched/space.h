@@ -80,11 +80,12 @@ struct Group {
     LIST(OtherStart) others; /* starting points of other kinds */
     int kept_gene;           /* nothing that draws or changes a point changes it; -1: none */
     /* Adds the statements for the structural choices of genes to the sketch. False: that structure makes no sense. */
-    bool tiled;       /* it is a tile group */
-    bool skipped;     /* stays as the program has it */
-    bool hopeless;    /* because no schedule of it was found to be legal */
-    bool contradicts; /* of a user's schedule: no choices hold for all of its constraints */
-    int64_t weight;   /* of each element of an unrolled tile, in what it becomes; 0: 1 */
+    bool tiled;          /* it is a tile group */
+    bool skipped;        /* stays as the program has it */
+    bool hopeless;       /* because no schedule of it was found to be legal */
+    bool contradicts;    /* of a user's schedule: no choices hold for all of its constraints */
+    const Program *part; /* what its nests are built of; NULL: not made yet */
+    int64_t weight;      /* of each element of an unrolled tile, in what it becomes; 0: 1 */
     bool (*emit)(Space *space, Group *group, const int *genes, Sketch *sketch);
     void *details; /* of the kind of group */
     struct CachedSketch {
@@ -102,8 +103,13 @@ struct Space {
     LIST(Chain *) chains;
     LIST(Group *) groups;
     int gene_count;
-    const Schedule *user;   /* the sketch is this one alone */
-    LIST(Schedule *) shown; /* what space_sketch answers */
+    /* Of each stage of the program; NULL where there are scans: */
+    const Stage **present; /* with what was inlined into it so far in its place */
+    bool *inlined;
+    bool *constant;           /* computed when compiling */
+    LIST(const char *) names; /* of tensors and indices, sorted; none: not listed yet */
+    const Schedule *user;     /* the sketch is this one alone */
+    LIST(Schedule *) shown;   /* what space_sketch answers */
 };
 
 /* --- how a space is made --- */
@@ -174,8 +180,18 @@ typedef struct CasePlace {
 } CasePlace;
 /* Computes the members that the root reads in registers at the place. False: one has no lanes there. */
 bool emit_producers(Space *space, const Group *group, Sketch *sketch, const CasePlace *place);
+
+/* --- parts of a program (part.c) --- */
+
+/* Begins with the stages as they are. */
+void space_keep_stages(Space *space);
+/* Inlines a stage, by the given statement, into those that are marked; false: it is not legal. */
+bool space_inline(Space *space, const Prim *prim, int stage, const bool *readers);
 /* The stage as it is after inlining: its reads name what the loops really touch. */
 const Stage *inlined_stage(Space *space, const Stage *stage);
+/* What the nests of a group are built of, and how many of the common statements they need. */
+const Program *group_program(Space *space, Group *group);
+int part_common_count(const Space *space, const Program *part);
 
 /* --- tables of tile sizes (factors.c) --- */
 
@@ -206,7 +222,7 @@ void sketch_add(Space *space, Sketch *sketch, PrimOp op, int results, const char
 /* op(names...) without results: reorder, vectorize, unroll, parallel. Nothing when count is 0. */
 void sketch_loops(Space *space, Sketch *sketch, PrimOp op, const char *const *names, int count);
 /* The nest of what the sketch holds so far, at the starting choices; NULL when it is refused. */
-Nest *sketch_nest(Arena *arena, Space *space, const Group *group, const Sketch *sketch);
+Nest *sketch_nest(Arena *arena, Space *space, Group *group, const Sketch *sketch);
 
 /* --- points --- */
 
@@ -218,6 +234,8 @@ void point_random(Space *space, Random *random, int *point);
 /* Changes one gene that matters, or rarely two. */
 void point_mutate(Space *space, Random *random, int *point);
 void point_cross(Space *space, Random *random, const int *a, const int *b, int *child);
+/* The same of parents that differ in one group alone. */
+void group_cross(Space *space, int number, Random *random, const int *a, const int *b, int *child);
 uint64_t point_hash(Space *space, const int *point);
 uint64_t group_hash(Space *space, int number, const int *point); /* of the genes of one group */
 bool point_equal(Space *space, const int *a, const int *b);

@@ -383,16 +383,6 @@ static void make_structure(Space *space, Group *group, Tile *tile) {
     }
 }
 
-const Stage *inlined_stage(Space *space, const Stage *stage) {
-    Group nothing = {0};
-    Sketch empty = {0};
-    Nest *nest = sketch_nest(space->arena, space, &nothing, &empty);
-    for (int s = 0; nest && s < nest->stage_count; s++)
-        if (strcmp(nest->stages[s]->stage->name, stage->name) == 0)
-            return nest->stages[s]->stage;
-    return stage;
-}
-
 Tile *tile_new(Space *space, Group *group, const Stage *root, const Stage *anchor, int placed) {
     Tile *tile = ARENA_NEW(space->arena, Tile);
     tile->root = root;

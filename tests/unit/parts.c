@@ -1,0 +1,93 @@
+/* parts.c - what a nest of one group is built from: a part of the program that does not grow with it, and of which the
+ * group's stages have the nests, and the estimates, that they have in the whole.
+ */
+#include "autosched/search.h"
+#include "tests/tap.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Of tests/unit/schedules.h, whose random numbers are others. */
+Program *program_of_text(Arena *arena, const char *text, const struct Binding *bindings, int count);
+
+enum { POINTS = 40 };
+
+static const char *const texts[] = {
+    "def f(float(64, 64) x, const float(64, 64) a, const float(64, 64) b) -> (y) {\n"
+    "t(i, j) +=! x(i, r_k) * a(r_k, j)  u(i, j) = max(t(i, j), 0.0)  v(i, j) +=! u(i, r_k) * b(r_k, j)\n"
+    "y(i, j) = v(i, j) + x(i, j) }",
+    /* one constant for two products, and one that is made of it */
+    "def f(float(64, 64) x, const float(64, 64) a) -> (y) {\n"
+    "c(i, j) = a(i, j) * 2  t(i, j) +=! x(i, r_k) * a(r_k, j)  u(i, j) +=! t(i, r_k) * a(r_k, j)\n"
+    "y(i, j) +=! u(i, r_k) * c(r_k, j) }",
+    "def f(float(M, N) x) -> (y, z) {\n"
+    "top(i) max=! x(i, r_j)  e(i, j) = exp(x(i, j) - top(i))  sum(i) +=! e(i, r_j)  y(i, j) = e(i, j) / sum(i)\n"
+    "t(j) +=! y(r_i, j)  z(i, j) = y(i, j) - t(j) }",
+    "def f(float(N) x) -> (y) { z(i) = x(i) + x(i + 1)  b(i) = z(i) * z(i + 1) + z(i + 2) / 3\n"
+    "c(i) = b(i) + b(i + 1)  d() +=! c(r_i)  y(i) = c(i) * d() where exists c(i) }",
+};
+enum { TEXTS = sizeof texts / sizeof *texts };
+
+/* Points of a group of which the part says something else than the whole. */
+static int different_points(Space *part, Space *whole, int group, Random *random) {
+    int *point = ARENA_ARRAY(part->arena, int, part->gene_count + 1), different = 0;
+    Arena *scratch = arena_new();
+    point_start(part, point);
+    for (int i = 0; i < POINTS; i++) {
+        arena_reset(scratch);
+        different += point_estimate(scratch, part, point, group) != point_estimate(scratch, whole, point, group);
+        group_random(part, group, random, point);
+    }
+    arena_free(scratch);
+    return different;
+}
+
+/* As if the export had bound it to a file. */
+static Program *with_constants(Program *program) {
+    for (int t = 0; t < program->tensor_count; t++)
+        if (strcmp(program->tensors[t]->name, "a") == 0)
+            ((Tensor *)program->tensors[t])->role = ROLE_CONSTANT;
+    return program;
+}
+
+static void test_estimates(Arena *arena, int text, const Target *target) {
+    Program *program = with_constants(program_of_text(arena, texts[text], NULL, 0));
+    Space *part = space_new(arena, program, target, NULL), *whole = space_new(arena, program, target, NULL);
+    Random random = {7};
+    int different = 0, parts = 0;
+    for (int g = 0; g < part->groups.count; g++) {
+        whole->groups.items[g]->part = program;
+        different += different_points(part, whole, g, &random);
+        parts += group_program(part, part->groups.items[g])->stage_count < program->stage_count;
+    }
+    ok(different == 0 && parts > 0, "program %d: in %d of %d groups a part tells what the whole does; %d differ", text,
+       parts, part->groups.count, different);
+}
+
+static void test_size(Arena *arena, const Target *target) {
+    enum { STAGES = 60 };
+    Text text = {.arena = arena};
+    text_add(&text, "def f(float(32, 32) x, float(32, 32) a) -> (y) { t0(i, j) = x(i, j)\n");
+    for (int s = 1; s <= STAGES; s++)
+        text_add(&text, "t%d(i, j) +=! t%d(i, r_k) * a(r_k, j)\n", s, s - 1);
+    text_add(&text, "y(i, j) = t%d(i, j) }", STAGES);
+    Space *space = space_new(arena, program_of_text(arena, text.text, NULL, 0), target, NULL);
+    int most = 0;
+    for (int g = 0; g < space->groups.count; g++) {
+        int count = group_program(space, space->groups.items[g])->stage_count;
+        most = count > most ? count : most;
+    }
+    ok(space->groups.count >= STAGES && most <= 2, "%d groups of a long program: parts of at most %d stages",
+       space->groups.count, most);
+}
+
+int main(void) {
+    Arena *arena = arena_new();
+    Target target = *target_find("x86-64-v4");
+    target.threads = 2;
+    for (int t = 0; t < TEXTS; t++)
+        test_estimates(arena, t, &target);
+    test_size(arena, &target);
+    arena_free(arena);
+    return done_testing();
+}
