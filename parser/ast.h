@@ -128,6 +128,7 @@ typedef struct AstDef {
     AstParameters arguments;
     AstResults results;
     AstStatements statements;
+    AstWheres wheres;   /* def f(...) -> (..) where ...: what its sizes and parameters must be */
     AstName implements; /* def f(...) -> (..) implements g[...] where ... error e; text NULL otherwise */
     AstBindings implements_parameters;
     AstWheres implements_wheres;

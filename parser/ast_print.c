@@ -210,6 +210,7 @@ static void print_def(Text *text, const AstDef *def) {
     text_add(text, ") -> (");
     print_results(text, &def->results);
     text_add(text, ")");
+    print_wheres(text, &def->wheres);
     if (def->implements.text) {
         text_add(text, " implements %s", def->implements.text);
         print_bindings(text, &def->implements_parameters, "[", "]");

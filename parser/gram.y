@@ -160,7 +160,7 @@ def_head: DEF name parameters '(' arguments ')' ARROW '(' results ')' implements
     }
     ;
 
-implements: %empty              { $$ = ARENA_NEW(parser->arena, AstDef); }
+implements: wheres              { $$ = ARENA_NEW(parser->arena, AstDef); $$->wheres = $1; }
     | IMPLEMENTS name brackets wheres implements_error {
         $$ = ARENA_NEW(parser->arena, AstDef);
         $$->implements = $2;

@@ -191,6 +191,10 @@ static void add_guard_facts(Arena *arena, Polys *facts, const Expr *guard) {
         add_fact(arena, facts, a, b, 1);
 }
 
+void add_condition_facts(Builder *builder, const Expr *condition) {
+    add_guard_facts(builder->arena, &builder->facts, condition);
+}
+
 /* --- proofs --- */
 
 static bool holds_on_domain(const Statement *s, const Poly *p) {

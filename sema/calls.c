@@ -267,7 +267,8 @@ static Frame *enter_call(Frame *frame, Definition *definition, const AstExpr *ca
     Frame *callee = ARENA_NEW(arena, Frame);
     *callee = (Frame){.builder = frame->builder, .caller = frame, .definition = definition, .call = call->loc};
     callee->prefix = arena_printf(arena, "%s.", name);
-    if (!bind_parameters(callee, &bounds, false) || !pass_arguments(callee, call, actuals))
+    if (!bind_parameters(callee, &bounds, false) || !pass_arguments(callee, call, actuals) ||
+        !check_header_conditions(callee))
         return NULL;
     return enter_chosen(callee, call, actuals, name);
 }

@@ -333,6 +333,8 @@ bool check_bounds(Statement *statement, const View *target);
 /* p >= 0 as a comparison without minus signs: "KH <= H + 1". */
 Expr *poly_condition(Arena *arena, const Poly *p);
 void require(Builder *builder, Expr *condition, Status status, Loc loc);
+/* What a condition on sizes that is required says of them, for what is proved later. */
+void add_condition_facts(Builder *builder, const Expr *condition);
 /* a == b or a requirement, or an error (false) when they never are. */
 bool require_equal(Frame *frame, Expr *a, Expr *b, Loc loc, const char *what);
 /* Reads of the statement that stay in range when its indices run over whole: sets Access.guarded of the others. */
@@ -340,6 +342,8 @@ void guard_over(Statement *statement, const View *whole);
 /* low <= high + 1, a requirement where it depends on sizes; false after an error. */
 bool require_range(Statement *statement, IndexVariable *index);
 void check_tensor_size(Frame *frame, const Tensor *tensor);
+/* What the header says of sizes and parameters, which have their values: errors (false), requirements, facts. */
+bool check_header_conditions(Frame *frame);
 
 /* --- resolving (resolve.c) --- */
 
@@ -451,6 +455,8 @@ void check_body(Frame *frame);
 Variable *new_variable(Frame *frame, const char *name, Loc loc);
 /* A constant in a bracket, an export or a default; false after an error. */
 bool constant_value(Frame *frame, const AstExpr *ast, int64_t *value);
+/* A condition over the sizes and parameters of a frame; NULL after an error. */
+Expr *size_condition(Frame *frame, const AstExpr *ast);
 /* An expression over the frame's symbols: an integer of sizes and constants; NULL after an error. */
 Expr *size_value(Frame *frame, const AstExpr *ast);
 /* Checks a def by itself, once: with symbolic sizes. False when it has errors. */

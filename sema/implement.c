@@ -143,21 +143,6 @@ static bool check_error(Checker *checker, const AstDef *def) {
 
 /* --- conditions --------------------------------------------------------------------------------------------------- */
 
-/* A condition over the sizes and parameters of a frame; NULL after an error. */
-static Expr *size_condition(Frame *frame, const AstExpr *ast) {
-    Statement s = {.frame = frame, .builder = frame->builder};
-    Expr *condition = translate_condition(&s, ast);
-    if (!condition)
-        return NULL;
-    if (!s.indices.count && !s.accesses.count && !is_data_dependent(condition))
-        return condition;
-    if (s.indices.count)
-        report_index(&s, s.indices.items[0]);
-    else
-        ERROR(frame, not_a_size, ast->loc);
-    return NULL;
-}
-
 /* The sizes and parameters of a def as its conditions see them. */
 static void enter_header(Checker *checker, Definition *definition, Builder *builder, Frame *frame) {
     *builder = (Builder){.checker = checker, .arena = checker->arena, .names_only = true};
@@ -321,9 +306,10 @@ static bool parameters_hold(Frame *frame, const AstDef *def) {
     return true;
 }
 
-static bool conditions_hold(Frame *frame, const AstDef *def) {
-    for (int i = 0; i < def->implements_wheres.count; i++) {
-        const Expr *condition = size_condition(frame, def->implements_wheres.items[i].value);
+/* Whether conditions are known to hold. */
+static bool wheres_hold(Frame *frame, const AstWheres *wheres) {
+    for (int i = 0; i < wheres->count; i++) {
+        const Expr *condition = size_condition(frame, wheres->items[i].value);
         int64_t value;
         if (!condition || !expr_is_int(condition, &value) || value == 0)
             return false;
@@ -348,7 +334,7 @@ static void note_place(Frame *frame, const char *name, Definition *definition) {
     Replacement place = {.name = name, .definition = definition};
     error_of(definition->ast, &place.error);
     if (place.error > checker->options->allowed_error || !check_definition(checker, definition, false) ||
-        !parameters_hold(frame, definition->ast) || !conditions_hold(frame, definition->ast))
+        !parameters_hold(frame, definition->ast) || !wheres_hold(frame, &definition->ast->implements_wheres))
         return;
     place.parameters = passed_parameters(frame, definition->ast);
     list_push(checker->arena, &frame->builder->algorithms->found, place);
@@ -356,7 +342,8 @@ static void note_place(Frame *frame, const char *name, Definition *definition) {
 
 void note_places(Frame *frame, const char *name) {
     const Checker *checker = frame->builder->checker;
-    if (!frame->builder->algorithms || frame->builder->algorithms->chosen || checker->options->strict)
+    if (!frame->builder->algorithms || frame->builder->algorithms->chosen || checker->options->strict ||
+        !wheres_hold(frame, &frame->definition->ast->wheres))
         return;
     for (int f = 0; f < checker->files.count; f++)
         for (int d = 0; d < checker->files.items[f]->definitions.count; d++) {

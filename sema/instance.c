@@ -212,6 +212,51 @@ static void bind_arguments(Frame *frame, Bounds *bounds, bool defines) {
     }
 }
 
+/* --- conditions of the header --- */
+
+Expr *size_condition(Frame *frame, const AstExpr *ast) {
+    Statement s = {.frame = frame, .builder = frame->builder};
+    Expr *condition = translate_condition(&s, ast);
+    if (!condition)
+        return NULL;
+    if (!s.indices.count && !s.accesses.count && !is_data_dependent(condition))
+        return condition;
+    if (s.indices.count)
+        report_index(&s, s.indices.items[0]);
+    else
+        ERROR(frame, not_a_size, ast->loc);
+    return NULL;
+}
+
+static bool report_condition(Frame *frame, const AstWhere *where) {
+    Text text = {.arena = frame->builder->arena};
+    ast_print_expr(&text, where->value);
+    ERROR(frame, def_fails, frame->call, frame->definition->ast->name.text, text.text);
+    NOTE(frame, where->loc, "declared here");
+    return false;
+}
+
+static bool check_header_condition(Frame *frame, const AstWhere *where) {
+    Expr *condition = where->kind == WHERE_PREDICATE ? size_condition(frame, where->value) : NULL;
+    int64_t holds;
+    if (where->kind != WHERE_PREDICATE)
+        ERROR(frame, def_where, where->loc);
+    if (!condition || frame->builder->names_only)
+        return condition != NULL;
+    if (expr_is_int(condition, &holds))
+        return holds || report_condition(frame, where);
+    require(frame->builder, condition, STATUS_BAD_SIZE, where->loc);
+    add_condition_facts(frame->builder, condition);
+    return true;
+}
+
+bool check_header_conditions(Frame *frame) {
+    bool good = true;
+    for (int i = 0; i < frame->definition->ast->wheres.count; i++)
+        good &= check_header_condition(frame, &frame->definition->ast->wheres.items[i]);
+    return good;
+}
+
 /* --- the body --- */
 
 static void add_results(Frame *frame) {
@@ -279,6 +324,7 @@ Program *build_program(Checker *checker, Definition *definition, Bounds *bounds,
     bool shaped = bind_shapes(&frame, bounds), good = bind_parameters(&frame, bounds, defines) && shaped;
     if (shaped)
         bind_arguments(&frame, bounds, defines);
+    good = good && check_header_conditions(&frame);
     if (good)
         note_places(&frame, "");
     if (good)
@@ -301,6 +347,7 @@ static bool check_names(Checker *checker, Definition *definition, bool defines) 
     definition->state = CHECK_RUNNING;
     bind_parameters(&frame, NULL, defines);
     bind_arguments(&frame, NULL, defines);
+    check_header_conditions(&frame);
     check_body(&frame);
     return !frame.failed;
 }

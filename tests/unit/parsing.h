@@ -79,6 +79,7 @@ static const char whole_grammar[] =
     "    scan instr { implements(instr) = implements(instr - 1) else 0 scan needs { needs = 0 } }\n"
     "}\n"
     "def fast(float(N) A) -> (O) implements slow[S=1, D=1] where KH == 3 && KW == 3 error 1e-4 { O(i) = A(i) }\n"
+    "def held[S=1](float(N) A) -> (O) where N % S == 0, N > 1 { O(i) = A(i) }\n"
     "def nothing() -> () { }\n"
     "export dense(M=1024, K=2 * 8, bias=\"b.npy\") as dense1024\n"
     "export window[S=2](N=1)\n"
