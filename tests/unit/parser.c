@@ -20,7 +20,7 @@ static void test_whole_grammar(void) {
     const AstFile *tree = parsed.tree;
     is_int(tree->imports.count, 2, "imports");
     is_text(tree->imports.items[1].path, "a \"quoted\" path", "a backslash in a string takes what follows");
-    is_int(tree->defs.count, 5, "defs");
+    is_int(tree->defs.count, 6, "defs");
     is_int(tree->exports.count, 4, "exports");
     is_int(tree->exports.items[2].tunes.count, 2, "sizes to tune");
     is_int(tree->schedules.count, 3, "schedules");
