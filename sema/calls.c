@@ -58,7 +58,7 @@ static bool actual_value(Frame *frame, const AstExpr *ast, ElementType type, Act
         ERROR(frame, argument_type, ast->loc, element_info[e->type].spelling, element_info[type].spelling);
         return false;
     }
-    actual->value = convert(frame->builder->arena, e, type);
+    actual->value = typed_as(frame->builder->arena, value, type);
     return true;
 }
 

@@ -253,6 +253,7 @@ typedef struct Typed {
     ElementType type;
     bool index;
     Open open;
+    Expr *wide; /* of a float that is made of numbers alone: the same in double; else NULL */
 } Typed;
 
 /* --- reporting (scope.c): the place comes first in what follows the id --- */
@@ -294,7 +295,9 @@ bool is_read(const Frame *frame, const AstExpr *apply);
 /* --- types (types.c) --- */
 
 Expr *convert(Arena *arena, Expr *e, ElementType type); /* constants are converted at once */
-Expr *typed_value(Arena *arena, Typed typed);           /* indices become values of their type */
+/* The value in a type; numbers are rounded to it once. */
+Expr *typed_as(Arena *arena, Typed typed, ElementType type);
+Expr *typed_value(Arena *arena, Typed typed); /* indices become values of their type */
 /* A product of 8- or 16-bit integers that wraps although its use is wider: a warning. */
 void warn_narrow_product(Frame *frame, const Expr *value, ElementType wider);
 

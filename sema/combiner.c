@@ -126,7 +126,7 @@ static Expr *component_value(Check *c, const AstExpr *ast, int component) {
         HINT(&c->frame, "convert the value: %s(...)", element_info[left->type].spelling);
         return NULL;
     }
-    return expr_simplify(c->builder.arena, convert(c->builder.arena, value, left->type));
+    return expr_simplify(c->builder.arena, typed_as(c->builder.arena, typed, left->type));
 }
 
 static bool is_constant(const Expr *e) {

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-static const Typed poison = {NULL, TYPE_FLOAT, false, CLOSED};
+static const Typed poison = {.type = TYPE_FLOAT};
 
 static Typed fail(Statement *s) {
     s->failed = true;
@@ -16,14 +16,14 @@ static Typed fail(Statement *s) {
 }
 
 static Typed index_expr(Expr *e) {
-    return (Typed){e, e->type == TYPE_BOOL ? TYPE_BOOL : TYPE_INT32, true, CLOSED};
+    return (Typed){e, e->type == TYPE_BOOL ? TYPE_BOOL : TYPE_INT32, true, CLOSED, NULL};
 }
 
 /* A value; inside indices an integer counts as an int64. */
 static Typed value_expr(Statement *s, Expr *e) {
     if (s->index_depth && type_is_integer(e->type))
-        return (Typed){expr_cast(s->builder->arena, TYPE_INT64, e), TYPE_INT64, true, CLOSED};
-    return (Typed){e, e->type, false, CLOSED};
+        return (Typed){expr_cast(s->builder->arena, TYPE_INT64, e), TYPE_INT64, true, CLOSED, NULL};
+    return (Typed){e, e->type, false, CLOSED, NULL};
 }
 
 /* A node that was just made gets its place; one that a maker handed on keeps its own. */
@@ -88,16 +88,38 @@ static bool promote_pair(Statement *s, Typed *a, Typed *b) {
         return true;
     }
     Arena *arena = s->builder->arena;
-    *a = (Typed){convert(arena, typed_value(arena, *a), type), type, false, open};
-    *b = (Typed){convert(arena, typed_value(arena, *b), type), type, false, open};
+    *a = (Typed){typed_as(arena, *a, type), type, false, open, NULL};
+    *b = (Typed){typed_as(arena, *b, type), type, false, open, NULL};
     return true;
+}
+
+/* --- floats of numbers alone, which have no type of their own: 0.1 beside a double is the double --- */
+
+/* A number in double; NULL: it is none. */
+static Expr *number_of(Statement *s, const Typed *a) {
+    Arena *arena = s->builder->arena;
+    if (a->wide || !a->index || !a->expr || a->type == TYPE_BOOL)
+        return a->wide;
+    const Expr *value = expr_simplify(arena, a->expr);
+    return value->kind == EXPR_INT ? expr_constant(arena, TYPE_DOUBLE, (double)value->integer) : NULL;
+}
+
+/* What an operation makes of numbers alone, one of them a float, in double; else NULL. */
+static Expr *wide_operation(Statement *s, Op op, const Typed *args, int count) {
+    Expr *wide[3];
+    bool all = false;
+    for (int i = 0; i < count; i++)
+        all |= args[i].wide != NULL;
+    for (int i = 0; i < count && all; i++)
+        all = (wide[i] = number_of(s, &args[i])) != NULL;
+    return all ? expr_op(s->builder->arena, op, TYPE_DOUBLE, wide, count) : NULL;
 }
 
 /* Arithmetic on bool is arithmetic on int32. */
 static Typed without_bool(Statement *s, Typed a) {
     if (!a.expr || a.type != TYPE_BOOL)
         return a;
-    return (Typed){convert(s->builder->arena, a.expr, TYPE_INT32), TYPE_INT32, false, CLOSED};
+    return (Typed){convert(s->builder->arena, a.expr, TYPE_INT32), TYPE_INT32, false, CLOSED, NULL};
 }
 
 static bool expect_bool(Statement *s, Typed a, const AstExpr *ast) {
@@ -181,13 +203,14 @@ static Typed make_binary(Statement *s, const AstExpr *ast, Op op, Typed a, Typed
     }
     if (s->in_predicate && op_info[op].class == CLASS_COMPARE && a.expr && b.expr)
         compare_exactly(s, &a, &b);
+    bool compares = op_info[op].class == CLASS_COMPARE;
+    Expr *wide = compares ? NULL : wide_operation(s, op, (Typed[]){a, b}, 2);
     if (!promote_pair(s, &a, &b))
         return fail(s);
     if ((op == OP_DIV || op == OP_MOD) && !check_divisor(s, b, ast->args.items[1]))
         return fail(s);
     Expr *e = placed(expr_binary(s->builder->arena, op, a.expr, b.expr), ast->loc);
-    bool compares = op_info[op].class == CLASS_COMPARE;
-    return (Typed){e, e->type == TYPE_BOOL ? TYPE_BOOL : a.type, a.index, compares ? CLOSED : a.open};
+    return (Typed){e, e->type == TYPE_BOOL ? TYPE_BOOL : a.type, a.index, compares ? CLOSED : a.open, wide};
 }
 
 static Typed make_unary(Statement *s, const AstExpr *ast, Op op, Typed a) {
@@ -200,7 +223,10 @@ static Typed make_unary(Statement *s, const AstExpr *ast, Op op, Typed a) {
     bool number = op == OP_NEG && a.expr->kind == EXPR_REAL; /* -0.5 is a literal as 0.5 is, also in other types */
     Expr *e = number ? expr_constant(s->builder->arena, a.expr->type, -a.expr->real)
                      : expr_unary(s->builder->arena, op, a.expr);
-    return (Typed){placed(e, ast->loc), a.type, a.index, a.open};
+    Expr *wide = number && a.wide && a.wide->kind == EXPR_REAL
+                     ? expr_constant(s->builder->arena, TYPE_DOUBLE, -a.wide->real)
+                     : wide_operation(s, op, &a, 1);
+    return (Typed){placed(e, ast->loc), a.type, a.index, a.open, wide};
 }
 
 static Typed make_logic(Statement *s, const AstExpr *ast) {
@@ -211,7 +237,7 @@ static Typed make_logic(Statement *s, const AstExpr *ast) {
     if (!expect_bool(s, b, right) || !good)
         return poison;
     Expr *e = placed(expr_binary(s->builder->arena, ast->op, a.expr, b.expr), ast->loc);
-    return (Typed){e, TYPE_BOOL, a.index && b.index, false};
+    return (Typed){e, TYPE_BOOL, a.index && b.index, CLOSED, NULL};
 }
 
 Expr *translate_condition(Statement *s, const AstExpr *ast) {
@@ -225,10 +251,13 @@ static Typed make_select(Statement *s, const AstExpr *ast) {
     bool good = expect_bool(s, condition, args[0]);
     Expr *guard = good ? condition.expr : NULL;
     Typed a = translate_under(s, args[1], guard, true), b = translate_under(s, args[2], guard, false);
+    Expr *wide[2] = {NULL, NULL};
+    bool numbers = good && (a.wide || b.wide) && (wide[0] = number_of(s, &a)) && (wide[1] = number_of(s, &b));
     if (!promote_pair(s, &a, &b) || !good)
         return fail(s);
-    Expr *e = placed(expr_select(s->builder->arena, condition.expr, a.expr, b.expr), ast->loc);
-    return (Typed){e, a.type, a.index, a.open};
+    Arena *arena = s->builder->arena;
+    Expr *e = placed(expr_select(arena, condition.expr, a.expr, b.expr), ast->loc);
+    return (Typed){e, a.type, a.index, a.open, numbers ? expr_select(arena, condition.expr, wide[0], wide[1]) : NULL};
 }
 
 static Typed translate_operator(Statement *s, const AstExpr *ast) {
@@ -265,9 +294,9 @@ static Typed make_math(Statement *s, const AstExpr *ast, Op op, Typed *args) {
     ElementType type = math_type(args, ast->args.count, &open);
     Expr *values[3];
     for (int i = 0; i < ast->args.count; i++)
-        values[i] = convert(arena, typed_value(arena, args[i]), type);
+        values[i] = typed_as(arena, args[i], type);
     Expr *e = placed(expr_op(arena, op, type, values, ast->args.count), ast->loc);
-    return (Typed){e, type, false, open};
+    return (Typed){e, type, false, open, wide_operation(s, op, args, ast->args.count)};
 }
 
 static Typed translate_builtin(Statement *s, const AstExpr *ast, Op op) {
@@ -302,10 +331,10 @@ static Typed translate_sigmoid(Statement *s, const AstExpr *ast) {
     Arena *arena = s->builder->arena;
     Open open;
     ElementType type = math_type(&arg, 1, &open);
-    Expr *x = convert(arena, typed_value(arena, arg), type), *one = expr_constant(arena, type, 1);
+    Expr *x = typed_as(arena, arg, type), *one = expr_constant(arena, type, 1);
     Expr *power = placed(expr_unary(arena, OP_EXP, expr_unary(arena, OP_NEG, x)), ast->loc);
     Expr *sum = placed(expr_binary(arena, OP_ADD, one, power), ast->loc);
-    return (Typed){placed(expr_binary(arena, OP_DIV, one, sum), ast->loc), type, false, open};
+    return (Typed){placed(expr_binary(arena, OP_DIV, one, sum), ast->loc), type, false, open, NULL};
 }
 
 /* --- reads --- */
@@ -554,7 +583,7 @@ static Expr *outside_value(Statement *s, const AstExpr *ast, ElementType type, c
         fail(s);
         return NULL;
     }
-    return convert(s->builder->arena, value, type);
+    return typed_as(s->builder->arena, outside, type);
 }
 
 /* While types are looked for: the value outside makes the type wider, unless it is a literal, which takes any:
@@ -567,10 +596,10 @@ static Typed probe_else(Statement *s, Typed read, const AstExpr *ast) {
     bool literal = value->kind == EXPR_INT || value->kind == EXPR_REAL;
     if (read.index || (literal ? read.open == CLOSED : outside.open == OPEN))
         return read;
-    Typed other = {outside.expr, value->type, false, literal ? OPEN_LITERAL : outside.open};
+    Typed other = {outside.expr, value->type, false, literal ? OPEN_LITERAL : outside.open, NULL};
     Open open;
     ElementType type = meet(&read, &other, &open);
-    return (Typed){convert(s->builder->arena, read.expr, type), type, false, open};
+    return (Typed){convert(s->builder->arena, read.expr, type), type, false, open, NULL};
 }
 
 static Typed translate_else(Statement *s, const AstExpr *ast) {
@@ -610,7 +639,13 @@ static Typed translate_integer(Statement *s, const AstExpr *ast) {
     if (ast->overflow) /* the parser has said so */
         return fail(s);
     Expr *e = placed(expr_int(s->builder->arena, ast->integer), ast->loc);
-    return (Typed){e, ast->integer > INT32_MAX ? TYPE_INT64 : TYPE_INT32, true, CLOSED};
+    return (Typed){e, ast->integer > INT32_MAX ? TYPE_INT64 : TYPE_INT32, true, CLOSED, NULL};
+}
+
+static Typed translate_real(Statement *s, const AstExpr *ast) {
+    Arena *arena = s->builder->arena;
+    return (Typed){expr_constant(arena, TYPE_FLOAT, ast->real), TYPE_FLOAT, false, CLOSED,
+                   expr_constant(arena, TYPE_DOUBLE, ast->real)};
 }
 
 static Typed translate_cast(Statement *s, const AstExpr *ast) {
@@ -618,17 +653,17 @@ static Typed translate_cast(Statement *s, const AstExpr *ast) {
     if (!a.expr)
         return poison;
     if (a.index && a.type != TYPE_BOOL && (ast->type == TYPE_INT32 || ast->type == TYPE_INT64))
-        return (Typed){a.expr, ast->type, true, CLOSED};
+        return (Typed){a.expr, ast->type, true, CLOSED, NULL};
     Expr *value = typed_value(s->builder->arena, a);
     warn_narrow_product(s->frame, value, ast->type);
-    Expr *e = convert(s->builder->arena, value, ast->type);
+    Expr *e = typed_as(s->builder->arena, a, ast->type);
     return value_expr(s, e->kind == EXPR_CAST ? placed(e, ast->loc) : e);
 }
 
 static Typed translate_node(Statement *s, const AstExpr *ast) {
     switch (ast->kind) {
     case AST_INTEGER: return translate_integer(s, ast);
-    case AST_REAL: return (Typed){expr_constant(s->builder->arena, TYPE_FLOAT, ast->real), TYPE_FLOAT, false, CLOSED};
+    case AST_REAL: return translate_real(s, ast);
     case AST_NAME: return translate_name(s, ast, NULL);
     case AST_APPLY: return translate_apply(s, ast, NULL);
     case AST_SIZE: return translate_size(s, ast);

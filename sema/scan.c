@@ -227,7 +227,7 @@ static bool probe_values(Statement *s, Variable **variables, Typed *values, bool
     const CombinerDefinition *definition = statement_combiner(s->frame, s->ast);
     bool good = definition && translate_tuple(s, variables, values);
     for (int i = 0; i < s->ast->targets.count && good; i++)
-        values[i] = (Typed){values[i].expr, definition->combiner->left[i]->type, false, CLOSED};
+        values[i] = (Typed){values[i].expr, definition->combiner->left[i]->type, false, CLOSED, NULL};
     return good;
 }
 

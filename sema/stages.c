@@ -44,7 +44,8 @@ static bool is_literal(const Expr *e, ElementType type) {
 }
 
 /* The type of the tensor: as declared, as its first definition made it, or that of the value. */
-static bool decide_type(Assignment *a, Expr *value) {
+static bool decide_type(Assignment *a, Typed typed) {
+    Expr *value = typed_value(a->arena, typed);
     Frame *frame = a->statement->frame;
     const Variable *variable = a->variable;
     bool declared = variable->result && variable->result->has_type;
@@ -68,7 +69,7 @@ static bool decide_type(Assignment *a, Expr *value) {
         WARN(frame, narrowing_store, loc, from, variable->name, to);
     }
     warn_narrow_product(frame, value, a->type);
-    a->value = convert(a->arena, value, a->type);
+    a->value = typed.wide ? typed_as(a->arena, typed, a->type) : convert(a->arena, value, a->type);
     return true;
 }
 
@@ -423,7 +424,7 @@ static Assignment begin_assignment(Statement *s, Variable *variable, const View 
 
 void define_stages(Statement *s, Variable *variable, Typed value, const View *target) {
     Assignment a = begin_assignment(s, variable, target);
-    if (!decide_type(&a, typed_value(a.arena, value))) {
+    if (!decide_type(&a, value)) {
         s->failed = true;
         return;
     }
@@ -464,7 +465,7 @@ static bool decide_component(const Tuple *tuple, int component, Typed typed) {
         HINT(frame, "convert the value: %s(...)", element_info[a->type].spelling);
         return false;
     }
-    a->value = convert(a->arena, value, a->type);
+    a->value = typed_as(a->arena, typed, a->type);
     return true;
 }
 

@@ -364,7 +364,10 @@ static Expr **tuple_constants(Statement *s, const Combiner *combiner, const Type
     Arena *arena = s->builder->arena;
     Expr **constants = ARENA_ARRAY(arena, Expr *, combiner->count);
     for (int i = 0; i < combiner->count; i++) {
-        Expr *value = convert(arena, expr_simplify(arena, typed_value(arena, values[i])), combiner->left[i]->type);
+        Typed number = values[i];
+        if (!number.wide)
+            number.expr = expr_simplify(arena, typed_value(arena, values[i]));
+        Expr *value = expr_simplify(arena, typed_as(arena, number, combiner->left[i]->type));
         constants[i] = value->kind == EXPR_INT || value->kind == EXPR_REAL ? value : NULL;
     }
     return constants;

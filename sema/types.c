@@ -27,6 +27,11 @@ Expr *typed_value(Arena *arena, Typed typed) {
     return typed.index && typed.expr ? convert(arena, typed.expr, typed.type) : typed.expr;
 }
 
+Expr *typed_as(Arena *arena, Typed typed, ElementType type) {
+    return typed.wide && type != TYPE_FLOAT ? convert(arena, typed.wide, type)
+                                            : convert(arena, typed_value(arena, typed), type);
+}
+
 static bool is_narrow_product(const Expr *e) {
     return e->kind == EXPR_OP && e->op == OP_MUL && type_is_integer(e->type) && element_info[e->type].bytes < 4;
 }
