@@ -8,7 +8,7 @@
 
 #include <math.h>
 
-enum { VALUES_LIMIT = 256 };
+enum { VALUES_LIMIT = 256, SAMPLES = 8 /* values of a loop that are looked at */ };
 
 /* One dimension of an access along the loops of its stage. */
 typedef struct Along {
@@ -81,6 +81,35 @@ static double kept_part(const Along *along) {
         sum += inside_part(along, low, high, step == HUGE_VAL ? 1 : step, shift);
     }
     return sum / values;
+}
+
+/* The least that a form may be for the expanded loops, where the others are a part of their way through their values each. */
+static double least_value(const StageFacts *stage, const double *form, int sample) {
+    double value = form[stage->loop_count];
+    for (int l = 0; l < stage->loop_count; l++) {
+        if (form[l] == 0 || stage->extents[l] <= 1)
+            continue;
+        if (loop_kind_is_expanded(stage->loops[l]->kind)) {
+            value += fmin(form[l] * (stage->extents[l] - 1), 0);
+            continue;
+        }
+        double samples = fmin(stage->extents[l], SAMPLES);
+        value += form[l] * floor((sample % (int)samples + 0.5) * stage->extents[l] / samples);
+        sample /= (int)samples;
+    }
+    return value;
+}
+
+double negative_part(const StageFacts *stage, const double *form) {
+    int samples = 1, negative = 0;
+    for (int l = 0; l < stage->loop_count && samples <= VALUES_LIMIT; l++)
+        if (form[l] != 0 && stage->extents[l] > 1 && !loop_kind_is_expanded(stage->loops[l]->kind))
+            samples *= (int)fmin(stage->extents[l], SAMPLES);
+    if (samples > VALUES_LIMIT)
+        return 1;
+    for (int i = 0; i < samples; i++)
+        negative += least_value(stage, form, i) < 0;
+    return (double)negative / samples;
 }
 
 double access_clip(const StageFacts *stage, AccessFacts *access, bool omits) {

@@ -356,6 +356,27 @@ static bool add_read(const Expr *e, void *context) {
     return e->kind != EXPR_READ;
 }
 
+/* Loops leave out iterations in which a predicate on indices does not hold. */
+static void leave_out(const Walk *walk, const Expr *predicate) {
+    if (predicate->kind != EXPR_OP)
+        return;
+    bool less = predicate->op == OP_LT || predicate->op == OP_LE,
+         or_equal = predicate->op == OP_LE || predicate->op == OP_GE;
+    if (predicate->op == OP_AND)
+        for (int i = 0; i < predicate->count; i++)
+            leave_out(walk, predicate->args[i]);
+    if (!(less || predicate->op == OP_GT || predicate->op == OP_GE))
+        return;
+    int loops = walk->facts->loop_count;
+    double difference[loops + 1], other[loops + 1];
+    form_of(walk->forms, predicate->args[!less], difference);
+    form_of(walk->forms, predicate->args[less], other);
+    for (int l = 0; l <= loops; l++)
+        difference[l] -= other[l];
+    difference[loops] -= or_equal ? 1 : 0;
+    walk->facts->kept *= negative_part(walk->facts, difference);
+}
+
 /* What is combined where the predicates of a stage hold. Those on indices alone are tested outside the loops. */
 static void walk_value(Walk *walk, const Stage *stage, const Expr *value) {
     while (value->kind == EXPR_OP && value->op == OP_SELECT && is_identity(stage->combine, value->args[2])) {
@@ -363,6 +384,8 @@ static void walk_value(Walk *walk, const Stage *stage, const Expr *value) {
         expr_walk(value->args[0], count_reads, &inside);
         if (inside.reads)
             expr_walk(value->args[0], add_read, walk);
+        else
+            leave_out(walk, value->args[0]);
         value = value->args[1];
     }
     expr_walk(value, add_read, walk);

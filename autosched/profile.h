@@ -66,6 +66,9 @@ double access_footprint(const StageFacts *stage, const AccessFacts *access, int 
  * that may be inside, 1 where the loops do not leave out the others, and clears `guarded` where no test is left in the
  * inner loops. */
 double access_clip(const StageFacts *stage, AccessFacts *access, bool omits);
+/* Part of the iterations of all serial loops in which a form (a number for each loop, and the constant) is negative for some
+ * values of the others: the iterations that a predicate leaves. */
+double negative_part(const StageFacts *stage, const double *form);
 
 /* static.c: seconds that one call is thought to take, and what they are made of. */
 typedef struct Estimate {

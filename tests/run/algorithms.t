@@ -31,6 +31,13 @@ one() {
     for sizes in 'H=7, W=7, P=1, D=2' 'H=11, W=5, P=2, D=3'; do
         one conv2d_nhwc winograd3_dilated "$sizes, KH=3, KW=3"
     done
+    for sizes in 'H=3, W=4, P=0' 'H=1, W=2, P=1' 'H=9, W=6, P=1' 'H=17, W=12, P=2'; do
+        one conv2d_nhwc winograd2_strided "$sizes, S=2, KH=3, KW=3"
+        one conv2d_nhwc winograd4_strided "$sizes, S=2, KH=3, KW=3"
+    done
+    for sizes in 'H=7, W=8, P=0' 'H=1, W=2, P=3' 'H=8, W=11, P=3'; do
+        one conv2d_nhwc winograd4_strided_of7 "$sizes, S=2, KH=7, KW=7"
+    done
     for sizes in 'H=3, W=4, P=0, G=2' 'H=5, W=2, P=1, G=3' 'H=9, W=7, P=2, G=1'; do
         one group_conv2d_nhwc winograd4 "$sizes, KH=3, KW=3"
         one group_conv2d winograd4 "$sizes, KH=3, KW=3"

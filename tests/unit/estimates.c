@@ -92,12 +92,29 @@ static void test_waiting(Arena *arena) {
     ok(spill > 1.1 * fit && spill < HUGE_VAL, "vectors without a register are stored meanwhile: %g times", spill / fit);
 }
 
+/* Sums of as many rows of a matrix as a predicate leaves. */
+static double rows_where(Arena *arena, const char *predicate) {
+    static const char *const format =
+        "def f(float(64, 512) A) -> (Y) { Y(i, j) +=! A(r_k, j) where i in 0:64, r_k in 0:64, %s }\n"
+        "schedule f on x86 { j_o, j_v = split(Y.j, 16)\n reorder(Y.i, j_o, Y.r_k, j_v)\n"
+        "vectorize(j_v)\n acc = cache_write(Y, at=j_o, scope=register) }";
+    return estimate_of_text(arena, arena_printf(arena, format, predicate));
+}
+
+static void test_predicates(Arena *arena) {
+    double all = rows_where(arena, "r_k >= 0"), half = rows_where(arena, "r_k <= i"),
+           lanes = rows_where(arena, "r_k <= j");
+    ok(half < 0.6 * all && half > 0.3 * all, "iterations without predicates cost nothing: %g of the time", half / all);
+    ok(lanes > 0.9 * all, "lanes that a predicate leaves out are computed: %g of the time", lanes / all);
+}
+
 int main(void) {
     Arena *arena = arena_new();
     test_memory(arena);
     test_guards(arena);
     test_inlined_padding(arena);
     test_waiting(arena);
+    test_predicates(arena);
     arena_free(arena);
     return done_testing();
 }
