@@ -17,6 +17,7 @@ enum {
     UNROLL_LIMIT = 8,
     BLOCK_UNROLL_LIMIT = 4,
     CANDIDATE_LIMIT = 3,
+    CASES_NODES = 64,
     VERSIONS = 4 /* of a tile where sizes are known at run time only: whole and cut short, packed and not */
 };
 
@@ -207,6 +208,18 @@ static int64_t unknown_vectors(const Space *space) {
     return has_limited_size(space) && space->target->masked_memory ? FEW_ROWS_VECTORS : UNKNOWN_LIMIT;
 }
 
+static bool count_node(const Expr *e, void *context) {
+    ++*(int *)context;
+    return true;
+}
+
+/* Whether the lanes of an axis may compute all of its cases: there are many, and little is computed in them. */
+static bool has_lanes_of_cases(const Group *group, const Tile *tile, const TileAxis *axis) {
+    int nodes = 0;
+    expr_walk(tile->value->value, count_node, &nodes);
+    return group->stage_count == 1 && nodes <= CASES_NODES && (axis->extent < 0 || axis->extent >= 2 * axis->lanes);
+}
+
 static void make_axis(Space *space, Group *group, const Tile *tile, const Stage *root, int number, int lanes) {
     TileAxis *axis = &tile->axes[number];
     const char *name = root->axes[number]->name;
@@ -223,7 +236,7 @@ static void make_axis(Space *space, Group *group, const Tile *tile, const Stage 
     Gene tiles = tile_gene(space, axis->loop, axis->extent, inner_limit(group, tile, number, lanes));
     if (cases > 0)
         factors_cases(space->arena, axis->extent, cases, &tiles);
-    axis->cases = cases > 0;
+    axis->cases = cases > 0 && !has_lanes_of_cases(group, tile, axis);
     axis->tile = group_add_gene(space, group, tiles);
     int64_t vectors = axis->extent < 0 ? -1 : ceil_divide(axis->extent, axis->lanes);
     Gene wide = tile_gene(space, arena_printf(space->arena, "%s vector", axis->loop), vectors,
@@ -306,6 +319,21 @@ static int add_choice(Space *space, Group *group, const Stage *root, const char 
     return group_add_gene(space, group, gene);
 }
 
+/* An index is a quotient of the axis: a few lanes read the same element, the next ones the next. */
+static bool reads_quotient(const Expr *read, const Var *axis) {
+    int64_t by;
+    int uses = 0;
+    bool quotient = true;
+    for (int d = 0; d < read->count; d++) {
+        const Expr *index = read->args[d];
+        uses += expr_uses_var(index, axis);
+        if (expr_uses_var(index, axis))
+            quotient &= index->kind == EXPR_OP && index->op == OP_DIV && index->args[0]->kind == EXPR_VAR &&
+                        expr_is_int(index->args[1], &by) && by > 0;
+    }
+    return uses == 1 && quotient;
+}
+
 /* The same for one read. Lanes that go down in memory are turned around. */
 static double lanes_cost(const Expr *read, const Var *axis, bool *used) {
     int dimension = 0;
@@ -314,6 +342,8 @@ static double lanes_cost(const Expr *read, const Var *axis, bool *used) {
     *used |= kind != ACCESS_NONE;
     if (kind == ACCESS_IRREGULAR && coefficient < 0)
         return coefficient == -1 && dimension == read->count - 1 ? 0.1 : 0.5;
+    if (kind == ACCESS_IRREGULAR && reads_quotient(read, axis))
+        return 0.25;
     return kind == ACCESS_IRREGULAR ? 8 : kind == ACCESS_STRIDED ? 0.5 : 0;
 }
 

@@ -9,6 +9,7 @@
  *   llvm_values.c      expressions; llvm_arithmetic.c operators; llvm_convert.c casts; llvm_math.c functions
  *   llvm_instr.c       hardware instructions that the source declares
  *   llvm_memory.c      reads and stores; llvm_registers.c those of register buffers; llvm_temporaries.c allocation
+ *   llvm_pattern.c     indices whose lanes are apart by known numbers
  *   llvm_masks.c       accesses under masks that no instruction has
  *   llvm_across.c      the ends of reductions that were computed in vectors
  *   llvm_transpose.c   copies of square blocks, by columns
@@ -250,6 +251,11 @@ void emit_store(Code *code, const Stmt *stmt);
 /* The store alone, of what memory or the registers will hold. */
 void emit_stored_lanes(Code *code, const Stmt *stmt, LLVMValueRef value);
 void emit_stores_together(Code *code, const Stmt *stmt); /* of a STMT_TOGETHER */
+
+/* --- llvm_pattern.c --- */
+
+/* An index as a scalar base and what each of its lanes is more than that; false: it is not known when compiling. */
+bool lane_pattern(Code *code, Expr *index, int lanes, Expr **base, int64_t *offsets);
 
 /* --- llvm_masks.c --- */
 

@@ -3,8 +3,8 @@
  * An index is cut into parts by the depth of the loops that they change in, outermost first, the constant last: what an
  * inner loop does not change is hoisted, and the elements of an unrolled tile differ by the displacement alone.
  * Contiguous lanes are one access, masked where there is a guard or where the lanes are not a power of two; small
- * constant strides are contiguous accesses, likewise masked, and a shuffle; lanes that go down in memory are those that
- * go up, turned around; everything else is a gather or scatter.
+ * constant strides, and lanes that are apart by numbers that are known, are contiguous accesses, likewise masked, and a
+ * shuffle; lanes that go down in memory are those that go up, turned around; everything else is a gather or scatter.
  */
 #include "backends/llvm_code.h"
 #include "lang/diag.h"
@@ -357,6 +357,33 @@ static LLVMValueRef load_same(Code *code, const Access *access) {
     return LLVMBuildSelect(code->builder, mask, all, LLVMConstNull(LLVMTypeOf(all)), "");
 }
 
+/* Without branches: loads of several blocks would be moved together, far from where they are used. */
+static LLVMValueRef load_scalar(Code *code, const Access *access) {
+    return load(code, access, access->type, address_where(code, access, access->guard));
+}
+
+/* The elements from the first to the last lane, where these are apart by known numbers, or nothing: they are too far. */
+static LLVMValueRef load_pattern(Code *code, const Access *access) {
+    int64_t offsets[access->lanes], first = INT64_MAX, last = INT64_MIN;
+    int padded = padded_lanes(access->lanes), indices[padded];
+    Access row = *access;
+    if (access->guard || !lane_pattern(code, access->index, access->lanes, &row.index, offsets))
+        return NULL;
+    for (int i = 0; i < access->lanes; i++) {
+        first = offsets[i] < first ? offsets[i] : first;
+        last = offsets[i] > last ? offsets[i] : last;
+    }
+    if (last - first >= SHUFFLED_STRIDE * access->lanes)
+        return NULL;
+    row.index = expr_binary(code->arena, OP_ADD, row.index, expr_int(code->arena, first));
+    if (first == last)
+        return emit_splat(code, load_scalar(code, &row), access->lanes);
+    for (int i = 0; i < padded; i++)
+        indices[i] = i < access->lanes ? (int)(offsets[i] - first) : -1;
+    LLVMValueRef elements = load_row(code, &row, address_of(code, &row), (int)(last - first + 1));
+    return emit_shuffle(code, elements, NULL, indices, padded);
+}
+
 static bool goes_down(const Access *access, int64_t *stride) {
     return constant_stride(access, stride) && *stride < 0 && *stride >= -SHUFFLED_STRIDE;
 }
@@ -374,12 +401,8 @@ static LLVMValueRef load_vector(Code *code, const Access *access) {
         return load_same(code, access);
     if (stride > 1 && stride <= SHUFFLED_STRIDE && (!access->guard || has_masked_access(code, alignment_of(access))))
         return load_strided(code, access, (int)stride);
-    return load_gathered(code, access);
-}
-
-/* Without branches: loads of several blocks would be moved together, far from where they are used. */
-static LLVMValueRef load_scalar(Code *code, const Access *access) {
-    return load(code, access, access->type, address_where(code, access, access->guard));
+    LLVMValueRef shuffled = access->index->kind == EXPR_OP ? load_pattern(code, access) : NULL;
+    return shuffled ? shuffled : load_gathered(code, access);
 }
 
 /* One element for all lanes. */

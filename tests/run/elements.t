@@ -28,6 +28,8 @@ def bytes(float(N, C) X, float(N) Z) -> (Y) {
 def squares(float(N, C) X, float(N) Z) -> (Y) { d(n, c) = X(n, c) % 7 / 4  Y(n) +=! d(n, c) * d(n, c) + d(n, c) }
 def bent(float(N, C) X, float(N) Z) -> (Y) { d(c, n) = X(n, c) % 7 / 4  Y(n) +=! d(c, n) * d(c, n) }
 def again(float(N, C) X, float(N) Z) -> (Y) { d(n) = Z(n) % 7 / 4  Y(n) +=! d(n) * X(n, c) % 3 }
+def halves(float(N, C) X, float(N) Z) -> (Y) { Y(n, c) = c % 2 == 0 ? X(n, c / 2) : X(n, c / 2) * 3 - 1 where c in 0:C }
+def thirds(float(N, C) X, float(N) Z) -> (Y) { Y(n, c) = X(n, c / 3) + X(n, (c + 1) / 2) where c in 0:C }
 def wide(float(N, C) X, float(N) Z) -> (Y) { d(n, c) = double(X(n, c)) / 4  Y(n, c) = float(d(n, c) * 3 + d(n, c)) }
 END
 names=$(sed -n 's/^def \([a-z]*\).*/\1/p' body.tensor)
