@@ -93,7 +93,7 @@ static bool runs_along_memory(const Stage *stage, const Var *axis) {
 
 /* Of a ragged one, some of it does. */
 static bool reduces_along_memory(const Stage *stage) {
-    if (stage->combine == COMBINE_NONE || stage->reduction_count == 0 || stage->rest_count > 0)
+    if (stage->combine == COMBINE_NONE || stage->reduction_count == 0)
         return false;
     RowReads reads = {.axis = stage->reductions[stage->reduction_count - 1]};
     stage_walk_values(stage, note_row_read, &reads);
@@ -171,17 +171,16 @@ bool stage_is_column_reduction(const Space *space, const Stage *stage) {
            !stage_is_row_reduction(space, stage);
 }
 
+/* Lanes of a combiner take as long to be combined as several vectors: short rows are computed side by side. */
 bool stage_is_row_reduction(const Space *space, const Stage *stage) {
     int long_axes = 0;
     for (int a = 0; a < stage->axis_count; a++)
         long_axes += axis_extent(stage->axes[a]) != 1;
-    bool ordered = space->program->strict && type_is_float(stage->tensor->type) &&
-                   (stage->combine == COMBINE_ADD || stage->combine == COMBINE_MUL);
-    if (ordered || stage->scan || !reduces_along_memory(stage) || (stage_has_reuse(stage) && long_axes > 1) ||
+    if (stage_is_ordered(space->program, stage) || stage->scan || !reduces_along_memory(stage) || (stage_has_reuse(stage) && long_axes > 1) ||
         suits_columns(space, stage))
         return false;
-    int64_t extent = row_extent(stage);
-    return stage_first_scatter(stage) == stage->axis_count && (extent < 0 || extent >= ROW_LEAST);
+    int64_t extent = row_extent(stage), least = stage->combine == COMBINE_DECLARED ? LONG_ROW : ROW_LEAST;
+    return stage_first_scatter(stage) == stage->axis_count && (extent < 0 || extent >= least);
 }
 
 static int lanes_of(const Space *space, const Stage *stage, int64_t extent) {
@@ -276,6 +275,26 @@ static const char *loop_of(Space *space, const char *stage, const char *loop) {
     return arena_printf(space->arena, "%s.%s", stage, loop);
 }
 
+/* The lanes of what the backend does not combine by itself: by halves, each a stage of half as many. Returns the loop over
+ * the last two. */
+static const char *write_halves(Space *space, Sketch *sketch, const RowMember *member, const char *stage,
+                                const char *lane, const char *place) {
+    for (int lanes = member->lanes / 2; lanes > 1; lanes /= 2) {
+        const char *names[2] = {arena_printf(space->arena, "%s_h%d", member->vector, lanes),
+                                arena_printf(space->arena, "%s_l%d", member->vector, lanes)};
+        const char *half = arena_printf(space->arena, "%s_q%d", member->vector, lanes);
+        PrimArg split[2] = {arg_name(lane), arg_int(lanes)};
+        sketch_add(space, sketch, PRIM_SPLIT, 2, names, 2, split);
+        lane = loop_of(space, stage, names[1]);
+        write_partial(space, sketch, half, &lane, 1, place);
+        for (int k = 0; k < 2; k++) {
+            const char *loop = loop_of(space, half, names[k]);
+            sketch_loops(space, sketch, k == 1 ? PRIM_VECTORIZE : PRIM_UNROLL, &loop, 1);
+        }
+    }
+    return lane;
+}
+
 /* After the split: vectors of partial results, one vector of them, the value, which is the stage's. */
 static void write_reduction(Space *space, Sketch *sketch, const RowMember *member, const char *stage, bool streams,
                             const char *place) {
@@ -289,7 +308,9 @@ static void write_reduction(Space *space, Sketch *sketch, const RowMember *membe
         const char *loop = loop_of(space, member->vector, kept[k]);
         sketch_loops(space, sketch, k == 0 ? PRIM_VECTORIZE : PRIM_UNROLL, &loop, 1);
     }
-    sketch_loops(space, sketch, PRIM_UNROLL, &lane, 1); /* the backend combines lanes by halves */
+    if (member->stage->combine == COMBINE_DECLARED)
+        lane = write_halves(space, sketch, member, stage, lane, place);
+    sketch_loops(space, sketch, PRIM_UNROLL, &lane, 1); /* the backend combines lanes of others by halves */
 }
 
 /* The loop around the vectors', of the stage, is cut into streams, each step of which goes on in all of them. */
