@@ -176,8 +176,8 @@ bool stage_is_row_reduction(const Space *space, const Stage *stage) {
     int long_axes = 0;
     for (int a = 0; a < stage->axis_count; a++)
         long_axes += axis_extent(stage->axes[a]) != 1;
-    if (stage_is_ordered(space->program, stage) || stage->scan || !reduces_along_memory(stage) || (stage_has_reuse(stage) && long_axes > 1) ||
-        suits_columns(space, stage))
+    if (stage_is_ordered(space->program, stage) || stage->scan || !reduces_along_memory(stage) ||
+        (stage_has_reuse(stage) && long_axes > 1) || suits_columns(space, stage))
         return false;
     int64_t extent = row_extent(stage), least = stage->combine == COMBINE_DECLARED ? LONG_ROW : ROW_LEAST;
     return stage_first_scatter(stage) == stage->axis_count && (extent < 0 || extent >= least);

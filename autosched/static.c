@@ -263,16 +263,17 @@ static bool scans_rows(const StageFacts *stage) {
 
 static void block_writes(const StageFacts *stage, Block *block) {
     const AccessFacts *written = &stage->accesses[0];
+    int components = stage_component_count(stage->stage->stage);
     double count = block_accesses(stage, written), steps = block->vectors / (count < 1 ? 1 : count);
     if (!reduces(stage)) {
-        block->stores = written->in_registers ? 0 : count;
+        block->stores = written->in_registers ? 0 : count * components;
         block->chain = scans_rows(stage) ? memory_latency : 0;
         return;
     }
-    block->accumulators = count;
+    block->accumulators = count * components;
     block->chain = (written->in_registers ? chain_latency : memory_latency) * (steps < 1 ? 1 : steps);
     if (!written->in_registers) {
-        block->stores = count;
+        block->stores = count * components;
         block->loads += count;
     }
 }

@@ -119,7 +119,8 @@ static bool collect_operand(const Expr *e, void *context) {
         return true;
     for (int i = 0; i < list->tile->operands.count; i++)
         if (list->tile->operands.items[i].read->tensor == e->tensor) {
-            list->tile->operands.items[i].pack = -2; /* read in two ways: stays where it is */
+            if (!expr_equal(list->tile->operands.items[i].read, e))
+                list->tile->operands.items[i].pack = -2; /* read in two ways: stays where it is */
             return true;
         }
     TileOperand operand = {.read = e, .pack = is_read_in_place(list, e->tensor) ? -2 : -1};
@@ -422,7 +423,7 @@ Tile *tile_new(Space *space, Group *group, const Stage *root, const Stage *ancho
     tile->anchor = anchor ? inlined_stage(space, anchor) : NULL;
     OperandList list = {space, group, tile};
     tile->value = tile->anchor ? tile->anchor : inlined_stage(space, root);
-    expr_walk(tile->value->value, collect_operand, &list);
+    stage_walk_values(tile->value, collect_operand, &list);
     make_axes(space, group, tile);
     make_reductions(space, group, tile);
     make_structure(space, group, tile);

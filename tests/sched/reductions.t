@@ -53,4 +53,24 @@ for sizes in '' '(A=4, N=256, D=64)'; do
         'compute_at\(m, (a_block|v.a)\).*reorder\(m.n, .*vectorize.*reorder\(v.n, .*vectorize' \
         "of some matrices, a row of results at a time ${sizes:-at run time}"
 done
+
+# Combiners of a program's own, of tuples.
+first='(v > w || (v == w && i < j)) ? (v, i) : (w, j)'
+declared="combiner top(float v, int32 i; float w, int32 j) associative commutative identity (-inf, 2147483647) { $first }"
+for sizes in '' '(N=32, D=512)'; do
+    like "$(chosen "$declared def f(float(N,D) x) -> (y, at) { y(n), at(n) top=! (x(n,d), d) } export f$sizes")" \
+        'rfactor\(s0_d_v.*vectorize\(s0_d_q_q8.*vectorize\(s0_d_q_q2' "long rows, in lanes that are combined by halves ${sizes:-at run time}"
+    like "$(chosen "$declared def f(float(N,D) x) -> (y, at) { y(d), at(d) top=! (x(n,d), n) } export f$sizes")" \
+        'vectorize\(d_v\).*cache_write\(y, .*register' "columns, in vectors of results ${sizes:-at run time}"
+done
+unlike "$(chosen "$declared def f(float(N,D) x) -> (y, at) { y(n), at(n) top=! (x(n,d), d) } export f(N=256, D=32)")" \
+    'rfactor' "short rows, in vectors of results, too"
+unlike "$(chosen "combiner top(float v, int32 i; float w, int32 j) associative identity (-inf, 2147483647) { $first }
+    def f(float(N,D) x) -> (y, at) { y(n), at(n) top=! (x(n,d), d) } export f(N=32, D=512)")" \
+    'rfactor' "not where the order counts"
+accumulators=$(chosen "$declared def f[K=2](float(C,H,W) x) -> (y, at) {
+        y(c,h,w), at(c,h,w) top=! (x(c, K*h+i, K*w+j), i) where i in 0:K, j in 0:K
+    } export f(C=8, H=64, W=64)" |
+    sed 's/.*split(y.c, [0-9]*, \([0-9]*\)).*split(y.h, [0-9]*, \([0-9]*\)).*split(y.w, [0-9]*, \([0-9]*\), 16).*/2 * \1 * \2 * \3/')
+is "$(($accumulators < 32))" 1 "the accumulators of all results fit the registers"
 done_testing
