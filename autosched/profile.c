@@ -68,6 +68,11 @@ static bool quotient_stays(const Forms *forms, const double *a, int loop, double
     return start + fabs(a[loop]) * (extent_of(forms, loop) - 1) < fabs(by);
 }
 
+/* The index comes back while the loop goes on: its lanes have no stride. */
+static double returning_slope(const Forms *forms, const double *a, int loop) {
+    return a[loop] != 0 && forms->loops[loop]->kind == LOOP_VECTORIZED ? 0.5 : 0;
+}
+
 /* a op b for forms; a remainder is what the quotient leaves of a, so that by * (a / by) + a % by is a; a product of two that vary is taken at the slope of the first, with b at a typical value. */
 static void form_combine(const Forms *forms, Op op, double *a, double *b) {
     int last = forms->count;
@@ -85,7 +90,7 @@ static void form_combine(const Forms *forms, Op op, double *a, double *b) {
         case OP_SUB: a[l] -= b[l]; break;
         case OP_MUL: a[l] *= b[last]; break;
         case OP_DIV: a[l] = l == last ? floor(a[l] / by) : quotient_stays(forms, a, l, by) ? 0 : a[l] / by; break;
-        case OP_MOD: a[l] = l == last || quotient_stays(forms, a, l, by) ? a[l] : 0; break;
+        case OP_MOD: a[l] = l == last || quotient_stays(forms, a, l, by) ? a[l] : returning_slope(forms, a, l); break;
         default: break; /* minimum and maximum: the slope of the first */
         }
 }
@@ -475,6 +480,7 @@ static void stage_fill(Arena *arena, const Nest *nest, const NestStage *stage, d
         facts->iterations *= facts->extents[l];
     }
     facts->lanes = target_lanes(nest->target, stage->stage->tensor->type);
+    facts->registers = nest->target->vector_registers ? nest->target->vector_registers : 16;
     int axes = stage->stage->axis_count + stage->stage->reduction_count;
     Forms forms = {.arena = arena, .nest = nest, .count = facts->loop_count, .loops = facts->loops, .typical = typical};
     double *values = ARENA_ARRAY(arena, double, axes *(facts->loop_count + 1));

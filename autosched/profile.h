@@ -43,6 +43,7 @@ typedef struct StageFacts {
     double operations;     /* of one scalar evaluation; a multiply-add counts 1 */
     double dear;           /* of these: divisions, math functions */
     int lanes;             /* that a vector of the stage's type has */
+    int registers;         /* vectors that the processor holds */
 } StageFacts;
 
 typedef struct Profile {

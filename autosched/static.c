@@ -8,7 +8,7 @@
  *
  * Constants are those of a current server core; only ratios matter, since estimates are compared with each other alone.
  */
-#include "autosched/profile.h"
+#include "autosched/lanes.h"
 
 #include <math.h>
 #include <string.h>
@@ -23,7 +23,6 @@ enum {
     PAGES_NEAR = 64,
     WAYS = 8,
     STREAMS = 16,
-    SHUFFLED_STRIDE = 4,
     STREAM_LEAST = 1024
 };
 
@@ -32,12 +31,8 @@ static const double arithmetic_ports = 2, load_ports = 2, store_ports = 1, issue
 static const double chain_latency = 6;      /* of a multiply-add, and what overlaps badly with it */
 static const double memory_latency = 10;    /* of an accumulator that is stored and loaded again */
 static const double dear_cost = 9;          /* instructions of a math function */
-static const double gather_cost = 1.3;      /* loads a lane */
-static const double scatter_cost = 5;       /* stores a lane */
-static const double transpose_cost = 5;     /* loads a vector */
 static const double guard_cost = 5;         /* instructions that make a mask */
 static const double guarded_step_cost = 20; /* the same in a sum, whose multiply-adds wait for it */
-static const double crossing_cost = 0.7;    /* loads more for one that crosses a cache line */
 static const double entry_cost = 12;        /* cycles until what is computed at a loop has what it waits for */
 static const double loop_cost = 1.5;        /* cycles an iteration of the innermost serial loop */
 static const double alias_cost = 200;       /* cycles until loads that seem to read what was just stored do so */
@@ -72,73 +67,15 @@ typedef struct Block {
     int serial;                       /* innermost loop that is run as a loop, -1: none */
 } Block;
 
-static bool is_expanded(const StageFacts *stage, int loop) {
-    return loop_kind_is_expanded(stage->loops[loop]->kind);
-}
-
-/* All that an instruction runs is one operation on one vector of each operand. */
-static bool is_tensorized(const StageFacts *stage, int loop) {
-    return stage->loops[loop]->kind == LOOP_TENSORIZED;
-}
-
-static double loop_vectors(const StageFacts *stage, int loop) {
-    return ceil(stage->extents[loop] / stage->lanes);
-}
-
-/* What a vector of consecutive elements costs: those as long as a cache line cross one unless all strides are whole
- * vectors. */
-static double vector_cost(const StageFacts *stage, const AccessFacts *access) {
-    double part = (double)stage->lanes * access->bytes / CACHE_LINE;
-    for (int l = 0; l < stage->loop_count; l++)
-        if (stage->extents[l] > 1 && stage->loops[l]->kind != LOOP_VECTORIZED && !is_tensorized(stage, l) &&
-            fmod(access->strides[l], stage->lanes) != 0)
-            return 1 + crossing_cost * fmin(part, 1);
-    return 1;
-}
-
-/* What is read column by column where its neighbours are read too: a block of rows that is transposed. */
-static bool is_transposed(const StageFacts *stage, const AccessFacts *access) {
-    bool along = false;
-    for (int l = 0; l < stage->loop_count; l++)
-        along |= stage->loops[l]->kind == LOOP_UNROLLED && access->strides[l] == 1 && stage->extents[l] >= stage->lanes;
-    return along && stage->operations + stage->dear == 0 && !access->write;
-}
-
-/* Read as whole vectors, of which a part is taken. */
-static bool is_shuffled(const AccessFacts *access, int loop) {
-    double stride = fabs(access->strides[loop]);
-    return !access->write && !access->irregular && stride == floor(stride) && stride > 1 && stride <= SHUFFLED_STRIDE;
-}
-
-/* Distinct vectors (or scalars to broadcast) of an access in one run of the block. */
-static double block_accesses(const StageFacts *stage, const AccessFacts *access) {
-    double count = 1;
-    for (int l = 0; l < stage->loop_count; l++) {
-        if (!is_expanded(stage, l) || is_tensorized(stage, l) || (access->strides[l] == 0))
-            continue;
-        if (stage->loops[l]->kind == LOOP_UNROLLED)
-            count *= stage->extents[l];
-        else if (fabs(access->strides[l]) == 1 || access->in_registers)
-            count *= loop_vectors(stage, l) * (access->in_registers ? 1 : vector_cost(stage, access));
-        else if (is_transposed(stage, access))
-            count *= loop_vectors(stage, l) * transpose_cost;
-        else if (is_shuffled(access, l))
-            count *= loop_vectors(stage, l) * fabs(access->strides[l]) * vector_cost(stage, access);
-        else
-            count *= stage->extents[l] * (access->write ? scatter_cost : gather_cost);
-    }
-    return count;
-}
-
 static void block_shape(const StageFacts *stage, Block *block) {
     block->runs = block->vectors = 1;
     block->serial = -1;
     for (int l = 0; l < stage->loop_count; l++) {
-        if (!is_expanded(stage, l)) {
+        if (!loop_is_expanded(stage, l)) {
             block->runs *= stage->extents[l];
             if (stage->extents[l] > 1)
                 block->serial = l;
-        } else if (!is_tensorized(stage, l)) {
+        } else if (!loop_is_tensorized(stage, l)) {
             block->vectors *= stage->loops[l]->kind == LOOP_UNROLLED ? stage->extents[l] : loop_vectors(stage, l);
         }
     }
@@ -150,7 +87,8 @@ static double live_operands(const StageFacts *stage, const AccessFacts *access) 
     double live = 1;
     bool kept = false;
     for (int l = 0; l < stage->loop_count; l++) {
-        if (!is_expanded(stage, l) || is_tensorized(stage, l) || stage->extents[l] <= 1 || stage->loops[l]->reduction)
+        if (!loop_is_expanded(stage, l) || loop_is_tensorized(stage, l) || stage->extents[l] <= 1 ||
+            stage->loops[l]->reduction)
             continue;
         if (access->strides[l] == 0)
             kept |= stage->loops[l]->kind == LOOP_UNROLLED;
@@ -164,7 +102,7 @@ static double live_operands(const StageFacts *stage, const AccessFacts *access) 
 static double port_slots(const StageFacts *stage, const Target *target) {
     double lanes = 1;
     for (int l = 0; l < stage->loop_count; l++)
-        if (stage->loops[l]->kind == LOOP_VECTORIZED || is_tensorized(stage, l))
+        if (stage->loops[l]->kind == LOOP_VECTORIZED || loop_is_tensorized(stage, l))
             lanes *= stage->extents[l];
     bool widest = lanes * stage->accesses[0].bytes > target->vector_bytes / 2.0;
     return target->splits_vectors && widest ? 2 : 1;
@@ -185,20 +123,13 @@ static double edge_part(const StageFacts *stage, const AccessFacts *access) {
                 continue;
             taps += stage->loops[l]->reduction;
             places += !stage->loops[l]->reduction;
-            if (!stage->loops[l]->reduction && !is_expanded(stage, l))
+            if (!stage->loops[l]->reduction && !loop_is_expanded(stage, l))
                 tiles *= stage->extents[l];
         }
         if (taps > 0 && places > 0)
             inside *= 1 - fmin(2 / tiles, 1);
     }
     return reduces(stage) ? 1 - inside : 1;
-}
-
-static bool is_vector(const StageFacts *stage, const AccessFacts *access) {
-    bool along = false;
-    for (int l = 0; l < stage->loop_count; l++)
-        along |= stage->loops[l]->kind == LOOP_VECTORIZED && access->strides[l] != 0;
-    return along;
 }
 
 /* Distinct tests of the indices of a guarded access in one run of the block; those that no loop around it changes are
@@ -212,7 +143,7 @@ static double block_tests(const StageFacts *stage, const AccessFacts *access) {
             tested |= access->tested[d] && access->slopes[d * stage->loop_count + l] != 0;
         if (!tested || stage->extents[l] <= 1)
             continue;
-        if (is_expanded(stage, l))
+        if (loop_is_expanded(stage, l))
             count *= stage->loops[l]->kind == LOOP_UNROLLED ? stage->extents[l] : loop_vectors(stage, l);
         else
             changes = true;
@@ -220,34 +151,18 @@ static double block_tests(const StageFacts *stage, const AccessFacts *access) {
     return changes ? count : 0;
 }
 
-/* Instructions that put together the vectors of an access from those that it is spread over. */
-static double block_shuffles(const StageFacts *stage, const AccessFacts *access) {
-    double count = 1, shuffles = 0;
-    for (int l = 0; l < stage->loop_count; l++) {
-        if (!is_expanded(stage, l) || is_tensorized(stage, l) || access->strides[l] == 0)
-            continue;
-        bool lanes = stage->loops[l]->kind == LOOP_VECTORIZED;
-        count *= lanes ? loop_vectors(stage, l) : stage->extents[l];
-        if (lanes && is_shuffled(access, l))
-            shuffles = fabs(access->strides[l]) - 1;
-        if (lanes && access->strides[l] < 0)
-            shuffles++;
-    }
-    return access->in_registers || is_transposed(stage, access) ? 0 : count * shuffles;
-}
-
 static void block_reads(const StageFacts *stage, Block *block) {
     for (int a = 1; a < stage->access_count; a++) {
         const AccessFacts *access = &stage->accesses[a];
-        double count = block_accesses(stage, access);
-        if (access->in_registers)
+        double count = access_count_in_block(stage, access);
+        if (access->in_registers || count == 0)
             continue;
         bool still = block->serial >= 0 && access->strides[block->serial] == 0;
         double loads = still ? count / stage->extents[block->serial] : count;
         block->loads += loads;
-        block->arithmetic += block_shuffles(stage, access) * loads / count;
+        block->arithmetic += access_shuffles(stage, access) * loads / count;
         if (access->guarded) {
-            bool waits = reduces(stage) && !is_vector(stage, access);
+            bool waits = reduces(stage) && !access_is_vector(stage, access);
             block->guards += waits ? loads * guarded_step_cost : block_tests(stage, access) * guard_cost;
             block->edges = fmax(block->edges, edge_part(stage, access));
         }
@@ -264,9 +179,10 @@ static bool scans_rows(const StageFacts *stage) {
 static void block_writes(const StageFacts *stage, Block *block) {
     const AccessFacts *written = &stage->accesses[0];
     int components = stage_component_count(stage->stage->stage);
-    double count = block_accesses(stage, written), steps = block->vectors / (count < 1 ? 1 : count);
+    double count = access_count_in_block(stage, written), steps = block->vectors / (count < 1 ? 1 : count);
     if (!reduces(stage)) {
         block->stores = written->in_registers ? 0 : count * components;
+        block->arithmetic += access_shuffles(stage, written) * components;
         block->chain = scans_rows(stage) ? memory_latency : 0;
         return;
     }
@@ -292,7 +208,8 @@ static double unrolled_steps(const StageFacts *stage) {
 static void block_spills(const StageFacts *stage, const Target *target, Block *block) {
     double registers = target->vector_registers ? target->vector_registers : 16;
     double needed = block->accumulators + block->operands;
-    double held = reduces(stage) || !stage->accesses[0].in_registers ? 0 : block_accesses(stage, &stage->accesses[0]);
+    double held =
+        reduces(stage) || !stage->accesses[0].in_registers ? 0 : access_count_in_block(stage, &stage->accesses[0]);
     block->spilled = fmax(held - registers, 0);
     if (block->accumulators > 0 && needed > registers)
         block->spilled = (needed - registers) * unrolled_steps(stage);
@@ -319,7 +236,7 @@ static double block_cycles(const Block *block) {
 static double across_steps(const StageFacts *stage, const Block *block) {
     bool lanes = reduces(stage) && stage->access_count == 2 && stage->accesses[1].in_registers && block->vectors > 1;
     for (int l = 0; l < stage->loop_count && lanes; l++)
-        lanes = !is_expanded(stage, l) || stage->extents[l] <= 1 ||
+        lanes = !loop_is_expanded(stage, l) || stage->extents[l] <= 1 ||
                 (stage->loops[l]->kind == LOOP_UNROLLED && stage->accesses[0].strides[l] == 0 &&
                  stage->accesses[1].strides[l] == 1);
     return lanes ? ceil(log2(block->vectors)) : 0;
@@ -344,17 +261,25 @@ static Block block_of(const StageFacts *stage, const Target *target) {
 
 /* --- memory --- */
 
+/* How much more is fetched than what the body of the first `depth` loops touches: whole cache lines, and of rows shorter than
+ * one all of them. */
+static double line_times(const StageFacts *stage, const AccessFacts *access, int depth) {
+    double times = 1, unit = access->bytes;
+    for (int d = access->rank - 1; d >= 0; d--) {
+        double reach = fmin(access_reach(stage, access, d, depth), access->dims[d]), room = unit * access->dims[d];
+        if (d == 0 || room >= CACHE_LINE)
+            return unit * reach < CACHE_LINE && room > unit * reach ? times * CACHE_LINE / (unit * reach) : times;
+        times *= access->dims[d] / fmax(reach, 1);
+        unit = room;
+    }
+    return times;
+}
+
 /* Bytes with whole cache lines, where neighbours along a line are not touched by the loop outside either. */
 static double line_bytes(const StageFacts *stage, const AccessFacts *access, int depth) {
-    double bytes = access_footprint(stage, access, depth);
-    if (access->rank == 0 || access->in_registers)
-        return access->in_registers ? 0 : bytes;
-    int from = depth > 0 ? depth - 1 : 0, last = access->rank - 1;
-    double run = 1;
-    for (int l = from; l < stage->loop_count; l++)
-        run += fabs(access->slopes[last * stage->loop_count + l]) * (stage->extents[l] - 1);
-    run = fmin(run, access->dims[last]) * access->bytes;
-    return run < CACHE_LINE && access->dims[last] * access->bytes > run ? bytes * CACHE_LINE / run : bytes;
+    if (access->in_registers)
+        return 0;
+    return access_footprint(stage, access, depth) * line_times(stage, access, depth > 0 ? depth - 1 : 0);
 }
 
 /* The largest power of two that divides a distance, up to the period of a cache's sets. */
@@ -376,7 +301,8 @@ static double occupied_bytes(const StageFacts *stage, const AccessFacts *access,
         if (rows == 1 && run == fmax(distance / access->bytes, 1))
             run *= reach; /* still in one piece */
         else if (reach > 1)
-            bytes = fmax(bytes, (rows *= reach) * common_power(distance, SET_PERIOD));
+            bytes =
+                fmax(bytes, (rows *= reach) * (distance < CACHE_LINE ? distance : common_power(distance, SET_PERIOD)));
         distance *= access->dims[d];
     }
     return bytes;
@@ -521,8 +447,8 @@ static double reached_places(const StageFacts *stage, const AccessFacts *access,
     *unit = 0;
     for (int l = 0; l < stage->loop_count; l++) {
         double slope = fabs(access->slopes[dimension * stage->loop_count + l]);
-        if (slope == 0 || stage->extents[l] <= 1 || !is_expanded(stage, l) ||
-            stage->loops[l]->kind == LOOP_VECTORIZED || is_tensorized(stage, l))
+        if (slope == 0 || stage->extents[l] <= 1 || !loop_is_expanded(stage, l) ||
+            stage->loops[l]->kind == LOOP_VECTORIZED || loop_is_tensorized(stage, l))
             continue;
         reach += slope * (stage->extents[l] - 1);
         places *= stage->extents[l];
@@ -544,7 +470,7 @@ static double runs_on_line(const AccessFacts *access, const Block *block) {
  * the other: it comes for the next ones while the last are used. */
 static double conflict_cycles_of_line(const StageFacts *stage, const AccessFacts *access, const Block *block,
                                       double excess) {
-    if (is_vector(stage, access))
+    if (access_is_vector(stage, access))
         return conflict_cost * fmin(excess / 2, 1);
     return fmin(scalar_conflict_cost * excess * excess, scalar_conflict_limit) / runs_on_line(access, block);
 }

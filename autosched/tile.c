@@ -18,6 +18,7 @@ enum {
     BLOCK_UNROLL_LIMIT = 4,
     CANDIDATE_LIMIT = 3,
     CASES_NODES = 64,
+    COLUMNS_LIMIT = 16,
     VERSIONS = 4 /* of a tile where sizes are known at run time only: whole and cut short, packed and not */
 };
 
@@ -348,6 +349,14 @@ static double lanes_cost(const Expr *read, const Var *axis, bool *used) {
     return kind == ACCESS_IRREGULAR ? 8 : kind == ACCESS_STRIDED ? 0.5 : 0;
 }
 
+/* Few elements lie between two lanes along the axis: they are stored together. */
+static bool is_before_columns(const Tile *tile, int number) {
+    int64_t between = 1;
+    for (int a = number + 1; a < tile->axis_count && between > 0; a++)
+        between = tile->axes[a].extent < 0 || between > COLUMNS_LIMIT ? 0 : between * tile->axes[a].extent;
+    return between > 0 && between <= COLUMNS_LIMIT;
+}
+
 /* How bad an axis is as the vector axis: lanes lost, operands to be packed, scattered stores; below 0: of no use. */
 static double vector_cost(const Tile *tile, const Stage *root, int number) {
     const TileAxis *axis = &tile->axes[number];
@@ -360,7 +369,7 @@ static double vector_cost(const Tile *tile, const Stage *root, int number) {
     for (int i = 0; i < tile->operands.count; i++)
         cost += lanes_cost(tile->operands.items[i].read, axis->axis, &used);
     int64_t extent = axis->extent < 0 ? axis->lanes : axis->extent;
-    double scattered = tile->anchor || root->combine != COMBINE_NONE ? 0.25 : 1;
+    double scattered = tile->anchor || root->combine != COMBINE_NONE || is_before_columns(tile, number) ? 0.25 : 1;
     cost += 1.5 * (tile_waste(extent, axis->lanes) - 1) + (number == root->axis_count - 1 ? 0 : scattered);
     cost += used || expr_uses_var(value, axis->axis) ? 0 : 0.5;
     int whole = tile->axes[0].lanes;

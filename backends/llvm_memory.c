@@ -115,6 +115,10 @@ static LLVMValueRef element_address(Code *code, LLVMTypeRef type, LLVMValueRef p
     return affine.constant ? advance(code, type, pointer, index_constant(code, affine.constant)) : pointer;
 }
 
+LLVMValueRef emit_address(Code *code, const Tensor *tensor, Expr *index) {
+    return element_address(code, memory_type(code, tensor->type), buffer_of(code, tensor)->pointer, index);
+}
+
 /* --- one access --- */
 
 typedef struct Access {
@@ -429,6 +433,9 @@ static LLVMValueRef read_registers(Code *code, const Expr *e) {
 }
 
 static LLVMValueRef read_memory(Code *code, const Expr *e) {
+    LLVMValueRef column = e->lanes > 1 ? emit_column(code, e) : NULL;
+    if (column)
+        return column;
     Access access = access_of(code, e->tensor, e->args, e->count, e->guard, e->lanes);
     if (access.lanes == 1)
         return load_scalar(code, &access);
@@ -529,7 +536,7 @@ static bool branches(Code *code, const Stmt *stmt) {
 }
 
 /* What is to be stored, as memory or the registers hold it. */
-static LLVMValueRef value_to_store(Code *code, const Stmt *stmt) {
+LLVMValueRef emit_value_to_store(Code *code, const Stmt *stmt) {
     struct Registers *registers = buffer_of(code, stmt->tensor)->registers;
     if (!registers)
         return stored_value(code, stmt->value);
@@ -560,12 +567,12 @@ void emit_stored_lanes(Code *code, const Stmt *stmt, LLVMValueRef value) {
 void emit_store(Code *code, const Stmt *stmt) {
     forget_values(code);
     if (!branches(code, stmt)) {
-        store_value(code, stmt, stmt->guard, value_to_store(code, stmt));
+        store_value(code, stmt, stmt->guard, emit_value_to_store(code, stmt));
         return;
     }
     Branch branch = branch_begin(code, emit_value(code, stmt->guard));
     forget_values(code);
-    store_value(code, stmt, NULL, value_to_store(code, stmt));
+    store_value(code, stmt, NULL, emit_value_to_store(code, stmt));
     branch_else(code, &branch);
     branch_end(code, &branch);
 }
@@ -573,7 +580,7 @@ void emit_store(Code *code, const Stmt *stmt) {
 void emit_stores_together(Code *code, const Stmt *stmt) {
     LLVMValueRef *values = ARENA_ARRAY(code->arena, LLVMValueRef, stmt->count);
     for (int i = 0; i < stmt->count; i++)
-        values[i] = value_to_store(code, stmt->body[i]);
+        values[i] = emit_value_to_store(code, stmt->body[i]);
     for (int i = 0; i < stmt->count; i++) {
         const Stmt *store = stmt->body[i];
         if (!branches(code, store)) {

@@ -193,7 +193,8 @@ void forget_divisors(Code *code, const Tensor *tensor) {
 
 /* Another read of it in the same block has the same value until it is stored to. */
 static bool lasts(const Expr *divisor) {
-    bool plain = divisor->kind == EXPR_READ && !divisor->guard && divisor->tensor->role == ROLE_TEMPORARY;
+    bool plain = divisor->kind == EXPR_READ && !divisor->guard &&
+                 (divisor->tensor->role == ROLE_TEMPORARY || divisor->tensor->role == ROLE_INPUT);
     for (int i = 0; plain && i < divisor->count; i++)
         plain = !expr_reads(divisor->args[i]);
     return plain;

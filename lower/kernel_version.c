@@ -381,12 +381,25 @@ typedef struct Gathered {
     bool any, other; /* such stores; other statements */
 } Gathered;
 
+enum { FEW_BETWEEN = 16 };
+
+/* Whether more lies between neighbours along a dimension than can be read or stored with them. */
+static bool is_apart(const Tensor *tensor, int dimension) {
+    int64_t between = 1;
+    for (int d = dimension + 1; d < tensor->rank; d++) {
+        int64_t extent = 0;
+        if (!expr_is_int(tensor->dims[d], &extent) || extent > FEW_BETWEEN || (between *= extent) > FEW_BETWEEN)
+            return true;
+    }
+    return false;
+}
+
 static bool note_gathered(const Expr *e, void *context) {
     Gathered *gathered = context;
-    int last = e->count - 1;
-    gathered->beside |= e->kind == EXPR_OP && e->type != TYPE_INT64 && e->type != TYPE_BOOL;
+    bool computes = e->kind == EXPR_OP && e->type != TYPE_INT64 && e->type != TYPE_BOOL;
+    gathered->beside |= computes || (e->kind == EXPR_READ && e->tensor->scope == SCOPE_REGISTER);
     for (int d = 0; e->kind == EXPR_READ && d < e->count; d++)
-        gathered->apart |= d != last && expr_uses_var(e->args[d], gathered->lane);
+        gathered->apart |= is_apart(e->tensor, d) && expr_uses_var(e->args[d], gathered->lane);
     return e->kind != EXPR_READ;
 }
 

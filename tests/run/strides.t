@@ -1,5 +1,6 @@
 #!/bin/sh
-# strides.t - lanes that lie in memory from the last to the first: contiguous accesses and a shuffle, the same values.
+# strides.t - lanes that lie in memory from the last to the first, or between the elements of other lanes: contiguous accesses
+# and shuffles, the same values.
 . "${srcdir:-.}/tests/lib.sh"
 cd "$work" || exit 1
 
@@ -61,5 +62,75 @@ export flip(N=4096)
 END
 for target in x86-64-v4 x86-64-v3; do
     unlike "$("$TENSORC" -S --threads=1 --target=$target long.tensor -o -)" 'gather|pinsr' "no lane is loaded alone, $target"
+done
+
+# --- between each other ---
+
+# columns TYPE COUNT LANES: rows of COUNT elements, the lanes along the rows; all columns, some of them, one alone.
+columns() {
+    cat <<END
+def turned($1(N, $2) x) -> (y) { y(n, c) = x(n, $(($2 - 1)) - c) where c in 0:$2 }
+def mixed($1(N, $2) x, $1(N, $2) z) -> (y) { y(n, c) = x(n, (c + 1) % $2) + z(n, c) where c in 0:$2 }
+def few($1(N, $2) x) -> (y) { y(n) = x(n, 0) + x(n, $(($2 / 2))) }
+def one($1(N, $2) x) -> (y) { y(n) = x(n, 0) }
+END
+    for def in turned mixed few one; do
+        loop='' unroll=''
+        case $def in turned | mixed) loop=', y.c' unroll='unroll(y.c)' ;; esac
+        cat <<END
+schedule $def on x86 {
+    no, nv = split(y.n, $3)
+    reorder(no$loop, nv)
+    vectorize(nv)
+    $unroll
+}
+END
+        for n in 0 1 $(($3 - 1)) $3 $(($3 + 1)) 61; do
+            echo "export $def(N=$n) as $def$n"
+        done
+        echo "export $def"
+    done
+}
+while read -r type count lanes; do
+    columns $type $count $lanes >columns.tensor
+    for target in host x86-64-v3 x86-64; do
+        runs "$type, $count columns of $lanes lanes, $target" "$TENSORC" -run --threads=1 --target=$target -DN=67 columns.tensor
+    done
+done <<END
+float 2 16
+float 3 16
+float 4 8
+float 5 4
+float 6 32
+float 9 16
+float 16 16
+double 3 8
+uint8 3 64
+uint8 2 16
+int16 3 32
+half 4 16
+END
+
+# -O2 finds such lanes by itself, for sizes known when compiling and for those of run time.
+cat >found.tensor <<'END'
+def cross(float(N, 3) a, float(N, 3) b) -> (c) { c(n, i) = a(n, (i + 1) % 3) * b(n, (i + 2) % 3) - a(n, (i + 2) % 3) * b(n, (i + 1) % 3) where i in 0:3 }
+def product(float(N, 2) a, float(N, 2) b) -> (c) { c(n, p) = p == 0 ? a(n, 0) * b(n, 0) - a(n, 1) * b(n, 1) : a(n, 0) * b(n, 1) + a(n, 1) * b(n, 0) where p in 0:2 }
+def turn(float(3, 3) m, float(N, 3) v) -> (y) { y(n, i) +=! m(i, j) * v(n, j) }
+def bgr(uint8(H, N, 3) x) -> (y) { y(h, w, c) = x(h, w, 2 - c) where c in 0:3 }
+export cross(N=1000) as cross1
+export product(N=1000) as product1
+export turn(N=1000) as turn1
+export bgr(H=9, N=96) as bgr1
+export cross
+export product
+export turn
+export bgr
+END
+for n in 1 15 16 17 131; do
+    values found -DN=$n -DH=3
+done
+for target in x86-64-v4 x86-64-v3; do
+    unlike "$(sed '/^export [a-z]*$/d; /^export bgr/d' found.tensor >whole.tensor; "$TENSORC" -S -O2 --threads=1 --target=$target whole.tensor -o -)" \
+        'gather|scatter|pinsr|vextractps' "no lane is loaded or stored alone, $target"
 done
 done_testing
