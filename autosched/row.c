@@ -92,7 +92,7 @@ static bool runs_along_memory(const Stage *stage, const Var *axis) {
 }
 
 /* Of a ragged one, some of it does. */
-static bool reduces_along_memory(const Stage *stage) {
+bool stage_reduces_along_memory(const Stage *stage) {
     if (stage->combine == COMBINE_NONE || stage->reduction_count == 0)
         return false;
     RowReads reads = {.axis = stage->reductions[stage->reduction_count - 1]};
@@ -171,12 +171,19 @@ bool stage_is_column_reduction(const Space *space, const Stage *stage) {
            !stage_is_row_reduction(space, stage);
 }
 
+/* Too few for what is read to be used again so often that tiles pay. */
+static bool has_few_values(const Var *axis) {
+    const Expr *extent = axis->extent;
+    bool few = extent->kind == EXPR_VAR && extent->var->most > 0 && extent->var->most <= FEW_SUMS;
+    return few || axis_extent(axis) == 1;
+}
+
 /* Lanes of a combiner take as long to be combined as several vectors: short rows are computed side by side. */
 bool stage_is_row_reduction(const Space *space, const Stage *stage) {
     int long_axes = 0;
     for (int a = 0; a < stage->axis_count; a++)
-        long_axes += axis_extent(stage->axes[a]) != 1;
-    if (stage_is_ordered(space->program, stage) || stage->scan || !reduces_along_memory(stage) ||
+        long_axes += !has_few_values(stage->axes[a]);
+    if (stage_is_ordered(space->program, stage) || stage->scan || !stage_reduces_along_memory(stage) ||
         (stage_has_reuse(stage) && long_axes > 1) || suits_columns(space, stage))
         return false;
     int64_t extent = row_extent(stage), least = stage->combine == COMBINE_DECLARED ? LONG_ROW : ROW_LEAST;
@@ -211,7 +218,7 @@ static void make_pieces(Space *space, Group *group, const char *base, RowMember 
 static int64_t stream_steps(const RowMember *member, bool pieces) {
     const Stage *stage = member->stage;
     int loops = reduction_loops(stage);
-    if (!member->reduction || loops < 2 || !reduces_along_memory(stage))
+    if (!member->reduction || loops < 2 || !stage_reduces_along_memory(stage))
         return 0;
     int64_t extent = axis_extent(stage->reductions[loops - 2]);
     int64_t streams = pieces && loops == 2 ? STREAMS * member->pieces : STREAMS;
@@ -242,7 +249,7 @@ static void make_member(Space *space, Group *group, const Stage *stage, int dept
         member->axis = space_local_name(space, group, arena_printf(space->arena, "%s_f", base));
     make_pieces(space, group, base, member);
     Gene vector = {.name = arena_printf(space->arena, "%s vector", member->loop), .structural = true, .count = 2};
-    vector.start = !member->reduction || reduces_along_memory(stage);
+    vector.start = !member->reduction || stage_reduces_along_memory(stage);
     member->vector_gene = group_add_gene(space, group, vector);
     Gene unroll = {
         .name = arena_printf(space->arena, "%s unroll", member->loop), .register_part = -1, .unroll_part = 0};

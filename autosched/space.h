@@ -142,6 +142,9 @@ bool stage_is_ragged(const Stage *stage);
 bool stage_is_row_reduction(const Space *space, const Stage *stage);
 /* Of neighbours that lie side by side in all that is read, each over what does not: better in vectors of neighbours. */
 bool stage_is_column_reduction(const Space *space, const Stage *stage);
+/* All that it reads along its last reduction lies side by side. */
+bool stage_reduces_along_memory(const Stage *stage);
+enum { FEW_SUMS = 4 }; /* of a size of run time: values for which a product is sums along memory */
 /* How much code an evaluation of its value becomes (weight.c), against a multiply-add: 1 or more. */
 int64_t stage_weight(const Stage *stage, const Target *target);
 /* Times that the group runs: the steps of its scan, 1 without one, -1 when not constant. */

@@ -2,7 +2,8 @@
  *
  * Of a product X(i, k) * W(j, k) each element of W is used again for each i: that pays for packing it and for tiles of
  * several rows. Where i has one value nothing is used again, and both cost more than all of the work. Where it has a few
- * and W lies along j in memory, W is better read in place.
+ * and W lies along j in memory, W is better read in place. Where W lies along k, and j has a few values, each element is best
+ * a sum of its own along the rows of both, which no packing comes before.
  *
  * Of rows that are reduced, then gone through again with the result, a few at a time are better where they are short: the
  * ends of the reductions, which wait for each other in one row, overlap. Of long ones the near cache holds one.
@@ -55,11 +56,11 @@ static bool note_single_read(const Expr *e, void *context) {
     return true;
 }
 
-/* The axis of a stage that may have one value; NULL: none. */
-static const Var *single_axis_of(const Stage *stage, bool *along) {
+/* The axis of a stage that may have one value, from one on; NULL: none. */
+static const Var *single_axis_of(const Stage *stage, int from, bool *along) {
     if (stage->scan || !stage_has_reuse(stage))
         return NULL;
-    for (int a = 0; a < stage->axis_count; a++) {
+    for (int a = from; a < stage->axis_count; a++) {
         const Expr *extent = stage->axes[a]->extent;
         SingleSearch search = {.stage = stage, .axis = stage->axes[a]};
         if (extent->kind != EXPR_VAR || extent->var->kind != VAR_SIZE)
@@ -72,16 +73,26 @@ static const Var *single_axis_of(const Stage *stage, bool *along) {
     return NULL;
 }
 
+/* The last axis, where it may have one value as the first does, and what is then read once lies along the reduction. */
+static const Var *few_columns_of(const Stage *stage, const Var *rows) {
+    bool along;
+    const Var *axis = single_axis_of(stage, stage->axis_count - 1, &along);
+    return axis && axis->extent->var != rows->extent->var && stage_reduces_along_memory(stage) ? axis : NULL;
+}
+
 static int product_versions(const Program *program, SizeVersion versions[SIZE_VERSIONS]) {
     bool along = false;
-    const Var *axis = NULL;
-    for (int s = 0; s < program->stage_count && !axis; s++)
-        axis = single_axis_of(program->stages[s], &along);
+    const Var *axis = NULL, *columns = NULL;
+    for (int s = 0; s < program->stage_count && !axis; s++) {
+        axis = single_axis_of(program->stages[s], 0, &along);
+        columns = axis && !along ? few_columns_of(program->stages[s], axis) : NULL;
+    }
     if (!axis)
         return 0;
     versions[0] = (SizeVersion){axis->extent->var->name, 1, false};
-    versions[1] = (SizeVersion){axis->extent->var->name, FEW, true};
-    return along ? 2 : 1;
+    versions[1] = columns ? (SizeVersion){columns->extent->var->name, FEW_SUMS, true}
+                          : (SizeVersion){axis->extent->var->name, FEW, true};
+    return along || columns ? 2 : 1;
 }
 
 /* --- rows --- */

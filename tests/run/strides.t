@@ -130,7 +130,7 @@ for n in 1 15 16 17 131; do
     values found -DN=$n -DH=3
 done
 for target in x86-64-v4 x86-64-v3; do
-    unlike "$(sed '/^export [a-z]*$/d; /^export bgr/d' found.tensor >whole.tensor; "$TENSORC" -S -O2 --threads=1 --target=$target whole.tensor -o -)" \
+    unlike "$(sed '/^export [a-z]*$/d; /^export bgr/d; s/N=1000/N=1024/' found.tensor >whole.tensor; "$TENSORC" -S -O2 --threads=1 --target=$target whole.tensor -o -)" \
         'gather|scatter|pinsr|vextractps' "no lane is loaded or stored alone, $target"
 done
 done_testing
