@@ -118,16 +118,19 @@ static bool collect_operand(const Expr *e, void *context) {
     OperandList *list = context;
     if (e->kind != EXPR_READ)
         return true;
-    for (int i = 0; i < list->tile->operands.count; i++)
-        if (list->tile->operands.items[i].read->tensor == e->tensor) {
-            if (!expr_equal(list->tile->operands.items[i].read, e))
-                list->tile->operands.items[i].pack = -2; /* read in two ways: stays where it is */
-            return true;
-        }
     TileOperand operand = {.read = e, .pack = is_read_in_place(list, e->tensor) ? -2 : -1};
+    const char *name = arena_printf(list->space->arena, "%s_p", e->tensor->name);
+    for (int i = 0; i < list->tile->operands.count; i++) {
+        TileOperand *other = &list->tile->operands.items[i];
+        if (expr_equal(other->read, e))
+            return true;
+        if (other->read->tensor == e->tensor) {
+            other->shared = operand.shared = true;
+            name = arena_printf(list->space->arena, "%s%d", name, i + 1);
+        }
+    }
     operand.streamed = is_streamed(list->space, e->tensor);
-    operand.name =
-        space_local_name(list->space, list->group, arena_printf(list->space->arena, "%s_p", e->tensor->name));
+    operand.name = space_local_name(list->space, list->group, name);
     list_push(list->space->arena, &list->tile->operands, operand);
     return true;
 }

@@ -32,6 +32,7 @@ typedef struct TileOperand {
     const Expr *read;
     const char *name; /* of the copy */
     int pack;         /* gene: PACK_... */
+    bool shared;      /* the tensor is read in another way, too */
     bool streamed;    /* a constant that is larger than the caches: a copy of it lies in memory as it is read */
 } TileOperand;
 
@@ -102,6 +103,7 @@ typedef struct TileWriter {
     NameList outers, middles, inners, reductions, unrolled;
     const char *lane, *step; /* step: the reduction loop that an instruction runs with the lanes; or NULL */
     const char *place;       /* of a tile that is computed at a loop: the one outside of the blocks, or NULL */
+    const char *reader;      /* the stage that reads the operands */
     const char *task, *last; /* the parallel loop, and the innermost loop outside the register tile; NULL: none */
     const char *last_outer;
 } TileWriter;

@@ -256,6 +256,7 @@ static bool write_alone(TileWriter *writer) {
     write_reductions(writer);
     write_root_loops(writer, &writer->reductions);
     const char *place = tile_place(writer), *result = space_local_name(writer->space, writer->group, "acc");
+    writer->reader = writer->tile->root->name;
     if (writer->tile->reduction_count == 0)
         return writer->tile->placed || write_producers(writer, place);
     if (!place)
@@ -263,6 +264,7 @@ static bool write_alone(TileWriter *writer) {
     PrimArg args[3] = {arg_name(writer->tile->root->name), arg_keyed(arg_name(place), "at"),
                        arg_keyed(arg_name("register"), "scope")};
     sketch_add(writer->space, writer->sketch, PRIM_CACHE_WRITE, 1, &result, 3, args);
+    writer->reader = result;
     return true;
 }
 
@@ -308,6 +310,7 @@ static void write_fused(TileWriter *writer) {
     PrimArg args[3] = {arg_name(writer->tile->anchor->name), arg_name(tile_place(writer)),
                        arg_keyed(arg_name("register"), "scope")};
     sketch_add(writer->space, writer->sketch, PRIM_COMPUTE_AT, 0, NULL, 3, args);
+    writer->reader = writer->tile->anchor->name;
     write_anchor_loops(writer);
 }
 

@@ -37,7 +37,7 @@ static int plain_dimension(const Expr *read, const Var *var) {
 
 static const TileOperand *operand_of(const Tile *tile, const Expr *read) {
     for (int i = 0; i < tile->operands.count; i++)
-        if (tile->operands.items[i].read->tensor == read->tensor)
+        if (expr_equal(tile->operands.items[i].read, read))
             return &tile->operands.items[i];
     return NULL;
 }

@@ -148,7 +148,16 @@ static bool place_loop(const TileWriter *writer, const Expr *read, PackPlace pla
     return place == PACK_ROOT || *loop;
 }
 
-static bool add_copy(TileWriter *writer, const TileOperand *operand, PackPlace place) {
+/* Which of the reads of its tensor that are left the operand is. */
+static int number_of(const TileWriter *writer, const TileOperand *operand, const PackPlace *places) {
+    const TileOperand *operands = writer->tile->operands.items;
+    int number = 0;
+    for (int i = 0; &operands[i] < operand; i++)
+        number += operands[i].read->tensor == operand->read->tensor && places[i] == PACK_NONE;
+    return number;
+}
+
+static bool add_copy(TileWriter *writer, const TileOperand *operand, PackPlace place, int number) {
     Layout layout = {0};
     const char *loop;
     if (!place_loop(writer, operand->read, place, &loop))
@@ -158,8 +167,12 @@ static bool add_copy(TileWriter *writer, const TileOperand *operand, PackPlace p
         layout.count = tile_instr_layout(writer, operand->read, layout.items);
     } else if (!choose_layout(writer, operand, place, &layout))
         return false;
-    PrimArg args[3] = {arg_name(operand->read->tensor->name)};
+    PrimArg args[5] = {arg_name(operand->read->tensor->name)};
     int count = 1;
+    if (operand->shared) {
+        args[count++] = arg_keyed(arg_name(writer->reader), "reader");
+        args[count++] = arg_keyed(arg_int(number), "read");
+    }
     if (loop)
         args[count++] = arg_keyed(arg_name(loop), "at");
     if (layout.count)
@@ -333,7 +346,7 @@ bool tile_pack(TileWriter *writer) {
             places[i] = PACK_ROOT;
         if (places[i] == PACK_NONE)
             continue;
-        if (!add_copy(writer, operand, places[i]))
+        if (!add_copy(writer, operand, places[i], number_of(writer, operand, places)))
             return false;
         any = true;
     }

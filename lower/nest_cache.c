@@ -18,6 +18,8 @@ typedef struct Dimension {
 typedef struct Caching {
     NestState *state;
     const Tensor *source, *copy;
+    const StageState *reader; /* whose reads alone are copied; NULL: all */
+    const Expr *only;         /* the read of these that is copied; NULL: all */
     StageList consumers;
     Dimension *dimensions;
     Layout layout;
@@ -25,12 +27,17 @@ typedef struct Caching {
     bool pads;             /* the copy holds what otherwise gives, and its readers need none */
 } Caching;
 
+static bool is_copied(const Caching *caching, const Expr *e) {
+    return e->kind == EXPR_READ && e->tensor == caching->source &&
+           (caching->only == NULL || expr_equal(e, caching->only));
+}
+
 /* --- names of dimensions ------------------------------------------------------------------------------------------ */
 
 static const Expr *first_read(const Caching *caching) {
     const StageState *consumer = caching->consumers.items[0];
     for (int k = 0; k < consumer->accesses.count; k++)
-        if (consumer->accesses.items[k].read->tensor == caching->source)
+        if (is_copied(caching, consumer->accesses.items[k].read))
             return consumer->accesses.items[k].read;
     return NULL;
 }
@@ -71,7 +78,7 @@ static void each_read(Caching *caching, Visit *visit) {
     for (int i = 0; i < caching->consumers.count; i++)
         for (int k = 0; k < caching->consumers.items[i]->accesses.count; k++) {
             const Expr *read = caching->consumers.items[i]->accesses.items[k].read;
-            if (read->tensor == caching->source)
+            if (is_copied(caching, read))
                 visit(caching, caching->consumers.items[i], read);
         }
 }
@@ -239,7 +246,7 @@ static Expr *inside_condition(Caching *caching, const Expr *read) {
 
 static Expr *read_copy(Arena *arena, Expr *e, void *context) {
     Caching *caching = context;
-    if (e->kind != EXPR_READ || e->tensor != caching->source)
+    if (!is_copied(caching, e))
         return e;
     Expr **indices = ARENA_ARRAY(arena, Expr *, caching->layout.count);
     for (int i = 0; i < caching->layout.count; i++)
@@ -266,15 +273,60 @@ static bool find_consumers(Caching *caching, const Node *loop) {
     NestState *state = caching->state;
     for (int i = 0; i < state->stages.count; i++) {
         StageState *stage = state->stages.items[i];
-        if (reads_tensor(stage, caching->source) && (loop == NULL || stage_is_inside(stage, loop)))
+        if ((caching->reader == NULL || caching->reader == stage) && reads_tensor(stage, caching->source) &&
+            (loop == NULL || stage_is_inside(stage, loop)))
             list_push(state->arena, &caching->consumers, stage);
     }
     if (caching->consumers.count > 0)
         return true;
+    if (caching->reader != NULL)
+        return refuse_loop(state, loop, "%s, which reads %s, is not in the body of %s", caching->reader->name,
+                           caching->source->name, loop_text(state, loop));
     if (loop == NULL)
         return refuse(state, "nothing reads %s", caching->source->name);
     return refuse_loop(state, loop, "nothing in the body of %s reads %s", loop_text(state, loop),
                        caching->source->name);
+}
+
+/* The number-th of the different reads of the source in its reader. */
+static bool find_read(Caching *caching, const PrimArg *arg, int64_t number) {
+    LIST(const Expr *) reads = {0};
+    for (int k = 0; k < caching->reader->accesses.count; k++) {
+        const Expr *read = caching->reader->accesses.items[k].read;
+        bool known = read->tensor != caching->source;
+        for (int i = 0; i < reads.count && !known; i++)
+            known = expr_equal(reads.items[i], read);
+        if (!known)
+            list_push(caching->state->arena, &reads, read);
+    }
+    if (number < 0 || number >= reads.count)
+        return refuse_at(caching->state, arg, "%s reads %s in %d way%s, counted from 0", caching->reader->name,
+                         caching->source->name, reads.count, reads.count == 1 ? "" : "s");
+    caching->only = reads.items[number];
+    return true;
+}
+
+/* reader=T, read=n: a part of the reads. */
+static bool choose_reads(Caching *caching, const Prim *prim) {
+    NestState *state = caching->state;
+    const PrimArg *reader = prim_keyword(prim, "reader"), *read = prim_keyword(prim, "read");
+    int64_t number;
+    if (reader != NULL && (caching->reader = argument_stage(state, prim, reader)) == NULL)
+        return false;
+    for (int k = 0; reader != NULL && k < caching->reader->accesses.count; k++) {
+        const StageState *producer = caching->reader->accesses.items[k].producer;
+        if (caching->reader->accesses.items[k].read->tensor == caching->source && producer != NULL &&
+            producer->scan != NULL)
+            return refuse_at(state, reader, "%s is made step by step: all that reads it reads the copy",
+                             caching->source->name);
+    }
+    if (reader != NULL && !reads_tensor(caching->reader, caching->source))
+        return refuse_at(state, reader, "%s does not read %s", caching->reader->name, caching->source->name);
+    if (read == NULL)
+        return true;
+    if (reader == NULL)
+        return refuse_at(state, read, "read= counts the reads of one stage: say which by reader=");
+    return argument_integer(state, prim, read, &number) && find_read(caching, read, number);
 }
 
 /* The copy; NULL when refused. */
@@ -303,6 +355,8 @@ bool apply_cache_read(NestState *state, const Prim *prim) {
     if (caching.source->role == ROLE_INITIAL)
         return refuse(state, "%s is what the caller's buffer held before it is written to; it is read once",
                       caching.source->name);
+    if (!choose_reads(&caching, prim))
+        return false;
     StageState *copy = make_copy(&caching, prim, prim_keyword(prim, "layout"), loop);
     return copy != NULL && argument_scope(state, prim, copy);
 }

@@ -315,6 +315,7 @@ static const KeyKind *key_kind(const char *key) {
     static const KeyKind kinds[] = {{"layout", ARG_LIST, "a list in parentheses"},
                                     {"factor", ARG_INT, "a number or ?"},
                                     {"offset", ARG_INT, "a number or ?"},
+                                    {"read", ARG_INT, "a number or ?"},
                                     {NULL, ARG_NAME, "a name"}};
     const KeyKind *kind = kinds;
     while (kind->key != NULL && strcmp(kind->key, key) != 0)

@@ -161,6 +161,11 @@ static bool make_cache_read(Maker *m) {
         return false;
     if (pick(m, 5))
         add_name(m, "at", model_loop_name(m->model, stage, pick(m, model_loop_count(m->model, stage))));
+    if (pick(m, 3))
+        return true;
+    add_name(m, "reader", model_stage_name(m->model, pick(m, model_stage_count(m->model))));
+    if (pick(m, 2))
+        list_push(m->arena, &m->args, ((PrimArg){.kind = ARG_INT, .key = "read", .value = pick(m, 2)}));
     return true;
 }
 

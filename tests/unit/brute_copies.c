@@ -25,13 +25,46 @@ static Expr *read_all(Model *m, const Stage *stage, const Tensor *tensor) {
 
 typedef struct Redirect {
     const Tensor *from, *to;
+    const Expr *only; /* this read of it alone; NULL: all */
 } Redirect;
 
 static Expr *redirect_read(Arena *arena, Expr *e, void *context) {
     const Redirect *redirect = context;
-    if (e->kind != EXPR_READ || e->tensor != redirect->from)
+    if (e->kind != EXPR_READ || e->tensor != redirect->from || (redirect->only && !expr_equal(e, redirect->only)))
         return e;
     return expr_read(arena, redirect->to, e->args, e->otherwise);
+}
+
+typedef struct ReadSearch {
+    const Tensor *tensor;
+    LIST(const Expr *) found;
+    Arena *arena;
+} ReadSearch;
+
+static bool note_read(const Expr *e, void *context) {
+    ReadSearch *search = context;
+    bool known = e->kind != EXPR_READ || e->tensor != search->tensor;
+    for (int i = 0; i < search->found.count && !known; i++)
+        known = expr_equal(search->found.items[i], e);
+    if (!known)
+        list_push(search->arena, &search->found, e);
+    return true;
+}
+
+/* reader=, read=: false when there is no such read. */
+static bool choose_reads(Model *m, const Prim *prim, const Tensor *source, const Part **reader, Redirect *redirect) {
+    const PrimArg *name = prim_keyword(prim, "reader"), *number = prim_keyword(prim, "read");
+    ReadSearch search = {.tensor = source, .arena = m->arena};
+    for (int i = 0; i < m->parts.count && name; i++)
+        if (!strcmp(m->parts.items[i]->name, name->name) && !m->parts.items[i]->inlined)
+            *reader = m->parts.items[i];
+    if (!name || !*reader)
+        return !name;
+    stage_walk((*reader)->stage, note_read, &search);
+    if (search.found.count == 0 || (number && number->value >= search.found.count))
+        return false;
+    redirect->only = number ? search.found.items[number->value] : NULL;
+    return true;
 }
 
 bool model_cache_read(Model *m, const Prim *prim) {
@@ -43,11 +76,15 @@ bool model_cache_read(Model *m, const Prim *prim) {
             source = m->program->tensors[i];
     if (!source || (at && !loop) || source->role == ROLE_INITIAL)
         return false;
-    Redirect redirect = {source, copy_tensor(m, source, prim->results[0])};
+    Redirect redirect = {source, copy_tensor(m, source, prim->results[0]), NULL};
+    const Part *reader = NULL;
     int first = -1;
+    if (!choose_reads(m, prim, source, &reader, &redirect))
+        return false;
     for (int i = 0; i < m->parts.count; i++) {
         Part *part = m->parts.items[i];
-        if (part->inlined || !stage_reads_tensor(part->stage, source) || (loop && !part_is_inside(part, loop)))
+        if (part->inlined || !stage_reads_tensor(part->stage, source) || (loop && !part_is_inside(part, loop)) ||
+            (reader && part != reader))
             continue;
         part_rewrite(m, part, redirect_read, &redirect);
         first = first < 0 ? i : first;

@@ -322,6 +322,14 @@ static void add_layout(Maker *m, const Tensor *tensor, const char *key) {
     list_push(m->arena, &m->args, layout);
 }
 
+static const NestStage *pick_reader_of(Maker *m, const Tensor *tensor) {
+    const NestStage *found = NULL;
+    for (int i = 0, count = 0; i < m->nest->stage_count; i++)
+        if (stage_uses_tensor(m->nest->stages[i]->stage, tensor) && pick(m, ++count) == 0)
+            found = m->nest->stages[i];
+    return found;
+}
+
 static bool make_cache_read(Maker *m) {
     const Program *program = m->nest->program;
     const Tensor *tensor = program->tensors[pick(m, program->tensor_count)];
@@ -330,6 +338,11 @@ static bool make_cache_read(Maker *m) {
         return false;
     if (tensor->rank > 0 && pick(m, 2))
         add_layout(m, tensor, "layout");
+    const NestStage *reader = pick(m, 4) ? NULL : pick_reader_of(m, tensor);
+    if (reader)
+        add_name(m, "reader", reader->stage->name);
+    if (reader && pick(m, 2))
+        list_push(m->arena, &m->args, ((PrimArg){.kind = ARG_INT, .key = "read", .value = pick(m, 2)}));
     return true;
 }
 
