@@ -71,9 +71,11 @@ static const double half_turn_double[] = {-0.166666666666666666,    0.0083333333
                                           -7.64395762256061703e-13, 2.73128689130923065e-15};
 static const Series half_turn_series[] = {SERIES(half_turn_float), SERIES(half_turn_double)};
 
-static LLVMValueRef reduced_sin(Lanes *l, LLVMValueRef r) {
+/* r + r^3 * series, of the sign of r, also where that is -0. */
+static LLVMValueRef odd_series(Lanes *l, LLVMValueRef r, const Series *series) {
     LLVMValueRef square = lanes_multiply(l, r, r);
-    return lanes_fused(l, lanes_multiply(l, lanes_series(l, square, sin_series), square), r, r);
+    LLVMValueRef sum = lanes_fused(l, lanes_multiply(l, lanes_series(l, square, series), square), r, r);
+    return binary_intrinsic(l->code, "llvm.copysign", sum, r);
 }
 
 static LLVMValueRef reduced_cos(Lanes *l, LLVMValueRef r) {
@@ -84,9 +86,8 @@ static LLVMValueRef reduced_cos(Lanes *l, LLVMValueRef r) {
 
 /* The sine of r + n * pi, |r| <= pi/2: an odd n changes the sign. Roundings lead beyond 1. */
 static LLVMValueRef sin_of_half_turns(Lanes *l, LLVMValueRef r, LLVMValueRef n) {
-    LLVMValueRef square = lanes_multiply(l, r, r), bits = lanes_whole(l, lanes_are_wide(l) ? 63 : 31);
-    LLVMValueRef sine = lanes_fused(l, lanes_multiply(l, lanes_series(l, square, half_turn_series), square), r, r);
-    sine = lanes_clamp(l, sine, -1, 1);
+    LLVMValueRef bits = lanes_whole(l, lanes_are_wide(l) ? 63 : 31);
+    LLVMValueRef sine = lanes_clamp(l, odd_series(l, r, half_turn_series), -1, 1);
     LLVMValueRef sign = LLVMBuildShl(l->b, n, bits, "");
     return real_of(l->code, LLVMBuildXor(l->b, bits_of(l->code, sine), sign, ""), l->scalar);
 }
@@ -96,7 +97,7 @@ static LLVMValueRef bit_set(Lanes *l, LLVMValueRef bits, int64_t bit) {
 }
 
 static LLVMValueRef tan_in_quadrant(Lanes *l, LLVMValueRef r, LLVMValueRef quadrant) {
-    LLVMValueRef odd = bit_set(l, quadrant, 1), sine = reduced_sin(l, r), cosine = reduced_cos(l, r);
+    LLVMValueRef odd = bit_set(l, quadrant, 1), sine = odd_series(l, r, sin_series), cosine = reduced_cos(l, r);
     LLVMValueRef above = lanes_select_where(l, odd, LLVMBuildFNeg(l->b, cosine, ""), sine);
     return lanes_divide(l, above, lanes_select_where(l, odd, sine, cosine));
 }

@@ -86,9 +86,9 @@ static LLVMValueRef reduced_exp(Lanes *l, LLVMValueRef r) {
 }
 
 LLVMValueRef emit_exp(Lanes *l, LLVMValueRef *args) {
-    if (lanes_can_look_up(l))
-        return looked_up_exp(l, args[0]);
     bool wide = lanes_are_wide(l);
+    if (lanes_can_look_up(l) && !wide)
+        return looked_up_exp(l, args[0]);
     LLVMValueRef n, real, x = lanes_clamp(l, args[0], wide ? -746 : -104, wide ? 710 : 89);
     LLVMValueRef r = reduce_exp(l, x, &real, &n);
     return scale_real(l, reduced_exp(l, r), real, n);

@@ -85,16 +85,22 @@ LLVMValueRef lanes_power_of_two(Lanes *l, LLVMValueRef n) {
 
 /* --- instructions of AVX-512 --- */
 
-enum { REGISTER_LANES = 16, MOST_ARGUMENTS = 2 };
+enum { MOST_ARGUMENTS = 2, REGISTER_BYTES = 64, MOST_LANES = 16 };
+
+static int register_lanes(const Lanes *l) {
+    return REGISTER_BYTES / (lanes_are_wide(l) ? 8 : 4);
+}
+
+static bool has_instructions(const Lanes *l) {
+    const Target *target = l->code->target;
+    return strcmp(target->family, "x86") == 0 && target->vector_bytes >= REGISTER_BYTES;
+}
 
 /* A register, or several of them side by side: their instructions stand next to each other, so that one does not wait for
  * the one before it. */
 static bool fills_registers(const Lanes *l) {
-    const Target *target = l->code->target;
-    if (strcmp(target->family, "x86") != 0 || target->vector_bytes < 64 || l->scalar != l->code->f32 ||
-        LLVMGetTypeKind(l->real) != LLVMVectorTypeKind)
-        return false;
-    return LLVMGetVectorSize(l->real) % REGISTER_LANES == 0;
+    return has_instructions(l) && LLVMGetTypeKind(l->real) == LLVMVectorTypeKind &&
+           LLVMGetVectorSize(l->real) % (unsigned)register_lanes(l) == 0;
 }
 
 typedef LLVMValueRef RegisterFunction(Lanes *l, LLVMValueRef *args, const void *context);
@@ -103,7 +109,7 @@ typedef LLVMValueRef RegisterFunction(Lanes *l, LLVMValueRef *args, const void *
 static LLVMValueRef by_registers(Lanes *l, RegisterFunction *function, LLVMValueRef *args, int count, int first,
                                  int lanes, const void *context) {
     LLVMValueRef parts[MOST_ARGUMENTS];
-    if (lanes > REGISTER_LANES) {
+    if (lanes > register_lanes(l)) {
         int half = lanes / 2;
         LLVMValueRef low = by_registers(l, function, args, count, first, half, context);
         return emit_joined(l->code, low, by_registers(l, function, args, count, first + half, half, context));
@@ -118,31 +124,31 @@ static LLVMValueRef in_registers(Lanes *l, RegisterFunction *function, LLVMValue
     return by_registers(l, function, args, count, 0, lanes_of(args[0]), context);
 }
 
-enum { CURRENT_ROUNDING = 4 };
-
-/* scalef, on whole registers and parts of one. */
-static const char *scale_instruction(const Lanes *l) {
-    static const char *const names[] = {"llvm.x86.avx512.mask.scalef.ps.128", "llvm.x86.avx512.mask.scalef.ps.256",
-                                        "llvm.x86.avx512.mask.scalef.ps.512"};
-    const Target *target = l->code->target;
-    if (fills_registers(l))
-        return names[2];
-    if (strcmp(target->family, "x86") != 0 || target->vector_bytes < 64 || l->scalar != l->code->f32)
-        return NULL;
-    int lanes = LLVMGetTypeKind(l->real) == LLVMVectorTypeKind ? (int)LLVMGetVectorSize(l->real) : 1;
-    return lanes == 4 ? names[0] : lanes == 8 ? names[1] : NULL;
+/* An instruction of registers of so many bits, of float or double; a whole register's instruction takes a rounding, and
+ * the mask, which is all of it, has at least 8 bits. */
+static LLVMValueRef masked_instruction(Lanes *l, const char *name, int lanes, LLVMValueRef *args, int count) {
+    enum { CURRENT_ROUNDING = 4 };
+    bool whole = lanes == register_lanes(l);
+    const char *full = arena_printf(l->code->arena, "llvm.x86.avx512.mask.%s.%s.%d", name,
+                                    lanes_are_wide(l) ? "pd" : "ps", lanes * (lanes_are_wide(l) ? 64 : 32));
+    LLVMValueRef all[MOST_ARGUMENTS + 3];
+    for (int i = 0; i < count; i++)
+        all[i] = args[i];
+    all[count] = LLVMGetPoison(LLVMTypeOf(args[0]));
+    all[count + 1] = LLVMConstAllOnes(lanes > 8 ? l->code->i16 : l->code->i8);
+    all[count + 2] = LLVMConstInt(l->code->i32, CURRENT_ROUNDING, false);
+    return emit_intrinsic(l->code, full, NULL, 0, all, count + 2 + whole);
 }
 
+/* scalef works on whole registers and parts of one. */
 bool lanes_can_scale(const Lanes *l) {
-    return scale_instruction(l) != NULL;
+    int lanes = LLVMGetTypeKind(l->real) == LLVMVectorTypeKind ? (int)LLVMGetVectorSize(l->real) : 1;
+    int part = REGISTER_BYTES / (lanes * (lanes_are_wide(l) ? 8 : 4));
+    return fills_registers(l) || (has_instructions(l) && (part == 2 || part == 4));
 }
 
 static LLVMValueRef scale_register(Lanes *l, LLVMValueRef *args, const void *context) {
-    int lanes = lanes_of(args[0]);
-    LLVMTypeRef mask = lanes == REGISTER_LANES ? l->code->i16 : l->code->i8;
-    LLVMValueRef all[] = {args[0], args[1], LLVMGetPoison(LLVMTypeOf(args[0])), LLVMConstAllOnes(mask),
-                          LLVMConstInt(l->code->i32, CURRENT_ROUNDING, false)};
-    return emit_intrinsic(l->code, scale_instruction(l), NULL, 0, all, lanes == REGISTER_LANES ? 5 : 4);
+    return masked_instruction(l, "scalef", lanes_of(args[0]), args, 2);
 }
 
 LLVMValueRef lanes_scale(Lanes *l, LLVMValueRef x, LLVMValueRef n) {
@@ -153,16 +159,22 @@ bool lanes_can_look_up(const Lanes *l) {
     return fills_registers(l);
 }
 
+int lanes_table(const Lanes *l) {
+    return 2 * register_lanes(l);
+}
+
 static LLVMValueRef look_up_register(Lanes *l, LLVMValueRef *args, const void *context) {
     const double *table = context;
-    LLVMValueRef halves[2], entries[REGISTER_LANES];
+    int count = register_lanes(l);
+    LLVMValueRef halves[2], entries[MOST_LANES];
     for (int half = 0; half < 2; half++) {
-        for (int i = 0; i < REGISTER_LANES; i++)
-            entries[i] = LLVMConstReal(l->scalar, table[half * REGISTER_LANES + i]);
-        halves[half] = LLVMConstVector(entries, REGISTER_LANES);
+        for (int i = 0; i < count; i++)
+            entries[i] = LLVMConstReal(l->scalar, table[half * count + i]);
+        halves[half] = LLVMConstVector(entries, (unsigned)count);
     }
     LLVMValueRef all[] = {halves[0], args[0], halves[1]};
-    return emit_intrinsic(l->code, "llvm.x86.avx512.vpermi2var.ps.512", NULL, 0, all, 3);
+    const char *name = lanes_are_wide(l) ? "llvm.x86.avx512.vpermi2var.pd.512" : "llvm.x86.avx512.vpermi2var.ps.512";
+    return emit_intrinsic(l->code, name, NULL, 0, all, 3);
 }
 
 LLVMValueRef lanes_look_up(Lanes *l, const double *table, LLVMValueRef index) {
@@ -170,9 +182,7 @@ LLVMValueRef lanes_look_up(Lanes *l, const double *table, LLVMValueRef index) {
 }
 
 static LLVMValueRef exponent_register(Lanes *l, LLVMValueRef *args, const void *context) {
-    LLVMValueRef all[] = {args[0], LLVMGetPoison(LLVMTypeOf(args[0])), LLVMConstAllOnes(l->code->i16),
-                          LLVMConstInt(l->code->i32, CURRENT_ROUNDING, false)};
-    return emit_intrinsic(l->code, "llvm.x86.avx512.mask.getexp.ps.512", NULL, 0, all, 4);
+    return masked_instruction(l, "getexp", register_lanes(l), args, 1);
 }
 
 LLVMValueRef lanes_exponent(Lanes *l, LLVMValueRef x) {
@@ -181,10 +191,8 @@ LLVMValueRef lanes_exponent(Lanes *l, LLVMValueRef x) {
 
 static LLVMValueRef mantissa_register(Lanes *l, LLVMValueRef *args, const void *context) {
     enum { FROM_3_4_TO_3_2 = 3, NONE_OF_NEGATIVE = 2 << 2 };
-    LLVMValueRef all[] = {args[0], LLVMConstInt(l->code->i32, FROM_3_4_TO_3_2 | NONE_OF_NEGATIVE, false),
-                          LLVMGetPoison(LLVMTypeOf(args[0])), LLVMConstAllOnes(l->code->i16),
-                          LLVMConstInt(l->code->i32, CURRENT_ROUNDING, false)};
-    return emit_intrinsic(l->code, "llvm.x86.avx512.mask.getmant.ps.512", NULL, 0, all, 5);
+    LLVMValueRef all[] = {args[0], LLVMConstInt(l->code->i32, FROM_3_4_TO_3_2 | NONE_OF_NEGATIVE, false)};
+    return masked_instruction(l, "getmant", register_lanes(l), all, 2);
 }
 
 LLVMValueRef lanes_mantissa(Lanes *l, LLVMValueRef x) {

@@ -37,11 +37,13 @@ LLVMValueRef lanes_power_of_two(Lanes *l, LLVMValueRef n);
  * no number an infinite n gives infinity or 0. */
 bool lanes_can_scale(const Lanes *l);
 LLVMValueRef lanes_scale(Lanes *l, LLVMValueRef x, LLVMValueRef n);
-/* What AVX-512 does in one instruction each on whole registers, beside the former: entry (index & 31) of a table; the whole
+/* What AVX-512 does in one instruction each on whole registers, beside the former: an entry of a
+ * table, by as many low bits of the index as it takes, 5 for float and 4 for double; the whole
  * real e with 2^e <= |x| < 2^(e + 1), infinite for 0 and for what is infinite; x, not negative, by the power of two that
  * brings it to 3/4 <= m < 3/2, 1 for 0 and what is infinite, and no number for a negative x. */
-enum { LANES_TABLE = 32 };
+enum { LANES_TABLE = 32 }; /* entries at most */
 bool lanes_can_look_up(const Lanes *l);
+int lanes_table(const Lanes *l); /* entries */
 LLVMValueRef lanes_look_up(Lanes *l, const double *table, LLVMValueRef index);
 LLVMValueRef lanes_exponent(Lanes *l, LLVMValueRef x);
 LLVMValueRef lanes_mantissa(Lanes *l, LLVMValueRef x);

@@ -97,45 +97,68 @@ static LLVMValueRef sum_log(Lanes *l, const Decomposed *d, LLVMValueRef more) {
     return lanes_fused(l, d->n, lanes_number(l, high), lanes_add(l, d->fraction, sum));
 }
 
-/* Logarithms to a base: log(2) in two parts that are both positive, and what log(x) of the base e is multiplied by. */
+/* Logarithms to a base: log(2) of float and double in two parts, of which none is negative, and what log(x) of the base e
+ * is multiplied by. */
 typedef struct Base {
-    double high, low, factor;
+    double (*of)(double);
+    double high[2], low[2], factor;
 } Base;
-static const Base natural = {0x1.62e4p-1, 1.428606765330187e-6, 1}, two = {1, 0, M_LOG2E},
-                  ten = {0x1.344p-2, 4.6050389811952137e-6, M_LOG10E};
+static const Base natural = {log, {0x1.62e4p-1, 0x1.62e42fefa38p-1}, {1.428606765330187e-6, 0x1.ef35793c7673p-45}, 1},
+                  two = {log2, {1, 1}, {0, 0}, M_LOG2E},
+                  ten = {log10,
+                         {0x1.344p-2, 0x1.34413509f78p-2},
+                         {4.6050389811952137e-6, 0x1.fef311f12b358p-46},
+                         M_LOG10E};
 
-/* Of 32nds of the mantissas from 3/4 to 3/2, as their first bits stand in memory: numbers of few digits near the
+/* Of equal parts of the mantissas from 3/4 to 3/2, as their first bits stand in memory: numbers of few digits near the
  * reciprocals, 1 next to 1, and the logarithms of what they are the reciprocals of. */
-static void fill_log_tables(const Base *base, double *reciprocals, double *logarithms) {
-    for (int i = 0; i < LANES_TABLE; i++) {
-        double middle = (1 + (i + 0.5) / LANES_TABLE) / (i < LANES_TABLE / 2 ? 1 : 2);
-        reciprocals[i] = i == 0 || i == LANES_TABLE - 1 ? 1 : round(256 / middle) / 256;
-        logarithms[i] = -log(reciprocals[i]) * base->factor;
+static void fill_log_tables(const Base *base, int count, double *reciprocals, double *logarithms) {
+    for (int i = 0; i < count; i++) {
+        double middle = (1 + (i + 0.5) / count) / (i < count / 2 ? 1 : 2);
+        reciprocals[i] = i == 0 || i == count - 1 ? 1 : round(256 / middle) / 256;
+        logarithms[i] = -base->of(reciprocals[i]);
     }
 }
 
-/* log(1 + f) for |f| < 1/32. */
+/* (log(1 + f) - f) / f^2 for |f| < 1/32 and 1/16. */
+static const double near_float[] = {-1. / 2, 1. / 3, -1. / 4, 1. / 5};
+static const double near_double[] = {
+    -0.499999999999999991, 0.333333333333329229,  -0.250000000000166076, 0.200000000026481867,  -0.166666666304423162,
+    0.142857094904639606,  -0.125000086165659165, 0.111144285948359962,  -0.100185383935134323, 0.0831920863055495106};
+static const Series near_series[] = {SERIES(near_float), SERIES(near_double)};
+
 static LLVMValueRef log_of_near_one(Lanes *l, const Base *base, LLVMValueRef f) {
-    double terms[] = {-1. / 2, 1. / 3, -1. / 4, 1. / 5};
-    for (int i = 0; i < 4; i++)
-        terms[i] *= base->factor;
+    const Series *series = &near_series[lanes_are_wide(l)];
+    double terms[LANES_TABLE];
+    for (int i = 0; i < series->count; i++)
+        terms[i] = series->terms[i] * base->factor;
     LLVMValueRef first = base->factor == 1 ? f : lanes_multiply(l, f, lanes_number(l, base->factor));
-    return lanes_fused(l, lanes_multiply(l, f, f), lanes_polynomial(l, f, terms, 4), first);
+    return lanes_fused(l, lanes_multiply(l, f, f), lanes_polynomial(l, f, terms, series->count), first);
 }
 
-/* x = m * 2^n: n * log(2) + log(1 / r) + log(m * r) + more, m * r within 1/32 of 1. No part of log(2) is negative, since n
- * is infinite for 0 and for what is infinite. */
+/* more / x = more * r / 2^n / (1 + f), for a little more. */
+static LLVMValueRef by_reciprocal(Lanes *l, LLVMValueRef more, LLVMValueRef r, LLVMValueRef f, LLVMValueRef n) {
+    more = lanes_multiply(l, more, r);
+    more = lanes_fused(l, LLVMBuildFNeg(l->b, more, ""), f, more);
+    return lanes_scale(l, more, LLVMBuildFNeg(l->b, n, ""));
+}
+
+/* log(x + more), more no larger than a rounding error of x or NULL. x = m * 2^n: n * log(2) + log(1 / r) + log(m * r), m * r
+ * near 1. No part of log(2) is negative, since n is infinite for 0 and for what is infinite. */
 static LLVMValueRef looked_up_log(Lanes *l, const Base *base, LLVMValueRef x, LLVMValueRef more) {
     double reciprocals[LANES_TABLE], logarithms[LANES_TABLE];
-    fill_log_tables(base, reciprocals, logarithms);
+    bool wide = lanes_are_wide(l);
+    fill_log_tables(base, lanes_table(l), reciprocals, logarithms);
     LLVMValueRef m = lanes_mantissa(l, x), n = lanes_subtract(l, lanes_exponent(l, x), lanes_exponent(l, m));
-    LLVMValueRef index = LLVMBuildLShr(l->b, bits_of(l->code, m), lanes_whole(l, 18), "");
-    LLVMValueRef f = lanes_fused(l, m, lanes_look_up(l, reciprocals, index), lanes_number(l, -1));
-    LLVMValueRef sum = lanes_fused(l, n, lanes_number(l, base->high), lanes_look_up(l, logarithms, index));
+    LLVMValueRef index = LLVMBuildLShr(l->b, bits_of(l->code, m), lanes_whole(l, wide ? 48 : 18), "");
+    LLVMValueRef r = lanes_look_up(l, reciprocals, index), f = lanes_fused(l, m, r, lanes_number(l, -1));
+    LLVMValueRef sum = lanes_fused(l, n, lanes_number(l, base->high[wide]), lanes_look_up(l, logarithms, index));
     LLVMValueRef rest = log_of_near_one(l, base, f);
-    if (base->low != 0)
-        rest = lanes_fused(l, n, lanes_number(l, base->low), rest);
-    return lanes_add(l, sum, more ? lanes_add(l, rest, more) : rest);
+    if (base->low[wide] != 0)
+        rest = lanes_fused(l, n, lanes_number(l, base->low[wide]), rest);
+    if (more)
+        rest = lanes_add(l, rest, by_reciprocal(l, more, r, f, n));
+    return lanes_add(l, sum, rest);
 }
 
 /* --- log, log1p, log2, log10 --- */
@@ -156,7 +179,7 @@ static LLVMValueRef log_of_more(Lanes *l, LLVMValueRef x, LLVMValueRef more) {
     if (more)
         c = lanes_add(l, c, more);
     if (lanes_can_look_up(l))
-        return logarithm_ends(l, x, -1, looked_up_log(l, &natural, u, lanes_divide(l, c, u)));
+        return logarithm_ends(l, x, -1, looked_up_log(l, &natural, u, c));
     Decomposed d = decompose_log(l, u);
     return logarithm_ends(l, x, -1, sum_log(l, &d, lanes_divide(l, c, u)));
 }

@@ -66,7 +66,7 @@ static double as_double(uint64_t bits) {
     return value;
 }
 
-static Kernel *kernel_of(Arena *arena, int f, const Target *target) {
+static Kernel *kernel_of(Arena *arena, int f, const Target *target, int lanes) {
     Op op = subjects[f].op;
     const char *name = op_info[op].libm;
     const char *call = op_info[op].arity == 2 ? "%s(X(i, j), B(i, j))" : "%s(X(i, j)) where exists B(i, j)";
@@ -75,10 +75,10 @@ static Kernel *kernel_of(Arena *arena, int f, const Target *target) {
     if (!*name)
         name = op == OP_DIV ? "/" : "rsqrt";
     const char *type = subjects[f].wide ? "double" : "float";
-    const char *format =
-        arena_printf(arena, "def f%d(%s(N, 16) X, %s(N, 16) B) -> (Y) { Y(i, j) = %s }", f, type, type, call);
+    const char *format = arena_printf(arena, "def f%d(%s(N, %d) X, %s(N, %d) B) -> (Y) { Y(i, j) = %s }", f, type,
+                                      lanes, type, lanes, call);
     const char *text = arena_printf(arena, format, name);
-    Program *program = program_of_text(arena, text, (struct Binding[]){{"N", BATCH / ROW}}, 1);
+    Program *program = program_of_text(arena, text, (struct Binding[]){{"N", BATCH / lanes}}, 1);
     PrimArg loop = {.kind = ARG_NAME, .name = "Y.j"};
     Prim vectorize = {.op = PRIM_VECTORIZE, .arg_count = 1, .args = &loop};
     Schedule schedule = {.count = 1, .prims = &vectorize};
@@ -299,21 +299,23 @@ static void test_points(const Subject *subject, EntryFunction *entry, const char
            subject->wide ? "double" : "float");
 }
 
-static void test_target(const char *folder, const char *name, uint32_t stride) {
+/* lanes: of a vector, at most those of a row of divisors. */
+static void test_target(const char *folder, const char *name, int lanes, uint32_t stride) {
     Arena *arena = arena_new();
     const Target *target = target_make(arena, name, 1);
     Kernel *kernels[SUBJECTS];
     for (int f = 0; f < SUBJECTS; f++)
-        kernels[f] = kernel_of(arena, f, target);
+        kernels[f] = kernel_of(arena, f, target, lanes);
     EmitOptions options = {.kind = EMIT_OBJECT, .pic = true, .candidate = true};
+    const char *shown = arena_printf(arena, "%s, %d lanes", name, lanes);
     void *library = load_kernels(folder, kernels, SUBJECTS, target, &options);
-    ok(library != NULL, "%s: an object", name);
+    ok(library != NULL, "%s: an object", shown);
     const char *only = getenv("FLOAT_ONLY");
     for (int f = 0; library && f < SUBJECTS; f++)
         if (!only || strcmp(only, op_info[subjects[f].op].spelling) == 0) {
             EntryFunction *entry = entry_of(library, arena_printf(arena, "f%d", f));
-            test_function(&subjects[f], entry, stride, name);
-            test_points(&subjects[f], entry, name);
+            test_function(&subjects[f], entry, stride, shown);
+            test_points(&subjects[f], entry, shown);
         }
     if (library)
         dlclose(library);
@@ -325,11 +327,17 @@ int main(void) {
     Arena *arena = arena_new();
     const char *folder = work_folder_make(arena);
     const Target *host = target_make(arena, "host", 1);
-    test_target(folder, "host", stride);
-    if (host && strcmp(host->family, "x86") == 0)
-        test_target(folder, "x86-64", stride);
+    test_target(folder, "host", ROW, stride);
+    test_target(folder, "host", 4, stride);
+    bool x86 = host && strcmp(host->family, "x86") == 0;
+    if (x86)
+        test_target(folder, "x86-64", ROW, stride);
     else
         skip(1, "this processor is no x86");
+    if (x86 && host->fused_multiply_add && host->vector_bytes >= 32)
+        test_target(folder, "x86-64-v3", ROW, stride);
+    else
+        skip(1, "this processor has no AVX2");
     work_folder_remove(folder);
     arena_free(arena);
     return done_testing();
