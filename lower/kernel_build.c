@@ -654,8 +654,6 @@ static StmtList stage_level(Build *b, const NestStage *stage, int depth) {
     Pieces pieces = loop_pieces(b->arena, loop, kind);
     for (int i = 0; i < pieces.count; i++) {
         Stmt *made = loop_stmt(b, stage, loop, &pieces.items[i], piece_body(b, stage, depth, &pieces.items[i]));
-        if (stage->scan && stage->loop_count == 1 && pieces.count == 1)
-            made = scan_by_rows(b->arena, made);
         stmts_add(b->arena, &list, under(b, &tests, true, made, stage->stage->loc));
     }
     b->in_parallel &= !parallel;
@@ -760,6 +758,6 @@ Kernel *kernel_build(Arena *arena, const Nest *nest, const ExpandOptions *option
                        .program = nest->program,
                        .target = nest->target,
                        .strict = options->strict || nest->program->strict};
-    kernel->body = stmt_block(arena, checks);
+    kernel->body = finish_scans(arena, nest, stmt_block(arena, checks));
     return kernel;
 }

@@ -3,6 +3,9 @@
  * Where steps lie side by side in memory, and each iteration of the loop inside goes on from what it wrote itself, a few
  * rows at a time run through memory instead of all rows in each step. What a step reads of the one before then stays in
  * registers: through memory it would wait for the store. Used by build for the loop over the steps.
+ *
+ * Where nothing but the last step is read in the end, all of a row stays in registers, wherever it lies: no step but the
+ * last one stores it.
  */
 #include "lower/passes.h"
 
@@ -107,11 +110,10 @@ typedef struct Carry {
     Arena *arena;
     const Var *steps;
     const Stmt *store;           /* the one of the body */
-    LIST(const Stmt *) unrolled; /* loops around it */
+    LIST(const Stmt *) unrolled; /* loops around it, and vectorized ones */
     Tensor *kept;                /* what it stored in the step before */
     Expr **index;                /* of that */
-    bool found,
-        other; /* the step before is read; the body is not one store under unrolled loops and conditions on rows */
+    bool found, other; /* the step before is read; the body is not one store under such loops and conditions on rows */
 } Carry;
 
 static void find_carry(Carry *carry, const Stmt *stmt) {
@@ -120,7 +122,7 @@ static void find_carry(Carry *carry, const Stmt *stmt) {
         carry->other |= carry->store != NULL || stmt->guard || stmt->tensor->scope == SCOPE_REGISTER;
         carry->store = stmt;
     } else if (stmt->kind == STMT_FOR) {
-        carry->other |= stmt->loop != LOOP_UNROLLED || !expr_is_int(stmt->extent, &extent);
+        carry->other |= !loop_kind_is_expanded(stmt->loop) || !expr_is_int(stmt->extent, &extent);
         list_push(carry->arena, &carry->unrolled, stmt);
     } else if (stmt->kind == STMT_IF) {
         carry->other |=
@@ -210,6 +212,76 @@ static Stmt *carry_steps(Arena *arena, Stmt *steps) {
         return steps;
     stmts_add(arena, &life, stmt_for_like(arena, steps, steps->extent, body));
     return stmt_allocate(arena, carry.kept, life);
+}
+
+/* --- rows of which the last step is left ---------------------------------------------------------------------------- */
+
+static bool note_other_read(const Expr *e, void *context) {
+    Carry *carry = context;
+    carry->other |= e->kind == EXPR_READ && e->tensor == carry->store->tensor && !is_of_last_step(carry, e);
+    return !carry->other;
+}
+
+/* The store alone, of what is kept: at another step, or of that step to what is kept. */
+static Stmt *replace_store(Carry *carry, Stmt *stmt, Stmt *store) {
+    StmtList body = {0};
+    if (stmt == carry->store)
+        return store;
+    for (int i = 0; i < stmt->count; i++)
+        stmts_add(carry->arena, &body, replace_store(carry, stmt->body[i], store));
+    return stmt_with_bodies(carry->arena, stmt, body, (StmtList){0});
+}
+
+/* What stores the last step of the rows, after the steps. */
+static Stmt *store_last(Carry *carry, int dimension, Expr *steps) {
+    const Stmt *store = carry->store;
+    Expr **index = ARENA_ARRAY(carry->arena, Expr *, store->index_count);
+    for (int d = 0; d < store->index_count; d++)
+        index[d] =
+            d == dimension ? expr_binary(carry->arena, OP_SUB, steps, expr_int(carry->arena, 1)) : store->index[d];
+    Expr *kept = expr_read(carry->arena, carry->kept, carry->index, NULL);
+    return stmt_store(carry->arena, store->tensor, index, store->index_count, kept, NULL, store->loc);
+}
+
+/* The steps of the rows that one iteration of all loops outside is of. */
+static Stmt *steps_of_rows(Arena *arena, Stmt *steps, const Tensor *tensor, int dimension, Stmt *const *rows,
+                           int count) {
+    Carry carry = {.arena = arena, .steps = steps->var};
+    for (int i = 0; i < count; i++)
+        find_carry(&carry, rows[i]);
+    if (!carry.store || carry.other || carry.store->tensor != tensor)
+        return NULL;
+    expr_walk(carry.store->value, note_other_read, &carry);
+    if (carry.other)
+        return NULL;
+    make_kept(&carry);
+    Expr *value = expr_rewrite(arena, carry.store->value, keep_read, &carry);
+    Stmt *keep = stmt_store(arena, carry.kept, carry.index, carry.kept->rank, value, NULL, carry.store->loc);
+    StmtList body = {0}, life = {0};
+    for (int i = 0; i < count; i++)
+        stmts_add(arena, &body, replace_store(&carry, rows[i], keep));
+    stmts_add(arena, &life, stmt_for_like(arena, steps, steps->extent, body));
+    for (int i = 0; i < count; i++)
+        stmts_add(arena, &life, replace_store(&carry, rows[i], store_last(&carry, dimension, steps->extent)));
+    return stmt_allocate(arena, carry.kept, life);
+}
+
+/* Loops around the rows that stay together in registers come outside of the steps. */
+static Stmt *steps_inside(Arena *arena, Stmt *steps, const Tensor *tensor, int dimension, Stmt *const *body,
+                          int count) {
+    Stmt *row = count == 1 && body[0]->kind == STMT_FOR ? body[0] : NULL;
+    if (!row || loop_kind_is_expanded(row->loop))
+        return steps_of_rows(arena, steps, tensor, dimension, body, count);
+    if (row->var->reduction || expr_uses_var(row->extent, steps->var) || expr_reads(row->extent))
+        return NULL;
+    Stmt *made = steps_inside(arena, steps, tensor, dimension, row->body, row->count);
+    StmtList inner = {0};
+    stmts_add(arena, &inner, made);
+    return made ? stmt_for_like(arena, row, row->extent, inner) : NULL;
+}
+
+Stmt *scan_to_last(Arena *arena, Stmt *steps, const Tensor *tensor, int dimension) {
+    return steps->loop == LOOP_SERIAL ? steps_inside(arena, steps, tensor, dimension, steps->body, steps->count) : NULL;
 }
 
 /* --- the loop over the steps --------------------------------------------------------------------------------------- */

@@ -93,8 +93,14 @@ Pieces loop_pieces(Arena *arena, const Loop *loop, LoopKind kind);
 
 /* A check over all values of a loop: many at once in lanes, then the rest. */
 Stmt *check_all(Arena *arena, const Target *target, Stmt *check, const Var *var);
-/* The loop over the steps of a scan inside of the loop in its body, where that goes through rows; else as it is. */
+/* The loop over the steps of a scan inside of the loop in its body, where that goes through rows; else as it is. Once what
+ * is kept of the steps is known. */
 Stmt *scan_by_rows(Arena *arena, Stmt *steps);
+/* The loop over the steps inside of those over rows, and after it what stores their last step; NULL: each step is stored.
+ * Nothing outside reads another one. */
+Stmt *scan_to_last(Arena *arena, Stmt *steps, const Tensor *tensor, int dimension);
+/* The body of the kernel with its scans by rows, and with room for those steps alone that are read later. */
+Stmt *finish_scans(Arena *arena, const Nest *nest, Stmt *body);
 Kernel *kernel_build(Arena *arena, const Nest *nest, const ExpandOptions *options);
 void pass_guards(Kernel *kernel);
 void pass_flatten(Kernel *kernel);
