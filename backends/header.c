@@ -3,26 +3,12 @@
  */
 #include "backends/backends.h"
 #include "lang/expr.h"
+#include "lang/foreign.h"
 
 #include <ctype.h>
 #include <string.h>
 
 /* --- names --- */
-
-/* Words that cannot name a parameter, between blanks: keywords of C and C++, macros of their headers. */
-static const char reserved_words[] =
-    " alignas alignof and and_eq asm auto bitand bitor bool break case catch char char16_t char32_t char8_t "
-    "class co_await co_return co_yield compl complex concept const const_cast consteval constexpr constinit "
-    "continue decltype default delete do double dynamic_cast else enum explicit export extern false float for "
-    "friend goto I if imaginary inline int linux long mutable namespace new noexcept not not_eq nullptr "
-    "operator or or_eq private protected public register reinterpret_cast requires restrict return short "
-    "signed sizeof static static_assert static_cast struct switch template this thread_local throw true try "
-    "typedef typeid typename typeof union unix unsigned using virtual void volatile wchar_t while xor xor_eq "
-    "EOF NULL errno stdin stdout stderr ";
-
-static bool is_reserved(Arena *arena, const char *name) {
-    return strstr(reserved_words, arena_printf(arena, " %s ", name)) != NULL;
-}
 
 typedef LIST(const char *) NameList;
 
@@ -35,7 +21,7 @@ static bool is_taken(const NameList *names, const char *name) {
 
 /* The name itself where C allows it, else with underscores behind. */
 static const char *parameter_name(Arena *arena, NameList *names, const char *name) {
-    while (is_reserved(arena, name) || is_taken(names, name))
+    while (is_word_of_c(name) || is_taken(names, name))
         name = arena_printf(arena, "%s_", name);
     list_push(arena, names, name);
     return name;

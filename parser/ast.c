@@ -200,9 +200,16 @@ void ast_add_combiner(Parser *parser, AstCombiner combiner) {
 }
 
 AstParameter ast_untyped_argument(Parser *parser, AstName name) {
+    AstParameter parameter = {.name = name, .type = TYPE_FLOAT, .loc = name.loc};
+    int position = parser->current;
+    while (position > 0 && token_at(parser, position)->loc.begin > name.loc.begin)
+        position--;
+    if (is_unknown_type(parser, position))
+        return parameter; /* what follows is reported */
+    parser->untyped_at = position;
     diag(parser->diagnostics, DIAG_untyped_argument, name.loc, name.text);
     diag_hint(parser->diagnostics, "write float(M, N) %s for a matrix, float %s for a scalar", name.text, name.text);
-    return (AstParameter){.name = name, .type = TYPE_FLOAT, .loc = name.loc};
+    return parameter;
 }
 
 void ast_semicolon(Parser *parser, Loc loc) {

@@ -56,6 +56,7 @@ typedef struct Parser {
     bool in_schedule;       /* in a schedule block */
     bool in_choices;        /* in the braces of "? in {...}" */
     bool too_deep;          /* reported for this statement */
+    int untyped_at;         /* the argument that was reported to have no type; 0: none */
     int errors_before;      /* the errors before this item */
     AstFile *file;
     Schedule *schedule; /* of parse_schedule */
@@ -73,6 +74,9 @@ int open_bracket(Parser *parser, int position);
 int target_before(Parser *parser, int position);
 /* Where the bracket at a position is closed; the end of the source where it is not. */
 int closing_bracket(Parser *parser, int position);
+
+/* Whether a word stands where a type would: before a name, or before sizes and a name. */
+bool is_unknown_type(Parser *parser, int position);
 
 /* --- feed.c --- */
 

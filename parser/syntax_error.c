@@ -1,6 +1,7 @@
 /* syntax_error.c - what a syntax error says: what was found, what was expected in the user's words, and the slip behind
  * it where it is a common one.
  */
+#include "lang/foreign.h"
 #include "parser/gram.h"
 #include "parser/parser.h"
 
@@ -100,12 +101,25 @@ static const char *loc_text(const Parser *parser, Loc loc) {
     return arena_printf(parser->arena, "%.*s%s", length < SHOWN ? length : SHOWN, text, length > SHOWN ? "..." : "");
 }
 
-static const char *operator_hint(const char *word) {
-    static const char *const words[][2] = {
-        {"and", "'and' is written '&&'"}, {"or", "'or' is written '||'"}, {"not", "'not' is written '!'"}};
+/* Words between operands, or before one, of other languages. */
+static const char *operator_hint(const char *left, const char *right) {
+    static const char choice[] = "a choice is written condition ? a : b";
+    static const char *const words[][2] = {{"and", "'and' is written '&&'"},
+                                           {"or", "'or' is written '||'"},
+                                           {"not", "'not' is written '!'"},
+                                           {"xor", "of two bools that is '!='"},
+                                           {"mod", "a remainder is written with '%'"},
+                                           {"div", "a quotient is written with '/', and rounds down for integers"},
+                                           {"if", choice},
+                                           {"then", choice},
+                                           {"for", "a range follows the statement: where i in 0:N"},
+                                           {"is", "the comparison is written '=='"}};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (!strcmp(word, words[i][0]))
+        if (!strcmp(right, words[i][0]) || !strcmp(left, words[i][0]))
             return words[i][1];
+    for (int op = 0; op < OP_COUNT; op++)
+        if (op_info[op].precedence == 0 && !strcmp(left, op_info[op].spelling))
+            return "what a function is given stands in parentheses: exp(x)";
     return "a product is written with '*'";
 }
 
@@ -114,7 +128,7 @@ static bool report_missing_operator(const SyntaxError *error, int position) {
     Loc left = operand_before(parser, position), right = token_at(parser, position)->loc;
     diag(parser->diagnostics, DIAG_missing_operator, loc_join(left, right), loc_text(parser, left),
          loc_text(parser, right));
-    diag_hint(parser->diagnostics, "%s", operator_hint(loc_text(parser, right)));
+    diag_hint(parser->diagnostics, "%s", operator_hint(loc_text(parser, left), loc_text(parser, right)));
     return true;
 }
 
@@ -166,6 +180,24 @@ static bool slip_item_within(const SyntaxError *error) {
     return true;
 }
 
+/* Whether a statement could begin with the token. */
+static bool begins_statement(const Parser *parser, int position) {
+    const Token *before = token_at(parser, position - 1);
+    return position > 0 && (token_at(parser, position)->first_on_line || before->kind == '{' || before->kind == '}' ||
+                            before->kind == ';');
+}
+
+/* The word that begins the statement at hand, where the error is behind it or in the parentheses after it; -1: none. */
+static int statement_word(const SyntaxError *error) {
+    Parser *parser = error->parser;
+    int start = target_before(parser, error->position), open = open_bracket(parser, error->position);
+    if (start < 0 && open > 0 && token_at(parser, open)->kind == '(')
+        start = open - 1;
+    if (start >= 0 && !begins_statement(parser, start) && open > 0 && token_at(parser, open)->kind == '(')
+        start = open - 1;
+    return start >= 0 && begins_statement(parser, start) ? start : -1;
+}
+
 /* Words that begin statements of other languages. */
 static bool slip_foreign_word(const SyntaxError *error) {
     static const struct {
@@ -177,11 +209,16 @@ static bool slip_foreign_word(const SyntaxError *error) {
         {"return", "results are named after '->' and assigned in the body"},
         {"let", "a name is given to a value after the statement: where x = value"},
         {"var", "a tensor needs no declaration: its first assignment defines it"},
+        {"auto", "a tensor needs no declaration: its first assignment defines it"},
+        {"int", "a tensor needs no declaration: its first assignment defines it"},
+        {"print", "nothing is printed: tensorc -run --output=NAME=FILE.npy writes a result"},
+        {"printf", "nothing is printed: tensorc -run --output=NAME=FILE.npy writes a result"},
+        {"assert", "a condition on sizes stands after the header: def f(...) -> (...) where N % 4 == 0 {"},
     };
     bool in_body = error->parser->depth > 0 && !error->parser->in_schedule;
-    int start = in_body ? target_before(error->parser, error->position) : -1;
+    int start = in_body ? statement_word(error) : -1;
     const Token *word = start < 0 ? NULL : token_at(error->parser, start);
-    if (!word || word->kind != IDENT || !word->first_on_line)
+    if (!word || word->kind != IDENT)
         return false;
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
         if (!strcmp(word->text, table[i].word)) {
@@ -327,6 +364,11 @@ static void note_open_bracket(const SyntaxError *error) {
 static void hint_header(const SyntaxError *error) {
     if (error->expected[ARROW])
         diag_hint(error->parser->diagnostics, "a definition begins: def name(float(M, N) input) -> (output) {");
+    else if (error->expected[DEF] && error->found->kind == TYPE)
+        diag_hint(error->parser->diagnostics, "a definition begins: def name(float(M, N) input) -> (output) {");
+    else if (error->before && error->before->kind == ARROW && token_is_name(error->found->kind))
+        diag_hint(error->parser->diagnostics, "results stand in parentheses: -> (%s)",
+                  token_text(error->parser, error->found));
     else if (error->expected[ON] && !error->expected[IDENT])
         diag_hint(error->parser->diagnostics, "a schedule begins: schedule name on x86 {");
 }
@@ -348,10 +390,126 @@ static void report_expected(const SyntaxError *error) {
     note_open_bracket(error);
 }
 
+/* --- slips of headers and of values ------------------------------------------------------------------------------- */
+
+static bool is_kind(const SyntaxError *error, int offset, int kind) {
+    int position = error->position + offset;
+    return position >= 0 && token_at(error->parser, position)->kind == kind;
+}
+
+static const char *type_hint(const Parser *parser, const char *word) {
+    ElementType type = foreign_type(word);
+    if (type < TYPE_COUNT)
+        return arena_printf(parser->arena, "the type is called %s here", element_info[type].spelling);
+    const char *nearest = nearest_type(word);
+    return nearest ? arena_printf(parser->arena, "did you mean '%s'?", nearest)
+                   : "the types are float, double, half, bfloat16, int8 to int64, uint8 to uint64 and bool";
+}
+
+bool is_unknown_type(Parser *parser, int position) {
+    int after = position + 1;
+    if (token_at(parser, position)->kind != IDENT)
+        return false;
+    if (token_at(parser, after)->kind == '(')
+        after = closing_bracket(parser, after) + 1;
+    return token_is_name(token_at(parser, after)->kind);
+}
+
+/* flaot(N) A, int n: a word stands where a type does. */
+static bool slip_type(const SyntaxError *error) {
+    int position = error->position - 1;
+    if (!is_unknown_type(error->parser, position))
+        return false;
+    const Token *word = token_at(error->parser, position);
+    diag(error->parser->diagnostics, DIAG_unknown_type, word->loc, word->text);
+    diag_hint(error->parser->diagnostics, "%s", type_hint(error->parser, word->text));
+    return true;
+}
+
+/* float A(N), float A[N], float[N] A. */
+static bool slip_sizes(const SyntaxError *error) {
+    Parser *parser = error->parser;
+    bool bracket = error->found->kind == '[', behind = is_kind(error, -1, IDENT) && is_kind(error, -2, TYPE);
+    if (!(bracket && is_kind(error, -1, TYPE)) && !((bracket || error->found->kind == '(') && behind))
+        return false;
+    int close = closing_bracket(parser, error->position);
+    Loc sizes = {error->found->loc.file, error->found->loc.end, token_at(parser, close)->loc.begin};
+    int name = behind ? error->position - 1 : close + 1, type = error->position - (behind ? 2 : 1);
+    diag(parser->diagnostics, DIAG_sizes_place, error->found->loc);
+    if (sizes.end > sizes.begin && token_is_name(token_at(parser, name)->kind))
+        diag_hint(parser->diagnostics, "write %s(%s) %s", token_text(parser, token_at(parser, type)),
+                  loc_text(parser, sizes), token_text(parser, token_at(parser, name)));
+    return true;
+}
+
+static bool slip_in_header(const SyntaxError *error) {
+    Parser *parser = error->parser;
+    if (parser->depth > 0)
+        return false;
+    if (parser->untyped_at == error->position - 1)
+        return true; /* the argument without a type was reported */
+    bool list = error->expected[')'] && error->expected[','];
+    return (list && slip_type(error)) || slip_sizes(error);
+}
+
+/* Whether the word before the token, in the same brackets and statement, is `kind`. */
+static bool follows(const SyntaxError *error, int kind) {
+    const Parser *parser = error->parser;
+    for (int i = error->position - 1; i > 0 && i > error->position - 12; i--) {
+        int at = token_at(parser, i)->kind;
+        if (at == kind)
+            return true;
+        if (at == WHERE || at == '{' || at == '}' || at == '?' || at == ':')
+            return false;
+    }
+    return false;
+}
+
+/* Hints for what is found in the middle of a value. */
+static const char *value_hint(const SyntaxError *error) {
+    int found = error->found->kind, before = error->before ? error->before->kind : 0;
+    bool new = found == MAX_ASSIGN_NEW || found == MIN_ASSIGN_NEW || found == ADD_ASSIGN_NEW || found == MUL_ASSIGN_NEW;
+    if (new &&before == '=')
+        return "it stands in the place of '=': B(i) max=! A(i, j)";
+    if (found == '.' || found == DOT_DIGITS)
+        return "the sizes of a tensor A are A.0, A.1, ...";
+    if (found == ')' && before == TYPE)
+        return "a conversion is written int32(x)";
+    if (found == TYPE && error->expected['}'])
+        return "a tensor needs no declaration: its first assignment defines it, with the type of its value";
+    if (found == ',' && before == INTEGER && is_kind(error, 1, INTEGER))
+        return "a decimal point is written '.'";
+    if (found == '<' && error->expected[ADD_ASSIGN] && is_kind(error, 1, '-'))
+        return "an assignment is written '='";
+    if (found == ':' && before == '(')
+        return "an index takes every value of its range: write A(i)";
+    if (found == ':' && follows(error, '='))
+        return "a range is written i in 0:N";
+    if (follows(error, IN))
+        return "a range is written i in 0:N; its end is the first value beyond it";
+    return NULL;
+}
+
+/* What is expected is said as ever, with a hint. */
+static bool slip_in_value(const SyntaxError *error) {
+    const char *hint = error->parser->depth > 0 && !error->parser->in_schedule ? value_hint(error) : NULL;
+    if (!hint)
+        return false;
+    report_expected(error);
+    diag_hint(error->parser->diagnostics, "%s", hint);
+    return true;
+}
+
+/* Whether the scanner's last message was of this token. */
+static bool is_mistake(const Parser *parser, const Token *token) {
+    int last = parser->next_mistake - 1;
+    return last >= 0 && parser->tokens->mistakes.items[last].loc.begin == token->loc.begin;
+}
+
 void report_syntax_error(Parser *parser, int position, const bool *expected) {
     static bool (*const slips[])(const SyntaxError *) = {
-        slip_stray_closer, slip_item_within, slip_foreign_word, slip_missing_operator,
-        slip_incomplete,   slip_brackets,    slip_equals,       slip_import_name,
+        slip_stray_closer, slip_item_within, slip_in_header, slip_foreign_word, slip_missing_operator,
+        slip_incomplete,   slip_brackets,    slip_equals,    slip_import_name,  slip_in_value,
     };
     SyntaxError error = {
         .parser = parser,
@@ -364,7 +522,7 @@ void report_syntax_error(Parser *parser, int position, const bool *expected) {
     if (!error.found->kind && error.before)
         error.loc.begin = error.loc.end = error.before->loc.end;
     parser->recover_from = position;
-    if (error.found->kind == INVALID)
+    if (error.found->kind == INVALID || is_mistake(parser, error.found))
         return; /* the scanner's message says it */
     for (size_t i = 0; i < sizeof slips / sizeof *slips; i++)
         if (slips[i](&error))

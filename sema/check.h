@@ -99,6 +99,7 @@ typedef struct Symbol {
     Loc loc;
     Expr *value;        /* SIZE (int64, over the program's sizes; NULL: not bound yet) and SCALAR */
     bool parameter;     /* SIZE: an integer parameter in brackets */
+    bool used;          /* SCALAR */
     Variable *variable; /* TENSOR */
 } Symbol;
 

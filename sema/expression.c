@@ -260,7 +260,27 @@ static Typed make_select(Statement *s, const AstExpr *ast) {
     return (Typed){e, a.type, a.index, a.open, numbers ? expr_select(arena, condition.expr, wide[0], wide[1]) : NULL};
 }
 
+static bool is_comparison(const AstExpr *ast) {
+    return ast->kind == AST_OPERATOR && op_info[ast->op].class == CLASS_COMPARE;
+}
+
+/* a < b < c: its left side is a comparison without parentheses around it. */
+static bool check_chain(Statement *s, const AstExpr *ast) {
+    const AstExpr *left = is_comparison(ast) ? ast->args.items[0] : NULL;
+    if (!left || !is_comparison(left) || left->loc.begin != left->args.items[0]->loc.begin)
+        return true;
+    Text first = {.arena = s->builder->arena}, middle = first, last = first;
+    ast_print_expr(&first, left);
+    ast_print_expr(&middle, left->args.items[1]);
+    ast_print_expr(&last, ast->args.items[1]);
+    ERROR(s->frame, chained_comparison, ast->loc);
+    HINT(s->frame, "write %s && %s %s %s", first.text, middle.text, op_info[ast->op].spelling, last.text);
+    return false;
+}
+
 static Typed translate_operator(Statement *s, const AstExpr *ast) {
+    if (!check_chain(s, ast))
+        return fail(s);
     if (ast->op == OP_SELECT)
         return make_select(s, ast);
     if (ast->op == OP_AND || ast->op == OP_OR)
@@ -304,6 +324,10 @@ static Typed translate_builtin(Statement *s, const AstExpr *ast, Op op) {
     if (ast->args.count != info->arity) {
         ERROR(s->frame, wrong_argument_count, ast->loc, info->spelling, info->arity, info->arity == 1 ? "" : "s",
               ast->args.count);
+        if ((op == OP_MIN || op == OP_MAX) && ast->args.count == 1)
+            HINT(s->frame, "over an index it is an assignment: m(i) %s=! A(i, j)", info->spelling);
+        else if (op == OP_MIN || op == OP_MAX)
+            HINT(s->frame, "of several values: %s(a, %s(b, c))", info->spelling, info->spelling);
         return fail(s);
     }
     Typed args[3] = {poison, poison, poison};
@@ -373,10 +397,22 @@ static Expr *translate_index(Statement *s, const AstExpr *ast, const View *view,
     return index && lower ? expr_binary(s->builder->arena, OP_SUB, index, lower) : index;
 }
 
+/* A for an element of A. */
+static void hint_element(Statement *s, const char *name, int rank) {
+    static const char letters[] = "ijklmnopqrst";
+    Text text = {.arena = s->builder->arena};
+    for (int d = 0; d < rank && letters[d]; d++)
+        text_add(&text, "%s%c", d ? ", " : "", letters[d]);
+    HINT(s->frame, "an element of it is %s(%s); the result has the indices that stay: B(%s) = ...", name, text.text,
+         text.text);
+}
+
 static Typed read_view(Statement *s, const AstExpr *ast, const char *name, const View *view, Access **access) {
     if (ast->args.count != view->rank) {
         ERROR(s->frame, wrong_rank, ast->loc, name, view->rank, view->rank == 1 ? "" : "s", ast->args.count,
               ast->args.count == 1 ? "is" : "are");
+        if (ast->kind == AST_NAME)
+            hint_element(s, name, view->rank);
         return fail(s);
     }
     Arena *arena = s->builder->arena;
@@ -449,6 +485,10 @@ static Typed read_variable(Statement *s, const AstExpr *ast, Variable *variable,
         return read_view(s, ast, variable->name, &variable->view, access);
     if (!variable->poisoned)
         ERROR(s->frame, read_before_definition, ast->loc, variable->name);
+    for (int t = 0; may_warn(s->frame) && s->ast && !variable->poisoned && t < s->ast->targets.count; t++)
+        if (strcmp(s->ast->targets.items[t].name.text, variable->name) == 0)
+            HINT(s->frame, "what depends on its own earlier elements is a recurrence: scan i { %s(i) = ... }",
+                 variable->name);
     return fail(s);
 }
 
@@ -470,11 +510,12 @@ static Typed translate_let(Statement *s, int clause) {
     return result;
 }
 
-static Typed symbol_value(Statement *s, const AstExpr *ast, const Symbol *symbol, Access **access) {
+static Typed symbol_value(Statement *s, const AstExpr *ast, Symbol *symbol, Access **access) {
     if (symbol->kind == SYMBOL_TENSOR)
         return read_variable(s, ast, symbol->variable, access);
     if (!symbol->value)
         return fail(s);
+    symbol->used = true;
     return symbol->kind == SYMBOL_SIZE ? index_expr(symbol->value) : value_expr(s, symbol->value);
 }
 

@@ -286,6 +286,38 @@ static bool is_superfluous(Variable *variable) {
     return !variable->result && !variable->input && !variable->poisoned && !first_beside(variable)->together_used;
 }
 
+static bool mentions_size(const AstParameter *argument, const char *name) {
+    for (int d = 0; d < argument->dims.count; d++)
+        if (argument->dims.items[d]->kind == AST_NAME && strcmp(argument->dims.items[d]->name.text, name) == 0)
+            return true;
+    return false;
+}
+
+/* Whether a size stands in the header of this argument alone: then the argument is there for it. */
+static bool brings_size(const AstDef *def, const AstParameter *argument) {
+    for (int d = 0; d < argument->dims.count; d++) {
+        bool elsewhere = argument->dims.items[d]->kind == AST_INTEGER;
+        for (int i = 0; i < def->arguments.count && !elsewhere; i++)
+            elsewhere = &def->arguments.items[i] != argument && argument->dims.items[d]->kind == AST_NAME &&
+                        mentions_size(&def->arguments.items[i], argument->dims.items[d]->name.text);
+        if (!elsewhere)
+            return true;
+    }
+    return false;
+}
+
+/* One that implements another def has that one's arguments, needed or not. */
+static void warn_unused_arguments(Frame *frame) {
+    const AstDef *def = frame->definition->ast;
+    for (int i = 0; i < def->arguments.count && !frame->caller && !def->implements.text && !frame->failed; i++) {
+        const AstParameter *argument = &def->arguments.items[i];
+        const Symbol *symbol = frame_symbol(frame, argument->name.text);
+        bool used = !symbol || symbol->used || (symbol->variable && symbol->variable->used);
+        if (!used && !brings_size(def, argument))
+            WARN(frame, unused_argument, argument->name.loc, argument->name.text);
+    }
+}
+
 static void check_variables(Frame *frame) {
     for (int i = 0; i < frame->variables.count; i++) {
         Variable *variable = frame->variables.items[i];
@@ -298,6 +330,7 @@ static void check_variables(Frame *frame) {
         else if (is_superfluous(variable) && !frame->caller)
             WARN(frame, unused_temporary, variable->loc, variable->name);
     }
+    warn_unused_arguments(frame);
 }
 
 void check_body(Frame *frame) {

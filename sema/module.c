@@ -3,6 +3,7 @@
  * Every def of the user's files is checked by itself, so that errors show even where nothing exports it; defs of the
  * compiler's library are checked when they are called. Without an export every def of the main file is a unit.
  */
+#include "lang/foreign.h"
 #include "sema/check.h"
 
 #include <errno.h>
@@ -200,38 +201,18 @@ static void check_schedules(Checker *checker, const SourceFile *file) {
 
 /* --- exports --- */
 
-/* Names that a C or C++ program cannot call a function. */
-static bool is_reserved(const char *symbol) {
-    static const char *const reserved[] = {
-        "alignas",   "alignof",   "and",      "asm",      "auto",     "bool",      "break",    "case",     "catch",
-        "char",      "class",     "compl",    "concept",  "const",    "constexpr", "continue", "decltype", "default",
-        "delete",    "do",        "double",   "else",     "enum",     "explicit",  "export",   "extern",   "false",
-        "float",     "for",       "friend",   "goto",     "if",       "inline",    "int",      "long",     "main",
-        "mutable",   "namespace", "new",      "noexcept", "not",      "nullptr",   "operator", "or",       "private",
-        "protected", "public",    "register", "requires", "restrict", "return",    "short",    "signed",   "sizeof",
-        "static",    "struct",    "switch",   "template", "this",     "throw",     "true",     "try",      "typedef",
-        "typeid",    "typename",  "union",    "unsigned", "using",    "virtual",   "void",     "volatile", "while",
-        "xor"};
-    for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++)
-        if (strcmp(reserved[i], symbol) == 0)
-            return true;
-    return false;
-}
-
 /* Whether `symbol` is `name`, with or without the f of the function for float. */
 static bool is_library_name(const char *symbol, const char *name) {
     size_t length = strlen(name);
     return length && strncmp(symbol, name, length) == 0 && (!symbol[length] || !strcmp(symbol + length, "f"));
 }
 
-/* Functions that objects call: one of that name in the object would be called in their place. */
+/* Functions that objects or what they are linked with may call: one of that name in the object would be called in their
+ * place. */
 static bool is_library_function(const char *symbol) {
-    static const char *const names[] = {"aligned_alloc", "calloc",  "free",   "malloc", "memcmp",
-                                        "memcpy",        "memmove", "memset", "realloc"};
     static const char *const prefixes[] = {"GOMP_", "omp_", "tensorc_"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(names[i], symbol) == 0)
-            return true;
+    if (is_function_of_c(symbol))
+        return true;
     for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
         if (strncmp(prefixes[i], symbol, strlen(prefixes[i])) == 0)
             return true;
@@ -243,7 +224,8 @@ static bool is_library_function(const char *symbol) {
 
 /* One symbol, one function. */
 static bool check_symbol(Checker *checker, AstName symbol) {
-    bool reserved = is_reserved(symbol.text);
+    bool reserved =
+        is_word_of_c(symbol.text) || strcmp(symbol.text, "main") == 0 || strncmp(symbol.text, "TENSORC_", 8) == 0;
     if (reserved || is_library_function(symbol.text)) {
         diag(checker->diagnostics, reserved ? DIAG_reserved_symbol : DIAG_library_symbol, symbol.loc, symbol.text);
         diag_hint(checker->diagnostics, "export it under another name: export ... as NAME");
@@ -434,6 +416,21 @@ static bool is_packing_symbol(Arena *arena, const Program *program, const char *
     return false;
 }
 
+/* Where the symbol of a unit is written. */
+static Loc symbol_loc(const Checker *checker, const Program *program) {
+    const AstFile *file = checker->files.items[0]->ast;
+    for (int i = 0; i < file->exports.count; i++) {
+        const AstName *symbol = &file->exports.items[i].symbol;
+        symbol = symbol->text ? symbol : &file->exports.items[i].def;
+        if (strcmp(symbol->text, program->symbol) == 0)
+            return symbol->loc;
+    }
+    for (int i = 0; i < file->defs.count; i++)
+        if (strcmp(file->defs.items[i]->name.text, program->symbol) == 0)
+            return file->defs.items[i]->name.loc;
+    return program->loc;
+}
+
 static void check_packing_symbols(Checker *checker) {
     for (int i = 0; i < checker->module->units.count; i++)
         for (int j = 0; j < checker->module->units.count; j++) {
@@ -441,9 +438,9 @@ static void check_packing_symbols(Checker *checker) {
             const Program *other = checker->module->units.items[j].program;
             if (!is_packing_symbol(checker->arena, program, other->symbol))
                 continue;
-            diag(checker->diagnostics, DIAG_duplicate_symbol, other->loc, other->symbol);
-            diag_note(checker->diagnostics, program->loc, "'%s' has a function of this name for const arguments",
-                      program->symbol);
+            diag(checker->diagnostics, DIAG_duplicate_symbol, symbol_loc(checker, other), other->symbol);
+            diag_note(checker->diagnostics, symbol_loc(checker, program),
+                      "'%s' has a function of this name for const arguments", program->symbol);
         }
 }
 

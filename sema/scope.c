@@ -4,6 +4,7 @@
  * library last. So a user's definition wins over an imported one, and a library never calls what a user happens to
  * have named like one of its own.
  */
+#include "lang/foreign.h"
 #include "lang/spelling.h"
 #include "sema/check.h"
 
@@ -145,7 +146,35 @@ static void offer_symbols(Nearest *nearest, const Frame *frame, bool tensors_onl
             nearest_offer(nearest, frame->symbols.items[i]->name);
 }
 
+/* Whether an operator of the library that the file does not import has the name. */
+static bool is_in_library(const Frame *frame, const char *file, const char *name) {
+    const Checker *checker = frame->builder->checker;
+    uint32_t number = checker->options->find_embedded
+                          ? checker->options->find_embedded(checker->options->context, checker->sources, file)
+                          : 0;
+    const AstFile *tree = number ? parse_file(checker->arena, checker->sources, number, checker->diagnostics) : NULL;
+    for (int d = 0; tree && d < tree->defs.count; d++)
+        if (strcmp(tree->defs.items[d]->name.text, name) == 0)
+            return true;
+    return false;
+}
+
+static bool hint_foreign(Frame *frame, const char *name) {
+    ElementType type = foreign_type(name);
+    if (type < TYPE_COUNT)
+        HINT(frame, "the type is called %s here", element_info[type].spelling);
+    else if (is_in_library(frame, "nn", name))
+        HINT(frame, "import \"nn\" has an operator of this name");
+    else if (foreign_hint(name))
+        HINT(frame, "%s", foreign_hint(name));
+    else
+        return false;
+    return true;
+}
+
 void hint_nearest_function(Frame *frame, const char *name) {
+    if (hint_foreign(frame, name))
+        return;
     Nearest nearest = {.name = name};
     offer_symbols(&nearest, frame, true);
     FileList visible = visible_files(frame->builder->arena, frame->definition->file);
@@ -170,6 +199,10 @@ void hint_nearest_combiner(Frame *frame, const char *name) {
 }
 
 void hint_nearest_value(const Statement *statement, const char *name) {
+    if (foreign_hint(name)) {
+        HINT(statement->frame, "%s", foreign_hint(name));
+        return;
+    }
     Nearest nearest = {.name = name};
     offer_symbols(&nearest, statement->frame, false);
     for (int i = 0; i < statement->indices.count; i++)
