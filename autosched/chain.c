@@ -2,15 +2,15 @@
  *
  * Fast algorithms are chains of stages: tiles are transformed, multiplied, and the products transformed back. What goes
  * from one to the next is several times as large as the image. Where blocks of it fit the second cache together with
- * the operands that all blocks read, and the whole does not, its producers are computed at the root's outer loops: over
- * axes that all have (images, groups), and over the blocks x / 4 of those that the root reads by tiles. The decision
- * follows from sizes alone; the groups' own genes then describe one block.
+ * the operands that all blocks read, or the last one, and the whole does not, its producers are computed at the root's
+ * outer loops: over axes that all have (images, groups), and over the blocks x / 4 of those that the root reads by tiles.
+ * The decision follows from sizes alone; the groups' own genes then describe one block.
  */
 #include "autosched/space.h"
 
 #include <string.h>
 
-enum { LEAST_REUSE = 4, ASSUMED_THREADS = 4, TASKS_A_THREAD = 2, PASSES = 4, SHARED_PART = 4 };
+enum { LEAST_REUSE = 4, ASSUMED_THREADS = 4, TASKS_A_THREAD = 2, PASSES = 4, SHARED_PART = 4, LAST_PART = 4 };
 static const double used_part = 0.9;   /* of the second cache, by a block and what it reads */
 static const double far_cost = 3;      /* of bytes from memory, when those from the last cache cost 1 */
 static const double needed_part = 0.6; /* of the bytes without a chain, at most */
@@ -228,12 +228,15 @@ static double chain_cost(Space *space, const Chain *chain, int count) {
         operands += operand_bytes(space, chain, p, count, uses);
         whole += operand_bytes(space, chain, p, 0, uses);
     }
-    if ((threads > 1 && iterations < TASKS_A_THREAD * threads) || iterations < 2 || block > cache / 2)
+    if ((threads > 1 && iterations < TASKS_A_THREAD * threads) || iterations < 2)
         return -1;
     if (block + operands <= used_part * cache)
         return 0;
-    bool far = iterations * block > (double)space->target->cache_bytes[2] / 2;
-    return far ? iterations * operands - whole : -1;
+    double last = (double)space->target->cache_bytes[2], again = iterations * operands - whole;
+    bool near = block <= cache / 2;
+    if (iterations * block <= last / 2 || (!near && threads * block + operands > last / LAST_PART))
+        return -1;
+    return again + (near ? 0 : PASSES / 2 * iterations * block);
 }
 
 /* What one thread writes and another one reads does not stay near either of them. */

@@ -44,8 +44,9 @@ static const double page_cost = 8; /* cycles */
 static const double run_start[3] = {0, 128, 1024};
 static const double run_near[3] = {0, 8192, 0};   /* bytes that are all touched soon, in whatever order */
 static const double written_times[3] = {1, 1, 2}; /* memory: read first, then written back */
-static const double most_started = 4;             /* of a run: lines fetched one by one, several at a time */
-static const double excess_missing = 2;           /* of what does not fit into the last cache, what it lacks */
+/* of a run: lines fetched one by one, several at a time; nothing waits for those that are written */
+static const double most_started[2] = {4, 3};
+static const double excess_missing = 2; /* of what does not fit into the last cache, what it lacks */
 static const double fork_seconds = 4e-6, page_seconds = 1.2e-7;
 static const double overlap_lost = 0.15;               /* of the smaller of arithmetic and traffic */
 static const double usable_part[3] = {0.8, 0.8, 0.25}; /* of a cache: others work with the last one, too */
@@ -433,8 +434,9 @@ static double traffic(const Profile *profile, const StageFacts *stage, const Blo
         for (int l = 0; l < first; l++)
             moved *= stage->extents[l];
         moved *= access->write ? written_times[level] : was_read_before(profile, stage, access, cache) ? 0 : 1;
-        double started =
-            moved > 0 ? fmin(run_start[level] / sequential_bytes(stage, access, run_near[level]), most_started) : 0;
+        double started = moved > 0 ? fmin(run_start[level] / sequential_bytes(stage, access, run_near[level]),
+                                          most_started[access->write])
+                                   : 0;
         bytes += moved * (1 + started);
     }
     return depth == 0 ? 0 : bytes * missing_part(body, cache, level);

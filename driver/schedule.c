@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 enum { CLOSE_LOOKS = 2 };
-static const double needed_gain = 0.8; /* of an algorithm's estimate, to be chosen without measuring */
+static const double needed_gain = 0.88; /* of an algorithm's estimate, to be chosen without measuring */
 
 /* Whether two blocks are for the same name in the same file, so that their targets decide. */
 static bool stand_together(const Schedule *a, const Schedule *b) {

@@ -80,6 +80,15 @@ for threads in 1 2; do
     is "$(grep -c '^ *compute_at(\(t[.]\)*V, ' blocks.$threads)" 5 "which are computed in blocks"
 done
 
+# A block of one image and its weights are too large for the second cache; all images for the last one.
+cat >images.tensor <<'EOT'
+import "nn"
+export conv2d_nhwc(N=16, H=56, W=56, C=64, M=64, KH=3, KW=3, S=2, P=1) as images
+schedule images on x86 { algorithm(conv2d_nhwc_winograd4_strided) }
+EOT
+"$TENSORC" -c -O2 --threads=1 --target=x86-64-v4 -ffp-error=1e-4 --emit-schedule=images.block images.tensor -o images.o
+like "$(cat images.block)" 'compute_at\(V, ' "an image at a time"
+
 # choice COMMAND...: the algorithms that are chosen.
 choice() { "$TENSORC" -v -c --threads=1 -ffp-error=1e-4 "$@" -o choice.o 2>&1 | sed -n 's/.*: scheduled by .*; //p'; }
 cat >two.tensor <<'EOT'

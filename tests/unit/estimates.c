@@ -101,6 +101,19 @@ static double rows_where(Arena *arena, const char *predicate) {
     return estimate_of_text(arena, arena_printf(arena, format, predicate));
 }
 
+/* A matrix turned over, one element after the other: along rows or columns of the result. */
+static double turned_over(Arena *arena, const char *order) {
+    static const char *const format = "def f(float(4096, 4096) A) -> (Y) { Y(i, j) = A(j, i) }\n"
+                                      "schedule f on x86 { reorder(%s) }";
+    return estimate_of_text(arena, arena_printf(arena, format, order));
+}
+
+static void test_scattered(Arena *arena) {
+    double reads = turned_over(arena, "Y.i, Y.j"), writes = turned_over(arena, "Y.j, Y.i");
+    ok(writes < 1.6 * reads && writes > reads, "nothing waits for lines that are written here and there: %g times",
+       writes / reads);
+}
+
 static void test_predicates(Arena *arena) {
     double all = rows_where(arena, "r_k >= 0"), half = rows_where(arena, "r_k <= i"),
            lanes = rows_where(arena, "r_k <= j");
@@ -114,6 +127,7 @@ int main(void) {
     test_guards(arena);
     test_inlined_padding(arena);
     test_waiting(arena);
+    test_scattered(arena);
     test_predicates(arena);
     arena_free(arena);
     return done_testing();
