@@ -102,12 +102,15 @@ static const double exp2_double[] = {0.693147180559945309,     0.240226506959100
                                      7.05489724676723626e-9,   4.45583849999820161e-10, 2.57294261003864335e-11};
 static const Series exp2_series[] = {SERIES(exp2_float), SERIES(exp2_double)};
 
+LLVMValueRef reduced_exp2(Lanes *l, LLVMValueRef f) {
+    return lanes_fused(l, f, lanes_series(l, f, exp2_series), lanes_number(l, 1));
+}
+
 LLVMValueRef emit_exp2(Lanes *l, LLVMValueRef *args) {
     bool wide = lanes_are_wide(l);
     LLVMValueRef n, x = lanes_clamp(l, args[0], wide ? -1077 : -151, wide ? 1025 : 129);
     LLVMValueRef real = round_to_whole(l, x, 1, &n), rest = lanes_subtract(l, x, real);
-    LLVMValueRef power = lanes_fused(l, rest, lanes_series(l, rest, exp2_series), lanes_number(l, 1));
-    return scale_real(l, power, real, n);
+    return scale_real(l, reduced_exp2(l, rest), real, n);
 }
 
 /* 2^n * p + (2^n - 1), at half the size, since 2^128 is no float. Where the result is -1 x needs not be smaller. */

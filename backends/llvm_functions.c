@@ -54,12 +54,13 @@ static RealFunction *const float_functions[OP_COUNT] = {
 };
 
 static RealFunction *const double_functions[OP_COUNT] = {
-    [OP_SIN] = emit_sin,   [OP_COS] = emit_cos,     [OP_TAN] = emit_tan,     [OP_EXP] = emit_exp,
-    [OP_EXP2] = emit_exp2, [OP_EXPM1] = emit_expm1, [OP_LOG] = emit_log,     [OP_LOG1P] = emit_log1p,
-    [OP_LOG2] = emit_log2, [OP_LOG10] = emit_log10, [OP_ASIN] = emit_asin,   [OP_ACOS] = emit_acos,
-    [OP_ATAN] = emit_atan, [OP_ATAN2] = emit_atan2, [OP_SINH] = emit_sinh,   [OP_COSH] = emit_cosh,
-    [OP_TANH] = emit_tanh, [OP_ASINH] = emit_asinh, [OP_ACOSH] = emit_acosh, [OP_ATANH] = emit_atanh,
-    [OP_CBRT] = emit_cbrt, [OP_HYPOT] = emit_hypot, [OP_ERF] = emit_erf,     [OP_ERFC] = emit_erfc,
+    [OP_SIN] = emit_sin,     [OP_COS] = emit_cos,   [OP_TAN] = emit_tan,     [OP_POW] = emit_pow,
+    [OP_EXP] = emit_exp,     [OP_EXP2] = emit_exp2, [OP_EXPM1] = emit_expm1, [OP_LOG] = emit_log,
+    [OP_LOG1P] = emit_log1p, [OP_LOG2] = emit_log2, [OP_LOG10] = emit_log10, [OP_ASIN] = emit_asin,
+    [OP_ACOS] = emit_acos,   [OP_ATAN] = emit_atan, [OP_ATAN2] = emit_atan2, [OP_SINH] = emit_sinh,
+    [OP_COSH] = emit_cosh,   [OP_TANH] = emit_tanh, [OP_ASINH] = emit_asinh, [OP_ACOSH] = emit_acosh,
+    [OP_ATANH] = emit_atanh, [OP_CBRT] = emit_cbrt, [OP_HYPOT] = emit_hypot, [OP_ERF] = emit_erf,
+    [OP_ERFC] = emit_erfc,
 };
 
 LLVMValueRef emit_function_of_reals(Code *code, Op op, bool wide, LLVMValueRef *args) {

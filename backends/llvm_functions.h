@@ -36,7 +36,12 @@ LLVMValueRef scale_real(Lanes *l, LLVMValueRef x, LLVMValueRef real, LLVMValueRe
 typedef LLVMValueRef RealFunction(Lanes *l, LLVMValueRef *args);
 RealFunction emit_exp, emit_exp2, emit_expm1, emit_sinh, emit_cosh, emit_tanh;
 
+LLVMValueRef reduced_exp2(Lanes *l, LLVMValueRef f); /* 2^f for |f| <= 1/2 */
+
 /* --- others --- */
+
+/* llvm_logarithms.c: m from sqrt(1/2) to sqrt(2) and n, a real, with x = m * 2^n, for a positive finite x. */
+LLVMValueRef decompose_real(Lanes *l, LLVMValueRef x, LLVMValueRef *n);
 
 RealFunction emit_log, emit_log1p, emit_log2, emit_log10, emit_asinh, emit_acosh, emit_atanh; /* llvm_logarithms.c */
 RealFunction emit_asin, emit_acos, emit_atan, emit_atan2; /* llvm_inverse_angles.c */

@@ -34,7 +34,7 @@ static LLVMValueRef real_exponent(Lanes *l, LLVMValueRef exponent, LLVMValueRef 
     return lanes_subtract(l, real_of(l->code, bits, l->scalar), bias);
 }
 
-static LLVMValueRef decompose(Lanes *l, LLVMValueRef x, LLVMValueRef *n) {
+LLVMValueRef decompose_real(Lanes *l, LLVMValueRef x, LLVMValueRef *n) {
     bool wide = lanes_are_wide(l);
     const Layout *layout = &layouts[wide];
     LLVMValueRef small = lanes_compare(l, LLVMRealOLT, x, layout->least);
@@ -75,7 +75,7 @@ static LLVMValueRef double_log_rest(Lanes *l, LLVMValueRef f) {
 
 static Decomposed decompose_log(Lanes *l, LLVMValueRef x) {
     Decomposed d;
-    d.fraction = lanes_subtract(l, decompose(l, x, &d.n), lanes_number(l, 1));
+    d.fraction = lanes_subtract(l, decompose_real(l, x, &d.n), lanes_number(l, 1));
     d.rest = lanes_are_wide(l) ? double_log_rest(l, d.fraction) : float_log_rest(l, d.fraction);
     return d;
 }

@@ -152,7 +152,7 @@ static void fill_batch(Batch *batch, const Subject *subject, uint64_t first, uin
             batch->b[i] = i % ROW ? batch->b[i - 1] : random_divisor(state);
         else
             batch->b[i] = second_operand(subject->op, subject->wide ? (float)batch->wide_x[i] : batch->x[i], state);
-        batch->wide_b[i] = batch->b[i];
+        batch->wide_b[i] = i % 3 ? batch->b[i] : batch->b[i] * 7.123456789012345; /* doubles have more room */
         if (isnan(batch->wide_x[i])) /* a signalling NaN is nobody's base */
             batch->wide_x[i] = NAN;
     }
