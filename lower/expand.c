@@ -14,6 +14,7 @@ const Pass pass_table[] = {
     {"tensorize", 't', pass_tensorize, "loops that an instruction runs become calls of it"},
     {"vectorize", 'v', pass_vectorize, "vectorized loops become vectors"},
     {"unroll", 'u', pass_unroll, "unrolled loops become copies of their bodies"},
+    {"narrow", 'w', pass_narrow, "vectors of registers of which the first lanes alone are stored get shorter"},
     {"place", 'a', pass_place, "allocations moved out of loops; unused buffers removed"},
 };
 const int pass_count = sizeof pass_table / sizeof *pass_table;

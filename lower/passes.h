@@ -108,6 +108,7 @@ void pass_simplify(Kernel *kernel);
 void pass_tensorize(Kernel *kernel);
 void pass_vectorize(Kernel *kernel);
 void pass_unroll(Kernel *kernel);
+void pass_narrow(Kernel *kernel);
 void pass_place(Kernel *kernel);
 
 /* --- text --- */
