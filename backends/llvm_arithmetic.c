@@ -138,14 +138,17 @@ static bool has_extremes(const Code *code) {
     return code->target->family[0] != 'x' && LLVM_VERSION_MAJOR >= 19;
 }
 
-static LLVMValueRef first_of_four(Code *code, LLVMValueRef value) {
-    LLVMValueRef none = LLVMGetUndef(vector_of(code->f32, 4));
+static LLVMValueRef first_of_register(Code *code, LLVMValueRef value) {
+    LLVMTypeRef type = LLVMTypeOf(value);
+    LLVMValueRef none = LLVMGetUndef(vector_of(type, type == code->f64 ? 2 : 4));
     return LLVMBuildInsertElement(code->builder, none, value, index_constant(code, 0), "");
 }
 
 static LLVMValueRef scalar_extreme(Code *code, Op op, LLVMValueRef a, LLVMValueRef b) {
-    LLVMValueRef args[] = {first_of_four(code, a), first_of_four(code, b)};
-    const char *name = op == OP_MAX ? "llvm.x86.sse.max.ss" : "llvm.x86.sse.min.ss";
+    static const char *const names[2][2] = {{"llvm.x86.sse.min.ss", "llvm.x86.sse.max.ss"},
+                                            {"llvm.x86.sse2.min.sd", "llvm.x86.sse2.max.sd"}};
+    LLVMValueRef args[] = {first_of_register(code, a), first_of_register(code, b)};
+    const char *name = names[LLVMTypeOf(a) == code->f64][op == OP_MAX];
     LLVMValueRef result = emit_intrinsic(code, name, NULL, 0, args, 2);
     return LLVMBuildExtractElement(code->builder, result, index_constant(code, 0), "");
 }
@@ -157,7 +160,7 @@ static LLVMValueRef extreme_instruction(Code *code, Op op, LLVMValueRef a, LLVMV
                                             {"llvm.x86.avx512.min.ps.512", "llvm.x86.avx512.max.ps.512"}};
     enum { CURRENT_ROUNDING = 4 };
     int lanes = lanes_of(a), width = lanes == 4 ? 0 : lanes == 8 ? 1 : 2;
-    if (code->target->family[0] == 'x' && LLVMTypeOf(a) == code->f32)
+    if (code->target->family[0] == 'x' && (LLVMTypeOf(a) == code->f32 || LLVMTypeOf(a) == code->f64))
         return scalar_extreme(code, op, a, b);
     bool has = code->target->family[0] == 'x' && (lanes == 4 || lanes == 8 || lanes == 16);
     if (!has || LLVMTypeOf(a) != type_like(code->f32, a) || code->target->vector_bytes < 4 * lanes)

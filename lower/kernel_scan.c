@@ -106,24 +106,55 @@ static bool runs_by_rows(const Rows *rows, const Stmt *store) {
 
 /* --- what a step reads of the one before -------------------------------------------------------------------------- */
 
+/* A store of a step, and what it stored in the step before. */
+typedef struct KeptStore {
+    const Stmt *store;
+    int loops;    /* unrolled or vectorized, around it */
+    Tensor *kept; /* with a dimension each */
+    Expr **index; /* of that */
+    bool found;   /* it is read */
+} KeptStore;
+
 typedef struct Carry {
     Arena *arena;
     const Var *steps;
-    const Stmt *store;           /* the one of the body */
-    LIST(const Stmt *) unrolled; /* loops around it, and vectorized ones */
-    Tensor *kept;                /* what it stored in the step before */
-    Expr **index;                /* of that */
-    bool found, other; /* the step before is read; the body is not one store under such loops and conditions on rows */
+    LIST(const Stmt *) loops; /* around what is looked at */
+    LIST(KeptStore) stores;   /* of the body, in order */
+    int at;                   /* the one whose value is looked at */
+    bool other;               /* the body is not stores of several tensors under such loops and conditions on rows */
 } Carry;
+
+static KeptStore kept_store(const Carry *carry, const Stmt *store) {
+    KeptStore made = {.store = store, .loops = carry->loops.count};
+    int rank = made.loops > 0 ? made.loops : 1;
+    made.kept = ARENA_NEW(carry->arena, Tensor);
+    *made.kept = (Tensor){.name = arena_printf(carry->arena, "%s_before", store->tensor->name),
+                          .type = store->tensor->type,
+                          .role = ROLE_TEMPORARY,
+                          .scope = SCOPE_REGISTER,
+                          .rank = rank};
+    made.kept->dims = ARENA_ARRAY(carry->arena, Expr *, rank);
+    made.index = ARENA_ARRAY(carry->arena, Expr *, rank);
+    made.kept->dims[0] = expr_int(carry->arena, 1);
+    made.index[0] = expr_int(carry->arena, 0);
+    for (int i = 0; i < made.loops; i++) {
+        made.kept->dims[i] = carry->loops.items[i]->extent;
+        made.index[i] = expr_var(carry->arena, carry->loops.items[i]->var);
+    }
+    return made;
+}
 
 static void find_carry(Carry *carry, const Stmt *stmt) {
     int64_t extent;
+    bool loop = stmt->kind == STMT_FOR;
     if (stmt->kind == STMT_STORE) {
-        carry->other |= carry->store != NULL || stmt->guard || stmt->tensor->scope == SCOPE_REGISTER;
-        carry->store = stmt;
-    } else if (stmt->kind == STMT_FOR) {
+        carry->other |= stmt->guard || stmt->tensor->scope == SCOPE_REGISTER;
+        for (int i = 0; i < carry->stores.count; i++)
+            carry->other |= carry->stores.items[i].store->tensor == stmt->tensor;
+        list_push(carry->arena, &carry->stores, kept_store(carry, stmt));
+    } else if (loop) {
         carry->other |= !loop_kind_is_expanded(stmt->loop) || !expr_is_int(stmt->extent, &extent);
-        list_push(carry->arena, &carry->unrolled, stmt);
+        list_push(carry->arena, &carry->loops, stmt);
     } else if (stmt->kind == STMT_IF) {
         carry->other |=
             stmt->otherwise_count > 0 || expr_uses_var(stmt->condition, carry->steps) || expr_reads(stmt->condition);
@@ -132,15 +163,16 @@ static void find_carry(Carry *carry, const Stmt *stmt) {
     }
     for (int i = 0; i < stmt->count; i++)
         find_carry(carry, stmt->body[i]);
+    carry->loops.count -= loop;
 }
 
 /* The element that the store writes one step before. */
-static bool is_of_last_step(const Carry *carry, const Expr *read) {
+static bool is_of_last_step(const Carry *carry, const Stmt *store, const Expr *read) {
     Affine affine;
-    if (read->kind != EXPR_READ || read->tensor != carry->store->tensor)
+    if (read->kind != EXPR_READ || read->tensor != store->tensor)
         return false;
     for (int d = 0; d < read->count; d++) {
-        Expr *stored = carry->store->index[d], *from = read->args[d];
+        Expr *stored = store->index[d], *from = read->args[d];
         bool step = stored->kind == EXPR_VAR && stored->var == carry->steps;
         if (!step && (expr_uses_var(stored, carry->steps) || expr_reads(stored)))
             return false;
@@ -151,48 +183,60 @@ static bool is_of_last_step(const Carry *carry, const Expr *read) {
     return true;
 }
 
+/* What the store itself, or one that comes after it in the step, wrote in the step before. */
 static Expr *keep_read(Arena *arena, Expr *e, void *context) {
     Carry *carry = context;
-    if (!is_of_last_step(carry, e))
+    for (int i = carry->at; i < carry->stores.count; i++) {
+        KeptStore *of = &carry->stores.items[i];
+        if ((i > carry->at && of->loops > 0) || !is_of_last_step(carry, of->store, e))
+            continue;
+        of->found = true;
+        Expr *kept = expr_read(arena, of->kept, of->index, NULL);
+        return e->guard ? expr_select(arena, e->guard, kept, expr_constant(arena, e->type, 0)) : kept;
+    }
+    return e;
+}
+
+/* Whatever was kept comes second in an extreme: the test whether the first one is a number does not wait for it. */
+static Expr *kept_second(Arena *arena, Expr *e, void *context) {
+    const Carry *carry = context;
+    bool kept[2] = {false, false};
+    if (e->kind != EXPR_OP || (e->op != OP_MIN && e->op != OP_MAX))
         return e;
-    carry->found = true;
-    Expr *kept = expr_read(arena, carry->kept, carry->index, NULL);
-    return e->guard ? expr_select(arena, e->guard, kept, expr_constant(arena, e->type, 0)) : kept;
+    for (int i = 0; i < carry->stores.count; i++)
+        for (int k = 0; k < 2; k++)
+            kept[k] |= expr_uses_tensor(e->args[k], carry->stores.items[i].kept);
+    return kept[0] && !kept[1] ? expr_binary(arena, e->op, e->args[1], e->args[0]) : e;
 }
 
-/* The statement with the store in two steps: to what is kept, and from there. */
-static Stmt *store_kept(Carry *carry, Stmt *stmt, Expr *value) {
-    StmtList body = {0};
-    if (stmt == carry->store) {
-        int rank = carry->kept->rank;
-        Expr *kept = expr_read(carry->arena, carry->kept, carry->index, NULL);
-        stmts_add(carry->arena, &body,
-                  stmt_store(carry->arena, carry->kept, carry->index, rank, value, NULL, stmt->loc));
-        stmts_add(carry->arena, &body,
-                  stmt_store(carry->arena, stmt->tensor, stmt->index, stmt->index_count, kept, NULL, stmt->loc));
-        return stmt_block(carry->arena, body);
-    }
-    for (int i = 0; i < stmt->count; i++)
-        stmts_add(carry->arena, &body, store_kept(carry, stmt->body[i], value));
-    return stmt_with_bodies(carry->arena, stmt, body, (StmtList){0});
+static Expr *with_kept_reads(Carry *carry, Expr *value) {
+    value = expr_rewrite(carry->arena, value, keep_read, carry);
+    return expr_rewrite(carry->arena, value, kept_second, carry);
 }
 
-static void make_kept(Carry *carry) {
-    int rank = carry->unrolled.count > 0 ? carry->unrolled.count : 1;
-    carry->kept = ARENA_NEW(carry->arena, Tensor);
-    *carry->kept = (Tensor){.name = arena_printf(carry->arena, "%s_before", carry->store->tensor->name),
-                            .type = carry->store->tensor->type,
-                            .role = ROLE_TEMPORARY,
-                            .scope = SCOPE_REGISTER,
-                            .rank = rank};
-    carry->kept->dims = ARENA_ARRAY(carry->arena, Expr *, rank);
-    carry->index = ARENA_ARRAY(carry->arena, Expr *, rank);
-    carry->kept->dims[0] = expr_int(carry->arena, 1);
-    carry->index[0] = expr_int(carry->arena, 0);
-    for (int i = 0; i < carry->unrolled.count; i++) {
-        carry->kept->dims[i] = carry->unrolled.items[i]->extent;
-        carry->index[i] = expr_var(carry->arena, carry->unrolled.items[i]->var);
+/* The next store in two steps: to what is kept, and from there. */
+static void store_both(Carry *carry, const Stmt *stmt, StmtList *list) {
+    Arena *arena = carry->arena;
+    KeptStore *of = &carry->stores.items[carry->at];
+    Expr *value = with_kept_reads(carry, stmt->value);
+    carry->at++;
+    if (of->found) {
+        stmts_add(arena, list, stmt_store(arena, of->kept, of->index, of->kept->rank, value, NULL, stmt->loc));
+        value = expr_read(arena, of->kept, of->index, NULL);
     }
+    stmts_add(arena, list, stmt_store(arena, stmt->tensor, stmt->index, stmt->index_count, value, NULL, stmt->loc));
+}
+
+static StmtList store_kept(Carry *carry, Stmt *const *body, int count) {
+    StmtList list = {0};
+    for (int i = 0; i < count; i++)
+        if (body[i]->kind == STMT_STORE) {
+            store_both(carry, body[i], &list);
+        } else {
+            StmtList inner = store_kept(carry, body[i]->body, body[i]->count);
+            stmts_add(carry->arena, &list, stmt_with_bodies(carry->arena, body[i], inner, (StmtList){0}));
+        }
+    return list;
 }
 
 static Stmt *carry_steps(Arena *arena, Stmt *steps) {
@@ -201,46 +245,48 @@ static Stmt *carry_steps(Arena *arena, Stmt *steps) {
         return steps;
     for (int i = 0; i < steps->count; i++)
         find_carry(&carry, steps->body[i]);
-    if (!carry.store || carry.other)
+    if (carry.other)
         return steps;
-    make_kept(&carry);
-    Expr *value = expr_rewrite(arena, carry.store->value, keep_read, &carry);
-    StmtList body = {0}, life = {0};
-    for (int i = 0; i < steps->count; i++)
-        stmts_add(arena, &body, store_kept(&carry, steps->body[i], value));
-    if (!carry.found)
-        return steps;
-    stmts_add(arena, &life, stmt_for_like(arena, steps, steps->extent, body));
-    return stmt_allocate(arena, carry.kept, life);
+    StmtList body = store_kept(&carry, steps->body, steps->count);
+    Stmt *made = stmt_for_like(arena, steps, steps->extent, body);
+    bool any = false;
+    for (int i = carry.stores.count - 1; i >= 0; i--) {
+        StmtList life = {0};
+        stmts_add(arena, &life, made);
+        any |= carry.stores.items[i].found;
+        made = carry.stores.items[i].found ? stmt_allocate(arena, carry.stores.items[i].kept, life) : made;
+    }
+    return any ? made : steps;
 }
 
 /* --- rows of which the last step is left ---------------------------------------------------------------------------- */
 
 static bool note_other_read(const Expr *e, void *context) {
     Carry *carry = context;
-    carry->other |= e->kind == EXPR_READ && e->tensor == carry->store->tensor && !is_of_last_step(carry, e);
+    const Stmt *store = carry->stores.items[0].store;
+    carry->other |= e->kind == EXPR_READ && e->tensor == store->tensor && !is_of_last_step(carry, store, e);
     return !carry->other;
 }
 
-/* The store alone, of what is kept: at another step, or of that step to what is kept. */
-static Stmt *replace_store(Carry *carry, Stmt *stmt, Stmt *store) {
-    StmtList body = {0};
-    if (stmt == carry->store)
-        return store;
-    for (int i = 0; i < stmt->count; i++)
-        stmts_add(carry->arena, &body, replace_store(carry, stmt->body[i], store));
-    return stmt_with_bodies(carry->arena, stmt, body, (StmtList){0});
+/* The statements with another store in the place of theirs. */
+static StmtList replace_store(Arena *arena, Stmt *const *body, int count, Stmt *store) {
+    StmtList list = {0};
+    for (int i = 0; i < count; i++) {
+        StmtList inner = replace_store(arena, body[i]->body, body[i]->count, store);
+        bool here = body[i]->kind == STMT_STORE;
+        stmts_add(arena, &list, here ? store : stmt_with_bodies(arena, body[i], inner, (StmtList){0}));
+    }
+    return list;
 }
 
 /* What stores the last step of the rows, after the steps. */
-static Stmt *store_last(Carry *carry, int dimension, Expr *steps) {
-    const Stmt *store = carry->store;
-    Expr **index = ARENA_ARRAY(carry->arena, Expr *, store->index_count);
+static Stmt *store_last(Arena *arena, const KeptStore *of, int dimension, Expr *steps) {
+    const Stmt *store = of->store;
+    Expr **index = ARENA_ARRAY(arena, Expr *, store->index_count);
     for (int d = 0; d < store->index_count; d++)
-        index[d] =
-            d == dimension ? expr_binary(carry->arena, OP_SUB, steps, expr_int(carry->arena, 1)) : store->index[d];
-    Expr *kept = expr_read(carry->arena, carry->kept, carry->index, NULL);
-    return stmt_store(carry->arena, store->tensor, index, store->index_count, kept, NULL, store->loc);
+        index[d] = d == dimension ? expr_binary(arena, OP_SUB, steps, expr_int(arena, 1)) : store->index[d];
+    Expr *kept = expr_read(arena, of->kept, of->index, NULL);
+    return stmt_store(arena, store->tensor, index, store->index_count, kept, NULL, store->loc);
 }
 
 /* The steps of the rows that one iteration of all loops outside is of. */
@@ -249,21 +295,19 @@ static Stmt *steps_of_rows(Arena *arena, Stmt *steps, const Tensor *tensor, int 
     Carry carry = {.arena = arena, .steps = steps->var};
     for (int i = 0; i < count; i++)
         find_carry(&carry, rows[i]);
-    if (!carry.store || carry.other || carry.store->tensor != tensor)
+    if (carry.other || carry.stores.count != 1 || carry.stores.items[0].store->tensor != tensor)
         return NULL;
-    expr_walk(carry.store->value, note_other_read, &carry);
+    const KeptStore *of = &carry.stores.items[0];
+    expr_walk(of->store->value, note_other_read, &carry);
     if (carry.other)
         return NULL;
-    make_kept(&carry);
-    Expr *value = expr_rewrite(arena, carry.store->value, keep_read, &carry);
-    Stmt *keep = stmt_store(arena, carry.kept, carry.index, carry.kept->rank, value, NULL, carry.store->loc);
-    StmtList body = {0}, life = {0};
-    for (int i = 0; i < count; i++)
-        stmts_add(arena, &body, replace_store(&carry, rows[i], keep));
+    Expr *value = with_kept_reads(&carry, of->store->value);
+    Stmt *keep = stmt_store(arena, of->kept, of->index, of->kept->rank, value, NULL, of->store->loc);
+    StmtList body = replace_store(arena, rows, count, keep), life = {0};
     stmts_add(arena, &life, stmt_for_like(arena, steps, steps->extent, body));
-    for (int i = 0; i < count; i++)
-        stmts_add(arena, &life, replace_store(&carry, rows[i], store_last(&carry, dimension, steps->extent)));
-    return stmt_allocate(arena, carry.kept, life);
+    body = replace_store(arena, rows, count, store_last(arena, of, dimension, steps->extent));
+    stmts_add_all(arena, &life, body.items, body.count);
+    return stmt_allocate(arena, of->kept, life);
 }
 
 /* Loops around the rows that stay together in registers come outside of the steps. */

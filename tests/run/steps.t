@@ -29,6 +29,20 @@ def mixed(float(T, N) x) -> (y) {
     }
     y(n) = p(T - 1, n)
 }
+def several(float(T, N) x) -> (y) {
+    scan t {
+        a(n, t) = max((a(n, t-1) else -9), x(t, n) * (t % 3 - 1)) - (b(n, t-1) else 1)
+        b(n, t) = (b(n, t-1) else 4) % 7 + (a(n, t-1) else 2) % 5
+        y(n, t) = a(n, t) + b(n, t) + (y(n, t-1) else 4) % 3
+    }
+}
+def alone(double(T, N) x) -> (y, w, int32(T) k) {
+    scan t {
+        y(t) = max((y(t-1) else 0), x(t, 0) * (t % 3 - 1)) - (w(t-1) else 1) + (k(t-1) else 0)
+        w(t) = (w(t-1) else 2) % 7 + (y(t-1) else 3) % 5 + min(x(t, 0), (w(t-1) else 1))
+        k(t) = t == 2 ? 5 : (k(t-1) else 1) % 9 + (k(t-2) else 3)
+    }
+}
 def parts(float(T, N) x) -> (y) {
     scan t {
         p(t, n) = x(t, n)
