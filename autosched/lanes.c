@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-enum { SHUFFLED_STRIDE = 4, INTERLEAVED_STRIDE = 16 };
+enum { SHUFFLED_STRIDE = 4, INTERLEAVED_STRIDE = 16, SHUFFLE_INDICES = 2 /* vectors */ };
 
 static const double gather_cost = 1.3;   /* loads a lane */
 static const double scatter_cost = 5;    /* stores a lane */
@@ -103,17 +103,23 @@ static double column_vectors(const StageFacts *stage, const AccessFacts *access,
     return count;
 }
 
-/* Whether there are registers for columns that the steps of an unrolled reduction read, beside what these add to. */
-static bool are_held(const StageFacts *stage, const AccessFacts *access, int lanes) {
-    double added = loop_vectors(stage, lanes);
+/* Whether there are registers for all columns that the steps of an unrolled reduction read, beside what these add to, and
+ * for what the shuffles of many need. */
+static bool are_held(const StageFacts *stage, int lanes) {
+    double held = loop_vectors(stage, lanes), widest = 0;
     bool steps = false;
     for (int l = 0; l < stage->loop_count; l++) {
         bool unrolled = stage->loops[l]->kind == LOOP_UNROLLED && stage->extents[l] > 1;
         steps |= unrolled && stage->loops[l]->reduction;
-        added *= unrolled && !stage->loops[l]->reduction ? stage->extents[l] : 1;
+        held *= unrolled && !stage->loops[l]->reduction ? stage->extents[l] : 1;
     }
-    return !steps || (access->strides[lanes] <= SHUFFLED_STRIDE &&
-                      added + column_vectors(stage, access, lanes) <= stage->registers);
+    for (int a = 1; a < stage->access_count; a++)
+        if (stage->accesses[a].shifts > 0 && is_whole_stride(&stage->accesses[a], lanes, INTERLEAVED_STRIDE)) {
+            held += column_vectors(stage, &stage->accesses[a], lanes);
+            widest = fmax(widest, fabs(stage->accesses[a].strides[lanes]));
+        }
+    held += widest > SHUFFLED_STRIDE ? widest / 2 + SHUFFLE_INDICES : 0;
+    return !steps || held <= stage->registers;
 }
 
 /* Whether the lanes along a loop are loaded or stored together with those between them. */
@@ -124,7 +130,7 @@ static bool is_interleaved(const StageFacts *stage, const AccessFacts *access, i
     double columns = column_count(stage, first_shifted(stage, access), stride);
     if (access->write)
         return columns == stride && stage->stage->stage->reduction_count == 0;
-    return columns > 1 && (stride <= SHUFFLED_STRIDE || 2 * columns >= stride) && are_held(stage, access, loop);
+    return columns > 1 && (stride <= SHUFFLED_STRIDE || 2 * columns >= stride) && are_held(stage, loop);
 }
 
 /* The loop of the lanes, -1: they are on their own. */
@@ -140,12 +146,13 @@ static double interleaved_vectors(const StageFacts *stage, const AccessFacts *ac
     return again ? 0 : column_vectors(stage, access, lanes);
 }
 
-/* Shuffles for a register: by turns for each prime factor, of which 2 needs one, another one as many as it is. */
+/* Shuffles for a register, some of which have one port alone: by turns for each prime factor, of which 2 needs one, another
+ * one as many as it is. */
 static double turns(double stride) {
     double shuffles = 0;
     for (double factor = 2; stride > 1;)
         if (fmod(stride, factor) == 0) {
-            shuffles += factor == 2 ? 1 : factor;
+            shuffles += factor == 2 ? 1.5 : factor + 0.5;
             stride /= factor;
         } else {
             factor++;

@@ -368,12 +368,11 @@ static int by_constant(const void *a, const void *b) {
 }
 
 /* More of them have to be read than the shuffles of all are worth, and the last register may not begin before the first.
- * Across the steps of a reduction all of them are kept. */
-static bool pays(const Search *search, const Columns *columns, int members) {
+ */
+static bool pays(Code *code, const Columns *columns, int members) {
     int gap = columns->stride - columns->width;
-    bool few = columns->stride <= FEW_COLUMNS;
-    return members > 1 && (few || (!search->steps && 2 * members >= columns->stride)) &&
-           gap <= register_lanes(search->code, columns);
+    return members > 1 && (columns->stride <= FEW_COLUMNS || 2 * members >= columns->stride) &&
+           gap <= register_lanes(code, columns);
 }
 
 /* Reads of one place, in the order of their constants, from one on: those of one group of columns. Returns how many. */
@@ -391,7 +390,7 @@ static int make_columns(Search *search, Found *const *reads, int count) {
         columns->width = (int)number + 1;
     }
     columns->values = ARENA_ARRAY(arena, LLVMValueRef, columns->stride);
-    bool together = pays(search, columns, members);
+    bool together = pays(search->code, columns, members);
     search->held += together ? columns->stride : 0;
     for (int i = 0; i < taken && together; i++) {
         Column *column = ARENA_NEW(arena, Column);
