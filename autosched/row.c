@@ -7,6 +7,7 @@
  * A reduction with reuse whose rows the members read (the scores of attention) is computed for a block of rows at a
  * time, by its own register tile, into a buffer that stays in a near cache; the block is that tile's rows. A product of
  * these rows that the root reads (of attention's weights and values) is computed of the block by a second tile.
+ * Rows of a few elements are the lanes of vectors, one for each element, which members leave in registers.
  * A reduction over outer axes goes on in the whole row at each step. Short rows that follow each other in memory are one.
  * A reduction over the rows of a matrix is computed in a few streams side by side: memory serves these faster than one.
  * Of a single row each thread reduces a piece: rfactor keeps a partial result a piece, outside of all members.
@@ -18,6 +19,7 @@
 
 enum { UNKNOWN_LIMIT = 4 /* of sizes of run time: vectors that may all but one be empty */ };
 enum { UNROLL_LIMIT = 8, SMALL_WORK = 40000, ROW_LEAST = 8, VECTORS_AT_FIRST = 4, ROWS_LIMIT = 8, ROWS_AT_FIRST = 4 };
+enum { FEW_TERMS = 16 /* of rows that are lanes */ };
 enum { SCATTER_STEPS = 4, STREAMS = 4, PIECES_UNKNOWN = 16, PIECE_LEAST = 4096 /* terms */, LONG_ROW = 128 };
 enum { COLUMN_VECTORS = 4 };
 
@@ -42,8 +44,10 @@ typedef struct Row {
     int member_count;
     RowMember *members;
     int parallel_gene;
-    int pieces_gene;    /* whether threads share a single row; -1: there are more */
-    int rows;           /* gene: rows computed together, of the last shared axis; -1: one */
+    int pieces_gene; /* whether threads share a single row; -1: there are more */
+    int rows;        /* gene: rows computed together, of the last shared axis; -1: one */
+    int lanes_gene;  /* whether rows are the lanes of vectors; -1: they are too long, or too few */
+    int lanes;
     const Tile *tile;   /* of the reduction computed a block of rows at a time; or NULL */
     Tile *product;      /* of the one that reads all of the block's rows; or NULL */
     const char *prefix; /* of its local names */
@@ -544,6 +548,24 @@ static int shared_loops(Space *space, const Group *group, const Row *row, PrimAr
     return used;
 }
 
+/* A member of rows that are lanes: a vector for each element of a row, in registers but for the root's. */
+static void write_lanes(Space *space, const Group *group, const Row *row, Sketch *sketch, const Stage *stage) {
+    int own = stage->axis_count - row->depth, count = own + stage->reduction_count;
+    const char **loops = ARENA_ARRAY(space->arena, const char *, count + 1);
+    for (int l = 0; l < count; l++) {
+        const Var *var = l < own ? stage->axes[row->depth + l] : stage->reductions[l - own];
+        loops[l] = loop_of(space, stage->name, var->name);
+    }
+    loops[count] = stage == group->root ? row->inner : loop_of(space, stage->name, stage->axes[row->depth - 1]->name);
+    PrimArg scope[2] = {arg_name(stage->name), arg_name("register")};
+    if (stage != group->root)
+        sketch_add(space, sketch, PRIM_SET_SCOPE, 0, NULL, 2, scope);
+    if (count > 0)
+        sketch_loops(space, sketch, PRIM_REORDER, loops, count + 1);
+    sketch_loops(space, sketch, PRIM_VECTORIZE, loops + count, 1);
+    sketch_loops(space, sketch, PRIM_UNROLL, loops, count);
+}
+
 static bool row_emit(Space *space, Group *group, const int *genes, Sketch *sketch) {
     Row *row = group->details;
     if (row->tile)
@@ -554,9 +576,10 @@ static bool row_emit(Space *space, Group *group, const int *genes, Sketch *sketc
     }
     PrimArg *axes = ARENA_ARRAY(space->arena, PrimArg, row->depth);
     int loops = shared_loops(space, group, row, axes);
-    if (row->rows >= 0) {
+    bool lanes = row->lanes_gene >= 0 && genes[row->lanes_gene] == 1;
+    if (row->rows >= 0 || lanes) {
         const char *names[2] = {row->block, row->inner};
-        PrimArg split[2] = {axes[loops - 1], arg_gene(space, sketch, row->rows, 0)};
+        PrimArg split[2] = {axes[loops - 1], lanes ? arg_int(row->lanes) : arg_gene(space, sketch, row->rows, 0)};
         sketch_add(space, sketch, PRIM_SPLIT, 2, names, 2, split);
         axes[loops - 1] = arg_name(row->block);
     }
@@ -568,7 +591,10 @@ static bool row_emit(Space *space, Group *group, const int *genes, Sketch *sketc
     if (space->target->threads != 1 && loops > 0 && genes[row->parallel_gene] == 1)
         sketch_loops(space, sketch, PRIM_PARALLEL, &place, 1);
     place_members(space, group, row, sketch, place);
-    write_members(space, group, row, genes, sketch, place, row->rows >= 0 ? row->inner : NULL);
+    for (int m = 0; m < row->member_count && lanes; m++)
+        write_lanes(space, group, row, sketch, row->members[m].stage);
+    if (!lanes)
+        write_members(space, group, row, genes, sketch, place, row->rows >= 0 ? row->inner : NULL);
     return true;
 }
 
@@ -626,6 +652,46 @@ static void name_blocks(Space *space, Group *group, Row *row) {
     row->inner = space_local_name(space, group, arena_printf(space->arena, "%s_row", axis));
 }
 
+/* Elements of a row of the stage, or terms that it sums up for one: 0 where they are known at run time only. */
+static int64_t row_terms(const Stage *stage, int depth) {
+    int64_t terms = 1;
+    for (int a = depth; a < stage->axis_count + stage->reduction_count && terms > 0 && terms <= FEW_TERMS; a++) {
+        const Var *var = a < stage->axis_count ? stage->axes[a] : stage->reductions[a - stage->axis_count];
+        terms *= axis_extent(var) < 0 ? 0 : axis_extent(var);
+    }
+    return terms;
+}
+
+/* Whether all that the members compute of a row is a few elements. */
+static bool has_few_terms(const Group *group, const Row *row) {
+    bool few = row->depth > 0 && !group->scan && group->stage_count > 1 && !row->tile && !row->product;
+    for (int s = 0; s < group->stage_count && few; s++) {
+        const Stage *stage = group->stages[s];
+        int64_t terms = row_terms(stage, row->depth);
+        few = stage->axis_count >= row->depth && stage->combine != COMBINE_DECLARED && stage->rest_count == 0 &&
+              stage_first_scatter(stage) == stage->axis_count && terms > 0 && terms <= FEW_TERMS;
+    }
+    return few;
+}
+
+/* Rows that are short, and enough of them, may be lanes. */
+static void make_lanes(Space *space, Group *group, Row *row) {
+    row->lanes_gene = -1;
+    if (!has_few_terms(group, row))
+        return;
+    int64_t extent = axis_extent(group->root->axes[row->depth - 1]);
+    row->lanes = lanes_of(space, group->root, extent);
+    for (int s = 0; s < group->stage_count; s++) {
+        int lanes = lanes_of(space, group->stages[s], extent);
+        row->lanes = lanes < row->lanes ? lanes : row->lanes;
+    }
+    if (row->lanes < 2 || (extent >= 0 && extent < row->lanes))
+        return;
+    Gene gene = {.structural = true, .count = 2, .start = 1, .register_part = -1, .unroll_part = -1};
+    gene.name = arena_printf(space->arena, "%s lanes", group->root->name);
+    row->lanes_gene = group_add_gene(space, group, gene);
+}
+
 /* The second register tile of a block, whose rows are those of the first. */
 static void make_product(Space *space, Group *group, Row *row, const Stage *product) {
     const char *prefix = group->prefix;
@@ -658,6 +724,7 @@ void row_group_new(Space *space, Group *group, int depth, const Stage *anchor, c
         make_product(space, group, row, product);
     make_rows(space, group, row);
     make_pieces_gene(space, group, row);
-    if (row->rows >= 0 || row->product)
+    make_lanes(space, group, row);
+    if (row->rows >= 0 || row->product || row->lanes_gene >= 0)
         name_blocks(space, group, row);
 }

@@ -129,6 +129,31 @@ END
 for n in 1 15 16 17 131; do
     values found -DN=$n -DH=3
 done
+
+# Rows of a few elements are lanes themselves.
+cat >rows.tensor <<'END'
+def unit(float(N, 3) x) -> (y) { s(n) +=! x(n, i) * x(n, i)   y(n, i) = x(n, i) / sqrt(s(n) + 1) }
+def softmax(float(N, H, D) x) -> (y) { m(n, h) max=! x(n, h, d)  e(n, h, d) = exp(x(n, h, d) - m(n, h))  t(n, h) +=! e(n, h, d)  y(n, h, d) = e(n, h, d) / t(n, h) }
+def inverse(float(N, 2, 2) a) -> (b) {
+    c(n, i, j) = i == j ? a(n, 1 - i, 1 - j) : -a(n, i, j) where i in 0:2, j in 0:2
+    det(n) +=! a(n, 0, j) * c(n, j, 0)
+    b(n, i, j) = det(n) == 0 ? 0.0 : c(n, i, j) / det(n)
+}
+def lengths(uint8(N, 3) x) -> (float(N) y, float(N, 3) z) { s(n) +=! float(x(n, i))   y(n) = s(n)   z(n, i) = float(x(n, i)) - s(n) / 3 }
+END
+for n in 1 2 15 16 17 31 33 63 65 127 1000; do
+    for def in unit inverse lengths; do
+        echo "export $def(N=$n) as $def$n"
+    done
+    echo "export softmax(N=3, H=$n, D=4) as softmax$n"
+done >>rows.tensor
+printf 'export unit\nexport inverse\nexport lengths\nexport softmax(D=3)\n' >>rows.tensor
+for n in 0 1 15 16 17 131; do
+    values rows -DN=$n -DH=5
+done
+runs "rows as lanes, in threads" "$TENSORC" -run --threads=2 -DN=77 -DH=3 rows.tensor
+like "$(echo 'export unit(N=4096) as many' | cat rows.tensor - | "$TENSORC" -c --explain-schedule --threads=1 --target=x86-64-v4 -DN=77 -DH=3 - -o rows.o | sed -n '/^many/,$p')" 's: 16 in registers' \
+    "rows of three elements are lanes"
 for target in x86-64-v4 x86-64-v3; do
     unlike "$(sed '/^export [a-z]*$/d; /^export bgr/d; s/N=1000/N=1024/' found.tensor >whole.tensor; "$TENSORC" -S -O2 --threads=1 --target=$target whole.tensor -o -)" \
         'gather|scatter|pinsr|vextractps' "no lane is loaded or stored alone, $target"

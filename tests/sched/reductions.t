@@ -68,9 +68,14 @@ unlike "$(chosen "$declared def f(float(N,D) x) -> (y, at) { y(n), at(n) top=! (
 unlike "$(chosen "combiner top(float v, int32 i; float w, int32 j) associative identity (-inf, 2147483647) { $first }
     def f(float(N,D) x) -> (y, at) { y(n), at(n) top=! (x(n,d), d) } export f(N=32, D=512)")" \
     'rfactor' "not where the order counts"
-accumulators=$(chosen "$declared def f[K=2](float(C,H,W) x) -> (y, at) {
+pooling=$(chosen "$declared def f[K=2](float(C,H,W) x) -> (y, at) {
         y(c,h,w), at(c,h,w) top=! (x(c, K*h+i, K*w+j), i) where i in 0:K, j in 0:K
-    } export f(C=8, H=64, W=64)" |
-    sed 's/.*split(y.c, [0-9]*, \([0-9]*\)).*split(y.h, [0-9]*, \([0-9]*\)).*split(y.w, [0-9]*, \([0-9]*\), 16).*/2 * \1 * \2 * \3/')
+    } export f(C=8, H=64, W=64)")
+accumulators=2
+for axis in c h w; do # one row of an axis that is not split
+    rows=$(echo "$pooling" | sed -n "s/.*split(y\\.$axis, [0-9]*, \\([0-9]*\\).*/\\1/p")
+    accumulators=$((accumulators * ${rows:-1}))
+done
+like "$pooling" 'vectorize\(w_v\)' "results of a combiner side by side are in vectors"
 is "$(($accumulators < 32))" 1 "the accumulators of all results fit the registers"
 done_testing
