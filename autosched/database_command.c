@@ -8,12 +8,14 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { EXIT_OK = 0, EXIT_INPUT = 1, EXIT_USAGE = 2 };
 
 typedef struct Command {
     const char *name, *arguments, *summary;
     int minimum, maximum; /* number of arguments */
+    bool creates;         /* a database where there is none */
     int (*run)(Arena *arena, Database *database, int count, char **arguments);
 } Command;
 
@@ -194,12 +196,12 @@ static int run_prune(Arena *arena, Database *database, int count, char **argumen
 }
 
 static const Command commands[] = {
-    {"ls", "", "one line a task, target and number of threads: records and the best time", 0, 0, run_ls},
-    {"export", "[FILE]", "all records as text", 0, 1, run_export},
-    {"import", "FILE...", "adds the records of exported texts (- is standard input)", 1, 1 << 20, run_import},
-    {"merge", "DATABASE...", "adds the records of other databases", 1, 1 << 20, run_merge},
+    {"ls", "", "one line a task, target and number of threads: records and the best time", 0, 0, false, run_ls},
+    {"export", "[FILE]", "all records as text", 0, 1, false, run_export},
+    {"import", "FILE...", "adds the records of exported texts (- is standard input)", 1, 1 << 20, true, run_import},
+    {"merge", "DATABASE...", "adds the records of other databases", 1, 1 << 20, true, run_merge},
     {"prune", "[COUNT]", "keeps the best records alone, 1 or COUNT of each task, target and number of threads", 0, 1,
-     run_prune},
+     false, run_prune},
 };
 enum { COMMAND_COUNT = sizeof commands / sizeof *commands };
 
@@ -211,6 +213,8 @@ static int usage(FILE *stream, int status) {
 }
 
 static int run_command(const Command *command, int count, char **arguments, const char *path) {
+    if (!command->creates && access(path, F_OK) != 0)
+        return complain("there is no tuning database '%s'", path);
     Arena *arena = arena_new();
     const char *why;
     Database *database = database_open(arena, path, &why, NULL);

@@ -518,9 +518,9 @@ int compile_file(const Options *options, const char *input) {
     int status = check_input(&c) ? 0 : 1;
     if (!status)
         status = compile_checked(&c);
+    close_database(&c);
     if (diag_finish(c.diagnostics) && !status)
         status = 1;
-    close_database(&c);
     for (int i = 0; i < c.codes.count; i++)
         free(c.codes.items[i]);
     arena_free(arena);

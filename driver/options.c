@@ -6,6 +6,7 @@
 #include "driver/options.h"
 #include "backends/backends.h"
 #include "config.h"
+#include "lang/spelling.h"
 #include <errno.h>
 #include <limits.h>
 #include <math.h>
@@ -362,11 +363,30 @@ static bool takes_next_word(int id, const char *value, const char *next) {
     return !value;
 }
 
+/* -O tuned: a word that can be no file. */
+static bool is_misspelt_level(const char *next) {
+    return next && *next != '-' && strcmp(next, "tune") != 0 && !strpbrk(next, "./") && access(next, F_OK) != 0;
+}
+
+static int unknown_option(Arena *arena, const char *word) {
+    const char *spellings[OPT_COUNT];
+    for (int i = 0; i < OPT_COUNT; i++)
+        spellings[i] = rows[i].spelling;
+    enum { SHORT = 4 }; /* near to every other */
+    const char *nearest = strlen(word) < SHORT
+                              ? NULL
+                              : spelling_nearest(arena_strndup(arena, word, strcspn(word, "=")), spellings, OPT_COUNT);
+    return nearest ? usage("unknown option '%s'; did you mean '%s'?", word, nearest)
+                   : usage("unknown option '%s'", word);
+}
+
 static int read_word(Arena *arena, char **argv, int *at, Options *options) {
     const char *word = argv[*at], *value = NULL;
     int id = find_option(word, &value);
     if (id < 0)
-        return usage("unknown option '%s'", word);
+        return unknown_option(arena, word);
+    if (id == OPT_LEVEL && !*value && is_misspelt_level(argv[*at + 1]))
+        return usage("-O needs 0, 1, 2, 3 or tune, not '%s'", argv[*at + 1]);
     if (takes_next_word(id, value, argv[*at + 1])) {
         value = argv[++*at];
         if (!value)

@@ -66,12 +66,13 @@ bool check_schedule(Compilation *c, const Unit *unit, const Target *target) {
 /* --- the database --- */
 
 /* A search needs its database; below it the database makes code faster only, and compiling goes on without. */
-static void refuse_database(const Compilation *c, const char *why, bool damaged) {
+static void refuse_database(Compilation *c, const char *why, bool damaged) {
     const char *remedy = damaged ? "delete the file, or name another with --db=FILE" : "name another with --db=FILE";
     if (c->options->level == LEVEL_TUNE)
         complain("%s; %s", why, remedy);
     else
-        fprintf(stderr, "tensorc: warning: %s; compiling without it (%s)\n", why, remedy);
+        diag(c->diagnostics, DIAG_database, (Loc){0},
+             arena_printf(c->arena, "%s; compiling without it (%s)", why, remedy));
 }
 
 /* Below -O tune a database that is not there is no error: nothing was tuned yet. */

@@ -60,7 +60,8 @@ static const Schedule *fall_back(Compilation *c, const Unit **unit, const Target
     const Schedule *recorded = best_record(c, compilation_database(c), unit, target, user);
     if (recorded)
         return recorded;
-    fprintf(stderr, "tensorc: warning: %s is not tuned for %s: %s\n", (*unit)->program->symbol, target->name, why);
+    diag(c->diagnostics, DIAG_not_tuned, (Loc){0}, (*unit)->program->symbol,
+         arena_printf(c->arena, " for %s: %s", target->name, why));
     if (!user)
         *unit = unit_with(c, *unit, preferred_alternative(c, *unit, target));
     return unmeasured_schedule(c, (*unit)->program, target, user);
@@ -70,9 +71,8 @@ static const Schedule *fall_back(Compilation *c, const Unit **unit, const Target
 static Schedule *leave_to_run_time(Compilation *c, const Unit *unit, const Target *target, const Schedule *user) {
     const Program *program = unit->program;
     if (!unit->tune_count && !unit->is_automatic)
-        fprintf(stderr,
-                "tensorc: warning: %s is not tuned for sizes known at run time only (see 'tune' of an export)\n",
-                program->symbol);
+        diag(c->diagnostics, DIAG_not_tuned, (Loc){0}, program->symbol,
+             " for sizes known at run time only (see 'tune' of an export)");
     return unmeasured_schedule(c, program, target, user);
 }
 

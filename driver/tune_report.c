@@ -150,10 +150,11 @@ static void show_sum(const Compilation *c, const Contest *contest, TuneResult *c
     fprintf(stderr, "%s\n", sum.stopped ? "; stopped early" : "");
 }
 
-static void warn_of_lost(int unrecorded) {
+static void warn_of_lost(const Compilation *c, int unrecorded) {
     if (unrecorded)
-        fprintf(stderr, "tensorc: warning: the tuning database cannot be written: %d measurement%s not kept\n",
-                unrecorded, unrecorded == 1 ? " is" : "s are");
+        diag(c->diagnostics, DIAG_database, (Loc){0},
+             arena_printf(c->arena, "the tuning database cannot be written: %d measurement%s not kept", unrecorded,
+                          unrecorded == 1 ? " is" : "s are"));
 }
 
 void show_results(const Compilation *c, const Contest *contest, TuneResult *const *results, int best) {
@@ -168,10 +169,10 @@ void show_results(const Compilation *c, const Contest *contest, TuneResult *cons
     else if (results[best]->seconds > 0)
         show_found(c, program);
     else
-        fprintf(stderr, "tensorc: warning: %s is not tuned: %s\n", program->symbol,
-                sum.stopped ? "the search was stopped before anything was measured"
-                            : "there was no time to measure anything");
-    warn_of_lost(sum.unrecorded);
+        diag(c->diagnostics, DIAG_not_tuned, (Loc){0}, program->symbol,
+             sum.stopped ? ": the search was stopped before anything was measured"
+                         : ": there was no time to measure anything");
+    warn_of_lost(c, sum.unrecorded);
 }
 
 void show_found(const Compilation *c, const Program *program) {

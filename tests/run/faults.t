@@ -41,6 +41,11 @@ fault 2 'no.*file' "no input"
 fault 2 'frobnicate' "an unknown option" --frobnicate good.tensor
 fault 2 '-Z' "an unknown short option" -Z good.tensor
 fault 2 '-O.*9' "an unknown level" -O9 -c good.tensor $to
+fault 2 "not 'tuned'" "a misspelt level" -O tuned -c good.tensor $to
+fault 2 "did you mean '--trials'" "an option that is nearly one" --trails=3 -c good.tensor $to
+fault 1 "there is no tuning database 'none.db'" "a database to list that is not there" db ls --db=none.db
+fault 1 "there is no tuning database 'none.db'" "and one to export" db export --db=none.db
+fault 1 "there is no tuning database 'none.db'" "and one to prune, which is not made" db prune --db=none.db
 fault 2 'trials' "--trials wants a number" --trials=many -c good.tensor $to
 fault 2 'trials' "--trials of a negative number" --trials=-3 -O tune -c good.tensor $to
 fault 2 'threads' "--threads wants a number" --threads=2x -c good.tensor $to
