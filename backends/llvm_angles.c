@@ -11,7 +11,10 @@
 
 /* --- turns --- */
 
-/* pi in parts: of doubles below 2^20, 33 digits each; of floats in double; of floats by fused multiply-adds. */
+/* pi in parts: of doubles below 2^20, by fused multiply-adds, and 33 digits each; of floats in double; of floats by fused
+ * multiply-adds. None is negative, so that -0 stays -0. */
+enum { FUSED_PARTS = 3, SHORT_PARTS = 4 };
+static const double wide_fused_parts[] = {0x1.921fb54442d18p+1, 0x1.1a62633145c06p-53, 0x1.c1cd129024e09p-106};
 static const double wide_parts[] = {0x1.921fb544p+1, 0x1.0b4611a6p-33, 0x1.3198a2ep-68, 0x1.b839a252049c1p-103};
 static const double float_in_double_parts[] = {0x1.921fb544p+1, 0x1.0b4611a626331p-33};
 static const double fused_parts[] = {0x1.921fb0p+1, 0x1.5110b4p-21, 0x1.846988p-47};
@@ -22,23 +25,38 @@ typedef struct Part {
     double size, shift;
 } Part;
 
+static LLVMValueRef count_parts(Lanes *l, LLVMValueRef x, const Part *part, LLVMValueRef *n) {
+    if (part->shift == 0)
+        return lanes_round_product(l, x, M_1_PI / part->size, n);
+    LLVMValueRef shifted = lanes_fused(l, x, lanes_number(l, M_1_PI / part->size), lanes_number(l, -part->shift));
+    return lanes_add(l, lanes_round_product(l, shifted, 1, n), lanes_number(l, part->shift));
+}
+
 static LLVMValueRef subtract_parts(Lanes *l, LLVMValueRef x, const Part *part, const double *pi, int count,
                                    LLVMValueRef *n) {
-    LLVMValueRef turns = lanes_number(l, M_1_PI / part->size);
-    LLVMValueRef real;
-    if (part->shift == 0) {
-        real = lanes_round_product(l, x, M_1_PI / part->size, n);
-    } else {
-        LLVMValueRef shifted = lanes_fused(l, x, turns, lanes_number(l, -part->shift));
-        real = lanes_add(l, lanes_round_product(l, shifted, 1, n), lanes_number(l, part->shift));
-    }
+    LLVMValueRef real = count_parts(l, x, part, n);
     for (int i = 0; i < count; i++)
         x = lanes_fused(l, real, lanes_number(l, -pi[i] * part->size), x);
     return x;
 }
 
+/* What each difference but the first, which is exact, loses is added to the last. */
+static LLVMValueRef subtract_short_parts(Lanes *l, LLVMValueRef x, const Part *part, LLVMValueRef *n) {
+    LLVMValueRef real = count_parts(l, x, part, n), lost = lanes_number(l, 0);
+    x = lanes_subtract(l, x, lanes_multiply(l, real, lanes_number(l, wide_parts[0] * part->size)));
+    for (int i = 1; i < SHORT_PARTS - 1; i++) {
+        LLVMValueRef product = lanes_multiply(l, real, lanes_number(l, wide_parts[i] * part->size));
+        LLVMValueRef rest = lanes_subtract(l, x, product);
+        lost = lanes_add(l, lost, lanes_subtract(l, lanes_subtract(l, x, rest), product));
+        x = rest;
+    }
+    LLVMValueRef last = lanes_multiply(l, real, lanes_number(l, wide_parts[SHORT_PARTS - 1] * part->size));
+    return lanes_add(l, x, lanes_subtract(l, lost, last));
+}
+
 static LLVMValueRef wide_reduction(Lanes *l, LLVMValueRef x, const Part *part, LLVMValueRef *n) {
-    return subtract_parts(l, x, part, wide_parts, 4, n);
+    return l->code->target->fused_multiply_add ? subtract_parts(l, x, part, wide_fused_parts, FUSED_PARTS, n)
+                                               : subtract_short_parts(l, x, part, n);
 }
 
 static LLVMValueRef float_in_double_reduction(Lanes *l, LLVMValueRef x, const Part *part, LLVMValueRef *n) {
@@ -50,7 +68,7 @@ static LLVMValueRef float_in_double_reduction(Lanes *l, LLVMValueRef x, const Pa
 }
 
 static LLVMValueRef fused_reduction(Lanes *l, LLVMValueRef x, const Part *part, LLVMValueRef *n) {
-    return subtract_parts(l, x, part, fused_parts, 3, n);
+    return subtract_parts(l, x, part, fused_parts, FUSED_PARTS, n);
 }
 
 /* --- of a reduced angle --- */
