@@ -38,6 +38,13 @@ one() {
     for sizes in 'H=7, W=8, P=0' 'H=1, W=2, P=3' 'H=8, W=11, P=3'; do
         one conv2d_nhwc winograd4_strided_of7 "$sizes, S=2, KH=7, KW=7"
     done
+    one group_conv2d_nhwc winograd4_strided_of7 "H=7, W=5, S=2, P=3, KH=7, KW=7, G=2"
+    one group_conv2d_nhwc winograd4_strided_of7 "H=9, W=8, S=2, P=1, KH=7, KW=7, G=1"
+    one conv3d_nthwc winograd4_strided_of7 "T=2, H=3, W=4, S=2, P=3, KT=2, KH=7, KW=7"
+    one conv3d_nthwc winograd4_strided_of7 "T=3, H=7, W=7, S=2, P=0, KT=3, KH=7, KW=7"
+    for sizes in 'L=3, P=0' 'L=1, P=1' 'L=12, P=1' 'L=19, P=2'; do
+        one conv1d_nlc winograd4_strided "$sizes, S=2, K=3"
+    done
     for sizes in 'H=3, W=4, P=0, G=2' 'H=5, W=2, P=1, G=3' 'H=9, W=7, P=2, G=1'; do
         one group_conv2d_nhwc winograd4 "$sizes, KH=3, KW=3"
         one group_conv2d winograd4 "$sizes, KH=3, KW=3"
