@@ -4,7 +4,8 @@
  * inner loop does not change is hoisted, and the elements of an unrolled tile differ by the displacement alone.
  * Contiguous lanes are one access, masked where there is a guard or where the lanes are not a power of two; small
  * constant strides, and lanes that are apart by numbers that are known, are contiguous accesses, likewise masked, and a
- * shuffle; lanes that go down in memory are those that go up, turned around; everything else is a gather or scatter.
+ * shuffle; lanes that go down in memory are those that go up, turned around; those that go round a row are two loads;
+ * everything else is a gather or scatter.
  */
 #include "backends/llvm_code.h"
 #include "lang/diag.h"
@@ -388,6 +389,60 @@ static LLVMValueRef load_pattern(Code *code, const Access *access) {
     return emit_shuffle(code, elements, NULL, indices, padded);
 }
 
+/* What lies along memory, and from some lane on goes on at the beginning of a row. */
+typedef struct Wrapped {
+    Expr *around, *first; /* the row's index, and where in the row the first lane would be, if that had no end */
+    int64_t period;       /* of the row; no fewer than the lanes */
+} Wrapped;
+
+static bool find_wrapped(Code *code, const Expr *index, Wrapped *wrapped) {
+    int64_t stride;
+    if (index->kind != EXPR_OP)
+        return false;
+    Expr *a = index->args[0], *b = index->args[1];
+    if (index->op == OP_ADD && (a->kind == EXPR_BROADCAST || b->kind == EXPR_BROADCAST)) {
+        Expr *same = a->kind == EXPR_BROADCAST ? a->args[0] : b->args[0];
+        wrapped->around = expr_binary(code->arena, OP_ADD, wrapped->around, same);
+        return find_wrapped(code, a->kind == EXPR_BROADCAST ? b : a, wrapped);
+    }
+    if (index->op != OP_MOD || a->kind != EXPR_RAMP || !expr_is_int(a->args[1], &stride) || stride != 1 ||
+        b->kind != EXPR_BROADCAST || !expr_is_int(b->args[0], &wrapped->period))
+        return false;
+    wrapped->first = expr_binary(code->arena, OP_MOD, a->args[0], b->args[0]);
+    return wrapped->period >= index->lanes;
+}
+
+static LLVMValueRef load_part(Code *code, const Access *access, Expr *index, LLVMValueRef mask) {
+    Access part = *access;
+    part.index = index;
+    LLVMValueRef at = emit_value(code, index); /* of the first lane, which may be outside */
+    LLVMValueRef address = LLVMBuildGEP2(code->builder, access->type, access->base, &at, 1, "");
+    return masked_load(code, &part, address_of_any(code, &part, address, mask), mask);
+}
+
+/* The lanes before the end of the row and those after it, each under a mask; NULL: they are no such lanes. */
+static LLVMValueRef load_wrapped(Code *code, const Access *access) {
+    enum { LANES_LIMIT = 64 };
+    Wrapped wrapped = {.around = expr_int(code->arena, 0)};
+    int padded = padded_lanes(access->lanes);
+    if (padded > LANES_LIMIT || !has_masked_access(code, alignment_of(access)) ||
+        !find_wrapped(code, access->index, &wrapped))
+        return NULL;
+    Expr *period = expr_int(code->arena, wrapped.period);
+    Expr *left = expr_binary(code->arena, OP_SUB, period, wrapped.first);
+    left = expr_binary(code->arena, OP_MIN, left, expr_int(code->arena, padded));
+    Expr *before = expr_binary(code->arena, OP_ADD, wrapped.around, wrapped.first);
+    LLVMValueRef count = LLVMBuildTrunc(code->builder, emit_value(code, left), code->i8, "");
+    LLVMValueRef lanes = iota(code->i8, padded), mask = access_mask(code, access);
+    LLVMValueRef is_before = LLVMBuildICmp(code->builder, LLVMIntULT, lanes, emit_splat(code, count, padded), "");
+    LLVMValueRef is_after = LLVMBuildNot(code->builder, is_before, "");
+    LLVMValueRef first_mask = mask ? LLVMBuildAnd(code->builder, is_before, mask, "") : is_before;
+    LLVMValueRef first = load_part(code, access, before, first_mask);
+    LLVMValueRef after = load_part(code, access, expr_binary(code->arena, OP_SUB, before, period),
+                                   mask ? LLVMBuildAnd(code->builder, is_after, mask, "") : is_after);
+    return LLVMBuildSelect(code->builder, is_before, first, after, "");
+}
+
 static bool goes_down(const Access *access, int64_t *stride) {
     return constant_stride(access, stride) && *stride < 0 && *stride >= -SHUFFLED_STRIDE;
 }
@@ -405,8 +460,9 @@ static LLVMValueRef load_vector(Code *code, const Access *access) {
         return load_same(code, access);
     if (stride > 1 && stride <= SHUFFLED_STRIDE && (!access->guard || has_masked_access(code, alignment_of(access))))
         return load_strided(code, access, (int)stride);
-    LLVMValueRef shuffled = access->index->kind == EXPR_OP ? load_pattern(code, access) : NULL;
-    return shuffled ? shuffled : load_gathered(code, access);
+    LLVMValueRef row = access->index->kind == EXPR_OP ? load_pattern(code, access) : NULL;
+    row = row ? row : load_wrapped(code, access);
+    return row ? row : load_gathered(code, access);
 }
 
 /* One element for all lanes. */

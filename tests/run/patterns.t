@@ -20,6 +20,21 @@ for shape in '0 4' '1 4' '3 5' '2 8' '3 15' '2 16' '3 17' '5 33' '2 64' '1 131';
             reads.tensor
     done
 done
+# Round a row, which is longer than a vector or not.
+cat >rings.tensor <<'END'
+def ring(uint8(H, W) g) -> (o) { o(y, x) +=! (g(y + i - 1, x + j - 1) else wrap) where y in 0:H, x in 0:W, i in 0:3, j in 0:3 }
+def far(float(H, W) g) -> (o) { o(y, x) = (g(y, x - 7) else wrap) + (g(y, x + 5) else wrap) where y in 0:H, x in 0:W }
+def roll(half(H, W) g) -> (o) { o(y, x) = g(y, (x + 3 * y + 5) % W) where x in 0:W }
+def large(double(H, W) g) -> (o) { o(y, x) = g((y + 1) % H, (x + W - 1) % W) where y in 0:H, x in 0:W }
+def more(float(H, W) g) -> (o) { o(y, x) = g(y, (x + 2) % W) where y in 0:H, x in 0:2*W+3 }
+END
+for shape in '1 1' '2 7' '3 16' '2 17' '3 31' '2 64' '1 65' '3 130'; do
+    for target in x86-64 x86-64-v3 host; do
+        runs "rings of $shape, $target" "$TENSORC" -run --threads=1 --target=$target -DH="${shape% *}" \
+            -DW="${shape#* }" rings.tensor
+    done
+done
+
 # Loops that were fused of pairs and triples.
 cat >fused.tensor <<'END'
 def pairs(float(N, 2) a, float(N, 2) b) -> (c) {
@@ -51,4 +66,6 @@ unlike "$(assembly 'def f(float(H, W) x) -> (y) { y(h, w) = x(h / 2, w / 2) wher
     'gather|vinsertps' "each element for two lanes is no gather"
 unlike "$(assembly 'def f(uint8(N, P) x) -> (y) { y(n, k) = k % 2 == 0 ? x(n, k / 2) % 16 : x(n, k / 2) / 16 where n in 0:N, k in 0:2*P } export f(N=32, P=128)')" \
     'vpinsrb|movzbl' "halves of bytes, in vectors"
+unlike "$(assembly 'def f(uint8(H, W) g) -> (o) { o(y, x) = (g(y, x - 1) else wrap) where y in 0:H, x in 0:W } export f(H=32, W=128)')" \
+    'vpinsrb|movzbl' "round a row, in vectors"
 done_testing
