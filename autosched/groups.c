@@ -504,7 +504,8 @@ static int absorb_rows(Grouping *grouping, const Stage *root, bool *members) {
         int own = facts->stage->axis_count - stage_is_column_reduction(grouping->space, facts->stage);
         own = minimum(own, stage_first_scatter(facts->stage));
         int shared = shared_depth(grouping, facts, members, minimum(depth, own));
-        if (shared == 0)
+        bool rows = stage_is_row_reduction(grouping->space, facts->stage) && stage_has_reuse(facts->stage);
+        if (shared == 0 || (rows && shared < facts->stage->axis_count))
             continue;
         depth = shared;
         members[s] = any = true;

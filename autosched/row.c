@@ -183,12 +183,31 @@ static bool has_few_values(const Var *axis) {
 }
 
 /* Lanes of a combiner take as long to be combined as several vectors: short rows are computed side by side. */
+typedef struct OnceRead {
+    const Stage *stage;
+    bool any;
+} OnceRead;
+
+static bool note_once_read(const Expr *e, void *context) {
+    OnceRead *once = context;
+    once->any |= e->kind == EXPR_READ && !e->otherwise && read_is_injective(once->stage, e);
+    return e->kind != EXPR_READ;
+}
+
+/* Whether nothing of what it reads most of is used again, as the keys of one query: a tile has nothing to gain there. */
+static bool reads_each_once(const Space *space, const Stage *stage) {
+    OnceRead once = {.stage = stage};
+    stage_walk_values(stage, note_once_read, &once);
+    int64_t extent = row_extent(stage);
+    return once.any && (extent < 0 || extent >= 2 * target_lanes(space->target, stage->tensor->type));
+}
+
 bool stage_is_row_reduction(const Space *space, const Stage *stage) {
     int long_axes = 0;
     for (int a = 0; a < stage->axis_count; a++)
         long_axes += !has_few_values(stage->axes[a]);
     if (stage_is_ordered(space->program, stage) || stage->scan || !stage_reduces_along_memory(stage) ||
-        (stage_has_reuse(stage) && long_axes > 1) || suits_columns(space, stage))
+        (stage_has_reuse(stage) && long_axes > 1 && !reads_each_once(space, stage)) || suits_columns(space, stage))
         return false;
     int64_t extent = row_extent(stage), least = stage->combine == COMBINE_DECLARED ? LONG_ROW : ROW_LEAST;
     return stage_first_scatter(stage) == stage->axis_count && (extent < 0 || extent >= least);

@@ -78,4 +78,12 @@ for axis in c h w; do # one row of an axis that is not split
 done
 like "$pooling" 'vectorize\(w_v\)' "results of a combiner side by side are in vectors"
 is "$(($accumulators < 32))" 1 "the accumulators of all results fit the registers"
+for sizes in '' '(H=8, D=64, T=200)'; do
+    like "$(chosen "def f(float(H,D) q, float(T,H,D) k) -> (s) { s(h,t) +=! q(h,d) * k(t,h,d) } export f$sizes")" \
+        'rfactor' "of keys that one query reads once, along memory ${sizes:-at run time}"
+    like "$(chosen "def f(float(H,D) q, float(T,H,D) k) -> (y) { s(h,t) +=! q(h,d) * k(t,h,d) m(h) max=! s(h,t) y(h,t) = s(h,t) - m(h) } export f$sizes")" \
+        's[0-9]_d_p = rfactor' "also where their rows are read then ${sizes:-at run time}"
+done
+unlike "$(chosen 'def f(float(M,K) a, float(N,K) b) -> (y) { y(m,n) +=! a(m,k) * b(n,k) } export f(M=64, N=64, K=64)')" \
+    'rfactor' "not of what many read"
 done_testing
