@@ -481,6 +481,14 @@ static const char *value_hint(const SyntaxError *error) {
         return "a decimal point is written '.'";
     if (found == '<' && error->expected[ADD_ASSIGN] && is_kind(error, 1, '-'))
         return "an assignment is written '='";
+    if (found == IN && !error->expected['{'])
+        return "a range is written i in 0:N, without parentheses";
+    if (found == ':' && error->expected[','] && is_kind(error, -2, ':'))
+        return "ranges count up by one: write A(2 * i) for every second element";
+    if (found == IN || (found == '{' && before == SCAN))
+        return "the steps have an index: scan t { ... }; it takes its range from what it indexes, or from where";
+    if (found == '}' && error->expected[':'] && follows(error, '?'))
+        return "a choice has two sides: condition ? a : b";
     if (found == ':' && before == '(')
         return "an index takes every value of its range: write A(i)";
     if (found == ':' && follows(error, '='))
@@ -490,9 +498,66 @@ static const char *value_hint(const SyntaxError *error) {
     return NULL;
 }
 
+static const char *schedule_hint(const SyntaxError *error) {
+    int open = open_bracket(error->parser, error->position);
+    if (error->found->kind == '[' || (open >= 0 && token_at(error->parser, open)->kind == '['))
+        return "a loop is STAGE.INDEX, as in parallel(C.i)";
+    if (error->found->kind == '.')
+        return "a statement names the loop in parentheses: parallel(C.i)";
+    return NULL;
+}
+
+/* The token that began the item at hand. */
+static int item_kind(const SyntaxError *error) {
+    int at = error->position - 1;
+    while (at > 0 && !is_item_start(error->parser, at))
+        at--;
+    return at >= 0 ? token_at(error->parser, at)->kind : 0;
+}
+
+/* Words that other languages begin with what are items here. */
+static const char *item_hint(const SyntaxError *error) {
+    static const char def[] = "a definition begins: def name(float(M, N) input) -> (output) {";
+    static const char import[] = "another file is imported whole: import \"nn\"";
+    static const char *const words[][2] = {
+        {"fn", def},         {"func", def},    {"function", def}, {"fun", def},        {"void", def},  {"kernel", def},
+        {"include", import}, {"from", import}, {"using", import}, {"require", import}, {"use", import}};
+    const Token *word = error->found;
+    for (size_t i = 0; word->kind == IDENT && i < sizeof words / sizeof *words; i++)
+        if (!strcmp(word->text, words[i][0]))
+            return words[i][1];
+    bool statement = word->kind == IDENT &&
+                     (is_kind(error, 1, '(') || begins_assignment(token_at(error->parser, error->position + 1)->kind));
+    return statement ? "statements stand in the braces of a def" : NULL;
+}
+
+static const char *header_hint(const SyntaxError *error) {
+    int found = error->found->kind, before = error->before ? error->before->kind : 0, item = item_kind(error);
+    bool sizes = open_bracket(error->parser, error->position) > 0 &&
+                 token_at(error->parser, open_bracket(error->parser, error->position) - 1)->kind == TYPE;
+    if (error->expected[DEF] && found == IDENT)
+        return item_hint(error);
+    if (item == EXPORT && found == INTEGER && before == '(')
+        return "sizes are bound by their names: export f(N=10)";
+    if (item == EXPORT && found == ',')
+        return "each function has an export of its own";
+    if (item == COMBINER)
+        return "a combiner begins: combiner name(float a; float b) associative commutative identity (0) {";
+    if (before == CONST)
+        return "const stands before the type: const float(N) A";
+    if (before == TYPE && found == '*')
+        return "an array has sizes: float(N) A";
+    if (sizes && (found == '*' || found == '?' || found == ':'))
+        return "each size is a name or a number: float(M, N) A";
+    return NULL;
+}
+
 /* What is expected is said as ever, with a hint. */
 static bool slip_in_value(const SyntaxError *error) {
-    const char *hint = error->parser->depth > 0 && !error->parser->in_schedule ? value_hint(error) : NULL;
+    const Parser *parser = error->parser;
+    const char *hint = parser->in_schedule ? schedule_hint(error)
+                       : parser->depth > 0 ? value_hint(error)
+                                           : header_hint(error);
     if (!hint)
         return false;
     report_expected(error);

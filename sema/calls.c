@@ -73,7 +73,10 @@ static bool actual_tensor(Frame *frame, const AstExpr *ast, const char *name, Ac
         hint_nearest_function(frame, ast->name.text);
     } else {
         ERROR(frame, argument_not_tensor, ast->loc);
-        HINT(frame, "assign it to a tensor first and pass that one's name");
+        if (ast->kind == AST_APPLY && symbol && symbol->kind == SYMBOL_TENSOR)
+            HINT(frame, "a def is given whole tensors: write %s without indices", ast->name.text);
+        else
+            HINT(frame, "assign it to a tensor first and pass that one's name");
     }
     return false;
 }
@@ -85,6 +88,8 @@ static bool check_argument_type(Frame *frame, const AstParameter *formal, const 
         ERROR(frame, argument_type, ast->loc, element_info[view->tensor->type].spelling,
               element_info[formal->type].spelling);
         NOTE(frame, formal->loc, "of this parameter");
+        HINT(frame, "convert it to a tensor of its own first: t(i, ...) = %s(...)",
+             element_info[formal->type].spelling);
         return false;
     }
     if (view->rank != formal->dims.count) {
@@ -181,8 +186,13 @@ static void hint_parameter(Frame *frame, const AstDef *def, const char *name) {
     Nearest nearest = {.name = name};
     for (int i = 0; i < def->parameters.count; i++)
         nearest_offer(&nearest, def->parameters.items[i].name.text);
+    Text names = {.arena = frame->builder->arena};
+    for (int i = 0; i < def->parameters.count; i++)
+        text_add(&names, "%s%s", i ? ", " : "", def->parameters.items[i].name.text);
     if (nearest.best)
         HINT(frame, "did you mean '%s'?", nearest.best);
+    else if (names.length)
+        HINT(frame, "its parameters are %s", names.text);
 }
 
 /* conv2d[S=2](...): constants of the caller. */

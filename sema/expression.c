@@ -544,7 +544,12 @@ static Typed call_value(Statement *s, const AstExpr *ast, Access **access) {
         return fail(s);
     if (count != 1 || results[0].rank != 0) {
         ERROR(s->frame, call_not_value, ast->loc, ast->name.text);
-        HINT(s->frame, "assign the result first: t = %s(...)", ast->name.text);
+        if (s->ast && s->ast->values.count == 1 && s->ast->values.items[0] == ast &&
+            s->ast->targets.items[0].indices.count)
+            HINT(s->frame, "all of the result is assigned without indices: %s = %s(...)",
+                 s->ast->targets.items[0].name.text, ast->name.text);
+        else
+            HINT(s->frame, "assign the result first: t = %s(...)", ast->name.text);
         return fail(s);
     }
     AstExpr *read = ARENA_NEW(s->builder->arena, AstExpr);
@@ -643,7 +648,31 @@ static Typed probe_else(Statement *s, Typed read, const AstExpr *ast) {
     return (Typed){convert(s->builder->arena, read.expr, type), type, false, open, NULL};
 }
 
+/* How padding is called elsewhere. */
+static bool is_padding_word(const char *name) {
+    static const char *const words[] = {"clamp",    "clip",   "replicate", "nearest",  "border", "zero",    "zeros",
+                                        "constant", "mirror", "symmetric", "circular", "repeat", "periodic"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strcmp(words[i], name) == 0)
+            return true;
+    return false;
+}
+
+/* else clamp: a word that is none of those after else, nor the name of a value. */
+static bool check_else_word(Statement *s, const AstExpr *ast) {
+    const AstExpr *outside = ast->else_mode == ELSE_VALUE ? ast->args.items[1] : NULL;
+    if (!outside || outside->kind != AST_NAME || !is_padding_word(outside->name.text) ||
+        frame_symbol(s->frame, outside->name.text) || find_index(s, outside->name.text) ||
+        find_let(s, outside->name.text) >= 0)
+        return true;
+    ERROR(s->frame, undefined_name, outside->loc, outside->name.text);
+    HINT(s->frame, "what follows else is a value, or one of the words edge, wrap and reflect");
+    return false;
+}
+
 static Typed translate_else(Statement *s, const AstExpr *ast) {
+    if (!check_else_word(s, ast))
+        return fail(s);
     const AstExpr *first = ast->args.items[0];
     Access *access = NULL;
     Typed read = first->kind == AST_APPLY  ? translate_apply(s, first, &access)

@@ -181,6 +181,13 @@ bool without_divisions(const Statement *s, const Poly *p, Poly *plain) {
     return true;
 }
 
+/* The end of a range that data decide, or that is no integer. */
+static void report_no_size(Statement *s, const AstExpr *ast, const Expr *end, const char *index) {
+    ERROR(s->frame, where_not_size, ast->loc);
+    if (is_data_dependent(end) && type_is_integer(end->type))
+        HINT(s->frame, "conditions may depend on data: where %s in 0:N, %s < ...", index, index);
+}
+
 /* --- what where says --- */
 
 /* An end of a where range: over sizes, or over other indices too. NULL after an error. */
@@ -197,7 +204,7 @@ static Expr *where_end(Statement *s, const AstExpr *ast, int clause) {
     else if (s->indices.count > known)
         report_index(s, s->indices.items[known]);
     else if (!end.index || end.type == TYPE_BOOL || is_data_dependent(end.expr))
-        ERROR(s->frame, where_not_size, ast->loc);
+        report_no_size(s, ast, end.expr, s->ast->wheres.items[clause].name.text);
     else if (expr_uses_var(end.expr, find_index(s, s->ast->wheres.items[clause].name.text)->raw))
         ERROR(s->frame, where_uses_itself, ast->loc, s->ast->wheres.items[clause].name.text);
     else if (uses_indices(s, end.expr))

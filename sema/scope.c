@@ -146,15 +146,18 @@ static void offer_symbols(Nearest *nearest, const Frame *frame, bool tensors_onl
             nearest_offer(nearest, frame->symbols.items[i]->name);
 }
 
-/* Whether an operator of the library that the file does not import has the name. */
-static bool is_in_library(const Frame *frame, const char *file, const char *name) {
+/* Whether an operator or a combiner of the library that the file does not import has the name. */
+static bool library_has(const Frame *frame, const char *file, const char *name, bool combiner) {
     const Checker *checker = frame->builder->checker;
     uint32_t number = checker->options->find_embedded
                           ? checker->options->find_embedded(checker->options->context, checker->sources, file)
                           : 0;
     const AstFile *tree = number ? parse_file(checker->arena, checker->sources, number, checker->diagnostics) : NULL;
-    for (int d = 0; tree && d < tree->defs.count; d++)
+    for (int d = 0; tree && !combiner && d < tree->defs.count; d++)
         if (strcmp(tree->defs.items[d]->name.text, name) == 0)
+            return true;
+    for (int d = 0; tree && combiner && d < tree->combiners.count; d++)
+        if (strcmp(tree->combiners.items[d].name.text, name) == 0)
             return true;
     return false;
 }
@@ -163,7 +166,7 @@ static bool hint_foreign(Frame *frame, const char *name) {
     ElementType type = foreign_type(name);
     if (type < TYPE_COUNT)
         HINT(frame, "the type is called %s here", element_info[type].spelling);
-    else if (is_in_library(frame, "nn", name))
+    else if (library_has(frame, "nn", name, false))
         HINT(frame, "import \"nn\" has an operator of this name");
     else if (foreign_hint(name))
         HINT(frame, "%s", foreign_hint(name));
@@ -196,6 +199,8 @@ void hint_nearest_combiner(Frame *frame, const char *name) {
             nearest_offer(&nearest, visible.items[i]->combiners.items[j]->ast->name.text);
     if (nearest.best)
         HINT(frame, "did you mean '%s'?", nearest.best);
+    else if (library_has(frame, "nn", name, true))
+        HINT(frame, "import \"nn\" has a combiner of this name");
 }
 
 void hint_nearest_value(const Statement *statement, const char *name) {
