@@ -331,10 +331,11 @@ static LLVMValueRef address_of_any(Code *code, const Access *access, LLVMValueRe
 }
 
 /* A masked load of memory that nobody has touched yet, as the rest of a temporary may be, takes as long as one outside of
- * all memory, each time. */
+ * all memory, each time; that is where lanes that go down are, when all of them are cut off. */
 static LLVMValueRef touched_address(Code *code, const Access *access, const Expr *guard, LLVMValueRef mask) {
     LLVMValueRef address = address_where(code, access, guard);
-    return access->tensor->role == ROLE_TEMPORARY ? address_of_any(code, access, address, mask) : address;
+    bool outside = access->turned || access->tensor->role == ROLE_TEMPORARY;
+    return outside ? address_of_any(code, access, address, mask) : address;
 }
 
 /* A masked load that stands outside of all memory takes very long: what decides for all lanes is no part of the mask. */
