@@ -390,7 +390,8 @@ static int make_columns(Search *search, Found *const *reads, int count) {
         columns->width = (int)number + 1;
     }
     columns->values = ARENA_ARRAY(arena, LLVMValueRef, columns->stride);
-    bool together = pays(search->code, columns, members);
+    bool fits = !search->steps || search->held + columns->stride <= search->code->target->vector_registers;
+    bool together = fits && pays(search->code, columns, members);
     search->held += together ? columns->stride : 0;
     for (int i = 0; i < taken && together; i++) {
         Column *column = ARENA_NEW(arena, Column);
@@ -424,8 +425,8 @@ static bool is_in_row(const Stmt *stmt) {
     return stmt->kind == STMT_STORE || stmt->kind == STMT_TOGETHER || stmt->kind == STMT_STEP;
 }
 
-/* The stores from the one at hand on. Between the steps of a reduction there have to be registers for all that is read
- * together, beside what each step adds to. */
+/* The stores from the one at hand on. Between the steps of a reduction as much is read together as there are registers for,
+ * beside what each step adds to. */
 static void look_ahead(Code *code, Row *row) {
     Search search = {.code = code, .row = row};
     row->begin = row->at;
@@ -438,8 +439,6 @@ static void look_ahead(Code *code, Row *row) {
     for (int s = row->begin; s < row->end; s++)
         find_statement_reads(&search, row->statements[s]);
     group_reads(&search);
-    if (search.steps && search.held > code->target->vector_registers)
-        row->reads = (Map){0};
     row->end = row->end > row->at ? row->end : row->at + 1;
 }
 
