@@ -273,8 +273,9 @@ static bool wants_inlining(Grouping *grouping, const StageFacts *facts) {
     bool once = true, reused = false;
     for (int c = 0; c < facts->consumers.count; c++) {
         const Stage *consumer = grouping->facts[facts->consumers.items[c]].stage;
-        once &= computed_once(grouping->space, consumer, stage);
-        reused |= stage_has_reuse(consumer) && values_use(consumer, stage);
+        bool each = computed_once(grouping->space, consumer, stage);
+        once &= each;
+        reused |= !each && stage_has_reuse(consumer) && values_use(consumer, stage);
     }
     if (once && facts->consumers.count == 1)
         return true;
