@@ -59,6 +59,23 @@ LLVMValueRef emit_erfc(Lanes *l, LLVMValueRef *args) {
     return lanes_select_where(l, lanes_compare(l, LLVMRealOLT, args[0], 0), mirrored, result);
 }
 
+/* 1 - exp(-a^2) * P((a - 2) / (a + 2)) for a from 1 on; where it is 1 a is not followed. */
+static LLVMValueRef double_erf_beyond_one(Lanes *l, LLVMValueRef a) {
+    static const double terms[] = {0.255395676310505749,     -0.427185847413956312,    0.24165819424249241,
+                                   -0.0789785810163528646,   0.00373289239442948221,   0.00699746174961973138,
+                                   -0.000847142526735030055, -0.000981974612255866899, 0.0000435424129952342749,
+                                   0.000174277007571085108,  0.0000275072949866754311, -0.0000268726637121637813,
+                                   -0.0000128452990160344086};
+    LLVMValueRef n, two = lanes_number(l, 2);
+    a = lanes_clamp(l, a, 0, 5.95);
+    LLVMValueRef q = lanes_divide(l, lanes_subtract(l, a, two), lanes_add(l, a, two));
+    LLVMValueRef square = lanes_multiply(l, a, a), real = round_to_whole(l, square, -M_LOG2E, &n);
+    LLVMValueRef r = reduce_by_log2(l, LLVMBuildFNeg(l->b, square, ""), NULL, real);
+    LLVMValueRef y = lanes_polynomial(l, q, terms, 13);
+    y = LLVMBuildFNeg(l->b, lanes_fused(l, reduced_expm1(l, r), y, y), "");
+    return lanes_fused(l, y, lanes_power_of_two(l, n), lanes_number(l, 1));
+}
+
 /* x + x * P(x^2) near zero. */
 static LLVMValueRef double_erf(Lanes *l, LLVMValueRef x) {
     static const double terms[] = {0.128379167095512567,    -0.376126389031835404,     0.112837916709450063,
@@ -66,9 +83,9 @@ static LLVMValueRef double_erf(Lanes *l, LLVMValueRef x) {
                                    0.000120552949048397079, -0.0000149247369074196603, 1.64474247033173624e-6,
                                    -1.62084838018717059e-7, 1.37200645467776856e-8,    -7.79589882700214224e-10};
     LLVMValueRef near = lanes_fused(l, lanes_polynomial(l, lanes_multiply(l, x, x), terms, 12), x, x);
-    LLVMValueRef far = lanes_subtract(l, lanes_number(l, 1), erfc_of_magnitude(l, x));
+    LLVMValueRef a = lanes_absolute(l, x), far = double_erf_beyond_one(l, a);
     far = binary_intrinsic(l->code, "llvm.copysign", far, x);
-    return lanes_select_where(l, lanes_compare(l, LLVMRealOGT, lanes_absolute(l, x), 1), far, near);
+    return lanes_select_where(l, lanes_compare(l, LLVMRealOGT, a, 1), far, near);
 }
 
 /* x + x * P(x^2) near zero, 1 - exp(Q(|x|)) beyond. */
