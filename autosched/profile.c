@@ -382,18 +382,64 @@ static void leave_out(const Walk *walk, const Expr *predicate) {
     walk->facts->kept *= negative_part(walk->facts, difference);
 }
 
+static bool is_identity_of(const Stage *stage, int component, const Expr *e) {
+    return stage->combine == COMBINE_DECLARED ? expr_equal(e, stage->combiner->identity[component])
+                                              : is_identity(stage->combine, e);
+}
+
 /* What is combined where the predicates of a stage hold. Those on indices alone are tested outside the loops. */
-static void walk_value(Walk *walk, const Stage *stage, const Expr *value) {
-    while (value->kind == EXPR_OP && value->op == OP_SELECT && is_identity(stage->combine, value->args[2])) {
+static void walk_value(Walk *walk, const Stage *stage, int component) {
+    const Expr *value = stage_component(stage, component).value;
+    while (value->kind == EXPR_OP && value->op == OP_SELECT && is_identity_of(stage, component, value->args[2])) {
         Walk inside = {.forms = walk->forms};
         expr_walk(value->args[0], count_reads, &inside);
         if (inside.reads)
             expr_walk(value->args[0], add_read, walk);
-        else
+        else if (component == 0)
             leave_out(walk, value->args[0]);
         value = value->args[1];
     }
     expr_walk(value, add_read, walk);
+}
+
+typedef struct CombinerWalk {
+    Walk *walk;
+    LIST(const Expr *) seen;
+} CombinerWalk;
+
+/* What several results share is computed once. */
+static bool add_combining(const Expr *e, void *context) {
+    CombinerWalk *walk = context;
+    if (e->kind != EXPR_OP)
+        return true;
+    for (int i = 0; i < walk->seen.count; i++)
+        if (expr_equal(walk->seen.items[i], e))
+            return false;
+    list_push(walk->walk->forms->arena, &walk->seen, e);
+    walk->walk->facts->operations++;
+    walk->walk->facts->dear += op_info[e->op].class == CLASS_MATH || (e->op == OP_DIV && type_is_float(e->type));
+    return true;
+}
+
+/* Operations from what was combined so far to the expression, and 1; 0: it has nothing to do with that. */
+static int depth_of(const Combiner *combiner, const Expr *e) {
+    int depth = 0;
+    for (int c = 0; c < combiner->count && e->kind == EXPR_VAR; c++)
+        depth |= e->var == combiner->left[c];
+    for (int i = 0; i < e->count; i++) {
+        int below = depth_of(combiner, e->args[i]);
+        depth = below > 0 && below + 1 > depth ? below + 1 : depth;
+    }
+    return depth;
+}
+
+static void walk_combiner(Walk *walk, const Combiner *combiner) {
+    CombinerWalk combining = {.walk = walk};
+    for (int c = 0; c < combiner->count; c++) {
+        int depth = depth_of(combiner, combiner->result[c]) - 1;
+        expr_walk(combiner->result[c], add_combining, &combining);
+        walk->facts->depth = depth > walk->facts->depth ? depth : walk->facts->depth;
+    }
 }
 
 static void stage_accesses(Forms *forms, StageFacts *facts) {
@@ -411,9 +457,9 @@ static void stage_accesses(Forms *forms, StageFacts *facts) {
         access->write = true;
     }
     for (int c = 0; c < stage_component_count(stage); c++)
-        walk_value(&walk, stage, stage_component(stage, c).value);
-    for (int c = 0; stage->combine == COMBINE_DECLARED && c < stage->combiner->count; c++)
-        expr_walk(stage->combiner->result[c], add_read, &walk);
+        walk_value(&walk, stage, c);
+    if (stage->combine == COMBINE_DECLARED)
+        walk_combiner(&walk, stage->combiner);
     facts->operations += stage->combine != COMBINE_NONE && stage->combine != COMBINE_DECLARED;
 }
 

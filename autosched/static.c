@@ -28,16 +28,17 @@ enum {
 
 static const double clock_rate = 3e9; /* cycles a second */
 static const double arithmetic_ports = 2, load_ports = 2, store_ports = 1, issue_width = 5;
-static const double chain_latency = 6;      /* of a multiply-add, and what overlaps badly with it */
-static const double memory_latency = 10;    /* of an accumulator that is stored and loaded again */
-static const double dear_cost = 9;          /* instructions of a math function */
-static const double guard_cost = 5;         /* instructions that make a mask */
-static const double guarded_step_cost = 20; /* the same in a sum, whose multiply-adds wait for it */
-static const double entry_cost = 12;        /* cycles until what is computed at a loop has what it waits for */
-static const double loop_cost = 1.5;        /* cycles an iteration of the innermost serial loop */
-static const double alias_cost = 200;       /* cycles until loads that seem to read what was just stored do so */
-static const double edge_cost = 450;        /* cycles where what one thread writes ends and another one's begins */
-static const double spill_cost = 1.7;       /* cycles a vector that has no register, in each step of the reduction */
+static const double operation_latency = 3.4; /* of one of several that wait for each other */
+static const double chain_latency = 6;       /* of a multiply-add, and what overlaps badly with it */
+static const double memory_latency = 10;     /* of an accumulator that is stored and loaded again */
+static const double dear_cost = 9;           /* instructions of a math function */
+static const double guard_cost = 5;          /* instructions that make a mask */
+static const double guarded_step_cost = 20;  /* the same in a sum, whose multiply-adds wait for it */
+static const double entry_cost = 12;         /* cycles until what is computed at a loop has what it waits for */
+static const double loop_cost = 1.5;         /* cycles an iteration of the innermost serial loop */
+static const double alias_cost = 200;        /* cycles until loads that seem to read what was just stored do so */
+static const double edge_cost = 450;         /* cycles where what one thread writes ends and another one's begins */
+static const double spill_cost = 1.7;        /* cycles a vector that has no register, in each step of the reduction */
 static const double bytes_per_cycle[3] = {28, 20, 7};
 static const double page_cost = 8; /* cycles */
 /* bytes that could move in the time in which the prefetch of a run starts */
@@ -188,7 +189,8 @@ static void block_writes(const StageFacts *stage, Block *block) {
         return;
     }
     block->accumulators = count * components;
-    block->chain = (written->in_registers ? chain_latency : memory_latency) * (steps < 1 ? 1 : steps);
+    double latency = fmax(chain_latency, stage->depth * operation_latency);
+    block->chain = (written->in_registers ? latency : memory_latency) * (steps < 1 ? 1 : steps);
     if (!written->in_registers) {
         block->stores = count * components;
         block->loads += count;
