@@ -27,7 +27,8 @@ typedef struct StageFacts {
     bool inlined, grouped, output;
     const Scan *scan;    /* that it is computed in: it was not taken out */
     bool reads_initial;  /* of what a caller's buffer held: computed before anything is stored there */
-    LIST(int) consumers; /* stages that read it, also through inlined ones */
+    LIST(int) producers; /* stages that it reads itself */
+    LIST(int) consumers; /* that read it, also through inlined ones */
 } StageFacts;
 
 typedef struct Grouping {
@@ -173,22 +174,35 @@ static void stage_reads(Grouping *grouping, const Stage *stage, ReadList *list) 
     }
 }
 
-static void find_consumers(Grouping *grouping) {
-    Arena *arena = grouping->space->arena;
-    for (int s = 0; s < grouping->count; s++)
-        grouping->facts[s].consumers.count = 0;
-    for (int s = 0; s < grouping->count; s++) {
-        if (grouping->facts[s].inlined)
+/* The reader is a consumer of what the stage reads, also through what is inlined. seen: what it is known to read. */
+static void add_consumer(Grouping *grouping, int reader, int stage, int *seen) {
+    for (int p = 0; p < grouping->facts[stage].producers.count; p++) {
+        int producer = grouping->facts[stage].producers.items[p];
+        StageFacts *facts = &grouping->facts[producer];
+        if (seen[producer] == reader)
             continue;
-        ReadList list = {.arena = arena};
-        stage_reads(grouping, grouping->facts[s].stage, &list);
-        for (int r = 0; r < list.reads.count; r++) {
-            StageFacts *producer = facts_of(grouping, list.reads.items[r]->tensor);
-            if (producer &&
-                (!producer->consumers.count || producer->consumers.items[producer->consumers.count - 1] != s))
-                list_push(arena, &producer->consumers, s);
-        }
+        seen[producer] = reader;
+        list_push(grouping->space->arena, &facts->consumers, reader);
+        if (facts->inlined)
+            add_consumer(grouping, reader, producer, seen);
     }
+}
+
+static void find_consumers(Grouping *grouping) {
+    int seen[grouping->count + 1];
+    for (int s = 0; s < grouping->count; s++) {
+        grouping->facts[s].consumers.count = 0;
+        seen[s] = -1;
+    }
+    for (int s = 0; s < grouping->count; s++)
+        if (!grouping->facts[s].inlined)
+            add_consumer(grouping, s, s, seen);
+}
+
+static void list_producer(Grouping *grouping, StageFacts *facts, const Tensor *tensor) {
+    const StageFacts *producer = facts_of(grouping, tensor);
+    if (producer)
+        list_push(grouping->space->arena, &facts->producers, (int)(producer - grouping->facts));
 }
 
 static void collect_facts(Grouping *grouping) {
@@ -200,8 +214,10 @@ static void collect_facts(Grouping *grouping) {
         facts->scan = facts->stage->scan;
         ReadList list = {.arena = grouping->space->arena};
         stage_reads(grouping, facts->stage, &list);
-        for (int r = 0; r < list.reads.count; r++)
+        for (int r = 0; r < list.reads.count; r++) {
             facts->reads_initial |= list.reads.items[r]->tensor->role == ROLE_INITIAL;
+            list_producer(grouping, facts, list.reads.items[r]->tensor);
+        }
     }
 }
 
