@@ -5,6 +5,27 @@
  */
 #include "lower/guards.h"
 
+enum { FAR_BITS = 55 }; /* beyond all sizes, and far from overflow */
+
+static bool find_wide_read(const Expr *e, void *context) {
+    bool *found = context;
+    *found |= e->kind == EXPR_READ && (element_info[e->type].bytes >= 8 || type_is_float(e->type));
+    return !*found;
+}
+
+/* Whether it may be any number, for what it reads. */
+static bool is_wide(const Expr *e) {
+    bool found = false;
+    expr_walk(e, find_wide_read, &found);
+    return found;
+}
+
+/* The same number as far as places in tensors go. What is computed with numbers that are read may wrap: it stays whole. */
+static Expr *near(Arena *arena, Expr *e) {
+    int64_t most = INT64_C(1) << FAR_BITS;
+    return expr_binary(arena, OP_MAX, expr_binary(arena, OP_MIN, e, expr_int(arena, most)), expr_int(arena, -most));
+}
+
 bool as_difference(Arena *arena, const Expr *condition, Affine *difference, bool *or_equal) {
     if (condition->kind != EXPR_OP || condition->lanes > 1 || condition->args[0]->type != TYPE_INT64)
         return false;
@@ -14,6 +35,10 @@ bool as_difference(Arena *arena, const Expr *condition, Affine *difference, bool
         return false;
     *or_equal = condition->op == OP_LE || condition->op == OP_GE;
     Expr *low = condition->args[greater], *high = condition->args[less];
+    if (is_wide(low) && is_wide(high))
+        return false;
+    low = is_wide(low) ? near(arena, low) : low;
+    high = is_wide(high) ? near(arena, high) : high;
     return expr_affine(arena, expr_binary(arena, OP_SUB, low, high), difference);
 }
 
@@ -33,19 +58,9 @@ static bool negated_rest(Arena *arena, const Affine *affine, int without, int64_
     return true;
 }
 
-enum { FAR_BITS = 55 }; /* beyond all sizes, and far from overflow */
-
-static Expr *near(Arena *arena, Expr *e, void *context) {
-    (void)context;
-    if (e->kind != EXPR_READ || e->type != TYPE_INT64 || e->lanes > 1)
-        return e;
-    int64_t most = INT64_C(1) << FAR_BITS;
-    return expr_binary(arena, OP_MAX, expr_binary(arena, OP_MIN, e, expr_int(arena, most)), expr_int(arena, -most));
-}
-
-/* A value that loops may begin or end at. What is read may be any number: one more need not be greater. */
+/* A value that loops may begin or end at. */
 static Expr *loop_end(Arena *arena, Expr *value) {
-    return expr_compact(arena, expr_rewrite(arena, expr_compact(arena, value), near, NULL));
+    return expr_compact(arena, expr_compact(arena, value));
 }
 
 static int term_of_var(const Affine *affine, const Var *var) {

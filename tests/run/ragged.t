@@ -112,4 +112,43 @@ on x86-64-v4 avx512vl -O2
 on x86-64-v4 avx512vl -O0
 runs "the interpreter agrees" "$TENSORC" -run -O2 -DC=4 -DR1=6 -DZ=17 -DV=3 -DD=2 -DR=5 -DK=19 -DM=5 -DN=3 ragged.tensor
 like "$("$TENSORC" -w -emit-ir --threads=1 ragged.tensor -o -)" 'for z in 0:max\(min\(40, int64\(ptr' "requirements are asked where they are needed"
+
+# Numbers that are read may be far from all sizes, and what is computed with them near, or wrapped.
+cat >times.tensor <<'END'
+def lasting(float(R, K) a, int64(R) from, int64(R) to, uint64(R) most) -> (apart, wrapped, behind, unsigned) {
+    apart(r) +=! a(r, k) where k < to(r) - from(r)
+    wrapped(r) +=! a(r, k) where from(r) - k > 0
+    behind(r) +=! a(r, k) where from(r) + k < to(r)
+    unsigned(r) +=! a(r, k) where k < most(r)
+}
+export lasting as lasting_any
+export lasting(R=4, K=19) as lasting_known
+END
+cat >times.c <<'END'
+#include "times.h"
+#include <stdio.h>
+enum { R = 4, K = 19 };
+static const int64_t now = INT64_C(1700000000000000000);
+int main(void) {
+    float a[R][K], y[R], w[R], b[R], u[R];
+    int64_t from[R] = {now, now + 1, INT64_MIN + 5, 3}, to[R] = {now + 5, now + 40, INT64_MIN + 12, INT64_MIN + 2};
+    uint64_t most[R] = {INT64_MAX, INT64_MAX - 3, 7, 0};
+    int wrong = 0, apart[R] = {5, K, 7, K}, wrapped[R] = {K, K, K - 6, 3}, behind[R] = {5, K, 7, 0}, all[R] = {K, K, 7, 0};
+    for (int i = 0; i < R * K; i++) a[0][i] = 1;
+    for (int known = 0; known < 2; known++) {
+        int status = known ? lasting_known(a[0], from, to, most, y, w, b, u)
+                           : lasting_any(R, K, a[0], from, to, most, y, w, b, u);
+        wrong += status != 0;
+        for (int r = 0; r < R; r++)
+            wrong += y[r] != apart[r] || w[r] != wrapped[r] || b[r] != behind[r] || u[r] != all[r];
+    }
+    printf("%d wrong\n", wrong);
+    return 0;
+}
+END
+for level in -O0 -O1 -O2; do
+    runs "compiles with $level" "$TENSORC" -w "$level" --threads=1 -c times.tensor -o times.o --header times.h
+    runs "links" $CC -std=c11 -I. times.c times.o -o times -fopenmp -lm
+    is "$(./times 2>&1)" "0 wrong" "numbers of any size choose the same terms"
+done
 done_testing
