@@ -4,8 +4,8 @@
  * inner loop does not change is hoisted, and the elements of an unrolled tile differ by the displacement alone.
  * Contiguous lanes are one access, masked where there is a guard or where the lanes are not a power of two; small
  * constant strides, and lanes that are apart by numbers that are known, are contiguous accesses, likewise masked, and a
- * shuffle; lanes that go down in memory are those that go up, turned around; those that go round a row are two loads;
- * everything else is a gather or scatter.
+ * shuffle; lanes that go down in memory are those that go up, turned around; those that go round a row are two loads,
+ * those that are held at its ends one and an element of each; everything else is a gather or scatter.
  */
 #include "backends/llvm_code.h"
 #include "lang/diag.h"
@@ -444,6 +444,89 @@ static LLVMValueRef load_wrapped(Code *code, const Access *access) {
     return LLVMBuildSelect(code->builder, is_before, first, after, "");
 }
 
+/* What lies along memory between two bounds, and is held at those: min(max(e, low), high). */
+typedef struct Clamped {
+    Expr *around, *first; /* the row's index, and where in the row the first lane would be without bounds */
+    Expr *low, *high;     /* NULL: none */
+} Clamped;
+
+static bool find_bounds(Code *code, const Expr *index, Clamped *clamped) {
+    int64_t stride;
+    if (index->kind == EXPR_RAMP && expr_is_int(index->args[1], &stride) && stride == 1) {
+        clamped->first = index->args[0];
+        return true;
+    }
+    if (index->kind != EXPR_OP || (index->op != OP_MIN && index->op != OP_MAX))
+        return false;
+    int side = index->args[0]->kind == EXPR_BROADCAST ? 0 : 1;
+    if (index->args[side]->kind != EXPR_BROADCAST || !find_bounds(code, index->args[1 - side], clamped))
+        return false;
+    Expr *bound = index->args[side]->args[0];
+    Expr **own = index->op == OP_MAX ? &clamped->low : &clamped->high;
+    Expr **other = index->op == OP_MAX ? &clamped->high : &clamped->low;
+    *own = *own ? expr_binary(code->arena, index->op, *own, bound) : bound;
+    *other = *other ? expr_binary(code->arena, index->op, *other, bound) : NULL;
+    return true;
+}
+
+static bool find_clamped(Code *code, const Expr *index, Clamped *clamped) {
+    while (index->kind == EXPR_OP && index->op == OP_ADD) {
+        int side = index->args[0]->kind == EXPR_BROADCAST ? 0 : 1;
+        if (index->args[side]->kind != EXPR_BROADCAST)
+            return false;
+        clamped->around = expr_binary(code->arena, OP_ADD, clamped->around, index->args[side]->args[0]);
+        index = index->args[1 - side];
+    }
+    return find_bounds(code, index, clamped) && (clamped->low || clamped->high);
+}
+
+/* The lanes from a bound on, of as many as there are. */
+static LLVMValueRef lanes_from(Code *code, const Clamped *clamped, Expr *bound, int lanes) {
+    Expr *count = expr_binary(code->arena, OP_SUB, bound, clamped->first);
+    count = expr_binary(code->arena, OP_MAX, expr_binary(code->arena, OP_MIN, count, expr_int(code->arena, lanes)),
+                        expr_int(code->arena, 0));
+    LLVMValueRef from = LLVMBuildTrunc(code->builder, emit_value(code, count), code->i8, "");
+    return LLVMBuildICmp(code->builder, LLVMIntUGE, iota(code->i8, lanes), emit_splat(code, from, lanes), "");
+}
+
+static LLVMValueRef both_masks(Code *code, LLVMValueRef a, LLVMValueRef b) {
+    return a && b ? LLVMBuildAnd(code->builder, a, b, "") : a ? a : b;
+}
+
+/* The lanes of the mask hold the element at a bound, the others what they were. */
+static LLVMValueRef hold(Code *code, const Access *access, const Clamped *clamped, Expr *bound, LLVMValueRef lanes,
+                         LLVMValueRef mask, LLVMValueRef value) {
+    LLVMValueRef at = emit_value(code, expr_binary(code->arena, OP_ADD, clamped->around, bound));
+    LLVMValueRef address = LLVMBuildGEP2(code->builder, access->type, access->base, &at, 1, "");
+    address = address_of_any(code, access, address, both_masks(code, lanes, mask));
+    LLVMValueRef element = load(code, access, access->type, address);
+    return LLVMBuildSelect(code->builder, lanes, emit_splat(code, element, lanes_of(lanes)), value, "");
+}
+
+/* The lanes between the bounds under a mask, the others from two elements; NULL: they are no such lanes. */
+static LLVMValueRef load_clamped(Code *code, const Access *access) {
+    enum { LANES_LIMIT = 64 };
+    Clamped clamped = {.around = expr_int(code->arena, 0)};
+    int padded = padded_lanes(access->lanes);
+    if (padded > LANES_LIMIT || access->index->kind != EXPR_OP || !has_masked_access(code, alignment_of(access)) ||
+        !find_clamped(code, access->index, &clamped))
+        return NULL;
+    LLVMValueRef mask = access_mask(code, access), below = NULL, above = NULL, between = mask;
+    if (clamped.low)
+        below = LLVMBuildNot(code->builder, lanes_from(code, &clamped, clamped.low, padded), "");
+    if (clamped.high) {
+        Expr *beyond = expr_binary(code->arena, OP_ADD, clamped.high, expr_int(code->arena, 1));
+        above = lanes_from(code, &clamped, beyond, padded);
+    }
+    between = both_masks(code, between, below ? LLVMBuildNot(code->builder, below, "") : NULL);
+    between = both_masks(code, between, above ? LLVMBuildNot(code->builder, above, "") : NULL);
+    LLVMValueRef value =
+        load_part(code, access, expr_binary(code->arena, OP_ADD, clamped.around, clamped.first), between);
+    if (below)
+        value = hold(code, access, &clamped, clamped.low, below, mask, value);
+    return above ? hold(code, access, &clamped, clamped.high, above, mask, value) : value;
+}
+
 static bool goes_down(const Access *access, int64_t *stride) {
     return constant_stride(access, stride) && *stride < 0 && *stride >= -SHUFFLED_STRIDE;
 }
@@ -463,6 +546,7 @@ static LLVMValueRef load_vector(Code *code, const Access *access) {
         return load_strided(code, access, (int)stride);
     LLVMValueRef row = access->index->kind == EXPR_OP ? load_pattern(code, access) : NULL;
     row = row ? row : load_wrapped(code, access);
+    row = row ? row : load_clamped(code, access);
     return row ? row : load_gathered(code, access);
 }
 

@@ -27,6 +27,11 @@ def far(float(H, W) g) -> (o) { o(y, x) = (g(y, x - 7) else wrap) + (g(y, x + 5)
 def roll(half(H, W) g) -> (o) { o(y, x) = g(y, (x + 3 * y + 5) % W) where x in 0:W }
 def large(double(H, W) g) -> (o) { o(y, x) = g((y + 1) % H, (x + W - 1) % W) where y in 0:H, x in 0:W }
 def more(float(H, W) g) -> (o) { o(y, x) = g(y, (x + 2) % W) where y in 0:H, x in 0:2*W+3 }
+def edges(float(H, W) g) -> (o) {
+    o(y, x) = (g(y, x - 1) else edge) + 3 * (g(y, x + 2) else edge) + (g(y - 1, x + 40) else edge) where y in 0:H, x in 0:W
+}
+def held(half(H, W) g) -> (o) { o(y, x) = g(y, min(max(x - 3, 1), max(W - 2, 0))) + g(y, min(2 * x, W - 1)) where y in 0:H, x in 0:W }
+def nowhere(uint8(H, W) g) -> (o) { o(y, x) = g(y, max(x - 300, 0)) + g(y, min(x + 300, W - 1)) where y in 0:H, x in 0:W }
 END
 for shape in '1 1' '2 7' '3 16' '2 17' '3 31' '2 64' '1 65' '3 130'; do
     for target in x86-64 x86-64-v3 host; do
@@ -68,4 +73,6 @@ unlike "$(assembly 'def f(uint8(N, P) x) -> (y) { y(n, k) = k % 2 == 0 ? x(n, k 
     'vpinsrb|movzbl' "halves of bytes, in vectors"
 unlike "$(assembly 'def f(uint8(H, W) g) -> (o) { o(y, x) = (g(y, x - 1) else wrap) where y in 0:H, x in 0:W } export f(H=32, W=128)')" \
     'vpinsrb|movzbl' "round a row, in vectors"
+unlike "$(assembly 'def f(float(H, W) g) -> (o) { o(y, x) = (g(y, x - 1) else edge) where y in 0:H, x in 0:W } export f(H=32, W=128)')" \
+    'gather|vinsertps' "held at the ends of a row, in vectors"
 done_testing
