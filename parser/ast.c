@@ -20,8 +20,11 @@ static AstExpr *new_expr(Parser *parser, AstExprKind kind, Loc loc) {
 }
 
 static void report_depth(Parser *parser, Loc loc) {
-    if (!parser->too_deep)
+    if (!parser->too_deep) {
         diag(parser->diagnostics, DIAG_too_deep, loc, AST_DEPTH_LIMIT);
+        diag_hint(parser->diagnostics,
+                  "each operator is a level: give parts of it to temporaries, or sum over an index, +=!");
+    }
     parser->too_deep = true;
 }
 
