@@ -10,8 +10,9 @@
 #include "lang/expr.h"
 
 #include <stdlib.h>
+#include <string.h>
 
-enum { LEAST_STRIDE = 2, MOST_STRIDE = 16, FEW_COLUMNS = 4 };
+enum { LEAST_STRIDE = 2, MOST_STRIDE = 16, FEW_COLUMNS = 4, WHOLE_BYTES = 16 };
 
 /* Accesses that differ in the constants of their indices alone: columns. */
 typedef struct Columns {
@@ -237,6 +238,21 @@ static LLVMValueRef load_masked_at(Code *code, const Columns *columns, LLVMValue
     return emit_intrinsic(code, "llvm.masked.load", overloads, 2, args, 4);
 }
 
+static void store_at(Code *code, const Columns *columns, LLVMValueRef first, LLVMValueRef mask, int64_t from,
+                     LLVMValueRef value) {
+    int bytes = element_info[columns->tensor->type].bytes, lanes = lanes_of(value);
+    if (!mask) {
+        LLVMValueRef store = LLVMBuildStore(code->builder, value, address_at(code, columns, first, from));
+        LLVMSetAlignment(store, (unsigned)bytes);
+        return;
+    }
+    LLVMValueRef distance = index_constant(code, from);
+    first = LLVMBuildGEP2(code->builder, memory_type(code, columns->tensor->type), first, &distance, 1, "");
+    LLVMTypeRef overloads[] = {LLVMTypeOf(value), code->pointer};
+    LLVMValueRef args[] = {value, first, constant_int(code->i32, bytes), mask_at(code, columns, mask, from, lanes)};
+    emit_intrinsic(code, "llvm.masked.store", overloads, 2, args, 4);
+}
+
 /* The last register's elements end where the last column does: they are loaded from so many elements before. */
 static LLVMValueRef load_last(Code *code, const Columns *columns, LLVMValueRef first, int64_t from, int lanes) {
     int gap = columns->stride - columns->width, indices[lanes];
@@ -246,9 +262,55 @@ static LLVMValueRef load_last(Code *code, const Columns *columns, LLVMValueRef f
     return gap ? emit_shuffle(code, value, NULL, indices, lanes) : value;
 }
 
+/* ARM has instructions for few whole columns, which LLVM finds in a load and shuffles of all its elements, and in a shuffle
+ * of all columns and a store. */
+static bool has_column_access(Code *code, const Columns *columns, int lanes) {
+    return strcmp(code->target->family, "arm") == 0 && columns->stride <= FEW_COLUMNS &&
+           columns->width == columns->stride && !columns->guard && register_lanes(code, columns) == lanes &&
+           lanes * element_info[columns->tensor->type].bytes >= WHOLE_BYTES / 2;
+}
+
+static void load_whole(Code *code, const Columns *columns, LLVMValueRef first, int lane, int lanes,
+                       LLVMValueRef *values) {
+    int stride = columns->stride, indices[lanes];
+    LLVMValueRef all = load_at(code, columns, first, (int64_t)lane * stride, lanes * stride);
+    for (int c = 0; c < stride; c++) {
+        for (int i = 0; i < lanes; i++)
+            indices[i] = i * stride + c;
+        values[c] = emit_shuffle(code, all, NULL, indices, lanes);
+    }
+}
+
+/* The columns in one vector, one after the other: of any number. */
+static LLVMValueRef in_one_vector(Code *code, LLVMValueRef *columns, int count, int lanes) {
+    LLVMValueRef all = columns[0];
+    for (int c = 1; c < count; c++) {
+        int indices[(c + 1) * lanes];
+        for (int i = 0; i < (c + 1) * lanes; i++)
+            indices[i] = i;
+        LLVMValueRef wide = emit_resized(code, columns[c], c * lanes);
+        all = emit_shuffle(code, all, wide, indices, (c + 1) * lanes);
+    }
+    return all;
+}
+
+static void store_whole(Code *code, const Columns *columns, LLVMValueRef first, int lane, int lanes,
+                        LLVMValueRef *values) {
+    int stride = columns->stride, indices[lanes * stride];
+    for (int i = 0; i < lanes * stride; i++)
+        indices[i] = i % stride * lanes + i / stride;
+    LLVMValueRef all = in_one_vector(code, values, stride, lanes);
+    store_at(code, columns, first, NULL, (int64_t)lane * stride,
+             emit_shuffle(code, all, NULL, indices, lanes * stride));
+}
+
 /* The columns of `lanes` lanes from one on. */
 static void load_part(Code *code, const Columns *columns, LLVMValueRef first, LLVMValueRef mask, int lane, int lanes,
                       LLVMValueRef *values) {
+    if (has_column_access(code, columns, lanes)) {
+        load_whole(code, columns, first, lane, lanes, values);
+        return;
+    }
     for (int v = 0; v < columns->stride; v++) {
         int64_t from = (int64_t)lane * columns->stride + v * lanes;
         bool last = lane + lanes == columns->lanes && v == columns->stride - 1;
@@ -285,21 +347,6 @@ static void load_columns(Code *code, Columns *columns) {
     columns->block = LLVMGetInsertBlock(code->builder);
 }
 
-static void store_at(Code *code, const Columns *columns, LLVMValueRef first, LLVMValueRef mask, int64_t from,
-                     LLVMValueRef value) {
-    int bytes = element_info[columns->tensor->type].bytes, lanes = lanes_of(value);
-    if (!mask) {
-        LLVMValueRef store = LLVMBuildStore(code->builder, value, address_at(code, columns, first, from));
-        LLVMSetAlignment(store, (unsigned)bytes);
-        return;
-    }
-    LLVMValueRef distance = index_constant(code, from);
-    first = LLVMBuildGEP2(code->builder, memory_type(code, columns->tensor->type), first, &distance, 1, "");
-    LLVMTypeRef overloads[] = {LLVMTypeOf(value), code->pointer};
-    LLVMValueRef args[] = {value, first, constant_int(code->i32, bytes), mask_at(code, columns, mask, from, lanes)};
-    emit_intrinsic(code, "llvm.masked.store", overloads, 2, args, 4);
-}
-
 static void store_columns(Code *code, const Columns *columns, LLVMValueRef *values) {
     LLVMValueRef mask = columns->guard ? emit_value(code, columns->guard) : NULL, first = first_address(code, columns);
     int lanes = register_lanes(code, columns), stride = columns->stride;
@@ -307,6 +354,10 @@ static void store_columns(Code *code, const Columns *columns, LLVMValueRef *valu
         LLVMValueRef parts[stride];
         for (int c = 0; c < stride; c++)
             parts[c] = lanes == columns->lanes ? values[c] : emit_lanes(code, values[c], lane, lanes);
+        if (has_column_access(code, columns, lanes)) {
+            store_whole(code, columns, first, lane, lanes, parts);
+            continue;
+        }
         join(code, parts, stride, lanes);
         for (int v = 0; v < stride; v++)
             store_at(code, columns, first, mask, (int64_t)lane * stride + v * lanes, parts[v]);
