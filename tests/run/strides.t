@@ -154,4 +154,6 @@ for target in x86-64-v4 x86-64-v3; do
     unlike "$(sed '/^export bgr/d; s/N=1000/N=1024/' found.tensor >whole.tensor; "$TENSORC" -S -O2 --threads=1 --target=$target whole.tensor -o -)" \
         'gather|scatter|pinsr|vextractps' "no lane is loaded or stored alone, $target"
 done
+like "$("$TENSORC" -S -O2 --threads=1 --target=aarch64 whole.tensor -o - | grep -o -w 'ld3\|st3\|ld2\|st2' | sort -u | paste -sd' ' -)" \
+    '^ld2 ld3 st2 st3$' "whole columns are one load and one store on ARM"
 done_testing
