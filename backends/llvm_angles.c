@@ -51,7 +51,7 @@ static LLVMValueRef subtract_short_parts(Lanes *l, LLVMValueRef x, const Part *p
         x = rest;
     }
     LLVMValueRef last = lanes_multiply(l, real, lanes_number(l, wide_parts[SHORT_PARTS - 1] * part->size));
-    return lanes_add(l, x, lanes_subtract(l, lost, last));
+    return lanes_subtract(l, x, lanes_subtract(l, last, lost)); /* nothing from -0 is -0 */
 }
 
 static LLVMValueRef wide_reduction(Lanes *l, LLVMValueRef x, const Part *part, LLVMValueRef *n) {

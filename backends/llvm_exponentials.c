@@ -113,14 +113,20 @@ LLVMValueRef emit_exp2(Lanes *l, LLVMValueRef *args) {
     return scale_real(l, reduced_exp2(l, rest), real, n);
 }
 
-/* 2^n * p + (2^n - 1), at half the size, since 2^128 is no float. Where the result is -1 x needs not be smaller. */
-LLVMValueRef emit_expm1(Lanes *l, LLVMValueRef *args) {
+/* 2^n * p + (2^n - 1), at half the size, since 2^128 is no float. Where the result is -1 x needs not be smaller. Of -0 it
+ * is 0. */
+static LLVMValueRef unsigned_expm1(Lanes *l, LLVMValueRef x) {
     bool wide = lanes_are_wide(l);
-    LLVMValueRef n, real, x = lanes_clamp(l, args[0], wide ? -40 : -18, wide ? 710 : 89);
+    LLVMValueRef n, real;
+    x = lanes_clamp(l, x, wide ? -40 : -18, wide ? 710 : 89);
     LLVMValueRef r = reduce_exp(l, x, &real, &n);
     LLVMValueRef power = lanes_power_of_two(l, LLVMBuildSub(l->b, n, lanes_whole(l, 1), ""));
     LLVMValueRef half = lanes_fused(l, power, reduced_expm1(l, r), lanes_subtract(l, power, lanes_number(l, 0.5)));
     return lanes_add(l, half, half);
+}
+
+LLVMValueRef emit_expm1(Lanes *l, LLVMValueRef *args) {
+    return binary_intrinsic(l->code, "llvm.copysign", unsigned_expm1(l, args[0]), args[0]);
 }
 
 /* --- sinh, cosh, tanh --- */
@@ -128,7 +134,7 @@ LLVMValueRef emit_expm1(Lanes *l, LLVMValueRef *args) {
 /* t / (t + 2) with t = exp(2|x|) - 1. */
 LLVMValueRef emit_tanh(Lanes *l, LLVMValueRef *args) {
     LLVMValueRef magnitude = lanes_clamp(l, lanes_absolute(l, args[0]), 0, lanes_are_wide(l) ? 20 : 10);
-    LLVMValueRef twice = lanes_add(l, magnitude, magnitude), t = emit_expm1(l, &twice);
+    LLVMValueRef twice = lanes_add(l, magnitude, magnitude), t = unsigned_expm1(l, twice);
     LLVMValueRef result = lanes_divide(l, t, lanes_add(l, t, lanes_number(l, 2)));
     return binary_intrinsic(l->code, "llvm.copysign", result, args[0]);
 }

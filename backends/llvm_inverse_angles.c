@@ -106,7 +106,8 @@ LLVMValueRef emit_atan2(Lanes *l, LLVMValueRef *args) {
     LLVMValueRef y = lanes_absolute(l, args[0]), x = lanes_absolute(l, args[1]), one = lanes_number(l, 1);
     LLVMValueRef steep = LLVMBuildFCmp(l->b, LLVMRealOGT, y, x, ""), back = has_sign(l, args[1]);
     LLVMValueRef above = lanes_select_where(l, steep, x, y), below = lanes_select_where(l, steep, y, x);
-    LLVMValueRef infinite = lanes_compare(l, LLVMRealOEQ, above, INFINITY);
+    LLVMValueRef infinite = LLVMBuildAnd(l->b, lanes_compare(l, LLVMRealOEQ, above, INFINITY),
+                                         lanes_compare(l, LLVMRealOEQ, below, INFINITY), "");
     LLVMValueRef zero = lanes_compare(l, LLVMRealOEQ, below, 0);
     above = lanes_select_where(l, infinite, one, above);
     below = lanes_select_where(l, LLVMBuildOr(l->b, infinite, zero, ""), one, below);

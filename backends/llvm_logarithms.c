@@ -185,7 +185,7 @@ static LLVMValueRef log_of_more(Lanes *l, LLVMValueRef x, LLVMValueRef more) {
 }
 
 LLVMValueRef emit_log1p(Lanes *l, LLVMValueRef *args) {
-    return log_of_more(l, args[0], NULL);
+    return binary_intrinsic(l->code, "llvm.copysign", log_of_more(l, args[0], NULL), args[0]);
 }
 
 LLVMValueRef emit_log2(Lanes *l, LLVMValueRef *args) {
