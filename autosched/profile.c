@@ -373,13 +373,13 @@ static void leave_out(const Walk *walk, const Expr *predicate) {
     if (!(less || predicate->op == OP_GT || predicate->op == OP_GE))
         return;
     int loops = walk->facts->loop_count;
-    double difference[loops + 1], other[loops + 1];
+    double *difference = ARENA_ARRAY(walk->forms->arena, double, loops + 1), other[loops + 1];
     form_of(walk->forms, predicate->args[!less], difference);
     form_of(walk->forms, predicate->args[less], other);
     for (int l = 0; l <= loops; l++)
         difference[l] -= other[l];
     difference[loops] -= or_equal ? 1 : 0;
-    walk->facts->kept *= negative_part(walk->facts, difference);
+    list_push(walk->forms->arena, &walk->facts->predicates, difference);
 }
 
 static bool is_identity_of(const Stage *stage, int component, const Expr *e) {

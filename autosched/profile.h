@@ -40,11 +40,12 @@ typedef struct StageFacts {
     AccessFacts *accesses; /* what is written, then what is read */
     double iterations;     /* of the innermost body */
     double kept;           /* part of them that is left where terms outside of a tensor, which are 0, are left out */
-    double operations;     /* of one scalar evaluation; a multiply-add counts 1 */
-    double dear;           /* of these: divisions, math functions */
-    int depth;             /* of a reduction: operations that wait for each other from one term to the next */
-    int lanes;             /* that a vector of the stage's type has */
-    int registers;         /* vectors that the processor holds */
+    LIST(double *) predicates; /* forms that are negative where they hold; the others are left out, too */
+    double operations;         /* of one scalar evaluation; a multiply-add counts 1 */
+    double dear;               /* of these: divisions, math functions */
+    int depth;                 /* of a reduction: operations that wait for each other from one term to the next */
+    int lanes;                 /* that a vector of the stage's type has */
+    int registers;             /* vectors that the processor holds */
 } StageFacts;
 
 typedef struct Profile {

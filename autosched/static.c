@@ -38,6 +38,7 @@ static const double entry_cost = 12;         /* cycles until what is computed at
 static const double loop_cost = 1.5;         /* cycles an iteration of the innermost serial loop */
 static const double alias_cost = 200;        /* cycles until loads that seem to read what was just stored do so */
 static const double edge_cost = 450;         /* cycles where what one thread writes ends and another one's begins */
+static const double foreign_cost = 30;       /* cycles to read and write again a line that another thread has written */
 static const double spill_cost = 1.7;        /* cycles a vector that has no register, in each step of the reduction */
 static const double bytes_per_cycle[3] = {28, 20, 7};
 static const double page_cost = 8; /* cycles */
@@ -543,6 +544,18 @@ static StageFacts busiest_thread(const StageFacts *stage, const Target *target, 
     return thread;
 }
 
+/* Part of the iterations of a thread that predicates leave, when its loops begin at their first values or end at their last. */
+static double held_part(const StageFacts *whole, const StageFacts *thread, bool last) {
+    double part = 1, shifted[whole->loop_count + 1];
+    for (int p = 0; p < whole->predicates.count; p++) {
+        memcpy(shifted, whole->predicates.items[p], sizeof shifted);
+        for (int l = 0; l < whole->loop_count && last; l++)
+            shifted[whole->loop_count] += shifted[l] * floor(whole->extents[l] - thread->extents[l]);
+        part *= negative_part(thread, shifted);
+    }
+    return part;
+}
+
 /* Ends of pieces of memory that the busiest thread writes in turns with another one: what the hardware fetches ahead of
  * the one, the other has just written. Short pieces are no streams that it follows. */
 static double shared_edges(const StageFacts *thread, double part) {
@@ -558,6 +571,39 @@ static double shared_edges(const StageFacts *thread, double part) {
         whole &= reach >= written->dims[d];
     }
     return piece * written->bytes >= STREAM_LEAST ? all / piece - 1 : 0;
+}
+
+/* The stage that computes what another one reads, in loops of its own; NULL: none of the profile. */
+static const StageFacts *producer_of(const Profile *profile, const StageFacts *stage, const AccessFacts *access) {
+    for (int s = 0; s < profile->stage_count && access->temporary; s++)
+        if (profile->stages[s].accesses[0].tensor == access->tensor && !profile->stages[s].accesses[0].in_registers &&
+            common_loops(&profile->stages[s], stage) == 0)
+            return &profile->stages[s];
+    return NULL;
+}
+
+/* Lines of a temporary that the busiest thread reads and another one has written, and will write again: they are in the
+ * nearer caches of both. The first threads are taken to begin with the first elements. */
+static double lines_of_others(const StageFacts *thread, const AccessFacts *access, const StageFacts *producer,
+                              const Target *target) {
+    double part, forks, extents[producer->loop_count + 1], all = 1, own = 1;
+    StageFacts other = busiest_thread(producer, target, extents, &part, &forks);
+    for (int d = 0; d < access->rank; d++) {
+        double reach = fmin(access_reach(thread, access, d, 0), access->dims[d]);
+        all *= reach;
+        own *= fmin(reach, access_reach(&other, &other.accesses[0], d, 0));
+    }
+    double cache = target->cache_bytes[1] > 0 ? (double)target->cache_bytes[1] : 1 << 20;
+    return fmin((all - own) * access->bytes, cache) / CACHE_LINE;
+}
+
+static double foreign_lines(const Profile *profile, const StageFacts *thread, const Target *target) {
+    double lines = 0;
+    for (int a = 1; a < thread->access_count && thread_count(target) > 1; a++) {
+        const StageFacts *producer = producer_of(profile, thread, &thread->accesses[a]);
+        lines += producer ? lines_of_others(thread, &thread->accesses[a], producer, target) : 0;
+    }
+    return lines;
 }
 
 /* --- loads after stores --- */
@@ -674,7 +720,9 @@ static void add_stage(const Profile *profile, const StageFacts *whole, const Tar
     double forks, part, busiest = 0, sum = 0, seconds[4], extents[whole->loop_count + 1];
     StageFacts thread = busiest_thread(whole, target, extents, &part, &forks), *stage = &thread;
     Block block = block_of(stage, target);
-    double cycles = block.runs * stage->kept * (block_cycles(&block) + conflict_cycles(stage, &block, target));
+    double held = fmax(held_part(whole, stage, false), held_part(whole, stage, true));
+    double cycles = block.runs * stage->kept * held * (block_cycles(&block) + conflict_cycles(stage, &block, target));
+    cycles += foreign_lines(profile, stage, target) * foreign_cost;
     cycles += entries(stage) * entry_cost + shared_edges(stage, part) * edge_cost + alias_cycles(profile, stage);
     seconds[0] = (cycles + page_cycles(stage, &block)) / clock_rate;
     Block all = block;

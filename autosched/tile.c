@@ -407,6 +407,28 @@ static int tiled_count(const Tile *tile) {
     return count;
 }
 
+bool tile_shares_operand(const Tile *tile, int a, int b) {
+    for (int i = 0; i < tile->operands.count; i++) {
+        const Expr *read = tile->operands.items[i].read;
+        if (expr_uses_var(read, tile->axes[a].axis) && expr_uses_var(read, tile->axes[b].axis))
+            return true;
+    }
+    return false;
+}
+
+/* With threads: whether some axes share an operand with the first candidate for vectors, and others after them do not. */
+static bool has_apart(const Tile *tile) {
+    int vector = tile->candidate_count ? tile->candidates[0] : -1;
+    bool shared = false, apart = false;
+    for (int a = 0; a < tile->axis_count && vector >= 0; a++)
+        if (tile->axes[a].tiled && a != vector) {
+            bool shares = tile_shares_operand(tile, a, vector);
+            apart |= shared && !shares;
+            shared |= shares;
+        }
+    return apart;
+}
+
 static void make_structure(Space *space, Group *group, Tile *tile) {
     choose_candidates(space, tile);
     const Stage *root = tile->root;
@@ -414,7 +436,7 @@ static void make_structure(Space *space, Group *group, Tile *tile) {
     bool parallel = space->target->threads != 1 && tile->placed == 0 && !(tile->chain && tile->producer >= 0);
     tile->vector_gene =
         add_choice(space, group, root, "vector axis", tile->candidate_count ? tile->candidate_count : 1);
-    tile->outer_gene = add_choice(space, group, root, "outer order", several ? 2 : 1);
+    tile->outer_gene = add_choice(space, group, root, "outer order", several ? 2 + (parallel && has_apart(tile)) : 1);
     tile->middle_gene = add_choice(space, group, root, "middle order", several ? 2 : 1);
     tile->inner_gene = add_choice(space, group, root, "inner order", several ? 2 : 1);
     tile->parallel_gene = add_choice(space, group, root, "parallel", parallel ? 3 : 1);

@@ -114,6 +114,8 @@ bool tile_pack(TileWriter *writer);
 /* Whether an operand can be copied, and is worth it, at all. */
 bool operand_packable(const Expr *read);
 /* tile_clip.c: how many orders of the reductions there are. */
+/* Whether an operand is read along both axes. */
+bool tile_shares_operand(const Tile *tile, int a, int b);
 int tile_reduce_orders(const Space *space, const Tile *tile);
 /* Whether the order is one of those that leave out terms outside; whether that makes sense; what is not packed then. */
 bool tile_clips(const TileWriter *writer);

@@ -63,14 +63,16 @@ static void order_axes(const TileWriter *writer, bool vector_first, NameList *li
         names_add(list, name(writer, writer->vector));
 }
 
-/* Whether an operand is read along both axes. */
-static bool share_operand(const Tile *tile, int a, int b) {
-    for (int i = 0; i < tile->operands.count; i++) {
-        const Expr *read = tile->operands.items[i].read;
-        if (expr_uses_var(read, tile->axes[a].axis) && expr_uses_var(read, tile->axes[b].axis))
-            return true;
-    }
-    return false;
+/* The axes that share no operand with the vector axis first: threads then share what that is read from alone. */
+static void order_apart(const TileWriter *writer, NameList *list, AxisName *name) {
+    const Tile *tile = writer->tile;
+    for (int sharing = 0; sharing <= 1; sharing++)
+        for (int a = 0; a < tile->axis_count; a++)
+            if (tile->axes[a].tiled && a != writer->vector &&
+                (writer->vector >= 0 && tile_shares_operand(tile, a, writer->vector)) == sharing)
+                names_add(list, name(writer, a));
+    if (writer->vector >= 0)
+        names_add(list, name(writer, writer->vector));
 }
 
 /* Inside the register tile: the vector axis last, or first with those that share its operand. What the innermost loop
@@ -83,7 +85,7 @@ static void order_inner(const TileWriter *writer, NameList *list, AxisName *name
     }
     for (int sharing = 1; sharing >= 0; sharing--) {
         for (int a = 0; a < tile->axis_count; a++)
-            if (tile->axes[a].tiled && a != writer->vector && share_operand(tile, a, writer->vector) == sharing)
+            if (tile->axes[a].tiled && a != writer->vector && tile_shares_operand(tile, a, writer->vector) == sharing)
                 names_add(list, name(writer, a));
         if (sharing)
             names_add(list, name(writer, writer->vector));
@@ -111,7 +113,10 @@ static void write_axes(TileWriter *writer) {
             split_axis(writer, &tile->axes[a], a == writer->vector);
         else if (!tile->axes[a].steps && !tile->axes[a].chained)
             names_add(&writer->outers, tile->axes[a].loop);
-    order_axes(writer, writer->genes[tile->outer_gene] == 1, &writer->outers, outer_name);
+    if (writer->genes[tile->outer_gene] == 2)
+        order_apart(writer, &writer->outers, outer_name);
+    else
+        order_axes(writer, writer->genes[tile->outer_gene] == 1, &writer->outers, outer_name);
     order_axes(writer, writer->genes[tile->middle_gene] == 1, &writer->middles, middle_name);
     order_inner(writer, &writer->inners, inner_name);
     if (writer->vector >= 0)

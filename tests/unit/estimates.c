@@ -6,13 +6,17 @@
 
 #include <math.h>
 
-static double estimate_of_text(Arena *arena, const char *text) {
+static double estimate_with(Arena *arena, const char *text, int threads) {
     Target single = *target_find("x86-64-v4");
-    single.threads = 1;
+    single.threads = threads;
     const Schedule *schedule;
     Program *program = scheduled_program_of_text(arena, text, &schedule);
     Nest *nest = program ? nest_build(arena, program, schedule, NULL, &single, NULL) : NULL;
     return nest ? static_estimate(profile_nest(arena, nest), &single).seconds : HUGE_VAL;
+}
+
+static double estimate_of_text(Arena *arena, const char *text) {
+    return estimate_with(arena, text, 1);
 }
 
 /* A tile of every second row, which are pixels of 512 bytes. */
@@ -121,6 +125,33 @@ static void test_predicates(Arena *arena) {
     ok(lanes > 0.9 * all, "lanes that a predicate leaves out are computed: %g of the time", lanes / all);
 }
 
+/* Sums of rows up to the diagonal by two threads, which share out rows or columns. */
+static double shared_out(Arena *arena, const char *loop) {
+    static const char *const format =
+        "def f(float(64, 512) A) -> (Y) { Y(i, j) +=! A(r_k, j) where i in 0:64, r_k in 0:64, r_k <= i }\n"
+        "schedule f on x86 { j_o, j_v = split(Y.j, 16)\n reorder(%s, Y.r_k, j_v)\n"
+        "parallel(%s)\n vectorize(j_v)\n acc = cache_write(Y, at=%s, scope=register) }";
+    bool rows = loop[0] == 'Y';
+    return estimate_with(arena, arena_printf(arena, format, rows ? "Y.i, j_o" : "j_o, Y.i", loop, rows ? "j_o" : "Y.i"),
+                         2);
+}
+
+/* Products whose first operand is computed by rows; the threads share them out by rows or by columns. */
+static double handed_over(Arena *arena, const char *loops, const char *task) {
+    static const char *const format = "def f(float(64, 1024) A, float(1024, 32) B) -> (Y) {\n"
+                                      "t(i, k) = A(i, k) + 1  Y(i, j) +=! t(i, r_k) * B(r_k, j) }\n"
+                                      "schedule f on x86 { parallel(t.i)\n j_o, j_v = split(Y.j, 16)\n"
+                                      "reorder(%s, Y.r_k, j_v)\n parallel(%s)\n vectorize(j_v) }";
+    return estimate_with(arena, arena_printf(arena, format, loops, task), 2);
+}
+
+static void test_threads(Arena *arena) {
+    double rows = shared_out(arena, "Y.i"), columns = shared_out(arena, "j_o");
+    ok(rows > 1.1 * columns && rows < HUGE_VAL, "a thread has the longer rows: %g times", rows / columns);
+    double own = handed_over(arena, "Y.i, j_o", "Y.i"), all = handed_over(arena, "j_o, Y.i", "j_o");
+    ok(all > 1.04 * own && all < HUGE_VAL, "what another thread has computed is far: %g times", all / own);
+}
+
 int main(void) {
     Arena *arena = arena_new();
     test_memory(arena);
@@ -129,6 +160,7 @@ int main(void) {
     test_waiting(arena);
     test_scattered(arena);
     test_predicates(arena);
+    test_threads(arena);
     arena_free(arena);
     return done_testing();
 }
