@@ -190,6 +190,8 @@ static LLVMValueRef access_mask(Code *code, const Access *access) {
         mask = turned_lanes(code, mask, access->lanes);
     if (access->lanes == padded)
         return mask;
+    if (mask && access->turned)
+        mask = LLVMBuildFreeze(code->builder, mask, ""); /* what is behind the lanes was poison */
     LLVMValueRef real = lane_mask(code, access->lanes, padded);
     return mask ? LLVMBuildAnd(code->builder, mask, real, "") : real;
 }
