@@ -1,5 +1,6 @@
 /* main.c - what the command line asks for: a subcommand, or the compilation of each file in turn. */
 #include "driver/driver.h"
+#include <errno.h>
 #include <signal.h>
 #include <string.h>
 
@@ -30,7 +31,8 @@ static int run_database_command(Arena *arena, int argc, char **argv) {
 }
 
 int main(int argc, char **argv) {
-    signal(SIGPIPE, SIG_IGN); /* a dead worker, a closed pipe or a file that may not grow is an error to report, not an end */
+    signal(SIGPIPE,
+           SIG_IGN); /* a dead worker, a closed pipe or a file that may not grow is an error to report, not an end */
     signal(SIGXFSZ, SIG_IGN);
     if (argc > 1 && !strcmp(argv[1], "--worker"))
         return worker_main(argc - 1, argv + 1);
@@ -44,9 +46,11 @@ int main(int argc, char **argv) {
     if (status < 0)
         status = compile_all(&options);
     arena_free(arena);
-    /* What was printed must have arrived: a full disk behind standard output is an error too. */
+    /* What was printed must have arrived: a full disk behind standard output is an error too. Who reads the first lines
+     * alone, as head does, wants no word about it. */
     if (fflush(stdout) || ferror(stdout)) {
-        complain("cannot write to standard output");
+        if (errno != EPIPE)
+            complain("cannot write to standard output");
         status = status ? status : 1;
     }
     return status;

@@ -89,9 +89,13 @@ fault 1 'status 2' "a run that fails is all that is said" -run -DV=0 -DD=2 -DN=2
 if [ -w /dev/full ]; then
     fault '1|2' '/dev/full' "a full device" -c good.tensor -o /dev/full
     fault '1|2' '/dev/full' "a full device for the header" -c good.tensor -o ../empty/k.o --header /dev/full
+    "$TENSORC" --help 2>&1 >/dev/full | grep -c 'cannot write to standard output' >"$work/said"
+    is "$(cat "$work/said")" 1 "a full device behind standard output"
 else
-    skip "no /dev/full here" 2
+    skip "no /dev/full here" 3
 fi
+{ sleep 0.2; "$TENSORC" --help 2>"$work/said"; } | true
+is "$(cat "$work/said")" "" "a reader that went away is no fault to tell"
 (
     ulimit -f 1
     exec "$TENSORC" -c good.tensor -o grown.o
