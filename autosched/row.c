@@ -182,7 +182,6 @@ static bool has_few_values(const Var *axis) {
     return few || axis_extent(axis) == 1;
 }
 
-/* Lanes of a combiner take as long to be combined as several vectors: short rows are computed side by side. */
 typedef struct OnceRead {
     const Stage *stage;
     bool any;
@@ -202,6 +201,7 @@ static bool reads_each_once(const Space *space, const Stage *stage) {
     return once.any && (extent < 0 || extent >= 2 * target_lanes(space->target, stage->tensor->type));
 }
 
+/* Lanes of a combiner take as long to be combined as several vectors: its short rows are computed side by side. */
 bool stage_is_row_reduction(const Space *space, const Stage *stage) {
     int long_axes = 0;
     for (int a = 0; a < stage->axis_count; a++)

@@ -41,25 +41,15 @@ LLVMValueRef emit_apart(Lanes *l, const char *name, ApartFunction *body, const v
     return emit_call(l->code, function ? function : define_apart(l, name, body, context), &x, 1);
 }
 
-/* --- the tables --- */
+/* --- the table --- */
 
-static RealFunction *const float_functions[OP_COUNT] = {
+static RealFunction *const functions[OP_COUNT] = {
     [OP_EXP] = emit_exp,     [OP_EXP2] = emit_exp2,   [OP_EXPM1] = emit_expm1, [OP_LOG] = emit_log,
     [OP_LOG1P] = emit_log1p, [OP_LOG2] = emit_log2,   [OP_LOG10] = emit_log10, [OP_SIN] = emit_sin,
     [OP_COS] = emit_cos,     [OP_TAN] = emit_tan,     [OP_ASIN] = emit_asin,   [OP_ACOS] = emit_acos,
     [OP_ATAN] = emit_atan,   [OP_ATAN2] = emit_atan2, [OP_SINH] = emit_sinh,   [OP_COSH] = emit_cosh,
     [OP_TANH] = emit_tanh,   [OP_ASINH] = emit_asinh, [OP_ACOSH] = emit_acosh, [OP_ATANH] = emit_atanh,
     [OP_CBRT] = emit_cbrt,   [OP_POW] = emit_pow,     [OP_HYPOT] = emit_hypot, [OP_ERF] = emit_erf,
-    [OP_ERFC] = emit_erfc,
-};
-
-static RealFunction *const double_functions[OP_COUNT] = {
-    [OP_SIN] = emit_sin,     [OP_COS] = emit_cos,   [OP_TAN] = emit_tan,     [OP_POW] = emit_pow,
-    [OP_EXP] = emit_exp,     [OP_EXP2] = emit_exp2, [OP_EXPM1] = emit_expm1, [OP_LOG] = emit_log,
-    [OP_LOG1P] = emit_log1p, [OP_LOG2] = emit_log2, [OP_LOG10] = emit_log10, [OP_ASIN] = emit_asin,
-    [OP_ACOS] = emit_acos,   [OP_ATAN] = emit_atan, [OP_ATAN2] = emit_atan2, [OP_SINH] = emit_sinh,
-    [OP_COSH] = emit_cosh,   [OP_TANH] = emit_tanh, [OP_ASINH] = emit_asinh, [OP_ACOSH] = emit_acosh,
-    [OP_ATANH] = emit_atanh, [OP_CBRT] = emit_cbrt, [OP_HYPOT] = emit_hypot, [OP_ERF] = emit_erf,
     [OP_ERFC] = emit_erfc,
 };
 
@@ -73,7 +63,7 @@ static bool suits_library(Op op, bool wide) {
 }
 
 LLVMValueRef emit_function_of_reals(Code *code, Op op, bool wide, LLVMValueRef *args) {
-    RealFunction *function = wide ? double_functions[op] : float_functions[op];
+    RealFunction *function = functions[op];
     if (!function || (lanes_of(args[0]) == 1 && suits_library(op, wide)))
         return NULL;
     Lanes lanes = lanes_like(code, wide ? code->f64 : code->f32, args[0]);

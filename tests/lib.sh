@@ -107,6 +107,16 @@ skip_all() { printf '1..0 # SKIP %s\n' "$1"; exit 0; }
 # have PROGRAM: whether it can be called.
 have() { command -v "$1" >/dev/null 2>&1; }
 
+# plain_and_fast: on each target main.c compares what plain.tensor, without optimisation, and fast.tensor compute.
+plain_and_fast() {
+    for target in x86-64 x86-64-v3 host; do
+        runs "plain, $target" "$TENSORC" -c -O0 --threads=1 --target=$target plain.tensor -o plain.o --header plain.h
+        runs "compiles, $target" "$TENSORC" -c --threads=1 --target=$target fast.tensor -o fast.o --header fast.h
+        ok "links, $target" $CC -O1 -o main main.c fast.o plain.o -lm
+        runs "right at all sizes, $target" ./main
+    done
+}
+
 done_testing() {
     printf '1..%d\n' "$tests_run"
     [ "$tests_failed" -eq 0 ]

@@ -59,10 +59,5 @@ int main(void) {
 }
 END
 } >main.c
-for target in x86-64 x86-64-v3 host; do
-    runs "plain, $target" "$TENSORC" -c -O0 --threads=1 --target=$target plain.tensor -o plain.o --header plain.h
-    runs "compiles, $target" "$TENSORC" -c --threads=1 --target=$target fast.tensor -o fast.o --header fast.h
-    ok "links, $target" $CC -O1 -o main main.c fast.o plain.o -lm
-    runs "right at all sizes, $target" ./main
-done
+plain_and_fast
 done_testing

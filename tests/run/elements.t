@@ -66,12 +66,7 @@ int main(void) {
 }
 END
 } >main.c
-for target in x86-64 x86-64-v3 host; do
-    runs "plain, $target" "$TENSORC" -c -O0 --threads=1 --target=$target plain.tensor -o plain.o --header plain.h
-    runs "compiles, $target" "$TENSORC" -c --threads=1 --target=$target fast.tensor -o fast.o --header fast.h
-    ok "links, $target" $CC -O1 -o main main.c fast.o plain.o -lm
-    runs "right at all sizes, $target" ./main
-done
+plain_and_fast
 sed '/^def bytes/,/^}/d' body.tensor >known.tensor
 for shape in '0 5' '1 1' '7 3' '100 3' '15 16' '16 17' '33 31' '5 97'; do
     runs "of $shape" "$TENSORC" -run --threads=1 -DN="${shape% *}" -DC="${shape#* }" known.tensor
