@@ -4,6 +4,7 @@
  * are one transaction each: all of it or nothing.
  */
 #include "autosched/database.h"
+#include "lang/files.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -64,31 +65,50 @@ static int run_ls(Arena *arena, Database *database, int count, char **arguments)
     return status == SQLITE_DONE ? finish_output(stdout, "standard output") : complain_sqlite(database);
 }
 
+/* A text in the place of a database would be the end of its records. */
+static bool is_database(const char *path) {
+    static const char mark[] = "SQLite format 3";
+    char start[sizeof mark] = "";
+    FILE *file = fopen(path, "rb");
+    bool found = file && fread(start, 1, sizeof start, file) == sizeof start && !memcmp(start, mark, sizeof mark);
+    if (file)
+        fclose(file);
+    return found;
+}
+
+static int write_export(Arena *arena, const Database *database, const char *path, const Text *text) {
+    FileIdentity output = file_identity(arena, path), own = file_identity(arena, database->path);
+    FileIdentity journal = file_identity(arena, arena_printf(arena, "%s-journal", database->path));
+    if (file_is_same(&output, &own) || file_is_same(&output, &journal))
+        return complain("the output '%s' is the tuning database '%s' itself", path, database->path);
+    if (output.exists && !output.shared && is_database(path))
+        return complain("the output '%s' is a database: what it holds would be lost", path);
+    return write_whole(path, text->text, text->length) ? EXIT_OK
+                                                       : complain("cannot write '%s': %s", path, strerror(errno));
+}
+
 static int run_export(Arena *arena, Database *database, int count, char **arguments) {
     static const char sql[] = "SELECT " RECORD_COLUMNS " FROM records"
                               " ORDER BY task, target, threads, outcome != 0, seconds, schedule";
     sqlite3_stmt *row;
     if (sqlite3_prepare_v2(database->handle, sql, -1, &row, NULL) != SQLITE_OK)
         return complain_sqlite(database);
-    FILE *stream = count ? fopen(arguments[0], "w") : stdout;
-    if (!stream) {
-        sqlite3_finalize(row);
-        return complain("cannot write '%s': %s", arguments[0], strerror(errno));
-    }
-    fprintf(stream, "# tuning records of tensorc, format 1\n\n");
+    Text text = {.arena = arena};
+    text_add(&text, "# tuning records of tensorc, format 1\n\n");
     int status;
     while ((status = sqlite3_step(row)) == SQLITE_ROW) {
         Record record;
         database_row(arena, row, &record);
-        if ((unsigned)record.outcome >= OUTCOME_COUNT)
-            continue;
-        Text text = {.arena = arena};
-        record_write(&text, &record);
-        fputs(text.text, stream);
+        if ((unsigned)record.outcome < OUTCOME_COUNT)
+            record_write(&text, &record);
     }
     sqlite3_finalize(row);
-    int written = finish_output(stream, count ? arguments[0] : "standard output");
-    return status == SQLITE_DONE ? written : complain_sqlite(database);
+    if (status != SQLITE_DONE)
+        return complain_sqlite(database);
+    if (count)
+        return write_export(arena, database, arguments[0], &text);
+    fwrite(text.text, 1, text.length, stdout);
+    return finish_output(stdout, "standard output");
 }
 
 typedef struct Import {

@@ -3,6 +3,7 @@
 #define BACKENDS_BACKENDS_H
 
 #include "autosched/autosched.h"
+#include "lang/files.h"
 #include "lower/kernel.h"
 
 /* --- targets --- */
@@ -50,9 +51,6 @@ char *make_escape(Arena *arena, const char *name);
 /* A make rule: targets (as they are: -MT; else escaped by the caller): files, escaped here; an empty rule for each file
  * but the first when phony. */
 char *emit_depfile(Arena *arena, const char *targets, const char *const *files, int count, bool phony);
-/* Writes a temporary file beside path and renames it: whole or not at all. "-" is standard output; devices and pipes
- * are written in place. False with errno set, nothing left behind. */
-bool write_whole(const char *path, const void *data, size_t bytes);
 
 /* --- running --- */
 

@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 typedef struct Output {
@@ -290,13 +289,13 @@ static const char *architecture(const Target *target) {
     return target->family;
 }
 
-/* OUT for the first target; the architecture goes before the ending for the others. */
-static const char *output_path(Compilation *c, const Target *target, bool first) {
+const char *default_output(Arena *arena, const Options *options, const char *input) {
     static const char *const endings[] = {".o", ".s", ".ll", ".ir"};
-    const Options *o = c->options;
-    const char *path = o->out;
-    if (!path)
-        path = !strcmp(c->input, "-") ? "-" : with_ending(c->arena, base_name(c->input), endings[o->mode]);
+    return !strcmp(input, "-") ? "-" : with_ending(arena, base_name(input), endings[options->mode]);
+}
+
+const char *output_path(Compilation *c, const Target *target, bool first) {
+    const char *path = c->options->out ? c->options->out : default_output(c->arena, c->options, c->input);
     if (first)
         return path;
     const char *dot = strrchr(base_name(path), '.');
@@ -350,19 +349,22 @@ static void add_header(Compilation *c, Outputs *outputs) {
     list_push(c->arena, outputs, ((Output){path, text, strlen(text)}));
 }
 
+const char *depfile_path(Compilation *c, const char *object) {
+    return c->options->depfile ? c->options->depfile : with_ending(c->arena, object, ".d");
+}
+
 static bool add_depfile(Compilation *c, const char *object, Outputs *outputs) {
     const Options *o = c->options;
     if (!o->depfile && !strcmp(object, "-")) {
         complain("-MD needs -MF when the output is not a file");
         return false;
     }
-    const char *path = o->depfile ? o->depfile : with_ending(c->arena, object, ".d");
     const char *target = o->depfile_target ? o->depfile_target : make_escape(c->arena, object);
     LIST(const char *) files = {0};
     for (int i = 0; i < c->module->files.count; i++)
         list_push(c->arena, &files, c->module->files.items[i]);
     char *text = emit_depfile(c->arena, target, files.items, files.count, o->phony);
-    list_push(c->arena, outputs, ((Output){path, text, strlen(text)}));
+    list_push(c->arena, outputs, ((Output){depfile_path(c, object), text, strlen(text)}));
     return true;
 }
 
@@ -373,35 +375,7 @@ static void add_schedules(Compilation *c, const Scheduled *scheduled, Text *text
     c->variant_schedules = (Text){.arena = c->arena};
 }
 
-/* Devices and standard output may take several. */
-static bool is_same_file(const char *a, const char *b) {
-    struct stat first, second;
-    if (stat(a, &first) || stat(b, &second))
-        return strcmp(a, "-") && !strcmp(a, b);
-    return S_ISREG(first.st_mode) && first.st_dev == second.st_dev && first.st_ino == second.st_ino;
-}
-
-/* No output takes the place of a file that was read, nor of another output. */
-static bool outputs_are_apart(const Compilation *c, const Outputs *outputs) {
-    for (int i = 0; i < outputs->count; i++) {
-        const char *path = outputs->items[i].path;
-        for (int j = 0; j < c->module->files.count; j++)
-            if (is_same_file(path, c->module->files.items[j])) {
-                complain("the output '%s' is the input file '%s'", path, c->module->files.items[j]);
-                return false;
-            }
-        for (int j = 0; j < i; j++)
-            if (is_same_file(path, outputs->items[j].path)) {
-                complain("'%s' is to be written twice", path);
-                return false;
-            }
-    }
-    return true;
-}
-
 static bool write_outputs(const Compilation *c, const Outputs *outputs) {
-    if (!outputs_are_apart(c, outputs))
-        return false;
     for (int i = 0; i < outputs->count; i++) {
         const Output *output = &outputs->items[i];
         if (!write_whole(output->path, output->data, output->bytes)) {
@@ -493,6 +467,8 @@ static int compile_checked(Compilation *c) {
             }
         return 0;
     }
+    if (!files_are_apart(c, targets))
+        return 1;
     if (c->options->level == LEVEL_TUNE)
         share_trials_out(c, targets);
     Outputs outputs = {0};

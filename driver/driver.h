@@ -5,6 +5,7 @@
 #include "backends/backends.h"
 #include "driver/options.h"
 #include "lang/clock.h"
+#include "lang/files.h"
 
 typedef struct Compilation {
     Arena *arena;
@@ -42,6 +43,17 @@ typedef struct Scheduled {
 
 /* Compiles one file with all its outputs. Returns the exit status. */
 int compile_file(const Options *options, const char *input);
+
+/* OUT for the first target; the architecture goes before the ending for the others. */
+const char *output_path(Compilation *compilation, const Target *target, bool first);
+const char *depfile_path(Compilation *compilation, const char *object);
+/* Whether no file that is to be written takes the place of another, of one that is read, or of the tuning database. False
+ * after a message. */
+bool files_are_apart(Compilation *compilation, const Target *const *targets);
+/* The same of the outputs of several inputs. */
+bool inputs_are_apart(Arena *arena, const Options *options);
+/* The output of an input file where -o does not name it. */
+const char *default_output(Arena *arena, const Options *options, const char *input);
 
 /* Chooses by the rules of DESIGN: the user's block, a record of the database, the level. False after a diagnostic. */
 bool choose_schedule(Compilation *compilation, const Unit *unit, const Target *target, Scheduled *scheduled);

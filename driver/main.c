@@ -4,8 +4,10 @@
 #include <signal.h>
 #include <string.h>
 
-static int compile_all(const Options *options) {
+static int compile_all(Arena *arena, const Options *options) {
     int worst = 0;
+    if (options->files.count > 1 && !inputs_are_apart(arena, options))
+        return 1;
     for (int i = 0; i < options->files.count; i++) {
         int status = compile_file(options, options->files.items[i]);
         if (status > worst)
@@ -44,7 +46,7 @@ int main(int argc, char **argv) {
     else
         status = options_read(arena, argc, argv, &options);
     if (status < 0)
-        status = compile_all(&options);
+        status = compile_all(arena, &options);
     arena_free(arena);
     /* What was printed must have arrived: a full disk behind standard output is an error too. Who reads the first lines
      * alone, as head does, wants no word about it. */

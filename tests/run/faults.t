@@ -79,6 +79,31 @@ cp good.tensor kept.tensor
 fault 1 "kept\.tensor' is the input" "an output that is the input" -c kept.tensor -o ./kept.tensor
 same good.tensor kept.tensor "the input stays as it was"
 fault 1 'twice' "an output that is another output" -c good.tensor -o ../empty/k.o --header ../empty/k.o
+# What a file is counts, not how its name is spelt; it need not be there yet.
+fault 1 'twice' "a header that is the object, through ./" -c good.tensor -o ../empty/k.o --header ../empty/./k.o
+ln -s ../empty linked
+fault 1 'twice' "and through a link to its folder" -c good.tensor -o ../empty/k.o --header linked/k.o
+fault 1 'twice' "a dependency file that is the object" -c good.tensor -o ../empty/k.o -MD -MF ../empty/../empty/k.o
+fault 1 'twice' "schedules that are the header" -c good.tensor $to --emit-schedule=linked/k.h
+fault 1 'twice' "two results in one file" -run -DV=2 -DD=2 -DN=2 gather.tensor --output=O=linked/o.npy --output=O=../empty/o.npy
+fault 1 "output 'kept\.tensor' is the input" "a result in the place of the source" \
+    -run -DM=2 -DN=2 -DK=2 kept.tensor --output=C=kept.tensor
+mkdir other
+cp good.tensor other/good.tensor
+fault 1 "'good.o' is to be written twice" "two inputs of one name" -c good.tensor other/good.tensor
+for db in ../empty/k.o linked/k.o ../empty/./k.o; do
+    fault 1 "output '../empty/k.o' is the tuning database" "an output that is to be the database $db" \
+        -c good.tensor -o ../empty/k.o --db=$db
+done
+fault 1 "is the tuning database 'linked/k" "a header that is to be the database of a search" \
+    -O tune --trials=1 -c good.tensor -DM=8 -DN=8 -DK=8 -o ../empty/k.o --header ../empty/k --db=linked/k
+fault 1 'is the tuning database' "the file beside the database" -c good.tensor -o k.db-journal --db=k.db
+: >blank.tensor
+fault 1 "input file 'blank.tensor' is the tuning database" "an input that is the database" \
+    -O tune -c blank.tensor $to --db=blank.tensor
+[ ! -s blank.tensor ]
+report $? "and stays as it is"
+same good.tensor kept.tensor "so does a source that a result was to replace"
 for file in input output; do
     fault 1 "no (argument|result) is called 'ghost'" "a name that is no argument for --$file" \
         -run -DV=2 -DD=2 -DN=0 gather.tensor --$file=ghost=ghost.npy
@@ -169,6 +194,20 @@ if [ -w /dev/full ]; then
 else
     skip "no /dev/full here"
 fi
+cp whole.db kept.db
+ln -s whole.db through.db
+for output in whole.db ./whole.db through.db "$PWD/whole.db"; do
+    fault 1 "output '$output' is the tuning database 'whole.db' itself" "an export onto the database: $output" \
+        db export "$output" --db=whole.db
+done
+fault 1 'is a database' "an export onto another database" db export kept.db --db=whole.db
+fault 1 "output 'through.db' is the tuning database" "an object onto the database" -c good.tensor -o through.db --db=whole.db
+same whole.db kept.db "the database stays as it was"
+(
+    ulimit -f 0
+    exec "$TENSORC" db export --db=whole.db grown.txt
+) 2>"$work/err"
+is "$? $(ls -A | grep -c -e grown -e '^\.tensorc')" "1 0" "an export that may not grow leaves nothing"
 head -c 2000 whole.db >cut.db
 fault '1|2' 'cut\.db' "a truncated database" -O tune --trials=1 --db=cut.db -c good.tensor -DM=8 -DN=8 -DK=8 $to
 fault '1|2' 'cut\.db' "tensorc db on a truncated database" db ls --db=cut.db

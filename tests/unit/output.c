@@ -89,6 +89,30 @@ static void test_pipe(Arena *arena) {
     unlink(path);
 }
 
+static bool same(Arena *arena, const char *a, const char *b) {
+    FileIdentity one = file_identity(arena, a), two = file_identity(arena, b);
+    return file_is_same(&one, &two);
+}
+
+static void test_identity(Arena *arena) {
+    const char *path = at(arena, "same.o"), *there = at(arena, "there.o"), *link = at(arena, "linked");
+    write_whole(there, "x", 1);
+    ok(same(arena, there, at(arena, "./there.o")), "a file through ./");
+    ok(!same(arena, there, path), "two files");
+    ok(same(arena, path, at(arena, ".//same.o")), "a file that is not there yet, through ./");
+    ok(symlink("same.o", link) == 0 && same(arena, path, link), "and through a link");
+    unlink(link);
+    ok(symlink(folder, link) == 0 && same(arena, path, arena_printf(arena, "%s/same.o", link)),
+       "and through a link to its folder");
+    unlink(link);
+    ok(linkat(AT_FDCWD, there, AT_FDCWD, link, 0) == 0 && same(arena, there, link), "a file of two names");
+    unlink(link);
+    ok(same(arena, at(arena, "new/deep/x"), at(arena, "new/./other/../deep/x")), "in a folder that is not there yet");
+    ok(!same(arena, at(arena, "new/deep/x"), at(arena, "new/x")), "two of them");
+    ok(!same(arena, "-", "-") && !same(arena, "/dev/null", "/dev/null"), "standard output and devices take several");
+    unlink(there);
+}
+
 /* --- make rules --- */
 
 static void test_depfile(Arena *arena) {
@@ -158,6 +182,7 @@ int main(void) {
     test_new_and_old(arena);
     test_failures(arena);
     test_pipe(arena);
+    test_identity(arena);
     test_depfile(arena);
     test_make(arena);
     test_header(arena);

@@ -1,22 +1,20 @@
-/* output.c - files written whole or not at all: a temporary in the same folder, then a rename.
+/* output.c - files written whole or not at all: a file without a name in the same folder, which gets its name in the end.
  *
- * A symbolic link stays and what it points to is replaced; an existing file keeps its permissions, a new one gets those
- * of the umask. Devices and pipes are written in place. A signal that ends the program waits for the rename, so that no
- * temporary is left.
+ * Where the file system has none, or an old file has to be replaced, a temporary name comes first, then a rename. Who is
+ * killed leaves nothing, but in the moment between a link and a rename. A symbolic link stays and what it points to is
+ * replaced; an existing file keeps its permissions, a new one gets those of the umask. Devices and pipes are written in
+ * place. A signal that ends the program waits for the rename, so that no temporary is left.
  */
-#include "backends/backends.h"
+#include "lang/files.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-enum { LINK_LIMIT = 40 }; /* as many links as Linux follows */
 
 static bool write_all(int file, const char *data, size_t bytes) {
     while (bytes) {
@@ -47,53 +45,78 @@ static bool write_in_place(const char *path, const void *data, size_t bytes) {
     return file >= 0 && close_after(file, write_all(file, data, bytes));
 }
 
-/* Where a relative link of the folder of `path` points to. */
-static char *beside(Arena *arena, const char *path, const char *name) {
+static const char *folder_of(Arena *arena, const char *path) {
     const char *slash = strrchr(path, '/');
-    if (*name == '/' || !slash)
-        return arena_strdup(arena, name);
-    return arena_printf(arena, "%.*s%s", (int)(slash + 1 - path), path, name);
+    return slash ? arena_strndup(arena, path, (size_t)(slash + 1 - path)) : "./";
 }
 
-/* The file that the path means once links are followed, also one that does not exist yet. NULL with errno set. */
-static const char *follow_links(Arena *arena, const char *path) {
-    char target[PATH_MAX];
-    for (int i = 0; i < LINK_LIMIT; i++) {
-        ssize_t length = readlink(path, target, sizeof target - 1);
-        if (length < 0)
-            return path; /* not a link, or not there: whoever opens it finds out */
-        target[length] = '\0';
-        path = beside(arena, path, target);
-    }
-    errno = ELOOP;
-    return NULL;
+static char *temporary_name(Arena *arena, const char *path, unsigned attempt) {
+    return arena_printf(arena, "%s.tensorc-%ld-%u", folder_of(arena, path), (long)getpid(), attempt);
 }
 
 /* A new file of a name that nobody has, in the folder of the path; the kernel applies the umask. */
 static int open_temporary(Arena *arena, const char *path, char **name) {
     for (unsigned attempt = 0;; attempt++) {
-        *name = beside(arena, path, arena_printf(arena, ".tensorc-%ld-%u", (long)getpid(), attempt));
+        *name = temporary_name(arena, path, attempt);
         int file = open(*name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
         if (file >= 0 || errno != EEXIST)
             return file;
     }
 }
 
-static bool replace(Arena *arena, const char *path, const struct stat *old, const void *data, size_t bytes) {
-    char *name;
-    if (old && access(path, W_OK) != 0)
-        return false;
-    int file = open_temporary(arena, path, &name);
-    if (file < 0)
-        return false;
-    bool good = !old || fchmod(file, old->st_mode & 07777) == 0;
-    good = close_after(file, good && write_all(file, data, bytes));
-    if (good && rename(name, path) == 0)
+static bool fill(int file, const struct stat *old, const void *data, size_t bytes) {
+    return (!old || fchmod(file, old->st_mode & 07777) == 0) && write_all(file, data, bytes);
+}
+
+/* The temporary takes the place of the file, or goes. */
+static bool rename_or_remove(const char *name, const char *path) {
+    if (rename(name, path) == 0)
         return true;
     int error = errno;
     unlink(name);
     errno = error;
     return false;
+}
+
+static bool replace_by_name(Arena *arena, const char *path, const struct stat *old, const void *data, size_t bytes) {
+    char *name;
+    int file = open_temporary(arena, path, &name);
+    if (file < 0)
+        return false;
+    if (close_after(file, fill(file, old, data, bytes)))
+        return rename_or_remove(name, path);
+    int error = errno;
+    unlink(name);
+    errno = error;
+    return false;
+}
+
+/* Names a file that has none; false: this system cannot. */
+static bool name_file(Arena *arena, int file, const char *path, bool *named) {
+    const char *source = arena_printf(arena, "/proc/self/fd/%d", file);
+    char *name = arena_strdup(arena, path);
+    *named = false;
+    for (unsigned attempt = 0; linkat(AT_FDCWD, source, AT_FDCWD, name, AT_SYMLINK_FOLLOW); attempt++) {
+        if (errno != EEXIST)
+            return false;
+        name = temporary_name(arena, path, attempt);
+    }
+    *named = !strcmp(name, path) || rename_or_remove(name, path);
+    return true;
+}
+
+static bool replace(Arena *arena, const char *path, const struct stat *old, const void *data, size_t bytes) {
+    bool named = false;
+    if (old && access(path, W_OK) != 0)
+        return false;
+    int file = open(folder_of(arena, path), O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666);
+    if (file < 0)
+        return replace_by_name(arena, path, old, data, bytes);
+    if (!fill(file, old, data, bytes))
+        return close_after(file, false);
+    bool done = name_file(arena, file, path, &named);
+    named = close_after(file, named);
+    return done ? named : replace_by_name(arena, path, old, data, bytes);
 }
 
 static bool replace_undisturbed(Arena *arena, const char *path, const struct stat *old, const void *data,
@@ -122,7 +145,7 @@ static bool write_file(Arena *arena, const char *path, const void *data, size_t 
         return write_in_place(path, data, bytes);
     if (!exists && errno != ENOENT)
         return false;
-    path = follow_links(arena, path);
+    path = file_behind_links(arena, path);
     return path && replace_undisturbed(arena, path, exists ? &old : NULL, data, bytes);
 }
 

@@ -1,0 +1,93 @@
+/* apart.c - no file that is written takes the place of one that is read, of another one, or of the tuning database.
+ *
+ * Files are compared by what they are, before anything is compiled: a search is not to end in a refusal.
+ */
+#include "driver/driver.h"
+#include <string.h>
+
+typedef enum Use { USE_WRITTEN, USE_INPUT, USE_DATABASE } Use;
+
+typedef LIST(struct UsedFile {
+    const char *path;
+    Use use;
+    FileIdentity identity;
+}) UsedFiles;
+
+static void add_file(Compilation *c, UsedFiles *files, Use use, const char *path) {
+    if (path)
+        list_push(c->arena, files, ((struct UsedFile){path, use, file_identity(c->arena, path)}));
+}
+
+static void add_outputs(Compilation *c, const Target *const *targets, UsedFiles *files) {
+    const Options *o = c->options;
+    if (o->mode != MODE_RUN)
+        for (int t = 0; t < o->targets.count; t++)
+            add_file(c, files, USE_WRITTEN, output_path(c, targets[t], t == 0));
+    if (o->mode != MODE_RUN && o->dependencies)
+        add_file(c, files, USE_WRITTEN, depfile_path(c, output_path(c, targets[0], true)));
+    add_file(c, files, USE_WRITTEN, o->header);
+    add_file(c, files, USE_WRITTEN, o->emit_schedule);
+    for (int i = 0; i < o->run_outputs.count; i++)
+        add_file(c, files, USE_WRITTEN, o->run_outputs.items[i].path);
+}
+
+/* The database with the file that SQLite keeps beside it. */
+static void add_database(Compilation *c, UsedFiles *files) {
+    const char *path = c->options->database ? c->options->database : database_default_path(c->arena);
+    if (!path)
+        return;
+    add_file(c, files, USE_DATABASE, path);
+    add_file(c, files, USE_DATABASE, arena_printf(c->arena, "%s-journal", path));
+}
+
+/* Files that are only read, or only the database's, may be one. Those of a kind stand together, outputs first. */
+static bool collide(const struct UsedFile *a, const struct UsedFile *b) {
+    return (a->use != b->use || a->use == USE_WRITTEN) && file_is_same(&a->identity, &b->identity);
+}
+
+static void refuse(const struct UsedFile *output, const struct UsedFile *other) {
+    bool again = strcmp(output->path, other->path) != 0;
+    if (output->use == USE_INPUT)
+        complain("the input file '%s' is the tuning database '%s'", output->path, other->path);
+    else if (other->use == USE_INPUT)
+        complain("the output '%s' is the input file '%s'", output->path, other->path);
+    else if (other->use == USE_DATABASE)
+        complain("the output '%s' is the tuning database '%s'", output->path, other->path);
+    else
+        complain("'%s' is to be written twice%s%s%s", output->path, again ? ", also as '" : "",
+                 again ? other->path : "", again ? "'" : "");
+}
+
+bool files_are_apart(Compilation *c, const Target *const *targets) {
+    UsedFiles files = {0};
+    add_outputs(c, targets, &files);
+    for (int i = 0; i < c->module->files.count; i++)
+        add_file(c, &files, USE_INPUT, c->module->files.items[i]);
+    for (int i = 0; i < c->options->run_inputs.count; i++)
+        add_file(c, &files, USE_INPUT, c->options->run_inputs.items[i].path);
+    add_database(c, &files);
+    for (int i = 0; i < files.count; i++)
+        for (int j = i + 1; j < files.count; j++)
+            if (collide(&files.items[i], &files.items[j])) {
+                refuse(&files.items[i], &files.items[j]);
+                return false;
+            }
+    return true;
+}
+
+/* Inputs of one name in several folders have one output here. */
+bool inputs_are_apart(Arena *arena, const Options *options) {
+    int count = options->mode == MODE_RUN || options->mode == MODE_SYNTAX ? 0 : options->files.count;
+    FileIdentity *outputs = ARENA_ARRAY(arena, FileIdentity, count + 1);
+    for (int i = 0; i < count; i++) {
+        const char *path = default_output(arena, options, options->files.items[i]);
+        outputs[i] = file_identity(arena, path);
+        for (int j = 0; j < i; j++)
+            if (file_is_same(&outputs[i], &outputs[j])) {
+                complain("'%s' is to be written twice, for '%s' and for '%s'", path, options->files.items[j],
+                         options->files.items[i]);
+                return false;
+            }
+    }
+    return true;
+}

@@ -1,0 +1,30 @@
+/* files.h - files by what they are, not by how their names are spelt, and files written whole or not at all. */
+#ifndef LANG_FILES_H
+#define LANG_FILES_H
+
+#include "lang/arena.h"
+
+#include <stdbool.h>
+#include <sys/stat.h>
+
+/* Which file a path means once links are followed, also one that is not there yet: that is known by the last folder on
+ * its way that exists, and the names below that. */
+typedef struct FileIdentity {
+    bool shared; /* a device, a pipe or standard output: takes several outputs */
+    bool exists;
+    dev_t device;
+    ino_t inode;
+    const char *rest; /* the names below, without "." and ".."; "" for a file that exists */
+} FileIdentity;
+
+FileIdentity file_identity(Arena *arena, const char *path);
+/* Whether writing one would take the place of the other. */
+bool file_is_same(const FileIdentity *a, const FileIdentity *b);
+
+/* Writes a file without a name, or a temporary one beside path, and gives it that name: whole or not at all. "-" is
+ * standard output; devices and pipes are written in place. False with errno set, nothing left behind. */
+bool write_whole(const char *path, const void *data, size_t bytes);
+/* The file that the path means once links are followed, also one that does not exist yet. NULL with errno set. */
+const char *file_behind_links(Arena *arena, const char *path);
+
+#endif
