@@ -169,7 +169,7 @@ Database *database_open(Arena *arena, const char *path, const char **why, bool *
 Database *database_open_to_read(Arena *arena, const char *path, const char **why, bool *damaged);
 bool database_failed(const Database *database);
 void database_close(Database *database);
-/* The default place: $TENSORC_DB, else tensorc/tuning.db under $XDG_DATA_HOME or ~/.local/share. */
+/* The default place: $TENSORC_DB, else tensorc/tuning.db under $XDG_DATA_HOME or ~/.local/share; NULL: none of them. */
 const char *database_default_path(Arena *arena);
 bool database_add(Database *database, const Record *record); /* false: could not be written (full disk) */
 /* All or none, in one transaction. */

@@ -166,7 +166,7 @@ const char *database_default_path(Arena *arena) {
         return arena_strdup(arena, path);
     if (data && *data)
         return arena_printf(arena, "%s/tensorc/tuning.db", data);
-    return arena_printf(arena, "%s/.local/share/tensorc/tuning.db", home && *home ? home : ".");
+    return home && *home ? arena_printf(arena, "%s/.local/share/tensorc/tuning.db", home) : NULL;
 }
 
 const char *database_target(const Target *target) {
@@ -185,9 +185,13 @@ static void bind_record(sqlite3_stmt *statement, const Record *record) {
     sqlite3_bind_int64(statement, 9, record->seed);
 }
 
-/* A schedule measured again replaces what was known of it: later measurements are the more thorough ones. */
+/* A schedule measured again replaces what was known of it: later measurements are the more thorough ones. A failure never
+ * replaces a time: the machine may have failed, and what is lost cannot be told from what was never good. */
 bool database_add(Database *database, const Record *record) {
-    static const char sql[] = "INSERT OR REPLACE INTO records(" RECORD_COLUMNS ") VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)";
+    static const char sql[] =
+        "INSERT INTO records(" RECORD_COLUMNS ") VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET"
+        " outcome = excluded.outcome, seconds = excluded.seconds, spread = excluded.spread, repeats = excluded.repeats,"
+        " seed = excluded.seed WHERE excluded.outcome = 0 OR records.outcome != 0";
     if (!database->insert && sqlite3_prepare_v2(database->handle, sql, -1, &database->insert, NULL) != SQLITE_OK)
         return false;
     bind_record(database->insert, record);
@@ -237,7 +241,7 @@ int database_find(Arena *arena, Database *database, const char *task, const char
     while (sqlite3_step(row) == SQLITE_ROW) {
         Record record;
         database_row(arena, row, &record);
-        if ((unsigned)record.outcome < OUTCOME_COUNT)
+        if (!record_fault(&record))
             list_push(arena, &found, record);
     }
     database->failed |= sqlite3_finalize(row) == SQLITE_CORRUPT;

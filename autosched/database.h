@@ -34,6 +34,8 @@ bool database_find_note(Database *database, const char *task, const char *target
 void database_row(Arena *arena, sqlite3_stmt *row, Record *record);
 #define RECORD_COLUMNS "task, target, threads, schedule, outcome, seconds, spread, repeats, seed"
 
+/* NULL: the record's text reads back to it. Others, of a damaged database or an old program, are as if they were not there. */
+const char *record_fault(const Record *record);
 /* The reviewable text of one record, a paragraph that a blank line ends. */
 void record_write(Text *text, const Record *record);
 /* Reads paragraphs and hands each record to take, until it answers false. NULL at the end of a well-formed text, else

@@ -99,7 +99,7 @@ static int run_export(Arena *arena, Database *database, int count, char **argume
     while ((status = sqlite3_step(row)) == SQLITE_ROW) {
         Record record;
         database_row(arena, row, &record);
-        if ((unsigned)record.outcome < OUTCOME_COUNT)
+        if (!record_fault(&record))
             record_write(&text, &record);
     }
     sqlite3_finalize(row);
@@ -156,6 +156,8 @@ static bool merge_rows(Arena *arena, Database *database, Database *other, int *m
     while (stored && (status = sqlite3_step(row)) == SQLITE_ROW) {
         Record record;
         database_row(arena, row, &record);
+        if (record_fault(&record))
+            continue;
         stored = database_add(database, &record);
         *merged += stored;
     }

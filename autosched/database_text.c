@@ -128,6 +128,28 @@ static const char *read_line(Arena *arena, Paragraph *paragraph, char *line) {
     return arena_printf(arena, "unknown word '%s'", line);
 }
 
+/* --- which records there can be --- */
+
+static bool is_word(const char *text) {
+    for (const char *at = text; at && *at; at++)
+        if ((unsigned char)*at < ' ')
+            return false;
+    return text && *text;
+}
+
+static bool is_figure(double value) {
+    return isfinite(value) && value >= 0;
+}
+
+const char *record_fault(const Record *record) {
+    if (!is_word(record->task) || !is_word(record->target) || !record->schedule || strchr(record->schedule, '\r'))
+        return "a word of the record is not one";
+    if ((unsigned)record->outcome >= OUTCOME_COUNT || record->threads < 0 || record->repeats < 0 ||
+        !is_figure(record->seconds) || !is_figure(record->spread))
+        return "a value of the record is out of its range";
+    return record->outcome == OUTCOME_OK && record->seconds <= 0 ? "the outcome is ok, but there is no time" : NULL;
+}
+
 static const char *finish(Arena *arena, Paragraph *paragraph, bool (*take)(void *, const Record *), void *context) {
     if (!paragraph->seen && !paragraph->in_schedule)
         return NULL;
@@ -137,6 +159,9 @@ static const char *finish(Arena *arena, Paragraph *paragraph, bool (*take)(void 
     if (!paragraph->in_schedule)
         return "the record lacks 'schedule'";
     paragraph->record.schedule = paragraph->schedule.text ? paragraph->schedule.text : "";
+    const char *fault = record_fault(&paragraph->record);
+    if (fault)
+        return fault;
     bool taken = take(context, &paragraph->record);
     *paragraph = (Paragraph){.schedule = {.arena = arena}};
     return taken ? NULL : "the record could not be stored";

@@ -29,7 +29,10 @@ static int run_database_command(Arena *arena, int argc, char **argv) {
         else
             words[count++] = argv[i];
     }
-    return database_command(count, words, path ? path : database_default_path(arena));
+    path = path ? path : database_default_path(arena);
+    if (!path)
+        complain("there is no place for the tuning database: HOME is not set; name one with --db=FILE");
+    return path ? database_command(count, words, path) : 1;
 }
 
 int main(int argc, char **argv) {

@@ -83,6 +83,11 @@ Database *compilation_database(Compilation *c) {
     const Options *o = c->options;
     const char *path = o->database ? o->database : database_default_path(c->arena), *why = "";
     bool create = o->level == LEVEL_TUNE && !o->frozen, damaged;
+    if (!path) {
+        if (o->level == LEVEL_TUNE)
+            complain("there is no place for the tuning database: HOME is not set; name one with --db=FILE");
+        return NULL;
+    }
     bool there = !access(path, F_OK) || (errno != ENOENT && errno != ENOTDIR);
     if (!create && !there) {
         if (o->frozen)

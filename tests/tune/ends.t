@@ -81,6 +81,19 @@ for name in newer text folder; do
     [ $name = folder ] || same $name.db $name.before "$name: it is left as it is"
 done
 
+# Without a home there is no place for a database that is not named: the current folder is none.
+for variables in '-u HOME' 'HOME='; do
+    without="env -u TENSORC_DB -u XDG_DATA_HOME $variables"
+    mkdir homeless && cd homeless
+    runs "$variables: -O2 compiles" $without "$TENSORC" -O2 --threads=1 -c ../k.tensor -o ../k.o
+    exits 1 "$variables: -O tune needs a database" \
+        $without "$TENSORC" -O tune --trials=2 --threads=1 -c ../k.tensor -o ../k.o
+    like "$(cat ../err)" 'HOME is not set; name one with --db=FILE' "$variables: and says so"
+    exits 1 "$variables: so does tensorc db" $without "$TENSORC" db ls
+    is "$(ls -A)" "" "$variables: nothing is left in the current folder"
+    cd .. && rm -rf homeless
+done
+
 # Only the first page is whole: what cannot be read is not there.
 head -c 4096 good.db >holed.db
 tail -c +4097 good.db | tr '\000-\377' '\377' >>holed.db

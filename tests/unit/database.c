@@ -4,6 +4,7 @@
 #include "autosched/autosched.h"
 #include "tests/tap.h"
 
+#include <math.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -59,6 +60,27 @@ static void test_storing(Arena *arena) {
     database_add(database, &again);
     is_int(database_find(arena, database, "aa", "znver4", 2, &found), 10, "measured again: replaced");
     ok(found[0].seconds == 1.0 / 8, "and no longer the best");
+    database_close(database);
+}
+
+/* A machine that fails, for whatever reason, takes no result away. */
+static void test_failures(Arena *arena) {
+    Database *database = open_or_die(arena, in_folder(arena, "failures.db"));
+    Record record = sample(arena, "cc", 1, 0.25), failure = record, *found;
+    for (failure.outcome = OUTCOME_BUILD_ERROR; failure.outcome < OUTCOME_COUNT; failure.outcome++) {
+        failure.seconds = 0;
+        ok(database_add(database, &failure) && database_add(database, &record) && database_add(database, &failure),
+           "a result between two failures %d", failure.outcome);
+        is_int(database_find(arena, database, "cc", "znver4", 2, &found), 1, "is one record");
+        ok(found[0].outcome == OUTCOME_OK && found[0].seconds == 0.25, "and is kept");
+    }
+    for (int i = 0; i < 4; i++) {
+        record.seconds = (double[]){0, -1, INFINITY, 1}[i];
+        record.spread = i == 3 ? INFINITY : 0;
+        record.schedule = arena_printf(arena, "# %d\n", i);
+        database_add(database, &record);
+    }
+    is_int(database_find(arena, database, "cc", "znver4", 2, &found), 1, "times that are none are not found");
     database_close(database);
 }
 
@@ -119,7 +141,7 @@ static void test_killed_writers(Arena *arena) {
         if (child == 0) {
             Database *database = open_or_die(arena, path);
             for (int i = 0;; i++) {
-                Record record = sample(arena, "aa", round * 1000000 + i * 5, i);
+                Record record = sample(arena, "aa", round * 1000000 + i * 5, i + 1);
                 if (database_add(database, &record) && write(ends[1], "x", 1) != 1)
                     _exit(1);
             }
@@ -150,7 +172,7 @@ static void test_two_writers(Arena *arena) {
             Database *database = open_or_die(arena, path);
             int failed = 0;
             for (int i = 0; i < 40; i++) {
-                Record record = sample(arena, "aa", writer * 1000 + i, i);
+                Record record = sample(arena, "aa", writer * 1000 + i, i + 1);
                 failed += !database_add(database, &record);
             }
             database_close(database);
@@ -219,6 +241,11 @@ static void test_commands(Arena *arena) {
     is_int(COMMAND(copy, "/dev/null", "prune", "x"), 2, "so is a bad count");
     is_int(COMMAND(copy, "/dev/null", "merge", "/nowhere/x.db"), 1, "merging what is not there is an error");
     is_int(COMMAND(copy, "/dev/full", "export"), 1, "a full disk is an error");
+    COMMAND(in_folder(arena, "failures.db"), again, "export");
+    is_int(COMMAND(copy, "/dev/null", "import", again), 0, "what is exported is imported, also of what has no meaning");
+    static const char untimed[] = "task aa\ntarget b\nthreads 2\noutcome ok\nseconds 0\nspread 0\nrepeats 1\nseed 1\nschedule\n";
+    write_file(again, untimed, sizeof untimed - 1);
+    is_int(COMMAND(copy, "/dev/null", "import", again), 1, "a result without a time is an error");
     static const char broken[] = "task aa\ntarget b\nthreads 2\noutcome ok\nseconds -1\n";
     write_file(again, broken, sizeof broken - 1);
     is_int(COMMAND(copy, "/dev/null", "import", text, again), 1, "a malformed text is an error");
@@ -232,6 +259,7 @@ int main(void) {
     if (!mkdtemp(folder))
         return 1;
     test_storing(arena);
+    test_failures(arena);
     test_damage(arena);
     test_killed_writers(arena);
     test_two_writers(arena);
