@@ -65,16 +65,22 @@ typedef struct RangeSearch {
     int64_t high;
 } RangeSearch;
 
+/* A read of the argument, or of what it holds before the call. */
+static bool reads_argument(const Expr *e, const Tensor *argument) {
+    return e->kind == EXPR_READ &&
+           (e->tensor == argument || (e->tensor->role == ROLE_INITIAL && e->tensor->buffer == argument));
+}
+
 /* Looks for `read < bound` and `read <= bound` below a requirement's condition. */
 static bool find_bound(const Expr *e, void *context) {
     RangeSearch *search = context;
     int64_t bound;
-    if (e->kind == EXPR_READ && e->tensor == search->tensor)
+    if (reads_argument(e, search->tensor))
         search->indexed = true;
     if (e->kind != EXPR_OP || (e->op != OP_LT && e->op != OP_LE))
         return true;
     const Expr *read = without_casts(e->args[0]);
-    if (read->kind == EXPR_READ && read->tensor == search->tensor &&
+    if (reads_argument(read, search->tensor) &&
         expr_evaluate(e->args[1], search->values, search->value_count, &bound)) {
         bound -= e->op == OP_LT;
         search->high = bound < search->high ? bound : search->high;

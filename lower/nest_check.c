@@ -358,12 +358,26 @@ static bool computes_once(Forms *forms, const StageState *stage, const StageStat
     return true;
 }
 
+/* A reduction goes on overwriting its elements once it has begun: what it begins with is read before. */
+static bool reads_in_time(const StageState *stage, const Access *access, const StageState *writer) {
+    if (writer->nest.stage->combine == COMBINE_NONE || stage->updates == writer)
+        return true;
+    if (stage == writer || writer->initialisation != NULL)
+        return stage == writer && access->initial;
+    for (const Node *node = stage->at; node != NULL; node = next_outer(node))
+        if (node->loop.reduction)
+            return false;
+    return true;
+}
+
 /* Before anything is written all of it may be read; where it is being written, the element at hand and only once. */
-static bool check_initial_read(NestState *state, const StageState *stage, const Expr *read) {
+static bool check_initial_read(NestState *state, const StageState *stage, const Access *access) {
+    const Expr *read = access->read;
     const StageState *writer = state_producer(state, read->tensor->buffer), *root = root_of(stage);
     if (root != writer && order_of(state, root) < order_of(state, writer))
         return true;
-    if (is_same_element(stage->nest.stage, read) && computes_once(&state->forms, stage, writer))
+    if (is_same_element(stage->nest.stage, read) && computes_once(&state->forms, stage, writer) &&
+        reads_in_time(stage, access, writer))
         return true;
     return refuse(state, "%s reads what the caller's buffer of %s held where the nest of %s overwrites it", stage->name,
                   writer->name, root->name);
@@ -372,7 +386,7 @@ static bool check_initial_read(NestState *state, const StageState *stage, const 
 static bool check_initial_reads(NestState *state, const StageState *stage) {
     for (int i = 0; i < stage->accesses.count; i++)
         if (stage->accesses.items[i].read->tensor->role == ROLE_INITIAL &&
-            !check_initial_read(state, stage, stage->accesses.items[i].read))
+            !check_initial_read(state, stage, &stage->accesses.items[i]))
             return false;
     return true;
 }

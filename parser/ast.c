@@ -211,7 +211,11 @@ AstParameter ast_untyped_argument(Parser *parser, AstName name) {
         return parameter; /* what follows is reported */
     parser->untyped_at = position;
     diag(parser->diagnostics, DIAG_untyped_argument, name.loc, name.text);
-    diag_hint(parser->diagnostics, "write float(M, N) %s for a matrix, float %s for a scalar", name.text, name.text);
+    if (token_at(parser, position)->kind == INOUT)
+        diag_hint(parser->diagnostics, "what is read and written is a result: -> (inout float(N) y)");
+    else
+        diag_hint(parser->diagnostics, "write float(M, N) %s for a matrix, float %s for a scalar", name.text,
+                  name.text);
     return parameter;
 }
 

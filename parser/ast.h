@@ -114,6 +114,7 @@ typedef LIST(AstParameter) AstParameters;
 
 typedef struct AstResult {
     AstName name;
+    bool inout;    /* it begins with what the caller's buffer holds; it has a type and sizes then */
     bool has_type; /* "-> (int32(M, N) o)" */
     ElementType type;
     bool has_dims;

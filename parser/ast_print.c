@@ -193,7 +193,7 @@ static void print_arguments(Text *text, const AstParameters *list) {
 static void print_results(Text *text, const AstResults *list) {
     for (int i = 0; i < list->count; i++) {
         const AstResult *result = &list->items[i];
-        text_add(text, i ? ", " : "");
+        text_add(text, "%s%s", i ? ", " : "", result->inout ? "inout " : "");
         if (result->has_type)
             text_add(text, "%s", element_info[result->type].spelling);
         if (result->has_dims)

@@ -70,7 +70,7 @@ static void grammar_error(const Loc *loc, Parser *parser, const char *message);
 
 %token START_FILE START_SCHEDULE RESYNC INVALID
 %token DEF WHERE IN EXISTS ELSE
-%token <name> IDENT EXPORT IMPORT SCHEDULE COMBINER INSTR IMPLEMENTS CONST TUNE AS ON NEEDS ERROR_BOUND SCAN IDENTITY
+%token <name> IDENT EXPORT IMPORT SCHEDULE COMBINER INSTR IMPLEMENTS CONST TUNE AS ON NEEDS ERROR_BOUND SCAN INOUT IDENTITY
 %token <name> COMBINER_NAME COMBINER_UPDATE INTEGER REAL DOT_DIGITS STRING
 %token <type> TYPE
 %token ARROW EQUIVALENT
@@ -130,7 +130,7 @@ item: def
 /* --- names --- */
 
 name: IDENT | EXPORT | IMPORT | SCHEDULE | COMBINER | INSTR | IMPLEMENTS | CONST | TUNE | AS | ON | NEEDS | ERROR_BOUND
-    | SCAN | IDENTITY
+    | SCAN | INOUT | IDENTITY
     ;
 
 names: name                     { $$ = (AstNames){0}; PUSH($$, $1); }
@@ -217,6 +217,10 @@ result: name                    { $$ = (AstResult){.name = $1, .loc = @$}; }
     | TYPE name                 { $$ = (AstResult){.name = $2, .has_type = true, .type = $1, .loc = @$}; }
     | TYPE '(' exprs_or_none ')' name {
         $$ = (AstResult){.name = $5, .has_type = true, .type = $1, .has_dims = true, .dims = $3, .loc = @$};
+    }
+    | INOUT TYPE '(' exprs_or_none ')' name {
+        $$ = (AstResult){.name = $6, .inout = true, .has_type = true, .type = $2, .has_dims = true, .dims = $4,
+                         .loc = @$};
     }
     ;
 

@@ -544,7 +544,9 @@ static const char *header_hint(const SyntaxError *error) {
     if (item == COMBINER)
         return "a combiner begins: combiner name(float a; float b) associative commutative identity (0) {";
     if (before == CONST)
-        return "const stands before the type: const float(N) A";
+        return "const stands before the type of an argument: const float(N) A";
+    if (before == INOUT || is_kind(error, -2, INOUT))
+        return "inout stands before the type of a result, which has sizes: -> (inout float(N) y)";
     if (before == TYPE && found == '*')
         return "an array has sizes: float(N) A";
     if (sizes && (found == '*' || found == '?' || found == ':'))

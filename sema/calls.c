@@ -209,6 +209,7 @@ static bool check_brackets(Frame *frame, const AstDef *def, const AstExpr *call,
             ERROR(frame, parameter_not_constant, binding->name.loc, bound.name);
             good = false;
         } else if (constant_value(frame, binding->value, &bound.value)) {
+            bound.waits = frame->builder->names_only && !expr_is_int(size_value(frame, binding->value), NULL);
             list_push(frame->builder->arena, bounds, bound);
         } else {
             good = false;
@@ -283,10 +284,26 @@ static Frame *enter_call(Frame *frame, Definition *definition, const AstExpr *ca
     return enter_chosen(callee, call, actuals, name);
 }
 
+/* A call gives new tensors: there is no buffer that an inout result could begin with. */
+static bool check_inout(Frame *frame, const Definition *definition, const AstExpr *call) {
+    const AstResults *results = &definition->ast->results;
+    for (int i = 0; i < results->count; i++) {
+        const AstResult *result = &results->items[i];
+        if (!result->inout)
+            continue;
+        ERROR(frame, call_inout, call->name.loc, definition->ast->name.text, result->name.text);
+        NOTE(frame, result->loc, "declared here");
+        HINT(frame, "give it what %s begins with as an argument, and a result that is not inout", result->name.text);
+        return false;
+    }
+    return true;
+}
+
 bool check_call(Frame *frame, const AstExpr *call, const char *name, View **results, int *result_count) {
     Arena *arena = frame->builder->arena;
     Definition *definition = find_definition(arena, frame->definition->file, call->name.text);
-    if (!check_recursion(frame, definition, call) || !check_growth(frame, call))
+    if (!check_recursion(frame, definition, call) || !check_inout(frame, definition, call) ||
+        !check_growth(frame, call))
         return false;
     if (!check_definition(frame->builder->checker, definition, false)) {
         frame_fail(frame);

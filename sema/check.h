@@ -83,7 +83,7 @@ typedef struct Variable {
     View view;    /* the newest version; view.tensor NULL before the first definition */
     LIST(Tensor *) versions;
     LIST(Part) parts;        /* tensors that versions are made of: named VERSION.SUFFIX */
-    Tensor *initial;         /* ROLE_INITIAL, when the caller's buffer is read */
+    Tensor *initial;         /* ROLE_INITIAL, when the caller's buffer is read or may be */
     struct Variable *beside; /* defined by one statement with it, or with what is beside that */
     bool together_used;      /* some of those that lead here are used */
 } Variable;
@@ -134,6 +134,7 @@ typedef struct Bound {
     const Array *array; /* or NULL */
     Loc loc;
     bool used;
+    bool waits; /* made of parameters of the caller that wait for a value */
 } Bound;
 typedef LIST(Bound) Bounds;
 
@@ -467,6 +468,8 @@ Expr *size_value(Frame *frame, const AstExpr *ast);
 bool check_definition(Checker *checker, Definition *definition, bool defines);
 /* Names, roles, order: what the frame's builder holds as a Program. */
 Program *finish_program(Frame *frame, const char *symbol);
+/* Reads of a caller's buffer that come too late are of copies, made first (initial.c). */
+void copy_overwritten(Builder *builder);
 void name_versions(Frame *frame);
 
 #endif

@@ -356,6 +356,7 @@ Program *finish_program(Frame *frame, const char *symbol) {
     if (builder->names_only)
         return NULL;
     make_outputs(frame);
+    copy_overwritten(builder);
     make_names_unique(builder);
     order_stages(frame);
     place_checks(builder);

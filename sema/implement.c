@@ -67,7 +67,8 @@ static const char *result_text(Arena *arena, const AstResult *result) {
     const char *name = result->name.text;
     if (!result->has_type)
         return name;
-    return arena_printf(arena, "%s(%s) %s", element_info[result->type].spelling, dims_text(arena, &result->dims), name);
+    return arena_printf(arena, "%s%s(%s) %s", result->inout ? "inout " : "", element_info[result->type].spelling,
+                        dims_text(arena, &result->dims), name);
 }
 
 static bool same_count(Checker *checker, const AstDef *def, const AstDef *of, const char *what, int count, int wanted) {

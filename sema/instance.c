@@ -71,6 +71,9 @@ bool constant_value(Frame *frame, const AstExpr *ast, int64_t *value) {
         return false;
     if (expr_is_int(e, value))
         return true;
+    *value = 1;
+    if (frame->builder->names_only)
+        return true;
     ERROR(frame, not_a_constant, ast->loc, expr_text(frame->builder->arena, e));
     return false;
 }
@@ -86,19 +89,31 @@ static bool name_is_free(Frame *frame, const char *name, Loc loc) {
     return false;
 }
 
-static bool parameter_value(Frame *frame, const AstBinding *parameter, Bounds *bounds, bool defines, int64_t *value) {
+/* The value of a parameter that waits for one: any, like a size of run time. */
+static Expr *any_value(Frame *frame, const char *name) {
+    Arena *arena = frame->builder->arena;
+    return expr_var(arena, var_new(arena, VAR_SIZE, TYPE_INT64, name, NULL));
+}
+
+/* NULL after an error. */
+static Expr *parameter_value(Frame *frame, const AstBinding *parameter, Bounds *bounds, bool defines) {
+    const char *name = parameter->name.text;
     Loc loc = parameter->name.loc;
-    if (bound_value(frame, bounds, defines, parameter->name.text, &loc, value))
-        return true;
+    const Bound *bound = find_bound(bounds, name);
+    int64_t value;
+    if (bound_value(frame, bounds, defines, name, &loc, &value))
+        return bound && bound->waits ? any_value(frame, name) : expr_int(frame->builder->arena, value);
     if (parameter->value) {
-        if (!constant_value(frame, parameter->value, value))
-            return false;
-        note_binding(frame, parameter->name.text, *value);
-        return true;
+        Expr *e = size_value(frame, parameter->value);
+        if (!e || (frame->builder->names_only && !expr_is_int(e, NULL)))
+            return e ? any_value(frame, name) : NULL;
+        if (!constant_value(frame, parameter->value, &value))
+            return NULL;
+        note_binding(frame, name, value);
+        return expr_int(frame->builder->arena, value);
     }
-    *value = 1;
     if (frame->builder->names_only)
-        return true;
+        return any_value(frame, name);
     ERROR(frame, parameter_unbound, frame->call, parameter->name.text, frame->definition->ast->name.text);
     NOTE(frame, loc, "declared here");
     if (frame->caller)
@@ -106,7 +121,7 @@ static bool parameter_value(Frame *frame, const AstBinding *parameter, Bounds *b
     else
         HINT(frame, "bind it: export %s(%s=...), or use -D%s=...", frame->definition->ast->name.text,
              parameter->name.text, parameter->name.text);
-    return false;
+    return NULL;
 }
 
 bool bind_parameters(Frame *frame, Bounds *bounds, bool defines) {
@@ -114,15 +129,16 @@ bool bind_parameters(Frame *frame, Bounds *bounds, bool defines) {
     bool good = true;
     for (int i = 0; i < def->parameters.count; i++) {
         const AstBinding *parameter = &def->parameters.items[i];
-        int64_t value;
-        if (!name_is_free(frame, parameter->name.text, parameter->name.loc) ||
-            !parameter_value(frame, parameter, bounds, defines, &value)) {
+        Expr *value = name_is_free(frame, parameter->name.text, parameter->name.loc)
+                          ? parameter_value(frame, parameter, bounds, defines)
+                          : NULL;
+        if (!value) {
             good = false;
             continue;
         }
         Symbol *symbol = frame_add(frame, SYMBOL_SIZE, parameter->name.text, parameter->name.loc);
         symbol->parameter = true;
-        symbol->value = expr_int(frame->builder->arena, value);
+        symbol->value = value;
     }
     return good;
 }
@@ -259,12 +275,35 @@ bool check_header_conditions(Frame *frame) {
 
 /* --- the body --- */
 
+/* An inout result begins with what the caller's buffer holds. */
+static void begin_inout(Frame *frame, Variable *variable) {
+    View view;
+    if (!declared_view(frame, variable->result, &view)) {
+        variable->poisoned = true;
+        return;
+    }
+    Tensor *initial = new_tensor(frame->builder, variable->result->type, view.rank, variable->loc);
+    for (int d = 0; d < view.rank; d++) {
+        initial->dims[d] = view.dims[d];
+        initial->dim_names[d] = arena_printf(frame->builder->arena, "d%d", d);
+    }
+    initial->role = ROLE_INITIAL;
+    view.tensor = initial;
+    variable->initial = initial;
+    variable->view = view;
+    list_push(frame->builder->arena, &variable->parts, ((Part){initial, 0, "initial"}));
+}
+
 static void add_results(Frame *frame) {
     const AstDef *def = frame->definition->ast;
     for (int i = 0; i < def->results.count; i++) {
         const AstResult *result = &def->results.items[i];
-        if (name_is_free(frame, result->name.text, result->name.loc))
-            new_variable(frame, result->name.text, result->name.loc)->result = result;
+        if (!name_is_free(frame, result->name.text, result->name.loc))
+            continue;
+        Variable *variable = new_variable(frame, result->name.text, result->name.loc);
+        variable->result = result;
+        if (result->inout)
+            begin_inout(frame, variable);
     }
 }
 

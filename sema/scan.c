@@ -372,18 +372,6 @@ static void begin_scan(Frame *frame, ScanBlock *block) {
     block->scan = scan;
 }
 
-/* What copies a caller's buffer is computed before the scan. */
-static void put_copies_first(Builder *builder, int begin) {
-    Stage **stages = ARENA_ARRAY(builder->arena, Stage *, builder->stages.count - begin);
-    int count = 0;
-    for (int copies = 1; copies >= 0; copies--)
-        for (int i = begin; i < builder->stages.count; i++)
-            if ((builder->stages.items[i]->scan == NULL) == copies)
-                stages[count++] = builder->stages.items[i];
-    for (int i = 0; i < count; i++)
-        builder->stages.items[begin + i] = stages[i];
-}
-
 /* Statements that failed for want of a type or of sizes, where no other error says why. */
 static void report_unknown(Frame *frame, const ScanBlock *block, int errors) {
     for (int i = 0; i < block->carried.count; i++) {
@@ -407,7 +395,7 @@ void check_scan(Frame *frame, const AstStatement *ast) {
     }
     if (block.carried.count == 0)
         return;
-    int errors = diag_error_count(DIAGNOSTICS(frame)), begin = frame->builder->stages.count;
+    int errors = diag_error_count(DIAGNOSTICS(frame));
     frame->scan = &block;
     probe_block(frame, &block);
     if (check_steps(frame, &block)) {
@@ -416,7 +404,6 @@ void check_scan(Frame *frame, const AstStatement *ast) {
         for (int i = 0; i < ast->body.count; i++)
             check_statement(frame, ast->body.items[i]);
         report_unknown(frame, &block, errors);
-        put_copies_first(frame->builder, begin);
     } else {
         poison_targets(frame, ast);
     }

@@ -164,19 +164,39 @@ static bool accumulates(const Assignment *a) {
     return combines(a) && !a->statement->ast->initialise;
 }
 
-/* What the caller's buffer holds: each element is read where it is written. A scan reads a copy made before. */
+/* What the caller's buffer holds. */
 static const Tensor *caller_buffer(Assignment *a) {
     Tensor *initial = make_tensor(a, &a->whole);
     initial->role = ROLE_INITIAL;
     a->variable->initial = initial;
     add_part(a, initial, "initial");
-    if (!a->statement->frame->scan)
-        return initial;
-    Tensor *copy = make_tensor(a, &a->whole);
-    add_part(a, copy, "before");
-    const Var **axes = whole_axes(a);
-    make_stage(a, copy, axes, read_at(a, initial, axes))->scan = NULL;
-    return copy;
+    return initial;
+}
+
+/* The sizes of a result as its header has them, or would. */
+static const char *span_text(const Assignment *a) {
+    Text text = {.arena = a->arena};
+    const AstResult *result = a->variable->result;
+    for (int d = 0; d < a->rank; d++) {
+        text_add(&text, d ? ", " : "");
+        if (result->has_dims)
+            ast_print_expr(&text, result->dims.items[d]);
+        else
+            text_add(&text, "%s", expr_text(a->arena, a->whole.dims[d]));
+    }
+    return a->rank ? text.text : "";
+}
+
+static void warn_former(const Assignment *a, Loc loc) {
+    Frame *frame = a->statement->frame;
+    if (!may_warn(frame))
+        return;
+    if (a->full && accumulates(a))
+        WARN(frame, reads_caller_buffer, loc, a->variable->name);
+    else
+        WARN(frame, keeps_caller_buffer, loc, a->variable->name);
+    HINT(frame, "if that is meant, the header says it: -> (inout %s(%s) %s)", element_info[a->type].spelling,
+         span_text(a), a->variable->name);
 }
 
 /* The version before this one; NULL after an error. */
@@ -196,10 +216,7 @@ static const Tensor *former_version(Assignment *a) {
         a->statement->failed = true;
         return NULL;
     }
-    if (a->full && accumulates(a))
-        WARN(frame, reads_caller_buffer, loc, a->variable->name);
-    else
-        WARN(frame, keeps_caller_buffer, loc, a->variable->name);
+    warn_former(a, loc);
     return caller_buffer(a);
 }
 
@@ -392,7 +409,7 @@ static bool define_partial(Assignment *a, Tensor *tensor) {
 
 /* --- the whole --- */
 
-/* A first definition without declared sizes decides what the tensor spans. */
+/* A first definition without declared sizes decides what the tensor spans. Of made-up sizes none is a part of others. */
 static void decide_span(Assignment *a, const View *target) {
     a->full = true;
     if (!target) {
@@ -409,7 +426,8 @@ static void decide_span(Assignment *a, const View *target) {
     for (int d = 0; d < a->rank; d++) {
         const IndexVariable *index = a->statement->indices.items[d];
         Expr *lower = target->lower ? target->lower[d] : expr_int(a->arena, 0);
-        a->full &= size_equal(a->arena, index->low, lower) && size_equal(a->arena, index->extent, target->dims[d]);
+        a->full &= a->builder->names_only ||
+                   (size_equal(a->arena, index->low, lower) && size_equal(a->arena, index->extent, target->dims[d]));
     }
 }
 

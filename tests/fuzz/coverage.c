@@ -39,6 +39,7 @@ static const Feature features[] = {
     {"range not from 0", {"#from"}},
     {"size of a tensor", {"X.0"}},
     {"const", {"const "}},
+    {"inout", {"inout "}},
     {"scalar", {" s0"}},
     {"half", {"half("}},
     {"bfloat16", {"bfloat16("}},

@@ -18,6 +18,7 @@ typedef struct Known {
     bool written, read, result;  /* result: has to be one, since its first definition reads the caller's buffer */
     bool shifted;                /* its indices do not begin at 0 */
     bool constant;               /* declared const */
+    bool inout;                  /* a result that begins with what the caller's buffer holds */
 } Known;
 
 typedef struct Generator {
@@ -434,16 +435,22 @@ static void define_again(Generator *g) {
         statement(g, &g->tensors.items[at], true);
 }
 
+static void print_type(Text *text, const char *word, const Known *tensor) {
+    text_add(text, "%s%s(", word, spelling(tensor->type));
+    for (int d = 0; d < tensor->rank; d++)
+        text_add(text, "%s%s", d ? ", " : "", size_names[tensor->sizes[d]]);
+    text_add(text, ") ");
+}
+
 static void print_arguments(Generator *g, Text *text) {
     bool any = false;
     for (int i = 0; i < g->tensors.count; i++) {
         const Known *tensor = &g->tensors.items[i];
         if (tensor->written)
             continue;
-        text_add(text, "%s%s%s(", any ? ", " : "", tensor->constant ? "const " : "", spelling(tensor->type));
-        for (int d = 0; d < tensor->rank; d++)
-            text_add(text, "%s%s", d ? ", " : "", size_names[tensor->sizes[d]]);
-        text_add(text, ") %s", tensor->name);
+        text_add(text, any ? ", " : "");
+        print_type(text, tensor->constant ? "const " : "", tensor);
+        text_add(text, "%s", tensor->name);
         any = true;
     }
     for (int i = 0; i < g->scalar_count; i++)
@@ -456,7 +463,10 @@ static void print_results(Generator *g, Text *text) {
     for (int i = 0; i < g->tensors.count; i++) {
         const Known *tensor = &g->tensors.items[i];
         if (tensor->written && (!tensor->read || tensor->result || below(g, 3) == 0 || i + 1 == g->tensors.count)) {
-            text_add(text, "%s%s", any ? ", " : "", tensor->name);
+            text_add(text, any ? ", " : "");
+            if (tensor->inout)
+                print_type(text, "inout ", tensor);
+            text_add(text, "%s", tensor->name);
             any = true;
         }
     }
@@ -539,7 +549,7 @@ static void call(Generator *g) {
     inner.text.arena = inner.before.arena = g->arena;
     Known own = *argument;
     own.name = "a";
-    own.written = own.constant = false;
+    own.written = own.constant = own.inout = false;
     for (int d = 0; d < own.rank; d++)
         inner.sizes[own.sizes[d]] = true;
     list_push(g->arena, &inner.tensors, own);
@@ -715,14 +725,30 @@ const char *random_program(Arena *arena, uint64_t seed, bool with_export, struct
     return finish_program(&g, with_export, false);
 }
 
+/* Read and written by any statement, and written by one at least: end_inout. */
+static void begin_inout(Generator *g) {
+    add_tensor(g, "Y", true);
+    Known *tensor = &g->tensors.items[g->tensors.count - 1];
+    tensor->inout = tensor->result = true;
+}
+
+static void end_inout(Generator *g) {
+    for (int i = 0; i < g->tensors.count; i++)
+        if (g->tensors.items[i].inout)
+            statement(g, &g->tensors.items[i], true);
+}
+
 const char *random_program_of_all(Arena *arena, uint64_t seed, const RandomForms *forms, struct Binding *bindings) {
     Generator g = {.arena = arena, .state = seed * 0x2545f4914f6cdd1du, .text = {.arena = arena}, .all = true};
     g.before.arena = arena;
     begin_program(&g, bindings);
+    if (below(&g, 6) == 0)
+        begin_inout(&g);
     new_tensor(&g, g.made++);
     for (int count = below(&g, 4); count > 0; count--)
         any_statement(&g, forms);
     if (below(&g, 4) == 0)
         epilogue(&g);
+    end_inout(&g);
     return finish_program(&g, true, forms->files);
 }

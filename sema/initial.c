@@ -1,0 +1,91 @@
+/* initial.c - what a caller's buffer held before the call, read where that may be overwritten already: from a copy.
+ *
+ * A stage that writes the buffer may read the element at hand and no other, and not again and again while it reduces;
+ * the stages of a scan write by turns. All other reads are of stages that stand before the first one that writes.
+ */
+#include "lang/program.h"
+#include "sema/check.h"
+
+static bool is_own_element(const Stage *stage, const Expr *read) {
+    for (int d = 0; d < read->count; d++)
+        if (read->args[d]->kind != EXPR_VAR || d >= stage->axis_count || read->args[d]->var != stage->axes[d])
+            return false;
+    return !read->otherwise;
+}
+
+typedef struct Copying {
+    Builder *builder;
+    const Stage *stage; /* whose expression is looked at */
+    bool begins;        /* which is what a reduction begins with */
+    LIST(const Tensor *) initials;
+    LIST(Tensor *) copies; /* of the initials, in their order */
+    Stages stages;         /* that make them */
+} Copying;
+
+static bool may_be_overwritten(const Copying *copying, const Expr *read) {
+    const Stage *stage = copying->stage;
+    if (stage->scan || !stage_writes(stage, read->tensor->buffer))
+        return stage->scan != NULL;
+    return (stage->combine != COMBINE_NONE && !copying->begins) || !is_own_element(stage, read);
+}
+
+static Tensor *make_copy(Copying *copying, const Tensor *initial) {
+    Arena *arena = copying->builder->arena;
+    Tensor *copy = new_tensor(copying->builder, initial->type, initial->rank, initial->loc);
+    Stage *stage = ARENA_NEW(arena, Stage);
+    *stage = (Stage){.tensor = copy, .axis_count = copy->rank, .loc = initial->loc};
+    stage->axes = ARENA_ARRAY(arena, const Var *, copy->rank);
+    Expr **indices = ARENA_ARRAY(arena, Expr *, copy->rank);
+    copy->name = arena_printf(arena, "%s.before", initial->buffer->name);
+    copy->lower = initial->lower;
+    for (int d = 0; d < copy->rank; d++) {
+        copy->dims[d] = initial->dims[d];
+        copy->dim_names[d] = initial->dim_names[d];
+        stage->axes[d] = var_new(arena, VAR_AXIS, TYPE_INT64, copy->dim_names[d], copy->dims[d]);
+        indices[d] = expr_var(arena, stage->axes[d]);
+    }
+    stage->value = expr_read(arena, initial, indices, NULL);
+    list_push(arena, &copying->stages, stage);
+    return copy;
+}
+
+static const Tensor *copy_of(Copying *copying, const Tensor *initial) {
+    for (int i = 0; i < copying->initials.count; i++)
+        if (copying->initials.items[i] == initial)
+            return copying->copies.items[i];
+    list_push(copying->builder->arena, &copying->initials, initial);
+    list_push(copying->builder->arena, &copying->copies, make_copy(copying, initial));
+    return copying->copies.items[copying->copies.count - 1];
+}
+
+static Expr *read_copy(Arena *arena, Expr *e, void *context) {
+    Copying *copying = context;
+    if (e->kind != EXPR_READ || e->tensor->role != ROLE_INITIAL || !may_be_overwritten(copying, e))
+        return e;
+    Expr *read = expr_copy(arena, e);
+    read->tensor = copy_of(copying, e->tensor);
+    return read;
+}
+
+static Expr *from_copies(Copying *copying, Expr *e, bool begins) {
+    copying->begins = begins;
+    return e ? expr_rewrite(copying->builder->arena, e, read_copy, copying) : NULL;
+}
+
+void copy_overwritten(Builder *builder) {
+    Copying copying = {.builder = builder};
+    for (int i = 0; i < builder->stages.count; i++) {
+        Stage *stage = builder->stages.items[i];
+        copying.stage = stage;
+        stage->initial = from_copies(&copying, stage->initial, true);
+        stage->value = from_copies(&copying, stage->value, false);
+        for (int c = 0; c < stage->rest_count; c++) {
+            stage->rest[c].initial = from_copies(&copying, stage->rest[c].initial, true);
+            stage->rest[c].value = from_copies(&copying, stage->rest[c].value, false);
+        }
+    }
+    for (int i = 0; i < builder->stages.count && copying.stages.count; i++)
+        list_push(builder->arena, &copying.stages, builder->stages.items[i]);
+    if (copying.stages.count)
+        builder->stages = copying.stages;
+}
