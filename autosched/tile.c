@@ -39,7 +39,7 @@ static bool find_inner_read(const Expr *e, void *context) {
 static bool index_coefficient(Expr *index, const Var *axis, int64_t *coefficient) {
     Arena *arena = arena_new();
     Affine affine;
-    bool known = expr_affine(arena, index, &affine) && affine_coefficient(&affine, axis, coefficient);
+    bool known = expr_affine_modular(arena, index, &affine) && affine_coefficient(&affine, axis, coefficient);
     arena_free(arena);
     return known;
 }

@@ -67,7 +67,7 @@ static bool columns_of(Code *code, const Tensor *tensor, const Expr *index, cons
         (guard && !is_end(code, tensor, guard, lanes)))
         return false;
     columns->stride = (int)stride;
-    return expr_affine(code->arena, index->args[0], &columns->at) && !reads_index(&columns->at);
+    return expr_affine_modular(code->arena, index->args[0], &columns->at) && !reads_index(&columns->at);
 }
 
 static bool same_guard(const Expr *a, const Expr *b) {

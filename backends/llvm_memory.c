@@ -99,7 +99,7 @@ static int gather_terms(const Affine *affine, const int *depths, int depth, Term
 
 static LLVMValueRef element_address(Code *code, LLVMTypeRef type, LLVMValueRef pointer, Expr *index) {
     Affine affine;
-    if (!expr_affine(code->arena, index, &affine))
+    if (!expr_affine_modular(code->arena, index, &affine))
         return advance(code, type, pointer, emit_value(code, index));
     int deepest = 0, *depths = ARENA_ARRAY(code->arena, int, affine.count + 1);
     Term *terms = ARENA_ARRAY(code->arena, Term, affine.count + 1);

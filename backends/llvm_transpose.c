@@ -30,7 +30,7 @@ static bool stores_row(const Stmt *stmt) {
 /* The index is that distance beyond the other one, both of loop variables alone. */
 static bool is_beyond(Code *code, Expr *index, Expr *from, int64_t distance) {
     Affine affine;
-    return expr_affine(code->arena, expr_binary(code->arena, OP_SUB, index, from), &affine) && affine.count == 0 &&
+    return expr_affine_modular(code->arena, expr_binary(code->arena, OP_SUB, index, from), &affine) && affine.count == 0 &&
            affine.constant == distance;
 }
 

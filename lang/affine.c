@@ -11,7 +11,7 @@ enum { FACTOR_LIMIT = 16 };
 
 void sum_init(Sum *sum, Arena *arena) {
     sum->arena = arena;
-    sum->overflow = false;
+    sum->overflow = sum->modular = false;
     sum->constant = 0;
     sum->count = 0;
     sum->capacity = SUM_INLINE;
@@ -199,13 +199,15 @@ void sum_recombine(Sum *sum) {
 
 /* --- expressions -------------------------------------------------------------------------------------------------- */
 
+static void add_expr(Sum *sum, int64_t coefficient, Expr *e, bool simplify);
+
 /* A product, quotient or modulo of the two arguments. */
 static void add_combination(Sum *sum, int64_t coefficient, Expr *e, bool simplify) {
     Sum a, b;
     sum_init(&a, sum->arena);
     sum_init(&b, sum->arena);
-    sum_add_expr(&a, 1, e->args[0], simplify);
-    sum_add_expr(&b, 1, e->args[1], simplify);
+    add_expr(&a, 1, e->args[0], simplify);
+    add_expr(&b, 1, e->args[1], simplify);
     if (simplify) {
         sum_recombine(&a);
         sum_recombine(&b);
@@ -230,18 +232,18 @@ bool var_is_fixed(const Var *var) {
 static void add_op(Sum *sum, int64_t coefficient, Expr *e, bool simplify) {
     switch (e->op) {
     case OP_ADD:
-        sum_add_expr(sum, coefficient, e->args[0], simplify);
-        sum_add_expr(sum, coefficient, e->args[1], simplify);
+        add_expr(sum, coefficient, e->args[0], simplify);
+        add_expr(sum, coefficient, e->args[1], simplify);
         return;
     case OP_SUB:
-        sum_add_expr(sum, coefficient, e->args[0], simplify);
-        sum_add_expr(sum, scaled(sum, coefficient, -1), e->args[1], simplify);
+        add_expr(sum, coefficient, e->args[0], simplify);
+        add_expr(sum, scaled(sum, coefficient, -1), e->args[1], simplify);
         return;
-    case OP_NEG: sum_add_expr(sum, scaled(sum, coefficient, -1), e->args[0], simplify); return;
+    case OP_NEG: add_expr(sum, scaled(sum, coefficient, -1), e->args[0], simplify); return;
     case OP_MUL: add_combination(sum, coefficient, e, simplify); return;
     case OP_DIV:
     case OP_MOD:
-        if (simplify) {
+        if (simplify && (!sum->modular || expr_is_exact(e))) {
             add_combination(sum, coefficient, e, simplify);
             return;
         }
@@ -249,12 +251,12 @@ static void add_op(Sum *sum, int64_t coefficient, Expr *e, bool simplify) {
     default: break;
     }
     if (simplify)
-        sum_add_expr(sum, coefficient, expr_simplify(sum->arena, e), false);
+        add_expr(sum, coefficient, expr_simplify(sum->arena, e), false);
     else
         sum_add_atom(sum, coefficient, e);
 }
 
-void sum_add_expr(Sum *sum, int64_t coefficient, Expr *e, bool simplify) {
+static void add_expr(Sum *sum, int64_t coefficient, Expr *e, bool simplify) {
     if (e->kind == EXPR_INT)
         sum_add_constant(sum, coefficient, e->integer);
     else if (e->kind == EXPR_VAR)
@@ -262,15 +264,22 @@ void sum_add_expr(Sum *sum, int64_t coefficient, Expr *e, bool simplify) {
     else if (e->kind == EXPR_OP && e->lanes == 1)
         add_op(sum, coefficient, e, simplify);
     else if (simplify)
-        sum_add_expr(sum, coefficient, expr_simplify(sum->arena, e), false);
+        add_expr(sum, coefficient, expr_simplify(sum->arena, e), false);
     else
         sum_add_atom(sum, coefficient, e);
+}
+
+void sum_add_expr(Sum *sum, int64_t coefficient, Expr *e, bool simplify) {
+    sum->overflow |= !expr_is_exact(e);
+    if (!sum->overflow)
+        add_expr(sum, coefficient, e, simplify);
 }
 
 void sum_of(Sum *sum, Arena *arena, Expr *e) {
     sum_init(sum, arena);
     sum_add_expr(sum, 1, e, true);
-    sum_recombine(sum);
+    if (!sum->overflow)
+        sum_recombine(sum);
 }
 
 /* coefficient * atom, coefficients of products as their first factor. */
@@ -403,14 +412,28 @@ bool sum_is_nonnegative(const Sum *sum) {
 
 /* --- affine forms ------------------------------------------------------------------------------------------------- */
 
+static bool affine_of(Arena *arena, const Sum *sum, Affine *affine) {
+    affine->constant = sum->constant;
+    affine->count = sum->count;
+    affine->terms = ARENA_ARRAY(arena, Term, sum->count);
+    memcpy(affine->terms, sum->terms, sizeof *sum->terms * (size_t)sum->count);
+    return !sum->overflow;
+}
+
 bool expr_affine(Arena *arena, Expr *e, Affine *affine) {
     Sum sum;
     sum_of(&sum, arena, e);
-    affine->constant = sum.constant;
-    affine->count = sum.count;
-    affine->terms = ARENA_ARRAY(arena, Term, sum.count);
-    memcpy(affine->terms, sum.terms, sizeof *sum.terms * (size_t)sum.count);
-    return !sum.overflow;
+    return affine_of(arena, &sum, affine);
+}
+
+bool expr_affine_modular(Arena *arena, Expr *e, Affine *affine) {
+    Sum sum;
+    if (expr_is_exact(e))
+        return expr_affine(arena, e, affine);
+    sum_init(&sum, arena);
+    sum.modular = true;
+    add_expr(&sum, 1, e, true);
+    return affine_of(arena, &sum, affine);
 }
 
 Expr *affine_expr(Arena *arena, const Affine *affine) {

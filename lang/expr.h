@@ -54,6 +54,10 @@ typedef struct Interval {
 } Interval;
 /* Of an int64 expression, from the extents of the variables in it (sizes are >= 0). */
 Interval expr_interval(const Expr *e);
+/* Whether no sum, product or quotient that an int64 expression is made of can leave the 64 bits: of indices, which sizes
+ * keep small, and of values that are known to be narrow enough. What is not exact wraps: it is no sum of mathematical
+ * integers, so it is not divided, compared or bounded as one. */
+bool expr_is_exact(const Expr *e);
 
 /* One that divides both, the greatest unless one of them is the least int64; 0 of two zeros. */
 int64_t greatest_divisor(int64_t a, int64_t b);
@@ -68,9 +72,11 @@ typedef struct Affine {
     int count;
     Term *terms;
 } Affine;
-/* Every scalar int64 expression has one (at worst one atom); false only on overflow. Products of sums are multiplied
- * out, into products of atoms; atoms are simplified. */
+/* Every exact scalar int64 expression has one (at worst one atom); false where it may wrap, and on overflow. Products of
+ * sums are multiplied out, into products of atoms; atoms are simplified. */
 bool expr_affine(Arena *arena, Expr *e, Affine *affine);
+/* The same modulo 2^64, for every expression: where addresses are meant, or equality; nothing follows for order. */
+bool expr_affine_modular(Arena *arena, Expr *e, Affine *affine);
 Expr *affine_expr(Arena *arena, const Affine *affine);
 /* The coefficient of a variable, 0 when it does not occur; false when it occurs inside an atom. */
 bool affine_coefficient(const Affine *affine, const Var *var, int64_t *coefficient);

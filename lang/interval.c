@@ -2,6 +2,7 @@
  *
  * Reasons in mathematical integers: where a bound leaves the 64 bits it is unknown. Loops and axes are taken to run at
  * least once (of one that never runs, all is true), sizes are at least 0, reads hold whatever their type can hold.
+ * Of indices over sizes one end may be known alone, since they never wrap; of a value that may wrap none is.
  */
 #include "lang/sum.h"
 #include "lang/value.h"
@@ -142,24 +143,39 @@ static Interval type_interval(ElementType type) {
     return bounded(integer_limit(type, false), integer_limit(type, true));
 }
 
-static Interval var_interval(const Var *var) {
-    if (var->kind == VAR_SCALAR)
-        return type_interval(var->type);
-    Interval result = {.has_low = true, .low = 0};
-    if (var->kind != VAR_SIZE && var->extent) {
-        Interval extent = expr_interval(var->extent);
-        result.has_high = extent.has_high;
-        result.high = extent.high > 1 ? extent.high - 1 : 0;
-    }
-    return result;
+/* What is known of an int64 expression. sized: an end that is missing is so for sizes alone, which are small enough that
+ * index arithmetic never leaves the 64 bits; without it the value may be any number, and sums with it wrap. */
+typedef struct Known {
+    Interval range;
+    bool sized;
+} Known;
+
+static bool is_closed(Interval range) {
+    return range.has_low && range.has_high;
 }
 
-static Interval op_interval(const Expr *e) {
-    if (e->op == OP_SELECT)
-        return interval_join(expr_interval(e->args[1]), expr_interval(e->args[2]));
-    Interval a = expr_interval(e->args[0]);
-    Interval b = e->count > 1 ? expr_interval(e->args[1]) : unbounded;
-    switch (e->op) {
+/* Of two operands of which one at least is open, and only for sizes. */
+static bool is_sized(Known a, Known b) {
+    bool a_closed = is_closed(a.range), b_closed = is_closed(b.range);
+    return (a_closed || a.sized) && (b_closed || b.sized) && !(a_closed && b_closed);
+}
+
+static Known known_of(const Expr *e);
+
+static Known known_var(const Var *var) {
+    if (var->kind == VAR_SCALAR)
+        return (Known){type_interval(var->type), false};
+    Known known = {{.has_low = true, .low = 0}, true};
+    if (var->kind != VAR_SIZE && var->extent) {
+        Interval extent = expr_interval(var->extent);
+        known.range.has_high = extent.has_high;
+        known.range.high = extent.high > 1 ? extent.high - 1 : 0;
+    }
+    return known;
+}
+
+static Interval combine_intervals(Op op, Interval a, Interval b) {
+    switch (op) {
     case OP_ADD: return interval_add(a, b);
     case OP_SUB: return interval_add(a, interval_negate(b));
     case OP_MUL: return interval_multiply(a, b);
@@ -173,6 +189,35 @@ static Interval op_interval(const Expr *e) {
     }
 }
 
+/* The least number by -1 is the only quotient that does not fit. */
+static bool quotient_fits(Interval a, Interval b) {
+    return (a.has_low && a.low > INT64_MIN) || (b.has_low && b.low > -1) || (b.has_high && b.high < -1);
+}
+
+/* Whether no value that the operator gives leaves the 64 bits. */
+static bool result_fits(Op op, Interval a, Interval b, Interval result, bool sized) {
+    switch (op) {
+    case OP_ADD:
+    case OP_SUB:
+    case OP_MUL:
+    case OP_NEG:
+    case OP_ABS: return is_closed(result) || sized;
+    case OP_DIV: return sized || quotient_fits(a, b);
+    default: return true;
+    }
+}
+
+static Known known_operation(const Expr *e) {
+    int first = e->op == OP_SELECT ? 1 : 0;
+    Known a = known_of(e->args[first]), b = e->count > 1 ? known_of(e->args[first + 1]) : a;
+    bool sized = is_sized(a, b);
+    Interval range =
+        e->op == OP_SELECT ? interval_join(a.range, b.range) : combine_intervals(e->op, a.range, b.range);
+    if (e->type != TYPE_INT64)
+        return (Known){range, false};
+    return result_fits(e->op, a.range, b.range, range, sized) ? (Known){range, sized} : (Known){unbounded, false};
+}
+
 /* What was reasoned without wrapping holds when no value leaves the type; otherwise the type's own range does. */
 static Interval within_type(Interval interval, ElementType type) {
     Interval whole = type_interval(type);
@@ -183,23 +228,68 @@ static Interval within_type(Interval interval, ElementType type) {
     return fits ? interval : whole;
 }
 
-Interval expr_interval(const Expr *e) {
+static Known known_ramp(const Expr *e) {
+    Known base = known_of(e->args[0]), stride = known_of(e->args[1]);
+    bool sized = is_sized(base, stride);
+    Interval range = interval_add(base.range, interval_multiply(bounded(0, e->lanes - 1), stride.range));
+    return is_closed(range) || sized ? (Known){range, sized} : (Known){unbounded, false};
+}
+
+/* An integer widened to 64 bits is itself; a uint64 may be any int64. */
+static Known known_cast(const Expr *e) {
+    if (type_is_float(e->type) || type_is_float(e->args[0]->type) || e->type == TYPE_BOOL)
+        return (Known){type_interval(e->type), false};
+    return (Known){within_type(expr_interval(e->args[0]), e->type), false};
+}
+
+static Known known_of(const Expr *e) {
     switch (e->kind) {
-    case EXPR_INT: return e->type == TYPE_UINT64 && e->integer < 0 ? unbounded : bounded(e->integer, e->integer);
-    case EXPR_VAR: return var_interval(e->var);
+    case EXPR_INT:
+        return (Known){e->type == TYPE_UINT64 && e->integer < 0 ? unbounded : bounded(e->integer, e->integer), false};
+    case EXPR_VAR: return known_var(e->var);
     case EXPR_OP:
         if (e->type == TYPE_INT64)
-            return op_interval(e);
-        return type_is_integer(e->type) ? within_type(op_interval(e), e->type) : type_interval(e->type);
-    case EXPR_CAST:
-        if (type_is_float(e->type) || type_is_float(e->args[0]->type) || e->type == TYPE_BOOL)
-            return type_interval(e->type);
-        return within_type(expr_interval(e->args[0]), e->type);
-    case EXPR_BROADCAST: return expr_interval(e->args[0]);
-    case EXPR_RAMP: {
-        Interval steps = interval_multiply(bounded(0, e->lanes - 1), expr_interval(e->args[1]));
-        return interval_add(expr_interval(e->args[0]), steps);
+            return known_operation(e);
+        return (Known){type_is_integer(e->type) ? within_type(known_operation(e).range, e->type)
+                                                : type_interval(e->type),
+                       false};
+    case EXPR_CAST: return known_cast(e);
+    case EXPR_BROADCAST: return known_of(e->args[0]);
+    case EXPR_RAMP: return known_ramp(e);
+    default: return (Known){type_interval(e->type), false};
     }
-    default: return type_interval(e->type);
-    }
+}
+
+Interval expr_interval(const Expr *e) {
+    return known_of(e).range;
+}
+
+/* --- exactness ---------------------------------------------------------------------------------------------------- */
+
+typedef struct Exactness {
+    bool exact;
+    Known known;
+} Exactness;
+
+static bool is_taken_apart(const Expr *e) {
+    return e->kind == EXPR_OP && e->type == TYPE_INT64 &&
+           (e->op == OP_ADD || e->op == OP_SUB || e->op == OP_MUL || e->op == OP_DIV || e->op == OP_MOD ||
+            e->op == OP_NEG);
+}
+
+static Exactness exactness_of(const Expr *e) {
+    if (!is_taken_apart(e))
+        return (Exactness){true, known_of(e)};
+    Exactness a = exactness_of(e->args[0]), b = a;
+    if (a.exact && e->count > 1)
+        b = exactness_of(e->args[1]);
+    if (!a.exact || !b.exact)
+        return (Exactness){.exact = false};
+    bool sized = is_sized(a.known, b.known);
+    Interval range = combine_intervals(e->op, a.known.range, b.known.range);
+    return (Exactness){result_fits(e->op, a.known.range, b.known.range, range, sized), {range, sized}};
+}
+
+bool expr_is_exact(const Expr *e) {
+    return exactness_of(e).exact;
 }

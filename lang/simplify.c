@@ -1,6 +1,7 @@
 /* simplify.c - expressions made canonical and small.
  *
- * Index arithmetic (scalar int64) goes through sums: affine.c and divide.c. Here are the other operators: comparisons
+ * Index arithmetic (scalar int64) goes through sums: affine.c and divide.c; values of int64 that may wrap stay as they
+ * are, but for their arguments (expr_is_exact tells them apart). Here are the other operators: comparisons
  * become "positive terms < negative terms", or one of == and !=; chains of && || min max lose what another member
  * implies. Every node is simplified once: the time is about linear in the size of the tree, and quadratic in the length
  * of a sum or chain. Simplifying again changes nothing.
@@ -18,21 +19,6 @@ static bool is_op(const Expr *e, Op op) {
 
 static bool is_index(const Expr *e) {
     return e->type == TYPE_INT64 && e->lanes == 1;
-}
-
-/* A value that may be any of the 64-bit integers: sums with it wrap, which reasoning about indices must not meet. */
-static bool find_wide(const Expr *e, void *context) {
-    bool any = e->kind == EXPR_READ || (e->kind == EXPR_VAR && e->var->kind == VAR_SCALAR);
-    if (e->kind == EXPR_CAST)
-        any = type_is_float(e->args[0]->type) || element_info[e->args[0]->type].bytes == 8;
-    *(bool *)context |= any && e->type == TYPE_INT64;
-    return e->kind == EXPR_OP;
-}
-
-static bool is_wide(const Expr *e) {
-    bool wide = false;
-    expr_walk(e, find_wide, &wide);
-    return wide;
 }
 
 static bool is_sum_op(Op op) {
@@ -558,16 +544,22 @@ static Expr *simplify_sum(Arena *arena, Expr *e) {
     return sum.overflow ? e : sum_expr(&sum);
 }
 
+/* What went to the other side may wrap there: a <= b says nothing of a < b + 1 where b is the largest. */
+static Expr *simplify_comparison(Arena *arena, Expr *e) {
+    Expr *result = e;
+    if (expr_is_exact(e->args[0]) && expr_is_exact(e->args[1]))
+        result = e->op == OP_EQ || e->op == OP_NE ? simplify_equation(arena, e, e->args[0], e->args[1])
+                                                  : simplify_inequality(arena, e, e->args[0], e->args[1]);
+    bool changed = result != e && (result->kind != EXPR_OP || op_info[result->op].class != CLASS_COMPARE ||
+                                   (expr_is_exact(result->args[0]) && expr_is_exact(result->args[1])));
+    return changed ? result : simplify_arguments(arena, e);
+}
+
 static Expr *simplify_op(Arena *arena, Expr *e) {
-    bool index_operands = is_index(e->args[0]);
-    if ((index_operands || is_index(e)) && is_wide(e))
-        return simplify_arguments(arena, e);
     if (is_index(e) && is_sum_op(e->op))
-        return simplify_sum(arena, e);
-    if (index_operands && e->op >= OP_LT && e->op <= OP_GE)
-        return simplify_inequality(arena, e, e->args[0], e->args[1]);
-    if (index_operands && (e->op == OP_EQ || e->op == OP_NE))
-        return simplify_equation(arena, e, e->args[0], e->args[1]);
+        return expr_is_exact(e) ? simplify_sum(arena, e) : simplify_arguments(arena, e);
+    if (is_index(e->args[0]) && op_info[e->op].class == CLASS_COMPARE)
+        return simplify_comparison(arena, e);
     if (e->op == OP_AND || e->op == OP_OR)
         return simplify_logic(arena, e);
     if (is_index(e) && (e->op == OP_MIN || e->op == OP_MAX))

@@ -3,6 +3,7 @@
  * A Sum is constant + sum of coefficient * atom over int64, each atom once, in order of first appearance. An atom is
  * simplified and is no sum, no negation and no multiple: a variable, a product of atoms, a division, a minimum, ...
  * Once an operation overflows the sum is marked and means nothing. A Sum points into itself: it is passed by address.
+ * It is a sum of mathematical integers: an expression that may wrap (expr_is_exact) marks it too.
  */
 #ifndef LANG_SUM_H
 #define LANG_SUM_H
@@ -17,6 +18,7 @@ enum {
 typedef struct Sum {
     Arena *arena;
     bool overflow;
+    bool modular; /* equal modulo 2^64 alone: only made for expr_affine_modular, which asks nothing else of it */
     int64_t constant;
     int count, capacity;
     Term *terms;
@@ -29,7 +31,7 @@ void sum_add_atom(Sum *sum, int64_t coefficient, Expr *atom);
 void sum_add(Sum *sum, int64_t coefficient, const Sum *other);
 /* Adds what multiplying out gives, or the product as one atom where that is too long. */
 void sum_add_product(Sum *sum, int64_t coefficient, const Sum *a, const Sum *b);
-/* Adds an expression; simplify says whether its parts still have to be simplified. */
+/* Adds an expression, if it is exact; simplify says whether its parts still have to be simplified. */
 void sum_add_expr(Sum *sum, int64_t coefficient, Expr *e, bool simplify);
 /* The sum that an expression is, its parts simplified. */
 void sum_of(Sum *sum, Arena *arena, Expr *e);

@@ -13,9 +13,9 @@ static bool find_wide_read(const Expr *e, void *context) {
     return !*found;
 }
 
-/* Whether it may be any number, for what it reads. */
+/* Whether it may be any number, for what it reads, or wraps. */
 static bool is_wide(const Expr *e) {
-    bool found = false;
+    bool found = !expr_is_exact(e);
     expr_walk(e, find_wide_read, &found);
     return found;
 }
@@ -99,6 +99,7 @@ bool first_success(Arena *arena, Expr *condition, const Var *var, Expr **first) 
     return true;
 }
 
+/* Modulo 2^64 var == numerator has one answer, and slope * var == numerator as many as may be. */
 bool equal_value(Arena *arena, Expr *condition, const Var *var, Expr **numerator, int64_t *slope) {
     Affine difference;
     if (condition->kind != EXPR_OP || condition->op != OP_EQ || condition->lanes > 1 ||
@@ -106,7 +107,8 @@ bool equal_value(Arena *arena, Expr *condition, const Var *var, Expr **numerator
         return false;
     for (int side = 0; side < 2; side++) {
         Expr *d = expr_binary(arena, OP_SUB, condition->args[side], condition->args[1 - side]);
-        if (!expr_affine(arena, d, &difference) || !affine_coefficient(&difference, var, slope))
+        if (!expr_affine_modular(arena, d, &difference) || !affine_coefficient(&difference, var, slope) ||
+            (*slope > 1 && !expr_is_exact(d)))
             return false;
         if (*slope > 0)
             return negated_rest(arena, &difference, term_of_var(&difference, var), 0, numerator);

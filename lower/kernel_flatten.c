@@ -106,7 +106,7 @@ static Expr *element_offset(Arena *arena, const Tensor *tensor, Expr *const *dim
 
 static Expr *ordered(const Flatten *f, Expr *offset) {
     Affine sum;
-    if (!expr_affine(f->arena, offset, &sum))
+    if (!expr_affine_modular(f->arena, offset, &sum))
         return offset; /* it overflows when it is multiplied out */
     sort_terms(f, &sum);
     return sum_expr(f, &sum);

@@ -425,7 +425,7 @@ static bool note_atom(const Expr *e, void *context) {
 static bool concerns(Arena *arena, Expr *condition, Expr *const *index, int count) {
     Affine sides[2];
     for (int side = 0; side < 2; side++) {
-        if (condition->kind != EXPR_OP || !expr_affine(arena, condition->args[side], &sides[side]))
+        if (condition->kind != EXPR_OP || !expr_affine_modular(arena, condition->args[side], &sides[side]))
             return true;
         AtomSearch search = {&sides[side], false};
         for (int d = 0; d < count; d++)

@@ -60,7 +60,7 @@ typedef struct Place {
 static bool is_of_row(const Rows *rows, Expr *index, Place *place) {
     Affine affine;
     Arena *arena = rows->arena;
-    if (expr_uses_var(index, rows->steps) || expr_reads(index) || !expr_affine(arena, index, &affine) ||
+    if (expr_uses_var(index, rows->steps) || expr_reads(index) || !expr_affine_modular(arena, index, &affine) ||
         !affine_coefficient(&affine, rows->row, &place->times) || place->times < 1)
         return false;
     Expr *first = expr_substitute(arena, index, rows->inner.items, 1);
@@ -176,7 +176,7 @@ static bool is_of_last_step(const Carry *carry, const Stmt *store, const Expr *r
         bool step = stored->kind == EXPR_VAR && stored->var == carry->steps;
         if (!step && (expr_uses_var(stored, carry->steps) || expr_reads(stored)))
             return false;
-        if (!expr_affine(carry->arena, expr_binary(carry->arena, OP_SUB, stored, from), &affine) || affine.count > 0 ||
+        if (!expr_affine_modular(carry->arena, expr_binary(carry->arena, OP_SUB, stored, from), &affine) || affine.count > 0 ||
             affine.constant != step)
             return false;
     }

@@ -43,7 +43,7 @@ static bool note_read(const Expr *e, void *context) {
     Expr *newest = steps->inside ? expr_var(steps->arena, steps->var)
                                  : expr_binary(steps->arena, OP_SUB, steps->extent, expr_int(steps->arena, 1));
     Expr *ago = expr_binary(steps->arena, OP_SUB, newest, e->args[steps->dimension]);
-    bool known = expr_affine(steps->arena, ago, &affine) && affine.count == 0 && affine.constant >= 0 &&
+    bool known = expr_affine_modular(steps->arena, ago, &affine) && affine.count == 0 && affine.constant >= 0 &&
                  affine.constant < STEPS_LIMIT;
     steps->other |= !known;
     steps->last &= steps->inside || (known && affine.constant == 0);

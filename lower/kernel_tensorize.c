@@ -96,7 +96,7 @@ static bool operand_has(const Tensorize *t, const int *loop_of, int operand, int
 static bool operand_strides(const Tensorize *t, const int *loop_of, int operand, Expr *offset, int64_t *strides) {
     Affine affine;
     int64_t coefficient;
-    if (!expr_affine(t->arena, offset, &affine))
+    if (!expr_affine_modular(t->arena, offset, &affine))
         return false;
     for (int l = 0; l < t->loops.count; l++) {
         const Var *var = t->loops.items[l]->var;

@@ -179,7 +179,7 @@ static void add_guard_facts(Arena *arena, Polys *facts, const Expr *guard) {
         b = a->args[1];
         a = a->args[0];
     }
-    if (!b || a->type != TYPE_INT64)
+    if (!b || a->type != TYPE_INT64 || !expr_is_exact(a) || !expr_is_exact(b))
         return;
     if (op == (negated ? OP_NE : OP_EQ) || op == (negated ? OP_GT : OP_LE))
         add_fact(arena, facts, b, a, 0);

@@ -200,7 +200,7 @@ static bool guess_last_var(Guess *g, const IndexTerms *terms, const Affine *affi
 static bool guess_index(Guess *g, const AstExpr *text, Expr *index) {
     IndexTerms terms = {0};
     Affine affine;
-    if (!add_index_terms(g, text, 1, &terms) || !expr_affine(g->arena, index, &affine) ||
+    if (!add_index_terms(g, text, 1, &terms) || !expr_affine_modular(g->arena, index, &affine) ||
         !guess_last_var(g, &terms, &affine))
         return false;
     bool good = guess_coefficient(g, &terms, NULL, &affine);
@@ -328,7 +328,7 @@ typedef struct Likeness {
 static bool same_integer(Likeness *l, Expr *a, Expr *b) {
     Affine difference;
     Expr *other = expr_substitute(l->arena, b, l->vars.items, l->vars.count);
-    return expr_affine(l->arena, expr_binary(l->arena, OP_SUB, a, other), &difference) && difference.count == 0 &&
+    return expr_affine_modular(l->arena, expr_binary(l->arena, OP_SUB, a, other), &difference) && difference.count == 0 &&
            difference.constant == 0;
 }
 

@@ -1,6 +1,7 @@
 /* sizes.c - polynomials over sizes and index variables, and what can be said about their sign.
  *
- * Needs the makers of lang/expr.h. Keeps true: a Poly has no two terms of the same factors and no term of coefficient
+ * Needs the makers of lang/expr.h. Sums and products are right modulo 2^64 for all values; what divides or compares is
+ * taken apart only where nothing wraps (expr_is_exact). Keeps true: a Poly has no two terms of the same factors and no term of coefficient
  * 0.
  */
 #include "sema/sizes.h"
@@ -167,6 +168,10 @@ static void add_modulo(Sum *sum, const Poly *p, int64_t k, int64_t scale) {
 
 static void add_quotient(Sum *sum, Expr *e, int64_t scale) {
     Poly numerator, divisor;
+    if (!expr_is_exact(e)) {
+        add_factor(sum, e, scale);
+        return;
+    }
     if (!poly_of(sum->arena, e->args[0], &numerator) || !poly_of(sum->arena, e->args[1], &divisor)) {
         sum->overflow = true;
         return;
@@ -183,24 +188,30 @@ static void add_quotient(Sum *sum, Expr *e, int64_t scale) {
         add_factor(sum, made, scale);
 }
 
-/* min(a + c, b + c) = min(a, b) + c: the larger of the two constants comes out, so that equal things look equal. */
-static void add_extreme_factor(Sum *sum, Op op, Poly a, Poly b, int64_t scale) {
+/* min(a + c, b + c) = min(a, b) + c: the larger of the two constants comes out, so that equal things look equal. False
+ * where what is left may wrap. */
+static bool add_extreme_factor(Sum *sum, Op op, Poly a, Poly b, int64_t scale) {
     int64_t common = a.constant > b.constant ? a.constant : b.constant;
     if (__builtin_sub_overflow(a.constant, common, &a.constant) ||
-        __builtin_sub_overflow(b.constant, common, &b.constant)) {
-        sum->overflow = true;
-        return;
-    }
+        __builtin_sub_overflow(b.constant, common, &b.constant))
+        return false;
     Expr *first = poly_expr(sum->arena, &a), *second = poly_expr(sum->arena, &b);
     bool swap = compare_factors(first, second) > 0;
+    if (!expr_is_exact(first) || !expr_is_exact(second))
+        return false;
     add_factor(sum, expr_binary(sum->arena, op, swap ? second : first, swap ? first : second), scale);
     add_constant(sum, common, scale);
+    return true;
 }
 
 /* min and max: the one that is known to be it, else a factor. */
 static void add_extreme(Sum *sum, Expr *e, int64_t scale) {
     Poly a, b, difference;
     Arena *arena = sum->arena;
+    if (!expr_is_exact(e->args[0]) || !expr_is_exact(e->args[1])) {
+        add_factor(sum, e, scale);
+        return;
+    }
     if (!poly_of(arena, e->args[0], &a) || !poly_of(arena, e->args[1], &b) ||
         !poly_sum(arena, &a, 1, &b, -1, &difference)) {
         sum->overflow = true;
@@ -211,8 +222,8 @@ static void add_extreme(Sum *sum, Expr *e, int64_t scale) {
     bool smaller = poly_sum(arena, &difference, -1, &a, 0, &opposite) && poly_never_negative(arena, &opposite, NULL);
     if (larger || smaller)
         add_poly(sum, larger == (e->op == OP_MAX) ? &a : &b, scale);
-    else
-        add_extreme_factor(sum, e->op, a, b, scale);
+    else if (!add_extreme_factor(sum, e->op, a, b, scale))
+        add_factor(sum, e, scale);
 }
 
 static void add_operator(Sum *sum, Expr *e, int64_t scale) {

@@ -234,6 +234,51 @@ static void test_affine(Fixture *f) {
        "overflow is told");
 }
 
+/* --- values of 64 bits, which wrap -------------------------------------------------------------------------------- */
+
+static Expr *wide(Fixture *f, const char *name) {
+    return expr_var(f->arena, var_new(f->arena, VAR_SCALAR, TYPE_INT64, name, NULL));
+}
+
+static void test_exactness(Fixture *f) {
+    Expr *a = wide(f, "a"), *b = wide(f, "b"), *x = expr_cast(f->arena, TYPE_INT64, expr_cast(f->arena, TYPE_INT32, a));
+    Expr *y = expr_cast(f->arena, TYPE_INT64, expr_cast(f->arena, TYPE_INT32, b));
+    ok(expr_is_exact(a) && !expr_is_exact(add(f, a, num(f, 1))), "what may be any number wraps when 1 is added");
+    ok(expr_is_exact(binary(f, OP_MIN, a, num(f, 10))) &&
+           !expr_is_exact(sub(f, binary(f, OP_MIN, a, num(f, 10)), num(f, 1))),
+       "bounded on one side too");
+    ok(expr_is_exact(add(f, binary(f, OP_MOD, a, num(f, 10)), num(f, 1))), "not when it is bounded on both");
+    ok(expr_is_exact(mul(f, x, y)), "nor a product of two of 32 bits");
+    ok(!expr_is_exact(mul(f, mul(f, x, y), y)), "one of three does");
+    ok(expr_is_exact(add(f, mul(f, f->i, f->M), f->j)), "indices over sizes do not");
+}
+
+static bool stays(Fixture *f, Expr *e) {
+    return expr_equal(expr_simplify(f->arena, e), e);
+}
+
+static void test_wrapping(Fixture *f) {
+    Expr *a = wide(f, "a"), *b = wide(f, "b"), *one = num(f, 1);
+    ok(stays(f, binary(f, OP_LE, a, b)), "a <= b is not a < b + 1");
+    ok(stays(f, binary(f, OP_LT, add(f, a, one), a)), "a + 1 < a may hold");
+    ok(stays(f, binary(f, OP_GT, mul(f, a, num(f, 2)), mul(f, b, num(f, 2)))), "2 * a > 2 * b is not a > b");
+    ok(stays(f, binary(f, OP_EQ, mul(f, a, num(f, 2)), mul(f, b, num(f, 2)))), "nor for ==");
+    ok(stays(f, binary(f, OP_DIV, mul(f, a, num(f, 2)), num(f, 2))), "2 * a / 2 is not a");
+    ok(stays(f, binary(f, OP_MAX, add(f, a, one), a)), "the larger of a + 1 and a is not the first");
+    Interval range = expr_interval(add(f, binary(f, OP_MAX, a, num(f, 0)), one));
+    ok(!range.has_low, "max(a, 0) + 1 may be negative");
+    range = expr_interval(expr_unary(f->arena, OP_ABS, a));
+    ok(!range.has_low, "so may abs(a)");
+    Expr *below = binary(f, OP_AND, binary(f, OP_LT, a, num(f, 5)), binary(f, OP_LT, b, num(f, 5)));
+    Facts facts = {1, &below};
+    is_int(expr_prove(f->arena, binary(f, OP_LT, add(f, a, b), num(f, 10)), &facts), -1,
+           "a sum of small numbers is not known to be small");
+    is_text(expr_text(f->arena, expr_simplify(f->arena, binary(f, OP_LE, a, num(f, 5)))), "a < 6", "numbers compare");
+    Affine affine;
+    ok(!expr_affine(f->arena, add(f, a, b), &affine) && expr_affine_modular(f->arena, add(f, a, b), &affine),
+       "what wraps is affine modulo 2^64 alone");
+}
+
 /* --- proofs ------------------------------------------------------------------------------------------------------- */
 
 static void test_proofs(Fixture *f) {
@@ -346,6 +391,8 @@ int main(void) {
     test_simplify(&fixture);
     test_depth(&fixture);
     test_affine(&fixture);
+    test_exactness(&fixture);
+    test_wrapping(&fixture);
     test_proofs(&fixture);
     test_evaluation(&fixture);
     test_programs(&fixture);
