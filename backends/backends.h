@@ -3,6 +3,7 @@
 #define BACKENDS_BACKENDS_H
 
 #include "autosched/autosched.h"
+#include "backends/worker_process.h"
 #include "lang/files.h"
 #include "lower/kernel.h"
 
@@ -85,7 +86,9 @@ typedef struct RunRequest {
 typedef struct RunResult {
     Outcome outcome;
     const char *why;
-    bool passing;   /* the failure hangs on the machine's load, not on the object */
+    bool passing;   /* the failure hangs on the machine, not on the object */
+    bool unable;    /* nothing can run: no worker starts, or there is no memory for the arguments; passing, too */
+    bool died;      /* the worker ended, or answered nonsense: of the object, if others do well there */
     int status;     /* what the function returned */
     double seconds; /* of one call: the lower quartile of the repeats, for what disturbs a run only ever adds time */
     double minimum, spread;
@@ -93,9 +96,10 @@ typedef struct RunResult {
 } RunResult;
 
 /* A worker process that runs one object after the other; started again whenever one took it down. command: a shell
- * command that starts tensorc-worker elsewhere, or NULL for this machine. */
+ * command that starts tensorc-worker elsewhere, or NULL for this machine. NULL with *why where none answers; *passing (or
+ * NULL): for want of processes or of time. */
 typedef struct Runner Runner;
-Runner *runner_open(Arena *arena, const char *command, const char **why);
+Runner *runner_open(Arena *arena, const char *command, Patience patience, const char **why, bool *passing);
 void runner_run(Runner *runner, Arena *arena, const RunRequest *request, RunResult *result);
 void runner_close(Runner *runner);
 /* One run in a worker of its own. */
@@ -111,7 +115,8 @@ int worker_main(int argc, char **argv);
 
 /* Toolchains for the searches over programs of one function, the first as it is written: they share build processes,
  * forked for the first candidates, a worker process to run in, and the check points, whose values come from the
- * interpreter. Closing kills and reaps every process. */
+ * interpreter. Closing kills and reaps every process. NULL with *why where nothing can be measured; *passing: another time it
+ * may, or these programs never can. */
 typedef struct ToolchainOptions {
     int jobs, threads;
     uint64_t seed;
@@ -121,7 +126,7 @@ typedef struct ToolchainOptions {
     double deadline; /* a monotonic time when nothing is waited for any more; 0: none */
 } ToolchainOptions;
 Toolchain *const *toolchains_open(Arena *arena, Program *const *programs, int count, const Target *target,
-                                  const ToolchainOptions *options, const char **why);
+                                  const ToolchainOptions *options, const char **why, bool *passing);
 void toolchains_close(Toolchain *const *toolchains);
 
 #endif

@@ -138,6 +138,8 @@ static void serve_build(const Builders *pool, const DeviceLock *lock, Arena *kep
 static _Noreturn void run_builder(const Builders *pool, int input, int output) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     setpgid(0, 0);
+    for (int i = 0; i < 3; i++) /* who ends it means it: the handlers are the compiler's */
+        signal((int[]){SIGINT, SIGTERM, SIGHUP}[i], SIG_DFL);
     keep_memory();
     DeviceLock lock = device_lock_open(pool->arena); /* descriptors of its own: flock goes by open file */
     Wire wire = {0};
@@ -322,12 +324,12 @@ static void lose_builder(Builders *pool, Builder *builder, const char *why, bool
     finish(pool, candidate, OUTCOME_BUILD_ERROR, why, passing);
 }
 
-/* Whether a process that has closed its pipes was killed from outside: by a machine without memory, or a person. */
+/* Whether a process that has closed its pipes was ended from outside: by a machine without memory, or a person. */
 static bool was_killed(pid_t pid) {
     siginfo_t end = {0};
     for (int i = 0; i < 100 && !waitid(P_PID, (id_t)pid, &end, WEXITED | WNOHANG | WNOWAIT) && !end.si_pid; i++)
         nanosleep(&(struct timespec){0, 2000000}, NULL);
-    return end.si_pid && end.si_code != CLD_EXITED && end.si_status == SIGKILL;
+    return end.si_pid && end.si_code != CLD_EXITED && !signal_is_fault(end.si_status);
 }
 
 /* A build that uses the processor goes on until its limit, however little of it it gets; one that stands still has lost

@@ -1,8 +1,8 @@
-/* runner.c - the compiler's side of running candidates: a worker process, its requests, limits and deaths.
+/* runner.c - the compiler's side of running candidates: requests to a worker process, answers, limits and deaths.
  *
- * The worker stands in a process group of its own, so that Ctrl-C reaches the compiler alone and a kill reaches
- * whatever the candidate started. A worker that crashed, hung or answered nonsense is killed, reaped and started again
- * for the next request: what it did is an outcome with a reason.
+ * A worker that crashed, hung or answered nonsense is killed, reaped and started again for the next request: what it did is
+ * an outcome with a reason. Each new one is greeted first, so that what cannot start is not taken for a candidate's crash;
+ * answers bear the number of their request, and times that no call can take are none.
  */
 #include "backends/backends.h"
 #include "backends/contents.h"
@@ -10,24 +10,18 @@
 #include "lang/clock.h"
 #include "lang/value.h"
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <poll.h>
+#include <math.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
+enum { START_SECONDS = 60 };
 static const double slow_part = 0.5; /* of a time limit on the processor: a run that had less of it was kept waiting */
+static const double shortest_call = 1e-10; /* seconds */
 
 struct Runner {
-    const char *command; /* NULL: local */
-    const char *worker;  /* path of tensorc-worker, NULL: this program with --worker */
-    pid_t pid;           /* 0: none */
-    int input, output;   /* of the worker, our ends */
+    WorkerProcess process;
     Arena *arena;
+    int64_t request;    /* number of the last one */
     ContentsTable told; /* keys of what the worker keeps */
 };
 
@@ -114,109 +108,94 @@ void argument_fill(const Program *program, const int64_t *sizes, int argument, u
     fill_random(type, data, argument_elements(program, sizes, argument), seed + (uint64_t)argument, low, high);
 }
 
-/* --- starting and ending a worker --- */
+/* --- starting a worker --- */
 
-/* tensorc-worker beside this program, or in the folders above it (a build's test programs). */
-static const char *find_worker(Arena *arena) {
-    const char *named = getenv("TENSORC_WORKER");
-    if (named && *named)
-        return arena_strdup(arena, named);
-    char path[PATH_MAX];
-    ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
-    for (int up = 0; length > 0 && up < 3; up++) {
-        while (length > 0 && path[length - 1] != '/')
-            length--;
-        const char *candidate = arena_printf(arena, "%.*stensorc-worker", (int)length, path);
-        if (!access(candidate, X_OK))
-            return candidate;
-        length--;
+static void put_head(Runner *runner, RequestKind kind, Wire *wire) {
+    wire_put_integer(wire, WIRE_VERSION);
+    wire_put_integer(wire, ++runner->request);
+    wire_put_integer(wire, kind);
+}
+
+/* Whether the answer is to the request that was sent last, and not to one before or to none. */
+static bool is_answer(const Runner *runner, Wire *answer) {
+    return wire_get_integer(answer) == runner->request && !answer->failed;
+}
+
+static const char *who(Arena *arena, const WorkerProcess *process) {
+    return process->command ? arena_printf(arena, "the runner '%s'", process->command)
+                            : arena_printf(arena, "the worker '%s'", process->program ? process->program : "tensorc --worker");
+}
+
+/* The first answer of a worker. NULL, or what is wrong with it. */
+static const char *read_greeting(const Runner *runner, Wire *answer) {
+    bool fits = is_answer(runner, answer) && wire_get_integer(answer) == OUTCOME_OK;
+    int64_t version = wire_get_integer(answer);
+    if (fits && version == WIRE_VERSION && !answer->failed && answer->at == answer->length)
+        return NULL;
+    return "what it answers is not what tensorc-worker of this version does";
+}
+
+/* A process that is asked for nothing but to answer: what does not do so never ran a candidate. NULL or what is wrong;
+ * *late: there was no time to find out. */
+static const char *greet(Runner *runner, Arena *arena, Patience patience, bool *late) {
+    Wire request = {0}, answer = {0};
+    const char *wrong = NULL;
+    put_head(runner, REQUEST_GREETING, &request);
+    switch (worker_exchange(&runner->process, &request, &answer, patience)) {
+    case EXCHANGE_ANSWERED: wrong = read_greeting(runner, &answer); break;
+    case EXCHANGE_ENDED: wrong = worker_death(arena, &runner->process).why; break;
+    case EXCHANGE_LATE:
+        *late = true;
+        wrong = "it has not answered yet";
+        break;
     }
-    return NULL;
+    if (wrong)
+        worker_kill(&runner->process);
+    wire_free(&request);
+    wire_free(&answer);
+    return wrong;
 }
 
-static _Noreturn void become_worker(const Runner *runner, int input, int output) {
-    setpgid(0, 0);
-    dup2(input, STDIN_FILENO);
-    dup2(output, STDOUT_FILENO);
-    signal(SIGPIPE, SIG_DFL);
-    signal(SIGXFSZ, SIG_DFL);
-    signal(SIGALRM, SIG_DFL);
-    if (runner->command)
-        execl("/bin/sh", "sh", "-c", runner->command, (char *)NULL);
-    else if (runner->worker)
-        execl(runner->worker, "tensorc-worker", (char *)NULL);
-    else
-        execl("/proc/self/exe", "tensorc", "--worker", (char *)NULL);
-    _exit(127);
-}
-
-static bool start_worker(Runner *runner) {
-    int request[2], answer[2];
+/* NULL where a worker is ready. *passing: the machine was busy, or there was no time. */
+static const char *start_worker(Runner *runner, Arena *arena, Patience patience, bool *passing) {
     contents_forget(&runner->told);
-    if (!wire_open(request, answer))
-        return false;
-    runner->pid = fork();
-    if (!runner->pid)
-        become_worker(runner, request[0], answer[1]);
-    close(request[0]);
-    close(answer[1]);
-    runner->input = request[1];
-    runner->output = answer[0];
-    if (runner->pid > 0) {
-        setpgid(runner->pid, runner->pid);
-        return true;
+    *passing = false;
+    if (!worker_start(&runner->process)) {
+        *passing = true;
+        return arena_printf(arena, "cannot start a worker process: %s", strerror(errno));
     }
-    close(request[1]);
-    close(answer[0]);
-    runner->pid = 0;
-    return false;
+    double limit = monotonic_seconds() + START_SECONDS;
+    bool late = false, hurried = patience.deadline < limit;
+    patience.deadline = hurried ? patience.deadline : limit;
+    const char *wrong = greet(runner, arena, patience, &late);
+    *passing = late && (hurried || (patience.stop && *patience.stop));
+    if (!wrong)
+        return NULL;
+    if (late && !*passing)
+        wrong = arena_printf(arena, "it has not answered for %d s", START_SECONDS);
+    return arena_printf(arena, "%s does not start: %s", who(arena, &runner->process), wrong);
 }
 
-/* Kills what is left of the worker; returns its wait status. */
-static int end_worker(Runner *runner) {
-    int status = 0;
-    if (!runner->pid)
-        return 0;
-    close(runner->input);
-    close(runner->output);
-    for (int i = 0; i < 50 && waitpid(runner->pid, &status, WNOHANG) == 0; i++) {
-        if (i == 2)
-            kill(-runner->pid, SIGKILL);
-        nanosleep(&(struct timespec){0, 2000000}, NULL);
-    }
-    kill(-runner->pid, SIGKILL);
-    waitpid(runner->pid, &status, WNOHANG);
-    runner->pid = 0;
-    return status;
-}
-
-static void kill_worker(Runner *runner) {
-    if (runner->pid) {
-        kill(-runner->pid, SIGKILL);
-        kill(runner->pid, SIGKILL);
-        close(runner->input);
-        close(runner->output);
-        while (waitpid(runner->pid, NULL, 0) < 0 && errno == EINTR)
-            continue;
-        runner->pid = 0;
-    }
-}
-
-Runner *runner_open(Arena *arena, const char *command, const char **why) {
+Runner *runner_open(Arena *arena, const char *command, Patience patience, const char **why, bool *passing) {
     Runner *runner = ARENA_NEW(arena, Runner);
+    bool unused;
     signal(SIGPIPE, SIG_IGN); /* a worker that ended is an outcome */
-    runner->command = command;
+    runner->process.command = command;
     runner->arena = arena;
-    runner->worker = find_worker(arena);
-    if (start_worker(runner))
+    runner->request = (int64_t)(monotonic_seconds() * 1e9);
+    worker_find(arena, &runner->process);
+    const char *wrong = start_worker(runner, arena, patience, passing ? passing : &unused);
+    if (!wrong)
         return runner;
-    *why = arena_printf(arena, "cannot start a worker process: %s", strerror(errno));
+    *why = wrong;
     return NULL;
 }
 
 void runner_close(Runner *runner) {
-    if (runner)
-        end_worker(runner);
+    if (!runner)
+        return;
+    worker_end(&runner->process);
+    contents_forget(&runner->told);
 }
 
 /* --- one run --- */
@@ -270,7 +249,7 @@ static void put_constants(Runner *runner, const RunRequest *request, Wire *wire)
 
 static bool put_request(Runner *runner, const RunRequest *request, Wire *wire) {
     const Program *program = request->program;
-    wire_put_integer(wire, WIRE_VERSION);
+    put_head(runner, REQUEST_RUN, wire);
     wire_put_text(wire, request->symbol ? request->symbol : program->symbol);
     wire_put_integer(wire, (int64_t)request->seed);
     wire_put_integer(wire, request->threads);
@@ -297,39 +276,21 @@ static bool put_request(Runner *runner, const RunRequest *request, Wire *wire) {
     return !wire->failed;
 }
 
-/* Waits for the answer: 1 whole, 0 the worker ended, -1 out of time or stopped. */
-static int await_answer(Runner *runner, const RunRequest *request, Wire *answer) {
-    double deadline = monotonic_seconds() + request->limit_seconds;
-    answer->length = answer->at = 0;
-    for (bool complete = false; !complete;) {
-        double left = deadline - monotonic_seconds();
-        if (left <= 0 || (request->stop && *request->stop))
-            return -1;
-        struct pollfd ready = {.fd = runner->output, .events = POLLIN};
-        int count = poll(&ready, 1, left < 0.1 ? (int)(left * 1000) + 1 : 100);
-        if (count > 0 && !wire_receive_some(answer, runner->output, &complete))
-            return 0;
-    }
-    return 1;
+/* --- answers --- */
+
+/* What the worker itself says that a run came to, when that is no result. */
+static void read_refusal(Runner *runner, Arena *arena, Wire *answer, RunResult *result) {
+    int64_t reason = wire_get_integer(answer);
+    const char *why = wire_get_text(answer);
+    contents_forget(&runner->told); /* it may lack what it had no memory for */
+    *result = (RunResult){.outcome = OUTCOME_BUILD_ERROR, .why = arena_strdup(arena, why)};
+    result->passing = reason != REFUSED_OBJECT;
+    result->unable = reason == REFUSED_ALL;
+    if (reason == REFUSED_THREADS)
+        result->why = arena_printf(arena, "%s%s", why, worker_last_message(arena, &runner->process));
 }
 
-static const char *death(Arena *arena, int status) {
-    if (WIFSIGNALED(status))
-        return arena_printf(arena, "the run ended with signal %d (%s)", WTERMSIG(status), strsignal(WTERMSIG(status)));
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
-        return "the worker program could not be started";
-    return arena_printf(arena, "the worker exited with status %d", WIFEXITED(status) ? WEXITSTATUS(status) : -1);
-}
-
-static void read_answer(Runner *runner, Arena *arena, const RunRequest *request, Wire *answer, RunResult *result) {
-    int64_t outcome = wire_get_integer(answer);
-    result->why = arena_strdup(arena, wire_get_text(answer));
-    result->outcome = outcome >= 0 && outcome < OUTCOME_COUNT ? (Outcome)outcome : OUTCOME_CRASH;
-    if (result->outcome != OUTCOME_OK) {
-        contents_forget(&runner->told); /* it may lack what it had no memory for */
-        return;
-    }
-    result->status = (int)wire_get_integer(answer);
+static void read_outputs(const RunRequest *request, Wire *answer) {
     const void *samples = wire_get(answer, (size_t)request->sample_count * 8);
     if (samples && request->sample_count)
         memcpy(request->sample_bytes, samples, (size_t)request->sample_count * 8);
@@ -343,57 +304,87 @@ static void read_answer(Runner *runner, Arena *arena, const RunRequest *request,
         if (data)
             memcpy(request->outputs[i], data, bytes);
     }
+}
+
+/* No call takes less than the shortest, and all together none longer than the exchange did. */
+static bool times_are_possible(const RunResult *result, double elapsed) {
+    return result->repeats >= 1 && result->minimum >= shortest_call && result->minimum <= result->seconds &&
+           result->seconds <= elapsed && isfinite(result->spread) && result->spread >= 0;
+}
+
+static void read_result(const RunRequest *request, Wire *answer, double elapsed, RunResult *result) {
+    *result = (RunResult){.outcome = OUTCOME_OK, .why = ""};
+    result->status = (int)wire_get_integer(answer);
+    read_outputs(request, answer);
     result->repeats = (int)wire_get_integer(answer);
     result->seconds = wire_get_real(answer);
     result->minimum = wire_get_real(answer);
     result->spread = wire_get_real(answer);
-    if (answer->failed) {
-        result->outcome = OUTCOME_CRASH;
-        result->why = "the worker's answer was damaged";
-    }
+    if (answer->failed || answer->at != answer->length)
+        *result = (RunResult){.outcome = OUTCOME_CRASH, .why = "the worker's answer was damaged", .died = true};
+    else if (!result->status && !times_are_possible(result, elapsed))
+        *result = (RunResult){.outcome = OUTCOME_CRASH, .why = "the worker's times are impossible", .died = true};
 }
 
-/* Killed by none of us: a machine without memory, or a person. */
-static void fail_by_death(Runner *runner, Arena *arena, RunResult *result) {
-    int status = end_worker(runner);
-    *result = (RunResult){.outcome = OUTCOME_CRASH,
-                          .why = death(arena, status),
-                          .passing = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL};
+static void read_answer(Runner *runner, Arena *arena, const RunRequest *request, Wire *answer, double elapsed,
+                        RunResult *result) {
+    bool fits = is_answer(runner, answer);
+    int64_t outcome = wire_get_integer(answer);
+    if (fits && outcome == OUTCOME_OK)
+        read_result(request, answer, elapsed, result);
+    else if (fits)
+        read_refusal(runner, arena, answer, result);
+    if (!fits || answer->failed)
+        *result = (RunResult){.outcome = OUTCOME_CRASH, .why = "the worker's answer was damaged", .died = true};
+    if (result->died || result->passing)
+        worker_kill(&runner->process);
 }
 
-static void exchange(Runner *runner, Arena *arena, const RunRequest *request, Wire *message, RunResult *result) {
-    if (!wire_send(message, runner->input)) {
-        fail_by_death(runner, arena, result);
-        return;
-    }
-    double before = processor_seconds(runner->pid);
+static void exchange(Runner *runner, Arena *arena, const RunRequest *request, const Wire *message, RunResult *result) {
+    Wire answer = {0};
+    WorkerProcess *process = &runner->process;
+    double since = monotonic_seconds(), before = processor_seconds(process->pid);
     bool waited;
-    switch (await_answer(runner, request, message)) {
-    case 1: read_answer(runner, arena, request, message, result); break;
-    case 0: fail_by_death(runner, arena, result); break;
-    default:
-        waited = processor_seconds(runner->pid) - before < request->limit_seconds * slow_part;
-        kill_worker(runner);
+    Death death;
+    switch (worker_exchange(process, message, &answer, (Patience){since + request->limit_seconds, request->stop})) {
+    case EXCHANGE_ANSWERED:
+        read_answer(runner, arena, request, &answer, monotonic_seconds() - since, result);
+        break;
+    case EXCHANGE_ENDED:
+        death = worker_death(arena, process);
+        *result =
+            (RunResult){.outcome = OUTCOME_CRASH, .why = death.why, .passing = !death.fault, .died = death.fault};
+        break;
+    case EXCHANGE_LATE:
+        waited = processor_seconds(process->pid) - before < request->limit_seconds * slow_part;
+        worker_kill(process);
         *result = (RunResult){.outcome = OUTCOME_TIMEOUT,
                               .passing = waited,
                               .why = arena_printf(arena, "the run took longer than %.3g s", request->limit_seconds)};
+        break;
     }
+    wire_free(&answer);
 }
 
 void runner_run(Runner *runner, Arena *arena, const RunRequest *request, RunResult *result) {
     *result = (RunResult){.outcome = OUTCOME_BUILD_ERROR, .why = "the arguments are too large to run"};
     Wire message = {0};
-    if (!runner->pid && !start_worker(runner)) {
-        result->why = arena_printf(arena, "cannot start a worker process: %s", strerror(errno));
-        result->passing = true;
-    } else if (put_request(runner, request, &message))
+    bool passing;
+    const char *wrong = NULL;
+    if (!runner->process.pid)
+        wrong = start_worker(runner, arena, (Patience){HUGE_VAL, request->stop}, &passing);
+    if (wrong && request->stop && *request->stop)
+        *result = (RunResult){.outcome = OUTCOME_TIMEOUT, .why = wrong, .passing = true};
+    else if (wrong)
+        *result = (RunResult){.outcome = OUTCOME_BUILD_ERROR, .why = wrong, .passing = true, .unable = true};
+    else if (put_request(runner, request, &message))
         exchange(runner, arena, request, &message, result);
     wire_free(&message);
 }
 
 void run_object(Arena *arena, const RunRequest *request, RunResult *result) {
     const char *why = "";
-    Runner *runner = runner_open(arena, NULL, &why);
+    Runner *runner = runner_open(arena, NULL, (Patience){HUGE_VAL, request->stop}, &why, NULL);
     if (!runner) {
         *result = (RunResult){.outcome = OUTCOME_BUILD_ERROR, .why = why};
         return;

@@ -279,8 +279,9 @@ static void make_station(Bench *bench, int number, const Program *program) {
 }
 
 Toolchain *const *toolchains_open(Arena *arena, Program *const *programs, int count, const Target *target,
-                                  const ToolchainOptions *options, const char **why) {
+                                  const ToolchainOptions *options, const char **why, bool *passing) {
     if (programs[0]->size_count) {
+        *passing = true;
         *why = "sizes that are known at run time only cannot be measured";
         return NULL;
     }
@@ -293,9 +294,12 @@ Toolchain *const *toolchains_open(Arena *arena, Program *const *programs, int co
     bench->sizes = ARENA_ARRAY(arena, int64_t, 1);
     bench->lock = device_lock_open(arena);
     bench->builders = builders_open(arena, programs, target, options);
-    bench->runner = runner_open(arena, options->runner, why);
+    double deadline = options->deadline > 0 ? options->deadline : HUGE_VAL;
+    bool late;
+    bench->runner = runner_open(arena, options->runner, (Patience){deadline, options->stop}, why, &late);
     if (bench->runner)
         return bench->toolchains;
+    *passing = late;
     toolchains_close(bench->toolchains);
     return NULL;
 }

@@ -10,7 +10,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { WIRE_VERSION = 4 };
+enum { WIRE_VERSION = 5 };
+/* A request begins with the version, its number and its kind; an answer with the number of its request and an Outcome. */
+typedef enum RequestKind { REQUEST_GREETING, REQUEST_RUN } RequestKind;
+/* Why a worker has no result: the object cannot be used, the machine did not give it its threads, no object of these
+ * arguments and threads can run there. */
+typedef enum Refusal { REFUSED_OBJECT, REFUSED_THREADS, REFUSED_ALL } Refusal;
 #define WIRE_LIMIT ((int64_t)1 << 36) /* bytes of a frame: more is a damaged length */
 
 typedef struct Wire {

@@ -19,6 +19,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+enum { MOST_THREADS = 16384 }; /* what OpenMP starts without a fault of its own, or says that it cannot */
 enum { SLOW_REPEATS = 3, STEADY_REPEATS = 6, HOPELESS = 4 };
 static const double slow_seconds = 0.01; /* a call that takes longer is not disturbed by accident */
 static const double steady_part = 0.2;   /* of the time of repeating */
@@ -45,6 +46,9 @@ typedef struct Kept {
 } Kept;
 
 typedef struct Job {
+    int64_t number; /* of the request */
+    RequestKind kind;
+    bool known, fits; /* of a version that this worker speaks; there is memory for it */
     const char *symbol;
     int64_t size_count, argument_count, sample_count, object_bytes, threads, max_repeats, limit_bytes;
     const int64_t *sizes;
@@ -122,14 +126,16 @@ static const Original *find_original(Kept *kept, int64_t index, const Original *
 
 /* An argument that calls may write gets a buffer of its own each time. */
 static bool place_argument(Job *job, int64_t index, bool read_only, const void *data, const Original *original) {
-    if (!data && !original)
+    job->fits = data || original;
+    if (!job->fits)
         return false;
     if (!data && read_only) {
         job->arguments[index] = original->buffer.data;
         return true;
     }
     Buffer *buffer = &job->buffers[index];
-    if (!buffer_make(buffer, (size_t)job->elements[index] * (size_t)element_info[job->types[index]].bytes))
+    job->fits = buffer_make(buffer, (size_t)job->elements[index] * (size_t)element_info[job->types[index]].bytes);
+    if (!job->fits)
         return false;
     job->arguments[index] = buffer->data;
     memcpy(buffer->data, data ? data : original->buffer.data, buffer->bytes);
@@ -180,9 +186,15 @@ static bool read_symbols(Arena *arena, Kept *kept, Wire *wire, Job *job) {
     return true;
 }
 
+static bool read_head(Wire *wire, Job *job) {
+    job->known = wire_get_integer(wire) == WIRE_VERSION;
+    job->number = wire_get_integer(wire);
+    job->kind = (RequestKind)wire_get_integer(wire);
+    job->fits = true;
+    return job->known && !wire->failed;
+}
+
 static bool read_job(Arena *arena, Kept *kept, Wire *wire, Job *job) {
-    if (wire_get_integer(wire) != WIRE_VERSION)
-        return false;
     job->symbol = wire_get_text(wire);
     job->seed = (uint64_t)wire_get_integer(wire);
     job->threads = wire_get_integer(wire);
@@ -294,20 +306,42 @@ static void put_times(const Times *times, Wire *answer) {
     wire_put_real(answer, mean > 0 ? __builtin_sqrt(deviation) / mean : 0);
 }
 
-static void refuse(Wire *answer, Outcome outcome, const char *why) {
+static void begin_answer(const Job *job, Outcome outcome, Wire *answer) {
     answer->length = 0;
+    wire_put_integer(answer, job->number);
     wire_put_integer(answer, outcome);
+}
+
+static void refuse(const Job *job, Wire *answer, Refusal reason, const char *why) {
+    begin_answer(job, OUTCOME_BUILD_ERROR, answer);
+    wire_put_integer(answer, reason);
     wire_put_text(answer, why);
 }
 
+/* OpenMP ends the process where the system gives it no threads, and no object does: the handler of that end answers. Hence
+ * not in any structure. */
+static const Job *running;
+
+static void answer_at_end(void) {
+    Wire answer = {0};
+    if (!running)
+        return;
+    refuse(running, &answer, REFUSED_THREADS, "the run ended its process, as OpenMP does where it gets no threads");
+    wire_send(&answer, STDOUT_FILENO);
+}
+
+/* False: no machine has so many. */
+static bool set_threads(int64_t threads) {
+    if (threads > 0 && threads <= MOST_THREADS)
+        omp_set_num_threads((int)threads);
+    return threads <= MOST_THREADS && omp_get_max_threads() <= MOST_THREADS;
+}
+
 static void run_entry(Arena *arena, const Job *job, Entry entry, Wire *request, Wire *answer) {
-    if (job->threads > 0)
-        omp_set_num_threads((int)job->threads);
     double begin = monotonic_seconds();
     int status = entry(job->sizes, job->arguments);
     double first = monotonic_seconds() - begin;
-    wire_put_integer(answer, OUTCOME_OK);
-    wire_put_text(answer, "");
+    begin_answer(job, OUTCOME_OK, answer);
     wire_put_integer(answer, status);
     put_results(request, job, answer);
     if (status) {
@@ -344,26 +378,40 @@ static void limit_time(double seconds) {
     alarm(seconds > 0 && seconds < 1e6 ? (unsigned)seconds + 2 : 0);
 }
 
+/* Loads the object and calls it. */
+static void run_job(Arena *arena, const Job *job, Wire *request, Wire *answer) {
+    const char *why = NULL;
+    limit_memory(job->limit_bytes);
+    LoadedObject *object =
+        loader_load(arena, job->object, (size_t)job->object_bytes, job->symbols, job->symbol_count, &why);
+    Entry entry = object ? (Entry)(uintptr_t)loader_find(object, arena_printf(arena, "%s_call", job->symbol)) : NULL;
+    limit_time(job->limit_seconds);
+    running = job;
+    if (!set_threads(job->threads))
+        refuse(job, answer, REFUSED_ALL, "the machine has not so many threads");
+    else if (entry)
+        run_entry(arena, job, entry, request, answer);
+    else
+        refuse(job, answer, REFUSED_OBJECT, object ? "the object lacks the function" : why);
+    running = NULL;
+    limit_time(0);
+    if (object)
+        loader_unload(object);
+}
+
 static void serve(Kept *kept, Wire *request, Wire *answer) {
     Arena *arena = arena_new();
     Job job = {0};
-    answer->length = 0;
-    if (read_job(arena, kept, request, &job)) {
-        const char *why = NULL;
-        limit_memory(job.limit_bytes);
-        LoadedObject *object =
-            loader_load(arena, job.object, (size_t)job.object_bytes, job.symbols, job.symbol_count, &why);
-        Entry entry = object ? (Entry)(uintptr_t)loader_find(object, arena_printf(arena, "%s_call", job.symbol)) : NULL;
-        limit_time(job.limit_seconds);
-        if (entry)
-            run_entry(arena, &job, entry, request, answer);
-        else
-            refuse(answer, OUTCOME_BUILD_ERROR, object ? "the object lacks the function" : why);
-        limit_time(0);
-        if (object)
-            loader_unload(object);
+    bool known = read_head(request, &job);
+    if (known && job.kind == REQUEST_GREETING) {
+        begin_answer(&job, OUTCOME_OK, answer);
+        wire_put_integer(answer, WIRE_VERSION);
+    } else if (known && read_job(arena, kept, request, &job)) {
+        run_job(arena, &job, request, answer);
+    } else if (!job.fits) {
+        refuse(&job, answer, REFUSED_ALL, "the worker has no memory for the arguments");
     } else {
-        refuse(answer, OUTCOME_BUILD_ERROR, "the worker could not read the request or lacks memory for the arguments");
+        refuse(&job, answer, REFUSED_OBJECT, "the worker could not read the request");
     }
     for (int64_t i = 0; job.buffers && i < job.argument_count; i++)
         buffer_free(&job.buffers[i]);
@@ -383,6 +431,7 @@ int worker_main(int argc, char **argv) {
         return 2;
     }
     confine();
+    atexit(answer_at_end);
     Wire request = {0}, answer = {0};
     Kept kept = {.arena = arena_new()};
     while (wire_receive(&request, STDIN_FILENO)) {

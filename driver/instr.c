@@ -216,7 +216,7 @@ static bool run_round(Check *check, Runner *runner, const void *object, size_t b
 
 static bool run_rounds(Check *check, const void *object, size_t bytes) {
     const char *why = "";
-    Runner *runner = runner_open(check->c->arena, NULL, &why);
+    Runner *runner = runner_open(check->c->arena, NULL, (Patience){HUGE_VAL, NULL}, &why, NULL);
     if (!runner) {
         complain("%s", why);
         return false;

@@ -1,8 +1,10 @@
 /* main.c - what the command line asks for: a subcommand, or the compilation of each file in turn. */
 #include "driver/driver.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <string.h>
+#include <unistd.h>
 
 static int compile_all(Arena *arena, const Options *options) {
     int worst = 0;
@@ -35,7 +37,15 @@ static int run_database_command(Arena *arena, int argc, char **argv) {
     return path ? database_command(count, words, path) : 1;
 }
 
+/* Standard input, output and error are never another file: where one is closed, nothing can be read from or written to it. */
+static void keep_standard_files(void) {
+    for (int i = 0; i <= STDERR_FILENO; i++)
+        if (fcntl(i, F_GETFD) < 0 && open("/dev/null", i == STDIN_FILENO ? O_RDONLY | O_CLOEXEC : O_PATH | O_CLOEXEC) < 0)
+            return;
+}
+
 int main(int argc, char **argv) {
+    keep_standard_files();
     signal(SIGPIPE,
            SIG_IGN); /* a dead worker, a closed pipe or a file that may not grow is an error to report, not an end */
     signal(SIGXFSZ, SIG_IGN);

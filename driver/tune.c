@@ -161,8 +161,8 @@ static bool contest_is_known(Compilation *c, const Contest *contest, int *used) 
                                                 contest->target, contest->user, options, used);
 }
 
-/* False: nothing can be measured. */
-static bool open_toolchains(Compilation *c, Contest *contest, const char **why) {
+/* False: nothing can be measured; *passing: which is no fault of the runner. */
+static bool open_toolchains(Compilation *c, Contest *contest, const char **why, bool *passing) {
     const Options *o = c->options;
     ToolchainOptions options = {.jobs = o->jobs,
                                 .threads = contest->target->threads,
@@ -173,7 +173,8 @@ static bool open_toolchains(Compilation *c, Contest *contest, const char **why) 
                                 .deadline = contest->end};
     for (int i = 0; i < contest->count; i++)
         know_constants(c->arena, contest->programs[i], contest->target); /* once, not for each candidate */
-    contest->toolchains = toolchains_open(c->arena, contest->programs, contest->count, contest->target, &options, why);
+    contest->toolchains =
+        toolchains_open(c->arena, contest->programs, contest->count, contest->target, &options, why, passing);
     return contest->toolchains != NULL;
 }
 
@@ -260,15 +261,18 @@ static const Schedule *search_unit(Compilation *c, const Unit **unit, const Targ
     Contest contest = contest_of(c, *unit, target, user);
     const Schedule *found = NULL;
     const char *why = "";
+    bool passing = true;
     int used = 0;
     if (contest_is_known(c, &contest, &used))
         found = best_record(c, compilation_database(c), unit, target, user);
     if (found)
         show_found(c, (*unit)->program);
-    else if (open_toolchains(c, &contest, &why))
+    else if (open_toolchains(c, &contest, &why, &passing))
         found = search_algorithms(c, unit, &contest, &used);
     count_trials(c, contest.trials, used);
-    return found ? found : fall_back(c, unit, target, user, why);
+    if (!passing)
+        complain("%s cannot be tuned: %s", (*unit)->program->symbol, why);
+    return found || !passing ? found : fall_back(c, unit, target, user, why);
 }
 
 const Schedule *tune_unit(Compilation *c, const Unit **unit, const Target *target, const Schedule *user) {

@@ -20,12 +20,36 @@ worker=$(dirname "$TENSORC")/tensorc-worker
 tune --trials=6 --runner="timeout -s KILL 1 $worker" -c conv.tensor -o dying.o
 is "$status" 0 "workers that are killed do not end the search" || diag_file err
 ok "an object is there" test -s dying.o
-tune --trials=3 --runner='exit 7' --db="$work/none2.db" -c conv.tensor -o crashing.o
-is "$status" 0 "nor workers that crash at once"
-like "$(cat err)" 'crashed' "they are counted"
-ok "the default is emitted" test -s crashing.o
+
+# What never answered is no worker: an error with its last words, and nothing that a later search would believe.
+fails() {
+    fails_name=$1 fails_said=$2; shift 2
+    rm -f none.db none.o
+    exits 1 "$fails_name: an error" "$@" -O tune --db=none.db --trials=3 -c conv.tensor -o none.o
+    like "$(cat err)" "^tensorc: error: layer cannot be tuned: the (runner|worker) '.*' does not start: $fails_said" \
+        "$fails_name: and its reason"
+    [ ! -e none.o ] && ! "$TENSORC" db export --db=none.db | grep -q '^outcome'
+    report $? "$fails_name: nothing is left"
+}
+fails "a command that fails" 'the worker exited with status 1$' "$TENSORC" --runner=false
+fails "a command that is not there" 'the worker exited with status 127: .*not found$' "$TENSORC" --runner=no-such-command
+fails "a machine that is not there" 'the worker exited with status 255: ssh: no host$' \
+    "$TENSORC" --runner='echo ssh: no host >&2; exit 255'
+fails "a command that is no worker" 'what it answers is not what tensorc-worker' "$TENSORC" --runner=cat
+fails "a worker that is not there" 'the worker exited with status 127: No such file' env TENSORC_WORKER=/nowhere/worker "$TENSORC"
+fails "a worker that is none" 'the worker exited with status' env TENSORC_WORKER="$(command -v true)" "$TENSORC"
+printf '\001\002\003' >garbage && chmod +x garbage
+fails "a worker that is no program" 'the worker exited with status 127: ' env TENSORC_WORKER=./garbage "$TENSORC"
+runs "closed standard files" sh -c '"$1" -O tune --db=closed.db --trials=2 -c conv.tensor -o closed.o <&-' - "$TENSORC"
+ok "leave the worker its own" grep -q 'tuned layer: 2 trials .*the default.s speed' err
+"$TENSORC" -O tune --db=closed.db --trials=3 -c conv.tensor -o closed.o <&- >&- 2>&-
+is "$?" 0 "so do all three"
+"$TENSORC" db export --db=closed.db | grep -q 'outcome crash'
+is "$?" 1 "and nothing crashes"
+
 tune --budget=3 --trials=3 --runner='exec sleep 1000' --db="$work/none3.db" -c conv.tensor -o hanging.o
 is "$status" 0 "nor workers that hang"
+like "$(cat err)" 'warning: layer is not tuned for host: the runner .* has not answered yet' "with a warning"
 ok "the default is emitted then too" test -s hanging.o
 
 # --search and --cost-model: every name of the lists works.

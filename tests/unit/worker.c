@@ -3,14 +3,19 @@
  * The objects are made by the system's C compiler ($CC, else cc), so this needs no code generator. */
 #include "backends/backends.h"
 #include "backends/contents.h"
+#include "backends/wire.h"
+#include "lang/clock.h"
 #include "lang/value.h"
 #include "programs.h"
 #include "tests/tap.h"
 #include <math.h>
+#include <regex.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+static const Patience forever = {HUGE_VAL, NULL};
 
 typedef struct Case {
     Arena *arena;
@@ -44,7 +49,8 @@ static RunResult run_text(Case *c, const char *body, RunRequest request) {
     RunResult result = {.outcome = OUTCOME_COUNT};
     const char *text = arena_printf(
         c->arena,
-        "#include <stdint.h>\n#include <stdlib.h>\n#include <string.h>\n#include <math.h>\n#include <unistd.h>\n"
+        "#include <stdint.h>\n#include <stdlib.h>\n#include <string.h>\n#include <math.h>\n#include <signal.h>\n"
+        "#include <unistd.h>\n"
         "void tensorc_parallel(void (*)(void *, int64_t, int64_t), void *, int64_t);\n"
         "static void add(void *c, int64_t b, int64_t e) { for (; b < e; b++) ((float *)c)[b] = b; }\n"
         "static int table[4] = {1, 2, 3, 4}; int common_variable;\n"
@@ -200,7 +206,8 @@ static void test_orphan(Case *c) {
         return;
     close(file);
     c->runner = runner_open(
-        c->arena, arena_printf(c->arena, "exec setsid sh -c '%s; echo ended >%s' 2>/dev/null", worker, ended), &why);
+        c->arena, arena_printf(c->arena, "exec setsid sh -c '%s; echo ended >%s' 2>/dev/null", worker, ended), forever,
+        &why, NULL);
     RunResult r = run_text(c, "for (volatile int i = 0;;) i = 0;", (RunRequest){.limit_seconds = 0.5});
     is_int(r.outcome, OUTCOME_TIMEOUT, "a worker out of reach hangs");
     runner_close(c->runner);
@@ -212,11 +219,138 @@ static void test_orphan(Case *c) {
     free(worker);
 }
 
-int main(void) {
+/* What does not answer once is no worker: its messages say why. */
+static void test_starts(Case *c) {
+    static const struct {
+        const char *command, *said;
+        double seconds;
+        bool passing;
+    } rows[] = {
+        {"exec false", "exited with status 1", 60, false},
+        {"echo no such machine >&2; exit 255", "status 255: no such machine$", 60, false},
+        {"printf 'a\\033[31mb\\nlast \\033[31mline\\n\\n' >&2; exit 7", ": last \\?\\[31mline$", 60, false},
+        {"no-such-command-anywhere", "status 127: .*not found", 60, false},
+        {"exec cat", "what it answers is not what tensorc-worker", 60, false},
+        {"kill -TERM $$", "signal 15", 60, false},
+        {"exec <&-; exec >&-; sleep 60", "closed its output", 60, false},
+        {"exec sleep 60", "has not answered yet", 0.2, true},
+        {"sleep 60 <&-", "has not answered yet", 0.2, true},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const char *why = "";
+        bool passing = !rows[i].passing;
+        Patience patience = {monotonic_seconds() + rows[i].seconds, NULL};
+        Runner *runner = runner_open(c->arena, rows[i].command, patience, &why, &passing);
+        regex_t pattern;
+        regcomp(&pattern, rows[i].said, REG_EXTENDED | REG_NOSUB);
+        ok(!runner && !regexec(&pattern, why, 0, NULL, 0), "%s does not start: %s", rows[i].command, why);
+        is_int(passing, rows[i].passing, "%s", passing ? "there was no time" : "which is an error");
+        regfree(&pattern);
+        runner_close(runner);
+    }
+}
+
+/* --- answers that are changed on their way --- */
+
+typedef struct Change {
+    const char *name;
+    int from_end; /* numbers of the answer: 1 spread, 2 minimum, 3 seconds, 4 repeats; 0 that of the request; -1 none */
+    double value;
+} Change;
+static const Change changes[] = {
+    {"none", -1, 0},          {"zero", 3, 0},    {"negative", 3, -1e-3}, {"infinite", 3, INFINITY},
+    {"nan", 3, NAN},          {"huge", 3, 1e300}, {"tiny", 2, 1e-300},    {"minimum", 2, NAN},
+    {"spread", 1, -INFINITY}, {"repeats", 4, 0}, {"number", 0, 0},
+};
+enum { CHANGES = sizeof changes / sizeof *changes };
+
+/* This program as a worker: passes on what the real one says, the answers after the greeting changed. */
+static int be_between(const char *name, const char *worker) {
+    int request[2], answer[2];
+    const Change *change = changes;
+    while (strcmp(change->name, name))
+        change++;
+    if (!wire_open(request, answer))
+        return 1;
+    if (!fork()) {
+        dup2(request[0], 0);
+        dup2(answer[1], 1);
+        execl(worker, worker, (char *)NULL);
+        _exit(1);
+    }
+    Wire wire = {0};
+    for (int i = 0; wire_receive(&wire, 0) && wire_send(&wire, request[1]) && wire_receive(&wire, answer[0]); i++) {
+        uint8_t *at = change->from_end > 0 ? wire.bytes + wire.length - 8 * change->from_end : wire.bytes;
+        int64_t number = 77;
+        if (i && change->from_end >= 0)
+            memcpy(at, change->from_end ? (const void *)&change->value : (const void *)&number, 8);
+        if (!wire_send(&wire, 1))
+            return 1;
+    }
+    return 0;
+}
+
+static RunResult run_between(Case *c, const char *name) {
+    const char *why = "";
+    char *self = realpath("/proc/self/exe", NULL), *worker = realpath("tensorc-worker", NULL);
+    c->runner = runner_open(c->arena, arena_printf(c->arena, "exec '%s' --between='%s' '%s'", self, name, worker),
+                            forever, &why, NULL);
+    free(self);
+    free(worker);
+    RunResult r = {.outcome = OUTCOME_COUNT, .why = why};
+    if (c->runner)
+        r = run_text(c, "return 0;", (RunRequest){0});
+    runner_close(c->runner);
+    return r;
+}
+
+static void test_answers(Case *c) {
+    RunResult r = run_between(c, "none");
+    ok(r.outcome == OUTCOME_OK && r.seconds > 0, "a worker behind another program: %s", r.why ? r.why : "");
+    for (int i = 1; i < CHANGES; i++) {
+        r = run_between(c, changes[i].name);
+        ok(r.outcome == OUTCOME_CRASH && r.died && !r.passing, "a wrong answer (%s) is none: %s", changes[i].name,
+           r.why);
+    }
+}
+
+/* Ends from outside say nothing of the object. */
+static void test_ends(Case *c) {
+    static const struct {
+        const char *body;
+        bool passing;
+    } rows[] = {
+        {"kill(getpid(), SIGTERM); pause(); return 0;", true},  {"kill(getpid(), SIGHUP); pause(); return 0;", true},
+        {"kill(getpid(), SIGINT); pause(); return 0;", true},   {"kill(getpid(), SIGKILL); pause(); return 0;", true},
+        {"kill(getpid(), SIGABRT); pause(); return 0;", false}, {"kill(getpid(), SIGILL); pause(); return 0;", false},
+        {"exit(1); return 0;", true},                           {"_exit(1); return 0;", true},
+    };
+    const char *why = "";
+    RunResult r;
+    c->runner = runner_open(c->arena, NULL, forever, &why, NULL);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        r = run_text(c, rows[i].body, (RunRequest){0});
+        ok(r.outcome != OUTCOME_OK && r.passing == rows[i].passing && r.died == !rows[i].passing, "%s %s: %s",
+           rows[i].body, rows[i].passing ? "comes from outside" : "is a fault", r.why);
+    }
+    for (int threads = 10000; threads <= 1000000; threads *= 10) {
+        const char *body = "tensorc_parallel(add, a[2], 12); return 0;";
+        r = run_text(c, body, (RunRequest){.threads = threads, .limit_bytes = (int64_t)1 << 30});
+        ok(r.outcome == OUTCOME_BUILD_ERROR && r.passing && !r.died && r.unable == (threads > 16384),
+           "%d threads, which have no room: %s", threads, r.why);
+    }
+    r = run_text(c, "return 0;", (RunRequest){0});
+    is_int(r.outcome, OUTCOME_OK, "the next run works");
+    runner_close(c->runner);
+}
+
+int main(int argc, char **argv) {
+    if (argc == 3 && !strncmp(argv[1], "--between=", 10))
+        return be_between(argv[1] + 10, argv[2]);
     Case c = {.arena = arena_new()};
     const char *why = "";
     c.program = program_matmul(c.arena, TYPE_FLOAT, 5, 7, 3);
-    c.runner = runner_open(c.arena, NULL, &why);
+    c.runner = runner_open(c.arena, NULL, forever, &why, NULL);
     if (!ok(c.runner != NULL, "a worker starts: %s", why))
         return done_testing();
     test_results(&c);
@@ -225,10 +359,9 @@ int main(void) {
     test_damage(&c);
     runner_close(c.runner);
     test_orphan(&c);
-    c.runner = runner_open(c.arena, "exec false", &why);
-    RunResult r = run_text(&c, "return 0;", (RunRequest){0});
-    is_int(r.outcome, OUTCOME_CRASH, "a runner command that fails is an outcome: %s", r.why);
-    runner_close(c.runner);
+    test_starts(&c);
+    test_answers(&c);
+    test_ends(&c);
     arena_free(c.arena);
     return done_testing();
 }
