@@ -153,6 +153,16 @@ typedef struct Algorithms {
     Replacement *chosen; /* while it is made with others */
 } Algorithms;
 
+/* Both ends count. */
+typedef struct Range {
+    int64_t low, high;
+} Range;
+
+typedef struct TensorRange {
+    const Tensor *tensor;
+    Range range;
+} TensorRange;
+
 typedef struct Builder {
     Checker *checker;
     Algorithms *algorithms; /* or NULL: calls are what they are */
@@ -165,8 +175,9 @@ typedef struct Builder {
     LIST(Scan *) scans;
     Polys facts; /* over sizes, each >= 0: what requirements promise */
     LIST(struct Binding) bounds;
-    int calls;       /* instantiated so far */
-    bool names_only; /* integer parameters have made-up values: ranges and bounds are not reported */
+    LIST(TensorRange) ranges; /* of temporaries of integers: what is known beside their types (lost.c) */
+    int calls;                /* instantiated so far */
+    bool names_only;          /* integer parameters have made-up values: ranges and bounds are not reported */
 } Builder;
 
 typedef struct Frame {
@@ -237,8 +248,10 @@ typedef struct Statement {
     int index_depth;         /* inside the indices of a read: integers become int64 */
     int depth, nodes;
     bool failed;
-    bool strong_only; /* reads with an else say nothing of ranges */
-    Polys facts;      /* over sizes: those of the builder, and that no range is empty; once ranges are known */
+    LIST(const Expr *) wanted; /* casts of the source to their own type: what wraps is meant to */
+    LIST(Loc) quotients;       /* of integers that are numbers and leave a rest */
+    bool strong_only;          /* reads with an else say nothing of ranges */
+    Polys facts;               /* over sizes: those of the builder, and that no range is empty; once ranges are known */
 } Statement;
 
 /* Whether the type of an expression is known: it is not where reads of a scan without a type yet make it up. */
@@ -300,8 +313,16 @@ Expr *convert(Arena *arena, Expr *e, ElementType type); /* constants are convert
 /* The value in a type; numbers are rounded to it once. */
 Expr *typed_as(Arena *arena, Typed typed, ElementType type);
 Expr *typed_value(Arena *arena, Typed typed); /* indices become values of their type */
-/* A product of 8- or 16-bit integers that wraps although its use is wider: a warning. */
-void warn_narrow_product(Frame *frame, const Expr *value, ElementType wider);
+
+/* --- what values lose (lost.c): warnings --- */
+
+/* Of a value that is assigned to a tensor of the type, declared by the header or not: its ranges are known. */
+void warn_lost(Statement *statement, const Expr *value, ElementType type, bool declared);
+void warn_narrow_reduction(Statement *statement, const Variable *variable, const Expr *value, bool declared);
+/* Of reads whose extents, fixed by the header, differ along an index. */
+void warn_extents(Statement *statement);
+/* What is known of a tensor that this value defines whole. */
+void note_range(Statement *statement, const Tensor *tensor, const Expr *value);
 
 /* --- expressions (expression.c) --- */
 

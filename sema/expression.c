@@ -210,6 +210,10 @@ static Typed make_binary(Statement *s, const AstExpr *ast, Op op, Typed a, Typed
     if ((op == OP_DIV || op == OP_MOD) && !check_divisor(s, b, ast->args.items[1]))
         return fail(s);
     Expr *e = placed(expr_binary(s->builder->arena, op, a.expr, b.expr), ast->loc);
+    int64_t over, under;
+    if (op == OP_DIV && a.index && b.index && expr_is_int(a.expr, &over) && expr_is_int(b.expr, &under) && under > 0 &&
+        over % under != 0)
+        list_push(s->builder->arena, &s->quotients, ast->loc);
     return (Typed){e, e->type == TYPE_BOOL ? TYPE_BOOL : a.type, a.index, compares ? CLOSED : a.open, wide};
 }
 
@@ -764,8 +768,9 @@ static Typed translate_cast(Statement *s, const AstExpr *ast) {
     if (a.index && a.type != TYPE_BOOL && (ast->type == TYPE_INT32 || ast->type == TYPE_INT64))
         return (Typed){a.expr, ast->type, true, CLOSED, NULL};
     Expr *value = typed_value(s->builder->arena, a);
-    warn_narrow_product(s->frame, value, ast->type);
     Expr *e = typed_as(s->builder->arena, a, ast->type);
+    if (e == value)
+        list_push(s->builder->arena, &s->wanted, (const Expr *)e);
     return value_expr(s, e->kind == EXPR_CAST ? placed(e, ast->loc) : e);
 }
 

@@ -68,8 +68,9 @@ static bool decide_type(Assignment *a, Typed typed) {
     if (narrows) {
         WARN(frame, narrowing_store, loc, from, variable->name, to);
     }
-    warn_narrow_product(frame, value, a->type);
     a->value = typed.wide ? typed_as(a->arena, typed, a->type) : convert(a->arena, value, a->type);
+    warn_lost(a->statement, a->value, a->type, declared);
+    warn_narrow_reduction(a->statement, variable, a->value, declared);
     return true;
 }
 
@@ -278,6 +279,7 @@ static bool define_full(Assignment *a, Tensor *tensor) {
     const Var **axes = own_axes(a);
     if (!needs_former(a)) {
         make_stage(a, tensor, axes, initialises(a) ? term(a) : resolve_value(a->statement, a->value));
+        note_range(a->statement, tensor, a->value);
         return true;
     }
     const Tensor *former = former_version(a);
@@ -484,6 +486,7 @@ static bool decide_component(const Tuple *tuple, int component, Typed typed) {
         return false;
     }
     a->value = typed_as(a->arena, typed, a->type);
+    warn_lost(a->statement, a->value, a->type, true);
     return true;
 }
 

@@ -256,6 +256,7 @@ static bool check_assignment(Statement *s, Variable *variable) {
         target = carried_target(s->frame, variable);
     if (!infer_ranges(s, target) || !check_reductions(s) || !check_bounds(s, target))
         return false;
+    warn_extents(s);
     define_stages(s, variable, value, target);
     return !s->failed;
 }

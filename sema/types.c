@@ -1,4 +1,4 @@
-/* types.c - element types of expressions: conversion, and the promotions that surprise.
+/* types.c - element types of expressions: conversion.
  *
  * The rule of promotion itself is type_promote of lang/. There is no promotion to int: uint8 * uint8 is uint8 and
  * wraps.
@@ -30,19 +30,4 @@ Expr *typed_value(Arena *arena, Typed typed) {
 Expr *typed_as(Arena *arena, Typed typed, ElementType type) {
     return typed.wide && type != TYPE_FLOAT ? convert(arena, typed.wide, type)
                                             : convert(arena, typed_value(arena, typed), type);
-}
-
-static bool is_narrow_product(const Expr *e) {
-    return e->kind == EXPR_OP && e->op == OP_MUL && type_is_integer(e->type) && element_info[e->type].bytes < 4;
-}
-
-void warn_narrow_product(Frame *frame, const Expr *value, ElementType wider) {
-    if (!is_narrow_product(value) || element_info[wider].bytes <= element_info[value->type].bytes)
-        return;
-    const char *narrow = element_info[value->type].spelling, *wide = element_info[wider].spelling;
-    if (!may_warn(frame))
-        return;
-    WARN(frame, narrow_product, value->loc, narrow, wide);
-    HINT(frame, "convert the operands first: %s(a) * %s(b)", wide, wide);
-    note_calls(frame);
 }

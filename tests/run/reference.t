@@ -28,6 +28,8 @@ while read -r kind file; do
             like "$(cat "$work/err")" "^$file:[0-9]+:[0-9]+: error: " "$name: the message has a place"
             ;;
     esac
+    [ "$kind" = error ] || "$TENSORC" -fsyntax-only -Wall "$file" 2>>"$work/warnings"
 done <"$work/list"
+is "$(grep 'warning: ' "$work/warnings" | grep -v 'this statement has no effect$')" "" "no example is warned of what it computes"
 
 done_testing

@@ -1,0 +1,341 @@
+/* lost.c - warnings of what a value loses on its way: sums and products of 8 or 16 bits that wrap, integer quotients
+ * that become floats, elements that lie beyond another tensor's end.
+ *
+ * Values have ranges, from types, constants, indices and what is known of temporaries: what fits is not warned of. Nor
+ * is what the source says it means: a cast to the narrow type around a sum, a result that is declared of it, a
+ * condition on what is added.
+ */
+#include "lang/program.h"
+#include "sema/check.h"
+
+#include <string.h>
+
+/* --- ranges of integers ------------------------------------------------------------------------------------------- */
+
+static const int64_t MOST = (int64_t)1 << 62; /* stands for all that is larger */
+
+static int64_t limited(__int128 value) {
+    return value > MOST ? MOST : value < -MOST ? -MOST : (int64_t)value;
+}
+
+static Range type_range(ElementType type) {
+    int bits = 8 * element_info[type].bytes;
+    ElementKind kind = element_info[type].kind;
+    if (kind == KIND_BOOL)
+        return (Range){0, 1};
+    if (kind == KIND_SIGNED && bits < 64)
+        return (Range){-((int64_t)1 << (bits - 1)), ((int64_t)1 << (bits - 1)) - 1};
+    if (kind == KIND_UNSIGNED && bits < 64)
+        return (Range){0, ((int64_t)1 << bits) - 1};
+    return (Range){kind == KIND_UNSIGNED ? 0 : -MOST, MOST};
+}
+
+static bool fits(Range range, ElementType type) {
+    Range whole = type_range(type);
+    return range.low >= whole.low && range.high <= whole.high;
+}
+
+static Range hull(Range a, Range b) {
+    return (Range){a.low < b.low ? a.low : b.low, a.high > b.high ? a.high : b.high};
+}
+
+static Range product_of(Range a, Range b) {
+    int64_t ends[] = {limited((__int128)a.low * b.low), limited((__int128)a.low * b.high),
+                      limited((__int128)a.high * b.low), limited((__int128)a.high * b.high)};
+    Range range = {ends[0], ends[0]};
+    for (int i = 1; i < 4; i++)
+        range = hull(range, (Range){ends[i], ends[i]});
+    return range;
+}
+
+/* Of a quotient or a remainder by what is above 0; any other divisor says nothing. */
+static Range divided(Op op, Range a, Range b) {
+    if (b.low < 1)
+        return (Range){-MOST, MOST};
+    if (op == OP_MOD)
+        return (Range){0, a.low >= 0 && a.high < b.high - 1 ? a.high : b.high - 1};
+    return (Range){a.low < 0 ? a.low : 0, a.high > 0 ? a.high / b.low : 0};
+}
+
+static Range value_range(const Statement *s, const Expr *e);
+
+/* Of the result as a number, before it becomes one of the type. */
+static Range exact_range(const Statement *s, const Expr *e) {
+    Range a = value_range(s, e->args[e->op == OP_SELECT]);
+    Range b = e->count > 1 ? value_range(s, e->args[e->count - 1]) : a;
+    switch (e->op) {
+    case OP_ADD: return (Range){limited((__int128)a.low + b.low), limited((__int128)a.high + b.high)};
+    case OP_SUB: return (Range){limited((__int128)a.low - b.high), limited((__int128)a.high - b.low)};
+    case OP_MUL: return product_of(a, b);
+    case OP_NEG: return (Range){-a.high, -a.low};
+    case OP_SELECT: return hull(a, b);
+    case OP_MIN: return (Range){a.low < b.low ? a.low : b.low, a.high < b.high ? a.high : b.high};
+    case OP_MAX: return (Range){a.low > b.low ? a.low : b.low, a.high > b.high ? a.high : b.high};
+    case OP_DIV:
+    case OP_MOD: return divided(e->op, a, b);
+    default: return type_range(e->type);
+    }
+}
+
+static Range index_range(const Statement *s, const Var *var) {
+    int64_t low, high;
+    for (int i = 0; i < s->indices.count; i++) {
+        const IndexVariable *index = s->indices.items[i];
+        if (index->raw == var && index->low && index->high && expr_is_int(index->low, &low) &&
+            expr_is_int(index->high, &high))
+            return (Range){low, high};
+    }
+    return var->kind == VAR_SIZE ? (Range){0, MOST} : type_range(var->type);
+}
+
+static Range read_range(const Statement *s, const Expr *read) {
+    Range range = type_range(read->tensor->type);
+    for (int i = 0; i < s->builder->ranges.count; i++)
+        if (s->builder->ranges.items[i].tensor == read->tensor)
+            range = s->builder->ranges.items[i].range;
+    return read->otherwise ? hull(range, value_range(s, read->otherwise)) : range;
+}
+
+/* Of an expression of integers or bools. */
+static Range value_range(const Statement *s, const Expr *e) {
+    Range range = type_range(e->type);
+    if (e->kind == EXPR_INT && e->type != TYPE_UINT64)
+        range = (Range){limited(e->integer), limited(e->integer)};
+    else if (e->kind == EXPR_VAR)
+        range = index_range(s, e->var);
+    else if (e->kind == EXPR_READ)
+        range = read_range(s, e);
+    else if (e->kind == EXPR_CAST && !type_is_float(e->args[0]->type))
+        range = value_range(s, e->args[0]);
+    else if (e->kind == EXPR_OP && !type_is_float(e->type) && op_info[e->op].class != CLASS_COMPARE)
+        range = exact_range(s, e);
+    return fits(range, e->type) ? range : type_range(e->type);
+}
+
+void note_range(Statement *s, const Tensor *tensor, const Expr *value) {
+    if (type_is_float(tensor->type) || element_info[tensor->type].bytes > 4)
+        return;
+    TensorRange known = {tensor, value_range(s, value)};
+    Range whole = type_range(tensor->type);
+    if (known.range.low > whole.low || known.range.high < whole.high)
+        list_push(s->builder->arena, &s->builder->ranges, known);
+}
+
+/* --- walking a value ---------------------------------------------------------------------------------------------- */
+
+/* The conditions that a part of the value stands under. */
+typedef struct Under {
+    const Expr *condition;
+    const struct Under *outer;
+} Under;
+
+static bool is_narrow(ElementType type) {
+    return type_is_integer(type) && element_info[type].bytes < 4;
+}
+
+static bool is_arithmetic(const Expr *e) {
+    return e->kind == EXPR_OP && (e->op == OP_ADD || e->op == OP_SUB || e->op == OP_MUL || e->op == OP_NEG);
+}
+
+static bool is_wanted(const Statement *s, const Expr *e) {
+    for (int i = 0; i < s->wanted.count; i++)
+        if (s->wanted.items[i] == e)
+            return true;
+    return false;
+}
+
+typedef struct Shared {
+    const Expr *condition;
+    bool found;
+} Shared;
+
+static bool visit_shared(const Expr *e, void *context) {
+    Shared *shared = context;
+    shared->found |= e->kind == EXPR_READ && expr_uses_tensor(shared->condition, e->tensor);
+    return !shared->found;
+}
+
+/* Whether a condition looks at what the expression reads: it may see to it that the value fits. */
+static bool is_guarded(const Statement *s, const Expr *e, const Under *under) {
+    Shared shared = {0};
+    for (; under && !shared.found; under = under->outer) {
+        shared.condition = under->condition;
+        expr_walk(e, visit_shared, &shared);
+    }
+    for (int i = 0; i < s->predicates.count && !shared.found; i++) {
+        shared.condition = s->predicates.items[i];
+        expr_walk(e, visit_shared, &shared);
+    }
+    return shared.found;
+}
+
+/* -x and abs(x) of a signed type wrap for one value alone, which is hardly there. */
+static bool may_wrap(const Statement *s, const Expr *e, const Under *under) {
+    bool negation = e->op == OP_NEG && element_info[e->type].kind == KIND_SIGNED;
+    return !negation && !fits(exact_range(s, e), e->type) && !is_guarded(s, e, under);
+}
+
+static void warn_wrap(Statement *s, const Expr *e, ElementType wider) {
+    const char *narrow = element_info[e->type].spelling, *wide = element_info[wider].spelling;
+    const char *what = e->op == OP_ADD ? "sum" : e->op == OP_MUL ? "product" : "difference";
+    if (e->op == OP_MUL && wider != e->type)
+        WARN(s->frame, narrow_product, e->loc, narrow, wide);
+    else if (wider != e->type)
+        WARN(s->frame, narrow_sum, e->loc, what, narrow, wide);
+    else
+        WARN(s->frame, narrow_wrap, e->loc, what, narrow);
+    if (e->op == OP_MUL && wider != e->type)
+        HINT(s->frame, "convert the operands first: %s(a) * %s(b)", wide, wide);
+    else
+        HINT(s->frame,
+             "convert the operands first: int32(a) %s int32(b); %s(...) around it says that wrapping is meant",
+             op_info[e->op].spelling, narrow);
+}
+
+/* A cast of the source has a place; one that the types alone ask for has none. */
+static bool is_explicit(const Expr *cast) {
+    return cast->loc.file != 0;
+}
+
+static bool is_inexact(Statement *s, const Expr *quotient) {
+    Arena *arena = s->builder->arena;
+    int64_t rest;
+    Expr *remainder = expr_simplify(arena, expr_binary(arena, OP_MOD, quotient->args[0], quotient->args[1]));
+    return !expr_is_int(remainder, &rest) || rest != 0;
+}
+
+static void warn_quotient(Statement *s, Loc loc, ElementType type) {
+    WARN(s->frame, integer_quotient, loc, element_info[type].spelling);
+    HINT(s->frame, "divide floats: float(a) / b; float(a / b) says that rounding is meant");
+}
+
+static void look_at_cast(Statement *s, const Expr *e) {
+    const Expr *from = e->args[0];
+    while (from->kind == EXPR_CAST && type_is_integer(from->type) && !is_explicit(from))
+        from = from->args[0];
+    if (!is_explicit(e) && type_is_float(e->type) && from->kind == EXPR_OP && from->op == OP_DIV &&
+        type_is_integer(from->type) && is_inexact(s, from))
+        warn_quotient(s, from->loc, e->type);
+}
+
+/* 1 / 2 is 0 already when it becomes a float. */
+static void look_at_number(Statement *s, const Expr *e) {
+    for (int i = 0; i < s->quotients.count && type_is_float(e->type); i++)
+        if (s->quotients.items[i].begin == e->loc.begin && s->quotients.items[i].end == e->loc.end &&
+            s->quotients.items[i].file == e->loc.file)
+            warn_quotient(s, e->loc, e->type);
+}
+
+/* wider: the type that it becomes; wanted: that it wraps is meant. */
+static void look(Statement *s, const Expr *e, ElementType wider, bool wanted, const Under *under) {
+    wanted |= is_wanted(s, e);
+    bool arithmetic = is_arithmetic(e), select = e->kind == EXPR_OP && e->op == OP_SELECT;
+    if (arithmetic && is_narrow(e->type) && !wanted && may_wrap(s, e, under)) {
+        warn_wrap(s, e, wider);
+        return;
+    }
+    if (e->kind == EXPR_CAST) {
+        look_at_cast(s, e);
+        bool same = element_info[e->type].bytes <= element_info[e->args[0]->type].bytes && !type_is_float(e->type);
+        look(s, e->args[0], same ? e->args[0]->type : e->type, same && (wanted || is_explicit(e)), under);
+        return;
+    }
+    if (e->kind == EXPR_REAL)
+        look_at_number(s, e);
+    for (int i = 0; i < e->count && e->kind == EXPR_OP; i++) {
+        Under inner = {select && i > 0 ? e->args[0] : NULL, under};
+        bool value = arithmetic || (select && i > 0);
+        look(s, e->args[i], value ? wider : e->args[i]->type, value && wanted, inner.condition ? &inner : under);
+    }
+}
+
+static bool may_look(const Statement *s) {
+    return may_warn(s->frame) && !s->frame->caller && !s->builder->names_only;
+}
+
+void warn_lost(Statement *s, const Expr *value, ElementType type, bool declared) {
+    if (may_look(s))
+        look(s, value, type, declared && value->type == type, NULL);
+}
+
+/* --- reductions --------------------------------------------------------------------------------------------------- */
+
+/* How many terms an element has at most. */
+static int64_t term_count(const Statement *s, int rank) {
+    int64_t count = 1, extent;
+    for (int i = rank; i < s->indices.count; i++)
+        count = expr_is_int(s->indices.items[i]->extent, &extent) ? limited((__int128)count * extent) : MOST;
+    return count;
+}
+
+void warn_narrow_reduction(Statement *s, const Variable *variable, const Expr *value, bool declared) {
+    const AstStatement *ast = s->ast;
+    bool sums = ast->combine == COMBINE_ADD, combines = sums || ast->combine == COMBINE_MUL;
+    bool meant = declared || is_wanted(s, value) || (value->kind == EXPR_CAST && is_explicit(value));
+    if (!may_look(s) || !combines || !is_narrow(value->type) || meant)
+        return;
+    int64_t count = term_count(s, ast->targets.items[0].indices.count);
+    Range range = value_range(s, value);
+    if (!ast->initialise)
+        range = hull(range, type_range(value->type));
+    Range all = sums ? product_of(range, (Range){0, count}) : range;
+    if (sums ? fits(all, value->type) && ast->initialise : range.low >= -1 && range.high <= 1)
+        return;
+    const char *narrow = element_info[value->type].spelling;
+    WARN(s->frame, narrow_reduction, ast->loc, sums ? "sum" : "product", variable->name, narrow);
+    HINT(s->frame,
+         "combine wider values: int32(...); a result that is declared %s, or %s(...) around the value, says that "
+         "wrapping is meant",
+         narrow, narrow);
+}
+
+/* --- extents ------------------------------------------------------------------------------------------------------ */
+
+/* What the header says of a dimension of an argument, where that is a number. */
+static const AstExpr *fixed_extent(const Statement *s, const Access *access, int dimension) {
+    const AstParameters *arguments = &s->frame->definition->ast->arguments;
+    for (int i = 0; i < arguments->count; i++) {
+        const AstParameter *argument = &arguments->items[i];
+        if (strcmp(argument->name.text, access->name) == 0 && dimension < argument->dims.count &&
+            argument->dims.items[dimension]->kind == AST_INTEGER)
+            return argument->dims.items[dimension];
+    }
+    return NULL;
+}
+
+/* Reads that run over a whole dimension by the index alone. */
+typedef struct Extent {
+    const Access *access;
+    const AstExpr *extent;
+} Extent;
+
+static Extent extent_along(const Statement *s, const Access *access, const IndexVariable *index) {
+    for (int d = 0; d < access->read->count && !access->has_else && access->guard_count == 0; d++) {
+        const Expr *at = access->read->args[d];
+        const AstExpr *extent = at->kind == EXPR_VAR && at->var == index->raw ? fixed_extent(s, access, d) : NULL;
+        if (extent)
+            return (Extent){access, extent};
+    }
+    return (Extent){0};
+}
+
+static void compare_extents(Statement *s, const IndexVariable *index) {
+    Extent first = {0};
+    for (int i = 0; i < s->accesses.count; i++) {
+        Extent other = extent_along(s, s->accesses.items[i], index);
+        first = first.access ? first : other;
+        if (!other.access || other.extent->integer == first.extent->integer)
+            continue;
+        WARN(s->frame, extents_differ, other.access->ast->loc, other.access->name, (long long)other.extent->integer,
+             index->name, first.access->name, (long long)first.extent->integer);
+        NOTE(s->frame, first.access->ast->loc, "read here");
+        HINT(s->frame, "if that is meant, say the range: where %s in 0:...", index->name);
+        return;
+    }
+}
+
+void warn_extents(Statement *s) {
+    for (int i = 0; i < s->indices.count && may_look(s); i++)
+        if (!s->indices.items[i]->where)
+            compare_extents(s, s->indices.items[i]);
+}
