@@ -6,6 +6,7 @@
 #ifndef AUTOSCHED_AUTOSCHED_H
 #define AUTOSCHED_AUTOSCHED_H
 
+#include "lang/waiting.h"
 #include "lower/nest.h"
 
 /* --- the toolchain: what the driver lends --- */
@@ -161,12 +162,18 @@ void features_extract(Arena *arena, const Nest *nest, float *values);
 
 /* --- the database: SQLite, one file, safe under kill -9 and many processes --- */
 
-/* Opens or creates. NULL with *why (one line) when it cannot be opened, is damaged (*damaged then, which may be NULL) or
- * of a newer version. */
+typedef enum DatabaseUse {
+    DATABASE_TO_WRITE, /* made where there is none */
+    DATABASE_TO_READ,  /* without a look at every page, which takes long for a large one: what is found to be damaged
+                        * later is as if it was not there, and database_failed tells */
+    DATABASE_TO_COPY   /* to be read as a whole; one without records is refused */
+} DatabaseUse;
+/* NULL with *why (one line) when it cannot be opened, is damaged (*damaged then, which may be NULL) or of a newer version.
+ * limit: of all waiting for others who have locked it, from now on. */
+Database *database_open_within(Arena *arena, const char *path, DatabaseUse use, WaitLimit limit, const char **why,
+                               bool *damaged);
+/* To write, and waiting for others as long as makes sense. */
 Database *database_open(Arena *arena, const char *path, const char **why, bool *damaged);
-/* The same without a look at every page, which takes long for a large one: to be read alone. What is found to be damaged
- * later is as if it was not there, and database_failed tells. */
-Database *database_open_to_read(Arena *arena, const char *path, const char **why, bool *damaged);
 bool database_failed(const Database *database);
 void database_close(Database *database);
 /* The default place: $TENSORC_DB, else tensorc/tuning.db under $XDG_DATA_HOME or ~/.local/share; NULL: none of them. */

@@ -2,8 +2,8 @@
  *
  * Rollback journal, not write-ahead log: the database stays the one file that a user copies, works on network file
  * systems, and records come in transactions, so that a process killed at any moment leaves all earlier records.
- * Writers wait for each other (busy timeout). A file that is no tuning database, is damaged, or was made by a newer
- * version is refused with one line and is never written to.
+ * Writers wait for each other. A file that is no tuning database, is damaged, was made by a newer version, or has what no
+ * tuning database has (views, triggers) is refused with one line and is never written to.
  */
 #include "autosched/database.h"
 
@@ -15,9 +15,11 @@
 
 enum {
     SCHEMA_VERSION = 1,
-    APPLICATION = 0x74756e65, /* "tune": marks the file as ours */
-    BUSY_MILLISECONDS = 20000
+    APPLICATION = 0x74756e65 /* "tune": marks the file as ours */
 };
+/* Seconds that a wait for other processes may take: to write, to read for a compilation, in any case, and after a wait that
+ * was in vain. */
+static const double write_patience = 20, read_patience = 5, least_patience = 0.5, lost_patience = 0.2;
 
 static const char schema[] =
     "CREATE TABLE IF NOT EXISTS records(task TEXT NOT NULL, target TEXT NOT NULL, threads INTEGER NOT NULL,"
@@ -61,9 +63,39 @@ static bool is_sound(Database *database) {
     sqlite3_stmt *row;
     if (sqlite3_prepare_v2(database->handle, "PRAGMA quick_check(1)", -1, &row, NULL) != SQLITE_OK)
         return false;
-    bool sound = sqlite3_step(row) == SQLITE_ROW && strcmp((const char *)sqlite3_column_text(row, 0), "ok") == 0;
+    const char *answer = sqlite3_step(row) == SQLITE_ROW ? (const char *)sqlite3_column_text(row, 0) : NULL;
+    bool sound = answer && strcmp(answer, "ok") == 0;
     sqlite3_finalize(row);
     return sound;
+}
+
+/* Whether each column of each record is of its type, as a whole; what they say is looked at when they are read. */
+static bool is_typed(Database *database) {
+    static const char sql[] =
+        "SELECT count(*) FROM records WHERE typeof(task) != 'text' OR typeof(target) != 'text' OR"
+        " typeof(schedule) != 'text' OR typeof(threads) != 'integer' OR typeof(outcome) != 'integer' OR"
+        " typeof(seconds) != 'real' OR typeof(spread) != 'real' OR typeof(repeats) != 'integer' OR"
+        " typeof(seed) != 'integer' OR task GLOB '*[^ -~]*' OR target GLOB '*[^ -~]*'";
+    int64_t strange = 1;
+    return query_integer(database, sql, &strange) && strange == 0;
+}
+
+/* --- what a tuning database is made of --- */
+
+/* A view may be without end, and a trigger may do anything. False: it cannot be read. */
+static bool count_foreign_parts(Database *database, int64_t *count) {
+    static const char sql[] =
+        "SELECT (SELECT count(*) FROM sqlite_master WHERE type NOT IN ('table', 'index') OR sql LIKE 'CREATE VIRTUAL%')"
+        " + (SELECT count(*) FROM pragma_table_xinfo('records') WHERE hidden != 0)"
+        " + (SELECT count(*) FROM pragma_table_xinfo('searches') WHERE hidden != 0)";
+    return query_integer(database, sql, count);
+}
+
+static bool has_records(Database *database) {
+    int64_t count = 0;
+    return query_integer(database, "SELECT count(*) FROM sqlite_master WHERE name = 'records' AND type = 'table'",
+                         &count) &&
+           count == 1;
 }
 
 /* mkdir -p of the folder that holds path. */
@@ -99,41 +131,98 @@ static const char *create(Arena *arena, Database *database, const char *path) {
     return why;
 }
 
+static const char *refuse_unread(Arena *arena, const Database *database, bool *damaged) {
+    *damaged = sqlite3_errcode(database->handle) == SQLITE_CORRUPT;
+    return refuse(arena, database->path, sqlite3_errmsg(database->handle));
+}
+
+/* NULL when the tables are those of a tuning database. */
+static const char *check_tables(Arena *arena, Database *database, DatabaseUse use, bool *damaged) {
+    const char *path = database->path;
+    int64_t foreign = 0;
+    if (!count_foreign_parts(database, &foreign))
+        return refuse_unread(arena, database, damaged);
+    if (foreign)
+        return refuse(arena, path, "it has views, triggers or computed columns, as no tuning database has");
+    if (!has_records(database))
+        return refuse(arena, path, "it has no table of records");
+    *damaged = use != DATABASE_TO_READ && (!is_sound(database) || !is_typed(database));
+    return *damaged ? refuse(arena, path, "it is damaged") : NULL;
+}
+
 /* NULL when the file is a tuning database that this version can use. */
-static const char *check_contents(Arena *arena, Database *database, const char *path, bool whole, bool *damaged) {
+static const char *check_contents(Arena *arena, Database *database, DatabaseUse use, bool *damaged) {
     int64_t application = 0, version = 0, tables = 0;
+    const char *path = database->path;
     if (!query_integer(database, "SELECT count(*) FROM sqlite_master", &tables) ||
         !query_integer(database, "PRAGMA application_id", &application) ||
-        !query_integer(database, "PRAGMA user_version", &version)) {
-        *damaged = sqlite3_errcode(database->handle) == SQLITE_CORRUPT;
-        return refuse(arena, path, sqlite3_errmsg(database->handle));
-    }
+        !query_integer(database, "PRAGMA user_version", &version))
+        return refuse_unread(arena, database, damaged);
     if (tables == 0 && application == 0)
-        return create(arena, database, path);
+        return use == DATABASE_TO_COPY ? refuse(arena, path, "it is empty") : create(arena, database, path);
     if (application != APPLICATION)
         return refuse(arena, path, "it holds something else");
     if (version > SCHEMA_VERSION)
         return refuse(arena, path, "a newer version of tensorc made it");
-    *damaged = whole && !is_sound(database);
-    return *damaged ? refuse(arena, path, "it is damaged") : NULL;
+    return check_tables(arena, database, use, damaged);
 }
 
-static Database *open_and_check(Arena *arena, const char *path, bool whole, const char **why, bool *damaged) {
+/* Whether to go on waiting for another process. What was waited for in vain is hardly waited for again, and a moment is
+ * there in any case, so that the end of a search can be written down. */
+static int wait_for_lock(void *context, int count) {
+    Database *database = context;
+    Waiting *waiting = &database->waiting;
+    if (!count)
+        waiting_begin(waiting);
+    double waited = waiting_seconds(waiting);
+    bool over = waited >= least_patience && waiting_is_over(waiting);
+    if (over || waited >= database->patience) {
+        database->patience = lost_patience;
+        return 0;
+    }
+    waiting_sleep(waiting);
+    return 1;
+}
+
+/* Nothing that the file says of itself is run. */
+static void configure(Database *database) {
+    static const struct {
+        int what, value;
+    } rows[] = {{SQLITE_DBCONFIG_ENABLE_TRIGGER, 0},
+                {SQLITE_DBCONFIG_ENABLE_VIEW, 0},
+                {SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0},
+                {SQLITE_DBCONFIG_DEFENSIVE, 1}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        sqlite3_db_config(database->handle, rows[i].what, rows[i].value, NULL);
+    sqlite3_busy_handler(database->handle, wait_for_lock, database);
+    database_run(database, "PRAGMA synchronous=NORMAL");
+}
+
+static Database *database_new(Arena *arena, const char *path, DatabaseUse use, WaitLimit limit) {
+    Database *database = ARENA_NEW(arena, Database);
+    database->path = arena_strdup(arena, path);
+    database->waiting.limit = limit;
+    database->waiting.what = arena_printf(arena, "the tuning database '%s', which another process has locked", path);
+    database->patience = use == DATABASE_TO_READ ? read_patience : write_patience;
+    return database;
+}
+
+Database *database_open_within(Arena *arena, const char *path, DatabaseUse use, WaitLimit limit, const char **why,
+                               bool *damaged) {
     bool unused;
     damaged = damaged ? damaged : &unused;
     *damaged = false;
-    if (!make_folders(path)) {
+    if (use == DATABASE_TO_WRITE && !make_folders(path)) {
         *why = refuse(arena, path, strerror(errno));
         return NULL;
     }
-    Database *database = ARENA_NEW(arena, Database);
-    database->path = arena_strdup(arena, path);
-    int status = sqlite3_open_v2(path, &database->handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL);
+    Database *database = database_new(arena, path, use, limit);
+    int flags = SQLITE_OPEN_READWRITE | (use == DATABASE_TO_WRITE ? SQLITE_OPEN_CREATE : 0);
+    int status = sqlite3_open_v2(path, &database->handle, flags, NULL);
     *why = status == SQLITE_OK ? NULL : refuse(arena, path, sqlite3_errstr(status));
     if (!*why) {
-        sqlite3_busy_timeout(database->handle, BUSY_MILLISECONDS);
-        database_run(database, "PRAGMA synchronous=NORMAL");
-        *why = check_contents(arena, database, path, whole, damaged);
+        configure(database);
+        *why = check_contents(arena, database, use, damaged);
     }
     if (!*why)
         return database;
@@ -142,11 +231,7 @@ static Database *open_and_check(Arena *arena, const char *path, bool whole, cons
 }
 
 Database *database_open(Arena *arena, const char *path, const char **why, bool *damaged) {
-    return open_and_check(arena, path, true, why, damaged);
-}
-
-Database *database_open_to_read(Arena *arena, const char *path, const char **why, bool *damaged) {
-    return open_and_check(arena, path, false, why, damaged);
+    return database_open_within(arena, path, DATABASE_TO_WRITE, (WaitLimit){0}, why, damaged);
 }
 
 bool database_failed(const Database *database) {
@@ -210,20 +295,6 @@ bool database_add_all(Database *database, const Record *records, int count) {
     return false;
 }
 
-void database_row(Arena *arena, sqlite3_stmt *row, Record *record) {
-    *record = (Record){
-        .task = arena_strdup(arena, (const char *)sqlite3_column_text(row, 0)),
-        .target = arena_strdup(arena, (const char *)sqlite3_column_text(row, 1)),
-        .threads = sqlite3_column_int(row, 2),
-        .schedule = arena_strdup(arena, (const char *)sqlite3_column_text(row, 3)),
-        .outcome = (Outcome)sqlite3_column_int(row, 4),
-        .seconds = sqlite3_column_double(row, 5),
-        .spread = sqlite3_column_double(row, 6),
-        .repeats = sqlite3_column_int(row, 7),
-        .seed = sqlite3_column_int64(row, 8),
-    };
-}
-
 int database_find(Arena *arena, Database *database, const char *task, const char *target, int threads,
                   Record **records) {
     static const char sql[] = "SELECT " RECORD_COLUMNS " FROM records WHERE task=? AND target=? AND threads=?"
@@ -240,9 +311,10 @@ int database_find(Arena *arena, Database *database, const char *task, const char
     sqlite3_bind_int(row, 3, threads);
     while (sqlite3_step(row) == SQLITE_ROW) {
         Record record;
-        database_row(arena, row, &record);
-        if (!record_fault(&record))
+        if (database_row(arena, row, &record))
             list_push(arena, &found, record);
+        else
+            database->failed = true;
     }
     database->failed |= sqlite3_finalize(row) == SQLITE_CORRUPT;
     *records = found.items;
@@ -278,9 +350,8 @@ bool database_find_note(Database *database, const char *task, const char *target
     if (sqlite3_prepare_v2(database->handle, sql, -1, &row, NULL) != SQLITE_OK)
         return false;
     bind_task(row, task, target, threads, maker);
-    bool found = sqlite3_step(row) == SQLITE_ROW;
-    if (found)
-        *note = (SearchNote){maker, sqlite3_column_int(row, 0), sqlite3_column_int(row, 1) != 0};
+    bool found = sqlite3_step(row) == SQLITE_ROW && database_note_row(row, note);
+    note->maker = maker;
     sqlite3_finalize(row);
     return found;
 }

@@ -3,6 +3,7 @@
 #define AUTOSCHED_DATABASE_H
 
 #include "autosched/autosched.h"
+#include "lang/waiting.h"
 #include <sqlite3.h>
 #include <stdio.h>
 
@@ -10,7 +11,9 @@ struct Database {
     sqlite3 *handle;
     sqlite3_stmt *insert; /* prepared once: the one statement that runs often */
     const char *path;
-    bool failed; /* some of it was found to be damaged */
+    bool failed;     /* some of it was found to be damaged */
+    Waiting waiting; /* for another process that has locked it */
+    double patience; /* seconds */
 };
 
 extern const char *const outcome_names[OUTCOME_COUNT];
@@ -30,8 +33,11 @@ bool database_note(Database *database, const char *task, const char *target, int
 /* False: there is none of that maker. */
 bool database_find_note(Database *database, const char *task, const char *target, int threads, const char *maker,
                         SearchNote *note);
-/* A row of "SELECT task, target, threads, schedule, outcome, seconds, spread, repeats, seed"; texts are copied. */
-void database_row(Arena *arena, sqlite3_stmt *row, Record *record);
+/* A row of "SELECT task, target, threads, schedule, outcome, seconds, spread, repeats, seed"; texts are copied. False:
+ * it is damaged. */
+bool database_row(Arena *arena, sqlite3_stmt *row, Record *record);
+/* A row of "SELECT trials, exhausted". */
+bool database_note_row(sqlite3_stmt *row, SearchNote *note);
 #define RECORD_COLUMNS "task, target, threads, schedule, outcome, seconds, spread, repeats, seed"
 
 /* NULL: the record's text reads back to it. Others, of a damaged database or an old program, are as if they were not there. */

@@ -36,6 +36,10 @@ static int complain_sqlite(const Database *database) {
     return complain("tuning database '%s': %s", database->path, sqlite3_errmsg(database->handle));
 }
 
+static int complain_damage(const Database *database) {
+    return complain("tuning database '%s': a record of it is damaged", database->path);
+}
+
 /* Output errors (a full disk, a closed pipe) show at the flush. */
 static int finish_output(FILE *stream, const char *name) {
     bool failed = ferror(stream) != 0;
@@ -98,13 +102,13 @@ static int run_export(Arena *arena, Database *database, int count, char **argume
     int status;
     while ((status = sqlite3_step(row)) == SQLITE_ROW) {
         Record record;
-        database_row(arena, row, &record);
-        if (!record_fault(&record))
-            record_write(&text, &record);
+        if (!database_row(arena, row, &record))
+            break;
+        record_write(&text, &record);
     }
     sqlite3_finalize(row);
     if (status != SQLITE_DONE)
-        return complain_sqlite(database);
+        return status == SQLITE_ROW ? complain_damage(database) : complain_sqlite(database);
     if (count)
         return write_export(arena, database, arguments[0], &text);
     fwrite(text.text, 1, text.length, stdout);
@@ -146,23 +150,25 @@ static int run_import(Arena *arena, Database *database, int count, char **argume
     return finish_output(stdout, "standard output");
 }
 
-/* All records of another database; false when one cannot be stored. */
+/* All records of another database; false, after a message, when one cannot be read or stored. */
 static bool merge_rows(Arena *arena, Database *database, Database *other, int *merged) {
     sqlite3_stmt *row;
     if (sqlite3_prepare_v2(other->handle, "SELECT " RECORD_COLUMNS " FROM records", -1, &row, NULL) != SQLITE_OK)
-        return false;
+        return complain_sqlite(other), false;
     int status;
-    bool stored = true;
-    while (stored && (status = sqlite3_step(row)) == SQLITE_ROW) {
+    bool stored = true, sound = true;
+    while (stored && sound && (status = sqlite3_step(row)) == SQLITE_ROW) {
         Record record;
-        database_row(arena, row, &record);
-        if (record_fault(&record))
-            continue;
-        stored = database_add(database, &record);
-        *merged += stored;
+        sound = database_row(arena, row, &record);
+        stored = !sound || database_add(database, &record);
+        *merged += stored && sound;
     }
     sqlite3_finalize(row);
-    return stored && status == SQLITE_DONE;
+    if (!sound)
+        complain_damage(other);
+    else if (!stored || status != SQLITE_DONE)
+        complain_sqlite(stored ? other : database);
+    return sound && stored && status == SQLITE_DONE;
 }
 
 static int merge_one(Arena *arena, Database *database, const char *path, int *merged) {
@@ -171,12 +177,15 @@ static int merge_one(Arena *arena, Database *database, const char *path, int *me
     if (!there)
         return complain("cannot read '%s': %s", path, strerror(errno));
     fclose(there);
-    Database *other = database_open(arena, path, &why, NULL);
+    FileIdentity one = file_identity(arena, path), own = file_identity(arena, database->path);
+    if (file_is_same(&one, &own))
+        return complain("'%s' is the tuning database itself", path);
+    Database *other = database_open_within(arena, path, DATABASE_TO_COPY, (WaitLimit){0}, &why, NULL);
     if (!other)
         return complain("%s", why);
     bool merging = merge_rows(arena, database, other, merged);
     database_close(other);
-    return merging ? EXIT_OK : complain_sqlite(database);
+    return merging ? EXIT_OK : EXIT_INPUT;
 }
 
 static int run_merge(Arena *arena, Database *database, int count, char **arguments) {

@@ -22,7 +22,11 @@ static const Field fields[] = {
     {"seconds", FIELD_REAL, offsetof(Record, seconds)}, {"spread", FIELD_REAL, offsetof(Record, spread)},
     {"repeats", FIELD_INT, offsetof(Record, repeats)},  {"seed", FIELD_LONG, offsetof(Record, seed)},
 };
-enum { FIELD_COUNT = sizeof fields / sizeof *fields, INDENT = 4 };
+enum {
+    FIELD_COUNT = sizeof fields / sizeof *fields,
+    INDENT = 4,
+    SCHEDULE_LIMIT = 16 << 20 /* bytes: more is damage */
+};
 
 /* The fewest digits that read back to the same value. */
 static void write_real(Text *text, double value) {
@@ -130,11 +134,20 @@ static const char *read_line(Arena *arena, Paragraph *paragraph, char *line) {
 
 /* --- which records there can be --- */
 
-static bool is_word(const char *text) {
-    for (const char *at = text; at && *at; at++)
-        if ((unsigned char)*at < ' ')
+/* Control bytes would not read back, or would reach a terminal. */
+static bool is_plain(const char *text, const char *allowed) {
+    for (; *text; text++)
+        if (((unsigned char)*text < ' ' || *text == 127) && !strchr(allowed, *text))
             return false;
-    return text && *text;
+    return true;
+}
+
+static bool is_word(const char *text) {
+    return text && *text && is_plain(text, "");
+}
+
+static bool is_schedule(const char *text) {
+    return text && strlen(text) <= SCHEDULE_LIMIT && is_plain(text, "\n\t");
 }
 
 static bool is_figure(double value) {
@@ -142,7 +155,7 @@ static bool is_figure(double value) {
 }
 
 const char *record_fault(const Record *record) {
-    if (!is_word(record->task) || !is_word(record->target) || !record->schedule || strchr(record->schedule, '\r'))
+    if (!is_word(record->task) || !is_word(record->target) || !is_schedule(record->schedule))
         return "a word of the record is not one";
     if ((unsigned)record->outcome >= OUTCOME_COUNT || record->threads < 0 || record->repeats < 0 ||
         !is_figure(record->seconds) || !is_figure(record->spread))
@@ -187,6 +200,8 @@ const char *records_read(Arena *arena, FILE *stream, bool (*take)(void *context,
         if (wrong)
             break;
     }
+    if (!wrong && !feof(stream)) /* a read error, a folder, or no memory for a line */
+        wrong = arena_printf(arena, "cannot read on: %s", strerror(errno));
     free(text);
     return wrong ? wrong : finish(arena, &paragraph, take, context);
 }

@@ -82,6 +82,8 @@ StaticChoice *known_choice(const Compilation *compilation, const Program *progra
 int preferred_alternative(Compilation *compilation, const Unit *all, const Target *target);
 /* Whether candidates for the target can run. */
 bool can_measure(const Compilation *compilation, const Target *target);
+/* Becomes non-zero when the user wants searching to end. */
+const volatile int *tune_stop(void);
 /* -O tune for one unit, which becomes the one with the best algorithms; NULL after a message. */
 const Schedule *tune_unit(Compilation *compilation, const Unit **unit, const Target *target, const Schedule *user);
 /* The unit as the source's block for the target wants it: where that names algorithms, with those and the rest of the

@@ -94,8 +94,9 @@ Database *compilation_database(Compilation *c) {
             complain("there is no tuning database '%s' (--tune-frozen)", path);
         return NULL;
     }
-    c->database =
-        create ? database_open(c->arena, path, &why, &damaged) : database_open_to_read(c->arena, path, &why, &damaged);
+    WaitLimit limit = {tune_stop(), c->tune_deadline};
+    c->database = database_open_within(c->arena, path, create ? DATABASE_TO_WRITE : DATABASE_TO_READ, limit, &why,
+                                       &damaged);
     if (!c->database)
         refuse_database(c, why, damaged);
     return c->database;

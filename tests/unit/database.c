@@ -2,10 +2,12 @@
  * damaged or foreign is refused with one line.
  */
 #include "autosched/autosched.h"
+#include "lang/clock.h"
 #include "tests/tap.h"
 
 #include <math.h>
 #include <signal.h>
+#include <sqlite3.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -129,6 +131,184 @@ static void test_damage(Arena *arena) {
     database_close(database);
 }
 
+/* The subcommands write to standard output and error: away from the test's own lines. */
+static int command(const char *path, const char *output, int count, char **arguments) {
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) {
+        if (!freopen(output, "w", stdout) || !freopen("/dev/null", "w", stderr))
+            _exit(9);
+        int status = database_command(count, arguments, path);
+        fflush(stdout);
+        _exit(status);
+    }
+    int status;
+    waitpid(child, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 99;
+}
+
+#define COMMAND(path, output, ...)                                                                                     \
+    command(path, output, (int)(sizeof(char *[]){__VA_ARGS__} / sizeof(char *)), (char *[]){__VA_ARGS__})
+
+static void change(const char *path, const char *sql) {
+    sqlite3 *handle;
+    char *message = NULL;
+    if (sqlite3_open(path, &handle) != SQLITE_OK ||
+        sqlite3_exec(handle, "PRAGMA synchronous=OFF", NULL, NULL, NULL) != SQLITE_OK ||
+        sqlite3_exec(handle, sql, NULL, NULL, &message) != SQLITE_OK)
+        diag_line("%s: %s", sql, message ? message : "?");
+    sqlite3_close(handle);
+}
+
+/* A database of three good records, the second of which is changed by a statement. */
+static Database *with_strange_row(Arena *arena, const char *path, const char *assignment) {
+    const char *why;
+    unlink(path);
+    database_close(open_or_die(arena, path));
+    change(path,
+           arena_printf(
+               arena,
+               "BEGIN; DROP TABLE records; CREATE TABLE records(task, target, threads, schedule, outcome, seconds"
+               " REAL, spread REAL, repeats, seed); WITH n(i) AS (VALUES(0), (1), (2)) INSERT INTO records SELECT"
+               " 'aa', 'znver4', 2, 'a' || i, 0, 1.5, 0.5, 7, -3 FROM n; %s%s%s COMMIT",
+               *assignment ? "UPDATE records SET " : "", assignment, *assignment ? " WHERE schedule = 'a1';" : ""));
+    return database_open_within(arena, path, DATABASE_TO_READ, (WaitLimit){0}, &why, NULL);
+}
+
+static void test_strange_rows(Arena *arena) {
+    static const char *const assignments[] = {"schedule = NULL",
+                                              "schedule = x'4142'",
+                                              "schedule = 5",
+                                              "schedule = 'a' || char(0) || 'b'",
+                                              "schedule = 'a' || char(27)",
+                                              "outcome = 5",
+                                              "outcome = -1",
+                                              "outcome = 'x'",
+                                              "outcome = NULL",
+                                              "outcome = 4294967296",
+                                              "seconds = NULL",
+                                              "seconds = -1",
+                                              "seconds = 9e999",
+                                              "seconds = 'fast'",
+                                              "spread = -1",
+                                              "spread = x''",
+                                              "repeats = -1",
+                                              "repeats = 2147483648",
+                                              "repeats = 1.5",
+                                              "seed = 'x'",
+                                              "seed = NULL"};
+    const char *path = in_folder(arena, "strange.db");
+    Record *found;
+    Database *database = with_strange_row(arena, path, "");
+    is_int(database_find(arena, database, "aa", "znver4", 2, &found), 3, "a table made by somebody else is read");
+    ok(!database_failed(database), "and is sound");
+    database_close(database);
+    for (size_t i = 0; i < sizeof assignments / sizeof *assignments; i++) {
+        database = with_strange_row(arena, path, assignments[i]);
+        is_int(database_find(arena, database, "aa", "znver4", 2, &found), 2, "%s: the record is not there",
+               assignments[i]);
+        ok(database_failed(database), "and the database is damaged");
+        database_close(database);
+        ok(COMMAND(path, "/dev/null", "export") == 1, "so it is not exported");
+        ok(COMMAND(in_folder(arena, "copy_of_strange.db"), "/dev/null", "merge", (char *)path) == 1, "nor merged");
+    }
+    for (int i = 0; i < 2; i++) {
+        database_close(with_strange_row(arena, path, i ? "target = NULL" : "task = NULL"));
+        is_refused(arena, path, "damaged", "a name that is missing");
+    }
+}
+
+static void test_foreign_parts(Arena *arena) {
+    static const char endless[] = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)";
+    const struct Part {
+        const char *sql, *reason;
+    } parts[] = {
+        {arena_printf(arena,
+                      "DROP TABLE records; CREATE VIEW records AS %s SELECT 'a' task, 'b' target, 1 threads, 'c'"
+                      " schedule, 0 outcome, 1.0 seconds, 0.0 spread, 1 repeats, i seed FROM n",
+                      endless),
+         "views"},
+        {"CREATE VIEW other AS SELECT 1", "views"},
+        {arena_printf(arena, "CREATE TRIGGER t AFTER INSERT ON records BEGIN DELETE FROM records; END"), "triggers"},
+        {"ALTER TABLE records ADD COLUMN more TEXT AS (task || 'x')", "computed"},
+        {"DROP TABLE records", "no table of records"},
+    };
+    const char *path = in_folder(arena, "parts.db");
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        unlink(path);
+        database_close(open_or_die(arena, path));
+        change(path, parts[i].sql);
+        is_refused(arena, path, parts[i].reason, parts[i].sql);
+        const char *why = "";
+        ok(!database_open_within(arena, path, DATABASE_TO_READ, (WaitLimit){0}, &why, NULL), "to be read, too");
+        is_int(COMMAND(path, "/dev/null", "ls"), 1, "ls");
+        is_int(COMMAND(in_folder(arena, "other.db"), "/dev/null", "merge", (char *)path), 1, "merge");
+    }
+    unlink(path);
+    database_close(open_or_die(arena, path));
+    is_int(COMMAND(in_folder(arena, "other.db"), "/dev/null", "merge", (char *)path), 0, "one of no records is merged");
+    write_file(path, "", 0);
+    is_int(COMMAND(in_folder(arena, "other.db"), "/dev/null", "merge", (char *)path), 1, "an empty file is none");
+    is_int(COMMAND(path, "/dev/null", "merge", (char *)path), 1, "nor is a database merged with itself");
+}
+
+/* Every byte of a page that holds records is changed: records come whole or not at all. */
+static void test_changed_bytes(Arena *arena) {
+    const char *path = in_folder(arena, "bytes.db"), *changed = in_folder(arena, "changed.db");
+    Database *database = open_or_die(arena, path);
+    Record record = sample(arena, "aa", 1, 0.5), *found;
+    database_add(database, &record);
+    database_close(database);
+    static char bytes[1 << 16];
+    FILE *file = fopen(path, "rb");
+    size_t size = fread(bytes, 1, sizeof bytes, file);
+    fclose(file);
+    int looked = 0;
+    for (size_t at = size - 120; at < size; at++)
+        for (int value = 0; value < 3; value++) {
+            char before = bytes[at];
+            const char *why;
+            bytes[at] = (char)(value == 0 ? 0 : value == 1 ? before + 1 : 0x7f);
+            write_file(changed, bytes, size);
+            bytes[at] = before;
+            database = database_open_within(arena, changed, DATABASE_TO_READ, (WaitLimit){0}, &why, NULL);
+            looked += database && database_find(arena, database, "aa", "znver4", 2, &found) >= 0;
+            database_close(database);
+        }
+    ok(looked > 200, "a database with a changed byte is looked at: %d times", looked);
+}
+
+/* --- waiting for others --- */
+
+/* Of a database that somebody else has locked and never gives back. */
+static void test_locked(Arena *arena) {
+    const char *path = in_folder(arena, "locked.db"), *why = "";
+    double begin = monotonic_seconds();
+    sqlite3 *other;
+    volatile int stop = 0;
+    Record record = sample(arena, "aa", 1, 0.5);
+    Database *database = open_or_die(arena, path);
+    database_close(database);
+    sqlite3_open(path, &other);
+    database = database_open_within(arena, path, DATABASE_TO_WRITE, (WaitLimit){&stop, begin + 2}, &why, NULL);
+    sqlite3_exec(other, "BEGIN EXCLUSIVE", NULL, NULL, NULL);
+    ok(!database_add(database, &record) && monotonic_seconds() - begin >= 2 && monotonic_seconds() - begin < 15,
+       "nobody waits beyond the deadline: %.1f s", monotonic_seconds() - begin);
+    stop = 1;
+    begin = monotonic_seconds();
+    for (int i = 0; i < 5; i++)
+        database_add(database, &record);
+    ok(monotonic_seconds() - begin < 15, "nor again and again: %.1f s", monotonic_seconds() - begin);
+    begin = monotonic_seconds();
+    ok(!database_open_within(arena, path, DATABASE_TO_WRITE, (WaitLimit){&stop, 0}, &why, NULL) &&
+           strstr(why, "locked") && monotonic_seconds() - begin < 15,
+       "nor after a stop: %s", why);
+    sqlite3_exec(other, "ROLLBACK", NULL, NULL, NULL);
+    ok(database_add(database, &record), "when it is free again all is well");
+    database_close(database);
+    sqlite3_close(other);
+}
+
 /* A writer that is killed at some moment: what it said it stored is there. */
 static void test_killed_writers(Arena *arena) {
     const char *path = in_folder(arena, "killed.db");
@@ -190,25 +370,6 @@ static void test_two_writers(Arena *arena) {
     database_close(database);
 }
 
-/* The subcommands write to standard output and error: away from the test's own lines. */
-static int command(const char *path, const char *output, int count, char **arguments) {
-    fflush(stdout);
-    pid_t child = fork();
-    if (child == 0) {
-        if (!freopen(output, "w", stdout) || !freopen("/dev/null", "w", stderr))
-            _exit(9);
-        int status = database_command(count, arguments, path);
-        fflush(stdout);
-        _exit(status);
-    }
-    int status;
-    waitpid(child, &status, 0);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 99;
-}
-
-#define COMMAND(path, output, ...)                                                                                     \
-    command(path, output, (int)(sizeof(char *[]){__VA_ARGS__} / sizeof(char *)), (char *[]){__VA_ARGS__})
-
 static bool same_files(const char *a, const char *b) {
     static char left[1 << 18], right[1 << 18];
     FILE *one = fopen(a, "rb"), *two = fopen(b, "rb");
@@ -240,10 +401,12 @@ static void test_commands(Arena *arena) {
     is_int(COMMAND(copy, "/dev/null", "frobnicate"), 2, "an unknown command is wrong usage");
     is_int(COMMAND(copy, "/dev/null", "prune", "x"), 2, "so is a bad count");
     is_int(COMMAND(copy, "/dev/null", "merge", "/nowhere/x.db"), 1, "merging what is not there is an error");
+    is_int(COMMAND(copy, "/dev/null", "import", folder), 1, "importing a folder is an error");
     is_int(COMMAND(copy, "/dev/full", "export"), 1, "a full disk is an error");
     COMMAND(in_folder(arena, "failures.db"), again, "export");
     is_int(COMMAND(copy, "/dev/null", "import", again), 0, "what is exported is imported, also of what has no meaning");
-    static const char untimed[] = "task aa\ntarget b\nthreads 2\noutcome ok\nseconds 0\nspread 0\nrepeats 1\nseed 1\nschedule\n";
+    static const char untimed[] =
+        "task aa\ntarget b\nthreads 2\noutcome ok\nseconds 0\nspread 0\nrepeats 1\nseed 1\nschedule\n";
     write_file(again, untimed, sizeof untimed - 1);
     is_int(COMMAND(copy, "/dev/null", "import", again), 1, "a result without a time is an error");
     static const char broken[] = "task aa\ntarget b\nthreads 2\noutcome ok\nseconds -1\n";
@@ -261,6 +424,10 @@ int main(void) {
     test_storing(arena);
     test_failures(arena);
     test_damage(arena);
+    test_strange_rows(arena);
+    test_foreign_parts(arena);
+    test_changed_bytes(arena);
+    test_locked(arena);
     test_killed_writers(arena);
     test_two_writers(arena);
     test_commands(arena);
