@@ -137,23 +137,90 @@ static char *take_message(Arena *arena, char *message) {
     return copy;
 }
 
+static const char *joined(Arena *arena, const char *features, const char *more) {
+    return !*more ? features : !*features ? more : arena_printf(arena, "%s,%s", features, more);
+}
+
+/* This machine, or what $TENSORC_HOST says that it stands for. */
+typedef struct Machine {
+    const char *triple, *cpu, *features;
+    const Target *level; /* NULL: no level, or a name that nobody knows */
+    const Target *model; /* the row of what it stands for; NULL: itself */
+    bool splits_vectors;
+} Machine;
+
+/* The features of `named` that `here` has, and all that `here` lacks: with them a processor's name gives no more than
+ * the machine has. */
+static const char *features_in_common(Arena *arena, const char *named, const char *here) {
+    const char *common = "";
+    for (const char *at = named; *at; at += strspn(at, ",")) {
+        size_t length = strcspn(at, ",");
+        const char *feature = arena_strndup(arena, at, length);
+        if (*feature == '+' && has(here, feature + 1))
+            common = joined(arena, common, feature);
+        at += length;
+    }
+    for (const char *at = here; *at; at += strspn(at, ",")) {
+        size_t length = strcspn(at, ",");
+        if (*at == '-')
+            common = joined(arena, common, arena_strndup(arena, at, length));
+        at += length;
+    }
+    return common;
+}
+
+/* The first processors of AMD (sse4a) that have AVX-512 do. */
+static bool splits_vectors(const char *features) {
+    return has(features, "avx512f") && has(features, "sse4a") && !has(features, "avx512vp2intersect");
+}
+
+/* A processor or a row by name takes the place of this machine, whose code it must be able to run: it keeps the model
+ * of the name, and loses the features that are not here. */
+static void stand_in(Arena *arena, Machine *machine, const char *name) {
+    const Processor *processor = processor_named(name);
+    const Target *row = target_find(processor ? processor->row : name), *level = machine->level;
+    machine->level = NULL;
+    if (!row || !*row->triple || !level || strcmp(row->family, level->family) != 0)
+        return;
+    const char *features = processor ? joined(arena, row->features, processor->features) : row->features;
+    machine->cpu = processor ? processor->name : row->cpu;
+    machine->model = row;
+    machine->level = row <= level ? row : level;
+    machine->splits_vectors = splits_vectors(features);
+    machine->features = features_in_common(arena, features, machine->features);
+}
+
+static Machine find_machine(Arena *arena) {
+    const char *name = getenv("TENSORC_HOST");
+    Machine machine = {.triple = take_message(arena, LLVMGetDefaultTargetTriple()),
+                       .features = take_message(arena, LLVMGetHostCPUFeatures())};
+    machine.cpu = processor_name(arena, take_message(arena, LLVMGetHostCPUName()), machine.features);
+    machine.level = level_of_host(machine.triple, machine.features);
+    machine.splits_vectors = splits_vectors(machine.features);
+    if (name && *name)
+        stand_in(arena, &machine, name);
+    return machine;
+}
+
 static Target *host_target(Arena *arena, int threads) {
-    const char *triple = take_message(arena, LLVMGetDefaultTargetTriple());
-    const char *features = take_message(arena, LLVMGetHostCPUFeatures());
-    const char *found = take_message(arena, LLVMGetHostCPUName());
-    const Target *level = level_of_host(triple, features), *row = target_find("host");
-    if (!level || !row)
+    Machine machine = find_machine(arena);
+    const Target *row = target_find("host");
+    if (!machine.level || !row)
         return NULL;
     Target *target = ARENA_NEW(arena, Target);
-    *target = *level;
+    *target = *machine.level;
     target->name = row->name;
     target->summary = row->summary;
-    target->triple = triple;
-    target->features = features;
-    target->cpu = processor_name(arena, found, features);
+    target->triple = machine.triple;
+    target->features = machine.features;
+    target->cpu = machine.cpu;
     target->threads = threads;
     target->host = true;
-    find_caches(target);
+    target->splits_vectors = machine.splits_vectors;
+    if (machine.model)
+        memcpy(target->cache_bytes, machine.model->cache_bytes, sizeof target->cache_bytes);
+    else
+        find_caches(target);
     return target;
 }
 
@@ -162,13 +229,8 @@ static Target *host_target(Arena *arena, int threads) {
 /* Whether this machine runs the code of a row: one of its own family whose level is not above its own. Rows of a family
  * stand in the order of their levels. Processors by name may have anything: only "host" is known to run. */
 static bool host_runs(Arena *arena, const Target *row) {
-    const char *triple = take_message(arena, LLVMGetDefaultTargetTriple());
-    const Target *level = level_of_host(triple, take_message(arena, LLVMGetHostCPUFeatures()));
+    const Target *level = find_machine(arena).level;
     return level && strcmp(level->family, row->family) == 0 && row <= level;
-}
-
-static const char *joined(Arena *arena, const char *features, const char *more) {
-    return !*more ? features : !*features ? more : arena_printf(arena, "%s,%s", features, more);
 }
 
 /* A row, a processor or this machine; NULL: unknown. */
@@ -191,16 +253,11 @@ static Target *target_named(Arena *arena, const char *name, int threads) {
     return target;
 }
 
-/* The first processors of AMD (sse4a) that have AVX-512 do. */
-static bool splits_vectors(const char *features) {
-    return has(features, "avx512f") && has(features, "sse4a") && !has(features, "avx512vp2intersect");
-}
-
 /* NAME+FEATURE+FEATURE: a target that has more than its name says. */
 const Target *target_make(Arena *arena, const char *name, int threads) {
     size_t length = strcspn(name, "+");
     Target *target = target_named(arena, arena_strndup(arena, name, length), threads);
-    const char *host = take_message(arena, LLVMGetHostCPUFeatures());
+    const char *host = find_machine(arena).features;
     for (const char *at = name + length; target && *at;) {
         at++;
         length = strcspn(at, "+");
@@ -212,7 +269,7 @@ const Target *target_make(Arena *arena, const char *name, int threads) {
         at += length;
     }
     if (target)
-        target->splits_vectors = splits_vectors(target->features);
+        target->splits_vectors |= splits_vectors(target->features);
     return target;
 }
 

@@ -5,6 +5,12 @@
 # By hand: make in the build folder first, then `srcdir=SOURCES TENSORC=BUILD/tensorc tests/FOLDER/NAME.t`.
 
 set -u
+# Whatever the environment says elsewhere: one language of messages and of sorting, files that their owner may write, as many
+# threads as a test asks for.
+LC_ALL=C
+export LC_ALL
+umask 022
+unset CDPATH OMP_NUM_THREADS OMP_THREAD_LIMIT OMP_DYNAMIC OMP_SCHEDULE OMP_PROC_BIND OMP_PLACES
 srcdir=$(cd "${srcdir:-.}" && pwd)
 builddir=$(cd "${builddir:-$srcdir}" && pwd)
 TENSORC=${TENSORC:-$builddir/tensorc}
@@ -104,12 +110,29 @@ skip() {
 }
 skip_all() { printf '1..0 # SKIP %s\n' "$1"; exit 0; }
 
+# sanitized: whether the compiler is built with a sanitizer of addresses, which limits of memory do not go with.
+sanitized() { grep -q __asan_init "$TENSORC"; }
+
 # have PROGRAM: whether it can be called.
 have() { command -v "$1" >/dev/null 2>&1; }
 
+# runs_here TARGET: whether this machine runs its code, as tensorc sees it: $TENSORC_HOST says what the machine stands for.
+runs_here() {
+    [ -f "$work/probe.tensor" ] || echo 'def probe(float(1) a) -> (b) { b(i) = a(i) }' >"$work/probe.tensor"
+    "$TENSORC" -run -O0 --threads=1 --trials=1 --target="$1" "$work/probe.tensor" >/dev/null 2>&1
+}
+
+# targets_here: this machine and what else it runs of rows with vectors of other lengths.
+targets_here() {
+    for target in x86-64 x86-64-v3; do
+        if runs_here $target; then echo $target; fi
+    done
+    echo host
+}
+
 # plain_and_fast: on each target main.c compares what plain.tensor, without optimisation, and fast.tensor compute.
 plain_and_fast() {
-    for target in x86-64 x86-64-v3 host; do
+    for target in $(targets_here); do
         runs "plain, $target" "$TENSORC" -c -O0 --threads=1 --target=$target plain.tensor -o plain.o --header plain.h
         runs "compiles, $target" "$TENSORC" -c --threads=1 --target=$target fast.tensor -o fast.o --header fast.h
         ok "links, $target" $CC -O1 -o main main.c fast.o plain.o -lm

@@ -2,8 +2,8 @@
 # `make bench-instr` with one round: the instruction's product is right and has its row for one thread and for two.
 . "${srcdir:-.}/tests/lib.sh"
 
-if ! grep -qw avx512_vnni /proc/cpuinfo 2>/dev/null; then
-    skip "this processor has no avx512_vnni" 3
+if ! runs_here x86-64-v4+avx512vnni; then
+    skip "this machine has no avx512vnni" 3
 else
     ROUNDS=1
     export ROUNDS

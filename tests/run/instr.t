@@ -4,8 +4,6 @@
 . "${srcdir:-.}/tests/lib.sh"
 cd "$work" || exit 1
 
-has_flag() { grep -qw "$1" /proc/cpuinfo 2>/dev/null; }
-
 # product TYPE_A TYPE_B SUM INSTR LANES DEPTH FAMILY EXPORT: a product and its schedule.
 product() {
     cat <<END
@@ -29,27 +27,29 @@ END
 
 # What is checked for each: sizes that are multiples of the tiles and sizes that are not.
 shapes="1,1,1 3,16,4 2,17,5 7,33,31 12,64,64 13,61,67 5,15,3 4,32,0 0,8,8 6,0,4"
-# on_this_machine FLAG MNEMONIC ARGUMENTS OF product
+# on_this_machine TARGET MNEMONIC ARGUMENTS OF product
 on_this_machine() {
-    flag=$1 mnemonic=$2; shift 2
-    if ! has_flag "$flag"; then skip "this processor has no $flag: $4" 2; return; fi
+    target=$1 mnemonic=$2; shift 2
     product "$@" "" >product.tensor
+    "$TENSORC" -S --target="$target" -DM=24 -DN=64 -DK=64 product.tensor -o product.s
+    like "$(cat product.s)" "$mnemonic" "$4 is in the code"
+    if ! runs_here "$target"; then skip "this machine is no $target: $4"; return; fi
     wrong=
     for shape in $shapes; do
         m=${shape%%,*} rest=${shape#*,}
-        "$TENSORC" -run -DM="$m" -DN="${rest%,*}" -DK="${rest#*,}" product.tensor >out 2>err || wrong="$wrong $shape"
+        "$TENSORC" -run --target="$target" -DM="$m" -DN="${rest%,*}" -DK="${rest#*,}" product.tensor >out 2>err || wrong="$wrong $shape"
     done
     is "$wrong" "" "$4 computes what the source says" || diag_file err
-    "$TENSORC" -S -DM=24 -DN=64 -DK=64 product.tensor -o product.s
-    like "$(cat product.s)" "$mnemonic" "$4 is in the code"
 }
-on_this_machine avx512_vnni vpdpbusd uint8 int8 int32 dot4_avx512 16 4 x86
-on_this_machine avx512_vnni 'vpdpbusd.*%ymm' uint8 int8 int32 dot4_avx512_256 8 4 x86
-on_this_machine avx512_vnni 'vpdpbusd.*%xmm' uint8 int8 int32 dot4_avx512_128 4 4 x86
-on_this_machine avx_vnni 'vpdpbusd' uint8 int8 int32 dot4_avxvnni 8 4 x86
-on_this_machine avx512_vnni vpdpwssd int16 int16 int32 dot2_int16_avx512 16 2 x86
-on_this_machine avx512_bf16 vdpbf16ps bfloat16 bfloat16 float dot2_bf16_avx512 16 2 x86
-on_this_machine avx512_bf16 'vdpbf16ps.*%ymm' bfloat16 bfloat16 float dot2_bf16_avx512_256 8 2 x86
+vnni=x86-64-v4+avx512vnni
+bf16=x86-64-v4+avx512bf16
+on_this_machine $vnni vpdpbusd uint8 int8 int32 dot4_avx512 16 4 x86
+on_this_machine $vnni 'vpdpbusd.*%ymm' uint8 int8 int32 dot4_avx512_256 8 4 x86
+on_this_machine $vnni 'vpdpbusd.*%xmm' uint8 int8 int32 dot4_avx512_128 4 4 x86
+on_this_machine x86-64-v3+avxvnni 'vpdpbusd' uint8 int8 int32 dot4_avxvnni 8 4 x86
+on_this_machine $vnni vpdpwssd int16 int16 int32 dot2_int16_avx512 16 2 x86
+on_this_machine $bf16 vdpbf16ps bfloat16 bfloat16 float dot2_bf16_avx512 16 2 x86
+on_this_machine $bf16 'vdpbf16ps.*%ymm' bfloat16 bfloat16 float dot2_bf16_avx512_256 8 2 x86
 
 # --- schedules that nobody wrote: a matching instruction is used by itself
 cat >defaults.tensor <<'END'
@@ -68,13 +68,14 @@ export dense(M=131, K=67, N=64)
 export batched(B=3, M=50, K=64, N=33)
 export conv(N=2, H=9, W=10, C=18, M=40, KH=3, KW=3)
 END
-if has_flag avx512_vnni; then
-    runs "the fixed heuristics are right" "$TENSORC" -run -O1 defaults.tensor --emit-schedule=fixed
-    is "$(grep -c dot4_avx512 fixed)" 4 "and use the instruction in each"
-    runs "-O2 is right" "$TENSORC" -run -O2 defaults.tensor
-    runs "-O tune is right" "$TENSORC" -run -O tune --trials=16 --db=t.db defaults.tensor
+"$TENSORC" -c -O1 --target=$vnni defaults.tensor -o fixed.o --emit-schedule=fixed
+is "$(grep -c dot4_avx512 fixed)" 4 "the fixed heuristics use the instruction in each"
+if runs_here $vnni; then
+    runs "and are right" "$TENSORC" -run -O1 --target=$vnni defaults.tensor
+    runs "-O2 is right" "$TENSORC" -run -O2 --target=$vnni defaults.tensor
+    runs "-O tune is right" "$TENSORC" -run -O tune --target=$vnni --trials=16 --db=t.db defaults.tensor
 else
-    skip "this processor has no avx512_vnni" 4
+    skip "this machine is no $vnni" 3
 fi
 
 # --- bodies of LLVM IR, and the check of what an instruction means

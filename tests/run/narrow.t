@@ -43,7 +43,7 @@ int main(void) {
 }
 END
 } >main.c
-for target in x86-64 x86-64-v3 host; do
+for target in $(targets_here); do
     runs "compiles, $target" "$TENSORC" -c --threads=1 --target=$target fast.tensor -o fast.o --header fast.h
     ok "links, $target" $CC -O1 -o main main.c fast.o -lm
     is "$(./main)" 0 "right, $target"

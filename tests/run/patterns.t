@@ -15,7 +15,7 @@ def down(float(H, W) x) -> (y) { y(h, w) = x(h, (2 * W - 1 - w) / 2) where h in 
 def dot(uint8(H, W) x) -> (int32(H) y) { y(h) +=! int32(k % 2 == 0 ? x(h, k / 2) % 16 : x(h, k / 2) / 16) where k in 0:2*W }
 END
 for shape in '0 4' '1 4' '3 5' '2 8' '3 15' '2 16' '3 17' '5 33' '2 64' '1 131'; do
-    for target in x86-64 x86-64-v3 host; do
+    for target in $(targets_here); do
         runs "of $shape, $target" "$TENSORC" -run --threads=1 --target=$target -DH="${shape% *}" -DW="${shape#* }" \
             reads.tensor
     done
@@ -34,7 +34,7 @@ def held(half(H, W) g) -> (o) { o(y, x) = g(y, min(max(x - 3, 1), max(W - 2, 0))
 def nowhere(uint8(H, W) g) -> (o) { o(y, x) = g(y, max(x - 300, 0)) + g(y, min(x + 300, W - 1)) where y in 0:H, x in 0:W }
 END
 for shape in '1 1' '2 7' '3 16' '2 17' '3 31' '2 64' '1 65' '3 130'; do
-    for target in x86-64 x86-64-v3 host; do
+    for target in $(targets_here); do
         runs "rings of $shape, $target" "$TENSORC" -run --threads=1 --target=$target -DH="${shape% *}" \
             -DW="${shape#* }" rings.tensor
     done

@@ -31,8 +31,7 @@ for level in -O1 -O2; do
     runs "$level" "$TENSORC" -run $level -DM=37 -DK=45 -DB=2 twice.tensor
 done
 for target in x86-64-v3 x86-64-v4; do
-    case $target in *3) flag=avx2 ;; *) flag=avx512vl ;; esac
-    if ! grep -qw "$flag" /proc/cpuinfo 2>/dev/null; then skip "this processor has no $flag" 1; continue; fi
+    if ! runs_here $target; then skip "this machine is no $target"; continue; fi
     runs "for $target" "$TENSORC" -run -O2 --target=$target -DM=53 -DK=18 -DB=1 twice.tensor
 done
 cat >large.tensor <<'END'

@@ -102,7 +102,7 @@ int main(void) {
     return wrong != 0;
 }
 END
-for target in x86-64 x86-64-v3 host; do
+for target in $(targets_here); do
     runs "compiles, $target" "$TENSORC" -c --threads=1 --target=$target sizes.tensor -o sizes.o --header sizes.h
     ok "links, $target" $CC -O1 -ffp-contract=off -o main main.c sizes.o -lm
     runs "right at all sizes, $target" ./main

@@ -8,7 +8,7 @@ cd "$work" || exit 1
 values() {
     name=$1
     shift
-    for target in host x86-64-v3 x86-64; do
+    for target in $(targets_here); do
         runs "$name, $target" "$TENSORC" -run --threads=1 --target=$target "$@" "$name.tensor"
     done
 }
@@ -93,7 +93,7 @@ END
 }
 while read -r type count lanes; do
     columns $type $count $lanes >columns.tensor
-    for target in host x86-64-v3 x86-64; do
+    for target in $(targets_here); do
         runs "$type, $count columns of $lanes lanes, $target" "$TENSORC" -run --threads=1 --target=$target -DN=67 columns.tensor
     done
 done <<END

@@ -114,7 +114,7 @@ int main(void) {
     return 0;
 }
 END
-for target in x86-64 x86-64-v3 host; do
+for target in $(targets_here); do
     runs "a size of few values, $target" "$TENSORC" -O2 --target=$target --threads=1 -c few.tensor -o few.o --header few.h
     is "$(nm few.o | sed -n 's/.* t \(product.*\.to[0-9]*\)$/\1/p')" product.M.to16 "has a version where what is used again is read in place"
     ok "links" $CC -o few few.c few.o -lm
@@ -155,7 +155,7 @@ int main(void) {
     return 0;
 }
 END
-for target in x86-64 x86-64-v3 host; do
+for target in $(targets_here); do
     runs "plain" "$TENSORC" -O0 --target=$target --threads=1 -c plain.tensor -o plain.o --header plain.h
     runs "short rows, $target" "$TENSORC" -O2 --target=$target --threads=1 -c fast.tensor -o fast.o --header fast.h
     is "$(nm fast.o | sed -n 's/.* t \(.*\.to[0-9]*\)$/\1/p' | sort | tr '\n' ' ')" "centred.D.to256 softmax.D.to256 " "have versions"

@@ -54,7 +54,7 @@ like "$(cat err)" 'layer: found in the tuning database' "records that were impor
 same workers.o again.o "to the same object, too"
 "$TENSORC" db prune --db=workers.db >pruned
 tune --trials=6 --runner="sh ./counted.sh" --db=workers.db -ffp-error=1e-4 -c algorithms.tensor -o again.o
-like "$(cat err)" 'tuned layer, .* trials? of .* algorithms in' "what was removed is searched for again"
+like "$(cat err)" 'tuned layer[,:].* trials? of .* algorithms in' "what was removed is searched for again"
 
 # --- records of another machine, for which nothing can be measured here
 "$TENSORC" -O2 --threads=1 --target=cortex-a53 --db=none.db -c one.tensor -o default.o

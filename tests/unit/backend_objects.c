@@ -233,6 +233,32 @@ static void test_targets(void) {
     arena_free(arena);
 }
 
+/* What this machine is asked to stand for has its own model, and no feature that the machine lacks. */
+static void test_stand_ins(void) {
+    Arena *arena = arena_new();
+    const char *before = getenv("TENSORC_HOST") ? arena_strdup(arena, getenv("TENSORC_HOST")) : "";
+    setenv("TENSORC_HOST", "", 1);
+    const Target *here = target_make(arena, "host", 1);
+    if (strcmp(here->family, "x86") != 0) {
+        skip(5, "this machine stands for no x86");
+        arena_free(arena);
+        return;
+    }
+    setenv("TENSORC_HOST", "haswell", 1);
+    const Target *haswell = target_make(arena, "host", 1), *wide = target_make(arena, "x86-64-v4", 1);
+    ok(!strcmp(haswell->cpu, "haswell") && haswell->host && !strstr(haswell->features, "+avx512"), "a Haswell");
+    ok(haswell->vector_bytes <= 32 && haswell->cache_bytes[1] == target_find("x86-64-v3")->cache_bytes[1],
+       "with its vectors and caches");
+    ok(!wide->host && target_make(arena, "x86-64", 1)->host, "that runs no AVX-512");
+    setenv("TENSORC_HOST", "znver4", 1);
+    const Target *zen = target_make(arena, "host", 1);
+    ok(zen->splits_vectors && zen->vector_bytes <= here->vector_bytes, "one of AMD, which works on halves");
+    setenv("TENSORC_HOST", "pentium-99", 1);
+    ok(!target_make(arena, "host", 1), "none that nobody knows");
+    setenv("TENSORC_HOST", before, 1);
+    arena_free(arena);
+}
+
 /* --- constants --- */
 
 static const char *section_of(const char *object, const char *name, size_t *bytes) {
@@ -279,6 +305,7 @@ int main(void) {
     Arena *arena = arena_new();
     folder = work_folder_make(arena);
     test_targets();
+    test_stand_ins();
     test_tile();
     test_strict();
     test_quotients();
