@@ -22,7 +22,7 @@ static bool reads_in_order(const Stage *stage, const Expr *read) {
     if (read->otherwise || read->count != stage->axis_count)
         return false;
     for (int d = 0; d < read->count; d++)
-        if (read->args[d]->kind != EXPR_VAR || read->args[d]->var != stage->axes[d] ||
+        if (!stage_index_is_axis(stage, read->args[d], d) ||
             !expr_equal(read->tensor->dims[d], stage->axes[d]->extent))
             return false;
     return true;

@@ -139,7 +139,7 @@ static bool shares_axes(const Stage *stage, const Expr *read, int depth) {
     if (read->count < depth || stage->axis_count < depth)
         return false;
     for (int d = 0; d < depth; d++)
-        if (read->args[d]->kind != EXPR_VAR || read->args[d]->var != stage->axes[d])
+        if (!stage_index_is_axis(stage, read->args[d], d))
             return false;
     return true;
 }
@@ -351,8 +351,8 @@ static bool reads_earlier_steps(Grouping *grouping, const StageFacts *reader, co
         const Expr *read = list.reads.items[r], *step = read->count ? read->args[producer->stage->step] : NULL;
         const StageFacts *read_stage = facts_of(grouping, read->tensor);
         if (stage_writes(producer->stage, read->tensor))
-            earlier |= reader->stage->scan != producer->scan || step->kind != EXPR_VAR ||
-                       step->var != reader->stage->axes[reader->stage->step];
+            earlier |= reader->stage->scan != producer->scan ||
+                       !stage_index_is_axis(reader->stage, step, reader->stage->step);
         else if (read_stage && read_stage->inlined && read_stage != reader)
             earlier |= values_use(read_stage->stage, producer->stage);
     }

@@ -1,5 +1,6 @@
 /* program.c - questions about Programs, their text, and the values of size expressions. */
 #include "lang/program.h"
+#include "lang/sum.h"
 #include "lang/value.h"
 
 #include <stdio.h>
@@ -64,6 +65,14 @@ bool stage_uses_tensor(const Stage *stage, const Tensor *tensor) {
                (component.initial && expr_uses_tensor(component.initial, tensor));
     }
     return uses;
+}
+
+bool stage_index_is_axis(const Stage *stage, const Expr *index, int axis) {
+    int64_t value;
+    if (axis < 0 || axis >= stage->axis_count)
+        return false;
+    return index->kind == EXPR_VAR ? index->var == stage->axes[axis]
+                                   : expr_is_int(index, &value) && value == 0 && var_is_fixed(stage->axes[axis]);
 }
 
 Stage *stage_copy(Arena *arena, const Stage *stage) {

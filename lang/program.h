@@ -23,6 +23,8 @@ const Expr *stage_axis_value(const Stage *stage, int axis);
 bool stage_scatters(const Stage *stage, int axis);
 int stage_first_scatter(const Stage *stage);                /* the first such axis; axis_count: none */
 bool stage_place_uses(const Stage *stage, const Var *axis); /* the value of such an axis depends on another */
+/* Whether an index of a read is the axis, or its one value: of an extent of 1 simplified programs say 0. */
+bool stage_index_is_axis(const Stage *stage, const Expr *index, int axis);
 /* A copy with components of its own, for passes that go on to change them. */
 Stage *stage_copy(Arena *arena, const Stage *stage);
 /* A copy in which every expression is what expr_rewrite makes of it. */

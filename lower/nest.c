@@ -306,6 +306,8 @@ static void explain(const Build *build, NestError *error) {
         rebuild(build, build->schedule, culprit + 1, true, &refusal);
         refusal.prim = refusal.prim < 0 ? culprit : refusal.prim;
     }
+    if (refusal.prim < 0)
+        INTERNAL_ERROR("the loops of %s as it is written are refused: %s", build->program->symbol, refusal.rule);
     *error = (NestError){.prim = refusal.prim, .loc = build->schedule->prims[refusal.prim].loc, .rule = refusal.rule};
     if (refusal.arg != NULL && refusal.arg->loc.end > refusal.arg->loc.begin)
         error->loc = refusal.arg->loc;

@@ -340,7 +340,7 @@ static bool check_order(NestState *state, const StageState *stage) {
 
 static bool is_same_element(const Stage *stage, const Expr *read) {
     for (int d = 0; d < read->count; d++)
-        if (read->args[d]->kind != EXPR_VAR || d >= stage->axis_count || read->args[d]->var != stage->axes[d])
+        if (!stage_index_is_axis(stage, read->args[d], d))
             return false;
     return read->otherwise == NULL;
 }

@@ -91,7 +91,7 @@ bool reads_earlier_step(const StageState *stage, const Access *access) {
     if (access->producer == NULL || reader->scan == NULL || access->producer->nest.stage->scan != reader->scan)
         return false;
     const Expr *step = access->read->args[access->producer->nest.stage->step];
-    return step->kind != EXPR_VAR || step->var != reader->axes[reader->step];
+    return !stage_index_is_axis(reader, step, reader->step);
 }
 
 /* --- rules -------------------------------------------------------------------------------------------------------- */

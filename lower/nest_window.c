@@ -166,8 +166,7 @@ static bool grows_across(const StageState *stage, const Access *access, const No
     if (producer == NULL || producer->scan == NULL || producer->scan != stage_of(node))
         return false;
     const Expr *step = access->read->args[producer->nest.stage->step];
-    return d < 0 || d >= stage->nest.stage->axis_count || step->kind != EXPR_VAR ||
-           step->var != stage->nest.stage->axes[d];
+    return !stage_index_is_axis(stage->nest.stage, step, d);
 }
 
 /* Whether what an iteration computed is what a later one would: earlier steps of a scan stay as they are, but an

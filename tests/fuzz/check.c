@@ -75,6 +75,19 @@ static int64_t binding_value(const AstFile *tree, const char *name) {
     return 0;
 }
 
+/* The version of the program for the value of one of its sizes, or for no more than that, as `tune` and -O2 make them; where
+ * a requirement cannot hold there is none. */
+static Program *version_of(Arena *arena, const AstFile *whole, const char *text, Program *program) {
+    const char *bound = header_value(arena, text, "bound=", NULL), *limited = header_value(arena, text, "limited=", NULL);
+    const char *why = "", *name = bound ? bound : limited;
+    if (!name)
+        return program;
+    struct Binding binding = {name, binding_value(whole, name)};
+    Program *version = bound ? program_bind(arena, program, &binding, 1, &why)
+                             : program_limit(arena, program, &binding, &why);
+    return version ? version : program;
+}
+
 static bool read_sizes(const AstFile *whole, Checked *c) {
     if (c->program->size_count > (int)(sizeof c->sizes / sizeof *c->sizes))
         return false;
@@ -104,7 +117,7 @@ static void check_module(Arena *arena, Checked *c, Sources *sources, Diagnostics
     if (!module || diag_error_count(diagnostics) || !module->units.count)
         return;
     Unit *unit = &module->units.items[0];
-    c->program = unit->program;
+    c->program = version_of(arena, whole, c->text, unit->program);
     c->schedule = unit->schedule_count ? unit->schedules[0] : NULL;
     if (!read_sizes(whole, c))
         c->program = NULL;

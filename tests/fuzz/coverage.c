@@ -55,6 +55,7 @@ static const Feature features[] = {
     {"uint64", {"uint64("}},
     {"bool", {"bool("}},
     {"run-time sizes", {"symbolic="}},
+    {"version for a size", {" bound=", " limited="}},
     {"strict", {" strict=1"}},
     {"function", {"exp("}},
     {"quotient", {" / "}},

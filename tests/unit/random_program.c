@@ -378,7 +378,9 @@ static void statement(Generator *g, Known *tensor, bool again) {
     print_where(g, 1 + below(g, 3), low);
     if (g->let)
         print_let(g);
-    if (g->all && g->index_count && (reduces || again) && below(g, 4) == 0) {
+    bool keeps = !reduces && !again; /* what the caller left, where no predicate holds: of a result */
+    if (g->all && g->index_count && (!keeps || (!g->in_def && !g->in_scan && !shifted)) && below(g, 4) == 0) {
+        tensor->result |= keeps;
         print_predicates(g);
         comment = " #if";
     }
@@ -472,10 +474,14 @@ static void print_results(Generator *g, Text *text) {
     }
 }
 
+/* Of one program in so many all sizes are the smallest. */
+enum { SMALL_EVERY = 4 };
+
 static void choose_bindings(Generator *g, struct Binding *bindings) {
-    static const int values[] = {0, 1, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 19, 33};
+    static const int values[] = {0, 1, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 19, 33}, smallest = 4;
+    int count = below(g, SMALL_EVERY) ? (int)(sizeof values / sizeof *values) : smallest;
     for (int i = 0; i < RANDOM_SIZES; i++)
-        bindings[i] = (struct Binding){size_names[i], values[below(g, sizeof values / sizeof *values)]};
+        bindings[i] = (struct Binding){size_names[i], values[below(g, count)]};
 }
 
 /* --- what random_program_of_all has beside that ------------------------------------------------------------------- */
