@@ -177,16 +177,57 @@ static void fix_group(Space *space, int number, Random *random, int *point) {
     arena_free(scratch);
 }
 
-/* All groups together are legal, or the last ones are left plain until they are. */
-static Schedule *combine(Arena *arena, Space *space, const int *point) {
+static void leave_plain(Space *space, int first, int count, bool plain, const bool *before) {
+    for (int g = first; g < first + count; g++)
+        space->groups.items[g]->skipped = plain || before[g];
+}
+
+static bool together_legal(Space *space, const int *point) {
     Arena *scratch = arena_new();
-    for (int g = space->groups.count - 1; g >= 0 && !point_nest(scratch, space, point, -1); g--) {
-        space->groups.items[g]->skipped = true;
-        arena_reset(scratch);
-    }
     bool legal = point_nest(scratch, space, point, -1) != NULL;
     arena_free(scratch);
-    return legal ? point_schedule(arena, space, point) : NULL;
+    return legal;
+}
+
+/* Adds groups to those that are not plain, as many as are legal together: halves of what is refused one by one. */
+static void add_legal(Space *space, const int *point, int first, int count, const bool *before) {
+    leave_plain(space, first, count, false, before);
+    if (count == 0 || together_legal(space, point))
+        return;
+    leave_plain(space, first, count, true, before);
+    if (count == 1)
+        return;
+    add_legal(space, point, first, count / 2, before);
+    add_legal(space, point, first + count / 2, count - count / 2, before);
+}
+
+/* The stages that are plain though the model chose otherwise, for messages: "a, b and 3 more". NULL: none. */
+static const char *refused_names(Arena *arena, const Space *space, const bool *before) {
+    enum { NAMED = 4 };
+    Text text = {.arena = arena};
+    int refused = 0;
+    for (int g = 0; g < space->groups.count; g++) {
+        const Group *group = space->groups.items[g];
+        if (group->skipped && (!before[g] || group->hopeless) && refused++ < NAMED)
+            text_add(&text, "%s%s", refused > 1 ? ", " : "", group->root->name);
+    }
+    if (refused > NAMED)
+        text_add(&text, " and %d more", refused - NAMED);
+    return text.text;
+}
+
+/* All groups together, or as many as are legal together: the others are left plain. */
+static Schedule *combine(Arena *arena, Space *space, const int *point) {
+    int groups = space->groups.count;
+    bool *before = ARENA_ARRAY(arena, bool, groups + 1);
+    for (int g = 0; g < groups; g++)
+        before[g] = space->groups.items[g]->skipped;
+    add_legal(space, point, 0, groups, before);
+    if (!together_legal(space, point))
+        return NULL;
+    Schedule *schedule = point_schedule(arena, space, point);
+    schedule->refused = refused_names(arena, space, before);
+    return schedule;
 }
 
 /* Points for a group: a few for each, and of the others as many as its part of the work. */

@@ -102,15 +102,12 @@ static bool check_input(Compilation *c) {
 /* --- kernels --- */
 
 /* Of the function that is called `symbol`. */
-static void print_reports(const Compilation *c, const Scheduled *scheduled, const char *symbol) {
+static void print_reports(const Compilation *c, const Scheduled *scheduled, const char *symbol,
+                          const RolledList *rolled) {
     const Program *program = scheduled->unit->program;
-    Text text = {.arena = c->arena};
-    nest_print(&text, scheduled->nest);
-    if (dumps(c, 'n'))
-        fprintf(stderr, "%s", text.text ? text.text : "");
     if (c->options->explain) {
         Text explained = {.arena = c->arena};
-        nest_explain(&explained, scheduled->nest);
+        nest_explain(&explained, scheduled->nest, rolled);
         const char *algorithms = program_algorithms(c->arena, program);
         printf("%s: scheduled by %s; beside each loop what one iteration of it touches\n%s%s%s%s", symbol,
                scheduled->origin, algorithms ? "computed: " : "", algorithms ? algorithms : "", algorithms ? "\n" : "",
@@ -123,6 +120,25 @@ static void print_reports(const Compilation *c, const Scheduled *scheduled, cons
     printf("%s: features, version %d\n", symbol, FEATURE_VERSION);
     for (int i = 0; i < feature_count(); i++)
         printf("  %-40s %g\n", feature_name(i), values[i]);
+}
+
+static void dump_nest(const Compilation *c, const Nest *nest) {
+    Text text = {.arena = c->arena};
+    if (!dumps(c, 'n'))
+        return;
+    nest_print(&text, nest);
+    fprintf(stderr, "%s", text.text ? text.text : "");
+}
+
+/* Loops that stay loops though the schedule says otherwise: of a block of the source a warning. */
+static void tell_rolled(Compilation *c, const Scheduled *scheduled, const RolledList *rolled) {
+    const char *symbol = scheduled->unit->program->symbol;
+    const char *names = nest_rolled_names(c->arena, scheduled->nest, rolled);
+    const Schedule *user = names ? user_schedule(scheduled->unit, scheduled->nest->target) : NULL;
+    if (user && !schedule_hole_count(user))
+        diag(c->diagnostics, DIAG_stays_loop, user->loc, names, rolled->items[0].why);
+    else if (names && c->options->verbose)
+        fprintf(stderr, "tensorc: %s: stays a loop, not unrolled or vectorized: %s\n", symbol, names);
 }
 
 static Kernel *make_kernel(Compilation *c, const Scheduled *scheduled) {
@@ -140,9 +156,11 @@ static Kernel *schedule_kernel(Compilation *c, const Unit *unit, const Target *t
     if (!choose_schedule(c, unit, target, scheduled))
         return NULL;
     report_time(c, "schedule", &since);
-    print_reports(c, scheduled, scheduled->unit->program->symbol);
+    dump_nest(c, scheduled->nest);
     Kernel *kernel = make_kernel(c, scheduled);
     report_time(c, "lower, in all", &since);
+    print_reports(c, scheduled, scheduled->unit->program->symbol, &kernel->rolled);
+    tell_rolled(c, scheduled, &kernel->rolled);
     return kernel;
 }
 
@@ -250,7 +268,7 @@ static void pack_arguments(Compilation *c, const Unit *unit, const Target *targe
                        &c->variant_schedules);
     Scheduled scheduled = {packed, schedule, nest, schedule && schedule == user ? "the source" : "the default"};
     if (o->explain)
-        print_reports(c, &scheduled, symbol);
+        print_reports(c, &scheduled, symbol, &kernel->packed->rolled);
     report_time(c, "pack", &since);
 }
 

@@ -280,6 +280,9 @@ static void show_choice(Compilation *c, const Scheduled *scheduled) {
     const char *algorithms = program_algorithms(c->arena, program);
     fprintf(stderr, "tensorc: %s: scheduled by %s%s%s\n", program->symbol, scheduled->origin, algorithms ? "; " : "",
             algorithms ? algorithms : "");
+    if (scheduled->schedule->refused)
+        fprintf(stderr, "tensorc: %s: left with plain loops, as nothing that was tried for them is legal: %s\n",
+                program->symbol, scheduled->schedule->refused);
 }
 
 bool choose_schedule(Compilation *c, const Unit *unit, const Target *target, Scheduled *scheduled) {

@@ -343,6 +343,7 @@ typedef struct Schedule {
     int count;
     Prim *prims;
     Loc loc;
+    const char *refused; /* the stages for which nothing that was chosen was legal: their loops are plain; or NULL */
 } Schedule;
 
 /* --- targets --- */

@@ -82,6 +82,7 @@ typedef struct Kernel {
     const struct Kernel *packed; /* the same with const arguments packed in their places; or NULL */
     int packing_count;
     Packing *packings;
+    RolledList rolled; /* for explanations */
 } Kernel;
 
 typedef struct ExpandOptions {

@@ -9,8 +9,9 @@
 #include "lower/passes.h"
 #include <string.h>
 
-/* Copies of statements that all unrolled loops around one may make together, and the nodes of all copies in a kernel;
- * beyond, compile time explodes. Tiles of convolutions that pay have more than 250,000. */
+/* Copies of statements that all unrolled loops around one may make together, and the nodes of all copies in an outermost
+ * loop; beyond, compile time explodes. Tiles of convolutions that pay have more than 250,000. Of a kernel as a whole there is
+ * no limit: its code is as long as its nests are many. */
 enum { COPY_LIMIT = 16384, NODE_LIMIT = 1 << 19 };
 
 typedef struct Known {
@@ -30,13 +31,16 @@ enum { DECISION_HEADS = 64 };
 
 typedef struct Unroll {
     Arena *arena;
+    Kernel *kernel;
     bool strict;
     LIST(const Expr *) outside; /* zeros that stand for reads outside, in the store at hand */
     LIST(Substitution) bindings;
     int64_t copies;
-    int64_t made;             /* nodes of all copies so far */
+    int depth;                /* loops around the statement at hand */
+    int64_t made;             /* nodes of all copies in the outermost loop at hand so far */
     LIST(Decision) decisions; /* by the hash of the condition, chained */
     int heads[DECISION_HEADS];
+    LoopNotes notes;
 } Unroll;
 
 /* --- sums: rest + constant ---------------------------------------------------------------------------------------- */
@@ -373,22 +377,38 @@ static int64_t unrolled_nodes(const Stmt *stmt) {
 
 /* An outermost loop takes with it what is in it: all copies of a loop are alike. */
 static bool is_short(Unroll *u, const Stmt *loop, int64_t extent) {
-    if (extent > COPY_LIMIT / u->copies)
+    int64_t nodes = extent > COPY_LIMIT / u->copies ? NODE_LIMIT + 1 : u->copies > 1 ? 0 : unrolled_nodes(loop);
+    if (nodes > NODE_LIMIT - u->made) {
+        note_kept(u->arena, &u->notes, loop->var, "its copies would be too much code", true);
         return false;
-    int64_t nodes = u->copies > 1 ? 0 : unrolled_nodes(loop);
-    if (nodes > NODE_LIMIT - u->made)
-        return false;
+    }
     u->made += nodes;
+    note_expanded(u->arena, &u->notes, loop->var);
     return true;
 }
 
-static Stmt *unroll_for(Unroll *u, Stmt *loop) {
-    Expr *extent = unroll_expr(u, loop->extent);
+static bool is_unrolled(Unroll *u, const Stmt *loop, const Expr *extent) {
     int64_t constant;
-    if (loop->loop == LOOP_UNROLLED && expr_is_int(extent, &constant) && is_short(u, loop, constant))
-        return unroll_loop(u, loop, constant);
+    if (loop->loop != LOOP_UNROLLED)
+        return false;
+    if (expr_is_int(extent, &constant))
+        return is_short(u, loop, constant);
+    note_kept(u->arena, &u->notes, loop->var, "how often it runs is not constant", false);
+    return false;
+}
+
+static Stmt *unroll_for(Unroll *u, Stmt *loop) {
+    if (u->depth == 0) {
+        notes_finish(u->kernel, &u->notes);
+        u->made = 0;
+    }
+    Expr *extent = unroll_expr(u, loop->extent);
+    if (is_unrolled(u, loop, extent))
+        return unroll_loop(u, loop, extent->integer);
     LoopKind kind = loop->loop == LOOP_UNROLLED ? LOOP_SERIAL : loop->loop;
+    u->depth++;
     StmtList body = unroll_body(u, loop->body, loop->count);
+    u->depth--;
     if (extent == loop->extent && kind == loop->loop)
         return stmt_with_bodies(u->arena, loop, body, (StmtList){0});
     return stmt_for(u->arena, loop->var, extent, kind, body, loop->loc);
@@ -432,6 +452,7 @@ static StmtList unroll_body(Unroll *u, Stmt *const *body, int count) {
 }
 
 void pass_unroll(Kernel *kernel) {
-    Unroll u = {.arena = kernel->arena, .strict = kernel->strict, .copies = 1};
+    Unroll u = {.arena = kernel->arena, .kernel = kernel, .strict = kernel->strict, .copies = 1};
     kernel->body = stmt_block(kernel->arena, unroll_body(&u, kernel->body->body, kernel->body->count));
+    notes_finish(kernel, &u.notes);
 }

@@ -248,35 +248,47 @@ static StmtList vector_body(Vectorize *v, Stmt *const *body, int count) {
     return list;
 }
 
-static StmtList vectorize_body(Arena *arena, Stmt *const *body, int count);
-
 /* More lanes than this do not pay: the loop is run serially instead. */
 enum { LANE_LIMIT = 4096 };
 
-static Stmt *vectorize_loop(Arena *arena, Stmt *loop, StmtList body) {
+typedef struct Lanes {
+    Arena *arena;
+    LoopNotes notes;
+} Lanes;
+
+static Stmt *vectorize_loop(Lanes *l, Stmt *loop, StmtList body) {
     int64_t extent;
-    if (expr_is_int(loop->extent, &extent) && extent > 1 && extent <= LANE_LIMIT) {
-        Vectorize v = {.arena = arena, .var = loop->var, .lanes = (int)extent};
+    const char *why = "how often it runs is not constant";
+    bool constant = expr_is_int(loop->extent, &extent);
+    if (constant && extent > 1 && extent <= LANE_LIMIT) {
+        Vectorize v = {.arena = l->arena, .var = loop->var, .lanes = (int)extent};
         StmtList vectors = vector_body(&v, body.items, body.count);
-        if (!v.failed)
-            return stmt_block(arena, vectors);
+        if (!v.failed) {
+            note_expanded(l->arena, &l->notes, loop->var);
+            return stmt_block(l->arena, vectors);
+        }
+        why = "what it runs has no vectors";
     }
-    return stmt_for(arena, loop->var, loop->extent, LOOP_SERIAL, body, loop->loc);
+    if (!constant || extent > 1)
+        note_kept(l->arena, &l->notes, loop->var, constant && extent > LANE_LIMIT ? "it has too many lanes" : why, false);
+    return stmt_for(l->arena, loop->var, loop->extent, LOOP_SERIAL, body, loop->loc);
 }
 
-static StmtList vectorize_body(Arena *arena, Stmt *const *body, int count) {
+static StmtList vectorize_body(Lanes *l, Stmt *const *body, int count) {
     StmtList list = {0};
     for (int i = 0; i < count; i++) {
-        StmtList inner = vectorize_body(arena, body[i]->body, body[i]->count);
-        StmtList otherwise = vectorize_body(arena, body[i]->otherwise, body[i]->otherwise_count);
+        StmtList inner = vectorize_body(l, body[i]->body, body[i]->count);
+        StmtList otherwise = vectorize_body(l, body[i]->otherwise, body[i]->otherwise_count);
         if (body[i]->kind == STMT_FOR && body[i]->loop == LOOP_VECTORIZED)
-            stmts_add(arena, &list, vectorize_loop(arena, body[i], inner));
+            stmts_add(l->arena, &list, vectorize_loop(l, body[i], inner));
         else
-            stmts_add(arena, &list, stmt_with_bodies(arena, body[i], inner, otherwise));
+            stmts_add(l->arena, &list, stmt_with_bodies(l->arena, body[i], inner, otherwise));
     }
     return list;
 }
 
 void pass_vectorize(Kernel *kernel) {
-    kernel->body = stmt_block(kernel->arena, vectorize_body(kernel->arena, kernel->body->body, kernel->body->count));
+    Lanes l = {.arena = kernel->arena};
+    kernel->body = stmt_block(kernel->arena, vectorize_body(&l, kernel->body->body, kernel->body->count));
+    notes_finish(kernel, &l.notes);
 }

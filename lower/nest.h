@@ -125,8 +125,17 @@ typedef struct NestError {
 Nest *nest_build(Arena *arena, const Program *program, const Schedule *schedule, const int64_t *choices,
                  const Target *target, NestError *error);
 void nest_print(Text *text, const Nest *nest);
-/* The same with all temporaries, sizes, and the bytes of each tensor that one iteration of each loop touches. */
-void nest_explain(Text *text, const Nest *nest);
+/* A loop that the schedule unrolls or vectorizes and that stayed a loop in the kernel. */
+typedef struct Rolled {
+    const Var *var;
+    const char *why;
+} Rolled;
+typedef LIST(Rolled) RolledList;
+/* The same with all temporaries, sizes, the bytes of each tensor that one iteration of each loop touches, and what stayed
+ * a loop (NULL: not known). */
+void nest_explain(Text *text, const Nest *nest, const RolledList *rolled);
+/* "STAGE.LOOP, STAGE.LOOP and 3 more"; NULL: none of them is one of the nest. */
+const char *nest_rolled_names(Arena *arena, const Nest *nest, const RolledList *rolled);
 /* What component `component` of the stage writes. */
 const Tensor *nest_buffer(const NestStage *stage, int component);
 /* The one tensor that what a constant is made of reads; NULL: none, or several. */

@@ -30,6 +30,7 @@ static void print_exprs(Text *text, const char *between, Expr *const *list, int 
 typedef struct View {
     Text *text;
     const Nest *explained; /* NULL: no footprints and sizes */
+    const RolledList *rolled;
 } View;
 
 static void print_buffer(const View *view, const NestStage *stage, const Tensor *buffer, int depth) {
@@ -133,6 +134,14 @@ static void print_prefetches(Text *text, const NestStage *stage, int depth, int 
     }
 }
 
+/* Why the loop stays one; NULL where it does not. */
+static const char *rolled_reason(const RolledList *rolled, const Var *var) {
+    for (int i = 0; i < rolled->count; i++)
+        if (rolled->items[i].var == var)
+            return rolled->items[i].why;
+    return NULL;
+}
+
 static void print_loop(const View *view, const NestStage *stage, int depth) {
     Text *text = view->text;
     const Loop *loop = stage->loops[depth];
@@ -149,6 +158,9 @@ static void print_loop(const View *view, const NestStage *stage, int depth) {
     text_add(text, loop->masked ? " masked" : "");
     if (view->explained != NULL)
         nest_explain_loop(text, view->explained, stage, depth);
+    const char *why = view->rolled != NULL ? rolled_reason(view->rolled, loop->var) : NULL;
+    if (why != NULL)
+        text_add(text, "  # stays a loop: %s", why);
     text_add(text, "\n");
 }
 
@@ -203,7 +215,7 @@ void nest_print(Text *text, const Nest *nest) {
     print_nest(&(View){.text = text}, nest);
 }
 
-void nest_explain(Text *text, const Nest *nest) {
+void nest_explain(Text *text, const Nest *nest, const RolledList *rolled) {
     const char *before = "inlined: ";
     for (int i = 0; i < nest->stage_count; i++)
         if (nest->stages[i]->inlined) {
@@ -211,5 +223,19 @@ void nest_explain(Text *text, const Nest *nest) {
             before = ", ";
         }
     text_add(text, *before == ',' ? "\n" : "");
-    print_nest(&(View){text, nest}, nest);
+    print_nest(&(View){text, nest, rolled}, nest);
+}
+
+const char *nest_rolled_names(Arena *arena, const Nest *nest, const RolledList *rolled) {
+    enum { NAMED = 4 };
+    Text text = {.arena = arena};
+    int found = 0;
+    for (int s = 0; s < nest->stage_count; s++)
+        for (int l = 0; l < nest->stages[s]->loop_count; l++)
+            if (rolled_reason(rolled, nest->stages[s]->loops[l]->var) != NULL && found++ < NAMED)
+                text_add(&text, "%s%s.%s", found > 1 ? ", " : "", nest->stages[s]->stage->name,
+                         nest->stages[s]->loops[l]->var->name);
+    if (found > NAMED)
+        text_add(&text, " and %d more", found - NAMED);
+    return text.text;
 }

@@ -93,6 +93,15 @@ Pieces loop_pieces(Arena *arena, const Loop *loop, LoopKind kind);
 
 /* A check over all values of a loop: many at once in lanes, then the rest. */
 Stmt *check_all(Arena *arena, const Target *target, Stmt *check, const Var *var);
+/* What becomes of the loops of one kind in an outermost nest, where copies of a loop may fare differently: one that is
+ * expanded nowhere is noted in the kernel, as is one that a limit kept. */
+typedef struct LoopNotes {
+    LIST(const Var *) expanded;
+    RolledList kept, limited;
+} LoopNotes;
+void note_expanded(Arena *arena, LoopNotes *notes, const Var *var);
+void note_kept(Arena *arena, LoopNotes *notes, const Var *var, const char *why, bool limited);
+void notes_finish(Kernel *kernel, LoopNotes *notes); /* and empties them, for the next nest */
 /* The loop over the steps of a scan inside of the loop in its body, where that goes through rows; else as it is. Once what
  * is kept of the steps is known. */
 Stmt *scan_by_rows(Arena *arena, Stmt *steps);

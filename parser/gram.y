@@ -468,7 +468,7 @@ feature: target_name             { $$ = (AstName){$1, @$}; }
 
 schedule: SCHEDULE name ON target_name '{' prims '}' {
         Schedule *schedule = ARENA_NEW(parser->arena, Schedule);
-        *schedule = (Schedule){$2.text, $4, $6.count, $6.items, @$};
+        *schedule = (Schedule){.subject = $2.text, .target = $4, .count = $6.count, .prims = $6.items, .loc = @$};
         prims_finish(parser, $6);
         if (diag_error_count(parser->diagnostics) == parser->errors_before)
             list_push(parser->arena, &parser->file->schedules, schedule);

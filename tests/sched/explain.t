@@ -29,4 +29,21 @@ schedule f on x86 { unroll(c.i) }" >"$work/copies.tensor"
 }
 is "$(copies 64 4)" "0, 64" "copies of a short body are made"
 is "$(copies 256 800)" "1, 1" "copies that would make code generators slow are not: the loop stays"
+
+# nests NUMBER: so many nests whose copies are some 300,000 nodes each; the loops that are left of them.
+nests() {
+    { echo "def f(float(N) a, float(N) b) -> (x, y, z) {"
+        for t in $1; do echo "    $t(i, j) = a(i) * 2 + b(j) * a(i) + b(i) * a(j) + 1"; done
+        echo "} export f(N=127) schedule f on x86 {"
+        for t in $1; do echo "unroll($t.i) unroll($t.j)"; done
+        echo "}"; } | sed "s/x, y, z/$(echo "$1" | sed 's/ /, /g')/" >"$work/nests.tensor"
+    "$TENSORC" -w -emit-ir "$work/nests.tensor" --target=x86-64-v4 -o - | grep -c '^ *for '
+}
+is "$(nests "x")" "0" "a large nest is unrolled"
+is "$(nests "x y z")" "0" "three of them are, too: each has a budget of its own"
+copies 256 800 >/dev/null
+runs "what stays a loop is a warning" "$TENSORC" -emit-ir "$work/copies.tensor" --target=x86-64-v4 -o "$work/o.ir" --explain-schedule
+like "$(cat "$work/err")" 'warning: the schedule unrolls or vectorizes what stays a loop: c.i \(its copies would be too much code\)' \
+    "that names it"
+like "$(cat "$work/out")" '^for i in 0:256 unrolled .*# stays a loop: its copies would be too much code' "and explained beside the loop"
 done_testing
