@@ -95,17 +95,26 @@ typedef struct TuneOptions {
     uint64_t seed;
     const char *maker; /* names the compiler and the seed, by which the default is the same; NULL: nothing is noted */
     int threads;       /* that generated code uses: part of the key */
+    const char *file;  /* where the function stands: records say so; or NULL */
     StaticChoice *standard;   /* the default, if it was made before, of the same seed; or NULL */
     const volatile int *stop; /* becomes non-zero on Ctrl-C: finish with the best so far */
     void (*progress)(void *context, const TuneProgress *progress);
     void *progress_context;
 } TuneOptions;
 
+/* A reason why candidates failed. Those that differ in their numbers alone are one. */
+typedef struct FailureReason {
+    Outcome outcome;
+    const char *why; /* of the first */
+    int count;
+} FailureReason;
+
 typedef struct TuneResult {
     Schedule *schedule; /* the winner; the default schedule when nothing measured was better */
     double seconds, default_seconds;
     int trials, measured, failed[OUTCOME_COUNT];
-    int unsettled;  /* failed every time by the machine's load */
+    LIST(FailureReason) reasons; /* of the failed ones whose reason is known */
+    int unsettled;               /* failed every time by the machine's load */
     int unrecorded; /* measured, but the database did not take it */
     double elapsed;
     double build_seconds; /* of a candidate: the median */
@@ -140,10 +149,13 @@ void tuners_race(Tuner *const *tuners, int count, double deadline);
 /* Whether the default schedule was measured, or failed for good: before that nothing is better than it. */
 bool tuner_knows_default(const Tuner *tuner);
 TuneResult *tuner_finish(Tuner *tuner);
-/* Whether the database holds all that searches over these programs would find in so many trials, their defaults among it, by
- * what earlier ones of the same maker noted. *used: the trials that it holds. */
+/* Whether the database holds all that searches over these programs would find in so many trials, their defaults among it, or
+ * in the budget, by what earlier ones of the same maker noted. *used: the trials that it holds. */
 bool searches_are_known(Arena *arena, Database *database, Program *const *programs, int count, const Target *target,
                         const Schedule *user, const TuneOptions *options, int *used);
+/* The searches had all of the budget, and the best one knows its default. False: could not be written. */
+bool searches_note_budget(Arena *arena, Database *database, Program *const *programs, int count, const Target *target,
+                          const Schedule *user, const TuneOptions *options);
 void tuner_close(Tuner *tuner); /* instead, where no result is wanted */
 
 /* Tables behind --search=help and --cost-model=help. */

@@ -25,11 +25,27 @@ static const char schema[] =
     "CREATE TABLE IF NOT EXISTS records(task TEXT NOT NULL, target TEXT NOT NULL, threads INTEGER NOT NULL,"
     " schedule TEXT NOT NULL, outcome INTEGER NOT NULL, seconds REAL NOT NULL, spread REAL NOT NULL,"
     " repeats INTEGER NOT NULL, seed INTEGER NOT NULL, PRIMARY KEY(task, target, threads, schedule)) WITHOUT ROWID;";
+/* Files of older versions lack these columns until something is added to them; older versions leave them at the defaults. */
+static const struct Column {
+    const char *name, *type, *missing;
+} columns[] = {{"task", NULL, NULL},         {"target", NULL, NULL},
+               {"threads", NULL, NULL},      {"schedule", NULL, NULL},
+               {"outcome", NULL, NULL},      {"seconds", NULL, NULL},
+               {"spread", NULL, NULL},       {"repeats", NULL, NULL},
+               {"seed", NULL, NULL},         {"date", "INTEGER", "0"},
+               {"function", "TEXT", "''"},   {"file", "TEXT", "''"},
+               {"operator", "TEXT", "''"},   {"inputs", "TEXT", "''"},
+               {"why", "TEXT", "''"}};
+enum { COLUMN_COUNT = sizeof columns / sizeof *columns, KEY_COLUMNS = 4 };
 /* Older versions know nothing of it, and files of theirs lack it. */
 static const char notes_schema[] =
     "CREATE TABLE IF NOT EXISTS searches(task TEXT NOT NULL, target TEXT NOT NULL, threads INTEGER NOT NULL,"
     " maker TEXT NOT NULL, trials INTEGER NOT NULL, exhausted INTEGER NOT NULL, PRIMARY KEY(task, target, threads))"
     " WITHOUT ROWID;";
+
+static const char budgets_schema[] =
+    "CREATE TABLE IF NOT EXISTS budgets(tasks TEXT NOT NULL, target TEXT NOT NULL, threads INTEGER NOT NULL,"
+    " maker TEXT NOT NULL, seconds REAL NOT NULL, PRIMARY KEY(tasks, target, threads)) WITHOUT ROWID;";
 
 const char *const outcome_names[OUTCOME_COUNT] = {
     [OUTCOME_OK] = "ok",       [OUTCOME_BUILD_ERROR] = "build-error",
@@ -87,7 +103,8 @@ static bool count_foreign_parts(Database *database, int64_t *count) {
     static const char sql[] =
         "SELECT (SELECT count(*) FROM sqlite_master WHERE type NOT IN ('table', 'index') OR sql LIKE 'CREATE VIRTUAL%')"
         " + (SELECT count(*) FROM pragma_table_xinfo('records') WHERE hidden != 0)"
-        " + (SELECT count(*) FROM pragma_table_xinfo('searches') WHERE hidden != 0)";
+        " + (SELECT count(*) FROM pragma_table_xinfo('searches') WHERE hidden != 0)"
+        " + (SELECT count(*) FROM pragma_table_xinfo('budgets') WHERE hidden != 0)";
     return query_integer(database, sql, count);
 }
 
@@ -258,26 +275,71 @@ const char *database_target(const Target *target) {
     return target->cpu && *target->cpu ? target->cpu : target->name;
 }
 
+static void bind_text(sqlite3_stmt *statement, int number, const char *text) {
+    sqlite3_bind_text(statement, number, text ? text : "", -1, SQLITE_STATIC);
+}
+
 static void bind_record(sqlite3_stmt *statement, const Record *record) {
-    sqlite3_bind_text(statement, 1, record->task, -1, SQLITE_STATIC);
-    sqlite3_bind_text(statement, 2, record->target, -1, SQLITE_STATIC);
+    bind_text(statement, 1, record->task);
+    bind_text(statement, 2, record->target);
     sqlite3_bind_int(statement, 3, record->threads);
-    sqlite3_bind_text(statement, 4, record->schedule, -1, SQLITE_STATIC);
+    bind_text(statement, 4, record->schedule);
     sqlite3_bind_int(statement, 5, (int)record->outcome);
     sqlite3_bind_double(statement, 6, record->seconds);
     sqlite3_bind_double(statement, 7, record->spread);
     sqlite3_bind_int(statement, 8, record->repeats);
     sqlite3_bind_int64(statement, 9, record->seed);
+    sqlite3_bind_int64(statement, 10, record->date);
+    bind_text(statement, 11, record->function);
+    bind_text(statement, 12, record->file);
+    bind_text(statement, 13, record->operator);
+    bind_text(statement, 14, record->inputs);
+    bind_text(statement, 15, record->why);
+}
+
+/* Those that are there already are refused, which leaves them as they are. */
+static void add_columns(Database *database) {
+    char sql[200];
+    for (int i = 0; i < COLUMN_COUNT; i++) {
+        const struct Column *column = &columns[i];
+        if (!column->type)
+            continue;
+        snprintf(sql, sizeof sql, "ALTER TABLE records ADD COLUMN %s %s NOT NULL DEFAULT %s", column->name,
+                 column->type, column->missing);
+        database_run(database, sql);
+    }
+}
+
+static const char *insert_text(Arena *arena) {
+    Text names = {.arena = arena}, values = {.arena = arena}, changes = {.arena = arena};
+    for (int i = 0; i < COLUMN_COUNT; i++) {
+        text_add(&names, "%s%s", i ? ", " : "", columns[i].name);
+        text_add(&values, "%s", i ? ", ?" : "?");
+        if (i >= KEY_COLUMNS)
+            text_add(&changes, "%s%s = excluded.%s", i > KEY_COLUMNS ? ", " : "", columns[i].name, columns[i].name);
+    }
+    return arena_printf(arena,
+                        "INSERT INTO records(%s) VALUES(%s) ON CONFLICT DO UPDATE SET %s"
+                        " WHERE excluded.outcome = 0 OR records.outcome != 0",
+                        names.text, values.text, changes.text);
+}
+
+static bool prepare_insert(Database *database) {
+    Arena *arena = arena_new();
+    const char *sql = insert_text(arena);
+    bool prepared = sqlite3_prepare_v2(database->handle, sql, -1, &database->insert, NULL) == SQLITE_OK;
+    if (!prepared) {
+        add_columns(database);
+        prepared = sqlite3_prepare_v2(database->handle, sql, -1, &database->insert, NULL) == SQLITE_OK;
+    }
+    arena_free(arena);
+    return prepared;
 }
 
 /* A schedule measured again replaces what was known of it: later measurements are the more thorough ones. A failure never
  * replaces a time: the machine may have failed, and what is lost cannot be told from what was never good. */
 bool database_add(Database *database, const Record *record) {
-    static const char sql[] =
-        "INSERT INTO records(" RECORD_COLUMNS ") VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET"
-        " outcome = excluded.outcome, seconds = excluded.seconds, spread = excluded.spread, repeats = excluded.repeats,"
-        " seed = excluded.seed WHERE excluded.outcome = 0 OR records.outcome != 0";
-    if (!database->insert && sqlite3_prepare_v2(database->handle, sql, -1, &database->insert, NULL) != SQLITE_OK)
+    if (!database->insert && !prepare_insert(database))
         return false;
     bind_record(database->insert, record);
     bool added = sqlite3_step(database->insert) == SQLITE_DONE;
@@ -295,16 +357,38 @@ bool database_add_all(Database *database, const Record *records, int count) {
     return false;
 }
 
+/* Of a file that has all columns, or the first ones alone. */
+static sqlite3_stmt *select_columns(Database *database, const char *rest, bool all) {
+    Text sql = {.arena = arena_new()};
+    sqlite3_stmt *row = NULL;
+    text_add(&sql, "SELECT ");
+    for (int i = 0; i < COLUMN_COUNT; i++) {
+        bool missing = columns[i].type && !all;
+        text_add(&sql, "%s%s%s%s", i ? ", " : "", missing ? columns[i].missing : "", missing ? " AS " : "",
+                 columns[i].name);
+    }
+    text_add(&sql, " FROM records %s", rest);
+    if (sqlite3_prepare_v2(database->handle, sql.text, -1, &row, NULL) != SQLITE_OK)
+        row = NULL;
+    arena_free(sql.arena);
+    return row;
+}
+
+sqlite3_stmt *database_select(Database *database, const char *rest) {
+    sqlite3_stmt *row = select_columns(database, rest, true);
+    if (!row && sqlite3_errcode(database->handle) == SQLITE_ERROR)
+        row = select_columns(database, rest, false);
+    return row;
+}
+
 int database_find(Arena *arena, Database *database, const char *task, const char *target, int threads,
                   Record **records) {
-    static const char sql[] = "SELECT " RECORD_COLUMNS " FROM records WHERE task=? AND target=? AND threads=?"
-                              " ORDER BY outcome != 0, seconds, schedule";
     LIST(Record) found = {0};
-    sqlite3_stmt *row;
     *records = NULL;
-    int status = sqlite3_prepare_v2(database->handle, sql, -1, &row, NULL);
-    database->failed |= status == SQLITE_CORRUPT;
-    if (status != SQLITE_OK)
+    sqlite3_stmt *row = database_select(database, "WHERE task=? AND target=? AND threads=?"
+                                                  " ORDER BY outcome != 0, inputs = '', seconds, schedule");
+    database->failed |= !row && sqlite3_errcode(database->handle) == SQLITE_CORRUPT;
+    if (!row)
         return 0;
     sqlite3_bind_text(row, 1, task, -1, SQLITE_STATIC);
     sqlite3_bind_text(row, 2, target, -1, SQLITE_STATIC);
@@ -354,4 +438,30 @@ bool database_find_note(Database *database, const char *task, const char *target
     note->maker = maker;
     sqlite3_finalize(row);
     return found;
+}
+
+bool database_note_budget(Database *database, const char *tasks, const char *target, int threads, const char *maker,
+                          double seconds) {
+    static const char sql[] =
+        "INSERT OR REPLACE INTO budgets(tasks, target, threads, maker, seconds) VALUES(?, ?, ?, ?, ?)";
+    sqlite3_stmt *insert;
+    if (!database_run(database, budgets_schema) ||
+        sqlite3_prepare_v2(database->handle, sql, -1, &insert, NULL) != SQLITE_OK)
+        return false;
+    bind_task(insert, tasks, target, threads, maker);
+    sqlite3_bind_double(insert, 5, seconds);
+    sqlite3_step(insert);
+    return sqlite3_finalize(insert) == SQLITE_OK;
+}
+
+double database_find_budget(Database *database, const char *tasks, const char *target, int threads,
+                            const char *maker) {
+    static const char sql[] = "SELECT seconds FROM budgets WHERE tasks=? AND target=? AND threads=? AND maker=?";
+    sqlite3_stmt *row;
+    if (sqlite3_prepare_v2(database->handle, sql, -1, &row, NULL) != SQLITE_OK)
+        return 0;
+    bind_task(row, tasks, target, threads, maker);
+    double seconds = sqlite3_step(row) == SQLITE_ROW ? sqlite3_column_double(row, 0) : 0;
+    sqlite3_finalize(row);
+    return seconds;
 }

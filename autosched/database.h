@@ -33,17 +33,25 @@ bool database_note(Database *database, const char *task, const char *target, int
 /* False: there is none of that maker. */
 bool database_find_note(Database *database, const char *task, const char *target, int threads, const char *maker,
                         SearchNote *note);
-/* A row of "SELECT task, target, threads, schedule, outcome, seconds, spread, repeats, seed"; texts are copied. False:
- * it is damaged. */
+/* The budget that searches for a function have spent, of all its programs together: by the hash of their tasks. False:
+ * could not be written. */
+bool database_note_budget(Database *database, const char *tasks, const char *target, int threads, const char *maker,
+                          double seconds);
+/* 0: none of that maker. */
+double database_find_budget(Database *database, const char *tasks, const char *target, int threads, const char *maker);
+/* Rows of records: "WHERE ..." and what follows it. NULL: sqlite3_errmsg has the reason. */
+sqlite3_stmt *database_select(Database *database, const char *rest);
+/* Texts are copied. False: the row is damaged. */
 bool database_row(Arena *arena, sqlite3_stmt *row, Record *record);
 /* A row of "SELECT trials, exhausted". */
 bool database_note_row(sqlite3_stmt *row, SearchNote *note);
-#define RECORD_COLUMNS "task, target, threads, schedule, outcome, seconds, spread, repeats, seed"
 
 /* NULL: the record's text reads back to it. Others, of a damaged database or an old program, are as if they were not there. */
 const char *record_fault(const Record *record);
 /* The reviewable text of one record, a paragraph that a blank line ends. */
 void record_write(Text *text, const Record *record);
+/* 2030-01-31T23:59:59Z */
+void date_write(Text *text, int64_t date);
 /* Reads paragraphs and hands each record to take, until it answers false. NULL at the end of a well-formed text, else
  * what is wrong, with *line. */
 const char *records_read(Arena *arena, FILE *stream, bool (*take)(void *context, const Record *record), void *context,

@@ -7,6 +7,8 @@
 #include "lang/files.h"
 
 #include <errno.h>
+#include <poll.h>
+#include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -40,33 +42,90 @@ static int complain_damage(const Database *database) {
     return complain("tuning database '%s': a record of it is damaged", database->path);
 }
 
-/* Output errors (a full disk, a closed pipe) show at the flush. */
-static int finish_output(FILE *stream, const char *name) {
-    bool failed = ferror(stream) != 0;
-    failed |= (stream == stdout ? fflush(stream) : fclose(stream)) != 0;
-    return failed ? complain("cannot write '%s': %s", name, strerror(errno)) : EXIT_OK;
+static bool reader_is_gone(void) {
+    struct pollfd output = {.fd = STDOUT_FILENO};
+    return poll(&output, 1, 0) > 0 && output.revents & POLLERR;
+}
+
+/* Output errors (a full disk) show at the flush. Who reads the first lines alone, as head does, wants no word about it. */
+static int finish_output(void) {
+    if (!ferror(stdout) && fflush(stdout) == 0)
+        return EXIT_OK;
+    if (reader_is_gone()) {
+        clearerr(stdout);
+        __fpurge(stdout);
+        return EXIT_INPUT;
+    }
+    return complain("cannot write 'standard output': %s", strerror(errno));
+}
+
+/* A line of ls: the records of a task on a target with a number of threads. The latest says whose they are. */
+typedef struct Listed {
+    Record first, latest;
+    int count, failed;
+    double best;
+} Listed;
+
+static bool same_task(const Record *a, const Record *b) {
+    return !strcmp(a->task, b->task) && !strcmp(a->target, b->target) && a->threads == b->threads;
+}
+
+static const char *or_dash(const char *text) {
+    return *text ? text : "-";
+}
+
+static void print_listed(Arena *arena, const Listed *listed) {
+    const Record *first = &listed->first, *latest = &listed->latest;
+    Text text = {.arena = arena};
+    if (!listed->count)
+        return;
+    text_add(&text, "%-32s %-16s %7d %7d %7d ", first->task, first->target, first->threads, listed->count,
+             listed->failed);
+    text_add(&text, "%14s  ", listed->best > 0 ? arena_printf(arena, "%.6g", listed->best) : "-");
+    if (latest->date)
+        date_write(&text, latest->date);
+    text_add(&text, "%*s", latest->date ? 2 : 22, latest->date ? "" : "-  ");
+    text_add(&text, "%-20s %-20s %s", or_dash(latest->function), or_dash(latest->operator), or_dash(latest->file));
+    for (char *at = text.text; *at; at++)
+        *at = (unsigned char)*at < ' ' ? ' ' : *at;
+    text_add(&text, "\n");
+    fputs(text.text, stdout);
+}
+
+/* Records come ordered by task. */
+static void add_to_list(Arena *arena, Listed *listed, const Record *record) {
+    if (!listed->count || !same_task(&listed->first, record)) {
+        print_listed(arena, listed);
+        *listed = (Listed){.first = *record, .latest = *record};
+    }
+    listed->count++;
+    if (record->date > listed->latest.date)
+        listed->latest = *record;
+    if (record->outcome != OUTCOME_OK)
+        listed->failed++;
+    else if (listed->best <= 0 || record->seconds < listed->best)
+        listed->best = record->seconds;
 }
 
 static int run_ls(Arena *arena, Database *database, int count, char **arguments) {
-    static const char sql[] = "SELECT task, target, threads, count(*), sum(outcome != 0),"
-                              " min(CASE WHEN outcome = 0 THEN seconds END) FROM records"
-                              " GROUP BY task, target, threads ORDER BY task, target, threads";
-    sqlite3_stmt *row;
-    if (sqlite3_prepare_v2(database->handle, sql, -1, &row, NULL) != SQLITE_OK)
+    sqlite3_stmt *row = database_select(database, "ORDER BY task, target, threads, schedule");
+    if (!row)
         return complain_sqlite(database);
-    printf("%-32s %-16s %7s %7s %7s %14s\n", "task", "target", "threads", "records", "failed", "best seconds");
+    printf("%-32s %-16s %7s %7s %7s %14s  %-20s  %-20s %-20s %s\n", "task", "target", "threads", "records", "failed",
+           "best seconds", "date", "function", "operator", "file");
+    Listed listed = {.count = 0};
     int status;
     while ((status = sqlite3_step(row)) == SQLITE_ROW) {
-        printf("%-32s %-16s %7d %7d %7d ", (const char *)sqlite3_column_text(row, 0),
-               (const char *)sqlite3_column_text(row, 1), sqlite3_column_int(row, 2), sqlite3_column_int(row, 3),
-               sqlite3_column_int(row, 4));
-        if (sqlite3_column_type(row, 5) == SQLITE_NULL)
-            printf("%14s\n", "-");
-        else
-            printf("%14.6g\n", sqlite3_column_double(row, 5));
+        Record record;
+        if (!database_row(arena, row, &record))
+            break;
+        add_to_list(arena, &listed, &record);
     }
+    print_listed(arena, &listed);
     sqlite3_finalize(row);
-    return status == SQLITE_DONE ? finish_output(stdout, "standard output") : complain_sqlite(database);
+    if (status != SQLITE_DONE)
+        return status == SQLITE_ROW ? complain_damage(database) : complain_sqlite(database);
+    return finish_output();
 }
 
 /* A text in the place of a database would be the end of its records. */
@@ -92,13 +151,12 @@ static int write_export(Arena *arena, const Database *database, const char *path
 }
 
 static int run_export(Arena *arena, Database *database, int count, char **arguments) {
-    static const char sql[] = "SELECT " RECORD_COLUMNS " FROM records"
-                              " ORDER BY task, target, threads, outcome != 0, seconds, schedule";
-    sqlite3_stmt *row;
-    if (sqlite3_prepare_v2(database->handle, sql, -1, &row, NULL) != SQLITE_OK)
+    sqlite3_stmt *row =
+        database_select(database, "ORDER BY task, target, threads, outcome != 0, seconds, schedule");
+    if (!row)
         return complain_sqlite(database);
     Text text = {.arena = arena};
-    text_add(&text, "# tuning records of tensorc, format 1\n\n");
+    text_add(&text, "# tuning records of tensorc, format 2\n\n");
     int status;
     while ((status = sqlite3_step(row)) == SQLITE_ROW) {
         Record record;
@@ -112,7 +170,7 @@ static int run_export(Arena *arena, Database *database, int count, char **argume
     if (count)
         return write_export(arena, database, arguments[0], &text);
     fwrite(text.text, 1, text.length, stdout);
-    return finish_output(stdout, "standard output");
+    return finish_output();
 }
 
 typedef struct Import {
@@ -147,13 +205,13 @@ static int run_import(Arena *arena, Database *database, int count, char **argume
         return complain_sqlite(database);
     }
     printf("%d records imported\n", import.count);
-    return finish_output(stdout, "standard output");
+    return finish_output();
 }
 
 /* All records of another database; false, after a message, when one cannot be read or stored. */
 static bool merge_rows(Arena *arena, Database *database, Database *other, int *merged) {
-    sqlite3_stmt *row;
-    if (sqlite3_prepare_v2(other->handle, "SELECT " RECORD_COLUMNS " FROM records", -1, &row, NULL) != SQLITE_OK)
+    sqlite3_stmt *row = database_select(other, "");
+    if (!row)
         return complain_sqlite(other), false;
     int status;
     bool stored = true, sound = true;
@@ -204,7 +262,7 @@ static int run_merge(Arena *arena, Database *database, int count, char **argumen
         return complain_sqlite(database);
     }
     printf("%d records merged\n", merged);
-    return finish_output(stdout, "standard output");
+    return finish_output();
 }
 
 /* Keeps the best few records of each task, target and number of threads; failures go. */
@@ -222,12 +280,13 @@ static int run_prune(Arena *arena, Database *database, int count, char **argumen
         return complain_sqlite(database);
     printf("%d records removed\n", sqlite3_changes(database->handle));
     database_run(database, "DELETE FROM searches"); /* they tell of records that are gone; old files have none */
+    database_run(database, "DELETE FROM budgets");
     database_run(database, "VACUUM");
-    return finish_output(stdout, "standard output");
+    return finish_output();
 }
 
 static const Command commands[] = {
-    {"ls", "", "one line a task, target and number of threads: records and the best time", 0, 0, false, run_ls},
+    {"ls", "", "one line a task, target and number of threads: records, the best time, and whose they are", 0, 0, false, run_ls},
     {"export", "[FILE]", "all records as text", 0, 1, false, run_export},
     {"import", "FILE...", "adds the records of exported texts (- is standard input)", 1, 1 << 20, true, run_import},
     {"merge", "DATABASE...", "adds the records of other databases", 1, 1 << 20, true, run_merge},

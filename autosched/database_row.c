@@ -36,6 +36,11 @@ bool database_row(Arena *arena, sqlite3_stmt *row, Record *record) {
                  real_column(row, 6, &record->spread) && int_column(row, 7, &record->repeats) &&
                  sqlite3_column_type(row, 8) == SQLITE_INTEGER;
     record->outcome = (Outcome)outcome;
+    record->date = sqlite3_column_int64(row, 9);
+    typed &= sqlite3_column_type(row, 9) == SQLITE_INTEGER && record->date >= 0;
+    typed &= text_column(arena, row, 10, &record->function) && text_column(arena, row, 11, &record->file) &&
+             text_column(arena, row, 12, &record->operator) && text_column(arena, row, 13, &record->inputs) &&
+             text_column(arena, row, 14, &record->why);
     return typed && !record_fault(record);
 }
 

@@ -7,26 +7,31 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
-typedef enum FieldKind { FIELD_TEXT, FIELD_INT, FIELD_LONG, FIELD_REAL, FIELD_OUTCOME } FieldKind;
+typedef enum FieldKind { FIELD_TEXT, FIELD_INT, FIELD_LONG, FIELD_REAL, FIELD_OUTCOME, FIELD_DATE } FieldKind;
 
 typedef struct Field {
     const char *name;
     FieldKind kind;
     size_t offset;
+    bool optional;
 } Field;
 
-static const Field fields[] = {
-    {"task", FIELD_TEXT, offsetof(Record, task)},       {"target", FIELD_TEXT, offsetof(Record, target)},
-    {"threads", FIELD_INT, offsetof(Record, threads)},  {"outcome", FIELD_OUTCOME, offsetof(Record, outcome)},
-    {"seconds", FIELD_REAL, offsetof(Record, seconds)}, {"spread", FIELD_REAL, offsetof(Record, spread)},
-    {"repeats", FIELD_INT, offsetof(Record, repeats)},  {"seed", FIELD_LONG, offsetof(Record, seed)},
-};
+#define FIELD(name, kind, optional)                                                                                    \
+    { #name, FIELD_##kind, offsetof(Record, name), optional }
+static const Field fields[] = {FIELD(task, TEXT, false),       FIELD(target, TEXT, false),  FIELD(threads, INT, false),
+                               FIELD(outcome, OUTCOME, false), FIELD(why, TEXT, true),      FIELD(seconds, REAL, false),
+                               FIELD(spread, REAL, false),     FIELD(repeats, INT, false),  FIELD(seed, LONG, false),
+                               FIELD(date, DATE, true),        FIELD(function, TEXT, true), FIELD(operator, TEXT, true),
+                               FIELD(file, TEXT, true),        FIELD(inputs, TEXT, true)};
+#undef FIELD
 enum {
     FIELD_COUNT = sizeof fields / sizeof *fields,
     INDENT = 4,
     SCHEDULE_LIMIT = 16 << 20 /* bytes: more is damage */
 };
+static const char date_format[] = "%Y-%m-%dT%H:%M:%SZ";
 
 /* The fewest digits that read back to the same value. */
 static void write_real(Text *text, double value) {
@@ -39,10 +44,33 @@ static void write_real(Text *text, double value) {
     text_add(text, "%s", digits);
 }
 
+static bool is_absent(const Field *field, const void *at) {
+    const char *value = field->kind == FIELD_TEXT ? *(const char *const *)at : NULL;
+    return field->optional && (field->kind == FIELD_DATE ? *(const int64_t *)at == 0 : !value || !*value);
+}
+
+/* What a line cannot hold becomes blanks. */
+static void write_line(Text *text, const char *value) {
+    for (; *value; value++)
+        text_add(text, "%c", (unsigned char)*value < ' ' ? ' ' : *value);
+}
+
+void date_write(Text *text, int64_t date) {
+    struct tm parts;
+    time_t seconds = (time_t)date;
+    char shown[40] = "";
+    if (gmtime_r(&seconds, &parts))
+        strftime(shown, sizeof shown, date_format, &parts);
+    text_add(text, "%s", shown);
+}
+
 static void write_field(Text *text, const Field *field, const void *at) {
+    if (is_absent(field, at))
+        return;
     text_add(text, "%s ", field->name);
     switch (field->kind) {
-    case FIELD_TEXT: text_add(text, "%s", *(const char *const *)at); break;
+    case FIELD_TEXT: write_line(text, *(const char *const *)at); break;
+    case FIELD_DATE: date_write(text, *(const int64_t *)at); break;
     case FIELD_INT: text_add(text, "%d", *(const int *)at); break;
     case FIELD_LONG: text_add(text, "%lld", (long long)*(const int64_t *)at); break;
     case FIELD_REAL: write_real(text, *(const double *)at); break;
@@ -81,6 +109,13 @@ static bool read_real(const char *value, double *result) {
     return end != value && *end == '\0' && isfinite(*result) && *result >= 0;
 }
 
+static bool read_date(const char *value, int64_t *result) {
+    struct tm parts = {0};
+    const char *end = strptime(value, date_format, &parts);
+    *result = (int64_t)timegm(&parts);
+    return end && !*end && *result > 0;
+}
+
 static bool read_field(Arena *arena, const Field *field, const char *value, void *at) {
     int64_t integer;
     switch (field->kind) {
@@ -92,6 +127,7 @@ static bool read_field(Arena *arena, const Field *field, const char *value, void
         return true;
     case FIELD_LONG: return read_integer(value, INT64_MIN, INT64_MAX, at);
     case FIELD_REAL: return read_real(value, at);
+    case FIELD_DATE: return read_date(value, at);
     case FIELD_OUTCOME:
         integer = outcome_find(value);
         *(Outcome *)at = (Outcome)integer;
@@ -167,7 +203,7 @@ static const char *finish(Arena *arena, Paragraph *paragraph, bool (*take)(void 
     if (!paragraph->seen && !paragraph->in_schedule)
         return NULL;
     for (int f = 0; f < FIELD_COUNT; f++)
-        if (!(paragraph->seen >> f & 1))
+        if (!(paragraph->seen >> f & 1) && !fields[f].optional)
             return arena_printf(arena, "the record lacks '%s'", fields[f].name);
     if (!paragraph->in_schedule)
         return "the record lacks 'schedule'";

@@ -1,9 +1,8 @@
 /* tune.c - the pipeline of a tuning: the default schedule first, then rounds of propose, build, measure, record, learn;
  * last a race of the best.
  *
- * Nothing that a candidate does ends the search: it is a counted outcome. A tuning which is stopped goes on where it
- * was, one that is killed a fraction of a second before: results go into the database in small groups. Trials that the
- * database holds count.
+ * Nothing that a candidate does ends the search: it is a counted outcome. A tuning which is stopped or killed goes on
+ * where it was: each result is in the database before the next candidate runs. Trials that the database holds count.
  */
 #include "autosched/tuner.h"
 #include "lang/clock.h"
@@ -11,13 +10,15 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum { BATCH = 16, BUILDS_AHEAD = 2, EMPTY_ROUNDS = 3, ATTEMPTS = 2 };
 static const size_t held_bytes = (size_t)256
                                  << 20;   /* of objects that are built and not measured yet, or a single one */
+static const double batch_part = 0.25; /* of the time that is left: what is built and not measured any more is lost */
 static const double slow_factor = 1.5;    /* of the best: slower runs may stop early */
 static const double race_part = 0.12;     /* of the time budget, kept for the race */
-static const double flush_seconds = 0.25; /* what a kill may lose */
+static const double retry_seconds = 2;    /* until a database that took nothing is asked again: it may have waited long */
 
 static void begin_step(Tuner *tuner) {
     tuner->since = monotonic_seconds();
@@ -65,10 +66,9 @@ void tuner_flush(Tuner *tuner) {
     if (!tuner->database || tuner->unwritten.count == 0 ||
         database_add_all(tuner->database, tuner->unwritten.items, tuner->unwritten.count))
         tuner->unwritten.count = 0;
-    tuner->flushed = monotonic_seconds();
+    tuner->refused = tuner->unwritten.count ? monotonic_seconds() : 0;
 }
 
-/* A transaction waits for the disk: the results of some milliseconds share one. */
 void tuner_record(Tuner *tuner, const Trial *trial) {
     Record record = {.task = tuner->task->key,
                      .target = database_target(tuner->target),
@@ -78,13 +78,51 @@ void tuner_record(Tuner *tuner, const Trial *trial) {
                      .seconds = trial->candidate.outcome == OUTCOME_OK ? trial->candidate.seconds : 0,
                      .spread = trial->candidate.spread,
                      .repeats = trial->candidate.repeats,
-                     .seed = (int64_t)tuner->options->seed};
+                     .seed = (int64_t)tuner->options->seed,
+                     .date = (int64_t)time(NULL),
+                     .function = tuner->program->symbol,
+                     .file = tuner->options->file,
+                     .operator= tuner->program->name,
+                     .why = trial->candidate.outcome == OUTCOME_OK ? NULL : trial->candidate.why};
     for (int i = 0; i < tuner->unwritten.count; i++)
         if (!strcmp(tuner->unwritten.items[i].schedule, record.schedule))
             tuner->unwritten.items[i--] = tuner->unwritten.items[--tuner->unwritten.count];
     list_push(tuner->arena, &tuner->unwritten, record);
-    if (monotonic_seconds() - tuner->flushed > flush_seconds)
+}
+
+/* A kill loses the trial that is under way alone: a transaction waits some milliseconds for the disk, a trial takes longer. */
+static void keep_trial(Tuner *tuner, const Trial *trial) {
+    tuner_record(tuner, trial);
+    if (tuner->refused <= 0 || monotonic_seconds() - tuner->refused > retry_seconds)
         tuner_flush(tuner);
+}
+
+/* Digits do not count. */
+static bool is_same_reason(const char *a, const char *b) {
+    while (*a || *b) {
+        a += strspn(a, "0123456789.");
+        b += strspn(b, "0123456789.");
+        if (*a != *b)
+            return false;
+        a += *a != 0;
+        b += *b != 0;
+    }
+    return true;
+}
+
+void tuner_count_failure(Tuner *tuner, const Trial *trial) {
+    Outcome outcome = trial->candidate.outcome;
+    const char *why = trial->candidate.why;
+    TuneResult *result = tuner->result;
+    result->failed[outcome]++;
+    if (!why || !*why)
+        return;
+    for (int i = 0; i < result->reasons.count; i++)
+        if (result->reasons.items[i].outcome == outcome && is_same_reason(result->reasons.items[i].why, why)) {
+            result->reasons.items[i].count++;
+            return;
+        }
+    list_push(tuner->arena, &result->reasons, ((FailureReason){outcome, arena_strdup(tuner->arena, why), 1}));
 }
 
 static void show_progress(const Tuner *tuner) {
@@ -123,10 +161,10 @@ static void finish_trial(Tuner *tuner, Trial *trial) {
     else if (candidate->passing)
         tuner->result->unsettled++;
     else
-        tuner->result->failed[candidate->outcome]++;
+        tuner_count_failure(tuner, trial);
     if (!is_unsettled(trial)) {
         search_tell(tuner->search, trial->point, trial->features, good ? candidate->seconds : HUGE_VAL);
-        tuner_record(tuner, trial);
+        keep_trial(tuner, trial);
     }
     show_progress(tuner);
 }
@@ -141,9 +179,11 @@ static Trial *trial_of(Trial **trials, int count, const Candidate *candidate) {
 /* Measures a built candidate. A measurement that a stop broke off tells nothing. */
 static void measure_trial(Tuner *tuner, Trial *trial, bool last_attempt) {
     Candidate *candidate = &trial->candidate;
-    double limit = tuner->best < HUGE_VAL ? tuner->best * slow_factor : 0;
+    double limit = tuner->best < HUGE_VAL ? tuner->best * slow_factor : 0, since = monotonic_seconds();
     if (candidate->outcome == OUTCOME_OK)
         tuner->toolchain->measure(tuner->toolchain->context, candidate, limit, false);
+    tuner->built_for += candidate->build_seconds;
+    tuner->measured_for += monotonic_seconds() - since;
     bool settled = !is_unsettled(trial) || (last_attempt && !tuner_halted(tuner));
     if (settled && (!tuner_stopped(tuner) || candidate->outcome == OUTCOME_OK))
         finish_trial(tuner, trial);
@@ -207,11 +247,13 @@ static void note_pace(Tuner *tuner, double seconds, int trials) {
 void tuner_run(Tuner *tuner, Trial **trials, int count) {
     double since = monotonic_seconds();
     int before = tuner->result->measured;
+    tuner->built_for = tuner->measured_for = 0;
     for (int attempt = 1; attempt <= ATTEMPTS && count > 0 && !tuner_halted(tuner); attempt++) {
         run_once(tuner, trials, count, attempt == ATTEMPTS);
         count = keep_unsettled(trials, count);
     }
-    note_pace(tuner, monotonic_seconds() - since, tuner->result->measured - before);
+    tuner->last_count = tuner->result->measured - before;
+    note_pace(tuner, monotonic_seconds() - since, tuner->last_count);
     tuner_flush(tuner);
 }
 
@@ -231,11 +273,23 @@ static int make_trials(Tuner *tuner, int **points, int count, Trial **trials) {
     return made;
 }
 
+/* As many as there is time for, by what the last ones took: builds are made side by side, measurements are not. */
+static int batch_size(const Tuner *tuner) {
+    int left = tuner->trial_limit - tuner->result->trials, size = left < BATCH ? left : BATCH;
+    int jobs = tuner->toolchain->jobs > 0 ? tuner->toolchain->jobs : 1;
+    if (tuner->deadline <= 0 || tuner->last_count == 0)
+        return size;
+    double time = batch_part * (tuner->deadline - monotonic_seconds()) * tuner->last_count;
+    while (size > 1 && (size + jobs - 1) / jobs * tuner->built_for + size * tuner->measured_for > time)
+        size--;
+    return size;
+}
+
 static void run_rounds(Tuner *tuner) {
     int *points[BATCH], empty = 0;
     Trial *trials[BATCH];
     while (tuner->result->trials < tuner->trial_limit && !tuner_halted(tuner) && empty < EMPTY_ROUNDS) {
-        int left = tuner->trial_limit - tuner->result->trials, wanted = left < BATCH ? left : BATCH;
+        int wanted = batch_size(tuner);
         search_learn(tuner->search);
         int count = search_propose(tuner->search, wanted, points);
         int before = tuner->result->trials;

@@ -78,11 +78,12 @@ static void recall(Tuner *tuner, const Record *record) {
     trial->candidate.seconds = record->seconds;
     trial->candidate.spread = record->spread;
     trial->candidate.repeats = record->repeats;
+    trial->candidate.why = record->why;
     tuner->result->trials++;
     if (good)
         tuner->best = fmin(tuner->best, record->seconds);
     else
-        tuner->result->failed[record->outcome]++;
+        tuner_count_failure(tuner, trial);
     tuner_remember(tuner, trial);
     search_tell(tuner->search, trial->point, trial->features, good ? record->seconds : HUGE_VAL);
 }
@@ -109,19 +110,41 @@ void tuner_note(const Tuner *tuner) {
     database_note(tuner->database, tuner->task->key, database_target(tuner->target), tuner->options->threads, &note);
 }
 
+/* Of all programs of a function; that of a single one is its own. */
+static const char *hash_tasks(Arena *arena, Program *const *programs, int count, const Schedule *user) {
+    Text keys = {.arena = arena};
+    for (int i = 0; i < count; i++)
+        text_add(&keys, "%s ", task_new(arena, programs[i], user)->key);
+    return arena_printf(arena, "%016llx", (unsigned long long)text_key(keys.text));
+}
+
+bool searches_note_budget(Arena *arena, Database *database, Program *const *programs, int count, const Target *target,
+                          const Schedule *user, const TuneOptions *options) {
+    return options->maker &&
+           database_note_budget(database, hash_tasks(arena, programs, count, user), database_target(target),
+                                options->threads, options->maker, options->budget_seconds);
+}
+
+static bool budget_is_spent(Arena *arena, Database *database, Program *const *programs, int count, const Target *target,
+                            const Schedule *user, const TuneOptions *options) {
+    return options->budget_seconds > 0 &&
+           database_find_budget(database, hash_tasks(arena, programs, count, user), database_target(target),
+                                options->threads, options->maker) >= options->budget_seconds;
+}
+
 bool searches_are_known(Arena *arena, Database *database, Program *const *programs, int count, const Target *target,
                         const Schedule *user, const TuneOptions *options, int *used) {
-    bool enough = true;
+    bool enough = true, all = true;
     int own[count];
     *used = 0;
     for (int i = 0; i < count; i++) {
         const Task *task = task_new(arena, programs[i], user);
-        SearchNote note;
-        if (!database_find_note(database, task->key, database_target(target), options->threads, options->maker, &note))
-            return false;
+        SearchNote note = {0};
+        all &= database_find_note(database, task->key, database_target(target), options->threads, options->maker, &note);
         enough &= note.exhausted || note.trials >= options->trials;
         own[i] = note.trials;
         *used += note.trials;
     }
-    return enough || counted_trials(own, count, options->trials) >= options->trials;
+    return (all && (enough || counted_trials(own, count, options->trials) >= options->trials)) ||
+           budget_is_spent(arena, database, programs, count, target, user, options);
 }

@@ -78,13 +78,14 @@ static void take_turn(const Race *race, bool backward) {
 /* What the race found is the better measurement: the database gets it. */
 static void record_race(Tuner *tuner, Trial *trial, const Candidate *candidate) {
     trial->candidate.outcome = candidate->outcome;
+    trial->candidate.why = candidate->why;
     trial->candidate.spread = candidate->spread;
     trial->candidate.repeats = candidate->repeats;
     if (candidate->outcome == OUTCOME_OK) {
         trial->candidate.seconds = trial->raced;
         tuner->best = fmin(tuner->best, trial->raced);
     } else {
-        tuner->result->failed[candidate->outcome]++;
+        tuner_count_failure(tuner, trial);
     }
     tuner_record(tuner, trial);
 }

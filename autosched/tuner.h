@@ -38,12 +38,14 @@ struct Tuner {
     double spent, since;  /* seconds before this step of the search, and when that began; since is 0 between steps */
     double deadline;      /* of this step, 0: none */
     double pace;          /* seconds that a trial takes, built and measured, when it goes well; 0: not known */
-    int trial_limit;      /* of this step, in all */
+    double built_for, measured_for; /* seconds, all trials of the last batch together */
+    int last_count;                 /* of them */
+    int trial_limit;                /* of this step, in all */
     bool exhausted;       /* nothing new is found any more, or there is no time */
     bool complete;        /* nothing new is found any more */
     double flops;
     LIST(Record) unwritten; /* measured, not yet in the database: it may have room, or be free, later */
-    double flushed;         /* when they last went there */
+    double refused;         /* when the database last did not take them; 0: it took them */
     int next_id;
 };
 
@@ -51,13 +53,15 @@ double tuner_elapsed(const Tuner *tuner);
 bool tuner_halted(const Tuner *tuner); /* stopped, or out of time */
 /* A build-error or time-out may be of a machine that had no time: the default is tried again. */
 bool trial_is_final(const Trial *trial);
+/* A trial that failed, for the reason that its candidate has. */
+void tuner_count_failure(Tuner *tuner, const Trial *trial);
 /* A trial of a schedule; NULL when the nest refuses it. point may be NULL. */
 Trial *trial_new(Tuner *tuner, const Schedule *schedule, const int *point);
 /* Builds and measures the trials, tells the search and the database. What the machine's load made
  * fail is tried again and is never recorded. The array is left in any order. Stops early when halted. */
 void tuner_run(Tuner *tuner, Trial **trials, int count);
 void tuner_record(Tuner *tuner, const Trial *trial);
-void tuner_flush(Tuner *tuner); /* what is recorded goes into the database */
+void tuner_flush(Tuner *tuner); /* what is recorded goes into the database, in one transaction */
 /* tune_history.c: what the database knows of the task becomes trials; those of the space with their points. */
 void tuner_recall(Tuner *tuner);
 /* The text that is stored: the point, as a comment, before the schedule's statements. */

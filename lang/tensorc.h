@@ -387,6 +387,11 @@ typedef struct Record {
     double spread;  /* coefficient of variation */
     int repeats;
     int64_t seed;
+    int64_t date;         /* when it was measured: seconds since 1970, or 0 */
+    const char *function; /* the following may be "", or NULL: who asked for it last; its file, and the def */
+    const char *file, *operator;
+    const char *inputs; /* names the contents that were given for arguments; none: all were random */
+    const char *why;    /* of a failure, in a line */
 } Record;
 
 #endif

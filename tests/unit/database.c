@@ -27,7 +27,13 @@ static Record sample(Arena *arena, const char *task, int number, double seconds)
                     .seconds = seconds,
                     .spread = 0.1 / 3,
                     .repeats = 7,
-                    .seed = -3};
+                    .seed = -3,
+                    .date = 1900000000 + number,
+                    .function = "f",
+                    .file = "folder/f.tensor",
+                    .operator= "matmul",
+                    .inputs = "0123",
+                    .why = number % 5 == 4 ? "wrong result: element 3" : ""};
 }
 
 static Database *open_or_die(Arena *arena, const char *path) {
@@ -56,6 +62,10 @@ static void test_storing(Arena *arena) {
     is_text(found[0].schedule, "a, b = split(C.i, 8)\nvectorize(b)\n", "its schedule");
     is_int(found[9].outcome, OUTCOME_WRONG, "failures last");
     is_int(found[0].seed, -3, "its seed");
+    is_int(found[0].date, 1900000008, "its date");
+    is_text(arena_printf(arena, "%s %s %s %s", found[0].function, found[0].file, found[0].operator, found[0].inputs),
+            "f folder/f.tensor matmul 0123", "whose it is, and of what inputs");
+    is_text(found[9].why, "wrong result: element 3", "why it failed");
     is_int(database_find(arena, database, "aa", "znver4", 1, &found), 0, "other threads: none");
     is_int(database_find(arena, database, "aa", "znver3", 2, &found), 0, "another target: none");
     Record again = sample(arena, "aa", 8, 0.5);
@@ -417,6 +427,34 @@ static void test_commands(Arena *arena) {
     database_close(database);
 }
 
+/* Files of versions that had fewer columns are read as they are, and get the others with the first record. */
+static void test_old_file(Arena *arena) {
+    const char *path = in_folder(arena, "old.db");
+    static const char schema[] =
+        "CREATE TABLE records(task TEXT NOT NULL, target TEXT NOT NULL, threads INTEGER NOT NULL, schedule TEXT NOT NULL,"
+        " outcome INTEGER NOT NULL, seconds REAL NOT NULL, spread REAL NOT NULL, repeats INTEGER NOT NULL,"
+        " seed INTEGER NOT NULL, PRIMARY KEY(task, target, threads, schedule)) WITHOUT ROWID;"
+        "PRAGMA application_id=0x74756e65; PRAGMA user_version=1;";
+    static const char insert[] = "INSERT INTO records(task, target, threads, schedule, outcome, seconds, spread, repeats,"
+                                 " seed) VALUES('aa', 'znver4', 2, 'a', 0, 1.0, 0, 3, 0)";
+    sqlite3 *handle;
+    sqlite3_open(path, &handle);
+    sqlite3_exec(handle, schema, NULL, NULL, NULL);
+    sqlite3_exec(handle, insert, NULL, NULL, NULL);
+    Record *found, added = sample(arena, "aa", 2, 0.5);
+    Database *database = open_or_die(arena, path);
+    is_int(database_find(arena, database, "aa", "znver4", 2, &found), 1, "an old file is read");
+    ok(found[0].seconds == 1 && found[0].date == 0 && !*found[0].function && !*found[0].why, "and lacks what it lacks");
+    is_int(COMMAND(path, "/dev/null", "ls"), 0, "it can be listed");
+    ok(database_add_all(database, &added, 1), "a record is added to it");
+    is_int(database_find(arena, database, "aa", "znver4", 2, &found), 2, "beside the old one");
+    is_text(found[0].function, "f", "with all that is known of it");
+    database_close(database);
+    is_int(sqlite3_exec(handle, "DELETE FROM records", NULL, NULL, NULL), SQLITE_OK, "an old version empties it");
+    is_int(sqlite3_exec(handle, insert, NULL, NULL, NULL), SQLITE_OK, "and adds a record to it");
+    sqlite3_close(handle);
+}
+
 int main(void) {
     Arena *arena = arena_new();
     if (!mkdtemp(folder))
@@ -431,6 +469,7 @@ int main(void) {
     test_killed_writers(arena);
     test_two_writers(arena);
     test_commands(arena);
+    test_old_file(arena);
     int status = system(arena_printf(arena, "rm -rf '%s'", folder));
     arena_free(arena);
     return status ? status : done_testing();

@@ -2,6 +2,7 @@
 #include "simulated.h"
 
 #include <math.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -70,6 +71,9 @@ static Candidate *collect(void *context, bool wait) {
     candidate->outcome = fails ? OUTCOME_BUILD_ERROR : OUTCOME_OK;
     candidate->why = fails ? "the compiler gave up" : "";
     simulated->built++;
+    candidate->build_seconds = 1e-6 * simulated->build_pause;
+    if (simulated->build_pause)
+        usleep((useconds_t)simulated->build_pause);
     if (is_busy(simulated, candidate)) {
         candidate->outcome = OUTCOME_BUILD_ERROR;
         candidate->why = "the build stood still";
@@ -81,6 +85,8 @@ static void measure(void *context, Candidate *candidate, double limit_seconds, b
     Simulated *simulated = context;
     uint64_t hash = schedule_hash(candidate->schedule);
     int failure = failure_of(simulated, candidate);
+    if (simulated->die_at && simulated->measured + 1 == simulated->die_at)
+        kill(getpid(), SIGKILL);
     if (simulated->pause)
         usleep((useconds_t)simulated->pause);
     candidate->outcome = (Outcome)failure;

@@ -16,7 +16,9 @@ typedef struct Simulated {
     int busy;       /* so many of the next builds fail by the machine's load; -1: the default's builds do, always */
     int stop_after; /* measurements until *stop is set; 0: never */
     int stop;
+    int die_at; /* measurement at which the process is killed; 0: never */
     int pause;     /* microseconds a measurement takes */
+    int build_pause; /* that a build takes, one after the other */
     double slower; /* than the formula says, so many times; 0: as it says */
     double first;  /* the same of the first measurement alone, besides */
     int built, measured, raced, released;

@@ -159,6 +159,29 @@ static void test_killed(Arena *arena, const Program *program, const Target *targ
     simulated_close(&simulated);
 }
 
+/* Killed while a candidate runs, at any place of a batch: all that was finished before is there. */
+static void test_killed_at(Arena *arena, const Program *program, const Target *target, int trial) {
+    TuneOptions options = options_for(60);
+    options.cost_model = "static";
+    const char *name = arena_printf(arena, "killed%d.db", trial);
+    pid_t child = fork();
+    if (child == 0) {
+        Simulated simulated;
+        simulated_open(&simulated, arena, program, target);
+        simulated.die_at = trial;
+        tune(arena, program, target, NULL, &simulated.toolchain, open_database(arena, name), &options);
+        _exit(0);
+    }
+    int status;
+    Record *records;
+    waitpid(child, &status, 0);
+    Database *database = open_database(arena, name);
+    int count = database_find(arena, database, task_hash(arena, program), database_target(target), 2, &records);
+    ok(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL, "a tuning is killed at trial %d", trial);
+    is_int(count, trial - 1, "and has kept all before it");
+    database_close(database);
+}
+
 static void test_disasters(Arena *arena, const Program *program, const Target *target) {
     Simulated simulated;
     Database *database = open_database(arena, "disasters.db");
@@ -182,6 +205,20 @@ static void test_disasters(Arena *arena, const Program *program, const Target *t
     simulated_open(&simulated, arena, program, target);
     result = tune(arena, program, target, NULL, &simulated.toolchain, NULL, &(TuneOptions){.trials = 8, .threads = 2});
     ok(result->trials == 8 && result->schedule, "a tuning without a database, with the usual search and model");
+    simulated_close(&simulated);
+}
+
+/* Builds that take long beside the budget: what is built is measured, too. */
+static void test_slow_builds(Arena *arena, const Program *program, const Target *target) {
+    Simulated simulated;
+    TuneOptions options = options_for(1000);
+    options.standard = static_choice(arena, program, target, EFFORT_FIXED, options.seed);
+    options.budget_seconds = 1;
+    simulated_open(&simulated, arena, program, target);
+    simulated.build_pause = 100000;
+    TuneResult *result = tune(arena, program, target, NULL, &simulated.toolchain, NULL, &options);
+    ok(result->trials >= 3, "a short budget is for several batches: %d trials of %d builds", result->trials,
+       simulated.built);
     simulated_close(&simulated);
 }
 
@@ -478,6 +515,21 @@ static void test_notes(Arena *arena, Program *program, const Target *target) {
     options.maker = "other";
     ok(!searches_are_known(arena, database, &program, 1, target, NULL, &options, &used),
        "nor is another maker's default");
+    options.budget_seconds = 5;
+    ok(!searches_are_known(arena, database, &program, 1, target, NULL, &options, &used), "nor is a budget");
+    ok(searches_note_budget(arena, database, &program, 1, target, NULL, &options), "a budget was spent");
+    ok(searches_are_known(arena, database, &program, 1, target, NULL, &options, &used), "it is known");
+    options.budget_seconds = 4;
+    ok(searches_are_known(arena, database, &program, 1, target, NULL, &options, &used), "so is a smaller one");
+    options.budget_seconds = 6;
+    ok(!searches_are_known(arena, database, &program, 1, target, NULL, &options, &used), "a larger one is not");
+    options.budget_seconds = 5;
+    ok(!searches_are_known(arena, database, both, 2, target, NULL, &options, &used), "nor is that of other programs");
+    options.maker = "one";
+    ok(searches_are_known(arena, database, &program, 1, target, NULL, &options, &used), "trials are still known");
+    options.trials = 1000;
+    ok(!searches_are_known(arena, database, &program, 1, target, NULL, &options, &used), "another maker's budget is not");
+    options.budget_seconds = 0;
     simulated_close(&simulated);
 
     simulated_open(&simulated, arena, small, target);
@@ -523,7 +575,10 @@ int main(void) {
     test_same_again(arena, program, &target);
     test_interrupted(arena, program, &target);
     test_killed(arena, program, &target);
+    for (int trial = 8; trial <= 20; trial += 12)
+        test_killed_at(arena, program, &target, trial);
     test_disasters(arena, program, &target);
+    test_slow_builds(arena, program, &target);
     test_exhausted(arena, &target);
     test_busy(arena, program, &target);
     test_old_failure(arena, program, &target);
