@@ -1,8 +1,10 @@
-/* apart.c - no file that is written takes the place of one that is read, of another one, or of the tuning database.
+/* apart.c - no file that is written takes the place of one that is read, of another one, or of the tuning database; and
+ * before a search, whether there is a place for what it will find.
  *
  * Files are compared by what they are, before anything is compiled: a search is not to end in a refusal.
  */
 #include "driver/driver.h"
+#include <errno.h>
 #include <string.h>
 
 typedef enum Use { USE_WRITTEN, USE_INPUT, USE_DATABASE } Use;
@@ -72,6 +74,17 @@ bool files_are_apart(Compilation *c, const Target *const *targets) {
                 refuse(&files.items[i], &files.items[j]);
                 return false;
             }
+    return true;
+}
+
+bool outputs_can_be_written(Compilation *c, const Target *const *targets) {
+    UsedFiles files = {0};
+    add_outputs(c, targets, &files);
+    for (int i = 0; i < files.count; i++)
+        if (!can_write_whole(files.items[i].path)) {
+            complain("cannot write '%s': %s", files.items[i].path, strerror(errno));
+            return false;
+        }
     return true;
 }
 

@@ -476,6 +476,7 @@ static void share_trials_out(Compilation *c, const Target *const *targets) {
     for (int t = 0; t < c->options->targets.count; t++)
         for (int i = 0; i < c->module->units.count; i++)
             c->tune_units_left += count_functions(c, &c->module->units.items[i], targets[t]);
+    c->tune_units = c->tune_units_left;
     c->tune_trials_left = c->options->trials ? c->options->trials : 200 * c->tune_units_left;
 }
 
@@ -494,6 +495,8 @@ static int compile_checked(Compilation *c) {
         return 0;
     }
     if (!files_are_apart(c, targets))
+        return 1;
+    if (c->options->level == LEVEL_TUNE && !c->options->frozen && !outputs_can_be_written(c, targets))
         return 1;
     if (c->options->level == LEVEL_TUNE)
         share_trials_out(c, targets);

@@ -30,7 +30,7 @@ typedef struct Compilation {
     })
     checked_instrs;
     double tune_deadline; /* of monotonic time, 0: none */
-    int tune_units_left, tune_trials_left;
+    int tune_units, tune_units_left, tune_trials_left;
 } Compilation;
 
 /* A unit with the schedule that was chosen for a target. */
@@ -50,6 +50,8 @@ const char *depfile_path(Compilation *compilation, const char *object);
 /* Whether no file that is to be written takes the place of another, of one that is read, or of the tuning database. False
  * after a message. */
 bool files_are_apart(Compilation *compilation, const Target *const *targets);
+/* Before a search, which takes long. False after a message. */
+bool outputs_can_be_written(Compilation *compilation, const Target *const *targets);
 /* The same of the outputs of several inputs. */
 bool inputs_are_apart(Arena *arena, const Options *options);
 /* The output of an input file where -o does not name it. */

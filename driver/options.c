@@ -153,7 +153,7 @@ static int read_seed(const char *text, uint64_t *seed) {
     return STATUS_GO_ON;
 }
 
-static int read_budget(const char *text, double *seconds) {
+static int read_time(const char *spelling, const char *text, double *seconds) {
     char *end;
     double number = strtod(text, &end);
     static const struct {
@@ -165,7 +165,7 @@ static int read_budget(const char *text, double *seconds) {
             *seconds = number * units[i].seconds;
             return STATUS_GO_ON;
         }
-    return usage("--budget needs a time such as 90s, 15m or 2h, not '%s'", text);
+    return usage("%s needs a time such as 90s, 15m or 2h, not '%s'", spelling, text);
 }
 
 static int read_error(const char *text, double *error) {
@@ -323,7 +323,8 @@ static int apply_value(Arena *arena, OptionId id, const char *value, Options *op
     case OPT_RUN_OUTPUT: return read_named_file(arena, spelling, value, &options->run_outputs);
     case OPT_TRIALS: return read_count(spelling, value, 1, &options->trials);
     case OPT_FP_ERROR: return read_error(value, &options->fp_error);
-    case OPT_BUDGET: return read_budget(value, &options->budget);
+    case OPT_BUDGET: return read_time(spelling, value, &options->budget);
+    case OPT_PROGRESS: return read_time(spelling, value, &options->progress);
     case OPT_SEED: return read_seed(value, &options->seed);
     case OPT_SEARCH: return read_choice(spelling, value, search_policies, &options->search);
     case OPT_COST_MODEL: return read_choice(spelling, value, cost_models, &options->cost_model);
@@ -434,7 +435,7 @@ static int check_together(const Options *options) {
 }
 
 int options_read(Arena *arena, int argc, char **argv, Options *options) {
-    *options = (Options){.level = LEVEL_2, .search = "anneal", .cost_model = "xgboost"};
+    *options = (Options){.level = LEVEL_2, .search = "anneal", .cost_model = "xgboost", .progress = 60};
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
     options->jobs = processors > 0 ? (int)processors : 1;
     bool only_files = false;

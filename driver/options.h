@@ -27,7 +27,7 @@ typedef struct Options {
     bool debug, pic, strict, unchecked_gather, frozen, explain, features, time_report, verbose;
     DiagOptions diagnostics;
     int threads, trials, jobs;
-    double budget, fp_error;
+    double budget, progress, fp_error;
     uint64_t seed;
 } Options;
 

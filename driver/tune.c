@@ -128,6 +128,11 @@ static const char *name_maker(const Compilation *c) {
                         (long long)file.st_mtim.tv_sec, file.st_mtim.tv_nsec, (unsigned long long)c->options->seed);
 }
 
+/* What a function has of the budget in any case, whatever the others leave: by that it is known to be spent. */
+static double own_budget(const Compilation *c) {
+    return c->tune_units > 0 ? c->options->budget / c->tune_units : 0;
+}
+
 static TuneOptions *search_options(Compilation *c, const Contest *contest, int number) {
     const Options *o = c->options;
     contest->shown[number] = (ShownSearch){.contest = contest};
@@ -135,6 +140,8 @@ static TuneOptions *search_options(Compilation *c, const Contest *contest, int n
     *options =
         (TuneOptions){.trials = contest->trials,
                       .maker = name_maker(c),
+                      .file = c->input,
+                      .budget_seconds = own_budget(c),
                       .search = o->search,
                       .cost_model = o->cost_model,
                       .seed = o->seed,
@@ -183,7 +190,7 @@ static bool open_toolchains(Compilation *c, Contest *contest, const char **why, 
 }
 
 /* The searches take turns. What is preferred without measuring is measured first. */
-static void search_in_turns(const Contest *contest) {
+static void search_in_turns(Contest *contest) {
     Tuner *next = contest->tuners[contest->preferred];
     int until;
     tuner_search(next, 1, contest->deadline);
@@ -195,6 +202,7 @@ static void search_in_turns(const Contest *contest) {
             tuner_search(next, until, contest->deadline);
         compared |= until > 1;
     }
+    contest->spent = contest->deadline > 0 && !stop_requested && monotonic_seconds() >= contest->deadline;
     tuners_race(contest->tuners, contest->count, contest->end);
 }
 
@@ -219,7 +227,7 @@ static int choose_result(const Contest *contest, TuneResult *const *results) {
 
 /* The unit becomes the one that the best schedule is for. *kept: the database has all that was found, and there is enough to
  * compare. */
-static const Schedule *end_contest(Compilation *c, const Contest *contest, const Unit **unit, bool *kept) {
+static const Schedule *end_contest(Compilation *c, Contest *contest, const Unit **unit, bool *kept) {
     TuneResult **results = ARENA_ARRAY(c->arena, TuneResult *, contest->count);
     *kept = tuner_knows_default(contest->tuners[contest->preferred]);
     for (int i = 0; i < contest->count; i++) {
@@ -228,6 +236,7 @@ static const Schedule *end_contest(Compilation *c, const Contest *contest, const
     }
     int best = choose_result(contest, results);
     toolchains_close(contest->toolchains);
+    progress_end(contest);
     show_results(c, contest, results, best);
     *unit = contest->units[best];
     return results[best]->schedule;
@@ -246,6 +255,7 @@ static void choose_preferred(Compilation *c, const Unit *all, Contest *contest) 
 static const Schedule *search_algorithms(Compilation *c, const Unit **unit, Contest *contest, int *used) {
     const Unit *all = *unit;
     catch_stop_signals();
+    progress_begin(c, contest);
     if (!contest->user)
         choose_preferred(c, all, contest);
     for (int i = 0; i < contest->count; i++)
@@ -254,6 +264,9 @@ static const Schedule *search_algorithms(Compilation *c, const Unit **unit, Cont
     *used = count_used(contest);
     bool kept;
     const Schedule *found = end_contest(c, contest, unit, &kept);
+    if (kept && contest->spent)
+        searches_note_budget(c->arena, compilation_database(c), contest->programs, contest->count, contest->target,
+                             contest->user, search_options(c, contest, 0));
     const Schedule *recorded =
         kept ? best_record(c, compilation_database(c), &all, contest->target, contest->user) : NULL;
     if (recorded)

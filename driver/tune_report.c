@@ -1,9 +1,7 @@
-/* tune_report.c - what -O tune says: on a terminal a line that is rewritten in place while it searches; in the end, there
- * and elsewhere, one line a function, and a warning for what was not kept or not measured.
+/* tune_report.c - what -O tune says in the end: one line a function, and a warning for what was not kept or not measured.
  */
 #include "driver/tune.h"
 #include <math.h>
-#include <unistd.h>
 
 /* --- figures --- */
 
@@ -19,7 +17,7 @@ static const char *time_text(Arena *arena, double seconds) {
     return arena_printf(arena, "%.*f %s", units[u].digits, units[u].factor * seconds, units[u].unit);
 }
 
-static const char *speed_text(Arena *arena, double seconds, double flops) {
+const char *speed_text(Arena *arena, double seconds, double flops) {
     const char *time = time_text(arena, seconds);
     return flops > 0 ? arena_printf(arena, "%s (%.1f GFLOP/s)", time, 1e-9 * flops / seconds) : time;
 }
@@ -31,11 +29,12 @@ static const char *trials_text(Arena *arena, int count) {
 /* Of the searches for a function together. */
 typedef struct Sum {
     int algorithms, measured, found, failed[OUTCOME_COUNT], unsettled, unrecorded;
+    LIST(FailureReason) reasons;
     double build_seconds; /* of those that were measured */
     bool stopped;
 } Sum;
 
-static Sum add_results(const Contest *contest, TuneResult *const *results) {
+static Sum add_results(Arena *arena, const Contest *contest, TuneResult *const *results) {
     Sum sum = {0};
     for (int i = 0; i < contest->count; i++) {
         const TuneResult *result = results[i];
@@ -50,48 +49,10 @@ static Sum add_results(const Contest *contest, TuneResult *const *results) {
         sum.stopped |= result->stopped;
         for (int outcome = 1; outcome < OUTCOME_COUNT; outcome++)
             sum.failed[outcome] += result->failed[outcome];
+        for (int r = 0; r < result->reasons.count; r++)
+            list_push(arena, &sum.reasons, result->reasons.items[r]);
     }
     return sum;
-}
-
-/* --- progress --- */
-
-/* What is too long for the terminal is cut there, so that the line stays one. */
-static void show_line(Arena *arena, const Contest *contest, int trials, int failed, double best) {
-    const Program *program = contest->programs[0];
-    double now = monotonic_seconds(), elapsed = now - contest->since;
-    double left = trials > 0 ? elapsed / trials * (contest->trials - trials) : 0;
-    if (contest->end > 0)
-        left = fmin(left, contest->end - now);
-    fprintf(stderr, "\r\033[K\033[?7ltuning %s: %d/%d trials", program->symbol, trials, contest->trials);
-    if (failed)
-        fprintf(stderr, ", %d failed", failed);
-    if (best < HUGE_VAL)
-        fprintf(stderr, ", best %s", speed_text(arena, best, program_flops(program)));
-    fprintf(stderr, ", %.0f s", elapsed);
-    if (left > 0)
-        fprintf(stderr, ", %.0f s to go", left);
-    fputs("\033[?7h", stderr);
-    fflush(stderr);
-}
-
-void show_progress(void *context, const TuneProgress *progress) {
-    ShownSearch *shown = context;
-    const Contest *contest = shown->contest;
-    int trials = 0, failed = 0;
-    double best = HUGE_VAL;
-    shown->last = *progress;
-    if (!isatty(STDERR_FILENO))
-        return;
-    for (int i = 0; i < contest->count; i++) {
-        const TuneProgress *last = &contest->shown[i].last;
-        trials += last->trials;
-        failed += last->failed;
-        best = last->best_seconds > 0 ? fmin(best, last->best_seconds) : best;
-    }
-    Arena *arena = arena_new();
-    show_line(arena, contest, trials, failed, best);
-    arena_free(arena);
 }
 
 /* --- the end --- */
@@ -101,11 +62,26 @@ static void show_name(Arena *arena, const char *verb, const Program *program) {
     fprintf(stderr, "tensorc: %s%s%s%s: ", verb, program->symbol, algorithms ? ", " : "", algorithms ? algorithms : "");
 }
 
-static void show_failures(const int *failed, int unsettled) {
-    static const char *const names[OUTCOME_COUNT] = {NULL, "not built", "crashed", "out of time", "wrong"};
+static const char *const outcome_words[OUTCOME_COUNT] = {NULL, "not built", "crashed", "out of time", "wrong"};
+
+/* Why: the first reason, and how many have it where others have another. */
+static void show_reason(int outcome, int failed, const FailureReason *reasons, int count) {
+    for (int r = 0; r < count; r++)
+        if (reasons[r].outcome == (Outcome)outcome) {
+            if (reasons[r].count < failed)
+                fprintf(stderr, " (%d: %s)", reasons[r].count, reasons[r].why);
+            else
+                fprintf(stderr, " (%s)", reasons[r].why);
+            return;
+        }
+}
+
+static void show_failures(const int *failed, int unsettled, const FailureReason *reasons, int count) {
     for (int i = 0; i < OUTCOME_COUNT; i++)
-        if (names[i] && failed[i])
-            fprintf(stderr, ", %d %s", failed[i], names[i]);
+        if (outcome_words[i] && failed[i]) {
+            fprintf(stderr, ", %d %s", failed[i], outcome_words[i]);
+            show_reason(i, failed[i], reasons, count);
+        }
     if (unsettled)
         fprintf(stderr, ", %d without a result on a busy machine", unsettled);
 }
@@ -127,7 +103,7 @@ static void show_each(const Compilation *c, const Contest *contest, TuneResult *
             continue;
         show_name(c->arena, "", contest->programs[i]);
         fputs(trials_text(c->arena, result->trials), stderr);
-        show_failures(result->failed, result->unsettled);
+        show_failures(result->failed, result->unsettled, result->reasons.items, result->reasons.count);
         show_gain(c->arena, contest->programs[i], result->seconds, result->default_seconds);
         fputs("\n", stderr);
     }
@@ -135,7 +111,7 @@ static void show_each(const Compilation *c, const Contest *contest, TuneResult *
 
 /* The default is what is compiled without measuring. */
 static void show_sum(const Compilation *c, const Contest *contest, TuneResult *const *results, int best) {
-    Sum sum = add_results(contest, results);
+    Sum sum = add_results(c->arena, contest, results);
     show_name(c->arena, "tuned ", contest->programs[best]);
     fputs(trials_text(c->arena, sum.measured), stderr);
     if (sum.algorithms > 1)
@@ -143,11 +119,21 @@ static void show_sum(const Compilation *c, const Contest *contest, TuneResult *c
     fprintf(stderr, " in %.1f s", monotonic_seconds() - contest->since);
     if (sum.found)
         fprintf(stderr, ", after %d in the database", sum.found);
-    show_failures(sum.failed, sum.unsettled);
+    show_failures(sum.failed, sum.unsettled, sum.reasons.items, sum.reasons.count);
     if (sum.build_seconds > 0)
         fprintf(stderr, ", each built in %.0f ms", 1e3 * sum.build_seconds / sum.measured);
     show_gain(c->arena, contest->programs[best], results[best]->seconds, results[contest->preferred]->default_seconds);
     fprintf(stderr, "%s\n", sum.stopped ? "; stopped early" : "");
+}
+
+/* With -v, of all searches for a function. */
+static void show_reasons(const Compilation *c, const Contest *contest, TuneResult *const *results) {
+    for (int i = 0; i < contest->count && c->options->verbose; i++)
+        for (int r = 0; results[i] && r < results[i]->reasons.count; r++) {
+            const FailureReason *reason = &results[i]->reasons.items[r];
+            show_name(c->arena, "", contest->programs[i]);
+            fprintf(stderr, "%d %s: %s\n", reason->count, outcome_words[reason->outcome], reason->why);
+        }
 }
 
 static void warn_of_lost(const Compilation *c, int unrecorded) {
@@ -159,9 +145,7 @@ static void warn_of_lost(const Compilation *c, int unrecorded) {
 
 void show_results(const Compilation *c, const Contest *contest, TuneResult *const *results, int best) {
     const Program *program = contest->programs[best];
-    Sum sum = add_results(contest, results);
-    if (isatty(STDERR_FILENO))
-        fputs("\r\033[K", stderr);
+    Sum sum = add_results(c->arena, contest, results);
     if (sum.measured && sum.algorithms > 1)
         show_each(c, contest, results);
     if (sum.measured || (sum.found && sum.stopped))
@@ -172,6 +156,7 @@ void show_results(const Compilation *c, const Contest *contest, TuneResult *cons
         diag(c->diagnostics, DIAG_not_tuned, (Loc){0}, program->symbol,
              sum.stopped ? ": the search was stopped before anything was measured"
                          : ": there was no time to measure anything");
+    show_reasons(c, contest, results);
     warn_of_lost(c, sum.unrecorded);
 }
 

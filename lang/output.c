@@ -149,6 +149,41 @@ static bool write_file(Arena *arena, const char *path, const void *data, size_t 
     return path && replace_undisturbed(arena, path, exists ? &old : NULL, data, bytes);
 }
 
+/* A file that goes again at once. */
+static bool can_make_file(Arena *arena, const char *path) {
+    char *name = NULL;
+    int file = open(folder_of(arena, path), O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666);
+    if (file < 0 && (file = open_temporary(arena, path, &name)) >= 0)
+        unlink(name);
+    return file >= 0 && close_after(file, true);
+}
+
+static bool can_write_file(Arena *arena, const char *path) {
+    struct stat old;
+    bool exists = stat(path, &old) == 0;
+    if (exists && S_ISDIR(old.st_mode)) {
+        errno = EISDIR;
+        return false;
+    }
+    if (exists ? access(path, W_OK) != 0 : errno != ENOENT)
+        return false;
+    if (exists && !S_ISREG(old.st_mode))
+        return true;
+    path = file_behind_links(arena, path);
+    return path && can_make_file(arena, path);
+}
+
+bool can_write_whole(const char *path) {
+    if (!strcmp(path, "-"))
+        return true;
+    Arena *arena = arena_new();
+    bool good = can_write_file(arena, path);
+    int error = errno;
+    arena_free(arena);
+    errno = error;
+    return good;
+}
+
 bool write_whole(const char *path, const void *data, size_t bytes) {
     if (strcmp(path, "-") == 0)
         return fflush(stdout) == 0 && write_all(STDOUT_FILENO, data, bytes);

@@ -55,8 +55,8 @@ begin killed 100000
 kill -KILL $search
 wait $search 2>/dev/null
 ok "killed: its processes end by themselves" helpers_end
-only killed killed.db killed.err
 runs "killed: the database is whole" "$TENSORC" -O tune --threads=1 --tune-frozen --db=killed.db -c k.tensor -o again
+only killed killed.db killed.err
 
 # What a shell starts in the background it protects from Ctrl-C.
 begin ignoring 30
@@ -101,6 +101,30 @@ runs "-O2 goes on with a database that is damaged inside" "$TENSORC" -O2 --threa
 like "$(cat err)" '^tensorc: warning: the tuning database is damaged; compiling without it .delete the file, ' "with a warning"
 exits 1 "-O tune refuses it" "$TENSORC" -O tune --threads=1 --trials=2 --db=holed.db -c k.tensor -o refused.o
 exits 1 "so does --tune-frozen" "$TENSORC" -O tune --tune-frozen --threads=1 --db=holed.db -c k.tensor -o refused.o
+
+# Who reads the first lines alone has them without a word: here before anything is written nobody reads any more.
+{ until [ -e unread ]; do sleep 0.1; done; "$TENSORC" db export --db=good.db 2>unread.err; } | { exec 0<&-; : >unread; }
+is "$(cat unread.err)" "" "an export that is not read to its end says nothing"
+
+# --- what cannot be written is refused before a search
+mkdir folder.o
+# refused PATH OPTION...: nothing was searched for, nothing is left.
+refused() {
+    refused_path=$1; shift
+    rm -f paths.db*
+    exits 1 "$*: refused" "$TENSORC" -O tune --threads=1 --trials=1000000 --db=paths.db -c k.tensor "$@"
+    is "$(cat err)" "$(sed "s|PATH|$refused_path|" wanted)" "$*: in one line"
+    [ ! -e paths.db ]
+    report $? "$*: before anything is searched for"
+}
+echo "tensorc: error: cannot write 'PATH': No such file or directory" >wanted
+refused nowhere/k.o -o nowhere/k.o
+refused nowhere/k.h -o k.o --header nowhere/k.h
+refused nowhere/k.d -o k.o -MD -MF nowhere/k.d
+refused nowhere/found -o k.o --emit-schedule=nowhere/found
+echo "tensorc: error: cannot write 'PATH': Is a directory" >wanted
+refused folder.o -o folder.o
+is "$(find . -name '.tensorc-*' -o -path './folder.o/*')" "" "no file is left"
 
 # Files may not grow beyond 8 KB, as on a full disk: the first pages of a database fit. Shells count blocks of 512 or 1024.
 sh -c 'ulimit -f 1 && dd if=/dev/zero of=block bs=512 count=4' 2>/dev/null || :

@@ -31,6 +31,19 @@ tune --trials=40 --db=small.db -c small.tensor -o again.o
 is "$status $(cat err)" "0 " "and nothing is left to be done" || diag_file err
 same small.o again.o "the same object"
 
+# --- budgets: one that was spent is done, until there is more of it
+tune --budget=4 --trials=100000 --db=spent.db -c one.tensor -o spent.o
+like "$(cat err)" 'tuned product: ' "a budget is spent"
+tune --budget=4 --trials=100000 --db=spent.db -c one.tensor -o again.o
+is "$status $(cat err)" "0 " "the same one again is known" || diag_file err
+same spent.o again.o "to the same object"
+{ cat one.tensor; echo 'export scale(N=4) as small'; } >two.tensor
+tune --budget=4 --trials=100000 --db=spent.db -c two.tensor -o two.o
+is "$status $(grep -c 'tuned product' err) $(grep -c 'tuned small' err)" "0 0 1" "what is new in the source is searched for" ||
+    diag_file err
+tune --budget=6 --trials=100000 --db=spent.db -c one.tensor -o more.o
+like "$(cat err)" 'tuned product: .*, after [0-9]+ in the database' "a larger one goes on"
+
 # --- workers
 worker=$(dirname "$TENSORC")/tensorc-worker
 cat >counted.sh <<END
@@ -49,6 +62,9 @@ is "$status $(wc -l <count | tr -d ' ')" "0 1" "what is known needs none" || dia
 same workers.o again.o "and is the same object"
 "$TENSORC" db export --db=workers.db >workers.txt
 "$TENSORC" db import --db=imported.db workers.txt >imported
+"$TENSORC" db ls --db=imported.db >listed
+like "$(cat listed)" '^[0-9a-f]+ .* [0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}Z +layer +conv2d_nhwc +algorithms.tensor$' \
+    "db ls says when, for which function and by what file each was measured" || diag_file listed
 tune -v --trials=6 --db=imported.db -ffp-error=1e-4 -c algorithms.tensor -o again.o
 like "$(cat err)" 'layer: found in the tuning database' "records that were imported are enough"
 same workers.o again.o "to the same object, too"

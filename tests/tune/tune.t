@@ -41,6 +41,16 @@ after=$(measured tune.db)
 [ "$before" -le 6 ] && [ "$after" -gt "$before" ] && [ "$after" -le 10 ]
 report $? "go on from what is there ($before, then $after)"
 
+# --- failures say why: here two of the records that are there, for reasons that differ in their numbers alone
+"$TENSORC" db export --db=tune.db >good.txt
+awk '/^task/ { n++ } n > 2 && n < 5 && /^outcome/ { print "outcome crash"; print "why the worker met " n " gremlins"; next }
+     n > 2 && n < 5 && /^seconds/ { print "seconds 0"; next } { print }' good.txt >bad.txt
+"$TENSORC" db import --db=bad.db bad.txt >imported
+runs "a search that goes on from failures" "$TENSORC" -v -O tune --db=bad.db --seed=7 --trials=12 -c k.tensor -o bad.o
+like "$(cat err)" '^tensorc: tuned product: .*, 2 crashed .the worker met [34] gremlins., ' "says why"
+like "$(cat err)" '^tensorc: product: 2 crashed: the worker met [34] gremlins$' "with -v for each reason"
+is "$("$TENSORC" db export --db=bad.db | grep -c '^why the worker met [34] gremlins$')" 2 "as the export does"
+
 # started COUNT DB: waits until a search in the background has put so many records into the database.
 started() {
     waited=0

@@ -52,6 +52,22 @@ is "$status" 0 "nor workers that hang"
 like "$(cat err)" 'warning: layer is not tuned for host: the runner .* has not answered yet' "with a warning"
 ok "the default is emitted then too" test -s hanging.o
 
+# --- while it searches: lines in a log now and then, one that ticks on a terminal, also when no trial ends
+"$TENSORC" -O tune --threads=1 --budget=3 --progress=0.2 --db=log.db -c conv.tensor -o log.o 2>log.err
+[ "$(grep -c '^tensorc: tuning layer: [0-9]*/200 trials.*, [0-9]* s' log.err)" -ge 3 ]
+report $? "a log has lines about a search" || diag_file log.err
+unlike "$(cat log.err)" "$(printf '[\\033\\r]')" "and nothing that is for terminals"
+if have script; then
+    cat >ticks.sh <<END
+exec "$TENSORC" -O tune --threads=1 --budget=5 --db=ticks.db --runner="timeout -s STOP 1 $worker" -c conv.tensor -o ticks.o
+END
+    script -qec "sh ./ticks.sh" /dev/null >ticks.out 2>&1 </dev/null
+    [ "$(tr '\r' '\n' <ticks.out | sed -n 's/.*tuning layer: .*trials.*, \([0-9]*\) s.*/\1/p' | sort -u | wc -l)" -ge 3 ]
+    report $? "a terminal has one that ticks while a worker stands still" || diag_file ticks.out
+else
+    skip "there is no script here"
+fi
+
 # --search and --cost-model: every name of the lists works.
 for name in $("$TENSORC" --search=help | awk '{print $1}'); do
     tune --trials=3 --search="$name" --db="$work/search-$name.db" -c conv.tensor -o s.o

@@ -1,0 +1,136 @@
+/* tune_progress.c - what -O tune says while it searches: on a terminal a line that is rewritten in place and ticks each
+ * second, in a log a line now and then.
+ *
+ * A thread of its own tells the time, whatever the search waits for. What the searches said last is under a lock; nothing
+ * else of theirs is looked at. The thread takes no signals: the search has to notice them.
+ */
+#include "driver/tune.h"
+#include <math.h>
+#include <pthread.h>
+#include <signal.h>
+#include <unistd.h>
+
+static const double terminal_seconds = 1;
+
+struct Progress {
+    const Contest *contest;
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t ended;
+    double period;
+    bool terminal, over;
+};
+
+typedef struct ShownSum {
+    int trials, failed;
+    double best;
+} ShownSum;
+
+static ShownSum add_shown(const Contest *contest) {
+    ShownSum sum = {.best = HUGE_VAL};
+    for (int i = 0; i < contest->count; i++) {
+        const TuneProgress *last = &contest->shown[i].last;
+        sum.trials += last->trials;
+        sum.failed += last->failed;
+        sum.best = last->best_seconds > 0 ? fmin(sum.best, last->best_seconds) : sum.best;
+    }
+    return sum;
+}
+
+static double seconds_to_go(const Contest *contest, int trials, double now) {
+    double left = trials > 0 ? (now - contest->since) / trials * (contest->trials - trials) : 0;
+    return contest->end > 0 ? (trials > 0 ? fmin(left, contest->end - now) : contest->end - now) : left;
+}
+
+/* What is too long for the terminal is cut there, so that the line stays one. */
+static void show_line(const Progress *progress) {
+    const Contest *contest = progress->contest;
+    const Program *program = contest->programs[0];
+    ShownSum sum = add_shown(contest);
+    double now = monotonic_seconds(), left = seconds_to_go(contest, sum.trials, now);
+    Arena *arena = arena_new();
+    Text text = {.arena = arena};
+    text_add(&text, "%stuning %s: %d/%d trials", progress->terminal ? "\r\033[K\033[?7l" : "tensorc: ", program->symbol,
+             sum.trials, contest->trials);
+    if (sum.failed)
+        text_add(&text, ", %d failed", sum.failed);
+    if (sum.best < HUGE_VAL)
+        text_add(&text, ", best %s", speed_text(arena, sum.best, program_flops(program)));
+    text_add(&text, ", %.0f s", now - contest->since);
+    if (left > 0)
+        text_add(&text, ", %.0f s to go", left);
+    text_add(&text, "%s", progress->terminal ? "\033[?7h" : "\n");
+    fputs(text.text, stderr);
+    fflush(stderr);
+    arena_free(arena);
+}
+
+static struct timespec time_of(double seconds) {
+    return (struct timespec){(time_t)seconds, (long)((seconds - floor(seconds)) * 1e9)};
+}
+
+static void *tick(void *context) {
+    Progress *progress = context;
+    double next = monotonic_seconds() + progress->period;
+    pthread_mutex_lock(&progress->lock);
+    while (!progress->over) {
+        struct timespec until = time_of(next);
+        pthread_cond_timedwait(&progress->ended, &progress->lock, &until);
+        if (progress->over || monotonic_seconds() < next)
+            continue;
+        show_line(progress);
+        next = monotonic_seconds() + progress->period;
+    }
+    pthread_mutex_unlock(&progress->lock);
+    return NULL;
+}
+
+void show_progress(void *context, const TuneProgress *said) {
+    ShownSearch *shown = context;
+    Progress *progress = shown->contest->progress;
+    if (!progress)
+        return;
+    pthread_mutex_lock(&progress->lock);
+    shown->last = *said;
+    if (progress->terminal)
+        show_line(progress);
+    pthread_mutex_unlock(&progress->lock);
+}
+
+static bool start_thread(Progress *progress) {
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before);
+    bool started = pthread_create(&progress->thread, NULL, tick, progress) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return started;
+}
+
+void progress_begin(Compilation *c, Contest *contest) {
+    Progress *progress = ARENA_NEW(c->arena, Progress);
+    pthread_condattr_t clock;
+    progress->contest = contest;
+    progress->terminal = isatty(STDERR_FILENO);
+    progress->period = progress->terminal ? terminal_seconds : c->options->progress;
+    pthread_mutex_init(&progress->lock, NULL);
+    pthread_condattr_init(&clock);
+    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+    pthread_cond_init(&progress->ended, &clock);
+    contest->progress = start_thread(progress) ? progress : NULL; /* a search goes on without a word as well */
+}
+
+void progress_end(Contest *contest) {
+    Progress *progress = contest->progress;
+    if (!progress)
+        return;
+    pthread_mutex_lock(&progress->lock);
+    progress->over = true;
+    pthread_cond_signal(&progress->ended);
+    pthread_mutex_unlock(&progress->lock);
+    pthread_join(progress->thread, NULL);
+    pthread_cond_destroy(&progress->ended);
+    pthread_mutex_destroy(&progress->lock);
+    if (progress->terminal)
+        fputs("\r\033[K", stderr);
+    contest->progress = NULL;
+}
