@@ -211,8 +211,7 @@ static Known known_operation(const Expr *e) {
     int first = e->op == OP_SELECT ? 1 : 0;
     Known a = known_of(e->args[first]), b = e->count > 1 ? known_of(e->args[first + 1]) : a;
     bool sized = is_sized(a, b);
-    Interval range =
-        e->op == OP_SELECT ? interval_join(a.range, b.range) : combine_intervals(e->op, a.range, b.range);
+    Interval range = e->op == OP_SELECT ? interval_join(a.range, b.range) : combine_intervals(e->op, a.range, b.range);
     if (e->type != TYPE_INT64)
         return (Known){range, false};
     return result_fits(e->op, a.range, b.range, range, sized) ? (Known){range, sized} : (Known){unbounded, false};
@@ -250,9 +249,8 @@ static Known known_of(const Expr *e) {
     case EXPR_OP:
         if (e->type == TYPE_INT64)
             return known_operation(e);
-        return (Known){type_is_integer(e->type) ? within_type(known_operation(e).range, e->type)
-                                                : type_interval(e->type),
-                       false};
+        return (Known){
+            type_is_integer(e->type) ? within_type(known_operation(e).range, e->type) : type_interval(e->type), false};
     case EXPR_CAST: return known_cast(e);
     case EXPR_BROADCAST: return known_of(e->args[0]);
     case EXPR_RAMP: return known_ramp(e);

@@ -347,9 +347,10 @@ static Expr *bound_from(const Inference *in, const Constraint *constraint, const
     return size_normal(arena, c > 0 ? expr_unary(arena, OP_NEG, quotient) : quotient);
 }
 
-/* An end of a range found in a round: from constraints that the variable has to itself, and from those with others. */
+/* An end of a range found in a round: from constraints that the variable has to itself, and from those with others, of
+ * these apart those of reads that stand under conditions. */
 typedef struct End {
-    Expr *own, *shared;
+    Expr *own, *shared, *conditional;
 } End;
 
 typedef struct Ends {
@@ -371,15 +372,34 @@ static bool is_own(const Inference *in, const Constraint *constraint, const Inde
     return true;
 }
 
+static bool is_conditional(const Constraint *constraint) {
+    return constraint->access && constraint->access->guard_count > 0;
+}
+
 static bool take_bound(const Inference *in, const Constraint *constraint, const IndexVariable *index, Ends *ends) {
     bool is_low = false;
     Expr *bound = bound_from(in, constraint, index, &is_low);
     if (!bound)
         return false;
     End *end = is_low ? &ends->low : &ends->high;
-    Expr **place = is_own(in, constraint, index) ? &end->own : &end->shared;
+    Expr **place = is_own(in, constraint, index) ? &end->own
+                   : is_conditional(constraint)  ? &end->conditional
+                                                 : &end->shared;
     *place = tighter(in->arena, *place, bound, is_low);
     return true;
+}
+
+/* A reduction that has a range by itself keeps it where only reads under conditions would cut it: the conditions say what
+ * of it counts. */
+static bool is_let_be(const IndexVariable *index, const Ends *ends) {
+    return !index->target && ends->low.own && ends->high.own;
+}
+
+static void join_conditional(const Inference *in, const IndexVariable *index, Ends *ends) {
+    if (is_let_be(index, ends))
+        return;
+    ends->low.shared = tighter(in->arena, ends->low.shared, ends->low.conditional, true);
+    ends->high.shared = tighter(in->arena, ends->high.shared, ends->high.conditional, false);
 }
 
 /* Whether larger > smaller for all sizes above 1. */
@@ -461,6 +481,11 @@ static bool settle_hulls(const Inference *in) {
     return progress;
 }
 
+static bool is_used(const Inference *in, const Constraint *constraint, const IndexVariable *index, bool cut,
+                    bool let_be) {
+    return is_own(in, constraint, index) || (!cut && !(let_be && is_conditional(constraint)));
+}
+
 /* One round: all variables look at the state before it. */
 static bool run_round(Inference *in) {
     Statement *s = in->statement;
@@ -469,12 +494,13 @@ static bool run_round(Inference *in) {
     bool progress = false;
     for (int i = 0; i < s->indices.count; i++) {
         IndexVariable *index = s->indices.items[i];
-        bool cut = is_cut(in, index, &found[i]);
+        join_conditional(in, index, &found[i]);
+        bool cut = is_cut(in, index, &found[i]), let_be = is_let_be(index, &found[i]);
         if (index->low || index->begin || !settle(in, index, &found[i], cut))
             continue;
         for (int c = 0; c < in->constraints.count; c++)
             if (bounded[c] == index)
-                in->constraints.items[c].used = !cut || is_own(in, &in->constraints.items[c], index);
+                in->constraints.items[c].used = is_used(in, &in->constraints.items[c], index, cut, let_be);
         progress = true;
     }
     return progress;

@@ -15,6 +15,16 @@ like "$(cat "$work/out")" 'mismatch 0, memory 0, .* crash 0, timeout 0' "and wha
 runs "the cases that once failed" "$fuzz" "$srcdir"/tests/fuzz/cases/*.tensor
 is "$(cat "$work/out")" "" "say nothing"
 
+# What the source says by itself, for values at the ends of every type and indices that begin anywhere.
+values=$builddir/tests/fuzz/values
+runs "programs of seed $first against an oracle that shares no code with the compiler" \
+    "$values" --cases="${VALUES_CASES:-240}" --seed="$first"
+[ "$status" -eq 0 ] || diag_file "$work/out" 60
+like "$(tail -n 1 "$work/out")" "^cases ${VALUES_CASES:-240}, refused [0-9]*, left open [0-9], .* wrong 0\$" "are judged, few left out"
+runs "those that once failed" "$values" "$srcdir"/tests/fuzz/exact/*.tensor
+[ "$status" -eq 0 ] || diag_file "$work/out" 60
+like "$(tail -n 1 "$work/out")" 'refused 0, left open 0, status 2 0, values compared [0-9]{3,}, wrong 0' "are right, all of them"
+
 # What is built into every kernel: m: products are sums; l: loops miss their last step; s: stores go too far.
 for plant in m l s; do
     exits 1 "a planted fault of kind $plant is found" \
