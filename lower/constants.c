@@ -193,7 +193,8 @@ static Expr *read_known(Arena *arena, Expr *e, void *context) {
 
 static void run_stage(Arena *arena, const Given *given, const Stage *stage, void *data) {
     const Tensor *tensor = stage->tensor, **tensors = ARENA_ARRAY(arena, const Tensor *, given->known.count + 1);
-    memcpy(tensors, given->known.items, sizeof *tensors * (size_t)given->known.count);
+    for (int i = 0; i < given->known.count; i++)
+        tensors[i] = given->known.items[i];
     tensors[given->known.count] = tensor;
     Program program = {.arena = arena,
                        .name = tensor->name,
