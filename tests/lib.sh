@@ -116,6 +116,14 @@ sanitized() { grep -q __asan_init "$TENSORC"; }
 # have PROGRAM: whether it can be called.
 have() { command -v "$1" >/dev/null 2>&1; }
 
+# mortal READS: leaves ./mortal.sh, a worker that ends after so many pieces of what it is sent, and counts itself in ./started.
+mortal() {
+    cat >mortal.sh <<END
+echo started >>started
+dd bs=1048576 count=$1 2>/dev/null | "$(dirname "$TENSORC")/tensorc-worker"
+END
+}
+
 # runs_here TARGET: whether this machine runs its code, as tensorc sees it: $TENSORC_HOST says what the machine stands for.
 runs_here() {
     [ -f "$work/probe.tensor" ] || echo 'def probe(float(1) a) -> (b) { b(i) = a(i) }' >"$work/probe.tensor"

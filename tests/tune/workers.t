@@ -16,8 +16,8 @@ tune() { capture "$TENSORC" -O tune --db="$db" "$@"; }
 
 # A worker that dies, hangs, or cannot start: outcomes, and an object all the same.
 db=$work/bad.db
-worker=$(dirname "$TENSORC")/tensorc-worker
-tune --trials=6 --runner="timeout -s KILL 1 $worker" -c conv.tensor -o dying.o
+mortal 12
+tune --trials=6 --runner="sh ./mortal.sh" -c conv.tensor -o dying.o
 is "$status" 0 "workers that are killed do not end the search" || diag_file err
 ok "an object is there" test -s dying.o
 
