@@ -95,6 +95,7 @@ typedef struct TuneOptions {
     uint64_t seed;
     const char *maker; /* names the compiler and the seed, by which the default is the same; NULL: nothing is noted */
     int threads;       /* that generated code uses: part of the key */
+    const char *inputs; /* names the contents of arguments: results of others are none; NULL: random, all count */
     const char *file;  /* where the function stands: records say so; or NULL */
     StaticChoice *standard;   /* the default, if it was made before, of the same seed; or NULL */
     const volatile int *stop; /* becomes non-zero on Ctrl-C: finish with the best so far */
@@ -193,6 +194,8 @@ const char *database_default_path(Arena *arena);
 bool database_add(Database *database, const Record *record); /* false: could not be written (full disk) */
 /* All or none, in one transaction. */
 bool database_add_all(Database *database, const Record *records, int count);
+/* Records of the same task that were measured on other inputs go: their times cannot be compared. */
+bool database_forget_others(Database *database, const Record *record);
 /* The microarchitecture as records name it: the cpu found, else the row's name. */
 const char *database_target(const Target *target);
 /* The records of a task on a target with a number of threads, best first. */

@@ -347,6 +347,20 @@ bool database_add(Database *database, const Record *record) {
     return added;
 }
 
+bool database_forget_others(Database *database, const Record *record) {
+    static const char sql[] = "DELETE FROM records WHERE task=? AND target=? AND threads=? AND inputs != ?";
+    sqlite3_stmt *row;
+    if ((!database->insert && !prepare_insert(database)) ||
+        sqlite3_prepare_v2(database->handle, sql, -1, &row, NULL) != SQLITE_OK)
+        return false;
+    bind_text(row, 1, record->task);
+    bind_text(row, 2, record->target);
+    sqlite3_bind_int(row, 3, record->threads);
+    bind_text(row, 4, record->inputs);
+    sqlite3_step(row);
+    return sqlite3_finalize(row) == SQLITE_OK;
+}
+
 bool database_add_all(Database *database, const Record *records, int count) {
     bool added = database_run(database, "BEGIN IMMEDIATE");
     for (int r = 0; r < count && added; r++)

@@ -63,6 +63,8 @@ Trial *trial_new(Tuner *tuner, const Schedule *schedule, const int *point) {
 }
 
 void tuner_flush(Tuner *tuner) {
+    if (tuner->database && tuner->options->inputs && tuner->unwritten.count)
+        database_forget_others(tuner->database, &tuner->unwritten.items[0]);
     if (!tuner->database || tuner->unwritten.count == 0 ||
         database_add_all(tuner->database, tuner->unwritten.items, tuner->unwritten.count))
         tuner->unwritten.count = 0;
@@ -82,6 +84,7 @@ void tuner_record(Tuner *tuner, const Trial *trial) {
                      .date = (int64_t)time(NULL),
                      .function = tuner->program->symbol,
                      .file = tuner->options->file,
+                     .inputs = tuner->options->inputs,
                      .operator= tuner->program->name,
                      .why = trial->candidate.outcome == OUTCOME_OK ? NULL : trial->candidate.why};
     for (int i = 0; i < tuner->unwritten.count; i++)

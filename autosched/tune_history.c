@@ -95,7 +95,8 @@ void tuner_recall(Tuner *tuner) {
     int count = database_find(tuner->arena, tuner->database, tuner->task->key, database_target(tuner->target),
                               tuner->options->threads, &records);
     for (int r = 0; r < count; r++)
-        recall(tuner, &records[r]);
+        if (!tuner->options->inputs || !strcmp(records[r].inputs, tuner->options->inputs))
+            recall(tuner, &records[r]);
 }
 
 /* --- notes --- */

@@ -121,7 +121,8 @@ typedef struct ToolchainOptions {
     int jobs, threads;
     uint64_t seed;
     bool strict;
-    const char *runner; /* --runner=CMD, or NULL: local */
+    const char *runner;  /* --runner=CMD, or NULL: local */
+    void *const *inputs; /* contents of arguments, NULL for those made from the seed; NULL: all are */
     const volatile int *stop;
     double deadline; /* a monotonic time when nothing is waited for any more; 0: none */
 } ToolchainOptions;

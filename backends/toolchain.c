@@ -102,7 +102,10 @@ static bool fill_arguments(Bench *bench) {
         ElementType type = a->tensor ? a->tensor->type : a->scalar->type;
         if (elements < 0 || !(bench->arguments[i] = malloc((size_t)elements * (size_t)element_info[type].bytes + 1)))
             return false;
-        argument_fill(program, bench->sizes, i, bench->options.seed, bench->arguments[i]);
+        if (bench->options.inputs && bench->options.inputs[i])
+            memcpy(bench->arguments[i], bench->options.inputs[i], (size_t)elements * (size_t)element_info[type].bytes);
+        else
+            argument_fill(program, bench->sizes, i, bench->options.seed, bench->arguments[i]);
     }
     return true;
 }
@@ -228,6 +231,7 @@ static RunRequest run_request(const Station *station, const Built *built, double
                         .program = bench->meaning,
                         .symbol = station->program->symbol,
                         .sizes = bench->sizes,
+                        .inputs = bench->options.inputs,
                         .seed = bench->options.seed,
                         .threads = bench->options.threads,
                         .min_seconds = thorough ? 0.03 : 0.025,
@@ -297,9 +301,10 @@ Toolchain *const *toolchains_open(Arena *arena, Program *const *programs, int co
     double deadline = options->deadline > 0 ? options->deadline : HUGE_VAL;
     bool late;
     bench->runner = runner_open(arena, options->runner, (Patience){deadline, options->stop}, why, &late);
-    if (bench->runner)
+    if (bench->runner && (!options->inputs || prepare(bench)))
         return bench->toolchains;
-    *passing = late;
+    *passing = !bench->runner && late;
+    *why = bench->runner ? arena_printf(arena, "the inputs that are given: %s", bench->unprepared) : *why;
     toolchains_close(bench->toolchains);
     return NULL;
 }

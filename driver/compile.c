@@ -5,6 +5,7 @@
  */
 #include "config.h"
 #include "driver/driver.h"
+#include "driver/inputs.h"
 #include "stdlib/stdlib.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -456,28 +457,35 @@ static bool compile_for_target(Compilation *c, const Target *target, bool first,
     return true;
 }
 
+typedef LIST(Program *) Programs;
+
 /* The functions of a unit that are searched for, those whose sizes are all known: itself, its versions. */
-static int count_functions(Compilation *c, const Unit *unit, const Target *target) {
+static void find_searched(Compilation *c, const Unit *unit, const Target *target, Programs *programs) {
     const struct TuneSizes *rows;
     const char *why = "";
     const Schedule *block = user_schedule(unit, target);
     if (!can_measure(c, target) || (block && block_is_whole(block)))
-        return 0;
-    int row_count = version_rows(c, unit, target, &rows), count = !unit->program->size_count;
+        return;
+    if (!unit->program->size_count)
+        list_push(c->arena, programs, unit->program);
+    int row_count = version_rows(c, unit, target, &rows);
     for (int i = 0; i < row_count; i++) {
-        const Program *version = bind_row(c, unit->program, &rows[i], &why);
-        count += version && !version->size_count;
+        Program *version = bind_row(c, unit->program, &rows[i], &why);
+        if (version && !version->size_count)
+            list_push(c->arena, programs, version);
     }
-    return count;
 }
 
 /* What -O tune searches for, function by function. */
-static void share_trials_out(Compilation *c, const Target *const *targets) {
+static bool share_trials_out(Compilation *c, const Target *const *targets) {
+    Programs programs = {0};
     for (int t = 0; t < c->options->targets.count; t++)
         for (int i = 0; i < c->module->units.count; i++)
-            c->tune_units_left += count_functions(c, &c->module->units.items[i], targets[t]);
+            find_searched(c, &c->module->units.items[i], targets[t], &programs);
+    c->tune_units_left = programs.count;
     c->tune_units = c->tune_units_left;
     c->tune_trials_left = c->options->trials ? c->options->trials : 200 * c->tune_units_left;
+    return c->options->frozen || c->options->mode == MODE_RUN || search_inputs_fit(c, programs.items, programs.count);
 }
 
 static int compile_checked(Compilation *c) {
@@ -498,8 +506,8 @@ static int compile_checked(Compilation *c) {
         return 1;
     if (c->options->level == LEVEL_TUNE && !c->options->frozen && !outputs_can_be_written(c, targets))
         return 1;
-    if (c->options->level == LEVEL_TUNE)
-        share_trials_out(c, targets);
+    if (c->options->level == LEVEL_TUNE && !share_trials_out(c, targets))
+        return 1;
     Outputs outputs = {0};
     Text schedules = {.arena = c->arena};
     for (int t = 0; t < target_count; t++)

@@ -421,8 +421,10 @@ static int check_together(const Options *options) {
         return usage("-MD needs -MF when the output is not a file");
     if (options->mode == MODE_RUN && options->out)
         return usage("-run writes no output file");
-    if (options->mode != MODE_RUN && (options->run_inputs.count || options->run_outputs.count))
-        return usage("--input and --output need -run");
+    if (options->mode != MODE_RUN && options->run_outputs.count)
+        return usage("--output needs -run");
+    if (options->mode != MODE_RUN && options->level != LEVEL_TUNE && options->run_inputs.count)
+        return usage("--input needs -run or -O tune");
     if (options->header && !mode_takes_header(options->mode))
         return usage("--header needs an output");
     if (options->mode == MODE_SYNTAX && schedule_report(options))

@@ -4,6 +4,7 @@
  * than 0 is an error of the run (exit status 1).
  */
 #include "driver/driver.h"
+#include "driver/inputs.h"
 #include "lang/npy.h"
 #include "sema/interpreter.h"
 #include <errno.h>
@@ -31,17 +32,6 @@ static bool fill_data(const Program *program, uint64_t seed, RunData *data) {
     return true;
 }
 
-static const char *argument_name(const Argument *a) {
-    return a->tensor ? a->tensor->name : a->scalar->name;
-}
-
-static int64_t *argument_shape(Compilation *c, const Tensor *tensor) {
-    int64_t *shape = ARENA_ARRAY(c->arena, int64_t, (tensor ? tensor->rank : 0) + 1);
-    for (int d = 0; tensor && d < tensor->rank; d++)
-        expr_evaluate(tensor->dims[d], NULL, 0, &shape[d]);
-    return shape;
-}
-
 /* A name that no kernel has is a mistake of the command line: nothing runs. */
 static bool names_exist(const NamedFiles *files, Kernel *const *kernels, int count, bool results) {
     for (int f = 0; f < files->count; f++) {
@@ -60,26 +50,6 @@ static bool names_exist(const NamedFiles *files, Kernel *const *kernels, int cou
     return true;
 }
 
-/* The contents of an argument from a file that must hold exactly its type and shape. */
-static bool load_input(Compilation *c, const Argument *a, const NamedFile *file, void *data) {
-    const char *why = "";
-    ElementType type = a->tensor ? a->tensor->type : a->scalar->type;
-    int rank = a->tensor ? a->tensor->rank : 0;
-    const int64_t *shape = argument_shape(c, a->tensor);
-    const Array *array = npy_load(c->arena, file->path, type, &why);
-    bool same = array && array->rank == rank;
-    for (int d = 0; same && d < rank; d++)
-        same = array->shape[d] == shape[d];
-    if (array && !same)
-        why = arena_printf(c->arena, "its shape is %s, but %s is needed",
-                           npy_shape_text(c->arena, array->rank, array->shape), npy_shape_text(c->arena, rank, shape));
-    if (same)
-        memcpy(data, array->data, (size_t)array->elements * (size_t)element_info[type].bytes);
-    else
-        complain("cannot read '%s' as %s: %s", file->path, file->name, why);
-    return same;
-}
-
 static bool load_inputs(Compilation *c, const Program *program, RunData *data) {
     const NamedFiles *files = &c->options->run_inputs;
     for (int f = 0; f < files->count; f++)
@@ -87,7 +57,7 @@ static bool load_inputs(Compilation *c, const Program *program, RunData *data) {
             const Argument *a = &program->arguments[i];
             if (strcmp(argument_name(a), files->items[f].name))
                 continue;
-            if (!load_input(c, a, &files->items[f], data->inputs[i]))
+            if (!load_input(c, program, a, &files->items[f], data->inputs[i]))
                 return false;
         }
     return true;

@@ -3,6 +3,7 @@
  * The first Ctrl-C ends the searches with the best so far; the second ends the program.
  */
 #include "driver/tune.h"
+#include "driver/inputs.h"
 #include "config.h"
 #include <math.h>
 #include <signal.h>
@@ -116,16 +117,18 @@ static Contest contest_of(Compilation *c, const Unit *all, const Target *target,
         contest.units[i] = unit_with(c, all, i - 1);
         contest.programs[i] = contest.units[i]->program;
     }
+    contest.inputs = search_inputs(c, all->program, &contest.inputs_name);
     return contest;
 }
 
 /* What the default hangs on besides its task: this very program, and the seed. */
-static const char *name_maker(const Compilation *c) {
+static const char *name_maker(const Compilation *c, const char *inputs) {
     struct stat file = {0};
     if (stat("/proc/self/exe", &file))
         return NULL;
-    return arena_printf(c->arena, "%s %lld %lld.%09ld %llu", PACKAGE_VERSION, (long long)file.st_size,
-                        (long long)file.st_mtim.tv_sec, file.st_mtim.tv_nsec, (unsigned long long)c->options->seed);
+    return arena_printf(c->arena, "%s %lld %lld.%09ld %llu%s%s", PACKAGE_VERSION, (long long)file.st_size,
+                        (long long)file.st_mtim.tv_sec, file.st_mtim.tv_nsec, (unsigned long long)c->options->seed,
+                        inputs ? " " : "", inputs ? inputs : "");
 }
 
 /* What a function has of the budget in any case, whatever the others leave: by that it is known to be spent. */
@@ -139,9 +142,10 @@ static TuneOptions *search_options(Compilation *c, const Contest *contest, int n
     TuneOptions *options = ARENA_NEW(c->arena, TuneOptions);
     *options =
         (TuneOptions){.trials = contest->trials,
-                      .maker = name_maker(c),
+                      .maker = name_maker(c, contest->inputs_name),
                       .file = c->input,
                       .budget_seconds = own_budget(c),
+                      .inputs = contest->inputs_name,
                       .search = o->search,
                       .cost_model = o->cost_model,
                       .seed = o->seed,
@@ -180,6 +184,7 @@ static bool open_toolchains(Compilation *c, Contest *contest, const char **why, 
                                 .seed = o->seed,
                                 .strict = o->strict,
                                 .runner = o->runner,
+                                .inputs = contest->inputs,
                                 .stop = &stop_requested,
                                 .deadline = contest->end};
     for (int i = 0; i < contest->count; i++)

@@ -22,6 +22,8 @@ struct Contest {
     double deadline, end; /* of searching, of the race after it; 0: none */
     bool spent;           /* the search had all of its time */
     int preferred;        /* that is taken without measuring: nothing is better than it before it is measured */
+    void *const *inputs; /* of arguments; NULL: all are random */
+    const char *inputs_name;
     const Unit **units;
     Program **programs;
     Toolchain *const *toolchains; /* NULL: nothing is measured */

@@ -44,6 +44,42 @@ is "$status $(grep -c 'tuned product' err) $(grep -c 'tuned small' err)" "0 0 1"
 tune --budget=6 --trials=100000 --db=spent.db -c one.tensor -o more.o
 like "$(cat err)" 'tuned product: .*, after [0-9]+ in the database' "a larger one goes on"
 
+# --- inputs: given to each function that has them and that they fit; the interpreter computes with the same
+cat >make.tensor <<'END'
+def offsets(int32(R) from) -> (int32(R) row) { row(r) = 3 * r }
+export offsets(R=9)
+def far(int32(R) from) -> (int32(R) row) { row(r) = 100 * r }
+export far(R=9)
+END
+"$TENSORC" -run make.tensor --output=row=row.npy >made 2>&1 # both write one: the last is kept
+sed '/far/d' make.tensor >near.tensor
+"$TENSORC" -run near.tensor --output=row=near.npy >made 2>&1
+cat >picked.tensor <<'END'
+def picked(int32(R) row, float(N) val) -> (y) { y(r) +=! val(row(r) + k) where k in 0:4 }
+END
+{ cat picked.tensor defs.tensor; echo 'export picked tune (R=9, N=32), (R=5, N=32) export scale(N=32) as other'; } >inputs.tensor
+tune --trials=6 --input=row=near.npy --db=inputs.db -c inputs.tensor -o inputs.o
+is "$status" 0 "a search takes what arguments hold from files" || diag_file err
+unlike "$(cat err)" 'wrong' "and nothing is wrong"
+"$TENSORC" db export --db=inputs.db >inputs.txt
+is "$(grep -c '^inputs [0-9a-f]*$' inputs.txt)" "$(awk '/^function picked.R9/ { n++ } END { print n + 0 }' inputs.txt)" \
+    "records of the function that they fit say so ($(grep -c "^inputs" inputs.txt))" || diag_file inputs.txt
+tune --trials=6 --input=row=near.npy --db=inputs.db -c inputs.tensor -o again.o
+unlike "$(cat err)" 'tuned picked' "the same are not searched with again"
+sed 's/3 \* r/2 * r/' near.tensor >other.tensor
+"$TENSORC" -run other.tensor --output=row=other.npy >made 2>&1
+tune --trials=6 --input=row=other.npy --db=inputs.db -c inputs.tensor -o other.o
+like "$(cat err)" 'tuned picked.R9.N32: [0-9]+ trials? in' "others are"
+tune --trials=6 --input=row=row.npy --db=far.db -c inputs.tensor -o far.o
+like "$status $(cat err)" '^1 tensorc: error: picked.R9.N32 cannot be tuned: the inputs that are given: ' "indices out of range: an error"
+tune --trials=6 --input=from=row.npy --db=far.db -c inputs.tensor -o far.o
+is "$status $(cat err)" "1 tensorc: error: no argument of a function that is searched for is called 'from'" "nor is there an argument of another name"
+tune --trials=6 --input=x=near.npy --db=far.db -c inputs.tensor -o far.o
+like "$status $(cat err)" "^1 tensorc: error: cannot read 'near.npy' as x of other: .*float" "a type that does not fit"
+sed 's/(R=9, N=32), //' inputs.tensor >five.tensor
+tune --trials=6 --input=row=near.npy --db=far.db -c five.tensor -o far.o
+is "$status $(cat err)" "1 tensorc: error: cannot read 'near.npy' as row of picked: its shape is (9,), but (5,) is needed" "a shape that fits none"
+
 # --- workers
 worker=$(dirname "$TENSORC")/tensorc-worker
 cat >counted.sh <<END

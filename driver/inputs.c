@@ -1,0 +1,107 @@
+/* inputs.c - files as the contents of arguments: found by name, checked for type and shape.
+ *
+ * -run wants each file to fit. A search has several functions, and versions of one for several sizes: a file is used for
+ * those that it fits, and has to fit one.
+ */
+#include "driver/inputs.h"
+#include "lang/npy.h"
+#include <string.h>
+
+const char *argument_name(const Argument *a) {
+    return a->tensor ? a->tensor->name : a->scalar->name;
+}
+
+static ElementType argument_type(const Argument *a) {
+    return a->tensor ? a->tensor->type : a->scalar->type;
+}
+
+int64_t *argument_shape(Compilation *c, const Tensor *tensor) {
+    int64_t *shape = ARENA_ARRAY(c->arena, int64_t, (tensor ? tensor->rank : 0) + 1);
+    for (int d = 0; tensor && d < tensor->rank; d++)
+        expr_evaluate(tensor->dims[d], NULL, 0, &shape[d]);
+    return shape;
+}
+
+/* NULL with the reason where the file cannot be read or does not fit. */
+static const Array *read_input(Compilation *c, const Argument *a, const NamedFile *file, const char **why) {
+    int rank = a->tensor ? a->tensor->rank : 0;
+    const int64_t *shape = argument_shape(c, a->tensor);
+    const Array *array = npy_load(c->arena, file->path, argument_type(a), why);
+    bool same = array && array->rank == rank;
+    for (int d = 0; same && d < rank; d++)
+        same = array->shape[d] == shape[d];
+    if (array && !same)
+        *why = arena_printf(c->arena, "its shape is %s, but %s is needed",
+                            npy_shape_text(c->arena, array->rank, array->shape), npy_shape_text(c->arena, rank, shape));
+    return same ? array : NULL;
+}
+
+static size_t input_bytes(const Argument *a, const Array *array) {
+    return (size_t)array->elements * (size_t)element_info[argument_type(a)].bytes;
+}
+
+bool load_input(Compilation *c, const Program *program, const Argument *a, const NamedFile *file, void *data) {
+    const char *why = "";
+    const Array *array = read_input(c, a, file, &why);
+    if (array)
+        memcpy(data, array->data, input_bytes(a, array));
+    else
+        complain("cannot read '%s' as %s of %s: %s", file->path, file->name, program->symbol, why);
+    return array != NULL;
+}
+
+static const Argument *find_argument(const Program *program, const char *name) {
+    for (int i = 0; i < program->argument_count; i++)
+        if (!strcmp(argument_name(&program->arguments[i]), name))
+            return &program->arguments[i];
+    return NULL;
+}
+
+/* Fowler, Noll and Vo's; never 0. */
+static uint64_t hash_bytes(uint64_t hash, const void *data, size_t bytes) {
+    const unsigned char *at = data;
+    for (size_t i = 0; i < bytes; i++)
+        hash = (hash ^ at[i]) * 0x100000001b3u;
+    return hash ? hash : 1;
+}
+
+void *const *search_inputs(Compilation *c, const Program *program, const char **name) {
+    const NamedFiles *files = &c->options->run_inputs;
+    void **inputs = ARENA_ARRAY(c->arena, void *, program->argument_count + 1);
+    uint64_t hash = 0; /* of all contents that are given */
+    const char *why;
+    for (int f = 0; f < files->count; f++) {
+        const Argument *a = find_argument(program, files->items[f].name);
+        const Array *array = a ? read_input(c, a, &files->items[f], &why) : NULL;
+        if (!array)
+            continue;
+        int64_t number = a - program->arguments;
+        inputs[number] = array->data;
+        hash = hash_bytes(hash_bytes(hash, &number, sizeof number), array->data, input_bytes(a, array));
+    }
+    *name = hash ? arena_printf(c->arena, "%016llx", (unsigned long long)hash) : NULL;
+    return hash ? inputs : NULL;
+}
+
+static bool input_fits(Compilation *c, Program *const *programs, int count, const NamedFile *file) {
+    const char *why = NULL;
+    const Program *last = NULL;
+    for (int p = 0; p < count; p++) {
+        const Argument *a = find_argument(programs[p], file->name);
+        if (a && read_input(c, a, file, &why))
+            return true;
+        last = a ? programs[p] : last;
+    }
+    if (last)
+        complain("cannot read '%s' as %s of %s: %s", file->path, file->name, last->symbol, why);
+    else
+        complain("no argument of a function that is searched for is called '%s'", file->name);
+    return false;
+}
+
+bool search_inputs_fit(Compilation *c, Program *const *programs, int count) {
+    for (int f = 0; f < c->options->run_inputs.count; f++)
+        if (!input_fits(c, programs, count, &c->options->run_inputs.items[f]))
+            return false;
+    return true;
+}
