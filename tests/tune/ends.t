@@ -13,7 +13,7 @@ begin() {
     "$TENSORC" -O tune --threads=1 --db="$1.db" --trials="$2" -c k.tensor -o "$1.o" 2>"$1.err" &
     search=$!
     waited=0
-    while [ "$(measured "$1.db")" -lt 3 ] && [ "$waited" -lt 600 ] && kill -0 "$search" 2>/dev/null; do
+    while [ "$(measured "$1.db")" -lt 3 ] && [ "$waited" -lt 6000 ] && kill -0 "$search" 2>/dev/null; do
         waited=$((waited + 1))
         sleep 0.1
     done
@@ -25,7 +25,7 @@ helpers_end() {
     for helper in $helpers; do
         while grep -q '^State:[[:space:]]*[^ZX]' "/proc/$helper/status" 2>/dev/null; do
             waited=$((waited + 1))
-            [ "$waited" -lt 200 ] || return 1
+            [ "$waited" -lt 2000 ] || return 1
             sleep 0.05
         done
     done
