@@ -95,13 +95,16 @@ static bool promote_pair(Statement *s, Typed *a, Typed *b) {
 
 /* --- floats of numbers alone, which have no type of their own: 0.1 beside a double is the double --- */
 
-/* A number in double; NULL: it is none. */
+/* A number, or a size, in double; NULL: it is none. A size is one whether its value is known or not. */
 static Expr *number_of(Statement *s, const Typed *a) {
     Arena *arena = s->builder->arena;
     if (a->wide || !a->index || !a->expr || a->type == TYPE_BOOL)
         return a->wide;
-    const Expr *value = expr_simplify(arena, a->expr);
-    return value->kind == EXPR_INT ? expr_constant(arena, TYPE_DOUBLE, (double)value->integer) : NULL;
+    Expr *value = expr_simplify(arena, a->expr);
+    if (value->kind == EXPR_INT)
+        return expr_constant(arena, TYPE_DOUBLE, (double)value->integer);
+    bool of_sizes = !uses_indices(s, value) && !is_data_dependent(value);
+    return of_sizes ? expr_cast(arena, TYPE_DOUBLE, value) : NULL;
 }
 
 /* What an operation makes of numbers alone, one of them a float, in double; else NULL. */

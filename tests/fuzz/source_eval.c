@@ -105,8 +105,11 @@ static Datum evaluate_name(SourceRun *run, const AstExpr *ast) {
     if (let)
         return source_evaluate(run, let->value);
     const SourceIndex *index = source_index_of(run->indices, ast->name.text);
-    if (index)
-        return index_value(index->value);
+    if (index) {
+        Datum value = index_value(index->value);
+        value.fixed = false;
+        return value;
+    }
     const SourceName *name = source_find(run, ast->name.text);
     if (name && name->kind == SOURCE_SIZE)
         return index_value(name->size);
@@ -148,10 +151,11 @@ static Datum choose(SourceRun *run, const AstExpr *ast) {
     }
     Datum result = sides[chosen];
     ElementType type = type_of_both(sides[0].type, sides[1].type);
-    bool numbers = (sides[0].number || sides[1].number) && (sides[0].number || sides[0].index) &&
-                   (sides[1].number || sides[1].index);
+    bool numbers = (sides[0].number || sides[1].number) && (sides[0].number || sides[0].fixed) &&
+                   (sides[1].number || sides[1].fixed);
     if (sides[0].index && sides[1].index) {
         result.type = type;
+        result.fixed = sides[0].fixed && sides[1].fixed;
     } else {
         double precise = result.number ? result.precise : (double)result.integer;
         result = datum_as(result, type);

@@ -64,7 +64,8 @@ Datum datum_integer(ElementType type, int64_t integer) {
 }
 
 Datum datum_index(int64_t integer) {
-    return (Datum){.type = integer > INT32_MAX ? TYPE_INT64 : TYPE_INT32, .index = true, .integer = integer};
+    return (Datum){
+        .type = integer > INT32_MAX ? TYPE_INT64 : TYPE_INT32, .index = true, .fixed = true, .integer = integer};
 }
 
 /* --- floats --- */
@@ -417,7 +418,7 @@ static void keep_number(Op op, const Datum *args, int count, Datum *result, bool
     bool number = false, all = true;
     for (int i = 0; i < count; i++) {
         number |= args[i].number;
-        all = all && (args[i].number || args[i].index);
+        all = all && (args[i].number || args[i].fixed);
         wide[i] = real_datum(TYPE_DOUBLE, args[i].number ? args[i].precise : (double)args[i].integer, CERTAIN);
     }
     result->number = number && all && is_real(result->type);
@@ -426,13 +427,13 @@ static void keep_number(Op op, const Datum *args, int count, Datum *result, bool
 }
 
 Datum datum_operator(Op op, const Datum *given, int count, bool strict) {
-    Datum args[3];
-    bool indices = true;
+    Datum args[3] = {{0}};
+    bool indices = true, fixed = true;
     ElementType type = common_type(op, given, count);
     if (is_function(op))
         type = function_type(type);
     for (int i = 0; i < count; i++)
-        indices = indices && given[i].index;
+        indices = indices && given[i].index, fixed = fixed && given[i].fixed;
     indices = indices && !is_function(op);
     for (int i = 0; i < count; i++) {
         args[i] = indices ? given[i] : datum_as(given[i], type);
@@ -442,6 +443,7 @@ Datum datum_operator(Op op, const Datum *given, int count, bool strict) {
     Datum result = apply(op, args, count, strict);
     if (indices && result.type != TYPE_BOOL) {
         result.index = true;
+        result.fixed = fixed;
         result.type = type;
     }
     keep_number(op, given, count, &result, strict);

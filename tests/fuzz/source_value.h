@@ -13,13 +13,13 @@ typedef enum Certainty {
     UNKNOWN  /* anything: nothing is compared */
 } Certainty;
 
-/* index: a whole number of the world of indices and literals, exact until it meets a value. number: made of literals
- * alone, one of them a float; then `precise` is it in double. loose: a product that was rounded, which outside -fstrict a
+/* index: a whole number of the world of indices and literals, exact until it meets a value; fixed: of literals and sizes
+ * alone. number: made of such and of literal floats; then `precise` is it in double. loose: a product that was rounded, which outside -fstrict a
  * sum may take in whole. */
 typedef struct Datum {
     ElementType type;
     Certainty certainty;
-    bool index, number, loose;
+    bool index, fixed, number, loose;
     int64_t integer;
     double real, precise;
 } Datum;
