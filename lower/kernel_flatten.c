@@ -104,8 +104,17 @@ static Expr *element_offset(Arena *arena, const Tensor *tensor, Expr *const *dim
     return order_offset(arena, &named, index);
 }
 
+/* What is read from memory is no sum; what it is read at is in order already. */
+static bool is_read(const Expr *e) {
+    while (e->kind == EXPR_CAST)
+        e = e->args[0];
+    return e->kind == EXPR_READ;
+}
+
 static Expr *ordered(const Flatten *f, Expr *offset) {
     Affine sum;
+    if (is_read(offset)) /* gathers in gathers would be looked through again at each level */
+        return offset;
     if (!expr_affine_modular(f->arena, offset, &sum))
         return offset; /* it overflows when it is multiplied out */
     sort_terms(f, &sum);
