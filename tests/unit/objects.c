@@ -6,9 +6,11 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+/* Its path is part of commands and of rules for make: a place whose name has blanks is not taken. */
 const char *work_folder_make(Arena *arena) {
     const char *place = getenv("TMPDIR");
-    char *folder = arena_printf(arena, "%s/tensorc-XXXXXX", place && *place ? place : "/tmp");
+    bool plain = place && *place && !strpbrk(place, " \t\n'\"$");
+    char *folder = arena_printf(arena, "%s/tensorc-XXXXXX", plain ? place : "/tmp");
     return mkdtemp(folder);
 }
 

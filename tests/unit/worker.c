@@ -28,7 +28,7 @@ typedef struct Case {
 static char *compile_c(Arena *arena, const char *text, size_t *bytes) {
     const char *cc = getenv("CC"), *folder = getenv("TMPDIR");
     char *base = arena_printf(arena, "%s/tensorc-worker-test-%d", folder ? folder : "/tmp", (int)getpid());
-    char *command = arena_printf(arena, "%s -O1 -fPIC -w -x c -c -o %s.o -", cc && *cc ? cc : "cc", base);
+    char *command = arena_printf(arena, "%s -O1 -fPIC -w -x c -c -o '%s.o' -", cc && *cc ? cc : "cc", base);
     FILE *pipe = popen(command, "w");
     fputs(text, pipe);
     char *data = NULL;
