@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* Places are 32 bits wide; a longer file is refused with EFBIG. */
 static bool read_stream(Text *text, FILE *stream) {
@@ -27,9 +28,30 @@ int source_read(Sources *sources, const char *path) {
     text_add_bytes(&text, "", 0);
     bool complete = read_stream(&text, stream);
     int reason = errno;
+    struct stat file;
+    bool known = fstat(fileno(stream), &file) == 0;
     fclose(stream);
     errno = reason;
-    return complete ? source_add(sources, arena_strdup(sources->arena, path), text.text, text.length, false) : 0;
+    if (!complete)
+        return 0;
+    int number = source_add(sources, arena_strdup(sources->arena, path), text.text, text.length, false);
+    if (known) {
+        sources->list.items[number - 1].device = file.st_dev;
+        sources->list.items[number - 1].inode = file.st_ino;
+    }
+    return number;
+}
+
+int source_find(const Sources *sources, const char *path) {
+    struct stat file;
+    if (stat(path, &file) != 0)
+        return 0;
+    for (int i = 0; i < sources->list.count; i++) {
+        const Source *source = &sources->list.items[i];
+        if (source->inode == file.st_ino && source->device == file.st_dev && source->inode)
+            return i + 1;
+    }
+    return 0;
 }
 
 int source_add(Sources *sources, const char *name, const char *text, size_t length, bool embedded) {

@@ -219,6 +219,13 @@ AstParameter ast_untyped_argument(Parser *parser, AstName name) {
     return parameter;
 }
 
+void ast_add_where(Parser *parser, AstWheres *wheres, AstWhere where) {
+    if (wheres->count == AST_WHERE_LIMIT)
+        diag(parser->diagnostics, DIAG_too_many_conditions, where.loc, AST_WHERE_LIMIT);
+    if (wheres->count <= AST_WHERE_LIMIT) /* the one that was reported is the last */
+        list_push(parser->arena, wheres, where);
+}
+
 void ast_semicolon(Parser *parser, Loc loc) {
     diag(parser->diagnostics, DIAG_semicolon, loc);
     diag_hint(parser->diagnostics, "leave the ';' out");

@@ -19,8 +19,9 @@ typedef struct AstExpr AstExpr;
 typedef LIST(AstExpr *) AstExprs;
 typedef LIST(AstName) AstNames;
 
-/* The deepest tree that the parser builds (it reports what is deeper): passes over the tree may recurse. */
-enum { AST_DEPTH_LIMIT = 2000 };
+/* The deepest tree that the parser builds (it reports what is deeper): passes over the tree may recurse. The most conditions
+ * after a where: each is compared with all others. */
+enum { AST_DEPTH_LIMIT = 2000, AST_WHERE_LIMIT = 500 };
 
 typedef enum AstExprKind {
     AST_INTEGER,  /* integer; name.text keeps the spelling */

@@ -301,7 +301,7 @@ wheres: %empty                  { $$ = (AstWheres){0}; }
     ;
 
 where_list: where               { $$ = (AstWheres){0}; PUSH($$, $1); }
-    | where_list ',' where      { $$ = $1; PUSH($$, $3); }
+    | where_list ',' where      { $$ = $1; ast_add_where(parser, &$$, $3); }
     ;
 
 where: name IN expr ':' expr {

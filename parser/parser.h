@@ -110,6 +110,8 @@ AstStatement *ast_scan(Parser *parser, AstName index, AstStatements body, Loc lo
 void ast_add_def(Parser *parser, AstDef *def, Loc loc);
 void ast_add_combiner(Parser *parser, AstCombiner combiner);
 AstParameter ast_untyped_argument(Parser *parser, AstName name);
+/* Reports the first condition beyond AST_WHERE_LIMIT and leaves out all beyond. */
+void ast_add_where(Parser *parser, AstWheres *wheres, AstWhere where);
 /* Reports a ';' after a statement; it means nothing else. */
 void ast_semicolon(Parser *parser, Loc loc);
 /* The text of a target's name, which the scanner sees in pieces: "x86-64-v4". */

@@ -36,6 +36,7 @@ typedef struct CombinerDefinition {
 } CombinerDefinition;
 
 struct SourceFile {
+    int number; /* among the checker's files */
     AstFile *ast;
     const char *path;
     bool embedded;
@@ -50,6 +51,7 @@ typedef struct Checker {
     SemaOptions *options;
     Diagnostics *diagnostics;
     Module *module;
+    int complete;               /* files, the first ones, whose imports are loaded */
     int depth;                  /* of defs under way: calls in calls */
     bool implementations;       /* some def implements another */
     LIST(SourceFile *) files;   /* main first, then in the order of reading */

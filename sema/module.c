@@ -18,9 +18,16 @@ static Frame module_frame(Checker *checker, Builder *builder, Definition *defini
 
 static SourceFile *load_file(Checker *checker, AstFile *ast, const char *path, bool embedded);
 
-static SourceFile *loaded_file(const Checker *checker, const char *path, bool embedded) {
+static SourceFile *embedded_file(const Checker *checker, const char *name) {
     for (int i = 0; i < checker->files.count; i++)
-        if (checker->files.items[i]->embedded == embedded && strcmp(checker->files.items[i]->path, path) == 0)
+        if (checker->files.items[i]->embedded && strcmp(checker->files.items[i]->path, name) == 0)
+            return checker->files.items[i];
+    return NULL;
+}
+
+static SourceFile *file_of_source(const Checker *checker, int number) {
+    for (int i = 0; i < checker->files.count; i++)
+        if (checker->files.items[i]->ast->file == (uint32_t)number)
             return checker->files.items[i];
     return NULL;
 }
@@ -34,9 +41,9 @@ static SourceFile *try_folder(Checker *checker, const char *folder, size_t lengt
     static const char *const endings[] = {".tensor", ""};
     for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
         char *path = arena_printf(checker->arena, "%.*s%s%s", (int)length, folder, name, endings[i]);
-        SourceFile *file = loaded_file(checker, path, false);
-        if (file)
-            return file;
+        int known = source_find(checker->sources, path); /* by whatever path: files may import each other in a circle */
+        if (known)
+            return file_of_source(checker, known);
         int number = source_read(checker->sources, path);
         if (number)
             return parse_source(checker, (uint32_t)number, path, false);
@@ -46,8 +53,8 @@ static SourceFile *try_folder(Checker *checker, const char *folder, size_t lengt
     return NULL;
 }
 
-SourceFile *library_file(Checker *checker, const char *name) {
-    SourceFile *file = loaded_file(checker, name, true);
+static SourceFile *find_embedded(Checker *checker, const char *name) {
+    SourceFile *file = embedded_file(checker, name);
     if (file || !checker->options->find_embedded)
         return file;
     uint32_t number = checker->options->find_embedded(checker->options->context, checker->sources, name);
@@ -68,7 +75,7 @@ static SourceFile *find_import(Checker *checker, const SourceFile *from, const A
         file = try_folder(checker, folder, strlen(folder), import->path, &error);
     }
     if (!file)
-        file = library_file(checker, import->path);
+        file = find_embedded(checker, import->path);
     if (!file && error)
         diag(checker->diagnostics, DIAG_import_unreadable, import->loc, import->path, strerror(error));
     else if (!file)
@@ -82,6 +89,24 @@ static void add_import(Checker *checker, SourceFile *to, SourceFile *file) {
             return;
     if (file != to)
         list_push(checker->arena, &to->imports, file);
+}
+
+/* Of all files that were loaded, those loaded by it included: a chain of imports may be long. */
+static void load_imports(Checker *checker) {
+    for (; checker->complete < checker->files.count; checker->complete++) {
+        SourceFile *file = checker->files.items[checker->complete];
+        for (int i = 0; i < file->ast->imports.count; i++) {
+            SourceFile *import = find_import(checker, file, &file->ast->imports.items[i]);
+            if (import)
+                add_import(checker, file, import);
+        }
+    }
+}
+
+SourceFile *library_file(Checker *checker, const char *name) {
+    SourceFile *file = find_embedded(checker, name);
+    load_imports(checker);
+    return file;
 }
 
 /* --- defs --- */
@@ -111,9 +136,9 @@ static void add_combiner(Checker *checker, SourceFile *file, const AstCombiner *
     list_push(checker->arena, &file->combiners, definition);
 }
 
-/* The file is listed before its imports are read, so that files may import each other. */
 static SourceFile *load_file(Checker *checker, AstFile *ast, const char *path, bool embedded) {
     SourceFile *file = ARENA_NEW(checker->arena, SourceFile);
+    file->number = checker->files.count;
     file->ast = ast;
     file->path = path;
     file->embedded = embedded;
@@ -124,11 +149,6 @@ static SourceFile *load_file(Checker *checker, AstFile *ast, const char *path, b
         add_definition(checker, file, ast->defs.items[i]);
     for (int i = 0; i < ast->combiners.count; i++)
         add_combiner(checker, file, &ast->combiners.items[i]);
-    for (int i = 0; i < ast->imports.count; i++) {
-        SourceFile *import = find_import(checker, file, &ast->imports.items[i]);
-        if (import)
-            add_import(checker, file, import);
-    }
     return file;
 }
 
@@ -477,6 +497,7 @@ Module *sema_check(Arena *arena, Sources *sources, AstFile *main_file, SemaOptio
     Checker checker = {
         .arena = arena, .sources = sources, .options = options, .diagnostics = diagnostics, .module = module};
     SourceFile *file = load_file(&checker, main_file, source_get(sources, main_file->file)->name, false);
+    load_imports(&checker);
     check_combiners(&checker);
     check_instrs(&checker);
     check_definitions(&checker, main_file->exports.count == 0);

@@ -614,7 +614,10 @@ static bool complete_index(Statement *s, IndexVariable *index) {
     index->extent = expr_binary(arena, OP_SUB, index->high, index->low);
     index->extent = size_normal(arena, expr_binary(arena, OP_ADD, index->extent, expr_int(arena, 1)));
     if (!poly_fits(arena, index->extent)) {
-        ERROR(s->frame, range_overflow, index->loc, index->name);
+        if (size_is_too_long(arena, index->extent))
+            ERROR(s->frame, range_terms, index->loc, index->name, SIZE_TERM_LIMIT);
+        else
+            ERROR(s->frame, range_overflow, index->loc, index->name);
         note_calls(s->frame);
         return false;
     }

@@ -53,24 +53,40 @@ Definition *definition_in(const SourceFile *file, const char *name) {
     return NULL;
 }
 
-typedef LIST(const SourceFile *) FileList;
+/* Everything that a file can see, itself first; breadth first, so that the nearest import comes first. */
+typedef struct Walk {
+    Arena *arena;
+    LIST(const SourceFile *) files;
+    LIST(bool) seen; /* by the numbers of files */
+    int done;
+} Walk;
 
-static bool has_file(const FileList *list, const SourceFile *file) {
-    for (int i = 0; i < list->count; i++)
-        if (list->items[i] == file)
-            return true;
-    return false;
+static void walk_to(Walk *walk, const SourceFile *file) {
+    while (walk->seen.count <= file->number)
+        list_push(walk->arena, &walk->seen, false);
+    if (!walk->seen.items[file->number])
+        list_push(walk->arena, &walk->files, file);
+    walk->seen.items[file->number] = true;
 }
 
-/* Everything that a file can see, itself first; breadth first, so that the nearest import comes first. */
-static FileList visible_files(Arena *arena, const SourceFile *from) {
-    FileList list = {0};
-    list_push(arena, &list, from);
-    for (int i = 0; i < list.count; i++)
-        for (int j = 0; j < list.items[i]->imports.count; j++)
-            if (!has_file(&list, list.items[i]->imports.items[j]))
-                list_push(arena, &list, list.items[i]->imports.items[j]);
-    return list;
+static Walk begin_walk(const SourceFile *from) {
+    Walk walk = {.arena = arena_new()};
+    walk_to(&walk, from);
+    return walk;
+}
+
+static void end_walk(Walk *walk) {
+    arena_free(walk->arena);
+}
+
+/* The next file, NULL at the end. */
+static const SourceFile *next_visible(Walk *walk) {
+    if (walk->done == walk->files.count)
+        return NULL;
+    const SourceFile *file = walk->files.items[walk->done++];
+    for (int i = 0; i < file->imports.count; i++)
+        walk_to(walk, file->imports.items[i]);
+    return file;
 }
 
 CombinerDefinition *combiner_in(const SourceFile *file, const char *name) {
@@ -82,25 +98,31 @@ CombinerDefinition *combiner_in(const SourceFile *file, const char *name) {
 
 /* As a definition is found. */
 CombinerDefinition *find_combiner(Arena *arena, const SourceFile *from, const char *name) {
-    FileList visible = visible_files(arena, from);
-    CombinerDefinition *found = combiner_in(from, name);
-    for (int embedded = 0; embedded < 2; embedded++)
-        for (int i = 1; i < visible.count && !found; i++)
-            if (visible.items[i]->embedded == embedded)
-                found = combiner_in(visible.items[i], name);
-    return found;
+    CombinerDefinition *found = combiner_in(from, name), *embedded = NULL;
+    if (found || from->imports.count == 0)
+        return found;
+    Walk walk = begin_walk(from);
+    for (const SourceFile *file; !found && (file = next_visible(&walk));)
+        if (!file->embedded)
+            found = combiner_in(file, name);
+        else if (!embedded)
+            embedded = combiner_in(file, name);
+    end_walk(&walk);
+    return found ? found : embedded;
 }
 
 Definition *find_definition(Arena *arena, const SourceFile *from, const char *name) {
-    Definition *found = definition_in(from, name);
+    Definition *found = definition_in(from, name), *embedded = NULL;
     if (found || from->imports.count == 0)
         return found;
-    FileList visible = visible_files(arena, from);
-    for (int embedded = 0; embedded < 2; embedded++)
-        for (int i = 1; i < visible.count && !found; i++)
-            if (visible.items[i]->embedded == embedded)
-                found = definition_in(visible.items[i], name);
-    return found;
+    Walk walk = begin_walk(from);
+    for (const SourceFile *file; !found && (file = next_visible(&walk));)
+        if (!file->embedded)
+            found = definition_in(file, name);
+        else if (!embedded)
+            embedded = definition_in(file, name);
+    end_walk(&walk);
+    return found ? found : embedded;
 }
 
 /* A tensor hides functions of its name from its first definition on: max(n) max=! max(X(n, d), 0) is sound. */
@@ -180,10 +202,11 @@ void hint_nearest_function(Frame *frame, const char *name) {
         return;
     Nearest nearest = {.name = name};
     offer_symbols(&nearest, frame, true);
-    FileList visible = visible_files(frame->builder->arena, frame->definition->file);
-    for (int i = 0; i < visible.count; i++)
-        for (int j = 0; j < visible.items[i]->definitions.count; j++)
-            nearest_offer(&nearest, visible.items[i]->definitions.items[j]->ast->name.text);
+    Walk walk = begin_walk(frame->definition->file);
+    for (const SourceFile *file; (file = next_visible(&walk));)
+        for (int j = 0; j < file->definitions.count; j++)
+            nearest_offer(&nearest, file->definitions.items[j]->ast->name.text);
+    end_walk(&walk);
     for (int op = 0; op < OP_COUNT; op++)
         if (op_info[op].precedence == 0)
             nearest_offer(&nearest, op_info[op].spelling);
@@ -193,10 +216,11 @@ void hint_nearest_function(Frame *frame, const char *name) {
 
 void hint_nearest_combiner(Frame *frame, const char *name) {
     Nearest nearest = {.name = name};
-    FileList visible = visible_files(frame->builder->arena, frame->definition->file);
-    for (int i = 0; i < visible.count; i++)
-        for (int j = 0; j < visible.items[i]->combiners.count; j++)
-            nearest_offer(&nearest, visible.items[i]->combiners.items[j]->ast->name.text);
+    Walk walk = begin_walk(frame->definition->file);
+    for (const SourceFile *file; (file = next_visible(&walk));)
+        for (int j = 0; j < file->combiners.count; j++)
+            nearest_offer(&nearest, file->combiners.items[j]->ast->name.text);
+    end_walk(&walk);
     if (nearest.best)
         HINT(frame, "did you mean '%s'?", nearest.best);
     else if (library_has(frame, "nn", name, true))

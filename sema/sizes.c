@@ -12,10 +12,15 @@ typedef struct Sum {
     Arena *arena;
     int64_t constant;
     LIST(Monomial) terms;
-    bool overflow;
+    bool overflow; /* also when there are more than SIZE_TERM_LIMIT terms */
+    bool too_long; /* the reason */
+    bool normal; /* what is added is in normal form: min and max are factors, as was decided when they were made */
 } Sum;
 
 static void add_expr(Sum *sum, Expr *e, int64_t scale);
+
+/* Of a part of what is added. */
+static bool poly_of_part(Sum *sum, Expr *e, Poly *poly);
 
 /* --- building --- */
 
@@ -68,7 +73,10 @@ static void add_monomial(Sum *sum, int64_t coefficient, int degree, Expr **facto
             return;
         }
     }
-    list_push(sum->arena, &sum->terms, ((Monomial){coefficient, degree, factors}));
+    sum->too_long |= sum->terms.count >= SIZE_TERM_LIMIT;
+    sum->overflow |= sum->too_long;
+    if (!sum->overflow)
+        list_push(sum->arena, &sum->terms, ((Monomial){coefficient, degree, factors}));
 }
 
 static void add_poly(Sum *sum, const Poly *p, int64_t scale) {
@@ -110,8 +118,8 @@ static void multiply_into(Sum *sum, const Monomial *a, const Monomial *b, int64_
 
 static void add_product(Sum *sum, const Poly *a, const Poly *b, int64_t scale) {
     Monomial one = {a->constant, 0, NULL}, other = {b->constant, 0, NULL};
-    for (int i = -1; i < a->count; i++)
-        for (int j = -1; j < b->count; j++) {
+    for (int i = -1; i < a->count && !sum->overflow; i++)
+        for (int j = -1; j < b->count && !sum->overflow; j++) {
             const Monomial *left = i < 0 ? &one : &a->terms[i], *right = j < 0 ? &other : &b->terms[j];
             if (left->coefficient && right->coefficient)
                 multiply_into(sum, left, right, scale);
@@ -172,7 +180,7 @@ static void add_quotient(Sum *sum, Expr *e, int64_t scale) {
         add_factor(sum, e, scale);
         return;
     }
-    if (!poly_of(sum->arena, e->args[0], &numerator) || !poly_of(sum->arena, e->args[1], &divisor)) {
+    if (!poly_of_part(sum, e->args[0], &numerator) || !poly_of_part(sum, e->args[1], &divisor)) {
         sum->overflow = true;
         return;
     }
@@ -236,7 +244,7 @@ static void add_operator(Sum *sum, Expr *e, int64_t scale) {
         break;
     case OP_NEG: add_expr(sum, e->args[0], -scale); break;
     case OP_MUL:
-        if (poly_of(sum->arena, e->args[0], &a) && poly_of(sum->arena, e->args[1], &b))
+        if (poly_of_part(sum, e->args[0], &a) && poly_of_part(sum, e->args[1], &b))
             add_product(sum, &a, &b, scale);
         else
             sum->overflow = true;
@@ -244,7 +252,12 @@ static void add_operator(Sum *sum, Expr *e, int64_t scale) {
     case OP_DIV:
     case OP_MOD: add_quotient(sum, e, scale); break;
     case OP_MIN:
-    case OP_MAX: add_extreme(sum, e, scale); break;
+    case OP_MAX:
+        if (sum->normal)
+            add_factor(sum, e, scale);
+        else
+            add_extreme(sum, e, scale);
+        break;
     default: add_factor(sum, e, scale);
     }
 }
@@ -258,10 +271,20 @@ static void add_expr(Sum *sum, Expr *e, int64_t scale) {
         add_factor(sum, e, scale);
 }
 
-bool poly_of(Arena *arena, Expr *e, Poly *poly) {
-    Sum sum = {.arena = arena};
+static bool poly_of_part(Sum *of, Expr *e, Poly *poly) {
+    Sum sum = {.arena = of->arena, .normal = of->normal};
     add_expr(&sum, e, 1);
+    of->too_long |= sum.too_long;
     return finish(&sum, poly);
+}
+
+bool poly_of(Arena *arena, Expr *e, Poly *poly) {
+    return poly_of_part(&(Sum){.arena = arena}, e, poly);
+}
+
+/* Of an operand of a factor, which is in normal form: no search is begun inside of a search. */
+static bool poly_of_normal(Arena *arena, Expr *e, Poly *poly) {
+    return poly_of_part(&(Sum){.arena = arena, .normal = true}, e, poly);
 }
 
 /* --- operations --- */
@@ -363,6 +386,12 @@ bool size_equal(Arena *arena, Expr *a, Expr *b) {
     return poly_of(arena, expr_binary(arena, OP_SUB, a, b), &p) && poly_is_constant(&p, &difference) && difference == 0;
 }
 
+bool size_is_too_long(Arena *arena, Expr *e) {
+    Sum sum = {.arena = arena};
+    add_expr(&sum, e, 1);
+    return sum.too_long;
+}
+
 /* --- signs --- */
 
 static bool is_constant_above(const Expr *e, int64_t limit) {
@@ -385,7 +414,7 @@ static bool factor_never_negative(Arena *arena, Expr *e) {
     switch (e->op) {
     case OP_MOD: return is_constant_above(e->args[1], 0);
     case OP_DIV: /* by a size: where it is 0 nothing is computed */
-        return (is_constant_above(e->args[1], 0) || is_size(e->args[1])) && poly_of(arena, e->args[0], &numerator) &&
+        return (is_constant_above(e->args[1], 0) || is_size(e->args[1])) && poly_of_normal(arena, e->args[0], &numerator) &&
                poly_never_negative(arena, &numerator, NULL);
     case OP_MIN: return factor_never_negative(arena, e->args[0]) && factor_never_negative(arena, e->args[1]);
     case OP_MAX: return factor_never_negative(arena, e->args[0]) || factor_never_negative(arena, e->args[1]);
@@ -439,7 +468,7 @@ static bool search_extreme(Search *s, const Poly *p, int i, int depth) {
     bool either = (term->coefficient < 0) == (e->op == OP_MIN);
     for (int a = 0; a < 2; a++) {
         Poly by, replaced;
-        bool holds = poly_of(s->arena, e->args[a], &by) &&
+        bool holds = poly_of_normal(s->arena, e->args[a], &by) &&
                      replace_term(s->arena, p, i, term->coefficient, &by, &replaced) && search(s, &replaced, depth + 1);
         if (holds == either)
             return holds;
@@ -455,7 +484,7 @@ static bool search_division(Search *s, const Poly *p, int i, int depth) {
     if (!expr_is_int(e->args[1], &k) || k <= 0)
         return false;
     Poly scaled, x, by, replaced;
-    if (!poly_sum(s->arena, p, k, p, 0, &scaled) || !poly_of(s->arena, e->args[0], &x))
+    if (!poly_sum(s->arena, p, k, p, 0, &scaled) || !poly_of_normal(s->arena, e->args[0], &x))
         return false;
     Poly slack = {term->coefficient > 0 ? 1 - k : 0, 0, NULL};
     return poly_sum(s->arena, &x, 1, &slack, 1, &by) &&
@@ -479,7 +508,7 @@ static bool search_multiple(Search *s, const Poly *p, int i, int depth) {
         Expr *x = term->factors[f], *e = term->factors[1 - f];
         Poly y, size, by, replaced, one = {1, 0, NULL};
         if (!is_size(x) || e->kind != EXPR_OP || e->op != OP_DIV || !expr_equal(e->args[1], x) ||
-            !poly_of(s->arena, e->args[0], &y) || !poly_of(s->arena, x, &size))
+            !poly_of_normal(s->arena, e->args[0], &y) || !poly_of_normal(s->arena, x, &size))
             continue;
         by = y;
         if (term->coefficient > 0 &&
@@ -532,8 +561,9 @@ static bool search(Search *s, const Poly *p, int depth) {
     enum { DEPTH_LIMIT = 6 };
     if (plainly_never_negative(s->arena, p))
         return true;
-    if (depth >= DEPTH_LIMIT || s->steps-- <= 0)
+    if (depth >= DEPTH_LIMIT || s->steps <= 0)
         return false;
+    s->steps -= 1 + p->count * p->count / 256; /* each term is compared with all others */
     for (int i = 0; i < p->count; i++)
         if (search_term(s, p, i, depth))
             return true;

@@ -2,7 +2,7 @@
  *
  * Every int64 expression is constant + sum of coefficient * product of factors; what is neither a sum nor a product (a
  * division, min, a read) is a factor itself, its own operands in normal form. Functions return false where a
- * coefficient overflows; no answer is ever wrong.
+ * coefficient overflows or a sum has more than SIZE_TERM_LIMIT terms; no answer is ever wrong.
  */
 #ifndef SEMA_SIZES_H
 #define SEMA_SIZES_H
@@ -24,6 +24,9 @@ typedef struct Poly {
 
 typedef LIST(Poly) Polys;
 
+/* What is done with sums takes steps quadratic in their lengths, or more. */
+enum { SIZE_TERM_LIMIT = 64 };
+
 bool poly_of(Arena *arena, Expr *e, Poly *poly);
 Expr *poly_expr(Arena *arena, const Poly *poly);
 /* ka * a + kb * b */
@@ -41,6 +44,8 @@ Expr *size_normal(Arena *arena, Expr *e);
 Expr *size_min(Arena *arena, Expr *a, Expr *b);
 Expr *size_max(Arena *arena, Expr *a, Expr *b);
 bool size_equal(Arena *arena, Expr *a, Expr *b);
+/* Whether its sum has too many terms. */
+bool size_is_too_long(Arena *arena, Expr *e);
 
 /* p >= 0 for all sizes (which are >= 0) for which every fact is >= 0. */
 bool poly_never_negative(Arena *arena, const Poly *p, const Polys *facts);

@@ -139,6 +139,18 @@ fault 1 '^ghostly\.tensor:1:.*ghost' "an import that is not there" -c ghostly.te
 printf 'import "round"\ndef f(float(N) a) -> (b) { b(i) = a(i) }\n' >round.tensor
 capture "$TENSORC" -fsyntax-only round.tensor
 case $status in 0 | 1) report 0 "a file that imports itself ends" ;; *) report 1 "a file that imports itself ends" ;; esac
+# A file is one file, however its path is spelled.
+mkdir circle circle/a circle/b
+printf 'import "../b/y"\nimport "./x"\ndef f(float(N) a) -> (b) { b = g(a) }\n' >circle/a/x.tensor
+printf 'import "../a/x"\nimport "../linked"\ndef g(float(N) a) -> (b) { b(i) = a(i) }\n' >circle/b/y.tensor
+ln -s b/y.tensor circle/linked.tensor
+runs "a circle of imports by paths that grow ends" timeout 60 "$TENSORC" -MD -c circle/a/x.tensor -o circle.o
+is "$(tr -d '\\\n' <circle.d)" "circle.o:   circle/a/x.tensor   circle/a/../b/y.tensor" "each file of it is read once"
+mkdir chain
+awk 'BEGIN { for (i = 0; i < 10000; i++) { name = "chain/c" i ".tensor"
+    if (i < 9999) print "import \"c" i + 1 "\"" >name
+    print "def f" i "(float(N) a) -> (b) { b" (i % 10 < 9 ? " = f" i + 1 "(a)" : "(i) = a(i)") " }" >name; close(name) } }'
+runs "a chain of ten thousand imports" sh -c "ulimit -s 512; timeout 60 '$TENSORC' -fsyntax-only chain/c0.tensor"
 
 # --- sources
 broken "an empty argument list with rubbish" "" 'def f(,) -> (b) { }\n'
@@ -173,6 +185,21 @@ for kind in "( )" "- " "exp( )" "1+ "; do
     [ "$status" -le 1 ]
     report $? "20000 times '$kind'" || diag_line "status $status"
 done
+
+# Sums and conditions without end are refused at once.
+long() { awk -v n="$1" -v part="$2" -v between="$3" 'BEGIN {
+    printf "def f(float(N) a) -> (b) { b(i) = a(i) where "
+    for (i = 0; i < n; i++) { piece = part; gsub("#", i + 1, piece); printf "%s%s", i ? between : "", piece }
+    print " }" }'; }
+long 100000 "i < N + #" ", " >long.tensor
+fault 1 "more than 500 conditions after 'where'" "a hundred thousand conditions" -fsyntax-only long.tensor
+long 1900 "N / #" " + " | sed 's/where /where i in 0:/' >long.tensor
+fault 1 "the range of 'i' is a sum of more than 64 terms" "a range of two thousand terms" -fsyntax-only long.tensor
+long 16 "(N / # + 1)" " * " | sed "s/where /where i in 0:/" >long.tensor
+fault 1 "the range of 'i' is a sum of more than 64 terms" "a product whose terms double with each factor" -fsyntax-only long.tensor
+awk 'BEGIN { e = "N"; for (i = 1; i <= 100; i++) e = "min(M + " i ", max(" e ", M * " i "))"
+    print "def f(float(N) a, float(M) c) -> (b) { b(i) = a(i) where i in 0:" e " }" }' >long.tensor
+runs "a hundred minima inside one another" timeout 60 "$TENSORC" -fsyntax-only long.tensor
 
 # Many errors: twenty are shown.
 awk 'BEGIN { for (i = 0; i < 100; i++) print "def f" i "(float(N) a) -> (b) { b(i) = nowhere" i "(i) + a(i) }" }' >many.tensor
