@@ -172,6 +172,39 @@ static void bind_sizes(Frame *frame, const AstExprs *dims, Bounds *bounds, bool 
             bind_size(frame, dims->items[d]->name, bounds, defines);
 }
 
+typedef LIST(const Var *) Sizes;
+
+/* Moves the size of a name to the end of those that are in order. */
+static void order_size(Builder *builder, Sizes *ordered, const char *name) {
+    for (int i = 0; i < ordered->count; i++)
+        if (strcmp(ordered->items[i]->name, name) == 0)
+            return;
+    for (int i = 0; i < builder->sizes.count; i++)
+        if (strcmp(builder->sizes.items[i]->name, name) == 0)
+            list_push(builder->arena, ordered, builder->sizes.items[i]);
+}
+
+static void order_sizes_of(Builder *builder, Sizes *ordered, const AstExprs *dims) {
+    for (int d = 0; d < dims->count; d++) {
+        if (dims->items[d]->kind == AST_NAME)
+            order_size(builder, ordered, dims->items[d]->name.text);
+        order_sizes_of(builder, ordered, &dims->items[d]->args);
+    }
+}
+
+/* The order of first appearance, wherever a size is declared: that of M in float(M + 1) a, float(N) b, float(M) c is before N. */
+static void order_sizes(Frame *frame) {
+    const AstDef *def = frame->definition->ast;
+    Sizes ordered = {0};
+    for (int i = 0; i < def->arguments.count; i++)
+        order_sizes_of(frame->builder, &ordered, &def->arguments.items[i].dims);
+    for (int i = 0; i < def->results.count; i++)
+        order_sizes_of(frame->builder, &ordered, &def->results.items[i].dims);
+    ENSURE(ordered.count == frame->builder->sizes.count);
+    for (int i = 0; i < ordered.count; i++)
+        frame->builder->sizes.items[i] = ordered.items[i];
+}
+
 static bool check_dimension(Frame *frame, const AstExpr *ast, const Expr *extent) {
     int64_t value;
     if (!expr_is_int(extent, &value) || value >= 0)
@@ -222,6 +255,7 @@ static void bind_arguments(Frame *frame, Bounds *bounds, bool defines) {
         bind_sizes(frame, &def->arguments.items[i].dims, bounds, defines);
     for (int i = 0; i < def->results.count; i++)
         bind_sizes(frame, &def->results.items[i].dims, bounds, defines);
+    order_sizes(frame);
     for (int i = 0; i < def->arguments.count; i++) {
         const AstParameter *parameter = &def->arguments.items[i];
         (parameter->is_tensor ? add_input_tensor : add_input_scalar)(frame, parameter, bounds);

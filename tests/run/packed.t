@@ -40,4 +40,30 @@ runs "pasted" "$TENSORC" -O2 --db=none.db -c pasted.tensor -S -o pasted.s --emit
 is "$(sed -n '/^known:/,/^\.Lfunc_end/p' pasted.s | grep -v '^\.L\|\.L')" \
     "$(sed -n '/^known:/,/^\.Lfunc_end/p' known.s | grep -v '^\.L\|\.L')" "they give the same function"
 unlike "$(cat again)" 'known_packed' "whose schedule the packed function has too"
+# --- sizes come in the order of their first appearance, declared there or later
+cat >order.tensor <<'EOF'
+def order(float(M + 1) a, const float(N, 2 * K) b, float(K) k) -> (float(M) c) { c(i) +=! a(i + 1) * b(r_n, 2 * r_k) * k(r_k) }
+export order tune (K=2, N=3, M=4)
+EOF
+cat >order.c <<'EOF'
+#include "order.h"
+#include <stdlib.h>
+int main(void) {
+    float a[] = {9, 1, 2}, b[] = {1, 9, 2, 9, 3, 9}, k[] = {1, 10, 100}, c[2];
+    void *packed = malloc((size_t)order_packed_b_size(2, 1, 3));
+    order_b *w = packed;
+    int status = order(2, 1, 3, a, b, k, c);
+    int right = c[0] == 321 && c[1] == 642;
+    c[0] = c[1] = 0;
+    status |= order_pack_b(2, 1, 3, b, w) | order_packed(2, 1, 3, a, w, k, c);
+    return !(right && status == 0 && c[0] == 321 && c[1] == 642);
+}
+EOF
+sed -i 's/order_b \*/void */' order.c
+runs "compiles a function whose size M is declared last" "$TENSORC" -c order.tensor -o order.o --header order.h
+like "$(cat order.h)" '^int order\(int64_t M, int64_t N, int64_t K,' "M comes first, as in the text"
+like "$(cat order.h)" '^int order_packed\(int64_t M, int64_t N, int64_t K,' "as it does where arguments are packed"
+ok "links" $CC -I. order.c order.o -o application -fopenmp -lm
+ok "and is called so" ./application
+runs "-run takes its sizes by name" "$TENSORC" -run -DK=3 -DN=2 -DM=5 order.tensor
 done_testing
