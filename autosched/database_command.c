@@ -4,6 +4,7 @@
  * are one transaction each: all of it or nothing.
  */
 #include "autosched/database.h"
+#include "lang/terminal.h"
 #include "lang/files.h"
 
 #include <errno.h>
@@ -27,9 +28,7 @@ static int complain(const char *format, ...) __attribute__((format(printf, 1, 2)
 static int complain(const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    fputs("tensorc: error: ", stderr);
-    vfprintf(stderr, format, arguments);
-    fputc('\n', stderr);
+    show_error_list("database", "", format, arguments);
     va_end(arguments);
     return EXIT_INPUT;
 }
@@ -111,7 +110,7 @@ static int run_ls(Arena *arena, Database *database, int count, char **arguments)
     sqlite3_stmt *row = database_select(database, "ORDER BY task, target, threads, schedule");
     if (!row)
         return complain_sqlite(database);
-    printf("%-32s %-16s %7s %7s %7s %14s  %-20s  %-20s %-20s %s\n", "task", "target", "threads", "records", "failed",
+    show(stdout, "%-32s %-16s %7s %7s %7s %14s  %-20s  %-20s %-20s %s\n", "task", "target", "threads", "records", "failed",
            "best seconds", "date", "function", "operator", "file");
     Listed listed = {.count = 0};
     int status;
@@ -204,7 +203,7 @@ static int run_import(Arena *arena, Database *database, int count, char **argume
         database_run(database, "ROLLBACK");
         return complain_sqlite(database);
     }
-    printf("%d records imported\n", import.count);
+    show(stdout, "%d records imported\n", import.count);
     return finish_output();
 }
 
@@ -261,7 +260,7 @@ static int run_merge(Arena *arena, Database *database, int count, char **argumen
         database_run(database, "ROLLBACK");
         return complain_sqlite(database);
     }
-    printf("%d records merged\n", merged);
+    show(stdout, "%d records merged\n", merged);
     return finish_output();
 }
 
@@ -278,7 +277,7 @@ static int run_prune(Arena *arena, Database *database, int count, char **argumen
                        keep);
     if (!database_run(database, sql))
         return complain_sqlite(database);
-    printf("%d records removed\n", sqlite3_changes(database->handle));
+    show(stdout, "%d records removed\n", sqlite3_changes(database->handle));
     database_run(database, "DELETE FROM searches"); /* they tell of records that are gone; old files have none */
     database_run(database, "DELETE FROM budgets");
     database_run(database, "VACUUM");

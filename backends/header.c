@@ -4,6 +4,7 @@
 #include "backends/backends.h"
 #include "lang/expr.h"
 #include "lang/foreign.h"
+#include "lang/terminal.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -47,6 +48,7 @@ static const char *include_guard(Arena *arena, const char *name) {
 
 /* Nothing that a text holds may end the comment that it stands in. */
 static void add_comment_text(Text *text, const char *comment) {
+    comment = shown_line(text->arena, comment);
     for (const char *at = comment; *at; at++) {
         bool breaks = *at == '/' && at > comment && at[-1] == '*';
         text_add(text, breaks ? " %c" : "%c", *at == '\n' || *at == '\\' ? ' ' : *at);

@@ -4,6 +4,7 @@
  * object, its header and dependency file are there too.
  */
 #include "config.h"
+#include "lang/terminal.h"
 #include "driver/driver.h"
 #include "driver/inputs.h"
 #include "stdlib/stdlib.h"
@@ -26,7 +27,7 @@ static bool dumps(const Compilation *c, char letter) {
 static void report_time(const Compilation *c, const char *step, double *since) {
     double now = monotonic_seconds();
     if (c->options->time_report)
-        fprintf(stderr, "%-24s %9.3f ms\n", step, 1e3 * (now - *since));
+        show(stderr, "%-24s %9.3f ms\n", step, 1e3 * (now - *since));
     *since = now;
 }
 
@@ -79,7 +80,7 @@ static bool check_input(Compilation *c) {
     if (dumps(c, 'p')) {
         Text text = {.arena = c->arena};
         ast_print(&text, tree);
-        fprintf(stderr, "%s", text.text ? text.text : "");
+        show(stderr, "%s", text.text ? text.text : "");
     }
     SemaOptions options = {.define_count = c->options->defines.count,
                            .defines = c->options->defines.items,
@@ -95,7 +96,7 @@ static bool check_input(Compilation *c) {
     for (int i = 0; dumps(c, 'c') && i < c->module->units.count; i++) {
         Text text = {.arena = c->arena};
         program_print(&text, c->module->units.items[i].program);
-        fprintf(stderr, "%s", text.text ? text.text : "");
+        show(stderr, "%s", text.text ? text.text : "");
     }
     return true;
 }
@@ -110,7 +111,7 @@ static void print_reports(const Compilation *c, const Scheduled *scheduled, cons
         Text explained = {.arena = c->arena};
         nest_explain(&explained, scheduled->nest, rolled);
         const char *algorithms = program_algorithms(c->arena, program);
-        printf("%s: scheduled by %s; beside each loop what one iteration of it touches\n%s%s%s%s", symbol,
+        show(stdout, "%s: scheduled by %s; beside each loop what one iteration of it touches\n%s%s%s%s", symbol,
                scheduled->origin, algorithms ? "computed: " : "", algorithms ? algorithms : "", algorithms ? "\n" : "",
                explained.text ? explained.text : "");
     }
@@ -118,9 +119,9 @@ static void print_reports(const Compilation *c, const Scheduled *scheduled, cons
         return;
     float *values = ARENA_ARRAY(c->arena, float, feature_count());
     features_extract(c->arena, scheduled->nest, values);
-    printf("%s: features, version %d\n", symbol, FEATURE_VERSION);
+    show(stdout, "%s: features, version %d\n", symbol, FEATURE_VERSION);
     for (int i = 0; i < feature_count(); i++)
-        printf("  %-40s %g\n", feature_name(i), values[i]);
+        show(stdout, "  %-40s %g\n", feature_name(i), values[i]);
 }
 
 static void dump_nest(const Compilation *c, const Nest *nest) {
@@ -128,7 +129,7 @@ static void dump_nest(const Compilation *c, const Nest *nest) {
     if (!dumps(c, 'n'))
         return;
     nest_print(&text, nest);
-    fprintf(stderr, "%s", text.text ? text.text : "");
+    show(stderr, "%s", text.text ? text.text : "");
 }
 
 /* Loops that stay loops though the schedule says otherwise: of a block of the source a warning. */
@@ -139,7 +140,7 @@ static void tell_rolled(Compilation *c, const Scheduled *scheduled, const Rolled
     if (user && !schedule_hole_count(user))
         diag(c->diagnostics, DIAG_stays_loop, user->loc, names, rolled->items[0].why);
     else if (names && c->options->verbose)
-        fprintf(stderr, "tensorc: %s: stays a loop, not unrolled or vectorized: %s\n", symbol, names);
+        show(stderr, "tensorc: %s: stays a loop, not unrolled or vectorized: %s\n", symbol, names);
 }
 
 static Kernel *make_kernel(Compilation *c, const Scheduled *scheduled) {

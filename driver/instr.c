@@ -7,6 +7,7 @@
  * traps or does not come back is an error too. Each instruction is checked once a compilation.
  */
 #include "lower/instr.h"
+#include "lang/terminal.h"
 #include "autosched/random.h"
 #include "driver/driver.h"
 #include "sema/interpreter.h"
@@ -250,7 +251,7 @@ static bool check_instr(Compilation *c, const Instr *instr, const Target *target
     bool good = object && (!target->host || run_rounds(&check, object, bytes));
     free(object);
     if (good && c->options->verbose)
-        fprintf(stderr, "tensorc: instr %s %s\n", instr->name,
+        show(stderr, "tensorc: instr %s %s\n", instr->name,
                 target->host ? "does what it means on this machine" : "is not checked: this machine does not run it");
     return good;
 }

@@ -1,5 +1,6 @@
 /* main.c - what the command line asks for: a subcommand, or the compilation of each file in turn. */
 #include "driver/driver.h"
+#include "lang/terminal.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -44,6 +45,18 @@ static void keep_standard_files(void) {
             return;
 }
 
+/* Before the options are read: what is wrong with them is said in JSON too. */
+static bool wants_json(int argc, char **argv) {
+    static const char option[] = "-fdiagnostics-format";
+    const char *format = "";
+    for (int i = 1; i < argc && strcmp(argv[i], "--"); i++)
+        if (!strncmp(argv[i], option, strlen(option)) && argv[i][strlen(option)] == '=')
+            format = argv[i] + sizeof option;
+        else if (!strcmp(argv[i], option) && i + 1 < argc)
+            format = argv[i + 1];
+    return !strcmp(format, "json");
+}
+
 int main(int argc, char **argv) {
     keep_standard_files();
     signal(SIGPIPE,
@@ -53,6 +66,8 @@ int main(int argc, char **argv) {
         return worker_main(argc - 1, argv + 1);
     Arena *arena = arena_new();
     Options options;
+    if (wants_json(argc, argv))
+        json_open(stderr);
     int status;
     if (argc > 1 && !strcmp(argv[1], "db"))
         status = run_database_command(arena, argc, argv);
@@ -68,5 +83,6 @@ int main(int argc, char **argv) {
             complain("cannot write to standard output");
         status = status ? status : 1;
     }
+    json_close();
     return status;
 }

@@ -7,6 +7,7 @@
 #include "backends/backends.h"
 #include "config.h"
 #include "lang/spelling.h"
+#include "lang/terminal.h"
 #include <errno.h>
 #include <limits.h>
 #include <math.h>
@@ -49,9 +50,7 @@ enum { STATUS_GO_ON = -1, STATUS_USAGE = 2 };
 void complain(const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    fputs("tensorc: error: ", stderr);
-    vfprintf(stderr, format, arguments);
-    fputc('\n', stderr);
+    show_error_list("command_line", "", format, arguments);
     va_end(arguments);
 }
 
@@ -117,9 +116,7 @@ static int usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
 static int usage(const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    fputs("tensorc: error: ", stderr);
-    vfprintf(stderr, format, arguments);
-    fputs(" (see tensorc --help)\n", stderr);
+    show_error_list("usage", " (see tensorc --help)", format, arguments);
     va_end(arguments);
     return STATUS_USAGE;
 }

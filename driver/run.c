@@ -147,12 +147,12 @@ static bool run_and_check(Compilation *c, const Program *program, RunData *data,
     if (report_failure(program, &result) || !check_outputs(c, program, data, &wrong))
         return false;
     double flops = program_flops(program), cost = interpreter_cost(program_meaning(program), data->sizes);
-    printf("%s: %.6g ms", program->symbol, 1e3 * result.seconds);
+    show(stdout, "%s: %.6g ms", program->symbol, 1e3 * result.seconds);
     if (flops > 0 && result.seconds > 0)
-        printf(", %.2f GFLOP/s", 1e-9 * flops / result.seconds);
-    printf(", %d runs, %s", result.repeats, cost < 1e7 ? "all results checked" : "results checked at sampled points");
+        show(stdout, ", %.2f GFLOP/s", 1e-9 * flops / result.seconds);
+    show(stdout, ", %d runs, %s", result.repeats, cost < 1e7 ? "all results checked" : "results checked at sampled points");
     const char *algorithms = program_algorithms(c->arena, program);
-    printf("%s%s\n", algorithms ? ", " : "", algorithms ? algorithms : "");
+    show(stdout, "%s%s\n", algorithms ? ", " : "", algorithms ? algorithms : "");
     return true;
 }
 

@@ -5,6 +5,7 @@
  * come from the source was legal when it was made; it is proved again, and one that fails falls back aloud.
  */
 #include "driver/driver.h"
+#include "lang/terminal.h"
 #include <errno.h>
 #include <math.h>
 #include <string.h>
@@ -278,10 +279,10 @@ const Schedule *name_schedule(Compilation *c, const Schedule *schedule, const ch
 static void show_choice(Compilation *c, const Scheduled *scheduled) {
     const Program *program = scheduled->unit->program;
     const char *algorithms = program_algorithms(c->arena, program);
-    fprintf(stderr, "tensorc: %s: scheduled by %s%s%s\n", program->symbol, scheduled->origin, algorithms ? "; " : "",
+    show(stderr, "tensorc: %s: scheduled by %s%s%s\n", program->symbol, scheduled->origin, algorithms ? "; " : "",
             algorithms ? algorithms : "");
     if (scheduled->schedule->refused)
-        fprintf(stderr, "tensorc: %s: left with plain loops, as nothing that was tried for them is legal: %s\n",
+        show(stderr, "tensorc: %s: left with plain loops, as nothing that was tried for them is legal: %s\n",
                 program->symbol, scheduled->schedule->refused);
 }
 

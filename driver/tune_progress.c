@@ -5,6 +5,7 @@
  * else of theirs is looked at. The thread takes no signals: the search has to notice them.
  */
 #include "driver/tune.h"
+#include "lang/terminal.h"
 #include <math.h>
 #include <pthread.h>
 #include <signal.h>
@@ -107,6 +108,8 @@ static bool start_thread(Progress *progress) {
 }
 
 void progress_begin(Compilation *c, Contest *contest) {
+    if (json_is_open()) /* whose elements are whole messages; programs do not watch */
+        return;
     Progress *progress = ARENA_NEW(c->arena, Progress);
     pthread_condattr_t clock;
     progress->contest = contest;

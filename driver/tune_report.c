@@ -1,6 +1,7 @@
 /* tune_report.c - what -O tune says in the end: one line a function, and a warning for what was not kept or not measured.
  */
 #include "driver/tune.h"
+#include "lang/terminal.h"
 #include <math.h>
 
 /* --- figures --- */
@@ -59,7 +60,7 @@ static Sum add_results(Arena *arena, const Contest *contest, TuneResult *const *
 
 static void show_name(Arena *arena, const char *verb, const Program *program) {
     const char *algorithms = program_algorithms(arena, program);
-    fprintf(stderr, "tensorc: %s%s%s%s: ", verb, program->symbol, algorithms ? ", " : "", algorithms ? algorithms : "");
+    show(stderr, "tensorc: %s%s%s%s: ", verb, program->symbol, algorithms ? ", " : "", algorithms ? algorithms : "");
 }
 
 static const char *const outcome_words[OUTCOME_COUNT] = {NULL, "not built", "crashed", "out of time", "wrong"};
@@ -69,9 +70,9 @@ static void show_reason(int outcome, int failed, const FailureReason *reasons, i
     for (int r = 0; r < count; r++)
         if (reasons[r].outcome == (Outcome)outcome) {
             if (reasons[r].count < failed)
-                fprintf(stderr, " (%d: %s)", reasons[r].count, reasons[r].why);
+                show(stderr, " (%d: %s)", reasons[r].count, reasons[r].why);
             else
-                fprintf(stderr, " (%s)", reasons[r].why);
+                show(stderr, " (%s)", reasons[r].why);
             return;
         }
 }
@@ -79,19 +80,19 @@ static void show_reason(int outcome, int failed, const FailureReason *reasons, i
 static void show_failures(const int *failed, int unsettled, const FailureReason *reasons, int count) {
     for (int i = 0; i < OUTCOME_COUNT; i++)
         if (outcome_words[i] && failed[i]) {
-            fprintf(stderr, ", %d %s", failed[i], outcome_words[i]);
+            show(stderr, ", %d %s", failed[i], outcome_words[i]);
             show_reason(i, failed[i], reasons, count);
         }
     if (unsettled)
-        fprintf(stderr, ", %d without a result on a busy machine", unsettled);
+        show(stderr, ", %d without a result on a busy machine", unsettled);
 }
 
 static void show_gain(Arena *arena, const Program *program, double seconds, double default_seconds) {
     if (seconds <= 0)
         return;
-    fprintf(stderr, "; %s", speed_text(arena, seconds, program_flops(program)));
+    show(stderr, "; %s", speed_text(arena, seconds, program_flops(program)));
     if (default_seconds > 0)
-        fprintf(stderr, ", %.2f times the default's speed", default_seconds / seconds);
+        show(stderr, ", %.2f times the default's speed", default_seconds / seconds);
 }
 
 /* Of several algorithms; without -v those that are not what they say they are. */
@@ -102,10 +103,10 @@ static void show_each(const Compilation *c, const Contest *contest, TuneResult *
         if (!result || result->trials == 0 || !(wrong || c->options->verbose))
             continue;
         show_name(c->arena, "", contest->programs[i]);
-        fputs(trials_text(c->arena, result->trials), stderr);
+        show(stderr, "%s", trials_text(c->arena, result->trials));
         show_failures(result->failed, result->unsettled, result->reasons.items, result->reasons.count);
         show_gain(c->arena, contest->programs[i], result->seconds, result->default_seconds);
-        fputs("\n", stderr);
+        show(stderr, "\n");
     }
 }
 
@@ -113,17 +114,17 @@ static void show_each(const Compilation *c, const Contest *contest, TuneResult *
 static void show_sum(const Compilation *c, const Contest *contest, TuneResult *const *results, int best) {
     Sum sum = add_results(c->arena, contest, results);
     show_name(c->arena, "tuned ", contest->programs[best]);
-    fputs(trials_text(c->arena, sum.measured), stderr);
+    show(stderr, "%s", trials_text(c->arena, sum.measured));
     if (sum.algorithms > 1)
-        fprintf(stderr, " of %d algorithms", sum.algorithms);
-    fprintf(stderr, " in %.1f s", monotonic_seconds() - contest->since);
+        show(stderr, " of %d algorithms", sum.algorithms);
+    show(stderr, " in %.1f s", monotonic_seconds() - contest->since);
     if (sum.found)
-        fprintf(stderr, ", after %d in the database", sum.found);
+        show(stderr, ", after %d in the database", sum.found);
     show_failures(sum.failed, sum.unsettled, sum.reasons.items, sum.reasons.count);
     if (sum.build_seconds > 0)
-        fprintf(stderr, ", each built in %.0f ms", 1e3 * sum.build_seconds / sum.measured);
+        show(stderr, ", each built in %.0f ms", 1e3 * sum.build_seconds / sum.measured);
     show_gain(c->arena, contest->programs[best], results[best]->seconds, results[contest->preferred]->default_seconds);
-    fprintf(stderr, "%s\n", sum.stopped ? "; stopped early" : "");
+    show(stderr, "%s\n", sum.stopped ? "; stopped early" : "");
 }
 
 /* With -v, of all searches for a function. */
@@ -132,7 +133,7 @@ static void show_reasons(const Compilation *c, const Contest *contest, TuneResul
         for (int r = 0; results[i] && r < results[i]->reasons.count; r++) {
             const FailureReason *reason = &results[i]->reasons.items[r];
             show_name(c->arena, "", contest->programs[i]);
-            fprintf(stderr, "%d %s: %s\n", reason->count, outcome_words[reason->outcome], reason->why);
+            show(stderr, "%d %s: %s\n", reason->count, outcome_words[reason->outcome], reason->why);
         }
 }
 
@@ -162,5 +163,5 @@ void show_results(const Compilation *c, const Contest *contest, TuneResult *cons
 
 void show_found(const Compilation *c, const Program *program) {
     if (c->options->verbose)
-        fprintf(stderr, "tensorc: %s: found in the tuning database\n", program->symbol);
+        show(stderr, "tensorc: %s: found in the tuning database\n", program->symbol);
 }

@@ -5,6 +5,7 @@
  * is handed out, not when it is taken from the system: a block that is never reached costs nothing.
  */
 #include "lang/arena.h"
+#include "lang/terminal.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -26,7 +27,7 @@ struct Arena {
 };
 
 static _Noreturn void out_of_memory(void) {
-    fputs("tensorc: internal error: out of memory\n", stderr);
+    show_internal_error("out of memory");
     exit(3);
 }
 

@@ -3,6 +3,7 @@
  * The same message at the same place is shown once: a def that is instantiated several times is checked several times.
  */
 #include "lang/diag.h"
+#include "lang/terminal.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -120,22 +121,32 @@ static Excerpt excerpt_trim(Excerpt excerpt) {
     return excerpt;
 }
 
-/* Tabs stay tabs so that the caret stands right at any tab width; other control bytes take one column. */
+/* What is printed above and below one character of the line. Tabs stay tabs so that the caret stands right at any tab width; what is
+ * escaped takes as many columns as it is shown in. */
+static size_t print_character(FILE *stream, Excerpt excerpt, size_t at, char *caret) {
+    char shown[SHOWN_BYTES];
+    size_t length = excerpt.line[at] == '\t' ? 1 : shown_character(excerpt.line + at, excerpt.length - at, shown);
+    bool tab = excerpt.line[at] == '\t', escaped = strlen(shown) != length;
+    for (size_t column = 0; caret && column < (escaped && !tab ? strlen(shown) : 1); column++) {
+        if (at + length <= excerpt.begin)
+            putc(tab ? '\t' : ' ', stream);
+        else if (*caret == '^' || at < excerpt.end)
+            putc(*caret, stream), *caret = '~';
+    }
+    if (!caret)
+        fputs(tab ? "\t" : shown, stream);
+    return length;
+}
+
 static void print_excerpt(FILE *stream, const Source *source, Loc loc) {
     Excerpt excerpt = excerpt_trim(excerpt_of(source, loc));
-    for (size_t i = 0; i < excerpt.length; i++) {
-        unsigned char byte = (unsigned char)excerpt.line[i];
-        putc(byte < ' ' && byte != '\t' ? '?' : byte == 0x7F ? '?' : byte, stream);
-    }
+    char caret = '^';
+    for (size_t i = 0; i < excerpt.length;)
+        i += print_character(stream, excerpt, i, NULL);
     putc('\n', stream);
-    for (size_t i = 0; i < excerpt.begin; i++)
-        if (!is_continuation_byte(excerpt.line[i]))
-            putc(excerpt.line[i] == '\t' ? '\t' : ' ', stream);
-    putc('^', stream);
-    for (size_t i = excerpt.begin + 1; i < excerpt.end; i++)
-        if (!is_continuation_byte(excerpt.line[i]))
-            putc('~', stream);
-    putc('\n', stream);
+    for (size_t i = 0; i < excerpt.length && (i <= excerpt.begin || i < excerpt.end);)
+        i += print_character(stream, excerpt, i, &caret);
+    fputs(caret == '^' ? "^\n" : "\n", stream);
 }
 
 static void print_text(const Diagnostics *diagnostics, Severity severity, Loc loc, const char *message,
@@ -143,12 +154,13 @@ static void print_text(const Diagnostics *diagnostics, Severity severity, Loc lo
     FILE *stream = diagnostics->options.stream;
     const Source *source = source_get(diagnostics->sources, loc.file);
     if (!source) {
-        fprintf(stream, "tensorc: %s: %s%s\n", severity_names[severity], message, suffix);
+        show(stream, "tensorc: %s: %s%s\n", severity_names[severity], message, suffix);
         return;
     }
     int line, column;
     source_position(source, loc.begin, &line, &column);
-    fprintf(stream, "%s:%d:%d: %s: %s%s\n", source->name, line, column, severity_names[severity], message, suffix);
+    const char *name = shown_line(diagnostics->arena, source->name);
+    show(stream, "%s:%d:%d: %s: %s%s\n", name, line, column, severity_names[severity], message, suffix);
     print_excerpt(stream, source, loc);
 }
 
@@ -213,37 +225,10 @@ void diag_hint(Diagnostics *diagnostics, const char *format, ...) {
     va_end(arguments);
     list_push(diagnostics->arena, &diagnostics->last->hints, hint);
     if (!diagnostics->options.json)
-        fprintf(diagnostics->options.stream, "hint: %s\n", hint.message);
+        show(diagnostics->options.stream, "hint: %s\n", hint.message);
 }
 
 /* --- JSON --- */
-
-/* The length of the UTF-8 sequence that begins with a byte above 0x7F; 0 where the bytes are none. */
-static int sequence_length(const unsigned char *at) {
-    int length = *at >= 0xC2 && *at < 0xE0 ? 2 : *at >= 0xE0 && *at < 0xF0 ? 3 : *at >= 0xF0 && *at < 0xF5 ? 4 : 0;
-    for (int i = 1; i < length; i++)
-        if ((at[i] & 0xC0) != 0x80)
-            return 0;
-    return length;
-}
-
-/* JSON is UTF-8: what is not becomes the replacement character. */
-static void print_json_string(FILE *stream, const char *text) {
-    putc('"', stream);
-    for (const unsigned char *at = (const unsigned char *)text; *at; at++) {
-        int sequence = *at > 0x7F ? sequence_length(at) : 1;
-        if (sequence == 0)
-            fputs("\\ufffd", stream);
-        else if (*at == '"' || *at == '\\')
-            fprintf(stream, "\\%c", *at);
-        else if (*at < ' ' || *at == 0x7F)
-            fprintf(stream, "\\u%04x", *at);
-        else
-            fwrite(at, 1, (size_t)sequence, stream);
-        at += sequence > 1 ? sequence - 1 : 0;
-    }
-    putc('"', stream);
-}
 
 /* file and the four positions; null and zeros without a place. */
 static void print_json_place(const Diagnostics *diagnostics, Loc loc) {
@@ -254,7 +239,7 @@ static void print_json_place(const Diagnostics *diagnostics, Loc loc) {
     if (source) {
         source_position(source, loc.begin, &line, &column);
         source_position(source, loc.end > loc.begin ? loc.end : loc.begin, &end_line, &end_column);
-        print_json_string(stream, source->name);
+        json_string(stream, source->name);
     } else {
         fputs("null", stream);
     }
@@ -264,35 +249,34 @@ static void print_json_place(const Diagnostics *diagnostics, Loc loc) {
 
 static void print_json(const Diagnostics *diagnostics, const Reported *reported) {
     FILE *stream = diagnostics->options.stream;
-    fputs("  {", stream);
+    json_next(stream);
+    putc('{', stream);
     print_json_place(diagnostics, reported->loc);
     fprintf(stream, ", \"severity\": \"%s\", \"id\": \"%s\", \"message\": ", severity_names[reported->severity],
             rows[reported->id].name);
-    print_json_string(stream, reported->message);
+    json_string(stream, reported->message);
     fputs(", \"notes\": [", stream);
     for (int i = 0; i < reported->notes.count; i++) {
         fputs(i ? ", {" : "{", stream);
         print_json_place(diagnostics, reported->notes.items[i].loc);
         fputs(", \"message\": ", stream);
-        print_json_string(stream, reported->notes.items[i].message);
+        json_string(stream, reported->notes.items[i].message);
         putc('}', stream);
     }
     fputs("], \"hints\": [", stream);
     for (int i = 0; i < reported->hints.count; i++) {
         fputs(i ? ", " : "", stream);
-        print_json_string(stream, reported->hints.items[i].message);
+        json_string(stream, reported->hints.items[i].message);
     }
     fputs("]}", stream);
 }
 
 static void print_json_array(const Diagnostics *diagnostics) {
-    FILE *stream = diagnostics->options.stream;
-    fputs("[\n", stream);
-    for (int i = 0; i < diagnostics->reported.count; i++) {
+    bool alone = json_open(diagnostics->options.stream);
+    for (int i = 0; i < diagnostics->reported.count; i++)
         print_json(diagnostics, diagnostics->reported.items[i]);
-        fputs(i + 1 < diagnostics->reported.count ? ",\n" : "\n", stream);
-    }
-    fputs("]\n", stream);
+    if (alone)
+        json_close();
 }
 
 int diag_finish(Diagnostics *diagnostics) {
@@ -309,9 +293,11 @@ int diag_finish(Diagnostics *diagnostics) {
 _Noreturn void internal_error(const char *file, int line, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    fprintf(stderr, "tensorc: internal error: ");
-    vfprintf(stderr, format, arguments);
-    fprintf(stderr, " (%s:%d)\n", file, line);
+    char message[1024];
+    size_t length = (size_t)vsnprintf(message, sizeof message - 1, format, arguments);
+    length = length < sizeof message ? length : sizeof message - 1;
+    snprintf(message + length, sizeof message - length, " (%s:%d)", file, line);
     va_end(arguments);
+    show_internal_error(message);
     exit(3);
 }

@@ -1,4 +1,5 @@
 /* waiting.c - the clock and the words of waiting. */
+#include "lang/terminal.h"
 #include "lang/waiting.h"
 #include "lang/clock.h"
 
@@ -23,7 +24,7 @@ bool waiting_is_over(const Waiting *waiting) {
 void waiting_tell(Waiting *waiting) {
     if (waiting->told || !waiting->what || waiting_seconds(waiting) < told_after)
         return;
-    fprintf(stderr, "tensorc: waiting for %s\n", waiting->what);
+    show(stderr, "tensorc: waiting for %s\n", waiting->what);
     waiting->told = true;
 }
 

@@ -2,6 +2,7 @@
  * after each. Needs a nest that nest_build accepted; an invariant that a pass breaks is an internal error.
  */
 #include "lang/clock.h"
+#include "lang/terminal.h"
 #include "lang/diag.h"
 #include "lower/passes.h"
 #include <string.h>
@@ -30,13 +31,13 @@ static void dump_after(const Kernel *kernel, const ExpandOptions *options, const
                        double seconds, char **printed) {
     FILE *stream = options->dump_stream ? options->dump_stream : stderr;
     if (options->time_passes)
-        fprintf(stream, "lower: %-17s %9.3f ms\n", name, 1e3 * seconds);
+        show(stream, "lower: %-17s %9.3f ms\n", name, 1e3 * seconds);
     if (!options->dump || !strchr(options->dump, letter))
         return;
     Text text = {.arena = kernel->arena};
     kernel_print(&text, kernel);
     bool unchanged = *printed && !strcmp(*printed, text.text);
-    fprintf(stream, "# after %s%s\n%s", name, unchanged ? " (unchanged)" : "", unchanged ? "" : text.text);
+    show(stream, "# after %s%s\n%s", name, unchanged ? " (unchanged)" : "", unchanged ? "" : text.text);
     *printed = text.text;
 }
 
