@@ -208,7 +208,8 @@ static const char *refused_names(Arena *arena, const Space *space, const bool *b
     int refused = 0;
     for (int g = 0; g < space->groups.count; g++) {
         const Group *group = space->groups.items[g];
-        if (group->skipped && (!before[g] || group->hopeless) && refused++ < NAMED)
+        bool refuses = group->root && group->skipped && (!before[g] || group->hopeless); /* a block has no root */
+        if (refuses && refused++ < NAMED)
             text_add(&text, "%s%s", refused > 1 ? ", " : "", group->root->name);
     }
     if (refused > NAMED)
