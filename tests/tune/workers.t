@@ -56,7 +56,8 @@ ok "the default is emitted then too" test -s hanging.o
 "$TENSORC" -O tune --threads=1 --budget=3 --progress=0.2 --db=log.db -c conv.tensor -o log.o 2>log.err
 [ "$(grep -c '^tensorc: tuning layer: [0-9]*/200 trials.*, [0-9]* s' log.err)" -ge 3 ]
 report $? "a log has lines about a search" || diag_file log.err
-unlike "$(cat log.err)" "$(printf '[\\033\\r]')" "and nothing that is for terminals"
+unlike "$(cat log.err)" "$(printf '[\033\r]')" "and nothing that is for terminals"
+worker=$(dirname "$TENSORC")/tensorc-worker
 if have script; then
     cat >ticks.sh <<END
 exec "$TENSORC" -O tune --threads=1 --budget=5 --db=ticks.db --runner="timeout -s STOP 1 $worker" -c conv.tensor -o ticks.o
