@@ -6,6 +6,7 @@
 #include "driver/driver.h"
 #include "driver/inputs.h"
 #include "lang/npy.h"
+#include "lang/terminal.h"
 #include "sema/interpreter.h"
 #include <errno.h>
 #include <stdlib.h>
