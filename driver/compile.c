@@ -408,21 +408,13 @@ static bool write_outputs(const Compilation *c, const Outputs *outputs) {
 
 /* --- targets --- */
 
-static void complain_of_target(const char *name) {
-    const char *stand_in = getenv("TENSORC_HOST");
-    if (stand_in && strcmp(name, "host") == 0)
-        complain("TENSORC_HOST names no processor that this machine can stand for: '%s'", stand_in);
-    else
-        complain("no target '%s'; --target=help lists them", name);
-}
-
 static const Target **make_targets(Compilation *c) {
     const Options *o = c->options;
     const Target **targets = ARENA_ARRAY(c->arena, const Target *, o->targets.count);
     for (int i = 0; i < o->targets.count; i++) {
         targets[i] = target_make(c->arena, o->targets.items[i], o->threads);
         if (!targets[i]) {
-            complain_of_target(o->targets.items[i]);
+            complain_target(c->arena, o->targets.items[i]);
             return NULL;
         }
         for (int j = 0; j < i; j++)

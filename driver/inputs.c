@@ -15,17 +15,22 @@ static ElementType argument_type(const Argument *a) {
     return a->tensor ? a->tensor->type : a->scalar->type;
 }
 
-int64_t *argument_shape(Compilation *c, const Tensor *tensor) {
+int64_t *argument_shape(Compilation *c, const Program *program, const int64_t *sizes, const Tensor *tensor) {
     int64_t *shape = ARENA_ARRAY(c->arena, int64_t, (tensor ? tensor->rank : 0) + 1);
+    SizeValue *values = ARENA_ARRAY(c->arena, SizeValue, program->size_count + 1);
+    int count = sizes ? program->size_count : 0;
+    for (int i = 0; i < count; i++)
+        values[i] = (SizeValue){program->sizes[i], sizes[i]};
     for (int d = 0; tensor && d < tensor->rank; d++)
-        expr_evaluate(tensor->dims[d], NULL, 0, &shape[d]);
+        expr_evaluate(tensor->dims[d], values, count, &shape[d]);
     return shape;
 }
 
 /* NULL with the reason where the file cannot be read or does not fit. */
-static const Array *read_input(Compilation *c, const Argument *a, const NamedFile *file, const char **why) {
+static const Array *read_input(Compilation *c, const Program *program, const int64_t *sizes, const Argument *a,
+                               const NamedFile *file, const char **why) {
     int rank = a->tensor ? a->tensor->rank : 0;
-    const int64_t *shape = argument_shape(c, a->tensor);
+    const int64_t *shape = argument_shape(c, program, sizes, a->tensor);
     const Array *array = npy_load(c->arena, file->path, argument_type(a), why);
     bool same = array && array->rank == rank;
     for (int d = 0; same && d < rank; d++)
@@ -40,9 +45,10 @@ static size_t input_bytes(const Argument *a, const Array *array) {
     return (size_t)array->elements * (size_t)element_info[argument_type(a)].bytes;
 }
 
-bool load_input(Compilation *c, const Program *program, const Argument *a, const NamedFile *file, void *data) {
+bool load_input(Compilation *c, const Program *program, const int64_t *sizes, const Argument *a, const NamedFile *file,
+                void *data) {
     const char *why = "";
-    const Array *array = read_input(c, a, file, &why);
+    const Array *array = read_input(c, program, sizes, a, file, &why);
     if (array)
         memcpy(data, array->data, input_bytes(a, array));
     else
@@ -72,7 +78,7 @@ void *const *search_inputs(Compilation *c, const Program *program, const char **
     const char *why;
     for (int f = 0; f < files->count; f++) {
         const Argument *a = find_argument(program, files->items[f].name);
-        const Array *array = a ? read_input(c, a, &files->items[f], &why) : NULL;
+        const Array *array = a ? read_input(c, program, NULL, a, &files->items[f], &why) : NULL;
         if (!array)
             continue;
         int64_t number = a - program->arguments;
@@ -88,7 +94,7 @@ static bool input_fits(Compilation *c, Program *const *programs, int count, cons
     const Program *last = NULL;
     for (int p = 0; p < count; p++) {
         const Argument *a = find_argument(programs[p], file->name);
-        if (a && read_input(c, a, file, &why))
+        if (a && read_input(c, program, NULL, a, file, &why))
             return true;
         last = a ? programs[p] : last;
     }

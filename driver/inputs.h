@@ -5,10 +5,11 @@
 #include "driver/driver.h"
 
 const char *argument_name(const Argument *argument);
-int64_t *argument_shape(Compilation *compilation, const Tensor *tensor); /* of known sizes */
+int64_t *argument_shape(Compilation *compilation, const Program *program, const int64_t *sizes,
+                        const Tensor *tensor); /* sizes NULL: all are known */
 /* The contents of an argument from a file that must hold exactly its type and shape. False after a message. */
-bool load_input(Compilation *compilation, const Program *program, const Argument *argument, const NamedFile *file,
-                void *data);
+bool load_input(Compilation *compilation, const Program *program, const int64_t *sizes, const Argument *argument,
+                const NamedFile *file, void *data);
 /* What a search gives the arguments of a program whose sizes are known: NULL for those that are random. NULL: all are.
  * *name tells these contents from others. */
 void *const *search_inputs(Compilation *compilation, const Program *program, const char **name);

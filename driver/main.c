@@ -41,7 +41,8 @@ static int run_database_command(Arena *arena, int argc, char **argv) {
 /* Standard input, output and error are never another file: where one is closed, nothing can be read from or written to it. */
 static void keep_standard_files(void) {
     for (int i = 0; i <= STDERR_FILENO; i++)
-        if (fcntl(i, F_GETFD) < 0 && open("/dev/null", i == STDIN_FILENO ? O_RDONLY | O_CLOEXEC : O_PATH | O_CLOEXEC) < 0)
+        if (fcntl(i, F_GETFD) < 0 &&
+            open("/dev/null", i == STDIN_FILENO ? O_RDONLY | O_CLOEXEC : O_PATH | O_CLOEXEC) < 0)
             return;
 }
 
@@ -71,6 +72,8 @@ int main(int argc, char **argv) {
     int status;
     if (argc > 1 && !strcmp(argv[1], "db"))
         status = run_database_command(arena, argc, argv);
+    else if (argc == 2 && !strcmp(argv[1], "help") && access(argv[1], F_OK))
+        status = print_help();
     else
         status = options_read(arena, argc, argv, &options);
     if (status < 0)

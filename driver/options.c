@@ -6,6 +6,7 @@
 #include "driver/options.h"
 #include "backends/backends.h"
 #include "config.h"
+#include "driver/driver.h"
 #include "lang/spelling.h"
 #include "lang/terminal.h"
 #include <errno.h>
@@ -70,7 +71,7 @@ static void print_option(const struct OptionRow *row) {
     }
 }
 
-static int print_help(void) {
+int print_help(void) {
     puts("usage: tensorc [options] FILE.tensor ...   compile tensor comprehensions to objects\n"
          "       tensorc db COMMAND                  look after the tuning database ('tensorc db help')");
     for (int group = 0; group < GROUP_COUNT; group++) {
@@ -85,13 +86,6 @@ static int print_help(void) {
 
 static int print_version(void) {
     puts("tensorc " PACKAGE_VERSION);
-    return 0;
-}
-
-static int print_targets(void) {
-    for (int i = 0; i < target_count(); i++)
-        printf("  %-16s %s\n", target_row(i)->name, target_row(i)->summary);
-    puts("  CPU              any processor name of LLVM, such as cortex-a53, znver4 or sapphirerapids");
     return 0;
 }
 
@@ -299,6 +293,7 @@ static int apply_flag(OptionId id, Options *options) {
     if (id == OPT_NO_PIC)
         options->pic = false;
     return id == OPT_HELP            ? print_help()
+           : id == OPT_SHORT_HELP    ? print_help()
            : id == OPT_VERSION       ? print_version()
            : id == OPT_PRINT_TARGETS ? print_targets()
                                      : STATUS_GO_ON;
@@ -366,7 +361,37 @@ static bool is_misspelt_level(const char *next) {
     return next && *next != '-' && strcmp(next, "tune") != 0 && !strpbrk(next, "./") && access(next, F_OK) != 0;
 }
 
+/* What other compilers take. */
+static const char *foreign_option(const char *word) {
+    static const char *const names[][2] = {
+        {"-march", "--target=NAME; the processor of this machine is the default"},
+        {"-mcpu", "--target=NAME; the processor of this machine is the default"},
+        {"-mtune", "--target=NAME; the processor of this machine is the default"},
+        {"-m", "--target=NAME+FEATURE has a feature more"},
+        {"-fopenmp", "parallel loops need no option here; link with -fopenmp"},
+        {"-ffast-math", "sums may be in any order by default; -fstrict forbids it"},
+        {"-l", "the object is linked by cc"},
+        {"-L", "the object is linked by cc"},
+        {"-shared", "the object is linked by cc"},
+        {"-std", "the language has one version"},
+        {"-Os", "the levels are -O0 to -O3 and -O tune"},
+        {"-?", "--help lists the options"},
+        {"-help", "--help lists the options"},
+        {"-version", "--version prints it"},
+        {"-V", "--version prints it"},
+    };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        size_t length = strlen(names[i][0]);
+        bool prefix = length == 2 && strchr("mlL", names[i][0][1]);
+        if (!strncmp(word, names[i][0], length) && (prefix || !word[length] || word[length] == '='))
+            return names[i][1];
+    }
+    return NULL;
+}
+
 static int unknown_option(Arena *arena, const char *word) {
+    if (foreign_option(word))
+        return usage("unknown option '%s': %s", word, foreign_option(word));
     const char *spellings[OPT_COUNT];
     for (int i = 0; i < OPT_COUNT; i++)
         spellings[i] = rows[i].spelling;

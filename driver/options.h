@@ -32,6 +32,7 @@ typedef struct Options {
 } Options;
 
 /* Reads argv. Returns -1 to go on, else the status to exit with (after --help, --version, a list, or a usage error). */
+int print_help(void);
 int options_read(Arena *arena, int argc, char **argv, Options *options);
 /* "tensorc: error: ..." on stderr. */
 void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));

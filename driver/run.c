@@ -58,7 +58,7 @@ static bool load_inputs(Compilation *c, const Program *program, RunData *data) {
             const Argument *a = &program->arguments[i];
             if (strcmp(argument_name(a), files->items[f].name))
                 continue;
-            if (!load_input(c, program, a, &files->items[f], data->inputs[i]))
+            if (!load_input(c, program, data->sizes, a, &files->items[f], data->inputs[i]))
                 return false;
         }
     return true;
@@ -71,7 +71,8 @@ static bool save_outputs(Compilation *c, const Program *program, const RunData *
             const Tensor *tensor = program->arguments[i].tensor;
             if (!data->outputs[i] || strcmp(tensor->name, files->items[f].name))
                 continue;
-            Text text = npy_text(c->arena, tensor->type, tensor->rank, argument_shape(c, tensor), data->outputs[i]);
+            Text text = npy_text(c->arena, tensor->type, tensor->rank, argument_shape(c, program, data->sizes, tensor),
+                                 data->outputs[i]);
             if (!write_whole(files->items[f].path, text.text, text.length)) {
                 complain("cannot write '%s': %s", files->items[f].path, strerror(errno));
                 return false;
@@ -141,6 +142,15 @@ static char *make_object(Compilation *c, Kernel *kernel, const Target *target, s
     return object;
 }
 
+/* " (M=8, N=3)" of sizes that only the call knows. */
+static const char *sizes_text(Arena *arena, const Program *program, const int64_t *sizes) {
+    Text text = {.arena = arena};
+    for (int i = 0; i < program->size_count; i++)
+        text_add(&text, "%s%s=%lld", i ? ", " : " (", program->sizes[i]->name, (long long)sizes[i]);
+    text_add(&text, program->size_count ? ")" : "");
+    return text.length ? text.text : "";
+}
+
 static bool run_and_check(Compilation *c, const Program *program, RunData *data, RunRequest *request) {
     RunResult result;
     int64_t wrong = 0;
@@ -148,29 +158,25 @@ static bool run_and_check(Compilation *c, const Program *program, RunData *data,
     if (report_failure(program, &result) || !check_outputs(c, program, data, &wrong))
         return false;
     double flops = program_flops(program), cost = interpreter_cost(program_meaning(program), data->sizes);
-    show(stdout, "%s: %.6g ms", program->symbol, 1e3 * result.seconds);
+    show(stdout, "%s%s: %.6g ms", program->symbol, sizes_text(c->arena, program, data->sizes), 1e3 * result.seconds);
     if (flops > 0 && result.seconds > 0)
         show(stdout, ", %.2f GFLOP/s", 1e-9 * flops / result.seconds);
-    show(stdout, ", %d runs, %s", result.repeats, cost < 1e7 ? "all results checked" : "results checked at sampled points");
+    show(stdout, ", %d runs, %s", result.repeats,
+         cost < 1e7 ? "all results checked" : "results checked at sampled points");
     const char *algorithms = program_algorithms(c->arena, program);
     show(stdout, "%s%s\n", algorithms ? ", " : "", algorithms ? algorithms : "");
     return true;
 }
 
-static bool run_kernel(Compilation *c, Kernel *kernel, const Target *target) {
+/* One call with these sizes. */
+static bool run_sized(Compilation *c, Kernel *kernel, const Target *target, int64_t *sizes, char *object,
+                      size_t bytes) {
     const Program *program = kernel->program;
-    if (program->size_count) {
-        complain("%s: -run needs the size %s: give -D%s=VALUE", program->symbol, program->sizes[0]->name,
-                 program->sizes[0]->name);
-        return false;
-    }
-    RunData data = {.sizes = ARENA_ARRAY(c->arena, int64_t, 1),
+    RunData data = {.sizes = sizes,
                     .inputs = ARENA_ARRAY(c->arena, void *, program->argument_count + 1),
                     .outputs = ARENA_ARRAY(c->arena, void *, program->argument_count + 1)};
-    size_t bytes = 0;
-    char *object = make_object(c, kernel, target, &bytes);
-    bool good = object && fill_data(program, c->options->seed, &data);
-    if (object && !good)
+    bool good = fill_data(program, c->options->seed, &data);
+    if (!good)
         complain("%s: no memory for the arguments", program->symbol);
     RunRequest request = {.object = object,
                           .object_bytes = bytes,
@@ -186,8 +192,50 @@ static bool run_kernel(Compilation *c, Kernel *kernel, const Target *target) {
     good = good && load_inputs(c, program, &data) && run_and_check(c, program, &data, &request) &&
            save_outputs(c, program, &data);
     free_data(program, &data);
-    free(object);
     return good;
+}
+
+/* The sizes of a row of `tune`; false where it leaves one open. */
+static bool sizes_of_row(const Program *program, const struct TuneSizes *row, int64_t *sizes) {
+    int found = 0;
+    for (int i = 0; i < program->size_count; i++)
+        for (int b = 0; b < row->count; b++)
+            if (!strcmp(row->bindings[b].name, program->sizes[i]->name)) {
+                sizes[i] = row->bindings[b].value;
+                found++;
+                break;
+            }
+    return found == program->size_count && !row->automatic && !row->at_most;
+}
+
+static void complain_sizes(Arena *arena, const Program *program) {
+    Text names = {.arena = arena}, options = {.arena = arena};
+    for (int i = 0; i < program->size_count; i++) {
+        const char *name = program->sizes[i]->name;
+        text_add(&names, "%s%s", i == 0 ? "" : i + 1 == program->size_count ? " and " : ", ", name);
+        text_add(&options, "%s-D%s=VALUE", i ? " " : "", name);
+    }
+    complain("%s: -run needs the size%s %s: give %s, or a row of tune in its export", program->symbol,
+             program->size_count == 1 ? "" : "s", names.text, options.text);
+}
+
+/* With the sizes that the program has, or those of each row of tune that has them all. */
+static bool run_kernel(Compilation *c, const Unit *unit, Kernel *kernel, const Target *target) {
+    const Program *program = kernel->program;
+    int64_t *sizes = ARENA_ARRAY(c->arena, int64_t, program->size_count + 1);
+    size_t bytes = 0;
+    int rows = program->size_count ? unit->tune_count : 1, run = 0;
+    char *object = make_object(c, kernel, target, &bytes);
+    bool good = object != NULL;
+    for (int i = 0; i < rows && object; i++)
+        if (!program->size_count || sizes_of_row(program, &unit->tunes[i], sizes)) {
+            good &= run_sized(c, kernel, target, sizes, object, bytes);
+            run++;
+        }
+    if (object && !run)
+        complain_sizes(c->arena, program);
+    free(object);
+    return good && run;
 }
 
 int run_kernels(Compilation *c, Kernel *const *kernels, int count, const Target *target) {
@@ -200,7 +248,7 @@ int run_kernels(Compilation *c, Kernel *const *kernels, int count, const Target 
         !names_exist(&c->options->run_outputs, kernels, count, true))
         return 1;
     for (int i = 0; i < count; i++)
-        if (!run_kernel(c, kernels[i], target))
+        if (!run_kernel(c, &c->module->units.items[i], kernels[i], target))
             status = 1;
     return status;
 }

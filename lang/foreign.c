@@ -34,6 +34,24 @@ const char *nearest_type(const char *name) {
     return spelling_nearest(name, spellings, TYPE_COUNT);
 }
 
+const char *foreign_target(const char *name) {
+    static const char *const names[][2] = {
+        {"native", "host"},       {"local", "host"},      {"generic", "x86-64"},
+        {"amd64", "x86-64"},      {"x86_64", "x86-64"},   {"x64", "x86-64"},
+        {"x86", "x86-64"},        {"sse2", "x86-64"},     {"sse4", "x86-64-v2"},
+        {"avx", "x86-64-v3"},     {"avx2", "x86-64-v3"},  {"avx512", "x86-64-v4"},
+        {"avx512f", "x86-64-v4"}, {"arm64", "aarch64"},   {"arm", "aarch64"},
+        {"armv8", "aarch64"},     {"armv8-a", "aarch64"}, {"aarch64-linux", "aarch64"},
+        {"neon", "aarch64"},      {"zen", "znver1"},      {"zen2", "znver2"},
+        {"zen3", "znver3"},       {"zen4", "znver4"},     {"m1", "apple-m1"},
+        {"m2", "apple-m2"},
+    };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(names[i][0], name) == 0)
+            return names[i][1];
+    return NULL;
+}
+
 static const char truth[] = "a bool is written bool(1) or bool(0)";
 static const char infinite[] = "infinity is written 1.0 / 0.0; max=! and min=! begin with it by themselves";
 static const char number[] = "what is not a number is written 0.0 / 0.0; only that differs from itself: x != x";

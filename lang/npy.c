@@ -75,6 +75,14 @@ static bool is_code(const char *descr, const char *code) {
            descr[2 + length] == '\'';
 }
 
+/* How NumPy converts another type of numbers. */
+static const char *conversion_hint(const Reader *reader, const char *descr, const char *code) {
+    bool numbers = *descr == '\'' && descr[1] && descr[2] && strchr("fiub", descr[2]);
+    if (!numbers || reader->array->type == TYPE_BFLOAT16)
+        return "";
+    return arena_printf(reader->arena, ": save array.astype('%s')", code);
+}
+
 /* 'descr': '<f4': byte order, kind, bytes. The bits of a bfloat16 may also be uint16. */
 static bool read_type(Reader *reader, const char *descr) {
     const char *code = codes[reader->array->type];
@@ -84,8 +92,9 @@ static bool read_type(Reader *reader, const char *descr) {
         descr = "nothing";
     if (!typed)
         return fail(reader,
-                    arena_printf(reader->arena, "it holds %.*s, but '<%s' (%s) is needed", (int)strcspn(descr, ",}\n"),
-                                 descr, code, element_info[reader->array->type].spelling));
+                    arena_printf(reader->arena, "it holds %.*s, but '<%s' (%s) is needed%s",
+                                 (int)strcspn(descr, ",}\n"), descr, code, element_info[reader->array->type].spelling,
+                                 conversion_hint(reader, descr, code)));
     reader->swapped = host_is_big_endian() ? descr[1] == '<' : descr[1] == '>';
     return true;
 }

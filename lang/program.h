@@ -89,13 +89,15 @@ const Target *target_find(const char *name); /* a row of targets.def, or NULL */
 int target_match(const Target *target, const char *name);
 /* The family that a target's or a family's name belongs to; NULL: no such name. */
 const char *target_family(const char *name);
+const char *
+target_nearest(const char *name);       /* the one that a name of other tools, or a misspelt one, stands for; or NULL */
 bool target_is_known(const char *name); /* a target, a family of them, or a processor */
 /* A feature of processors as `needs` spells it: LLVM's name of it, NULL when the family has none of that name. */
 const char *cpu_feature_name(const char *family, const char *spelling);
 /* The spelling of row `index` where it is of the family, "" where it is not; NULL behind the last. */
 const char *cpu_feature_spelling(int index, const char *family);
 bool target_has_feature(const Target *target, const char *spelling);
-bool target_converts_half(const Target *target);         /* has instructions for it */
+bool target_converts_half(const Target *target);          /* has instructions for it */
 int target_lanes(const Target *target, ElementType type); /* of a whole vector register, at least 1 */
 
 #endif

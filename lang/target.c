@@ -2,7 +2,9 @@
  *
  * "host" has a row here, to be listed; what it holds is found by the backend, on the machine.
  */
+#include "lang/foreign.h"
 #include "lang/program.h"
+#include "lang/spelling.h"
 
 #include <limits.h>
 #include <string.h>
@@ -49,16 +51,29 @@ const char *target_family(const char *name) {
     return NULL;
 }
 
-bool target_is_known(const char *name) {
-    static const char *const processors[] = {
+static const char *const processors[] = {
 #define PROCESSOR(name, row, features) name,
 #include "lang/processors.def"
 #undef PROCESSOR
-    };
-    for (size_t i = 0; i < sizeof processors / sizeof *processors; i++)
+};
+enum { PROCESSORS = sizeof processors / sizeof *processors };
+
+bool target_is_known(const char *name) {
+    for (int i = 0; i < PROCESSORS; i++)
         if (strcmp(processors[i], name) == 0)
             return true;
     return target_family(name) != NULL;
+}
+
+const char *target_nearest(const char *name) {
+    if (foreign_target(name))
+        return foreign_target(name);
+    const char *names[sizeof targets / sizeof *targets + PROCESSORS];
+    for (int i = 0; i < target_count(); i++)
+        names[i] = targets[i].name;
+    for (int i = 0; i < PROCESSORS; i++)
+        names[target_count() + i] = processors[i];
+    return spelling_nearest(name, names, target_count() + PROCESSORS);
 }
 
 static const struct {

@@ -1,4 +1,5 @@
 /* nest_names.c - the arguments of primitives: which loop, stage or number a name or a hole of a schedule means. */
+#include "lang/spelling.h"
 #include "lower/nest_state.h"
 
 #include <string.h>
@@ -77,11 +78,50 @@ static const Relation *find_taken(const StageState *stage, const char *name) {
     return NULL;
 }
 
+/* k for r_k, or a misspelt name; NULL: none is near. */
+static const Node *nearest_leaf(NestState *state, const StageState *stage, const char *name) {
+    const char **names = ARENA_ARRAY(state->arena, const char *, stage->leaves.count + 1);
+    for (int i = 0; i < stage->leaves.count; i++) {
+        names[i] = stage->leaves.items[i]->variable.name;
+        if (strncmp(names[i], "r_", 2) == 0 && strcmp(names[i] + 2, name) == 0)
+            return stage->leaves.items[i];
+    }
+    const char *nearest = spelling_nearest(name, names, stage->leaves.count);
+    return nearest != NULL && strlen(nearest) > 2 ? find_leaf(stage, nearest) : NULL;
+}
+
+/* Of a name without a stage: the loop of the last stage that has one. */
+static const Node *leaf_of_any(const NestState *state, const char *name) {
+    for (int i = state->stages.count - 1; i >= 0; i--) {
+        const Node *leaf = state->stages.items[i]->nest.inlined ? NULL : find_leaf(state->stages.items[i], name);
+        if (leaf != NULL)
+            return leaf;
+    }
+    return NULL;
+}
+
+const Node *loop_meant(NestState *state, const char *name) {
+    if (strchr(name, '.') == NULL)
+        return leaf_of_any(state, name);
+    for (size_t length = strlen(name); length > 0; length--) {
+        const StageState *stage = name[length] == '.' ? find_stage(state, name, length) : NULL;
+        if (stage != NULL)
+            return find_leaf(stage, name + length + 1) == NULL && find_taken(stage, name + length + 1) == NULL
+                       ? nearest_leaf(state, stage, name + length + 1)
+                       : NULL;
+    }
+    return NULL;
+}
+
 static Node *no_such_loop(NestState *state, StageState *stage, const char *name) {
     const Relation *relation = find_taken(stage, name);
+    const Node *near = relation == NULL && state->refusal->wanted ? nearest_leaf(state, stage, name) : NULL;
     if (relation != NULL && state->refusal->wanted)
         refuse(state, "%s.%s %s; the loops of %s are %s", stage->name, name, parts_text(state, relation), stage->name,
                loops_text(state, stage));
+    else if (near != NULL)
+        refuse(state, "%s has no loop %s: did you mean %s.%s? Its loops are %s", stage->name, name, stage->name,
+               near->variable.name, loops_text(state, stage));
     else
         refuse(state, "%s has no loop %s; its loops are %s", stage->name, name, loops_text(state, stage));
     return NULL;
@@ -123,6 +163,11 @@ static Node *loop_of_path(NestState *state, const char *name) {
     const StageState *named = find_stage(state, name, strlen(name));
     if (named != NULL)
         refuse(state, "%s is a stage, a loop is wanted; its loops are %s", named->name, loops_text(state, named));
+    else if (state->refusal->wanted && leaf_of_any(state, name) != NULL)
+        refuse(state,
+               "there is no loop %s: did you mean %s.%s? A loop is STAGE.NAME or a name that a statement before "
+               "returned",
+               name, stage_of(leaf_of_any(state, name))->name, name);
     else if (state->refusal->wanted)
         refuse(
             state,

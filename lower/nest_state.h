@@ -236,6 +236,8 @@ const char *loops_text(NestState *state, const StageState *stage); /* "C.jo, C.i
 
 /* All refuse (and return NULL or false) when the argument is not what they look for. */
 Node *argument_loop(NestState *state, const Prim *prim, const PrimArg *arg);
+/* What a name that is no loop may stand for: j for C.j, C.k for C.r_k; or NULL. */
+const Node *loop_meant(NestState *state, const char *name);
 /* All positional ones: loops of one stage, no two the same. */
 Node **argument_loops(NestState *state, const Prim *prim, int count);
 StageState *argument_stage(NestState *state, const Prim *prim, const PrimArg *arg); /* that is computed: not inlined */

@@ -523,6 +523,20 @@ static void suggest_stages(Suggestions *list) {
         suggest_stage(list, list->state->stages.items[i]->name);
 }
 
+/* The statement with the loops that its names are nearest to. */
+static void suggest_meant(Suggestions *list) {
+    const char *kinds = prim_info[list->prim->op].positional;
+    Prim *copy = NULL;
+    for (int i = 0, kind = 0; i < positional_count(list->prim);
+         i++, kind += isalpha((unsigned char)kinds[kind + 1]) != 0) {
+        const PrimArg *arg = positional(list->prim, i);
+        bool wrong = kinds[kind] == 'L' && arg->kind == ARG_NAME && loop_of_argument(list->state, arg) == NULL;
+        const Node *meant = wrong ? loop_meant(list->state, arg->name) : NULL;
+        if (meant != NULL && (copy = copy ? copy : suggest_changed(list)) != NULL)
+            copy->args[index_of(list->prim, arg)].name = path_of(list->state, meant);
+    }
+}
+
 /* A copy in another order, a buffer in no scope of its own. */
 static void suggest_keywords(Suggestions *list) {
     int layout = keyword_index(list->prim, "layout"), scope = keyword_index(list->prim, "scope");
@@ -551,6 +565,7 @@ int suggest_prims(NestState *state, const Prim *prim, Prim *candidates, int limi
     Suggestions list = {.state = state, .prim = prim, .items = candidates, .limit = limit};
     if (positional_count(prim) == 0 || positional(prim, 0)->kind != ARG_NAME)
         return 0;
+    suggest_meant(&list);
     if (moves_stage(prim->op))
         suggest_written_first(&list);
     suggest_stages(&list);

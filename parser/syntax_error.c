@@ -2,6 +2,7 @@
  * it where it is a common one.
  */
 #include "lang/foreign.h"
+#include "lang/spelling.h"
 #include "parser/gram.h"
 #include "parser/parser.h"
 
@@ -526,6 +527,10 @@ static const char *item_hint(const SyntaxError *error) {
     for (size_t i = 0; word->kind == IDENT && i < sizeof words / sizeof *words; i++)
         if (!strcmp(word->text, words[i][0]))
             return words[i][1];
+    static const char *const items[] = {"def", "export", "import", "schedule", "combiner", "instr"};
+    const char *nearest = word->kind == IDENT ? spelling_nearest(word->text, items, 6) : NULL;
+    if (nearest)
+        return arena_printf(error->parser->arena, "did you mean '%s'?", nearest);
     bool statement = word->kind == IDENT &&
                      (is_kind(error, 1, '(') || begins_assignment(token_at(error->parser, error->position + 1)->kind));
     return statement ? "statements stand in the braces of a def" : NULL;

@@ -16,6 +16,27 @@ bool is_call(const Frame *frame, const AstExpr *ast) {
 
 /* --- actual arguments --- */
 
+/* relu of rows: a def of the same file whose name goes on from this one's, and takes what is given. */
+static void hint_other_rank(Frame *frame, const AstParameter *formal, int rank) {
+    for (int f = 0; f < frame->builder->checker->files.count; f++) {
+        const SourceFile *file = frame->builder->checker->files.items[f];
+        const AstDef *called = NULL;
+        for (int d = 0; d < file->definitions.count && !called; d++)
+            for (int a = 0; a < file->definitions.items[d]->ast->arguments.count && !called; a++)
+                if (&file->definitions.items[d]->ast->arguments.items[a] == formal)
+                    called = file->definitions.items[d]->ast;
+        for (int d = 0; called && d < file->definitions.count; d++) {
+            const AstDef *def = file->definitions.items[d]->ast;
+            size_t length = strlen(called->name.text), at = (size_t)(formal - called->arguments.items);
+            if (strncmp(def->name.text, called->name.text, length) == 0 && def->name.text[length] == '_' &&
+                def->arguments.count == called->arguments.count && def->arguments.items[at].dims.count == rank) {
+                HINT(frame, "'%s' takes %d dimension%s", def->name.text, rank, rank == 1 ? "" : "s");
+                return;
+            }
+        }
+    }
+}
+
 static bool actual_of_variable(Frame *frame, const AstExpr *ast, Variable *variable, Actual *actual) {
     variable->used = true;
     actual->view = variable->view;
@@ -95,6 +116,7 @@ static bool check_argument_type(Frame *frame, const AstParameter *formal, const 
     if (view->rank != formal->dims.count) {
         ERROR(frame, argument_rank, ast->loc, view->rank, view->rank == 1 ? "" : "s", formal->dims.count);
         NOTE(frame, formal->loc, "of this parameter");
+        hint_other_rank(frame, formal, view->rank);
         return false;
     }
     return true;

@@ -7,6 +7,8 @@
  */
 #include "sema/check.h"
 
+#include <string.h>
+
 /* poly >= 0 */
 typedef struct Constraint {
     Poly poly;
@@ -228,6 +230,57 @@ static void depend_on_indices(Statement *s, IndexVariable *index, Expr *begin, E
         list_push(arena, &s->predicates, expr_binary(arena, OP_LT, value, end));
 }
 
+static bool reads_tensor(const Statement *s, const AstExpr *ast) {
+    bool found = (ast->kind == AST_APPLY || ast->kind == AST_NAME) && is_read(s->frame, ast);
+    for (int i = 0; i < ast->args.count && !found; i++)
+        found = reads_tensor(s, ast->args.items[i]);
+    return found;
+}
+
+/* The first read by p alone, of an expression or below it. */
+static const AstExpr *read_by(const AstExpr *ast, const char *p) {
+    const AstExpr *found = NULL;
+    for (int i = 0; i < ast->args.count && !found; i++) {
+        const AstExpr *arg = ast->args.items[i];
+        bool own = ast->kind == AST_APPLY && arg->kind == AST_NAME && strcmp(arg->name.text, p) == 0;
+        found = own ? ast : read_by(arg, p);
+    }
+    return found;
+}
+
+/* "val(row(i) + p)" for val(p). */
+static const char *shifted_read(Statement *s, const AstWhere *where, const char *begin) {
+    const char *p = where->name.text;
+    const AstExpr *read = s->ast->values.count ? read_by(s->ast->values.items[0], p) : NULL;
+    Text text = {.arena = s->builder->arena};
+    if (!read)
+        return arena_printf(text.arena, "%s + %s", begin, p);
+    text_add(&text, "%s(", read->name.text);
+    for (int i = 0; i < read->args.count; i++) {
+        const AstExpr *arg = read->args.items[i];
+        text_add(&text, i ? ", " : "");
+        if (arg->kind == AST_NAME && strcmp(arg->name.text, p) == 0)
+            text_add(&text, "%s + %s", begin, p);
+        else
+            ast_print_expr(&text, arg);
+    }
+    text_add(&text, ")");
+    return text.text;
+}
+
+/* p in row(i):row(i + 1): rows of different lengths. The index counts from 0 up to the longest one's end. */
+static void hint_lengths(Statement *s, const AstWhere *where) {
+    Text begin = {.arena = s->builder->arena}, end = begin;
+    const char *p = where->name.text;
+    ast_print_expr(&begin, where->begin);
+    ast_print_expr(&end, where->end);
+    if (!reads_tensor(s, where->begin) && reads_tensor(s, where->end))
+        HINT(s->frame, "where %s in %s:K, %s < %s, with K the largest end", p, begin.text, p, end.text);
+    else if (reads_tensor(s, where->begin))
+        HINT(s->frame, "count from 0 to K, a parameter, the largest length: %s where %s in 0:K, %s < %s - %s",
+             shifted_read(s, where, begin.text), p, p, end.text, begin.text);
+}
+
 static bool check_where_range(Statement *s, int clause) {
     const AstWhere *where = &s->ast->wheres.items[clause];
     IndexVariable *index = find_index(s, where->name.text);
@@ -235,9 +288,11 @@ static bool check_where_range(Statement *s, int clause) {
         ERROR(s->frame, where_twice, where->name.loc, where->name.text);
         return false;
     }
-    Expr *begin = where_end(s, where->begin, clause), *end = where_end(s, where->end, clause);
-    if (!begin || !end)
+    Expr *begin = where_end(s, where->begin, clause), *end = begin ? where_end(s, where->end, clause) : NULL;
+    if (!begin || !end) {
+        hint_lengths(s, where);
         return false;
+    }
     Arena *arena = s->builder->arena;
     int64_t first, last;
     if (expr_is_int(begin, &first) && expr_is_int(end, &last) && last <= first) {
@@ -566,6 +621,26 @@ static bool report_undefined(Statement *s) {
 }
 
 /* The extent of what is written to by a computed index has to be known from elsewhere. */
+/* A result is declared; a temporary is defined by a simple statement first. */
+static void hint_extent(Statement *s, const char *name) {
+    const Symbol *symbol = frame_symbol(s->frame, name);
+    const AstTarget *target = &s->ast->targets.items[0];
+    Text places = {.arena = s->builder->arena}, ranges = places, indices = places;
+    for (int d = 0; d < target->indices.count; d++) {
+        const char *index = arena_printf(s->builder->arena, "%c", "vwabcdef"[d % 8]);
+        text_add(&places, "%s%s", d ? ", " : "", index);
+        text_add(&ranges, "%s%s in 0:...", d ? ", " : "", index);
+        text_add(&indices, d ? ", " : "");
+        ast_print_expr(&indices, target->indices.items[d]);
+    }
+    if (symbol && symbol->variable && symbol->variable->result)
+        HINT(s->frame, "say it in the header, -> (TYPE(SIZES) %s)", name);
+    else if (s->ast->combine != COMBINE_NONE)
+        HINT(s->frame, "define it first: %s(%s) = %s where %s, then %s(%s) %s= ...", name, places.text,
+             s->ast->combine == COMBINE_MUL ? "1.0" : "0.0", ranges.text, name, indices.text,
+             op_info[combine_op(s->ast->combine)].spelling);
+}
+
 static bool report_computed(Statement *s) {
     for (int i = 0; i < s->indices.count; i++) {
         const IndexVariable *index = s->indices.items[i];
@@ -573,8 +648,7 @@ static bool report_computed(Statement *s) {
             continue;
         const char *name = s->ast->targets.items[0].name.text;
         ERROR(s->frame, computed_extent, index->loc, i, name);
-        HINT(s->frame, "say it in the header, -> (TYPE(SIZES) %s); or name the index: where v in 0:..., v == ...",
-             name);
+        hint_extent(s, name);
         return false;
     }
     return true;

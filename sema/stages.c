@@ -200,6 +200,21 @@ static void warn_former(const Assignment *a, Loc loc) {
          span_text(a), a->variable->name);
 }
 
+/* t(i, j) = x where j <= i, of a temporary. */
+static void hint_choice(const Assignment *a) {
+    Text condition = {.arena = a->arena}, value = condition;
+    const AstStatement *ast = a->statement->ast;
+    for (int i = 0; i < ast->wheres.count; i++)
+        if (ast->wheres.items[i].kind == WHERE_PREDICATE) {
+            text_add(&condition, condition.length ? " && " : "");
+            ast_print_expr(&condition, ast->wheres.items[i].value);
+        }
+    ast_print_expr(&value, ast->values.items[0]);
+    if (condition.length)
+        HINT(a->statement->frame, "say what it is elsewhere: %s(...) = %s ? %s : 0", a->variable->name, condition.text,
+             value.text);
+}
+
 /* The version before this one; NULL after an error. */
 static const Tensor *former_version(Assignment *a) {
     Frame *frame = a->statement->frame;
@@ -213,6 +228,8 @@ static const Tensor *former_version(Assignment *a) {
         else if (a->statement->ast->combine != COMBINE_NONE && !a->statement->ast->initialise)
             HINT(frame, "the forms with ! begin with the identity: %s=!",
                  op_info[combine_op(a->statement->ast->combine)].spelling);
+        else if (a->statement->predicates.count)
+            hint_choice(a);
         note_calls(frame);
         a->statement->failed = true;
         return NULL;

@@ -240,6 +240,85 @@ bool translate_assignment(Statement *s, const Variable *variable, Typed *value) 
     return good && value->expr;
 }
 
+/* --- ranges that later definitions of the tensor give ------------------------------------------------------------- */
+
+static bool is_ranged(const Statement *s, const IndexVariable *index) {
+    bool ranged = index->where || index->place;
+    for (int i = 0; i < s->accesses.count && !ranged; i++)
+        ranged = expr_uses_var(s->accesses.items[i]->read, index->raw);
+    return ranged;
+}
+
+static bool has_calls(const Frame *frame, const AstExpr *ast) {
+    bool found = is_call(frame, ast);
+    for (int i = 0; i < ast->args.count && !found; i++)
+        found = has_calls(frame, ast->args.items[i]);
+    return found;
+}
+
+/* Whether the statement defines the target once more, in a way that can be looked at ahead. */
+static bool defines_again(const Frame *frame, const AstStatement *ast, const AstTarget *target) {
+    return ast->kind == STATEMENT_ASSIGN && ast->targets.count == 1 && ast->values.count == 1 && !ast->combiner.text &&
+           strcmp(ast->targets.items[0].name.text, target->name.text) == 0 &&
+           ast->targets.items[0].indices.count == target->indices.count && !has_calls(frame, ast->values.items[0]);
+}
+
+static void learn_ranges(Frame *frame, const AstStatement *ast, const Variable *variable, View *view) {
+    Statement s = {.frame = frame, .builder = frame->builder, .ast = ast, .let_limit = ast->wheres.count};
+    Typed value;
+    Arena *arena = frame->builder->arena;
+    if (!translate_assignment(&s, variable, &value))
+        return;
+    infer_ranges(&s, view);
+    for (int d = 0; d < view->rank && d < s.indices.count; d++) {
+        const IndexVariable *index = s.indices.items[d];
+        if (view->dims[d] || !index->low || !index->high)
+            continue;
+        Expr *extent = expr_binary(arena, OP_SUB, index->high, index->low);
+        view->dims[d] = size_normal(arena, expr_binary(arena, OP_ADD, extent, expr_int(arena, 1)));
+        view->lower[d] = index->low;
+    }
+}
+
+/* What looking ahead made and reported is forgotten. */
+static void look_ahead(Frame *frame, const AstStatement *ast, const Variable *variable, View *view) {
+    Builder *builder = frame->builder, before = *builder;
+    bool failed = frame->failed, muted = diag_mute(DIAGNOSTICS(frame), true);
+    LIST(Frame *) good = {0};
+    for (Frame *f = frame; f; f = f->caller)
+        if (!f->failed)
+            list_push(builder->arena, &good, f);
+    learn_ranges(frame, ast, variable, view);
+    for (int i = 0; i < good.count; i++)
+        good.items[i]->failed = false;
+    frame->failed = failed;
+    diag_mute(DIAGNOSTICS(frame), muted);
+    builder->tensors.count = before.tensors.count;
+    builder->requirements.count = before.requirements.count;
+    builder->facts.count = before.facts.count;
+}
+
+/* g(t, q) = bias(q)  g(t, q) += x(t, r): what the first definition does not say of its indices, later ones do. NULL:
+ * there is nothing to ask for. */
+static const View *later_target(Statement *s, const Variable *variable) {
+    const AstStatements *statements = &s->frame->definition->ast->statements;
+    const AstTarget *target = &s->ast->targets.items[0];
+    Arena *arena = s->builder->arena;
+    int rank = target->indices.count, at = 0, open = 0;
+    for (int d = 0; d < rank && d < s->indices.count; d++)
+        open += !is_ranged(s, s->indices.items[d]);
+    while (at < statements->count && statements->items[at] != s->ast)
+        at++;
+    if (!open || s->frame->scan || s->builder->names_only)
+        return NULL;
+    View *view = ARENA_NEW(arena, View);
+    *view = (View){.rank = rank, .dims = ARENA_ARRAY(arena, Expr *, rank), .lower = ARENA_ARRAY(arena, Expr *, rank)};
+    for (at++; at < statements->count; at++)
+        if (defines_again(s->frame, statements->items[at], target))
+            look_ahead(s->frame, statements->items[at], variable, view);
+    return view;
+}
+
 /* The whole of an assignment whose left side is understood. */
 static bool check_assignment(Statement *s, Variable *variable) {
     Typed value;
@@ -254,7 +333,8 @@ static bool check_assignment(Statement *s, Variable *variable) {
         target = &declared;
     if (!target)
         target = carried_target(s->frame, variable);
-    if (!infer_ranges(s, target) || !check_reductions(s) || !check_bounds(s, target))
+    const View *later = target ? NULL : later_target(s, variable);
+    if (!infer_ranges(s, target ? target : later) || !check_reductions(s) || !check_bounds(s, target))
         return false;
     warn_extents(s);
     define_stages(s, variable, value, target);
