@@ -42,6 +42,23 @@ fault 2 'frobnicate' "an unknown option" --frobnicate good.tensor
 fault 2 '-Z' "an unknown short option" -Z good.tensor
 fault 2 '-O.*9' "an unknown level" -O9 -c good.tensor $to
 fault 2 "not 'tuned'" "a misspelt level" -O tuned -c good.tensor $to
+fault 2 '--target=NAME' "an option of cc" -march=native -c good.tensor $to
+fault 2 "'arm64'; did you mean 'aarch64'" "a target's other name" --target=arm64 -c good.tensor $to
+fault 2 "'native'; did you mean 'host'" "this machine's other name" --target=native -c good.tensor $to
+fault 2 "'skylke'; did you mean 'skylake'" "a misspelt processor" --target=skylke -c good.tensor $to
+fault 2 "no feature 'typo' that 'skylake' could have; they are sse4.1, .*avx512bf16" "a feature that is none" \
+    --target=skylake+avx2+typo -c good.tensor $to
+fault 1 'needs the sizes M, K and N: give -DM=VALUE -DK=VALUE -DN=VALUE' "sizes that lack" -run good.tensor
+for word in -h help; do
+    runs "$word" "$TENSORC" $word
+    like "$(cat "$work/out")" '^usage: tensorc' "prints what --help does"
+done
+runs "the targets are listed" "$TENSORC" --target=help
+like "$(cat "$work/out")" 'avx512vnni' "with the features that they may have"
+printf '%s\n' 'def rows(float(M, N) x) -> (y) { y(i) +=! x(i, j) }' \
+    'export rows tune (M=8, N=9), (M=3), (M=1, N=20)' >rows.tensor
+runs "sizes of tune" "$TENSORC" -run rows.tensor
+is "$(sed 's/: .*//' "$work/out" | tr '\n' ';')" 'rows (M=8, N=9);rows (M=1, N=20);' "are run with"
 fault 2 "did you mean '--trials'" "an option that is nearly one" --trails=3 -c good.tensor $to
 fault 1 "there is no tuning database 'none.db'" "a database to list that is not there" db ls --db=none.db
 fault 1 "there is no tuning database 'none.db'" "and one to export" db export --db=none.db
