@@ -300,6 +300,8 @@ typedef struct Nearest {
 void nearest_offer(Nearest *nearest, const char *candidate);
 void hint_nearest_function(Frame *frame, const char *name);
 void hint_nearest_combiner(Frame *frame, const char *name);
+/* Of a tensor that its first definition reads. */
+void hint_own_read(const Statement *statement, const AstExpr *read, const AstTarget *target, const Variable *variable);
 void hint_nearest_value(const Statement *statement, const char *name);
 /* A name that would be an index where none is: it is misspelt. */
 void report_index(const Statement *statement, const IndexVariable *index);

@@ -483,46 +483,6 @@ static Typed read_in_scan(Statement *s, const AstExpr *ast, Carried *carried, Ac
     return fail(s);
 }
 
-static const char *ast_text(const Statement *s, const AstExpr *ast) {
-    Text text = {.arena = s->builder->arena};
-    ast_print_expr(&text, ast);
-    return text.text;
-}
-
-/* Whether it reads the element that the statement defines. */
-static bool is_own_element(const Statement *s, const AstExpr *read, const AstTarget *target) {
-    bool same = read->args.count == target->indices.count;
-    for (int i = 0; i < read->args.count && same; i++)
-        same = strcmp(ast_text(s, read->args.items[i]), ast_text(s, target->indices.items[i])) == 0;
-    return same;
-}
-
-/* The combine that y(i) = y(i) + x writes out, "" where it is none. */
-static const char *combine_written_out(const AstStatement *statement, const AstExpr *read) {
-    const AstExpr *value = statement->values.items[0];
-    bool own = value->args.count == 2 && (value->args.items[0] == read || value->args.items[1] == read);
-    int op = value->kind == AST_OPERATOR ? (int)value->op
-             : value->kind == AST_APPLY  ? find_builtin(value->name.text)
-                                         : -1;
-    bool combines = op == OP_ADD || op == OP_MUL || op == OP_MIN || op == OP_MAX;
-    return own && combines && statement->combine == COMBINE_NONE ? op_info[op].spelling : "";
-}
-
-/* A tensor is read that its first definition is just making. */
-static void hint_own_read(const Statement *s, const AstExpr *read, const AstTarget *target, const Variable *variable) {
-    const char *name = variable->name, *combine = combine_written_out(s->ast, read);
-    if (!is_own_element(s, read, target))
-        HINT(s->frame, "what depends on its own earlier elements is a recurrence: scan i { %s(i) = ... }", name);
-    else if (*combine && variable->result)
-        HINT(s->frame, "%s %s= ... changes what the caller has in it; the header says that: -> (inout TYPE(SIZES) %s)",
-             ast_text(s, read), combine, name);
-    else if (variable->result)
-        HINT(s->frame, "the header says that it begins with what the caller has in it: -> (inout TYPE(SIZES) %s)",
-             name);
-    else if (*combine)
-        HINT(s->frame, "%s %s=! ... begins with the identity", ast_text(s, read), combine);
-}
-
 static Typed read_variable(Statement *s, const AstExpr *ast, Variable *variable, Access **access) {
     Carried *carried = find_carried(s->frame, variable);
     variable->used = true;

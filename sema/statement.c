@@ -256,11 +256,21 @@ static bool has_calls(const Frame *frame, const AstExpr *ast) {
     return found;
 }
 
+static bool calls_defs(const Frame *frame, const AstStatement *ast) {
+    bool found = has_calls(frame, ast->values.items[0]);
+    for (int i = 0; i < ast->wheres.count && !found; i++) {
+        const AstWhere *where = &ast->wheres.items[i];
+        found = where->value ? has_calls(frame, where->value)
+                             : has_calls(frame, where->begin) || has_calls(frame, where->end);
+    }
+    return found;
+}
+
 /* Whether the statement defines the target once more, in a way that can be looked at ahead. */
 static bool defines_again(const Frame *frame, const AstStatement *ast, const AstTarget *target) {
     return ast->kind == STATEMENT_ASSIGN && ast->targets.count == 1 && ast->values.count == 1 && !ast->combiner.text &&
            strcmp(ast->targets.items[0].name.text, target->name.text) == 0 &&
-           ast->targets.items[0].indices.count == target->indices.count && !has_calls(frame, ast->values.items[0]);
+           ast->targets.items[0].indices.count == target->indices.count && !calls_defs(frame, ast);
 }
 
 static void learn_ranges(Frame *frame, const AstStatement *ast, const Variable *variable, View *view) {
