@@ -94,7 +94,7 @@ static bool input_fits(Compilation *c, Program *const *programs, int count, cons
     const Program *last = NULL;
     for (int p = 0; p < count; p++) {
         const Argument *a = find_argument(programs[p], file->name);
-        if (a && read_input(c, program, NULL, a, file, &why))
+        if (a && read_input(c, programs[p], NULL, a, file, &why))
             return true;
         last = a ? programs[p] : last;
     }
