@@ -161,8 +161,8 @@ static bool train_on(CostModel *model, Boosted *boosted, const float *features, 
 
 bool xgboost_fit(CostModel *model, const float *features, const double *seconds, int count) {
     Boosted *boosted = model->state;
-    double *speeds = malloc(sizeof *speeds * (size_t)(count + 1));
-    float *labels = malloc(sizeof *labels * (size_t)(count + 1));
+    double *speeds = memory_given(malloc(sizeof *speeds * (size_t)(count + 1)));
+    float *labels = memory_given(malloc(sizeof *labels * (size_t)(count + 1)));
     bool good = speeds && labels;
     model->trouble = NULL;
     forget(boosted);

@@ -24,7 +24,7 @@ bool hash_set_has(const HashSet *set, uint64_t hash) {
 
 static void hash_set_grow(HashSet *set) {
     HashSet larger = {.capacity = set->capacity ? set->capacity * 2 : FIRST_SLOTS};
-    larger.slots = calloc((size_t)larger.capacity, sizeof *larger.slots);
+    larger.slots = memory_given(calloc((size_t)larger.capacity, sizeof *larger.slots));
     ENSURE(larger.slots);
     for (int s = 0; s < set->capacity; s++)
         if (set->slots[s])
@@ -127,8 +127,8 @@ static void extract_all(Search *search, int *const *points, int count, float *fe
 }
 
 void search_score(Search *search, int *const *points, int count, float *scores) {
-    float *features = malloc(sizeof *features * (size_t)feature_count() * (size_t)(count + 1));
-    bool *refused = calloc((size_t)count + 1, sizeof *refused);
+    float *features = memory_given(malloc(sizeof *features * (size_t)feature_count() * (size_t)(count + 1)));
+    bool *refused = memory_given(calloc((size_t)count + 1, sizeof *refused));
     ENSURE(features && refused);
     extract_all(search, points, count, features, refused);
     model_predict(search->model, features, count, scores);
@@ -215,7 +215,7 @@ void search_tell(Search *search, const int *point, const float *features, double
     size_t length = (size_t)feature_count();
     if (search->measured == search->feature_capacity) {
         search->feature_capacity = search->feature_capacity ? 2 * search->feature_capacity : 64;
-        search->features = realloc(search->features, sizeof(float) * length * (size_t)search->feature_capacity);
+        search->features = memory_given(realloc(search->features, sizeof(float) * length * (size_t)search->feature_capacity));
         ENSURE(search->features);
     }
     memcpy(search->features + length * (size_t)search->measured, features, sizeof(float) * length);

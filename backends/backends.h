@@ -126,6 +126,9 @@ typedef struct ToolchainOptions {
     const volatile int *stop;
     double deadline; /* a monotonic time when nothing is waited for any more; 0: none */
 } ToolchainOptions;
+/* So many of the jobs that are wanted as the system's limits allow, which are raised as far as may be; *why: what allows no
+ * more, or NULL. */
+int build_jobs(Arena *arena, int wanted, const char **why);
 Toolchain *const *toolchains_open(Arena *arena, Program *const *programs, int count, const Target *target,
                                   const ToolchainOptions *options, const char **why, bool *passing);
 void toolchains_close(Toolchain *const *toolchains);

@@ -19,10 +19,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { BUILD_LIMIT_SECONDS = 20 };
+enum { BUILD_LIMIT_SECONDS = 20, MOST_JOBS = 1024, OTHER_FILES = 64 };
 static const double least_progress = 0.05; /* of a processor, below which a build is given up for this time */
 
 typedef struct Builder {
@@ -40,7 +41,9 @@ struct Builders {
     Program *const *programs;
     const Target *target;
     ToolchainOptions options;
-    Builder *items; /* [options.jobs] */
+    Builder *items;       /* [options.jobs] */
+    struct pollfd *ready; /* of each */
+    int room;             /* for so many the system has */
     LIST(struct WaitingBuild {
         Candidate *candidate;
         int program;
@@ -109,7 +112,7 @@ static void put_left_out(Arena *arena, Arena *kept, const LeftOut *left_out, Con
 }
 
 /* One request; the answer takes its place. */
-static void serve_build(const Builders *pool, const DeviceLock *lock, Arena *kept, ContentsTable *told, Wire *wire) {
+static void serve_build(const Builders *pool, DeviceLock *lock, Arena *kept, ContentsTable *told, Wire *wire) {
     Arena *arena = arena_new();
     LeftOut left_out = {0};
     size_t bytes = 0;
@@ -135,13 +138,16 @@ static void serve_build(const Builders *pool, const DeviceLock *lock, Arena *kep
     arena_free(arena);
 }
 
-static _Noreturn void run_builder(const Builders *pool, int input, int output) {
+static _Noreturn void run_builder(const Builders *pool, pid_t parent, bool first, int input, int output) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) /* it has ended before that */
+        _exit(0);
     setpgid(0, 0);
     for (int i = 0; i < 3; i++) /* who ends it means it: the handlers are the compiler's */
         signal((int[]){SIGINT, SIGTERM, SIGHUP}[i], SIG_DFL);
     keep_memory();
-    DeviceLock lock = device_lock_open(pool->arena); /* descriptors of its own: flock goes by open file */
+    /* Descriptors of its own: flock goes by open file. The compiler decides how long a builder may wait. */
+    DeviceLock lock = device_lock_open(pool->arena, (WaitLimit){0}, first ? LOCK_TELLS : LOCK_SILENT);
     Wire wire = {0};
     ContentsTable told = {0};
     while (wire_receive(&wire, input)) {
@@ -163,13 +169,34 @@ static void warm_up(Builders *pool) {
     arena_free(arena);
 }
 
+int build_jobs(Arena *arena, int wanted, const char **why) {
+    struct rlimit files = {0};
+    *why = NULL;
+    if (getrlimit(RLIMIT_NOFILE, &files))
+        return wanted < MOST_JOBS ? wanted : MOST_JOBS;
+    rlim_t needed = (rlim_t)wanted * 2 + OTHER_FILES;
+    if (files.rlim_cur < needed) {
+        files.rlim_cur = files.rlim_max < needed ? files.rlim_max : needed;
+        setrlimit(RLIMIT_NOFILE, &files);
+        getrlimit(RLIMIT_NOFILE, &files);
+    }
+    int64_t most = files.rlim_cur > OTHER_FILES + 2 ? (int64_t)((files.rlim_cur - OTHER_FILES) / 2) : 1;
+    if (wanted <= most && wanted <= MOST_JOBS)
+        return wanted;
+    if (most < MOST_JOBS)
+        *why = arena_printf(arena, "a process may have %llu files open (ulimit -n)", (unsigned long long)files.rlim_cur);
+    else
+        *why = "more never wait";
+    return most < MOST_JOBS ? (int)most : MOST_JOBS;
+}
+
 static bool start_builder(Builders *pool, Builder *builder) {
     int request[2], answer[2];
     warm_up(pool);
     if (!wire_open(request, answer))
         return false;
     fflush(NULL);
-    pid_t pid = fork();
+    pid_t parent = getpid(), pid = fork();
     if (!pid) {
         for (int i = 0; i < pool->options.jobs; i++) /* the other builders' pipes must end with the compiler */
             if (pool->items[i].pid) {
@@ -178,7 +205,7 @@ static bool start_builder(Builders *pool, Builder *builder) {
             }
         close(request[1]);
         close(answer[0]);
-        run_builder(pool, request[0], answer[1]);
+        run_builder(pool, parent, builder == pool->items, request[0], answer[1]);
     }
     close(request[0]);
     close(answer[1]);
@@ -234,18 +261,34 @@ static void put_build(Builders *pool, Builder *builder, const struct WaitingBuil
     wire_put_text(wire, text.text ? text.text : "");
 }
 
+/* Whether a builder can be had. Where the system has no room for one more, those that there are do the work. */
+static bool has_builder(Builders *pool, Builder *builder) {
+    int alive = 0;
+    for (int i = 0; i < pool->options.jobs; i++)
+        alive += pool->items[i].pid != 0;
+    if (builder->pid || (alive < pool->room && start_builder(pool, builder)))
+        return true;
+    if (alive > 0 && pool->room > alive) {
+        fprintf(stderr, "tensorc: warning: only %d candidates are built at once: no further process: %s\n", alive,
+                strerror(errno));
+        pool->room = alive;
+    }
+    return false;
+}
+
 /* Gives waiting candidates to idle builders. */
 static void hand_out(Builders *pool) {
     limit_contents(pool);
     for (int i = 0; i < pool->options.jobs && pool->waiting_at < pool->waiting.count; i++) {
         Builder *builder = &pool->items[i];
-        if (builder->candidate)
+        bool there = !builder->candidate && has_builder(pool, builder);
+        if (builder->candidate || (!there && busy_builders(pool) > 0))
             continue;
         struct WaitingBuild next = pool->waiting.items[pool->waiting_at++];
         Candidate *candidate = next.candidate;
         Wire wire = {0};
         put_build(pool, builder, &next, &wire);
-        if ((builder->pid || start_builder(pool, builder)) && wire_send(&wire, builder->input)) {
+        if (there && wire_send(&wire, builder->input)) {
             builder->candidate = candidate;
             builder->deadline = monotonic_seconds() + BUILD_LIMIT_SECONDS;
             builder->since = builder->spent = processor_seconds(builder->pid);
@@ -350,11 +393,13 @@ static void check_deadline(Builders *pool, Builder *builder) {
 /* Takes what the builders have to say, waiting up to milliseconds for the first word. */
 static void listen_to_builders(Builders *pool, int milliseconds) {
     int jobs = pool->options.jobs;
-    struct pollfd ready[jobs];
+    struct pollfd *ready = pool->ready;
     for (int i = 0; i < jobs; i++)
         ready[i] = (struct pollfd){.fd = pool->items[i].candidate ? pool->items[i].output : -1, .events = POLLIN};
-    if (poll(ready, (nfds_t)jobs, milliseconds) < 0)
+    if (poll(ready, (nfds_t)jobs, milliseconds) < 0) { /* nothing is heard: deadlines go on */
+        nanosleep(&(struct timespec){0, 2000000}, NULL);
         return;
+    }
     for (int i = 0; i < jobs; i++) {
         Builder *builder = &pool->items[i];
         bool complete = false;
@@ -399,6 +444,8 @@ Builders *builders_open(Arena *arena, Program *const *programs, const Target *ta
     Builders *pool = ARENA_NEW(arena, Builders);
     *pool = (Builders){.arena = arena, .programs = programs, .target = target, .options = *options};
     pool->items = ARENA_ARRAY(arena, Builder, options->jobs);
+    pool->ready = ARENA_ARRAY(arena, struct pollfd, options->jobs);
+    pool->room = options->jobs;
     return pool;
 }
 

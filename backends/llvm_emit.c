@@ -56,7 +56,7 @@ typedef struct Emission {
 
 static void keep_error(Emission *emission, const char *text) {
     if (!emission->error)
-        emission->error = strdup(text);
+        emission->error = memory_given(strdup(text));
 }
 
 static void on_diagnostic(LLVMDiagnosticInfoRef info, void *context) {
@@ -194,9 +194,7 @@ static void verify(Emission *emission) {
 }
 
 static char *copy_bytes(const char *from, size_t count) {
-    char *bytes = malloc(count + 1);
-    if (!bytes)
-        return NULL;
+    char *bytes = memory_given(malloc(count + 1));
     memcpy(bytes, from, count);
     bytes[count] = '\0';
     return bytes;

@@ -184,6 +184,7 @@ Runner *runner_open(Arena *arena, const char *command, Patience patience, const 
     runner->arena = arena;
     runner->request = (int64_t)(monotonic_seconds() * 1e9);
     worker_find(arena, &runner->process);
+    runner->process.name = who(arena, &runner->process);
     const char *wrong = start_worker(runner, arena, patience, passing ? passing : &unused);
     if (!wrong)
         return runner;

@@ -258,7 +258,12 @@ static void measure(void *context, Candidate *candidate, double limit_seconds, b
         station->expected = expect(station);
     RunRequest request = run_request(station, candidate->object, limit_seconds, thorough);
     RunResult result;
-    device_lock(&bench->lock, true);
+    if (!device_lock(&bench->lock, true)) {
+        candidate->outcome = OUTCOME_TIMEOUT;
+        candidate->why = "another process had the machine";
+        candidate->passing = true;
+        return;
+    }
     double left = seconds_left(bench);
     bool cut = left < request.limit_seconds;
     request.limit_seconds = cut ? left : request.limit_seconds;
@@ -296,7 +301,7 @@ Toolchain *const *toolchains_open(Arena *arena, Program *const *programs, int co
     for (int i = 0; i < count; i++)
         make_station(bench, i, programs[i]);
     bench->sizes = ARENA_ARRAY(arena, int64_t, 1);
-    bench->lock = device_lock_open(arena);
+    bench->lock = device_lock_open(arena, (WaitLimit){options->stop, options->deadline}, LOCK_WARNS);
     bench->builders = builders_open(arena, programs, target, options);
     double deadline = options->deadline > 0 ? options->deadline : HUGE_VAL;
     bool late;

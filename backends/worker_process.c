@@ -5,6 +5,7 @@
  */
 #include "backends/worker_process.h"
 #include "lang/clock.h"
+#include "lang/waiting.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -14,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -54,8 +56,25 @@ void worker_find(Arena *arena, WorkerProcess *process) {
 
 /* --- starting --- */
 
-static _Noreturn void become_worker(const WorkerProcess *process, const int ends[3]) {
+/* What a command has started ends with the compiler, however that ends: it alone can write into the request's pipe, and this
+ * process waits for the end of that. Its group's end is its own. */
+static void guard_group(const int ends[3]) {
+    if (fork())
+        return;
+    dup2(ends[0], STDIN_FILENO);
+    closefrom(STDIN_FILENO + 1); /* the compiler's end of that pipe among them */
+    struct pollfd closed = {.fd = STDIN_FILENO};
+    while (poll(&closed, 1, -1) <= 0)
+        continue;
+    kill(0, SIGKILL);
+    _exit(0);
+}
+
+static _Noreturn void become_worker(const WorkerProcess *process, const int ends[3], pid_t compiler) {
     setpgid(0, 0);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != compiler) /* it has ended before that */
+        _exit(0);
     int apart[3]; /* beyond what they become, so that none is closed by another or by the next program */
     for (int i = 0; i < 3; i++)
         apart[i] = fcntl(ends[i], F_DUPFD_CLOEXEC, 3);
@@ -65,6 +84,8 @@ static _Noreturn void become_worker(const WorkerProcess *process, const int ends
     signal(SIGXFSZ, SIG_DFL);
     signal(SIGALRM, SIG_DFL);
     const char *self = process->self ? process->self : "/proc/self/exe";
+    if (process->command)
+        guard_group(apart);
     if (process->command)
         execl("/bin/sh", "sh", "-c", process->command, (char *)NULL);
     else if (process->program)
@@ -94,14 +115,16 @@ static bool open_ends(int request[2], int answer[2], int errors[2]) {
 bool worker_start(WorkerProcess *process) {
     int request[2], answer[2], errors[2];
     process->message_bytes = 0;
+    process->greeted = false;
     if (!open_ends(request, answer, errors))
         return false;
     process->input = request[1];
     process->output = answer[0];
     process->errors = errors[0];
+    pid_t compiler = getpid();
     process->pid = fork();
     if (!process->pid)
-        become_worker(process, (int[]){request[0], answer[1], errors[1]});
+        become_worker(process, (int[]){request[0], answer[1], errors[1]}, compiler);
     int error = errno;
     close(request[0]);
     close(answer[1]);
@@ -215,13 +238,18 @@ Exchange worker_exchange(WorkerProcess *process, const Wire *request, Wire *answ
     Sending sending = {.request = request, .length = (int64_t)request->length};
     answer->length = answer->at = 0;
     answer->failed = false;
+    Waiting waiting = {.what = process->name};
+    waiting_begin(&waiting);
     for (bool complete = false; !complete;) {
         double left = patience.deadline - monotonic_seconds();
         if (left <= 0 || (patience.stop && *patience.stop))
             return EXCHANGE_LATE;
+        if (!is_sent(&sending) || !process->greeted) /* a run may take its time */
+            waiting_tell(&waiting);
         if (!listen_and_speak(process, &sending, answer, left < 0.1 ? (int)(left * 1000) + 1 : 100, &complete))
             return EXCHANGE_ENDED;
     }
+    process->greeted = true;
     answer->failed |= !is_sent(&sending); /* an answer to nothing */
     return EXCHANGE_ANSWERED;
 }

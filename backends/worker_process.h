@@ -6,6 +6,7 @@
 
 #include "backends/wire.h"
 #include "lang/arena.h"
+#include <stdbool.h>
 #include <sys/types.h>
 
 enum { MESSAGE_BYTES = 2048 };
@@ -16,6 +17,8 @@ typedef struct WorkerProcess {
     const char *self;    /* path of this program; NULL: not known */
     pid_t pid;           /* 0: none */
     int input, output;   /* of the worker, our ends */
+    const char *name;    /* in words about waiting for it */
+    bool greeted;        /* it has answered once */
     int errors;          /* what it writes to standard error; -1: closed */
     char messages[MESSAGE_BYTES];
     int message_bytes; /* the last of them */

@@ -458,6 +458,14 @@ static int check_together(const Options *options) {
     return STATUS_GO_ON;
 }
 
+static void limit_jobs(Arena *arena, Options *options) {
+    const char *why;
+    int jobs = build_jobs(arena, options->jobs, &why);
+    if (why)
+        fprintf(stderr, "tensorc: warning: %d candidates are built at once, not %d: %s\n", jobs, options->jobs, why);
+    options->jobs = jobs;
+}
+
 int options_read(Arena *arena, int argc, char **argv, Options *options) {
     *options = (Options){.level = LEVEL_2, .search = "anneal", .cost_model = "xgboost", .progress = 60};
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
@@ -478,5 +486,7 @@ int options_read(Arena *arena, int argc, char **argv, Options *options) {
     }
     if (!options->targets.count)
         list_push(arena, &options->targets, "host");
+    if (options->level == LEVEL_TUNE)
+        limit_jobs(arena, options);
     return check_together(options);
 }

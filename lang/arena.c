@@ -26,23 +26,25 @@ struct Arena {
     size_t handed_out;
 };
 
-static _Noreturn void out_of_memory(void) {
+void out_of_memory(void) {
     show_internal_error("out of memory");
     exit(3);
 }
 
-static Block *block_new(size_t capacity) {
-    Block *block = malloc(sizeof(Block) + capacity);
-    if (!block)
+void *memory_given(void *memory) {
+    if (!memory)
         out_of_memory();
+    return memory;
+}
+
+static Block *block_new(size_t capacity) {
+    Block *block = memory_given(malloc(sizeof(Block) + capacity));
     *block = (Block){.capacity = capacity};
     return block;
 }
 
 Arena *arena_new(void) {
-    Arena *arena = calloc(1, sizeof *arena);
-    if (!arena)
-        out_of_memory();
+    Arena *arena = memory_given(calloc(1, sizeof *arena));
     arena->first = arena->current = block_new(FIRST_BLOCK);
     return arena;
 }

@@ -12,6 +12,11 @@
 
 typedef struct Arena Arena;
 
+/* Says that memory is out, and ends the program. */
+_Noreturn void out_of_memory(void);
+/* What malloc, calloc or realloc gave; NULL ends the program. */
+void *memory_given(void *memory);
+
 Arena *arena_new(void);
 void arena_free(Arena *arena); /* NULL is allowed */
 void *arena_alloc(Arena *arena, size_t bytes);

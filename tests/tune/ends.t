@@ -65,6 +65,70 @@ wait $search
 is "$?" 0 "a search that ignores Ctrl-C"
 unlike "$(cat ignoring.err)" 'stopped early' "goes on to its end"
 
+# A runner's processes end with the search, also what it started itself and what never reads.
+"$TENSORC" -O tune --threads=1 --trials=3 --runner='echo $$ >group; sleep 1000; true' --db=orphan.db -c k.tensor -o orphan.o \
+    2>orphan.err &
+search=$!
+waited=0
+while [ ! -s group ] && [ "$waited" -lt 600 ]; do waited=$((waited + 1)); sleep 0.1; done
+while ! grep -q 'waiting for the runner' orphan.err && [ "$waited" -lt 600 ]; do waited=$((waited + 1)); sleep 0.1; done
+like "$(cat orphan.err)" "^tensorc: waiting for the runner 'echo" "who waits for a runner says so"
+helpers=
+for process in /proc/[0-9]*; do
+    # the fifth field of stat is the process group
+    [ "$(sed 's/.*) //' "$process/stat" 2>/dev/null | cut -d' ' -f3)" = "$(cat group)" ] && helpers="$helpers ${process#/proc/}"
+done
+[ "$(echo $helpers | wc -w)" -ge 2 ]
+report $? "a runner has processes of its own"
+kill -KILL $search
+wait $search 2>/dev/null
+ok "which end with a search that is killed" helpers_end
+
+# --- the machine's lock
+mkdir runtime
+locks=runtime/tensorc-$(id -u)
+locked() { env XDG_RUNTIME_DIR="$PWD/runtime" "$TENSORC" -O tune --threads=1 --trials=2 -c k.tensor -o locked.o "$@"; }
+runs "a search makes a folder for its locks" locked --db=locked1.db
+is "$(stat -c '%A' $locks) $(ls $locks | tr '\n' ' ')" "drwx------ device.lock gate.lock " "of its user alone"
+if have flock; then
+    for lock in device gate; do
+        flock $locks/$lock.lock sleep 1000 &
+        holder=$!
+        while flock -n $locks/$lock.lock true; do sleep 0.1; done
+        runs "a search ends in its time while another process holds the $lock" locked --db=locked2.db --budget=2
+        like "$(cat err)" "^tensorc: waiting for another process of this user .*runtime/tensorc" "and says what it waits for"
+        for child in $(cat "/proc/$holder/task/$holder/children"); do kill "$child"; done
+        wait $holder 2>/dev/null
+    done
+else
+    skip "no flock here" 4
+fi
+rm -rf $locks
+mkdir elsewhere
+echo kept >elsewhere/victim
+mkdir -m 700 $locks
+ln -s "$PWD/elsewhere/victim" $locks/device.lock
+ln -s "$PWD/elsewhere/new" $locks/gate.lock
+runs "a lock that leads elsewhere" locked --db=locked3.db
+like "$(cat err)" '^tensorc: warning: measurements are not kept apart .*symbolic links' "is gone around with a word"
+is "$(ls elsewhere) $(cat elsewhere/victim)" "victim kept" "and nothing happens there"
+rm -rf $locks
+mkdir -m 777 $locks
+chmod 777 $locks
+: >$locks/device.lock
+runs "a folder that others can enter is not used" locked --db=locked4.db
+is "$(ls $locks)" "device.lock" "and stays as it is"
+
+# --- limits
+(
+    ulimit -n 80
+    exec "$TENSORC" -O tune --jobs=100 --threads=1 --trials=3 --db=few.db -c k.tensor -o few.o
+) 2>few.err
+is "$?" 0 "more jobs than files may be open"
+like "$(cat few.err)" '^tensorc: warning: [0-9]+ candidates are built at once, not 100: a process may have 80 files open' "are fewer, and it says so"
+runs "as many jobs as there are numbers" "$TENSORC" -O tune --jobs=2147483647 --threads=1 --trials=3 --db=few.db -c k.tensor -o few.o
+like "$(cat err)" '^tensorc: warning: [0-9]+ candidates are built at once, not 2147483647' "are fewer, too"
+
 # --- databases
 runs "a database" "$TENSORC" -O tune --threads=1 --trials=2 --db=good.db -c k.tensor -o good.o
 cp good.db newer.db
