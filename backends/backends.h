@@ -16,6 +16,9 @@ const Target *target_make(Arena *arena, const char *name, int threads);
 /* The microarchitecture found: the key of records ("sapphirerapids"). */
 const char *target_microarchitecture(const Target *target);
 
+/* From now on libraries that run out of memory end the program with status 3 and a line. */
+void catch_memory_ends(void);
+
 /* --- code --- */
 
 typedef enum EmitKind { EMIT_OBJECT, EMIT_ASSEMBLY, EMIT_LLVM } EmitKind;

@@ -10,6 +10,7 @@
 #include "lang/clock.h"
 #include "parser/ast.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #ifdef __GLIBC__
 #include <malloc.h>
@@ -214,6 +215,7 @@ static bool start_builder(Builders *pool, Builder *builder) {
         close(answer[0]);
         return false;
     }
+    fcntl(answer[0], F_SETFL, O_NONBLOCK);
     *builder = (Builder){.pid = pid, .input = request[1], .output = answer[0]};
     return true;
 }
@@ -396,9 +398,10 @@ static void listen_to_builders(Builders *pool, int milliseconds) {
     struct pollfd *ready = pool->ready;
     for (int i = 0; i < jobs; i++)
         ready[i] = (struct pollfd){.fd = pool->items[i].candidate ? pool->items[i].output : -1, .events = POLLIN};
-    if (poll(ready, (nfds_t)jobs, milliseconds) < 0) { /* nothing is heard: deadlines go on */
+    if (poll(ready, (nfds_t)jobs, milliseconds) < 0) { /* all are looked at, none of which blocks; deadlines go on */
         nanosleep(&(struct timespec){0, 2000000}, NULL);
-        return;
+        for (int i = 0; i < jobs; i++)
+            ready[i].revents = ready[i].fd >= 0 ? POLLIN : 0;
     }
     for (int i = 0; i < jobs; i++) {
         Builder *builder = &pool->items[i];

@@ -102,6 +102,7 @@ static bool open_ends(int request[2], int answer[2], int errors[2]) {
         return false;
     if (!pipe2(errors, O_CLOEXEC | O_NONBLOCK)) {
         fcntl(request[1], F_SETFL, O_NONBLOCK);
+        fcntl(answer[0], F_SETFL, O_NONBLOCK);
         fcntl(errors[1], F_SETFL, 0);
         return true;
     }
@@ -225,8 +226,14 @@ static bool listen_and_speak(WorkerProcess *process, Sending *sending, Wire *ans
     struct pollfd ready[] = {{.fd = process->output, .events = POLLIN},
                              {.fd = process->errors, .events = POLLIN},
                              {.fd = is_sent(sending) ? -1 : process->input, .events = POLLOUT}};
-    if (poll(ready, 3, milliseconds) <= 0)
+    int count = poll(ready, 3, milliseconds);
+    if (count == 0 || (count < 0 && errno == EINTR))
         return true;
+    if (count < 0) { /* the system cannot wait: all ends are looked at, none of which blocks */
+        nanosleep(&(struct timespec){0, 2000000}, NULL);
+        for (int i = 0; i < 3; i++)
+            ready[i].revents = ready[i].fd >= 0 ? ready[i].events : 0;
+    }
     if (ready[1].revents)
         read_messages(process);
     if (ready[2].revents && !send_some(sending, process->input))

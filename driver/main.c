@@ -6,7 +6,6 @@
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
-#include <unistd.h>
 
 static int compile_all(Arena *arena, const Options *options) {
     int worst = 0;
@@ -59,13 +58,6 @@ static bool wants_json(int argc, char **argv) {
     return !strcmp(format, "json");
 }
 
-/* What C++ does without memory: LLVM and XGBoost end the program by abort, after a line of their own or none. */
-static void on_abort(int number) {
-    static const char text[] = "tensorc: internal error: aborted (out of memory, if no other reason is given)\n";
-    (void)number;
-    _exit(write(STDERR_FILENO, text, sizeof text - 1) < 0 ? 3 : 3);
-}
-
 int main(int argc, char **argv) {
     keep_standard_files();
     signal(SIGPIPE,
@@ -73,7 +65,7 @@ int main(int argc, char **argv) {
     signal(SIGXFSZ, SIG_IGN);
     if (argc > 1 && !strcmp(argv[1], "--worker"))
         return worker_main(argc - 1, argv + 1);
-    signal(SIGABRT, on_abort);
+    catch_memory_ends();
     Arena *arena = arena_new();
     Options options;
     if (wants_json(argc, argv))

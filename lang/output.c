@@ -114,8 +114,13 @@ static bool replace(Arena *arena, const char *path, const struct stat *old, cons
         return replace_by_name(arena, path, old, data, bytes);
     if (!fill(file, old, data, bytes))
         return close_after(file, false);
-    bool done = name_file(arena, file, path, &named);
-    named = close_after(file, named);
+    int again = fcntl(file, F_DUPFD_CLOEXEC, 0); /* what closing says, it says before the file has a name */
+    if (again < 0)
+        return close_after(file, false);
+    if (close(file) != 0)
+        return close_after(again, false);
+    bool done = name_file(arena, again, path, &named);
+    close_after(again, named);
     return done ? named : replace_by_name(arena, path, old, data, bytes);
 }
 

@@ -1,0 +1,126 @@
+/* failing.c - preloaded by injected.t: call number FAIL_AT of the function FAIL_NAME fails with the error FAIL_ERROR, with
+ * FAIL_ON=1 those after it, too; FAIL_KILL=1: it ends the program by SIGKILL instead. Each process counts for itself.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static long calls, at;
+static int error, on, ended;
+static const char *wanted;
+
+static long number(const char *name) {
+    const char *text = getenv(name);
+    return text ? strtol(text, NULL, 10) : 0;
+}
+
+__attribute__((constructor)) static void read_wishes(void) {
+    at = number("FAIL_AT");
+    error = (int)number("FAIL_ERROR");
+    on = (int)number("FAIL_ON");
+    ended = (int)number("FAIL_KILL");
+    wanted = getenv("FAIL_NAME");
+}
+
+static int fails(const char *name) {
+    if (!wanted || strcmp(wanted, name))
+        return 0;
+    long call = __atomic_add_fetch(&calls, 1, __ATOMIC_RELAXED);
+    if (call != at && !(on && call > at))
+        return 0;
+    if (ended)
+        kill(getpid(), SIGKILL);
+    errno = error;
+    return 1;
+}
+
+/* The function of the system behind one of ours. */
+static void *real(const char *name) {
+    return dlsym(RTLD_NEXT, name);
+}
+
+#define FAILING(result, failure, name, parameters, arguments)                                                          \
+    result name parameters {                                                                                           \
+        static result(*real_##name) parameters;                                                                        \
+        if (!real_##name)                                                                                              \
+            real_##name = (result(*) parameters)real(#name);                                                           \
+        return fails(#name) ? failure : real_##name arguments;                                                         \
+    }
+
+void *__libc_malloc(size_t bytes);
+void *__libc_calloc(size_t count, size_t bytes);
+void *__libc_realloc(void *old, size_t bytes);
+void *malloc(size_t bytes) {
+    return fails("malloc") ? NULL : __libc_malloc(bytes);
+}
+void *calloc(size_t count, size_t bytes) {
+    return fails("calloc") ? NULL : __libc_calloc(count, bytes);
+}
+void *realloc(void *old, size_t bytes) {
+    return fails("realloc") ? NULL : __libc_realloc(old, bytes);
+}
+
+FAILING(void *, MAP_FAILED, mmap, (void *to, size_t bytes, int protection, int flags, int file, off_t offset),
+        (to, bytes, protection, flags, file, offset))
+FAILING(ssize_t, -1, write, (int file, const void *bytes, size_t count), (file, bytes, count))
+FAILING(ssize_t, -1, read, (int file, void *bytes, size_t count), (file, bytes, count))
+FAILING(ssize_t, -1, pwrite64, (int file, const void *bytes, size_t count, off64_t to), (file, bytes, count, to))
+FAILING(int, -1, rename, (const char *from, const char *to), (from, to))
+FAILING(int, -1, linkat, (int from, const char *old, int to, const char *name, int flags), (from, old, to, name, flags))
+FAILING(int, -1, fchmod, (int file, mode_t mode), (file, mode))
+FAILING(int, -1, fsync, (int file), (file))
+FAILING(int, -1, fdatasync, (int file), (file))
+FAILING(int, -1, close, (int file), (file))
+FAILING(pid_t, -1, fork, (void), ())
+FAILING(int, -1, pipe2, (int ends[2], int flags), (ends, flags))
+FAILING(int, -1, poll, (struct pollfd * files, nfds_t count, int milliseconds), (files, count, milliseconds))
+FAILING(int, -1, flock, (int file, int how), (file, how))
+
+/* An argument that is not there is read and handed on all the same: it is in a register. */
+int open(const char *path, int flags, ...) {
+    va_list more;
+    va_start(more, flags);
+    mode_t mode = va_arg(more, mode_t);
+    va_end(more);
+    return fails("open") ? -1 : ((int (*)(const char *, int, ...))real("open"))(path, flags, mode);
+}
+int open64(const char *path, int flags, ...) {
+    va_list more;
+    va_start(more, flags);
+    mode_t mode = va_arg(more, mode_t);
+    va_end(more);
+    return fails("open") ? -1 : ((int (*)(const char *, int, ...))real("open64"))(path, flags, mode);
+}
+int openat(int folder, const char *path, int flags, ...) {
+    va_list more;
+    va_start(more, flags);
+    mode_t mode = va_arg(more, mode_t);
+    va_end(more);
+    return fails("open") ? -1 : ((int (*)(int, const char *, int, ...))real("openat"))(folder, path, flags, mode);
+}
+static int control(const char *name, int file, int command, void *argument) {
+    return fails("fcntl") ? -1 : ((int (*)(int, int, ...))real(name))(file, command, argument);
+}
+int fcntl(int file, int command, ...) {
+    va_list more;
+    va_start(more, command);
+    void *argument = va_arg(more, void *);
+    va_end(more);
+    return control("fcntl", file, command, argument);
+}
+int fcntl64(int file, int command, ...) {
+    va_list more;
+    va_start(more, command);
+    void *argument = va_arg(more, void *);
+    va_end(more);
+    return control("fcntl64", file, command, argument);
+}

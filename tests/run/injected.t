@@ -1,0 +1,110 @@
+#!/bin/sh
+# Calls to the system that fail, one by one: the compiler ends with a line and a status, or goes around it; it never hangs, is
+# never ended by a signal, and leaves no part of a file.
+. "${srcdir:-.}/tests/lib.sh"
+cd "$work" || exit 1
+
+cat >k.tensor <<'END'
+def matmul(float(M, K) A, float(K, N) B) -> (C) { C(i, j) +=! A(i, r_k) * B(r_k, j) }
+export matmul(M=48, K=40, N=64) as product
+END
+$CC -shared -fPIC -O1 -w -D_GNU_SOURCE -o failing.so "$srcdir/tests/run/failing.c" -ldl 2>/dev/null ||
+    skip_all "no shared library can be made here"
+FAIL_NAME=flock LD_PRELOAD=$work/failing.so "$TENSORC" --version >/dev/null 2>&1 && have timeout ||
+    skip_all "nothing can be loaded before the compiler here"
+ENOMEM=12 EIO=5 ENOSPC=28 EMFILE=24 EAGAIN=11 ENOLCK=37 EINVAL=22
+
+# failing NAME ERROR AT ARGUMENTS...: the call fails in the compiler; the status is 0, 1 or 3, and all but 0 have a line.
+failing() {
+    failing_name="$1 $3${FAIL_ON:+ and on} fails: $4 $5" name=$1 error=$2 at=$3
+    shift 3
+    rm -f out.o
+    capture timeout -s ALRM 100 env FAIL_NAME=$name FAIL_ERROR=$error FAIL_AT=$at LD_PRELOAD="$work/failing.so" "$TENSORC" "$@"
+    case $status in
+        0) true ;;
+        1 | 3) grep -q '^tensorc: \(internal \)\{0,1\}error: ' err ;;
+        *) false ;;
+    esac && [ "$(grep -c 'error: ' err)" -le 1 ] && ! ls -A | grep -q '^\.tensorc-' &&
+        { [ "$status" -eq 0 ] || [ ! -e out.o ]; }
+    report $? "$failing_name" && return 0
+    diag_line "status $status, left: $(ls -A | tr '\n' ' ')"
+    diag_file err
+}
+
+# --- memory
+for at in 1 2 3 5 10 21 50 100 300 1000 3000; do failing malloc $ENOMEM $at -c k.tensor -o out.o; done
+for at in 1 3 10 100; do
+    failing calloc $ENOMEM $at -c k.tensor -o out.o
+    failing realloc $ENOMEM $at -c k.tensor -o out.o
+done
+for at in 1 2; do FAIL_ON=1 failing mmap $ENOMEM $at -c k.tensor -o out.o; done
+failing malloc $ENOMEM 1 -c k.tensor -o out.o
+is "$status $(cat err)" "3 tensorc: internal error: out of memory" "out of memory is one line"
+
+# --- files
+for name in write close linkat rename fchmod open read; do
+    for at in 1 2 3; do failing $name $EIO $at -c k.tensor -o out.o --header out.h; done
+done
+echo old >kept.h
+failing write $ENOSPC 1 -c k.tensor -o out.o --header kept.h
+is "$status $(cat kept.h)" "1 old" "a header that cannot be written stays as it was"
+FAIL_ON=1
+export FAIL_ON
+failing linkat $EINVAL 1 -c k.tensor -o out.o
+is "$status" 0 "a system without names for nameless files is gone around"
+failing rename $EIO 1 -c k.tensor -o out.o --header kept.h
+is "$status $(cat kept.h)" "1 old" "a header that cannot be renamed stays as it was"
+
+# --- killed at a moment: the same
+FAIL_KILL=1
+export FAIL_KILL
+for name in write linkat; do
+    rm -f out.o
+    capture env FAIL_NAME=$name FAIL_AT=1 LD_PRELOAD="$work/failing.so" "$TENSORC" -c k.tensor -o out.o
+    is "$status $(ls -A | grep -c -e '^\.tensorc-' -e '^out\.o')" "137 0" "killed at the first $name, nothing is left"
+done
+unset FAIL_KILL
+
+# --- searches: from some call on all fail
+search() {
+    rm -f t.db t.db-journal
+    failing "$@" -O tune --threads=1 --jobs=2 --trials=2 --budget=6 --db=t.db -c k.tensor -o out.o
+}
+search flock $ENOLCK 1
+is "$status" 0 "a system without locks is gone around"
+like "$(cat err)" '^tensorc: warning: measurements are not kept apart .*: flock: No locks available' "with a word"
+search fcntl $EAGAIN 1
+for at in 1 4; do
+    search fork $EAGAIN $at
+    search pipe2 $EMFILE $at
+done
+search fork $EAGAIN 3
+search poll $EINVAL 1
+search poll $ENOMEM 9
+search mmap $ENOMEM 1
+search open $EMFILE 1
+search write $ENOSPC 5
+search pwrite64 $ENOSPC 1
+search pwrite64 $ENOSPC 9
+search fdatasync $EIO 1
+unset FAIL_ON
+for at in 1 2; do
+    search flock $ENOLCK $at
+    search fcntl $EAGAIN 9$at
+    search fork $EAGAIN $at
+    search poll $ENOMEM $at
+done
+
+# --- the tuning database
+"$TENSORC" -O tune --threads=1 --trials=2 --db=whole.db -c k.tensor -o whole.o 2>/dev/null
+echo old >export.txt
+for at in 1 2; do
+    failing write $ENOSPC $at db export --db=whole.db export.txt
+    [ "$(head -n 1 export.txt)" = old ] || [ "$(grep -c '^outcome' export.txt)" -eq 2 ]
+    report $? "an export is whole or not at all"
+done
+for at in 1 3 9; do
+    failing malloc $ENOMEM ${at}0 db ls --db=whole.db
+done
+
+done_testing
