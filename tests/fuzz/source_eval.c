@@ -73,7 +73,7 @@ static Datum read_element(SourceRun *run, const SourceTensor *tensor, const AstE
 }
 
 static Datum read_named(SourceRun *run, const AstExpr *ast, const AstExpr *otherwise) {
-    const SourceName *name = source_find(run, ast->name.text);
+    const SourceName *name = source_name_find(run, ast->name.text);
     if (name && name->kind == SOURCE_TENSOR)
         return value_here(run, read_element(run, name->tensor, ast, otherwise));
     if (run->step && run->statement && !strcmp(ast->name.text, run->statement->targets.items[0].name.text)) {
@@ -110,7 +110,7 @@ static Datum evaluate_name(SourceRun *run, const AstExpr *ast) {
         value.fixed = false;
         return value;
     }
-    const SourceName *name = source_find(run, ast->name.text);
+    const SourceName *name = source_name_find(run, ast->name.text);
     if (name && name->kind == SOURCE_SIZE)
         return index_value(name->size);
     if (name && name->kind == SOURCE_SCALAR)
@@ -119,7 +119,7 @@ static Datum evaluate_name(SourceRun *run, const AstExpr *ast) {
 }
 
 static Datum evaluate_size(SourceRun *run, const AstExpr *ast) {
-    const SourceName *name = source_find(run, ast->name.text);
+    const SourceName *name = source_name_find(run, ast->name.text);
     if (name && name->tensor && ast->integer < name->tensor->rank)
         return index_value(name->tensor->extent[ast->integer]);
     source_stop(run, "a size of nothing");
@@ -199,7 +199,7 @@ static Datum operate(SourceRun *run, const AstExpr *ast, Op op) {
 
 /* Only the spelling is taken from the compiler's table. */
 static Datum evaluate_apply(SourceRun *run, const AstExpr *ast, const AstExpr *otherwise) {
-    if (source_find(run, ast->name.text))
+    if (source_name_find(run, ast->name.text))
         return read_named(run, ast, otherwise);
     for (int op = 0; op < OP_COUNT; op++)
         if (op_info[op].precedence == 0 && !strcmp(op_info[op].spelling, ast->name.text))

@@ -46,7 +46,7 @@ typedef struct SourceRun {
 } SourceRun;
 
 void source_stop(SourceRun *run, const char *why);
-SourceName *source_find(SourceRun *run, const char *name);
+SourceName *source_name_find(SourceRun *run, const char *name);
 Datum *source_element(const SourceTensor *tensor, const int64_t *index);
 SourceTensor *source_tensor(Arena *arena, const char *name, ElementType type, int rank, const int64_t *lower,
                             const int64_t *extent);

@@ -28,7 +28,7 @@ static bool is_let(const AstStatement *ast, const char *name) {
 }
 
 static void note_index(SourceRun *run, const AstStatement *ast, SourceIndices *indices, const char *name) {
-    if (source_find(run, name) || is_let(ast, name) || source_index_of(indices, name))
+    if (source_name_find(run, name) || is_let(ast, name) || source_index_of(indices, name))
         return;
     if (indices->count == 16)
         source_stop(run, "many indices");
@@ -143,7 +143,7 @@ typedef struct Place {
 typedef LIST(Place) Places;
 
 static bool reads_memory(SourceRun *run, const AstExpr *e) {
-    const SourceName *name = e->kind == AST_APPLY || e->kind == AST_NAME ? source_find(run, e->name.text) : NULL;
+    const SourceName *name = e->kind == AST_APPLY || e->kind == AST_NAME ? source_name_find(run, e->name.text) : NULL;
     if (name && name->kind != SOURCE_SIZE)
         return true;
     for (int i = 0; i < e->args.count; i++)
@@ -154,7 +154,7 @@ static bool reads_memory(SourceRun *run, const AstExpr *e) {
 
 /* What is read at another step is read of another step: it says nothing. */
 static void find_places(SourceRun *run, const AstExpr *e, bool speaks, bool conditional, Places *places) {
-    const SourceName *name = e->kind == AST_APPLY ? source_find(run, e->name.text) : NULL;
+    const SourceName *name = e->kind == AST_APPLY ? source_name_find(run, e->name.text) : NULL;
     for (int d = 0; name && name->tensor && speaks && d < e->args.count && d < name->tensor->rank; d++)
         if (!reads_memory(run, e->args.items[d]))
             list_push(run->arena, places,

@@ -12,7 +12,7 @@ void source_stop(SourceRun *run, const char *why) {
         run->why = why;
 }
 
-SourceName *source_find(SourceRun *run, const char *name) {
+SourceName *source_name_find(SourceRun *run, const char *name) {
     for (int i = run->names.count - 1; i >= 0; i--)
         if (!strcmp(run->names.items[i].name, name))
             return &run->names.items[i];
@@ -205,7 +205,7 @@ static void take_initial(SourceRun *run, SourceTensor *tensor) {
 static SourceTensor *start(Assignment *a, const SourceIndices *indices) {
     SourceRun *run = a->run;
     const char *name = a->ast->targets.items[0].name.text;
-    SourceName *known = source_find(run, name);
+    SourceName *known = source_name_find(run, name);
     SourceTensor *after = NULL;
     if (known && known->tensor)
         after = copied(run->arena, known->tensor);
@@ -247,7 +247,7 @@ static void assign(SourceRun *run, const AstStatement *ast) {
     run->types_only++;
     a.type = datum_value(source_evaluate(run, ast->values.items[0])).type;
     run->types_only--;
-    SourceName *known = source_find(run, ast->targets.items[0].name.text);
+    SourceName *known = source_name_find(run, ast->targets.items[0].name.text);
     a.after = start(&a, &indices);
     if (!a.after || run->why)
         return;
@@ -286,7 +286,7 @@ static void bind_brackets(SourceRun *run, SourceRun *caller, const AstDef *def, 
 static void bind_sizes(SourceRun *run, const AstParameter *formal, const SourceTensor *actual) {
     for (int d = 0; d < formal->dims.count; d++) {
         const AstExpr *dim = formal->dims.items[d];
-        if (dim->kind == AST_NAME && !source_find(run, dim->name.text))
+        if (dim->kind == AST_NAME && !source_name_find(run, dim->name.text))
             add_name(run, SOURCE_SIZE, dim->name.text)->size = actual->extent[d];
     }
 }
@@ -308,7 +308,7 @@ static bool run_call(SourceRun *caller, const AstStatement *ast) {
             add_name(&run, SOURCE_SCALAR, formal->name.text)->scalar = value;
             continue;
         }
-        SourceName *actual = source_find(caller, call->args.items[i]->name.text);
+        SourceName *actual = source_name_find(caller, call->args.items[i]->name.text);
         if (!actual || !actual->tensor) {
             source_stop(caller, "an argument that is no tensor");
             return true;
@@ -320,7 +320,7 @@ static bool run_call(SourceRun *caller, const AstStatement *ast) {
     caller->why = caller->why ? caller->why : run.why;
     caller->outside |= run.outside;
     for (int i = 0; i < ast->targets.count && !caller->why && !caller->outside; i++) {
-        SourceTensor *result = from_zero(run.arena, source_find(&run, def->results.items[i].name.text)->tensor);
+        SourceTensor *result = from_zero(run.arena, source_name_find(&run, def->results.items[i].name.text)->tensor);
         result->name = ast->targets.items[i].name.text;
         add_name(caller, SOURCE_TENSOR, result->name)->tensor = result;
     }
@@ -352,7 +352,7 @@ static void prepare(SourceRun *run, const AstStatement *ast) {
     Assignment a = {.run = run, .ast = ast};
     SourceIndices indices = {0};
     bool typed = result && result->has_type;
-    if (source_find(run, target->name.text))
+    if (source_name_find(run, target->name.text))
         return;
     if (!typed && value->kind != AST_CAST) {
         source_stop(run, "a recurrence of unknown type");
@@ -429,6 +429,6 @@ bool source_run(Arena *arena, const AstFile *file, bool strict, void *const *arg
     run_body(&run);
     *results = (SourceResults){.count = def->results.count, .why = run.why, .outside = run.outside};
     for (int i = 0; i < def->results.count && !run.why && !run.outside; i++)
-        results->tensors[i] = source_find(&run, def->results.items[i].name.text)->tensor;
+        results->tensors[i] = source_name_find(&run, def->results.items[i].name.text)->tensor;
     return !run.why && !run.outside;
 }
