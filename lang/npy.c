@@ -77,7 +77,9 @@ static bool is_code(const char *descr, const char *code) {
 
 /* How NumPy converts another type of numbers. */
 static const char *conversion_hint(const Reader *reader, const char *descr, const char *code) {
-    bool numbers = *descr == '\'' && descr[1] && descr[2] && strchr("fiub", descr[2]);
+    bool numbers = false;
+    for (int type = 0; type < TYPE_COUNT; type++)
+        numbers |= type != TYPE_BFLOAT16 && is_code(descr, codes[type]);
     if (!numbers || reader->array->type == TYPE_BFLOAT16)
         return "";
     return arena_printf(reader->arena, ": save array.astype('%s')", code);

@@ -361,7 +361,7 @@ static void test_refused_cases(Bench *bench, Programs p) {
         {p.matmul, "fused loop", "f = fuse(C.i, C.j)\nvectorize(C.j)", 1,
          "C.j was fused into f; the loops of C are C.f and C.r_k", NULL},
         {p.matmul, "bare name", "vectorize(j)", 0,
-         "there is no loop j: a loop is STAGE.NAME or a name that a statement before returned; the stages are C",
+         "there is no loop j: did you mean C.j? A loop is STAGE.NAME or a name that a statement before returned",
          "reorder(C.i, C.r_k, C.j)"},
         {p.matmul, "a stage for a loop", "R = cache_write(C)\nvectorize(R)", 1,
          "R is a stage, a loop is wanted; its loops are R.i, R.j and R.r_k", NULL},

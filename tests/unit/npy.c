@@ -84,7 +84,8 @@ static void test_wrong(void) {
     static const struct {
         const char *header, *why;
     } cases[] = {
-        {"{'descr': '<f8', 'fortran_order': False, 'shape': (2,)}", "it holds '<f8', but '<f4' (float) is needed"},
+        {"{'descr': '<f8', 'fortran_order': False, 'shape': (2,)}",
+         "it holds '<f8', but '<f4' (float) is needed: save array.astype('f4')"},
         {"{'descr': '<f4x', 'fortran_order': False, 'shape': (2,)}", "it holds '<f4x', but '<f4' (float) is needed"},
         {"{'descr': [('a', '<f4')], 'shape': (2,)}", "it holds [('a', but '<f4' (float) is needed"},
         {"{'shape': (2,)}", "it holds nothing, but '<f4' (float) is needed"},
