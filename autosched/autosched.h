@@ -19,7 +19,8 @@ typedef struct Candidate {
     size_t object_bytes;      /* that it occupies */
     Outcome outcome;
     const char *why; /* of a failure, in arena of the caller */
-    bool passing;    /* the failure hangs on the machine's load: another try may go well */
+    bool passing;    /* the failure hangs on the machine: another try may go well */
+    bool died;       /* a process ended by it: its own fault only where others do well */
     double seconds, spread;
     int repeats;
     double build_seconds; /* 0: it was not built here */
@@ -28,6 +29,7 @@ typedef struct Candidate {
 typedef struct Toolchain {
     void *context;
     int jobs; /* builds that can be under way at once */
+    const char *lost; /* why nothing can be measured any more; NULL: it can */
     /* Starts building; never blocks. */
     void (*submit)(void *context, Candidate *candidate);
     /* A candidate whose build ended, well or not; NULL when none is under way. wait: blocks until one ends. */
@@ -115,6 +117,8 @@ typedef struct TuneResult {
     double seconds, default_seconds;
     int trials, measured, failed[OUTCOME_COUNT];
     LIST(FailureReason) reasons; /* of the failed ones whose reason is known */
+    const char *why; /* the default has no time, or the search ended early: the reason; or NULL */
+    bool lost;       /* it ended for want of a machine that can measure */
     int unsettled;               /* failed every time by the machine's load */
     int unrecorded; /* measured, but the database did not take it */
     double elapsed;
@@ -149,6 +153,8 @@ void tuners_compare(Tuner *const *tuners, int count, double deadline);
 void tuners_race(Tuner *const *tuners, int count, double deadline);
 /* Whether the default schedule was measured, or failed for good: before that nothing is better than it. */
 bool tuner_knows_default(const Tuner *tuner);
+/* Whether the machine could not measure any more before the search was over. */
+bool tuner_is_lost(const Tuner *tuner);
 TuneResult *tuner_finish(Tuner *tuner);
 /* Whether the database holds all that searches over these programs would find in so many trials, their defaults among it, or
  * in the budget, by what earlier ones of the same maker noted. *used: the trials that it holds. */
@@ -196,6 +202,8 @@ bool database_add(Database *database, const Record *record); /* false: could not
 bool database_add_all(Database *database, const Record *records, int count);
 /* Records of the same task that were measured on other inputs go: their times cannot be compared. */
 bool database_forget_others(Database *database, const Record *record);
+/* A result that turned out to be none. */
+bool database_forget(Database *database, const char *task, const char *target, int threads, const char *schedule);
 /* The microarchitecture as records name it: the cpu found, else the row's name. */
 const char *database_target(const Target *target);
 /* The records of a task on a target with a number of threads, best first. */

@@ -426,6 +426,16 @@ static bool bind_task(sqlite3_stmt *statement, const char *task, const char *tar
            sqlite3_bind_text(statement, 4, maker, -1, SQLITE_STATIC) == SQLITE_OK;
 }
 
+bool database_forget(Database *database, const char *task, const char *target, int threads, const char *schedule) {
+    static const char sql[] = "DELETE FROM records WHERE task=? AND target=? AND threads=? AND schedule=?";
+    sqlite3_stmt *row;
+    if (sqlite3_prepare_v2(database->handle, sql, -1, &row, NULL) != SQLITE_OK)
+        return false;
+    bind_task(row, task, target, threads, schedule);
+    sqlite3_step(row);
+    return sqlite3_finalize(row) == SQLITE_OK;
+}
+
 bool database_note(Database *database, const char *task, const char *target, int threads, const SearchNote *note) {
     static const char sql[] = "INSERT OR REPLACE INTO searches(task, target, threads, maker, trials, exhausted)"
                               " VALUES(?, ?, ?, ?, ?, ?)";

@@ -38,7 +38,8 @@ bool tuner_stopped(const Tuner *tuner) {
 }
 
 bool tuner_halted(const Tuner *tuner) {
-    return tuner_stopped(tuner) || (tuner->deadline > 0 && monotonic_seconds() >= tuner->deadline);
+    return tuner_stopped(tuner) || tuner_lost(tuner) ||
+           (tuner->deadline > 0 && monotonic_seconds() >= tuner->deadline);
 }
 
 double tune_deadline(double budget_seconds) {
@@ -128,6 +129,12 @@ void tuner_count_failure(Tuner *tuner, const Trial *trial) {
     list_push(tuner->arena, &result->reasons, ((FailureReason){outcome, arena_strdup(tuner->arena, why), 1}));
 }
 
+void tuner_forget(Tuner *tuner, const Trial *trial) {
+    if (tuner->database)
+        database_forget(tuner->database, tuner->task->key, database_target(tuner->target), tuner->options->threads,
+                        trial_record_text(tuner, trial));
+}
+
 static void show_progress(const Tuner *tuner) {
     const TuneOptions *options = tuner->options;
     if (!options->progress)
@@ -152,6 +159,11 @@ static bool is_unsettled(const Trial *trial) {
     return trial->candidate.outcome != OUTCOME_OK && trial->candidate.passing;
 }
 
+/* A process may end for reasons that are not there the next time. */
+static bool deserves_another_try(const Trial *trial) {
+    return is_unsettled(trial) || (trial->candidate.outcome != OUTCOME_OK && trial->candidate.died);
+}
+
 /* A trial whose outcome is known: into the counts, the search and the database. */
 static void finish_trial(Tuner *tuner, Trial *trial) {
     const Candidate *candidate = &trial->candidate;
@@ -159,6 +171,7 @@ static void finish_trial(Tuner *tuner, Trial *trial) {
     tuner->result->trials++;
     tuner->result->measured++;
     tuner_remember(tuner, trial);
+    tuner->good += good;
     if (good)
         tuner->best = fmin(tuner->best, candidate->seconds);
     else if (candidate->passing)
@@ -167,7 +180,10 @@ static void finish_trial(Tuner *tuner, Trial *trial) {
         tuner_count_failure(tuner, trial);
     if (!is_unsettled(trial)) {
         search_tell(tuner->search, trial->point, trial->features, good ? candidate->seconds : HUGE_VAL);
-        keep_trial(tuner, trial);
+        if (good)
+            keep_trial(tuner, trial);
+        else
+            tuner_doubt(tuner, trial);
     }
     show_progress(tuner);
 }
@@ -187,7 +203,7 @@ static void measure_trial(Tuner *tuner, Trial *trial, bool last_attempt) {
         tuner->toolchain->measure(tuner->toolchain->context, candidate, limit, false);
     tuner->built_for += candidate->build_seconds;
     tuner->measured_for += monotonic_seconds() - since;
-    bool settled = !is_unsettled(trial) || (last_attempt && !tuner_halted(tuner));
+    bool settled = !deserves_another_try(trial) || (last_attempt && !tuner_halted(tuner));
     if (settled && (!tuner_stopped(tuner) || candidate->outcome == OUTCOME_OK))
         finish_trial(tuner, trial);
 }
@@ -235,7 +251,7 @@ static void run_once(Tuner *tuner, Trial **trials, int count, bool last_attempt)
 static int keep_unsettled(Trial **trials, int count) {
     int kept = 0;
     for (int t = 0; t < count; t++)
-        if (trials[t]->built && is_unsettled(trials[t])) {
+        if (trials[t]->built && deserves_another_try(trials[t])) {
             trials[t]->built = false;
             trials[kept++] = trials[t];
         }
@@ -257,6 +273,7 @@ void tuner_run(Tuner *tuner, Trial **trials, int count) {
     }
     tuner->last_count = tuner->result->measured - before;
     note_pace(tuner, monotonic_seconds() - since, tuner->last_count);
+    tuner_settle(tuner);
     tuner_flush(tuner);
 }
 
@@ -306,8 +323,7 @@ static void run_rounds(Tuner *tuner) {
 /* --- beginning and end --- */
 
 bool trial_is_final(const Trial *trial) {
-    Outcome outcome = trial->candidate.outcome;
-    return outcome == OUTCOME_OK || outcome == OUTCOME_CRASH || outcome == OUTCOME_WRONG;
+    return trial->candidate.outcome == OUTCOME_OK;
 }
 
 /* The trial of the default schedule, as the database has it where it does. */
@@ -336,7 +352,7 @@ static void measure_default(Tuner *tuner) {
     int before = tuner->result->measured;
     trial->built = false;
     tuner_run(tuner, &trial, 1);
-    tuner->standard_known = tuner->result->measured > before && !is_unsettled(trial);
+    tuner->standard_known = tuner->result->measured > before && !is_unsettled(trial) && !tuner_doubts(tuner, trial);
 }
 
 static Schedule *schedule_of(Tuner *tuner, const Trial *trial) {
@@ -350,10 +366,25 @@ static void use_schedule(Tuner *tuner, const Trial *trial) {
     tuner->result->seconds = trial->raced > 0 ? trial->raced : trial->candidate.seconds;
 }
 
-static void set_default_seconds(Tuner *tuner) {
+/* Whatever was measured how: what is slower than the default is not taken. */
+static void compare_with_default(Tuner *tuner) {
     const Trial *standard = tuner->standard;
-    if (standard && standard->candidate.outcome == OUTCOME_OK)
-        tuner->result->default_seconds = standard->raced > 0 ? standard->raced : standard->candidate.seconds;
+    TuneResult *result = tuner->result;
+    if (!standard || standard->candidate.outcome != OUTCOME_OK)
+        return;
+    result->default_seconds = standard->raced > 0 ? standard->raced : standard->candidate.seconds;
+    if (result->seconds > result->default_seconds)
+        use_schedule(tuner, standard);
+}
+
+/* Why there is less than was asked for. */
+static void set_reason(Tuner *tuner) {
+    const Trial *standard = tuner->standard;
+    TuneResult *result = tuner->result;
+    result->lost = tuner_lost(tuner) != NULL;
+    result->why = tuner_lost(tuner);
+    if (!result->why && result->measured && standard && standard->candidate.outcome != OUTCOME_OK)
+        result->why = standard->candidate.why;
 }
 
 Trial *tuner_best_trial(const Tuner *tuner) {
@@ -366,15 +397,12 @@ Trial *tuner_best_trial(const Tuner *tuner) {
     return best;
 }
 
-/* With nothing good measured: the default, the plain loops where even the default failed or nothing is to be measured. */
+/* With nothing good measured: the default. Nothing is known to be better, also where it failed here. */
 static void fall_back(Tuner *tuner) {
-    const Trial *standard = tuner->standard;
-    bool failed = standard && tuner->standard_known && standard->candidate.outcome != OUTCOME_OK;
-    Effort effort = failed || !tuner->toolchain ? EFFORT_IDENTITY : EFFORT_MODEL;
-    bool found = standard && effort == EFFORT_MODEL;
-    tuner->result->schedule = found ? schedule_of(tuner, standard)
-                                    : autosched_default(tuner->arena, tuner->program, tuner->target, tuner->user,
-                                                        effort, tuner->options->seed);
+    tuner->result->schedule = tuner->standard
+                                  ? schedule_of(tuner, tuner->standard)
+                                  : autosched_default(tuner->arena, tuner->program, tuner->target, tuner->user,
+                                                      EFFORT_MODEL, tuner->options->seed);
 }
 
 static int by_value(const void *a, const void *b) {
@@ -456,6 +484,10 @@ void tuner_search(Tuner *tuner, int trials, double deadline) {
     tuner->exhausted |= tuner->result->trials == before;
 }
 
+bool tuner_is_lost(const Tuner *tuner) {
+    return tuner->result->lost;
+}
+
 bool tuner_knows_default(const Tuner *tuner) {
     return tuner->standard_sought && (!tuner->standard || tuner->standard_known);
 }
@@ -469,6 +501,9 @@ void tuner_close(Tuner *tuner) {
 TuneResult *tuner_finish(Tuner *tuner) {
     Trial *winner = tuner->winner;
     bool comparable = !tuner->toolchain || !tuner->standard || tuner->standard_known;
+    const char *doubt = tuner_dismiss(tuner);
+    if (doubt && !tuner->good && !tuner_stopped(tuner))
+        tuner->lost = doubt;
     tuner_flush(tuner);
     tuner->result->unrecorded = tuner->database ? tuner->unwritten.count : 0;
     tuner_note(tuner);
@@ -478,7 +513,8 @@ TuneResult *tuner_finish(Tuner *tuner) {
         use_schedule(tuner, winner);
     else
         fall_back(tuner);
-    set_default_seconds(tuner);
+    compare_with_default(tuner);
+    set_reason(tuner);
     tuner->result->from_database |= tuner->result->measured == 0 && winner && !tuner_stopped(tuner);
     tuner->result->stopped = tuner_stopped(tuner);
     tuner->result->elapsed = tuner_elapsed(tuner);

@@ -94,7 +94,8 @@ void tuner_recall(Tuner *tuner) {
         return;
     int count = database_find(tuner->arena, tuner->database, tuner->task->key, database_target(tuner->target),
                               tuner->options->threads, &records);
-    for (int r = 0; r < count; r++)
+    /* Failures alone tell of a machine that could not run anything: they are tried again. */
+    for (int r = 0; r < count && records[0].outcome == OUTCOME_OK; r++)
         if (!tuner->options->inputs || !strcmp(records[r].inputs, tuner->options->inputs))
             recall(tuner, &records[r]);
 }

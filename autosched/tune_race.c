@@ -62,6 +62,14 @@ static void build_racers(Race *race) {
     race->built = true;
 }
 
+/* What a process died of once it is measured once more. */
+static void measure_again(const Tuner *tuner, Candidate *candidate) {
+    const Toolchain *toolchain = tuner->toolchain;
+    toolchain->measure(toolchain->context, candidate, 0, true);
+    if (candidate->outcome != OUTCOME_OK && candidate->died && !tuner_lost(tuner))
+        toolchain->measure(toolchain->context, candidate, 0, true);
+}
+
 static void take_turn(const Race *race, bool backward) {
     for (int i = 0; i < race->count && race->built; i++) {
         int racer = backward ? race->count - 1 - i : i;
@@ -69,10 +77,15 @@ static void take_turn(const Race *race, bool backward) {
         Trial *trial = race->racers[racer];
         if (candidate->outcome != OUTCOME_OK || tuner_stopped(race->tuner))
             continue;
-        race->tuner->toolchain->measure(race->tuner->toolchain->context, candidate, 0, true);
+        measure_again(race->tuner, candidate);
         if (candidate->outcome == OUTCOME_OK && (trial->raced == 0 || candidate->seconds < trial->raced))
             trial->raced = candidate->seconds;
     }
+}
+
+/* Failed by itself, for the default does well there: it gave a wrong result, or a process died of it twice. */
+static bool is_proven(const Candidate *candidate) {
+    return candidate->outcome == OUTCOME_WRONG || (candidate->outcome != OUTCOME_OK && candidate->died);
 }
 
 /* What the race found is the better measurement: the database gets it. */
@@ -86,37 +99,62 @@ static void record_race(Tuner *tuner, Trial *trial, const Candidate *candidate) 
         tuner->best = fmin(tuner->best, trial->raced);
     } else {
         tuner_count_failure(tuner, trial);
+        tuner_forget(tuner, trial);
     }
     tuner_record(tuner, trial);
 }
 
-/* Without the default, for which the machine had no time, the others' faster times say nothing. */
-static bool default_raced(const Race *race) {
-    int last = race->count - 1; /* where it stands */
-    const Candidate *candidate = &race->candidates[last];
-    return race->racers[last] != race->tuner->standard || candidate->outcome == OUTCOME_OK || !candidate->passing;
+/* Without the default, which the machine could not run any more, the others' times and failures say nothing. */
+static bool is_valid(const Race *race) {
+    int last = race->count - 1; /* where the default stands */
+    bool died = false;
+    if (!race->built || tuner_lost(race->tuner))
+        return false;
+    if (!race->count || race->racers[last] != race->tuner->standard)
+        return true;
+    Candidate *standard = &race->candidates[last];
+    for (int i = 0; i < last; i++)
+        died |= is_proven(&race->candidates[i]);
+    if (died && standard->outcome == OUTCOME_OK)
+        measure_again(race->tuner, standard);
+    return standard->outcome == OUTCOME_OK && race->racers[last]->raced > 0;
 }
 
-static void settle(Race *race) {
+/* What did not finish the race was measured at another time: it is not called faster than what won. */
+static void rank_behind(Tuner *tuner, const Trial *winner) {
+    for (int t = 0; t < tuner->trials.count; t++) {
+        Trial *trial = tuner->trials.items[t];
+        if (trial->candidate.outcome != OUTCOME_OK || trial->raced > 0 || trial->candidate.seconds > winner->raced)
+            continue;
+        trial->candidate.seconds = nextafter(winner->raced, HUGE_VAL);
+        tuner_record(tuner, trial);
+    }
+}
+
+/* What the racers did counts, or nothing of it. */
+static void settle(Race *race, bool valid) {
     Tuner *tuner = race->tuner;
-    bool valid = race->built && default_raced(race);
     for (int i = race->count - 1; i >= 0; i--) {
         const Candidate *candidate = &race->candidates[i];
         Trial *racer = race->racers[i];
         bool finished = valid && candidate->outcome == OUTCOME_OK && racer->raced > 0;
-        if (valid && (finished || (candidate->outcome != OUTCOME_OK && !candidate->passing)))
+        if (finished || (valid && is_proven(candidate)))
             record_race(tuner, racer, candidate);
         if (finished && (!tuner->winner || racer->raced < tuner->winner->raced))
             tuner->winner = racer;
+        if (!finished)
+            racer->raced = 0;
         tuner->toolchain->release(tuner->toolchain->context, &race->candidates[i]);
     }
+    if (valid && tuner->winner && race->count > 1)
+        rank_behind(tuner, tuner->winner);
 }
 
 /* What an earlier run measured is raced again only where this one has measured, too. */
 static bool may_race(const Tuner *tuner, double limit) {
     bool comparable = !tuner->standard || tuner->standard_known;
-    return tuner->toolchain && comparable && tuner->result->measured > 0 && !tuner_stopped(tuner) &&
-           tuner_best_trial(tuner) && tuner->best <= limit;
+    bool going = tuner->toolchain && !tuner_stopped(tuner) && !tuner_lost(tuner);
+    return going && comparable && tuner->result->measured > 0 && tuner_best_trial(tuner) && tuner->best <= limit;
 }
 
 /* How many of its fastest each may send beside its default, so that there is time for a turn; below 0: not even that. */
@@ -151,8 +189,11 @@ static void race(Tuner *const *tuners, int count, double limit, int least, int r
     for (int turn = 0; turn < turns && (turn == 0 || deadline <= 0 || monotonic_seconds() < deadline); turn++)
         for (int r = 0; r < racing; r++)
             take_turn(&races[turn % 2 ? racing - 1 - r : r], turn % 2);
+    bool valid = true;
+    for (int r = 0; r < racing; r++)
+        valid &= is_valid(&races[r]);
     for (int r = 0; r < racing; r++) {
-        settle(&races[r]);
+        settle(&races[r], valid);
         races[r].tuner->spent += (monotonic_seconds() - started) / racing;
     }
 }

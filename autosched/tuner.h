@@ -44,14 +44,17 @@ struct Tuner {
     bool exhausted;       /* nothing new is found any more, or there is no time */
     bool complete;        /* nothing new is found any more */
     double flops;
+    LIST(Trial *) doubted;  /* failed here; whether of themselves is not known yet */
+    int good;               /* runs here that went well */
+    const char *lost;       /* why nothing more can be measured; NULL: it can */
     LIST(Record) unwritten; /* measured, not yet in the database: it may have room, or be free, later */
     double refused;         /* when the database last did not take them; 0: it took them */
     int next_id;
 };
 
 double tuner_elapsed(const Tuner *tuner);
-bool tuner_halted(const Tuner *tuner); /* stopped, or out of time */
-/* A build-error or time-out may be of a machine that had no time: the default is tried again. */
+bool tuner_halted(const Tuner *tuner); /* stopped, out of time, or without a machine */
+/* A failure may be of the machine as it was: the default is tried again. */
 bool trial_is_final(const Trial *trial);
 /* A trial that failed, for the reason that its candidate has. */
 void tuner_count_failure(Tuner *tuner, const Trial *trial);
@@ -61,7 +64,14 @@ Trial *trial_new(Tuner *tuner, const Schedule *schedule, const int *point);
  * fail is tried again and is never recorded. The array is left in any order. Stops early when halted. */
 void tuner_run(Tuner *tuner, Trial **trials, int count);
 void tuner_record(Tuner *tuner, const Trial *trial);
+void tuner_forget(Tuner *tuner, const Trial *trial); /* what the database has of it */
 void tuner_flush(Tuner *tuner); /* what is recorded goes into the database, in one transaction */
+/* tune_doubts.c: failures wait there until they can be told from the machine's; a search that lost its machine ends. */
+void tuner_doubt(Tuner *tuner, Trial *trial);
+bool tuner_doubts(const Tuner *tuner, const Trial *trial);
+void tuner_settle(Tuner *tuner);         /* what can be told now */
+const char *tuner_dismiss(Tuner *tuner); /* all are the machine's; returns the reason of the last, NULL: there are none */
+const char *tuner_lost(const Tuner *tuner);
 /* tune_history.c: what the database knows of the task becomes trials; those of the space with their points. */
 void tuner_recall(Tuner *tuner);
 /* The text that is stored: the point, as a comment, before the schedule's statements. */

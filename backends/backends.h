@@ -110,6 +110,10 @@ void run_object(Arena *arena, const RunRequest *request, RunResult *result);
 /* The range of the random values that an integer argument gets: small numbers, and for what is used as an index in a
  * gather the indices that are in range. sizes: values of program->sizes. */
 void argument_range(const Program *program, const int64_t *sizes, int argument, int64_t *low, int64_t *high);
+/* Of all arguments together; HUGE_VAL: more than can be counted. */
+double arguments_bytes(const Program *program, const int64_t *sizes);
+/* That this machine has, or this process may have. */
+double memory_bytes(void);
 int64_t argument_elements(const Program *program, const int64_t *sizes, int argument); /* -1: overflows */
 /* Contents of an argument's buffer, the same here and in the worker (outputs get some too: what was there before). */
 void argument_fill(const Program *program, const int64_t *sizes, int argument, uint64_t seed, void *data);

@@ -234,6 +234,7 @@ static void end_builder(Builder *builder) {
 
 static void finish(Builders *pool, Candidate *candidate, Outcome outcome, const char *why, bool passing) {
     candidate->outcome = outcome;
+    candidate->died = false;
     candidate->why = why;
     candidate->passing = passing;
     list_push(pool->arena, &pool->finished, candidate);
@@ -377,6 +378,12 @@ static bool was_killed(pid_t pid) {
     return end.si_pid && end.si_code != CLD_EXITED && !signal_is_fault(end.si_status);
 }
 
+static void builder_died(Builders *pool, Builder *builder) {
+    Candidate *candidate = builder->candidate;
+    lose_builder(pool, builder, "the build process crashed", was_killed(builder->pid));
+    candidate->died = !candidate->passing;
+}
+
 /* A build that uses the processor goes on until its limit, however little of it it gets; one that stands still has lost
  * its process. */
 static void check_deadline(Builders *pool, Builder *builder) {
@@ -409,7 +416,7 @@ static void listen_to_builders(Builders *pool, int milliseconds) {
         if (!builder->candidate)
             continue;
         if (ready[i].revents && !wire_receive_some(&builder->answer, builder->output, &complete))
-            lose_builder(pool, builder, "the build process crashed", was_killed(builder->pid));
+            builder_died(pool, builder);
         else if (complete)
             take_candidate(pool, builder);
         else

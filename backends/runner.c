@@ -122,8 +122,9 @@ static bool is_answer(const Runner *runner, Wire *answer) {
 }
 
 static const char *who(Arena *arena, const WorkerProcess *process) {
-    return process->command ? arena_printf(arena, "the runner '%s'", process->command)
-                            : arena_printf(arena, "the worker '%s'", process->program ? process->program : "tensorc --worker");
+    if (process->command)
+        return arena_printf(arena, "the runner '%s'", process->command);
+    return arena_printf(arena, "the worker '%s'", process->program ? process->program : "tensorc --worker");
 }
 
 /* The first answer of a worker. NULL, or what is wrong with it. */

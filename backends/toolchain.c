@@ -13,7 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SAMPLES_AN_OUTPUT = 192 };
+enum { SAMPLES_AN_OUTPUT = 192, FAILED_STARTS = 3 };
+enum { COPIES_HERE = 1, COPIES_OF_WORKER = 2 }; /* of the arguments */
 
 typedef struct Bench Bench;
 
@@ -44,6 +45,7 @@ struct Bench {
     Evaluated *values; /* at the samples */
     uint8_t *sample_bytes;
     void **arguments;
+    int unable; /* runs in a row that the worker was not able to do, whatever the object */
 };
 
 static void submit(void *context, Candidate *candidate) {
@@ -165,6 +167,11 @@ static Evaluated *expect(const Station *station) {
 
 /* --- measuring --- */
 
+static void lose(Bench *bench, const char *why) {
+    for (int i = 0; i < bench->count; i++)
+        bench->stations[i].toolchain.lost = why;
+}
+
 static const char *check_samples(const Station *station) {
     const Bench *bench = station->bench;
     for (int i = 0; i < bench->sample_count; i++) {
@@ -192,6 +199,7 @@ static void fill_outcome(const Station *station, Candidate *candidate, const Run
     candidate->outcome = result->outcome;
     candidate->why = result->why;
     candidate->passing = result->passing;
+    candidate->died = result->died;
     if (result->outcome != OUTCOME_OK)
         return;
     if (result->status) {
@@ -252,6 +260,8 @@ static void measure(void *context, Candidate *candidate, double limit_seconds, b
     if (!prepare(bench)) {
         candidate->outcome = OUTCOME_BUILD_ERROR;
         candidate->why = bench->unprepared;
+        candidate->passing = true; /* no candidate can be measured */
+        lose(bench, bench->unprepared);
         return;
     }
     if (!station->expected)
@@ -269,11 +279,23 @@ static void measure(void *context, Candidate *candidate, double limit_seconds, b
     request.limit_seconds = cut ? left : request.limit_seconds;
     runner_run(bench->runner, bench->arena, &request, &result);
     device_unlock(&bench->lock);
+    bench->unable = result.unable ? bench->unable + 1 : 0;
+    if (bench->unable >= FAILED_STARTS)
+        lose(bench, result.why);
     fill_outcome(station, candidate, &result);
     candidate->passing |= cut && result.outcome == OUTCOME_TIMEOUT;
 }
 
 /* --- opening and closing --- */
+
+/* NULL: there is memory for the arguments. */
+static const char *excess(Arena *arena, const Program *program, const int64_t *sizes, bool worker_here) {
+    double bytes = arguments_bytes(program, sizes), room = memory_bytes();
+    if (bytes * (COPIES_HERE + (worker_here ? COPIES_OF_WORKER : 0)) <= room)
+        return NULL;
+    return arena_printf(arena, "its arguments take %.3g GB, for which a memory of %.3g GB is too small", 1e-9 * bytes,
+                        1e-9 * room);
+}
 
 static void make_station(Bench *bench, int number, const Program *program) {
     Station *station = &bench->stations[number];
@@ -294,13 +316,20 @@ Toolchain *const *toolchains_open(Arena *arena, Program *const *programs, int co
         *why = "sizes that are known at run time only cannot be measured";
         return NULL;
     }
+    int64_t *sizes = ARENA_ARRAY(arena, int64_t, 1);
+    const char *missing = excess(arena, programs[0], sizes, !options->runner);
+    if (missing) {
+        *why = missing;
+        *passing = true;
+        return NULL;
+    }
     Bench *bench = ARENA_NEW(arena, Bench);
     *bench = (Bench){.arena = arena, .meaning = program_meaning(programs[0]), .options = *options, .count = count};
+    bench->sizes = sizes;
     bench->stations = ARENA_ARRAY(arena, Station, count);
     bench->toolchains = ARENA_ARRAY(arena, Toolchain *, count);
     for (int i = 0; i < count; i++)
         make_station(bench, i, programs[i]);
-    bench->sizes = ARENA_ARRAY(arena, int64_t, 1);
     bench->lock = device_lock_open(arena, (WaitLimit){options->stop, options->deadline}, LOCK_WARNS);
     bench->builders = builders_open(arena, programs, target, options);
     double deadline = options->deadline > 0 ? options->deadline : HUGE_VAL;

@@ -326,7 +326,8 @@ Death worker_death(Arena *arena, WorkerProcess *process) {
     int status = 0;
     if (!has_ended(process, death_seconds, &status)) {
         worker_kill(process);
-        return (Death){arena_printf(arena, "the worker closed its output%s", worker_last_message(arena, process)), true};
+        const char *last = worker_last_message(arena, process);
+        return (Death){arena_printf(arena, "the worker closed its output%s", last), true};
     }
     read_messages(process);
     kill(-process->pid, SIGKILL);

@@ -82,6 +82,8 @@ bool check_instrs_of(Compilation *compilation, const Nest *nest);
  * algorithms that would be taken without records: others may be slower. With --tune-frozen there is nothing but records. */
 const Schedule *best_record(Compilation *compilation, Database *database, const Unit **unit, const Target *target,
                             const Schedule *user);
+/* What the level takes without a record and without measuring. */
+const Schedule *best_default(Compilation *compilation, const Unit **unit, const Target *target, const Schedule *user);
 /* What the static model has chosen for a program already, without a block of the user's; NULL: nothing yet. */
 StaticChoice *known_choice(const Compilation *compilation, const Program *program, const Target *target);
 /* The alternative that the static model takes; -1: as it is written. */
@@ -90,8 +92,10 @@ int preferred_alternative(Compilation *compilation, const Unit *all, const Targe
 bool can_measure(const Compilation *compilation, const Target *target);
 /* Becomes non-zero when the user wants searching to end. */
 const volatile int *tune_stop(void);
-/* -O tune for one unit, which becomes the one with the best algorithms; NULL after a message. */
-const Schedule *tune_unit(Compilation *compilation, const Unit **unit, const Target *target, const Schedule *user);
+/* -O tune for one unit, which becomes the one with the best algorithms; NULL after a message. *origin where nothing was
+ * measured. */
+const Schedule *tune_unit(Compilation *compilation, const Unit **unit, const Target *target, const Schedule *user,
+                          const char **origin);
 /* The unit as the source's block for the target wants it: where that names algorithms, with those and the rest of the
  * block. NULL after a diagnostic. */
 const Unit *unit_of_block(Compilation *compilation, const Unit *unit, const Target *target);

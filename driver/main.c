@@ -40,10 +40,11 @@ static int run_database_command(Arena *arena, int argc, char **argv) {
 
 /* Standard input, output and error are never another file: where one is closed, nothing can be read from or written to it. */
 static void keep_standard_files(void) {
-    for (int i = 0; i <= STDERR_FILENO; i++)
-        if (fcntl(i, F_GETFD) < 0 &&
-            open("/dev/null", i == STDIN_FILENO ? O_RDONLY | O_CLOEXEC : O_PATH | O_CLOEXEC) < 0)
+    for (int i = 0; i <= STDERR_FILENO; i++) {
+        int how = i == STDIN_FILENO ? O_RDONLY : O_PATH;
+        if (fcntl(i, F_GETFD) < 0 && open("/dev/null", how | O_CLOEXEC) < 0)
             return;
+    }
 }
 
 /* Before the options are read: what is wrong with them is said in JSON too. */

@@ -223,7 +223,7 @@ static const Schedule *first_default(Compilation *c, const Unit **unit, const Ta
     return best;
 }
 
-static const Schedule *best_default(Compilation *c, const Unit **unit, const Target *target, const Schedule *user) {
+const Schedule *best_default(Compilation *c, const Unit **unit, const Target *target, const Schedule *user) {
     int count = user || c->options->level < LEVEL_2 ? 0 : (*unit)->alternative_count;
     Effort effort = effort_of(c);
     const Schedule *best = count ? first_default(c, unit, target, count) : NULL;
@@ -289,8 +289,7 @@ static const Schedule *pick(Compilation *c, const Unit **all, const Target *targ
     if (user && !schedule_hole_count(user))
         return user;
     if (c->options->level == LEVEL_TUNE) {
-        *origin = "tuning";
-        return tune_unit(c, all, target, user);
+        return tune_unit(c, all, target, user, origin);
     }
     *origin = "the database";
     Database *database = c->options->level >= LEVEL_2 ? compilation_database(c) : NULL;

@@ -59,17 +59,38 @@ static Schedule *unmeasured_schedule(Compilation *c, const Program *program, con
     return autosched_default(c->arena, program, target, user, EFFORT_MODEL_MORE, c->options->seed);
 }
 
-/* What cannot be measured gets what another machine has recorded, or the default schedule, and says so. */
-static const Schedule *fall_back(Compilation *c, const Unit **unit, const Target *target, const Schedule *user,
-                                 const char *why) {
+/* What cannot be measured gets what another machine has recorded; NULL, and it says so, where there is nothing. */
+static const Schedule *recorded_elsewhere(Compilation *c, const Unit **unit, const Target *target, const Schedule *user,
+                                          const char *why) {
     const Schedule *recorded = best_record(c, compilation_database(c), unit, target, user);
+    if (!recorded)
+        diag(c->diagnostics, DIAG_not_tuned, (Loc){0}, (*unit)->program->symbol,
+             arena_printf(c->arena, " for %s: %s", target->name, why));
+    return recorded;
+}
+
+/* Of a target that this machine does not run. */
+static const Schedule *leave_to_others(Compilation *c, const Unit **unit, const Target *target, const Schedule *user,
+                                       const char **origin) {
+    const char *why =
+        "it does not run on this machine; --runner names a command that starts tensorc-worker where it does";
+    const Schedule *recorded = recorded_elsewhere(c, unit, target, user, why);
     if (recorded)
         return recorded;
-    diag(c->diagnostics, DIAG_not_tuned, (Loc){0}, (*unit)->program->symbol,
-         arena_printf(c->arena, " for %s: %s", target->name, why));
+    *origin = "the default";
     if (!user)
         *unit = unit_with(c, *unit, preferred_alternative(c, *unit, target));
     return unmeasured_schedule(c, (*unit)->program, target, user);
+}
+
+/* Where the machine could measure nothing this time: what -O2 takes. */
+static const Schedule *fall_back(Compilation *c, const Unit **unit, const Target *target, const Schedule *user,
+                                 const char *why, const char **origin) {
+    const Schedule *recorded = recorded_elsewhere(c, unit, target, user, why);
+    if (recorded)
+        return recorded;
+    *origin = "the default";
+    return best_default(c, unit, target, user);
 }
 
 /* Its versions for known sizes are tuned. An automatic one that leaves sizes open is no news beside its function. */
@@ -230,9 +251,27 @@ static int choose_result(const Contest *contest, TuneResult *const *results) {
     return best;
 }
 
+/* A search that its machine left before the end, or that has nothing to compare with. */
+static void warn_of_failure(const Compilation *c, const Contest *contest, TuneResult *const *results, int best) {
+    const TuneResult *result = results[contest->preferred];
+    for (int i = 0; i < contest->count; i++)
+        result = results[i] && results[i]->lost ? results[i] : result;
+    if (result->why && !result->stopped && (result->lost || results[best]->seconds <= 0))
+        diag(c->diagnostics, DIAG_not_tuned, (Loc){0}, contest->programs[best]->symbol,
+             arena_printf(c->arena, "%s: %s", results[best]->seconds > 0 ? " to the end" : "", result->why));
+}
+
+static bool is_lost(const Contest *contest) {
+    for (int i = 0; i < contest->count; i++)
+        if (tuner_is_lost(contest->tuners[i]))
+            return true;
+    return false;
+}
+
 /* The unit becomes the one that the best schedule is for. *kept: the database has all that was found, and there is enough to
  * compare. */
-static const Schedule *end_contest(Compilation *c, Contest *contest, const Unit **unit, bool *kept) {
+static const Schedule *end_contest(Compilation *c, Contest *contest, const Unit **unit, bool *kept,
+                                   const char **origin) {
     TuneResult **results = ARENA_ARRAY(c->arena, TuneResult *, contest->count);
     *kept = tuner_knows_default(contest->tuners[contest->preferred]);
     for (int i = 0; i < contest->count; i++) {
@@ -243,6 +282,8 @@ static const Schedule *end_contest(Compilation *c, Contest *contest, const Unit 
     toolchains_close(contest->toolchains);
     progress_end(contest);
     show_results(c, contest, results, best);
+    warn_of_failure(c, contest, results, best);
+    *origin = results[best]->seconds > 0 ? "tuning" : "the default";
     *unit = contest->units[best];
     return results[best]->schedule;
 }
@@ -257,7 +298,8 @@ static void choose_preferred(Compilation *c, const Unit *all, Contest *contest) 
     contest->end -= kept;
 }
 
-static const Schedule *search_algorithms(Compilation *c, const Unit **unit, Contest *contest, int *used) {
+static const Schedule *search_algorithms(Compilation *c, const Unit **unit, Contest *contest, int *used,
+                                         const char **origin) {
     const Unit *all = *unit;
     catch_stop_signals();
     progress_begin(c, contest);
@@ -268,18 +310,21 @@ static const Schedule *search_algorithms(Compilation *c, const Unit **unit, Cont
     search_in_turns(contest);
     *used = count_used(contest);
     bool kept;
-    const Schedule *found = end_contest(c, contest, unit, &kept);
-    if (kept && contest->spent)
+    const Schedule *found = end_contest(c, contest, unit, &kept, origin);
+    if (kept && contest->spent && !is_lost(contest))
         searches_note_budget(c->arena, compilation_database(c), contest->programs, contest->count, contest->target,
                              contest->user, search_options(c, contest, 0));
     const Schedule *recorded =
         kept ? best_record(c, compilation_database(c), &all, contest->target, contest->user) : NULL;
-    if (recorded)
+    if (recorded) {
         *unit = all; /* the same choice as that of later compilations, from the same records */
+        *origin = "tuning";
+    }
     return recorded ? recorded : found;
 }
 
-static const Schedule *search_unit(Compilation *c, const Unit **unit, const Target *target, const Schedule *user) {
+static const Schedule *search_unit(Compilation *c, const Unit **unit, const Target *target, const Schedule *user,
+                                   const char **origin) {
     Contest contest = contest_of(c, *unit, target, user);
     const Schedule *found = NULL;
     const char *why = "";
@@ -290,23 +335,23 @@ static const Schedule *search_unit(Compilation *c, const Unit **unit, const Targ
     if (found)
         show_found(c, (*unit)->program);
     else if (open_toolchains(c, &contest, &why, &passing))
-        found = search_algorithms(c, unit, &contest, &used);
+        found = search_algorithms(c, unit, &contest, &used, origin);
     count_trials(c, contest.trials, used);
     if (!passing)
         complain("%s cannot be tuned: %s", (*unit)->program->symbol, why);
-    return found || !passing ? found : fall_back(c, unit, target, user, why);
+    return found || !passing ? found : fall_back(c, unit, target, user, why, origin);
 }
 
-const Schedule *tune_unit(Compilation *c, const Unit **unit, const Target *target, const Schedule *user) {
+const Schedule *tune_unit(Compilation *c, const Unit **unit, const Target *target, const Schedule *user,
+                          const char **origin) {
+    bool open = (*unit)->program->size_count > 0;
+    *origin = open ? "the default" : "tuning";
     if (!compilation_database(c))
         return NULL;
-    if ((*unit)->program->size_count)
+    if (open)
         return leave_to_run_time(c, *unit, target, user);
     if (c->options->frozen)
         return frozen_schedule(c, unit, target, user);
-    if (can_measure(c, target))
-        return search_unit(c, unit, target, user);
-    return fall_back(
-        c, unit, target, user,
-        "it does not run on this machine; --runner names a command that starts tensorc-worker where it does");
+    return can_measure(c, target) ? search_unit(c, unit, target, user, origin)
+                                  : leave_to_others(c, unit, target, user, origin);
 }

@@ -69,6 +69,44 @@ else
     skip "there is no script here"
 fi
 
+# A machine that cannot run anything this time: the code is that of -O2, and nothing is written down.
+cat >small.tensor <<'END'
+def matmul(float(M, K) A, float(K, N) B) -> (C) { C(i, j) +=! A(i, r_k) * B(r_k, j) }
+export matmul(M=48, K=40, N=64) as product
+END
+sed 's/M=48, K=40, N=64/M=2000000, K=2000000, N=2000000/' small.tensor >large.tensor
+unmeasured() {
+    unmeasured_name=$1 unmeasured_said=$2; shift 2
+    rm -f none.db
+    runs "$unmeasured_name: compiles" env "$@" -v -O tune --db=none.db --trials=4 -o none.o
+    like "$(cat err)" "^tensorc: warning: product is not tuned( for host)?: $unmeasured_said" "$unmeasured_name: says why"
+    like "$(cat err)" '^tensorc: product: scheduled by the default' "$unmeasured_name: by the default"
+    is "$("$TENSORC" db export --db=none.db | grep -c '^outcome')" 0 "$unmeasured_name: nothing is recorded"
+    runs "$unmeasured_name: -O2" env "$@" -O2 --db=none.db -o default.o
+    same none.o default.o "$unmeasured_name: gives the same"
+}
+unmeasured "arguments larger than memory" 'its arguments take .* GB, for which a memory of .* GB is too small' "$TENSORC" -c large.tensor
+unmeasured "too many threads" 'the machine has not so many threads' "$TENSORC" --threads=1000000 -c small.tensor
+unmeasured "too many threads of the environment" 'the machine has not so many threads' \
+    OMP_NUM_THREADS=100000 "$TENSORC" -c small.tensor
+
+# What it had measured well stays, and records of failures alone are no reason to measure nothing.
+runs "a search" "$TENSORC" -O tune --db=kept.db --trials=4 -c small.tensor -o kept.o
+"$TENSORC" db export --db=kept.db >kept.txt
+runs "another, on a machine without threads" \
+    env OMP_NUM_THREADS=100000 "$TENSORC" -O tune --db=kept.db --trials=8 -c small.tensor -o broken.o
+"$TENSORC" db export --db=kept.db >broken.txt
+same kept.txt broken.txt "the records are as they were"
+same kept.o broken.o "and so is the object"
+sed 's/^outcome ok/outcome crash/; s/^seconds .*/seconds 0/' kept.txt >crashes.txt
+runs "records of crashes" "$TENSORC" db import --db=crashes.db crashes.txt
+runs "are searched again" "$TENSORC" -v -O tune --db=crashes.db --trials=4 -c small.tensor -o again.o
+like "$(cat err)" 'tuned product: 4 trials in .* times the default.s speed' "all of them"
+like "$(cat err)" '^tensorc: product: scheduled by tuning' "with a result"
+runs "failures do not replace results" "$TENSORC" db import --db=kept.db crashes.txt
+"$TENSORC" db export --db=kept.db >broken.txt
+same kept.txt broken.txt "when they are imported"
+
 # --search and --cost-model: every name of the lists works.
 for name in $("$TENSORC" --search=help | awk '{print $1}'); do
     tune --trials=3 --search="$name" --db="$work/search-$name.db" -c conv.tensor -o s.o

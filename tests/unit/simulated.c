@@ -48,7 +48,7 @@ static int failure_of(const Simulated *simulated, const Candidate *candidate) {
     if (simulated->all_fail)
         return OUTCOME_CRASH;
     if (hash == schedule_hash(simulated->queue.items[0]->schedule) >> 20)
-        return OUTCOME_OK;
+        return simulated->first_dies ? OUTCOME_CRASH : OUTCOME_OK;
     if (!simulated->failure_rate || hash % (uint64_t)simulated->failure_rate)
         return OUTCOME_OK;
     return 1 + (int)(hash / (uint64_t)simulated->failure_rate % (OUTCOME_COUNT - 1));
@@ -81,6 +81,19 @@ static Candidate *collect(void *context, bool wait) {
     return candidate;
 }
 
+/* The machine and not the candidate. */
+static int failure_of_machine(Simulated *simulated, Candidate *candidate, bool thorough) {
+    bool first = schedule_hash(candidate->schedule) == schedule_hash(simulated->queue.items[0]->schedule);
+    if (simulated->broken_after && simulated->measured + simulated->raced >= simulated->broken_after)
+        return OUTCOME_CRASH;
+    if (thorough && first && simulated->race_ends && --simulated->race_ends == 0) {
+        simulated->race_ends = 1;
+        candidate->passing = true;
+        return OUTCOME_BUILD_ERROR;
+    }
+    return OUTCOME_OK;
+}
+
 static void measure(void *context, Candidate *candidate, double limit_seconds, bool thorough) {
     Simulated *simulated = context;
     uint64_t hash = schedule_hash(candidate->schedule);
@@ -89,10 +102,15 @@ static void measure(void *context, Candidate *candidate, double limit_seconds, b
         kill(getpid(), SIGKILL);
     if (simulated->pause)
         usleep((useconds_t)simulated->pause);
+    failure = failure ? failure : failure_of_machine(simulated, candidate, thorough);
     candidate->outcome = (Outcome)failure;
+    bool deaths = simulated->deaths || simulated->first_dies || simulated->broken_after;
+    candidate->died = failure == OUTCOME_CRASH && deaths;
+    candidate->why = failure ? "it failed" : "";
     candidate->seconds = failure ? 0 : simulated_seconds(simulated, candidate->schedule);
     candidate->seconds *= simulated->slower > 0 ? simulated->slower : 1;
     candidate->seconds *= simulated->measured == 0 && !thorough && simulated->first > 0 ? simulated->first : 1;
+    candidate->seconds *= thorough && simulated->racing > 0 ? simulated->racing : 1;
     candidate->repeats = thorough ? 20 : 3;
     if (thorough) {
         simulated->raced++;

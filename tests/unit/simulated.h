@@ -13,6 +13,10 @@ typedef struct Simulated {
     const Target *target;
     int failure_rate; /* one of so many candidates fails, in turns of all kinds; 0: none */
     bool all_fail;
+    bool deaths;      /* crashes end processes */
+    bool first_dies;  /* the default does, always */
+    int broken_after; /* so many runs every further one ends its process; 0: none */
+    int race_ends;    /* the default's runs of the race from this one on find no process; 0: none */
     int busy;       /* so many of the next builds fail by the machine's load; -1: the default's builds do, always */
     int stop_after; /* measurements until *stop is set; 0: never */
     int stop;
@@ -20,6 +24,7 @@ typedef struct Simulated {
     int pause;     /* microseconds a measurement takes */
     int build_pause; /* that a build takes, one after the other */
     double slower; /* than the formula says, so many times; 0: as it says */
+    double racing; /* the same of the race alone, besides; 0: as it says */
     double first;  /* the same of the first measurement alone, besides */
     int built, measured, raced, released;
     int repeated; /* schedules that were measured twice before the race */

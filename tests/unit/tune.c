@@ -183,6 +183,11 @@ static void test_killed_at(Arena *arena, const Program *program, const Target *t
     database_close(database);
 }
 
+static int count_records(Arena *arena, Database *database, const Program *program, const Target *target) {
+    Record *records;
+    return database_find(arena, database, task_hash(arena, program), database_target(target), 2, &records);
+}
+
 static void test_disasters(Arena *arena, const Program *program, const Target *target) {
     Simulated simulated;
     Database *database = open_database(arena, "disasters.db");
@@ -190,8 +195,18 @@ static void test_disasters(Arena *arena, const Program *program, const Target *t
     simulated_open(&simulated, arena, program, target);
     simulated.all_fail = true;
     TuneResult *result = tune(arena, program, target, NULL, &simulated.toolchain, database, &options);
-    is_int(result->failed[OUTCOME_CRASH], 20, "every candidate crashes");
-    ok(result->schedule && result->schedule->count == 0, "the plain loops are what is left");
+    const char *standard = text_of(arena, autosched_default(arena, program, target, NULL, EFFORT_MODEL, options.seed));
+    ok(result->failed[OUTCOME_CRASH] == 0 && result->unsettled > 0 && result->lost && result->why,
+       "where every candidate crashes, the machine is to blame: %s", result->why);
+    is_text(text_of(arena, result->schedule), standard, "the default is what is left");
+    is_int(count_records(arena, database, program, target), 0, "and nothing is recorded");
+    simulated_close(&simulated);
+    simulated_open(&simulated, arena, program, target);
+    simulated.all_fail = simulated.deaths = true;
+    options.trials = 3;
+    result = tune(arena, program, target, NULL, &simulated.toolchain, database, &options);
+    is_text(text_of(arena, result->schedule), standard, "so it is after a few trials");
+    is_int(count_records(arena, database, program, target), 0, "of which none is recorded");
     database_close(database);
     database = open_database(arena, "budget.db");
     simulated_close(&simulated);
@@ -260,6 +275,125 @@ static void test_busy(Arena *arena, const Program *program, const Target *target
     result = tune(arena, program, target, NULL, &simulated.toolchain, database, &options);
     ok(result->unsettled == 0 && result->default_seconds > 0, "a build that fails so once is tried again");
     is_int(result->trials, 20, "as the same trial");
+    database_close(database);
+    simulated_close(&simulated);
+}
+
+/* What ends a process is its own fault where the default does well after it. */
+static void test_deaths(Arena *arena, const Program *program, const Target *target) {
+    Simulated simulated;
+    Database *database = open_database(arena, "deaths.db");
+    TuneOptions options = options_for(64);
+    options.cost_model = "static";
+    simulated_open(&simulated, arena, program, target);
+    simulated.failure_rate = 4;
+    simulated.deaths = true;
+    TuneResult *result = tune(arena, program, target, NULL, &simulated.toolchain, database, &options);
+    int failures = count_failures(arena, database, program, target);
+    ok(!result->lost && failures > 0 && result->unsettled == 0, "deaths of candidates are recorded: %d", failures);
+    is_int(count_records(arena, database, program, target), 64, "as all trials are");
+    is_int(simulated.built, simulated.released, "every candidate is released");
+    database_close(database);
+    simulated_close(&simulated);
+
+    database = open_database(arena, "first.db");
+    simulated_open(&simulated, arena, program, target);
+    simulated.first_dies = true;
+    options.trials = 40;
+    result = tune(arena, program, target, NULL, &simulated.toolchain, database, &options);
+    ok(!result->lost && result->seconds > 0 && result->default_seconds == 0, "the default may be what fails");
+    is_int(count_failures(arena, database, program, target), 1, "which is recorded, for others do well");
+    database_close(database);
+    simulated_close(&simulated);
+}
+
+/* A machine that fails from some moment on: what was found before is kept, and it alone. */
+static void test_broken(Arena *arena, const Program *program, const Target *target) {
+    TuneOptions options = options_for(40);
+    static const int moments[] = {1, 4, 17, 43, 50};
+    options.cost_model = "static";
+    for (size_t i = 0; i < sizeof moments / sizeof *moments; i++) {
+        int after = moments[i];
+        Simulated simulated;
+        Database *database = open_database(arena, arena_printf(arena, "broken%d.db", after));
+        simulated_open(&simulated, arena, program, target);
+        simulated.broken_after = after;
+        TuneResult *result = tune(arena, program, target, NULL, &simulated.toolchain, database, &options);
+        int records = count_records(arena, database, program, target), most = after < 40 ? after : 40;
+        bool kept = records == most && count_failures(arena, database, program, target) == 0;
+        ok(kept && (result->lost || after >= 40), "broken after %d runs: %d records, no failure", after, records);
+        ok(result->seconds > 0 && result->seconds <= result->default_seconds, "and nothing slower than the default");
+        Schedule *best = database_best(arena, database, program, target, NULL, 2, NULL);
+        is_text(best ? text_of(arena, best) : "", text_of(arena, result->schedule), "-O2 takes the same");
+        simulated.broken_after = 0;
+        result = tune(arena, program, target, NULL, &simulated.toolchain, database, &options);
+        ok(!result->lost && result->trials == 40, "the next tuning goes on");
+        database_close(database);
+        simulated_close(&simulated);
+    }
+}
+
+/* Records of failures alone, as of a machine that could run nothing, are no reason to give up. */
+static void test_poisoned(Arena *arena, const Program *program, const Target *target) {
+    Simulated simulated;
+    Database *database = open_database(arena, "good.db"), *poisoned = open_database(arena, "poisoned.db");
+    TuneOptions options = options_for(20);
+    options.maker = "one";
+    options.cost_model = "static";
+    simulated_open(&simulated, arena, program, target);
+    tune(arena, program, target, NULL, &simulated.toolchain, database, &options);
+    Record *records;
+    int count = database_find(arena, database, task_hash(arena, program), database_target(target), 2, &records);
+    for (int r = 0; r < count; r++) {
+        records[r].outcome = OUTCOME_CRASH;
+        records[r].seconds = 0;
+        database_add(poisoned, &records[r]);
+    }
+    simulated_close(&simulated);
+    simulated_open(&simulated, arena, program, target);
+    TuneResult *result = tune(arena, program, target, NULL, &simulated.toolchain, poisoned, &options);
+    ok(result->measured == 20 && result->seconds > 0, "what failed with everything else is tried again");
+    is_int(count_failures(arena, poisoned, program, target), 0, "and replaced");
+    database_close(database);
+    database_close(poisoned);
+    simulated_close(&simulated);
+}
+
+/* A race that the default does not finish is none: its times are compared with nothing. */
+static void test_race_without_default(Arena *arena, const Program *program, const Target *target) {
+    for (int turn = 1; turn <= 4; turn++) {
+        Simulated simulated;
+        Database *database = open_database(arena, arena_printf(arena, "race%d.db", turn));
+        TuneOptions options = options_for(24);
+        options.cost_model = "static";
+        simulated_open(&simulated, arena, program, target);
+        simulated.race_ends = turn;
+        simulated.racing = 0.5;
+        TuneResult *result = tune(arena, program, target, NULL, &simulated.toolchain, database, &options);
+        Record record;
+        Schedule *best = database_best(arena, database, program, target, NULL, 2, &record);
+        ok(result->seconds > 0 && result->seconds <= result->default_seconds && simulated.raced > 0,
+           "a race that ends at turn %d: %g, %g", turn, result->seconds, result->default_seconds);
+        ok(fabs(simulated_seconds(&simulated, result->schedule) - result->seconds) < 1e-12 &&
+               fabs(record.seconds - result->seconds) < 1e-12,
+           "the times before it count");
+        is_text(text_of(arena, best), text_of(arena, result->schedule), "for -O2, too");
+        database_close(database);
+        simulated_close(&simulated);
+    }
+}
+
+/* The machine is slower in the race than before: what is not in it is not better than what wins. */
+static void test_slower_race(Arena *arena, const Program *program, const Target *target) {
+    Simulated simulated;
+    Database *database = open_database(arena, "slower.db");
+    TuneOptions options = options_for(40);
+    options.cost_model = "static";
+    simulated_open(&simulated, arena, program, target);
+    simulated.racing = 3;
+    TuneResult *result = tune(arena, program, target, NULL, &simulated.toolchain, database, &options);
+    Schedule *best = database_best(arena, database, program, target, NULL, 2, NULL);
+    is_text(text_of(arena, best), text_of(arena, result->schedule), "what won a slow race is the best of the database");
     database_close(database);
     simulated_close(&simulated);
 }
@@ -591,6 +725,11 @@ int main(void) {
     test_exhausted(arena, &target);
     test_busy(arena, program, &target);
     test_old_failure(arena, program, &target);
+    test_deaths(arena, program, &target);
+    test_broken(arena, program, &target);
+    test_poisoned(arena, program, &target);
+    test_race_without_default(arena, program, &target);
+    test_slower_race(arena, program, &target);
     test_tables(arena, program_matmul(arena, TYPE_FLOAT, 256, 256, 256), &target);
     test_names(arena, &target);
     test_contest(arena, program, &target);
