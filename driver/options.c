@@ -80,7 +80,8 @@ int print_help(void) {
             if ((int)rows[i].group == group && *rows[i].help)
                 print_option(&rows[i]);
     }
-    puts("\nExit status: 0 done, 1 errors in the input or in writing, 2 wrong usage, 3 internal error.");
+    puts("\nOperators: import \"nn\" and import \"instr\"; OPERATORS.md, beside README.md, lists them.");
+    puts("Exit status: 0 done, 1 errors in the input or in writing, 2 wrong usage, 3 internal error.");
     return 0;
 }
 

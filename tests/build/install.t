@@ -15,6 +15,9 @@ runs "make install DESTDIR=" make -s install DESTDIR="$work/root"
 is "$(ls "$work/root/usr/bin" | tr '\n' ' ')" "tensorc tensorc-worker " "the two programs are installed"
 [ -f "$work/root/usr/share/doc/tensorc/README.md" ] && [ -f "$work/root/usr/share/doc/tensorc/REFERENCE.md" ]
 report $? "README and reference are installed"
+[ -f "$work/root/usr/share/doc/tensorc/OPERATORS.md" ]
+report $? "the list of operators is installed beside them"
+is "$(cd "$work/root/usr/share/tensorc/stdlib" && cat *.tensor | cksum)" "$(cat "$srcdir"/stdlib/*.tensor | cksum)" "and the sources of the operators, to be read"
 cat >k.tensor <<'EOF'
 import "nn"
 export matmul(M=5, N=6, K=7)
