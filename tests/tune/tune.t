@@ -46,10 +46,10 @@ report $? "go on from what is there ($before, then $after)"
 awk '/^task/ { n++ } n > 2 && n < 5 && /^outcome/ { print "outcome crash"; print "why the worker met " n " gremlins"; next }
      n > 2 && n < 5 && /^seconds/ { print "seconds 0"; next } { print }' good.txt >bad.txt
 "$TENSORC" db import --db=bad.db bad.txt >imported
+is "$("$TENSORC" db export --db=bad.db | grep -c '^why the worker met [34] gremlins$')" 2 "an export says why"
 runs "a search that goes on from failures" "$TENSORC" -v -O tune --db=bad.db --seed=7 --trials=12 -c k.tensor -o bad.o
-like "$(cat err)" '^tensorc: tuned product: .*, 2 crashed .the worker met [34] gremlins., ' "says why"
+like "$(cat err)" '^tensorc: tuned product: .*, 2 crashed .the worker met [34] gremlins., ' "says so, too"
 like "$(cat err)" '^tensorc: product: 2 crashed: the worker met [34] gremlins$' "with -v for each reason"
-is "$("$TENSORC" db export --db=bad.db | grep -c '^why the worker met [34] gremlins$')" 2 "as the export does"
 
 # started COUNT DB: waits until a search in the background has put so many records into the database.
 started() {
