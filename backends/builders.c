@@ -8,6 +8,7 @@
 #include "backends/device_lock.h"
 #include "backends/wire.h"
 #include "lang/clock.h"
+#include "lang/terminal.h"
 #include "parser/ast.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -272,8 +273,8 @@ static bool has_builder(Builders *pool, Builder *builder) {
     if (builder->pid || (alive < pool->room && start_builder(pool, builder)))
         return true;
     if (alive > 0 && pool->room > alive) {
-        fprintf(stderr, "tensorc: warning: only %d candidates are built at once: no further process: %s\n", alive,
-                strerror(errno));
+        show(stderr, "tensorc: warning: only %d candidates are built at once: no further process: %s\n", alive,
+             strerror(errno));
         pool->room = alive;
     }
     return false;

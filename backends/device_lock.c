@@ -4,6 +4,7 @@
  * Where there is none, or the system has no locks, a warning says so and nothing is kept apart.
  */
 #include "backends/device_lock.h"
+#include "lang/terminal.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -15,8 +16,8 @@
 
 static void warn(const DeviceLock *lock, const char *what, const char *why) {
     if (lock->voice == LOCK_WARNS)
-        fprintf(stderr, "tensorc: warning: measurements are not kept apart from those of other processes: %s: %s\n", what,
-                why);
+        show(stderr, "tensorc: warning: measurements are not kept apart from those of other processes: %s: %s\n", what,
+             why);
 }
 
 /* --- the folder --- */

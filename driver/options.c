@@ -463,7 +463,7 @@ static void limit_jobs(Arena *arena, Options *options) {
     const char *why;
     int jobs = build_jobs(arena, options->jobs, &why);
     if (why)
-        fprintf(stderr, "tensorc: warning: %d candidates are built at once, not %d: %s\n", jobs, options->jobs, why);
+        show(stderr, "tensorc: warning: %d candidates are built at once, not %d: %s\n", jobs, options->jobs, why);
     options->jobs = jobs;
 }
 

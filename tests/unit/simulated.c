@@ -71,6 +71,9 @@ static Candidate *collect(void *context, bool wait) {
     candidate->outcome = fails ? OUTCOME_BUILD_ERROR : OUTCOME_OK;
     candidate->why = fails ? "the compiler gave up" : "";
     simulated->built++;
+    simulated->waiting++;
+    if (simulated->ahead < simulated->waiting)
+        simulated->ahead = simulated->waiting;
     candidate->build_seconds = 1e-6 * simulated->build_pause;
     if (simulated->build_pause)
         usleep((useconds_t)simulated->build_pause);
@@ -97,6 +100,7 @@ static int failure_of_machine(Simulated *simulated, Candidate *candidate, bool t
 static void measure(void *context, Candidate *candidate, double limit_seconds, bool thorough) {
     Simulated *simulated = context;
     uint64_t hash = schedule_hash(candidate->schedule);
+    simulated->waiting = 0;
     int failure = failure_of(simulated, candidate);
     if (simulated->die_at && simulated->measured + 1 == simulated->die_at)
         kill(getpid(), SIGKILL);

@@ -27,6 +27,8 @@ typedef struct Simulated {
     double racing; /* the same of the race alone, besides; 0: as it says */
     double first;  /* the same of the first measurement alone, besides */
     int built, measured, raced, released;
+    int ahead; /* the most builds that waited for a measurement at once */
+    int waiting;
     int repeated; /* schedules that were measured twice before the race */
     HashSet seen;
     LIST(Candidate *) queue;

@@ -224,7 +224,7 @@ static void test_disasters(Arena *arena, const Program *program, const Target *t
     simulated_close(&simulated);
 }
 
-/* Builds that take long beside the budget: what is built is measured, too. */
+/* Builds that take long beside the budget: no more are made ahead than it has room to measure, on a busy machine fewer. */
 static void test_slow_builds(Arena *arena, const Program *program, const Target *target) {
     Simulated simulated;
     TuneOptions options = options_for(1000);
@@ -235,8 +235,8 @@ static void test_slow_builds(Arena *arena, const Program *program, const Target 
     Tuner *tuner = tuner_new(arena, program, target, NULL, &simulated.toolchain, NULL, &options);
     tuner_search(tuner, 1, 0);
     tuner_search(tuner, 1000, monotonic_seconds() + 4);
-    ok(tuner_trials(tuner) >= 2, "a short budget is for several batches: %d trials of %d builds", tuner_trials(tuner),
-       simulated.built);
+    ok(simulated.built > 1 && simulated.ahead <= 8, "a short budget is for several batches: at most %d of %d builds at once",
+       simulated.ahead, simulated.built);
     tuner_close(tuner);
     simulated_close(&simulated);
 }
