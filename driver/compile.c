@@ -373,17 +373,27 @@ const char *depfile_path(Compilation *c, const char *object) {
     return c->options->depfile ? c->options->depfile : with_ending(c->arena, object, ".d");
 }
 
-static bool add_depfile(Compilation *c, const char *object, Outputs *outputs) {
+/* What make is to build anew: the object for each target. */
+static const char *rule_targets(Compilation *c, const Target *const *targets) {
+    Text text = {.arena = c->arena};
+    if (c->options->depfile_target)
+        return c->options->depfile_target;
+    for (int t = 0; t < c->options->targets.count; t++)
+        text_add(&text, "%s%s", t ? " " : "", make_escape(c->arena, output_path(c, targets[t], t == 0)));
+    return text.text;
+}
+
+static bool add_depfile(Compilation *c, const Target *const *targets, Outputs *outputs) {
     const Options *o = c->options;
+    const char *object = output_path(c, targets[0], true);
     if (!o->depfile && !strcmp(object, "-")) {
         complain("-MD needs -MF when the output is not a file");
         return false;
     }
-    const char *target = o->depfile_target ? o->depfile_target : make_escape(c->arena, object);
     LIST(const char *) files = {0};
     for (int i = 0; i < c->module->files.count; i++)
         list_push(c->arena, &files, c->module->files.items[i]);
-    char *text = emit_depfile(c->arena, target, files.items, files.count, o->phony);
+    char *text = emit_depfile(c->arena, rule_targets(c, targets), files.items, files.count, o->phony);
     list_push(c->arena, outputs, ((Output){depfile_path(c, object), text, strlen(text)}));
     return true;
 }
@@ -427,8 +437,9 @@ static const Target **make_targets(Compilation *c) {
     return targets;
 }
 
-static bool compile_for_target(Compilation *c, const Target *target, bool first, Outputs *outputs, Text *schedules,
+static bool compile_for_target(Compilation *c, const Target *const *targets, int t, Outputs *outputs, Text *schedules,
                                int *status) {
+    const Target *target = targets[t];
     int count = c->module->units.count;
     Scheduled *scheduled = ARENA_ARRAY(c->arena, Scheduled, count + 1);
     Kernel **kernels = ARENA_ARRAY(c->arena, Kernel *, count + 1);
@@ -439,12 +450,12 @@ static bool compile_for_target(Compilation *c, const Target *target, bool first,
         *status = run_kernels(c, kernels, count, target);
         return true;
     }
-    Output code = {.path = output_path(c, target, first)};
+    Output code = {.path = output_path(c, target, t == 0)};
     if (!add_code(c, kernels, target, &code))
         return false;
-    if (first && c->options->header)
+    if (t == 0 && c->options->header)
         add_header(c, outputs);
-    if (first && c->options->dependencies && !add_depfile(c, code.path, outputs))
+    if (t == 0 && c->options->dependencies && !add_depfile(c, targets, outputs))
         return false;
     list_push(c->arena, outputs, code);
     return true;
@@ -504,7 +515,7 @@ static int compile_checked(Compilation *c) {
     Outputs outputs = {0};
     Text schedules = {.arena = c->arena};
     for (int t = 0; t < target_count; t++)
-        if (!compile_for_target(c, targets[t], t == 0, &outputs, &schedules, &status))
+        if (!compile_for_target(c, targets, t, &outputs, &schedules, &status))
             return 1;
     if (c->options->emit_schedule) {
         Output output = {c->options->emit_schedule, schedules.text ? schedules.text : "", schedules.length};
