@@ -99,6 +99,21 @@ static void add_argument_comment(Text *text, Arena *arena, const Program *progra
     text_add(text, "\n");
 }
 
+/* Each once: two reads may require the same of what they read. */
+static void add_requirements(Text *text, Arena *arena, const Program *program) {
+    NameList said = {0};
+    for (int i = 0; i < program->requirement_count; i++) {
+        const Requirement *requirement = &program->requirements[i];
+        const char *words = requirement->text ? requirement->text : expr_text(arena, requirement->condition);
+        if (is_taken(&said, words))
+            continue;
+        list_push(arena, &said, words);
+        text_add(text, " * Requires ");
+        add_comment_text(text, words);
+        text_add(text, ".\n");
+    }
+}
+
 static void add_comment(Text *text, Arena *arena, const Program *program, const char *const *names) {
     text_add(text, "/* ");
     add_comment_text(text, program->name);
@@ -114,12 +129,7 @@ static void add_comment(Text *text, Arena *arena, const Program *program, const 
             add_shape(text, arena, program->tensors[i]);
             text_add(text, "\n");
         }
-    for (int i = 0; i < program->requirement_count; i++) {
-        const char *requirement = program->requirements[i].text;
-        text_add(text, " * Requires ");
-        add_comment_text(text, requirement ? requirement : expr_text(arena, program->requirements[i].condition));
-        text_add(text, ".\n");
-    }
+    add_requirements(text, arena, program);
     text_add(text, " */\n");
 }
 
@@ -147,8 +157,8 @@ static void add_prototype(Text *text, const Program *program, const char *const 
         const Argument *argument = &program->arguments[i - program->size_count];
         const Tensor *tensor = argument->tensor;
         text_add(text, "%s", i ? ", " : "");
-        if (tensor && *ending && tensor->role == ROLE_INPUT && tensor->constant)
-            text_add(text, "const void *%s", names[i]);
+        if (*ending && is_packed_argument(argument))
+            text_add(text, "const struct %s_packed_%s *%s", program->symbol, tensor->name, names[i]);
         else if (tensor)
             text_add(text, "%s%s *%s", tensor->role == ROLE_INPUT ? "const " : "", element_info[tensor->type].c_type,
                      names[i]);
@@ -168,43 +178,51 @@ static void add_statuses(Text *text) {
 
 /* --- packed arguments --- */
 
-static bool is_packed(const Argument *argument) {
-    return argument->tensor && argument->tensor->role == ROLE_INPUT && argument->tensor->constant;
-}
-
 static bool has_packed(const Program *program) {
     for (int i = 0; i < program->argument_count; i++)
-        if (is_packed(&program->arguments[i]))
+        if (is_packed_argument(&program->arguments[i]))
             return true;
     return false;
 }
 
-static void add_sizes(Text *text, const Program *program, const char *const *names, const char *last) {
-    for (int i = 0; i < program->size_count; i++)
-        text_add(text, "%sint64_t %s", i ? ", " : "", names[i]);
-    text_add(text, "%s%s", program->size_count && *last ? ", " : !program->size_count && !*last ? "void" : "", last);
+static const char *size_name(const Program *program, const char *const *names, const Var *size) {
+    int i = 0;
+    while (program->sizes[i] != size)
+        i++;
+    return names[i];
+}
+
+/* The type, which nothing but NAME_pack_ARG fills, and the two functions that make one. */
+static void add_packed_argument(Text *text, const Program *program, const char *const *names, const Tensor *tensor) {
+    Arena *arena = text->arena;
+    int count;
+    const Var **sizes = packing_sizes(arena, program, tensor, &count);
+    NameList taken = {0};
+    Text parameters = {.arena = arena};
+    for (int i = 0; i < count; i++) {
+        list_push(arena, &taken, size_name(program, names, sizes[i]));
+        text_add(&parameters, "%sint64_t %s", i ? ", " : "", taken.items[i]);
+    }
+    const char *symbol = program->symbol, *from = parameter_name(arena, &taken, "from");
+    text_add(text, "struct %s_packed_%s;\nint64_t %s_packed_%s_size(%s);\n", symbol, tensor->name, symbol, tensor->name,
+             count ? parameters.text : "void");
+    text_add(text, "int %s_pack_%s(%s%sconst %s *%s, struct %s_packed_%s *%s);\n", symbol, tensor->name,
+             count ? parameters.text : "", count ? ", " : "", element_info[tensor->type].c_type, from, symbol,
+             tensor->name, parameter_name(arena, &taken, "to"));
 }
 
 static void add_packed_functions(Text *text, const Program *program, const char *const *names) {
+    const char *symbol = program->symbol;
     if (!has_packed(program))
         return;
     text_add(text,
              "/* %s with its const arguments packed. %s_pack_ARG packs one, once for all calls, into memory of\n"
              " * %s_packed_ARG_size bytes (0 for sizes that it refuses); how it lies there is for %s_packed alone to "
-             "know. */\n",
-             program->symbol, program->symbol, program->symbol, program->symbol);
-    for (int i = 0; i < program->argument_count; i++) {
-        const Tensor *tensor = program->arguments[i].tensor;
-        if (!is_packed(&program->arguments[i]))
-            continue;
-        text_add(text, "int64_t %s_packed_%s_size(", program->symbol, tensor->name);
-        add_sizes(text, program, names, "");
-        text_add(text, ");\nint %s_pack_%s(", program->symbol, tensor->name);
-        Text pointers = {.arena = text->arena};
-        text_add(&pointers, "const %s *from, void *to", element_info[tensor->type].c_type);
-        add_sizes(text, program, names, pointers.text);
-        text_add(text, ");\n");
-    }
+             "know.\n * Both take those sizes that ARG has, in the order of those of %s. */\n",
+             symbol, symbol, symbol, symbol, symbol);
+    for (int i = 0; i < program->argument_count; i++)
+        if (is_packed_argument(&program->arguments[i]))
+            add_packed_argument(text, program, names, program->arguments[i].tensor);
     add_prototype(text, program, names, "_packed");
 }
 

@@ -366,7 +366,7 @@ static void refuse_with_zero(Code *code, const Kernel *kernel) {
     emit_early_checks(code, kernel->body);
 }
 
-/* int64_t NAME_packed_ARG_size(sizes...) */
+/* int64_t NAME_packed_ARG_size(sizes of ARG...) */
 static void emit_size(Code *code, const Kernel *kernel, const Packing *packing) {
     const Program *program = kernel->program;
     LLVMTypeRef *types = ARENA_ARRAY(code->arena, LLVMTypeRef, program->size_count + 1);

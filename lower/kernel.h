@@ -66,9 +66,9 @@ typedef struct Variant {
 
 /* A const argument of the function NAME_packed. */
 typedef struct Packing {
-    const char *size_symbol;     /* int64_t NAME_packed_ARG_size(sizes...): the bytes of */
+    const char *size_symbol;     /* int64_t NAME_packed_ARG_size(sizes of ARG...): the bytes of */
     const Tensor *packed;        /* this */
-    const struct Kernel *kernel; /* NAME_pack_ARG(sizes..., from, to) */
+    const struct Kernel *kernel; /* NAME_pack_ARG(sizes of ARG..., from, to) */
 } Packing;
 
 typedef struct Kernel {
@@ -110,6 +110,10 @@ Kernel *expand(Arena *arena, const Nest *nest, const ExpandOptions *options);
 Program *packing_program(Arena *arena, const Program *program);
 /* Gives the kernel the functions for packed arguments, after a nest of its packing_program. */
 void add_packing(Kernel *kernel, const Nest *nest, const ExpandOptions *options);
+/* Whether it takes the place of a const argument in NAME_packed. */
+bool is_packed_argument(const Argument *argument);
+/* The sizes that functions which pack the argument take: those of its shape, in the order of the program's. */
+const Var **packing_sizes(Arena *arena, const Program *program, const Tensor *argument, int *count);
 void kernel_print(Text *text, const Kernel *kernel);
 /* Reads what kernel_print wrote, against the same program. NULL with *why on malformed text. */
 Kernel *kernel_read(Arena *arena, const Program *program, const Target *target, const char *text, const char **why);

@@ -112,6 +112,32 @@ static bool is_small(const StageState *stage) {
     return made >= 0 && points >= 0 && made <= limit && points <= (copies ? COPY_LIMIT : POINTS_LIMIT);
 }
 
+typedef struct Shapes {
+    const Tensor *of;
+    bool known;
+} Shapes;
+
+static bool note_size(const Expr *e, void *context) {
+    Shapes *shapes = context;
+    bool found = e->kind != EXPR_VAR;
+    for (int d = 0; !found && d < shapes->of->rank; d++)
+        found = expr_uses_var(shapes->of->dims[d], e->var);
+    shapes->known &= found;
+    return found;
+}
+
+/* Its shape follows from that of the tensor: what packs an argument gets no other sizes. */
+static bool has_sizes_of(const Stage *stage, const Tensor *buffer, const Tensor *tensor) {
+    Shapes shapes = {tensor, true};
+    for (int d = 0; d < buffer->rank; d++)
+        expr_walk(buffer->dims[d], note_size, &shapes);
+    for (int i = 0; i < stage->axis_count; i++)
+        expr_walk(stage->axes[i]->extent, note_size, &shapes);
+    for (int i = 0; i < stage->reduction_count; i++)
+        expr_walk(stage->reductions[i]->extent, note_size, &shapes);
+    return shapes.known;
+}
+
 /* What is made once ahead of all calls: of one tensor that nothing else reads. */
 static bool packs(const NestState *state, const StageState *stage) {
     const Stage *made = stage->nest.stage;
@@ -120,6 +146,8 @@ static bool packs(const NestState *state, const StageState *stage) {
     for (int i = 1; i < stage->accesses.count; i++)
         if (stage->accesses.items[i].read->tensor != stage->accesses.items[0].read->tensor)
             return false;
+    if (!has_sizes_of(made, stage->nest.buffer, constant_of(&stage->accesses.items[0])))
+        return false;
     return (made->value->kind == EXPR_READ && made->combine == COMBINE_NONE) || is_small(stage);
 }
 

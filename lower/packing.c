@@ -4,23 +4,39 @@
  * In that program a const argument is a constant whose contents come later. A stage at the root that reads it alone, and
  * alone reads it, as a copy does or the transform of filters, is then computed once, ahead of all calls, and so is what
  * is made of that in the same way: the last of them is what the argument holds when it is packed. An argument without
- * any is packed as it is.
+ * any is packed as it is. What packs takes the sizes of the argument's shape alone: they are the same under each schedule.
  */
 #include "lower/passes.h"
 #include "sema/sema.h"
 
-static bool is_packed(const Argument *argument) {
+bool is_packed_argument(const Argument *argument) {
     return argument->tensor && argument->tensor->role == ROLE_INPUT && argument->tensor->constant;
+}
+
+static bool is_size_of(const Tensor *tensor, const Var *size) {
+    for (int d = 0; d < tensor->rank; d++)
+        if (expr_uses_var(tensor->dims[d], size))
+            return true;
+    return false;
+}
+
+const Var **packing_sizes(Arena *arena, const Program *program, const Tensor *argument, int *count) {
+    const Var **sizes = ARENA_ARRAY(arena, const Var *, program->size_count + 1);
+    *count = 0;
+    for (int i = 0; i < program->size_count; i++)
+        if (is_size_of(argument, program->sizes[i]))
+            sizes[(*count)++] = program->sizes[i];
+    return sizes;
 }
 
 Program *packing_program(Arena *arena, const Program *program) {
     const char *why = "";
     bool any = false;
     for (int i = 0; i < program->argument_count; i++)
-        any |= is_packed(&program->arguments[i]);
+        any |= is_packed_argument(&program->arguments[i]);
     Program *later = any ? program_bind(arena, program, NULL, 0, &why) : NULL;
     for (int i = 0; later && i < later->argument_count; i++)
-        if (is_packed(&later->arguments[i]))
+        if (is_packed_argument(&later->arguments[i]))
             ((Tensor *)later->arguments[i].tensor)->role = ROLE_CONSTANT; /* program_bind made it anew */
     return later;
 }
@@ -58,7 +74,7 @@ static const Tensor *next_packed(const Nest *nest, const Tensor *tensor) {
     return NULL;
 }
 
-/* NAME_pack_ARG(sizes..., from, to) while it is made: the stages from the argument to what is packed. */
+/* NAME_pack_ARG(sizes of ARG..., from, to) while it is made: the stages from the argument to what is packed. */
 typedef struct Copying {
     Arena *arena;
     LIST(const Tensor *) tensors;
@@ -90,6 +106,35 @@ static void add_copies(Copying *copying, const Nest *nest, const Tensor *argumen
         add_copy(copying, plain_copy(arena, argument), argument, from, to);
 }
 
+/* Of the sizes of a call, those that the functions which pack the argument do not take are unknown there. */
+static bool is_checked(const Program *program, const Tensor *argument, const Requirement *requirement) {
+    for (int i = 0; i < program->size_count; i++)
+        if (expr_uses_var(requirement->condition, program->sizes[i]) && !is_size_of(argument, program->sizes[i]))
+            return false;
+    return requirement->status == STATUS_BAD_SIZE;
+}
+
+/* A shape may be known to be one by what a call requires of other sizes. */
+static Requirement shape_requirement(Arena *arena, const Tensor *argument, int d) {
+    Expr *condition = expr_binary(arena, OP_GE, argument->dims[d], expr_int(arena, 0));
+    return (Requirement){.condition = condition,
+                         .text = expr_text(arena, condition),
+                         .status = STATUS_BAD_SIZE,
+                         .after = -1,
+                         .loc = argument->loc};
+}
+
+static void add_requirements(Arena *arena, const Program *program, const Tensor *argument, Program *made) {
+    made->requirement_count = 0;
+    made->requirements = ARENA_ARRAY(arena, Requirement, program->requirement_count + argument->rank);
+    for (int i = 0; i < program->requirement_count; i++)
+        if (is_checked(program, argument, &program->requirements[i]))
+            made->requirements[made->requirement_count++] = program->requirements[i];
+    for (int d = 0; d < argument->rank; d++)
+        if (argument->dims[d]->kind == EXPR_OP)
+            made->requirements[made->requirement_count++] = shape_requirement(arena, argument, d);
+}
+
 static const Program *copying_program(Arena *arena, const Nest *nest, const Tensor *argument, const Tensor *packed) {
     const Program *program = nest->program;
     Tensor *from = tensor_like(arena, argument, "from", ROLE_INPUT);
@@ -101,6 +146,7 @@ static const Program *copying_program(Arena *arena, const Nest *nest, const Tens
     Program *made = ARENA_NEW(arena, Program);
     *made = *program;
     made->symbol = arena_printf(arena, "%s_pack_%s", program->symbol, argument->name);
+    made->sizes = packing_sizes(arena, program, argument, &made->size_count);
     made->argument_count = 2;
     made->tensor_count = copying.tensors.count;
     made->tensors = copying.tensors.items;
@@ -110,11 +156,8 @@ static const Program *copying_program(Arena *arena, const Nest *nest, const Tens
     made->stage_count = copying.stages.count;
     made->stages = copying.stages.items;
     made->known = NULL;
-    made->scan_count = made->instr_count = made->requirement_count = 0;
-    made->requirements = ARENA_ARRAY(arena, Requirement, program->requirement_count);
-    for (int i = 0; i < program->requirement_count; i++)
-        if (program->requirements[i].status == STATUS_BAD_SIZE)
-            made->requirements[made->requirement_count++] = program->requirements[i];
+    made->scan_count = made->instr_count = 0;
+    add_requirements(arena, program, argument, made);
     return made;
 }
 

@@ -114,7 +114,7 @@ static bool bind_requirement(Binder *b, const Requirement *from, Requirement *to
     if (!expr_evaluate(to->condition, NULL, 0, &holds))
         return expr_prove(b->arena, to->condition, NULL) != 1;
     if (!holds)
-        b->why = arena_printf(b->arena, "%s does not hold", from->text);
+        b->why = arena_printf(b->arena, "it needs %s", from->text);
     return false;
 }
 

@@ -12,19 +12,20 @@ static const Poly minus_one = {-1, 0, NULL};
 
 /* --- requirements --- */
 
-void require(Builder *builder, Expr *condition, Status status, Loc loc) {
+/* `text` says in words what the condition says. */
+static void require_in_words(Builder *builder, Expr *condition, Status status, Loc loc, const char *text) {
     int64_t value;
     if (builder->names_only || (expr_is_int(condition, &value) && value))
         return;
     for (int i = 0; i < builder->requirements.count; i++)
         if (expr_equal(builder->requirements.items[i].condition, condition))
             return;
-    Requirement requirement = {.condition = condition,
-                               .text = expr_text(builder->arena, condition),
-                               .status = (int)status,
-                               .after = -1,
-                               .loc = loc};
+    Requirement requirement = {.condition = condition, .text = text, .status = (int)status, .after = -1, .loc = loc};
     list_push(builder->arena, &builder->requirements, requirement);
+}
+
+void require(Builder *builder, Expr *condition, Status status, Loc loc) {
+    require_in_words(builder, condition, status, loc, expr_text(builder->arena, condition));
 }
 
 Expr *poly_condition(Arena *arena, const Poly *p) {
@@ -689,8 +690,18 @@ static bool is_small(Arena *arena, const Tensor *tensor, int64_t room) {
     return factor <= room >> 40;
 }
 
+/* The name where the user of the function knows it, else the shape. */
+static const char *size_text(Arena *arena, const Tensor *tensor, const char *name) {
+    Text text = {.arena = arena};
+    text_add(&text, "%s", name ? name : element_info[tensor->type].spelling);
+    for (int d = 0; !name && d < tensor->rank; d++)
+        text_add(&text, "%s%s%s", d ? ", " : "(", expr_text(arena, tensor->dims[d]), d + 1 < tensor->rank ? "" : ")");
+    text_add(&text, " to have less than 2^63 bytes");
+    return text.text;
+}
+
 /* The bytes of a tensor fit int64: known now, or INT64_MAX / d0 / d1 .. >= bytes at the call, which cannot overflow. */
-void check_tensor_size(Frame *frame, const Tensor *tensor) {
+void check_tensor_size(Frame *frame, const Tensor *tensor, const char *name) {
     Builder *builder = frame->builder;
     Arena *arena = builder->arena;
     int64_t room = INT64_MAX / element_info[tensor->type].bytes;
@@ -715,5 +726,6 @@ void check_tensor_size(Frame *frame, const Tensor *tensor) {
     for (int d = 0; d < tensor->rank; d++)
         if (!expr_is_int(tensor->dims[d], NULL))
             left = expr_binary(arena, OP_DIV, left, expr_binary(arena, OP_MAX, tensor->dims[d], expr_int(arena, 1)));
-    require(builder, expr_binary(arena, OP_GE, left, expr_int(arena, 1)), STATUS_BAD_SIZE, tensor->loc);
+    require_in_words(builder, expr_binary(arena, OP_GE, left, expr_int(arena, 1)), STATUS_BAD_SIZE, tensor->loc,
+                     size_text(arena, tensor, name));
 }

@@ -371,7 +371,7 @@ bool require_equal(Frame *frame, Expr *a, Expr *b, Loc loc, const char *what);
 void guard_over(Statement *statement, const View *whole);
 /* low <= high + 1, a requirement where it depends on sizes; false after an error. */
 bool require_range(Statement *statement, IndexVariable *index);
-void check_tensor_size(Frame *frame, const Tensor *tensor);
+void check_tensor_size(Frame *frame, const Tensor *tensor, const char *name); /* NULL: no name that a caller knows */
 /* What the header says of sizes and parameters, which have their values: errors (false), requirements, facts. */
 bool check_header_conditions(Frame *frame);
 

@@ -236,7 +236,7 @@ static void add_input_tensor(Frame *frame, const AstParameter *parameter, Bounds
     else
         list_push(builder->arena, &builder->inputs, (Argument){.tensor = tensor});
     variable->view = (View){.tensor = tensor, .rank = tensor->rank, .dims = tensor->dims};
-    check_tensor_size(frame, tensor);
+    check_tensor_size(frame, tensor, tensor->name);
 }
 
 static void add_input_scalar(Frame *frame, const AstParameter *parameter, Bounds *bounds) {

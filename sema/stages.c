@@ -85,7 +85,7 @@ static Tensor *make_tensor_in(Assignment *a, const View *view, Tensor *tensor) {
         counted_from_zero &= !view->lower || (expr_is_int(view->lower[d], &low) && low == 0);
     }
     tensor->lower = counted_from_zero ? NULL : view->lower;
-    check_tensor_size(a->statement->frame, tensor);
+    check_tensor_size(a->statement->frame, tensor, a->statement->frame->caller ? NULL : a->variable->name);
     return tensor;
 }
 

@@ -13,7 +13,10 @@ typedef struct Network {
     float w1[HIDDEN][PIXELS], b1[HIDDEN], w2[DIGITS][HIDDEN], b2[DIGITS];
     float probability[BATCH][DIGITS], expected[BATCH][DIGITS];
     int digit[BATCH];
-    void *packed[4]; /* w1, b1, w2, b2, as classify_digits_packed wants them */
+    struct classify_digits_packed_w1 *packed_w1;
+    struct classify_digits_packed_b1 *packed_b1;
+    struct classify_digits_packed_w2 *packed_w2;
+    struct classify_digits_packed_b2 *packed_b2;
 } Network;
 
 /* Segments top, upper left, upper right, middle, lower left, lower right, bottom: x, y, width, height. */
@@ -97,20 +100,20 @@ static void *memory_of(int64_t bytes) {
 
 /* Once for all calls. */
 static void pack_weights(Network *network) {
-    network->packed[0] = memory_of(classify_digits_packed_w1_size());
-    network->packed[1] = memory_of(classify_digits_packed_b1_size());
-    network->packed[2] = memory_of(classify_digits_packed_w2_size());
-    network->packed[3] = memory_of(classify_digits_packed_b2_size());
-    classify_digits_pack_w1(network->w1[0], network->packed[0]);
-    classify_digits_pack_b1(network->b1, network->packed[1]);
-    classify_digits_pack_w2(network->w2[0], network->packed[2]);
-    classify_digits_pack_b2(network->b2, network->packed[3]);
+    network->packed_w1 = memory_of(classify_digits_packed_w1_size());
+    network->packed_b1 = memory_of(classify_digits_packed_b1_size());
+    network->packed_w2 = memory_of(classify_digits_packed_w2_size());
+    network->packed_b2 = memory_of(classify_digits_packed_b2_size());
+    classify_digits_pack_w1(network->w1[0], network->packed_w1);
+    classify_digits_pack_b1(network->b1, network->packed_b1);
+    classify_digits_pack_w2(network->w2[0], network->packed_w2);
+    classify_digits_pack_b2(network->b2, network->packed_b2);
 }
 
 static void call_packed(void *context) {
     Network *network = context;
-    int status = classify_digits_packed(network->images[0], network->packed[0], network->packed[1], network->packed[2],
-                                        network->packed[3], network->probability[0]);
+    int status = classify_digits_packed(network->images[0], network->packed_w1, network->packed_b1, network->packed_w2,
+                                        network->packed_b2, network->probability[0]);
     if (status != 0) {
         fprintf(stderr, "classify_digits_packed returned status %d\n", status);
         exit(1);

@@ -200,7 +200,7 @@ float image[2 * 9 * 7 * 17], filters[9 * 17 * 19], direct_out[2 * 9 * 7 * 19], f
 int main(void) {
     for (int i = 0; i < 2 * 9 * 7 * 17; i++) image[i] = (float)(i * 37 % 101) / 50 - 1;
     for (int i = 0; i < 9 * 17 * 19; i++) filters[i] = (float)(i * 53 % 97) / 48 - 1;
-    float *packed = malloc((size_t)fast_packed_F_size());
+    struct fast_packed_F *packed = malloc((size_t)fast_packed_F_size());
     double worst = 0;
     if (direct(image, filters, direct_out) || fast_pack_F(filters, packed) || fast_packed(image, packed, fast_out)) return 1;
     for (int i = 0; i < 2 * 9 * 7 * 19; i++) worst = fmax(worst, fabs(direct_out[i] - fast_out[i]));

@@ -17,8 +17,31 @@ if have g++; then
 else
     skip "no g++ here" 2
 fi
-like "$(cat packed.h)" 'int dense_packed\(int64_t M, int64_t K, int64_t N, const float \*A, const void \*w, const void \*b, float \*C\);' \
+like "$(cat packed.h)" 'int dense_packed\(int64_t M, int64_t K, int64_t N, const float \*A, const struct dense_packed_w \*w, const struct dense_packed_b \*b, float \*C\);' \
     "the header declares them"
+like "$(cat packed.h)" 'int64_t dense_packed_w_size\(int64_t K, int64_t N\);' "those that pack take the sizes of the argument"
+like "$(cat packed.h)" 'int dense_pack_b\(int64_t N, const float \*from, struct dense_packed_b \*to\);' "alone"
+
+# --- what is packed has a type of its own
+cat >right.c <<'EOF'
+#include "packed.h"
+#include "packed.h"
+int use(const float *A, const float *w, const struct dense_packed_w *packed_w, const struct dense_packed_b *packed_b, float *C);
+int use(const float *A, const float *w, const struct dense_packed_w *packed_w, const struct dense_packed_b *packed_b, float *C) {
+    return dense(1, 2, 3, A, w, w, C) + dense_packed(1, 2, 3, A, packed_w, packed_b, C);
+}
+EOF
+sed 's/A, packed_w,/A, w,/' right.c >plain.c
+sed 's/A, packed_w, packed_b/A, packed_b, packed_w/' right.c >swapped.c
+for language in "c $CC -std=c99" "c++ g++ -std=c++98"; do
+    # shellcheck disable=SC2086 # words
+    set -- $language
+    as=$1; shift
+    if ! have "$1"; then skip "no $1 here" 3; continue; fi
+    runs "packed arguments in $as" "$@" -x "$as" -Wall -Wextra -Werror -I. -fsyntax-only right.c
+    exits 1 "are not what is not packed" "$@" -x "$as" -Wall -Wextra -Werror -I. -fsyntax-only plain.c
+    exits 1 "nor another argument" "$@" -x "$as" -Wall -Wextra -Werror -I. -fsyntax-only swapped.c
+done
 capture "$TENSORC" -c "$here/packed.tensor" -o other.o --explain-schedule
 like "$(cat out)" '^P: .* as \(d0 align 64 offset 16, d1, d2\), ahead of all calls' "an explanation says what is packed how"
 is "$(sed -n 's/^\([a-z_]*\): scheduled by the [ds].*/\1/p' out | paste -sd' ' -)" \
@@ -50,20 +73,33 @@ cat >order.c <<'EOF'
 #include <stdlib.h>
 int main(void) {
     float a[] = {9, 1, 2}, b[] = {1, 9, 2, 9, 3, 9}, k[] = {1, 10, 100}, c[2];
-    void *packed = malloc((size_t)order_packed_b_size(2, 1, 3));
-    order_b *w = packed;
+    struct order_packed_b *w = malloc((size_t)order_packed_b_size(1, 3));
     int status = order(2, 1, 3, a, b, k, c);
     int right = c[0] == 321 && c[1] == 642;
     c[0] = c[1] = 0;
-    status |= order_pack_b(2, 1, 3, b, w) | order_packed(2, 1, 3, a, w, k, c);
+    status |= order_pack_b(1, 3, b, w) | order_packed(2, 1, 3, a, w, k, c);
     return !(right && status == 0 && c[0] == 321 && c[1] == 642);
 }
 EOF
-sed -i 's/order_b \*/void */' order.c
 runs "compiles a function whose size M is declared last" "$TENSORC" -c order.tensor -o order.o --header order.h
 like "$(cat order.h)" '^int order\(int64_t M, int64_t N, int64_t K,' "M comes first, as in the text"
+like "$(cat order.h)" '^int order_pack_b\(int64_t N, int64_t K,' "those of an argument are in that order"
 like "$(cat order.h)" '^int order_packed\(int64_t M, int64_t N, int64_t K,' "as it does where arguments are packed"
 ok "links" $CC -I. order.c order.o -o application -fopenmp -lm
 ok "and is called so" ./application
 runs "-run takes its sizes by name" "$TENSORC" -run -DK=3 -DN=2 -DM=5 order.tensor
+# --- sizes and arguments of any name
+cat >names.tensor <<'EOF'
+def names(float(from) x, const float(to, from) register, const float(to) to_size) -> (y) {
+    y(i) +=! x(j) * register(i, j) * to_size(i)
+}
+EOF
+printf '#include "names.h"\n' >names.c
+runs "sizes named as the parameters are" "$TENSORC" -c names.tensor -o names.o --header names.h
+runs "make a header of C" $CC -std=c99 -Wall -Wextra -Werror -I. -fsyntax-only names.c
+if have g++; then
+    runs "and of C++" g++ -x c++ -Wall -Wextra -Werror -I. -fsyntax-only names.c
+else
+    skip "no g++ here"
+fi
 done_testing

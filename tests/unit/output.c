@@ -145,6 +145,24 @@ static void test_make(Arena *arena) {
 static const char header_text[] = "def blur(half(H, W) register, bool(H) I, float new, const float(3) f) -> (O, O_) {\n"
                                   "    O(h, w) = register(h, w) * half(f(0)) where w in 1:W\n"
                                   "    O_(h, w) += (I(h) ? new : float(register(h, w))) + f(1)\n}\n";
+static const char twice_text[] = "def rows(float(V, D) table, int32(L) ids) -> (O, P) {\n"
+                                 "    O(l, d) = table(ids(l), d)\n    P(l, d) = table(ids(l), d) * 2\n}\n";
+
+static int count_of(const char *text, const char *part) {
+    int count = 0;
+    while ((text = strstr(text, part)) != NULL)
+        count++, text++;
+    return count;
+}
+
+static void test_requirements(Arena *arena) {
+    const Program *program = program_of_text(arena, twice_text, NULL, 0);
+    const char *header = emit_header(arena, &program, 1, "rows.h", "rows.tensor");
+    is_int(count_of(header, "Requires 0 <= ids(l) < V."), 1, "what two reads require is said once");
+    is_int(count_of(header, "Requires table to have less than 2^63 bytes.\n"), 1, "that bytes fit is said in words");
+    is_int(count_of(header, "O to have less than 2^63 bytes"), 1, "of results, too");
+    is_int(count_of(header, "max("), 0, "and only so");
+}
 
 static void test_header(Arena *arena) {
     const Program *program = program_of_text(arena, header_text, (struct Binding[]){{"H", 7}}, 1);
@@ -156,6 +174,9 @@ static void test_header(Arena *arena) {
     ok(strstr(header, "element 0 is O(0, 1)"), "what indices count from");
     ok(strstr(header, "O_: read and written"), "an output whose old contents count");
     ok(strstr(header, "#define TENSORC_BAD_INDEX 2"), "statuses");
+    ok(strstr(header, "struct blur_packed_f;\nint64_t blur_packed_f_size(void);\n"
+                      "int blur_pack_f(const float *from, struct blur_packed_f *to);"),
+       "what packs an argument, and the type of what it packs");
     const char *other = emit_header(arena, &program, 1, "my_k.h", "x.tensor");
     const char *guard = strstr(header, "#ifndef MY_K_H"), *other_guard = strstr(other, "#ifndef MY_K_H");
     ok(guard && other_guard && strcspn(guard, "\n") != strcspn(other_guard, "\n"), "guards of two headers differ");
@@ -186,6 +207,7 @@ int main(void) {
     test_depfile(arena);
     test_make(arena);
     test_header(arena);
+    test_requirements(arena);
     work_folder_remove(folder);
     arena_free(arena);
     return done_testing();

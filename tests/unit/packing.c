@@ -27,11 +27,22 @@ typedef struct Law {
     void **arguments; /* of the plain function */
 } Law;
 
+/* The law's values of those sizes that the program has, which may be fewer than those of the law's. */
+static int64_t *sizes_for(const Law *law, const Program *program) {
+    int64_t *sizes = ARENA_ARRAY(law->arena, int64_t, program->size_count + 1);
+    for (int i = 0; i < program->size_count; i++)
+        for (int k = 0; k < law->program->size_count; k++)
+            if (strcmp(program->sizes[i]->name, law->program->sizes[k]->name) == 0)
+                sizes[i] = law->sizes[k];
+    return sizes;
+}
+
 static int64_t bytes_of(const Law *law, const Program *program, Expr *elements, ElementType type) {
     SizeValue *values = ARENA_ARRAY(law->arena, SizeValue, program->size_count + 1);
+    const int64_t *sizes = sizes_for(law, program);
     int64_t count = 0;
     for (int i = 0; i < program->size_count; i++)
-        values[i] = (SizeValue){program->sizes[i], law->sizes[i]};
+        values[i] = (SizeValue){program->sizes[i], sizes[i]};
     expr_evaluate(elements, values, program->size_count, &count);
     return count * element_info[type].bytes;
 }
@@ -55,7 +66,7 @@ static const char *pack(const Law *law, const Packing *packing, void *from, void
     *to = arena_alloc(law->arena, (size_t)bytes + 8);
     void *arguments[] = {from, *to};
     const char *why = NULL;
-    int status = kernel_run(packing->kernel, law->sizes, arguments, &why);
+    int status = kernel_run(packing->kernel, sizes_for(law, program), arguments, &why);
     return why ? why : status ? "a status" : NULL;
 }
 
