@@ -28,6 +28,7 @@ cat >right.c <<'EOF'
 #include "packed.h"
 int use(const float *A, const float *w, const struct dense_packed_w *packed_w, const struct dense_packed_b *packed_b, float *C);
 int use(const float *A, const float *w, const struct dense_packed_w *packed_w, const struct dense_packed_b *packed_b, float *C) {
+    (void)packed_w;
     return dense(1, 2, 3, A, w, w, C) + dense_packed(1, 2, 3, A, packed_w, packed_b, C);
 }
 EOF
