@@ -11,7 +11,8 @@
 #include <string.h>
 
 enum { FIXED_TRIES = 40, KEPT = 16, CROSSED = 4 };
-enum { MANY_GENES = 32 }; /* of a group whose points take so long that a part of the others' number is looked at */
+/* Of a group whose points take so long that a part of the others' number is looked at. */
+enum { MANY_GENES = 32, FEW_READS = 6, MOST_PARTS = 32 };
 /* Points that a schedule is chosen from: in all, and the least of a group. */
 enum { MODEL_POINTS = 1000, MODEL_POINTS_MORE = 5000, ROUGH_POINTS = 160, GROUP_POINTS = 80, ROUGH_GROUP_POINTS = 32 };
 enum { OTHER_PART = 2, OTHER_RANDOM = 16 };
@@ -246,8 +247,29 @@ static int group_budget(const Space *space, int number, int points, int least) {
     return least + (int)(shared * (all > 0 ? own / all : 0));
 }
 
+static bool count_read(const Expr *e, void *context) {
+    *(int *)context += e->kind == EXPR_READ;
+    return true;
+}
+
+/* Of the stage of a group that reads most. */
+static int most_reads(const Group *group) {
+    int most = 0;
+    for (int s = 0; s < group->stage_count; s++) {
+        int reads = 0;
+        for (int c = 0; c < stage_component_count(group->stages[s]); c++)
+            expr_walk(stage_component(group->stages[s], c).value, count_read, &reads);
+        most = reads > most ? reads : most;
+    }
+    return most;
+}
+
+/* A point takes longer by the square of the reads, and they have more kinds of starting points. */
 static int parts_of_budget(const Space *space, int number) {
-    return space->groups.items[number]->genes.count > MANY_GENES ? 4 : 1;
+    const Group *group = space->groups.items[number];
+    int reads = most_reads(group), parts = reads * reads / (FEW_READS * FEW_READS);
+    int least = group->genes.count > MANY_GENES ? 4 : 1;
+    return parts > least ? parts < MOST_PARTS ? parts : MOST_PARTS : least;
 }
 
 static void choose_point(Space *space, Effort effort, uint64_t seed, int *point) {

@@ -106,11 +106,12 @@ Space *space_new(Arena *arena, const Program *program, const Target *target, con
 
 /* --- sketches --- */
 
+/* Mixed: a product of the numbers of choices, which are even, says little in its low bits, and wraps. */
 static uint64_t structure_key(const Group *group, const int *genes) {
     uint64_t key = 1;
     for (int g = 0; g < group->genes.count; g++)
         if (group->genes.items[g].structural)
-            key = key * (uint64_t)group->genes.items[g].count + (uint64_t)genes[g];
+            key = hash_mix(key + (uint64_t)genes[g]);
     return key;
 }
 
@@ -135,13 +136,34 @@ static Sketch *sketch_make(Space *space, Group *group, const int *genes) {
     return sketch;
 }
 
+static struct CachedSketch **sketch_chain(const Group *group, uint64_t key) {
+    return &group->sketches[key & (uint64_t)(group->chain_count - 1)];
+}
+
+/* Statements with many reads have more structures than are ever looked at: chains stay short, however many are. */
+static void add_chains(Arena *arena, Group *group) {
+    struct CachedSketch **before = group->sketches;
+    int count = group->chain_count;
+    group->chain_count = count ? 2 * count : 64;
+    group->sketches = ARENA_ARRAY(arena, struct CachedSketch *, group->chain_count);
+    for (int i = 0; i < count; i++)
+        for (struct CachedSketch *cached = before[i], *next; cached; cached = next) {
+            struct CachedSketch **chain = sketch_chain(group, cached->key);
+            next = cached->next;
+            cached->next = *chain;
+            *chain = cached;
+        }
+}
+
 Sketch *group_sketch(Space *space, Group *group, const int *genes) {
     uint64_t key = structure_key(group, genes);
-    struct CachedSketch **chain = &group->sketches[key % SKETCH_CHAINS];
-    for (const struct CachedSketch *cached = *chain; cached; cached = cached->next)
+    for (const struct CachedSketch *cached = group->chain_count ? *sketch_chain(group, key) : NULL; cached;
+         cached = cached->next)
         if (cached->key == key)
             return cached->sketch;
-    struct CachedSketch *made = ARENA_NEW(space->arena, struct CachedSketch);
+    if (group->sketch_count++ == group->chain_count)
+        add_chains(space->arena, group);
+    struct CachedSketch *made = ARENA_NEW(space->arena, struct CachedSketch), **chain = sketch_chain(group, key);
     *made = (struct CachedSketch){key, sketch_make(space, group, genes), *chain};
     *chain = made;
     return made->sketch;

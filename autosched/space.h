@@ -62,8 +62,6 @@ typedef struct Chain {
     const Stage *producers[CHAIN_PRODUCERS];
 } Chain;
 
-enum { SKETCH_CHAINS = 256 };
-
 /* The starting point with another choice of one gene. */
 typedef struct OtherStart {
     int gene, choice;
@@ -92,7 +90,8 @@ struct Group {
         uint64_t key;
         Sketch *sketch;
         struct CachedSketch *next;
-    } * sketches[SKETCH_CHAINS]; /* by their keys */
+    } **sketches; /* chains by their keys, as many as there may be sketches before they become twice as many */
+    int sketch_count, chain_count;
 };
 
 struct Space {

@@ -110,12 +110,47 @@ static Expr *lower_read(Build *b, Expr *e, Expr *path) {
     return inside && otherwise && !expr_is_zero(otherwise) ? expr_select(b->arena, inside, read, otherwise) : read;
 }
 
+typedef struct KnownRead {
+    const Expr *read, *known;
+    bool found;
+} KnownRead;
+
+/* What &&, || or a choice may not come to, or stands behind an else, is not known to be read. */
+static bool find_known(const Expr *e, void *context) {
+    KnownRead *search = context;
+    bool chooses = e->kind == EXPR_OP && (e->op == OP_AND || e->op == OP_OR || e->op == OP_SELECT);
+    search->found |= e->kind == EXPR_READ && expr_equal(e, search->read);
+    if (!chooses && !e->otherwise)
+        return !search->found;
+    for (int i = 0; i < (chooses ? 1 : e->count) && !search->found; i++)
+        expr_walk(e->args[i], find_known, search);
+    return false;
+}
+
+static bool find_more(const Expr *e, void *context) {
+    KnownRead *search = context;
+    if (e->kind != EXPR_READ)
+        return !search->found;
+    KnownRead known = {.read = e};
+    expr_walk(search->known, find_known, &known);
+    search->found |= !known.found;
+    return !search->found && !known.found;
+}
+
+/* Whether e reads what the condition before it has not read in any case: 0 <= A(A(i)) && A(A(i)) < N reads no more. A
+ * guard would stand at each read in a read, and grow with it. */
+static bool reads_more(const Expr *e, const Expr *condition) {
+    KnownRead search = {.known = condition};
+    expr_walk(e, find_more, &search);
+    return search.found;
+}
+
 /* A choice, && and || read only what they need: a read below that may be outside gets the condition as its guard. */
 static Expr *lower_op(Build *b, Expr *e, Expr *path) {
     Expr *args[3], *condition = args[0] = lower_expr(b, e->args[0], path);
     bool chooses = e->op == OP_SELECT || e->op == OP_AND || e->op == OP_OR, reads = false;
     for (int i = 1; chooses && i < e->count; i++)
-        reads |= expr_reads(e->args[i]);
+        reads |= reads_more(e->args[i], e->args[0]);
     for (int i = 1; i < e->count; i++) {
         Expr *inner = path;
         if (reads)

@@ -81,6 +81,32 @@ static void test_size(Arena *arena, const Target *target) {
        space->groups.count, most);
 }
 
+/* Each read of a stencil may be cached or not: the search for a structure stays short, however many there are. */
+static void test_structures(Arena *arena, const Target *target) {
+    enum { STRUCTURES = 4000, LONGEST = 12 };
+    const char *text = "def f(float(N, M, K) a) -> (b) {\n"
+                       "    b(i, j, k) +=! (a(i + r + 2, j - 3, k + 1) else wrap) - (a(i, j - 2, 2*k - 1) else reflect)\n"
+                       "        - (a(N - 1 - i, M - 1 - j, k - 1) else wrap) where i in 0:N, j in 0:M, k in 0:K, r in 0:3 }\n";
+    Space *space = space_new(arena, program_of_text(arena, text, NULL, 0), target, NULL);
+    Group *group = space->groups.items[0];
+    int *genes = ARENA_ARRAY(arena, int, space->gene_count + 1), longest = 0;
+    Random random = {1};
+    for (int i = 0; i < STRUCTURES; i++) {
+        for (int g = 0; g < group->genes.count; g++)
+            genes[g] = random_below(&random, group->genes.items[g].count);
+        group_sketch(space, group, genes);
+    }
+    for (int c = 0; c < group->chain_count; c++) {
+        int length = 0;
+        for (const struct CachedSketch *cached = group->sketches[c]; cached; cached = cached->next)
+            length++;
+        longest = length > longest ? length : longest;
+    }
+    ok(group->sketch_count > STRUCTURES / 4 && longest <= LONGEST,
+       "%d structures of a statement with three reads: at most %d are looked through for one", group->sketch_count,
+       longest);
+}
+
 int main(void) {
     Arena *arena = arena_new();
     Target target = *target_find("x86-64-v4");
@@ -88,6 +114,7 @@ int main(void) {
     for (int t = 0; t < TEXTS; t++)
         test_estimates(arena, t, &target);
     test_size(arena, &target);
+    test_structures(arena, &target);
     arena_free(arena);
     return done_testing();
 }
