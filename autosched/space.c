@@ -106,7 +106,7 @@ Space *space_new(Arena *arena, const Program *program, const Target *target, con
 
 /* --- sketches --- */
 
-/* Mixed: a product of the numbers of choices, which are even, says little in its low bits, and wraps. */
+/* Mixed: a product of the numbers of choices wraps. */
 static uint64_t structure_key(const Group *group, const int *genes) {
     uint64_t key = 1;
     for (int g = 0; g < group->genes.count; g++)

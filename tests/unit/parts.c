@@ -85,8 +85,9 @@ static void test_size(Arena *arena, const Target *target) {
 static void test_structures(Arena *arena, const Target *target) {
     enum { STRUCTURES = 4000, LONGEST = 12 };
     const char *text = "def f(float(N, M, K) a) -> (b) {\n"
-                       "    b(i, j, k) +=! (a(i + r + 2, j - 3, k + 1) else wrap) - (a(i, j - 2, 2*k - 1) else reflect)\n"
-                       "        - (a(N - 1 - i, M - 1 - j, k - 1) else wrap) where i in 0:N, j in 0:M, k in 0:K, r in 0:3 }\n";
+                       "    b(i, j, k) +=! (a(i + r + 2, j - 3, k + 1) else wrap)\n"
+                       "        - (a(i, j - 2, 2*k - 1) else reflect) - (a(N - 1 - i, M - 1 - j, k - 1) else wrap)\n"
+                       "        where i in 0:N, j in 0:M, k in 0:K, r in 0:3 }\n";
     Space *space = space_new(arena, program_of_text(arena, text, NULL, 0), target, NULL);
     Group *group = space->groups.items[0];
     int *genes = ARENA_ARRAY(arena, int, space->gene_count + 1), longest = 0;
