@@ -51,7 +51,7 @@ on x86-64-v2 sse4_2
 on x86-64-v3 avx2
 on x86-64-v4 avx512vl
 
-# The second comparison of a check reads what the first has read: it needs no guard, which each read in a read would carry.
+# The second comparison of a check reads what the first has read: it needs no guard, which each read in it would carry.
 deep() { awk -v n="$1" 'BEGIN {
     for (at = "i"; n > 0; n--) at = "A(" at ")"
     print "def f(int32(N) A, float(N) x) -> (y) { y(i) = x(" at ") where i in 0:N }\nexport f" }'; }
@@ -61,6 +61,7 @@ is "$(grep -c 'check .*A(i)' deep.ir) $(grep 'check .*status 2' deep.ir | grep -
     "checks of gathers in gathers have no guards"
 deep 150 >deeper.tensor
 capture "$TENSORC" -w --target=x86-64-v3 -emit-ir -o deeper.ir deeper.tensor
-is "$status $(($(wc -c <deeper.ir) < 2000000))" "0 1" "a hundred and fifty gathers in each other: their code grows by the square"
+is "$status $(($(wc -c <deeper.ir) < 2000000))" "0 1" \
+    "a hundred and fifty gathers in each other: their code grows by the square"
 
 done_testing
