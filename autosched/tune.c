@@ -178,9 +178,9 @@ static void finish_trial(Tuner *tuner, Trial *trial) {
         tuner->result->unsettled++;
     else
         tuner_count_failure(tuner, trial);
-    if (!is_unsettled(trial)) {
+    if (!is_unsettled(trial)) { /* a wrong result is the schedule's: see tune_doubts.c for the others */
         search_tell(tuner->search, trial->point, trial->features, good ? candidate->seconds : HUGE_VAL);
-        if (good)
+        if (good || candidate->outcome == OUTCOME_WRONG)
             keep_trial(tuner, trial);
         else
             tuner_doubt(tuner, trial);

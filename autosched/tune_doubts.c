@@ -2,7 +2,7 @@
  *
  * A failure is written down only beside a success of the same search; one that ended a worker or a build process, only when
  * the default schedule does well after it. Where nothing does well, or the default does no longer, the search ends: what is
- * in doubt then is as if it had not been tried.
+ * in doubt then is as if it had not been tried. A wrong result is not in doubt: the machine ran it, and it was compared here.
  */
 #include "autosched/tuner.h"
 
