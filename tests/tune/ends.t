@@ -56,6 +56,9 @@ kill -KILL $search
 wait $search 2>/dev/null
 ok "killed: its processes end by themselves" helpers_end
 runs "killed: the database is whole" "$TENSORC" -O tune --threads=1 --tune-frozen --db=killed.db -c k.tensor -o again
+# What was written when it was killed may have left SQLite's journal, which the next one to write takes away.
+runs "killed: its records are read" "$TENSORC" db export kept.text --db=killed.db
+runs "killed: and it takes others" "$TENSORC" db import kept.text --db=killed.db
 only killed killed.db killed.err
 
 # What a shell starts in the background it protects from Ctrl-C.
