@@ -258,6 +258,20 @@ static int keep_unsettled(Trial **trials, int count) {
     return kept;
 }
 
+bool tuner_collect(const Tuner *tuner, const Candidate *candidates, int count) {
+    const Toolchain *toolchain = tuner->toolchain;
+    for (int built = 0; built < count;) {
+        Candidate *candidate = toolchain->collect(toolchain->context, true);
+        if (!candidate)
+            return false;
+        if (candidate >= candidates && candidate < candidates + count)
+            built++;
+        else
+            toolchain->release(toolchain->context, candidate);
+    }
+    return true;
+}
+
 static void note_pace(Tuner *tuner, double seconds, int trials) {
     if (trials > 0 && (tuner->pace <= 0 || seconds / trials < tuner->pace))
         tuner->pace = seconds / trials;

@@ -31,15 +31,9 @@ static bool some_died(const Tuner *tuner) {
 /* Builds the default and runs it. False: the search was halted before. */
 static bool run_probe(const Tuner *tuner, Candidate *probe) {
     const Toolchain *toolchain = tuner->toolchain;
-    Candidate *candidate = NULL;
     toolchain->submit(toolchain->context, probe);
-    while (candidate != probe) {
-        candidate = toolchain->collect(toolchain->context, true);
-        if (!candidate)
-            return false;
-        if (candidate != probe)
-            toolchain->release(toolchain->context, candidate); /* left over */
-    }
+    if (!tuner_collect(tuner, probe, 1))
+        return false;
     if (probe->outcome == OUTCOME_OK)
         toolchain->measure(toolchain->context, probe, 0, false);
     toolchain->release(toolchain->context, probe);

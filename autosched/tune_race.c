@@ -50,16 +50,7 @@ static void build_racers(Race *race) {
         race->candidates[i] = (Candidate){.id = tuner->next_id++, .schedule = race->racers[i]->candidate.schedule};
         toolchain->submit(toolchain->context, &race->candidates[i]);
     }
-    for (int built = 0; built < race->count;) {
-        Candidate *candidate = toolchain->collect(toolchain->context, true);
-        if (!candidate)
-            return;
-        if (candidate >= race->candidates && candidate < race->candidates + race->count)
-            built++;
-        else
-            toolchain->release(toolchain->context, candidate); /* left over from rounds that were halted */
-    }
-    race->built = true;
+    race->built = tuner_collect(tuner, race->candidates, race->count);
 }
 
 /* What a process died of once it is measured once more. */

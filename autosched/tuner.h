@@ -66,6 +66,9 @@ void tuner_run(Tuner *tuner, Trial **trials, int count);
 void tuner_record(Tuner *tuner, const Trial *trial);
 void tuner_forget(Tuner *tuner, const Trial *trial); /* what the database has of it */
 void tuner_flush(Tuner *tuner); /* what is recorded goes into the database, in one transaction */
+/* Waits until the builds of these candidates, which were submitted before, have ended; what is left over from rounds that were
+ * halted is released. False: there are no more. */
+bool tuner_collect(const Tuner *tuner, const Candidate *candidates, int count);
 /* tune_doubts.c: failures wait there until they can be told from the machine's; a search that lost its machine ends. */
 void tuner_doubt(Tuner *tuner, Trial *trial);
 bool tuner_doubts(const Tuner *tuner, const Trial *trial);
