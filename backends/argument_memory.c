@@ -27,10 +27,9 @@ double memory_bytes(void) {
 double arguments_bytes(const Program *program, const int64_t *sizes) {
     double bytes = 0;
     for (int i = 0; i < program->argument_count; i++) {
-        const Argument *a = &program->arguments[i];
+        ElementType type = argument_element_type(&program->arguments[i]);
         int64_t elements = argument_elements(program, sizes, i);
-        bytes += elements < 0 ? HUGE_VAL
-                              : (double)elements * element_info[a->tensor ? a->tensor->type : a->scalar->type].bytes;
+        bytes += elements < 0 ? HUGE_VAL : (double)elements * element_info[type].bytes;
     }
     return bytes;
 }

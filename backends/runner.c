@@ -102,7 +102,7 @@ void argument_range(const Program *program, const int64_t *sizes, int argument, 
 
 void argument_fill(const Program *program, const int64_t *sizes, int argument, uint64_t seed, void *data) {
     const Argument *a = &program->arguments[argument];
-    ElementType type = a->tensor ? a->tensor->type : a->scalar->type;
+    ElementType type = argument_element_type(a);
     int64_t low, high;
     argument_range(program, sizes, argument, &low, &high);
     fill_random(type, data, argument_elements(program, sizes, argument), seed + (uint64_t)argument, low, high);
@@ -204,7 +204,7 @@ void runner_close(Runner *runner) {
 
 static bool put_argument(const RunRequest *request, int argument, Wire *wire) {
     const Argument *a = &request->program->arguments[argument];
-    ElementType type = a->tensor ? a->tensor->type : a->scalar->type;
+    ElementType type = argument_element_type(a);
     int64_t low, high, count = argument_elements(request->program, request->sizes, argument);
     const void *data = request->inputs ? request->inputs[argument] : NULL;
     if (count < 0)

@@ -101,7 +101,7 @@ static bool fill_arguments(Bench *bench) {
     for (int i = 0; i < program->argument_count; i++) {
         int64_t elements = argument_elements(program, bench->sizes, i);
         const Argument *a = &program->arguments[i];
-        ElementType type = a->tensor ? a->tensor->type : a->scalar->type;
+        ElementType type = argument_element_type(a);
         if (elements < 0 || !(bench->arguments[i] = malloc((size_t)elements * (size_t)element_info[type].bytes + 1)))
             return false;
         if (bench->options.inputs && bench->options.inputs[i])

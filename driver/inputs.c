@@ -11,10 +11,6 @@ const char *argument_name(const Argument *a) {
     return a->tensor ? a->tensor->name : a->scalar->name;
 }
 
-static ElementType argument_type(const Argument *a) {
-    return a->tensor ? a->tensor->type : a->scalar->type;
-}
-
 int64_t *argument_shape(Compilation *c, const Program *program, const int64_t *sizes, const Tensor *tensor) {
     int64_t *shape = ARENA_ARRAY(c->arena, int64_t, (tensor ? tensor->rank : 0) + 1);
     SizeValue *values = ARENA_ARRAY(c->arena, SizeValue, program->size_count + 1);
@@ -31,7 +27,7 @@ static const Array *read_input(Compilation *c, const Program *program, const int
                                const NamedFile *file, const char **why) {
     int rank = a->tensor ? a->tensor->rank : 0;
     const int64_t *shape = argument_shape(c, program, sizes, a->tensor);
-    const Array *array = npy_load(c->arena, file->path, argument_type(a), why);
+    const Array *array = npy_load(c->arena, file->path, argument_element_type(a), why);
     bool same = array && array->rank == rank;
     for (int d = 0; same && d < rank; d++)
         same = array->shape[d] == shape[d];
@@ -42,7 +38,7 @@ static const Array *read_input(Compilation *c, const Program *program, const int
 }
 
 static size_t input_bytes(const Argument *a, const Array *array) {
-    return (size_t)array->elements * (size_t)element_info[argument_type(a)].bytes;
+    return (size_t)array->elements * (size_t)element_info[argument_element_type(a)].bytes;
 }
 
 bool load_input(Compilation *c, const Program *program, const int64_t *sizes, const Argument *a, const NamedFile *file,

@@ -21,7 +21,7 @@ typedef struct RunData {
 static bool fill_data(const Program *program, uint64_t seed, RunData *data) {
     for (int i = 0; i < program->argument_count; i++) {
         const Argument *a = &program->arguments[i];
-        ElementType type = a->tensor ? a->tensor->type : a->scalar->type;
+        ElementType type = argument_element_type(a);
         int64_t elements = argument_elements(program, data->sizes, i);
         size_t bytes = (size_t)elements * (size_t)element_info[type].bytes + 1;
         if (elements < 0 || !(data->inputs[i] = malloc(bytes)))

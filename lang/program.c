@@ -495,3 +495,7 @@ bool expr_evaluate(const Expr *e, const SizeValue *values, int count, int64_t *r
     *result = value.integer;
     return true;
 }
+
+ElementType argument_element_type(const Argument *argument) {
+    return argument->tensor ? argument->tensor->type : argument->scalar->type;
+}

@@ -100,4 +100,7 @@ bool target_has_feature(const Target *target, const char *spelling);
 bool target_converts_half(const Target *target);          /* has instructions for it */
 int target_lanes(const Target *target, ElementType type); /* of a whole vector register, at least 1 */
 
+/* Of a tensor, or of a scalar argument. */
+ElementType argument_element_type(const Argument *argument);
+
 #endif
