@@ -9,6 +9,7 @@
 #include "backends/loader.h"
 #include "backends/wire.h"
 #include "lang/clock.h"
+#include "lang/sanitized.h"
 #include "lang/value.h"
 #include <omp.h>
 #include <signal.h>
@@ -366,11 +367,7 @@ static void run_entry(Arena *arena, const Job *job, Entry entry, Wire *request, 
 }
 
 /* The sanitizer of addresses keeps a map of all memory, which any limit would forbid. */
-#ifdef __SANITIZE_ADDRESS__
-enum { LIMITS_MEMORY = 0 };
-#else
-enum { LIMITS_MEMORY = 1 };
-#endif
+enum { LIMITS_MEMORY = !SANITIZES_ADDRESSES };
 
 static void limit_memory(int64_t bytes) {
     struct rlimit limit;

@@ -3,8 +3,12 @@
  * Blocks double in size up to LARGEST_BLOCK; a request that is larger gets a block of its own size. A reset starts
  * again at the first block, so what a search allocates per candidate comes out of warm memory. Memory is zeroed when it
  * is handed out, not when it is taken from the system: a block that is never reached costs nothing.
+ *
+ * The sanitizer of addresses is told what is handed out: a piece is as long as was asked for, a gap follows it, and what a reset
+ * takes back, or a text that grew left, is gone. Without it there are no gaps.
  */
 #include "lang/arena.h"
+#include "lang/sanitized.h"
 #include "lang/terminal.h"
 
 #include <stdbool.h>
@@ -13,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ALIGNMENT = 16, FIRST_BLOCK = 16 << 10, LARGEST_BLOCK = 1 << 20 };
+enum { ALIGNMENT = 16, FIRST_BLOCK = 16 << 10, LARGEST_BLOCK = 1 << 20, GAP = SANITIZES_ADDRESSES ? ALIGNMENT : 0 };
 
 typedef struct Block {
     struct Block *next;
@@ -40,6 +44,7 @@ void *memory_given(void *memory) {
 static Block *block_new(size_t capacity) {
     Block *block = memory_given(malloc(sizeof(Block) + capacity));
     *block = (Block){.capacity = capacity};
+    forbid_memory(block->bytes, capacity);
     return block;
 }
 
@@ -60,8 +65,10 @@ void arena_free(Arena *arena) {
 }
 
 void arena_reset(Arena *arena) {
-    for (Block *block = arena->first; block; block = block->next)
+    for (Block *block = arena->first; block; block = block->next) {
+        forbid_memory(block->bytes, block->used);
         block->used = 0;
+    }
     arena->current = arena->first;
     arena->handed_out = 0;
 }
@@ -90,11 +97,12 @@ static Block *block_with_room(Arena *arena, size_t bytes) {
 void *arena_alloc(Arena *arena, size_t bytes) {
     if (bytes > SIZE_MAX / 4)
         out_of_memory();
-    bytes = (bytes + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
-    Block *block = block_fits(arena->current, bytes) ? arena->current : block_with_room(arena, bytes);
+    size_t whole = (bytes + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
+    Block *block = block_fits(arena->current, whole + GAP) ? arena->current : block_with_room(arena, whole + GAP);
     void *result = block->bytes + block->used;
-    block->used += bytes;
-    arena->handed_out += bytes;
+    block->used += whole + GAP;
+    arena->handed_out += whole;
+    allow_memory(result, bytes);
     return memset(result, 0, bytes);
 }
 
@@ -149,6 +157,7 @@ static void text_reserve(Text *text, size_t extra) {
     char *grown = arena_alloc(text->arena, capacity);
     if (text->length)
         memcpy(grown, text->text, text->length);
+    forbid_memory(text->text, text->capacity);
     text->text = grown;
     text->capacity = capacity;
 }

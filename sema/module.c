@@ -343,20 +343,19 @@ static void read_tune(Checker *checker, Definition *definition, const AstBinding
     Bounds bounds = {0};
     if (!read_bindings(checker, definition, list, &bounds) || is_overridden(checker, &bounds))
         return;
-    struct TuneSizes *tune = &unit->tunes[unit->tune_count];
-    tune->bindings = ARENA_ARRAY(checker->arena, struct Binding, bounds.count);
+    struct TuneSizes tune = {.bindings = ARENA_ARRAY(checker->arena, struct Binding, bounds.count)};
     bool good = true;
     for (int i = 0; i < bounds.count; i++) {
         good &= check_tune_size(checker, unit->program, &bounds.items[i]);
-        tune->bindings[tune->count++] = (struct Binding){bounds.items[i].name, bounds.items[i].value};
+        tune.bindings[tune.count++] = (struct Binding){bounds.items[i].name, bounds.items[i].value};
     }
     const char *why = NULL;
     if (!good || bounds.count == 0)
         return;
-    if (!program_bind(checker->arena, unit->program, tune->bindings, tune->count, &why))
+    if (!program_bind(checker->arena, unit->program, tune.bindings, tune.count, &why))
         diag(checker->diagnostics, DIAG_tune_sizes, bounds.items[0].loc, why);
     else
-        unit->tune_count++;
+        unit->tunes[unit->tune_count++] = tune;
 }
 
 static void make_export(Checker *checker, const AstExport *export) {

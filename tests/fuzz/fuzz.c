@@ -11,6 +11,7 @@
 #include "fuzz.h"
 #include "backends/backends.h"
 #include "lang/clock.h"
+#include "lang/sanitized.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -32,16 +33,8 @@ enum {
     WHY_BYTES = 2000,
     FAULT_STATUS_BASE = 64
 };
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define __SANITIZE_ADDRESS__ 1
-#endif
-#endif
-#if defined(__SANITIZE_ADDRESS__)
-static const rlim_t memory_limit = RLIM_INFINITY;
-#else
-static const rlim_t memory_limit = (rlim_t)4 << 30;
-#endif
+/* The sanitizer of addresses keeps a map of all memory, which any limit would forbid. */
+static const rlim_t memory_limit = SANITIZES_ADDRESSES ? RLIM_INFINITY : (rlim_t)4 << 30;
 
 typedef struct FuzzRecord {
     uint64_t number;

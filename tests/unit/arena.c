@@ -1,5 +1,6 @@
 /* The arena, its lists and texts. */
 #include "lang/arena.h"
+#include "lang/sanitized.h"
 #include "tests/tap.h"
 
 #include <stdint.h>
@@ -64,7 +65,28 @@ static void test_list_and_text(void) {
     arena_free(arena);
 }
 
+/* What the sanitizer of addresses is told: outside the pieces that are handed out nothing may be touched. */
+static void test_gaps(void) {
+#if SANITIZES_ADDRESSES
+    Arena *arena = arena_new();
+    bool inside = true, outside = true;
+    for (size_t size = 1; size < 70000; size = size * 2 + 5) {
+        char *piece = arena_alloc(arena, size);
+        inside &= !__asan_region_is_poisoned(piece, size);
+        outside &= __asan_address_is_poisoned(piece + size);
+    }
+    ok(inside && outside, "the sanitizer sees the ends of what is handed out");
+    char *piece = arena_alloc(arena, 100);
+    arena_reset(arena);
+    ok(__asan_address_is_poisoned(piece), "and that a reset takes it back");
+    arena_free(arena);
+#else
+    skip(2, "no sanitizer of addresses in this build");
+#endif
+}
+
 int main(void) {
+    test_gaps();
     test_allocation();
     test_reset();
     test_list_and_text();

@@ -5,6 +5,7 @@
 #include "backends/contents.h"
 #include "backends/wire.h"
 #include "lang/clock.h"
+#include "lang/sanitized.h"
 #include "lang/value.h"
 #include "programs.h"
 #include "tests/tap.h"
@@ -148,7 +149,7 @@ static void test_contents(Case *c) {
 }
 
 static void test_limited_memory(Case *c) {
-#ifdef __SANITIZE_ADDRESS__
+#if SANITIZES_ADDRESSES
     skip(1, "memory cannot be limited under the sanitizer of addresses");
 #else
     RunResult r = run_text(c, "volatile char *p = malloc((size_t)3 << 30); if (!p) return 3; p[0] = 1; return 0;",
