@@ -109,6 +109,31 @@ if [ "$(uname -m)" = x86_64 ]; then
     runs "for another machine" "$TENSORC" -v -S --target=x86-64-v4+avx512bf16+avx512fp16 -o /dev/null ir.tensor
 fi
 
+# --- standard input, output and error closed: checked the same, and what the compiler opens does not take their places
+if [ "$(uname -m)" = x86_64 ]; then
+    sed 's/add <4 x i32> %a, %a/mul <4 x i32> %a, %a/' ir.tensor >wrong.tensor
+    # closed WHICH FILE: its object and header, a search in a database among it, with those descriptors closed
+    closed() {
+        rm -f out.o out.h
+        sh -c 'exec "$1" -O tune -v --threads=1 --trials=2 --db=closed.db -c "$2" -o out.o --header out.h '"$1" - "$TENSORC" "$2"
+    }
+    sed 's/^export.*//; s/^schedule product.*/export product(M=5, N=9, K=7)/; /jo, ji/,/^}/d' ir.tensor >tuned.tensor
+    closed '' ir.tensor 2>/dev/null
+    cp out.o open.o && cp out.h open.h
+    for which in '<&-' '>&-' '2>&-' '<&- >&-' '<&- 2>&-' '>&- 2>&-' '<&- >&- 2>&-'; do
+        closed "$which" ir.tensor >out 2>err
+        is "$? $(cmp open.o out.o && cmp open.h out.h && echo same)" "0 same" "$which: a correct instruction is none other" || diag_file err
+        closed "$which" wrong.tensor >out 2>err
+        is "$? $(ls out.o out.h 2>/dev/null)" "1 " "$which: a wrong one is refused"
+        rm -f closed.db
+        closed "$which" tuned.tensor >out 2>err
+        is "$?" 0 "$which: a search" || diag_file err
+        is "$("$TENSORC" db export --db=closed.db | grep -c '^outcome ok')" 2 "$which: keeps its results"
+    done
+    "$TENSORC" -S ir.tensor -o - 2>/dev/null >&-
+    is "$?" 1 "output that cannot be written is an error"
+fi
+
 # --- an instruction that does not come back is given up
 cat >endless.tensor <<'END'
 instr twice(int32(4) c, int32(4) a) on x86 { c(i) = a(i) + a(i) } =
