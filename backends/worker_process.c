@@ -25,8 +25,7 @@ static const double death_seconds = 0.5;
 
 /* --- which program --- */
 
-/* The system's word for it, or, without /proc, the path that it was started by. */
-static const char *own_path(Arena *arena) {
+const char *own_path(Arena *arena) {
     char path[PATH_MAX];
     ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
     if (length > 0)

@@ -38,6 +38,8 @@ typedef struct Death {
     bool fault; /* by a fault of the code that ran; false: by what came from outside */
 } Death;
 
+/* Of this program: the system's word for it, or, without /proc, the path that it was started by; NULL: neither is known. */
+const char *own_path(Arena *arena);
 void worker_find(Arena *arena, WorkerProcess *process);
 /* False with errno set. */
 bool worker_start(WorkerProcess *process);

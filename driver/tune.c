@@ -145,7 +145,8 @@ static Contest contest_of(Compilation *c, const Unit *all, const Target *target,
 /* What the default hangs on besides its task: this very program, and the seed. */
 static const char *name_maker(const Compilation *c, const char *inputs) {
     struct stat file = {0};
-    if (stat("/proc/self/exe", &file))
+    const char *path = own_path(c->arena);
+    if (stat("/proc/self/exe", &file) && (!path || stat(path, &file)))
         return NULL;
     return arena_printf(c->arena, "%s %lld %lld.%09ld %llu%s%s", PACKAGE_VERSION, (long long)file.st_size,
                         (long long)file.st_mtim.tv_sec, file.st_mtim.tv_nsec, (unsigned long long)c->options->seed,

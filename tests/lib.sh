@@ -124,6 +124,14 @@ dd bs=1048576 count=$1 2>/dev/null | "$(dirname "$TENSORC")/tensorc-worker"
 END
 }
 
+# make_failing: leaves ./failing.so, which makes calls to the system fail when it is preloaded, or skips the test.
+make_failing() {
+    $CC -shared -fPIC -O1 -w -D_GNU_SOURCE -o failing.so "$srcdir/tests/run/failing.c" -ldl 2>/dev/null ||
+        skip_all "no shared library can be made here"
+    FAIL_NAME=flock LD_PRELOAD=$work/failing.so "$TENSORC" --version >/dev/null 2>&1 && have timeout ||
+        skip_all "nothing can be loaded before the compiler here"
+}
+
 # runs_here TARGET: whether this machine runs its code, as tensorc sees it: $TENSORC_HOST says what the machine stands for.
 runs_here() {
     [ -f "$work/probe.tensor" ] || echo 'def probe(float(1) a) -> (b) { b(i) = a(i) }' >"$work/probe.tensor"

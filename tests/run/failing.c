@@ -1,5 +1,7 @@
-/* failing.c - preloaded by injected.t: call number FAIL_AT of the function FAIL_NAME fails with the error FAIL_ERROR, with
- * FAIL_ON=1 those after it, too; FAIL_KILL=1: it ends the program by SIGKILL instead. Each process counts for itself.
+/* failing.c - preloaded by tests: call number FAIL_AT of the function FAIL_NAME fails with the error FAIL_ERROR, with
+ * FAIL_ON=1 those after it, too, with FAIL_EACH=N one in N; FAIL_KILL=1: it ends the program by SIGKILL instead. Each process
+ * counts for itself. FAIL_PATH=PREFIX: there are no files whose paths begin so, for whoever opens, links, runs or asks for
+ * them. FAIL_CHILD=N: what is forked and runs no other program is killed at its read number N.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -7,6 +9,8 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -14,9 +18,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static long calls, at;
+static long calls, at, each, child_reads;
+static pid_t first;
 static int error, on, ended;
-static const char *wanted;
+static const char *wanted, *absent;
 
 static long number(const char *name) {
     const char *text = getenv(name);
@@ -25,6 +30,10 @@ static long number(const char *name) {
 
 __attribute__((constructor)) static void read_wishes(void) {
     at = number("FAIL_AT");
+    each = number("FAIL_EACH");
+    absent = getenv("FAIL_PATH");
+    child_reads = number("FAIL_CHILD");
+    first = getpid();
     error = (int)number("FAIL_ERROR");
     on = (int)number("FAIL_ON");
     ended = (int)number("FAIL_KILL");
@@ -35,11 +44,18 @@ static int fails(const char *name) {
     if (!wanted || strcmp(wanted, name))
         return 0;
     long call = __atomic_add_fetch(&calls, 1, __ATOMIC_RELAXED);
-    if (call != at && !(on && call > at))
+    if (call != at && !(on && call > at) && !(each && call > at && (call - at) % each == 0))
         return 0;
     if (ended)
         kill(getpid(), SIGKILL);
     errno = error;
+    return 1;
+}
+
+static int is_absent(const char *path) {
+    if (!absent || strncmp(path, absent, strlen(absent)))
+        return 0;
+    errno = ENOENT;
     return 1;
 }
 
@@ -72,18 +88,57 @@ void *realloc(void *old, size_t bytes) {
 FAILING(void *, MAP_FAILED, mmap, (void *to, size_t bytes, int protection, int flags, int file, off_t offset),
         (to, bytes, protection, flags, file, offset))
 FAILING(ssize_t, -1, write, (int file, const void *bytes, size_t count), (file, bytes, count))
-FAILING(ssize_t, -1, read, (int file, void *bytes, size_t count), (file, bytes, count))
+FAILING(pid_t, -1, fork, (void), ())
 FAILING(ssize_t, -1, pwrite64, (int file, const void *bytes, size_t count, off64_t to), (file, bytes, count, to))
 FAILING(int, -1, rename, (const char *from, const char *to), (from, to))
-FAILING(int, -1, linkat, (int from, const char *old, int to, const char *name, int flags), (from, old, to, name, flags))
 FAILING(int, -1, fchmod, (int file, mode_t mode), (file, mode))
 FAILING(int, -1, fsync, (int file), (file))
 FAILING(int, -1, fdatasync, (int file), (file))
 FAILING(int, -1, close, (int file), (file))
-FAILING(pid_t, -1, fork, (void), ())
 FAILING(int, -1, pipe2, (int ends[2], int flags), (ends, flags))
 FAILING(int, -1, poll, (struct pollfd * files, nfds_t count, int milliseconds), (files, count, milliseconds))
 FAILING(int, -1, flock, (int file, int how), (file, how))
+
+ssize_t read(int file, void *bytes, size_t count) {
+    static pid_t counted;
+    static long reads;
+    if (counted != getpid())
+        reads = 0;
+    counted = getpid();
+    if (child_reads && counted != first && ++reads == child_reads)
+        kill(counted, SIGKILL);
+    return fails("read") ? -1 : ((ssize_t(*)(int, void *, size_t))real("read"))(file, bytes, count);
+}
+int linkat(int from, const char *old, int to, const char *name, int flags) {
+    return is_absent(old) || fails("linkat")
+               ? -1
+               : ((int (*)(int, const char *, int, const char *, int))real("linkat"))(from, old, to, name, flags);
+}
+ssize_t readlink(const char *path, char *text, size_t room) {
+    return is_absent(path) ? -1 : ((ssize_t(*)(const char *, char *, size_t))real("readlink"))(path, text, room);
+}
+int stat(const char *path, struct stat *about) {
+    return is_absent(path) ? -1 : ((int (*)(const char *, struct stat *))real("stat"))(path, about);
+}
+int access(const char *path, int how) {
+    return is_absent(path) ? -1 : ((int (*)(const char *, int))real("access"))(path, how);
+}
+FILE *fopen(const char *path, const char *how) {
+    return is_absent(path) ? NULL : ((FILE * (*)(const char *, const char *)) real("fopen"))(path, how);
+}
+FILE *fopen64(const char *path, const char *how) {
+    return is_absent(path) ? NULL : ((FILE * (*)(const char *, const char *)) real("fopen64"))(path, how);
+}
+
+int execl(const char *path, const char *argument, ...) {
+    char *arguments[16] = {(char *)(uintptr_t)argument};
+    va_list more;
+    va_start(more, argument);
+    for (int i = 1; i < 15 && arguments[i - 1]; i++)
+        arguments[i] = va_arg(more, char *);
+    va_end(more);
+    return is_absent(path) ? -1 : execv(path, arguments);
+}
 
 /* An argument that is not there is read and handed on all the same: it is in a register. */
 int open(const char *path, int flags, ...) {
@@ -91,21 +146,21 @@ int open(const char *path, int flags, ...) {
     va_start(more, flags);
     mode_t mode = va_arg(more, mode_t);
     va_end(more);
-    return fails("open") ? -1 : ((int (*)(const char *, int, ...))real("open"))(path, flags, mode);
+    return is_absent(path) || fails("open") ? -1 : ((int (*)(const char *, int, ...))real("open"))(path, flags, mode);
 }
 int open64(const char *path, int flags, ...) {
     va_list more;
     va_start(more, flags);
     mode_t mode = va_arg(more, mode_t);
     va_end(more);
-    return fails("open") ? -1 : ((int (*)(const char *, int, ...))real("open64"))(path, flags, mode);
+    return is_absent(path) || fails("open") ? -1 : ((int (*)(const char *, int, ...))real("open64"))(path, flags, mode);
 }
 int openat(int folder, const char *path, int flags, ...) {
     va_list more;
     va_start(more, flags);
     mode_t mode = va_arg(more, mode_t);
     va_end(more);
-    return fails("open") ? -1 : ((int (*)(int, const char *, int, ...))real("openat"))(folder, path, flags, mode);
+    return is_absent(path) || fails("open") ? -1 : ((int (*)(int, const char *, int, ...))real("openat"))(folder, path, flags, mode);
 }
 static int control(const char *name, int file, int command, void *argument) {
     return fails("fcntl") ? -1 : ((int (*)(int, int, ...))real(name))(file, command, argument);

@@ -8,10 +8,7 @@ cat >k.tensor <<'END'
 def matmul(float(M, K) A, float(K, N) B) -> (C) { C(i, j) +=! A(i, r_k) * B(r_k, j) }
 export matmul(M=48, K=40, N=64) as product
 END
-$CC -shared -fPIC -O1 -w -D_GNU_SOURCE -o failing.so "$srcdir/tests/run/failing.c" -ldl 2>/dev/null ||
-    skip_all "no shared library can be made here"
-FAIL_NAME=flock LD_PRELOAD=$work/failing.so "$TENSORC" --version >/dev/null 2>&1 && have timeout ||
-    skip_all "nothing can be loaded before the compiler here"
+make_failing
 ENOMEM=12 EIO=5 ENOSPC=28 EMFILE=24 EAGAIN=11 ENOLCK=37 EINVAL=22
 
 # failing NAME ERROR AT ARGUMENTS...: the call fails in the compiler; the status is 0, 1 or 3, and all but 0 have a line.
