@@ -6,9 +6,9 @@
  * every result (their values are far from the smallest numbers, which such instructions may take for 0). A call that
  * traps or does not come back is an error too. Each instruction is checked once a compilation.
  */
-#include "lower/instr.h"
+#include "lower/instr/instr.h"
 #include "lang/terminal.h"
-#include "autosched/random.h"
+#include "lang/random.h"
 #include "driver/driver.h"
 #include "sema/interpreter.h"
 #include <errno.h>

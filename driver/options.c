@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 typedef enum Form { FORM_FLAG, FORM_JOINED, FORM_EQUALS, FORM_PREFIX } Form;
-typedef enum Group {
+typedef enum OptionGroup {
     GROUP_OUTPUT,
     GROUP_CODE,
     GROUP_TUNE,
@@ -25,7 +25,7 @@ typedef enum Group {
     GROUP_MAKE,
     GROUP_MESSAGES,
     GROUP_COUNT
-} Group;
+} OptionGroup;
 typedef enum OptionId {
 #define OPTION(id, form, spelling, argument, group, help) OPT_##id,
 #include "driver/options.def"
@@ -36,7 +36,7 @@ typedef enum OptionId {
 static const struct OptionRow {
     Form form;
     const char *spelling, *argument;
-    Group group;
+    OptionGroup group;
     const char *help;
 } rows[OPT_COUNT] = {
 #define OPTION(id, form, spelling, argument, group, help) {FORM_##form, spelling, argument, GROUP_##group, help},

@@ -4,7 +4,7 @@
  * usage: lowering FILE.tensor    prints a line for each export and its first schedule block that fits x86-64-v4: the
  * median and the least time of many runs, in microseconds of this process's processor time.
  */
-#include "lower/kernel.h"
+#include "lower/kernel/kernel.h"
 #include "sema/sema.h"
 #include "stdlib/stdlib.h"
 #include "times.h"

@@ -7,8 +7,8 @@
  * puts first against the fastest, and in the end the geometric mean of these. With -v, a line for each schedule too:
  * microseconds measured and estimated, and what the estimate is made of.
  */
-#include "autosched/profile.h"
-#include "autosched/task.h"
+#include "autosched/model/profile.h"
+#include "autosched/records/records.h"
 #include "backends/backends.h"
 #include "sema/sema.h"
 #include "stdlib/stdlib.h"

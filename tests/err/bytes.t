@@ -142,7 +142,7 @@ done
 all_told "random bytes"
 
 # What is printed for people goes through lang/terminal.c, but for texts without anything from outside.
-is "$(cd "$srcdir" && grep -nE 'fprintf\(stderr|vfprintf\(|[^_]vprintf\(' lang/*.c parser/*.[cly] sema/*.c lower/*.c autosched/*.c backends/*.c driver/*.c |
-    grep -v '^lang/terminal.c\|^backends/worker.c:.*usage')" "" "all output goes through one function"
+is "$(cd "$srcdir" && find lang parser sema lower autosched backends driver -name "*.[cly]" -exec grep -nE 'fprintf\(stderr|vfprintf\(|[^_]vprintf\(' {} + |
+    grep -v '^lang/terminal.c\|^backends/run/worker.c:.*usage')" "" "all output goes through one function"
 
 done_testing

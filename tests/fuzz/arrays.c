@@ -1,6 +1,7 @@
 /* arrays.c - the .npy files that cases name, in a folder of this run: what is in them follows from their names,
  * TYPE-EXTENTxEXTENT-SEED.npy, so that the text of a case says all.
  */
+#include "lang/files.h"
 #include "backends/backends.h"
 #include "fuzz.h"
 #include "lang/npy.h"

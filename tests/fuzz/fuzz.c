@@ -8,6 +8,7 @@
  * Cases run in processes forked for a batch each, under limits of memory and time: whatever ends one is a fault of the
  * case at hand, and the batch goes on behind it. The first faults are reduced and saved. Exit status 0: no fault.
  */
+#include "lang/files.h"
 #include "fuzz.h"
 #include "backends/backends.h"
 #include "lang/clock.h"

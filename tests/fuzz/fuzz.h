@@ -8,7 +8,7 @@
 #ifndef TESTS_FUZZ_H
 #define TESTS_FUZZ_H
 
-#include "lower/kernel.h"
+#include "lower/kernel/kernel.h"
 #include "tests/unit/random_program.h"
 #include "tests/unit/schedules.h"
 

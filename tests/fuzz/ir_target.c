@@ -1,6 +1,6 @@
 /* ir_target.c - any text as the loop IR of one of the fixed programs: it is refused with a reason, or it prints to a
  * text that reads and prints the same; the verifier says yes or no. */
-#include "lower/kernel.h"
+#include "lower/kernel/kernel.h"
 #include "target.h"
 #include "tests/unit/schedules.h"
 #include <stdio.h>

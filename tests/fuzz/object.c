@@ -4,7 +4,7 @@
  * The memory is mapped once and used again. Parallel loops run in two threads where the case says so.
  */
 #include "backends/backends.h"
-#include "backends/loader.h"
+#include "backends/run/loader.h"
 #include "fuzz.h"
 #include "tests/unit/objects.h"
 #include <pthread.h>

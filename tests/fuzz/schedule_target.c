@@ -1,6 +1,6 @@
 /* schedule_target.c - any text as the schedule of one of the fixed programs: it is refused with a rule, or it becomes a
  * kernel that the verifier takes after every pass. */
-#include "lower/kernel.h"
+#include "lower/kernel/kernel.h"
 #include "parser/ast.h"
 #include "target.h"
 #include "tests/unit/schedules.h"

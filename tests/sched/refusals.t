@@ -1,11 +1,11 @@
 #!/bin/sh
-# Every refusal of a primitive has a golden: each format that lower/nest*.c refuses with occurs in a NAME.expected here,
+# Every refusal of a primitive has a golden: each format that lower/nest/*.c refuses with occurs in a NAME.expected here,
 # or, where no source text leads to it, as a text that a unit test wants.
 . "${srcdir:-.}/tests/lib.sh"
 
 # The formats of all calls refuse(state, FORMAT, ...), refuse_at(state, x, FORMAT, ...) and so on, one a line.
 formats() {
-    cat "$srcdir"/lower/nest*.c | awk '
+    cat "$srcdir"/lower/nest/*.c | awk '
     { text = text $0 "\n" }
     END {
         while (match(text, /refuse(_at|_loop|_stage)?\(/)) {

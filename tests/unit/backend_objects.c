@@ -1,6 +1,7 @@
 /* backend_objects.c - what objects need and promise beside their results: threads and their replacement, memory that
  * cannot be had, indices that are out of range, line numbers, the registers that a tile lives in.
  */
+#include "lang/files.h"
 #include "objects.h"
 #include "parser/ast.h"
 #include "schedules.h"

@@ -1,5 +1,5 @@
 /* estimates.c - what the static model thinks of memory. */
-#include "autosched/profile.h"
+#include "autosched/model/profile.h"
 #include "tests/tap.h"
 #include "tests/unit/programs.h"
 #include "tests/unit/schedules.h"

@@ -1,6 +1,7 @@
 /* features.c - feature vectors: the table, and that they tell schedules apart in the way that matters. */
-#include "autosched/features.h"
-#include "autosched/space.h"
+#include "autosched/model/features.h"
+#include "autosched/autosched.h"
+#include "autosched/space/groups.h"
 #include "tests/tap.h"
 #include "tests/unit/programs.h"
 

@@ -55,7 +55,7 @@ static float as_float(uint32_t bits) {
     return value;
 }
 
-static uint32_t random_bits(uint64_t *state) {
+static uint32_t drawn_bits(uint64_t *state) {
     *state = *state * 6364136223846793005u + 1442695040888963407u;
     return (uint32_t)(*state >> 32);
 }
@@ -117,18 +117,18 @@ static float random_divisor(uint64_t *state) {
                                         {0x807fffff, 0},          {0x800fffff, 0x00800000}, {0x800fffff, 0x7e800000},
                                         {0x800fffff, 0x7f000000}, {0x800000ff, 0},          {0x800fffff, 0x3f800000}};
     enum { KINDS = sizeof kinds / sizeof *kinds };
-    const uint32_t *kind = kinds[random_bits(state) % KINDS];
-    return as_float((random_bits(state) & kind[0]) | kind[1]);
+    const uint32_t *kind = kinds[drawn_bits(state) % KINDS];
+    return as_float((drawn_bits(state) & kind[0]) | kind[1]);
 }
 
 /* Exponents for pow: random floats, whole numbers, and such that the result is a float. The others: random floats and such
  * that are near x, or of its magnitude. */
 static float second_operand(Op op, float x, uint64_t *state) {
-    uint32_t bits = random_bits(state);
+    uint32_t bits = drawn_bits(state);
     if (op_info[op].arity < 2)
         return 0;
     if (bits % 4 == 0)
-        return as_float(random_bits(state));
+        return as_float(drawn_bits(state));
     float near_one = (float)(bits / 0x1p31 - 1);
     if (op != OP_POW)
         return bits % 4 == 1 ? x + near_one : x * near_one * 16;
@@ -147,7 +147,7 @@ static void fill_batch(Batch *batch, const Subject *subject, uint64_t first, uin
     for (int i = 0; i < BATCH; i++) {
         uint32_t bits = (uint32_t)(first + (uint64_t)i * stride);
         batch->x[i] = as_float(bits);
-        batch->wide_x[i] = i % 2 ? as_double((uint64_t)bits << 32 | random_bits(state)) : (double)batch->x[i];
+        batch->wide_x[i] = i % 2 ? as_double((uint64_t)bits << 32 | drawn_bits(state)) : (double)batch->x[i];
         if (subject->op == OP_DIV)
             batch->b[i] = i % ROW ? batch->b[i - 1] : random_divisor(state);
         else

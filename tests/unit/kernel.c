@@ -5,7 +5,7 @@
  */
 #include "kernel_run.h"
 #include "lang/value.h"
-#include "lower/passes.h"
+#include "lower/kernel/passes.h"
 #include "schedules.h"
 #include "tests/tap.h"
 #include "tests/unit/programs.h"

@@ -7,7 +7,7 @@
  */
 #include "kernel_run.h"
 #include "lang/value.h"
-#include "lower/passes.h"
+#include "lower/kernel/passes.h"
 #include "parser/ast.h"
 #include "schedules.h"
 #include "sema/interpreter.h"

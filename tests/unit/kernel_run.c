@@ -2,8 +2,8 @@
 #include "kernel_run.h"
 #include "lang/expr.h"
 #include "lang/value.h"
-#include "lower/instr.h"
-#include "lower/passes.h"
+#include "lower/instr/instr.h"
+#include "lower/kernel/passes.h"
 #include <string.h>
 
 /* One lane. */

@@ -8,7 +8,7 @@
 #ifndef TESTS_KERNEL_RUN_H
 #define TESTS_KERNEL_RUN_H
 
-#include "lower/kernel.h"
+#include "lower/kernel/kernel.h"
 
 /* The answer where nothing is wrong yet after some 10^5 statements: schedules can make loops with few values that
  * count. */

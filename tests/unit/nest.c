@@ -6,7 +6,7 @@
          statement that
  * broke them, whatever comes after.
  */
-#include "lower/nest.h"
+#include "lower/nest/nest.h"
 #include "parser/ast.h"
 #include "tests/tap.h"
 #include "tests/unit/programs.h"

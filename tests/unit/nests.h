@@ -2,7 +2,7 @@
 #ifndef TESTS_NESTS_H
 #define TESTS_NESTS_H
 
-#include "lower/nest.h"
+#include "lower/nest/nest.h"
 
 /* Every stage at root, a serial loop for each axis and then for each reduction: what the empty schedule gives. */
 Nest *nest_identity(Arena *arena, const Program *program, const Target *target);

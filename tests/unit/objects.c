@@ -1,4 +1,5 @@
 /* objects.c - see objects.h. */
+#include "lang/files.h"
 #include "objects.h"
 #include "tests/tap.h"
 

@@ -1,4 +1,5 @@
 /* output.c - headers, make rules, and files written whole or not at all. */
+#include "lang/files.h"
 #include "backends/backends.h"
 #include "objects.h"
 #include "schedules.h"

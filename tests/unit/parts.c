@@ -1,7 +1,8 @@
 /* parts.c - what a nest of one group is built from: a part of the program that does not grow with it, and of which the
  * group's stages have the nests, and the estimates, that they have in the whole.
  */
-#include "autosched/search.h"
+#include "autosched/space/groups.h"
+#include "autosched/search/policies.h"
 #include "tests/tap.h"
 
 #include <math.h>

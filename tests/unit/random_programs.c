@@ -6,7 +6,7 @@
  * schedule of that many random primitives: for tests that need a file.
  */
 #include "kernel_run.h"
-#include "lower/passes.h"
+#include "lower/kernel/passes.h"
 #include "parser/ast.h"
 #include "plain.h"
 #include "random_program.h"

@@ -8,13 +8,6 @@
 #include <string.h>
 
 /* splitmix64 */
-int64_t random_below(Random *random, int64_t limit) {
-    uint64_t z = random->state += 0x9e3779b97f4a7c15u;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return (int64_t)((z ^ (z >> 31)) % (uint64_t)limit);
-}
-
 uint64_t from_environment(const char *name, uint64_t otherwise) {
     const char *text = getenv(name);
     return text ? strtoull(text, NULL, 10) : otherwise;

@@ -4,13 +4,9 @@
 #ifndef TESTS_SCHEDULES_H
 #define TESTS_SCHEDULES_H
 
-#include "lower/nest.h"
+#include "lang/random.h"
+#include "lower/nest/nest.h"
 
-/* A generator of random numbers: the same numbers on every machine. */
-typedef struct Random {
-    uint64_t state;
-} Random;
-int64_t random_below(Random *random, int64_t limit);
 /* The number that an environment variable holds: which cases of a law are asked for. */
 uint64_t from_environment(const char *name, uint64_t otherwise);
 

@@ -1,6 +1,6 @@
 /* search.c - cost models that learn, and policies that use them: on a synthetic machine, where the truth is a formula.
  */
-#include "autosched/search.h"
+#include "autosched/search/policies.h"
 #include "tests/tap.h"
 #include "tests/unit/programs.h"
 #include "tests/unit/simulated.h"

@@ -1,4 +1,5 @@
 /* simulated.c - see simulated.h. */
+#include "autosched/model/profile.h"
 #include "simulated.h"
 
 #include <math.h>

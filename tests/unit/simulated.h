@@ -4,7 +4,7 @@
 #ifndef TESTS_SIMULATED_H
 #define TESTS_SIMULATED_H
 
-#include "autosched/search.h"
+#include "autosched/search/policies.h"
 
 typedef struct Simulated {
     Toolchain toolchain;

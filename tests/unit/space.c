@@ -1,7 +1,9 @@
 /* space.c - the search space: every sketch that is used makes legal schedules with any choices, on many programs and
  * shapes; defaults are legal, good and the same each time; a user's holes are a space too.
  */
-#include "autosched/search.h"
+#include "autosched/model/profile.h"
+#include "autosched/space/groups.h"
+#include "autosched/search/policies.h"
 #include "tests/tap.h"
 #include "tests/unit/programs.h"
 

@@ -2,8 +2,8 @@
  *
  * The objects are made by the system's C compiler ($CC, else cc), so this needs no code generator. */
 #include "backends/backends.h"
-#include "backends/contents.h"
-#include "backends/wire.h"
+#include "backends/run/contents.h"
+#include "backends/run/wire.h"
 #include "lang/clock.h"
 #include "lang/sanitized.h"
 #include "lang/value.h"

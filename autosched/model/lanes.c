@@ -1,0 +1,203 @@
+/* lanes.c - see lanes.h. */
+#include "autosched/model/lanes.h"
+
+#include <math.h>
+
+enum { SHUFFLED_STRIDE = 4, INTERLEAVED_STRIDE = 16, SHUFFLE_INDICES = 2 /* vectors */ };
+
+static const double gather_cost = 1.3;   /* loads a lane */
+static const double scatter_cost = 5;    /* stores a lane */
+static const double transpose_cost = 5;  /* loads a vector */
+static const double crossing_cost = 0.7; /* loads more for one that crosses a cache line */
+
+bool loop_is_expanded(const StageFacts *stage, int loop) {
+    return loop_kind_is_expanded(stage->loops[loop]->kind);
+}
+
+bool loop_is_tensorized(const StageFacts *stage, int loop) {
+    return stage->loops[loop]->kind == LOOP_TENSORIZED;
+}
+
+double loop_vectors(const StageFacts *stage, int loop) {
+    return ceil(stage->extents[loop] / stage->lanes);
+}
+
+bool access_is_vector(const StageFacts *stage, const AccessFacts *access) {
+    bool along = false;
+    for (int l = 0; l < stage->loop_count; l++)
+        along |= stage->loops[l]->kind == LOOP_VECTORIZED && access->strides[l] != 0;
+    return along;
+}
+
+/* What a vector of consecutive elements costs: those as long as a cache line cross one unless all strides are whole
+ * vectors. */
+static double vector_cost(const StageFacts *stage, const AccessFacts *access) {
+    double part = (double)stage->lanes * access->bytes / CACHE_LINE;
+    for (int l = 0; l < stage->loop_count; l++)
+        if (stage->extents[l] > 1 && stage->loops[l]->kind != LOOP_VECTORIZED && !loop_is_tensorized(stage, l) &&
+            fmod(access->strides[l], stage->lanes) != 0)
+            return 1 + crossing_cost * fmin(part, 1);
+    return 1;
+}
+
+/* What is read column by column where its neighbours are read too: a block of rows that is transposed. */
+static bool is_transposed(const StageFacts *stage, const AccessFacts *access) {
+    bool along = false;
+    for (int l = 0; l < stage->loop_count; l++)
+        along |= stage->loops[l]->kind == LOOP_UNROLLED && access->strides[l] == 1 && stage->extents[l] >= stage->lanes;
+    return along && stage->operations + stage->dear == 0 && !access->write;
+}
+
+static bool is_whole_stride(const AccessFacts *access, int loop, double limit) {
+    double stride = fabs(access->strides[loop]);
+    return !access->irregular && stride == floor(stride) && stride > 1 && stride <= limit;
+}
+
+/* Read as whole vectors, of which a part is taken. */
+static bool is_shuffled(const AccessFacts *access, int loop) {
+    return !access->write && is_whole_stride(access, loop, SHUFFLED_STRIDE);
+}
+
+/* --- columns: lanes between whose elements those of others lie --- */
+
+/* The one of the accesses that differ in their offsets alone which all count for. */
+static const AccessFacts *first_shifted(const StageFacts *stage, const AccessFacts *access) {
+    for (int a = 1; a < stage->access_count && access->shifts == 0; a++)
+        if (stage->accesses[a].tensor == access->tensor && stage->accesses[a].shifts > 1)
+            return &stage->accesses[a];
+    return access;
+}
+
+/* How many elements the offsets of those accesses are apart. */
+static double shifted_elements(const AccessFacts *access) {
+    double elements = 0, step = 1;
+    for (int d = access->rank - 1; d >= 0; d--) {
+        elements += access->spread[d] * step;
+        step *= access->dims[d];
+    }
+    return elements;
+}
+
+/* Whether an unrolled loop goes through elements between two lanes. */
+static bool goes_between(const StageFacts *stage, const AccessFacts *access, int loop, double stride) {
+    double step = fabs(access->strides[loop]);
+    return stage->loops[loop]->kind == LOOP_UNROLLED && stage->extents[loop] > 1 && step > 0 && step < stride;
+}
+
+/* Distinct vectors of lanes, so far apart, that lie between each other. */
+static double column_count(const StageFacts *stage, const AccessFacts *access, double stride) {
+    double columns = access->shifts > 1 && shifted_elements(access) < stride ? access->shifts : 1;
+    for (int l = 0; l < stage->loop_count; l++)
+        if (goes_between(stage, access, l, stride))
+            columns *= stage->extents[l];
+    return fmin(columns, stride);
+}
+
+/* Registers that are loaded or stored in one run of the block. */
+static double column_vectors(const StageFacts *stage, const AccessFacts *access, int lanes) {
+    double stride = access->strides[lanes], count = stride * loop_vectors(stage, lanes);
+    for (int l = 0; l < stage->loop_count; l++)
+        if (stage->loops[l]->kind == LOOP_UNROLLED && access->strides[l] != 0 &&
+            !goes_between(stage, access, l, stride))
+            count *= stage->extents[l];
+    return count;
+}
+
+/* Whether there are registers for all columns that the steps of an unrolled reduction read, beside what these add to, and
+ * for what the shuffles of many need. */
+static bool are_held(const StageFacts *stage, int lanes) {
+    double held = loop_vectors(stage, lanes), widest = 0;
+    bool steps = false;
+    for (int l = 0; l < stage->loop_count; l++) {
+        bool unrolled = stage->loops[l]->kind == LOOP_UNROLLED && stage->extents[l] > 1;
+        steps |= unrolled && stage->loops[l]->reduction;
+        held *= unrolled && !stage->loops[l]->reduction ? stage->extents[l] : 1;
+    }
+    for (int a = 1; a < stage->access_count; a++)
+        if (stage->accesses[a].shifts > 0 && is_whole_stride(&stage->accesses[a], lanes, INTERLEAVED_STRIDE)) {
+            held += column_vectors(stage, &stage->accesses[a], lanes);
+            widest = fmax(widest, fabs(stage->accesses[a].strides[lanes]));
+        }
+    held += widest > SHUFFLED_STRIDE ? widest / 2 + SHUFFLE_INDICES : 0;
+    return !steps || held <= stage->registers;
+}
+
+/* Whether the lanes along a loop are loaded or stored together with those between them. */
+static bool is_interleaved(const StageFacts *stage, const AccessFacts *access, int loop) {
+    double stride = access->strides[loop];
+    if (stage->loops[loop]->kind != LOOP_VECTORIZED || !is_whole_stride(access, loop, INTERLEAVED_STRIDE) || stride < 0)
+        return false;
+    double columns = column_count(stage, first_shifted(stage, access), stride);
+    if (access->write)
+        return columns == stride && stage->stage->stage->reduction_count == 0;
+    return columns > 1 && (stride <= SHUFFLED_STRIDE || 2 * columns >= stride) && are_held(stage, loop);
+}
+
+/* The loop of the lanes, -1: they are on their own. */
+static int interleaved_loop(const StageFacts *stage, const AccessFacts *access) {
+    for (int l = 0; l < stage->loop_count && !access->in_registers; l++)
+        if (is_interleaved(stage, access, l))
+            return l;
+    return -1;
+}
+
+static double interleaved_vectors(const StageFacts *stage, const AccessFacts *access, int lanes) {
+    bool again = access->shifts == 0 && shifted_elements(first_shifted(stage, access)) < access->strides[lanes];
+    return again ? 0 : column_vectors(stage, access, lanes);
+}
+
+/* Shuffles for a register, some of which have one port alone: by turns for each prime factor, of which 2 needs one, another
+ * one as many as it is. */
+static double turns(double stride) {
+    double shuffles = 0;
+    for (double factor = 2; stride > 1;)
+        if (fmod(stride, factor) == 0) {
+            shuffles += factor == 2 ? 1.5 : factor + 0.5;
+            stride /= factor;
+        } else {
+            factor++;
+        }
+    return shuffles;
+}
+
+/* --- all accesses --- */
+
+double access_count_in_block(const StageFacts *stage, const AccessFacts *access) {
+    int lanes = interleaved_loop(stage, access);
+    double count = 1;
+    if (lanes >= 0)
+        return interleaved_vectors(stage, access, lanes) * vector_cost(stage, access);
+    for (int l = 0; l < stage->loop_count; l++) {
+        if (!loop_is_expanded(stage, l) || loop_is_tensorized(stage, l) || (access->strides[l] == 0))
+            continue;
+        if (stage->loops[l]->kind == LOOP_UNROLLED)
+            count *= stage->extents[l];
+        else if (fabs(access->strides[l]) == 1 || access->in_registers)
+            count *= loop_vectors(stage, l) * (access->in_registers ? 1 : vector_cost(stage, access));
+        else if (is_transposed(stage, access))
+            count *= loop_vectors(stage, l) * transpose_cost;
+        else if (is_shuffled(access, l))
+            count *= loop_vectors(stage, l) * fabs(access->strides[l]) * vector_cost(stage, access);
+        else
+            count *= stage->extents[l] * (access->write ? scatter_cost : gather_cost);
+    }
+    return count;
+}
+
+double access_shuffles(const StageFacts *stage, const AccessFacts *access) {
+    int together = interleaved_loop(stage, access);
+    double count = 1, shuffles = 0;
+    if (together >= 0)
+        return interleaved_vectors(stage, access, together) * turns(access->strides[together]);
+    for (int l = 0; l < stage->loop_count; l++) {
+        if (!loop_is_expanded(stage, l) || loop_is_tensorized(stage, l) || access->strides[l] == 0)
+            continue;
+        bool lanes = stage->loops[l]->kind == LOOP_VECTORIZED;
+        count *= lanes ? loop_vectors(stage, l) : stage->extents[l];
+        if (lanes && is_shuffled(access, l))
+            shuffles = fabs(access->strides[l]) - 1;
+        if (lanes && access->strides[l] < 0)
+            shuffles++;
+    }
+    return access->in_registers || is_transposed(stage, access) ? 0 : count * shuffles;
+}

@@ -1,0 +1,595 @@
+/* profile.c - see profile.h. Linear forms are arrays of doubles over the chain of loops, the constant last. */
+#include "autosched/model/profile.h"
+
+#include <math.h>
+#include <string.h>
+
+/* --- linear forms --- */
+
+typedef struct Forms {
+    Arena *arena;
+    const Nest *nest;
+    int count; /* loops in the chain */
+    const Loop **loops;
+    const Stage *stage;
+    double *axes;   /* [(axes + reductions) * (count + 1)] */
+    double typical; /* of sizes of run time */
+    bool irregular;
+} Forms;
+
+static void form_of(Forms *forms, const Expr *e, double *form);
+
+static void form_clear(const Forms *forms, double *form) {
+    memset(form, 0, sizeof *form * (size_t)(forms->count + 1));
+}
+
+static double extent_of(const Forms *forms, int loop) {
+    return forms->loops[loop]->extent > 0 ? (double)forms->loops[loop]->extent : forms->typical;
+}
+
+/* A size with a limit is about in the middle of what it may be. */
+static double size_of(const Forms *forms, const Var *size) {
+    return size->most ? fmin(forms->typical, ceil((double)size->most / 2)) : forms->typical;
+}
+
+static void form_of_var(Forms *forms, const Var *var, double *form) {
+    form_clear(forms, form);
+    if (var->kind == VAR_SIZE) {
+        form[forms->count] = size_of(forms, var);
+        return;
+    }
+    double step = 0; /* of the parts of a fused loop each counts as many values as those inside have together */
+    for (int l = forms->count - 1; l >= 0; l--)
+        if (forms->loops[l]->var == var) {
+            form[l] = step > 0 ? step : 1;
+            step = form[l] * extent_of(forms, l);
+        }
+    if (step > 0)
+        return;
+    const Stage *stage = forms->stage;
+    for (int a = 0; stage && forms->axes && a < stage->axis_count + stage->reduction_count; a++)
+        if ((a < stage->axis_count ? stage->axes[a] : stage->reductions[a - stage->axis_count]) == var) {
+            memcpy(form, forms->axes + a * (forms->count + 1), sizeof *form * (size_t)(forms->count + 1));
+            return;
+        }
+}
+
+static bool is_constant(const Forms *forms, const double *form) {
+    for (int l = 0; l < forms->count; l++)
+        if (form[l] != 0)
+            return false;
+    return true;
+}
+
+/* Whether the quotient by a constant stays the same while a loop, with all others at their start, goes through its values.
+ */
+static bool quotient_stays(const Forms *forms, const double *a, int loop, double by) {
+    double start = a[forms->count] - fabs(by) * floor(a[forms->count] / fabs(by));
+    return start + fabs(a[loop]) * (extent_of(forms, loop) - 1) < fabs(by);
+}
+
+/* The index comes back while the loop goes on: its lanes have no stride. */
+static double returning_slope(const Forms *forms, const double *a, int loop) {
+    return a[loop] != 0 && forms->loops[loop]->kind == LOOP_VECTORIZED ? 0.5 : 0;
+}
+
+/* a op b for forms; a remainder is what the quotient leaves of a, so that by * (a / by) + a % by is a; a product of two that vary is taken at the slope of the first, with b at a typical value. */
+static void form_combine(const Forms *forms, Op op, double *a, double *b) {
+    int last = forms->count;
+    if (op == OP_MUL && is_constant(forms, a)) {
+        double *swap = a;
+        double factor = swap[last];
+        for (int l = 0; l <= last; l++)
+            a[l] = b[l] * factor;
+        return;
+    }
+    double by = b[last] != 0 ? b[last] : 1;
+    for (int l = 0; l <= last; l++)
+        switch (op) {
+        case OP_ADD: a[l] += b[l]; break;
+        case OP_SUB: a[l] -= b[l]; break;
+        case OP_MUL: a[l] *= b[last]; break;
+        case OP_DIV: a[l] = l == last ? floor(a[l] / by) : quotient_stays(forms, a, l, by) ? 0 : a[l] / by; break;
+        case OP_MOD: a[l] = l == last || quotient_stays(forms, a, l, by) ? a[l] : returning_slope(forms, a, l); break;
+        default: break; /* minimum and maximum: the slope of the first */
+        }
+}
+
+static void form_of_operation(Forms *forms, const Expr *e, double *form) {
+    double other[forms->count + 1];
+    int first = e->op == OP_SELECT ? 1 : 0;
+    form_of(forms, e->args[first], form);
+    if (e->count - first < 2)
+        return;
+    form_of(forms, e->args[first + 1], other);
+    if ((e->op == OP_MIN || e->op == OP_MAX || e->op == OP_SELECT) && is_constant(forms, form))
+        memcpy(form, other, sizeof other);
+    else
+        form_combine(forms, e->op, form, other);
+}
+
+/* An index read from memory: somewhere else for every place that it is read from. */
+static void form_of_gather(Forms *forms, const Expr *e, double *form) {
+    double other[forms->count + 1];
+    for (int a = 0; a < e->count; a++) {
+        form_of(forms, e->args[a], other);
+        for (int l = 0; l < forms->count; l++)
+            form[l] = fmax(fabs(form[l]), fabs(other[l]) > 0 ? 1 : 0);
+    }
+    forms->irregular = true;
+}
+
+static void form_of(Forms *forms, const Expr *e, double *form) {
+    form_clear(forms, form);
+    switch (e->kind) {
+    case EXPR_INT: form[forms->count] = (double)e->integer; break;
+    case EXPR_VAR: form_of_var(forms, e->var, form); break;
+    case EXPR_OP: form_of_operation(forms, e, form); break;
+    case EXPR_CAST: form_of(forms, e->args[0], form); break;
+    case EXPR_READ: form_of_gather(forms, e, form); break;
+    default: break;
+    }
+}
+
+static double form_constant(const Expr *e, double typical) {
+    if (e->kind == EXPR_INT)
+        return (double)e->integer;
+    Forms none = {.typical = typical};
+    double value;
+    form_of(&none, e, &value);
+    return value < 1 ? 1 : value;
+}
+
+/* --- stages --- */
+
+/* A loop, or what it was fused of, into loops, which may be NULL. Returns their number. */
+static int parts_fill(Arena *arena, const Loop *loop, const Loop **loops) {
+    if (loops && loop->fused_count == 0)
+        loops[0] = loop;
+    for (int k = 0; loops && k < loop->fused_count; k++) {
+        Loop *part = ARENA_NEW(arena, Loop);
+        *part = *loop;
+        part->extent = loop->fused[k];
+        loops[k] = part;
+    }
+    return loop->fused_count > 0 ? loop->fused_count : 1;
+}
+
+/* The loops around the first `depth` loops of the stage, and those; loops may be NULL. Returns their number. */
+static int chain_fill(Arena *arena, const NestStage *stage, int depth, const Loop **loops) {
+    int count = stage->parent ? chain_fill(arena, stage->parent, stage->depth, loops) : 0;
+    for (int l = 0; l < depth; l++)
+        count += parts_fill(arena, stage->loops[l], loops ? loops + count : NULL);
+    return count;
+}
+
+int profile_loop_parts(const StageFacts *stage, int first) {
+    int last = first + 1;
+    while (last < stage->loop_count && stage->loops[last]->var == stage->loops[first]->var)
+        last++;
+    return last - first;
+}
+
+/* Whether the loop is one that the stage is computed inside of. */
+static bool encloses(const Loop *loop, const NestStage *stage) {
+    for (; stage->parent; stage = stage->parent)
+        for (int l = 0; l < stage->depth; l++)
+            if (stage->parent->loops[l]->var == loop->var)
+                return true;
+    return false;
+}
+
+/* What one step along dimension d crosses in memory: of the component that a step of this slope moves in. */
+static double ordered_stride(const AccessFacts *access, const ElementOrder *order, int d, double slope) {
+    double elements = 1, stride = 0, reach = 0;
+    for (int i = order->count - 1; i >= 0; i--) {
+        const OrderPart *part = &order->parts[i];
+        if (part->dimension == d && part->divisor <= fmax(slope, 1) && part->divisor > reach) {
+            reach = (double)part->divisor;
+            stride = elements / reach;
+        }
+        elements *= part->modulus ? (double)part->modulus : ceil(access->dims[part->dimension] / (double)part->divisor);
+    }
+    return stride;
+}
+
+static void access_strides(const StageFacts *facts, AccessFacts *access, const NestStage *producer,
+                           const ElementOrder *order) {
+    double step = 1;
+    access->size = access->bytes;
+    for (int d = access->rank - 1; d >= 0; d--) {
+        for (int l = 0; l < facts->loop_count; l++) {
+            double *slope = &access->slopes[d * facts->loop_count + l];
+            if (producer && encloses(facts->loops[l], producer))
+                *slope = 0;
+            access->strides[l] += *slope * (order ? ordered_stride(access, order, d, fabs(*slope)) : step);
+        }
+        step *= access->dims[d];
+        access->size *= access->dims[d];
+    }
+}
+
+static void access_make(Forms *forms, StageFacts *facts, AccessFacts *access, const Tensor *tensor,
+                        Expr *const *index) {
+    const NestStage *producer = nest_producer(forms->nest, tensor);
+    const Tensor *buffer = producer ? nest_buffer(producer, stage_component_of(producer->stage, tensor)) : tensor;
+    int loops = facts->loop_count;
+    double form[loops + 1];
+    access->tensor = tensor;
+    access->rank = tensor->rank;
+    access->bytes = element_info[tensor->type].bytes;
+    access->in_registers = buffer->scope == SCOPE_REGISTER;
+    access->temporary = producer && buffer->role == ROLE_TEMPORARY && buffer->scope == SCOPE_GLOBAL;
+    access->dims = ARENA_ARRAY(forms->arena, double, access->rank);
+    access->slopes = ARENA_ARRAY(forms->arena, double, access->rank *loops);
+    access->offsets = ARENA_ARRAY(forms->arena, double, access->rank + 1);
+    access->spread = ARENA_ARRAY(forms->arena, double, access->rank + 1);
+    access->shifts = 1;
+    access->strides = ARENA_ARRAY(forms->arena, double, loops);
+    access->tested = ARENA_ARRAY(forms->arena, bool, access->rank + 1);
+    access->reached = ARENA_ARRAY(forms->arena, double, loops + 1);
+    forms->irregular = false;
+    for (int d = 0; d < access->rank; d++) {
+        access->dims[d] = form_constant(buffer->dims[d], forms->typical);
+        form_of(forms, index[d], form);
+        memcpy(access->slopes + d * loops, form, sizeof *form * (size_t)loops);
+        access->offsets[d] = form[loops];
+    }
+    access->irregular = forms->irregular;
+    access_strides(facts, access, producer, buffer->order);
+}
+
+typedef struct Walk {
+    Forms *forms;
+    StageFacts *facts;
+    int reads;
+    const Expr **seen; /* [reads]: what is read again is loaded once */
+    int seen_count;
+    bool padded; /* inside of a term that is 0 where some indices are outside */
+} Walk;
+
+static bool count_reads(const Expr *e, void *context) {
+    Walk *walk = context;
+    walk->reads += e->kind == EXPR_READ;
+    return true;
+}
+
+static bool is_seen(Walk *walk, const Expr *read) {
+    for (int i = 0; i < walk->seen_count; i++)
+        if (expr_equal(walk->seen[i], read))
+            return true;
+    walk->seen[walk->seen_count++] = read;
+    return false;
+}
+
+/* Whether the choice is made when compiling: axis == 3 or axis % 4 == 3 where all loops that change it are unrolled. */
+static bool is_known_case(const Walk *walk, const Expr *condition) {
+    int64_t value, period = 0;
+    if (condition->kind != EXPR_OP || condition->op != OP_EQ || !expr_is_int(condition->args[1], &value))
+        return false;
+    const Expr *chosen = condition->args[0];
+    if (chosen->kind == EXPR_OP && chosen->op == OP_MOD && expr_is_int(chosen->args[1], &period))
+        chosen = chosen->args[0];
+    if (chosen->kind != EXPR_VAR)
+        return false;
+    double form[walk->forms->count + 1];
+    form_of(walk->forms, chosen, form);
+    for (int l = 0; l < walk->forms->count; l++)
+        if (form[l] != 0 && walk->forms->loops[l]->kind != LOOP_UNROLLED && extent_of(walk->forms, l) > 1 &&
+            (period == 0 || fmod(form[l], (double)period) != 0))
+            return false;
+    return true;
+}
+
+static bool add_read(const Expr *e, void *context);
+
+/* Each value of the axis has one of the two sides: the dearer one counts. */
+static void add_case(Walk *walk, const Expr *e) {
+    StageFacts *facts = walk->facts;
+    double operations[2], dear[2], before = facts->operations, dear_before = facts->dear;
+    for (int side = 0; side < 2; side++) {
+        facts->operations = before;
+        facts->dear = dear_before;
+        expr_walk(e->args[1 + side], add_read, walk);
+        operations[side] = facts->operations;
+        dear[side] = facts->dear;
+    }
+    facts->operations = fmax(operations[0], operations[1]);
+    facts->dear = fmax(dear[0], dear[1]);
+}
+
+/* The access belongs to those of the first one that it differs from in its offsets alone. */
+static void find_shift(const StageFacts *facts, int number) {
+    AccessFacts *access = &facts->accesses[number];
+    for (int a = 0; a < number; a++) {
+        AccessFacts *first = &facts->accesses[a];
+        if (first->write || !first->shifts || first->tensor != access->tensor || access->irregular ||
+            memcmp(first->slopes, access->slopes, sizeof *first->slopes * (size_t)(access->rank * facts->loop_count)))
+            continue;
+        for (int d = 0; d < access->rank; d++)
+            first->spread[d] = fmax(first->spread[d], fabs(access->offsets[d] - first->offsets[d]));
+        first->shifts++;
+        access->shifts = 0;
+        return;
+    }
+}
+
+static bool is_sum(const Walk *walk) {
+    return walk->facts->stage->stage->combine == COMBINE_ADD && !walk->forms->nest->program->strict;
+}
+
+/* Whether the terms of the sum that are 0, for this read is outside, may be left out. */
+static bool adds_zeros(const Walk *walk, const Expr *read) {
+    return walk->padded || (is_sum(walk) && read->otherwise && expr_is_zero(read->otherwise));
+}
+
+/* (h + r > 0 ? T((h + r) / 2) : 0) in a sum: what became of (U(h + r) else 0) when U was inlined. */
+static bool is_padding(const Walk *walk, const Expr *e) {
+    return e->kind == EXPR_OP && e->op == OP_SELECT && is_sum(walk) && expr_is_zero(e->args[2]) &&
+           !expr_reads(e->args[0]);
+}
+
+static bool add_read(const Expr *e, void *context) {
+    Walk *walk = context;
+    StageFacts *facts = walk->facts;
+    if (e->kind == EXPR_OP && e->op == OP_SELECT && is_known_case(walk, e->args[0])) {
+        add_case(walk, e);
+        return false;
+    }
+    if (is_padding(walk, e)) {
+        bool before = walk->padded;
+        walk->padded = true;
+        expr_walk(e->args[1], add_read, walk);
+        walk->padded = before;
+        return false;
+    }
+    if (e->kind == EXPR_READ && is_seen(walk, e))
+        return false;
+    if (e->kind == EXPR_READ) {
+        AccessFacts *access = &facts->accesses[facts->access_count++];
+        access_make(walk->forms, facts, access, e->tensor, e->args);
+        find_shift(facts, facts->access_count - 1);
+        access->guarded = e->otherwise || walk->padded;
+        if (access->guarded)
+            facts->kept *= access_clip(facts, access, adds_zeros(walk, e));
+    } else if (e->kind == EXPR_OP &&
+               !(e->op == OP_MUL && facts->operations == 0 && facts->stage->stage->combine == COMBINE_ADD)) {
+        bool dear = op_info[e->op].class == CLASS_MATH || (e->op == OP_DIV && type_is_float(e->type));
+        facts->operations++;
+        facts->dear += dear;
+    }
+    return e->kind != EXPR_READ;
+}
+
+/* Loops leave out iterations in which a predicate on indices does not hold. */
+static void leave_out(const Walk *walk, const Expr *predicate) {
+    if (predicate->kind != EXPR_OP)
+        return;
+    bool less = predicate->op == OP_LT || predicate->op == OP_LE,
+         or_equal = predicate->op == OP_LE || predicate->op == OP_GE;
+    if (predicate->op == OP_AND)
+        for (int i = 0; i < predicate->count; i++)
+            leave_out(walk, predicate->args[i]);
+    if (!(less || predicate->op == OP_GT || predicate->op == OP_GE))
+        return;
+    int loops = walk->facts->loop_count;
+    double *difference = ARENA_ARRAY(walk->forms->arena, double, loops + 1), other[loops + 1];
+    form_of(walk->forms, predicate->args[!less], difference);
+    form_of(walk->forms, predicate->args[less], other);
+    for (int l = 0; l <= loops; l++)
+        difference[l] -= other[l];
+    difference[loops] -= or_equal ? 1 : 0;
+    list_push(walk->forms->arena, &walk->facts->predicates, difference);
+}
+
+static bool is_identity_of(const Stage *stage, int component, const Expr *e) {
+    return stage->combine == COMBINE_DECLARED ? expr_equal(e, stage->combiner->identity[component])
+                                              : is_identity(stage->combine, e);
+}
+
+/* What is combined where the predicates of a stage hold. Those on indices alone are tested outside the loops. */
+static void walk_value(Walk *walk, const Stage *stage, int component) {
+    const Expr *value = stage_component(stage, component).value;
+    while (value->kind == EXPR_OP && value->op == OP_SELECT && is_identity_of(stage, component, value->args[2])) {
+        Walk inside = {.forms = walk->forms};
+        expr_walk(value->args[0], count_reads, &inside);
+        if (inside.reads)
+            expr_walk(value->args[0], add_read, walk);
+        else if (component == 0)
+            leave_out(walk, value->args[0]);
+        value = value->args[1];
+    }
+    expr_walk(value, add_read, walk);
+}
+
+typedef struct CombinerWalk {
+    Walk *walk;
+    LIST(const Expr *) seen;
+} CombinerWalk;
+
+/* What several results share is computed once. */
+static bool add_combining(const Expr *e, void *context) {
+    CombinerWalk *walk = context;
+    if (e->kind != EXPR_OP)
+        return true;
+    for (int i = 0; i < walk->seen.count; i++)
+        if (expr_equal(walk->seen.items[i], e))
+            return false;
+    list_push(walk->walk->forms->arena, &walk->seen, e);
+    walk->walk->facts->operations++;
+    walk->walk->facts->dear += op_info[e->op].class == CLASS_MATH || (e->op == OP_DIV && type_is_float(e->type));
+    return true;
+}
+
+/* Operations from what was combined so far to the expression, and 1; 0: it has nothing to do with that. */
+static int depth_of(const Combiner *combiner, const Expr *e) {
+    int depth = 0;
+    for (int c = 0; c < combiner->count && e->kind == EXPR_VAR; c++)
+        depth |= e->var == combiner->left[c];
+    for (int i = 0; i < e->count; i++) {
+        int below = depth_of(combiner, e->args[i]);
+        depth = below > 0 && below + 1 > depth ? below + 1 : depth;
+    }
+    return depth;
+}
+
+static void walk_combiner(Walk *walk, const Combiner *combiner) {
+    CombinerWalk combining = {.walk = walk};
+    for (int c = 0; c < combiner->count; c++) {
+        int depth = depth_of(combiner, combiner->result[c]) - 1;
+        expr_walk(combiner->result[c], add_combining, &combining);
+        walk->facts->depth = depth > walk->facts->depth ? depth : walk->facts->depth;
+    }
+}
+
+static void stage_accesses(Forms *forms, StageFacts *facts) {
+    const Stage *stage = facts->stage->stage;
+    Walk walk = {.forms = forms, .facts = facts, .reads = stage_component_count(stage)};
+    stage_walk_values(stage, count_reads, &walk);
+    facts->accesses = ARENA_ARRAY(forms->arena, AccessFacts, walk.reads);
+    walk.seen = ARENA_ARRAY(forms->arena, const Expr *, walk.reads + 1);
+    Expr *index[stage->axis_count + 1];
+    for (int a = 0; a < stage->axis_count; a++)
+        index[a] = expr_var(forms->arena, stage->axes[a]);
+    for (int c = 0; c < stage_component_count(stage); c++) {
+        AccessFacts *access = &facts->accesses[facts->access_count++];
+        access_make(forms, facts, access, stage_component(stage, c).tensor, index);
+        access->write = true;
+    }
+    for (int c = 0; c < stage_component_count(stage); c++)
+        walk_value(&walk, stage, c);
+    if (stage->combine == COMBINE_DECLARED)
+        walk_combiner(&walk, stage->combiner);
+    facts->operations += stage->combine != COMBINE_NONE && stage->combine != COMBINE_DECLARED;
+}
+
+/* A loop over the place that a stage scatters to has one iteration where it stands inside the reductions. */
+static void fill_scatter(StageFacts *facts, const double *values) {
+    const Stage *stage = facts->stage->stage;
+    int inside = facts->loop_count;
+    while (inside > 0 && !facts->loops[inside - 1]->reduction)
+        inside--;
+    for (int d = 0; d < stage->axis_count; d++)
+        for (int l = inside; l < facts->loop_count && stage_scatters(stage, d); l++)
+            if (values[d * (facts->loop_count + 1) + l] != 0) {
+                facts->iterations /= fmax(facts->extents[l], 1);
+                facts->extents[l] = 1;
+            }
+}
+
+/* Of an axis whose size is known at run time only, the values that its register tile computes, and the part of these that is
+ * left: there are copies of the tile for half of its vectors or rows, half of those and so on. */
+static double counted_part(const StageFacts *facts, const double *value, double extent) {
+    double reach = 1, unrolled = 1, lanes = 1;
+    for (int l = 0; l < facts->loop_count; l++) {
+        double slope = fabs(value[l]);
+        reach += slope * (facts->extents[l] - 1);
+        if (slope > 0 && facts->loops[l]->kind == LOOP_UNROLLED)
+            unrolled *= facts->extents[l];
+        if (slope > 0 && facts->loops[l]->kind == LOOP_VECTORIZED)
+            lanes *= facts->extents[l];
+    }
+    double whole = floor(extent / (unrolled * lanes)), left = ceil((extent - whole * unrolled * lanes) / lanes);
+    if (unrolled * lanes <= 1) /* no tile: nothing is computed beyond the extent */
+        return 1;
+    double copy = unrolled;
+    while (copy > 1 && ceil(copy / 2) >= left)
+        copy = ceil(copy / 2);
+    double computed = (whole * unrolled + (left > 0 ? copy : 0)) * lanes;
+    return reach > computed ? computed / reach : 1;
+}
+
+static void fill_counted(StageFacts *facts, const double *values, double typical, const Target *target) {
+    const Stage *stage = facts->stage->stage;
+    bool serial = false;
+    if (!target->masked_memory)
+        return;
+    for (int l = 0; l < facts->loop_count; l++)
+        serial |= facts->loops[l]->reduction && facts->loops[l]->kind == LOOP_SERIAL;
+    for (int a = 0; a < stage->axis_count && serial; a++)
+        if (stage->axes[a]->extent->kind != EXPR_INT)
+            facts->kept *= counted_part(facts, values + a * (facts->loop_count + 1),
+                                        form_constant(stage->axes[a]->extent, typical));
+}
+
+static void stage_fill(Arena *arena, const Nest *nest, const NestStage *stage, double typical, StageFacts *facts) {
+    facts->stage = stage;
+    facts->loop_count = chain_fill(arena, stage, stage->loop_count, NULL);
+    facts->outer_count = stage->parent ? chain_fill(arena, stage->parent, stage->depth, NULL) : 0;
+    facts->loops = ARENA_ARRAY(arena, const Loop *, facts->loop_count + 1);
+    chain_fill(arena, stage, stage->loop_count, facts->loops);
+    facts->extents = ARENA_ARRAY(arena, double, facts->loop_count + 1);
+    facts->iterations = facts->kept = 1;
+    for (int l = 0; l < facts->loop_count; l++) {
+        const Loop *loop = facts->loops[l];
+        facts->extents[l] = loop->extent >= 0 ? (double)loop->extent : form_constant(loop->var->extent, typical);
+        facts->iterations *= facts->extents[l];
+    }
+    facts->lanes = target_lanes(nest->target, stage->stage->tensor->type);
+    facts->registers = nest->target->vector_registers ? nest->target->vector_registers : 16;
+    int axes = stage->stage->axis_count + stage->stage->reduction_count;
+    Forms forms = {.arena = arena, .nest = nest, .count = facts->loop_count, .loops = facts->loops, .typical = typical};
+    double *values = ARENA_ARRAY(arena, double, axes *(facts->loop_count + 1));
+    for (int a = 0; a < axes; a++)
+        form_of(&forms, stage->axis_values[a], values + a * (facts->loop_count + 1));
+    fill_scatter(facts, values);
+    fill_counted(facts, values, typical, nest->target);
+    forms.stage = stage->stage;
+    forms.axes = values;
+    stage_accesses(&forms, facts);
+}
+
+Profile *profile_nest_at(Arena *arena, const Nest *nest, double typical) {
+    Profile *profile = ARENA_NEW(arena, Profile);
+    double heaviest = -1;
+    profile->stages = ARENA_ARRAY(arena, StageFacts, nest->stage_count + 1);
+    for (int s = 0; s < nest->stage_count; s++) {
+        if (nest->stages[s]->inlined || nest->stages[s]->scan || nest->stages[s]->constant)
+            continue;
+        StageFacts *facts = &profile->stages[profile->stage_count];
+        stage_fill(arena, nest, nest->stages[s], typical, facts);
+        double work = facts->iterations * (facts->operations + 4 * facts->dear + 0.5);
+        profile->operations += facts->iterations * facts->operations;
+        if (work > heaviest) {
+            heaviest = work;
+            profile->heaviest = profile->stage_count;
+        }
+        profile->stage_count++;
+    }
+    return profile;
+}
+
+Profile *profile_nest(Arena *arena, const Nest *nest) {
+    return profile_nest_at(arena, nest, TYPICAL_SIZE);
+}
+
+enum { GAPS_LIMIT = 8 }; /* places of a dimension that are further apart: what is between is not touched */
+
+double access_reach(const StageFacts *stage, const AccessFacts *access, int dimension, int depth) {
+    double reach = 1;
+    for (int l = depth; l < stage->loop_count; l++)
+        reach += fabs(access->slopes[dimension * stage->loop_count + l]) * (stage->extents[l] - 1);
+    return reach;
+}
+
+static double footprint(const StageFacts *stage, const AccessFacts *access, int depth) {
+    double elements = 1;
+    for (int d = 0; d < access->rank; d++) {
+        double reach = access_reach(stage, access, d, depth), places = 1;
+        for (int l = depth; l < stage->loop_count; l++)
+            places *= fabs(access->slopes[d * stage->loop_count + l]) > 0 ? stage->extents[l] : 1;
+        if (reach > GAPS_LIMIT * places)
+            reach = places;
+        elements *= reach > access->dims[d] ? access->dims[d] : reach;
+    }
+    return elements * access->bytes;
+}
+
+/* The same few are asked for by all levels of the memory and by the features. */
+double access_footprint(const StageFacts *stage, const AccessFacts *access, int depth) {
+    if (depth < stage->changed)
+        return footprint(stage, access, depth);
+    if (access->reached[depth] == 0)
+        access->reached[depth] = footprint(stage, access, depth);
+    return access->reached[depth];
+}

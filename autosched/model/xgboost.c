@@ -1,0 +1,204 @@
+/* xgboost.c - gradient-boosted trees through XGBoost's C API.
+ *
+ * What is learned is the difference between the logarithm of the measured speed and a straight line through the static
+ * estimate: with few measurements the answer is near the static one, with many the trees decide (a global and a local
+ * model added, AutoTVM 4, with the analytic model in the place of the global one). Failed candidates count as slow
+ * ones. One thread, histogram trees, a fixed seed: the same measurements give the same model. Whatever call fails, the
+ * line alone answers.
+ */
+#include "autosched/model/features.h"
+
+#include <dlfcn.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xgboost/c_api.h>
+
+enum { LEAST_EXAMPLES = 6, ROUNDS = 70 };
+static const double failure_penalty = 2; /* of speed's logarithm below the slowest */
+
+/* XGBoost is loaded when a model is fitted: linked in, it would cost every compilation a third of its start. */
+#define XGBOOST_FUNCTIONS(FUNCTION)                                                                                    \
+    FUNCTION(XGBGetLastError)                                                                                          \
+    FUNCTION(XGBoosterCreate)                                                                                          \
+    FUNCTION(XGBoosterFree)                                                                                            \
+    FUNCTION(XGBoosterSetParam)                                                                                        \
+    FUNCTION(XGBoosterUpdateOneIter)                                                                                   \
+    FUNCTION(XGBoosterPredict)                                                                                         \
+    FUNCTION(XGDMatrixCreateFromMat)                                                                                   \
+    FUNCTION(XGDMatrixSetFloatInfo)                                                                                    \
+    FUNCTION(XGDMatrixFree)
+
+typedef struct Library {
+    void *handle; /* NULL: not loaded; stays loaded, for its threads */
+#define MEMBER(name) __typeof__(&name) name;
+    XGBOOST_FUNCTIONS(MEMBER)
+#undef MEMBER
+} Library;
+
+typedef struct Boosted {
+    Library library;
+    BoosterHandle booster; /* NULL: the line alone */
+    double slope, offset;
+} Boosted;
+
+typedef struct Parameter {
+    const char *name, *value;
+} Parameter;
+
+static const Parameter parameters[] = {
+    {"verbosity", "0"},
+    {"nthread", "1"},
+    {"tree_method", "hist"},
+    {"max_bin", "64"},
+    {"objective", "reg:squarederror"},
+    {"base_score", "0"},
+    {"eta", "0.15"},
+    {"max_depth", "5"},
+    {"min_child_weight", "1"},
+    {"lambda", "1"},
+    {"subsample", "0.9"},
+    {"colsample_bytree", "0.7"},
+};
+enum { PARAMETER_COUNT = sizeof parameters / sizeof *parameters };
+
+bool xgboost_open(CostModel *model) {
+    Boosted *boosted = ARENA_NEW(model->arena, Boosted);
+    *boosted = (Boosted){.slope = 1};
+    model->state = boosted;
+    return true;
+}
+
+static bool load(CostModel *model, Library *library) {
+    static const char *const names[] = {"libxgboost.so.0", "libxgboost.so"};
+    for (size_t i = 0; i < sizeof names / sizeof *names && !library->handle; i++)
+        library->handle = dlopen(names[i], RTLD_LAZY | RTLD_LOCAL);
+    bool whole = library->handle != NULL;
+#define FIND(name) whole = whole && (library->name = (__typeof__(library->name))dlsym(library->handle, #name)) != NULL;
+    XGBOOST_FUNCTIONS(FIND)
+#undef FIND
+    if (!whole)
+        model->trouble = "XGBoost: libxgboost cannot be loaded";
+    return whole;
+}
+
+static void forget(Boosted *boosted) {
+    const Library *library = &boosted->library;
+    if (boosted->booster)
+        library->XGBoosterFree(boosted->booster);
+    boosted->booster = NULL;
+}
+
+void xgboost_close(CostModel *model) {
+    forget(model->state);
+}
+
+static bool trouble(CostModel *model) {
+    const Library *library = &((const Boosted *)model->state)->library;
+    const char *error = library->XGBGetLastError();
+    model->trouble = arena_printf(model->arena, "XGBoost: %.*s", (int)strcspn(error, "\n"), error);
+    return false;
+}
+
+/* The speeds' logarithms; failures lie below all others. False when nothing was measured. */
+static bool targets(const double *seconds, int count, double *speeds) {
+    double slowest = HUGE_VAL;
+    for (int i = 0; i < count; i++)
+        if (seconds[i] < HUGE_VAL)
+            slowest = fmin(slowest, -log2(fmax(seconds[i], 1e-10)));
+    for (int i = 0; i < count; i++)
+        speeds[i] = seconds[i] < HUGE_VAL ? -log2(fmax(seconds[i], 1e-10)) : slowest - failure_penalty;
+    return slowest < HUGE_VAL;
+}
+
+/* Least squares of speed over the static score; slopes outside [0, 1] come of too few examples. */
+static void fit_line(Boosted *boosted, const float *features, const double *seconds, const double *speeds, int count) {
+    double n = 0, sx = 0, sy = 0, sxx = 0, sxy = 0;
+    for (int i = 0; i < count; i++) {
+        if (seconds[i] == HUGE_VAL)
+            continue;
+        double x = features_static_score(features + (size_t)i * (size_t)feature_count());
+        n++, sx += x, sy += speeds[i], sxx += x * x, sxy += x * speeds[i];
+    }
+    double spread = n * sxx - sx * sx;
+    boosted->slope = n > 2 && spread > 1e-6 ? fmin(fmax((n * sxy - sx * sy) / spread, 0.05), 1) : 1;
+    boosted->offset = n > 0 ? (sy - boosted->slope * sx) / n : 0;
+}
+
+static double line_at(const Boosted *boosted, const float *features) {
+    return boosted->offset + boosted->slope * features_static_score(features);
+}
+
+static bool train(CostModel *model, Boosted *boosted, DMatrixHandle data) {
+    const Library *library = &boosted->library;
+    char seed[24];
+    snprintf(seed, sizeof seed, "%u", (unsigned)(model->seed & 0x7fffffff));
+    if (library->XGBoosterCreate(&data, 1, &boosted->booster) != 0)
+        return trouble(model);
+    bool good = library->XGBoosterSetParam(boosted->booster, "seed", seed) == 0;
+    for (int p = 0; p < PARAMETER_COUNT; p++)
+        good = good && library->XGBoosterSetParam(boosted->booster, parameters[p].name, parameters[p].value) == 0;
+    for (int round = 0; round < ROUNDS && good; round++)
+        good = library->XGBoosterUpdateOneIter(boosted->booster, round, data) == 0;
+    if (!good) {
+        trouble(model);
+        forget(boosted);
+    }
+    return good;
+}
+
+static bool train_on(CostModel *model, Boosted *boosted, const float *features, const float *labels, int count) {
+    const Library *library = &boosted->library;
+    DMatrixHandle data;
+    if (library->XGDMatrixCreateFromMat(features, (bst_ulong)count, (bst_ulong)feature_count(), NAN, &data) != 0)
+        return trouble(model);
+    bool good = library->XGDMatrixSetFloatInfo(data, "label", labels, (bst_ulong)count) == 0
+                    ? train(model, boosted, data)
+                    : trouble(model);
+    library->XGDMatrixFree(data);
+    return good;
+}
+
+bool xgboost_fit(CostModel *model, const float *features, const double *seconds, int count) {
+    Boosted *boosted = model->state;
+    double *speeds = memory_given(malloc(sizeof *speeds * (size_t)(count + 1)));
+    float *labels = memory_given(malloc(sizeof *labels * (size_t)(count + 1)));
+    bool good = speeds && labels;
+    model->trouble = NULL;
+    forget(boosted);
+    if (good && targets(seconds, count, speeds)) {
+        fit_line(boosted, features, seconds, speeds, count);
+        for (int i = 0; i < count; i++)
+            labels[i] = (float)(speeds[i] - line_at(boosted, features + (size_t)i * (size_t)feature_count()));
+        good = count < LEAST_EXAMPLES ||
+               (load(model, &boosted->library) && train_on(model, boosted, features, labels, count));
+    }
+    free(speeds);
+    free(labels);
+    return good;
+}
+
+static bool add_trees(CostModel *model, Boosted *boosted, const float *features, int count, float *scores) {
+    const Library *library = &boosted->library;
+    DMatrixHandle data;
+    bst_ulong length = 0;
+    const float *results;
+    if (library->XGDMatrixCreateFromMat(features, (bst_ulong)count, (bst_ulong)feature_count(), NAN, &data) != 0)
+        return trouble(model);
+    bool good = library->XGBoosterPredict(boosted->booster, data, 0, 0, 0, &length, &results) == 0 &&
+                length == (bst_ulong)count;
+    for (int i = 0; i < count && good; i++)
+        scores[i] += results[i];
+    if (!good)
+        trouble(model);
+    library->XGDMatrixFree(data);
+    return good;
+}
+
+void xgboost_predict(CostModel *model, const float *features, int count, float *scores) {
+    Boosted *boosted = model->state;
+    for (int i = 0; i < count; i++)
+        scores[i] = (float)line_at(boosted, features + (size_t)i * (size_t)feature_count());
+    if (boosted->booster && !add_trees(model, boosted, features, count, scores))
+        forget(boosted);
+}

@@ -1,0 +1,330 @@
+/* command.c - tensorc db: ls, export, import, merge, prune.
+ *
+ * A table of subcommands. Results go to standard output, what is wrong as one line to standard error. import and merge
+ * are one transaction each: all of it or nothing.
+ */
+#include "autosched/records/database.h"
+#include "lang/terminal.h"
+#include "lang/files.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio_ext.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { EXIT_OK = 0, EXIT_INPUT = 1, EXIT_USAGE = 2 };
+
+typedef struct Command {
+    const char *name, *arguments, *summary;
+    int minimum, maximum; /* number of arguments */
+    bool creates;         /* a database where there is none */
+    int (*run)(Arena *arena, Database *database, int count, char **arguments);
+} Command;
+
+static int complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+static int complain(const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    show_error_list("database", "", format, arguments);
+    va_end(arguments);
+    return EXIT_INPUT;
+}
+
+static int complain_sqlite(const Database *database) {
+    return complain("tuning database '%s': %s", database->path, sqlite3_errmsg(database->handle));
+}
+
+static int complain_damage(const Database *database) {
+    return complain("tuning database '%s': a record of it is damaged", database->path);
+}
+
+static bool reader_is_gone(void) {
+    struct pollfd output = {.fd = STDOUT_FILENO};
+    return poll(&output, 1, 0) > 0 && output.revents & POLLERR;
+}
+
+/* Output errors (a full disk) show at the flush. Who reads the first lines alone, as head does, wants no word about it. */
+static int finish_output(void) {
+    if (!ferror(stdout) && fflush(stdout) == 0)
+        return EXIT_OK;
+    if (reader_is_gone()) {
+        clearerr(stdout);
+        __fpurge(stdout);
+        return EXIT_INPUT;
+    }
+    return complain("cannot write 'standard output': %s", strerror(errno));
+}
+
+/* A line of ls: the records of a task on a target with a number of threads. The latest says whose they are. */
+typedef struct Listed {
+    Record first, latest;
+    int count, failed;
+    double best;
+} Listed;
+
+static bool same_task(const Record *a, const Record *b) {
+    return !strcmp(a->task, b->task) && !strcmp(a->target, b->target) && a->threads == b->threads;
+}
+
+static const char *or_dash(const char *text) {
+    return *text ? text : "-";
+}
+
+static void print_listed(Arena *arena, const Listed *listed) {
+    const Record *first = &listed->first, *latest = &listed->latest;
+    Text text = {.arena = arena};
+    if (!listed->count)
+        return;
+    text_add(&text, "%-32s %-16s %7d %7d %7d ", first->task, first->target, first->threads, listed->count,
+             listed->failed);
+    text_add(&text, "%14s  ", listed->best > 0 ? arena_printf(arena, "%.6g", listed->best) : "-");
+    if (latest->date)
+        date_write(&text, latest->date);
+    text_add(&text, "%*s", latest->date ? 2 : 22, latest->date ? "" : "-  ");
+    text_add(&text, "%-20s %-20s %s", or_dash(latest->function), or_dash(latest->operator), or_dash(latest->file));
+    for (char *at = text.text; *at; at++)
+        *at = (unsigned char)*at < ' ' ? ' ' : *at;
+    text_add(&text, "\n");
+    fputs(text.text, stdout);
+}
+
+/* Records come ordered by task. */
+static void add_to_list(Arena *arena, Listed *listed, const Record *record) {
+    if (!listed->count || !same_task(&listed->first, record)) {
+        print_listed(arena, listed);
+        *listed = (Listed){.first = *record, .latest = *record};
+    }
+    listed->count++;
+    if (record->date > listed->latest.date)
+        listed->latest = *record;
+    if (record->outcome != OUTCOME_OK)
+        listed->failed++;
+    else if (listed->best <= 0 || record->seconds < listed->best)
+        listed->best = record->seconds;
+}
+
+static int run_ls(Arena *arena, Database *database, int count, char **arguments) {
+    sqlite3_stmt *row = database_select(database, "ORDER BY task, target, threads, schedule");
+    if (!row)
+        return complain_sqlite(database);
+    show(stdout, "%-32s %-16s %7s %7s %7s %14s  %-20s  %-20s %-20s %s\n", "task", "target", "threads", "records", "failed",
+           "best seconds", "date", "function", "operator", "file");
+    Listed listed = {.count = 0};
+    int status;
+    while ((status = sqlite3_step(row)) == SQLITE_ROW) {
+        Record record;
+        if (!database_row(arena, row, &record))
+            break;
+        add_to_list(arena, &listed, &record);
+    }
+    print_listed(arena, &listed);
+    sqlite3_finalize(row);
+    if (status != SQLITE_DONE)
+        return status == SQLITE_ROW ? complain_damage(database) : complain_sqlite(database);
+    return finish_output();
+}
+
+/* A text in the place of a database would be the end of its records. */
+static bool is_database(const char *path) {
+    static const char mark[] = "SQLite format 3";
+    char start[sizeof mark] = "";
+    FILE *file = fopen(path, "rb");
+    bool found = file && fread(start, 1, sizeof start, file) == sizeof start && !memcmp(start, mark, sizeof mark);
+    if (file)
+        fclose(file);
+    return found;
+}
+
+static int write_export(Arena *arena, const Database *database, const char *path, const Text *text) {
+    FileIdentity output = file_identity(arena, path), own = file_identity(arena, database->path);
+    FileIdentity journal = file_identity(arena, arena_printf(arena, "%s-journal", database->path));
+    if (file_is_same(&output, &own) || file_is_same(&output, &journal))
+        return complain("the output '%s' is the tuning database '%s' itself", path, database->path);
+    if (output.exists && !output.shared && is_database(path))
+        return complain("the output '%s' is a database: what it holds would be lost", path);
+    return write_whole(path, text->text, text->length) ? EXIT_OK
+                                                       : complain("cannot write '%s': %s", path, strerror(errno));
+}
+
+static int run_export(Arena *arena, Database *database, int count, char **arguments) {
+    sqlite3_stmt *row =
+        database_select(database, "ORDER BY task, target, threads, outcome != 0, seconds, schedule");
+    if (!row)
+        return complain_sqlite(database);
+    Text text = {.arena = arena};
+    text_add(&text, "# tuning records of tensorc, format 2\n\n");
+    int status;
+    while ((status = sqlite3_step(row)) == SQLITE_ROW) {
+        Record record;
+        if (!database_row(arena, row, &record))
+            break;
+        record_write(&text, &record);
+    }
+    sqlite3_finalize(row);
+    if (status != SQLITE_DONE)
+        return status == SQLITE_ROW ? complain_damage(database) : complain_sqlite(database);
+    if (count)
+        return write_export(arena, database, arguments[0], &text);
+    fwrite(text.text, 1, text.length, stdout);
+    return finish_output();
+}
+
+typedef struct Import {
+    Database *database;
+    int count;
+} Import;
+
+static bool import_one(void *context, const Record *record) {
+    Import *import = context;
+    import->count++;
+    return database_add(import->database, record);
+}
+
+static int run_import(Arena *arena, Database *database, int count, char **arguments) {
+    Import import = {.database = database};
+    int line = 0;
+    if (!database_run(database, "BEGIN IMMEDIATE"))
+        return complain_sqlite(database);
+    for (int a = 0; a < count; a++) {
+        FILE *stream = strcmp(arguments[a], "-") == 0 ? stdin : fopen(arguments[a], "r");
+        const char *wrong = stream ? records_read(arena, stream, import_one, &import, &line) : strerror(errno);
+        if (stream && stream != stdin)
+            fclose(stream);
+        if (!wrong)
+            continue;
+        database_run(database, "ROLLBACK");
+        return stream ? complain("%s:%d: %s", arguments[a], line, wrong)
+                      : complain("cannot read '%s': %s", arguments[a], wrong);
+    }
+    if (!database_run(database, "COMMIT")) {
+        database_run(database, "ROLLBACK");
+        return complain_sqlite(database);
+    }
+    show(stdout, "%d records imported\n", import.count);
+    return finish_output();
+}
+
+/* All records of another database; false, after a message, when one cannot be read or stored. */
+static bool merge_rows(Arena *arena, Database *database, Database *other, int *merged) {
+    sqlite3_stmt *row = database_select(other, "");
+    if (!row)
+        return complain_sqlite(other), false;
+    int status;
+    bool stored = true, sound = true;
+    while (stored && sound && (status = sqlite3_step(row)) == SQLITE_ROW) {
+        Record record;
+        sound = database_row(arena, row, &record);
+        stored = !sound || database_add(database, &record);
+        *merged += stored && sound;
+    }
+    sqlite3_finalize(row);
+    if (!sound)
+        complain_damage(other);
+    else if (!stored || status != SQLITE_DONE)
+        complain_sqlite(stored ? other : database);
+    return sound && stored && status == SQLITE_DONE;
+}
+
+static int merge_one(Arena *arena, Database *database, const char *path, int *merged) {
+    const char *why;
+    FILE *there = fopen(path, "r");
+    if (!there)
+        return complain("cannot read '%s': %s", path, strerror(errno));
+    fclose(there);
+    FileIdentity one = file_identity(arena, path), own = file_identity(arena, database->path);
+    if (file_is_same(&one, &own))
+        return complain("'%s' is the tuning database itself", path);
+    Database *other = database_open_within(arena, path, DATABASE_TO_COPY, (WaitLimit){0}, &why, NULL);
+    if (!other)
+        return complain("%s", why);
+    bool merging = merge_rows(arena, database, other, merged);
+    database_close(other);
+    return merging ? EXIT_OK : EXIT_INPUT;
+}
+
+static int run_merge(Arena *arena, Database *database, int count, char **arguments) {
+    int merged = 0;
+    if (!database_run(database, "BEGIN IMMEDIATE"))
+        return complain_sqlite(database);
+    for (int a = 0; a < count; a++) {
+        int status = merge_one(arena, database, arguments[a], &merged);
+        if (status != EXIT_OK) {
+            database_run(database, "ROLLBACK");
+            return status;
+        }
+    }
+    if (!database_run(database, "COMMIT")) {
+        database_run(database, "ROLLBACK");
+        return complain_sqlite(database);
+    }
+    show(stdout, "%d records merged\n", merged);
+    return finish_output();
+}
+
+/* Keeps the best few records of each task, target and number of threads; failures go. */
+static int run_prune(Arena *arena, Database *database, int count, char **arguments) {
+    char *end = "", *sql;
+    long keep = count ? strtol(arguments[0], &end, 10) : 1;
+    if (*end || keep < 1)
+        return complain("db prune: '%s' is not a number of records to keep", arguments[0]), EXIT_USAGE;
+    sql = arena_printf(arena,
+                       "DELETE FROM records WHERE (task, target, threads, schedule) NOT IN (SELECT task, target,"
+                       " threads, schedule FROM (SELECT *, row_number() OVER (PARTITION BY task, target, threads"
+                       " ORDER BY seconds, schedule) AS place FROM records WHERE outcome = 0) WHERE place <= %ld)",
+                       keep);
+    if (!database_run(database, sql))
+        return complain_sqlite(database);
+    show(stdout, "%d records removed\n", sqlite3_changes(database->handle));
+    database_run(database, "DELETE FROM searches"); /* they tell of records that are gone; old files have none */
+    database_run(database, "DELETE FROM budgets");
+    database_run(database, "VACUUM");
+    return finish_output();
+}
+
+static const Command commands[] = {
+    {"ls", "", "one line a task, target and number of threads: records, the best time, and whose they are", 0, 0, false, run_ls},
+    {"export", "[FILE]", "all records as text", 0, 1, false, run_export},
+    {"import", "FILE...", "adds the records of exported texts (- is standard input)", 1, 1 << 20, true, run_import},
+    {"merge", "DATABASE...", "adds the records of other databases", 1, 1 << 20, true, run_merge},
+    {"prune", "[COUNT]", "keeps the best records alone, 1 or COUNT of each task, target and number of threads", 0, 1,
+     false, run_prune},
+};
+enum { COMMAND_COUNT = sizeof commands / sizeof *commands };
+
+static int usage(FILE *stream, int status) {
+    fprintf(stream, "usage: tensorc db COMMAND [--db=FILE]\n");
+    for (int c = 0; c < COMMAND_COUNT; c++)
+        fprintf(stream, "  %-7s %-12s %s\n", commands[c].name, commands[c].arguments, commands[c].summary);
+    return status;
+}
+
+static int run_command(const Command *command, int count, char **arguments, const char *path) {
+    if (!command->creates && access(path, F_OK) != 0)
+        return complain("there is no tuning database '%s'", path);
+    Arena *arena = arena_new();
+    const char *why;
+    Database *database = database_open(arena, path, &why, NULL);
+    int status = database ? command->run(arena, database, count, arguments) : complain("%s", why);
+    database_close(database);
+    arena_free(arena);
+    return status;
+}
+
+int database_command(int argc, char **argv, const char *path) {
+    if (argc < 1)
+        return usage(stderr, EXIT_USAGE);
+    if (strcmp(argv[0], "help") == 0 || strcmp(argv[0], "--help") == 0)
+        return usage(stdout, EXIT_OK);
+    for (int c = 0; c < COMMAND_COUNT; c++) {
+        const Command *command = &commands[c];
+        if (strcmp(argv[0], command->name) != 0)
+            continue;
+        if (argc - 1 < command->minimum || argc - 1 > command->maximum)
+            return complain("usage: tensorc db %s %s", command->name, command->arguments), EXIT_USAGE;
+        return run_command(command, argc - 1, argv + 1, path);
+    }
+    return complain("unknown command 'db %s'; 'tensorc db help' lists them", argv[0]), EXIT_USAGE;
+}

@@ -1,0 +1,286 @@
+/* task.c - the structural hash of a program and its canonical numbering of stages and tensors.
+ *
+ * Two passes. The first hashes each stage with what it reads in place of names; by these hashes the stages that nothing
+ * reads are ordered. The second walks from them to what they read, numbers stages after their producers and tensors at
+ * first sight, and writes all of it as a text without names, whose hash is the key.
+ */
+#include "autosched/records/records.h"
+#include "lang/random.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LANGUAGE_VERSION = 1 }; /* of schedules: part of every key */
+
+typedef struct Canon {
+    Arena *arena;
+    const Program *program;
+    uint64_t *hashes; /* [stage]: of the first pass, 0 unknown */
+    bool *visited;
+    LIST(const Stage *) stages;
+    LIST(const Tensor *) tensors;
+    LIST(const Var *) variables; /* sizes and scalars */
+    LIST(const Scan *) scans;
+    const Stage *stage; /* whose axes are being named */
+    Text text;
+} Canon;
+
+static int stage_of(const Canon *canon, const Tensor *tensor) {
+    const Stage *stage = program_stage_of(canon->program, tensor);
+    return stage ? program_stage_index(canon->program, stage) : -1;
+}
+
+/* --- text without names; `first` marks the first pass, in which tensors are hashes --- */
+
+static void write_expr(Canon *canon, const Expr *e, bool first);
+
+static int variable_number(Canon *canon, const Var *var) {
+    for (int v = 0; v < canon->variables.count; v++)
+        if (canon->variables.items[v] == var)
+            return v;
+    list_push(canon->arena, &canon->variables, var);
+    return canon->variables.count - 1;
+}
+
+static void write_var(Canon *canon, const Var *var, bool first) {
+    const Stage *stage = canon->stage;
+    for (int a = 0; stage && a < stage->axis_count; a++)
+        if (stage->axes[a] == var) {
+            text_add(&canon->text, "x%d", a);
+            return;
+        }
+    for (int r = 0; stage && r < stage->reduction_count; r++)
+        if (stage->reductions[r] == var) {
+            text_add(&canon->text, "r%d", r);
+            return;
+        }
+    text_add(&canon->text, "v%d:%d", (int)var->type, first ? 0 : variable_number(canon, var));
+    if (var->most)
+        text_add(&canon->text, "<%" PRId64, var->most);
+}
+
+static void write_dims(Canon *canon, const Tensor *tensor, bool first) {
+    text_add(&canon->text, "<%d,%d,%d", (int)tensor->type, (int)tensor->role, tensor->constant);
+    for (int d = 0; d < tensor->rank; d++) {
+        text_add(&canon->text, ",");
+        write_expr(canon, tensor->dims[d], first);
+    }
+    text_add(&canon->text, ">");
+}
+
+static uint64_t stage_hash(Canon *canon, int number);
+
+/* Whether the stage at hand reads, at an earlier step of its scan, a stage that does not come before it. */
+static bool is_backward(const Canon *canon, int stage) {
+    const Stage *reader = canon->stage;
+    return reader && reader->scan && canon->program->stages[stage]->scan == reader->scan &&
+           stage >= program_stage_index(canon->program, reader);
+}
+
+static int scan_number(Canon *canon, const Scan *scan) {
+    for (int s = 0; s < canon->scans.count; s++)
+        if (canon->scans.items[s] == scan)
+            return s;
+    list_push(canon->arena, &canon->scans, scan);
+    return canon->scans.count - 1;
+}
+
+static void write_tensor(Canon *canon, const Tensor *tensor, bool first) {
+    int stage = stage_of(canon, tensor);
+    if (stage >= 0 && first && is_backward(canon, stage)) {
+        text_add(&canon->text, "@");
+        write_dims(canon, tensor, first);
+        return;
+    }
+    int component = stage >= 0 ? stage_component_of(canon->program->stages[stage], tensor) : 0;
+    if (stage >= 0 && first) {
+        text_add(&canon->text, "#%" PRIx64 ".%d", stage_hash(canon, stage), component);
+        return;
+    }
+    if (stage < 0 && first) {
+        write_dims(canon, tensor, first);
+        return;
+    }
+    for (int s = 0; s < canon->stages.count; s++)
+        if (stage_writes(canon->stages.items[s], tensor)) {
+            text_add(&canon->text, component ? "S%d.%d" : "S%d", s, component);
+            return;
+        }
+    for (int t = 0; t < canon->tensors.count; t++)
+        if (canon->tensors.items[t] == tensor) {
+            text_add(&canon->text, "T%d", t);
+            return;
+        }
+    text_add(&canon->text, "T%d", canon->tensors.count);
+    list_push(canon->arena, &canon->tensors, tensor);
+    write_dims(canon, tensor, first);
+}
+
+static void write_expr(Canon *canon, const Expr *e, bool first) {
+    switch (e->kind) {
+    case EXPR_INT: text_add(&canon->text, "%" PRId64, e->integer); break;
+    case EXPR_REAL: text_add(&canon->text, "%a", e->real); break;
+    case EXPR_VAR: write_var(canon, e->var, first); break;
+    case EXPR_READ: write_tensor(canon, e->tensor, first); break;
+    case EXPR_OP: text_add(&canon->text, "%s", op_info[e->op].name); break;
+    default: text_add(&canon->text, "k%d", (int)e->kind); break;
+    }
+    text_add(&canon->text, ":%d(", (int)e->type);
+    for (int a = 0; a < e->count; a++) {
+        write_expr(canon, e->args[a], first);
+        text_add(&canon->text, ",");
+    }
+    if (e->otherwise) {
+        text_add(&canon->text, "else ");
+        write_expr(canon, e->otherwise, first);
+    }
+    text_add(&canon->text, ")");
+}
+
+/* The variables of a combiner are numbered where they are first seen, as scalars are. */
+static void write_combiner(Canon *canon, const Combiner *combiner, bool first) {
+    text_add(&canon->text, " combiner %d%d", combiner->associative, combiner->commutative);
+    for (int c = 0; c < combiner->count; c++) {
+        write_expr(canon, combiner->identity[c], first);
+        for (int side = 0; side < 2; side++)
+            write_var(canon, side ? combiner->right[c] : combiner->left[c], first);
+    }
+    for (int c = 0; c < combiner->count; c++)
+        write_expr(canon, combiner->result[c], first);
+}
+
+static void write_component(Canon *canon, Component component, bool first) {
+    write_expr(canon, component.value, first);
+    if (component.initial) {
+        text_add(&canon->text, " from ");
+        write_expr(canon, component.initial, first);
+    }
+}
+
+static void write_stage(Canon *canon, const Stage *stage, bool first) {
+    canon->stage = NULL;
+    text_add(&canon->text, "stage %d ", (int)stage->combine);
+    write_dims(canon, stage->tensor, first);
+    for (int r = 0; r < stage->reduction_count; r++) {
+        text_add(&canon->text, " over ");
+        write_expr(canon, stage->reductions[r]->extent, first);
+    }
+    if (stage->scan)
+        text_add(&canon->text, " scan %d step %d", first ? 0 : scan_number(canon, stage->scan), stage->step);
+    canon->stage = stage;
+    text_add(&canon->text, " = ");
+    write_component(canon, stage_component(stage, 0), first);
+    for (int c = 1; c < stage_component_count(stage); c++) {
+        text_add(&canon->text, " and ");
+        write_dims(canon, stage_component(stage, c).tensor, first);
+        write_component(canon, stage_component(stage, c), first);
+    }
+    if (stage->combiner)
+        write_combiner(canon, stage->combiner, first);
+    text_add(&canon->text, "\n");
+}
+
+static uint64_t text_hash(const char *text, uint64_t seed) {
+    uint64_t hash = seed;
+    for (; *text; text++)
+        hash = hash_mix(hash ^ (unsigned char)*text) + UINT64_C(0x9e3779b97f4a7c15);
+    return hash;
+}
+
+static uint64_t stage_hash(Canon *canon, int number) {
+    if (canon->hashes[number])
+        return canon->hashes[number];
+    Text outer = canon->text;
+    const Stage *stage = canon->stage;
+    canon->text = (Text){.arena = canon->arena};
+    write_stage(canon, canon->program->stages[number], true);
+    canon->hashes[number] = text_hash(canon->text.text, 1) | 1;
+    canon->text = outer;
+    canon->stage = stage;
+    return canon->hashes[number];
+}
+
+/* --- the order --- */
+
+static void visit_stage(Canon *canon, int number);
+
+static bool visit_reads(const Expr *e, void *context) {
+    Canon *canon = context;
+    if (e->kind == EXPR_READ && stage_of(canon, e->tensor) >= 0)
+        visit_stage(canon, stage_of(canon, e->tensor));
+    return true;
+}
+
+/* Producers first. */
+static void visit_stage(Canon *canon, int number) {
+    if (canon->visited[number])
+        return;
+    canon->visited[number] = true;
+    const Stage *stage = canon->program->stages[number];
+    stage_walk(stage, visit_reads, canon);
+    list_push(canon->arena, &canon->stages, stage);
+}
+
+/* Reads of earlier steps of a scan, which go in a circle, do not count. */
+static bool is_read(const Canon *canon, int number) {
+    const Stage *written = canon->program->stages[number];
+    for (int s = 0; s < canon->program->stage_count; s++) {
+        if (written->scan && canon->program->stages[s]->scan == written->scan && s <= number)
+            continue;
+        for (int c = 0; c < stage_component_count(written); c++)
+            if (stage_uses_tensor(canon->program->stages[s], stage_component(written, c).tensor))
+                return true;
+    }
+    return false;
+}
+
+static void visit_all(Canon *canon) {
+    for (;;) {
+        int next = -1;
+        for (int s = 0; s < canon->program->stage_count; s++)
+            if (!canon->visited[s] && !is_read(canon, s) &&
+                (next < 0 || stage_hash(canon, s) < stage_hash(canon, next)))
+                next = s;
+        if (next < 0)
+            break;
+        visit_stage(canon, next);
+    }
+}
+
+static const char *key_of(Arena *arena, const char *text) {
+    return arena_printf(arena, "%016" PRIx64 "%016" PRIx64, text_hash(text, 1), text_hash(text, 2));
+}
+
+static void write_user(Canon *canon, const Schedule *user) {
+    for (int t = 0; t < canon->program->tensor_count; t++)
+        text_add(&canon->text, "%s ", canon->program->tensors[t]->name);
+    schedule_print_statements(&canon->text, user);
+}
+
+Task *task_new(Arena *arena, const Program *program, const Schedule *user) {
+    Canon canon = {.arena = arena, .program = program, .text = {.arena = arena}};
+    canon.hashes = ARENA_ARRAY(arena, uint64_t, program->stage_count + 1);
+    canon.visited = ARENA_ARRAY(arena, bool, program->stage_count + 1);
+    visit_all(&canon);
+    text_add(&canon.text, "schedules %d strict %d\n", LANGUAGE_VERSION, program->strict);
+    for (int s = 0; s < canon.stages.count; s++)
+        write_stage(&canon, canon.stages.items[s], false);
+    if (user)
+        write_user(&canon, user);
+    Task *task = ARENA_NEW(arena, Task);
+    *task = (Task){.program = program,
+                   .key = key_of(arena, canon.text.text),
+                   .renames = !user,
+                   .stage_count = canon.stages.count,
+                   .stages = canon.stages.items,
+                   .tensor_count = canon.tensors.count,
+                   .tensors = canon.tensors.items,
+                   .scan_count = canon.scans.count,
+                   .scans = canon.scans.items};
+    return task;
+}
+
+const char *task_hash(Arena *arena, const Program *program) {
+    return task_new(arena, program, NULL)->key;
+}

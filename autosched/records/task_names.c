@@ -1,0 +1,185 @@
+/* task_names.c - schedules between a program's names and the canonical ones, and as text. */
+#include "autosched/records/records.h"
+#include "parser/ast.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* --- names of loops within a stage --- */
+
+/* "i" and "i.store" become "x0" and "x0.store". */
+static const char *rename_index(Arena *arena, const Stage *stage, const char *index, bool canonical) {
+    size_t length = strcspn(index, ".");
+    for (int a = 0; a < stage->axis_count + stage->reduction_count; a++) {
+        bool reduction = a >= stage->axis_count;
+        const char *own = reduction ? stage->reductions[a - stage->axis_count]->name : stage->axes[a]->name;
+        const char *number = arena_printf(arena, reduction ? "r%d" : "x%d", reduction ? a - stage->axis_count : a);
+        const char *from = canonical ? own : number, *to = canonical ? number : own;
+        if (strlen(from) == length && strncmp(from, index, length) == 0)
+            return arena_printf(arena, "%s%s", to, index + length);
+    }
+    return index;
+}
+
+/* The rest of the name after the prefix, "" or ".index"; NULL when it does not begin so. */
+static const char *after_prefix(const char *name, const char *prefix) {
+    size_t length = strlen(prefix);
+    if (strncmp(name, prefix, length) != 0 || (name[length] != '\0' && name[length] != '.'))
+        return NULL;
+    return name + length;
+}
+
+/* The name of a scan's loop; NULL when it is none. */
+static const char *rename_scan(Arena *arena, const Task *task, const char *name, bool canonical) {
+    for (int s = 0; s < task->scan_count; s++) {
+        const Scan *scan = task->scans[s];
+        const char *own = arena_printf(arena, "%s.%s", scan->name, scan->axis->name);
+        const char *number = arena_printf(arena, "C%d.x0", s);
+        const char *rest = after_prefix(name, canonical ? own : number);
+        if (rest)
+            return arena_printf(arena, "%s%s", canonical ? number : own, rest);
+    }
+    return NULL;
+}
+
+static const char *rename_name(Arena *arena, const Task *task, const char *name, bool canonical) {
+    const char *best = rename_scan(arena, task, name, canonical);
+    size_t matched = 0;
+    if (best)
+        return best;
+    for (int s = 0; s < task->stage_count; s++) {
+        const Stage *stage = task->stages[s];
+        const char *number = arena_printf(arena, "S%d", s), *from = canonical ? stage->name : number;
+        const char *rest = after_prefix(name, from);
+        if (!rest || strlen(from) < matched)
+            continue;
+        matched = strlen(from);
+        best = arena_printf(arena, "%s%s%s", canonical ? number : stage->name, *rest ? "." : "",
+                            *rest ? rename_index(arena, stage, rest + 1, canonical) : "");
+    }
+    for (int s = 0; s < task->stage_count && !best; s++)
+        for (int c = 1; c < stage_component_count(task->stages[s]) && !best; c++) {
+            const char *number = arena_printf(arena, "S%d_%d", s, c);
+            const char *own = stage_component(task->stages[s], c).tensor->name;
+            if (strcmp(name, canonical ? own : number) == 0)
+                best = canonical ? number : own;
+        }
+    for (int t = 0; t < task->tensor_count && !best; t++) {
+        const char *number = arena_printf(arena, "T%d", t), *own = task->tensors[t]->name;
+        if (strcmp(name, canonical ? own : number) == 0)
+            best = canonical ? number : own;
+    }
+    return best ? best : name;
+}
+
+/* --- local names --- */
+
+typedef struct Renaming {
+    Arena *arena;
+    const Task *task;
+    bool canonical;
+    LIST(const char *) locals; /* results so far, as the schedule has them */
+    LIST(const char *) fresh;  /* and as they become */
+} Renaming;
+
+static bool is_taken(const Program *program, const char *name) {
+    for (int t = 0; t < program->tensor_count; t++)
+        if (strcmp(program->tensors[t]->name, name) == 0)
+            return true;
+    return false;
+}
+
+static const char *rename_result(Renaming *renaming, const char *name) {
+    const char *fresh = name;
+    while (!renaming->canonical && is_taken(renaming->task->program, fresh))
+        fresh = arena_printf(renaming->arena, "%s_", fresh);
+    list_push(renaming->arena, &renaming->locals, name);
+    list_push(renaming->arena, &renaming->fresh, fresh);
+    return fresh;
+}
+
+static const char *rename_use(Renaming *renaming, const char *name) {
+    for (int l = renaming->locals.count - 1; l >= 0; l--) {
+        const char *rest = after_prefix(name, renaming->locals.items[l]);
+        if (rest)
+            return arena_printf(renaming->arena, "%s%s", renaming->fresh.items[l], rest);
+    }
+    return rename_name(renaming->arena, renaming->task, name, renaming->canonical);
+}
+
+/* Of the arguments with keys, at= alone names a loop; of the others, those that the row says are loops and stages. */
+static bool names_loop_or_stage(const Prim *prim, int index) {
+    const char *row = prim_info[prim->op].positional;
+    int letters = (int)strcspn(row, ". "), last = letters - 1;
+    if (prim->args[index].key)
+        return strcmp(prim->args[index].key, "at") == 0;
+    return strchr("LT", row[index < last ? index : last]) != NULL;
+}
+
+static PrimArg rename_arg(Renaming *renaming, const Prim *prim, int index) {
+    const PrimArg *arg = &prim->args[index];
+    PrimArg renamed = *arg;
+    if (arg->kind == ARG_NAME && arg->name && names_loop_or_stage(prim, index))
+        renamed.name = rename_use(renaming, arg->name);
+    return renamed;
+}
+
+static Schedule *rename_schedule(Arena *arena, const Task *task, const Schedule *schedule, bool canonical) {
+    Renaming renaming = {.arena = arena, .task = task, .canonical = canonical};
+    Schedule *renamed = ARENA_NEW(arena, Schedule);
+    *renamed = *schedule;
+    renamed->prims = ARENA_ARRAY(arena, Prim, schedule->count + 1);
+    for (int p = 0; p < schedule->count; p++) {
+        Prim *prim = &renamed->prims[p];
+        *prim = schedule->prims[p];
+        prim->args = ARENA_ARRAY(arena, PrimArg, prim->arg_count + 1);
+        for (int a = 0; a < prim->arg_count; a++)
+            prim->args[a] = rename_arg(&renaming, &schedule->prims[p], a);
+        prim->results = ARENA_ARRAY(arena, const char *, prim->result_count + 1);
+        for (int r = 0; r < prim->result_count; r++)
+            prim->results[r] = rename_result(&renaming, schedule->prims[p].results[r]);
+    }
+    return renamed;
+}
+
+const char *task_text(Arena *arena, const Task *task, const Schedule *schedule) {
+    Text text = {.arena = arena};
+    text_add(&text, "%s", "");
+    schedule_print_statements(&text, task->renames ? rename_schedule(arena, task, schedule, true) : schedule);
+    return text.text ? text.text : "";
+}
+
+Schedule *task_schedule(Arena *arena, const Task *task, const Target *target, const char *text) {
+    Sources sources = {.arena = arena};
+    FILE *nowhere = fopen("/dev/null", "w");
+    if (!nowhere)
+        return NULL;
+    int file = source_add(&sources, "a record", text, strlen(text), false);
+    Diagnostics *diagnostics = diag_new(arena, &sources, (DiagOptions){.stream = nowhere});
+    Schedule *schedule = parse_schedule(arena, &sources, (uint32_t)file, diagnostics);
+    bool failed = diag_finish(diagnostics) > 0;
+    fclose(nowhere);
+    if (!schedule || failed || schedule_hole_count(schedule) > 0)
+        return NULL;
+    if (task->renames)
+        schedule = rename_schedule(arena, task, schedule, false);
+    schedule->subject = task->program->name;
+    schedule->target = target->family;
+    return schedule;
+}
+
+Schedule *database_best(Arena *arena, Database *database, const Program *program, const Target *target,
+                        const Schedule *user, int threads, Record *record) {
+    const Task *task = task_new(arena, program, user);
+    Record *records;
+    int count = database_find(arena, database, task->key, database_target(target), threads, &records);
+    for (int i = 0; i < count && records[i].outcome == OUTCOME_OK; i++) {
+        Schedule *schedule = task_schedule(arena, task, target, records[i].schedule);
+        if (!schedule || !nest_build(arena, program, schedule, NULL, target, NULL))
+            continue;
+        if (record)
+            *record = records[i];
+        return schedule;
+    }
+    return NULL;
+}

@@ -1,0 +1,218 @@
+/* anneal.c - simulated annealing with the cost model as energy (AutoTVM 3.3, Algorithm 1).
+ *
+ * Parallel chains persist over the rounds; in each round they cool down once. The best points seen on the way are the
+ * pool from which the batch is taken greedily: score, plus a reward for choices that the batch does not have yet
+ * (equation 3). A part of the batch is random. In the first round, when nothing was measured, no structure may fill
+ * more than a share of the batch.
+ */
+#include "autosched/search/policies.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CHAINS = 48, STEPS = 44, FIRST_STEPS = 60, POOL_FACTOR = 6, SEEDS = 12, STRUCTURE_SHARE = 6 };
+static const double random_part = 0.08, diversity = 0.25, start_temperature = 1.0;
+
+typedef struct Pool {
+    int count, capacity;
+    int **points;
+    float *scores;
+    uint64_t *hashes;
+    HashSet members;
+} Pool;
+
+static void pool_add(Search *search, Pool *pool, const int *point, float score) {
+    uint64_t hash = point_hash(search->space, point);
+    int place = pool->count;
+    if (score == -HUGE_VALF || hash_set_has(&search->seen, hash) || hash_set_has(&pool->members, hash))
+        return;
+    if (pool->count == pool->capacity) {
+        place = 0;
+        for (int i = 1; i < pool->count; i++)
+            if (pool->scores[i] < pool->scores[place])
+                place = i;
+        if (pool->scores[place] >= score)
+            return;
+    } else {
+        pool->points[pool->count++] = ARENA_ARRAY(search->arena, int, search->space->gene_count + 1);
+    }
+    memcpy(pool->points[place], point, sizeof *point * (size_t)search->space->gene_count);
+    pool->scores[place] = score;
+    pool->hashes[place] = hash;
+    hash_set_add(&pool->members, hash);
+}
+
+/* --- chains --- */
+
+/* New chains begin at random points; some at the start, and in later rounds at the fastest measured. */
+static void place_chains(Search *search) {
+    if (!search->chains) {
+        search->chain_count = CHAINS;
+        search->chains = ARENA_ARRAY(search->arena, int *, CHAINS);
+        for (int c = 0; c < CHAINS; c++) {
+            search->chains[c] = ARENA_ARRAY(search->arena, int, search->space->gene_count + 1);
+            if (c == 0)
+                point_start(search->space, search->chains[c]);
+            else
+                point_random(search->space, &search->random, search->chains[c]);
+        }
+    }
+    const int *fastest[SEEDS];
+    int count = search_fastest(search, SEEDS, fastest);
+    for (int s = 0; s < count; s++)
+        memcpy(search->chains[CHAINS - 1 - s], fastest[s], sizeof **fastest * (size_t)search->space->gene_count);
+}
+
+static double score_spread(const float *scores, int count) {
+    double sum = 0, squares = 0, n = 0;
+    for (int i = 0; i < count; i++)
+        if (scores[i] > -HUGE_VALF)
+            n++, sum += scores[i], squares += (double)scores[i] * scores[i];
+    double variance = n > 1 ? squares / n - (sum / n) * (sum / n) : 0;
+    return variance > 1e-8 ? sqrt(variance) : 1e-4;
+}
+
+static bool is_accepted(Search *search, float from, float to, double temperature) {
+    if (to == -HUGE_VALF)
+        return false;
+    return to >= from || random_unit(&search->random) < exp(((double)to - from) / fmax(temperature, 1e-6));
+}
+
+static void walk_chains(Search *search, Pool *pool) {
+    int count = search->chain_count, length = search->space->gene_count, steps = search->rounds ? STEPS : FIRST_STEPS;
+    float scores[CHAINS], proposed[CHAINS];
+    int *next[CHAINS];
+    for (int c = 0; c < count; c++)
+        next[c] = ARENA_ARRAY(search->arena, int, length + 1);
+    search_score(search, search->chains, count, scores);
+    for (int c = 0; c < count; c++)
+        pool_add(search, pool, search->chains[c], scores[c]);
+    double scale = score_spread(scores, count) * start_temperature;
+    for (int step = 0; step < steps; step++) {
+        double temperature = scale * (1 - (double)step / steps);
+        for (int c = 0; c < count; c++) {
+            memcpy(next[c], search->chains[c], sizeof(int) * (size_t)length);
+            point_mutate(search->space, &search->random, next[c]);
+        }
+        search_score(search, next, count, proposed);
+        for (int c = 0; c < count; c++) {
+            pool_add(search, pool, next[c], proposed[c]);
+            if (!is_accepted(search, scores[c], proposed[c], temperature))
+                continue;
+            memcpy(search->chains[c], next[c], sizeof(int) * (size_t)length);
+            scores[c] = proposed[c];
+        }
+    }
+}
+
+/* --- the batch --- */
+
+/* Which (gene, choice) pairs and how many points of each structure the batch has. */
+typedef struct Coverage {
+    bool *covered;
+    int *first; /* of each gene in covered */
+    HashSet structures[STRUCTURE_SHARE];
+} Coverage;
+
+static Coverage coverage_new(Search *search) {
+    Space *space = search->space;
+    Coverage coverage = {.first = ARENA_ARRAY(search->arena, int, space->gene_count + 1)};
+    int total = 0, gene = 0;
+    for (int g = 0; g < space->groups.count; g++)
+        for (int i = 0; i < space->groups.items[g]->genes.count; i++) {
+            coverage.first[gene++] = total;
+            total += space->groups.items[g]->genes.items[i].count;
+        }
+    coverage.covered = ARENA_ARRAY(search->arena, bool, total + 1);
+    return coverage;
+}
+
+static double new_choices(const Search *search, const Coverage *coverage, const int *point) {
+    int fresh = 0;
+    for (int g = 0; g < search->space->gene_count; g++)
+        fresh += !coverage->covered[coverage->first[g] + point[g]];
+    return (double)fresh / (search->space->gene_count ? search->space->gene_count : 1);
+}
+
+static uint64_t structure_hash(const Search *search, const int *point) {
+    uint64_t hash = 7;
+    for (int g = 0; g < search->space->groups.count; g++) {
+        const Group *group = search->space->groups.items[g];
+        for (int i = 0; i < group->genes.count; i++)
+            if (group->genes.items[i].structural)
+                hash = hash_mix(hash + (uint64_t)point[group->first_gene + i] + 1);
+    }
+    return hash;
+}
+
+/* The level below which a structure still has room: set l holds the structures with more than l points in the batch. */
+static bool structure_has_room(const Coverage *coverage, uint64_t hash, int share) {
+    return share > STRUCTURE_SHARE || !hash_set_has(&coverage->structures[share - 1], hash);
+}
+
+static void cover(Search *search, Coverage *coverage, const int *point) {
+    for (int g = 0; g < search->space->gene_count; g++)
+        coverage->covered[coverage->first[g] + point[g]] = true;
+    uint64_t hash = structure_hash(search, point);
+    for (int level = 0; level < STRUCTURE_SHARE; level++)
+        if (!hash_set_has(&coverage->structures[level], hash)) {
+            hash_set_add(&coverage->structures[level], hash);
+            return;
+        }
+}
+
+/* The member of the pool that adds most to the batch, or -1. */
+static int pick(const Search *search, const Pool *pool, const Coverage *coverage, const bool *taken, double scale,
+                int share) {
+    int best = -1;
+    double best_value = -HUGE_VAL;
+    for (int i = 0; i < pool->count; i++) {
+        if (taken[i] || !structure_has_room(coverage, structure_hash(search, pool->points[i]), share))
+            continue;
+        double value = pool->scores[i] / scale + diversity * new_choices(search, coverage, pool->points[i]);
+        if (value > best_value) {
+            best_value = value;
+            best = i;
+        }
+    }
+    return best;
+}
+
+static int choose_batch(Search *search, const Pool *pool, int wanted, int **points) {
+    Coverage coverage = coverage_new(search);
+    bool *taken = ARENA_ARRAY(search->arena, bool, pool->count + 1);
+    double scale = score_spread(pool->scores, pool->count);
+    int count = 0, share = search->rounds ? STRUCTURE_SHARE + 1 : 1 + wanted / STRUCTURE_SHARE;
+    while (count < wanted) {
+        int best = pick(search, pool, &coverage, taken, scale, share);
+        if (best < 0 && share <= STRUCTURE_SHARE) {
+            share = STRUCTURE_SHARE + 1;
+            continue;
+        }
+        if (best < 0)
+            break;
+        taken[best] = true;
+        cover(search, &coverage, pool->points[best]);
+        hash_set_add(&search->seen, pool->hashes[best]);
+        points[count++] = pool->points[best];
+    }
+    for (int level = 0; level < STRUCTURE_SHARE; level++)
+        free(coverage.structures[level].slots);
+    return count;
+}
+
+int propose_anneal(Search *search, int wanted, int **points) {
+    Pool pool = {.capacity = wanted * POOL_FACTOR};
+    pool.points = ARENA_ARRAY(search->arena, int *, pool.capacity);
+    pool.scores = ARENA_ARRAY(search->arena, float, pool.capacity);
+    pool.hashes = ARENA_ARRAY(search->arena, uint64_t, pool.capacity);
+    if (search->space->gene_count == 0)
+        return search_fill(search, wanted, points, 0);
+    place_chains(search);
+    walk_chains(search, &pool);
+    int by_chance = (int)(wanted * random_part + 0.5);
+    int count = choose_batch(search, &pool, wanted - by_chance, points);
+    free(pool.members.slots);
+    return search_fill(search, wanted, points, count);
+}

@@ -1,0 +1,341 @@
+/* default.c - schedules without measuring: the starting points (-O1), and the best by the static model (-O2, -O3).
+ *
+ * Groups are independent, so each is chosen by itself, with the others as the program has them. What nest_build refuses
+ * is never chosen, and a group for which it refuses everything keeps its plain loops, as does one whose plain loops are
+ * thought to be the fastest. The number of points looked at is fixed, so that the same input gives the same schedule.
+ */
+#include "autosched/search/policies.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FIXED_TRIES = 40, KEPT = 16, CROSSED = 4 };
+/* Of a group whose points take so long that a part of the others' number is looked at. */
+enum { MANY_GENES = 32, FEW_READS = 6, MOST_PARTS = 32 };
+/* Points that a schedule is chosen from: in all, and the least of a group. */
+enum { MODEL_POINTS = 1000, MODEL_POINTS_MORE = 5000, ROUGH_POINTS = 160, GROUP_POINTS = 80, ROUGH_GROUP_POINTS = 32 };
+enum { OTHER_PART = 2, OTHER_RANDOM = 16 };
+
+static bool is_of_other_group(const Space *space, const Stage *stage, int number) {
+    for (int g = 0; g < space->groups.count; g++)
+        for (int s = 0; g != number && s < space->groups.items[g]->stage_count; s++)
+            if (space->groups.items[g]->stages[s]->tensor == stage->tensor)
+                return true;
+    return false;
+}
+
+/* The nest with the stages of one group alone, and those that its statements make: where the others have none, they take as
+ * long whatever is chosen for the group. */
+static Nest *nest_of_group(Arena *scratch, const Space *space, const Nest *nest, int number) {
+    Nest *part = ARENA_NEW(scratch, Nest);
+    *part = *nest;
+    part->stages = ARENA_ARRAY(scratch, NestStage *, nest->stage_count + 1);
+    part->stage_count = 0;
+    for (int s = 0; s < nest->stage_count; s++)
+        if (!is_of_other_group(space, nest->stages[s]->stage, number))
+            part->stages[part->stage_count++] = nest->stages[s];
+    return part;
+}
+
+double point_estimate(Arena *scratch, Space *space, const int *point, int only) {
+    Nest *nest = point_nest(scratch, space, point, only);
+    if (!nest)
+        return HUGE_VAL;
+    if (only >= 0 && space->groups.count > 1)
+        nest = nest_of_group(scratch, space, nest, only);
+    return static_seconds(scratch, nest, space->target);
+}
+
+double estimated_seconds(Arena *arena, const Program *program, const Schedule *schedule, const Target *target) {
+    const Nest *nest = schedule ? nest_build(arena, program, schedule, NULL, target, NULL) : NULL;
+    return nest ? static_seconds(arena, nest, target) : HUGE_VAL;
+}
+
+/* The best few points so far of one group, best first. */
+typedef struct Leaders {
+    Arena *arena; /* of their points */
+    int count, length;
+    double seconds[KEPT];
+    int *points[KEPT];
+} Leaders;
+
+static void leaders_add(Leaders *leaders, const int *point, double seconds) {
+    if (seconds == HUGE_VAL || (leaders->count == KEPT && seconds >= leaders->seconds[KEPT - 1]))
+        return;
+    for (int i = 0; i < leaders->count; i++)
+        if (leaders->seconds[i] == seconds)
+            return;
+    int place = leaders->count < KEPT ? leaders->count++ : KEPT - 1;
+    int *slot = leaders->points[place];
+    for (; place > 0 && leaders->seconds[place - 1] > seconds; place--) {
+        leaders->seconds[place] = leaders->seconds[place - 1];
+        leaders->points[place] = leaders->points[place - 1];
+    }
+    memcpy(slot, point, sizeof *point * (size_t)leaders->length);
+    leaders->seconds[place] = seconds;
+    leaders->points[place] = slot;
+}
+
+/* Changes a leader, or what two of them have in common and apart. */
+static void change_leader(Space *space, int number, Random *random, const Leaders *leaders, int *point) {
+    const int *from = leaders->points[random_below(random, leaders->count)];
+    const int *other = leaders->points[random_below(random, leaders->count)];
+    if (random_below(random, CROSSED) == 0)
+        group_cross(space, number, random, from, other, point);
+    else
+        memcpy(point, from, sizeof *point * (size_t)leaders->length);
+    group_mutate(space, number, random, point);
+}
+
+/* A point that was looked at before is no leader, or is one already. */
+static void look_at(Arena *scratch, Space *space, int number, const int *point, HashSet *looked_at, Leaders *leaders) {
+    uint64_t hash = group_hash(space, number, point);
+    if (hash_set_has(looked_at, hash))
+        return;
+    hash_set_add(looked_at, hash);
+    arena_reset(scratch);
+    leaders_add(leaders, point, point_estimate(scratch, space, point, number));
+}
+
+/* From a starting point on, random points first, then mutations of the leaders. */
+static void explore_from(Space *space, int number, const int *start, int randoms, int budget, Random *random,
+                         Leaders *leaders) {
+    int length = space->gene_count;
+    int *point = ARENA_ARRAY(leaders->arena, int, length + 1);
+    Arena *scratch = arena_new();
+    HashSet looked_at = {0};
+    for (int i = 0; i < KEPT; i++)
+        leaders->points[i] = ARENA_ARRAY(leaders->arena, int, length + 1);
+    leaders->length = length;
+    if (group_plausible(space, number, start))
+        look_at(scratch, space, number, start, &looked_at, leaders);
+    for (int i = 1; i < budget; i++) {
+        memcpy(point, start, sizeof *point * (size_t)length);
+        if (i < randoms || leaders->count == 0)
+            group_random(space, number, random, point);
+        else
+            change_leader(space, number, random, leaders, point);
+        look_at(scratch, space, number, point, &looked_at, leaders);
+    }
+    if (leaders->count == 0)
+        leaders_add(leaders, start, point_estimate(scratch, space, start, number));
+    free(looked_at.slots);
+    arena_free(scratch);
+}
+
+/* All kinds of starting points, each with leaders of its own: what one kind is good at takes several steps to reach from
+ * another, and the points of a kind that is only better in the end would leave it before. The leaders are the best ones.
+ */
+static void explore_group(Space *space, int number, int budget, Random *random, Leaders *leaders) {
+    Group *group = space->groups.items[number];
+    int *start = ARENA_ARRAY(leaders->arena, int, space->gene_count + 1);
+    point_start(space, start);
+    explore_from(space, number, start, budget / 4, budget, random, leaders);
+    for (int i = 0; i < group->others.count; i++) {
+        Leaders other = {.arena = leaders->arena};
+        group->kept_gene = group->others.items[i].gene;
+        point_start(space, start);
+        start[group->first_gene + group->kept_gene] = group->others.items[i].choice;
+        explore_from(space, number, start, budget / OTHER_RANDOM, budget / OTHER_PART, random, &other);
+        if (other.count && (!leaders->count || other.seconds[0] < leaders->seconds[0]))
+            *leaders = other;
+    }
+    group->kept_gene = -1;
+}
+
+static double plain_estimate(Space *space, int number, const int *point) {
+    Arena *scratch = arena_new();
+    space->groups.items[number]->skipped = true;
+    double seconds = point_estimate(scratch, space, point, number);
+    space->groups.items[number]->skipped = false;
+    arena_free(scratch);
+    return seconds;
+}
+
+static void choose_group(Space *space, int number, int budget, Random *random, int *point) {
+    Group *group = space->groups.items[number];
+    Leaders leaders = {.arena = arena_new()};
+    explore_group(space, number, budget, random, &leaders);
+    group->hopeless = leaders.count == 0;
+    group->skipped = group->hopeless || plain_estimate(space, number, point) < leaders.seconds[0];
+    if (leaders.count)
+        memcpy(point + group->first_gene, leaders.points[0] + group->first_gene,
+               sizeof *point * (size_t)group->genes.count);
+    arena_free(leaders.arena);
+}
+
+/* The starting point of a group, or the first random one that is legal. */
+static void fix_group(Space *space, int number, Random *random, int *point) {
+    Arena *scratch = arena_new();
+    bool legal = point_nest(scratch, space, point, number) != NULL;
+    for (int attempt = 0; attempt < FIXED_TRIES && !legal; attempt++) {
+        group_random(space, number, random, point);
+        arena_reset(scratch);
+        legal = point_nest(scratch, space, point, number) != NULL;
+    }
+    space->groups.items[number]->skipped = space->groups.items[number]->hopeless = !legal;
+    arena_free(scratch);
+}
+
+static void leave_plain(Space *space, int first, int count, bool plain, const bool *before) {
+    for (int g = first; g < first + count; g++)
+        space->groups.items[g]->skipped = plain || before[g];
+}
+
+static bool together_legal(Space *space, const int *point) {
+    Arena *scratch = arena_new();
+    bool legal = point_nest(scratch, space, point, -1) != NULL;
+    arena_free(scratch);
+    return legal;
+}
+
+/* Adds groups to those that are not plain, as many as are legal together: halves of what is refused one by one. */
+static void add_legal(Space *space, const int *point, int first, int count, const bool *before) {
+    leave_plain(space, first, count, false, before);
+    if (count == 0 || together_legal(space, point))
+        return;
+    leave_plain(space, first, count, true, before);
+    if (count == 1)
+        return;
+    add_legal(space, point, first, count / 2, before);
+    add_legal(space, point, first + count / 2, count - count / 2, before);
+}
+
+/* The stages that are plain though the model chose otherwise, for messages: "a, b and 3 more". NULL: none. */
+static const char *refused_names(Arena *arena, const Space *space, const bool *before) {
+    enum { NAMED = 4 };
+    Text text = {.arena = arena};
+    int refused = 0;
+    for (int g = 0; g < space->groups.count; g++) {
+        const Group *group = space->groups.items[g];
+        bool refuses = group->root && group->skipped && (!before[g] || group->hopeless); /* a block has no root */
+        if (refuses && refused++ < NAMED)
+            text_add(&text, "%s%s", refused > 1 ? ", " : "", group->root->name);
+    }
+    if (refused > NAMED)
+        text_add(&text, " and %d more", refused - NAMED);
+    return text.text;
+}
+
+/* All groups together, or as many as are legal together: the others are left plain. */
+static Schedule *combine(Arena *arena, Space *space, const int *point) {
+    int groups = space->groups.count;
+    bool *before = ARENA_ARRAY(arena, bool, groups + 1);
+    for (int g = 0; g < groups; g++)
+        before[g] = space->groups.items[g]->skipped;
+    add_legal(space, point, 0, groups, before);
+    if (!together_legal(space, point))
+        return NULL;
+    Schedule *schedule = point_schedule(arena, space, point);
+    schedule->refused = refused_names(arena, space, before);
+    return schedule;
+}
+
+/* Points for a group: a few for each, and of the others as many as its part of the work. */
+static int group_budget(const Space *space, int number, int points, int least) {
+    int groups = space->groups.count, shared = points - groups * least;
+    double own = group_work(space->groups.items[number]), all = 0;
+    if (shared <= 0)
+        return least;
+    for (int g = 0; g < groups; g++) {
+        double work = group_work(space->groups.items[g]);
+        if (work < 0)
+            return points / groups;
+        all += work;
+    }
+    return least + (int)(shared * (all > 0 ? own / all : 0));
+}
+
+static bool count_read(const Expr *e, void *context) {
+    *(int *)context += e->kind == EXPR_READ;
+    return true;
+}
+
+/* Of the stage of a group that reads most. */
+static int most_reads(const Group *group) {
+    int most = 0;
+    for (int s = 0; s < group->stage_count; s++) {
+        int reads = 0;
+        for (int c = 0; c < stage_component_count(group->stages[s]); c++)
+            expr_walk(stage_component(group->stages[s], c).value, count_read, &reads);
+        most = reads > most ? reads : most;
+    }
+    return most;
+}
+
+/* A point takes longer by the square of the reads, and they have more kinds of starting points. */
+static int parts_of_budget(const Space *space, int number) {
+    const Group *group = space->groups.items[number];
+    int reads = most_reads(group), parts = reads * reads / (FEW_READS * FEW_READS);
+    int least = group->genes.count > MANY_GENES ? 4 : 1;
+    return parts > least ? parts < MOST_PARTS ? parts : MOST_PARTS : least;
+}
+
+static void choose_point(Space *space, Effort effort, uint64_t seed, int *point) {
+    Random random = {seed};
+    static const int points[] = {0, 0, ROUGH_POINTS, MODEL_POINTS, MODEL_POINTS_MORE};
+    int groups = space->groups.count, least = effort == EFFORT_ROUGH ? ROUGH_GROUP_POINTS : GROUP_POINTS;
+    point_start(space, point);
+    for (int g = 0; g < groups; g++)
+        if (effort >= EFFORT_ROUGH)
+            choose_group(space, g, group_budget(space, g, points[effort], least) / parts_of_budget(space, g), &random,
+                         point);
+        else
+            fix_group(space, g, &random, point);
+}
+
+StaticChoice *space_choice(Arena *arena, Space *space, Effort effort, uint64_t seed) {
+    int *point = ARENA_ARRAY(arena, int, space->gene_count + 1);
+    choose_point(space, effort, seed, point);
+    Schedule *schedule = combine(arena, space, point);
+    bool exact = schedule != NULL;
+    for (int g = 0; g < space->groups.count; g++) {
+        exact &= !space->groups.items[g]->skipped;
+        space->groups.items[g]->skipped = space->groups.items[g]->hopeless;
+    }
+    if (!schedule) {
+        schedule = ARENA_NEW(arena, Schedule);
+        *schedule = (Schedule){.subject = space->program->name, .target = space->target->family};
+    }
+    StaticChoice *choice = ARENA_NEW(arena, StaticChoice);
+    *choice = (StaticChoice){space, schedule, exact ? point : NULL};
+    return choice;
+}
+
+static Schedule *schedule_copy(Arena *arena, const Schedule *schedule) {
+    Schedule *copy = ARENA_NEW(arena, Schedule);
+    *copy = *schedule;
+    return copy;
+}
+
+void autosched_explain(Arena *arena, const Program *program, const Target *target, const Schedule *user,
+                       NestError *error) {
+    Space *space = space_new(arena, program, target, user);
+    int64_t *choices = ARENA_ARRAY(arena, int64_t, space->gene_count + 1);
+    const Group *group = space->groups.items[0];
+    for (int h = 0; h < group->genes.count; h++)
+        choices[h] = group->genes.items[h].values[group->genes.items[h].start];
+    nest_build(arena, program, user, choices, target, error);
+    if (!group->contradicts || user->prims[error->prim].op != PRIM_REQUIRE)
+        return;
+    bool alone = true;
+    for (int p = 0; p < error->prim; p++)
+        alone &= user->prims[p].op != PRIM_REQUIRE;
+    error->rule =
+        alone ? "no choice satisfies this constraint" : "no choice satisfies this constraint and all before it";
+}
+
+Schedule *autosched_default(Arena *arena, const Program *program, const Target *target, const Schedule *user,
+                            Effort effort, uint64_t seed) {
+    Schedule identity = {.subject = program->name, .target = target->family};
+    if (user && schedule_hole_count(user) == 0)
+        return schedule_copy(arena, user);
+    if (!user && effort == EFFORT_IDENTITY)
+        return schedule_copy(arena, &identity);
+    return space_choice(arena, space_new(arena, program, target, user), effort, seed)->schedule;
+}
+
+StaticChoice *static_choice(Arena *arena, const Program *program, const Target *target, Effort effort, uint64_t seed) {
+    return space_choice(arena, space_new(arena, program, target, NULL), effort, seed);
+}

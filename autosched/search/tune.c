@@ -1,0 +1,548 @@
+/* tune.c - the pipeline of a tuning: the default schedule first, then rounds of propose, build, measure, record, learn;
+ * last a race of the best.
+ *
+ * Nothing that a candidate does ends the search: it is a counted outcome. A tuning which is stopped or killed goes on
+ * where it was: each result is in the database before the next candidate runs. Trials that the database holds count.
+ */
+#include "autosched/search/tuner.h"
+#include "lang/clock.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { BATCH = 16, BUILDS_AHEAD = 2, EMPTY_ROUNDS = 3, ATTEMPTS = 2 };
+static const size_t held_bytes = (size_t)256
+                                 << 20;   /* of objects that are built and not measured yet, or a single one */
+static const double batch_part = 0.25; /* of the time that is left: what is built and not measured any more is lost */
+static const double slow_factor = 1.5;    /* of the best: slower runs may stop early */
+static const double race_part = 0.12;     /* of the time budget, kept for the race */
+static const double retry_seconds = 2;    /* until a database that took nothing is asked again: it may have waited long */
+
+static void begin_step(Tuner *tuner) {
+    tuner->since = monotonic_seconds();
+}
+
+static void end_step(Tuner *tuner) {
+    tuner->spent += monotonic_seconds() - tuner->since;
+    tuner->since = 0;
+}
+
+double tuner_elapsed(const Tuner *tuner) {
+    return tuner->spent + (tuner->since > 0 ? monotonic_seconds() - tuner->since : 0);
+}
+
+bool tuner_stopped(const Tuner *tuner) {
+    return tuner->options->stop && *tuner->options->stop;
+}
+
+bool tuner_halted(const Tuner *tuner) {
+    return tuner_stopped(tuner) || tuner_lost(tuner) ||
+           (tuner->deadline > 0 && monotonic_seconds() >= tuner->deadline);
+}
+
+double tune_deadline(double budget_seconds) {
+    return budget_seconds > 0 ? monotonic_seconds() + budget_seconds * (1 - race_part) : 0;
+}
+
+/* --- trials --- */
+
+Trial *trial_new(Tuner *tuner, const Schedule *schedule, const int *point) {
+    Arena *scratch = arena_new();
+    Nest *nest = nest_build(scratch, tuner->program, schedule, NULL, tuner->target, NULL);
+    Trial *trial = nest ? ARENA_NEW(tuner->arena, Trial) : NULL;
+    if (trial) {
+        float *features = ARENA_ARRAY(tuner->arena, float, feature_count());
+        features_extract(scratch, nest, features);
+        *trial =
+            (Trial){.candidate = {.id = tuner->next_id++, .schedule = schedule}, .point = point, .features = features};
+        trial->text = task_text(tuner->arena, tuner->task, schedule);
+    }
+    arena_free(scratch);
+    return trial;
+}
+
+void tuner_flush(Tuner *tuner) {
+    if (tuner->database && tuner->options->inputs && tuner->unwritten.count)
+        database_forget_others(tuner->database, &tuner->unwritten.items[0]);
+    if (!tuner->database || tuner->unwritten.count == 0 ||
+        database_add_all(tuner->database, tuner->unwritten.items, tuner->unwritten.count))
+        tuner->unwritten.count = 0;
+    tuner->refused = tuner->unwritten.count ? monotonic_seconds() : 0;
+}
+
+void tuner_record(Tuner *tuner, const Trial *trial) {
+    Record record = {.task = tuner->task->key,
+                     .target = database_target(tuner->target),
+                     .schedule = trial_record_text(tuner, trial),
+                     .threads = tuner->options->threads,
+                     .outcome = trial->candidate.outcome,
+                     .seconds = trial->candidate.outcome == OUTCOME_OK ? trial->candidate.seconds : 0,
+                     .spread = trial->candidate.spread,
+                     .repeats = trial->candidate.repeats,
+                     .seed = (int64_t)tuner->options->seed,
+                     .date = (int64_t)time(NULL),
+                     .function = tuner->program->symbol,
+                     .file = tuner->options->file,
+                     .inputs = tuner->options->inputs,
+                     .operator= tuner->program->name,
+                     .why = trial->candidate.outcome == OUTCOME_OK ? NULL : trial->candidate.why};
+    for (int i = 0; i < tuner->unwritten.count; i++)
+        if (!strcmp(tuner->unwritten.items[i].schedule, record.schedule))
+            tuner->unwritten.items[i--] = tuner->unwritten.items[--tuner->unwritten.count];
+    list_push(tuner->arena, &tuner->unwritten, record);
+}
+
+/* A kill loses the trial that is under way alone: a transaction waits some milliseconds for the disk, a trial takes longer. */
+static void keep_trial(Tuner *tuner, const Trial *trial) {
+    tuner_record(tuner, trial);
+    if (tuner->refused <= 0 || monotonic_seconds() - tuner->refused > retry_seconds)
+        tuner_flush(tuner);
+}
+
+/* Digits do not count. */
+static bool is_same_reason(const char *a, const char *b) {
+    while (*a || *b) {
+        a += strspn(a, "0123456789.");
+        b += strspn(b, "0123456789.");
+        if (*a != *b)
+            return false;
+        a += *a != 0;
+        b += *b != 0;
+    }
+    return true;
+}
+
+void tuner_count_failure(Tuner *tuner, const Trial *trial) {
+    Outcome outcome = trial->candidate.outcome;
+    const char *why = trial->candidate.why;
+    TuneResult *result = tuner->result;
+    result->failed[outcome]++;
+    if (!why || !*why)
+        return;
+    for (int i = 0; i < result->reasons.count; i++)
+        if (result->reasons.items[i].outcome == outcome && is_same_reason(result->reasons.items[i].why, why)) {
+            result->reasons.items[i].count++;
+            return;
+        }
+    list_push(tuner->arena, &result->reasons, ((FailureReason){outcome, arena_strdup(tuner->arena, why), 1}));
+}
+
+void tuner_forget(Tuner *tuner, const Trial *trial) {
+    if (tuner->database)
+        database_forget(tuner->database, tuner->task->key, database_target(tuner->target), tuner->options->threads,
+                        trial_record_text(tuner, trial));
+}
+
+static void show_progress(const Tuner *tuner) {
+    const TuneOptions *options = tuner->options;
+    if (!options->progress)
+        return;
+    int done = tuner->result->trials, left = tuner->trial_limit - done, here = tuner->result->measured;
+    double elapsed = tuner_elapsed(tuner), eta = here > 0 ? elapsed / here * left : 0;
+    if (tuner->deadline > 0)
+        eta = fmin(eta, fmax(tuner->deadline - monotonic_seconds(), 0));
+    TuneProgress progress = {.name = tuner->program->name, .trials = done, .trial_limit = tuner->trial_limit};
+    for (int outcome = 1; outcome < OUTCOME_COUNT; outcome++)
+        progress.failed += tuner->result->failed[outcome];
+    progress.failed += tuner->result->unsettled;
+    progress.best_seconds = tuner->best < HUGE_VAL ? tuner->best : 0;
+    progress.best_gflops = tuner->best < HUGE_VAL && tuner->flops > 0 ? tuner->flops / tuner->best * 1e-9 : 0;
+    progress.elapsed = elapsed;
+    progress.eta = eta;
+    options->progress(options->progress_context, &progress);
+}
+
+/* What the machine's load made of a trial says nothing of its schedule. */
+static bool is_unsettled(const Trial *trial) {
+    return trial->candidate.outcome != OUTCOME_OK && trial->candidate.passing;
+}
+
+/* A process may end for reasons that are not there the next time. */
+static bool deserves_another_try(const Trial *trial) {
+    return is_unsettled(trial) || (trial->candidate.outcome != OUTCOME_OK && trial->candidate.died);
+}
+
+/* A trial whose outcome is known: into the counts, the search and the database. */
+static void finish_trial(Tuner *tuner, Trial *trial) {
+    const Candidate *candidate = &trial->candidate;
+    bool good = candidate->outcome == OUTCOME_OK;
+    tuner->result->trials++;
+    tuner->result->measured++;
+    tuner_remember(tuner, trial);
+    tuner->good += good;
+    if (good)
+        tuner->best = fmin(tuner->best, candidate->seconds);
+    else if (candidate->passing)
+        tuner->result->unsettled++;
+    else
+        tuner_count_failure(tuner, trial);
+    if (!is_unsettled(trial)) { /* a wrong result is the schedule's: see tune_doubts.c for the others */
+        search_tell(tuner->search, trial->point, trial->features, good ? candidate->seconds : HUGE_VAL);
+        if (good || candidate->outcome == OUTCOME_WRONG)
+            keep_trial(tuner, trial);
+        else
+            tuner_doubt(tuner, trial);
+    }
+    show_progress(tuner);
+}
+
+static Trial *trial_of(Trial **trials, int count, const Candidate *candidate) {
+    for (int i = 0; i < count; i++)
+        if (&trials[i]->candidate == candidate)
+            return trials[i];
+    return NULL;
+}
+
+/* Measures a built candidate. A measurement that a stop broke off tells nothing. */
+static void measure_trial(Tuner *tuner, Trial *trial, bool last_attempt) {
+    Candidate *candidate = &trial->candidate;
+    double limit = tuner->best < HUGE_VAL ? tuner->best * slow_factor : 0, since = monotonic_seconds();
+    if (candidate->outcome == OUTCOME_OK)
+        tuner->toolchain->measure(tuner->toolchain->context, candidate, limit, false);
+    tuner->built_for += candidate->build_seconds;
+    tuner->measured_for += monotonic_seconds() - since;
+    bool settled = !deserves_another_try(trial) || (last_attempt && !tuner_halted(tuner));
+    if (settled && (!tuner_stopped(tuner) || candidate->outcome == OUTCOME_OK))
+        finish_trial(tuner, trial);
+}
+
+/* Builds trials until the count or what may be held is reached; each is `built` then, unless the tuning was halted.
+ * Returns how many were begun. */
+static int build_trials(Tuner *tuner, Trial **trials, int count) {
+    const Toolchain *toolchain = tuner->toolchain;
+    int submitted = 0, finished = 0, ahead = BUILDS_AHEAD * (toolchain->jobs > 0 ? toolchain->jobs : 1);
+    size_t held = 0;
+    while (finished < count) {
+        while (submitted < count && submitted - finished < ahead && held < held_bytes && !tuner_halted(tuner))
+            toolchain->submit(toolchain->context, &trials[submitted++]->candidate);
+        Candidate *candidate = submitted > finished ? toolchain->collect(toolchain->context, true) : NULL;
+        if (!candidate)
+            break;
+        Trial *trial = trial_of(trials, count, candidate);
+        if (!trial) { /* left over from a tuning that was stopped */
+            toolchain->release(toolchain->context, candidate);
+            continue;
+        }
+        trial->built = true;
+        held += candidate->object_bytes;
+        finished++;
+    }
+    return submitted;
+}
+
+/* All of a batch is built, on all processors, before the first is measured: builds and measurements exclude each other,
+ * and a measurement that waits for one build leaves the other processors idle. */
+static void run_once(Tuner *tuner, Trial **trials, int count, bool last_attempt) {
+    for (int begun = 0, from = 0; begun < count && !tuner_halted(tuner); from = begun) {
+        begun += build_trials(tuner, trials + from, count - from);
+        for (int t = from; t < begun; t++) {
+            if (!trials[t]->built)
+                continue;
+            if (!tuner_halted(tuner))
+                measure_trial(tuner, trials[t], last_attempt);
+            tuner->toolchain->release(tuner->toolchain->context, &trials[t]->candidate);
+        }
+    }
+}
+
+/* Moves those that are to be tried again to the front. */
+static int keep_unsettled(Trial **trials, int count) {
+    int kept = 0;
+    for (int t = 0; t < count; t++)
+        if (trials[t]->built && deserves_another_try(trials[t])) {
+            trials[t]->built = false;
+            trials[kept++] = trials[t];
+        }
+    return kept;
+}
+
+bool tuner_collect(const Tuner *tuner, const Candidate *candidates, int count) {
+    const Toolchain *toolchain = tuner->toolchain;
+    for (int built = 0; built < count;) {
+        Candidate *candidate = toolchain->collect(toolchain->context, true);
+        if (!candidate)
+            return false;
+        if (candidate >= candidates && candidate < candidates + count)
+            built++;
+        else
+            toolchain->release(toolchain->context, candidate);
+    }
+    return true;
+}
+
+static void note_pace(Tuner *tuner, double seconds, int trials) {
+    if (trials > 0 && (tuner->pace <= 0 || seconds / trials < tuner->pace))
+        tuner->pace = seconds / trials;
+}
+
+void tuner_run(Tuner *tuner, Trial **trials, int count) {
+    double since = monotonic_seconds();
+    int before = tuner->result->measured;
+    tuner->built_for = tuner->measured_for = 0;
+    for (int attempt = 1; attempt <= ATTEMPTS && count > 0 && !tuner_halted(tuner); attempt++) {
+        run_once(tuner, trials, count, attempt == ATTEMPTS);
+        count = keep_unsettled(trials, count);
+    }
+    tuner->last_count = tuner->result->measured - before;
+    note_pace(tuner, monotonic_seconds() - since, tuner->last_count);
+    tuner_settle(tuner);
+    tuner_flush(tuner);
+}
+
+/* --- rounds --- */
+
+/* Trials of new points; a schedule that is known already tells the search and is not measured again. */
+static int make_trials(Tuner *tuner, int **points, int count, Trial **trials) {
+    int made = 0;
+    for (int i = 0; i < count; i++) {
+        Schedule *schedule = point_schedule(tuner->arena, tuner->space, points[i]);
+        Trial *trial = schedule ? trial_new(tuner, schedule, points[i]) : NULL;
+        if (!trial || tuner_knows(tuner, trial->text))
+            continue;
+        tuner_mark(tuner, trial->text); /* two points of a batch may make the same schedule */
+        trials[made++] = trial;
+    }
+    return made;
+}
+
+/* As many as there is time for, by what the last ones took: builds are made side by side, measurements are not. */
+static int batch_size(const Tuner *tuner) {
+    int left = tuner->trial_limit - tuner->result->trials, size = left < BATCH ? left : BATCH;
+    int jobs = tuner->toolchain->jobs > 0 ? tuner->toolchain->jobs : 1;
+    if (tuner->deadline <= 0 || tuner->last_count == 0)
+        return size;
+    double time = batch_part * (tuner->deadline - monotonic_seconds()) * tuner->last_count;
+    while (size > 1 && (size + jobs - 1) / jobs * tuner->built_for + size * tuner->measured_for > time)
+        size--;
+    return size;
+}
+
+static void run_rounds(Tuner *tuner) {
+    int *points[BATCH], empty = 0;
+    Trial *trials[BATCH];
+    while (tuner->result->trials < tuner->trial_limit && !tuner_halted(tuner) && empty < EMPTY_ROUNDS) {
+        int wanted = batch_size(tuner);
+        search_learn(tuner->search);
+        int count = search_propose(tuner->search, wanted, points);
+        int before = tuner->result->trials;
+        tuner_run(tuner, trials, make_trials(tuner, points, count, trials));
+        empty = tuner->result->trials == before ? empty + 1 : 0;
+    }
+    tuner->complete |= empty == EMPTY_ROUNDS && !tuner_halted(tuner);
+    tuner->exhausted |= empty == EMPTY_ROUNDS;
+}
+
+/* --- beginning and end --- */
+
+bool trial_is_final(const Trial *trial) {
+    return trial->candidate.outcome == OUTCOME_OK;
+}
+
+/* The trial of the default schedule, as the database has it where it does. */
+static void find_default(Tuner *tuner) {
+    if (tuner->standard_sought)
+        return;
+    tuner->standard_sought = true;
+    const StaticChoice *choice = tuner->options->standard;
+    if (!choice)
+        choice = space_choice(tuner->arena, tuner->space, EFFORT_MODEL, tuner->options->seed);
+    tuner->standard = trial_new(tuner, choice->schedule, choice->point);
+    for (int t = 0; tuner->standard && t < tuner->trials.count; t++)
+        if (strcmp(tuner->trials.items[t]->text, tuner->standard->text) == 0 &&
+            trial_is_final(tuner->trials.items[t])) {
+            tuner->standard = tuner->trials.items[t];
+            tuner->standard_known = true;
+            return;
+        }
+}
+
+/* Measured whatever else is known: nothing is better than what was not measured. */
+static void measure_default(Tuner *tuner) {
+    if (!tuner->standard || tuner->standard_known)
+        return;
+    Trial *trial = tuner->standard;
+    int before = tuner->result->measured;
+    trial->built = false;
+    tuner_run(tuner, &trial, 1);
+    tuner->standard_known = tuner->result->measured > before && !is_unsettled(trial) && !tuner_doubts(tuner, trial);
+}
+
+static Schedule *schedule_of(Tuner *tuner, const Trial *trial) {
+    Schedule *copy = ARENA_NEW(tuner->arena, Schedule);
+    *copy = *trial->candidate.schedule;
+    return copy;
+}
+
+static void use_schedule(Tuner *tuner, const Trial *trial) {
+    tuner->result->schedule = schedule_of(tuner, trial);
+    tuner->result->seconds = trial->raced > 0 ? trial->raced : trial->candidate.seconds;
+}
+
+/* Whatever was measured how: what is slower than the default is not taken. */
+static void compare_with_default(Tuner *tuner) {
+    const Trial *standard = tuner->standard;
+    TuneResult *result = tuner->result;
+    if (!standard || standard->candidate.outcome != OUTCOME_OK)
+        return;
+    result->default_seconds = standard->raced > 0 ? standard->raced : standard->candidate.seconds;
+    if (result->seconds > result->default_seconds)
+        use_schedule(tuner, standard);
+}
+
+/* Why there is less than was asked for. */
+static void set_reason(Tuner *tuner) {
+    const Trial *standard = tuner->standard;
+    TuneResult *result = tuner->result;
+    result->lost = tuner_lost(tuner) != NULL;
+    result->why = tuner_lost(tuner);
+    if (!result->why && result->measured && standard && standard->candidate.outcome != OUTCOME_OK)
+        result->why = standard->candidate.why;
+}
+
+Trial *tuner_best_trial(const Tuner *tuner) {
+    Trial *best = NULL;
+    for (int t = 0; t < tuner->trials.count; t++) {
+        Trial *trial = tuner->trials.items[t];
+        if (trial->candidate.outcome == OUTCOME_OK && (!best || trial->candidate.seconds < best->candidate.seconds))
+            best = trial;
+    }
+    return best;
+}
+
+/* With nothing good measured: the default. Nothing is known to be better, also where it failed here. */
+static void fall_back(Tuner *tuner) {
+    tuner->result->schedule = tuner->standard
+                                  ? schedule_of(tuner, tuner->standard)
+                                  : autosched_default(tuner->arena, tuner->program, tuner->target, tuner->user,
+                                                      EFFORT_MODEL, tuner->options->seed);
+}
+
+static int by_value(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median_build_seconds(const Tuner *tuner) {
+    double *times = ARENA_ARRAY(tuner->arena, double, tuner->trials.count);
+    size_t count = 0;
+    for (int t = 0; t < tuner->trials.count; t++)
+        if (tuner->trials.items[t]->candidate.build_seconds > 0)
+            times[count++] = tuner->trials.items[t]->candidate.build_seconds;
+    qsort(times, count, sizeof *times, by_value);
+    return count ? times[count / 2] : 0;
+}
+
+static bool tuner_open(Tuner *tuner) {
+    const TuneOptions *options = tuner->options;
+    tuner->best = HUGE_VAL;
+    tuner->flops = program_flops(tuner->program);
+    tuner->task = task_new(tuner->arena, tuner->program, tuner->user);
+    tuner->result = ARENA_NEW(tuner->arena, TuneResult);
+    tuner->space = options->standard ? options->standard->space
+                                     : space_new(tuner->arena, tuner->program, tuner->target, tuner->user);
+    const char *model = options->cost_model ? options->cost_model : "xgboost";
+    const char *search = options->search ? options->search : "anneal";
+    tuner->model = model_open(tuner->arena, model, options->seed);
+    tuner->search = tuner->model ? search_open(tuner->arena, tuner->space, tuner->model, search, options->seed) : NULL;
+    if (tuner->search && tuner->toolchain)
+        tuner->search->jobs = tuner->toolchain->jobs;
+    return tuner->search != NULL;
+}
+
+Tuner *tuner_new(Arena *arena, const Program *program, const Target *target, const Schedule *user,
+                 const Toolchain *toolchain, Database *database, const TuneOptions *options) {
+    Tuner *tuner = ARENA_NEW(arena, Tuner);
+    *tuner = (Tuner){.arena = arena, .program = program, .target = target, .user = user};
+    tuner->toolchain = toolchain;
+    tuner->database = database;
+    tuner->options = options;
+    begin_step(tuner);
+    if (tuner_open(tuner)) {
+        tuner_recall(tuner);
+        if (options->standard || (toolchain && tuner->result->trials > 0))
+            find_default(tuner);
+    }
+    end_step(tuner);
+    return tuner;
+}
+
+int tuner_trials(const Tuner *tuner) {
+    return tuner->result->trials;
+}
+
+/* Whether nothing has to be measured: the default can be compared with, and there are trials enough. */
+static bool knows_enough(const Tuner *tuner, int trials) {
+    bool known = !tuner->toolchain || !tuner->standard || tuner->standard_known;
+    return known && tuner->result->trials >= trials && tuner_best_trial(tuner);
+}
+
+void tuner_search(Tuner *tuner, int trials, double deadline) {
+    tuner->exhausted |= !tuner->search;
+    if (!tuner->search)
+        return;
+    tuner->result->from_database = tuner->result->measured == 0 && knows_enough(tuner, trials);
+    if (tuner->result->from_database || !tuner->toolchain)
+        return;
+    int before = tuner->result->trials;
+    tuner->trial_limit = trials;
+    tuner->deadline = deadline;
+    begin_step(tuner);
+    if (!tuner_halted(tuner))
+        find_default(tuner);
+    measure_default(tuner);
+    run_rounds(tuner);
+    measure_default(tuner); /* the machine may have more time now */
+    end_step(tuner);
+    tuner->exhausted |= tuner->result->trials == before;
+}
+
+bool tuner_is_lost(const Tuner *tuner) {
+    return tuner->result->lost;
+}
+
+bool tuner_knows_default(const Tuner *tuner) {
+    return tuner->standard_sought && (!tuner->standard || tuner->standard_known);
+}
+
+void tuner_close(Tuner *tuner) {
+    free(tuner->known.slots);
+    search_close(tuner->search);
+    model_close(tuner->model);
+}
+
+TuneResult *tuner_finish(Tuner *tuner) {
+    Trial *winner = tuner->winner;
+    bool comparable = !tuner->toolchain || !tuner->standard || tuner->standard_known;
+    const char *doubt = tuner_dismiss(tuner);
+    if (doubt && !tuner->good && !tuner_stopped(tuner))
+        tuner->lost = doubt;
+    tuner_flush(tuner);
+    tuner->result->unrecorded = tuner->database ? tuner->unwritten.count : 0;
+    tuner_note(tuner);
+    if (!winner && comparable)
+        winner = tuner_best_trial(tuner);
+    if (winner)
+        use_schedule(tuner, winner);
+    else
+        fall_back(tuner);
+    compare_with_default(tuner);
+    set_reason(tuner);
+    tuner->result->from_database |= tuner->result->measured == 0 && winner && !tuner_stopped(tuner);
+    tuner->result->stopped = tuner_stopped(tuner);
+    tuner->result->elapsed = tuner_elapsed(tuner);
+    tuner->result->build_seconds = median_build_seconds(tuner);
+    tuner_close(tuner);
+    return tuner->result;
+}
+
+TuneResult *tune(Arena *arena, const Program *program, const Target *target, const Schedule *user,
+                 const Toolchain *toolchain, Database *database, const TuneOptions *options) {
+    double deadline = tune_deadline(options->budget_seconds);
+    double end = options->budget_seconds > 0 ? monotonic_seconds() + options->budget_seconds : 0;
+    Tuner *tuner = tuner_new(arena, program, target, user, toolchain, database, options);
+    tuner_search(tuner, options->trials, deadline);
+    tuners_race(&tuner, 1, end);
+    return tuner_finish(tuner);
+}

@@ -1,0 +1,151 @@
+/* tune_history.c - a tuning's memory: trials by their text, and those of earlier runs from the database.
+ *
+ * A record begins with the point of the space that it came from, as a comment. A point is believed only when it makes
+ * the very schedule of the record: another version of the space may have numbered its choices in another way.
+ */
+#include "autosched/search/tuner.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char point_mark[] = "# point";
+
+static uint64_t text_key(const char *text) {
+    uint64_t hash = 11;
+    for (; *text; text++)
+        hash = hash_mix(hash ^ (unsigned char)*text) + 0x9e3779b9u;
+    return hash;
+}
+
+bool tuner_knows(const Tuner *tuner, const char *text) {
+    return hash_set_has(&tuner->known, text_key(text));
+}
+
+void tuner_mark(Tuner *tuner, const char *text) {
+    hash_set_add(&tuner->known, text_key(text));
+}
+
+void tuner_remember(Tuner *tuner, Trial *trial) {
+    tuner_mark(tuner, trial->text);
+    list_push(tuner->arena, &tuner->trials, trial);
+}
+
+const char *trial_record_text(const Tuner *tuner, const Trial *trial) {
+    if (!trial->point)
+        return trial->text;
+    Text text = {.arena = tuner->arena};
+    text_add(&text, "%s", point_mark);
+    for (int g = 0; g < tuner->space->gene_count; g++)
+        text_add(&text, " %d", trial->point[g]);
+    text_add(&text, "\n%s", trial->text);
+    return text.text;
+}
+
+/* The numbers of the comment, within the space's choices; NULL when they are not. */
+static const int *read_point(const Tuner *tuner, const char *text) {
+    if (strncmp(text, point_mark, sizeof point_mark - 1) != 0)
+        return NULL;
+    int *point = ARENA_ARRAY(tuner->arena, int, tuner->space->gene_count + 1), number = 0;
+    char *end = (char *)text + sizeof point_mark - 1;
+    for (int g = 0; g < tuner->space->groups.count; g++)
+        for (int i = 0; i < tuner->space->groups.items[g]->genes.count; i++) {
+            const char *at = end;
+            long choice = *at == ' ' ? strtol(at, &end, 10) : -1;
+            if (end == at || choice < 0 || choice >= tuner->space->groups.items[g]->genes.items[i].count)
+                return NULL;
+            point[number++] = (int)choice;
+        }
+    return *end == '\n' ? point : NULL;
+}
+
+static const int *recall_point(Tuner *tuner, const Record *record, const char *text) {
+    const int *point = read_point(tuner, record->schedule);
+    Schedule *schedule =
+        point && point_plausible(tuner->space, point) ? point_schedule(tuner->arena, tuner->space, point) : NULL;
+    return schedule && strcmp(task_text(tuner->arena, tuner->task, schedule), text) == 0 ? point : NULL;
+}
+
+static void recall(Tuner *tuner, const Record *record) {
+    Schedule *schedule = task_schedule(tuner->arena, tuner->task, tuner->target, record->schedule);
+    Trial *trial = schedule ? trial_new(tuner, schedule, NULL) : NULL;
+    if (!trial || tuner_knows(tuner, trial->text))
+        return;
+    bool good = record->outcome == OUTCOME_OK;
+    trial->point = recall_point(tuner, record, trial->text);
+    trial->candidate.outcome = record->outcome;
+    trial->candidate.seconds = record->seconds;
+    trial->candidate.spread = record->spread;
+    trial->candidate.repeats = record->repeats;
+    trial->candidate.why = record->why;
+    tuner->result->trials++;
+    if (good)
+        tuner->best = fmin(tuner->best, record->seconds);
+    else
+        tuner_count_failure(tuner, trial);
+    tuner_remember(tuner, trial);
+    search_tell(tuner->search, trial->point, trial->features, good ? record->seconds : HUGE_VAL);
+}
+
+void tuner_recall(Tuner *tuner) {
+    Record *records;
+    if (!tuner->database)
+        return;
+    int count = database_find(tuner->arena, tuner->database, tuner->task->key, database_target(tuner->target),
+                              tuner->options->threads, &records);
+    /* Failures alone tell of a machine that could not run anything: they are tried again. */
+    for (int r = 0; r < count && records[0].outcome == OUTCOME_OK; r++)
+        if (!tuner->options->inputs || !strcmp(records[r].inputs, tuner->options->inputs))
+            recall(tuner, &records[r]);
+}
+
+/* --- notes --- */
+
+void tuner_note(const Tuner *tuner) {
+    bool known = tuner->database && tuner->options->maker && tuner->standard && tuner->standard_known;
+    if (!known || !trial_is_final(tuner->standard) || tuner->unwritten.count)
+        return;
+    SearchNote note = {.maker = tuner->options->maker,
+                       .trials = tuner->result->trials - tuner->result->unsettled,
+                       .exhausted = tuner->complete};
+    database_note(tuner->database, tuner->task->key, database_target(tuner->target), tuner->options->threads, &note);
+}
+
+/* Of all programs of a function; that of a single one is its own. */
+static const char *hash_tasks(Arena *arena, Program *const *programs, int count, const Schedule *user) {
+    Text keys = {.arena = arena};
+    for (int i = 0; i < count; i++)
+        text_add(&keys, "%s ", task_new(arena, programs[i], user)->key);
+    return arena_printf(arena, "%016llx", (unsigned long long)text_key(keys.text));
+}
+
+bool searches_note_budget(Arena *arena, Database *database, Program *const *programs, int count, const Target *target,
+                          const Schedule *user, const TuneOptions *options) {
+    return options->maker &&
+           database_note_budget(database, hash_tasks(arena, programs, count, user), database_target(target),
+                                options->threads, options->maker, options->budget_seconds);
+}
+
+static bool budget_is_spent(Arena *arena, Database *database, Program *const *programs, int count, const Target *target,
+                            const Schedule *user, const TuneOptions *options) {
+    return options->budget_seconds > 0 &&
+           database_find_budget(database, hash_tasks(arena, programs, count, user), database_target(target),
+                                options->threads, options->maker) >= options->budget_seconds;
+}
+
+bool searches_are_known(Arena *arena, Database *database, Program *const *programs, int count, const Target *target,
+                        const Schedule *user, const TuneOptions *options, int *used) {
+    bool enough = true, all = true;
+    int own[count];
+    *used = 0;
+    for (int i = 0; i < count; i++) {
+        const Task *task = task_new(arena, programs[i], user);
+        SearchNote note = {0};
+        all &= database_find_note(database, task->key, database_target(target), options->threads, options->maker, &note);
+        enough &= note.exhausted || note.trials >= options->trials;
+        own[i] = note.trials;
+        *used += note.trials;
+    }
+    return (all && (enough || counted_trials(own, count, options->trials) >= options->trials)) ||
+           budget_is_spent(arena, database, programs, count, target, user, options);
+}

@@ -1,0 +1,256 @@
+/* tune_race.c - the end of a tuning: the best few and the default are built again and measured thoroughly, in turns, those
+ * of several algorithms together; and, before it, which algorithm's search goes on.
+ *
+ * A machine that is shared runs whole seconds at half its speed; in turns, all suffer alike, and the fastest of a
+ * candidate's turns is compared. The default wins unless another is faster; whatever fails here is out.
+ */
+#include "autosched/search/tuner.h"
+#include "lang/clock.h"
+
+#include <math.h>
+
+enum { RACERS = 4, TURNS = 4, COMPARISONS = 2, GAIN_TRIALS = 16, TURN_TRIALS = 16, WRITTEN_PART = 4 };
+static const double expected_gain = 0.4; /* part of a default's time that a search saves at best */
+static const double further_gain = 0.1;  /* beyond what other searches saved */
+static const double near_enough = 1.15;  /* of the best time, for an algorithm to be in the race */
+static const double far_enough = 4;      /* of the best default's, for one to be out without another look */
+
+typedef struct Race {
+    Tuner *tuner;
+    Trial *racers[RACERS + 1];
+    Candidate *candidates; /* builders may outlive the race */
+    int count;
+    bool built;
+} Race;
+
+/* The fastest trials, so many at most, and the default at the end where it is none of them. */
+static int choose_racers(const Tuner *tuner, Trial **racers, int most) {
+    int count = 0;
+    for (int t = 0; t < tuner->trials.count && most > 0; t++) {
+        Trial *trial = tuner->trials.items[t];
+        double seconds = trial->candidate.seconds;
+        if (trial->candidate.outcome != OUTCOME_OK || trial == tuner->standard ||
+            (count == most && seconds >= racers[most - 1]->candidate.seconds))
+            continue;
+        int place = count < most ? count++ : most - 1;
+        for (; place > 0 && racers[place - 1]->candidate.seconds > seconds; place--)
+            racers[place] = racers[place - 1];
+        racers[place] = trial;
+    }
+    if (tuner->standard && tuner->standard->candidate.outcome == OUTCOME_OK)
+        racers[count++] = tuner->standard;
+    return count;
+}
+
+static void build_racers(Race *race) {
+    Tuner *tuner = race->tuner;
+    const Toolchain *toolchain = tuner->toolchain;
+    race->candidates = ARENA_ARRAY(tuner->arena, Candidate, RACERS + 1);
+    for (int i = 0; i < race->count; i++) {
+        race->candidates[i] = (Candidate){.id = tuner->next_id++, .schedule = race->racers[i]->candidate.schedule};
+        toolchain->submit(toolchain->context, &race->candidates[i]);
+    }
+    race->built = tuner_collect(tuner, race->candidates, race->count);
+}
+
+/* What a process died of once it is measured once more. */
+static void measure_again(const Tuner *tuner, Candidate *candidate) {
+    const Toolchain *toolchain = tuner->toolchain;
+    toolchain->measure(toolchain->context, candidate, 0, true);
+    if (candidate->outcome != OUTCOME_OK && candidate->died && !tuner_lost(tuner))
+        toolchain->measure(toolchain->context, candidate, 0, true);
+}
+
+static void take_turn(const Race *race, bool backward) {
+    for (int i = 0; i < race->count && race->built; i++) {
+        int racer = backward ? race->count - 1 - i : i;
+        Candidate *candidate = &race->candidates[racer];
+        Trial *trial = race->racers[racer];
+        if (candidate->outcome != OUTCOME_OK || tuner_stopped(race->tuner))
+            continue;
+        measure_again(race->tuner, candidate);
+        if (candidate->outcome == OUTCOME_OK && (trial->raced == 0 || candidate->seconds < trial->raced))
+            trial->raced = candidate->seconds;
+    }
+}
+
+/* Failed by itself, for the default does well there: it gave a wrong result, or a process died of it twice. */
+static bool is_proven(const Candidate *candidate) {
+    return candidate->outcome == OUTCOME_WRONG || (candidate->outcome != OUTCOME_OK && candidate->died);
+}
+
+/* What the race found is the better measurement: the database gets it. */
+static void record_race(Tuner *tuner, Trial *trial, const Candidate *candidate) {
+    trial->candidate.outcome = candidate->outcome;
+    trial->candidate.why = candidate->why;
+    trial->candidate.spread = candidate->spread;
+    trial->candidate.repeats = candidate->repeats;
+    if (candidate->outcome == OUTCOME_OK) {
+        trial->candidate.seconds = trial->raced;
+        tuner->best = fmin(tuner->best, trial->raced);
+    } else {
+        tuner_count_failure(tuner, trial);
+        tuner_forget(tuner, trial);
+    }
+    tuner_record(tuner, trial);
+}
+
+/* Without the default, which the machine could not run any more, the others' times and failures say nothing. */
+static bool is_valid(const Race *race) {
+    int last = race->count - 1; /* where the default stands */
+    bool died = false;
+    if (!race->built || tuner_lost(race->tuner))
+        return false;
+    if (!race->count || race->racers[last] != race->tuner->standard)
+        return true;
+    Candidate *standard = &race->candidates[last];
+    for (int i = 0; i < last; i++)
+        died |= is_proven(&race->candidates[i]);
+    if (died && standard->outcome == OUTCOME_OK)
+        measure_again(race->tuner, standard);
+    return standard->outcome == OUTCOME_OK && race->racers[last]->raced > 0;
+}
+
+/* What did not finish the race was measured at another time: it is not called faster than what won. */
+static void rank_behind(Tuner *tuner, const Trial *winner) {
+    for (int t = 0; t < tuner->trials.count; t++) {
+        Trial *trial = tuner->trials.items[t];
+        if (trial->candidate.outcome != OUTCOME_OK || trial->raced > 0 || trial->candidate.seconds > winner->raced)
+            continue;
+        trial->candidate.seconds = nextafter(winner->raced, HUGE_VAL);
+        tuner_record(tuner, trial);
+    }
+}
+
+/* What the racers did counts, or nothing of it. */
+static void settle(Race *race, bool valid) {
+    Tuner *tuner = race->tuner;
+    for (int i = race->count - 1; i >= 0; i--) {
+        const Candidate *candidate = &race->candidates[i];
+        Trial *racer = race->racers[i];
+        bool finished = valid && candidate->outcome == OUTCOME_OK && racer->raced > 0;
+        if (finished || (valid && is_proven(candidate)))
+            record_race(tuner, racer, candidate);
+        if (finished && (!tuner->winner || racer->raced < tuner->winner->raced))
+            tuner->winner = racer;
+        if (!finished)
+            racer->raced = 0;
+        tuner->toolchain->release(tuner->toolchain->context, &race->candidates[i]);
+    }
+    if (valid && tuner->winner && race->count > 1)
+        rank_behind(tuner, tuner->winner);
+}
+
+/* What an earlier run measured is raced again only where this one has measured, too. */
+static bool may_race(const Tuner *tuner, double limit) {
+    bool comparable = !tuner->standard || tuner->standard_known;
+    bool going = tuner->toolchain && !tuner_stopped(tuner) && !tuner_lost(tuner);
+    return going && comparable && tuner->result->measured > 0 && tuner_best_trial(tuner) && tuner->best <= limit;
+}
+
+/* How many of its fastest each may send beside its default, so that there is time for a turn; below 0: not even that. */
+static int affordable_racers(const Race *races, int count, int racers, double deadline) {
+    double pace = 0;
+    if (deadline <= 0)
+        return racers;
+    for (int r = 0; r < count; r++)
+        pace += races[r].tuner->pace;
+    double each = (deadline - monotonic_seconds()) / pace;
+    return each >= racers + 1 ? racers : each >= 1 ? (int)each - 1 : -1;
+}
+
+/* So many turns of the fastest trials of each, and its default; no more than there is time for, and none with fewer than
+ * `least` of the fastest. */
+static void race(Tuner *const *tuners, int count, double limit, int least, int racers, int turns, double deadline) {
+    Race races[count];
+    double best = HUGE_VAL, started = monotonic_seconds();
+    int racing = 0;
+    for (int t = 0; t < count; t++)
+        best = fmin(best, tuners[t]->best);
+    for (int t = 0; t < count; t++)
+        if (may_race(tuners[t], best * limit))
+            races[racing++] = (Race){.tuner = tuners[t]};
+    racers = affordable_racers(races, racing, racers, deadline);
+    if (racers < least)
+        return;
+    for (int r = 0; r < racing; r++) {
+        races[r].count = choose_racers(races[r].tuner, races[r].racers, racers);
+        build_racers(&races[r]);
+    }
+    for (int turn = 0; turn < turns && (turn == 0 || deadline <= 0 || monotonic_seconds() < deadline); turn++)
+        for (int r = 0; r < racing; r++)
+            take_turn(&races[turn % 2 ? racing - 1 - r : r], turn % 2);
+    bool valid = true;
+    for (int r = 0; r < racing; r++)
+        valid &= is_valid(&races[r]);
+    for (int r = 0; r < racing; r++) {
+        settle(&races[r], valid);
+        races[r].tuner->spent += (monotonic_seconds() - started) / racing;
+    }
+}
+
+void tuners_race(Tuner *const *tuners, int count, double deadline) {
+    race(tuners, count, near_enough, 1, RACERS, TURNS, deadline);
+}
+
+void tuners_compare(Tuner *const *tuners, int count, double deadline) {
+    race(tuners, count, far_enough, 0, 0, COMPARISONS, deadline);
+    for (int t = 0; t < count; t++)
+        tuners[t]->winner = NULL;
+}
+
+/* --- which search goes on --- */
+
+/* The part of its default's time that a search has saved. */
+static double gain(const Tuner *tuner) {
+    const Trial *standard = tuner->standard;
+    bool known = standard && standard->candidate.outcome == OUTCOME_OK && standard->candidate.seconds > 0;
+    return known ? 1 - tuner->best / standard->candidate.seconds : 0;
+}
+
+/* What one search has saved, another may, too. */
+static double greatest_gain(Tuner *const *tuners, int count) {
+    double greatest = expected_gain;
+    for (int t = 0; t < count; t++)
+        greatest = fmax(greatest, gain(tuners[t]) + further_gain);
+    return greatest;
+}
+
+/* The seconds that a search may come down to: the more it has tried, the nearer it is. */
+static double promise(const Tuner *tuner, double greatest) {
+    double tried = 1 + (double)tuner->result->trials / GAIN_TRIALS;
+    return tuner->best * (1 - greatest / (tried * tried));
+}
+
+int counted_trials(const int *own, int count, int trials) {
+    int sum = 0, most = trials / WRITTEN_PART;
+    for (int i = 0; i < count; i++)
+        sum += own[i];
+    return sum <= trials || own[0] <= most ? sum : sum - own[0] + most;
+}
+
+static int counted_of_all(Tuner *const *tuners, int count, int trials) {
+    int own[count];
+    for (int t = 0; t < count; t++)
+        own[t] = tuners[t]->result->trials;
+    return counted_trials(own, count, trials);
+}
+
+Tuner *tuners_next(Tuner *const *tuners, int count, int trials, int *until) {
+    double greatest = greatest_gain(tuners, count);
+    Tuner *next = NULL;
+    for (int t = 0; t < count; t++) {
+        if (tuners[t]->exhausted || tuners[t]->result->trials >= trials)
+            continue;
+        *until = 1;
+        if (tuners[t]->result->trials == 0)
+            return tuners[t];
+        if (!next || promise(tuners[t], greatest) < promise(next, greatest))
+            next = tuners[t];
+    }
+    int left = next ? trials - counted_of_all(tuners, count, trials) : 0, own = next ? next->result->trials : 0;
+    if (left > trials - own)
+        left = trials - own;
+    *until = own + (count == 1 || left < TURN_TRIALS ? left : TURN_TRIALS);
+    return left > 0 ? next : NULL;
+}

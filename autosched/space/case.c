@@ -1,0 +1,242 @@
+/* case.c - axes that choose between the cases of a value: a == 0 ? ... : a == 1 ? ..., h % 4 == 0 ? ...
+ *
+ * The transforms of fast algorithms are written so. Where all values of such an axis stand beside each other in one
+ * unrolled body, each has its case alone, and what the cases read is read once.
+ */
+#include "autosched/space/groups.h"
+
+enum { CASES_LIMIT = 8 };
+
+typedef struct Cases {
+    const Var *axis;
+    int64_t extent, period;
+} Cases;
+
+/* axis == 3, or axis % 4 == 3. */
+static int64_t compared_period(const Expr *condition, const Cases *cases) {
+    int64_t value, period;
+    if (condition->kind != EXPR_OP || condition->op != OP_EQ || !expr_is_int(condition->args[1], &value))
+        return 0;
+    const Expr *chosen = condition->args[0];
+    if (chosen->kind == EXPR_VAR && chosen->var == cases->axis)
+        return cases->extent;
+    bool remainder = chosen->kind == EXPR_OP && chosen->op == OP_MOD && chosen->args[0]->kind == EXPR_VAR &&
+                     chosen->args[0]->var == cases->axis && expr_is_int(chosen->args[1], &period);
+    return remainder ? period : 0;
+}
+
+static bool find_cases(const Expr *e, void *context) {
+    Cases *cases = context;
+    if (e->kind == EXPR_OP && e->op == OP_SELECT) {
+        int64_t period = compared_period(e->args[0], cases);
+        if (period > cases->period)
+            cases->period = period;
+    }
+    return true;
+}
+
+int64_t case_period(const Stage *stage, int axis) {
+    Cases cases = {.axis = stage->axes[axis], .extent = axis_extent(stage->axes[axis])};
+    expr_walk(stage->value, find_cases, &cases);
+    bool many = cases.period > CASES_LIMIT || (cases.extent >= 0 && cases.period > cases.extent);
+    return cases.period > 1 && !many ? cases.period : 0;
+}
+
+bool stage_has_cases(const Stage *stage) {
+    for (int a = 0; a < stage->axis_count && stage->combine == COMBINE_NONE; a++)
+        if (case_period(stage, a) > 0)
+            return true;
+    return false;
+}
+
+/* --- what a tile of cases reads ----------------------------------------------------------------------------------- */
+
+/* One axis, or a part of one: x, x / 4, x % 4. */
+static const Var *axis_in(const Expr *index) {
+    int64_t divisor;
+    if (index->kind == EXPR_OP && (index->op == OP_DIV || index->op == OP_MOD) &&
+        expr_is_int(index->args[1], &divisor) && divisor > 0)
+        index = index->args[0];
+    return index->kind == EXPR_VAR ? index->var : NULL;
+}
+
+typedef struct CaseReads {
+    const Tensor *tensor;
+    bool all, chosen;
+} CaseReads;
+
+static bool find_case_read(const Expr *e, void *context) {
+    CaseReads *reads = context;
+    int64_t value;
+    if (e->kind != EXPR_READ || e->tensor != reads->tensor)
+        return true;
+    for (int d = 0; d < e->count; d++) {
+        bool number = expr_is_int(e->args[d], &value);
+        reads->all &= number || axis_in(e->args[d]) != NULL;
+        reads->chosen |= number;
+    }
+    return true;
+}
+
+bool reads_by_cases(const Stage *stage, const Stage *producer) {
+    CaseReads reads = {.tensor = producer->tensor, .all = true};
+    expr_walk(stage->value, find_case_read, &reads);
+    return reads.all && reads.chosen && producer->combine == COMBINE_NONE && producer->rest_count == 0;
+}
+
+typedef struct TileSearch {
+    const Stage *producer; /* as the nest has it */
+    const Var *axis;
+    int64_t period;
+} TileSearch;
+
+/* x / 4 and x % 4 want whole fours of x; at the cases of the producer, x wants all that it has of them. */
+static bool find_tile(const Expr *e, void *context) {
+    TileSearch *search = context;
+    for (int d = 0; e->kind == EXPR_READ && e->tensor == search->producer->tensor && d < e->count; d++) {
+        const Expr *index = e->args[d];
+        int64_t period = 0;
+        if (axis_in(index) != search->axis)
+            continue;
+        if (index->kind == EXPR_VAR)
+            period = case_period(search->producer, d);
+        else
+            expr_is_int(index->args[1], &period);
+        search->period = period > search->period ? period : search->period;
+    }
+    return true;
+}
+
+int64_t group_case_period(Space *space, const Group *group, const Stage *root, int axis) {
+    TileSearch search = {.axis = root->axes[axis], .period = case_period(root, axis)};
+    for (int s = 0; s < group->stage_count; s++)
+        if (group->stages[s] != group->root) {
+            search.producer = inlined_stage(space, group->stages[s]);
+            expr_walk(root->value, find_tile, &search);
+        }
+    int64_t extent = axis_extent(root->axes[axis]);
+    return extent >= 0 && search.period > extent ? extent : search.period;
+}
+
+/* Whether two indices together are one axis: x / 4 and x % 4. */
+static bool is_split_pair(const Expr *a, const Expr *b, const Var *axis) {
+    int64_t divisor, modulus;
+    return a->kind == EXPR_OP && b->kind == EXPR_OP && a->op == OP_DIV && b->op == OP_MOD && axis_in(a) == axis &&
+           axis_in(b) == axis && expr_is_int(a->args[1], &divisor) && expr_is_int(b->args[1], &modulus) &&
+           divisor == modulus;
+}
+
+/* Whether different values of the variable are different elements of what is read, whatever the others are. */
+static bool is_told(const Expr *read, const Var *var) {
+    bool told = axis_extent(var) == 1;
+    for (int d = 0; d < read->count; d++) {
+        told |= read->args[d]->kind == EXPR_VAR && read->args[d]->var == var;
+        for (int other = 0; other < read->count; other++)
+            told |= is_split_pair(read->args[d], read->args[other], var);
+    }
+    return told;
+}
+
+bool read_is_injective(const Stage *stage, const Expr *read) {
+    bool told = true;
+    for (int a = 0; a < stage->axis_count; a++)
+        told &= is_told(read, stage->axes[a]);
+    for (int r = 0; r < stage->reduction_count; r++)
+        told &= is_told(read, stage->reductions[r]);
+    return told;
+}
+
+typedef struct QuotientSearch {
+    Space *space;
+    const Stage *producer;
+    bool found;
+} QuotientSearch;
+
+/* x / 4 in the place of an axis that chooses. */
+static bool find_quotient(const Expr *e, void *context) {
+    QuotientSearch *search = context;
+    for (int d = 0; e->kind == EXPR_READ && e->tensor == search->producer->tensor && d < e->count; d++)
+        if (e->args[d]->kind == EXPR_OP && e->args[d]->op == OP_DIV)
+            search->found |= case_period(inlined_stage(search->space, search->producer), d) > 0;
+    return true;
+}
+
+bool loses_cases(Space *space, const Stage *consumer, const Stage *producer) {
+    QuotientSearch search = {space, producer, false};
+    expr_walk(consumer->value, find_quotient, &search);
+    return search.found;
+}
+
+/* --- statements --------------------------------------------------------------------------------------------------- */
+
+typedef struct LaneSearch {
+    const Tensor *tensor;
+    const Var *axis;
+    int dimension;
+} LaneSearch;
+
+static bool find_lane(const Expr *e, void *context) {
+    LaneSearch *search = context;
+    for (int d = 0; e->kind == EXPR_READ && e->tensor == search->tensor && d < e->count; d++)
+        if (e->args[d]->kind == EXPR_VAR && e->args[d]->var == search->axis)
+            search->dimension = d;
+    return true;
+}
+
+/* For each member, readers before what they read, its dimension that the vector axis of the root is; -1: none. */
+static void find_lanes(Space *space, const Group *group, const CasePlace *place, int *dimensions) {
+    for (int s = group->stage_count - 1; s >= 0; s--) {
+        LaneSearch search = {group->stages[s]->tensor, place->vector, -1};
+        if (place->vector)
+            expr_walk(place->root->value, find_lane, &search);
+        for (int r = s + 1; r < group->stage_count && place->vector && search.dimension < 0; r++) {
+            const Stage *reader = inlined_stage(space, group->stages[r]);
+            search.axis = dimensions[r] < 0 ? NULL : reader->axes[dimensions[r]];
+            if (search.axis && group->stages[r] != group->root)
+                expr_walk(reader->value, find_lane, &search);
+        }
+        dimensions[s] = search.dimension;
+    }
+}
+
+static const char *producer_loop(Space *space, const Stage *producer, int axis) {
+    return arena_printf(space->arena, "%s.%s", producer->name, producer->axes[axis]->name);
+}
+
+/* lane: the dimension that is vectorized, or -1. */
+static void emit_producer(Space *space, const Group *group, Sketch *sketch, const CasePlace *place, int number,
+                          int lane) {
+    const Stage *producer = group->stages[number];
+    PrimArg at[3] = {arg_name(producer->name), arg_name(place->loop), arg_keyed(arg_name("register"), "scope")};
+    sketch_add(space, sketch, PRIM_COMPUTE_AT, 0, NULL, 3, at);
+    const char *names[producer->axis_count + 2], *parts[2];
+    int count = 0;
+    for (int a = 0; a < producer->axis_count; a++)
+        if (a != lane)
+            names[count++] = producer_loop(space, producer, a);
+    if (lane >= 0) {
+        parts[0] = space_local_name(space, group, arena_printf(space->arena, "c%d_u", number));
+        parts[1] = space_local_name(space, group, arena_printf(space->arena, "c%d_l", number));
+        PrimArg args[2] = {arg_name(producer_loop(space, producer, lane)), arg_int(place->lanes)};
+        sketch_add(space, sketch, PRIM_SPLIT, 2, parts, 2, args);
+        names[count++] = parts[0];
+        names[count] = parts[1];
+    }
+    sketch_loops(space, sketch, PRIM_REORDER, names, count + (lane >= 0));
+    if (lane >= 0)
+        sketch_loops(space, sketch, PRIM_VECTORIZE, &parts[1], 1);
+    sketch_loops(space, sketch, PRIM_UNROLL, names, count);
+}
+
+bool emit_producers(Space *space, const Group *group, Sketch *sketch, const CasePlace *place) {
+    int dimensions[group->stage_count];
+    find_lanes(space, group, place, dimensions);
+    for (int s = group->stage_count - 1; s >= 0; s--) {
+        if (group->stages[s] == group->root)
+            continue;
+        if (!place->loop || (place->vector && dimensions[s] < 0))
+            return false;
+        emit_producer(space, group, sketch, place, s, dimensions[s]);
+    }
+    return true;
+}

@@ -1,0 +1,440 @@
+/* chain.c - groups that are computed a block at a time inside of the loops of the one that reads them.
+ *
+ * Fast algorithms are chains of stages: tiles are transformed, multiplied, and the products transformed back. What goes
+ * from one to the next is several times as large as the image. Where blocks of it fit the second cache together with
+ * the operands that all blocks read, or the last one, and the whole does not, its producers are computed at the root's
+ * outer loops: over axes that all have (images, groups), and over the blocks x / 4 of those that the root reads by tiles.
+ * The decision follows from sizes alone; the groups' own genes then describe one block.
+ */
+#include "autosched/space/groups.h"
+
+#include <string.h>
+
+enum { LEAST_REUSE = 4, ASSUMED_THREADS = 4, TASKS_A_THREAD = 2, PASSES = 4, SHARED_PART = 4, LAST_PART = 4 };
+static const double used_part = 0.9;   /* of the second cache, by a block and what it reads */
+static const double far_cost = 3;      /* of bytes from memory, when those from the last cache cost 1 */
+static const double needed_part = 0.6; /* of the bytes without a chain, at most */
+
+/* --- what reads what ---------------------------------------------------------------------------------------------- */
+
+typedef struct Reads {
+    Space *space;
+    LIST(const Expr *) items;
+} Reads;
+
+static bool collect(const Expr *e, void *context) {
+    Reads *reads = context;
+    if (e->kind == EXPR_READ)
+        list_push(reads->space->arena, &reads->items, e);
+    return true;
+}
+
+static Reads reads_of(Space *space, const Stage *stage) {
+    Reads reads = {.space = space};
+    stage_walk(inlined_stage(space, stage), collect, &reads);
+    return reads;
+}
+
+static bool group_reads(Space *space, const Group *group, const Stage *stage) {
+    bool found = false;
+    for (int s = 0; s < group->stage_count; s++) {
+        Reads reads = reads_of(space, group->stages[s]);
+        for (int r = 0; r < reads.items.count && group->stages[s] != stage; r++)
+            found |= stage_writes(stage, reads.items.items[r]->tensor);
+    }
+    return found;
+}
+
+/* x / 4: the divisor; 0: it is something else. */
+static int64_t divisor_of(const Expr *index, const Var *axis) {
+    int64_t divisor;
+    bool quotient = index->kind == EXPR_OP && index->op == OP_DIV && index->args[0]->kind == EXPR_VAR &&
+                    (!axis || index->args[0]->var == axis) && expr_is_int(index->args[1], &divisor) && divisor > 1;
+    return quotient ? divisor : 0;
+}
+
+/* The tiles in which a stage reads along one of its axes; NULL: any. 0: none. */
+static int64_t tiles_read(Space *space, const Stage *stage, const Var *axis) {
+    Reads reads = reads_of(space, stage);
+    int64_t divisor = 0;
+    for (int r = 0; r < reads.items.count; r++)
+        for (int d = 0; d < reads.items.items[r]->count; d++) {
+            int64_t found = divisor_of(reads.items.items[r]->args[d], axis);
+            divisor = found > divisor ? found : divisor;
+        }
+    return divisor;
+}
+
+/* --- members ------------------------------------------------------------------------------------------------------ */
+
+static bool is_member(const Chain *chain, const Group *group) {
+    for (int p = 0; p < chain->producer_count; p++)
+        if (chain->producers[p] == group->root)
+            return true;
+    return group->root == chain->root;
+}
+
+/* Whether the chain alone reads what the group makes. */
+static bool suits_chain(Space *space, const Chain *chain, const Group *group) {
+    bool used = false;
+    if (chain->producer_count == CHAIN_PRODUCERS || group->scan || group->root->rest_count > 0 || !group->tiled ||
+        group->root->tensor->role != ROLE_TEMPORARY || tiles_read(space, group->root, NULL))
+        return false;
+    for (int g = 0; g < space->groups.count; g++) {
+        const Group *reader = space->groups.items[g];
+        if (reader == group || !group_reads(space, reader, group->root))
+            continue;
+        if (!is_member(chain, reader))
+            return false;
+        used = true;
+    }
+    return used;
+}
+
+/* --- shared axes -------------------------------------------------------------------------------------------------- */
+
+/* The dimension along which a stage reads a tensor by its own axis, or by tiles of it; -1: none, or not always the same. */
+static int read_dimension(Space *space, const Stage *reader, int axis, int64_t step, const Stage *written,
+                          bool *reads_it) {
+    const Stage *stage = inlined_stage(space, reader);
+    Reads reads = reads_of(space, reader);
+    int dimension = -1;
+    for (int r = 0; r < reads.items.count; r++) {
+        const Expr *read = reads.items.items[r];
+        int found = -1;
+        if (!stage_writes(written, read->tensor))
+            continue;
+        for (int d = 0; d < read->count; d++)
+            if (step > 1 ? divisor_of(read->args[d], stage->axes[axis]) == step
+                         : read->args[d]->kind == EXPR_VAR && read->args[d]->var == stage->axes[axis])
+                found = d;
+        if (found < 0 || (*reads_it && found != dimension))
+            return -1;
+        dimension = found;
+        *reads_it = true;
+    }
+    return dimension;
+}
+
+/* Where the root's axis is in each stage of the chain, the root's group first, then the producers; false where that
+ * is not one place for all that read it. */
+static bool follow(Space *space, const Chain *chain, const Group *root, ChainAxis *axis) {
+    int count = root->stage_count + chain->producer_count, dims[count];
+    const Stage *stages[count];
+    for (int s = 0; s < root->stage_count; s++)
+        stages[s] = root->stages[root->stage_count - 1 - s];
+    for (int p = 0; p < chain->producer_count; p++)
+        stages[root->stage_count + p] = chain->producers[p];
+    for (int s = 0; s < count; s++) {
+        dims[s] = stages[s] == chain->root ? axis->axis : -1;
+        bool used = false;
+        for (int from = 0; from < s && stages[s] != chain->root; from++) {
+            bool reads_it = false;
+            int64_t step = stages[from] == chain->root ? axis->step : 1;
+            int found = read_dimension(space, stages[from], dims[from], step, stages[s], &reads_it);
+            if ((reads_it || found >= 0) && (found < 0 || (used && found != dims[s])))
+                return false;
+            if (reads_it)
+                dims[s] = found;
+            used |= reads_it;
+        }
+        if (dims[s] < 0)
+            return false;
+        if (s >= root->stage_count)
+            axis->dims[s - root->stage_count] = dims[s];
+    }
+    return true;
+}
+
+static int64_t iterations_of(const Chain *chain, const ChainAxis *axis) {
+    return ceil_divide(axis_extent(chain->root->axes[axis->axis]), axis->step);
+}
+
+/* --- bytes -------------------------------------------------------------------------------------------------------- */
+
+static double bytes_of(const Stage *stage) {
+    double bytes = element_info[stage->tensor->type].bytes;
+    for (int a = 0; a < stage->axis_count; a++)
+        bytes *= (double)axis_extent(stage->axes[a]);
+    return bytes;
+}
+
+static double tensor_bytes(const Tensor *tensor) {
+    return (double)tensor_elements(tensor) * element_info[tensor->type].bytes;
+}
+
+/* What a member computes. */
+static bool is_intermediate(const Space *space, const Chain *chain, const Tensor *tensor) {
+    for (int g = 0; g < space->groups.count; g++)
+        for (int s = 0; s < space->groups.items[g]->stage_count && is_member(chain, space->groups.items[g]); s++)
+            if (stage_writes(space->groups.items[g]->stages[s], tensor))
+                return true;
+    return false;
+}
+
+/* What a block reads that is no block itself, of a producer. */
+static double operand_bytes(Space *space, const Chain *chain, int producer, int count, bool *uses) {
+    const Stage *stage = inlined_stage(space, chain->producers[producer]);
+    Reads reads = reads_of(space, chain->producers[producer]);
+    double bytes = 0;
+    for (int r = 0; r < reads.items.count; r++) {
+        const Expr *read = reads.items.items[r];
+        bool again = is_intermediate(space, chain, read->tensor);
+        for (int other = 0; other < r; other++)
+            again |= reads.items.items[other]->tensor == read->tensor;
+        double part = again ? 0 : tensor_bytes(read->tensor);
+        for (int a = 0; a < count && !again; a++)
+            if (expr_uses_var(read, stage->axes[chain->axes[a].dims[producer]])) {
+                part /= (double)iterations_of(chain, &chain->axes[a]);
+                uses[a] = true;
+            }
+        bytes += part;
+    }
+    return bytes;
+}
+
+/* --- whether ------------------------------------------------------------------------------------------------------ */
+
+/* Every operand of a reduction is still read again along axes of the block. */
+static bool keeps_reuse(Space *space, const Chain *chain, int producer, int count) {
+    const Stage *stage = inlined_stage(space, chain->producers[producer]);
+    Reads reads = reads_of(space, chain->producers[producer]);
+    for (int r = 0; r < reads.items.count && stage->reduction_count > 0; r++) {
+        double times = 1;
+        for (int a = 0; a < stage->axis_count; a++) {
+            bool chained = false;
+            for (int c = 0; c < count; c++)
+                chained |= chain->axes[c].dims[producer] == a;
+            if (!chained && !expr_uses_var(reads.items.items[r], stage->axes[a]))
+                times *= (double)axis_extent(stage->axes[a]);
+        }
+        if (times < LEAST_REUSE)
+            return false;
+    }
+    return true;
+}
+
+/* Bytes from beyond the second cache with the first `count` axes, beyond the operands once; below 0: it makes no sense. */
+static double chain_cost(Space *space, const Chain *chain, int count) {
+    double block = 0, operands = 0, whole = 0, iterations = 1, cache = (double)space->target->cache_bytes[1];
+    int threads = space->target->threads > 0 ? space->target->threads : ASSUMED_THREADS;
+    for (int a = 0; a < count; a++)
+        iterations *= (double)iterations_of(chain, &chain->axes[a]);
+    for (int p = 0; p < chain->producer_count; p++) {
+        bool uses[CHAIN_AXES] = {0};
+        if (!keeps_reuse(space, chain, p, count))
+            return -1;
+        block += bytes_of(chain->producers[p]) / iterations;
+        operands += operand_bytes(space, chain, p, count, uses);
+        whole += operand_bytes(space, chain, p, 0, uses);
+    }
+    if ((threads > 1 && iterations < TASKS_A_THREAD * threads) || iterations < 2)
+        return -1;
+    if (block + operands <= used_part * cache)
+        return 0;
+    double last = (double)space->target->cache_bytes[2], again = iterations * operands - whole;
+    bool near = block <= cache / 2;
+    if (iterations * block <= last / 2 || (!near && threads * block + operands > last / LAST_PART))
+        return -1;
+    return again + (near ? 0 : PASSES / 2 * iterations * block);
+}
+
+/* What one thread writes and another one reads does not stay near either of them. */
+static double plain_cost(const Space *space, const Chain *chain) {
+    double bytes = 0, near = (double)space->target->cache_bytes[1], last = (double)space->target->cache_bytes[2];
+    for (int p = 0; p < chain->producer_count; p++)
+        bytes += bytes_of(chain->producers[p]);
+    if (bytes <= (space->target->threads == 1 ? near : near / SHARED_PART))
+        return 0;
+    return PASSES / 2 * bytes * (bytes > last / 2 ? far_cost : 1);
+}
+
+/* The axes that operands have, too, are the outer ones, so that a part of these stays while the others go on. */
+static void order_axes(Space *space, Chain *chain) {
+    bool uses[CHAIN_AXES] = {0};
+    for (int p = 0; p < chain->producer_count; p++) {
+        if (inlined_stage(space, chain->producers[p])->reduction_count > 0)
+            operand_bytes(space, chain, p, chain->count, uses);
+    }
+    ChainAxis ordered[CHAIN_AXES];
+    int count = 0;
+    for (int kind = 0; kind < 3; kind++)
+        for (int a = 0; a < chain->count; a++)
+            if (kind == (uses[a] ? 0 : chain->axes[a].step > 1 ? 2 : 1))
+                ordered[count++] = chain->axes[a];
+    memcpy(chain->axes, ordered, sizeof *ordered * (size_t)count);
+}
+
+/* --- statements --------------------------------------------------------------------------------------------------- */
+
+static void name_axes(Space *space, Chain *chain) {
+    for (int a = 0; a < chain->count; a++) {
+        ChainAxis *axis = &chain->axes[a];
+        const char *name = chain->root->axes[axis->axis]->name;
+        axis->outer = axis->inner = arena_printf(space->arena, "%s.%s", chain->root->name, name);
+        if (axis->step == 1)
+            continue;
+        Group nothing = {.prefix = arena_printf(space->arena, "c%d_", space->chains.count + 1)};
+        axis->outer = space_local_name(space, &nothing, arena_printf(space->arena, "%s_o", name));
+        axis->inner = space_local_name(space, &nothing, arena_printf(space->arena, "%s_i", name));
+    }
+}
+
+static const ChainAxis *axis_of(const Chain *chain, int number) {
+    for (int a = 0; a < chain->count; a++)
+        if (chain->axes[a].axis == number)
+            return &chain->axes[a];
+    return NULL;
+}
+
+/* All stages of a member, whose readers come before it. */
+static void place_stages(Space *space, const Chain *chain, const Group *group, Sketch *sketch) {
+    for (int s = group->stage_count - 1; s >= 0; s--) {
+        PrimArg args[2] = {arg_name(group->stages[s]->name), arg_name(chain->axes[chain->count - 1].outer)};
+        if (group->stages[s] != chain->root)
+            sketch_add(space, sketch, PRIM_COMPUTE_AT, 0, NULL, 2, args);
+    }
+}
+
+static void write_chain(Space *space, const Chain *chain, Sketch *sketch) {
+    const Stage *root = chain->root;
+    const char *order[root->axis_count + CHAIN_AXES];
+    int count = 0;
+    for (int a = 0; a < chain->count; a++) {
+        const ChainAxis *axis = &chain->axes[a];
+        const char *names[2] = {axis->outer, axis->inner};
+        PrimArg args[2] = {arg_name(arena_printf(space->arena, "%s.%s", root->name, root->axes[axis->axis]->name)),
+                           arg_int(axis->step)};
+        if (axis->step > 1)
+            sketch_add(space, sketch, PRIM_SPLIT, 2, names, 2, args);
+        order[count++] = axis->outer;
+    }
+    for (int a = 0; a < root->axis_count; a++) {
+        const ChainAxis *axis = axis_of(chain, a);
+        if (!axis)
+            order[count++] = arena_printf(space->arena, "%s.%s", root->name, root->axes[a]->name);
+        else if (axis->step > 1)
+            order[count++] = axis->inner;
+    }
+    sketch_loops(space, sketch, PRIM_REORDER, order, count);
+    for (int g = 0; g < space->groups.count; g++)
+        if (is_member(chain, space->groups.items[g]))
+            place_stages(space, chain, space->groups.items[g], sketch);
+}
+
+static bool add_chain(Space *space, Chain *chain) {
+    Group nothing = {0};
+    Sketch sketch = {0}, empty = {0};
+    Arena *scratch = arena_new();
+    int before = space->common.count;
+    name_axes(space, chain);
+    write_chain(space, chain, &sketch);
+    for (int p = 0; p < sketch.prims.count; p++)
+        list_push(space->arena, &space->common, sketch.prims.items[p]);
+    bool legal = sketch_nest(scratch, space, &nothing, &empty) != NULL;
+    arena_free(scratch);
+    if (legal)
+        list_push(space->arena, &space->chains, chain);
+    else
+        space->common.count = before;
+    return legal;
+}
+
+/* --- finding them ------------------------------------------------------------------------------------------------- */
+
+static bool find_axes(Space *space, Chain *chain, const Group *root) {
+    const Stage *stage = inlined_stage(space, chain->root);
+    chain->count = 0;
+    for (int a = 0; a < chain->root->axis_count && chain->count < CHAIN_AXES; a++) {
+        if (axis_extent(chain->root->axes[a]) <= 1)
+            continue;
+        ChainAxis axis = {.axis = a, .step = tiles_read(space, chain->root, stage->axes[a])};
+        axis.step = axis.step > 1 ? axis.step : 1;
+        if (follow(space, chain, root, &axis) && iterations_of(chain, &axis) > 1)
+            chain->axes[chain->count++] = axis;
+    }
+    return chain->count > 0;
+}
+
+/* The bytes that a chain saves with the best number of its axes; 0: none is worth it. */
+static double best_saving(Space *space, const Chain *chain, int *best) {
+    double plain = plain_cost(space, chain), least = plain * needed_part;
+    *best = 0;
+    for (int count = 1; count <= chain->count; count++) {
+        double cost = chain_cost(space, chain, count);
+        if (cost < 0 || cost >= least)
+            continue;
+        least = cost;
+        *best = count;
+    }
+    return *best ? plain - least : 0;
+}
+
+/* Takes a producer in where that saves more: what it lacks of the axes is lost to the chain. */
+static void add_producer(Space *space, Chain *chain, const Group *root, const Stage *producer) {
+    Chain with = *chain;
+    int count;
+    with.producers[with.producer_count++] = producer;
+    if (!find_axes(space, &with, root))
+        return;
+    order_axes(space, &with);
+    if (chain->producer_count == 0 || best_saving(space, &with, &count) > best_saving(space, chain, &count))
+        *chain = with;
+}
+
+static bool known_extents(const Group *group) {
+    for (int s = 0; s < group->stage_count; s++)
+        for (int a = 0; a < group->stages[s]->axis_count; a++)
+            if (axis_extent(group->stages[s]->axes[a]) < 1)
+                return false;
+    return true;
+}
+
+static bool try_root(Space *space, const Group *root) {
+    Chain *chain = ARENA_NEW(space->arena, Chain);
+    *chain = (Chain){.root = root->root};
+    if (root->scan || !root->tiled || !known_extents(root) || root->root->combine != COMBINE_NONE ||
+        !tiles_read(space, root->root, NULL))
+        return false;
+    for (int g = 0; g < space->groups.count; g++) /* readers come before what they read */
+        if (space->groups.items[g] != root && known_extents(space->groups.items[g]) &&
+            suits_chain(space, chain, space->groups.items[g]))
+            add_producer(space, chain, root, space->groups.items[g]->root);
+    if (chain->producer_count == 0)
+        return false;
+    int count;
+    best_saving(space, chain, &count);
+    chain->count = count;
+    return count > 0 && add_chain(space, chain);
+}
+
+bool space_find_chains(Space *space) {
+    bool any = false;
+    if (space->target->cache_bytes[1] <= 0 || space->target->cache_bytes[2] <= 0)
+        return false;
+    for (int g = 0; g < space->groups.count; g++)
+        any |= try_root(space, space->groups.items[g]);
+    return any;
+}
+
+const Chain *chain_of(const Space *space, const Stage *stage, int *producer) {
+    for (int c = 0; c < space->chains.count; c++) {
+        const Chain *chain = space->chains.items[c];
+        *producer = -1;
+        if (chain->root == stage)
+            return chain;
+        for (int p = 0; p < chain->producer_count; p++)
+            if (chain->producers[p] == stage) {
+                *producer = p;
+                return chain;
+            }
+    }
+    return NULL;
+}
+
+const ChainAxis *chain_axis(const Chain *chain, int producer, int axis) {
+    for (int a = 0; chain && a < chain->count; a++)
+        if ((producer < 0 ? chain->axes[a].axis : chain->axes[a].dims[producer]) == axis)
+            return &chain->axes[a];
+    return NULL;
+}

@@ -1,0 +1,134 @@
+/* flat.c - the group of a stage that computes element by element what lies in the same order everywhere, where its rows
+ * may not fill vectors: all of its axes are one loop, so that short rows fill them as long ones do. Members that it reads
+ * are computed in it: the backend finds what is the same in several places of an expression.
+ */
+#include "autosched/space/tile.h"
+
+enum { VECTORS_LIMIT = 4, SMALL_WORK = 60000, INLINED_LIMIT = 256 /* nodes */ };
+static const double empty_lanes = 1.1; /* work done for work needed, from which rows are short */
+
+typedef struct Flat {
+    const char *whole, *outer, *inner, *lane; /* loops */
+    int lanes, unroll, parallel_gene;
+} Flat;
+
+typedef struct FlatSearch {
+    const Stage *stage;
+    bool any, other;
+} FlatSearch;
+
+/* Each index is the axis of its own place, over all of the dimension. */
+static bool reads_in_order(const Stage *stage, const Expr *read) {
+    if (read->otherwise || read->count != stage->axis_count)
+        return false;
+    for (int d = 0; d < read->count; d++)
+        if (!stage_index_is_axis(stage, read->args[d], d) ||
+            !expr_equal(read->tensor->dims[d], stage->axes[d]->extent))
+            return false;
+    return true;
+}
+
+static bool note_flat(const Expr *e, void *context) {
+    FlatSearch *search = context;
+    bool in_order = e->kind == EXPR_READ && reads_in_order(search->stage, e);
+    search->any |= in_order;
+    for (int a = 0; a < search->stage->axis_count && e->kind == EXPR_VAR; a++)
+        search->other |= e->var == search->stage->axes[a];
+    return !in_order;
+}
+
+static bool stage_is_flat(Space *space, const Stage *stage) {
+    if (stage->scan || stage->combine != COMBINE_NONE || stage->rest_count > 0 ||
+        stage_first_scatter(stage) < stage->axis_count)
+        return false;
+    const Stage *inlined = inlined_stage(space, stage);
+    FlatSearch search = {.stage = inlined};
+    expr_walk(inlined->value, note_flat, &search);
+    return search.any && !search.other;
+}
+
+typedef struct InlinedSize {
+    const Group *group;
+    const double *sizes; /* of the members */
+    double size;
+} InlinedSize;
+
+static bool add_inlined(const Expr *e, void *context) {
+    InlinedSize *inlined = context;
+    inlined->size++;
+    for (int s = 0; s < inlined->group->stage_count && e->kind == EXPR_READ; s++)
+        if (inlined->group->stages[s]->tensor == e->tensor)
+            inlined->size += inlined->sizes[s];
+    return e->kind != EXPR_READ;
+}
+
+/* Nodes of the root's value once all members are inlined: what is read before comes before. */
+static double inlined_size(Space *space, const Group *group) {
+    double sizes[group->stage_count];
+    for (int s = 0; s < group->stage_count; s++) {
+        InlinedSize inlined = {group, sizes, 0};
+        sizes[s] = 0;
+        expr_walk(inlined_stage(space, group->stages[s])->value, add_inlined, &inlined);
+        sizes[s] = inlined.size;
+    }
+    return sizes[group->stage_count - 1];
+}
+
+bool group_is_flat(Space *space, const Group *group) {
+    const Stage *root = group->root;
+    int last = root->axis_count - 1;
+    int64_t row = last < 0 ? 1 : axis_extent(root->axes[last]);
+    bool full = row >= 0 && tile_waste(row, stage_lanes(space, root)) <= empty_lanes;
+    if (full || last < 1)
+        return false;
+    for (int s = 0; s < group->stage_count; s++)
+        if (!stage_is_flat(space, group->stages[s]))
+            return false;
+    return group->stage_count == 1 || inlined_size(space, group) <= INLINED_LIMIT;
+}
+
+static bool flat_emit(Space *space, Group *group, const int *genes, Sketch *sketch) {
+    const Flat *flat = group->details;
+    const Stage *root = group->root;
+    const char *names[3] = {flat->outer, flat->inner, flat->lane};
+    PrimArg axes[root->axis_count], split[3] = {arg_name(flat->whole)};
+    for (int s = 0; s < group->stage_count; s++) {
+        PrimArg member = arg_name(group->stages[s]->name);
+        if (group->stages[s] != root)
+            sketch_add(space, sketch, PRIM_INLINE, 0, NULL, 1, &member);
+    }
+    for (int a = 0; a < root->axis_count; a++)
+        axes[a] = arg_name(arena_printf(space->arena, "%s.%s", root->name, root->axes[a]->name));
+    sketch_add(space, sketch, PRIM_FUSE, 1, &flat->whole, root->axis_count, axes);
+    split[1] = arg_gene(space, sketch, flat->unroll, 0);
+    split[2] = arg_int(flat->lanes);
+    sketch_add(space, sketch, PRIM_SPLIT, 3, names, 3, split);
+    sketch_loops(space, sketch, PRIM_VECTORIZE, &flat->lane, 1);
+    sketch_loops(space, sketch, PRIM_UNROLL, &flat->inner, 1);
+    if (space->target->threads != 1 && genes[flat->parallel_gene] == 1)
+        sketch_loops(space, sketch, PRIM_PARALLEL, &flat->outer, 1);
+    return true;
+}
+
+void flat_group_new(Space *space, Group *group) {
+    Flat *flat = ARENA_NEW(space->arena, Flat);
+    group->details = flat;
+    group->emit = flat_emit;
+    flat->whole = space_local_name(space, group, "flat");
+    flat->outer = space_local_name(space, group, "flat_o");
+    flat->inner = space_local_name(space, group, "flat_i");
+    flat->lane = space_local_name(space, group, "flat_v");
+    flat->lanes = space->target->vector_bytes;
+    for (int s = 0; s < group->stage_count; s++) {
+        int lanes = stage_lanes(space, inlined_stage(space, group->stages[s]));
+        flat->lanes = lanes < flat->lanes ? lanes : flat->lanes;
+    }
+    Gene unroll = {.register_part = -1, .unroll_part = 0};
+    unroll.name = arena_printf(space->arena, "%s vectors", group->root->name);
+    double work = group_work(group);
+    factors_single(space->arena, -1, VECTORS_LIMIT, &unroll);
+    flat->unroll = group_add_gene(space, group, unroll);
+    Gene parallel = {.structural = true, .count = 2, .start = work < 0 || work >= SMALL_WORK};
+    parallel.name = arena_printf(space->arena, "%s parallel", group->root->name);
+    flat->parallel_gene = group_add_gene(space, group, parallel);
+}

@@ -1,0 +1,771 @@
+/* groups.c - which stages are inlined, and which are scheduled together (Ansor's rules: skip, always inline, tiling
+ * with fusion, over the dependence graph).
+ *
+ * From the last stage to the first: a stage without a group becomes a root, and takes in producers whose every use is
+ * in the group: one reduction with reuse or across memory, where the root reads it element by element (it is then
+ * computed in the root's register tile); otherwise all that share the leading axes of the root (computed a row at a
+ * time: softmax, layer norm), and one reduction with reuse that they read row by row, which is computed for a block of
+ * rows (the scores before a softmax). Such rows may end in a reduction with reuse that the root reads (attention).
+ */
+#include "autosched/space/groups.h"
+
+#include <math.h>
+#include <string.h>
+
+enum {
+    INLINED_NODES = 128,
+    CHEAP_USES = 4,
+    CHEAP_OPERATIONS = 4,
+    MANY_ROWS = 32,
+    BLOCK_ROWS = 8,
+    ASSUMED_CACHE = 1 << 20,
+    ASSUMED_EXTENT = 1024
+};
+
+typedef struct StageFacts {
+    const Stage *stage;
+    bool inlined, grouped, output;
+    const Scan *scan;    /* that it is computed in: it was not taken out */
+    bool reads_initial;  /* of what a caller's buffer held: computed before anything is stored there */
+    LIST(int) producers; /* stages that it reads itself */
+    LIST(int) consumers; /* that read it, also through inlined ones */
+} StageFacts;
+
+typedef struct Grouping {
+    Space *space;
+    int count;
+    StageFacts *facts;
+} Grouping;
+
+/* --- questions about expressions --- */
+
+typedef struct ReadList {
+    Arena *arena;
+    LIST(const Expr *) reads;
+} ReadList;
+
+static bool collect_read(const Expr *e, void *context) {
+    ReadList *list = context;
+    if (e->kind == EXPR_READ)
+        list_push(list->arena, &list->reads, e);
+    return true;
+}
+
+static bool uses_axis(const Stage *stage, const Expr *e) {
+    for (int a = 0; a < stage->axis_count; a++)
+        if (expr_uses_var(e, stage->axes[a]))
+            return true;
+    return false;
+}
+
+static bool uses_reduction(const Stage *stage, const Expr *e) {
+    for (int r = 0; r < stage->reduction_count; r++)
+        if (expr_uses_var(e, stage->reductions[r]))
+            return true;
+    return false;
+}
+
+static bool chooses_terms(const Stage *stage, const Expr *condition, const Var *axis) {
+    if (condition->kind == EXPR_OP && condition->op == OP_AND)
+        return chooses_terms(stage, condition->args[0], axis) || chooses_terms(stage, condition->args[1], axis);
+    return expr_reads(condition) && uses_reduction(stage, condition) && expr_uses_var(condition, axis);
+}
+
+/* Whether conditions that are read from memory choose other terms for each value of the axis. */
+static bool is_ragged_along(const Stage *stage, const Var *axis) {
+    const Expr *value = stage->value;
+    while (value->kind == EXPR_OP && value->op == OP_SELECT && is_identity(stage->combine, value->args[2])) {
+        if (chooses_terms(stage, value->args[0], axis))
+            return true;
+        value = value->args[1];
+    }
+    return false;
+}
+
+bool stage_is_ragged(const Stage *stage) {
+    bool ragged = stage->combine != COMBINE_NONE && stage->combine != COMBINE_DECLARED && stage->reduction_count > 0;
+    for (int a = 0; a < stage->axis_count && ragged; a++)
+        ragged = axis_extent(stage->axes[a]) == 1 || is_ragged_along(stage, stage->axes[a]);
+    return ragged && stage->axis_count > 0 && stage_first_scatter(stage) == stage->axis_count;
+}
+
+/* A reduction some of whose operands are read again for other elements of the result: worth a register tile. */
+bool stage_has_reuse(const Stage *stage) {
+    if (stage->combine == COMBINE_NONE || stage->reduction_count == 0 ||
+        stage_first_scatter(stage) < stage->axis_count || stage_is_ragged(stage))
+        return false;
+    Arena *arena = arena_new();
+    ReadList list = {.arena = arena};
+    stage_walk_values(stage, collect_read, &list);
+    bool reuse = false;
+    for (int r = 0; r < list.reads.count; r++)
+        for (int a = 0; a < stage->axis_count; a++)
+            reuse |= axis_extent(stage->axes[a]) != 1 && list.reads.items[r]->tensor->rank > 0 &&
+                     !expr_uses_var(list.reads.items[r], stage->axes[a]) && stage->reduction_count > 0 &&
+                     (uses_axis(stage, list.reads.items[r]) || stage->axis_count == 1);
+    arena_free(arena);
+    return reuse;
+}
+
+typedef struct OperationCount {
+    int operations, dear;
+} OperationCount;
+
+static bool count_operation(const Expr *e, void *context) {
+    OperationCount *count = context;
+    if (e->kind == EXPR_OP && type_is_float(e->type)) {
+        count->operations++;
+        count->dear += op_info[e->op].class == CLASS_MATH || e->op == OP_DIV;
+    }
+    return true;
+}
+
+/* Of integers, but for those that only say where something is. */
+static bool count_integer_operation(const Expr *e, void *context) {
+    OperationCount *count = context;
+    count->operations += e->kind == EXPR_OP && type_is_integer(e->type) && expr_reads(e);
+    return e->kind != EXPR_READ;
+}
+
+static OperationCount operations_of(const Expr *e) {
+    OperationCount count = {0};
+    expr_walk(e, count_operation, &count);
+    expr_walk(e, count_integer_operation, &count);
+    return count;
+}
+
+/* The stage's read of a tensor has its first `depth` indices equal to the stage's first axes. */
+static bool shares_axes(const Stage *stage, const Expr *read, int depth) {
+    if (read->count < depth || stage->axis_count < depth)
+        return false;
+    for (int d = 0; d < depth; d++)
+        if (!stage_index_is_axis(stage, read->args[d], d))
+            return false;
+    return true;
+}
+
+/* Every index is an axis of its own. */
+static bool is_elementwise(const Stage *stage, const Expr *read) {
+    for (int d = 0; d < read->count; d++) {
+        if (read->args[d]->kind != EXPR_VAR || read->args[d]->var->reduction)
+            return false;
+        for (int before = 0; before < d; before++)
+            if (read->args[before]->var == read->args[d]->var)
+                return false;
+    }
+    return !read->otherwise && read->count == stage->axis_count;
+}
+
+/* --- facts --- */
+
+static StageFacts *facts_of(Grouping *grouping, const Tensor *tensor) {
+    const Stage *stage = program_stage_of(grouping->space->program, tensor);
+    return stage ? &grouping->facts[program_stage_index(grouping->space->program, stage)] : NULL;
+}
+
+/* Reads of a stage, with those of inlined producers in their place: indices are of the inlined stage then. */
+static void stage_reads(Grouping *grouping, const Stage *stage, ReadList *list) {
+    int first = list->reads.count;
+    stage_walk(stage, collect_read, list);
+    for (int r = first, end = list->reads.count; r < end; r++) {
+        StageFacts *producer = facts_of(grouping, list->reads.items[r]->tensor);
+        if (producer && producer->inlined)
+            stage_reads(grouping, producer->stage, list);
+    }
+}
+
+/* The reader is a consumer of what the stage reads, also through what is inlined. seen: what it is known to read. */
+static void add_consumer(Grouping *grouping, int reader, int stage, int *seen) {
+    for (int p = 0; p < grouping->facts[stage].producers.count; p++) {
+        int producer = grouping->facts[stage].producers.items[p];
+        StageFacts *facts = &grouping->facts[producer];
+        if (seen[producer] == reader)
+            continue;
+        seen[producer] = reader;
+        list_push(grouping->space->arena, &facts->consumers, reader);
+        if (facts->inlined)
+            add_consumer(grouping, reader, producer, seen);
+    }
+}
+
+static void find_consumers(Grouping *grouping) {
+    int seen[grouping->count + 1];
+    for (int s = 0; s < grouping->count; s++) {
+        grouping->facts[s].consumers.count = 0;
+        seen[s] = -1;
+    }
+    for (int s = 0; s < grouping->count; s++)
+        if (!grouping->facts[s].inlined)
+            add_consumer(grouping, s, s, seen);
+}
+
+static void list_producer(Grouping *grouping, StageFacts *facts, const Tensor *tensor) {
+    const StageFacts *producer = facts_of(grouping, tensor);
+    if (producer)
+        list_push(grouping->space->arena, &facts->producers, (int)(producer - grouping->facts));
+}
+
+static void collect_facts(Grouping *grouping) {
+    const Program *program = grouping->space->program;
+    for (int s = 0; s < program->stage_count; s++) {
+        StageFacts *facts = &grouping->facts[s];
+        facts->stage = program->stages[s];
+        facts->output = stage_output(facts->stage) != NULL;
+        facts->scan = facts->stage->scan;
+        ReadList list = {.arena = grouping->space->arena};
+        stage_reads(grouping, facts->stage, &list);
+        for (int r = 0; r < list.reads.count; r++) {
+            facts->reads_initial |= list.reads.items[r]->tensor->role == ROLE_INITIAL;
+            list_producer(grouping, facts, list.reads.items[r]->tensor);
+        }
+    }
+}
+
+/* --- inlining --- */
+
+static bool requirement_reads(const Program *program, const Stage *stage) {
+    for (int r = 0; r < program->requirement_count; r++)
+        for (int c = 0; c < stage_component_count(stage); c++)
+            if (expr_uses_tensor(program->requirements[r].condition, stage_component(stage, c).tensor))
+                return true;
+    return false;
+}
+
+/* Whether the consumer's values read what the producer writes. */
+static bool values_use(const Stage *consumer, const Stage *producer) {
+    ReadList list = {.arena = arena_new()};
+    stage_walk_values(consumer, collect_read, &list);
+    bool uses = false;
+    for (int r = 0; r < list.reads.count; r++)
+        uses |= stage_writes(producer, list.reads.items[r]->tensor);
+    arena_free(list.arena);
+    return uses;
+}
+
+static bool count_node(const Expr *e, void *context) {
+    ++*(int *)context;
+    return true;
+}
+
+/* Nodes of a stage's value as it is after inlining. */
+static int value_nodes(Space *space, const Stage *stage) {
+    int nodes = 0;
+    expr_walk(inlined_stage(space, stage)->value, count_node, &nodes);
+    return nodes;
+}
+
+/* How a consumer reads the producer: in its initial value or element by element, each element is computed once; a
+ * reduction may read it again for the same element, which the backend finds. */
+static bool computed_once(Space *space, const Stage *consumer, const Stage *producer) {
+    ReadList list = {.arena = arena_new()};
+    stage_walk_values(consumer, collect_read, &list);
+    const Expr *first = NULL;
+    int uses = 0;
+    bool once = true;
+    for (int r = 0; r < list.reads.count; r++)
+        if (stage_writes(producer, list.reads.items[r]->tensor)) {
+            first = first ? first : list.reads.items[r];
+            once &= (consumer->reduction_count == 0 && is_elementwise(consumer, first)) ||
+                    read_is_injective(consumer, first);
+            once &= expr_equal(first, list.reads.items[r]);
+            uses++;
+        }
+    arena_free(list.arena);
+    return once &&
+           (uses <= 1 || (consumer->reduction_count > 0 && uses * value_nodes(space, producer) <= INLINED_NODES));
+}
+
+static bool wants_inlining(Grouping *grouping, const StageFacts *facts) {
+    const Stage *stage = facts->stage;
+    if (facts->output || facts->reads_initial || stage->combine != COMBINE_NONE || facts->consumers.count == 0 ||
+        requirement_reads(grouping->space->program, stage))
+        return false;
+    for (int c = 0; c < facts->consumers.count; c++)
+        if (loses_cases(grouping->space, grouping->facts[facts->consumers.items[c]].stage, stage))
+            return false;
+    OperationCount cost = operations_of(inlined_stage(grouping->space, stage)->value);
+    if (cost.operations == 0)
+        return true;
+    bool once = true, reused = false;
+    for (int c = 0; c < facts->consumers.count; c++) {
+        const Stage *consumer = grouping->facts[facts->consumers.items[c]].stage;
+        bool each = computed_once(grouping->space, consumer, stage);
+        once &= each;
+        reused |= !each && stage_has_reuse(consumer) && values_use(consumer, stage);
+    }
+    if (once && facts->consumers.count == 1)
+        return true;
+    return !reused && cost.dear == 0 && cost.operations <= CHEAP_OPERATIONS && facts->consumers.count <= CHEAP_USES;
+}
+
+static bool common_is_legal(Space *space) {
+    Arena *scratch = arena_new();
+    Group nothing = {0};
+    Sketch empty = {0};
+    bool legal = sketch_nest(scratch, space, &nothing, &empty) != NULL;
+    arena_free(scratch);
+    return legal;
+}
+
+/* Of a program with scans all of it is asked, which has the steps as a loop. */
+static bool inline_is_legal(Grouping *grouping, const Prim *prim, int stage) {
+    Space *space = grouping->space;
+    if (!space->present) {
+        list_push(space->arena, &space->common, *prim);
+        space->common.count -= !common_is_legal(space);
+        return space->common.count > 0 && space->common.items[space->common.count - 1].args == prim->args;
+    }
+    bool readers[grouping->count + 1];
+    memset(readers, 0, sizeof readers);
+    for (int c = 0; c < grouping->facts[stage].consumers.count; c++)
+        readers[grouping->facts[stage].consumers.items[c]] = true;
+    bool legal = space_inline(space, prim, stage, readers);
+    if (legal)
+        list_push(space->arena, &space->common, *prim);
+    return legal;
+}
+
+static void inline_stages(Grouping *grouping) {
+    Space *space = grouping->space;
+    for (int s = 0; s < grouping->count; s++) {
+        find_consumers(grouping);
+        StageFacts *facts = &grouping->facts[s];
+        if (!wants_inlining(grouping, facts))
+            continue;
+        Prim prim = {.op = PRIM_INLINE, .arg_count = 1, .args = ARENA_NEW(space->arena, PrimArg)};
+        prim.args[0] = arg_name(facts->stage->name);
+        facts->inlined = inline_is_legal(grouping, &prim, s);
+    }
+    find_consumers(grouping);
+}
+
+/* --- scans --- */
+
+/* The reader's own reads of what the producer writes, and those of what is inlined into it, that are of an earlier step.
+ */
+static bool reads_earlier_steps(Grouping *grouping, const StageFacts *reader, const StageFacts *producer) {
+    ReadList list = {.arena = arena_new()};
+    stage_walk(reader->stage, collect_read, &list);
+    bool earlier = false;
+    for (int r = 0; r < list.reads.count && producer->scan; r++) {
+        const Expr *read = list.reads.items[r], *step = read->count ? read->args[producer->stage->step] : NULL;
+        const StageFacts *read_stage = facts_of(grouping, read->tensor);
+        if (stage_writes(producer->stage, read->tensor))
+            earlier |= reader->stage->scan != producer->scan ||
+                       !stage_index_is_axis(reader->stage, step, reader->stage->step);
+        else if (read_stage && read_stage->inlined && read_stage != reader)
+            earlier |= values_use(read_stage->stage, producer->stage);
+    }
+    arena_free(list.arena);
+    return earlier;
+}
+
+/* Whether it reads what stays in its scan. */
+static bool needs_scan(Grouping *grouping, const StageFacts *facts) {
+    ReadList list = {.arena = arena_new()};
+    stage_reads(grouping, facts->stage, &list);
+    bool needs = false;
+    for (int r = 0; r < list.reads.count; r++) {
+        const StageFacts *producer = facts_of(grouping, list.reads.items[r]->tensor);
+        needs |= producer && !producer->inlined && producer->scan == facts->scan;
+    }
+    arena_free(list.arena);
+    return needs;
+}
+
+static bool is_needed_in_scan(const Grouping *grouping, const StageFacts *facts) {
+    for (int c = 0; c < facts->consumers.count; c++)
+        if (grouping->facts[facts->consumers.items[c]].scan == facts->scan)
+            return true;
+    return false;
+}
+
+static void take_out(Grouping *grouping, StageFacts *facts) {
+    Space *space = grouping->space;
+    Prim prim = {.op = PRIM_COMPUTE_ROOT, .arg_count = 1, .args = ARENA_NEW(space->arena, PrimArg)};
+    prim.args[0] = arg_name(facts->stage->name);
+    list_push(space->arena, &space->common, prim);
+    if (common_is_legal(space))
+        facts->scan = NULL;
+    else
+        space->common.count--;
+}
+
+/* What depends on no earlier step is computed for all steps at once, before the scan; reductions that no step needs,
+ * after it. */
+static void empty_scans(Grouping *grouping) {
+    for (int s = 0; s < grouping->count; s++) {
+        StageFacts *facts = &grouping->facts[s];
+        if (facts->scan && !facts->inlined && !needs_scan(grouping, facts))
+            take_out(grouping, facts);
+    }
+    for (int s = grouping->count - 1; s >= 0; s--) {
+        StageFacts *facts = &grouping->facts[s];
+        if (facts->scan && !facts->inlined && stage_has_reuse(facts->stage) && !is_needed_in_scan(grouping, facts))
+            take_out(grouping, facts);
+    }
+}
+
+/* --- groups --- */
+
+/* All that read it are members, in the same scan if in any, and of the same step. */
+static bool only_used_in(Grouping *grouping, const StageFacts *facts, const bool *members) {
+    if (facts->inlined || facts->grouped || facts->output || facts->reads_initial || facts->consumers.count == 0 ||
+        requirement_reads(grouping->space->program, facts->stage))
+        return false;
+    for (int c = 0; c < facts->consumers.count; c++) {
+        const StageFacts *consumer = &grouping->facts[facts->consumers.items[c]];
+        if (!members[facts->consumers.items[c]] || consumer->scan != facts->scan ||
+            reads_earlier_steps(grouping, consumer, facts))
+            return false;
+    }
+    return true;
+}
+
+/* Reads of what one stage writes by another and by what is inlined into it all satisfy the test; at least one does. */
+static bool all_reads(Grouping *grouping, const Stage *stage, const Stage *written, int depth,
+                      bool (*test)(const Stage *stage, const Expr *read, int depth)) {
+    ReadList list = {.arena = arena_new()};
+    stage_walk(stage, collect_read, &list);
+    bool all = true;
+    for (int r = 0; r < list.reads.count; r++) {
+        const Expr *read = list.reads.items[r];
+        StageFacts *producer = facts_of(grouping, read->tensor);
+        if (stage_writes(written, read->tensor))
+            all &= test(stage, read, depth);
+        else if (producer && producer->inlined && values_use(producer->stage, written))
+            all &= test(stage, read, depth) && all_reads(grouping, producer->stage, written, depth, test);
+    }
+    arena_free(list.arena);
+    return all;
+}
+
+static bool elementwise_test(const Stage *stage, const Expr *read, int depth) {
+    return is_elementwise(stage, read);
+}
+
+static bool same_domain(const Stage *a, const Stage *b) {
+    for (int d = 0; d < a->axis_count && a->axis_count == b->axis_count; d++)
+        if (!expr_equal(a->axes[d]->extent, b->axes[d]->extent))
+            return false;
+    return a->axis_count == b->axis_count;
+}
+
+/* A reduction whose elements are better computed side by side, in a register tile, than each for itself. */
+static bool suits_tile(Grouping *grouping, const StageFacts *facts) {
+    const Stage *stage = facts->stage;
+    if (stage->combine == COMBINE_NONE || stage_is_row_reduction(grouping->space, stage) || stage_is_ragged(stage))
+        return false;
+    return stage_has_reuse(stage) || (stage->reduction_count > 0 && stage->rest_count == 0 && !facts->scan &&
+                                      stage_first_scatter(stage) == stage->axis_count);
+}
+
+/* The reduction that the root can carry in its tile, or NULL. */
+static StageFacts *find_anchor(Grouping *grouping, const Stage *root, const bool *members) {
+    if (root->combine != COMBINE_NONE)
+        return NULL;
+    for (int s = grouping->count - 1; s >= 0; s--) {
+        StageFacts *facts = &grouping->facts[s];
+        if (only_used_in(grouping, facts, members) && suits_tile(grouping, facts) && same_domain(facts->stage, root) &&
+            all_reads(grouping, root, facts->stage, 0, elementwise_test))
+            return facts;
+    }
+    return NULL;
+}
+
+/* Leading axes that a producer shares with the members that read it. */
+static int shared_depth(Grouping *grouping, const StageFacts *facts, const bool *members, int limit) {
+    for (int depth = limit; depth > 0; depth--) {
+        bool all = facts->stage->axis_count >= depth;
+        for (int s = 0; s < grouping->count && all; s++)
+            if (members[s])
+                all = all_reads(grouping, grouping->facts[s].stage, facts->stage, depth, shares_axes);
+        if (all)
+            return depth;
+    }
+    return 0;
+}
+
+static int minimum(int a, int b) {
+    return a < b ? a : b;
+}
+
+/* Whether the root, without a reduction, reads one along memory element by element: a row of that is one element. */
+static bool reads_row_reduction(Grouping *grouping, const Stage *root, const bool *members) {
+    for (int s = 0; s < grouping->count; s++) {
+        const StageFacts *facts = &grouping->facts[s];
+        if (only_used_in(grouping, facts, members) && stage_is_row_reduction(grouping->space, facts->stage) &&
+            same_domain(facts->stage, root) && all_reads(grouping, root, facts->stage, root->axis_count, shares_axes))
+            return true;
+    }
+    return false;
+}
+
+/* The last transform of a fast algorithm: what it reads is computed beside a tile of it. */
+static bool chooses_cases(Space *space, const Stage *stage) {
+    return stage->combine == COMBINE_NONE && stage->rest_count == 0 && stage_has_cases(inlined_stage(space, stage));
+}
+
+/* Takes in producers a row of which is enough for a row of the root. Returns the number of shared axes. */
+static int absorb_rows(Grouping *grouping, const Stage *root, bool *members) {
+    bool along = root->axis_count > 1 && root->reduction_count == 0 && !reads_row_reduction(grouping, root, members);
+    int depth = root->axis_count - (along || stage_is_column_reduction(grouping->space, root));
+    depth = minimum(depth, stage_first_scatter(root));
+    bool any = false;
+    for (int s = grouping->count - 1; s >= 0; s--) {
+        StageFacts *facts = &grouping->facts[s];
+        bool tiled = stage_has_reuse(facts->stage) && !stage_is_row_reduction(grouping->space, facts->stage);
+        tiled |= chooses_cases(grouping->space, facts->stage);
+        if (!only_used_in(grouping, facts, members) || tiled)
+            continue;
+        int own = facts->stage->axis_count - stage_is_column_reduction(grouping->space, facts->stage);
+        own = minimum(own, stage_first_scatter(facts->stage));
+        int shared = shared_depth(grouping, facts, members, minimum(depth, own));
+        bool rows = stage_is_row_reduction(grouping->space, facts->stage) && stage_has_reuse(facts->stage);
+        if (shared == 0 || (rows && shared < facts->stage->axis_count))
+            continue;
+        depth = shared;
+        members[s] = any = true;
+    }
+    return any ? depth : 0;
+}
+
+static double assumed_extent(const Var *axis) {
+    return axis_extent(axis) < 0 ? ASSUMED_EXTENT : (double)axis_extent(axis);
+}
+
+/* Bytes of one of the first axes' elements and all of the others. */
+static double bytes_below(const Stage *stage, int depth) {
+    double bytes = element_info[stage->tensor->type].bytes;
+    for (int a = depth; a < stage->axis_count; a++)
+        bytes *= assumed_extent(stage->axes[a]);
+    return bytes;
+}
+
+static double cache_size(const Space *space, int level, double assumed) {
+    return space->target->cache_bytes[level] > 0 ? (double)space->target->cache_bytes[level] : assumed;
+}
+
+/* Whether blocks of its rows can stay in a near cache, and what all blocks read again in the last one, and are many. */
+static bool suits_blocks(const Space *space, const Stage *stage, int depth) {
+    double rows = 1, row = bytes_below(stage, depth), again = row;
+    for (int r = 0; r < stage->reduction_count; r++)
+        again *= assumed_extent(stage->reductions[r]);
+    for (int a = 0; a < depth; a++)
+        rows *= assumed_extent(stage->axes[a]);
+    double cache = cache_size(space, 1, ASSUMED_CACHE);
+    return rows >= MANY_ROWS && assumed_extent(stage->axes[depth - 1]) >= BLOCK_ROWS && BLOCK_ROWS * row <= cache / 4 &&
+           again > 0 && again <= fmax(cache_size(space, 2, 16 * cache) / 2, cache / 2);
+}
+
+/* The reduction with reuse whose rows the members read, which may be computed a block of rows at a time; or NULL. */
+static StageFacts *find_row_anchor(Grouping *grouping, const bool *members, int depth) {
+    for (int s = grouping->count - 1; s >= 0 && depth > 0; s--) {
+        StageFacts *facts = &grouping->facts[s];
+        const Stage *stage = facts->stage;
+        if (!members[s] && only_used_in(grouping, facts, members) && !facts->scan && stage->rest_count == 0 &&
+            stage_has_reuse(stage) && !stage_is_row_reduction(grouping->space, stage) && stage->axis_count > depth &&
+            shared_depth(grouping, facts, members, depth) == depth && suits_blocks(grouping->space, stage, depth))
+            return facts;
+    }
+    return NULL;
+}
+
+/* Where the root reads a product of rows that are made of another one's (attention: of weights and values, weights are
+ * made of scores): all of it can be computed a block of rows at a time, which pays where what is between them is too
+ * large for a near cache. Returns the first one and takes in what is between them, or NULL. */
+static StageFacts *find_chain(Grouping *grouping, const Stage *root, const StageFacts *product, bool *members,
+                              int *depth) {
+    bool chain[grouping->count];
+    memcpy(chain, members, sizeof chain);
+    chain[product - grouping->facts] = true;
+    int shared = root->axis_count > 1 ? absorb_rows(grouping, root, chain) : 0;
+    StageFacts *block = shared == root->axis_count - 1 ? find_row_anchor(grouping, chain, shared) : NULL;
+    double between = block ? bytes_below(block->stage, 0) : 0;
+    if (between <= 2 * cache_size(grouping->space, 1, ASSUMED_CACHE) || product->stage->rest_count > 0 ||
+        !suits_blocks(grouping->space, product->stage, shared))
+        return NULL;
+    memcpy(members, chain, sizeof chain);
+    *depth = shared;
+    return block;
+}
+
+/* Takes in producers of which the root's cases read a little for each tile. */
+static bool absorb_transforms(Grouping *grouping, const Stage *root, bool *members) {
+    const Stage *inlined = inlined_stage(grouping->space, root);
+    bool any = false;
+    if (!stage_has_cases(inlined) || root->rest_count > 0)
+        return false;
+    for (int s = grouping->count - 1; s >= 0; s--) {
+        StageFacts *facts = &grouping->facts[s];
+        if (facts->stage == root || !only_used_in(grouping, facts, members) ||
+            !reads_by_cases(inlined, inlined_stage(grouping->space, facts->stage)))
+            continue;
+        members[s] = any = true;
+    }
+    return any;
+}
+
+/* Each element is read for the same element alone. */
+static bool own_element_test(const Stage *stage, const Expr *read, int depth) {
+    return !read->otherwise && read->count == stage->axis_count && shares_axes(stage, read, stage->axis_count);
+}
+
+/* Computed element by element, of sizes that are the root's. */
+static bool is_of_elements(const StageFacts *facts, const Stage *root) {
+    const Stage *stage = facts->stage;
+    return stage->combine == COMBINE_NONE && stage->rest_count == 0 && stage->axis_count > 0 && !facts->scan &&
+           stage_first_scatter(stage) == stage->axis_count && same_domain(stage, root);
+}
+
+/* Takes in producers that are read element by element through others of them: they are computed in registers, beside the
+ * root. Not where rows of what else the root reads would be computed together with it. */
+static bool absorb_elements(Grouping *grouping, const StageFacts *root, bool *members) {
+    bool elements[grouping->count], rows[grouping->count], any = false;
+    memcpy(elements, members, sizeof elements);
+    memcpy(rows, members, sizeof rows);
+    for (int s = grouping->count - 1; s >= 0 && is_of_elements(root, root->stage); s--) {
+        const StageFacts *facts = &grouping->facts[s];
+        bool own = only_used_in(grouping, facts, elements) && is_of_elements(facts, root->stage);
+        for (int r = s + 1; r < grouping->count && own; r++)
+            own = !elements[r] || all_reads(grouping, grouping->facts[r].stage, facts->stage, 0, own_element_test);
+        elements[s] |= own;
+        any |= own;
+    }
+    absorb_rows(grouping, root->stage, rows);
+    for (int s = 0; s < grouping->count; s++)
+        any &= !rows[s] || elements[s];
+    if (any)
+        memcpy(members, elements, sizeof elements);
+    return any;
+}
+
+static void list_members(Grouping *grouping, Group *group, const bool *members) {
+    group->stages = ARENA_ARRAY(grouping->space->arena, const Stage *, grouping->count);
+    for (int s = 0; s < grouping->count; s++)
+        if (members[s]) {
+            group->stages[group->stage_count++] = grouping->facts[s].stage;
+            grouping->facts[s].grouped = true;
+        }
+}
+
+static void make_group(Grouping *grouping, int root) {
+    Space *space = grouping->space;
+    bool members[grouping->count];
+    memset(members, 0, sizeof members);
+    members[root] = true;
+    Group *group = ARENA_NEW(space->arena, Group);
+    group->kept_gene = -1;
+    group->root = grouping->facts[root].stage;
+    group->scan = grouping->facts[root].scan;
+    group->prefix = space->groups.count ? arena_printf(space->arena, "g%d_", space->groups.count + 1) : "";
+    StageFacts *anchor = find_anchor(grouping, group->root, members);
+    int depth = 0;
+    bool elements = false, rows = stage_is_row_reduction(space, group->root);
+    StageFacts *block = NULL, *product = NULL;
+    if (anchor && !group->scan && (block = find_chain(grouping, group->root, anchor, members, &depth)))
+        product = anchor;
+    else if (anchor)
+        members[anchor - grouping->facts] = true;
+    else if (!absorb_transforms(grouping, group->root, members) &&
+             !(elements = absorb_elements(grouping, &grouping->facts[root], members)) &&
+             (!stage_has_reuse(group->root) || rows))
+        depth = absorb_rows(grouping, group->root, members);
+    if (depth > 0 && !group->scan && !block)
+        block = find_row_anchor(grouping, members, depth);
+    if (block)
+        members[block - grouping->facts] = true;
+    list_members(grouping, group, members);
+    int scatter = stage_first_scatter(group->root);
+    bool in_rows = depth > 0 || scatter < group->root->axis_count || rows;
+    bool flat = !in_rows && (group->stage_count == 1 || elements) && group_is_flat(space, group);
+    group->tiled = !in_rows && !flat;
+    if (in_rows)
+        row_group_new(space, group, depth > 0 ? depth : scatter, block ? block->stage : NULL,
+                      product ? product->stage : NULL);
+    else if (flat)
+        flat_group_new(space, group);
+    else
+        tile_group_new(space, group,
+                       anchor                                 ? anchor->stage
+                       : group->root->combine != COMBINE_NONE ? group->root
+                                                              : NULL);
+    list_push(space->arena, &space->groups, group);
+}
+
+/* --- buffers of one step --- */
+
+/* Whether each step reads nothing of it but what it wrote itself. */
+static bool is_of_one_step(Grouping *grouping, const StageFacts *facts) {
+    bool one = facts->scan && !facts->inlined && !facts->output && !facts->reads_initial &&
+               !requirement_reads(grouping->space->program, facts->stage);
+    for (int c = 0; c < facts->consumers.count && one; c++) {
+        const StageFacts *consumer = &grouping->facts[facts->consumers.items[c]];
+        one = consumer->scan == facts->scan && !reads_earlier_steps(grouping, consumer, facts);
+    }
+    return one && facts->consumers.count > 0;
+}
+
+/* What only its own step reads is not kept for all of them. */
+static void shrink_buffers(Grouping *grouping) {
+    Space *space = grouping->space;
+    for (int g = 0; g < space->groups.count; g++) {
+        const Group *group = space->groups.items[g];
+        StageFacts *facts = &grouping->facts[program_stage_index(space->program, group->root)];
+        if (!is_of_one_step(grouping, facts))
+            continue;
+        Prim prim = {.op = PRIM_COMPUTE_AT, .arg_count = 2, .args = ARENA_ARRAY(space->arena, PrimArg, 2)};
+        prim.args[0] = arg_name(facts->stage->name);
+        prim.args[1] = arg_name(steps_loop(space, group));
+        list_push(space->arena, &space->common, prim);
+        space->common.count -= !common_is_legal(space);
+    }
+}
+
+/* What is computed when compiling has no loops in a call: it is left as it is. */
+static void leave_constants(Grouping *grouping) {
+    Space *space = grouping->space;
+    Arena *scratch = arena_new();
+    Group nothing = {0};
+    Sketch empty = {0};
+    const Nest *nest = sketch_nest(scratch, space, &nothing, &empty);
+    for (int i = 0; nest && i < nest->stage_count; i++) {
+        const NestStage *stage = nest->stages[i];
+        if (!stage->constant)
+            continue;
+        for (int s = 0; s < grouping->count; s++)
+            if (strcmp(grouping->facts[s].stage->name, stage->stage->name) == 0) {
+                grouping->facts[s].grouped = true;
+                if (space->present)
+                    space->constant[s] = true;
+            }
+    }
+    arena_free(scratch);
+}
+
+/* From the last stage to the first; what is grouped already stays as it is. */
+static void make_groups(Grouping *grouping) {
+    bool grouped[grouping->count + 1];
+    for (int s = 0; s < grouping->count; s++)
+        grouped[s] = grouping->facts[s].grouped;
+    grouping->space->groups.count = grouping->space->gene_count = 0;
+    for (int s = grouping->count - 1; s >= 0; s--)
+        if (!grouping->facts[s].inlined && !grouping->facts[s].grouped)
+            make_group(grouping, s);
+    for (int s = 0; s < grouping->count; s++)
+        grouping->facts[s].grouped = grouped[s];
+}
+
+void space_make_groups(Space *space) {
+    Grouping grouping = {.space = space, .count = space->program->stage_count};
+    grouping.facts = ARENA_ARRAY(space->arena, StageFacts, grouping.count + 1);
+    space_keep_stages(space);
+    collect_facts(&grouping);
+    inline_stages(&grouping);
+    empty_scans(&grouping);
+    leave_constants(&grouping);
+    make_groups(&grouping);
+    if (space_find_chains(space))
+        make_groups(&grouping);
+    shrink_buffers(&grouping);
+}

@@ -1,0 +1,170 @@
+/* part.c - the part of a program that the nests of one group are built from.
+ *
+ * A search builds thousands of nests of each group, and a program may have hundreds of groups: nests of the whole
+ * program would take time that grows with the square of its length. The part has the group's stages, with what is
+ * inlined into them already in its place; what is computed when compiling that they read; and, of the constants that
+ * these read, all other readers, for a constant is rearranged ahead of time for its only reader. What the other groups
+ * compute is an input of it. The nest of the part is, for the group's stages, that of the whole program.
+ *
+ * Steps of scans and chains of groups are more than the stages of one group: there the part is the whole program.
+ */
+#include "autosched/space/groups.h"
+
+#include <string.h>
+
+void space_keep_stages(Space *space) {
+    const Program *program = space->program;
+    if (program->scan_count > 0)
+        return;
+    space->present = ARENA_ARRAY(space->arena, const Stage *, program->stage_count + 1);
+    space->inlined = ARENA_ARRAY(space->arena, bool, program->stage_count + 1);
+    space->constant = ARENA_ARRAY(space->arena, bool, program->stage_count + 1);
+    for (int s = 0; s < program->stage_count; s++)
+        space->present[s] = program->stages[s];
+}
+
+/* --- inlining one stage ------------------------------------------------------------------------------------------- */
+
+typedef struct Uses {
+    Arena *arena;
+    LIST(const Tensor *) tensors;
+} Uses;
+
+static void note_use(Uses *uses, const Tensor *tensor) {
+    for (int t = 0; t < uses->tensors.count; t++)
+        if (uses->tensors.items[t] == tensor)
+            return;
+    list_push(uses->arena, &uses->tensors, tensor);
+}
+
+static bool note_tensor(const Expr *e, void *context) {
+    if (e->kind == EXPR_READ)
+        note_use(context, e->tensor);
+    return true;
+}
+
+static void list_tensors(Program *part, Arena *arena) {
+    Uses uses = {.arena = arena};
+    for (int s = 0; s < part->stage_count; s++) {
+        stage_walk(part->stages[s], note_tensor, &uses);
+        for (int c = 0; c < stage_component_count(part->stages[s]); c++)
+            note_use(&uses, stage_component(part->stages[s], c).tensor);
+    }
+    part->tensor_count = uses.tensors.count;
+    part->tensors = uses.tensors.items;
+}
+
+/* The program with the stages that are marked alone, as they are at present. */
+static Program *marked_program(Arena *arena, const Space *space, const bool *marked) {
+    const Program *whole = space->program;
+    Program *part = ARENA_NEW(arena, Program);
+    *part = *whole;
+    part->stages = ARENA_ARRAY(arena, const Stage *, whole->stage_count + 1);
+    part->known = whole->known ? ARENA_ARRAY(arena, const void *, whole->stage_count + 1) : NULL;
+    part->stage_count = 0;
+    for (int s = 0; s < whole->stage_count; s++) {
+        if (!marked[s])
+            continue;
+        if (whole->known && whole->stages[s]->value->kind != EXPR_READ)
+            part->known[part->stage_count] = whole->known[s];
+        part->stages[part->stage_count++] = space->present[s];
+    }
+    list_tensors(part, arena);
+    return part;
+}
+
+static int stage_by_name(const Program *program, const char *name) {
+    for (int s = 0; s < program->stage_count; s++)
+        if (strcmp(program->stages[s]->name, name) == 0)
+            return s;
+    return -1;
+}
+
+bool space_inline(Space *space, const Prim *prim, int stage, const bool *readers) {
+    int count = space->program->stage_count;
+    bool marked[count + 1];
+    memcpy(marked, readers, sizeof *marked * (size_t)count);
+    marked[stage] = true;
+    Program *part = marked_program(space->arena, space, marked);
+    Schedule schedule = {.subject = part->name, .target = space->target->name, .count = 1, .prims = (Prim *)prim};
+    const Nest *nest = nest_build(space->arena, part, &schedule, NULL, space->target, NULL);
+    for (int s = 0; nest && s < nest->stage_count; s++)
+        space->present[stage_by_name(space->program, nest->stages[s]->stage->name)] = nest->stages[s]->stage;
+    return space->inlined[stage] = nest != NULL;
+}
+
+/* --- the part of a group ------------------------------------------------------------------------------------------ */
+
+typedef struct Marking {
+    const Space *space;
+    bool *marked;
+    LIST(const Tensor *) constants; /* that the marked stages read */
+} Marking;
+
+static void mark(Marking *marking, int stage);
+
+/* What is computed when compiling belongs to what reads it. */
+static bool note_read(const Expr *e, void *context) {
+    Marking *marking = context;
+    const Space *space = marking->space;
+    if (e->kind != EXPR_READ)
+        return true;
+    const Stage *producer = e->tensor->role == ROLE_TEMPORARY ? program_stage_of(space->program, e->tensor) : NULL;
+    int number = producer ? program_stage_index(space->program, producer) : -1;
+    bool computed = number >= 0 && space->constant[number];
+    if (computed || e->tensor->role == ROLE_CONSTANT)
+        list_push(space->arena, &marking->constants, e->tensor);
+    if (computed)
+        mark(marking, number);
+    return true;
+}
+
+static void mark(Marking *marking, int stage) {
+    if (marking->marked[stage])
+        return;
+    marking->marked[stage] = true;
+    stage_walk(marking->space->present[stage], note_read, marking);
+}
+
+static bool reads_any(const Stage *stage, const Marking *marking) {
+    for (int c = 0; c < marking->constants.count; c++)
+        if (stage_uses_tensor(stage, marking->constants.items[c]))
+            return true;
+    return false;
+}
+
+static const Program *part_of(Space *space, const Group *group) {
+    int count = space->program->stage_count, producer;
+    if (!space->present || !group->root || chain_of(space, group->root, &producer))
+        return space->program;
+    bool own[count + 1], all[count + 1];
+    memset(own, 0, sizeof own);
+    Marking marking = {.space = space, .marked = own};
+    for (int s = 0; s < group->stage_count; s++)
+        mark(&marking, program_stage_index(space->program, group->stages[s]));
+    for (int s = 0; s < count; s++)
+        all[s] = own[s] || (!space->inlined[s] && reads_any(space->present[s], &marking));
+    return marked_program(space->arena, space, all);
+}
+
+const Program *group_program(Space *space, Group *group) {
+    if (!group->part)
+        group->part = part_of(space, group);
+    return group->part;
+}
+
+int part_common_count(const Space *space, const Program *part) {
+    return part == space->program ? space->common.count : 0;
+}
+
+const Stage *inlined_stage(Space *space, const Stage *stage) {
+    if (space->present)
+        return space->present[program_stage_index(space->program, stage)];
+    Group nothing = {0};
+    Sketch empty = {0};
+    const Nest *nest = sketch_nest(space->arena, space, &nothing, &empty);
+    for (int s = 0; nest && s < nest->stage_count; s++)
+        if (strcmp(nest->stages[s]->stage->name, stage->name) == 0)
+            return nest->stages[s]->stage;
+    return stage;
+}

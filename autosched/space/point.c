@@ -1,0 +1,268 @@
+/* point.c - points of a space: drawing, changing, crossing and comparing them, and what they stand for.
+ *
+ * A point is an array of choices, one a gene. All randomness comes from the caller's stream. A point whose structure
+ * has no usable sketch, or whose register tile does not fit, is never drawn where another can be found in a few tries.
+ */
+#include "autosched/space/groups.h"
+
+#include <string.h>
+
+enum { DRAW_TRIES = 60, UNROLL_LIMIT = 640 };
+
+void point_start(const Space *space, int *point) {
+    for (int g = 0; g < space->groups.count; g++) {
+        const Group *group = space->groups.items[g];
+        for (int i = 0; i < group->genes.count; i++)
+            point[group->first_gene + i] = group->genes.items[i].start;
+    }
+}
+
+static int64_t gene_part(const Gene *gene, int choice, int part) {
+    return part < 0 ? 1 : gene->values[choice * gene->width + part];
+}
+
+/* Accumulators and one vector of each operand have to fit the registers, and an unrolled body the instruction cache; its
+ * copies are run one after the other, but all of them have to be compiled. */
+static bool tile_fits(const Space *space, const Group *group, const Sketch *sketch, const int *genes, int tile) {
+    int64_t registers = sketch->registers, body = sketch->registers * sketch->copies, largest = 1;
+    for (int i = 0; i < group->genes.count; i++) {
+        const Gene *gene = &group->genes.items[i];
+        if (gene->structural || !sketch->active[i] || (gene->tiles && gene->tiles != tile))
+            continue;
+        int64_t part = gene_part(gene, genes[i], gene->register_part);
+        registers *= part;
+        if (part > largest)
+            largest = part;
+        body *= part * gene_part(gene, genes[i], gene->unroll_part);
+    }
+    int available = space->target->vector_registers;
+    body *= group->weight ? group->weight : 1;
+    return registers + registers / largest < (available ? available : 16) && body <= UNROLL_LIMIT;
+}
+
+static bool group_fits(Space *space, Group *group, const int *genes) {
+    Sketch *sketch = group_sketch(space, group, genes);
+    if (!sketch->usable || (space->user && !user_allows(space, group, genes)))
+        return false;
+    return tile_fits(space, group, sketch, genes, 1) && tile_fits(space, group, sketch, genes, 2);
+}
+
+bool group_plausible(Space *space, int number, const int *point) {
+    Group *group = space->groups.items[number];
+    return group_fits(space, group, point + group->first_gene);
+}
+
+bool point_plausible(Space *space, const int *point) {
+    for (int g = 0; g < space->groups.count; g++)
+        if (!space->groups.items[g]->skipped && !group_plausible(space, g, point))
+            return false;
+    return true;
+}
+
+/* --- drawing --- */
+
+static bool is_kept(const Group *group, int gene) {
+    return gene == group->kept_gene;
+}
+
+static void draw_genes(const Group *group, Random *random, int *genes) {
+    for (int i = 0; i < group->genes.count; i++)
+        if (!is_kept(group, i))
+            genes[i] = random_below(random, group->genes.items[i].count);
+}
+
+void group_random(Space *space, int number, Random *random, int *point) {
+    Group *group = space->groups.items[number];
+    int *genes = point + group->first_gene;
+    for (int attempt = 0; attempt < DRAW_TRIES; attempt++) {
+        draw_genes(group, random, genes);
+        if (group_fits(space, group, genes))
+            return;
+    }
+    for (int i = 0; i < group->genes.count; i++)
+        if (!is_kept(group, i))
+            genes[i] = group->genes.items[i].start;
+}
+
+void point_random(Space *space, Random *random, int *point) {
+    for (int g = 0; g < space->groups.count; g++)
+        group_random(space, g, random, point);
+}
+
+/* A gene of the group that its present sketch uses and that has another choice, or -1. */
+static int pick_gene(Space *space, Group *group, Random *random, const int *genes) {
+    Sketch *sketch = group_sketch(space, group, genes);
+    int picked = -1, seen = 0;
+    for (int i = 0; i < group->genes.count; i++)
+        if (sketch->active[i] && group->genes.items[i].count > 1 && !is_kept(group, i) &&
+            random_below(random, ++seen) == 0)
+            picked = i;
+    return picked;
+}
+
+/* A step of a tile gene goes to a near entry of its table half of the time: neighbours there are similar sizes. */
+static int step_choice(Random *random, const Gene *gene, int choice) {
+    if (!gene->structural && gene->count > 6 && random_below(random, 2) == 0) {
+        int step = 1 + random_below(random, 3);
+        int next = random_below(random, 2) ? choice + step : choice - step;
+        if (next >= 0 && next < gene->count)
+            return next;
+    }
+    int other = random_below(random, gene->count - 1);
+    return other >= choice ? other + 1 : other;
+}
+
+/* A group to change, or -1: each with a weight by its number of genes. */
+static int pick_group(Space *space, Random *random) {
+    int number = random_below(random, space->gene_count ? space->gene_count : 1);
+    for (int g = 0; g < space->groups.count; g++) {
+        number -= space->groups.items[g]->genes.count;
+        if (number < 0)
+            return g;
+    }
+    return -1;
+}
+
+void group_mutate(Space *space, int number, Random *random, int *point) {
+    Group *group = space->groups.items[number];
+    int *genes = point + group->first_gene, count = group->genes.count, saved[count + 1];
+    memcpy(saved, genes, sizeof *genes * (size_t)count);
+    for (int attempt = 0; attempt < DRAW_TRIES; attempt++) {
+        int changes = random_below(random, 4) == 0 ? 2 : 1;
+        for (int c = 0; c < changes; c++) {
+            int i = pick_gene(space, group, random, genes);
+            if (i >= 0)
+                genes[i] = step_choice(random, &group->genes.items[i], genes[i]);
+        }
+        if (group_fits(space, group, genes))
+            return;
+        memcpy(genes, saved, sizeof *genes * (size_t)count);
+    }
+}
+
+void point_mutate(Space *space, Random *random, int *point) {
+    int number = pick_group(space, random);
+    if (number >= 0)
+        group_mutate(space, number, random, point);
+}
+
+/* Gene by gene from either parent; where that does not fit, the first parent's group. */
+static void cross_group(Space *space, Group *group, Random *random, const int *a, const int *b, int *child) {
+    for (int i = 0; i < group->genes.count; i++) {
+        int at = group->first_gene + i;
+        child[at] = random_below(random, 2) ? a[at] : b[at];
+    }
+    if (!group_fits(space, group, child + group->first_gene))
+        memcpy(child + group->first_gene, a + group->first_gene, sizeof *a * (size_t)group->genes.count);
+}
+
+void point_cross(Space *space, Random *random, const int *a, const int *b, int *child) {
+    for (int g = 0; g < space->groups.count; g++)
+        cross_group(space, space->groups.items[g], random, a, b, child);
+}
+
+void group_cross(Space *space, int number, Random *random, const int *a, const int *b, int *child) {
+    const Group *group = space->groups.items[number];
+    int after = space->gene_count - group->first_gene - group->genes.count;
+    memcpy(child, a, sizeof *a * (size_t)space->gene_count);
+    random_skip(random, group->first_gene);
+    cross_group(space, space->groups.items[number], random, a, b, child);
+    random_skip(random, after);
+}
+
+/* --- comparing --- */
+
+static uint64_t mix_group(Space *space, int number, const int *point, uint64_t hash) {
+    Group *group = space->groups.items[number];
+    const Sketch *sketch = group_sketch(space, group, point + group->first_gene);
+    for (int i = 0; i < group->genes.count; i++)
+        hash = hash_mix(hash + 0x9e37u + (uint64_t)(sketch->active[i] ? point[group->first_gene + i] + 1 : 0));
+    return hash;
+}
+
+uint64_t group_hash(Space *space, int number, const int *point) {
+    return mix_group(space, number, point, 0);
+}
+
+uint64_t point_hash(Space *space, const int *point) {
+    uint64_t hash = 0;
+    for (int g = 0; g < space->groups.count; g++)
+        hash = mix_group(space, g, point, hash);
+    return hash;
+}
+
+bool point_equal(Space *space, const int *a, const int *b) {
+    for (int g = 0; g < space->groups.count; g++) {
+        Group *group = space->groups.items[g];
+        const Sketch *sketch = group_sketch(space, group, a + group->first_gene);
+        if (sketch != group_sketch(space, group, b + group->first_gene))
+            return false;
+        for (int i = 0; i < group->genes.count; i++)
+            if (sketch->active[i] && a[group->first_gene + i] != b[group->first_gene + i])
+                return false;
+    }
+    return true;
+}
+
+/* --- what a point stands for --- */
+
+/* All statements, and the values of their holes; only: of one group, or of all for -1; common: how many of those that
+ * all groups share. False: an unusable sketch. */
+static bool point_statements(Arena *arena, Space *space, const int *point, int only, int common, Schedule *schedule,
+                             int64_t **choices) {
+    int prims = common, holes = 0, first = only < 0 ? 0 : only, end = only < 0 ? space->groups.count : only + 1;
+    for (int g = first; g < end; g++) {
+        Group *group = space->groups.items[g];
+        if (group->skipped)
+            continue;
+        const Sketch *sketch = group_sketch(space, group, point + group->first_gene);
+        if (!sketch->usable)
+            return false;
+        prims += sketch->schedule.count;
+        holes += sketch->holes.count;
+    }
+    Prim *all = ARENA_ARRAY(arena, Prim, prims + 1);
+    *choices = ARENA_ARRAY(arena, int64_t, holes + 1);
+    if (common)
+        memcpy(all, space->common.items, sizeof *all * (size_t)common);
+    prims = common, holes = 0;
+    for (int g = first; g < end; g++) {
+        Group *group = space->groups.items[g];
+        if (group->skipped)
+            continue;
+        const Sketch *sketch = group_sketch(space, group, point + group->first_gene);
+        if (sketch->schedule.count)
+            memcpy(all + prims, sketch->schedule.prims, sizeof *all * (size_t)sketch->schedule.count);
+        prims += sketch->schedule.count;
+        for (int h = 0; h < sketch->holes.count; h++) {
+            HoleSource source = sketch->holes.items[h];
+            const Gene *gene = &group->genes.items[source.gene];
+            (*choices)[holes++] = source.times * gene_part(gene, point[group->first_gene + source.gene], source.part);
+        }
+    }
+    *schedule =
+        (Schedule){.subject = space->program->name, .target = space->target->family, .count = prims, .prims = all};
+    return true;
+}
+
+Schedule *point_schedule(Arena *arena, Space *space, const int *point) {
+    Schedule schedule;
+    int64_t *choices;
+    if (!point_statements(arena, space, point, -1, space->common.count, &schedule, &choices))
+        return NULL;
+    Schedule *filled = schedule_fill(arena, &schedule, choices);
+    if (space->user)
+        return filled;
+    Schedule *tidy = schedule_tidy(arena, filled);
+    const Nest *nest = nest_build(arena, space->program, tidy, NULL, space->target, NULL);
+    return nest ? schedule_effective(arena, tidy, nest) : filled;
+}
+
+Nest *point_nest(Arena *arena, Space *space, const int *point, int only) {
+    const Program *part = only < 0 ? space->program : group_program(space, space->groups.items[only]);
+    Schedule schedule;
+    int64_t *choices;
+    if (!point_statements(arena, space, point, only, part_common_count(space, part), &schedule, &choices))
+        return NULL;
+    return nest_build(arena, part, &schedule, choices, space->target, NULL);
+}

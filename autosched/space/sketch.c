@@ -1,0 +1,77 @@
+/* sketch.c - writing schedules: arguments and statements of a sketch, and the nest of a sketch under construction. */
+#include "autosched/space/groups.h"
+
+#include <string.h>
+
+PrimArg arg_name(const char *name) {
+    return (PrimArg){.kind = ARG_NAME, .name = name};
+}
+
+PrimArg arg_int(int64_t value) {
+    return (PrimArg){.kind = ARG_INT, .value = value};
+}
+
+static PrimArg add_hole(Space *space, Sketch *sketch, HoleSource source) {
+    list_push(space->arena, &sketch->holes, source);
+    sketch->active[source.gene] = true;
+    return (PrimArg){.kind = ARG_HOLE};
+}
+
+PrimArg arg_gene(Space *space, Sketch *sketch, int gene, int part) {
+    return add_hole(space, sketch, (HoleSource){gene, part, 1});
+}
+
+PrimArg arg_op_gene(Space *space, Sketch *sketch, const char *name, char op, HoleSource source) {
+    PrimArg arg = arg_op(space, name, op, 0);
+    arg.items[1] = add_hole(space, sketch, source);
+    return arg;
+}
+
+PrimArg arg_op(Space *space, const char *name, char op, int64_t value) {
+    PrimArg *items = ARENA_ARRAY(space->arena, PrimArg, 2);
+    items[0] = arg_name(name);
+    items[1] = arg_int(value);
+    return (PrimArg){.kind = ARG_OP, .name = name, .value = value, .op = op, .count = 2, .items = items};
+}
+
+PrimArg arg_keyed(PrimArg arg, const char *key) {
+    arg.key = key;
+    return arg;
+}
+
+void sketch_add(Space *space, Sketch *sketch, PrimOp op, int results, const char *const *names, int count,
+                const PrimArg *args) {
+    Prim prim = {.op = op, .result_count = results, .arg_count = count};
+    prim.results = ARENA_ARRAY(space->arena, const char *, results);
+    prim.args = ARENA_ARRAY(space->arena, PrimArg, count);
+    if (results)
+        memcpy(prim.results, names, sizeof *names * (size_t)results);
+    memcpy(prim.args, args, sizeof *args * (size_t)count);
+    list_push(space->arena, &sketch->prims, prim);
+}
+
+void sketch_loops(Space *space, Sketch *sketch, PrimOp op, const char *const *names, int count) {
+    if (count == 0)
+        return;
+    PrimArg *args = ARENA_ARRAY(space->arena, PrimArg, count);
+    for (int i = 0; i < count; i++)
+        args[i] = arg_name(names[i]);
+    sketch_add(space, sketch, op, 0, NULL, count, args);
+}
+
+Nest *sketch_nest(Arena *arena, Space *space, Group *group, const Sketch *sketch) {
+    const Program *part = group_program(space, group);
+    int common = part_common_count(space, part), total = common + sketch->prims.count;
+    Prim *prims = ARENA_ARRAY(arena, Prim, total);
+    for (int p = 0; p < total; p++)
+        prims[p] = p < common ? space->common.items[p] : sketch->prims.items[p - common];
+    Schedule schedule = {
+        .subject = space->program->name, .target = space->target->name, .count = total, .prims = prims};
+    int64_t *choices = ARENA_ARRAY(arena, int64_t, sketch->holes.count + 1);
+    for (int h = 0; h < sketch->holes.count; h++) {
+        HoleSource source = sketch->holes.items[h];
+        const Gene *gene = &group->genes.items[source.gene];
+        choices[h] = source.times * gene->values[gene->start * gene->width + source.part];
+    }
+    return nest_build(arena, part, &schedule, choices, space->target, NULL);
+}

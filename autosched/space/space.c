@@ -1,0 +1,232 @@
+/* space.c - the space as a whole: its groups, and its sketches as the outside sees them.
+ *
+ * Needs the checked program and the target alone; the same input gives the same space.
+ */
+#include "autosched/space/groups.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+bool stage_has_reuse(const Stage *stage);
+
+bool has_limited_size(const Space *space) {
+    for (int i = 0; i < space->program->size_count; i++)
+        if (space->program->sizes[i]->most > 0)
+            return true;
+    return false;
+}
+
+int64_t axis_extent(const Var *axis) {
+    int64_t value;
+    return expr_is_int(axis->extent, &value) ? value : -1;
+}
+
+int64_t group_steps(const Group *group) {
+    return group->scan ? axis_extent(group->scan->axis) : 1;
+}
+
+double group_work(const Group *group) {
+    double work = 0;
+    for (int s = 0; s < group->stage_count; s++) {
+        double flops = stage_flops(group->stages[s]), elements = (double)tensor_elements(group->stages[s]->tensor);
+        if (flops < 0 || elements < 0)
+            return -1;
+        work += flops + elements;
+    }
+    return work;
+}
+
+bool is_steps_axis(const Group *group, const Stage *stage, int axis) {
+    return group->scan && stage == group->root && axis == stage->step;
+}
+
+const char *steps_loop(Space *space, const Group *group) {
+    return arena_printf(space->arena, "%s.%s", group->scan->name, group->scan->axis->name);
+}
+
+int group_add_gene(Space *space, Group *group, Gene gene) {
+    if (gene.structural)
+        gene.register_part = gene.unroll_part = -1;
+    list_push(space->arena, &group->genes, gene);
+    return group->genes.count - 1;
+}
+
+static int compare_names(const void *a, const void *b) {
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static void list_names(Space *space) {
+    const Program *program = space->program;
+    for (int t = 0; t < program->tensor_count; t++)
+        list_push(space->arena, &space->names, program->tensors[t]->name);
+    for (int s = 0; s < program->stage_count; s++) {
+        const Stage *stage = program->stages[s];
+        for (int a = 0; a < stage->axis_count; a++)
+            list_push(space->arena, &space->names, stage->axes[a]->name);
+        for (int r = 0; r < stage->reduction_count; r++)
+            list_push(space->arena, &space->names, stage->reductions[r]->name);
+    }
+    if (space->names.count)
+        qsort(space->names.items, (size_t)space->names.count, sizeof *space->names.items, compare_names);
+}
+
+static bool name_is_taken(Space *space, const char *name) {
+    if (!space->names.count)
+        list_names(space);
+    return space->names.count &&
+           bsearch(&name, space->names.items, (size_t)space->names.count, sizeof *space->names.items, compare_names);
+}
+
+const char *space_local_name(Space *space, const Group *group, const char *base) {
+    char *name = arena_printf(space->arena, "%s%s", group->prefix, base);
+    for (char *at = name; (at = strchr(at, '.')) != NULL;) /* of a stage of a call */
+        *at = '_';
+    while (name_is_taken(space, name))
+        name = arena_printf(space->arena, "%s_", name);
+    return name;
+}
+
+Space *space_new(Arena *arena, const Program *program, const Target *target, const Schedule *user) {
+    Space *space = ARENA_NEW(arena, Space);
+    *space = (Space){.arena = arena, .program = program, .target = target, .user = user};
+    if (user) {
+        Group *group = ARENA_NEW(arena, Group);
+        group->kept_gene = -1;
+        user_group_new(space, group, user);
+        list_push(arena, &space->groups, group);
+    } else {
+        space_make_groups(space);
+    }
+    for (int g = 0; g < space->groups.count; g++) {
+        space->groups.items[g]->first_gene = space->gene_count;
+        space->gene_count += space->groups.items[g]->genes.count;
+    }
+    return space;
+}
+
+/* --- sketches --- */
+
+/* Mixed: a product of the numbers of choices wraps. */
+static uint64_t structure_key(const Group *group, const int *genes) {
+    uint64_t key = 1;
+    for (int g = 0; g < group->genes.count; g++)
+        if (group->genes.items[g].structural)
+            key = hash_mix(key + (uint64_t)genes[g]);
+    return key;
+}
+
+/* Only a structure that nest_build accepts for the starting sizes is of use. */
+static Sketch *sketch_make(Space *space, Group *group, const int *genes) {
+    Sketch *sketch = ARENA_NEW(space->arena, Sketch);
+    sketch->registers = 1;
+    sketch->copies = 1;
+    sketch->active = ARENA_ARRAY(space->arena, bool, group->genes.count + 1);
+    for (int g = 0; g < group->genes.count; g++)
+        sketch->active[g] = group->genes.items[g].structural;
+    sketch->usable = group->emit(space, group, genes, sketch);
+    sketch->schedule = (Schedule){.subject = space->program->name,
+                                  .target = space->target->name,
+                                  .count = sketch->prims.count,
+                                  .prims = sketch->prims.items};
+    if (sketch->usable && !space->user) {
+        Arena *scratch = arena_new();
+        sketch->usable = sketch_nest(scratch, space, group, sketch) != NULL;
+        arena_free(scratch);
+    }
+    return sketch;
+}
+
+static struct CachedSketch **sketch_chain(const Group *group, uint64_t key) {
+    return &group->sketches[key & (uint64_t)(group->chain_count - 1)];
+}
+
+/* Statements with many reads have more structures than are ever looked at: chains stay short, however many are. */
+static void add_chains(Arena *arena, Group *group) {
+    struct CachedSketch **before = group->sketches;
+    int count = group->chain_count;
+    group->chain_count = count ? 2 * count : 64;
+    group->sketches = ARENA_ARRAY(arena, struct CachedSketch *, group->chain_count);
+    for (int i = 0; i < count; i++)
+        for (struct CachedSketch *cached = before[i], *next; cached; cached = next) {
+            struct CachedSketch **chain = sketch_chain(group, cached->key);
+            next = cached->next;
+            cached->next = *chain;
+            *chain = cached;
+        }
+}
+
+Sketch *group_sketch(Space *space, Group *group, const int *genes) {
+    uint64_t key = structure_key(group, genes);
+    for (const struct CachedSketch *cached = group->chain_count ? *sketch_chain(group, key) : NULL; cached;
+         cached = cached->next)
+        if (cached->key == key)
+            return cached->sketch;
+    if (group->sketch_count++ == group->chain_count)
+        add_chains(space->arena, group);
+    struct CachedSketch *made = ARENA_NEW(space->arena, struct CachedSketch), **chain = sketch_chain(group, key);
+    *made = (struct CachedSketch){key, sketch_make(space, group, genes), *chain};
+    *chain = made;
+    return made->sketch;
+}
+
+static int structure_count(const Group *group) {
+    int count = 1;
+    for (int g = 0; g < group->genes.count; g++)
+        if (group->genes.items[g].structural)
+            count *= group->genes.items[g].count;
+    return count;
+}
+
+/* The starting point with the structural genes of one group counted through: a mixed-radix number. */
+static void structure_select(const Group *group, int number, int *genes) {
+    for (int g = group->genes.count - 1; g >= 0; g--) {
+        const Gene *gene = &group->genes.items[g];
+        if (!gene->structural)
+            continue;
+        genes[g] = number % gene->count;
+        number /= gene->count;
+    }
+}
+
+/* Sketches are counted group after group; those of one group come with the other groups' starting points. */
+int space_sketch_count(const Space *space) {
+    int count = 0;
+    for (int g = 0; g < space->groups.count; g++)
+        count += structure_count(space->groups.items[g]);
+    return count;
+}
+
+const Schedule *space_sketch(const Space *constant, int number) {
+    Space *space = (Space *)constant; /* sketches are made when they are asked for */
+    int *point = ARENA_ARRAY(space->arena, int, space->gene_count + 1);
+    point_start(space, point);
+    for (int g = 0; g < space->groups.count; g++) {
+        Group *group = space->groups.items[g];
+        if (number < structure_count(group)) {
+            structure_select(group, number, point + group->first_gene);
+            break;
+        }
+        number -= structure_count(group);
+    }
+    LIST(Prim) prims = {0};
+    for (int p = 0; p < space->common.count; p++)
+        list_push(space->arena, &prims, space->common.items[p]);
+    for (int g = 0; g < space->groups.count; g++) {
+        Sketch *sketch = group_sketch(space, space->groups.items[g], point + space->groups.items[g]->first_gene);
+        for (int p = 0; p < sketch->prims.count; p++)
+            list_push(space->arena, &prims, sketch->prims.items[p]);
+    }
+    Schedule *schedule = ARENA_NEW(space->arena, Schedule);
+    *schedule = (Schedule){
+        .subject = space->program->name, .target = space->target->family, .count = prims.count, .prims = prims.items};
+    return schedule;
+}
+
+/* Unusable sketches and refused points included. */
+double space_size(const Space *space) {
+    double size = 1;
+    for (int g = 0; g < space->groups.count; g++)
+        for (int i = 0; i < space->groups.items[g]->genes.count; i++)
+            size *= space->groups.items[g]->genes.items[i].count;
+    return size;
+}

@@ -1,0 +1,482 @@
+/* tile.c - the group of one root with a register tile: its axes, operands and genes.
+ *
+ * Serves every stage with reuse, alone (cache_write) or inside an element-by-element consumer (compute_at), and stages
+ * without a reduction as well, for which the register level is only unrolled. Nothing here knows operators: all comes
+ * from how the axes occur in the reads.
+ */
+#include "autosched/space/tile.h"
+
+#include <string.h>
+
+enum {
+    SPATIAL_INNER_LIMIT = 28,
+    UNKNOWN_LIMIT = 4, /* of sizes of run time: of a last tile that may have one row, all are computed */
+    FEW_ROWS_VECTORS = 6,
+    VECTOR_INNER_LIMIT = 8,
+    SCAN_ROWS = 8, /* whose steps wait for each other, side by side */
+    UNROLL_LIMIT = 8,
+    BLOCK_UNROLL_LIMIT = 4,
+    CANDIDATE_LIMIT = 3,
+    CASES_NODES = 64,
+    COLUMNS_LIMIT = 16,
+    VERSIONS = 4 /* of a tile where sizes are known at run time only: whole and cut short, packed and not */
+};
+
+/* --- accesses --- */
+
+typedef struct Occurrences {
+    const Var *axis;
+    bool inside_read;
+} Occurrences;
+
+static bool find_inner_read(const Expr *e, void *context) {
+    Occurrences *occurrences = context;
+    occurrences->inside_read |= e->kind == EXPR_READ;
+    return true;
+}
+
+/* The coefficient of the axis in an index; false when it is not affine in it. */
+static bool index_coefficient(Expr *index, const Var *axis, int64_t *coefficient) {
+    Arena *arena = arena_new();
+    Affine affine;
+    bool known = expr_affine_modular(arena, index, &affine) && affine_coefficient(&affine, axis, coefficient);
+    arena_free(arena);
+    return known;
+}
+
+AccessKind access_along(const Expr *read, const Var *axis, int *dimension, int64_t *coefficient) {
+    AccessKind kind = ACCESS_NONE;
+    for (int d = 0; d < read->count; d++) {
+        if (!expr_uses_var(read->args[d], axis))
+            continue;
+        Occurrences occurrences = {.axis = axis};
+        expr_walk(read->args[d], find_inner_read, &occurrences);
+        *dimension = d;
+        if (kind != ACCESS_NONE || occurrences.inside_read || !index_coefficient(read->args[d], axis, coefficient))
+            *coefficient = 0;
+        if (*coefficient <= 0)
+            return ACCESS_IRREGULAR;
+        kind = *coefficient == 1 && d == read->count - 1 ? ACCESS_CONTIGUOUS : ACCESS_STRIDED;
+    }
+    return kind;
+}
+
+bool operand_packable(const Expr *read) {
+    Occurrences occurrences = {0};
+    for (int d = 0; d < read->count; d++)
+        expr_walk(read->args[d], find_inner_read, &occurrences);
+    return read->count > 0 && !occurrences.inside_read;
+}
+
+typedef struct OperandList {
+    Space *space;
+    Group *group;
+    Tile *tile;
+} OperandList;
+
+/* What the scan of the group writes step by step, or the group for a block of rows, cannot be copied beforehand: it is read
+ * in place. */
+static bool is_read_in_place(const OperandList *list, const Tensor *tensor) {
+    const Stage *stage = program_stage_of(list->space->program, tensor);
+    bool inside = stage && list->group->scan && stage->scan == list->group->scan;
+    for (int s = 0; s < list->group->stage_count && list->tile->placed; s++)
+        inside |= stage == list->group->stages[s];
+    return inside;
+}
+
+typedef struct ConstantReads {
+    const Program *program;
+    bool any, other;
+} ConstantReads;
+
+static bool is_constant(const Program *program, const Tensor *tensor);
+
+static bool note_constant(const Expr *e, void *context) {
+    ConstantReads *reads = context;
+    reads->any |= e->kind == EXPR_READ;
+    reads->other |= e->kind == EXPR_READ && !is_constant(reads->program, e->tensor);
+    return !reads->other;
+}
+
+/* Given with the program, or made of such tensors alone. */
+static bool is_constant(const Program *program, const Tensor *tensor) {
+    const Stage *stage = program_stage_of(program, tensor);
+    if (tensor->role == ROLE_CONSTANT || !stage || stage->scan || stage->tensor->role != ROLE_TEMPORARY)
+        return tensor->role == ROLE_CONSTANT;
+    ConstantReads reads = {.program = program};
+    stage_walk(stage, note_constant, &reads);
+    return reads.any && !reads.other;
+}
+
+/* Each call reads it from memory, in the order in which it lies there. */
+static bool is_streamed(const Space *space, const Tensor *tensor) {
+    int64_t cache = space->target->cache_bytes[2], elements = tensor_elements(tensor);
+    return cache > 0 && elements > cache / element_info[tensor->type].bytes && is_constant(space->program, tensor);
+}
+
+static bool collect_operand(const Expr *e, void *context) {
+    OperandList *list = context;
+    if (e->kind != EXPR_READ)
+        return true;
+    TileOperand operand = {.read = e, .pack = is_read_in_place(list, e->tensor) ? -2 : -1};
+    const char *name = arena_printf(list->space->arena, "%s_p", e->tensor->name);
+    for (int i = 0; i < list->tile->operands.count; i++) {
+        TileOperand *other = &list->tile->operands.items[i];
+        if (expr_equal(other->read, e))
+            return true;
+        if (other->read->tensor == e->tensor) {
+            other->shared = operand.shared = true;
+            name = arena_printf(list->space->arena, "%s%d", name, i + 1);
+        }
+    }
+    operand.streamed = is_streamed(list->space, e->tensor);
+    operand.name = space_local_name(list->space, list->group, name);
+    list_push(list->space->arena, &list->tile->operands, operand);
+    return true;
+}
+
+/* --- axes --- */
+
+static int power_above(int64_t value, int limit) {
+    int power = 1;
+    while (power < limit && (value < 0 || power < value))
+        power *= 2;
+    return power;
+}
+
+static bool widest_type(const Expr *e, void *context) {
+    int *bytes = context;
+    if ((e->kind == EXPR_READ || e->kind == EXPR_OP || e->kind == EXPR_CAST) && element_info[e->type].bytes > *bytes &&
+        (type_is_float(e->type) || e->kind == EXPR_READ))
+        *bytes = element_info[e->type].bytes;
+    return e->kind != EXPR_READ;
+}
+
+int stage_lanes(const Space *space, const Stage *stage) {
+    int bytes = element_info[stage->tensor->type].bytes, least = element_info[TYPE_FLOAT].bytes;
+    expr_walk(stage->value, widest_type, &bytes);
+    if (stage->reduction_count && type_is_float(stage->tensor->type) && bytes < least)
+        bytes = least;
+    int lanes = space->target->vector_bytes / bytes;
+    return lanes < 1 ? 1 : lanes;
+}
+
+static Gene tile_gene(Space *space, const char *name, int64_t extent, int64_t limit) {
+    Gene gene = {.name = arena_printf(space->arena, "%s tile", name), .register_part = 1, .unroll_part = -1};
+    factors_tile(space->arena, extent, limit, &gene);
+    return gene;
+}
+
+static const char *part_name(Space *space, const Group *group, const char *axis, const char *ending) {
+    return space_local_name(space, group, arena_printf(space->arena, "%s_%s", axis, ending));
+}
+
+/* Whether some operand is read again along the axis; side_by_side: or one lies along it in memory. */
+static bool serves_operand(const Tile *tile, const Var *axis, bool side_by_side) {
+    for (int i = 0; i < tile->operands.count; i++) {
+        int dimension;
+        int64_t coefficient;
+        AccessKind kind = access_along(tile->operands.items[i].read, axis, &dimension, &coefficient);
+        if (side_by_side ? kind == ACCESS_CONTIGUOUS : kind == ACCESS_NONE)
+            return true;
+    }
+    return false;
+}
+
+/* Rows of a register tile along an axis, at most. Those of a size of run time have ends to pay for: only where one of the
+ * two axes before the vectors' reads an operand again, or rows are to be transposed. */
+static int64_t inner_limit(const Group *group, const Tile *tile, int number, int lanes) {
+    const Var *axis = tile->anchor ? tile->anchor->axes[number] : tile->axes[number].axis;
+    int last = tile->root->axis_count - 1;
+    if (!tile->anchor && is_steps_axis(group, tile->root, last))
+        return SCAN_ROWS;
+    if (tile->axes[number].extent >= 0)
+        return SPATIAL_INNER_LIMIT;
+    if (!tile->anchor)
+        return number < last && serves_operand(tile, axis, true) ? lanes : 1;
+    return number >= last - 2 && serves_operand(tile, axis, false) ? UNKNOWN_LIMIT : 1;
+}
+
+/* Of an axis of a chain only a block is left, or nothing. */
+static void use_chain(const Tile *tile, TileAxis *axis, int number) {
+    const ChainAxis *chained = chain_axis(tile->chain, tile->producer, number);
+    if (!chained)
+        return;
+    axis->chained = tile->producer < 0 && chained->step == 1;
+    axis->extent = tile->producer < 0 ? chained->step : 1;
+    axis->tiled = axis->extent > 1;
+    axis->loop = tile->producer < 0 ? chained->inner : axis->loop;
+}
+
+/* Vectors of a register tile along an axis of run-time size. Where another one is small, there is little else to do. */
+static int64_t unknown_vectors(const Space *space) {
+    return has_limited_size(space) && space->target->masked_memory ? FEW_ROWS_VECTORS : UNKNOWN_LIMIT;
+}
+
+static bool count_node(const Expr *e, void *context) {
+    ++*(int *)context;
+    return true;
+}
+
+/* Whether the lanes of an axis may compute all of its cases: there are many, and little is computed in them. */
+static bool has_lanes_of_cases(const Group *group, const Tile *tile, const TileAxis *axis) {
+    int nodes = 0;
+    expr_walk(tile->value->value, count_node, &nodes);
+    return group->stage_count == 1 && nodes <= CASES_NODES && (axis->extent < 0 || axis->extent >= 2 * axis->lanes);
+}
+
+static void make_axis(Space *space, Group *group, const Tile *tile, const Stage *root, int number, int lanes) {
+    TileAxis *axis = &tile->axes[number];
+    const char *name = root->axes[number]->name;
+    axis->axis = tile->anchor && !tile->fused ? tile->anchor->axes[number] : root->axes[number];
+    axis->extent = axis_extent(root->axes[number]);
+    axis->steps = is_steps_axis(group, root, number);
+    axis->tiled = !axis->steps && (axis->extent < 0 || axis->extent > 1) && number >= tile->placed - 1;
+    axis->loop = arena_printf(space->arena, "%s.%s", root->name, name);
+    use_chain(tile, axis, number);
+    axis->lanes = power_above(axis->extent, lanes);
+    if (!axis->tiled)
+        return;
+    int64_t cases = tile->anchor || tile->placed ? 0 : group_case_period(space, group, tile->value, number);
+    Gene tiles = tile_gene(space, axis->loop, axis->extent, inner_limit(group, tile, number, lanes));
+    if (cases > 0)
+        factors_cases(space->arena, axis->extent, cases, &tiles);
+    axis->cases = cases > 0 && !has_lanes_of_cases(group, tile, axis);
+    axis->tile = group_add_gene(space, group, tiles);
+    int64_t vectors = axis->extent < 0 ? -1 : ceil_divide(axis->extent, axis->lanes);
+    Gene wide = tile_gene(space, arena_printf(space->arena, "%s vector", axis->loop), vectors,
+                          axis->extent < 0 ? unknown_vectors(space) : VECTOR_INNER_LIMIT);
+    if (!tile->anchor && !tile->placed && group->stage_count > 1 &&
+        stage_has_cases(tile->value)) /* what the members hold fills the registers already */
+        factors_cases(space->arena, vectors, 1, &wide);
+    axis->vector = group_add_gene(space, group, wide);
+    axis->outer = part_name(space, group, name, "o");
+    axis->middle = part_name(space, group, name, "m");
+    axis->inner = part_name(space, group, name, "i");
+    axis->lane = part_name(space, group, name, "v");
+    axis->anchor_outer = part_name(space, group, name, "u");
+    axis->anchor_lane = part_name(space, group, name, "l");
+}
+
+static void make_axes(Space *space, Group *group, Tile *tile) {
+    const Stage *root = tile->root;
+    int lanes = stage_lanes(space, tile->anchor ? tile->anchor : root);
+    tile->axis_count = root->axis_count;
+    tile->axes = ARENA_ARRAY(space->arena, TileAxis, root->axis_count);
+    for (int a = 0; a < root->axis_count; a++) {
+        make_axis(space, group, tile, root, a, lanes);
+        if (!tile->anchor)
+            continue;
+        tile->axes[a].axis = tile->anchor->axes[a];
+        tile->axes[a].inner_loop = arena_printf(space->arena, "%s.%s", tile->anchor->name, tile->anchor->axes[a]->name);
+    }
+}
+
+static void make_reductions(Space *space, Group *group, Tile *tile) {
+    const Stage *anchor = tile->anchor;
+    tile->reduction_count = anchor ? anchor->reduction_count : 0;
+    tile->reductions = ARENA_ARRAY(space->arena, TileReduction, tile->reduction_count);
+    for (int r = 0; r < tile->reduction_count; r++) {
+        TileReduction *reduction = &tile->reductions[r];
+        const char *name = anchor->reductions[r]->name;
+        reduction->axis = anchor->reductions[r];
+        reduction->extent = axis_extent(reduction->axis);
+        reduction->loop = arena_printf(space->arena, "%s.%s", anchor->name, name);
+        reduction->outer = part_name(space, group, name, "o");
+        reduction->middle = part_name(space, group, name, "m");
+        reduction->inner = part_name(space, group, name, "i");
+        reduction->unroll = reduction->block = -1;
+        int64_t largest = tile->reductions[tile->largest].extent;
+        if (largest >= 0 && (reduction->extent < 0 || reduction->extent > largest))
+            tile->largest = r;
+    }
+}
+
+/* A reduction whose extent is known at run time only is not split: the tail of every register tile would be doubled for
+ * the little that unrolling gives. */
+static void make_reduction_genes(Space *space, Group *group, Tile *tile) {
+    if (tile->reduction_count == 0)
+        return;
+    int last = tile->reduction_count - 1;
+    for (int r = 0; r <= last; r++) {
+        TileReduction *reduction = &tile->reductions[r];
+        if ((r != last && r != tile->largest) || reduction->extent <= 1)
+            continue;
+        Gene unroll = {.register_part = -1, .unroll_part = 0};
+        unroll.name = arena_printf(space->arena, "%s unroll", reduction->loop);
+        factors_single(space->arena, reduction->extent, UNROLL_LIMIT, &unroll);
+        reduction->unroll = group_add_gene(space, group, unroll);
+    }
+    TileReduction *largest = &tile->reductions[tile->largest];
+    if (largest->extent > 1) {
+        Gene block = {.register_part = -1, .unroll_part = 1};
+        block.name = arena_printf(space->arena, "%s block", largest->loop);
+        factors_tile(space->arena, largest->extent, BLOCK_UNROLL_LIMIT, &block);
+        largest->block = group_add_gene(space, group, block);
+    }
+}
+
+/* --- structural genes --- */
+
+static int add_choice(Space *space, Group *group, const Stage *root, const char *what, int count) {
+    Gene gene = {.structural = true, .count = count};
+    gene.name = arena_printf(space->arena, "%s %s", root->name, what);
+    return group_add_gene(space, group, gene);
+}
+
+/* An index is a quotient of the axis: a few lanes read the same element, the next ones the next. */
+static bool reads_quotient(const Expr *read, const Var *axis) {
+    int64_t by;
+    int uses = 0;
+    bool quotient = true;
+    for (int d = 0; d < read->count; d++) {
+        const Expr *index = read->args[d];
+        uses += expr_uses_var(index, axis);
+        if (expr_uses_var(index, axis))
+            quotient &= index->kind == EXPR_OP && index->op == OP_DIV && index->args[0]->kind == EXPR_VAR &&
+                        expr_is_int(index->args[1], &by) && by > 0;
+    }
+    return uses == 1 && quotient;
+}
+
+/* The same for one read. Lanes that go down in memory are turned around. */
+static double lanes_cost(const Expr *read, const Var *axis, bool *used) {
+    int dimension = 0;
+    int64_t coefficient = 0;
+    AccessKind kind = access_along(read, axis, &dimension, &coefficient);
+    *used |= kind != ACCESS_NONE;
+    if (kind == ACCESS_IRREGULAR && coefficient < 0)
+        return coefficient == -1 && dimension == read->count - 1 ? 0.1 : 0.5;
+    if (kind == ACCESS_IRREGULAR && reads_quotient(read, axis))
+        return 0.25;
+    return kind == ACCESS_IRREGULAR ? 8 : kind == ACCESS_STRIDED ? 0.5 : 0;
+}
+
+/* Few elements lie between two lanes along the axis: they are stored together. */
+static bool is_before_columns(const Tile *tile, int number) {
+    int64_t between = 1;
+    for (int a = number + 1; a < tile->axis_count && between > 0; a++)
+        between = tile->axes[a].extent < 0 || between > COLUMNS_LIMIT ? 0 : between * tile->axes[a].extent;
+    return between > 0 && between <= COLUMNS_LIMIT;
+}
+
+/* How bad an axis is as the vector axis: lanes lost, operands to be packed, scattered stores; below 0: of no use. */
+static double vector_cost(const Tile *tile, const Stage *root, int number) {
+    const TileAxis *axis = &tile->axes[number];
+    const Expr *value = tile->anchor ? tile->anchor->value : root->value;
+    if (!axis->tiled || axis->lanes == 1 || axis->cases || number < tile->placed ||
+        (!tile->anchor && tile->axes[tile->axis_count - 1].steps)) /* each lane would be a row */
+        return -1;
+    double cost = 0;
+    bool used = false;
+    for (int i = 0; i < tile->operands.count; i++)
+        cost += lanes_cost(tile->operands.items[i].read, axis->axis, &used);
+    int64_t extent = axis->extent < 0 ? axis->lanes : axis->extent;
+    double scattered = tile->anchor || root->combine != COMBINE_NONE || is_before_columns(tile, number) ? 0.25 : 1;
+    cost += 1.5 * (tile_waste(extent, axis->lanes) - 1) + (number == root->axis_count - 1 ? 0 : scattered);
+    cost += used || expr_uses_var(value, axis->axis) ? 0 : 0.5;
+    int whole = tile->axes[0].lanes;
+    for (int a = 1; a < tile->axis_count; a++)
+        whole = tile->axes[a].lanes > whole ? tile->axes[a].lanes : whole;
+    return cost + 2 * (1 - (double)axis->lanes / whole);
+}
+
+static void choose_candidates(Space *space, Tile *tile) {
+    double costs[tile->axis_count + 1];
+    tile->candidates = ARENA_ARRAY(space->arena, int, tile->axis_count + 1);
+    for (int a = 0; a < tile->axis_count; a++) {
+        costs[a] = vector_cost(tile, tile->root, a);
+        if (costs[a] < 0)
+            continue;
+        int place = tile->candidate_count++;
+        for (; place > 0 && costs[tile->candidates[place - 1]] > costs[a]; place--)
+            tile->candidates[place] = tile->candidates[place - 1];
+        tile->candidates[place] = a;
+    }
+    /* Where sizes are known at run time only, an axis that seems long may have one value: the natural one is the safe
+     * one. */
+    int limit = space->program->size_count ? 1 : CANDIDATE_LIMIT;
+    if (tile->candidate_count > limit)
+        tile->candidate_count = limit;
+}
+
+static int tiled_count(const Tile *tile) {
+    int count = 0;
+    for (int a = 0; a < tile->axis_count; a++)
+        count += tile->axes[a].tiled;
+    return count;
+}
+
+bool tile_shares_operand(const Tile *tile, int a, int b) {
+    for (int i = 0; i < tile->operands.count; i++) {
+        const Expr *read = tile->operands.items[i].read;
+        if (expr_uses_var(read, tile->axes[a].axis) && expr_uses_var(read, tile->axes[b].axis))
+            return true;
+    }
+    return false;
+}
+
+/* With threads: whether some axes share an operand with the first candidate for vectors, and others after them do not. */
+static bool has_apart(const Tile *tile) {
+    int vector = tile->candidate_count ? tile->candidates[0] : -1;
+    bool shared = false, apart = false;
+    for (int a = 0; a < tile->axis_count && vector >= 0; a++)
+        if (tile->axes[a].tiled && a != vector) {
+            bool shares = tile_shares_operand(tile, a, vector);
+            apart |= shared && !shares;
+            shared |= shares;
+        }
+    return apart;
+}
+
+static void make_structure(Space *space, Group *group, Tile *tile) {
+    choose_candidates(space, tile);
+    const Stage *root = tile->root;
+    bool several = tiled_count(tile) > 1;
+    bool parallel = space->target->threads != 1 && tile->placed == 0 && !(tile->chain && tile->producer >= 0);
+    tile->vector_gene =
+        add_choice(space, group, root, "vector axis", tile->candidate_count ? tile->candidate_count : 1);
+    tile->outer_gene = add_choice(space, group, root, "outer order", several ? 2 + (parallel && has_apart(tile)) : 1);
+    tile->middle_gene = add_choice(space, group, root, "middle order", several ? 2 : 1);
+    tile->inner_gene = add_choice(space, group, root, "inner order", several ? 2 : 1);
+    tile->parallel_gene = add_choice(space, group, root, "parallel", parallel ? 3 : 1);
+    tile->reduce_gene = add_choice(space, group, root, "reduction order", tile_reduce_orders(space, tile));
+    for (int i = 0; i < tile->operands.count; i++) {
+        TileOperand *operand = &tile->operands.items[i];
+        bool packable = tile->reduction_count > 0 && operand->pack == -1 && operand_packable(operand->read);
+        operand->pack = packable ? add_choice(space, group, root, operand->name, PACK_PLACES) : -1;
+    }
+}
+
+Tile *tile_new(Space *space, Group *group, const Stage *root, const Stage *anchor, int placed) {
+    Tile *tile = ARENA_NEW(space->arena, Tile);
+    tile->root = root;
+    tile->placed = placed;
+    tile->fused = anchor && anchor != root;
+    tile->chain = placed ? NULL : chain_of(space, root, &tile->producer);
+    tile->anchor = anchor ? inlined_stage(space, anchor) : NULL;
+    OperandList list = {space, group, tile};
+    tile->value = tile->anchor ? tile->anchor : inlined_stage(space, root);
+    stage_walk_values(tile->value, collect_operand, &list);
+    make_axes(space, group, tile);
+    make_reductions(space, group, tile);
+    make_structure(space, group, tile);
+    tile_find_instr(space, group, tile);
+    make_reduction_genes(space, group, tile);
+    tile_choose_start(space, group, tile);
+    tile_start_instr(group, tile);
+    return tile;
+}
+
+void tile_group_new(Space *space, Group *group, const Stage *anchor) {
+    Tile *tile = tile_new(space, group, group->root, anchor, 0);
+    group->details = tile;
+    for (int s = 0; s < group->stage_count; s++)
+        if (!anchor && group->stages[s] != group->root)
+            group->weight += stage_weight(inlined_stage(space, group->stages[s]), space->target);
+    group->weight += stage_weight(tile->value, space->target);
+    for (int a = 0, versions = 1; a < tile->axis_count; a++)
+        if (tile->axes[a].extent < 0 && versions == 1)
+            group->weight *= versions = VERSIONS;
+    group->emit = tile_emit;
+}

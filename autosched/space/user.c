@@ -1,0 +1,128 @@
+/* user.c - the space of a user's schedule with holes: one sketch, a gene a hole; holes of one name are one.
+ *
+ * The constraints of the schedule (require) hold for every point that is drawn; where the starting point breaks one, the
+ * nearest that does not becomes the start, and where all break some, one that breaks the latest.
+ *
+ * `? in {..}` lists its choices. A plain `?` is a size: powers of two and the divisors of the program's extents, up to
+ * the largest of them; what the nest refuses of those is never measured.
+ */
+#include "autosched/space/groups.h"
+
+#include <string.h>
+
+enum { SIZE_LIMIT = 1024, START_TRIES = 100000 };
+
+typedef struct HoleList {
+    LIST(const PrimArg *) holes;
+} HoleList;
+
+static void find_holes(Arena *arena, const PrimArg *arg, HoleList *list) {
+    bool known = false;
+    for (int i = 0; arg->kind == ARG_HOLE && arg->name && i < list->holes.count; i++)
+        known |= list->holes.items[i]->name && strcmp(list->holes.items[i]->name, arg->name) == 0;
+    if (arg->kind == ARG_HOLE) {
+        if (!known)
+            list_push(arena, &list->holes, arg);
+        return;
+    }
+    for (int i = 0; i < arg->count; i++)
+        find_holes(arena, &arg->items[i], list);
+}
+
+static bool divides_some(const Program *program, int64_t size, int64_t *largest) {
+    bool divides = false;
+    *largest = 1;
+    for (int s = 0; s < program->stage_count; s++) {
+        const Stage *stage = program->stages[s];
+        for (int a = 0; a < stage->axis_count + stage->reduction_count; a++) {
+            int64_t extent =
+                axis_extent(a < stage->axis_count ? stage->axes[a] : stage->reductions[a - stage->axis_count]);
+            divides |= extent > 0 && extent % size == 0;
+            int64_t reach = extent < 0 ? SIZE_LIMIT : extent;
+            *largest = reach > *largest ? reach : *largest;
+        }
+    }
+    return divides;
+}
+
+static void add_hole(Space *space, Group *group, const PrimArg *hole, int number) {
+    LIST(int64_t) values = {0};
+    int64_t largest;
+    for (int i = 0; i < hole->count; i++)
+        list_push(space->arena, &values, hole->items[i].value);
+    for (int64_t size = 1; hole->count == 0 && size <= SIZE_LIMIT; size++)
+        if ((divides_some(space->program, size, &largest) || (size & (size - 1)) == 0) && size <= largest)
+            list_push(space->arena, &values, size);
+    Gene gene = {.name = hole->name ? hole->name : arena_printf(space->arena, "hole %d", number + 1),
+                 .width = 1,
+                 .register_part = -1,
+                 .unroll_part = -1};
+    gene.values = values.items;
+    gene.count = values.count;
+    for (int c = 0; c < gene.count; c++)
+        if (values.items[c] <= 4)
+            gene.start = c;
+    group_add_gene(space, group, gene);
+}
+
+static bool user_emit(Space *space, Group *group, const int *genes, Sketch *sketch) {
+    const Schedule *user = space->user;
+    for (int p = 0; p < user->count; p++)
+        list_push(space->arena, &sketch->prims, user->prims[p]);
+    for (int h = 0; h < group->genes.count; h++)
+        arg_gene(space, sketch, h, 0);
+    return true;
+}
+
+/* The first constraint that the choices break; count: none. */
+static int user_broken(const Space *space, const Group *group, const int *genes) {
+    int64_t choices[group->genes.count + 1];
+    for (int h = 0; h < group->genes.count; h++)
+        choices[h] = group->genes.items[h].values[genes[h]];
+    return schedule_broken(space->user, choices);
+}
+
+bool user_allows(const Space *space, const Group *group, const int *genes) {
+    return user_broken(space, group, genes) == space->user->count;
+}
+
+/* Counts on, the first hole fastest; false when it is the starting point again. */
+static bool next_choices(const Group *group, int *genes) {
+    for (int h = 0; h < group->genes.count; h++) {
+        genes[h] = (genes[h] + 1) % group->genes.items[h].count;
+        if (genes[h] != group->genes.items[h].start)
+            return true;
+    }
+    return false;
+}
+
+/* The first from the starting point on that is allowed, or else that breaks the latest constraint. */
+static void find_start(const Space *space, Group *group) {
+    int count = group->genes.count, genes[count + 1], chosen[count + 1], kept = -1;
+    for (int h = 0; h < count; h++)
+        genes[h] = chosen[h] = group->genes.items[h].start;
+    for (int tries = 0; tries < START_TRIES && kept < space->user->count; tries++) {
+        int broken = user_broken(space, group, genes);
+        if (broken > kept)
+            memcpy(chosen, genes, sizeof genes);
+        kept = broken > kept ? broken : kept;
+        if (kept < space->user->count && !next_choices(group, genes)) {
+            group->contradicts = true;
+            break;
+        }
+    }
+    for (int h = 0; h < count; h++)
+        group->genes.items[h].start = chosen[h];
+}
+
+void user_group_new(Space *space, Group *group, const Schedule *user) {
+    HoleList list = {0};
+    group->prefix = "";
+    group->emit = user_emit;
+    for (int p = 0; p < user->count; p++)
+        for (int a = 0; a < user->prims[p].arg_count; a++)
+            find_holes(space->arena, &user->prims[p].args[a], &list);
+    for (int h = 0; h < list.holes.count; h++)
+        add_hole(space, group, list.holes.items[h], h);
+    find_start(space, group);
+}

@@ -1,0 +1,153 @@
+/* versions.c - values of run-time sizes for which a function deserves a version of its own.
+ *
+ * Of a product X(i, k) * W(j, k) each element of W is used again for each i: that pays for packing it and for tiles of
+ * several rows. Where i has one value nothing is used again, and both cost more than all of the work. Where it has a few
+ * and W lies along j in memory, W is better read in place. Where W lies along k, and j has a few values, each element is best
+ * a sum of its own along the rows of both, which no packing comes before.
+ *
+ * Of rows that are reduced, then gone through again with the result, a few at a time are better where they are short: the
+ * ends of the reductions, which wait for each other in one row, overlap. Of long ones the near cache holds one.
+ */
+#include "autosched/space/groups.h"
+
+enum { FEW = 16, SHORT_ROW = 256 };
+
+typedef struct SingleSearch {
+    const Stage *stage;
+    const Var *axis;  /* of one value */
+    bool once, other; /* an argument that is then read once; one that the axis goes through */
+    bool along;       /* the former lies along the last axis of the stage */
+} SingleSearch;
+
+/* Windows that overlap read an element again. */
+static bool is_plain(const Expr *read) {
+    for (int d = 0; d < read->count; d++)
+        if (read->args[d]->kind != EXPR_VAR)
+            return false;
+    return true;
+}
+
+static bool uses_reductions(const Stage *stage, const Expr *read) {
+    for (int r = 0; r < stage->reduction_count; r++)
+        if (expr_uses_var(read, stage->reductions[r]))
+            return true;
+    return false;
+}
+
+static bool note_single_read(const Expr *e, void *context) {
+    SingleSearch *search = context;
+    const Stage *stage = search->stage;
+    if (e->kind != EXPR_READ)
+        return true;
+    search->other |= expr_uses_var(e, search->axis);
+    bool once =
+        e->tensor->role == ROLE_INPUT && is_plain(e) && !expr_uses_var(e, search->axis) && uses_reductions(stage, e);
+    int others = 0;
+    for (int a = 0; a < stage->axis_count && once; a++)
+        if (stage->axes[a] != search->axis && axis_extent(stage->axes[a]) != 1) {
+            once = expr_uses_var(e, stage->axes[a]);
+            others++;
+        }
+    if (!once || others == 0)
+        return true;
+    search->once = true;
+    search->along |= e->args[e->count - 1]->var == stage->axes[stage->axis_count - 1];
+    return true;
+}
+
+/* The axis of a stage that may have one value, from one on; NULL: none. */
+static const Var *single_axis_of(const Stage *stage, int from, bool *along) {
+    if (stage->scan || !stage_has_reuse(stage))
+        return NULL;
+    for (int a = from; a < stage->axis_count; a++) {
+        const Expr *extent = stage->axes[a]->extent;
+        SingleSearch search = {.stage = stage, .axis = stage->axes[a]};
+        if (extent->kind != EXPR_VAR || extent->var->kind != VAR_SIZE)
+            continue;
+        stage_walk_values(stage, note_single_read, &search);
+        *along = search.along;
+        if (search.once && search.other)
+            return stage->axes[a];
+    }
+    return NULL;
+}
+
+/* The last axis, where it may have one value as the first does, and what is then read once lies along the reduction. */
+static const Var *few_columns_of(const Stage *stage, const Var *rows) {
+    bool along;
+    const Var *axis = single_axis_of(stage, stage->axis_count - 1, &along);
+    return axis && axis->extent->var != rows->extent->var && stage_reduces_along_memory(stage) ? axis : NULL;
+}
+
+static int product_versions(const Program *program, SizeVersion versions[SIZE_VERSIONS]) {
+    bool along = false;
+    const Var *axis = NULL, *columns = NULL;
+    for (int s = 0; s < program->stage_count && !axis; s++) {
+        axis = single_axis_of(program->stages[s], 0, &along);
+        columns = axis && !along ? few_columns_of(program->stages[s], axis) : NULL;
+    }
+    if (!axis)
+        return 0;
+    versions[0] = (SizeVersion){axis->extent->var->name, 1, false};
+    versions[1] = columns ? (SizeVersion){columns->extent->var->name, FEW_SUMS, true}
+                          : (SizeVersion){axis->extent->var->name, FEW, true};
+    return along || columns ? 2 : 1;
+}
+
+/* --- rows --- */
+
+typedef struct RowSearch {
+    const Var *axis;
+    const Stage *read; /* the stage whose tensor is looked for */
+    bool found;
+} RowSearch;
+
+static bool note_row(const Expr *e, void *context) {
+    RowSearch *search = context;
+    if (e->kind == EXPR_READ && search->read)
+        search->found |= stage_writes(search->read, e->tensor);
+    else if (e->kind == EXPR_READ && e->count > 0)
+        search->found |= e->args[e->count - 1]->kind == EXPR_VAR && e->args[e->count - 1]->var == search->axis;
+    return true;
+}
+
+/* The size of the rows along memory that the stage reduces to a value each; NULL: it does something else. */
+static const Var *row_size_of(const Stage *stage) {
+    const Var *last = stage->reduction_count == 1 ? stage->reductions[0] : NULL;
+    if (!last || stage->scan || stage->axis_count == 0 || last->extent->kind != EXPR_VAR || stage_has_reuse(stage))
+        return NULL;
+    RowSearch search = {.axis = last};
+    stage_walk_values(stage, note_row, &search);
+    return search.found ? last->extent->var : NULL;
+}
+
+/* Whether another stage goes through rows of that size again with what the one made of each. */
+static bool rows_are_read(const Program *program, const Stage *stage, const Var *size) {
+    for (int s = 0; s < program->stage_count; s++) {
+        const Stage *other = program->stages[s];
+        const Expr *extent = other->axis_count > 1 ? other->axes[other->axis_count - 1]->extent : NULL;
+        RowSearch search = {.read = stage};
+        if (!extent || extent->kind != EXPR_VAR || extent->var != size)
+            continue;
+        stage_walk_values(other, note_row, &search);
+        if (search.found)
+            return true;
+    }
+    return false;
+}
+
+static int row_versions(const Program *program, SizeVersion versions[SIZE_VERSIONS]) {
+    for (int s = 0; s < program->stage_count; s++) {
+        const Var *size = row_size_of(program->stages[s]);
+        if (!size || !rows_are_read(program, program->stages[s], size))
+            continue;
+        versions[0] = (SizeVersion){size->name, SHORT_ROW, true};
+        return 1;
+    }
+    return 0;
+}
+
+int program_size_versions(const Program *program, SizeVersion versions[SIZE_VERSIONS]) {
+    int count = product_versions(program, versions);
+    return count ? count : row_versions(program, versions);
+}

@@ -1,0 +1,247 @@
+/* header.c - the C header of generated functions: plain prototypes, valid in C and in C++, with what a caller must know
+ * in comments: shapes, where indices count from, what is required, which sizes were bound.
+ */
+#include "backends/emit/emit.h"
+#include "lang/expr.h"
+#include "lang/foreign.h"
+#include "lang/terminal.h"
+
+#include <ctype.h>
+#include <string.h>
+
+/* --- names --- */
+
+typedef LIST(const char *) NameList;
+
+static bool is_taken(const NameList *names, const char *name) {
+    for (int i = 0; i < names->count; i++)
+        if (strcmp(names->items[i], name) == 0)
+            return true;
+    return false;
+}
+
+/* The name itself where C allows it, else with underscores behind. */
+static const char *parameter_name(Arena *arena, NameList *names, const char *name) {
+    while (is_word_of_c(name) || is_taken(names, name))
+        name = arena_printf(arena, "%s_", name);
+    list_push(arena, names, name);
+    return name;
+}
+
+/* Upper case, underscores for what no macro may contain; a number then keeps "a-b.h" and "a_b.h" apart. */
+static const char *include_guard(Arena *arena, const char *name) {
+    Text text = {.arena = arena};
+    uint32_t hash = 2166136261u;
+    bool replaced = false;
+    text_add(&text, isalpha((unsigned char)*name) ? "" : "TENSORC_");
+    for (const char *at = name; *at; at++) {
+        unsigned char c = (unsigned char)*at;
+        bool plain = c < 128 && (isalnum(c) || c == '_');
+        text_add(&text, "%c", plain ? toupper(c) : '_');
+        replaced |= !plain && c != '.';
+        hash = (hash ^ c) * 16777619u;
+    }
+    if (replaced)
+        text_add(&text, "_%08X", (unsigned)hash);
+    return text.text;
+}
+
+/* Nothing that a text holds may end the comment that it stands in. */
+static void add_comment_text(Text *text, const char *comment) {
+    comment = shown_line(text->arena, comment);
+    for (const char *at = comment; *at; at++) {
+        bool breaks = *at == '/' && at > comment && at[-1] == '*';
+        text_add(text, breaks ? " %c" : "%c", *at == '\n' || *at == '\\' ? ' ' : *at);
+    }
+}
+
+/* --- comments --- */
+
+static bool is_zero(const Expr *e) {
+    int64_t value;
+    return expr_is_int(e, &value) && value == 0;
+}
+
+static void add_shape(Text *text, Arena *arena, const Tensor *tensor) {
+    text_add(text, "%s(", element_info[tensor->type].spelling);
+    for (int d = 0; d < tensor->rank; d++)
+        text_add(text, "%s%s", d ? ", " : "", expr_text(arena, tensor->dims[d]));
+    text_add(text, ")");
+    bool shifted = false;
+    for (int d = 0; tensor->lower && d < tensor->rank; d++)
+        shifted |= !is_zero(tensor->lower[d]);
+    if (!shifted)
+        return;
+    text_add(text, ", element 0 is %s(", tensor->name);
+    for (int d = 0; d < tensor->rank; d++)
+        text_add(text, "%s%s", d ? ", " : "", expr_text(arena, tensor->lower[d]));
+    text_add(text, ")");
+}
+
+static bool reads_former(const Program *program, const Tensor *output) {
+    for (int i = 0; i < program->tensor_count; i++)
+        if (program->tensors[i]->role == ROLE_INITIAL && program->tensors[i]->buffer == output)
+            return true;
+    return false;
+}
+
+static void add_argument_comment(Text *text, Arena *arena, const Program *program, const Argument *argument,
+                                 const char *name) {
+    if (argument->scalar) {
+        text_add(text, " *   %s: %s\n", name, element_info[argument->scalar->type].spelling);
+        return;
+    }
+    const char *way = argument->tensor->role == ROLE_INPUT      ? argument->tensor->constant ? "const, " : ""
+                      : reads_former(program, argument->tensor) ? "read and written, "
+                                                                : "written, ";
+    text_add(text, " *   %s: %s", name, way);
+    add_shape(text, arena, argument->tensor);
+    text_add(text, "\n");
+}
+
+/* Each once: two reads may require the same of what they read. */
+static void add_requirements(Text *text, Arena *arena, const Program *program) {
+    NameList said = {0};
+    for (int i = 0; i < program->requirement_count; i++) {
+        const Requirement *requirement = &program->requirements[i];
+        const char *words = requirement->text ? requirement->text : expr_text(arena, requirement->condition);
+        if (is_taken(&said, words))
+            continue;
+        list_push(arena, &said, words);
+        text_add(text, " * Requires ");
+        add_comment_text(text, words);
+        text_add(text, ".\n");
+    }
+}
+
+static void add_comment(Text *text, Arena *arena, const Program *program, const char *const *names) {
+    text_add(text, "/* ");
+    add_comment_text(text, program->name);
+    for (int i = 0; i < program->bound_count; i++)
+        text_add(text, "%s%s = %lld", i ? ", " : " with ", program->bounds[i].name,
+                 (long long)program->bounds[i].value);
+    text_add(text, "\n");
+    for (int i = 0; i < program->argument_count; i++)
+        add_argument_comment(text, arena, program, &program->arguments[i], names[program->size_count + i]);
+    for (int i = 0; i < program->tensor_count; i++)
+        if (program->tensors[i]->role == ROLE_CONSTANT) {
+            text_add(text, " *   %s: a constant of the object, ", program->tensors[i]->name);
+            add_shape(text, arena, program->tensors[i]);
+            text_add(text, "\n");
+        }
+    add_requirements(text, arena, program);
+    text_add(text, " */\n");
+}
+
+/* --- prototypes --- */
+
+static const char **name_parameters(Arena *arena, const Program *program) {
+    NameList taken = {0};
+    const char **names = ARENA_ARRAY(arena, const char *, program->size_count + program->argument_count + 1);
+    for (int i = 0; i < program->size_count; i++)
+        names[i] = parameter_name(arena, &taken, program->sizes[i]->name);
+    for (int i = 0; i < program->argument_count; i++) {
+        const Argument *argument = &program->arguments[i];
+        const char *name = argument->tensor ? argument->tensor->name : argument->scalar->name;
+        names[program->size_count + i] = parameter_name(arena, &taken, name);
+    }
+    return names;
+}
+
+static void add_prototype(Text *text, const Program *program, const char *const *names, const char *ending) {
+    int count = program->size_count + program->argument_count;
+    text_add(text, "int %s%s(", program->symbol, ending);
+    for (int i = 0; i < program->size_count; i++)
+        text_add(text, "%sint64_t %s", i ? ", " : "", names[i]);
+    for (int i = program->size_count; i < count; i++) {
+        const Argument *argument = &program->arguments[i - program->size_count];
+        const Tensor *tensor = argument->tensor;
+        text_add(text, "%s", i ? ", " : "");
+        if (*ending && is_packed_argument(argument))
+            text_add(text, "const struct %s_packed_%s *%s", program->symbol, tensor->name, names[i]);
+        else if (tensor)
+            text_add(text, "%s%s *%s", tensor->role == ROLE_INPUT ? "const " : "", element_info[tensor->type].c_type,
+                     names[i]);
+        else
+            text_add(text, "%s %s", element_info[argument->scalar->type].c_type, names[i]);
+    }
+    text_add(text, "%s);\n\n", count ? "" : "void");
+}
+
+/* The runtime's header has the same lines: a macro may be defined twice in the same way. */
+static void add_statuses(Text *text) {
+#define STATUS(id, value, words) text_add(text, "#define TENSORC_%s %d /* %s */\n", #id, value, words);
+#include "lang/status.def"
+#undef STATUS
+    text_add(text, "\n");
+}
+
+/* --- packed arguments --- */
+
+static bool has_packed(const Program *program) {
+    for (int i = 0; i < program->argument_count; i++)
+        if (is_packed_argument(&program->arguments[i]))
+            return true;
+    return false;
+}
+
+static const char *size_name(const Program *program, const char *const *names, const Var *size) {
+    int i = 0;
+    while (program->sizes[i] != size)
+        i++;
+    return names[i];
+}
+
+/* The type, which nothing but NAME_pack_ARG fills, and the two functions that make one. */
+static void add_packed_argument(Text *text, const Program *program, const char *const *names, const Tensor *tensor) {
+    Arena *arena = text->arena;
+    int count;
+    const Var **sizes = packing_sizes(arena, program, tensor, &count);
+    NameList taken = {0};
+    Text parameters = {.arena = arena};
+    for (int i = 0; i < count; i++) {
+        list_push(arena, &taken, size_name(program, names, sizes[i]));
+        text_add(&parameters, "%sint64_t %s", i ? ", " : "", taken.items[i]);
+    }
+    const char *symbol = program->symbol, *from = parameter_name(arena, &taken, "from");
+    text_add(text, "struct %s_packed_%s;\nint64_t %s_packed_%s_size(%s);\n", symbol, tensor->name, symbol, tensor->name,
+             count ? parameters.text : "void");
+    text_add(text, "int %s_pack_%s(%s%sconst %s *%s, struct %s_packed_%s *%s);\n", symbol, tensor->name,
+             count ? parameters.text : "", count ? ", " : "", element_info[tensor->type].c_type, from, symbol,
+             tensor->name, parameter_name(arena, &taken, "to"));
+}
+
+static void add_packed_functions(Text *text, const Program *program, const char *const *names) {
+    const char *symbol = program->symbol;
+    if (!has_packed(program))
+        return;
+    text_add(text,
+             "/* %s with its const arguments packed. %s_pack_ARG packs one, once for all calls, into memory of\n"
+             " * %s_packed_ARG_size bytes (0 for sizes that it refuses); how it lies there is for %s_packed alone to "
+             "know.\n * Both take those sizes that ARG has, in the order of those of %s. */\n",
+             symbol, symbol, symbol, symbol, symbol);
+    for (int i = 0; i < program->argument_count; i++)
+        if (is_packed_argument(&program->arguments[i]))
+            add_packed_argument(text, program, names, program->arguments[i].tensor);
+    add_prototype(text, program, names, "_packed");
+}
+
+char *emit_header(Arena *arena, const Program *const *programs, int count, const char *name, const char *source) {
+    Text text = {.arena = arena};
+    const char *guard = include_guard(arena, name);
+    text_add(&text, "/* Made by tensorc from ");
+    add_comment_text(&text, source);
+    text_add(&text, ".\n *\n * Functions return 0 or a status. Arrays are contiguous and row-major; outputs overlap "
+                    "nothing.\n */\n");
+    text_add(&text, "#ifndef %s\n#define %s\n\n#include <stdint.h>\n\n", guard, guard);
+    add_statuses(&text);
+    text_add(&text, "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n");
+    for (int i = 0; i < count; i++) {
+        const char **names = name_parameters(arena, programs[i]);
+        add_comment(&text, arena, programs[i], names);
+        add_prototype(&text, programs[i], names, "");
+        add_packed_functions(&text, programs[i], names);
+    }
+    text_add(&text, "#ifdef __cplusplus\n}\n#endif\n\n#endif\n");
+    return text.text;
+}

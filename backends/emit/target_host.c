@@ -1,0 +1,278 @@
+/* target_host.c - targets by name: rows of targets.def, this machine, and the processors of processors.def.
+ *
+ * What this machine can do is taken from the features that it shows, never from its name: virtual machines give names
+ * of one processor and features of another.
+ */
+#include "backends/emit/emit.h"
+#include "lang/program.h"
+
+#include <llvm-c/Core.h>
+#include <llvm-c/TargetMachine.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* --- processors by name --- */
+
+typedef struct Processor {
+    const char *name, *row, *features;
+} Processor;
+
+static const Processor processors[] = {
+#define PROCESSOR(name, row, features) {name, row, features},
+#include "lang/processors.def"
+#undef PROCESSOR
+};
+
+static const Processor *processor_named(const char *name) {
+    for (size_t i = 0; i < sizeof processors / sizeof *processors; i++)
+        if (strcmp(processors[i].name, name) == 0)
+            return &processors[i];
+    return NULL;
+}
+
+/* --- this machine --- */
+
+static bool has(const char *features, const char *name) {
+    size_t length = strlen(name);
+    for (const char *at = features; (at = strstr(at, name)); at += length)
+        if (at > features && at[-1] == '+' && (at[length] == ',' || at[length] == '\0'))
+            return true;
+    return false;
+}
+
+/* Rows from the newest on: the first whose features are all there names a processor that LLVM knows by a name older
+ * than its features. */
+static const char *const generations[][4] = {
+    {"sapphirerapids", "amx-int8", "avx512fp16"},
+    {"cooperlake", "avx512bf16", "avx512vnni", "avx512vl"},
+    {"skylake-avx512", "avx512bw", "avx512dq", "avx512vl"},
+    {"haswell", "avx2", "fma", "bmi2"},
+};
+
+static bool generation_fits(const char *const *row, const char *features) {
+    for (int i = 1; i < 4 && row[i]; i++)
+        if (!has(features, row[i]))
+            return false;
+    return true;
+}
+
+/* The processor that LLVM found, unless it knows no more than an architecture's level or an Intel processor shows
+ * features that came after the one it is taken for. */
+static const char *processor_name(Arena *arena, const char *found, const char *features) {
+    static const char *const older[] = {"x86-64",         "generic",        "rocketlake",
+                                        "icelake-client", "icelake-server", "tigerlake"};
+    for (size_t i = 0; i < sizeof older / sizeof *older; i++) {
+        if (strcmp(found, older[i]) != 0)
+            continue;
+        bool named = i >= 2;
+        for (size_t g = 0; g < (named ? 1 : sizeof generations / sizeof *generations); g++)
+            if (generation_fits(generations[g], features))
+                return generations[g][0];
+    }
+    return arena_strdup(arena, found);
+}
+
+static int64_t parse_cache_size(const char *text) {
+    char *end;
+    int64_t size = strtoll(text, &end, 10);
+    return *end == 'K' ? size << 10 : *end == 'M' ? size << 20 : size;
+}
+
+static bool read_line(const char *path, char *line, int bytes) {
+    FILE *file = fopen(path, "r");
+    if (!file)
+        return false;
+    bool read = fgets(line, bytes, file) != NULL;
+    fclose(file);
+    return read;
+}
+
+/* One of the caches that Linux lists: its level, and its bytes unless it holds instructions alone. */
+static bool cache_entry(int entry, int *level, int64_t *bytes) {
+    char path[128], level_text[64], type[64], size[64];
+    static const char folder[] = "/sys/devices/system/cpu/cpu0/cache/index";
+    snprintf(path, sizeof path, "%s%d/level", folder, entry);
+    if (!read_line(path, level_text, sizeof level_text))
+        return false;
+    snprintf(path, sizeof path, "%s%d/type", folder, entry);
+    bool known = read_line(path, type, sizeof type);
+    snprintf(path, sizeof path, "%s%d/size", folder, entry);
+    known &= read_line(path, size, sizeof size);
+    *level = atoi(level_text);
+    *bytes = known && strncmp(type, "Instruction", 11) != 0 ? parse_cache_size(size) : 0;
+    return true;
+}
+
+/* What neither Linux nor the C library tells keeps what the level's row says. */
+static void find_caches(Target *target) {
+    static const int names[3] = {_SC_LEVEL1_DCACHE_SIZE, _SC_LEVEL2_CACHE_SIZE, _SC_LEVEL3_CACHE_SIZE};
+    int64_t found[3] = {0}, bytes;
+    for (int entry = 0, level; cache_entry(entry, &level, &bytes); entry++)
+        if (level >= 1 && level <= 3 && bytes > 0)
+            found[level - 1] = bytes;
+    for (int i = 0; i < 3; i++) {
+        long told = found[i] ? 0 : sysconf(names[i]);
+        if (found[i] || told > 0)
+            target->cache_bytes[i] = found[i] ? found[i] : told;
+    }
+}
+
+static const Target *level_of_host(const char *triple, const char *features) {
+    if (strncmp(triple, "aarch64", 7) == 0)
+        return target_find("aarch64");
+    if (strncmp(triple, "x86_64", 6) != 0)
+        return NULL;
+    if (has(features, "avx512f") && has(features, "avx512vl") && has(features, "avx512bw") && has(features, "avx512dq"))
+        return target_find("x86-64-v4");
+    if (has(features, "avx2") && has(features, "fma") && has(features, "bmi2"))
+        return target_find("x86-64-v3");
+    return target_find(has(features, "sse4.2") ? "x86-64-v2" : "x86-64");
+}
+
+static char *take_message(Arena *arena, char *message) {
+    char *copy = arena_strdup(arena, message ? message : "");
+    LLVMDisposeMessage(message);
+    return copy;
+}
+
+static const char *joined(Arena *arena, const char *features, const char *more) {
+    return !*more ? features : !*features ? more : arena_printf(arena, "%s,%s", features, more);
+}
+
+/* This machine, or what $TENSORC_HOST says that it stands for. */
+typedef struct Machine {
+    const char *triple, *cpu, *features;
+    const Target *level; /* NULL: no level, or a name that nobody knows */
+    const Target *model; /* the row of what it stands for; NULL: itself */
+    bool splits_vectors;
+} Machine;
+
+/* The features of `named` that `here` has, and all that `here` lacks: with them a processor's name gives no more than
+ * the machine has. */
+static const char *features_in_common(Arena *arena, const char *named, const char *here) {
+    const char *common = "";
+    for (const char *at = named; *at; at += strspn(at, ",")) {
+        size_t length = strcspn(at, ",");
+        const char *feature = arena_strndup(arena, at, length);
+        if (*feature == '+' && has(here, feature + 1))
+            common = joined(arena, common, feature);
+        at += length;
+    }
+    for (const char *at = here; *at; at += strspn(at, ",")) {
+        size_t length = strcspn(at, ",");
+        if (*at == '-')
+            common = joined(arena, common, arena_strndup(arena, at, length));
+        at += length;
+    }
+    return common;
+}
+
+/* The first processors of AMD (sse4a) that have AVX-512 do. */
+static bool splits_vectors(const char *features) {
+    return has(features, "avx512f") && has(features, "sse4a") && !has(features, "avx512vp2intersect");
+}
+
+/* A processor or a row by name takes the place of this machine, whose code it must be able to run: it keeps the model
+ * of the name, and loses the features that are not here. */
+static void stand_in(Arena *arena, Machine *machine, const char *name) {
+    const Processor *processor = processor_named(name);
+    const Target *row = target_find(processor ? processor->row : name), *level = machine->level;
+    machine->level = NULL;
+    if (!row || !*row->triple || !level || strcmp(row->family, level->family) != 0)
+        return;
+    const char *features = processor ? joined(arena, row->features, processor->features) : row->features;
+    machine->cpu = processor ? processor->name : row->cpu;
+    machine->model = row;
+    machine->level = row <= level ? row : level;
+    machine->splits_vectors = splits_vectors(features);
+    machine->features = features_in_common(arena, features, machine->features);
+}
+
+static Machine find_machine(Arena *arena) {
+    const char *name = getenv("TENSORC_HOST");
+    Machine machine = {.triple = take_message(arena, LLVMGetDefaultTargetTriple()),
+                       .features = take_message(arena, LLVMGetHostCPUFeatures())};
+    machine.cpu = processor_name(arena, take_message(arena, LLVMGetHostCPUName()), machine.features);
+    machine.level = level_of_host(machine.triple, machine.features);
+    machine.splits_vectors = splits_vectors(machine.features);
+    if (name && *name)
+        stand_in(arena, &machine, name);
+    return machine;
+}
+
+static Target *host_target(Arena *arena, int threads) {
+    Machine machine = find_machine(arena);
+    const Target *row = target_find("host");
+    if (!machine.level || !row)
+        return NULL;
+    Target *target = ARENA_NEW(arena, Target);
+    *target = *machine.level;
+    target->name = row->name;
+    target->summary = row->summary;
+    target->triple = machine.triple;
+    target->features = machine.features;
+    target->cpu = machine.cpu;
+    target->threads = threads;
+    target->host = true;
+    target->splits_vectors = machine.splits_vectors;
+    if (machine.model)
+        memcpy(target->cache_bytes, machine.model->cache_bytes, sizeof target->cache_bytes);
+    else
+        find_caches(target);
+    return target;
+}
+
+/* --- by name --- */
+
+/* Whether this machine runs the code of a row: one of its own family whose level is not above its own. Rows of a family
+ * stand in the order of their levels. Processors by name may have anything: only "host" is known to run. */
+static bool host_runs(Arena *arena, const Target *row) {
+    const Target *level = find_machine(arena).level;
+    return level && strcmp(level->family, row->family) == 0 && row <= level;
+}
+
+/* A row, a processor or this machine; NULL: unknown. */
+static Target *target_named(Arena *arena, const char *name, int threads) {
+    if (strcmp(name, "host") == 0)
+        return host_target(arena, threads);
+    const Processor *processor = processor_named(name);
+    const Target *row = target_find(processor ? processor->row : name);
+    if (!row)
+        return NULL;
+    Target *target = ARENA_NEW(arena, Target);
+    *target = *row;
+    target->threads = threads;
+    target->host = !processor && host_runs(arena, row);
+    if (processor) {
+        target->name = target->cpu = arena_strdup(arena, name);
+        target->features = joined(arena, row->features, processor->features);
+        target->summary = "";
+    }
+    return target;
+}
+
+/* NAME+FEATURE+FEATURE: a target that has more than its name says. */
+const Target *target_make(Arena *arena, const char *name, int threads) {
+    size_t length = strcspn(name, "+");
+    Target *target = target_named(arena, arena_strndup(arena, name, length), threads);
+    const char *host = find_machine(arena).features;
+    for (const char *at = name + length; target && *at;) {
+        at++;
+        length = strcspn(at, "+");
+        const char *feature = cpu_feature_name(target->family, arena_strndup(arena, at, length));
+        if (!feature)
+            return NULL;
+        target->features = joined(arena, target->features, arena_printf(arena, "+%s", feature));
+        target->host &= has(host, feature);
+        at += length;
+    }
+    if (target)
+        target->splits_vectors |= splits_vectors(target->features);
+    return target;
+}
+
+const char *target_microarchitecture(const Target *target) {
+    return target->cpu;
+}

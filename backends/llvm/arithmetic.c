@@ -1,0 +1,269 @@
+/* arithmetic.c - the operators of ops.def on values: what lang/value.c says of single values, on vectors.
+ *
+ * No operand traps: integer division by zero gives 0 and the smallest by -1 wraps. NaN goes through min and max.
+ */
+#include "backends/llvm/code.h"
+#include "lang/diag.h"
+#include "lang/expr.h"
+#include <llvm/Config/llvm-config.h>
+
+static LLVMValueRef zero_like(LLVMValueRef value) {
+    return LLVMConstNull(LLVMTypeOf(value));
+}
+
+static bool is_signed(ElementType type) {
+    return element_info[type].kind == KIND_SIGNED;
+}
+
+/* --- integer division --- */
+
+static LLVMValueRef unsigned_division(Code *code, Op op, LLVMValueRef a, LLVMValueRef b) {
+    LLVMValueRef zero = LLVMBuildICmp(code->builder, LLVMIntEQ, b, zero_like(b), "");
+    LLVMValueRef divisor = LLVMBuildSelect(code->builder, zero, constant_int(LLVMTypeOf(b), 1), b, "");
+    if (op == OP_MOD)
+        return LLVMBuildURem(code->builder, a, divisor, "");
+    return LLVMBuildSelect(code->builder, zero, zero_like(a), LLVMBuildUDiv(code->builder, a, divisor, ""), "");
+}
+
+/* Divides by 1 in place of 0 and -1; then the quotient is one too large where there is a rest of the other sign. */
+static LLVMValueRef floor_division(Code *code, Op op, LLVMValueRef a, LLVMValueRef b) {
+    LLVMBuilderRef at = code->builder;
+    LLVMTypeRef type = LLVMTypeOf(a);
+    LLVMValueRef zero = LLVMBuildICmp(at, LLVMIntEQ, b, zero_like(b), "");
+    LLVMValueRef minus = LLVMBuildICmp(at, LLVMIntEQ, b, constant_int(type, -1), "");
+    LLVMValueRef divisor = LLVMBuildSelect(at, LLVMBuildOr(at, zero, minus, ""), constant_int(type, 1), b, "");
+    LLVMValueRef quotient = LLVMBuildSDiv(at, a, divisor, "");
+    LLVMValueRef rest = LLVMBuildSub(at, a, LLVMBuildMul(at, quotient, divisor, ""), "");
+    LLVMValueRef some = LLVMBuildICmp(at, LLVMIntNE, rest, zero_like(a), "");
+    LLVMValueRef mixed = LLVMBuildICmp(at, LLVMIntSLT, LLVMBuildXor(at, rest, divisor, ""), zero_like(a), "");
+    LLVMValueRef lower = LLVMBuildAnd(at, some, mixed, "");
+    if (op == OP_MOD)
+        return LLVMBuildSelect(at, lower, LLVMBuildAdd(at, rest, divisor, ""), rest, "");
+    quotient = LLVMBuildSub(at, quotient, LLVMBuildZExt(at, lower, type, ""), "");
+    quotient = LLVMBuildSelect(at, minus, LLVMBuildNeg(at, a, ""), quotient, "");
+    return LLVMBuildSelect(at, zero, zero_like(a), quotient, "");
+}
+
+static LLVMValueRef integer_division(Code *code, Op op, ElementType type, LLVMValueRef a, LLVMValueRef b) {
+    return is_signed(type) ? floor_division(code, op, a, b) : unsigned_division(code, op, a, b);
+}
+
+/* A positive constant divisor, with what is known of the dividend's sign. */
+static LLVMValueRef division_by_constant(Code *code, Op op, LLVMValueRef a, int64_t divisor, bool not_negative) {
+    LLVMBuilderRef at = code->builder;
+    LLVMTypeRef type = LLVMTypeOf(a);
+    LLVMValueRef b = constant_int(type, divisor);
+    if ((divisor & (divisor - 1)) == 0) {
+        if (op == OP_MOD)
+            return LLVMBuildAnd(at, a, constant_int(type, divisor - 1), "");
+        return LLVMBuildAShr(at, a, constant_int(type, __builtin_ctzll((unsigned long long)divisor)), "");
+    }
+    if (not_negative)
+        return op == OP_MOD ? LLVMBuildURem(at, a, b, "") : LLVMBuildUDiv(at, a, b, "");
+    LLVMValueRef quotient = LLVMBuildSDiv(at, a, b, "");
+    LLVMValueRef rest = LLVMBuildSub(at, a, LLVMBuildMul(at, quotient, b, ""), "");
+    LLVMValueRef bits =
+        constant_int(type, 8 * (int64_t)LLVMGetIntTypeWidth(LLVMTypeOf(emit_resized(code, a, 1))) / 8 - 1);
+    LLVMValueRef negative = LLVMBuildAShr(at, rest, bits, ""); /* -1 or 0 */
+    if (op == OP_MOD)
+        return LLVMBuildAdd(at, rest, LLVMBuildAnd(at, negative, b, ""), "");
+    return LLVMBuildAdd(at, quotient, negative, "");
+}
+
+LLVMValueRef emit_division(Code *code, const Expr *e, LLVMValueRef a, LLVMValueRef b) {
+    const Expr *divisor = e->args[1];
+    int64_t value;
+    while (divisor->kind == EXPR_BROADCAST)
+        divisor = divisor->args[0];
+    if (!is_signed(e->type) || !expr_is_int(divisor, &value) || value <= 0)
+        return integer_division(code, e->op, e->type, a, b);
+    bool not_negative = false;
+    if (e->type == TYPE_INT64 && e->lanes == 1) {
+        Interval range = expr_interval(e->args[0]);
+        not_negative = range.has_low && range.low >= 0;
+    }
+    return division_by_constant(code, e->op, a, value, not_negative);
+}
+
+/* --- arithmetic --- */
+
+/* C's arithmetic on 0 and 1, true where the result is not 0. */
+static LLVMValueRef bool_arithmetic(Code *code, Op op, LLVMValueRef a, LLVMValueRef b) {
+    switch (op) {
+    case OP_ADD:
+    case OP_MAX: return LLVMBuildOr(code->builder, a, b, "");
+    case OP_SUB: return LLVMBuildXor(code->builder, a, b, "");
+    case OP_MUL:
+    case OP_DIV:
+    case OP_MIN: return LLVMBuildAnd(code->builder, a, b, "");
+    case OP_MOD: return zero_like(a);
+    default: return a;
+    }
+}
+
+static LLVMValueRef integer_extreme(Code *code, Op op, ElementType type, LLVMValueRef a, LLVMValueRef b) {
+    static const char *const names[2][2] = {{"llvm.umin", "llvm.umax"}, {"llvm.smin", "llvm.smax"}};
+    return binary_intrinsic(code, names[is_signed(type)][op == OP_MAX], a, b);
+}
+
+static LLVMValueRef integer_arithmetic(Code *code, Op op, ElementType type, LLVMValueRef a, LLVMValueRef b) {
+    switch (op) {
+    case OP_ADD: return LLVMBuildAdd(code->builder, a, b, "");
+    case OP_SUB: return LLVMBuildSub(code->builder, a, b, "");
+    case OP_MUL: return LLVMBuildMul(code->builder, a, b, "");
+    case OP_DIV:
+    case OP_MOD: return integer_division(code, op, type, a, b);
+    case OP_NEG: return LLVMBuildNeg(code->builder, a, "");
+    case OP_ABS:
+        return is_signed(type) ? integer_extreme(code, OP_MAX, type, a, LLVMBuildNeg(code->builder, a, "")) : a;
+    default: return integer_extreme(code, op, type, a, b);
+    }
+}
+
+static bool is_number_constant(LLVMValueRef value) {
+    if (lanes_of(value) > 1) {
+        value = LLVMIsConstant(value) ? LLVMGetAggregateElement(value, 0) : NULL;
+        if (!value)
+            return false;
+    }
+    LLVMBool loses;
+    if (!LLVMIsAConstantFP(value))
+        return false;
+    double real = LLVMConstRealGetDouble(value, &loses);
+    return real == real;
+}
+
+/* Before 19, LLVM narrows these between conversions to the half form, which it then cannot select. */
+static bool has_extremes(const Code *code) {
+    return code->target->family[0] != 'x' && LLVM_VERSION_MAJOR >= 19;
+}
+
+static LLVMValueRef first_of_register(Code *code, LLVMValueRef value) {
+    LLVMTypeRef type = LLVMTypeOf(value);
+    LLVMValueRef none = LLVMGetUndef(vector_of(type, type == code->f64 ? 2 : 4));
+    return LLVMBuildInsertElement(code->builder, none, value, index_constant(code, 0), "");
+}
+
+static LLVMValueRef scalar_extreme(Code *code, Op op, LLVMValueRef a, LLVMValueRef b) {
+    static const char *const names[2][2] = {{"llvm.x86.sse.min.ss", "llvm.x86.sse.max.ss"},
+                                            {"llvm.x86.sse2.min.sd", "llvm.x86.sse2.max.sd"}};
+    LLVMValueRef args[] = {first_of_register(code, a), first_of_register(code, b)};
+    const char *name = names[LLVMTypeOf(a) == code->f64][op == OP_MAX];
+    LLVMValueRef result = emit_intrinsic(code, name, NULL, 0, args, 2);
+    return LLVMBuildExtractElement(code->builder, result, index_constant(code, 0), "");
+}
+
+/* What LLVM makes of the comparison below it merges with the test for NaN; the instruction itself it leaves alone. */
+static LLVMValueRef extreme_instruction(Code *code, Op op, LLVMValueRef a, LLVMValueRef b) {
+    static const char *const names[3][2] = {{"llvm.x86.sse.min.ps", "llvm.x86.sse.max.ps"},
+                                            {"llvm.x86.avx.min.ps.256", "llvm.x86.avx.max.ps.256"},
+                                            {"llvm.x86.avx512.min.ps.512", "llvm.x86.avx512.max.ps.512"}};
+    enum { CURRENT_ROUNDING = 4 };
+    int lanes = lanes_of(a), width = lanes == 4 ? 0 : lanes == 8 ? 1 : 2;
+    if (code->target->family[0] == 'x' && (LLVMTypeOf(a) == code->f32 || LLVMTypeOf(a) == code->f64))
+        return scalar_extreme(code, op, a, b);
+    bool has = code->target->family[0] == 'x' && (lanes == 4 || lanes == 8 || lanes == 16);
+    if (!has || LLVMTypeOf(a) != type_like(code->f32, a) || code->target->vector_bytes < 4 * lanes)
+        return NULL;
+    LLVMValueRef args[] = {a, b, constant_int(code->i32, CURRENT_ROUNDING)};
+    return emit_intrinsic(code, names[width][op == OP_MAX], NULL, 0, args, lanes == 16 ? 3 : 2);
+}
+
+/* The result, or a where that is no number: one instruction of AVX-512, which looks up what to do for each kind of
+ * number: its digit 0 is for quiet NaN, digit 1 for others, all else stays. NULL: there is none for these lanes. */
+static LLVMValueRef keep_unordered(Code *code, LLVMValueRef a, LLVMValueRef result) {
+    static const char *const names[] = {"llvm.x86.avx512.mask.fixupimm.ps.128", "llvm.x86.avx512.mask.fixupimm.ps.256",
+                                        "llvm.x86.avx512.mask.fixupimm.ps.512"};
+    enum { TAKE_A = 1, TAKE_QUIET_A = 2, CURRENT_ROUNDING = 4 };
+    int lanes = lanes_of(a);
+    if (code->target->vector_bytes < 64)
+        return NULL;
+    LLVMValueRef table = constant_int(type_like(code->i32, a), TAKE_A | TAKE_QUIET_A << 4);
+    LLVMValueRef all = LLVMConstAllOnes(lanes == 16 ? code->i16 : code->i8), none = constant_int(code->i32, 0);
+    LLVMValueRef args[] = {result, a, table, none, all, constant_int(code->i32, CURRENT_ROUNDING)};
+    return emit_intrinsic(code, names[lanes == 16 ? 2 : lanes == 8], NULL, 0, args, lanes == 16 ? 6 : 5);
+}
+
+/* x86's minps(a, b) is a < b ? a : b, whose result is b where either is NaN: one instruction when only b can be. Arm
+ * has the wanted one. */
+static LLVMValueRef real_extreme(Code *code, Op op, LLVMValueRef a, LLVMValueRef b) {
+    LLVMBuilderRef at = code->builder;
+    if (has_extremes(code))
+        return binary_intrinsic(code, op == OP_MIN ? "llvm.minimum" : "llvm.maximum", a, b);
+    if (is_number_constant(b)) {
+        LLVMValueRef constant = b;
+        b = a;
+        a = constant;
+    }
+    LLVMValueRef result = is_number_constant(a) ? NULL : extreme_instruction(code, op, a, b);
+    LLVMValueRef kept = result && lanes_of(a) > 1 ? keep_unordered(code, a, result) : NULL;
+    if (kept)
+        return kept;
+    if (!result) {
+        LLVMValueRef ordered = LLVMBuildFCmp(at, op == OP_MIN ? LLVMRealOLT : LLVMRealOGT, a, b, "");
+        result = LLVMBuildSelect(at, ordered, a, b, "");
+    }
+    if (is_number_constant(a))
+        return result;
+    return LLVMBuildSelect(at, LLVMBuildFCmp(at, LLVMRealUNO, a, a, ""), a, result, "");
+}
+
+static LLVMValueRef real_modulo(Code *code, ElementType type, LLVMValueRef a, LLVMValueRef b) {
+    return emit_math(code, OP_FMOD, type, (LLVMValueRef[]){a, b});
+}
+
+static LLVMValueRef real_arithmetic(Code *code, Op op, ElementType type, LLVMValueRef a, LLVMValueRef b) {
+    switch (op) {
+    case OP_ADD: return round_to(code, LLVMBuildFAdd(code->builder, a, b, ""), type);
+    case OP_SUB: return round_to(code, LLVMBuildFSub(code->builder, a, b, ""), type);
+    case OP_MUL: return round_to(code, LLVMBuildFMul(code->builder, a, b, ""), type);
+    case OP_DIV: return round_to(code, LLVMBuildFDiv(code->builder, a, b, ""), type);
+    case OP_MOD: return real_modulo(code, type, a, b);
+    case OP_NEG: return LLVMBuildFNeg(code->builder, a, "");
+    case OP_ABS: return unary_intrinsic(code, "llvm.fabs", a);
+    default: return real_extreme(code, op, a, b);
+    }
+}
+
+/* --- comparisons and logic --- */
+
+static LLVMValueRef emit_compare(Code *code, Op op, ElementType type, LLVMValueRef a, LLVMValueRef b) {
+    static const struct {
+        LLVMRealPredicate real;
+        LLVMIntPredicate integer[2]; /* unsigned, signed */
+    } predicates[] = {
+        [OP_LT - OP_LT] = {LLVMRealOLT, {LLVMIntULT, LLVMIntSLT}},
+        [OP_LE - OP_LT] = {LLVMRealOLE, {LLVMIntULE, LLVMIntSLE}},
+        [OP_GT - OP_LT] = {LLVMRealOGT, {LLVMIntUGT, LLVMIntSGT}},
+        [OP_GE - OP_LT] = {LLVMRealOGE, {LLVMIntUGE, LLVMIntSGE}},
+        [OP_EQ - OP_LT] = {LLVMRealOEQ, {LLVMIntEQ, LLVMIntEQ}},
+        [OP_NE - OP_LT] = {LLVMRealUNE, {LLVMIntNE, LLVMIntNE}},
+    };
+    if (type_is_float(type))
+        return LLVMBuildFCmp(code->builder, predicates[op - OP_LT].real, a, b, "");
+    return LLVMBuildICmp(code->builder, predicates[op - OP_LT].integer[is_signed(type)], a, b, "");
+}
+
+static LLVMValueRef emit_logic(Code *code, Op op, LLVMValueRef *args) {
+    if (op == OP_NOT)
+        return LLVMBuildNot(code->builder, args[0], "");
+    return op == OP_AND ? LLVMBuildAnd(code->builder, args[0], args[1], "")
+                        : LLVMBuildOr(code->builder, args[0], args[1], "");
+}
+
+LLVMValueRef emit_operator(Code *code, Op op, ElementType type, LLVMValueRef *args) {
+    LLVMValueRef second = op_info[op].arity > 1 ? args[1] : NULL;
+    switch (op_info[op].class) {
+    case CLASS_COMPARE: return emit_compare(code, op, type, args[0], second);
+    case CLASS_LOGIC: return emit_logic(code, op, args);
+    case CLASS_SELECT: return LLVMBuildSelect(code->builder, args[0], args[1], args[2], "");
+    case CLASS_MATH: return emit_math(code, op, type, args);
+    case CLASS_ARITHMETIC:
+        if (type == TYPE_BOOL)
+            return bool_arithmetic(code, op, args[0], second);
+        if (type_is_float(type))
+            return real_arithmetic(code, op, type, args[0], second);
+        return integer_arithmetic(code, op, type, args[0], second);
+    default: INTERNAL_ERROR("no code for the operator %s", op_info[op].name);
+    }
+}

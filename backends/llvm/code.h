@@ -1,0 +1,348 @@
+/* code.h - what the files of the LLVM code generator share: one module under construction.
+ *
+ * The generator turns flat Kernels into SSA in final form: vectors are explicit, register buffers are allocas that
+ * mem2reg promotes, multiply-adds are fused here. No later pass has to find anything, so few and quick ones are run.
+ *   llvm/emit.c        the way in: modules, passes, bytes out
+ *   llvm/constants.c   contents of constant tensors
+ *   llvm/types.c       types, constants, intrinsics, small idioms
+ *   llvm/function.c    frames: functions, blocks, loops, where a variable or a buffer is
+ *   llvm/values.c      expressions; llvm/arithmetic.c operators; llvm/convert.c casts; llvm/math.c functions
+ *   llvm/instr.c       hardware instructions that the source declares
+ *   llvm/memory.c      reads and stores; llvm/registers.c those of register buffers; llvm/temporaries.c allocation
+ *   llvm/pattern.c     indices whose lanes are apart by known numbers
+ *   llvm/masks.c       accesses under masks that no instruction has
+ *   llvm/across.c      the ends of reductions that were computed in vectors
+ *   llvm/transpose.c   copies of square blocks, by columns
+ *   llvm/interleave.c  lanes between whose elements others lie: loads, shuffles and stores of all together
+ *   llvm/statements.c  statements; llvm/parallel.c parallel loops; llvm/debug.c line numbers
+ *
+ * A value of lanes > 1 is an LLVM vector of the next power of two of lanes: the lanes beyond are never read from memory
+ * or stored and hold anything. half and bfloat16 are computed in float, rounded to the type after each operation, so
+ * that a value of theirs is a float that the type can hold; bool is i1 in values and a byte in memory.
+ */
+#ifndef BACKENDS_LLVM_CODE_H
+#define BACKENDS_LLVM_CODE_H
+
+#include "backends/llvm/llvm.h"
+
+#include <llvm-c/Core.h>
+#include <llvm-c/DebugInfo.h>
+
+/* --- a map from addresses --- */
+
+typedef struct Map {
+    int count, capacity;
+    struct MapSlot {
+        const void *key;
+        void *value;
+    } * slots;
+} Map;
+void *address_map_get(const Map *map, const void *key); /* NULL when absent */
+void address_map_set(Arena *arena, Map *map, const void *key, void *value);
+
+/* --- a module under construction --- */
+
+typedef struct Buffer {
+    const Tensor *tensor;
+    LLVMValueRef pointer;        /* in memory */
+    struct Registers *registers; /* or in registers */
+} Buffer;
+
+/* The values of expressions (Expr -> LLVMValueRef) on one way of control flow through a statement. What is known where
+ * the way begins is known on it. */
+typedef struct Memo {
+    Map values;
+    struct Memo *outer;
+    int depth;  /* ways around it */
+    bool index; /* the values make an index: lanes that were never written are to be any one number */
+} Memo;
+
+enum { FOLDED_BYTES = 4096 }; /* of constants whose elements may become parts of instructions */
+
+/* What a constant tensor holds, as the module has it: equal contents once. */
+typedef struct Constant {
+    const void *data;
+    size_t bytes;
+    LLVMValueRef global;
+} Constant;
+
+/* One that the object gets when LLVM has made it. */
+typedef struct AddedConstant {
+    const Tensor *tensor;
+    const char *key; /* constant_key */
+    const char *symbol;
+    LLVMValueRef global;
+} AddedConstant;
+
+/* A function under construction. The body of a parallel loop is one of its own. */
+/* A mask that is a constant, in a register. */
+typedef struct HeldMask {
+    uint64_t lanes;
+    LLVMValueRef mask;
+} HeldMask;
+
+enum { MASKS_HELD = 6 }; /* of the seven registers for masks */
+
+typedef struct Frame {
+    struct Frame *outer;
+    LLVMValueRef function;
+    LLVMBasicBlockRef entry; /* allocas alone; ends in a branch to the first block */
+    LLVMBasicBlockRef leave; /* frees and returns */
+    LLVMValueRef status;     /* alloca of what is returned; NULL in a function that returns nothing */
+    LLVMValueRef forgotten;  /* where a store goes that nobody wants; or NULL */
+    LLVMValueRef heap;       /* temporaries: of the call, or this thread's slice of them; or NULL */
+    HeldMask masks[MASKS_HELD];
+    int mask_count;
+    Map variables; /* Var -> LLVMValueRef */
+    Map depths;    /* Var -> how many loops are around its own, plus 1 */
+    Map buffers;   /* Tensor -> Buffer */
+    int depth;
+    bool parallel;         /* inside a parallel loop: further ones run serially */
+    LLVMMetadataRef scope; /* debug information */
+} Frame;
+
+/* A pointer and what was added to it. */
+typedef struct KnownAddress {
+    LLVMValueRef from, address;
+    LLVMTypeRef type;
+    int count;
+    const Term *terms;
+} KnownAddress;
+
+/* What the read of a temporary became as a divisor. */
+typedef struct KnownDivisor {
+    const Expr *read;
+    LLVMValueRef reciprocal, scale;
+} KnownDivisor;
+
+typedef struct Code {
+    Arena *arena;
+    const Target *target;
+    const EmitOptions *options;
+    LLVMContextRef context;
+    LLVMModuleRef module;
+    LLVMBuilderRef builder;
+    LLVMTypeRef i1, i8, i16, i32, i64, f32, f64, pointer, nothing;
+    bool half_instructions; /* the processor converts half and float */
+    bool single_thread;     /* no parallel code at all */
+    const Kernel *kernel;   /* the one being emitted */
+    Frame *frame;
+    Memo *memo;                   /* of the statement and way being emitted */
+    struct Row *row;              /* of statements that it belongs to; or NULL */
+    LIST(KnownAddress) addresses; /* computed in the block below, with the variables as they are */
+    LIST(KnownDivisor) divisors;  /* in the block below, while stores alone follow each other */
+    LLVMBasicBlockRef addresses_block, divisors_block;
+    Map placements;           /* Tensor -> Placement: where the kernel's temporaries go */
+    Map slices;               /* Stmt of a parallel loop -> Slices: its threads' temporaries */
+    LIST(Constant) constants; /* of the module */
+    LIST(AddedConstant) added;
+    Map constants_by_tensor; /* Tensor -> LLVMValueRef */
+    Map checked;             /* Stmt of a check already emitted at the entry */
+    int parallel_count;      /* loops outlined so far, for names */
+    Map instrs;              /* Instr -> its function */
+    bool inlines;            /* functions that the source gave are to be inlined */
+    const char *problem;     /* what is wrong with one of those, or NULL */
+    struct DebugInfo *debug;
+} Code;
+
+/* --- llvm/types.c --- */
+
+int padded_lanes(int lanes); /* the next power of two */
+LLVMTypeRef value_type(Code *code, ElementType type, int lanes);
+LLVMTypeRef memory_type(Code *code, ElementType type);
+LLVMTypeRef vector_of(LLVMTypeRef scalar, int lanes); /* scalar itself for 1 lane; exactly as many lanes */
+int lanes_of(LLVMValueRef value);
+LLVMTypeRef type_like(LLVMTypeRef scalar, LLVMValueRef value); /* a scalar or vector of as many lanes as value */
+/* Constants of the scalar type, in every lane of the type. */
+LLVMValueRef constant_int(LLVMTypeRef type, int64_t value);
+LLVMValueRef constant_real(LLVMTypeRef type, double value);
+LLVMValueRef index_constant(Code *code, int64_t value);
+LLVMValueRef iota(LLVMTypeRef element, int lanes);                   /* 0, 1, 2, ... */
+LLVMValueRef emit_splat(Code *code, LLVMValueRef scalar, int lanes); /* into padded_lanes(lanes) */
+/* A shuffle: indices count lanes of the result; -1 is any value. b may be NULL. */
+LLVMValueRef emit_shuffle(Code *code, LLVMValueRef a, LLVMValueRef b, const int *indices, int count);
+LLVMValueRef emit_lanes(Code *code, LLVMValueRef value, int first, int count); /* some of them, as a vector */
+LLVMValueRef emit_joined(Code *code, LLVMValueRef low, LLVMValueRef high);     /* of as many lanes each */
+LLVMValueRef emit_resized(Code *code, LLVMValueRef value,
+                          int lanes); /* to that many lanes, dropping or adding at the end */
+/* i1 per lane: true in the first `real` of `lanes`. */
+LLVMValueRef lane_mask(Code *code, int real, int lanes);
+LLVMValueRef emit_intrinsic(Code *code, const char *name, LLVMTypeRef *overloads, int overload_count,
+                            LLVMValueRef *args, int count);
+LLVMValueRef unary_intrinsic(Code *code, const char *name, LLVMValueRef a); /* overloaded on the type of a */
+LLVMValueRef binary_intrinsic(Code *code, const char *name, LLVMValueRef a, LLVMValueRef b);
+LLVMValueRef multiply_add(Code *code, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c); /* fused where that is quick */
+LLVMValueRef bits_of(Code *code, LLVMValueRef real);                                   /* integer of the same size */
+LLVMValueRef real_of(Code *code, LLVMValueRef bits, LLVMTypeRef scalar);               /* and back */
+LLVMValueRef emit_call(Code *code, LLVMValueRef function, LLVMValueRef *args, int count);
+/* A function outside the module, declared on first use. */
+LLVMValueRef external_function(Code *code, const char *name, LLVMTypeRef result, LLVMTypeRef *parameters, int count);
+
+/* --- llvm/constants.c --- */
+
+LLVMValueRef constant_pointer(Code *code, const Tensor *tensor); /* of a ROLE_CONSTANT tensor, where it is first read */
+/* Gives the object, malloc'ed, the contents that the module left to it. False when memory is out; it is as it was. */
+bool add_constants(const Code *code, char **object, size_t *bytes);
+
+/* --- llvm/function.c --- */
+
+void set_target_attributes(Code *code, LLVMValueRef function);
+void add_attribute(Code *code, LLVMValueRef function, unsigned index, const char *name);
+Frame *frame_open(Code *code, LLVMValueRef function); /* the builder is at its first block after */
+void frame_close(Code *code);                         /* back to where the builder was is the caller's part */
+LLVMBasicBlockRef new_block(Code *code, const char *name);
+LLVMValueRef entry_alloca(Code *code, LLVMTypeRef type, int alignment, const char *name);
+/* The same address or number, of which nothing is known; from the function's first block on. */
+LLVMValueRef unknown_value(Code *code, LLVMValueRef value);
+LLVMValueRef variable_value(Code *code, const Var *var);
+void bind_variable(Code *code, const Var *var, LLVMValueRef value);
+Buffer *buffer_of(Code *code, const Tensor *tensor);
+void bind_buffer(Code *code, const Tensor *tensor, LLVMValueRef pointer);
+void return_status(Code *code, LLVMValueRef status); /* leaves the function; the builder has no block after */
+void emit_function(Code *code, const Kernel *kernel);
+
+/* for i in low:high, both i64. between begin and end the builder is in the body. */
+typedef struct LoopBlocks {
+    LLVMBasicBlockRef body, leave;
+    LLVMValueRef index, high;
+} LoopBlocks;
+LoopBlocks loop_begin(Code *code, LLVMValueRef low, LLVMValueRef high, const char *name);
+void loop_end(Code *code, const LoopBlocks *loop);
+void forget_values(Code *code); /* what follows shares no value with what came before */
+/* if (condition) { ... } with values: a phi of the two ways. */
+typedef struct Branch {
+    LLVMBasicBlockRef otherwise, join, then_end, other_end;
+    Memo *memo;
+} Branch;
+Branch branch_begin(Code *code, LLVMValueRef condition);
+void branch_else(Code *code, Branch *branch);
+void branch_end(Code *code, Branch *branch);
+LLVMValueRef branch_phi(Code *code, const Branch *branch, LLVMValueRef then_value, LLVMValueRef else_value);
+
+/* --- values --- */
+
+LLVMValueRef emit_value(Code *code, const Expr *e);
+void forget_divisors(Code *code, const Tensor *tensor); /* that are read from the tensor; NULL: all */
+/* An operator on values already there; type is that of the operands. Math functions included. */
+LLVMValueRef emit_operator(Code *code, Op op, ElementType type, LLVMValueRef *args);
+/* Integer division or modulo, where the divisor or the sign of the dividend may be known. */
+LLVMValueRef emit_division(Code *code, const Expr *e, LLVMValueRef a, LLVMValueRef b);
+/* The C library's function, lane by lane. */
+LLVMValueRef call_by_lane(Code *code, Op op, LLVMValueRef *args);
+LLVMValueRef emit_math(Code *code, Op op, ElementType type, LLVMValueRef *args);
+/* A sequence of instructions for float or double, or NULL where there is none. */
+LLVMValueRef emit_function_of_reals(Code *code, Op op, bool wide, LLVMValueRef *args);
+LLVMValueRef emit_conversion(Code *code, LLVMValueRef value, ElementType from, ElementType to);
+/* Of a float that is no number or inside the range of the integers, of 8 or 16 bits. */
+LLVMValueRef emit_fitting_conversion(Code *code, LLVMValueRef value, ElementType to);
+LLVMValueRef round_to(Code *code, LLVMValueRef value, ElementType type); /* a float to what half or bfloat16 can hold */
+LLVMValueRef round_double_to(Code *code, LLVMValueRef value, ElementType type); /* a double, rounded once */
+LLVMValueRef from_memory(Code *code, LLVMValueRef value, ElementType type);
+LLVMValueRef to_memory(Code *code, LLVMValueRef value, ElementType type);
+
+/* --- instructions of the source (llvm/instr.c) --- */
+
+LLVMValueRef emit_instr(Code *code, const Expr *e);
+LLVMValueRef emit_repeat(Code *code, const Expr *e);
+
+/* --- memory --- */
+
+LLVMValueRef emit_read(Code *code, const Expr *e);
+LLVMValueRef emit_stored(Code *code, const Expr *e); /* a read, its lanes as they are in memory */
+void emit_store(Code *code, const Stmt *stmt);
+/* The store alone, of what memory or the registers will hold. */
+void emit_stored_lanes(Code *code, const Stmt *stmt, LLVMValueRef value);
+void emit_stores_together(Code *code, const Stmt *stmt); /* of a STMT_TOGETHER */
+/* The address of an element, which is there. */
+LLVMValueRef emit_address(Code *code, const Tensor *tensor, Expr *index);
+/* What is to be stored, as memory or the registers hold it. */
+LLVMValueRef emit_value_to_store(Code *code, const Stmt *stmt);
+
+/* --- llvm/pattern.c --- */
+
+/* An index as a scalar base and what each of its lanes is more than that; false: it is not known when compiling. */
+bool lane_pattern(Code *code, Expr *index, int lanes, Expr **base, int64_t *offsets);
+
+/* --- llvm/masks.c --- */
+
+/* Of one access. */
+typedef struct LanesInMemory {
+    LLVMTypeRef type; /* of an element in memory */
+    int alignment;    /* its bytes, too */
+    int count;        /* that exist */
+} LanesInMemory;
+
+/* Where masks are numbers, those of the first lanes are made as such: they need no vector register until they are used. */
+bool has_mask_numbers(const Code *code, int lanes);
+/* A constant mask inside loops, where masks have registers: a value made once, of which nothing is known. LLVM makes
+ * constants in each iteration, and every load waits for it. */
+LLVMValueRef held_mask(Code *code, LLVMValueRef mask);
+bool has_masked_access(const Code *code, int bytes); /* whether instructions load and store elements under a mask */
+bool has_gathers(const Code *code, int bytes);       /* or gather and scatter them */
+LLVMValueRef zeros_to_read(Code *code, int bytes);   /* where what is outside is read from */
+/* One address a lane. mask: NULL for all; lanes that it leaves out are 0. */
+LLVMValueRef load_each_lane(Code *code, const LanesInMemory *lanes, LLVMValueRef addresses, LLVMValueRef mask);
+void store_each_lane(Code *code, const LanesInMemory *lanes, LLVMValueRef addresses, LLVMValueRef mask,
+                     LLVMValueRef vector);
+/* From an address on, where a scalar condition (or NULL) holds for all lanes and the mask for one. */
+LLVMValueRef load_row_by_lane(Code *code, const LanesInMemory *lanes, LLVMValueRef address, LLVMValueRef condition,
+                              LLVMValueRef mask);
+void store_row_by_lane(Code *code, const LanesInMemory *lanes, LLVMValueRef address, LLVMValueRef mask,
+                       LLVMValueRef vector);
+
+/* --- llvm/across.c --- */
+
+/* Emits as many of the statements, from the first on, as combine neighbouring lanes of a register into one element;
+ * returns how many. */
+int emit_across(Code *code, Stmt *const *statements, int count);
+
+/* --- llvm/interleave.c --- */
+
+/* Statements one after the other. Of stores in a row the reads are looked at together, when the first is needed. */
+typedef struct Row {
+    Stmt *const *statements;
+    int count, at;  /* at: the one that is emitted */
+    int begin, end; /* of those whose reads are known */
+    Map reads;      /* Expr -> struct Column */
+} Row;
+/* A read of lanes whose neighbours are read in the same row of statements, as memory has it; NULL: it is none. */
+LLVMValueRef emit_column(Code *code, const Expr *read);
+/* Emits as many of the statements, from the first on, as store all that lies between their lanes; returns how many. */
+int emit_interleaved(Code *code, Stmt *const *statements, int count);
+
+/* --- llvm/transpose.c --- */
+
+/* Emits as many of the statements, from the first on, as copy a square block together; returns how many. */
+int emit_transposed(Code *code, Stmt *const *statements, int count);
+/* Register buffers: all accesses in the statements of the allocation decide how it is cut into vectors. */
+struct Registers *registers_new(Code *code, const Stmt *allocation);
+LLVMValueRef registers_read(Code *code, struct Registers *registers, const Expr *index, int lanes);
+void registers_write(Code *code, struct Registers *registers, const Expr *index, LLVMValueRef value, int lanes);
+
+typedef struct Placement {
+    bool stack;
+    LLVMValueRef offset; /* in bytes from the frame's heap when not on the stack */
+} Placement;
+typedef struct Slices {
+    LLVMValueRef offset, bytes, count; /* first byte, bytes of one, how many */
+} Slices;
+/* Decides where each temporary lives, takes the memory in one piece (status NO_MEMORY when there is none) and sets the
+ * frame's heap. */
+void allocate_temporaries(Code *code, const Stmt *body);
+void free_temporaries(Code *code);
+
+/* --- statements --- */
+
+void emit_statement(Code *code, const Stmt *stmt);
+void emit_statements(Code *code, Stmt *const *statements, int count);
+void emit_early_checks(Code *code, const Stmt *body); /* checks of sizes: before anything is allocated */
+void emit_parallel_loop(Code *code, const Stmt *stmt);
+
+/* --- debug information --- */
+
+void debug_open(Code *code);
+void debug_function(Code *code, LLVMValueRef function, const char *name, Loc loc);
+void debug_location(Code *code, Loc loc);
+void debug_close(Code *code);
+
+#endif

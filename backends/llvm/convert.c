@@ -1,0 +1,266 @@
+/* convert.c - casts between element types, and half and bfloat16 in memory.
+ *
+ * Where the processor has no instructions for half, integer sequences take their place, so that objects need no
+ * compiler's runtime library. bfloat16 always takes them: the instructions for it flush small numbers to zero.
+ */
+#include "backends/llvm/code.h"
+#include "lang/diag.h"
+#include "lang/value.h"
+
+#include <math.h>
+#include <string.h>
+
+static LLVMValueRef select_of(Code *code, LLVMValueRef condition, LLVMValueRef a, LLVMValueRef b) {
+    return LLVMBuildSelect(code->builder, condition, a, b, "");
+}
+
+/* --- half --- */
+
+/* Giesen, "Half to float done quick": the exponent's new bias comes by a multiplication, which makes small numbers
+ * normal. */
+static LLVMValueRef half_bits_to_float(Code *code, LLVMValueRef bits) {
+    LLVMBuilderRef b = code->builder;
+    LLVMValueRef wide = LLVMBuildZExt(b, bits, type_like(code->i32, bits), "");
+    LLVMTypeRef type = LLVMTypeOf(wide);
+    LLVMValueRef magnitude =
+        LLVMBuildShl(b, LLVMBuildAnd(b, wide, constant_int(type, 0x7fff), ""), constant_int(type, 13), "");
+    LLVMValueRef sign =
+        LLVMBuildShl(b, LLVMBuildAnd(b, wide, constant_int(type, 0x8000), ""), constant_int(type, 16), "");
+    LLVMValueRef real = real_of(code, magnitude, code->f32);
+    LLVMValueRef finite = bits_of(code, LLVMBuildFMul(b, real, constant_real(LLVMTypeOf(real), 0x1p112), ""));
+    LLVMValueRef special = LLVMBuildICmp(b, LLVMIntUGE, magnitude, constant_int(type, 0x7c00 << 13), "");
+    LLVMValueRef infinite = LLVMBuildOr(b, magnitude, constant_int(type, 0x7f800000), "");
+    LLVMValueRef result = LLVMBuildOr(b, select_of(code, special, infinite, finite), sign, "");
+    return real_of(code, result, code->f32);
+}
+
+/* Giesen, "float to half with round to nearest even": small numbers are rounded by an addition of 0.5. */
+static LLVMValueRef float_to_half_bits(Code *code, LLVMValueRef real) {
+    LLVMBuilderRef b = code->builder;
+    LLVMValueRef bits = bits_of(code, real);
+    LLVMTypeRef type = LLVMTypeOf(bits);
+    LLVMValueRef sign = LLVMBuildAnd(b, bits, constant_int(type, 0x80000000), "");
+    LLVMValueRef magnitude = LLVMBuildXor(b, bits, sign, "");
+    LLVMValueRef odd =
+        LLVMBuildAnd(b, LLVMBuildLShr(b, magnitude, constant_int(type, 13), ""), constant_int(type, 1), "");
+    LLVMValueRef rounded = LLVMBuildAdd(b, magnitude, constant_int(type, 0xfff - (112 << 23)), "");
+    LLVMValueRef normal = LLVMBuildLShr(b, LLVMBuildAdd(b, rounded, odd, ""), constant_int(type, 13), "");
+    LLVMValueRef absolute = real_of(code, magnitude, code->f32);
+    LLVMValueRef shifted = LLVMBuildFAdd(b, absolute, constant_real(LLVMTypeOf(absolute), 0.5), "");
+    LLVMValueRef small = LLVMBuildSub(b, bits_of(code, shifted), constant_int(type, 126 << 23), "");
+    LLVMValueRef is_small = LLVMBuildICmp(b, LLVMIntULT, magnitude, constant_int(type, 113 << 23), "");
+    LLVMValueRef is_large = LLVMBuildICmp(b, LLVMIntUGE, magnitude, constant_int(type, 0x47800000), "");
+    LLVMValueRef is_nan = LLVMBuildICmp(b, LLVMIntUGT, magnitude, constant_int(type, 0x7f800000), "");
+    LLVMValueRef special = select_of(code, is_nan, constant_int(type, 0x7e00), constant_int(type, 0x7c00));
+    LLVMValueRef half = select_of(code, is_large, special, select_of(code, is_small, small, normal));
+    half = LLVMBuildOr(b, half, LLVMBuildLShr(b, sign, constant_int(type, 16), ""), "");
+    return LLVMBuildTrunc(b, half, type_like(code->i16, half), "");
+}
+
+static LLVMTypeRef half_type(Code *code, LLVMValueRef value) {
+    return type_like(LLVMHalfTypeInContext(code->context), value);
+}
+
+/* The fence costs nothing; without it LLVM compares and converts the halves themselves, for which most processors have
+ * no lanes. */
+static LLVMValueRef half_from_memory(Code *code, LLVMValueRef bits) {
+    if (!code->half_instructions)
+        return half_bits_to_float(code, bits);
+    LLVMValueRef half = LLVMBuildBitCast(code->builder, bits, half_type(code, bits), "");
+    LLVMValueRef real = LLVMBuildFPExt(code->builder, half, type_like(code->f32, bits), "");
+    LLVMTypeRef type = LLVMTypeOf(real);
+    return emit_intrinsic(code, "llvm.arithmetic.fence", &type, 1, &real, 1);
+}
+
+static LLVMValueRef half_to_memory(Code *code, LLVMValueRef real) {
+    if (!code->half_instructions)
+        return float_to_half_bits(code, real);
+    LLVMValueRef half = LLVMBuildFPTrunc(code->builder, real, half_type(code, real), "");
+    return LLVMBuildBitCast(code->builder, half, type_like(code->i16, real), "");
+}
+
+/* --- bfloat16: the upper half of a float --- */
+
+static LLVMValueRef bfloat16_from_memory(Code *code, LLVMValueRef bits) {
+    LLVMValueRef wide = LLVMBuildZExt(code->builder, bits, type_like(code->i32, bits), "");
+    wide = LLVMBuildShl(code->builder, wide, constant_int(LLVMTypeOf(wide), 16), "");
+    return real_of(code, wide, code->f32);
+}
+
+static LLVMValueRef bfloat16_to_memory(Code *code, LLVMValueRef real) {
+    LLVMBuilderRef b = code->builder;
+    LLVMValueRef bits = bits_of(code, real);
+    LLVMTypeRef type = LLVMTypeOf(bits);
+    LLVMValueRef odd = LLVMBuildAnd(b, LLVMBuildLShr(b, bits, constant_int(type, 16), ""), constant_int(type, 1), "");
+    LLVMValueRef rounded = LLVMBuildAdd(b, LLVMBuildAdd(b, bits, constant_int(type, 0x7fff), ""), odd, "");
+    LLVMValueRef quiet = LLVMBuildOr(b, bits, constant_int(type, 0x400000), "");
+    LLVMValueRef is_nan = LLVMBuildFCmp(b, LLVMRealUNO, real, real, "");
+    LLVMValueRef upper = LLVMBuildLShr(b, select_of(code, is_nan, quiet, rounded), constant_int(type, 16), "");
+    return LLVMBuildTrunc(b, upper, type_like(code->i16, upper), "");
+}
+
+/* --- memory --- */
+
+LLVMValueRef from_memory(Code *code, LLVMValueRef value, ElementType type) {
+    switch (type) {
+    case TYPE_BOOL: return LLVMBuildICmp(code->builder, LLVMIntNE, value, constant_int(LLVMTypeOf(value), 0), "");
+    case TYPE_HALF: return half_from_memory(code, value);
+    case TYPE_BFLOAT16: return bfloat16_from_memory(code, value);
+    default: return value;
+    }
+}
+
+LLVMValueRef to_memory(Code *code, LLVMValueRef value, ElementType type) {
+    switch (type) {
+    case TYPE_BOOL: return LLVMBuildZExt(code->builder, value, type_like(code->i8, value), "");
+    case TYPE_HALF: return half_to_memory(code, value);
+    case TYPE_BFLOAT16: return bfloat16_to_memory(code, value);
+    default: return value;
+    }
+}
+
+/* --- rounding --- */
+
+LLVMValueRef round_to(Code *code, LLVMValueRef value, ElementType type) {
+    if (type != TYPE_HALF && type != TYPE_BFLOAT16)
+        return value;
+    return from_memory(code, to_memory(code, value, type), type);
+}
+
+/* Boldo and Melquiond, "Emulation of FMA and correctly rounded sums": rounding to odd first makes the second rounding
+ * right. An even float that is not exact has its odd neighbour in the direction of the double. */
+LLVMValueRef round_double_to(Code *code, LLVMValueRef value, ElementType type) {
+    LLVMBuilderRef b = code->builder;
+    LLVMValueRef real = LLVMBuildFPTrunc(b, value, type_like(code->f32, value), "");
+    if (type != TYPE_HALF && type != TYPE_BFLOAT16)
+        return real;
+    LLVMValueRef bits = bits_of(code, real);
+    LLVMTypeRef integer = LLVMTypeOf(bits);
+    LLVMValueRef back = LLVMBuildFPExt(b, real, LLVMTypeOf(value), "");
+    LLVMValueRef inexact = LLVMBuildFCmp(b, LLVMRealONE, back, value, "");
+    LLVMValueRef low = LLVMBuildAnd(b, bits, constant_int(integer, 1), "");
+    LLVMValueRef even = LLVMBuildICmp(b, LLVMIntEQ, low, constant_int(integer, 0), "");
+    LLVMValueRef outward = LLVMBuildFCmp(b, LLVMRealOGT, unary_intrinsic(code, "llvm.fabs", value),
+                                         unary_intrinsic(code, "llvm.fabs", back), "");
+    LLVMValueRef step = select_of(code, outward, constant_int(integer, 1), constant_int(integer, -1));
+    LLVMValueRef odd = LLVMBuildAdd(b, bits, step, "");
+    bits = select_of(code, LLVMBuildAnd(b, inexact, even, ""), odd, bits);
+    return round_to(code, real_of(code, bits, code->f32), type);
+}
+
+/* --- casts --- */
+
+static LLVMValueRef integer_to_integer(Code *code, LLVMValueRef value, ElementType from, ElementType to) {
+    LLVMTypeRef type = type_like(memory_type(code, to), value);
+    int from_bytes = element_info[from].bytes, to_bytes = element_info[to].bytes;
+    if (from == TYPE_BOOL)
+        return LLVMBuildZExt(code->builder, value, type, "");
+    if (from_bytes >= to_bytes)
+        return from_bytes == to_bytes ? value : LLVMBuildTrunc(code->builder, value, type, "");
+    return element_info[from].kind == KIND_SIGNED ? LLVMBuildSExt(code->builder, value, type, "")
+                                                  : LLVMBuildZExt(code->builder, value, type, "");
+}
+
+/* 64 bits to double, such that rounding again to fewer digits rounds as if from the integer: the lowest bit that a
+ * double keeps says whether any below it was set. */
+static LLVMValueRef sticky_integer(Code *code, LLVMValueRef value, bool is_signed) {
+    LLVMBuilderRef b = code->builder;
+    LLVMTypeRef type = LLVMTypeOf(value);
+    LLVMValueRef kept = LLVMBuildAnd(b, value, constant_int(type, ~(int64_t)2047), "");
+    LLVMValueRef rest = LLVMBuildAnd(b, value, constant_int(type, 2047), "");
+    LLVMValueRef any = LLVMBuildICmp(b, LLVMIntNE, rest, constant_int(type, 0), "");
+    LLVMValueRef sticky =
+        LLVMBuildOr(b, kept, select_of(code, any, constant_int(type, 2048), constant_int(type, 0)), "");
+    LLVMValueRef magnitude = value;
+    if (is_signed) {
+        LLVMValueRef sign = LLVMBuildAShr(b, value, constant_int(type, 63), "");
+        magnitude = LLVMBuildXor(b, value, sign, "");
+    }
+    LLVMValueRef large = LLVMBuildICmp(b, LLVMIntUGE, magnitude, constant_int(type, (int64_t)1 << 53), "");
+    return select_of(code, large, sticky, value);
+}
+
+static LLVMValueRef integer_to_real(Code *code, LLVMValueRef value, ElementType from, ElementType to) {
+    bool is_signed = element_info[from].kind == KIND_SIGNED, narrow = to == TYPE_HALF || to == TYPE_BFLOAT16;
+    bool exact_float = element_info[from].bytes < 4;
+    if (narrow && element_info[from].bytes == 8)
+        value = sticky_integer(code, value, is_signed);
+    LLVMTypeRef type = type_like(to == TYPE_DOUBLE || (narrow && !exact_float) ? code->f64 : code->f32, value);
+    LLVMValueRef real =
+        is_signed ? LLVMBuildSIToFP(code->builder, value, type, "") : LLVMBuildUIToFP(code->builder, value, type, "");
+    if (!narrow)
+        return real;
+    return exact_float ? round_to(code, real, to) : round_double_to(code, real, to);
+}
+
+static LLVMValueRef cut_to(Code *code, LLVMValueRef value, ElementType to) {
+    LLVMBuilderRef b = code->builder;
+    LLVMTypeRef type = LLVMTypeOf(value);
+    LLVMValueRef low = constant_real(type, (double)integer_limit(to, false));
+    LLVMValueRef high = constant_real(type, (double)integer_limit(to, true));
+    LLVMValueRef cut = select_of(code, LLVMBuildFCmp(b, LLVMRealOGT, value, low, ""), value, low);
+    return select_of(code, LLVMBuildFCmp(b, LLVMRealOLT, cut, high, ""), cut, high);
+}
+
+/* To 8 or 16 bits: cut to what fits, which a float holds, then as an int32. The intrinsic for it has no lanes. */
+static LLVMValueRef real_to_narrow(Code *code, LLVMValueRef value, ElementType to, bool fits) {
+    LLVMBuilderRef b = code->builder;
+    LLVMTypeRef integer = type_like(code->i32, value);
+    LLVMValueRef whole = LLVMBuildFPToSI(b, fits ? value : cut_to(code, value, to), integer, "");
+    LLVMValueRef is_number = LLVMBuildFCmp(b, LLVMRealORD, value, value, "");
+    whole = select_of(code, is_number, whole, constant_int(integer, 0));
+    return LLVMBuildTrunc(b, whole, type_like(memory_type(code, to), value), "");
+}
+
+/* To 32 or 64 bits on x86, where the intrinsic has no lanes either: what does not fit is chosen beside the conversion. */
+static LLVMValueRef real_to_wide(Code *code, LLVMValueRef value, ElementType to) {
+    LLVMBuilderRef b = code->builder;
+    bool is_signed = element_info[to].kind == KIND_SIGNED;
+    int bits = 8 * element_info[to].bytes;
+    LLVMTypeRef type = LLVMTypeOf(value), integer = type_like(memory_type(code, to), value);
+    LLVMValueRef above = constant_real(type, ldexp(1, bits - is_signed));
+    LLVMValueRef low = constant_real(type, is_signed ? -ldexp(1, bits - 1) : 0);
+    LLVMValueRef whole = is_signed ? LLVMBuildFPToSI(b, value, integer, "") : LLVMBuildFPToUI(b, value, integer, "");
+    whole = select_of(code, LLVMBuildFCmp(b, LLVMRealOGE, value, above, ""),
+                      constant_int(integer, integer_limit(to, true)), whole);
+    whole = select_of(code, LLVMBuildFCmp(b, LLVMRealOLT, value, low, ""),
+                      constant_int(integer, integer_limit(to, false)), whole);
+    return select_of(code, LLVMBuildFCmp(b, LLVMRealORD, value, value, ""), whole, constant_int(integer, 0));
+}
+
+static LLVMValueRef real_to_integer(Code *code, LLVMValueRef value, ElementType to) {
+    if (to == TYPE_BOOL)
+        return LLVMBuildFCmp(code->builder, LLVMRealUNE, value, constant_real(LLVMTypeOf(value), 0), "");
+    if (element_info[to].bytes < 4)
+        return real_to_narrow(code, value, to, false);
+    if (strcmp(code->target->family, "x86") == 0)
+        return real_to_wide(code, value, to);
+    LLVMTypeRef types[] = {type_like(memory_type(code, to), value), LLVMTypeOf(value)};
+    const char *name = element_info[to].kind == KIND_SIGNED ? "llvm.fptosi.sat" : "llvm.fptoui.sat";
+    return emit_intrinsic(code, name, types, 2, &value, 1);
+}
+
+static LLVMValueRef real_to_real(Code *code, LLVMValueRef value, ElementType from, ElementType to) {
+    if (to == TYPE_DOUBLE)
+        return LLVMBuildFPExt(code->builder, value, type_like(code->f64, value), "");
+    if (from == TYPE_DOUBLE)
+        return round_double_to(code, value, to);
+    return round_to(code, value, to); /* of float, half and bfloat16 each is a float already */
+}
+
+LLVMValueRef emit_conversion(Code *code, LLVMValueRef value, ElementType from, ElementType to) {
+    if (from == to)
+        return value;
+    bool from_float = type_is_float(from), to_float = type_is_float(to);
+    if (from_float)
+        return to_float ? real_to_real(code, value, from, to) : real_to_integer(code, value, to);
+    if (to_float)
+        return integer_to_real(code, value, from, to);
+    if (to == TYPE_BOOL)
+        return LLVMBuildICmp(code->builder, LLVMIntNE, value, constant_int(LLVMTypeOf(value), 0), "");
+    return integer_to_integer(code, value, from, to);
+}
+
+LLVMValueRef emit_fitting_conversion(Code *code, LLVMValueRef value, ElementType to) {
+    return real_to_narrow(code, value, to, true);
+}

@@ -1,0 +1,271 @@
+/* emit.c - the way into the LLVM code generator: kernels in, an object, assembly or LLVM text out.
+ *
+ * The same code is made for a candidate of the search and for what is emitted: the same passes, the same switches of
+ * the code generator. Those switches are global to the process; they are set once, before the first machine is made.
+ */
+#include "backends/llvm/code.h"
+#include "lang/diag.h"
+#include "lang/program.h"
+
+#include <llvm-c/Analysis.h>
+#include <llvm-c/Error.h>
+#include <llvm-c/ErrorHandling.h>
+#include <llvm-c/Support.h>
+#include <llvm-c/Target.h>
+#include <llvm-c/TargetMachine.h>
+#include <llvm-c/Transforms/PassBuilder.h>
+#include <llvm/Config/llvm-config.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- LLVM's own state --- */
+
+static void fatal(const char *reason) {
+    INTERNAL_ERROR("LLVM: %s", reason);
+}
+
+/* The scheduler before register allocation overlaps the steps of register tiles until they spill; strength reduction
+ * costs time and gains nothing on addresses that are displacements already. */
+static void start_llvm(void) {
+    static const char *const switches[] = {"tensorc", "-enable-misched=false", "-disable-lsr"};
+    LLVMInstallFatalErrorHandler(fatal);
+    LLVMParseCommandLineOptions(sizeof switches / sizeof *switches, switches, NULL);
+    LLVMInitializeX86TargetInfo();
+    LLVMInitializeX86Target();
+    LLVMInitializeX86TargetMC();
+    LLVMInitializeX86AsmPrinter();
+    LLVMInitializeAArch64TargetInfo();
+    LLVMInitializeAArch64Target();
+    LLVMInitializeAArch64TargetMC();
+    LLVMInitializeAArch64AsmPrinter();
+}
+
+static void ensure_llvm(void) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, start_llvm);
+}
+
+/* --- a module --- */
+
+typedef struct Emission {
+    Code code;
+    LLVMTargetMachineRef machine;
+    char *error; /* what LLVM reported, malloc'ed */
+} Emission;
+
+static void keep_error(Emission *emission, const char *text) {
+    if (!emission->error)
+        emission->error = memory_given(strdup(text));
+}
+
+static void on_diagnostic(LLVMDiagnosticInfoRef info, void *context) {
+    if (LLVMGetDiagInfoSeverity(info) != LLVMDSError)
+        return;
+    char *text = LLVMGetDiagInfoDescription(info);
+    keep_error(context, text);
+    LLVMDisposeMessage(text);
+}
+
+static bool open_machine(Emission *emission, const Target *target) {
+    LLVMTargetRef found;
+    char *text = NULL;
+    if (LLVMGetTargetFromTriple(target->triple, &found, &text)) {
+        keep_error(emission, text);
+        LLVMDisposeMessage(text);
+        return false;
+    }
+    emission->machine = LLVMCreateTargetMachine(found, target->triple, target->cpu, target->features,
+                                                LLVMCodeGenLevelLess, LLVMRelocPIC, LLVMCodeModelDefault);
+    return emission->machine != NULL;
+}
+
+static void make_types(Code *code) {
+    LLVMContextRef context = code->context;
+    code->i1 = LLVMInt1TypeInContext(context);
+    code->i8 = LLVMInt8TypeInContext(context);
+    code->i16 = LLVMInt16TypeInContext(context);
+    code->i32 = LLVMInt32TypeInContext(context);
+    code->i64 = LLVMInt64TypeInContext(context);
+    code->f32 = LLVMFloatTypeInContext(context);
+    code->f64 = LLVMDoubleTypeInContext(context);
+    code->nothing = LLVMVoidTypeInContext(context);
+    code->pointer = LLVMPointerTypeInContext(context, 0);
+}
+
+static void add_module_flag(Code *code, const char *name, unsigned value) {
+    LLVMMetadataRef constant = LLVMValueAsMetadata(LLVMConstInt(code->i32, value, false));
+    LLVMAddModuleFlag(code->module, LLVMModuleFlagBehaviorOverride, name, strlen(name), constant);
+}
+
+/* Layout and triple come first: types and passes depend on them. Position-independent code always: whoever links may
+ * make a position-independent program; without -fPIC what we define is known to stay ours. */
+static void open_module(Emission *emission, const Target *target, const EmitOptions *options) {
+    Code *code = &emission->code;
+    *code = (Code){.arena = arena_new(), .target = target, .options = options, .context = LLVMContextCreate()};
+    LLVMContextSetDiagnosticHandler(code->context, on_diagnostic, emission);
+    code->module = LLVMModuleCreateWithNameInContext("tensorc", code->context);
+    code->builder = LLVMCreateBuilderInContext(code->context);
+    make_types(code);
+    code->half_instructions = target_converts_half(target);
+    code->single_thread = target->threads == 1;
+    LLVMTargetDataRef layout = LLVMCreateTargetDataLayout(emission->machine);
+    LLVMSetModuleDataLayout(code->module, layout);
+    LLVMDisposeTargetData(layout);
+    LLVMSetTarget(code->module, target->triple);
+    add_module_flag(code, "PIC Level", 2);
+    if (!options->pic && !options->candidate)
+        add_module_flag(code, "PIE Level", 2);
+    debug_open(code);
+}
+
+static void drop_module(Code *code) {
+    if (!code->module)
+        return;
+    LLVMDisposeBuilder(code->builder);
+    LLVMDisposeModule(code->module);
+    code->module = NULL;
+}
+
+static void close_module(Emission *emission) {
+    Code *code = &emission->code;
+    if (!code->context)
+        return;
+    drop_module(code);
+    LLVMContextDispose(code->context);
+    arena_free(code->arena);
+}
+
+/* --- passes and bytes --- */
+
+#if LLVM_VERSION_MAJOR >= 18
+#define COMBINE "instcombine<no-verify-fixpoint>"
+#else
+#define COMBINE "instcombine"
+#endif
+/* Code is in final form: promote the register buffers, fold what indices left, hoist what loops do not change. */
+static const char folding_pipeline[] = "function(sroa,early-cse," COMBINE ")";
+static const char hoisting_pipeline[] = "function(loop-simplify,loop-mssa(licm),simplifycfg)";
+
+/* Where thousands of addresses live through all of a function, LLVM takes time that grows with their square to order
+ * and allocate them: functions of so many instructions, beyond all that large tiles become, keep them where they are. */
+enum { HOISTING_LIMIT = 32768 };
+
+static const char inline_pipeline[] = "always-inline,globaldce";
+
+static bool run_passes(Emission *emission, const char *pipeline) {
+    LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
+    LLVMErrorRef error = LLVMRunPasses(emission->code.module, pipeline, emission->machine, options);
+    LLVMDisposePassBuilderOptions(options);
+    if (!error)
+        return true;
+    char *text = LLVMGetErrorMessage(error);
+    keep_error(emission, text);
+    LLVMDisposeErrorMessage(text);
+    return false;
+}
+
+static int instruction_count(LLVMValueRef function) {
+    int count = 0;
+    for (LLVMBasicBlockRef block = LLVMGetFirstBasicBlock(function); block; block = LLVMGetNextBasicBlock(block))
+        for (LLVMValueRef value = LLVMGetFirstInstruction(block); value; value = LLVMGetNextInstruction(value))
+            count++;
+    return count;
+}
+
+static bool may_hoist(LLVMModuleRef module) {
+    for (LLVMValueRef function = LLVMGetFirstFunction(module); function; function = LLVMGetNextFunction(function))
+        if (instruction_count(function) > HOISTING_LIMIT)
+            return false;
+    return true;
+}
+
+static bool optimize(Emission *emission) {
+    return (!emission->code.inlines || run_passes(emission, inline_pipeline)) &&
+           run_passes(emission, folding_pipeline) &&
+           (!may_hoist(emission->code.module) || run_passes(emission, hoisting_pipeline));
+}
+
+static void verify(Emission *emission) {
+    char *text = NULL;
+    if (LLVMVerifyModule(emission->code.module, LLVMReturnStatusAction, &text))
+        INTERNAL_ERROR("the code generator made a wrong module: %s", text);
+    LLVMDisposeMessage(text);
+}
+
+static char *copy_bytes(const char *from, size_t count) {
+    char *bytes = memory_given(malloc(count + 1));
+    memcpy(bytes, from, count);
+    bytes[count] = '\0';
+    return bytes;
+}
+
+static char *module_text(Emission *emission, size_t *count) {
+    char *text = LLVMPrintModuleToString(emission->code.module);
+    *count = strlen(text);
+    char *bytes = copy_bytes(text, *count);
+    LLVMDisposeMessage(text);
+    return bytes;
+}
+
+static char *generate(Emission *emission, LLVMCodeGenFileType type, size_t *count) {
+    LLVMMemoryBufferRef buffer;
+    char *text = NULL;
+    if (LLVMTargetMachineEmitToMemoryBuffer(emission->machine, emission->code.module, type, &text, &buffer)) {
+        keep_error(emission, text);
+        LLVMDisposeMessage(text);
+        return NULL;
+    }
+    drop_module(&emission->code); /* its constants may be as large as what was made of them */
+    *count = LLVMGetBufferSize(buffer);
+    char *bytes = copy_bytes(LLVMGetBufferStart(buffer), *count);
+    LLVMDisposeMemoryBuffer(buffer);
+    return bytes;
+}
+
+static char *module_bytes(Emission *emission, EmitKind kind, size_t *count) {
+    if (emission->code.problem) {
+        keep_error(emission, emission->code.problem);
+        return NULL;
+    }
+    if (!emission->code.options->candidate) /* those are checked by what they compute */
+        verify(emission);
+    if (!optimize(emission))
+        return NULL;
+    char *bytes = kind == EMIT_LLVM
+                      ? module_text(emission, count)
+                      : generate(emission, kind == EMIT_OBJECT ? LLVMObjectFile : LLVMAssemblyFile, count);
+    bool whole = !bytes || emission->error || add_constants(&emission->code, &bytes, count);
+    if (bytes && (emission->error || !whole)) {
+        free(bytes);
+        return NULL;
+    }
+    return bytes;
+}
+
+/* The reason is kept in the arena of the first kernel, which is the caller's. */
+static char *fail(Emission *emission, Kernel *const *kernels, int count, const char **why) {
+    const char *reason = emission->error ? emission->error : "out of memory";
+    *why = count ? arena_strdup(kernels[0]->arena, reason) : "LLVM failed";
+    return NULL;
+}
+
+char *emit_code(Kernel *const *kernels, int count, const Target *target, const EmitOptions *options, size_t *bytes,
+                const char **why) {
+    Emission emission = {0};
+    char *result = NULL;
+    ensure_llvm();
+    if (open_machine(&emission, target)) {
+        open_module(&emission, target, options);
+        for (int i = 0; i < count; i++)
+            emit_function(&emission.code, kernels[i]);
+        debug_close(&emission.code);
+        result = module_bytes(&emission, options->kind, bytes);
+        LLVMDisposeTargetMachine(emission.machine);
+    }
+    if (!result)
+        fail(&emission, kernels, count, why);
+    close_module(&emission);
+    free(emission.error);
+    return result;
+}

@@ -1,0 +1,53 @@
+/* functions.h - functions of float and double as sequences of instructions, for scalars and vectors, within 4 ulp for
+ * all numbers: what they share, and the functions.
+ *
+ * No step depends on fused multiply-adds for its accuracy: constants are split so that products with small whole
+ * numbers are exact. Nothing converts a NaN to an integer, which would be undefined.
+ */
+#ifndef BACKENDS_LLVM_FUNCTIONS_FUNCTIONS_H
+#define BACKENDS_LLVM_FUNCTIONS_FUNCTIONS_H
+
+#include "backends/llvm/lanes.h"
+
+/* Coefficients, of float and of double. */
+typedef struct Series {
+    const double *terms;
+    int count;
+} Series;
+#define SERIES(terms)                                                                                                  \
+    { terms, sizeof(terms) / sizeof *(terms) }
+LLVMValueRef lanes_series(Lanes *l, LLVMValueRef x, const Series *series);
+
+/* body(x) by a function of its own, which the module has once for a name and what is like x: for what is rare. */
+typedef LLVMValueRef ApartFunction(Lanes *l, const void *context, LLVMValueRef x);
+LLVMValueRef emit_apart(Lanes *l, const char *name, ApartFunction *body, const void *context, LLVMValueRef x);
+
+/* --- functions/exponentials.c --- */
+
+/* x * y rounded, as a real and as an integer; for values below 2^22. */
+LLVMValueRef round_to_whole(Lanes *l, LLVMValueRef x, double y, LLVMValueRef *n);
+/* x - rest - n * log(2) for a whole n; rest may be NULL. */
+LLVMValueRef reduce_by_log2(Lanes *l, LLVMValueRef x, LLVMValueRef rest, LLVMValueRef n);
+/* exp(r) - 1 for |r| <= log(2) / 2. */
+LLVMValueRef reduced_expm1(Lanes *l, LLVMValueRef r);
+/* x * 2^n, as a real and as an integer. */
+LLVMValueRef scale_real(Lanes *l, LLVMValueRef x, LLVMValueRef real, LLVMValueRef n);
+
+typedef LLVMValueRef RealFunction(Lanes *l, LLVMValueRef *args);
+RealFunction emit_exp, emit_exp2, emit_expm1, emit_sinh, emit_cosh, emit_tanh;
+
+LLVMValueRef reduced_exp2(Lanes *l, LLVMValueRef f); /* 2^f for |f| <= 1/2 */
+
+/* --- others --- */
+
+/* functions/logarithms.c: m from sqrt(1/2) to sqrt(2) and n, a real, with x = m * 2^n, for a positive finite x. */
+LLVMValueRef decompose_real(Lanes *l, LLVMValueRef x, LLVMValueRef *n);
+
+RealFunction emit_log, emit_log1p, emit_log2, emit_log10, emit_asinh, emit_acosh, emit_atanh; /* functions/logarithms.c */
+RealFunction emit_asin, emit_acos, emit_atan, emit_atan2; /* functions/inverse_angles.c */
+RealFunction emit_cbrt, emit_hypot;                       /* functions/roots.c */
+RealFunction emit_erf, emit_erfc;                         /* functions/error_functions.c */
+RealFunction emit_sin, emit_cos, emit_tan;                /* functions/angles.c */
+RealFunction emit_pow;                                    /* functions/powers.c */
+
+#endif

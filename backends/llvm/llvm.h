@@ -1,0 +1,11 @@
+/* llvm.h - the door of the code generator for processors that LLVM knows. */
+#ifndef BACKENDS_LLVM_LLVM_H
+#define BACKENDS_LLVM_LLVM_H
+
+#include "backends/emit/emit.h"
+
+/* Code for all kernels in one module. Returns bytes (malloc'ed) or NULL with *why. */
+char *emit_code(Kernel *const *kernels, int count, const Target *target, const EmitOptions *options, size_t *bytes,
+                const char **why);
+
+#endif

@@ -1,0 +1,182 @@
+/* masks.c - accesses under masks for which the processor has no instruction: lane by lane, without branches.
+ *
+ * LLVM would make a branch of each lane. The tail of a register tile has hundreds of them, over which all of its vectors
+ * are alive: seconds of compile time. Here a lane that the mask leaves out is read from zeros, and stored where nobody
+ * looks; the mask is a number whose bits are tested.
+ */
+#include "backends/llvm/code.h"
+
+#include <string.h>
+
+enum { WORD = 8, LANE_BITS = 64 /* of the number of a lane */, LEAST_MASK = 8, MOST_MASK = 64 };
+
+bool has_masked_access(const Code *code, int bytes) {
+    const Target *target = code->target;
+    return target->masked_memory && (bytes >= 4 || target->vector_bytes >= 64);
+}
+
+bool has_gathers(const Code *code, int bytes) {
+    return strcmp(code->target->family, "x86") == 0 && code->target->vector_bytes >= 64 && bytes >= 4;
+}
+
+bool has_mask_numbers(const Code *code, int lanes) {
+    return strcmp(code->target->family, "x86") == 0 && code->target->vector_bytes >= 64 && lanes >= LEAST_MASK &&
+           lanes <= MOST_MASK && lanes == padded_lanes(lanes);
+}
+
+/* The lanes of a constant that has some, but not all. */
+static bool constant_lanes(LLVMValueRef mask, uint64_t *lanes) {
+    int count = lanes_of(mask);
+    *lanes = 0;
+    for (int i = 0; i < count && LLVMIsConstant(mask); i++) {
+        LLVMValueRef lane = LLVMGetAggregateElement(mask, (unsigned)i);
+        if (!lane || !LLVMIsAConstantInt(lane))
+            return false;
+        *lanes |= (uint64_t)LLVMConstIntGetZExtValue(lane) << i;
+    }
+    return *lanes != 0 && *lanes != UINT64_MAX >> (MOST_MASK - count);
+}
+
+static LLVMValueRef mask_of_number(Code *code, uint64_t lanes, int count) {
+    LLVMTypeRef wide = count > 32 ? code->i64 : code->i32, type = LLVMIntTypeInContext(code->context, (unsigned)count);
+    LLVMBasicBlockRef here = LLVMGetInsertBlock(code->builder);
+    LLVMValueRef number = unknown_value(code, LLVMConstInt(wide, lanes, false));
+    LLVMPositionBuilderAtEnd(code->builder, code->frame->entry);
+    number = LLVMBuildTrunc(code->builder, number, type, "");
+    LLVMValueRef mask = LLVMBuildBitCast(code->builder, number, vector_of(code->i1, count), "");
+    LLVMPositionBuilderAtEnd(code->builder, here);
+    return mask;
+}
+
+LLVMValueRef held_mask(Code *code, LLVMValueRef mask) {
+    Frame *frame = code->frame;
+    uint64_t lanes;
+    if (frame->depth == 0 || !has_mask_numbers(code, lanes_of(mask)) || !constant_lanes(mask, &lanes))
+        return mask;
+    for (int i = 0; i < frame->mask_count; i++)
+        if (frame->masks[i].lanes == lanes && LLVMTypeOf(frame->masks[i].mask) == LLVMTypeOf(mask))
+            return frame->masks[i].mask;
+    if (frame->mask_count == MASKS_HELD)
+        return mask;
+    HeldMask *held = &frame->masks[frame->mask_count++];
+    *held = (HeldMask){lanes, mask_of_number(code, lanes, lanes_of(mask))};
+    return held->mask;
+}
+
+/* So many bytes, and enough for padded lanes. */
+LLVMValueRef zeros_to_read(Code *code, int bytes) {
+    int words = 1;
+    while (words * WORD < bytes)
+        words *= 2;
+    const char *name = arena_printf(code->arena, "tensorc.zero.%d", words);
+    LLVMValueRef global = LLVMGetNamedGlobal(code->module, name);
+    if (global)
+        return global;
+    LLVMTypeRef type = LLVMArrayType2(code->i64, (uint64_t)words);
+    global = LLVMAddGlobal(code->module, type, name);
+    LLVMSetInitializer(global, LLVMConstNull(type));
+    LLVMSetGlobalConstant(global, true);
+    LLVMSetLinkage(global, LLVMPrivateLinkage);
+    return global;
+}
+
+/* A place on the stack, of which LLVM does not know that nobody reads it: else it makes a branch after all. */
+static LLVMValueRef place_to_forget(Code *code) {
+    Frame *frame = code->frame;
+    if (!frame->forgotten)
+        frame->forgotten = unknown_value(code, entry_alloca(code, code->i64, WORD, "forgotten"));
+    return frame->forgotten;
+}
+
+/* The lanes of a mask as the bits of a number. */
+static LLVMValueRef mask_bits(Code *code, LLVMValueRef mask) {
+    LLVMTypeRef type = LLVMIntTypeInContext(code->context, (unsigned)lanes_of(mask));
+    return LLVMBuildBitCast(code->builder, mask, type, "");
+}
+
+static LLVMValueRef has_bit(Code *code, LLVMValueRef bits, int lane) {
+    LLVMTypeRef type = LLVMTypeOf(bits);
+    LLVMValueRef one = LLVMConstInt(type, 1, false), place = LLVMConstInt(type, (unsigned)lane, false);
+    LLVMValueRef bit = LLVMBuildAnd(code->builder, bits, LLVMBuildShl(code->builder, one, place, ""), "");
+    return LLVMBuildICmp(code->builder, LLVMIntNE, bit, LLVMConstNull(type), "");
+}
+
+static LLVMValueRef load_lane(Code *code, const LanesInMemory *lanes, LLVMValueRef address) {
+    LLVMValueRef value = LLVMBuildLoad2(code->builder, lanes->type, address, "");
+    LLVMSetAlignment(value, (unsigned)lanes->alignment);
+    return value;
+}
+
+static LLVMValueRef with_lane(Code *code, LLVMValueRef vector, LLVMValueRef value, int lane) {
+    return LLVMBuildInsertElement(code->builder, vector, value, index_constant(code, lane), "");
+}
+
+LLVMValueRef load_each_lane(Code *code, const LanesInMemory *lanes, LLVMValueRef addresses, LLVMValueRef mask) {
+    int padded = lanes_of(addresses);
+    LLVMValueRef vector = LLVMConstNull(vector_of(lanes->type, padded));
+    if (mask)
+        addresses = LLVMBuildSelect(code->builder, mask, addresses,
+                                    emit_splat(code, zeros_to_read(code, lanes->alignment), padded), "");
+    for (int lane = 0; lane < lanes->count; lane++) {
+        LLVMValueRef address = LLVMBuildExtractElement(code->builder, addresses, index_constant(code, lane), "");
+        vector = with_lane(code, vector, load_lane(code, lanes, address), lane);
+    }
+    return vector;
+}
+
+/* The number of the first lane that is set: what a lane that is not set reads again. How many there are where none is. */
+static LLVMValueRef first_lane(Code *code, LLVMValueRef bits, LLVMValueRef any, int padded) {
+    LLVMTypeRef type = padded > LANE_BITS ? LLVMTypeOf(bits) : code->i64;
+    LLVMValueRef wide = LLVMBuildIntCast2(code->builder, bits, type, false, "");
+    LLVMValueRef args[] = {wide, LLVMConstInt(code->i1, 0, false)};
+    LLVMValueRef first = emit_intrinsic(code, "llvm.cttz", &type, 1, args, 2);
+    first = LLVMBuildIntCast2(code->builder, first, code->i64, false, "");
+    return LLVMBuildSelect(code->builder, any, first, index_constant(code, padded), "");
+}
+
+/* The displacements depend on the mask alone, which all rows of a tile share; what decides over whole rows chooses their
+ * addresses. */
+LLVMValueRef load_row_by_lane(Code *code, const LanesInMemory *lanes, LLVMValueRef address, LLVMValueRef condition,
+                              LLVMValueRef mask) {
+    int padded = lanes_of(mask);
+    LLVMValueRef bits = mask_bits(code, mask);
+    LLVMValueRef any = LLVMBuildICmp(code->builder, LLVMIntNE, bits, LLVMConstNull(LLVMTypeOf(bits)), "");
+    LLVMValueRef zeros = zeros_to_read(code, (padded + 1) * lanes->alignment);
+    LLVMValueRef first = first_lane(code, bits, any, padded), vector = LLVMConstNull(vector_of(lanes->type, padded));
+    if (condition)
+        condition = LLVMBuildAnd(code->builder, condition, any, "");
+    address = LLVMBuildSelect(code->builder, condition ? condition : any, address, zeros, "");
+    for (int lane = 0; lane < lanes->count; lane++) {
+        LLVMValueRef at =
+            LLVMBuildSelect(code->builder, has_bit(code, bits, lane), index_constant(code, lane), first, "");
+        LLVMValueRef from = LLVMBuildInBoundsGEP2(code->builder, lanes->type, address, &at, 1, "");
+        vector = with_lane(code, vector, load_lane(code, lanes, from), lane);
+    }
+    return LLVMBuildSelect(code->builder, mask, vector, LLVMConstNull(LLVMTypeOf(vector)), "");
+}
+
+static void store_lane(Code *code, const LanesInMemory *lanes, LLVMValueRef vector, int lane, LLVMValueRef address) {
+    LLVMValueRef value = LLVMBuildExtractElement(code->builder, vector, index_constant(code, lane), "");
+    LLVMSetAlignment(LLVMBuildStore(code->builder, value, address), (unsigned)lanes->alignment);
+}
+
+void store_each_lane(Code *code, const LanesInMemory *lanes, LLVMValueRef addresses, LLVMValueRef mask,
+                     LLVMValueRef vector) {
+    if (mask)
+        addresses = LLVMBuildSelect(code->builder, mask, addresses,
+                                    emit_splat(code, place_to_forget(code), lanes_of(addresses)), "");
+    for (int lane = 0; lane < lanes->count; lane++)
+        store_lane(code, lanes, vector, lane,
+                   LLVMBuildExtractElement(code->builder, addresses, index_constant(code, lane), ""));
+}
+
+void store_row_by_lane(Code *code, const LanesInMemory *lanes, LLVMValueRef address, LLVMValueRef mask,
+                       LLVMValueRef vector) {
+    LLVMValueRef bits = mask_bits(code, mask), forgotten = place_to_forget(code);
+    for (int lane = 0; lane < lanes->count; lane++) {
+        LLVMValueRef at = index_constant(code, lane);
+        LLVMValueRef place = LLVMBuildInBoundsGEP2(code->builder, lanes->type, address, &at, 1, "");
+        store_lane(code, lanes, vector, lane,
+                   LLVMBuildSelect(code->builder, has_bit(code, bits, lane), place, forgotten, ""));
+    }
+}

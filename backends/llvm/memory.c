@@ -1,0 +1,738 @@
+/* memory.c - reads and stores of buffers in memory.
+ *
+ * An index is cut into parts by the depth of the loops that they change in, outermost first, the constant last: what an
+ * inner loop does not change is hoisted, and the elements of an unrolled tile differ by the displacement alone.
+ * Contiguous lanes are one access, masked where there is a guard or where the lanes are not a power of two; small
+ * constant strides, and lanes that are apart by numbers that are known, are contiguous accesses, likewise masked, and a
+ * shuffle; lanes that go down in memory are those that go up, turned around; those that go round a row are two loads,
+ * those that are held at its ends one and an element of each; everything else is a gather or scatter.
+ */
+#include "backends/llvm/code.h"
+#include "lang/diag.h"
+#include "lang/expr.h"
+
+#include <string.h>
+
+enum { SHUFFLED_STRIDE = 4 }; /* up to here loading the gaps too costs less than a gather */
+
+/* --- addresses --- */
+
+typedef struct DepthSearch {
+    Code *code;
+    int depth;
+} DepthSearch;
+
+static bool find_depth(const Expr *e, void *context) {
+    DepthSearch *search = context;
+    int depth = 0;
+    if (e->kind == EXPR_VAR)
+        depth = (int)(size_t)address_map_get(&search->code->frame->depths, e->var);
+    else if (e->kind == EXPR_READ)
+        depth = search->code->frame->depth + 1;
+    if (depth > search->depth)
+        search->depth = depth;
+    return true;
+}
+
+/* How deep the innermost loop is that the expression changes in. */
+static int depth_of(Code *code, const Expr *e) {
+    DepthSearch search = {code, 0};
+    expr_walk(e, find_depth, &search);
+    return search.depth;
+}
+
+static LLVMValueRef term_value(Code *code, const Term *term) {
+    LLVMValueRef value = emit_value(code, term->atom);
+    return LLVMBuildMul(code->builder, value, index_constant(code, term->coefficient), "");
+}
+
+static LLVMValueRef advance(Code *code, LLVMTypeRef type, LLVMValueRef pointer, LLVMValueRef elements) {
+    return LLVMBuildInBoundsGEP2(code->builder, type, pointer, &elements, 1, "");
+}
+
+static bool same_terms(const KnownAddress *known, const Term *terms, int count) {
+    if (known->count != count)
+        return false;
+    for (int i = 0; i < count; i++)
+        if (known->terms[i].coefficient != terms[i].coefficient || !expr_equal(known->terms[i].atom, terms[i].atom))
+            return false;
+    return true;
+}
+
+/* What a read gives may change within a block. */
+static bool lasts(const Term *terms, int count) {
+    for (int i = 0; i < count; i++)
+        if (expr_reads(terms[i].atom))
+            return false;
+    return true;
+}
+
+/* The pointer moved by the sum of the terms. The addresses of an unrolled tile have most of their terms in common, which
+ * are computed once in a block: LLVM would find that out, but takes longer over it than over all the rest. */
+static LLVMValueRef add_terms(Code *code, LLVMTypeRef type, LLVMValueRef from, const Term *terms, int count) {
+    LLVMBasicBlockRef block = LLVMGetInsertBlock(code->builder);
+    if (block != code->addresses_block)
+        code->addresses.count = 0;
+    code->addresses_block = block;
+    for (int i = code->addresses.count - 1; i >= 0; i--) {
+        const KnownAddress *known = &code->addresses.items[i];
+        if (known->from == from && known->type == type && same_terms(known, terms, count))
+            return known->address;
+    }
+    LLVMValueRef sum = term_value(code, &terms[0]);
+    for (int i = 1; i < count; i++)
+        sum = LLVMBuildAdd(code->builder, sum, term_value(code, &terms[i]), "");
+    LLVMValueRef address = advance(code, type, from, sum);
+    if (block == LLVMGetInsertBlock(code->builder) && lasts(terms, count))
+        list_push(code->arena, &code->addresses, ((KnownAddress){from, address, type, count, terms}));
+    return address;
+}
+
+/* The terms that change at a depth; how many. */
+static int gather_terms(const Affine *affine, const int *depths, int depth, Term *terms) {
+    int count = 0;
+    for (int i = 0; i < affine->count; i++)
+        if (depths[i] == depth)
+            terms[count++] = affine->terms[i];
+    return count;
+}
+
+static LLVMValueRef element_address(Code *code, LLVMTypeRef type, LLVMValueRef pointer, Expr *index) {
+    Affine affine;
+    if (!expr_affine_modular(code->arena, index, &affine))
+        return advance(code, type, pointer, emit_value(code, index));
+    int deepest = 0, *depths = ARENA_ARRAY(code->arena, int, affine.count + 1);
+    Term *terms = ARENA_ARRAY(code->arena, Term, affine.count + 1);
+    for (int i = 0; i < affine.count; i++) {
+        depths[i] = depth_of(code, affine.terms[i].atom);
+        deepest = depths[i] > deepest ? depths[i] : deepest;
+    }
+    for (int depth = 0; depth <= deepest; depth++) {
+        int count = gather_terms(&affine, depths, depth, terms);
+        if (count > 0)
+            pointer = add_terms(code, type, pointer, terms, count);
+        terms += count;
+    }
+    return affine.constant ? advance(code, type, pointer, index_constant(code, affine.constant)) : pointer;
+}
+
+LLVMValueRef emit_address(Code *code, const Tensor *tensor, Expr *index) {
+    return element_address(code, memory_type(code, tensor->type), buffer_of(code, tensor)->pointer, index);
+}
+
+/* --- one access --- */
+
+typedef struct Access {
+    const Tensor *tensor;
+    LLVMTypeRef type;  /* of an element in memory */
+    LLVMValueRef base; /* the buffer */
+    Expr *index;
+    Expr *guard;
+    int lanes;
+    bool turned; /* the guard's lanes, and the value's, lie in memory from the last to the first */
+} Access;
+
+static Access access_of(Code *code, const Tensor *tensor, Expr **index, int count, Expr *guard, int lanes) {
+    ENSURE(count <= 1);
+    Access access = {.tensor = tensor, .type = memory_type(code, tensor->type), .guard = guard, .lanes = lanes};
+    access.index = count ? index[0] : expr_int(code->arena, 0);
+    access.base = buffer_of(code, tensor)->pointer;
+    return access;
+}
+
+static bool constant_stride(const Access *access, int64_t *stride) {
+    return access->index->kind == EXPR_RAMP && expr_is_int(access->index->args[1], stride);
+}
+
+/* Of lanes that were turned around under a guard the first may lie before the buffer: nothing is promised of it. */
+static LLVMValueRef address_of(Code *code, const Access *access) {
+    Expr *index = access->index->kind == EXPR_RAMP ? access->index->args[0] : access->index;
+    if (access->turned && access->guard) {
+        LLVMValueRef at = emit_value(code, index);
+        return LLVMBuildGEP2(code->builder, access->type, access->base, &at, 1, "");
+    }
+    return element_address(code, access->type, access->base, index);
+}
+
+static int alignment_of(const Access *access) {
+    return element_info[access->tensor->type].bytes;
+}
+
+static LanesInMemory lanes_in_memory(const Access *access) {
+    return (LanesInMemory){access->type, alignment_of(access), access->lanes};
+}
+
+/* The first `lanes` of a vector from the last to the first. */
+static LLVMValueRef turned_lanes(Code *code, LLVMValueRef value, int lanes) {
+    int count = lanes_of(value), indices[count];
+    for (int i = 0; i < count; i++)
+        indices[i] = i < lanes ? lanes - 1 - i : -1;
+    return emit_shuffle(code, value, NULL, indices, count);
+}
+
+/* The same elements in the order of memory, where the lanes go down in it. */
+static Access turned_access(Code *code, const Access *access, int64_t stride) {
+    Access turned = *access;
+    Expr *far = expr_int(code->arena, stride * (access->lanes - 1));
+    Expr *first = expr_binary(code->arena, OP_ADD, access->index->args[0], far);
+    turned.index = expr_ramp(code->arena, first, expr_int(code->arena, -stride), access->lanes);
+    turned.turned = true;
+    return turned;
+}
+
+/* The lanes that may touch memory: those that the guard allows and that exist; NULL for all. */
+static LLVMValueRef access_mask(Code *code, const Access *access) {
+    int padded = padded_lanes(access->lanes);
+    LLVMValueRef mask = access->guard ? emit_value(code, access->guard) : NULL;
+    if (mask && lanes_of(mask) < padded)
+        mask = emit_splat(code, mask, padded);
+    else if (mask && access->turned)
+        mask = turned_lanes(code, mask, access->lanes);
+    if (access->lanes == padded)
+        return mask;
+    if (mask && access->turned)
+        mask = LLVMBuildFreeze(code->builder, mask, ""); /* what is behind the lanes was poison */
+    LLVMValueRef real = lane_mask(code, access->lanes, padded);
+    return mask ? LLVMBuildAnd(code->builder, mask, real, "") : real;
+}
+
+/* --- loads --- */
+
+static LLVMValueRef load(Code *code, const Access *access, LLVMTypeRef type, LLVMValueRef address) {
+    LLVMValueRef value = LLVMBuildLoad2(code->builder, type, address, "");
+    LLVMSetAlignment(value, (unsigned)alignment_of(access));
+    return value;
+}
+
+static LLVMValueRef masked_load(Code *code, const Access *access, LLVMValueRef address, LLVMValueRef mask) {
+    LLVMTypeRef type = vector_of(access->type, lanes_of(mask)), overloads[] = {type, code->pointer};
+    LLVMValueRef args[] = {address, constant_int(code->i32, alignment_of(access)), held_mask(code, mask),
+                           LLVMConstNull(type)};
+    return emit_intrinsic(code, "llvm.masked.load", overloads, 2, args, 4);
+}
+
+/* `lanes` elements in a row, in padded lanes. Without cheap masks an odd number is loaded piece by piece, by LLVM. */
+static LLVMValueRef load_row(Code *code, const Access *access, LLVMValueRef address, int lanes) {
+    int padded = padded_lanes(lanes);
+    if (lanes == padded || !has_masked_access(code, alignment_of(access)))
+        return emit_resized(code, load(code, access, vector_of(access->type, lanes), address), padded);
+    return masked_load(code, access, address, lane_mask(code, lanes, padded));
+}
+
+/* The mask of lanes that lie a stride apart, as one of all elements from the first to the last: what is between them is
+ * left out. */
+static LLVMValueRef spread_mask(Code *code, LLVMValueRef mask, int lanes, int stride) {
+    int padded = padded_lanes(stride * (lanes - 1) + 1), indices[padded], none = lanes_of(mask);
+    for (int i = 0; i < padded; i++)
+        indices[i] = i % stride == 0 && i / stride < lanes ? i / stride : none;
+    return emit_shuffle(code, mask, LLVMConstNull(LLVMTypeOf(mask)), indices, padded);
+}
+
+static LLVMValueRef load_strided(Code *code, const Access *access, int stride) {
+    int span = stride * (access->lanes - 1) + 1, padded = padded_lanes(access->lanes), indices[padded];
+    LLVMValueRef address = address_of(code, access), row;
+    if (access->guard) /* under a mask that an instruction has */
+        row = masked_load(code, access, address, spread_mask(code, access_mask(code, access), access->lanes, stride));
+    else
+        row = load_row(code, access, address, span);
+    for (int i = 0; i < padded; i++)
+        indices[i] = i < access->lanes ? i * stride : -1;
+    return emit_shuffle(code, row, NULL, indices, padded);
+}
+
+/* The indices of lanes that nothing asks for may be made of elements that nothing wrote. They are inside whatever those
+ * hold, as long as they hold one value: what LLVM takes for undefined may be another one at each use. */
+static LLVMValueRef lane_indices(Code *code, const Expr *index) {
+    Memo own = {.index = true}, *outer = code->memo;
+    if (!expr_reads(index))
+        return emit_value(code, index);
+    code->memo = &own;
+    LLVMValueRef value = emit_value(code, index);
+    code->memo = outer;
+    return value;
+}
+
+/* One pointer a lane. */
+static LLVMValueRef lane_addresses(Code *code, const Access *access) {
+    LLVMValueRef index, base = access->base;
+    if (access->index->kind == EXPR_RAMP) {
+        base = address_of(code, access);
+        LLVMValueRef stride = emit_splat(code, emit_value(code, access->index->args[1]), access->lanes);
+        index = LLVMBuildMul(code->builder, iota(code->i64, padded_lanes(access->lanes)), stride, "");
+    } else {
+        index = lane_indices(code, access->index);
+    }
+    return LLVMBuildInBoundsGEP2(code->builder, access->type, base, &index, 1, "");
+}
+
+static LLVMValueRef load_gathered(Code *code, const Access *access) {
+    LLVMValueRef addresses = lane_addresses(code, access);
+    int padded = lanes_of(addresses);
+    if (!has_gathers(code, alignment_of(access))) {
+        LanesInMemory lanes = lanes_in_memory(access);
+        return load_each_lane(code, &lanes, addresses, access->guard ? access_mask(code, access) : NULL);
+    }
+    LLVMValueRef mask = access_mask(code, access);
+    if (!mask)
+        mask = lane_mask(code, padded, padded);
+    LLVMTypeRef type = vector_of(access->type, padded), overloads[] = {type, LLVMTypeOf(addresses)};
+    LLVMValueRef args[] = {addresses, constant_int(code->i32, alignment_of(access)), mask, LLVMConstNull(type)};
+    return emit_intrinsic(code, "llvm.masked.gather", overloads, 2, args, 4);
+}
+
+/* Where all lanes are to be read from: under a guard that fails, zeros. */
+static LLVMValueRef address_where(Code *code, const Access *access, const Expr *guard) {
+    LLVMValueRef address = address_of(code, access);
+    if (!guard)
+        return address;
+    LLVMValueRef zeros = zeros_to_read(code, access->lanes * alignment_of(access));
+    return LLVMBuildSelect(code->builder, emit_value(code, guard), address, zeros, "");
+}
+
+/* All lanes or none: without a mask. */
+static LLVMValueRef load_row_where(Code *code, const Access *access, const Expr *guard) {
+    return load_row(code, access, address_where(code, access, guard), access->lanes);
+}
+
+/* What an expression is in every lane; NULL: they differ. */
+static Expr *same_in_lanes(Code *code, const Expr *e) {
+    if (e->kind == EXPR_BROADCAST)
+        return e->args[0];
+    if (e->kind != EXPR_OP)
+        return NULL;
+    Expr *args[3] = {NULL};
+    for (int i = 0; i < e->count; i++)
+        if (!(args[i] = same_in_lanes(code, e->args[i])))
+            return NULL;
+    return expr_op(code->arena, e->op, e->type, args, e->count);
+}
+
+static Expr *both(Code *code, Expr *a, Expr *b) {
+    return a && b ? expr_binary(code->arena, OP_AND, a, b) : a ? a : b;
+}
+
+/* A guard as what decides for all lanes, a scalar, and what does for each; NULL: nothing. */
+static void split_guard(Code *code, Expr *guard, Expr **all, Expr **each) {
+    Expr *same = same_in_lanes(code, guard);
+    if (same) {
+        *all = both(code, *all, same);
+    } else if (guard->kind == EXPR_OP && guard->op == OP_AND) {
+        split_guard(code, guard->args[0], all, each);
+        split_guard(code, guard->args[1], all, each);
+    } else {
+        *each = both(code, *each, guard);
+    }
+}
+
+/* Where none of the lanes is to be read, from zeros. */
+static LLVMValueRef address_of_any(Code *code, const Access *access, LLVMValueRef address, LLVMValueRef mask) {
+    LLVMTypeRef type = LLVMTypeOf(mask);
+    LLVMValueRef any = emit_intrinsic(code, "llvm.vector.reduce.or", &type, 1, &mask, 1);
+    LLVMValueRef zeros = zeros_to_read(code, lanes_of(mask) * alignment_of(access));
+    return LLVMBuildSelect(code->builder, any, address, zeros, "");
+}
+
+/* A masked load of memory that nobody has touched yet, as the rest of a temporary may be, takes as long as one outside of
+ * all memory, each time; that is where lanes that go down are, when all of them are cut off. */
+static LLVMValueRef touched_address(Code *code, const Access *access, const Expr *guard, LLVMValueRef mask) {
+    LLVMValueRef address = address_where(code, access, guard);
+    bool outside = access->turned || access->tensor->role == ROLE_TEMPORARY;
+    return outside ? address_of_any(code, access, address, mask) : address;
+}
+
+/* A masked load that stands outside of all memory takes very long: what decides for all lanes is no part of the mask. */
+static LLVMValueRef load_guarded_row(Code *code, const Access *access) {
+    Expr *all = NULL, *each = NULL;
+    split_guard(code, access->guard, &all, &each);
+    if (!each)
+        return load_row_where(code, access, all);
+    Access row = *access;
+    row.guard = each;
+    LLVMValueRef mask = access_mask(code, &row);
+    if (has_masked_access(code, alignment_of(access)))
+        return masked_load(code, access, touched_address(code, access, all, mask), mask);
+    LanesInMemory lanes = lanes_in_memory(access);
+    LLVMValueRef condition = all ? emit_value(code, all) : NULL;
+    return load_row_by_lane(code, &lanes, address_of(code, access), condition, mask);
+}
+
+/* One element, for the lanes of the mask. */
+static LLVMValueRef load_same(Code *code, const Access *access) {
+    LLVMValueRef mask = access_mask(code, access);
+    LLVMValueRef element =
+        load(code, access, access->type, address_of_any(code, access, address_of(code, access), mask));
+    LLVMValueRef all = emit_splat(code, element, lanes_of(mask));
+    return LLVMBuildSelect(code->builder, mask, all, LLVMConstNull(LLVMTypeOf(all)), "");
+}
+
+/* Without branches: loads of several blocks would be moved together, far from where they are used. */
+static LLVMValueRef load_scalar(Code *code, const Access *access) {
+    return load(code, access, access->type, address_where(code, access, access->guard));
+}
+
+/* The elements from the first to the last lane, where these are apart by known numbers, or nothing: they are too far. */
+static LLVMValueRef load_pattern(Code *code, const Access *access) {
+    int64_t offsets[access->lanes], first = INT64_MAX, last = INT64_MIN;
+    int padded = padded_lanes(access->lanes), indices[padded];
+    Access row = *access;
+    if (access->guard || !lane_pattern(code, access->index, access->lanes, &row.index, offsets))
+        return NULL;
+    for (int i = 0; i < access->lanes; i++) {
+        first = offsets[i] < first ? offsets[i] : first;
+        last = offsets[i] > last ? offsets[i] : last;
+    }
+    if (last - first >= SHUFFLED_STRIDE * access->lanes)
+        return NULL;
+    row.index = expr_binary(code->arena, OP_ADD, row.index, expr_int(code->arena, first));
+    if (first == last)
+        return emit_splat(code, load_scalar(code, &row), access->lanes);
+    for (int i = 0; i < padded; i++)
+        indices[i] = i < access->lanes ? (int)(offsets[i] - first) : -1;
+    LLVMValueRef elements = load_row(code, &row, address_of(code, &row), (int)(last - first + 1));
+    return emit_shuffle(code, elements, NULL, indices, padded);
+}
+
+/* What lies along memory, and from some lane on goes on at the beginning of a row. */
+typedef struct Wrapped {
+    Expr *around, *first; /* the row's index, and where in the row the first lane would be, if that had no end */
+    int64_t period;       /* of the row; no fewer than the lanes */
+} Wrapped;
+
+static bool find_wrapped(Code *code, const Expr *index, Wrapped *wrapped) {
+    int64_t stride;
+    if (index->kind != EXPR_OP)
+        return false;
+    Expr *a = index->args[0], *b = index->args[1];
+    if (index->op == OP_ADD && (a->kind == EXPR_BROADCAST || b->kind == EXPR_BROADCAST)) {
+        Expr *same = a->kind == EXPR_BROADCAST ? a->args[0] : b->args[0];
+        wrapped->around = expr_binary(code->arena, OP_ADD, wrapped->around, same);
+        return find_wrapped(code, a->kind == EXPR_BROADCAST ? b : a, wrapped);
+    }
+    if (index->op != OP_MOD || a->kind != EXPR_RAMP || !expr_is_int(a->args[1], &stride) || stride != 1 ||
+        b->kind != EXPR_BROADCAST || !expr_is_int(b->args[0], &wrapped->period))
+        return false;
+    wrapped->first = expr_binary(code->arena, OP_MOD, a->args[0], b->args[0]);
+    return wrapped->period >= index->lanes;
+}
+
+static LLVMValueRef load_part(Code *code, const Access *access, Expr *index, LLVMValueRef mask) {
+    Access part = *access;
+    part.index = index;
+    LLVMValueRef at = emit_value(code, index); /* of the first lane, which may be outside */
+    LLVMValueRef address = LLVMBuildGEP2(code->builder, access->type, access->base, &at, 1, "");
+    return masked_load(code, &part, address_of_any(code, &part, address, mask), mask);
+}
+
+/* The lanes before the end of the row and those after it, each under a mask; NULL: they are no such lanes. */
+static LLVMValueRef load_wrapped(Code *code, const Access *access) {
+    enum { LANES_LIMIT = 64 };
+    Wrapped wrapped = {.around = expr_int(code->arena, 0)};
+    int padded = padded_lanes(access->lanes);
+    if (padded > LANES_LIMIT || !has_masked_access(code, alignment_of(access)) ||
+        !find_wrapped(code, access->index, &wrapped))
+        return NULL;
+    Expr *period = expr_int(code->arena, wrapped.period);
+    Expr *left = expr_binary(code->arena, OP_SUB, period, wrapped.first);
+    left = expr_binary(code->arena, OP_MIN, left, expr_int(code->arena, padded));
+    Expr *before = expr_binary(code->arena, OP_ADD, wrapped.around, wrapped.first);
+    LLVMValueRef count = LLVMBuildTrunc(code->builder, emit_value(code, left), code->i8, "");
+    LLVMValueRef lanes = iota(code->i8, padded), mask = access_mask(code, access);
+    LLVMValueRef is_before = LLVMBuildICmp(code->builder, LLVMIntULT, lanes, emit_splat(code, count, padded), "");
+    LLVMValueRef is_after = LLVMBuildNot(code->builder, is_before, "");
+    LLVMValueRef first_mask = mask ? LLVMBuildAnd(code->builder, is_before, mask, "") : is_before;
+    LLVMValueRef first = load_part(code, access, before, first_mask);
+    LLVMValueRef after = load_part(code, access, expr_binary(code->arena, OP_SUB, before, period),
+                                   mask ? LLVMBuildAnd(code->builder, is_after, mask, "") : is_after);
+    return LLVMBuildSelect(code->builder, is_before, first, after, "");
+}
+
+/* What lies along memory between two bounds, and is held at those: min(max(e, low), high). */
+typedef struct Clamped {
+    Expr *around, *first; /* the row's index, and where in the row the first lane would be without bounds */
+    Expr *low, *high;     /* NULL: none */
+} Clamped;
+
+static bool find_bounds(Code *code, const Expr *index, Clamped *clamped) {
+    int64_t stride;
+    if (index->kind == EXPR_RAMP && expr_is_int(index->args[1], &stride) && stride == 1) {
+        clamped->first = index->args[0];
+        return true;
+    }
+    if (index->kind != EXPR_OP || (index->op != OP_MIN && index->op != OP_MAX))
+        return false;
+    int side = index->args[0]->kind == EXPR_BROADCAST ? 0 : 1;
+    if (index->args[side]->kind != EXPR_BROADCAST || !find_bounds(code, index->args[1 - side], clamped))
+        return false;
+    Expr *bound = index->args[side]->args[0];
+    Expr **own = index->op == OP_MAX ? &clamped->low : &clamped->high;
+    Expr **other = index->op == OP_MAX ? &clamped->high : &clamped->low;
+    *own = *own ? expr_binary(code->arena, index->op, *own, bound) : bound;
+    *other = *other ? expr_binary(code->arena, index->op, *other, bound) : NULL;
+    return true;
+}
+
+static bool find_clamped(Code *code, const Expr *index, Clamped *clamped) {
+    while (index->kind == EXPR_OP && index->op == OP_ADD) {
+        int side = index->args[0]->kind == EXPR_BROADCAST ? 0 : 1;
+        if (index->args[side]->kind != EXPR_BROADCAST)
+            return false;
+        clamped->around = expr_binary(code->arena, OP_ADD, clamped->around, index->args[side]->args[0]);
+        index = index->args[1 - side];
+    }
+    return find_bounds(code, index, clamped) && (clamped->low || clamped->high);
+}
+
+/* The lanes from a bound on, of as many as there are. */
+static LLVMValueRef lanes_from(Code *code, const Clamped *clamped, Expr *bound, int lanes) {
+    Expr *count = expr_binary(code->arena, OP_SUB, bound, clamped->first);
+    count = expr_binary(code->arena, OP_MAX, expr_binary(code->arena, OP_MIN, count, expr_int(code->arena, lanes)),
+                        expr_int(code->arena, 0));
+    LLVMValueRef from = LLVMBuildTrunc(code->builder, emit_value(code, count), code->i8, "");
+    return LLVMBuildICmp(code->builder, LLVMIntUGE, iota(code->i8, lanes), emit_splat(code, from, lanes), "");
+}
+
+static LLVMValueRef both_masks(Code *code, LLVMValueRef a, LLVMValueRef b) {
+    return a && b ? LLVMBuildAnd(code->builder, a, b, "") : a ? a : b;
+}
+
+/* The lanes of the mask hold the element at a bound, the others what they were. */
+static LLVMValueRef hold(Code *code, const Access *access, const Clamped *clamped, Expr *bound, LLVMValueRef lanes,
+                         LLVMValueRef mask, LLVMValueRef value) {
+    LLVMValueRef at = emit_value(code, expr_binary(code->arena, OP_ADD, clamped->around, bound));
+    LLVMValueRef address = LLVMBuildGEP2(code->builder, access->type, access->base, &at, 1, "");
+    address = address_of_any(code, access, address, both_masks(code, lanes, mask));
+    LLVMValueRef element = load(code, access, access->type, address);
+    return LLVMBuildSelect(code->builder, lanes, emit_splat(code, element, lanes_of(lanes)), value, "");
+}
+
+/* The lanes between the bounds under a mask, the others from two elements; NULL: they are no such lanes. */
+static LLVMValueRef load_clamped(Code *code, const Access *access) {
+    enum { LANES_LIMIT = 64 };
+    Clamped clamped = {.around = expr_int(code->arena, 0)};
+    int padded = padded_lanes(access->lanes);
+    if (padded > LANES_LIMIT || access->index->kind != EXPR_OP || !has_masked_access(code, alignment_of(access)) ||
+        !find_clamped(code, access->index, &clamped))
+        return NULL;
+    LLVMValueRef mask = access_mask(code, access), below = NULL, above = NULL, between = mask;
+    if (clamped.low)
+        below = LLVMBuildNot(code->builder, lanes_from(code, &clamped, clamped.low, padded), "");
+    if (clamped.high) {
+        Expr *beyond = expr_binary(code->arena, OP_ADD, clamped.high, expr_int(code->arena, 1));
+        above = lanes_from(code, &clamped, beyond, padded);
+    }
+    between = both_masks(code, between, below ? LLVMBuildNot(code->builder, below, "") : NULL);
+    between = both_masks(code, between, above ? LLVMBuildNot(code->builder, above, "") : NULL);
+    LLVMValueRef value =
+        load_part(code, access, expr_binary(code->arena, OP_ADD, clamped.around, clamped.first), between);
+    if (below)
+        value = hold(code, access, &clamped, clamped.low, below, mask, value);
+    return above ? hold(code, access, &clamped, clamped.high, above, mask, value) : value;
+}
+
+static bool goes_down(const Access *access, int64_t *stride) {
+    return constant_stride(access, stride) && *stride < 0 && *stride >= -SHUFFLED_STRIDE;
+}
+
+static LLVMValueRef load_vector(Code *code, const Access *access) {
+    int64_t stride = 0;
+    if (goes_down(access, &stride)) {
+        Access turned = turned_access(code, access, stride);
+        return turned_lanes(code, load_vector(code, &turned), access->lanes);
+    }
+    if (constant_stride(access, &stride) && stride == 1)
+        return access->guard ? load_guarded_row(code, access)
+                             : load_row(code, access, address_of(code, access), access->lanes);
+    if (constant_stride(access, &stride) && stride == 0 && access->guard)
+        return load_same(code, access);
+    if (stride > 1 && stride <= SHUFFLED_STRIDE && (!access->guard || has_masked_access(code, alignment_of(access))))
+        return load_strided(code, access, (int)stride);
+    LLVMValueRef row = access->index->kind == EXPR_OP ? load_pattern(code, access) : NULL;
+    row = row ? row : load_wrapped(code, access);
+    row = row ? row : load_clamped(code, access);
+    return row ? row : load_gathered(code, access);
+}
+
+/* One element for all lanes. */
+static LLVMValueRef load_broadcast(Code *code, Access access) {
+    access.index = access.index->args[0];
+    int lanes = access.lanes;
+    if (access.guard && access.guard->kind == EXPR_BROADCAST)
+        access.guard = access.guard->args[0];
+    else if (access.guard)
+        return load_gathered(code, &access);
+    access.lanes = 1;
+    return emit_splat(code, load_scalar(code, &access), lanes);
+}
+
+static LLVMValueRef guarded(Code *code, const Expr *guard, LLVMValueRef value) {
+    if (!guard)
+        return value;
+    return LLVMBuildSelect(code->builder, emit_value(code, guard), value, LLVMConstNull(LLVMTypeOf(value)), "");
+}
+
+static LLVMValueRef read_registers(Code *code, const Expr *e) {
+    const Expr *index = e->count ? e->args[0] : expr_int(code->arena, 0);
+    return guarded(code, e->guard, registers_read(code, buffer_of(code, e->tensor)->registers, index, e->lanes));
+}
+
+static LLVMValueRef read_memory(Code *code, const Expr *e) {
+    LLVMValueRef column = e->lanes > 1 ? emit_column(code, e) : NULL;
+    if (column)
+        return column;
+    Access access = access_of(code, e->tensor, e->args, e->count, e->guard, e->lanes);
+    if (access.lanes == 1)
+        return load_scalar(code, &access);
+    return access.index->kind == EXPR_BROADCAST ? load_broadcast(code, access) : load_vector(code, &access);
+}
+
+LLVMValueRef emit_read(Code *code, const Expr *e) {
+    if (buffer_of(code, e->tensor)->registers)
+        return read_registers(code, e);
+    LLVMValueRef value = read_memory(code, e);
+    if (code->memo->index && e->lanes > 1 && e->tensor->role == ROLE_TEMPORARY)
+        value = LLVMBuildFreeze(code->builder, value, "");
+    return from_memory(code, value, e->tensor->type);
+}
+
+LLVMValueRef emit_stored(Code *code, const Expr *e) {
+    if (buffer_of(code, e->tensor)->registers)
+        return to_memory(code, read_registers(code, e), e->tensor->type);
+    return read_memory(code, e);
+}
+
+/* --- stores --- */
+
+static void store(Code *code, const Access *access, LLVMValueRef value, LLVMValueRef address) {
+    LLVMSetAlignment(LLVMBuildStore(code->builder, value, address), (unsigned)alignment_of(access));
+}
+
+static void store_row(Code *code, const Access *access, LLVMValueRef value) {
+    LLVMValueRef address = address_of(code, access);
+    bool odd = access->lanes != padded_lanes(access->lanes);
+    if (!access->guard && odd && !has_masked_access(code, alignment_of(access))) {
+        store(code, access, emit_resized(code, value, access->lanes), address);
+        return;
+    }
+    LLVMValueRef mask = access_mask(code, access);
+    if (!mask) {
+        store(code, access, value, address);
+        return;
+    }
+    if (!has_masked_access(code, alignment_of(access))) {
+        LanesInMemory lanes = lanes_in_memory(access);
+        store_row_by_lane(code, &lanes, address, mask, value);
+        return;
+    }
+    LLVMTypeRef overloads[] = {LLVMTypeOf(value), code->pointer};
+    LLVMValueRef args[] = {value, address, constant_int(code->i32, alignment_of(access)), held_mask(code, mask)};
+    emit_intrinsic(code, "llvm.masked.store", overloads, 2, args, 4);
+}
+
+static void store_scattered(Code *code, const Access *access, LLVMValueRef value) {
+    LLVMValueRef mask = access_mask(code, access), addresses = lane_addresses(code, access);
+    if (!has_gathers(code, alignment_of(access))) {
+        LanesInMemory lanes = lanes_in_memory(access);
+        store_each_lane(code, &lanes, addresses, access->guard ? mask : NULL, value);
+        return;
+    }
+    if (!mask)
+        mask = lane_mask(code, lanes_of(value), lanes_of(value));
+    LLVMTypeRef overloads[] = {LLVMTypeOf(value), LLVMTypeOf(addresses)};
+    LLVMValueRef args[] = {value, addresses, constant_int(code->i32, alignment_of(access)), mask};
+    emit_intrinsic(code, "llvm.masked.scatter", overloads, 2, args, 4);
+}
+
+/* A value as memory holds it: what is copied or chosen, and not computed with, is not converted on the way. */
+static LLVMValueRef stored_value(Code *code, const Expr *e) {
+    bool narrow = e->type == TYPE_HALF || e->type == TYPE_BFLOAT16;
+    if (narrow && e->kind == EXPR_READ)
+        return emit_stored(code, e);
+    if (narrow && e->kind == EXPR_BROADCAST)
+        return emit_splat(code, stored_value(code, e->args[0]), e->lanes);
+    if (narrow && e->kind == EXPR_OP && e->op == OP_SELECT)
+        return LLVMBuildSelect(code->builder, emit_value(code, e->args[0]), stored_value(code, e->args[1]),
+                               stored_value(code, e->args[2]), "");
+    return to_memory(code, emit_value(code, e), e->type);
+}
+
+static void store_to_memory(Code *code, const Access *access, LLVMValueRef value) {
+    int64_t stride;
+    if (access->lanes > 1 && constant_stride(access, &stride) && stride == -1) {
+        Access turned = turned_access(code, access, stride);
+        store_to_memory(code, &turned, turned_lanes(code, value, access->lanes));
+        return;
+    }
+    if (access->lanes == 1)
+        store(code, access, value, address_of(code, access));
+    else if (constant_stride(access, &stride) && stride == 1)
+        store_row(code, access, value);
+    else
+        store_scattered(code, access, value);
+}
+
+static const Expr *register_index(Code *code, const Stmt *stmt) {
+    return stmt->index_count ? stmt->index[0] : expr_int(code->arena, 0);
+}
+
+static bool branches(Code *code, const Stmt *stmt) {
+    return stmt->guard && stmt->guard->lanes == 1 && !buffer_of(code, stmt->tensor)->registers;
+}
+
+/* What is to be stored, as memory or the registers hold it. */
+LLVMValueRef emit_value_to_store(Code *code, const Stmt *stmt) {
+    struct Registers *registers = buffer_of(code, stmt->tensor)->registers;
+    if (!registers)
+        return stored_value(code, stmt->value);
+    LLVMValueRef value = emit_value(code, stmt->value);
+    if (!stmt->guard)
+        return value;
+    LLVMValueRef old = registers_read(code, registers, register_index(code, stmt), stmt->value->lanes);
+    return LLVMBuildSelect(code->builder, emit_value(code, stmt->guard), value, old, "");
+}
+
+static void store_value(Code *code, const Stmt *stmt, const Expr *guard, LLVMValueRef value) {
+    struct Registers *registers = buffer_of(code, stmt->tensor)->registers;
+    int lanes = stmt->value->lanes;
+    forget_divisors(code, stmt->tensor);
+    if (registers) {
+        registers_write(code, registers, register_index(code, stmt), value, lanes);
+        return;
+    }
+    Access access = access_of(code, stmt->tensor, stmt->index, stmt->index_count, (Expr *)guard, lanes);
+    store_to_memory(code, &access, value);
+}
+
+void emit_stored_lanes(Code *code, const Stmt *stmt, LLVMValueRef value) {
+    store_value(code, stmt, stmt->guard, value);
+}
+
+/* A guard on a scalar is a branch around the whole statement, its value included. */
+void emit_store(Code *code, const Stmt *stmt) {
+    forget_values(code);
+    if (!branches(code, stmt)) {
+        store_value(code, stmt, stmt->guard, emit_value_to_store(code, stmt));
+        return;
+    }
+    Branch branch = branch_begin(code, emit_value(code, stmt->guard));
+    forget_values(code);
+    store_value(code, stmt, NULL, emit_value_to_store(code, stmt));
+    branch_else(code, &branch);
+    branch_end(code, &branch);
+}
+
+void emit_stores_together(Code *code, const Stmt *stmt) {
+    LLVMValueRef *values = ARENA_ARRAY(code->arena, LLVMValueRef, stmt->count);
+    for (int i = 0; i < stmt->count; i++)
+        values[i] = emit_value_to_store(code, stmt->body[i]);
+    for (int i = 0; i < stmt->count; i++) {
+        const Stmt *store = stmt->body[i];
+        if (!branches(code, store)) {
+            store_value(code, store, store->guard, values[i]);
+            continue;
+        }
+        Branch branch = branch_begin(code, emit_value(code, store->guard));
+        store_value(code, store, NULL, values[i]);
+        branch_else(code, &branch);
+        branch_end(code, &branch);
+    }
+}

@@ -1,0 +1,409 @@
+/* parallel.c - parallel loops: the body in a function of its own, its values handed over in a closure.
+ *
+ *   SYMBOL.loop.N(begin, end, values...)    runs a part of the loop; its pointers do not alias, as in the caller
+ *   SYMBOL.range.N(closure, begin, end)     unpacks the closure: what a replacement of the threads calls
+ *   SYMBOL.team.N(closure)                  what OpenMP's runtime calls in each thread: this thread's contiguous part
+ *
+ * A loop whose body has temporaries in memory runs over as many parts as there are slices of them; all others run over
+ * the values of the loop. Parallel loops inside run serially. A candidate calls tensorc_parallel in place of OpenMP.
+ */
+#include "backends/llvm/code.h"
+#include "lang/diag.h"
+#include "lang/expr.h"
+
+#include <string.h>
+
+typedef struct Outline {
+    Code *code;
+    const Stmt *stmt;
+    const Slices *slices;        /* or NULL */
+    LIST(const Var *) variables; /* of the caller's frame */
+    LIST(const Tensor *) tensors;
+    LIST(Placement *) placements; /* whose offsets are not constant */
+    Map seen;
+    Map inner;                 /* variables and buffers of the loop's own: one before it may have shared them */
+    bool checks;               /* the body may return a status */
+    LIST(LLVMValueRef) values; /* all that is handed over, in the caller */
+    LLVMTypeRef closure_type;  /* { extent, status, values... } */
+    LLVMValueRef loop, range, team;
+} Outline;
+
+enum { CLOSURE_EXTENT, CLOSURE_STATUS, CLOSURE_VALUES };
+enum { LOOP_BEGIN, LOOP_END, LOOP_VALUES };
+
+/* --- what the body needs --- */
+
+static bool collect_expr(const Expr *e, void *context) {
+    Outline *outline = context;
+    Code *code = outline->code;
+    const void *key = e->kind == EXPR_VAR    ? (const void *)e->var
+                      : e->kind == EXPR_READ ? (const void *)e->tensor
+                                             : NULL;
+    if (!key || address_map_get(&outline->seen, key))
+        return true;
+    address_map_set(code->arena, &outline->seen, key, (void *)key);
+    if (e->kind == EXPR_VAR && address_map_get(&code->frame->variables, e->var) &&
+        !address_map_get(&outline->inner, e->var))
+        list_push(code->arena, &outline->variables, e->var);
+    return true;
+}
+
+static void collect_tensor(Outline *outline, const Tensor *tensor) {
+    Code *code = outline->code;
+    if (tensor->role == ROLE_INITIAL && tensor->buffer)
+        tensor = tensor->buffer;
+    const Buffer *buffer = address_map_get(&code->frame->buffers, tensor);
+    if (address_map_get(&outline->inner, tensor))
+        return;
+    for (int i = 0; i < outline->tensors.count; i++)
+        if (outline->tensors.items[i] == tensor)
+            return;
+    if (!buffer || (!buffer->registers && LLVMIsAGlobalVariable(buffer->pointer)))
+        return;
+    if (buffer->registers)
+        INTERNAL_ERROR("the register buffer %s is used by a parallel loop inside", tensor->name);
+    list_push(code->arena, &outline->tensors, tensor);
+}
+
+static bool collect_read(const Expr *e, void *context) {
+    if (e->kind == EXPR_READ)
+        collect_tensor(context, e->tensor);
+    return collect_expr(e, context);
+}
+
+static void collect_value(Outline *outline, const Expr *e) {
+    if (e)
+        expr_walk(e, collect_read, outline);
+}
+
+static void collect_placement(Outline *outline, const Tensor *tensor) {
+    Placement *placement = address_map_get(&outline->code->placements, tensor);
+    if (placement && !placement->stack && !LLVMIsConstant(placement->offset))
+        list_push(outline->code->arena, &outline->placements, placement);
+}
+
+static void note_inner(Outline *outline, const Stmt *stmt) {
+    const void *key = stmt->kind == STMT_FOR        ? (const void *)stmt->var
+                      : stmt->kind == STMT_ALLOCATE ? (const void *)stmt->tensor
+                                                    : NULL;
+    if (key)
+        address_map_set(outline->code->arena, &outline->inner, key, (void *)key);
+}
+
+static void collect_statements(Outline *outline, Stmt *const *statements, int count) {
+    for (int i = 0; i < count; i++) {
+        const Stmt *stmt = statements[i];
+        note_inner(outline, stmt);
+        collect_value(outline, stmt->extent);
+        collect_value(outline, stmt->condition);
+        collect_value(outline, stmt->value);
+        collect_value(outline, stmt->guard);
+        for (int d = 0; d < stmt->index_count; d++)
+            collect_value(outline, stmt->index[d]);
+        if (stmt->kind == STMT_STORE || stmt->kind == STMT_PREFETCH)
+            collect_tensor(outline, stmt->tensor);
+        if (stmt->kind == STMT_ALLOCATE)
+            collect_placement(outline, stmt->tensor);
+        outline->checks |= stmt->kind == STMT_CHECK;
+        collect_statements(outline, stmt->body, stmt->count);
+        collect_statements(outline, stmt->otherwise, stmt->otherwise_count);
+    }
+}
+
+/* Order: variables, tensors, placements, then the slices' address and size. */
+static void collect_values(Outline *outline) {
+    Code *code = outline->code;
+    for (int i = 0; i < outline->variables.count; i++)
+        list_push(code->arena, &outline->values, variable_value(code, outline->variables.items[i]));
+    for (int i = 0; i < outline->tensors.count; i++)
+        list_push(code->arena, &outline->values, buffer_of(code, outline->tensors.items[i])->pointer);
+    for (int i = 0; i < outline->placements.count; i++)
+        list_push(code->arena, &outline->values, outline->placements.items[i]->offset);
+    if (outline->slices) {
+        LLVMValueRef offset = outline->slices->offset;
+        LLVMValueRef first = LLVMBuildInBoundsGEP2(code->builder, code->i8, code->frame->heap, &offset, 1, "slices");
+        list_push(code->arena, &outline->values, first);
+        list_push(code->arena, &outline->values, outline->slices->bytes);
+        list_push(code->arena, &outline->values, outline->slices->count);
+    }
+}
+
+static void make_closure_type(Outline *outline) {
+    Code *code = outline->code;
+    int count = outline->values.count;
+    LLVMTypeRef *types = ARENA_ARRAY(code->arena, LLVMTypeRef, count + CLOSURE_VALUES);
+    types[CLOSURE_EXTENT] = code->i64;
+    types[CLOSURE_STATUS] = code->i32;
+    for (int i = 0; i < count; i++)
+        types[CLOSURE_VALUES + i] = LLVMTypeOf(outline->values.items[i]);
+    outline->closure_type = LLVMStructTypeInContext(code->context, types, (unsigned)(count + CLOSURE_VALUES), false);
+}
+
+/* --- the functions --- */
+
+static LLVMValueRef inner_function(Outline *outline, const char *part, LLVMTypeRef result, LLVMTypeRef *types,
+                                   int count) {
+    Code *code = outline->code;
+    const char *name = arena_printf(code->arena, "%s.%s.%d", code->kernel->program->symbol, part, code->parallel_count);
+    LLVMTypeRef type = LLVMFunctionType(result, types, (unsigned)count, false);
+    LLVMValueRef function = LLVMAddFunction(code->module, name, type);
+    LLVMSetLinkage(function, LLVMInternalLinkage);
+    set_target_attributes(code, function);
+    return function;
+}
+
+static void open_inner(Outline *outline, LLVMValueRef function) {
+    frame_open(outline->code, function);
+    outline->code->frame->parallel = true;
+    size_t length;
+    debug_function(outline->code, function, LLVMGetValueName2(function, &length), outline->stmt->loc);
+}
+
+/* Everything that the body names gets its value from a parameter. The offsets in a slice are the body's alone. */
+static void bind_parameters(Outline *outline) {
+    Code *code = outline->code;
+    Frame *frame = code->frame, *caller = frame->outer;
+    unsigned next = LOOP_VALUES;
+    for (int i = 0; i < outline->variables.count; i++) {
+        const Var *var = outline->variables.items[i];
+        address_map_set(code->arena, &frame->variables, var, LLVMGetParam(frame->function, next++));
+        address_map_set(code->arena, &frame->depths, var, address_map_get(&caller->depths, var));
+    }
+    for (int i = 0; i < outline->tensors.count; i++) {
+        LLVMValueRef pointer = LLVMGetParam(frame->function, next++);
+        LLVMSetValueName2(pointer, outline->tensors.items[i]->name, strlen(outline->tensors.items[i]->name));
+        add_attribute(code, frame->function, next, "noalias");
+        bind_buffer(code, outline->tensors.items[i], pointer);
+    }
+    for (int i = 0; i < outline->placements.count; i++)
+        outline->placements.items[i]->offset = LLVMGetParam(frame->function, next++);
+    frame->depth = caller->depth;
+}
+
+/* The loop after this one may be another piece of the same, with the same temporaries: they are the caller's again. */
+static void unbind_placements(Outline *outline) {
+    int first = outline->variables.count + outline->tensors.count;
+    for (int i = 0; i < outline->placements.count; i++)
+        outline->placements.items[i]->offset = outline->values.items[first + i];
+}
+
+static void emit_values_loop(Outline *outline, LLVMValueRef begin, LLVMValueRef end) {
+    Code *code = outline->code;
+    const Stmt *stmt = outline->stmt;
+    LoopBlocks loop = loop_begin(code, begin, end, stmt->var->name);
+    code->frame->depth++;
+    bind_variable(code, stmt->var, loop.index);
+    emit_statements(code, stmt->body, stmt->count);
+    code->frame->depth--;
+    loop_end(code, &loop);
+}
+
+/* A piece of a loop that ends before the piece begins has a negative extent: no iterations to share out. */
+static LLVMValueRef loop_extent(Code *code, const Stmt *stmt) {
+    return binary_intrinsic(code, "llvm.smax", emit_value(code, stmt->extent), index_constant(code, 0));
+}
+
+/* Part p of n: where it begins; the first extent % n parts have one value more. */
+static LLVMValueRef part_begin(Code *code, LLVMValueRef extent, LLVMValueRef part, LLVMValueRef parts) {
+    LLVMBuilderRef b = code->builder;
+    LLVMValueRef share = LLVMBuildUDiv(b, extent, parts, ""), rest = LLVMBuildURem(b, extent, parts, "");
+    LLVMValueRef more = binary_intrinsic(code, "llvm.umin", part, rest);
+    return LLVMBuildAdd(b, LLVMBuildMul(b, part, share, ""), more, "");
+}
+
+/* begin and end count slices; each slice's values are one part of the loop. */
+static void emit_slices_loop(Outline *outline, LLVMValueRef begin, LLVMValueRef end) {
+    Code *code = outline->code;
+    Frame *frame = code->frame;
+    unsigned last = LLVMCountParams(frame->function);
+    LLVMValueRef first = LLVMGetParam(frame->function, last - 3), bytes = LLVMGetParam(frame->function, last - 2);
+    LLVMValueRef count = LLVMGetParam(frame->function, last - 1);
+    LLVMValueRef extent = loop_extent(code, outline->stmt);
+    LoopBlocks loop = loop_begin(code, begin, end, "slice");
+    LLVMValueRef offset = LLVMBuildMul(code->builder, loop.index, bytes, "");
+    frame->heap = LLVMBuildInBoundsGEP2(code->builder, code->i8, first, &offset, 1, "slice");
+    LLVMValueRef next = LLVMBuildNSWAdd(code->builder, loop.index, index_constant(code, 1), "");
+    LLVMValueRef low = part_begin(code, extent, loop.index, count);
+    emit_values_loop(outline, low, part_begin(code, extent, next, count));
+    loop_end(code, &loop);
+}
+
+static void emit_loop_function(Outline *outline) {
+    Code *code = outline->code;
+    int count = outline->values.count;
+    LLVMTypeRef *types = ARENA_ARRAY(code->arena, LLVMTypeRef, LOOP_VALUES + count);
+    types[LOOP_BEGIN] = types[LOOP_END] = code->i64;
+    for (int i = 0; i < count; i++)
+        types[LOOP_VALUES + i] = LLVMTypeOf(outline->values.items[i]);
+    outline->loop = inner_function(outline, "loop", code->i32, types, LOOP_VALUES + count);
+    open_inner(outline, outline->loop);
+    bind_parameters(outline);
+    forget_values(code);
+    LLVMValueRef begin = LLVMGetParam(outline->loop, LOOP_BEGIN), end = LLVMGetParam(outline->loop, LOOP_END);
+    if (outline->slices)
+        emit_slices_loop(outline, begin, end);
+    else
+        emit_values_loop(outline, begin, end);
+    LLVMBuildRet(code->builder, constant_int(code->i32, STATUS_OK));
+    frame_close(code);
+    unbind_placements(outline);
+}
+
+static LLVMValueRef closure_field(Outline *outline, LLVMValueRef closure, int field) {
+    return LLVMBuildStructGEP2(outline->code->builder, outline->closure_type, closure, (unsigned)field, "");
+}
+
+/* Threads whose part fails all write what went wrong; any of them will do. */
+static void keep_status(Outline *outline, LLVMValueRef closure, LLVMValueRef status) {
+    Code *code = outline->code;
+    LLVMValueRef failed = LLVMBuildICmp(code->builder, LLVMIntNE, status, constant_int(code->i32, STATUS_OK), "");
+    Branch branch = branch_begin(code, failed);
+    LLVMValueRef store = LLVMBuildStore(code->builder, status, closure_field(outline, closure, CLOSURE_STATUS));
+    LLVMSetOrdering(store, LLVMAtomicOrderingMonotonic);
+    LLVMSetAlignment(store, 4);
+    branch_else(code, &branch);
+    branch_end(code, &branch);
+}
+
+static void emit_range_function(Outline *outline) {
+    Code *code = outline->code;
+    LLVMTypeRef types[] = {code->pointer, code->i64, code->i64};
+    outline->range = inner_function(outline, "range", code->nothing, types, 3);
+    open_inner(outline, outline->range);
+    LLVMValueRef closure = LLVMGetParam(outline->range, 0);
+    int count = LOOP_VALUES + outline->values.count;
+    LLVMValueRef *args = ARENA_ARRAY(code->arena, LLVMValueRef, count);
+    args[LOOP_BEGIN] = LLVMGetParam(outline->range, 1);
+    args[LOOP_END] = LLVMGetParam(outline->range, 2);
+    for (int i = 0; i < outline->values.count; i++) {
+        LLVMTypeRef type = LLVMTypeOf(outline->values.items[i]);
+        args[LOOP_VALUES + i] =
+            LLVMBuildLoad2(code->builder, type, closure_field(outline, closure, CLOSURE_VALUES + i), "");
+    }
+    LLVMValueRef status = emit_call(code, outline->loop, args, count);
+    if (outline->checks)
+        keep_status(outline, closure, status);
+    LLVMBuildRetVoid(code->builder);
+    frame_close(code);
+}
+
+static LLVMValueRef omp_number(Code *code, const char *name) {
+    LLVMValueRef number = emit_call(code, external_function(code, name, code->i32, NULL, 0), NULL, 0);
+    return LLVMBuildSExt(code->builder, number, code->i64, "");
+}
+
+static void emit_team_function(Outline *outline) {
+    Code *code = outline->code;
+    outline->team = inner_function(outline, "team", code->nothing, &code->pointer, 1);
+    open_inner(outline, outline->team);
+    LLVMValueRef closure = LLVMGetParam(outline->team, 0);
+    LLVMValueRef threads = omp_number(code, "omp_get_num_threads"), thread = omp_number(code, "omp_get_thread_num");
+    LLVMValueRef extent = LLVMBuildLoad2(code->builder, code->i64, closure_field(outline, closure, CLOSURE_EXTENT), "");
+    LLVMValueRef next = LLVMBuildNSWAdd(code->builder, thread, index_constant(code, 1), "");
+    LLVMValueRef begin = part_begin(code, extent, thread, threads), end = part_begin(code, extent, next, threads);
+    emit_call(code, outline->range, (LLVMValueRef[]){closure, begin, end}, 3);
+    LLVMBuildRetVoid(code->builder);
+    frame_close(code);
+}
+
+/* --- the call --- */
+
+static LLVMValueRef fill_closure(Outline *outline, LLVMValueRef extent) {
+    Code *code = outline->code;
+    LLVMValueRef closure = entry_alloca(code, outline->closure_type, 16, "closure");
+    LLVMBuildStore(code->builder, extent, closure_field(outline, closure, CLOSURE_EXTENT));
+    LLVMBuildStore(code->builder, constant_int(code->i32, STATUS_OK), closure_field(outline, closure, CLOSURE_STATUS));
+    for (int i = 0; i < outline->values.count; i++)
+        LLVMBuildStore(code->builder, outline->values.items[i], closure_field(outline, closure, CLOSURE_VALUES + i));
+    return closure;
+}
+
+static LLVMTypeRef hook_type(Code *code) {
+    return LLVMFunctionType(code->nothing, (LLVMTypeRef[]){code->pointer, code->pointer, code->i64}, 3, false);
+}
+
+/* The hook's variable is a weak reference: where nobody defines it, its address is null. */
+static LLVMValueRef hook_variable(Code *code) {
+    LLVMValueRef hook = LLVMGetNamedGlobal(code->module, "tensorc_parallel_hook");
+    if (!hook) {
+        hook = LLVMAddGlobal(code->module, code->pointer, "tensorc_parallel_hook");
+        LLVMSetLinkage(hook, LLVMExternalWeakLinkage);
+    }
+    return hook;
+}
+
+static void call_openmp(Outline *outline, LLVMValueRef closure) {
+    Code *code = outline->code;
+    LLVMTypeRef types[] = {code->pointer, code->pointer, code->i32, code->i32};
+    LLVMValueRef function = external_function(code, "GOMP_parallel", code->nothing, types, 4);
+    LLVMValueRef threads = constant_int(code->i32, code->target->threads);
+    emit_call(code, function, (LLVMValueRef[]){outline->team, closure, threads, constant_int(code->i32, 0)}, 4);
+}
+
+static void call_hook_or_openmp(Outline *outline, LLVMValueRef closure, LLVMValueRef extent) {
+    Code *code = outline->code;
+    LLVMValueRef variable = hook_variable(code);
+    Branch defined = branch_begin(code, LLVMBuildIsNotNull(code->builder, variable, ""));
+    LLVMValueRef value = LLVMBuildLoad2(code->builder, code->pointer, variable, "");
+    branch_else(code, &defined);
+    branch_end(code, &defined);
+    LLVMValueRef hook = branch_phi(code, &defined, value, LLVMConstNull(code->pointer));
+    Branch hooked = branch_begin(code, LLVMBuildIsNotNull(code->builder, hook, ""));
+    LLVMBuildCall2(code->builder, hook_type(code), hook, (LLVMValueRef[]){outline->range, closure, extent}, 3, "");
+    branch_else(code, &hooked);
+    call_openmp(outline, closure);
+    branch_end(code, &hooked);
+}
+
+static void call_threads(Outline *outline, LLVMValueRef closure, LLVMValueRef extent) {
+    Code *code = outline->code;
+    if (!code->options->candidate) {
+        call_hook_or_openmp(outline, closure, extent);
+        return;
+    }
+    LLVMTypeRef types[] = {code->pointer, code->pointer, code->i64};
+    LLVMValueRef function = external_function(code, "tensorc_parallel", code->nothing, types, 3);
+    emit_call(code, function, (LLVMValueRef[]){outline->range, closure, extent}, 3);
+}
+
+/* One value, or none, is no work for threads. */
+static void emit_threads(Outline *outline, LLVMValueRef extent) {
+    Code *code = outline->code;
+    LLVMValueRef closure = fill_closure(outline, extent), one = index_constant(code, 1);
+    Branch several = branch_begin(code, LLVMBuildICmp(code->builder, LLVMIntSGT, extent, one, ""));
+    call_threads(outline, closure, extent);
+    branch_else(code, &several);
+    emit_call(code, outline->range, (LLVMValueRef[]){closure, index_constant(code, 0), extent}, 3);
+    branch_end(code, &several);
+    if (!outline->checks)
+        return;
+    LLVMValueRef status = LLVMBuildLoad2(code->builder, code->i32, closure_field(outline, closure, CLOSURE_STATUS), "");
+    Branch failed = branch_begin(code, LLVMBuildICmp(code->builder, LLVMIntNE, status, constant_int(code->i32, 0), ""));
+    LLVMBasicBlockRef next = new_block(code, "unreached");
+    return_status(code, status);
+    LLVMPositionBuilderAtEnd(code->builder, next);
+    branch_else(code, &failed);
+    branch_end(code, &failed);
+}
+
+void emit_parallel_loop(Code *code, const Stmt *stmt) {
+    Outline outline = {.code = code, .stmt = stmt, .slices = address_map_get(&code->slices, stmt)};
+    LLVMValueRef extent = loop_extent(code, stmt);
+    LLVMBasicBlockRef here = LLVMGetInsertBlock(code->builder);
+    collect_value(&outline, stmt->extent);
+    note_inner(&outline, stmt);
+    collect_statements(&outline, stmt->body, stmt->count);
+    collect_values(&outline);
+    make_closure_type(&outline);
+    emit_loop_function(&outline);
+    emit_range_function(&outline);
+    if (!code->options->candidate)
+        emit_team_function(&outline);
+    code->parallel_count++;
+    forget_values(code);
+    LLVMPositionBuilderAtEnd(code->builder, here);
+    debug_location(code, stmt->loc);
+    if (outline.slices)
+        extent = outline.slices->count;
+    emit_threads(&outline, extent);
+}

@@ -1,0 +1,276 @@
+/* registers.c - buffers of scope register: allocas of vectors that mem2reg turns into SSA values.
+ *
+ * All indices are constants. The buffer is cut into pieces. Where the vectors that are read and stored overlap in whole
+ * or not at all, each is a piece, whatever its stride: a register tile. Otherwise the places where accesses begin and
+ * end cut the buffer, so that each is made of whole pieces.
+ * What is kept are values: half and bfloat16 as floats, bool as i1.
+ */
+#include "backends/llvm/code.h"
+#include "lang/diag.h"
+#include "lang/program.h"
+
+#include <string.h>
+
+/* first, first + stride, ...: `lanes` elements. Stride 0: the same one in all lanes. */
+typedef struct Elements {
+    int64_t first, stride;
+    int lanes;
+} Elements;
+
+typedef struct Piece {
+    Elements elements; /* stride at least 1 */
+    LLVMValueRef alloca;
+} Piece;
+
+struct Registers {
+    const Tensor *tensor;
+    int64_t extent;
+    int count;
+    Piece *pieces;
+    int *piece_at; /* element -> its piece, plus 1 */
+};
+
+/* --- what is accessed --- */
+
+static Elements elements_of(const Expr *index, int lanes) {
+    Elements elements = {.lanes = lanes, .stride = 0};
+    bool constant;
+    if (index->kind == EXPR_RAMP)
+        constant = expr_is_int(index->args[0], &elements.first) && expr_is_int(index->args[1], &elements.stride);
+    else
+        constant = expr_is_int(index->kind == EXPR_BROADCAST ? index->args[0] : index, &elements.first);
+    if (!constant)
+        INTERNAL_ERROR("a register buffer is indexed by what is not constant");
+    if (lanes == 1)
+        elements.stride = 1;
+    return elements;
+}
+
+static int64_t element_at(const Elements *elements, int lane) {
+    return elements->first + lane * elements->stride;
+}
+
+static bool same_elements(const Elements *a, const Elements *b) {
+    return a->first == b->first && a->lanes == b->lanes && (a->stride == b->stride || a->lanes == 1);
+}
+
+typedef struct Accesses {
+    Arena *arena;
+    const Tensor *tensor;
+    int64_t extent;
+    LIST(Elements) list;
+} Accesses;
+
+static void add_access(Accesses *accesses, const Expr *index, int lanes) {
+    Elements elements = elements_of(index, lanes);
+    int64_t last = element_at(&elements, lanes - 1);
+    ENSURE(elements.first >= 0 && elements.first < accesses->extent && last >= 0 && last < accesses->extent);
+    if (elements.stride == 0)
+        elements = (Elements){elements.first, 1, 1};
+    list_push(accesses->arena, &accesses->list, elements);
+}
+
+static bool note_read(const Expr *e, void *context) {
+    Accesses *accesses = context;
+    if (e->kind == EXPR_READ && e->tensor == accesses->tensor && e->count)
+        add_access(accesses, e->args[0], e->lanes);
+    return true;
+}
+
+static void note_expr(Accesses *accesses, const Expr *e) {
+    if (e)
+        expr_walk(e, note_read, accesses);
+}
+
+static void note_statements(Accesses *accesses, Stmt *const *statements, int count) {
+    for (int i = 0; i < count; i++) {
+        const Stmt *stmt = statements[i];
+        if (stmt->kind == STMT_STORE && stmt->tensor == accesses->tensor && stmt->index_count)
+            add_access(accesses, stmt->index[0], stmt->value->lanes);
+        for (int d = 0; d < stmt->index_count; d++)
+            note_expr(accesses, stmt->index[d]);
+        note_expr(accesses, stmt->extent);
+        note_expr(accesses, stmt->condition);
+        note_expr(accesses, stmt->value);
+        note_expr(accesses, stmt->guard);
+        note_statements(accesses, stmt->body, stmt->count);
+        note_statements(accesses, stmt->otherwise, stmt->otherwise_count);
+    }
+}
+
+/* --- the pieces --- */
+
+static int64_t extent_of(const Tensor *tensor) {
+    int64_t extent = tensor_elements(tensor);
+    if (extent < 0)
+        INTERNAL_ERROR("the register buffer %s has no constant size", tensor->name);
+    return extent;
+}
+
+static void add_piece(struct Registers *registers, Elements elements) {
+    registers->pieces[registers->count++].elements = elements;
+    for (int lane = 0; lane < elements.lanes; lane++)
+        registers->piece_at[element_at(&elements, lane)] = registers->count;
+}
+
+static void forget_pieces(struct Registers *registers) {
+    registers->count = 0;
+    memset(registers->piece_at, 0, sizeof *registers->piece_at * (size_t)registers->extent);
+}
+
+/* A piece for the vector unless it is one already; false when it overlaps others in part. */
+static bool add_vector(struct Registers *registers, Elements elements) {
+    int piece = registers->piece_at[elements.first];
+    if (piece && same_elements(&registers->pieces[piece - 1].elements, &elements))
+        return true;
+    for (int lane = 0; lane < elements.lanes; lane++)
+        if (registers->piece_at[element_at(&elements, lane)])
+            return false;
+    if (elements.stride < 0)
+        return false;
+    add_piece(registers, elements);
+    return true;
+}
+
+static bool cut_by_vectors(struct Registers *registers, const Accesses *accesses) {
+    for (int i = 0; i < accesses->list.count; i++)
+        if (accesses->list.items[i].lanes > 1 && !add_vector(registers, accesses->list.items[i]))
+            return false;
+    for (int64_t e = 0; e < registers->extent; e++)
+        if (!registers->piece_at[e])
+            add_piece(registers, (Elements){e, 1, 1});
+    return true;
+}
+
+static void cut_by_ends(Arena *arena, struct Registers *registers, const Accesses *accesses) {
+    bool *cut = ARENA_ARRAY(arena, bool, registers->extent + 1);
+    for (int i = 0; i < accesses->list.count; i++) {
+        Elements elements = accesses->list.items[i];
+        int length = elements.stride == 1 ? elements.lanes : 1;
+        for (int lane = 0; lane < elements.lanes; lane += length) {
+            int64_t begin = element_at(&elements, lane);
+            cut[begin] = cut[begin + length] = true;
+        }
+    }
+    cut[registers->extent] = true;
+    for (int64_t begin = 0, end; begin < registers->extent; begin = end) {
+        for (end = begin + 1; !cut[end];)
+            end++;
+        add_piece(registers, (Elements){begin, 1, (int)(end - begin)});
+    }
+}
+
+struct Registers *registers_new(Code *code, const Stmt *allocation) {
+    struct Registers *registers = ARENA_NEW(code->arena, struct Registers);
+    const Tensor *tensor = allocation->tensor;
+    *registers = (struct Registers){.tensor = tensor, .extent = extent_of(tensor)};
+    registers->pieces = ARENA_ARRAY(code->arena, Piece, registers->extent);
+    registers->piece_at = ARENA_ARRAY(code->arena, int, registers->extent);
+    Accesses accesses = {.arena = code->arena, .tensor = tensor, .extent = registers->extent};
+    note_statements(&accesses, allocation->body, allocation->count);
+    if (!cut_by_vectors(registers, &accesses)) {
+        forget_pieces(registers);
+        cut_by_ends(code->arena, registers, &accesses);
+    }
+    for (int i = 0; i < registers->count; i++) {
+        LLVMTypeRef type = value_type(code, tensor->type, registers->pieces[i].elements.lanes);
+        registers->pieces[i].alloca = entry_alloca(code, type, 0, tensor->name);
+    }
+    return registers;
+}
+
+/* --- reads and writes --- */
+
+static const Piece *piece_of(const struct Registers *registers, int64_t element) {
+    return &registers->pieces[registers->piece_at[element] - 1];
+}
+
+static LLVMValueRef piece_load(Code *code, const Piece *piece) {
+    return LLVMBuildLoad2(code->builder, LLVMGetAllocatedType(piece->alloca), piece->alloca, "");
+}
+
+static LLVMValueRef lane_in_piece(Code *code, const Piece *piece, int64_t element) {
+    return index_constant(code, (element - piece->elements.first) / piece->elements.stride);
+}
+
+static LLVMValueRef element_load(Code *code, const struct Registers *registers, int64_t element) {
+    const Piece *piece = piece_of(registers, element);
+    LLVMValueRef value = piece_load(code, piece);
+    if (piece->elements.lanes == 1)
+        return value;
+    return LLVMBuildExtractElement(code->builder, value, lane_in_piece(code, piece, element), "");
+}
+
+/* Puts part, of `count` lanes, into the lanes of whole from `at` on. */
+static LLVMValueRef insert_lanes(Code *code, LLVMValueRef whole, LLVMValueRef part, int at, int count) {
+    int lanes = lanes_of(whole), indices[lanes];
+    if (lanes_of(part) == 1)
+        return LLVMBuildInsertElement(code->builder, whole, part, index_constant(code, at), "");
+    part = emit_resized(code, part, lanes);
+    for (int i = 0; i < lanes; i++)
+        indices[i] = i >= at && i < at + count ? lanes + i - at : i;
+    return emit_shuffle(code, whole, part, indices, lanes);
+}
+
+static LLVMValueRef extract_lanes(Code *code, LLVMValueRef whole, int at, int count) {
+    int padded = padded_lanes(count), indices[padded];
+    if (count == 1)
+        return LLVMBuildExtractElement(code->builder, whole, index_constant(code, at), "");
+    for (int i = 0; i < padded; i++)
+        indices[i] = i < count ? at + i : -1;
+    return emit_shuffle(code, whole, NULL, indices, padded);
+}
+
+/* How many lanes from `lane` on are a whole piece; 0 when they are not. */
+static int whole_piece_lanes(const Piece *piece, const Elements *elements, int lane) {
+    const Elements *own = &piece->elements;
+    bool fits = own->first == element_at(elements, lane) && own->lanes <= elements->lanes - lane;
+    return fits && (own->stride == elements->stride || own->lanes == 1) ? own->lanes : 0;
+}
+
+LLVMValueRef registers_read(Code *code, struct Registers *registers, const Expr *index, int lanes) {
+    Elements elements = elements_of(index, lanes);
+    const Piece *first = piece_of(registers, elements.first);
+    if (same_elements(&first->elements, &elements))
+        return piece_load(code, first);
+    if (lanes == 1 || elements.stride == 0)
+        return emit_splat(code, element_load(code, registers, elements.first), lanes);
+    LLVMValueRef value = LLVMGetPoison(value_type(code, registers->tensor->type, lanes));
+    for (int lane = 0; lane < lanes;) {
+        int64_t element = element_at(&elements, lane);
+        const Piece *piece = piece_of(registers, element);
+        int whole = whole_piece_lanes(piece, &elements, lane);
+        LLVMValueRef part = whole ? piece_load(code, piece) : element_load(code, registers, element);
+        value = insert_lanes(code, value, part, lane, whole ? whole : 1);
+        lane += whole ? whole : 1;
+    }
+    return value;
+}
+
+static void element_store(Code *code, const struct Registers *registers, int64_t element, LLVMValueRef value) {
+    const Piece *piece = piece_of(registers, element);
+    if (piece->elements.lanes > 1)
+        value = LLVMBuildInsertElement(code->builder, piece_load(code, piece), value,
+                                       lane_in_piece(code, piece, element), "");
+    LLVMBuildStore(code->builder, value, piece->alloca);
+}
+
+void registers_write(Code *code, struct Registers *registers, const Expr *index, LLVMValueRef value, int lanes) {
+    Elements elements = elements_of(index, lanes);
+    const Piece *first = piece_of(registers, elements.first);
+    if (same_elements(&first->elements, &elements)) {
+        LLVMBuildStore(code->builder, value, first->alloca);
+        return;
+    }
+    for (int lane = 0; lane < lanes;) {
+        int64_t element = element_at(&elements, lane);
+        const Piece *piece = piece_of(registers, element);
+        int whole = whole_piece_lanes(piece, &elements, lane), step = whole ? whole : 1;
+        LLVMValueRef part = lanes == 1 ? value : extract_lanes(code, value, lane, step);
+        if (whole)
+            LLVMBuildStore(code->builder, part, piece->alloca);
+        else
+            element_store(code, registers, element, part);
+        lane += step;
+    }
+}

@@ -1,0 +1,155 @@
+/* statements.c - statements of a flat kernel: stores, serial loops, conditions, checks, lifetimes of buffers. */
+#include "backends/llvm/code.h"
+#include "lang/diag.h"
+#include "lang/expr.h"
+#include "lang/program.h"
+
+#include <string.h>
+
+/* --- checks --- */
+
+/* Of lanes, whether it holds for all. */
+static LLVMValueRef emit_holds(Code *code, const Expr *condition) {
+    LLVMValueRef holds = emit_value(code, condition);
+    if (condition->lanes == 1)
+        return holds;
+    LLVMTypeRef type = LLVMTypeOf(holds);
+    return emit_intrinsic(code, "llvm.vector.reduce.and", &type, 1, &holds, 1);
+}
+
+static void emit_check(Code *code, const Stmt *stmt) {
+    LLVMBasicBlockRef failed = new_block(code, "failed"), passed = new_block(code, "passed");
+    LLVMBuildCondBr(code->builder, emit_holds(code, stmt->condition), passed, failed);
+    LLVMPositionBuilderAtEnd(code->builder, failed);
+    return_status(code, constant_int(code->i32, stmt->status));
+    LLVMPositionBuilderAtEnd(code->builder, passed);
+}
+
+void emit_early_checks(Code *code, const Stmt *stmt) {
+    debug_location(code, stmt->loc);
+    if (stmt->kind == STMT_CHECK && !expr_reads(stmt->condition)) {
+        forget_values(code);
+        emit_check(code, stmt);
+        address_map_set(code->arena, &code->checked, stmt, (void *)stmt);
+    }
+    if (stmt->kind == STMT_BLOCK || stmt->kind == STMT_ALLOCATE)
+        for (int i = 0; i < stmt->count; i++)
+            emit_early_checks(code, stmt->body[i]);
+}
+
+/* --- lifetimes --- */
+
+static LLVMValueRef temporary_address(Code *code, const Tensor *tensor) {
+    const Placement *placement = address_map_get(&code->placements, tensor);
+    ENSURE(placement != NULL);
+    if (!placement->stack) {
+        LLVMValueRef offset = placement->offset;
+        return LLVMBuildInBoundsGEP2(code->builder, code->i8, code->frame->heap, &offset, 1, tensor->name);
+    }
+    LLVMTypeRef type = LLVMArrayType(memory_type(code, tensor->type), (unsigned)tensor_elements(tensor));
+    return entry_alloca(code, type, 64, tensor->name);
+}
+
+static void emit_allocation(Code *code, const Stmt *stmt) {
+    if (stmt->tensor->scope == SCOPE_REGISTER) {
+        Buffer *buffer = ARENA_NEW(code->arena, Buffer);
+        *buffer = (Buffer){.tensor = stmt->tensor, .registers = registers_new(code, stmt)};
+        address_map_set(code->arena, &code->frame->buffers, stmt->tensor, buffer);
+    } else {
+        bind_buffer(code, stmt->tensor, temporary_address(code, stmt->tensor));
+    }
+    emit_statements(code, stmt->body, stmt->count);
+}
+
+/* --- control flow --- */
+
+static void emit_if(Code *code, const Stmt *stmt) {
+    Branch branch = branch_begin(code, emit_value(code, stmt->condition));
+    emit_statements(code, stmt->body, stmt->count);
+    branch_else(code, &branch);
+    emit_statements(code, stmt->otherwise, stmt->otherwise_count);
+    branch_end(code, &branch);
+}
+
+static void emit_body(Code *code, const Stmt *stmt, LLVMValueRef index) {
+    code->frame->depth++;
+    bind_variable(code, stmt->var, index);
+    emit_statements(code, stmt->body, stmt->count);
+    code->frame->depth--;
+}
+
+static void emit_for(Code *code, const Stmt *stmt) {
+    LLVMValueRef extent = emit_value(code, stmt->extent), zero = index_constant(code, 0);
+    if (LLVMIsAConstantInt(extent) && LLVMConstIntGetSExtValue(extent) == 1) {
+        emit_body(code, stmt, zero);
+        return;
+    }
+    LoopBlocks loop = loop_begin(code, zero, extent, stmt->var->name);
+    emit_body(code, stmt, loop.index);
+    loop_end(code, &loop);
+}
+
+/* The address may lie outside of the buffer: it is computed without the promise that it does not. */
+static void emit_prefetch(Code *code, const Stmt *stmt) {
+    LLVMValueRef at = stmt->index_count ? emit_value(code, stmt->index[0]) : index_constant(code, 0);
+    LLVMValueRef base = buffer_of(code, stmt->tensor)->pointer;
+    LLVMValueRef address = LLVMBuildGEP2(code->builder, memory_type(code, stmt->tensor->type), base, &at, 1, "");
+    LLVMTypeRef type = LLVMTypeOf(address);
+    LLVMValueRef args[] = {address, LLVMConstInt(code->i32, 0, false), LLVMConstInt(code->i32, 3, false),
+                           LLVMConstInt(code->i32, 1, false)}; /* for reading, into all levels, of data */
+    emit_intrinsic(code, "llvm.prefetch", &type, 1, args, 4);
+}
+
+/* No instruction, but loads stay on their side: otherwise those that neighbouring steps share are kept in registers
+ * until the accumulators no longer fit. */
+static void emit_step(Code *code) {
+    char constraints[] = "~{memory}"; /* not const: until LLVM 17 the parameter was not */
+    LLVMTypeRef type = LLVMFunctionType(code->nothing, NULL, 0, false);
+    LLVMValueRef barrier =
+        LLVMGetInlineAsm(type, "", 0, constraints, sizeof constraints - 1, true, false, LLVMInlineAsmDialectATT, false);
+    LLVMBuildCall2(code->builder, type, barrier, NULL, 0, "");
+}
+
+void emit_statements(Code *code, Stmt *const *statements, int count) {
+    Row row = {.statements = statements, .count = count}, *outer = code->row;
+    code->row = &row;
+    for (int i = 0; i < count;) {
+        row.at = i;
+        forget_values(code);
+        int done = emit_transposed(code, statements + i, count - i);
+        if (done == 0)
+            done = emit_interleaved(code, statements + i, count - i);
+        if (done == 0)
+            done = emit_across(code, statements + i, count - i);
+        if (done == 0)
+            emit_statement(code, statements[i++]);
+        i += done;
+    }
+    code->row = outer;
+}
+
+void emit_statement(Code *code, const Stmt *stmt) {
+    debug_location(code, stmt->loc);
+    forget_values(code);
+    if (stmt->kind != STMT_STORE)
+        forget_divisors(code, NULL);
+    switch (stmt->kind) {
+    case STMT_BLOCK: emit_statements(code, stmt->body, stmt->count); return;
+    case STMT_FOR:
+        if (stmt->loop == LOOP_PARALLEL && !code->single_thread && !code->frame->parallel)
+            emit_parallel_loop(code, stmt);
+        else
+            emit_for(code, stmt);
+        return;
+    case STMT_IF: emit_if(code, stmt); return;
+    case STMT_STORE: emit_store(code, stmt); return;
+    case STMT_TOGETHER: emit_stores_together(code, stmt); return;
+    case STMT_ALLOCATE: emit_allocation(code, stmt); return;
+    case STMT_CHECK:
+        if (!address_map_get(&code->checked, stmt))
+            emit_check(code, stmt);
+        return;
+    case STMT_PREFETCH: emit_prefetch(code, stmt); return;
+    case STMT_STEP: emit_step(code); return;
+    }
+}

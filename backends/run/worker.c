@@ -1,0 +1,453 @@
+/* worker.c - the process that runs candidates: reads a request, loads its object, calls it, times it, answers.
+ *
+ * It needs neither LLVM nor the compiler, so that it runs wherever a C program runs. Whatever a candidate does ends
+ * here: buffers stand between guard pages, a crash or a hang takes down this process alone, and the runner starts
+ * another. A hang that nobody ends, for the compiler was killed or is on another machine, ends by itself.
+ */
+#include "backends/run/run.h"
+#include "backends/run/contents.h"
+#include "backends/run/loader.h"
+#include "backends/run/wire.h"
+#include "lang/clock.h"
+#include "lang/sanitized.h"
+#include "lang/value.h"
+#include <omp.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+enum { MOST_THREADS = 16384 }; /* what OpenMP starts without a fault of its own, or says that it cannot */
+enum { SLOW_REPEATS = 3, STEADY_REPEATS = 6, HOPELESS = 4 };
+static const double slow_seconds = 0.01; /* a call that takes longer is not disturbed by accident */
+static const double steady_part = 0.2;   /* of the time of repeating */
+
+typedef struct Buffer {
+    uint8_t *mapping, *data;
+    size_t mapped, bytes;
+} Buffer;
+
+/* The contents that an argument has before a call, made from the seed: most requests ask for those of the one before. */
+typedef struct Original {
+    Buffer buffer; /* read only; no mapping: none yet */
+    ElementType type;
+    int64_t count, low, high;
+    uint64_t seed;
+} Original;
+typedef LIST(Original) Originals;
+
+/* What stays from one request to the next. */
+typedef struct Kept {
+    Arena *arena;
+    Originals originals;
+    ContentsTable contents;
+} Kept;
+
+typedef struct Job {
+    int64_t number; /* of the request */
+    RequestKind kind;
+    bool known, fits; /* of a version that this worker speaks; there is memory for it */
+    const char *symbol;
+    int64_t size_count, argument_count, sample_count, object_bytes, threads, max_repeats, limit_bytes;
+    const int64_t *sizes;
+    uint64_t seed;
+    double min_seconds, steady, stop_seconds, limit_seconds;
+    const void *object;
+    LoaderSymbol *symbols; /* what the object needs from here */
+    int symbol_count;
+    Buffer *buffers; /* no mapping: the original itself, which calls only read */
+    void **arguments;
+    bool *wanted; /* whole output asked for */
+    int64_t *elements;
+    ElementType *types;
+} Job;
+
+typedef int (*Entry)(const int64_t *sizes, void *const *arguments);
+
+/* --- what objects call --- */
+
+/* The parallel loops of candidates: contiguous shares, as the code of finished objects makes them. */
+static void run_parallel(void (*body)(void *closure, int64_t begin, int64_t end), void *closure, int64_t extent) {
+#pragma omp parallel
+    {
+        int64_t threads = omp_get_num_threads(), thread = omp_get_thread_num();
+        int64_t begin = extent / threads * thread + (thread < extent % threads ? thread : extent % threads);
+        int64_t end = begin + extent / threads + (thread < extent % threads);
+        if (begin < end)
+            body(closure, begin, end);
+    }
+}
+
+/* --- buffers --- */
+
+static bool buffer_make(Buffer *buffer, size_t bytes) {
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), inner = (bytes + 63) / 64 * 64;
+    size_t body = (inner + page - 1) / page * page + page;
+    uint8_t *mapping = mmap(NULL, body + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (mapping == MAP_FAILED)
+        return false;
+    *buffer = (Buffer){mapping, mapping + page + body - inner, body + 2 * page, bytes};
+    return !mprotect(mapping + page, body, PROT_READ | PROT_WRITE);
+}
+
+/* Nothing that is written into it from now on stays unnoticed. */
+static bool buffer_protect(const Buffer *buffer) {
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    return !mprotect(buffer->mapping + page, buffer->mapped - 2 * page, PROT_READ);
+}
+
+static void buffer_free(Buffer *buffer) {
+    if (buffer->mapping)
+        munmap(buffer->mapping, buffer->mapped);
+}
+
+/* --- requests --- */
+
+static const Original *find_original(Kept *kept, int64_t index, const Original *wanted) {
+    Originals *originals = &kept->originals;
+    while (originals->count <= index)
+        list_push(kept->arena, originals, (Original){0});
+    Original *original = &originals->items[index];
+    if (original->buffer.mapping && original->type == wanted->type && original->count == wanted->count &&
+        original->low == wanted->low && original->high == wanted->high && original->seed == wanted->seed)
+        return original;
+    buffer_free(&original->buffer);
+    *original = *wanted;
+    if (!buffer_make(&original->buffer, (size_t)wanted->count * (size_t)element_info[wanted->type].bytes)) {
+        buffer_free(&original->buffer);
+        *original = (Original){0};
+        return NULL;
+    }
+    fill_random(wanted->type, original->buffer.data, wanted->count, wanted->seed, wanted->low, wanted->high);
+    return buffer_protect(&original->buffer) ? original : NULL;
+}
+
+/* An argument that calls may write gets a buffer of its own each time. */
+static bool place_argument(Job *job, int64_t index, bool read_only, const void *data, const Original *original) {
+    job->fits = data || original;
+    if (!job->fits)
+        return false;
+    if (!data && read_only) {
+        job->arguments[index] = original->buffer.data;
+        return true;
+    }
+    Buffer *buffer = &job->buffers[index];
+    job->fits = buffer_make(buffer, (size_t)job->elements[index] * (size_t)element_info[job->types[index]].bytes);
+    if (!job->fits)
+        return false;
+    job->arguments[index] = buffer->data;
+    memcpy(buffer->data, data ? data : original->buffer.data, buffer->bytes);
+    return true;
+}
+
+static bool read_argument(Kept *kept, Wire *wire, Job *job, int64_t index) {
+    int64_t type = wire_get_integer(wire), count = wire_get_integer(wire);
+    int64_t low = wire_get_integer(wire), high = wire_get_integer(wire);
+    bool read_only = wire_get_integer(wire) != 0, given = wire_get_integer(wire) != 0;
+    job->wanted[index] = wire_get_integer(wire) != 0;
+    if (wire->failed || type < 0 || type >= TYPE_COUNT || count < 0)
+        return false;
+    job->elements[index] = count;
+    job->types[index] = (ElementType)type;
+    const void *data = given ? wire_get(wire, (size_t)count * (size_t)element_info[type].bytes) : NULL;
+    Original wanted = {
+        .type = (ElementType)type, .count = count, .low = low, .high = high, .seed = job->seed + (uint64_t)index};
+    return !wire->failed &&
+           place_argument(job, index, read_only, data, given ? NULL : find_original(kept, index, &wanted));
+}
+
+/* A constant that the object leaves out: its contents come along, or came before. */
+static bool read_constant(Kept *kept, Wire *wire, LoaderSymbol *symbol) {
+    const char *key = wire_get_text(wire);
+    int64_t bytes = wire_get_integer(wire);
+    bool given = wire_get_integer(wire) != 0;
+    const void *data = given && bytes > 0 ? wire_get(wire, (size_t)bytes) : NULL;
+    const Contents *contents = wire->failed ? NULL : contents_find(&kept->contents, key);
+    if (!contents && data)
+        contents = contents_add(kept->arena, &kept->contents, key, data, (size_t)bytes);
+    if (contents)
+        *symbol = (LoaderSymbol){contents->key, contents->data, contents->bytes};
+    return contents && contents->bytes == (size_t)bytes;
+}
+
+static bool read_symbols(Arena *arena, Kept *kept, Wire *wire, Job *job) {
+    if (wire_get_integer(wire))
+        contents_forget(&kept->contents);
+    int64_t count = wire_get_integer(wire);
+    if (wire->failed || count < 0 || count > (int64_t)wire->length)
+        return false;
+    job->symbols = ARENA_ARRAY(arena, LoaderSymbol, count + 1);
+    job->symbols[job->symbol_count++] = (LoaderSymbol){.name = "tensorc_parallel", .address = (void *)run_parallel};
+    for (int64_t i = 0; i < count; i++)
+        if (!read_constant(kept, wire, &job->symbols[job->symbol_count++]))
+            return false;
+    return true;
+}
+
+static bool read_head(Wire *wire, Job *job) {
+    job->known = wire_get_integer(wire) == WIRE_VERSION;
+    job->number = wire_get_integer(wire);
+    job->kind = (RequestKind)wire_get_integer(wire);
+    job->fits = true;
+    return job->known && !wire->failed;
+}
+
+static bool read_job(Arena *arena, Kept *kept, Wire *wire, Job *job) {
+    job->symbol = wire_get_text(wire);
+    job->seed = (uint64_t)wire_get_integer(wire);
+    job->threads = wire_get_integer(wire);
+    job->max_repeats = wire_get_integer(wire);
+    job->limit_bytes = wire_get_integer(wire);
+    job->min_seconds = wire_get_real(wire);
+    job->steady = wire_get_real(wire);
+    job->stop_seconds = wire_get_real(wire);
+    job->limit_seconds = wire_get_real(wire);
+    job->object_bytes = wire_get_integer(wire);
+    job->object = wire_get(wire, (size_t)job->object_bytes);
+    if (!read_symbols(arena, kept, wire, job))
+        return false;
+    job->size_count = wire_get_integer(wire);
+    const void *sizes = wire_get(wire, (size_t)job->size_count * 8);
+    job->argument_count = wire_get_integer(wire);
+    if (wire->failed)
+        return false;
+    int64_t *copy = ARENA_ARRAY(arena, int64_t, job->size_count + 1);
+    memcpy(copy, sizes, (size_t)job->size_count * 8);
+    job->sizes = copy;
+    job->buffers = ARENA_ARRAY(arena, Buffer, job->argument_count + 1);
+    job->arguments = ARENA_ARRAY(arena, void *, job->argument_count + 1);
+    job->wanted = ARENA_ARRAY(arena, bool, job->argument_count + 1);
+    job->elements = ARENA_ARRAY(arena, int64_t, job->argument_count + 1);
+    job->types = ARENA_ARRAY(arena, ElementType, job->argument_count + 1);
+    for (int64_t i = 0; i < job->argument_count; i++)
+        if (!read_argument(kept, wire, job, i))
+            return false;
+    job->sample_count = wire_get_integer(wire);
+    return !wire->failed;
+}
+
+/* --- answers --- */
+
+/* The sampled elements, 8 bytes each, and whole outputs: taken after the first call, before timing writes again. */
+static void put_results(Wire *request, const Job *job, Wire *answer) {
+    for (int64_t i = 0; i < job->sample_count; i++) {
+        int64_t argument = wire_get_integer(request), element = wire_get_integer(request);
+        uint8_t bytes[8] = {0};
+        bool there =
+            argument >= 0 && argument < job->argument_count && element >= 0 && element < job->elements[argument];
+        size_t width = there ? (size_t)element_info[job->types[argument]].bytes : 0;
+        if (there)
+            memcpy(bytes, (uint8_t *)job->arguments[argument] + (size_t)element * width, width);
+        wire_put(answer, bytes, 8);
+    }
+    for (int64_t i = 0; i < job->argument_count; i++)
+        if (job->wanted[i])
+            wire_put(answer, job->arguments[i], (size_t)job->elements[i] * (size_t)element_info[job->types[i]].bytes);
+}
+
+/* Times of calls, the fastest first. */
+typedef LIST(double) Times;
+
+static void add_time(Arena *arena, Times *times, double seconds) {
+    list_push(arena, times, seconds);
+    int place = times->count - 1;
+    for (; place > 0 && times->items[place - 1] > seconds; place--)
+        times->items[place] = times->items[place - 1];
+    times->items[place] = seconds;
+}
+
+static double lower_quartile(const Times *times) {
+    return times->items[times->count / 4];
+}
+
+/* Slower than what is worth knowing better: said after some calls, for a call may be disturbed. */
+static bool is_slow(const Job *job, const Times *times, double total) {
+    return job->stop_seconds > 0 && times->items[0] > job->stop_seconds &&
+           (times->count >= SLOW_REPEATS || total > slow_seconds);
+}
+
+/* A quarter of the calls agree: what disturbs a run only ever adds time. */
+static bool is_steady(const Job *job, const Times *times, double total) {
+    return job->steady > 0 && times->count >= STEADY_REPEATS && total > job->min_seconds * steady_part &&
+           lower_quartile(times) <= times->items[0] * (1 + job->steady);
+}
+
+/* Repeats until min_seconds have been spent, or until more would change nothing (AdaTune's micro-batches); short calls
+ * in groups of at least 50 microseconds so that the clock's grain does not matter. warm: the time of the call before. */
+static void repeat(Arena *arena, const Job *job, Entry entry, double warm, Times *times) {
+    double begin = monotonic_seconds(), total = 0;
+    int64_t group = warm > 5e-5 ? 1 : (int64_t)(5e-5 / (warm > 1e-9 ? warm : 1e-9)) + 1;
+    for (int64_t repeats = 0; repeats < job->max_repeats && (repeats < 3 || total < job->min_seconds); repeats++) {
+        double from = monotonic_seconds();
+        for (int64_t i = 0; i < group; i++)
+            entry(job->sizes, job->arguments);
+        double to = monotonic_seconds();
+        add_time(arena, times, (to - from) / (double)group);
+        total = to - begin;
+        if (is_slow(job, times, total) || is_steady(job, times, total))
+            break;
+    }
+}
+
+/* Repeats, lower quartile, minimum and the coefficient of variation. */
+static void put_times(const Times *times, Wire *answer) {
+    double sum = 0, squares = 0;
+    for (int i = 0; i < times->count; i++)
+        sum += times->items[i];
+    double mean = sum / times->count;
+    for (int i = 0; i < times->count; i++)
+        squares += (times->items[i] - mean) * (times->items[i] - mean);
+    double deviation = times->count > 1 ? squares / (times->count - 1) : 0;
+    wire_put_integer(answer, times->count);
+    wire_put_real(answer, lower_quartile(times));
+    wire_put_real(answer, times->items[0]);
+    wire_put_real(answer, mean > 0 ? __builtin_sqrt(deviation) / mean : 0);
+}
+
+static void begin_answer(const Job *job, Outcome outcome, Wire *answer) {
+    answer->length = 0;
+    wire_put_integer(answer, job->number);
+    wire_put_integer(answer, outcome);
+}
+
+static void refuse(const Job *job, Wire *answer, Refusal reason, const char *why) {
+    begin_answer(job, OUTCOME_BUILD_ERROR, answer);
+    wire_put_integer(answer, reason);
+    wire_put_text(answer, why);
+}
+
+/* OpenMP ends the process where the system gives it no threads, and no object does: the handler of that end answers. Hence
+ * not in any structure. */
+static const Job *running;
+
+static void answer_at_end(void) {
+    Wire answer = {0};
+    if (!running)
+        return;
+    refuse(running, &answer, REFUSED_THREADS, "the run ended its process, as OpenMP does where it gets no threads");
+    wire_send(&answer, STDOUT_FILENO);
+}
+
+/* False: no machine has so many. */
+static bool set_threads(int64_t threads) {
+    if (threads > 0 && threads <= MOST_THREADS)
+        omp_set_num_threads((int)threads);
+    return threads <= MOST_THREADS && omp_get_max_threads() <= MOST_THREADS;
+}
+
+static void run_entry(Arena *arena, const Job *job, Entry entry, Wire *request, Wire *answer) {
+    double begin = monotonic_seconds();
+    int status = entry(job->sizes, job->arguments);
+    double first = monotonic_seconds() - begin;
+    begin_answer(job, OUTCOME_OK, answer);
+    wire_put_integer(answer, status);
+    put_results(request, job, answer);
+    if (status) {
+        wire_put_integer(answer, 0);
+        wire_put_real(answer, 0);
+        wire_put_real(answer, 0);
+        wire_put_real(answer, 0);
+        return;
+    }
+    bool hopeless = job->stop_seconds > 0 && first > HOPELESS * job->stop_seconds && first > slow_seconds;
+    if (!hopeless) { /* the first call also warms caches and pages */
+        begin = monotonic_seconds();
+        entry(job->sizes, job->arguments);
+        first = monotonic_seconds() - begin;
+    }
+    Times times = {0};
+    if (hopeless || job->max_repeats <= 0 || (job->stop_seconds > 0 && first > job->stop_seconds))
+        add_time(arena, &times, first);
+    if (!hopeless && !(times.count && is_slow(job, &times, first)))
+        repeat(arena, job, entry, first, &times);
+    put_times(&times, answer);
+}
+
+/* The sanitizer of addresses keeps a map of all memory, which any limit would forbid. */
+enum { LIMITS_MEMORY = !SANITIZES_ADDRESSES };
+
+static void limit_memory(int64_t bytes) {
+    struct rlimit limit;
+    if (!LIMITS_MEMORY || bytes <= 0 || getrlimit(RLIMIT_AS, &limit))
+        return;
+    limit.rlim_cur = (rlim_t)bytes < limit.rlim_max ? (rlim_t)bytes : limit.rlim_max;
+    setrlimit(RLIMIT_AS, &limit);
+}
+
+/* Later than the compiler gives up. */
+static void limit_time(double seconds) {
+    alarm(seconds > 0 && seconds < 1e6 ? (unsigned)seconds + 2 : 0);
+}
+
+/* Loads the object and calls it. */
+static void run_job(Arena *arena, const Job *job, Wire *request, Wire *answer) {
+    const char *why = NULL;
+    limit_memory(job->limit_bytes);
+    LoadedObject *object =
+        loader_load(arena, job->object, (size_t)job->object_bytes, job->symbols, job->symbol_count, &why);
+    Entry entry = object ? (Entry)(uintptr_t)loader_find(object, arena_printf(arena, "%s_call", job->symbol)) : NULL;
+    limit_time(job->limit_seconds);
+    running = job;
+    if (!set_threads(job->threads))
+        refuse(job, answer, REFUSED_ALL, "the machine has not so many threads");
+    else if (entry)
+        run_entry(arena, job, entry, request, answer);
+    else
+        refuse(job, answer, REFUSED_OBJECT, object ? "the object lacks the function" : why);
+    running = NULL;
+    limit_time(0);
+    if (object)
+        loader_unload(object);
+}
+
+static void serve(Kept *kept, Wire *request, Wire *answer) {
+    Arena *arena = arena_new();
+    Job job = {0};
+    bool known = read_head(request, &job);
+    if (known && job.kind == REQUEST_GREETING) {
+        begin_answer(&job, OUTCOME_OK, answer);
+        wire_put_integer(answer, WIRE_VERSION);
+    } else if (known && read_job(arena, kept, request, &job)) {
+        run_job(arena, &job, request, answer);
+    } else if (!job.fits) {
+        refuse(&job, answer, REFUSED_ALL, "the worker has no memory for the arguments");
+    } else {
+        refuse(&job, answer, REFUSED_OBJECT, "the worker could not read the request");
+    }
+    for (int64_t i = 0; job.buffers && i < job.argument_count; i++)
+        buffer_free(&job.buffers[i]);
+    arena_free(arena);
+}
+
+/* No core files, no output files, and an end together with the compiler that started it. */
+static void confine(void) {
+    setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
+    setrlimit(RLIMIT_FSIZE, &(struct rlimit){0, 0});
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+}
+
+int worker_main(int argc, char **argv) {
+    if (argc > 1) {
+        fprintf(stderr, "usage: %s   (reads requests of tensorc on standard input)\n", argv[0]);
+        return 2;
+    }
+    confine();
+    atexit(answer_at_end);
+    Wire request = {0}, answer = {0};
+    Kept kept = {.arena = arena_new()};
+    while (wire_receive(&request, STDIN_FILENO)) {
+        serve(&kept, &request, &answer);
+        if (!wire_send(&answer, STDOUT_FILENO))
+            break;
+    }
+    wire_free(&request);
+    wire_free(&answer);
+    for (int i = 0; i < kept.originals.count; i++)
+        buffer_free(&kept.originals.items[i].buffer);
+    contents_forget(&kept.contents);
+    arena_free(kept.arena);
+    return 0;
+}

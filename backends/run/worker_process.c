@@ -1,0 +1,343 @@
+/* worker_process.c - see worker_process.h.
+ *
+ * The worker stands in a process group of its own, so that Ctrl-C reaches the compiler alone and a kill reaches whatever
+ * the candidate started. Nothing that it does or leaves undone, such as reading, blocks the compiler.
+ */
+#include "backends/run/worker_process.h"
+#include "lang/clock.h"
+#include "lang/waiting.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { SHELL_SIGNALS = 128 }; /* what a shell adds to the signal that ended its command */
+static const double death_seconds = 0.5;
+
+/* --- which program --- */
+
+const char *own_path(Arena *arena) {
+    char path[PATH_MAX];
+    ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
+    if (length > 0)
+        return arena_strndup(arena, path, (size_t)length);
+#ifdef AT_EXECFN
+    const char *started = (const char *)getauxval(AT_EXECFN);
+    if (started && realpath(started, path))
+        return arena_strdup(arena, path);
+#endif
+    return NULL;
+}
+
+void worker_find(Arena *arena, WorkerProcess *process) {
+    const char *named = getenv("TENSORC_WORKER");
+    process->self = own_path(arena);
+    process->program = named && *named ? arena_strdup(arena, named) : NULL;
+    int length = process->self ? (int)strlen(process->self) : 0;
+    for (int up = 0; length > 0 && up < 3 && !process->program; up++) {
+        while (length > 0 && process->self[length - 1] != '/')
+            length--;
+        const char *candidate = arena_printf(arena, "%.*stensorc-worker", length, process->self);
+        if (!access(candidate, X_OK))
+            process->program = candidate;
+        length--;
+    }
+}
+
+/* --- starting --- */
+
+/* What a command has started ends with the compiler, however that ends: it alone can write into the request's pipe, and this
+ * process waits for the end of that. Its group's end is its own. */
+static void guard_group(const int ends[3]) {
+    if (fork())
+        return;
+    dup2(ends[0], STDIN_FILENO);
+    closefrom(STDIN_FILENO + 1); /* the compiler's end of that pipe among them */
+    struct pollfd closed = {.fd = STDIN_FILENO};
+    while (poll(&closed, 1, -1) <= 0)
+        continue;
+    kill(0, SIGKILL);
+    _exit(0);
+}
+
+static _Noreturn void become_worker(const WorkerProcess *process, const int ends[3], pid_t compiler) {
+    setpgid(0, 0);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != compiler) /* it has ended before that */
+        _exit(0);
+    int apart[3]; /* beyond what they become, so that none is closed by another or by the next program */
+    for (int i = 0; i < 3; i++)
+        apart[i] = fcntl(ends[i], F_DUPFD_CLOEXEC, 3);
+    for (int i = 0; i < 3; i++)
+        dup2(apart[i], i);
+    signal(SIGPIPE, SIG_DFL);
+    signal(SIGXFSZ, SIG_DFL);
+    signal(SIGALRM, SIG_DFL);
+    const char *self = process->self ? process->self : "/proc/self/exe";
+    if (process->command)
+        guard_group(apart);
+    if (process->command)
+        execl("/bin/sh", "sh", "-c", process->command, (char *)NULL);
+    else if (process->program)
+        execl(process->program, "tensorc-worker", (char *)NULL);
+    else
+        execl(self, "tensorc", "--worker", (char *)NULL);
+    dprintf(STDERR_FILENO, "%s\n", strerror(errno));
+    _exit(127);
+}
+
+/* Pairs for standard input, output and error of the worker, none of them one of ours. False, with errno set, opens none. */
+static bool open_ends(int request[2], int answer[2], int errors[2]) {
+    if (!wire_open(request, answer))
+        return false;
+    if (!pipe2(errors, O_CLOEXEC | O_NONBLOCK)) {
+        fcntl(request[1], F_SETFL, O_NONBLOCK);
+        fcntl(answer[0], F_SETFL, O_NONBLOCK);
+        fcntl(errors[1], F_SETFL, 0);
+        return true;
+    }
+    for (int i = 0; i < 2; i++) {
+        close(request[i]);
+        close(answer[i]);
+    }
+    return false;
+}
+
+bool worker_start(WorkerProcess *process) {
+    int request[2], answer[2], errors[2];
+    process->message_bytes = 0;
+    process->greeted = false;
+    if (!open_ends(request, answer, errors))
+        return false;
+    process->input = request[1];
+    process->output = answer[0];
+    process->errors = errors[0];
+    pid_t compiler = getpid();
+    process->pid = fork();
+    if (!process->pid)
+        become_worker(process, (int[]){request[0], answer[1], errors[1]}, compiler);
+    int error = errno;
+    close(request[0]);
+    close(answer[1]);
+    close(errors[1]);
+    if (process->pid > 0) {
+        setpgid(process->pid, process->pid);
+        return true;
+    }
+    close(request[1]);
+    close(answer[0]);
+    close(errors[0]);
+    process->pid = 0;
+    errno = error;
+    return false;
+}
+
+/* --- messages --- */
+
+/* Of many the last are kept. */
+static void keep_messages(WorkerProcess *process, const char *bytes, int count) {
+    int kept = process->message_bytes, room = MESSAGE_BYTES - count;
+    if (kept > room) {
+        memmove(process->messages, process->messages + kept - room, (size_t)room);
+        kept = room;
+    }
+    memcpy(process->messages + kept, bytes, (size_t)count);
+    process->message_bytes = kept + count;
+}
+
+/* What is there now. */
+static void read_messages(WorkerProcess *process) {
+    char bytes[MESSAGE_BYTES / 2];
+    for (int reads = 0; process->errors >= 0 && reads < 16; reads++) {
+        ssize_t got = read(process->errors, bytes, sizeof bytes);
+        if (got > 0)
+            keep_messages(process, bytes, (int)got);
+        else if (got < 0 && errno == EINTR)
+            continue;
+        else if (got < 0 && errno == EAGAIN)
+            return;
+        else {
+            close(process->errors);
+            process->errors = -1;
+        }
+    }
+}
+
+static bool is_blank(char letter) {
+    return (unsigned char)letter <= ' ';
+}
+
+const char *worker_last_message(Arena *arena, WorkerProcess *process) {
+    const char *text = process->messages;
+    int end = process->message_bytes, begin;
+    while (end > 0 && is_blank(text[end - 1]))
+        end--;
+    for (begin = end; begin > 0 && text[begin - 1] != '\n'; begin--)
+        continue;
+    char *line = end ? arena_printf(arena, ": %.*s", end - begin, text + begin) : "";
+    for (char *at = line; *at; at++)
+        if ((unsigned char)*at < ' ' || *at == 127)
+            *at = '?';
+    return line;
+}
+
+/* --- speaking --- */
+
+typedef struct Sending {
+    const Wire *request;
+    int64_t length; /* goes before the bytes */
+    size_t sent;
+} Sending;
+
+static bool is_sent(const Sending *sending) {
+    return sending->sent == sizeof sending->length + sending->request->length;
+}
+
+/* As much as there is room for. False: nobody reads it any more. */
+static bool send_some(Sending *sending, int descriptor) {
+    size_t head = sizeof sending->length;
+    while (!is_sent(sending)) {
+        bool first = sending->sent < head;
+        const char *from = first ? (const char *)&sending->length + sending->sent
+                                 : (const char *)sending->request->bytes + (sending->sent - head);
+        size_t left = first ? head - sending->sent : head + sending->request->length - sending->sent;
+        ssize_t done = write(descriptor, from, left);
+        if (done < 0 && errno == EAGAIN)
+            return true;
+        if (done < 0 && errno != EINTR)
+            return false;
+        sending->sent += done > 0 ? (size_t)done : 0;
+    }
+    return true;
+}
+
+/* One wait for whatever comes first. False: the process has closed its ends. */
+static bool listen_and_speak(WorkerProcess *process, Sending *sending, Wire *answer, int milliseconds, bool *complete) {
+    struct pollfd ready[] = {{.fd = process->output, .events = POLLIN},
+                             {.fd = process->errors, .events = POLLIN},
+                             {.fd = is_sent(sending) ? -1 : process->input, .events = POLLOUT}};
+    int count = poll(ready, 3, milliseconds);
+    if (count == 0 || (count < 0 && errno == EINTR))
+        return true;
+    if (count < 0) { /* the system cannot wait: all ends are looked at, none of which blocks */
+        nanosleep(&(struct timespec){0, 2000000}, NULL);
+        for (int i = 0; i < 3; i++)
+            ready[i].revents = ready[i].fd >= 0 ? ready[i].events : 0;
+    }
+    if (ready[1].revents)
+        read_messages(process);
+    if (ready[2].revents && !send_some(sending, process->input))
+        return false;
+    return !ready[0].revents || wire_receive_some(answer, process->output, complete);
+}
+
+Exchange worker_exchange(WorkerProcess *process, const Wire *request, Wire *answer, Patience patience) {
+    Sending sending = {.request = request, .length = (int64_t)request->length};
+    answer->length = answer->at = 0;
+    answer->failed = false;
+    Waiting waiting = {.what = process->name};
+    waiting_begin(&waiting);
+    for (bool complete = false; !complete;) {
+        double left = patience.deadline - monotonic_seconds();
+        if (left <= 0 || (patience.stop && *patience.stop))
+            return EXCHANGE_LATE;
+        if (!is_sent(&sending) || !process->greeted) /* a run may take its time */
+            waiting_tell(&waiting);
+        if (!listen_and_speak(process, &sending, answer, left < 0.1 ? (int)(left * 1000) + 1 : 100, &complete))
+            return EXCHANGE_ENDED;
+    }
+    process->greeted = true;
+    answer->failed |= !is_sent(&sending); /* an answer to nothing */
+    return EXCHANGE_ANSWERED;
+}
+
+/* --- ending --- */
+
+bool signal_is_fault(int signal) {
+    static const int faults[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP, SIGSYS};
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
+        if (signal == faults[i])
+            return true;
+    return false;
+}
+
+static void close_ends(WorkerProcess *process) {
+    close(process->input);
+    close(process->output);
+    if (process->errors >= 0)
+        close(process->errors);
+    process->errors = -1;
+}
+
+static void reap(WorkerProcess *process, int *status) {
+    while (waitpid(process->pid, status, 0) < 0 && errno == EINTR)
+        continue;
+    process->pid = 0;
+}
+
+void worker_kill(WorkerProcess *process) {
+    if (!process->pid)
+        return;
+    kill(-process->pid, SIGKILL);
+    kill(process->pid, SIGKILL);
+    read_messages(process);
+    close_ends(process);
+    reap(process, NULL);
+}
+
+/* Whether the process has ended by itself, which may take a moment; then it is reaped. */
+static bool has_ended(WorkerProcess *process, double seconds, int *status) {
+    double deadline = monotonic_seconds() + seconds;
+    do {
+        if (waitpid(process->pid, status, WNOHANG) == process->pid)
+            return true;
+        nanosleep(&(struct timespec){0, 2000000}, NULL);
+    } while (monotonic_seconds() < deadline);
+    return false;
+}
+
+/* A worker that loses its input ends. */
+void worker_end(WorkerProcess *process) {
+    int status;
+    if (!process->pid)
+        return;
+    close_ends(process);
+    if (!has_ended(process, 0.006, &status)) {
+        kill(-process->pid, SIGKILL);
+        kill(process->pid, SIGKILL);
+        reap(process, &status);
+        return;
+    }
+    kill(-process->pid, SIGKILL); /* what it has started */
+    process->pid = 0;
+}
+
+Death worker_death(Arena *arena, WorkerProcess *process) {
+    int status = 0;
+    if (!has_ended(process, death_seconds, &status)) {
+        worker_kill(process);
+        const char *last = worker_last_message(arena, process);
+        return (Death){arena_printf(arena, "the worker closed its output%s", last), true};
+    }
+    read_messages(process);
+    kill(-process->pid, SIGKILL);
+    close_ends(process);
+    process->pid = 0;
+    const char *message = worker_last_message(arena, process);
+    int code = WIFEXITED(status) ? WEXITSTATUS(status) : 0, number = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+    if (process->command && code > SHELL_SIGNALS && signal_is_fault(code - SHELL_SIGNALS))
+        number = code - SHELL_SIGNALS;
+    const char *why =
+        number ? arena_printf(arena, "the run ended with signal %d (%s)%s", number, strsignal(number), message)
+               : arena_printf(arena, "the worker exited with status %d%s", code, message);
+    return (Death){why, signal_is_fault(number)};
+}

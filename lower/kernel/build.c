@@ -1,0 +1,798 @@
+/* build.c - the first step of expand: a nest becomes loops, stores and conditions.
+ *
+ * Needs a nest that nest_build accepted. Keeps true: every read of a tensor that is computed at a loop is relative to
+ * the origin of its box; a read with `else` touches memory only under its own condition; initialisation stands before
+ * the first reduction loop; checks stand before the first store to an output; a variable is defined once in a nest
+ * (side by side, two loops may share it).
+ */
+#include "lang/diag.h"
+#include "lower/kernel/passes.h"
+#include <string.h>
+
+typedef LIST(Substitution) Substitutions;
+
+/* What the update of a stage stands under, over loop variables: tested around a loop in the form that some value of the
+ * loops inside makes true, and in full around the store. Those from `needed` on only say where a term is 0: loops leave
+ * it out where a test does, the store adds it. */
+typedef struct Predicates {
+    ExprList full;
+    int needed;
+    ExprList tested; /* of the loops so far: the last test of each, or NULL */
+    bool *late;      /* what it leaves out is computed in registers and put back after the reduction */
+} Predicates;
+
+typedef struct Build {
+    Arena *arena;
+    const Nest *nest;
+    const ExpandOptions *options;
+    Facts facts; /* the guards of the stage at hand */
+    bool in_parallel;
+    Predicates *predicates; /* of the stage at hand */
+    Substitutions pieces;   /* variables of loops that run in pieces, around the statement at hand */
+} Build;
+
+/* An expression of the nest over the loops of the kernel. */
+static Expr *nest_expr(const Build *b, Expr *e) {
+    return b->pieces.count ? expr_substitute(b->arena, e, b->pieces.items, b->pieces.count) : e;
+}
+
+/* --- reads -------------------------------------------------------------------------------------------------------- */
+
+/* Nodes of an index: of larger ones, read from memory, nothing is ever proved; nodes of what a read waits for. */
+enum { PROVE_LIMIT = 300, PATH_LIMIT = 300 };
+
+/* index inside the tensor; what the ranges of the variables prove is left out. NULL: always inside. */
+static Expr *inside_condition(Build *b, const Tensor *tensor, Expr **index) {
+    Expr *all = NULL;
+    for (int d = 0; d < tensor->rank; d++) {
+        bool large = expr_is_larger(index[d], PROVE_LIMIT);
+        Expr *bounds[2];
+        index_bounds(b->arena, tensor, d, index[d], bounds);
+        for (int i = 0; i < 2; i++)
+            if (large || expr_prove(b->arena, bounds[i], &b->facts) != 1)
+                all = expr_and(b->arena, all, bounds[i]);
+    }
+    return all;
+}
+
+static Expr **relative_index(Build *b, const NestStage *producer, Expr **index, int rank) {
+    if (!producer || !producer->parent)
+        return index;
+    Expr **relative = ARENA_ARRAY(b->arena, Expr *, rank);
+    for (int d = 0; d < rank; d++)
+        relative[d] = expr_binary(b->arena, OP_SUB, index[d], nest_expr(b, producer->origin[d]));
+    if (producer->doubled) {
+        Expr *iteration = expr_var(b->arena, producer->parent->loops[producer->depth - 1]->var);
+        Expr *turn = expr_binary(b->arena, OP_MOD, iteration, expr_int(b->arena, 2));
+        relative[0] = expr_binary(b->arena, OP_ADD, relative[0], expr_binary(b->arena, OP_MUL, turn, producer->turn));
+    }
+    return relative;
+}
+
+static Expr *lower_expr(Build *b, Expr *e, Expr *path);
+
+/* What an inlined stage computes at an index. */
+static Expr *inlined_value(Build *b, const Stage *stage, const Tensor *tensor, Expr **index, Expr *path) {
+    Substitution *list = ARENA_ARRAY(b->arena, Substitution, stage->axis_count);
+    for (int d = 0; d < stage->axis_count; d++)
+        list[d] = (Substitution){stage->axes[d], index[d]};
+    Expr *value = stage_component(stage, stage_component_of(stage, tensor)).value;
+    return lower_expr(b, expr_substitute(b->arena, value, list, stage->axis_count), path);
+}
+
+/* When a read that may be outside is made. One without `otherwise` is inside wherever it is needed. Conditions that read
+ * memory have guards themselves, out of the conditions before them, so that their sizes can double with each: a long
+ * path is left out for the bounds, which are as good but are not what loops are cut by. */
+static Expr *read_guard(Expr *inside, const Expr *otherwise, Expr *path) {
+    if (!inside || otherwise)
+        return inside;
+    return expr_is_larger(path, PATH_LIMIT) ? inside : path;
+}
+
+static Expr *lower_read(Build *b, Expr *e, Expr *path) {
+    Expr **index = ARENA_ARRAY(b->arena, Expr *, e->count);
+    for (int d = 0; d < e->count; d++)
+        index[d] = lower_expr(b, e->args[d], path);
+    Expr *inside = e->otherwise || path ? inside_condition(b, e->tensor, index) : NULL;
+    Expr *otherwise = e->otherwise ? lower_expr(b, e->otherwise, path) : NULL;
+    const NestStage *producer = nest_producer(b->nest, e->tensor);
+    if (producer && producer->inlined) {
+        Expr *value =
+            inlined_value(b, producer->stage, e->tensor, index, otherwise ? expr_and(b->arena, path, inside) : path);
+        return inside && otherwise ? expr_select(b->arena, inside, value, otherwise) : value;
+    }
+    const Tensor *tensor = producer ? nest_buffer(producer, stage_component_of(producer->stage, e->tensor))
+                           : e->tensor->role == ROLE_INITIAL ? e->tensor->buffer
+                                                             : e->tensor;
+    Expr *read = expr_read(b->arena, tensor, relative_index(b, producer, index, tensor->rank), NULL);
+    read->guard = read_guard(inside, otherwise, path);
+    read->loc = e->loc;
+    return inside && otherwise && !expr_is_zero(otherwise) ? expr_select(b->arena, inside, read, otherwise) : read;
+}
+
+typedef struct KnownRead {
+    const Expr *read, *known;
+    bool found;
+} KnownRead;
+
+/* What &&, || or a choice may not come to, or stands behind an else, is not known to be read. */
+static bool find_known(const Expr *e, void *context) {
+    KnownRead *search = context;
+    bool chooses = e->kind == EXPR_OP && (e->op == OP_AND || e->op == OP_OR || e->op == OP_SELECT);
+    search->found |= e->kind == EXPR_READ && expr_equal(e, search->read);
+    if (!chooses && !e->otherwise)
+        return !search->found;
+    for (int i = 0; i < (chooses ? 1 : e->count) && !search->found; i++)
+        expr_walk(e->args[i], find_known, search);
+    return false;
+}
+
+static bool find_more(const Expr *e, void *context) {
+    KnownRead *search = context;
+    if (e->kind != EXPR_READ)
+        return !search->found;
+    KnownRead known = {.read = e};
+    expr_walk(search->known, find_known, &known);
+    search->found |= !known.found;
+    return !search->found && !known.found;
+}
+
+/* Whether e reads what the condition before it has not read in any case: 0 <= A(A(i)) && A(A(i)) < N reads no more. A
+ * guard would stand at each read in a read, and grow with it. */
+static bool reads_more(const Expr *e, const Expr *condition) {
+    KnownRead search = {.known = condition};
+    expr_walk(e, find_more, &search);
+    return search.found;
+}
+
+/* A choice, && and || read only what they need: a read below that may be outside gets the condition as its guard. */
+static Expr *lower_op(Build *b, Expr *e, Expr *path) {
+    Expr *args[3], *condition = args[0] = lower_expr(b, e->args[0], path);
+    bool chooses = e->op == OP_SELECT || e->op == OP_AND || e->op == OP_OR, reads = false;
+    for (int i = 1; chooses && i < e->count; i++)
+        reads |= reads_more(e->args[i], e->args[0]);
+    for (int i = 1; i < e->count; i++) {
+        Expr *inner = path;
+        if (reads)
+            inner = expr_and(b->arena, path,
+                             (e->op == OP_SELECT ? i == 2 : e->op == OP_OR) ? expr_unary(b->arena, OP_NOT, condition)
+                                                                            : condition);
+        args[i] = lower_expr(b, e->args[i], inner);
+    }
+    bool same = true;
+    for (int i = 0; i < e->count; i++)
+        same &= args[i] == e->args[i];
+    return same ? e : expr_op(b->arena, e->op, e->type, args, e->count);
+}
+
+/* An expression over loop variables, as it reads the memory of the kernel. path: holds where it is needed; NULL
+ * always. */
+static Expr *lower_expr(Build *b, Expr *e, Expr *path) {
+    switch (e->kind) {
+    case EXPR_READ: return lower_read(b, e, path);
+    case EXPR_OP: return lower_op(b, e, path);
+    case EXPR_CAST: return expr_cast(b->arena, e->type, lower_expr(b, e->args[0], path));
+    default: return e;
+    }
+}
+
+/* An expression of a stage, whose axes have values. path: as above. */
+static Expr *lower_value(Build *b, Expr *e, const Substitutions *axes, Expr *path) {
+    return lower_expr(b, expr_substitute(b->arena, e, axes->items, axes->count), path);
+}
+
+/* --- one stage ---------------------------------------------------------------------------------------------------- */
+
+/* A stage on its way: its axes and guards over loop variables. */
+typedef struct StageBuild {
+    const NestStage *stage;
+    Substitutions axes; /* the axes, then the reductions */
+    LIST(Guard) guards;
+} StageBuild;
+
+static StageBuild stage_build(Build *b, const NestStage *stage, bool initialisation) {
+    StageBuild made = {.stage = stage};
+    const Stage *s = stage->stage;
+    int count = s->axis_count + (initialisation ? 0 : s->reduction_count);
+    for (int i = 0; i < count; i++) {
+        const Var *axis = i < s->axis_count ? s->axes[i] : s->reductions[i - s->axis_count];
+        list_push(b->arena, &made.axes, ((Substitution){axis, nest_expr(b, stage->axis_values[i])}));
+    }
+    for (int i = 0; i < stage->guard_count; i++)
+        if (!initialisation || !stage->guards[i].reduction)
+            list_push(b->arena, &made.guards,
+                      ((Guard){nest_expr(b, stage->guards[i].value), nest_expr(b, stage->guards[i].limit),
+                               stage->guards[i].reduction}));
+    return made;
+}
+
+static ExprList guard_list(Build *b, const StageBuild *s) {
+    ExprList guards = {0};
+    for (int i = 0; i < s->guards.count; i++)
+        list_push(b->arena, &guards, expr_binary(b->arena, OP_LT, s->guards.items[i].value, s->guards.items[i].limit));
+    return guards;
+}
+
+/* The statement under conditions, if there are any. */
+static Stmt *under(Build *b, const ExprList *conditions, bool keeps, Stmt *stmt, Loc loc) {
+    StmtList body = {0};
+    stmts_add(b->arena, &body, stmt);
+    Stmt like = {.keeps = keeps, .loc = loc};
+    return stmt_if_like(b->arena, &like, conjunction(b->arena, conditions), body, (StmtList){0});
+}
+
+/* O(i) = O(i): a sum that begins with what the caller's buffer holds. */
+static bool is_itself(const Tensor *tensor, Expr *const *index, const Expr *value) {
+    bool same = value->kind == EXPR_READ && value->tensor == tensor && !value->guard;
+    for (int d = 0; same && d < tensor->rank; d++)
+        same = expr_equal(value->args[d], index[d]);
+    return same;
+}
+
+/* The values or initial values of all components of a stage. */
+static Expr **component_sources(Build *b, const Stage *stage, bool initial) {
+    int count = stage_component_count(stage);
+    Expr **sources = ARENA_ARRAY(b->arena, Expr *, count);
+    for (int c = 0; c < count; c++)
+        sources[c] = initial ? stage_component(stage, c).initial : stage_component(stage, c).value;
+    return sources;
+}
+
+/* What the stage's elements become when the values are combined with what they are. */
+static void combine_values(Build *b, const NestStage *nest, Expr **index, Expr **values) {
+    const Stage *stage = nest->stage;
+    int count = stage_component_count(stage);
+    Expr *old[count], *made[count];
+    for (int c = 0; c < count; c++)
+        old[c] = expr_read(b->arena, nest_buffer(nest, c), index, NULL);
+    for (int c = 0; c < count; c++)
+        made[c] = stage->combine == COMBINE_DECLARED
+                      ? combiner_apply(b->arena, stage->combiner, c, old, values)
+                      : expr_binary(b->arena, combine_op(stage->combine), old[c], values[c]);
+    for (int c = 0; c < count; c++)
+        values[c] = made[c];
+}
+
+static Stmt *stage_store(Build *b, const StageBuild *s, Expr *const *sources, Expr *path, bool combine) {
+    const Stage *stage = s->stage->stage;
+    int count = stage_component_count(stage);
+    Expr **index = ARENA_ARRAY(b->arena, Expr *, stage->axis_count), *values[count];
+    for (int d = 0; d < stage->axis_count; d++)
+        index[d] = s->axes.items[d].value;
+    index = relative_index(b, s->stage, index, stage->axis_count);
+    for (int c = 0; c < count; c++)
+        values[c] = lower_value(b, sources[c], &s->axes, path);
+    if (combine)
+        combine_values(b, s->stage, index, values);
+    StmtList stores = {0};
+    for (int c = 0; c < count; c++) {
+        const Tensor *buffer = nest_buffer(s->stage, c);
+        if (!is_itself(buffer, index, values[c]))
+            stmts_add(b->arena, &stores,
+                      stmt_store(b->arena, buffer, index, stage->axis_count, values[c], NULL, stage->loc));
+    }
+    return stmt_together(b->arena, stores, stage->loc);
+}
+
+/* A predicate that lanes differ in masks what is stored, and of what is read that alone which it keeps inside. */
+static bool in_lanes(const NestStage *stage, const Expr *predicate) {
+    for (int i = 0; i < stage->loop_count; i++)
+        if (stage->loops[i]->kind == LOOP_VECTORIZED && expr_uses_var(predicate, stage->loops[i]->var))
+            return true;
+    return false;
+}
+
+/* Registers that outlive an iteration keep what earlier ones computed where a guard fails. */
+static bool guards_keep(const NestStage *stage) {
+    const NestStage *writer = stage->updates ? stage->updates : stage;
+    bool outlives = writer->home != writer->parent || writer->home_depth != writer->depth;
+    return outlives && stage->buffer->scope == SCOPE_REGISTER;
+}
+
+static Stmt *guarded_store(Build *b, const StageBuild *s, Expr *const *sources, const Predicates *predicates,
+                           bool combine) {
+    Facts outer = b->facts;
+    ExprList guards = guard_list(b, s), known = {0}, left = {0};
+    Expr *path = NULL;
+    bool keeps = guards_keep(s->stage);
+    for (int i = 0; i < guards.count; i++)
+        if (keeps && in_lanes(s->stage, guards.items[i]))
+            path = expr_and(b->arena, path, guards.items[i]);
+        else
+            list_push(b->arena, &known, guards.items[i]);
+    for (int i = 0; predicates && i < predicates->full.count; i++) {
+        Expr *full = predicates->full.items[i], *tested = predicates->tested.items[i];
+        bool known_here = tested && expr_equal(tested, full);
+        if (i >= predicates->needed && !known_here)
+            continue;
+        if (in_lanes(s->stage, full))
+            path = expr_and(b->arena, path, full);
+        else
+            list_push(b->arena, &known, full);
+        if (predicates->late[i])
+            continue;
+        if (!known_here)
+            list_push(b->arena, &left, full);
+    }
+    b->facts = (Facts){known.count, known.items};
+    Stmt *store = stage_store(b, s, sources, path, combine);
+    b->facts = outer;
+    Loc loc = s->stage->stage->loc;
+    return under(b, &guards, keeps, under(b, &left, true, store, loc), loc);
+}
+
+/* --- predicates --------------------------------------------------------------------------------------------------- */
+
+/* combine(x, p ? v : identity) is x unless p holds: the conditions under which v is combined; *value becomes v. */
+static ExprList take_predicates(Build *b, const Stage *stage, Expr **value) {
+    ExprList list = {0};
+    while ((*value)->kind == EXPR_OP && (*value)->op == OP_SELECT && is_identity(stage->combine, (*value)->args[2])) {
+        conjuncts_add(b->arena, &list, (*value)->args[0]);
+        *value = (*value)->args[1];
+    }
+    return list;
+}
+
+/* Conditions under which a term of a sum may be other than 0: that its factors (T(i) else 0) are inside. */
+static void add_zero_conditions(Build *b, const Expr *term, ExprList *list) {
+    bool chooses = term->kind == EXPR_OP && term->op == OP_SELECT && expr_is_zero(term->args[2]);
+    if (chooses && !expr_reads(term->args[0]))
+        conjuncts_add(b->arena, list, term->args[0]);
+    if (chooses || term->kind == EXPR_CAST)
+        add_zero_conditions(b, term->args[chooses], list);
+    for (int i = 0; term->kind == EXPR_OP && term->op == OP_MUL && i < 2; i++)
+        add_zero_conditions(b, term->args[i], list);
+    for (int d = 0; term->kind == EXPR_READ && term->otherwise && expr_is_zero(term->otherwise) && d < term->count;
+         d++) {
+        if (expr_reads(term->args[d]))
+            continue;
+        Expr *bounds[2];
+        index_bounds(b->arena, term->tensor, d, term->args[d], bounds);
+        list_push(b->arena, list, bounds[0]);
+        list_push(b->arena, list, bounds[1]);
+    }
+}
+
+/* 0 times infinity counts as 0, which -fstrict forbids; integers have none. */
+static bool may_leave_zeros_out(const Build *b, const Stage *stage) {
+    bool strict = b->options->strict || b->nest->program->strict;
+    return stage->combine == COMBINE_ADD && stage->reduction_count > 0 &&
+           !(strict && type_is_float(stage->tensor->type));
+}
+
+/* What a predicate reads is read where the guards and the predicates before it hold. The first `needed` sources are. */
+static Predicates *lower_predicates(Build *b, const StageBuild *s, const ExprList *sources, int needed) {
+    Predicates *made = ARENA_NEW(b->arena, Predicates);
+    ExprList known = guard_list(b, s);
+    for (int i = 0; i < sources->count; i++) {
+        Expr *over_loops = expr_substitute(b->arena, sources->items[i], s->axes.items, s->axes.count);
+        Expr *path = known.count ? conjunction(b->arena, &known) : NULL;
+        Expr *predicate = expr_compact(b->arena, lower_expr(b, over_loops, path));
+        list_push(b->arena, &known, predicate);
+        if (expr_prove(b->arena, predicate, &(Facts){0}) == 1 || (i >= needed && in_lanes(s->stage, predicate)))
+            continue;
+        list_push(b->arena, &made->full, predicate);
+        list_push(b->arena, &made->tested, NULL);
+        made->needed += i < needed;
+    }
+    made->late = ARENA_ARRAY(b->arena, bool, made->full.count);
+    return made;
+}
+
+static bool uses_loops(const NestStage *stage, const Expr *e, bool reductions) {
+    for (int i = 0; i < stage->loop_count; i++)
+        if (stage->loops[i]->reduction == reductions && expr_uses_var(e, stage->loops[i]->var))
+            return true;
+    return false;
+}
+
+static bool begins_with_constants(const NestStage *stage) {
+    for (int c = 0; c < stage_component_count(stage->stage); c++) {
+        const Expr *initial = stage_component(stage->stage, c).initial;
+        if (nest_buffer(stage, c)->scope != SCOPE_REGISTER || (initial->kind != EXPR_INT && initial->kind != EXPR_REAL))
+            return false;
+    }
+    return true;
+}
+
+/* Registers may hold anything where lanes are left out throughout the reduction, until it ends: no step has a mask. */
+static void choose_late(Build *b, const NestStage *stage) {
+    for (int i = 0; i < b->predicates->needed; i++) {
+        const Expr *full = b->predicates->full.items[i];
+        b->predicates->late[i] = !expr_reads(full) && in_lanes(stage, full) && !uses_loops(stage, full, true) &&
+                                 begins_with_constants(stage);
+    }
+}
+
+/* Whether the stage, or what is computed at it, adds to a buffer that is older than the iteration at hand: it must not be
+ * left out of any. */
+static bool adds_to_older(const NestStage *stage) {
+    if (stage->home != stage->parent || stage->home_depth != stage->depth)
+        return true;
+    for (int i = 0; i < stage->child_count; i++)
+        if (adds_to_older(stage->children[i]))
+            return true;
+    return false;
+}
+
+/* Loops around such a stage run for terms that are 0 too. (Where predicates leave iterations out, nothing is kept.) */
+static int first_left_out(const NestStage *stage) {
+    int depth = 0;
+    for (int i = 0; i < stage->child_count; i++)
+        if (stage->children[i]->depth > depth && adds_to_older(stage->children[i]))
+            depth = stage->children[i]->depth;
+    return depth;
+}
+
+/* The tests to make around the loop at a depth: they hold for some value of the loops from there on. */
+static ExprList tests_at(Build *b, const NestStage *stage, int depth) {
+    ExprList tests = {0};
+    LIST(const Var *) inner = {0};
+    for (int i = depth; i < stage->loop_count; i++)
+        list_push(b->arena, &inner, stage->loops[i]->var);
+    int count = depth < first_left_out(stage) ? b->predicates->needed : b->predicates->full.count;
+    for (int i = 0; i < count; i++) {
+        Expr *test = extreme_case(b->arena, b->predicates->full.items[i], inner.items, inner.count, false);
+        Expr *known = b->predicates->tested.items[i];
+        if (!test || expr_reads(test) /* what may be computed inside the loop */ ||
+            (known && expr_equal(known, test)) || expr_prove(b->arena, test, &(Facts){0}) == 1)
+            continue;
+        b->predicates->tested.items[i] = test;
+        list_push(b->arena, &tests, test);
+    }
+    return tests;
+}
+
+static bool is_parallel(const Build *b, const Loop *loop) {
+    return loop->kind == LOOP_PARALLEL && !b->in_parallel && !(b->nest->target && b->nest->target->threads == 1);
+}
+
+static LoopKind loop_kind(const Build *b, const Loop *loop) {
+    return loop->kind == LOOP_PARALLEL && !is_parallel(b, loop) ? LOOP_SERIAL : loop->kind;
+}
+
+/* Where the initialisation stands: before the first reduction loop, and before the loops that an instruction runs. */
+static int first_reduction(const NestStage *stage) {
+    int depth = 0;
+    while (depth < stage->loop_count && !stage->loops[depth]->reduction && stage->loops[depth]->kind != LOOP_TENSORIZED)
+        depth++;
+    return depth;
+}
+
+/* Loops that an instruction runs initialise in lanes: the innermost of those that do not reduce. */
+static LoopKind initialisation_kind(const Build *b, const NestStage *stage, int depth) {
+    const Loop *loop = stage->loops[depth];
+    if (loop->kind != LOOP_TENSORIZED)
+        return loop_kind(b, loop);
+    for (int inner = depth + 1; inner < stage->loop_count; inner++)
+        if (!stage->loops[inner]->reduction)
+            return LOOP_UNROLLED;
+    return LOOP_VECTORIZED;
+}
+
+static Stmt *loop_stmt(Build *b, const NestStage *stage, const Loop *loop, const Piece *piece, StmtList body) {
+    if (piece->inner) {
+        Stmt *inner = stmt_for(b->arena, piece->inner, piece->inner->extent, LOOP_UNROLLED, body, stage->stage->loc);
+        body = (StmtList){0};
+        stmts_add(b->arena, &body, inner);
+    }
+    Stmt *made = stmt_for(b->arena, piece->var, piece->extent, piece->kind, body, stage->stage->loc);
+    if (made)
+        made->masked = loop->masked;
+    for (int i = 0; made && i < stage->loop_count && stage->loops[i] != loop; i++)
+        made->in_lanes |= stage->loops[i]->kind == LOOP_VECTORIZED;
+    return made;
+}
+
+/* The loops of the initialisation: those below depth that do not reduce. */
+static Stmt *initialisation(Build *b, const NestStage *stage, int depth, Expr *unless) {
+    while (depth < stage->loop_count && stage->loops[depth]->reduction)
+        depth++;
+    if (depth == stage->loop_count) {
+        StageBuild s = stage_build(b, stage, true);
+        Stmt *store = guarded_store(b, &s, component_sources(b, stage->stage, true), NULL, false);
+        StmtList stores = {0};
+        stmts_add(b->arena, &stores, store);
+        return unless ? stmt_if(b->arena, unless, (StmtList){0}, stores, stage->stage->loc) : store;
+    }
+    const Loop *loop = stage->loops[depth];
+    StmtList body = {0};
+    stmts_add(b->arena, &body, initialisation(b, stage, depth + 1, unless));
+    return loop_stmt(b, stage, loop,
+                     &(Piece){loop->var, loop->var->extent, NULL, initialisation_kind(b, stage, depth), NULL, 0}, body);
+}
+
+static StmtList stage_level(Build *b, const NestStage *stage, int depth);
+static StmtList stage_build_all(Build *b, const NestStage *stage);
+
+/* The list inside the life of each temporary that the stage writes. */
+static StmtList with_buffers(Build *b, const NestStage *stage, StmtList list) {
+    for (int c = stage_component_count(stage->stage) - 1; c >= 0; c--) {
+        if (nest_buffer(stage, c)->role != ROLE_TEMPORARY || stage->updates)
+            continue;
+        StmtList outer = {0};
+        stmts_add(b->arena, &outer, stmt_allocate(b->arena, nest_buffer(stage, c), list));
+        list = outer;
+    }
+    return list;
+}
+
+enum { LINE_BYTES = 64 };
+
+/* One prefetch a cache line of the box: of a row the first element, and each that is a line further, and the last. */
+static void add_prefetch(Build *b, const NestStage *stage, const Prefetch *prefetch, StmtList *list) {
+    const NestStage *producer = nest_producer(b->nest, prefetch->tensor);
+    const Tensor *tensor =
+        producer ? nest_buffer(producer, stage_component_of(producer->stage, prefetch->tensor)) : prefetch->tensor;
+    tensor = tensor->role == ROLE_INITIAL ? tensor->buffer : tensor;
+    int rank = tensor->rank;
+    int64_t line = LINE_BYTES / element_info[tensor->type].bytes, *at = ARENA_ARRAY(b->arena, int64_t, rank + 1);
+    for (int d = rank; d >= 0;) {
+        Expr **index = ARENA_ARRAY(b->arena, Expr *, rank);
+        for (int i = 0; i < rank; i++)
+            index[i] = expr_binary(b->arena, OP_ADD, nest_expr(b, prefetch->low[i]), expr_int(b->arena, at[i]));
+        index = relative_index(b, producer, index, rank);
+        stmts_add(b->arena, list, stmt_prefetch(b->arena, tensor, index, rank, stage->stage->loc));
+        for (d = rank - 1; d >= 0; at[d--] = 0) {
+            int64_t last = prefetch->extents[d] - 1, step = d == rank - 1 ? line : 1;
+            if (at[d] == last)
+                continue;
+            at[d] = at[d] + step < last ? at[d] + step : last;
+            break;
+        }
+    }
+}
+
+/* The statements as they are in another iteration of a loop around them, if there is such an iteration. */
+static StmtList at_iteration(Build *b, const Loop *loop, Expr *iteration, StmtList body) {
+    StmtList moved = {0}, list = {0};
+    for (int i = 0; i < body.count; i++)
+        stmts_add(b->arena, &moved, stmt_substitute(b->arena, body.items[i], loop->var, iteration));
+    Expr *exists = expr_binary(b->arena, OP_LT, iteration, loop->var->extent);
+    stmts_add(b->arena, &list, stmt_if(b->arena, expr_simplify(b->arena, exists), moved, (StmtList){0}, (Loc){0}));
+    return list;
+}
+
+static StmtList next_iteration(Build *b, const Loop *loop, StmtList body) {
+    Expr *next = expr_binary(b->arena, OP_ADD, expr_var(b->arena, loop->var), expr_int(b->arena, 1));
+    return at_iteration(b, loop, next, body);
+}
+
+/* What the loop at a depth finds computed for its first iteration. */
+static void add_prologues(Build *b, const NestStage *stage, int depth, StmtList *list) {
+    for (int i = 0; i < stage->child_count; i++) {
+        const NestStage *child = stage->children[i];
+        if (!child->doubled || child->depth != depth + 1)
+            continue;
+        StmtList first = at_iteration(b, stage->loops[depth], expr_int(b->arena, 0), stage_build_all(b, child));
+        stmts_add_all(b->arena, list, first.items, first.count);
+    }
+}
+
+/* What the body of the first depth loops computes before it goes on, then what is left, inside the buffers' lives. */
+static StmtList with_children(Build *b, const NestStage *stage, int depth, StmtList rest) {
+    StmtList list = {0};
+    for (int i = 0; i < stage->prefetch_count; i++)
+        if (stage->prefetches[i].depth == depth)
+            add_prefetch(b, stage, &stage->prefetches[i], &list);
+    for (int i = 0; i < stage->child_count; i++)
+        if (stage->children[i]->depth == depth && !stage->children[i]->inlined) {
+            StmtList child = stage_build_all(b, stage->children[i]);
+            if (stage->children[i]->doubled)
+                child = next_iteration(b, stage->loops[depth - 1], child);
+            stmts_add_all(b->arena, &list, child.items, child.count);
+        }
+    stmts_add_all(b->arena, &list, rest.items, rest.count);
+    for (int i = b->nest->stage_count - 1; i >= 0; i--) {
+        const NestStage *other = b->nest->stages[i];
+        if (other->home == stage && other->home_depth == depth && !other->inlined && !other->in_scan)
+            list = with_buffers(b, other, list);
+    }
+    return list;
+}
+
+static Stmt *update(Build *b, const NestStage *stage) {
+    StageBuild s = stage_build(b, stage, false);
+    Expr **values = component_sources(b, stage->stage, false);
+    take_predicates(b, stage->stage, &values[0]);
+    return guarded_store(b, &s, values, b->predicates, stage->stage->combine != COMBINE_NONE);
+}
+
+/* All of a stage, computed at its place. */
+static StmtList stage_build_all(Build *b, const NestStage *stage) {
+    StageBuild s = stage_build(b, stage, false);
+    Expr *value = stage->stage->value;
+    ExprList sources = take_predicates(b, stage->stage, &value);
+    int needed = sources.count;
+    if (may_leave_zeros_out(b, stage->stage))
+        add_zero_conditions(b, value, &sources);
+    Predicates *outer = b->predicates;
+    b->predicates = lower_predicates(b, &s, &sources, needed);
+    StmtList list = stage_level(b, stage, 0);
+    b->predicates = outer;
+    return list;
+}
+
+/* The predicates in a piece of a loop: those that hold in all of it are not tested. */
+static Predicates *piece_predicates(Build *b, const Predicates *predicates, const Substitution *piece) {
+    Predicates *made = ARENA_NEW(b->arena, Predicates);
+    made->late = ARENA_ARRAY(b->arena, bool, predicates->full.count);
+    made->needed = predicates->needed;
+    for (int i = 0; i < predicates->full.count; i++) {
+        made->late[i] = predicates->late[i];
+        Expr *tested = predicates->tested.items[i];
+        Expr *full = expr_compact(b->arena, expr_substitute(b->arena, predicates->full.items[i], piece, 1));
+        bool holds = expr_prove(b->arena, full, &(Facts){0}) == 1;
+        tested = holds || !tested ? tested : expr_substitute(b->arena, tested, piece, 1);
+        list_push(b->arena, &made->full, full);
+        list_push(b->arena, &made->tested, holds ? full : tested);
+    }
+    return made;
+}
+
+/* The body of the loop at a depth, for a piece of it. */
+static StmtList piece_body(Build *b, const NestStage *stage, int depth, const Piece *piece) {
+    if (!piece->value)
+        return stage_level(b, stage, depth + 1);
+    Substitution substitution = {stage->loops[depth]->var, piece->value};
+    Predicates *outer = b->predicates;
+    b->predicates = piece_predicates(b, outer, &substitution);
+    list_push(b->arena, &b->pieces, substitution);
+    StmtList body = stage_level(b, stage, depth + 1);
+    b->pieces.count--;
+    b->predicates = outer;
+    return body;
+}
+
+static bool predicates_read(const Build *b, const NestStage *producer) {
+    for (int i = 0; i < b->predicates->full.count; i++)
+        for (int c = 0; c < stage_component_count(producer->stage); c++)
+            if (expr_uses_tensor(b->predicates->full.items[i], nest_buffer(producer, c)))
+                return true;
+    return false;
+}
+
+/* The loops around the initialisation, and around what the predicates read, run whatever these say. */
+static int first_tested(const Build *b, const NestStage *stage) {
+    int depth = stage->initialises ? first_reduction(stage) : 0;
+    for (int i = 0; i < stage->child_count; i++) {
+        const NestStage *child = stage->children[i];
+        if (child->depth > depth && (child->updates == stage || predicates_read(b, child)))
+            depth = child->depth;
+    }
+    return depth;
+}
+
+/* The statements inside the first depth loops of a stage. */
+static StmtList stage_level(Build *b, const NestStage *stage, int depth) {
+    StmtList list = {0};
+    ExprList tests = {0};
+    bool begins = stage->initialises && depth == first_reduction(stage);
+    if (begins) {
+        stmts_add(b->arena, &list, initialisation(b, stage, depth, NULL));
+        if (depth < stage->loop_count) /* after the loops of a reduction, if there are any, there is a place for it */
+            choose_late(b, stage);
+    }
+    if (depth == stage->loop_count) {
+        if (!stage->scan)
+            stmts_add(b->arena, &list, update(b, stage));
+        return with_children(b, stage, depth, list);
+    }
+    const Loop *loop = stage->loops[depth];
+    LoopKind kind = loop_kind(b, loop);
+    bool parallel = kind == LOOP_PARALLEL;
+    b->in_parallel |= parallel;
+    bool stays = kind == LOOP_SERIAL || kind == LOOP_PARALLEL; /* of the others the lanes and copies see to it */
+    if (stays && depth >= first_tested(b, stage))
+        tests = tests_at(b, stage, depth);
+    add_prologues(b, stage, depth, &list);
+    Pieces pieces = loop_pieces(b->arena, loop, kind);
+    for (int i = 0; i < pieces.count; i++) {
+        Stmt *made = loop_stmt(b, stage, loop, &pieces.items[i], piece_body(b, stage, depth, &pieces.items[i]));
+        stmts_add(b->arena, &list, under(b, &tests, true, made, stage->stage->loc));
+    }
+    b->in_parallel &= !parallel;
+    for (int i = 0; begins && i < b->predicates->full.count; i++)
+        if (b->predicates->late[i])
+            stmts_add(b->arena, &list, initialisation(b, stage, depth, b->predicates->full.items[i]));
+    return with_children(b, stage, depth, list);
+}
+
+/* --- requirements ------------------------------------------------------------------------------------------------- */
+
+static Stmt *requirement_check(Build *b, const Requirement *requirement) {
+    Substitutions axes = {0};
+    for (int i = 0; i < requirement->axis_count; i++) {
+        Var *var = var_new(b->arena, VAR_LOOP, TYPE_INT64, requirement->axes[i]->name, requirement->axes[i]->extent);
+        list_push(b->arena, &axes, ((Substitution){requirement->axes[i], expr_var(b->arena, var)}));
+    }
+    Expr *condition = lower_value(b, requirement->condition, &axes, NULL);
+    Stmt *stmt = stmt_check(b->arena, condition, requirement->status, requirement->loc);
+    for (int i = requirement->axis_count - 1; i >= 0; i--) {
+        stmt = check_all(b->arena, b->nest->target, stmt, axes.items[i].value->var);
+        if (!stmt)
+            return NULL;
+    }
+    return stmt;
+}
+
+typedef struct Needs {
+    Build *build;
+    int position;
+} Needs;
+
+static bool note_needed(const Expr *e, void *context) {
+    Needs *needs = context;
+    const Nest *nest = needs->build->nest;
+    if (e->kind != EXPR_READ)
+        return true;
+    for (int i = 0; i < nest->stage_count; i++) {
+        const NestStage *stage = nest->stages[i];
+        if (!stage_writes(stage->stage, e->tensor))
+            continue;
+        if (stage->inlined)
+            stage_walk_values(stage->stage, note_needed, needs);
+        while (stage->parent)
+            stage = stage->parent;
+        for (int p = 0; !stage->inlined && p < nest->stage_count; p++)
+            if (nest->stages[p] == stage && p + 1 > needs->position)
+                needs->position = p + 1;
+    }
+    return true;
+}
+
+/* How many stages of the nest have to run before the requirement can be checked. */
+static int requirement_position(Build *b, const Requirement *requirement) {
+    Needs needs = {b, 0};
+    if (requirement->after >= 0)
+        expr_walk(requirement->condition, note_needed, &needs);
+    return needs.position;
+}
+
+static void add_requirements(Build *b, int position, bool sizes, StmtList *list) {
+    const Program *program = b->nest->program;
+    for (int i = 0; i < program->requirement_count; i++) {
+        const Requirement *requirement = &program->requirements[i];
+        bool gather = requirement->status == STATUS_BAD_INDEX;
+        if (gather == sizes || (gather && b->options->unchecked_gather))
+            continue;
+        if (requirement_position(b, requirement) == position)
+            stmts_add(b->arena, list, requirement_check(b, requirement));
+    }
+}
+
+/* --- the whole ---------------------------------------------------------------------------------------------------- */
+
+static bool is_root(const NestStage *stage) {
+    return !stage->parent && !stage->inlined && !stage->constant;
+}
+
+static StmtList root_allocations(Build *b, StmtList list) {
+    for (int i = b->nest->stage_count - 1; i >= 0; i--)
+        if (((!b->nest->stages[i]->home && !b->nest->stages[i]->inlined) || b->nest->stages[i]->in_scan) &&
+            !b->nest->stages[i]->scan)
+            list = with_buffers(b, b->nest->stages[i], list);
+    return list;
+}
+
+Kernel *kernel_build(Arena *arena, const Nest *nest, const ExpandOptions *options) {
+    Build b = {.arena = arena, .nest = nest, .options = options};
+    StmtList checks = {0}, list = {0};
+    add_requirements(&b, 0, true, &checks);
+    for (int i = 0; i <= nest->stage_count; i++) {
+        add_requirements(&b, i, false, &list);
+        if (i == nest->stage_count || !is_root(nest->stages[i]))
+            continue;
+        StmtList stage = stage_build_all(&b, nest->stages[i]);
+        stmts_add_all(arena, &list, stage.items, stage.count);
+    }
+    list = root_allocations(&b, list);
+    stmts_add_all(arena, &checks, list.items, list.count);
+    Kernel *kernel = ARENA_NEW(arena, Kernel);
+    *kernel = (Kernel){.arena = arena,
+                       .program = nest->program,
+                       .target = nest->target,
+                       .strict = options->strict || nest->program->strict};
+    kernel->body = finish_scans(arena, nest, stmt_block(arena, checks));
+    return kernel;
+}

@@ -1,0 +1,135 @@
+/* conditions.c - the arithmetic of conditions: where along a loop they begin or cease to hold. Used by the steps of
+ * kernel/guards.c.
+ *
+ * Conditions are comparisons of whole numbers, affine in the loops' variables; what they read from memory may be any number.
+ */
+#include "lower/kernel/guards.h"
+
+enum { FAR_BITS = 55 }; /* beyond all sizes, and far from overflow */
+
+static bool find_wide_read(const Expr *e, void *context) {
+    bool *found = context;
+    *found |= e->kind == EXPR_READ && (element_info[e->type].bytes >= 8 || type_is_float(e->type));
+    return !*found;
+}
+
+/* Whether it may be any number, for what it reads, or wraps. */
+static bool is_wide(const Expr *e) {
+    bool found = !expr_is_exact(e);
+    expr_walk(e, find_wide_read, &found);
+    return found;
+}
+
+/* The same number as far as places in tensors go. What is computed with numbers that are read may wrap: it stays whole. */
+static Expr *near(Arena *arena, Expr *e) {
+    int64_t most = INT64_C(1) << FAR_BITS;
+    return expr_binary(arena, OP_MAX, expr_binary(arena, OP_MIN, e, expr_int(arena, most)), expr_int(arena, -most));
+}
+
+bool as_difference(Arena *arena, const Expr *condition, Affine *difference, bool *or_equal) {
+    if (condition->kind != EXPR_OP || condition->lanes > 1 || condition->args[0]->type != TYPE_INT64)
+        return false;
+    bool less = condition->op == OP_LT || condition->op == OP_LE,
+         greater = condition->op == OP_GT || condition->op == OP_GE;
+    if (!less && !greater)
+        return false;
+    *or_equal = condition->op == OP_LE || condition->op == OP_GE;
+    Expr *low = condition->args[greater], *high = condition->args[less];
+    if (is_wide(low) && is_wide(high))
+        return false;
+    low = is_wide(low) ? near(arena, low) : low;
+    high = is_wide(high) ? near(arena, high) : high;
+    return expr_affine(arena, expr_binary(arena, OP_SUB, low, high), difference);
+}
+
+/* constant + terms without the term of an atom, all negated; false on overflow. */
+static bool negated_rest(Arena *arena, const Affine *affine, int without, int64_t added, Expr **rest) {
+    Affine negated = {.terms = ARENA_ARRAY(arena, Term, affine->count)};
+    if (__builtin_sub_overflow(added, affine->constant, &negated.constant))
+        return false;
+    for (int i = 0; i < affine->count; i++) {
+        if (i == without)
+            continue;
+        if (affine->terms[i].coefficient == INT64_MIN)
+            return false;
+        negated.terms[negated.count++] = (Term){-affine->terms[i].coefficient, affine->terms[i].atom};
+    }
+    *rest = affine_expr(arena, &negated);
+    return true;
+}
+
+/* A value that loops may begin or end at. */
+static Expr *loop_end(Arena *arena, Expr *value) {
+    return expr_compact(arena, expr_compact(arena, value));
+}
+
+static int term_of_var(const Affine *affine, const Var *var) {
+    for (int i = 0; i < affine->count; i++)
+        if (affine->terms[i].atom->kind == EXPR_VAR && affine->terms[i].atom->var == var)
+            return i;
+    return -1;
+}
+
+bool first_failure(Arena *arena, Expr *condition, const Var *var, Expr **first) {
+    Affine difference;
+    bool or_equal;
+    int64_t slope;
+    if (!as_difference(arena, condition, &difference, &or_equal) || !affine_coefficient(&difference, var, &slope) ||
+        slope <= 0)
+        return false;
+    Expr *rest; /* slope * var < rest or, for whole numbers, slope * var <= rest */
+    if (!negated_rest(arena, &difference, term_of_var(&difference, var), or_equal ? slope : slope - 1, &rest))
+        return false;
+    *first = loop_end(arena, expr_binary(arena, OP_DIV, rest, expr_int(arena, slope)));
+    return true;
+}
+
+bool first_success(Arena *arena, Expr *condition, const Var *var, Expr **first) {
+    Affine difference;
+    bool or_equal;
+    int64_t slope;
+    if (!as_difference(arena, condition, &difference, &or_equal) || !affine_coefficient(&difference, var, &slope) ||
+        slope >= 0 || slope == INT64_MIN)
+        return false;
+    Expr *rest; /* -(what slope * var has to outweigh) */
+    if (!negated_rest(arena, &difference, term_of_var(&difference, var), 0, &rest))
+        return false;
+    Expr *sum = expr_binary(arena, OP_SUB, expr_int(arena, or_equal ? -slope - 1 : -slope), rest);
+    *first = loop_end(arena, expr_binary(arena, OP_DIV, sum, expr_int(arena, -slope)));
+    return true;
+}
+
+/* Modulo 2^64 var == numerator has one answer, and slope * var == numerator as many as may be. */
+bool equal_value(Arena *arena, Expr *condition, const Var *var, Expr **numerator, int64_t *slope) {
+    Affine difference;
+    if (condition->kind != EXPR_OP || condition->op != OP_EQ || condition->lanes > 1 ||
+        condition->args[0]->type != TYPE_INT64)
+        return false;
+    for (int side = 0; side < 2; side++) {
+        Expr *d = expr_binary(arena, OP_SUB, condition->args[side], condition->args[1 - side]);
+        if (!expr_affine_modular(arena, d, &difference) || !affine_coefficient(&difference, var, slope) ||
+            (*slope > 1 && !expr_is_exact(d)))
+            return false;
+        if (*slope > 0)
+            return negated_rest(arena, &difference, term_of_var(&difference, var), 0, numerator);
+    }
+    return false;
+}
+
+Expr *extreme_case(Arena *arena, Expr *condition, const Var *const *vars, int count, bool worst) {
+    Affine difference;
+    bool or_equal;
+    if (!as_difference(arena, condition, &difference, &or_equal))
+        return NULL;
+    LIST(Substitution) list = {0};
+    for (int i = 0; i < count; i++) {
+        const Var *var = vars[i];
+        int64_t slope;
+        if (!affine_coefficient(&difference, var, &slope))
+            return NULL;
+        Expr *last = expr_binary(arena, OP_SUB, var->extent, expr_int(arena, 1));
+        bool at_last = slope != 0 && (slope > 0) == worst; /* where it cancels out, any value will do */
+        list_push(arena, &list, ((Substitution){var, at_last ? last : expr_int(arena, 0)}));
+    }
+    return expr_compact(arena, expr_substitute(arena, condition, list.items, list.count));
+}

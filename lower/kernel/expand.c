@@ -1,0 +1,60 @@
+/* expand.c - the second half of lowering: a nest becomes a kernel, the passes of the table run over it, the verifier
+ * after each. Needs a nest that nest_build accepted; an invariant that a pass breaks is an internal error.
+ */
+#include "lang/clock.h"
+#include "lang/terminal.h"
+#include "lang/diag.h"
+#include "lower/kernel/passes.h"
+#include <string.h>
+
+/* In order. Letter n prints what build made. */
+const Pass pass_table[] = {
+    {"guards", 'g', pass_guards, "conditions moved out of loops; loops split into full and partial tiles"},
+    {"flatten", 'f', pass_flatten, "one element offset an access, simplified"},
+    {"simplify", 's', pass_simplify, "simple conditions and extents; loops that run once removed"},
+    {"tensorize", 't', pass_tensorize, "loops that an instruction runs become calls of it"},
+    {"vectorize", 'v', pass_vectorize, "vectorized loops become vectors"},
+    {"unroll", 'u', pass_unroll, "unrolled loops become copies of their bodies"},
+    {"narrow", 'w', pass_narrow, "vectors of registers of which the first lanes alone are stored get shorter"},
+    {"place", 'a', pass_place, "allocations moved out of loops; unused buffers removed"},
+};
+const int pass_count = sizeof pass_table / sizeof *pass_table;
+
+static void verify_after(const Kernel *kernel, const char *pass, bool flat) {
+    const char *broken = kernel_verify(kernel->arena, kernel, flat);
+    if (broken)
+        INTERNAL_ERROR("after %s of %s: %s", pass, kernel->program->name, broken);
+}
+
+/* Prints the kernel after a pass when its letter is wanted; *printed is the text that was printed last. */
+static void dump_after(const Kernel *kernel, const ExpandOptions *options, const char *name, char letter,
+                       double seconds, char **printed) {
+    FILE *stream = options->dump_stream ? options->dump_stream : stderr;
+    if (options->time_passes)
+        show(stream, "lower: %-17s %9.3f ms\n", name, 1e3 * seconds);
+    if (!options->dump || !strchr(options->dump, letter))
+        return;
+    Text text = {.arena = kernel->arena};
+    kernel_print(&text, kernel);
+    bool unchanged = *printed && !strcmp(*printed, text.text);
+    show(stream, "# after %s%s\n%s", name, unchanged ? " (unchanged)" : "", unchanged ? "" : text.text);
+    *printed = text.text;
+}
+
+Kernel *expand(Arena *arena, const Nest *nest, const ExpandOptions *options) {
+    static const ExpandOptions defaults;
+    char *printed = NULL;
+    if (!options)
+        options = &defaults;
+    double start = monotonic_seconds();
+    Kernel *kernel = kernel_build(arena, nest, options);
+    verify_after(kernel, "build", false);
+    dump_after(kernel, options, "build", 'n', monotonic_seconds() - start, &printed);
+    for (int i = 0; i < pass_count; i++) {
+        start = monotonic_seconds();
+        pass_table[i].run(kernel);
+        verify_after(kernel, pass_table[i].name, i == pass_count - 1);
+        dump_after(kernel, options, pass_table[i].name, pass_table[i].letter, monotonic_seconds() - start, &printed);
+    }
+    return kernel;
+}

@@ -1,0 +1,222 @@
+/* flatten.c - pass: each access gets one index, the element offset in its buffer: row major, or as its ElementOrder
+ * says.
+ *
+ * Needs scalar indices, one a dimension, as build wrote them: simplified together they show what simplified one by one
+ * they would hide (x / 5 * 5 + x % 5 is x). An offset is a sum of coefficient * atom: constants collected, terms
+ * ordered from outermost loop variable to innermost, the constant last, so that code generators find common prefixes
+ * and the constant becomes the displacement of an address.
+ */
+#include "lang/program.h"
+#include "lower/kernel/passes.h"
+
+typedef LIST(Substitution) SizeNames;
+
+typedef struct Flatten {
+    Arena *arena;
+    LIST(const Var *) loops; /* around the statement at hand, outermost first */
+    SizeNames sizes;         /* names for extents that are sums of sizes */
+} Flatten;
+
+/* --- offsets ------------------------------------------------------------------------------------------------------ */
+
+typedef struct DepthSearch {
+    const Flatten *flatten;
+    int depth;
+} DepthSearch;
+
+static bool note_depth(const Expr *e, void *context) {
+    DepthSearch *search = context;
+    if (e->kind == EXPR_VAR)
+        for (int i = search->flatten->loops.count - 1; i > search->depth; i--)
+            if (search->flatten->loops.items[i] == e->var)
+                search->depth = i;
+    return true;
+}
+
+/* Of the innermost loop in a term; -1 for sizes alone. */
+static int depth_of(const Flatten *f, const Term *term) {
+    DepthSearch search = {f, -1};
+    expr_walk(term->atom, note_depth, &search);
+    return search.depth;
+}
+
+static void sort_terms(const Flatten *f, Affine *sum) {
+    int *depths = ARENA_ARRAY(f->arena, int, sum->count);
+    for (int i = 0; i < sum->count; i++) {
+        Term term = sum->terms[i];
+        int depth = depth_of(f, &term), at = i;
+        for (; at > 0 && depths[at - 1] > depth; at--) {
+            sum->terms[at] = sum->terms[at - 1];
+            depths[at] = depths[at - 1];
+        }
+        sum->terms[at] = term;
+        depths[at] = depth;
+    }
+}
+
+static void add_factors(Arena *arena, ExprList *list, Expr *e) {
+    if (e->kind == EXPR_OP && e->op == OP_MUL) {
+        add_factors(arena, list, e->args[0]);
+        add_factors(arena, list, e->args[1]);
+    } else {
+        list_push(arena, list, e);
+    }
+}
+
+/* sizes * (loops * coefficient): the product of the sizes is one for all values of the loops. */
+static Expr *term_expr(const Flatten *f, const Term *term) {
+    ExprList factors = {0};
+    Expr *sizes = NULL, *loops = expr_int(f->arena, 1);
+    add_factors(f->arena, &factors, term->atom);
+    for (int i = 0; i < factors.count; i++) {
+        Expr *factor = factors.items[i];
+        if (depth_of(f, &(Term){1, factor}) >= 0)
+            loops = expr_binary(f->arena, OP_MUL, loops, factor);
+        else
+            sizes = sizes ? expr_binary(f->arena, OP_MUL, sizes, factor) : factor;
+    }
+    loops = expr_binary(f->arena, OP_MUL, loops, expr_int(f->arena, term->coefficient));
+    return sizes ? expr_binary(f->arena, OP_MUL, sizes, loops) : loops;
+}
+
+static Expr *sum_expr(const Flatten *f, const Affine *sum) {
+    Expr *constant = expr_int(f->arena, sum->constant), *e = NULL;
+    for (int i = 0; i < sum->count; i++) {
+        Expr *term = term_expr(f, &sum->terms[i]);
+        e = e ? expr_binary(f->arena, OP_ADD, e, term) : term;
+    }
+    return e ? expr_binary(f->arena, OP_ADD, e, constant) : constant;
+}
+
+static Expr *row_major(Arena *arena, Expr *const *dims, Expr *const *index, int rank) {
+    Expr *offset = expr_int(arena, 0);
+    for (int d = 0; d < rank; d++)
+        offset = expr_binary(arena, OP_ADD, expr_binary(arena, OP_MUL, offset, dims[d]), index[d]);
+    return offset;
+}
+
+/* Row major but for what an order says. */
+static Expr *element_offset(Arena *arena, const Tensor *tensor, Expr *const *dims, Expr *const *index) {
+    if (!tensor->order)
+        return row_major(arena, dims, index, tensor->rank);
+    Tensor named = *tensor;
+    named.dims = (Expr **)dims;
+    return order_offset(arena, &named, index);
+}
+
+/* What is read from memory is no sum; what it is read at is in order already. */
+static bool is_read(const Expr *e) {
+    while (e->kind == EXPR_CAST)
+        e = e->args[0];
+    return e->kind == EXPR_READ;
+}
+
+static Expr *ordered(const Flatten *f, Expr *offset) {
+    Affine sum;
+    if (is_read(offset)) /* gathers in gathers would be looked through again at each level */
+        return offset;
+    if (!expr_affine_modular(f->arena, offset, &sum))
+        return offset; /* it overflows when it is multiplied out */
+    sort_terms(f, &sum);
+    return sum_expr(f, &sum);
+}
+
+/* --- extents that are sums of sizes: one size each, or offsets grow when they are multiplied out ------------------ */
+
+static Expr *replace_size(Arena *arena, Expr *e, void *context) {
+    const SizeNames *names = context;
+    if (e->kind == EXPR_OP && e->type == TYPE_INT64)
+        for (int i = 0; i < names->count; i++)
+            if (expr_equal(e, names->items[i].value))
+                return expr_var(arena, names->items[i].var);
+    return e;
+}
+
+static Expr *size_name(Flatten *f, Expr *dim) {
+    if (dim->kind != EXPR_OP)
+        return dim;
+    Expr *known = replace_size(f->arena, dim, &f->sizes);
+    if (known != dim)
+        return known;
+    const Var *var = var_new(f->arena, VAR_SIZE, TYPE_INT64, "size", NULL);
+    list_push(f->arena, &f->sizes, ((Substitution){var, dim}));
+    return expr_var(f->arena, var);
+}
+
+static Expr *offset_over_names(Flatten *f, const Tensor *tensor, Expr **index) {
+    Expr **dims = ARENA_ARRAY(f->arena, Expr *, tensor->rank), **over = ARENA_ARRAY(f->arena, Expr *, tensor->rank);
+    for (int d = 0; d < tensor->rank; d++)
+        dims[d] = size_name(f, tensor->dims[d]);
+    for (int d = 0; d < tensor->rank; d++)
+        over[d] = expr_rewrite(f->arena, index[d], replace_size, &f->sizes);
+    Expr *offset = ordered(f, element_offset(f->arena, tensor, dims, over));
+    return expr_substitute(f->arena, offset, f->sizes.items, f->sizes.count);
+}
+
+static Expr *offset_of(Flatten *f, const Tensor *tensor, Expr **index) {
+    bool compound = false;
+    for (int d = 1; d < tensor->rank; d++)
+        compound |= tensor->dims[d]->kind == EXPR_OP;
+    Expr *offset = ordered(f, element_offset(f->arena, tensor, tensor->dims, index));
+    if (!compound)
+        return offset;
+    Expr *named = offset_over_names(f, tensor, index);
+    return expr_nodes(named) < expr_nodes(offset) ? named : offset;
+}
+
+/* --- accesses ----------------------------------------------------------------------------------------------------- */
+
+static Expr *flatten_read(Arena *arena, Expr *e, void *context) {
+    if (e->kind != EXPR_READ)
+        return e;
+    Expr *read = expr_copy(arena, e);
+    read->count = 1;
+    read->args = ARENA_ARRAY(arena, Expr *, 1);
+    read->args[0] = offset_of(context, e->tensor, e->args);
+    return read;
+}
+
+static Expr *flatten_expr(Flatten *f, Expr *e) {
+    return e ? expr_rewrite(f->arena, e, flatten_read, f) : NULL;
+}
+
+static StmtList flatten_body(Flatten *f, Stmt *const *body, int count);
+
+static Stmt *flatten_stmt(Flatten *f, const Stmt *stmt) {
+    Stmt *made = ARENA_NEW(f->arena, Stmt);
+    *made = *stmt;
+    if (stmt->kind == STMT_STORE || stmt->kind == STMT_PREFETCH) {
+        made->index = ARENA_ARRAY(f->arena, Expr *, 1);
+        Expr **index = ARENA_ARRAY(f->arena, Expr *, stmt->index_count);
+        for (int d = 0; d < stmt->index_count; d++)
+            index[d] = flatten_expr(f, stmt->index[d]);
+        made->index[0] = offset_of(f, stmt->tensor, index);
+        made->index_count = 1;
+        made->value = flatten_expr(f, stmt->value); /* of a prefetch there is none */
+        made->guard = flatten_expr(f, stmt->guard);
+        return made;
+    }
+    made->extent = flatten_expr(f, stmt->extent);
+    made->condition = flatten_expr(f, stmt->condition);
+    if (stmt->kind == STMT_FOR)
+        list_push(f->arena, &f->loops, stmt->var);
+    StmtList body = flatten_body(f, stmt->body, stmt->count);
+    StmtList otherwise = flatten_body(f, stmt->otherwise, stmt->otherwise_count);
+    if (stmt->kind == STMT_FOR)
+        f->loops.count--;
+    made->body = body.items;
+    made->otherwise = otherwise.items;
+    return made;
+}
+
+static StmtList flatten_body(Flatten *f, Stmt *const *body, int count) {
+    StmtList list = {0};
+    for (int i = 0; i < count; i++)
+        stmts_add(f->arena, &list, flatten_stmt(f, body[i]));
+    return list;
+}
+
+void pass_flatten(Kernel *kernel) {
+    Flatten f = {.arena = kernel->arena};
+    kernel->body = stmt_block(kernel->arena, flatten_body(&f, kernel->body->body, kernel->body->count));
+}

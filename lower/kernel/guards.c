@@ -1,0 +1,589 @@
+/* guards.c - pass: conditions leave the loops that they would slow down.
+ *
+ * Needs what build made, indices not yet simplified. Three steps:
+ *   tighten  A condition moves out of loops that it does not depend on, and into the bounds of a serial loop that it
+ *            cuts short: for i in 0:min(4, M - io * 4). A loop over v under v == e is no loop.
+ *   version  What is left holds in most iterations. Where its outer variables are bound, `if (it holds for all values
+ *            of the inner loops) { no condition } else { as before }`: one test for all conditions, two copies. When
+ *            sizes are known the second copy is the one last tile, and its extents are exact. A serial loop around the
+ *            test is cut in two instead of testing in each iteration. Conditions of padded reads are treated alike.
+ *   finish   In the second copy a guard of a store into a register buffer becomes a guard of the reads: the position
+ *            exists in the buffer, and nobody looks at it.
+ */
+#include "lower/kernel/guards.h"
+
+/* --- tighten ------------------------------------------------------------------------------------------------------ */
+
+typedef struct Inner {
+    Arena *arena;
+    LIST(const Var *) loops;
+} Inner;
+
+static bool is_plain_if(const Stmt *stmt) {
+    return stmt->kind == STMT_IF && stmt->otherwise_count == 0;
+}
+
+/* The IF that is all of the body of an IF, or NULL. */
+static Stmt *only_if(const Stmt *stmt) {
+    return stmt->count == 1 && is_plain_if(stmt->body[0]) ? stmt->body[0] : NULL;
+}
+
+/* What a statement stands under; kept: by predicates alone. */
+static ExprList conditions_of(Arena *arena, const Stmt *stmt, bool kept) {
+    ExprList list = {0};
+    if (!is_plain_if(stmt))
+        return list;
+    for (; stmt; stmt = only_if(stmt))
+        if (stmt->keeps || !kept)
+            conjuncts_add(arena, &list, stmt->condition);
+    return list;
+}
+
+/* Conditions that every statement of a body stands under. */
+static ExprList common_conditions(Arena *arena, const StmtList *body) {
+    ExprList common = {0}, kept;
+    bool first = true;
+    for (int i = 0; i < body->count; i++) {
+        if (body->items[i]->kind == STMT_PREFETCH)
+            continue; /* is of no use where nothing else is done */
+        ExprList own = conditions_of(arena, body->items[i], false);
+        kept = (ExprList){0};
+        for (int c = 0; c < own.count; c++)
+            if (first || conditions_have(&common, own.items[c]))
+                list_push(arena, &kept, own.items[c]);
+        common = kept;
+        first = false;
+    }
+    return common;
+}
+
+static StmtList without_conditions(Arena *arena, Stmt *const *body, int count, const ExprList *conditions);
+
+static Stmt *without_own(Arena *arena, Stmt *stmt, const ExprList *conditions) {
+    ExprList own = {0}, left = {0};
+    conjuncts_add(arena, &own, stmt->condition);
+    for (int c = 0; c < own.count; c++)
+        if (!conditions_have(conditions, own.items[c]))
+            list_push(arena, &left, own.items[c]);
+    StmtList body = stmts_of(stmt->body, stmt->count);
+    if (only_if(stmt))
+        body = without_conditions(arena, stmt->body, stmt->count, conditions);
+    return stmt_if_like(arena, stmt, conjunction(arena, &left), body, (StmtList){0});
+}
+
+/* The body without conditions that now stand around it. */
+static StmtList without_conditions(Arena *arena, Stmt *const *body, int count, const ExprList *conditions) {
+    StmtList list = {0};
+    for (int i = 0; i < count; i++)
+        stmts_add(arena, &list, body[i]->kind == STMT_PREFETCH ? body[i] : without_own(arena, body[i], conditions));
+    return list;
+}
+
+/* The statement under conditions of a body: those of predicates inside, in an IF of their own. */
+static Stmt *under_conditions(Arena *arena, Stmt *stmt, const ExprList *conditions, const StmtList *body, Loc loc) {
+    ExprList lists[2] = {{0}, {0}};
+    for (int c = 0; c < conditions->count; c++) {
+        bool keeps = false;
+        for (int i = 0; i < body->count && !keeps; i++) {
+            ExprList kept = conditions_of(arena, body->items[i], true);
+            keeps = conditions_have(&kept, conditions->items[c]);
+        }
+        list_push(arena, &lists[keeps], conditions->items[c]);
+    }
+    for (int keeps = 1; keeps >= 0; keeps--) {
+        StmtList inner = {0};
+        stmts_add(arena, &inner, stmt);
+        Stmt like = {.keeps = keeps, .loc = loc};
+        stmt = stmt_if_like(arena, &like, conjunction(arena, &lists[keeps]), inner, (StmtList){0});
+    }
+    return stmt;
+}
+
+/* The extent that a loop has where the condition holds: for condition a * var + rest < limit with a > 0. NULL when the
+ * condition has another form, or an unrolled loop would lose its constant extent. */
+static Expr *cut_extent(Arena *arena, const Stmt *loop, Expr *extent, Expr *condition) {
+    Expr *first;
+    if (loop->loop == LOOP_VECTORIZED || loop->loop == LOOP_TENSORIZED || loop_kind_is_bound(loop->loop) ||
+        !first_failure(arena, condition, loop->var, &first))
+        return NULL;
+    Expr *cut = expr_compact(arena, expr_binary(arena, OP_MIN, extent, first));
+    if (loop->loop == LOOP_UNROLLED && !expr_is_int(cut, NULL))
+        return NULL;
+    return cut;
+}
+
+static bool add_loop(Stmt *stmt, void *context) {
+    Inner *inner = context;
+    if (stmt->kind == STMT_FOR)
+        list_push(inner->arena, &inner->loops, stmt->var);
+    return true;
+}
+
+/* The extent of an unrolled loop beyond which a condition holds for no value of the loops inside: 16 * ju + jl < 6
+ * leaves one value of ju. The condition stays. */
+static Expr *shrunk_extent(Arena *arena, const Stmt *loop, const StmtList *body, Expr *extent, Expr *condition) {
+    Inner inner = {.arena = arena};
+    Expr *first, *best = NULL;
+    for (int i = 0; i < body->count; i++)
+        stmt_walk(body->items[i], add_loop, &inner);
+    if (loop->loop == LOOP_UNROLLED)
+        best = extreme_case(arena, condition, inner.loops.items, inner.loops.count, false);
+    if (!best || !first_failure(arena, best, loop->var, &first))
+        return extent;
+    Expr *cut = expr_compact(arena, expr_binary(arena, OP_MIN, extent, first));
+    return expr_is_int(cut, NULL) ? cut : extent;
+}
+
+static bool note_register(Stmt *stmt, void *context) {
+    bool *found = context;
+    *found |= stmt->kind == STMT_STORE && stmt->tensor->scope == SCOPE_REGISTER;
+    return !*found;
+}
+
+/* Registers have no other index than constants. */
+static bool stores_registers(const StmtList *body) {
+    bool found = false;
+    for (int i = 0; i < body->count; i++)
+        stmt_walk(body->items[i], note_register, &found);
+    return found;
+}
+
+static StmtList substituted(Arena *arena, const StmtList *body, const Var *var, Expr *value) {
+    StmtList list = {0};
+    for (int i = 0; i < body->count; i++)
+        stmts_add(arena, &list, stmt_substitute(arena, body->items[i], var, value));
+    return list;
+}
+
+/* for v in 0:n { if a * v == e { body } } as if e % a == 0 && 0 <= e / a && e / a < n { body at v = e / a }. In lanes e
+ * may differ, and lanes read what v would never have been. */
+static Stmt *only_iteration(Arena *arena, const Stmt *loop, const StmtList *body, const ExprList *common) {
+    Expr *numerator, *condition = NULL;
+    int64_t slope;
+    int which = 0;
+    while (which < common->count && !equal_value(arena, common->items[which], loop->var, &numerator, &slope))
+        which++;
+    if (which == common->count || stores_registers(body) || loop->in_lanes)
+        return NULL;
+    Expr *divisor = expr_int(arena, slope), *zero = expr_int(arena, 0);
+    Expr *value = expr_compact(arena, expr_binary(arena, OP_DIV, numerator, divisor));
+    if (slope != 1)
+        condition = expr_binary(arena, OP_EQ, expr_binary(arena, OP_MOD, numerator, divisor), zero);
+    condition = expr_and(arena, condition, expr_binary(arena, OP_GE, value, zero));
+    condition = expr_and(arena, condition, expr_binary(arena, OP_LT, value, loop->extent));
+    StmtList inner = without_conditions(arena, body->items, body->count, &(ExprList){common->items + which, 1, 1});
+    inner = substituted(arena, &inner, loop->var, value);
+    return stmt_if_like(arena, &(Stmt){.keeps = true, .loc = loop->loc}, condition, inner, (StmtList){0});
+}
+
+/* The loop from `first` on, counted from 0: its conditions too. */
+static Stmt *loop_from(Arena *arena, const Stmt *loop, Expr *first, Expr *extent, const StmtList *body) {
+    if (!first)
+        return stmt_for_like(arena, loop, extent, *body);
+    Var *var = ARENA_NEW(arena, Var);
+    *var = *loop->var;
+    StmtList shifted = substituted(arena, body, loop->var, expr_binary(arena, OP_ADD, expr_var(arena, var), first));
+    Expr *left = expr_compact(arena, expr_binary(arena, OP_SUB, extent, first));
+    return stmt_for(arena, var, left, loop->loop, shifted, loop->loc);
+}
+
+/* Where a serial loop begins under a condition; NULL when it does not say. */
+static Expr *cut_begin(Arena *arena, const Stmt *loop, Expr *begin, Expr *condition) {
+    Expr *first;
+    if (loop->loop != LOOP_SERIAL || !first_success(arena, condition, loop->var, &first))
+        return NULL;
+    Expr *known = begin ? begin : expr_int(arena, 0);
+    return expr_compact(arena, expr_binary(arena, OP_MAX, known, first));
+}
+
+/* A loop without values reads nothing: what is read for a condition in it may not be there. */
+static bool may_leave(Arena *arena, const Stmt *loop, Expr *condition) {
+    return !expr_reads(condition) ||
+           expr_prove(arena, expr_binary(arena, OP_GE, loop->extent, expr_int(arena, 1)), &(Facts){0}) == 1;
+}
+
+/* What a body stores to buffers that are there outside of it. */
+typedef struct Effects {
+    Arena *arena;
+    LIST(const Var *) loops;  /* the loop, and those in its body around the statement at hand */
+    LIST(const Tensor *) own; /* allocated in the body */
+    ExprList path;            /* conditions around the statement at hand */
+    ExprList needed;          /* what holds, for some values of these loops, wherever something is stored */
+    bool any, other;          /* stores; what is not looked into */
+} Effects;
+
+static bool is_own(const Effects *effects, const Tensor *tensor) {
+    for (int i = 0; i < effects->own.count; i++)
+        if (effects->own.items[i] == tensor)
+            return true;
+    return false;
+}
+
+typedef struct Steady {
+    Arena *arena;
+    const Var *const *vars;
+    int count;
+    bool broken;
+} Steady;
+
+/* Whether an input is read, at a place that is there and that none of the loops move. */
+static bool is_steady_read(const Expr *e, const Steady *steady) {
+    bool holds = e->tensor->role == ROLE_INPUT && !e->guard;
+    for (int d = 0; d < e->count && holds; d++) {
+        Arena *arena = steady->arena;
+        Expr *inside = expr_and(arena, expr_binary(arena, OP_GE, e->args[d], expr_int(arena, 0)),
+                                expr_binary(arena, OP_LT, e->args[d], e->tensor->dims[d]));
+        holds = !expr_reads(e->args[d]) && expr_prove(arena, inside, &(Facts){0}) == 1;
+        for (int v = 0; v < steady->count && holds; v++)
+            holds = !expr_uses_var(e->args[d], steady->vars[v]);
+    }
+    return holds;
+}
+
+static bool note_unsteady(const Expr *e, void *context) {
+    Steady *steady = context;
+    steady->broken |= e->kind == EXPR_READ && !is_steady_read(e, steady);
+    return !steady->broken;
+}
+
+bool reads_steadily(Arena *arena, const Expr *condition, const Var *const *vars, int count) {
+    Steady steady = {.arena = arena, .vars = vars, .count = count};
+    expr_walk(condition, note_unsteady, &steady);
+    return !steady.broken;
+}
+
+static void note_effect(Effects *effects) {
+    ExprList kept = {0};
+    for (int i = 0; i < effects->path.count; i++) {
+        Expr *condition = effects->path.items[i];
+        bool steady = reads_steadily(effects->arena, condition, effects->loops.items, effects->loops.count);
+        Expr *easiest = !steady ? NULL
+                                : extreme_case(effects->arena, condition, effects->loops.items + 1,
+                                               effects->loops.count - 1, false);
+        if (easiest && (!effects->any || conditions_have(&effects->needed, easiest)))
+            list_push(effects->arena, &kept, easiest);
+    }
+    effects->needed = kept;
+    effects->any = true;
+}
+
+static void note_effects(Effects *effects, Stmt *stmt) {
+    int loops = effects->loops.count, own = effects->own.count, path = effects->path.count;
+    effects->other |= stmt->kind == STMT_CHECK;
+    if (stmt->kind == STMT_FOR)
+        list_push(effects->arena, &effects->loops, stmt->var);
+    if (stmt->kind == STMT_ALLOCATE)
+        list_push(effects->arena, &effects->own, stmt->tensor);
+    if (stmt->kind == STMT_IF)
+        conjuncts_add(effects->arena, &effects->path, stmt->condition);
+    if (stmt->kind == STMT_STORE && !is_own(effects, stmt->tensor))
+        note_effect(effects);
+    for (int i = 0; i < stmt->count; i++)
+        note_effects(effects, stmt->body[i]);
+    effects->path.count = path;
+    for (int i = 0; i < stmt->otherwise_count; i++)
+        note_effects(effects, stmt->otherwise[i]);
+    effects->loops.count = loops;
+    effects->own.count = own;
+}
+
+/* The part of a serial loop that stores something: of a tile that is computed in registers and stored where it is inside,
+ * none may be; of a reduction under conditions that are read from memory a few terms may be all. */
+static void cut_to_useful(Arena *arena, const Stmt *loop, const StmtList *body, Expr **begin, Expr **extent) {
+    Effects effects = {.arena = arena};
+    if (loop->loop != LOOP_SERIAL)
+        return;
+    list_push(arena, &effects.loops, loop->var);
+    for (int i = 0; i < body->count; i++)
+        note_effects(&effects, body->items[i]);
+    for (int i = 0; i < effects.needed.count && !effects.other; i++) {
+        Expr *condition = effects.needed.items[i], *cut;
+        if (!expr_uses_var(condition, loop->var) || (loop->var->reduction && !expr_reads(condition)))
+            continue;
+        if ((cut = cut_extent(arena, loop, *extent, condition)))
+            *extent = cut;
+        else if (loop->var->reduction && (cut = cut_begin(arena, loop, *begin, condition)))
+            *begin = cut;
+    }
+}
+
+static Stmt *tighten_for(Arena *arena, Stmt *loop, StmtList body) {
+    ExprList common = common_conditions(arena, &body), moved = {0}, outside = {0};
+    Stmt *only = only_iteration(arena, loop, &body, &common);
+    if (only)
+        return only;
+    Expr *extent = loop->extent, *begin = NULL;
+    for (int i = 0; i < common.count; i++) {
+        Expr *condition = common.items[i], *cut;
+        if (!expr_uses_var(condition, loop->var)) {
+            if (!may_leave(arena, loop, condition))
+                continue;
+            list_push(arena, &outside, condition);
+            list_push(arena, &moved, condition);
+        } else if ((cut = cut_extent(arena, loop, extent, condition))) {
+            extent = cut;
+            list_push(arena, &moved, condition);
+        } else if ((cut = cut_begin(arena, loop, begin, condition))) {
+            begin = cut;
+            list_push(arena, &moved, condition);
+        } else {
+            extent = shrunk_extent(arena, loop, &body, extent, condition);
+        }
+    }
+    cut_to_useful(arena, loop, &body, &begin, &extent);
+    StmtList whole = body;
+    if (moved.count)
+        body = without_conditions(arena, body.items, body.count, &moved);
+    Stmt *made = extent == loop->extent && !begin ? stmt_with_bodies(arena, loop, body, (StmtList){0})
+                                                  : loop_from(arena, loop, begin, extent, &body);
+    return made && outside.count ? under_conditions(arena, made, &outside, &whole, loop->loc) : made;
+}
+
+/* allocate t { if c { body } } as if c { allocate t { body } }. */
+static Stmt *tighten_allocate(Arena *arena, Stmt *allocate, StmtList body) {
+    ExprList common = common_conditions(arena, &body);
+    if (!common.count)
+        return stmt_with_bodies(arena, allocate, body, (StmtList){0});
+    StmtList inner = without_conditions(arena, body.items, body.count, &common);
+    Stmt *made = stmt_allocate(arena, allocate->tensor, inner);
+    return under_conditions(arena, made, &common, &body, allocate->loc);
+}
+
+static Stmt *tighten(Arena *arena, Stmt *stmt) {
+    StmtList body = tighten_body(arena, stmt->body, stmt->count);
+    if (stmt->kind == STMT_FOR)
+        return tighten_for(arena, stmt, body);
+    if (stmt->kind == STMT_ALLOCATE)
+        return tighten_allocate(arena, stmt, body);
+    StmtList otherwise = tighten_body(arena, stmt->otherwise, stmt->otherwise_count);
+    Stmt *made = stmt_with_bodies(arena, stmt, body, otherwise);
+    if (!made || !is_plain_if(made) || !only_if(made) || made->keeps != only_if(made)->keeps)
+        return made;
+    Stmt *inner = made->body[0];
+    Expr *both = expr_and(arena, made->condition, inner->condition);
+    return stmt_if_like(arena, made, both, stmts_of(inner->body, inner->count), (StmtList){0});
+}
+
+StmtList tighten_body(Arena *arena, Stmt *const *body, int count) {
+    StmtList list = {0};
+    for (int i = 0; i < count; i++)
+        stmts_add(arena, &list, tighten(arena, body[i]));
+    return list;
+}
+
+/* --- finish ------------------------------------------------------------------------------------------------------- */
+
+static bool index_inside(Arena *arena, const Tensor *tensor, Expr **index) {
+    for (int d = 0; d < tensor->rank; d++) {
+        int64_t extent;
+        Interval range = expr_interval(expr_simplify(arena, index[d]));
+        if (!expr_is_int(tensor->dims[d], &extent) || !range.has_low || !range.has_high || range.low < 0 ||
+            range.high >= extent)
+            return false;
+    }
+    return true;
+}
+
+typedef struct SafeSearch {
+    Arena *arena;
+    bool safe;
+    ExprList conditions; /* of what is inside */
+} SafeSearch;
+
+/* All that is under the guard stores inside register buffers, in loops that will be copies or lanes. */
+static bool note_unsafe(Stmt *stmt, void *context) {
+    SafeSearch *search = context;
+    bool safe = false;
+    if (stmt->kind == STMT_FOR)
+        safe = stmt->loop != LOOP_SERIAL && stmt->loop != LOOP_PARALLEL;
+    else if (stmt->kind == STMT_IF) {
+        safe = stmt->keeps;
+        conjuncts_add(search->arena, &search->conditions, stmt->condition);
+    } else if (stmt->kind == STMT_TOGETHER) /* its stores are looked at next */
+        safe = true;
+    else if (stmt->kind == STMT_STORE)
+        safe = stmt->tensor->scope == SCOPE_REGISTER && index_inside(search->arena, stmt->tensor, stmt->index);
+    search->safe &= safe;
+    return search->safe;
+}
+
+typedef struct AtomSearch {
+    const Affine *atoms;
+    bool found;
+} AtomSearch;
+
+static bool note_atom(const Expr *e, void *context) {
+    AtomSearch *search = context;
+    for (int i = 0; i < search->atoms->count; i++)
+        search->found |= expr_equal(e, search->atoms->terms[i].atom);
+    return !search->found;
+}
+
+/* Whether the index is made of something that the condition is about. What it does not use has no part in its being
+ * inside: an index that a split of another dimension does not touch is the same in its last tile. A condition about
+ * nothing is decided already, for all that is under it. */
+static bool concerns(Arena *arena, Expr *condition, Expr *const *index, int count) {
+    Affine sides[2];
+    for (int side = 0; side < 2; side++) {
+        if (condition->kind != EXPR_OP || !expr_affine_modular(arena, condition->args[side], &sides[side]))
+            return true;
+        AtomSearch search = {&sides[side], false};
+        for (int d = 0; d < count; d++)
+            expr_walk(index[d], note_atom, &search);
+        if (search.found)
+            return true;
+    }
+    return sides[0].count + sides[1].count == 0;
+}
+
+/* A guard that reads what need not be there where the condition does not hold says nothing there. */
+static bool concerns_read(Arena *arena, Expr *condition, const Expr *read) {
+    return concerns(arena, condition, read->args, read->count) ||
+           (read->guard && expr_reads(read->guard) && concerns(arena, condition, &read->guard, 1));
+}
+
+/* Conditions that an IF drops, and those of predicates that stay, inside and around it: much follows from both together
+ * that follows from neither. */
+typedef struct Finish {
+    ExprList dropped;
+    ExprList kept;
+} Finish;
+
+typedef struct Shared {
+    const Expr *other;
+    bool loops; /* looked for: loop variables, or sizes and scalars */
+    bool found;
+} Shared;
+
+static bool find_shared(const Expr *e, void *context) {
+    Shared *shared = context;
+    if (e->kind == EXPR_VAR && (e->var->kind == VAR_LOOP) == shared->loops)
+        shared->found |= expr_uses_var(shared->other, e->var);
+    return !shared->found;
+}
+
+static bool share_variable(const Expr *a, const Expr *b, bool loops) {
+    Shared shared = {b, loops, false};
+    expr_walk(a, find_shared, &shared);
+    return shared.found;
+}
+
+/* Whether a kept condition that is about the same loops as the dropped one makes it say something of the read: j of
+ * j < i, or N by i == 5, where i < N is dropped. */
+static bool concerns_by(const Expr *kept, const Expr *dropped, const Expr *read) {
+    if (!share_variable(kept, dropped, true))
+        return false;
+    for (int d = 0; d < read->count; d++)
+        if (share_variable(kept, read->args[d], true) || share_variable(dropped, read->tensor->dims[d], false))
+            return true;
+    return false;
+}
+
+static bool is_inside_by_guard(Arena *arena, const Expr *read) {
+    ExprList known = {0};
+    if (read->guard)
+        conjuncts_add(arena, &known, read->guard);
+    Facts facts = {known.count, known.items};
+    for (int d = 0; d < read->count; d++) {
+        Expr *bounds[2];
+        index_bounds(arena, read->tensor, d, read->args[d], bounds);
+        for (int i = 0; i < 2; i++)
+            if (expr_prove(arena, bounds[i], &facts) != 1)
+                return false;
+    }
+    return true;
+}
+
+/* The guard and the dropped conditions that are about the loops of something in it: together they say more. */
+static void guard_by_loops(Arena *arena, const Finish *finish, Expr *read) {
+    for (int i = 0; i < finish->dropped.count && read->guard; i++) {
+        ExprList known = {0};
+        conjuncts_add(arena, &known, read->guard);
+        if (conditions_have(&known, finish->dropped.items[i]) ||
+            !share_variable(read->guard, finish->dropped.items[i], true))
+            continue;
+        read->guard = expr_and(arena, read->guard, finish->dropped.items[i]);
+        i = -1; /* those before it may be about its loops */
+    }
+}
+
+static Expr *guard_read(Arena *arena, Expr *e, void *context) {
+    const Finish *finish = context;
+    if (e->kind != EXPR_READ || index_inside(arena, e->tensor, e->args))
+        return e;
+    Expr *read = expr_copy(arena, e);
+    for (int i = 0; i < finish->dropped.count; i++) {
+        Expr *dropped = finish->dropped.items[i];
+        bool needed = concerns_read(arena, dropped, e);
+        for (int k = 0; k < finish->kept.count && !needed; k++)
+            needed = concerns_by(finish->kept.items[k], dropped, e);
+        if (needed)
+            read->guard = expr_and(arena, read->guard, dropped);
+    }
+    if (!is_inside_by_guard(arena, read))
+        guard_by_loops(arena, finish, read);
+    return read;
+}
+
+static Expr *guard_reads(Arena *arena, Expr *e, void *context) {
+    return expr_rewrite(arena, e, guard_read, context);
+}
+
+static bool uses_reduction(const Expr *e, void *context) {
+    bool *found = context;
+    *found |= e->kind == EXPR_VAR && e->var->reduction;
+    return !*found;
+}
+
+/* around: the conditions of the IFs that it is in. */
+static Stmt *finish_if(Arena *arena, Stmt *stmt, const ExprList *around) {
+    SafeSearch search = {.arena = arena, .safe = true};
+    for (int i = 0; i < stmt->count; i++)
+        stmt_walk(stmt->body[i], note_unsafe, &search);
+    if (!search.safe || stmt->keeps)
+        return stmt;
+    ExprList all = {0}, kept = {0};
+    Finish finish = {.kept = search.conditions};
+    for (int i = 0; i < around->count; i++)
+        list_push(arena, &finish.kept, around->items[i]);
+    conjuncts_add(arena, &all, stmt->condition);
+    for (int i = 0; i < all.count; i++) {
+        bool reduces = false;
+        expr_walk(all.items[i], uses_reduction, &reduces);
+        if (reduces)
+            list_push(arena, &kept, all.items[i]);
+        else
+            list_push(arena, &finish.dropped, all.items[i]);
+    }
+    if (!finish.dropped.count)
+        return stmt;
+    for (int i = 0; i < kept.count; i++)
+        list_push(arena, &finish.kept, kept.items[i]);
+    StmtList body = {0};
+    for (int i = 0; i < stmt->count; i++)
+        stmts_add(arena, &body, stmt_map_exprs(arena, stmt->body[i], guard_reads, &finish));
+    return stmt_if(arena, conjunction(arena, &kept), body, (StmtList){0}, stmt->loc);
+}
+
+static StmtList finish_body(Arena *arena, Stmt *const *body, int count, ExprList *around) {
+    StmtList list = {0};
+    for (int i = 0; i < count; i++) {
+        int outer = around->count;
+        if (body[i]->kind == STMT_IF)
+            conjuncts_add(arena, around, body[i]->condition);
+        StmtList inner = finish_body(arena, body[i]->body, body[i]->count, around);
+        StmtList otherwise = finish_body(arena, body[i]->otherwise, body[i]->otherwise_count, around);
+        around->count = outer;
+        Stmt *made = stmt_with_bodies(arena, body[i], inner, otherwise);
+        stmts_add(arena, &list, made && is_plain_if(made) ? finish_if(arena, made, around) : made);
+    }
+    return list;
+}
+
+void pass_guards(Kernel *kernel) {
+    Arena *arena = kernel->arena;
+    StmtList body = tighten_body(arena, kernel->body->body, kernel->body->count);
+    body = version_body(arena, kernel->target, &body);
+    body = finish_body(arena, body.items, body.count, &(ExprList){0});
+    kernel->body = stmt_block(arena, body);
+}

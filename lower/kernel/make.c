@@ -1,0 +1,319 @@
+/* make.c - making, walking and rewriting statements.
+ *
+ * Keeps true: bodies hold no blocks and nothing that does nothing; a constant condition leaves no IF behind; rewriting
+ * returns the statement itself where nothing changes.
+ */
+#include "lower/kernel/passes.h"
+#include <string.h>
+
+/* --- making ------------------------------------------------------------------------------------------------------- */
+
+static Stmt *make(Arena *arena, StmtKind kind, Loc loc) {
+    Stmt *stmt = ARENA_NEW(arena, Stmt);
+    stmt->kind = kind;
+    stmt->loc = loc;
+    return stmt;
+}
+
+void stmts_add(Arena *arena, StmtList *list, Stmt *stmt) {
+    if (!stmt)
+        return;
+    if (stmt->kind == STMT_BLOCK)
+        stmts_add_all(arena, list, stmt->body, stmt->count);
+    else
+        list_push(arena, list, stmt);
+}
+
+void stmts_add_all(Arena *arena, StmtList *list, Stmt *const *stmts, int count) {
+    for (int i = 0; i < count; i++)
+        stmts_add(arena, list, stmts[i]);
+}
+
+Expr *rename_read(Arena *arena, Expr *e, void *context) {
+    const Renaming *renaming = context;
+    if (e->kind != EXPR_READ || e->tensor != renaming->from)
+        return e;
+    Expr *read = expr_copy(arena, e);
+    read->tensor = renaming->to;
+    return read;
+}
+
+StmtList stmts_of(Stmt *const *stmts, int count) {
+    return (StmtList){(Stmt **)stmts, count, count};
+}
+
+static void set_body(Stmt *stmt, StmtList body) {
+    stmt->body = body.items;
+    stmt->count = body.count;
+}
+
+Stmt *stmt_block(Arena *arena, StmtList body) {
+    Stmt *stmt = make(arena, STMT_BLOCK, (Loc){0});
+    set_body(stmt, body);
+    return stmt;
+}
+
+Stmt *stmt_for(Arena *arena, const Var *var, Expr *extent, LoopKind loop, StmtList body, Loc loc) {
+    int64_t constant;
+    if (body.count == 0 || (expr_is_int(extent, &constant) && constant <= 0))
+        return NULL;
+    Stmt *stmt = make(arena, STMT_FOR, loc);
+    stmt->var = var;
+    stmt->extent = extent;
+    stmt->loop = loop;
+    set_body(stmt, body);
+    return stmt;
+}
+
+Stmt *stmt_for_like(Arena *arena, const Stmt *loop, Expr *extent, StmtList body) {
+    Stmt *made = stmt_for(arena, loop->var, extent, loop->loop, body, loop->loc);
+    if (made) {
+        made->masked = loop->masked;
+        made->in_lanes = loop->in_lanes;
+    }
+    return made;
+}
+
+Stmt *stmt_if(Arena *arena, Expr *condition, StmtList body, StmtList otherwise, Loc loc) {
+    int64_t constant;
+    if (expr_is_int(condition, &constant))
+        return stmt_block(arena, constant ? body : otherwise);
+    if (body.count == 0 && otherwise.count == 0)
+        return NULL;
+    Stmt *stmt = make(arena, STMT_IF, loc);
+    stmt->condition = condition;
+    set_body(stmt, body);
+    stmt->otherwise = otherwise.items;
+    stmt->otherwise_count = otherwise.count;
+    return stmt;
+}
+
+Stmt *stmt_if_like(Arena *arena, const Stmt *like, Expr *condition, StmtList body, StmtList otherwise) {
+    Stmt *stmt = stmt_if(arena, condition, body, otherwise, like->loc);
+    if (stmt && stmt->kind == STMT_IF)
+        stmt->keeps = like->keeps;
+    return stmt;
+}
+
+Stmt *stmt_store(Arena *arena, const Tensor *tensor, Expr **index, int index_count, Expr *value, Expr *guard, Loc loc) {
+    Stmt *stmt = make(arena, STMT_STORE, loc);
+    stmt->tensor = tensor;
+    stmt->index = index;
+    stmt->index_count = index_count;
+    stmt->value = value;
+    stmt->guard = guard;
+    return stmt;
+}
+
+Stmt *stmt_together(Arena *arena, StmtList stores, Loc loc) {
+    if (stores.count < 2)
+        return stores.count ? stores.items[0] : NULL;
+    Stmt *stmt = make(arena, STMT_TOGETHER, loc);
+    set_body(stmt, stores);
+    return stmt;
+}
+
+Stmt *stmt_allocate(Arena *arena, const Tensor *tensor, StmtList body) {
+    if (body.count == 0)
+        return NULL;
+    Stmt *stmt = make(arena, STMT_ALLOCATE, tensor->loc);
+    stmt->tensor = tensor;
+    set_body(stmt, body);
+    return stmt;
+}
+
+Stmt *stmt_check(Arena *arena, Expr *condition, int status, Loc loc) {
+    Stmt *stmt = make(arena, STMT_CHECK, loc);
+    stmt->condition = condition;
+    stmt->status = status;
+    return stmt;
+}
+
+Stmt *stmt_prefetch(Arena *arena, const Tensor *tensor, Expr **index, int index_count, Loc loc) {
+    Stmt *stmt = make(arena, STMT_PREFETCH, loc);
+    stmt->tensor = tensor;
+    stmt->index = index;
+    stmt->index_count = index_count;
+    return stmt;
+}
+
+Stmt *stmt_step(Arena *arena) {
+    return make(arena, STMT_STEP, (Loc){0});
+}
+
+static bool same_body(StmtList list, Stmt *const *body, int count) {
+    return list.count == count &&
+           (count == 0 || list.items == body || !memcmp(list.items, body, sizeof *body * (size_t)count));
+}
+
+Stmt *stmt_with_bodies(Arena *arena, Stmt *stmt, StmtList body, StmtList otherwise) {
+    if (same_body(body, stmt->body, stmt->count) && same_body(otherwise, stmt->otherwise, stmt->otherwise_count))
+        return stmt;
+    switch (stmt->kind) {
+    case STMT_BLOCK: return stmt_block(arena, body);
+    case STMT_FOR: return stmt_for_like(arena, stmt, stmt->extent, body);
+    case STMT_IF: return stmt_if_like(arena, stmt, stmt->condition, body, otherwise);
+    case STMT_ALLOCATE: return stmt_allocate(arena, stmt->tensor, body);
+    case STMT_TOGETHER: return stmt_together(arena, body, stmt->loc);
+    default: return stmt;
+    }
+}
+
+/* --- walking and rewriting ---------------------------------------------------------------------------------------- */
+
+void stmt_walk(Stmt *stmt, bool (*visit)(Stmt *stmt, void *context), void *context) {
+    if (!visit(stmt, context))
+        return;
+    for (int i = 0; i < stmt->count; i++)
+        stmt_walk(stmt->body[i], visit, context);
+    for (int i = 0; i < stmt->otherwise_count; i++)
+        stmt_walk(stmt->otherwise[i], visit, context);
+}
+
+void stmt_exprs(const Stmt *stmt, void (*visit)(Expr *e, void *context), void *context) {
+    Expr *own[] = {stmt->extent, stmt->condition, stmt->value, stmt->guard};
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        if (own[i])
+            visit(own[i], context);
+    for (int i = 0; i < stmt->index_count; i++)
+        visit(stmt->index[i], context);
+}
+
+static StmtList map_body(Arena *arena, Stmt *const *body, int count, ReplaceExpr *replace, void *context) {
+    StmtList list = {0};
+    for (int i = 0; i < count; i++)
+        stmts_add(arena, &list, stmt_map_exprs(arena, body[i], replace, context));
+    return list;
+}
+
+static Expr *map_expr(Arena *arena, Expr *e, ReplaceExpr *replace, void *context, bool *changed) {
+    Expr *made = e ? replace(arena, e, context) : NULL;
+    *changed |= made != e;
+    return made;
+}
+
+/* The statement over other expressions, its bodies as they are. */
+static Stmt *replace_own_exprs(Arena *arena, Stmt *stmt, ReplaceExpr *replace, void *context) {
+    bool changed = false;
+    Stmt copy = *stmt;
+    copy.extent = map_expr(arena, stmt->extent, replace, context, &changed);
+    copy.condition = map_expr(arena, stmt->condition, replace, context, &changed);
+    copy.value = map_expr(arena, stmt->value, replace, context, &changed);
+    copy.guard = map_expr(arena, stmt->guard, replace, context, &changed);
+    if (stmt->index_count) {
+        copy.index = ARENA_ARRAY(arena, Expr *, stmt->index_count);
+        for (int i = 0; i < stmt->index_count; i++)
+            copy.index[i] = map_expr(arena, stmt->index[i], replace, context, &changed);
+    }
+    if (!changed)
+        return stmt;
+    Stmt *made = ARENA_NEW(arena, Stmt);
+    *made = copy;
+    return made;
+}
+
+/* A store whose guard is false, an empty loop, an IF that is decided. */
+static Stmt *settle(Arena *arena, Stmt *stmt) {
+    StmtList body = stmts_of(stmt->body, stmt->count);
+    int64_t constant;
+    if (stmt->kind == STMT_FOR)
+        return expr_is_int(stmt->extent, &constant) && constant <= 0 ? NULL : stmt;
+    if (stmt->kind == STMT_CHECK && expr_is_int(stmt->condition, &constant) && constant)
+        return NULL;
+    if (stmt->kind == STMT_IF && expr_is_int(stmt->condition, NULL))
+        return stmt_if(arena, stmt->condition, body, stmts_of(stmt->otherwise, stmt->otherwise_count), stmt->loc);
+    if (stmt->kind == STMT_STORE && stmt->guard && expr_is_int(stmt->guard, &constant))
+        return constant ? stmt_store(arena, stmt->tensor, stmt->index, stmt->index_count, stmt->value, NULL, stmt->loc)
+                        : NULL;
+    return stmt;
+}
+
+Stmt *stmt_map_exprs(Arena *arena, Stmt *stmt, ReplaceExpr *replace, void *context) {
+    stmt = replace_own_exprs(arena, stmt, replace, context);
+    StmtList body = map_body(arena, stmt->body, stmt->count, replace, context);
+    StmtList otherwise = map_body(arena, stmt->otherwise, stmt->otherwise_count, replace, context);
+    stmt = stmt_with_bodies(arena, stmt, body, otherwise);
+    return stmt ? settle(arena, stmt) : NULL;
+}
+
+static Expr *substitute(Arena *arena, Expr *e, void *context) {
+    return expr_substitute(arena, e, context, 1);
+}
+
+Stmt *stmt_substitute(Arena *arena, Stmt *stmt, const Var *var, Expr *value) {
+    return stmt_map_exprs(arena, stmt, substitute, &(Substitution){var, value});
+}
+
+/* --- conditions --------------------------------------------------------------------------------------------------- */
+
+void conjuncts_add(Arena *arena, ExprList *list, Expr *condition) {
+    int64_t constant;
+    if (condition->kind == EXPR_OP && condition->op == OP_AND) {
+        conjuncts_add(arena, list, condition->args[0]);
+        conjuncts_add(arena, list, condition->args[1]);
+    } else if (!expr_is_int(condition, &constant) || !constant) {
+        list_push(arena, list, condition);
+    }
+}
+
+bool is_index_comparison(const Expr *e) {
+    return e->kind == EXPR_OP && op_info[e->op].class == CLASS_COMPARE && e->args[0]->type == TYPE_INT64;
+}
+
+bool conditions_have(const ExprList *list, const Expr *e) {
+    for (int i = 0; i < list->count; i++)
+        if (expr_equal(list->items[i], e))
+            return true;
+    return false;
+}
+
+Expr *expr_and(Arena *arena, Expr *a, Expr *b) {
+    return a && b ? expr_binary(arena, OP_AND, a, b) : a ? a : b;
+}
+
+Expr *conjunction(Arena *arena, const ExprList *list) {
+    Expr *all = NULL;
+    for (int i = 0; i < list->count; i++)
+        all = expr_and(arena, all, list->items[i]);
+    return all ? all : expr_bool(arena, true);
+}
+
+/* --- sizes of expressions ----------------------------------------------------------------------------------------- */
+
+void index_bounds(Arena *arena, const Tensor *tensor, int dimension, Expr *index, Expr *bounds[2]) {
+    bounds[0] = expr_binary(arena, OP_GE, index, expr_int(arena, 0));
+    bounds[1] = expr_binary(arena, OP_LT, index, tensor->dims[dimension]);
+}
+
+static bool count_node(const Expr *e, void *context) {
+    (void)e;
+    ++*(int *)context;
+    return true;
+}
+
+int expr_nodes(const Expr *e) {
+    int nodes = 0;
+    expr_walk(e, count_node, &nodes);
+    return nodes;
+}
+
+static bool count_down(const Expr *e, void *context) {
+    (void)e;
+    return --*(int *)context > 0;
+}
+
+int expr_nodes_up_to(const Expr *e, int nodes) {
+    int left = nodes;
+    if (nodes > 0)
+        expr_walk(e, count_down, &left);
+    return left > 0 ? nodes - left : nodes;
+}
+
+bool expr_is_larger(const Expr *e, int nodes) {
+    return expr_nodes_up_to(e, nodes + 1) > nodes;
+}
+
+Expr *expr_compact(Arena *arena, Expr *e) {
+    Expr *simple = expr_simplify(arena, e);
+    return simple == e || expr_nodes(simple) <= expr_nodes(e) + 2 ? simple : e;
+}

@@ -1,0 +1,262 @@
+/* narrow.c - pass: vectors of a register tile of which the first lanes alone are stored get no more of them.
+ *
+ * The last vector of a tile holds what is left of a row: 4 lanes of 16 for 100 columns. Many processors compute a short
+ * vector in half of the time of a long one, and none takes longer. A part of a buffer in registers is made narrower where
+ * all that reads it, but for what it adds to itself, are stores under one and the same kind of guard: the first c lanes.
+ * Needs unrolled loops: registers are accessed at constants.
+ */
+#include "lower/kernel/passes.h"
+
+enum { LEAST_BYTES = 16 }; /* no vector is shorter */
+
+/* One vector of a register buffer. */
+typedef struct Part {
+    int64_t base;
+    int demand; /* its first lanes that something else reads */
+    bool stays; /* something reads it, or makes it, in a way that has no narrow form */
+} Part;
+
+typedef struct Narrow {
+    Arena *arena;
+    const Tensor *tensor;
+    int lanes; /* of all its vectors; 0: not seen yet */
+    bool fails;
+    LIST(Part) parts;
+    bool reads; /* while rewriting: the store reads a part that gets narrower */
+} Narrow;
+
+/* --- what is accessed --------------------------------------------------------------------------------------------- */
+
+/* The part that a RAMP at a constant accesses; NULL: something else. */
+static Part *part_at(Narrow *narrow, const Expr *index) {
+    int64_t base, stride;
+    bool vector = index->kind == EXPR_RAMP && expr_is_int(index->args[0], &base) &&
+                  expr_is_int(index->args[1], &stride) && stride == 1;
+    if (!vector || base % index->lanes || (narrow->lanes && index->lanes != narrow->lanes)) {
+        narrow->fails = true;
+        return NULL;
+    }
+    narrow->lanes = index->lanes;
+    for (int i = 0; i < narrow->parts.count; i++)
+        if (narrow->parts.items[i].base == base)
+            return &narrow->parts.items[i];
+    list_push(narrow->arena, &narrow->parts, ((Part){.base = base}));
+    return &narrow->parts.items[narrow->parts.count - 1];
+}
+
+static bool note_whole(const Expr *e, void *context) {
+    Narrow *narrow = context;
+    if (e->kind == EXPR_READ && e->tensor == narrow->tensor) {
+        Part *part = part_at(narrow, e->args[0]);
+        if (part)
+            part->stays = true;
+    }
+    return !narrow->fails;
+}
+
+static void visit_whole(Expr *e, void *context) {
+    expr_walk(e, note_whole, context);
+}
+
+/* --- guards ------------------------------------------------------------------------------------------------------- */
+
+/* How many of the first lanes a guard leaves at most: ramp(0, 1, 16) < broadcast(4, 16) leaves 4. */
+static int lanes_left(const Expr *guard, int lanes) {
+    int64_t base, stride, limit;
+    if (!guard || guard->kind != EXPR_OP)
+        return lanes;
+    if (guard->op == OP_AND) {
+        int left = lanes_left(guard->args[0], lanes), right = lanes_left(guard->args[1], lanes);
+        return left < right ? left : right;
+    }
+    const Expr *ramp = guard->args[0], *end = guard->count > 1 ? guard->args[1] : NULL;
+    if (guard->op != OP_LT || ramp->kind != EXPR_RAMP || end->kind != EXPR_BROADCAST ||
+        !expr_is_int(ramp->args[0], &base) || !expr_is_int(ramp->args[1], &stride) || stride != 1 ||
+        !expr_is_int(end->args[0], &limit))
+        return lanes;
+    return limit <= base ? 0 : limit - base < lanes ? (int)(limit - base) : lanes;
+}
+
+/* --- narrow forms ------------------------------------------------------------------------------------------------- */
+
+static bool has_narrow_form(const Expr *e, int lanes) {
+    if (e->lanes == 1)
+        return true;
+    bool good = e->lanes == lanes &&
+                (e->kind == EXPR_RAMP || e->kind == EXPR_BROADCAST || e->kind == EXPR_READ || e->kind == EXPR_OP ||
+                 e->kind == EXPR_CAST) &&
+                (!e->guard || has_narrow_form(e->guard, lanes));
+    for (int i = 0; i < e->count && good; i++)
+        good = has_narrow_form(e->args[i], lanes);
+    return good;
+}
+
+static Expr *first_lanes(Arena *arena, Expr *e, int width);
+
+/* NULL where it leaves all lanes. */
+static Expr *first_lanes_of_guard(Arena *arena, Expr *guard, int width) {
+    if (!guard)
+        return NULL;
+    if (guard->kind == EXPR_OP && guard->op == OP_AND)
+        return expr_and(arena, first_lanes_of_guard(arena, guard->args[0], width),
+                        first_lanes_of_guard(arena, guard->args[1], width));
+    return lanes_left(guard, guard->lanes) < guard->lanes && lanes_left(guard, guard->lanes) >= width
+               ? NULL
+               : first_lanes(arena, guard, width);
+}
+
+static Expr *first_lanes(Arena *arena, Expr *e, int width) {
+    if (e->lanes == 1)
+        return e;
+    if (e->kind == EXPR_RAMP)
+        return expr_ramp(arena, e->args[0], e->args[1], width);
+    if (e->kind == EXPR_BROADCAST)
+        return expr_broadcast(arena, e->args[0], width);
+    Expr *made = expr_copy(arena, e);
+    made->lanes = width;
+    made->guard = first_lanes_of_guard(arena, e->guard, width);
+    made->args = ARENA_ARRAY(arena, Expr *, e->count);
+    for (int i = 0; i < e->count; i++)
+        made->args[i] = first_lanes(arena, e->args[i], width);
+    return made;
+}
+
+/* --- what is needed ----------------------------------------------------------------------------------------------- */
+
+typedef struct Demand {
+    Narrow *narrow;
+    bool own; /* the store makes a part, */
+    int64_t own_base;
+    int lanes;   /* what the store keeps of what it reads */
+    bool formed; /* the store has a narrow form */
+} Demand;
+
+static bool note_demand(const Expr *e, void *context) {
+    Demand *demand = context;
+    if (e->kind != EXPR_READ || e->tensor != demand->narrow->tensor)
+        return !demand->narrow->fails;
+    Part *part = part_at(demand->narrow, e->args[0]);
+    if (!part || (demand->own && part->base == demand->own_base))
+        return part != NULL;
+    part->stays |= !demand->formed;
+    part->demand = part->demand > demand->lanes ? part->demand : demand->lanes;
+    return true;
+}
+
+static bool store_has_narrow_form(const Stmt *store, int lanes) {
+    return store->index_count == 1 && store->index[0]->kind == EXPR_RAMP && has_narrow_form(store->index[0], lanes) &&
+           has_narrow_form(store->value, lanes) && (!store->guard || has_narrow_form(store->guard, lanes));
+}
+
+static void note_store(Narrow *narrow, Stmt *store) {
+    Demand demand = {.narrow = narrow, .lanes = store->value->lanes};
+    demand.formed = store_has_narrow_form(store, store->index[0]->lanes);
+    if (store->tensor == narrow->tensor) {
+        Part *own = part_at(narrow, store->index[0]);
+        if (!own)
+            return;
+        own->stays |= !demand.formed;
+        demand.own = true;
+        demand.own_base = own->base;
+    } else if (store->tensor->scope != SCOPE_REGISTER) {
+        demand.lanes = lanes_left(store->guard, store->value->lanes);
+    }
+    expr_walk(store->value, note_demand, &demand);
+    for (int i = 0; i < store->index_count; i++)
+        expr_walk(store->index[i], note_whole, narrow);
+    if (store->guard)
+        expr_walk(store->guard, note_whole, narrow);
+}
+
+static bool note_stmt(Stmt *stmt, void *context) {
+    Narrow *narrow = context;
+    if (stmt->kind == STMT_STORE)
+        note_store(narrow, stmt);
+    else
+        stmt_exprs(stmt, visit_whole, narrow);
+    narrow->fails |= stmt->kind == STMT_FOR && (stmt->loop == LOOP_VECTORIZED || stmt->loop == LOOP_TENSORIZED);
+    return !narrow->fails;
+}
+
+/* --- rewriting ---------------------------------------------------------------------------------------------------- */
+
+static int width_for(const Narrow *narrow, int demand) {
+    int least = LEAST_BYTES / element_info[narrow->tensor->type].bytes, width = least > 1 ? least : 1;
+    while (width < demand)
+        width *= 2;
+    return width < narrow->lanes ? width : narrow->lanes;
+}
+
+/* The lanes that a part keeps. */
+static int width_of(const Narrow *narrow, const Part *part) {
+    return part->stays ? narrow->lanes : width_for(narrow, part->demand);
+}
+
+static bool find_narrow(const Expr *e, void *context) {
+    Narrow *narrow = context;
+    if (e->kind == EXPR_READ && e->tensor == narrow->tensor)
+        narrow->reads |= width_of(narrow, part_at(narrow, e->args[0])) < narrow->lanes;
+    return !narrow->reads;
+}
+
+/* The lanes of what is made, or of what is kept where something narrower is read. */
+static int width_of_store(Narrow *narrow, const Stmt *store) {
+    narrow->reads = false;
+    if (store->tensor == narrow->tensor)
+        return width_of(narrow, part_at(narrow, store->index[0]));
+    expr_walk(store->value, find_narrow, narrow);
+    return narrow->reads ? width_for(narrow, lanes_left(store->guard, store->value->lanes)) : store->value->lanes;
+}
+
+static Stmt *narrow_store(Narrow *narrow, Stmt *store) {
+    Arena *arena = narrow->arena;
+    int width = width_of_store(narrow, store);
+    if (width >= store->value->lanes)
+        return store;
+    Expr **index = ARENA_ARRAY(arena, Expr *, 1);
+    index[0] = first_lanes(arena, store->index[0], width);
+    return stmt_store(arena, store->tensor, index, 1, first_lanes(arena, store->value, width),
+                      first_lanes_of_guard(arena, store->guard, width), store->loc);
+}
+
+static StmtList narrow_body(Narrow *narrow, Stmt *const *body, int count) {
+    StmtList list = {0};
+    for (int i = 0; i < count; i++) {
+        Stmt *stmt = body[i];
+        if (stmt->kind == STMT_STORE)
+            stmts_add(narrow->arena, &list, narrow_store(narrow, stmt));
+        else
+            stmts_add(narrow->arena, &list,
+                      stmt_with_bodies(narrow->arena, stmt, narrow_body(narrow, stmt->body, stmt->count),
+                                       narrow_body(narrow, stmt->otherwise, stmt->otherwise_count)));
+    }
+    return list;
+}
+
+static bool worth_it(const Narrow *narrow) {
+    bool any = false;
+    for (int i = 0; i < narrow->parts.count; i++)
+        any |= width_of(narrow, &narrow->parts.items[i]) < narrow->lanes;
+    return any && !narrow->fails;
+}
+
+static StmtList each_allocate(Arena *arena, Stmt *const *body, int count) {
+    StmtList list = {0};
+    for (int i = 0; i < count; i++) {
+        Stmt *stmt = body[i];
+        StmtList inner = each_allocate(arena, stmt->body, stmt->count);
+        StmtList otherwise = each_allocate(arena, stmt->otherwise, stmt->otherwise_count);
+        Narrow narrow = {.arena = arena, .tensor = stmt->tensor};
+        bool registers = stmt->kind == STMT_ALLOCATE && stmt->tensor->scope == SCOPE_REGISTER;
+        for (int s = 0; s < inner.count && registers; s++)
+            stmt_walk(inner.items[s], note_stmt, &narrow);
+        if (registers && worth_it(&narrow))
+            inner = narrow_body(&narrow, inner.items, inner.count);
+        stmts_add(arena, &list, stmt_with_bodies(arena, stmt, inner, otherwise));
+    }
+    return list;
+}
+
+void pass_narrow(Kernel *kernel) {
+    kernel->body = stmt_block(kernel->arena, each_allocate(kernel->arena, kernel->body->body, kernel->body->count));
+}

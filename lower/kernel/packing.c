@@ -1,0 +1,204 @@
+/* packing.c - functions whose const arguments come packed: the program that their schedule is chosen for, the kernel
+ * that takes them packed, and those that pack.
+ *
+ * In that program a const argument is a constant whose contents come later. A stage at the root that reads it alone, and
+ * alone reads it, as a copy does or the transform of filters, is then computed once, ahead of all calls, and so is what
+ * is made of that in the same way: the last of them is what the argument holds when it is packed. An argument without
+ * any is packed as it is. What packs takes the sizes of the argument's shape alone: they are the same under each schedule.
+ */
+#include "lower/kernel/passes.h"
+#include "sema/sema.h"
+
+bool is_packed_argument(const Argument *argument) {
+    return argument->tensor && argument->tensor->role == ROLE_INPUT && argument->tensor->constant;
+}
+
+static bool is_size_of(const Tensor *tensor, const Var *size) {
+    for (int d = 0; d < tensor->rank; d++)
+        if (expr_uses_var(tensor->dims[d], size))
+            return true;
+    return false;
+}
+
+const Var **packing_sizes(Arena *arena, const Program *program, const Tensor *argument, int *count) {
+    const Var **sizes = ARENA_ARRAY(arena, const Var *, program->size_count + 1);
+    *count = 0;
+    for (int i = 0; i < program->size_count; i++)
+        if (is_size_of(argument, program->sizes[i]))
+            sizes[(*count)++] = program->sizes[i];
+    return sizes;
+}
+
+Program *packing_program(Arena *arena, const Program *program) {
+    const char *why = "";
+    bool any = false;
+    for (int i = 0; i < program->argument_count; i++)
+        any |= is_packed_argument(&program->arguments[i]);
+    Program *later = any ? program_bind(arena, program, NULL, 0, &why) : NULL;
+    for (int i = 0; later && i < later->argument_count; i++)
+        if (is_packed_argument(&later->arguments[i]))
+            ((Tensor *)later->arguments[i].tensor)->role = ROLE_CONSTANT; /* program_bind made it anew */
+    return later;
+}
+
+/* --- packing one -------------------------------------------------------------------------------------------------- */
+
+/* What copies an argument as it is. */
+static Stage *plain_copy(Arena *arena, const Tensor *from) {
+    Stage *stage = ARENA_NEW(arena, Stage);
+    *stage = (Stage){.axis_count = from->rank, .loc = from->loc};
+    stage->axes = ARENA_ARRAY(arena, const Var *, from->rank);
+    Expr **index = ARENA_ARRAY(arena, Expr *, from->rank);
+    for (int d = 0; d < from->rank; d++) {
+        stage->axes[d] = var_new(arena, VAR_AXIS, TYPE_INT64, arena_printf(arena, "i%d", d), from->dims[d]);
+        index[d] = expr_var(arena, stage->axes[d]);
+    }
+    stage->value = expr_read(arena, (Tensor *)from, index, NULL);
+    return stage;
+}
+
+static Tensor *tensor_like(Arena *arena, const Tensor *tensor, const char *name, Role role) {
+    Tensor *copy = ARENA_NEW(arena, Tensor);
+    *copy = *tensor;
+    copy->name = name;
+    copy->role = role;
+    copy->maker = NULL;
+    return copy;
+}
+
+/* What is made of the tensor ahead of all calls, or NULL. */
+static const Tensor *next_packed(const Nest *nest, const Tensor *tensor) {
+    for (int i = 0; i < nest->stage_count; i++)
+        if (nest->stages[i]->constant && made_of(nest->stages[i]->buffer->maker) == tensor)
+            return nest->stages[i]->buffer;
+    return NULL;
+}
+
+/* NAME_pack_ARG(sizes of ARG..., from, to) while it is made: the stages from the argument to what is packed. */
+typedef struct Copying {
+    Arena *arena;
+    LIST(const Tensor *) tensors;
+    LIST(const Stage *) stages;
+} Copying;
+
+static void add_copy(Copying *copying, Stage *stage, const Tensor *read, const Tensor *as, Tensor *made) {
+    Renaming renaming = {read, as};
+    stage = stage_rewrite_exprs(copying->arena, stage, rename_read, &renaming);
+    stage->tensor = made;
+    stage->name = made->name;
+    list_push(copying->arena, &copying->stages, stage);
+}
+
+static void add_copies(Copying *copying, const Nest *nest, const Tensor *argument, Tensor *from, Tensor *to) {
+    Arena *arena = copying->arena;
+    const Tensor *read = argument, *as = from;
+    for (const Tensor *made, *next = next_packed(nest, argument); (made = next); read = made) {
+        next = next_packed(nest, made);
+        Tensor *tensor = next ? tensor_like(arena, made, made->name, ROLE_TEMPORARY) : to;
+        if (next) {
+            tensor->order = NULL;
+            list_push(arena, &copying->tensors, tensor);
+        }
+        add_copy(copying, stage_copy(arena, made->maker), read, as, tensor);
+        as = tensor;
+    }
+    if (read == argument)
+        add_copy(copying, plain_copy(arena, argument), argument, from, to);
+}
+
+/* Of the sizes of a call, those that the functions which pack the argument do not take are unknown there. */
+static bool is_checked(const Program *program, const Tensor *argument, const Requirement *requirement) {
+    for (int i = 0; i < program->size_count; i++)
+        if (expr_uses_var(requirement->condition, program->sizes[i]) && !is_size_of(argument, program->sizes[i]))
+            return false;
+    return requirement->status == STATUS_BAD_SIZE;
+}
+
+/* A shape may be known to be one by what a call requires of other sizes. */
+static Requirement shape_requirement(Arena *arena, const Tensor *argument, int d) {
+    Expr *condition = expr_binary(arena, OP_GE, argument->dims[d], expr_int(arena, 0));
+    return (Requirement){.condition = condition,
+                         .text = expr_text(arena, condition),
+                         .status = STATUS_BAD_SIZE,
+                         .after = -1,
+                         .loc = argument->loc};
+}
+
+static void add_requirements(Arena *arena, const Program *program, const Tensor *argument, Program *made) {
+    made->requirement_count = 0;
+    made->requirements = ARENA_ARRAY(arena, Requirement, program->requirement_count + argument->rank);
+    for (int i = 0; i < program->requirement_count; i++)
+        if (is_checked(program, argument, &program->requirements[i]))
+            made->requirements[made->requirement_count++] = program->requirements[i];
+    for (int d = 0; d < argument->rank; d++)
+        if (argument->dims[d]->kind == EXPR_OP)
+            made->requirements[made->requirement_count++] = shape_requirement(arena, argument, d);
+}
+
+static const Program *copying_program(Arena *arena, const Nest *nest, const Tensor *argument, const Tensor *packed) {
+    const Program *program = nest->program;
+    Tensor *from = tensor_like(arena, argument, "from", ROLE_INPUT);
+    Tensor *to = tensor_like(arena, packed, "to", ROLE_OUTPUT);
+    Copying copying = {.arena = arena};
+    list_push(arena, &copying.tensors, from);
+    list_push(arena, &copying.tensors, to);
+    add_copies(&copying, nest, argument, from, to);
+    Program *made = ARENA_NEW(arena, Program);
+    *made = *program;
+    made->symbol = arena_printf(arena, "%s_pack_%s", program->symbol, argument->name);
+    made->sizes = packing_sizes(arena, program, argument, &made->size_count);
+    made->argument_count = 2;
+    made->tensor_count = copying.tensors.count;
+    made->tensors = copying.tensors.items;
+    made->arguments = ARENA_ARRAY(arena, Argument, 2);
+    made->arguments[0].tensor = from;
+    made->arguments[1].tensor = to;
+    made->stage_count = copying.stages.count;
+    made->stages = copying.stages.items;
+    made->known = NULL;
+    made->scan_count = made->instr_count = 0;
+    add_requirements(arena, program, argument, made);
+    return made;
+}
+
+/* --- the whole ---------------------------------------------------------------------------------------------------- */
+
+/* What is made of an argument ahead of all calls, in the end; or the argument. */
+static const Tensor *packed_tensor(const Nest *nest, const Tensor *argument) {
+    const Tensor *packed = argument;
+    for (const Tensor *next; (next = next_packed(nest, packed));)
+        packed = next;
+    return packed;
+}
+
+static Kernel *copying_kernel(Arena *arena, const Nest *nest, const Tensor *argument, const Tensor *packed,
+                              const ExpandOptions *options) {
+    const Program *program = copying_program(arena, nest, argument, packed);
+    return expand(arena, nest_build(arena, program, NULL, NULL, nest->target, NULL), options);
+}
+
+void add_packing(Kernel *kernel, const Nest *nest, const ExpandOptions *options) {
+    Arena *arena = kernel->arena;
+    Program *program = ARENA_NEW(arena, Program);
+    *program = *nest->program;
+    program->symbol = arena_printf(arena, "%s_packed", nest->program->symbol);
+    program->arguments = ARENA_ARRAY(arena, Argument, program->argument_count);
+    kernel->packings = ARENA_ARRAY(arena, Packing, program->argument_count);
+    for (int i = 0; i < program->argument_count; i++) {
+        program->arguments[i] = nest->program->arguments[i];
+        const Tensor *argument = program->arguments[i].tensor;
+        if (!argument || argument->role != ROLE_CONSTANT)
+            continue;
+        const Tensor *packed = packed_tensor(nest, argument);
+        program->arguments[i].tensor = packed;
+        kernel->packings[kernel->packing_count++] = (Packing){
+            .size_symbol = arena_printf(arena, "%s_packed_%s_size", nest->program->symbol, argument->name),
+            .packed = packed,
+            .kernel = copying_kernel(arena, nest, argument, packed, options),
+        };
+    }
+    Nest *over = ARENA_NEW(arena, Nest);
+    *over = *nest;
+    over->program = program;
+    kernel->packed = expand(arena, over, options);
+}

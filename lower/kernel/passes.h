@@ -1,0 +1,127 @@
+/* passes.h - what the passes of expand share: making statements and walking them. Private to lower/kernel.
+ *
+ * Statements are never changed once made: a pass builds new ones and shares what it leaves as it was.
+ */
+#ifndef LOWER_KERNEL_PASSES_H
+#define LOWER_KERNEL_PASSES_H
+
+#include "lower/kernel/kernel.h"
+
+typedef LIST(Stmt *) StmtList;
+typedef LIST(Expr *) ExprList;
+
+/* --- making --- */
+
+/* Appends; a block gives its statements, NULL and what does nothing is left out. */
+void stmts_add(Arena *arena, StmtList *list, Stmt *stmt);
+void stmts_add_all(Arena *arena, StmtList *list, Stmt *const *stmts, int count);
+Stmt *stmt_block(Arena *arena, StmtList body);
+Stmt *stmt_for(Arena *arena, const Var *var, Expr *extent, LoopKind loop, StmtList body, Loc loc);
+/* The loop with another extent and body. */
+Stmt *stmt_for_like(Arena *arena, const Stmt *loop, Expr *extent, StmtList body);
+/* Only one of the two bodies when the condition is constant; NULL when nothing remains. */
+Stmt *stmt_if(Arena *arena, Expr *condition, StmtList body, StmtList otherwise, Loc loc);
+Stmt *stmt_if_like(Arena *arena, const Stmt *like, Expr *condition, StmtList body, StmtList otherwise);
+Stmt *stmt_store(Arena *arena, const Tensor *tensor, Expr **index, int index_count, Expr *value, Expr *guard, Loc loc);
+/* The one store, or several together; NULL when there is none. */
+Stmt *stmt_together(Arena *arena, StmtList stores, Loc loc);
+Stmt *stmt_allocate(Arena *arena, const Tensor *tensor, StmtList body);
+Stmt *stmt_check(Arena *arena, Expr *condition, int status, Loc loc);
+Stmt *stmt_prefetch(Arena *arena, const Tensor *tensor, Expr **index, int index_count, Loc loc);
+Stmt *stmt_step(Arena *arena);
+/* stmt over other bodies; stmt itself when they are its own, NULL when it would do nothing. */
+Stmt *stmt_with_bodies(Arena *arena, Stmt *stmt, StmtList body, StmtList otherwise);
+
+/* --- walking and rewriting --- */
+
+/* visit for stmt and all below it, parents first; a false answer skips what is below. */
+void stmt_walk(Stmt *stmt, bool (*visit)(Stmt *stmt, void *context), void *context);
+/* Every expression that the statement itself holds, not those of its bodies. */
+void stmt_exprs(const Stmt *stmt, void (*visit)(Expr *e, void *context), void *context);
+/* The statement with each expression of itself and of all below it passed through replace. */
+typedef Expr *ReplaceExpr(Arena *arena, Expr *e, void *context);
+Stmt *stmt_map_exprs(Arena *arena, Stmt *stmt, ReplaceExpr *replace, void *context);
+Stmt *stmt_substitute(Arena *arena, Stmt *stmt, const Var *var, Expr *value);
+/* For expr_rewrite, context: a Renaming: reads of one tensor become reads of another. */
+typedef struct Renaming {
+    const Tensor *from, *to;
+} Renaming;
+Expr *rename_read(Arena *arena, Expr *e, void *context);
+StmtList stmts_of(Stmt *const *stmts, int count);
+
+/* --- conditions: conjunctions of comparisons --- */
+
+/* Appends the operands of nested ANDs; true adds nothing. */
+void conjuncts_add(Arena *arena, ExprList *list, Expr *condition);
+bool is_index_comparison(const Expr *e);
+bool conditions_have(const ExprList *list, const Expr *e); /* an equal one */
+/* The conjunction; true when the list is empty. */
+Expr *conjunction(Arena *arena, const ExprList *list);
+Expr *expr_and(Arena *arena, Expr *a, Expr *b); /* NULL stands for true, also as the answer */
+
+/* The condition at the values of some variables where it is hardest to hold (worst) or easiest: it holds for all of
+ * their values only if the first holds, for none if the second does not. NULL when a variable is hidden in a division
+ * or the like. */
+Expr *extreme_case(Arena *arena, Expr *condition, const Var *const *vars, int count, bool worst);
+
+/* The index of a dimension is inside the tensor when both hold. */
+void index_bounds(Arena *arena, const Tensor *tensor, int dimension, Expr *index, Expr *bounds[2]);
+
+/* --- sizes of expressions --- */
+
+/* What is shared counts each time, so that the whole number may take exponential time to find. */
+int expr_nodes(const Expr *e);
+int expr_nodes_up_to(const Expr *e, int nodes); /* at most so many are counted */
+bool expr_is_larger(const Expr *e, int nodes);  /* has more */
+/* The simplified expression, or e itself where multiplying out sums of run-time sizes would make it larger. */
+Expr *expr_compact(Arena *arena, Expr *e);
+
+/* --- passes, in their order --- */
+
+/* A part of a loop of a nest: its values are those of `value` over var, and over inner, which counts `factor` of them.
+ */
+typedef struct Piece {
+    const Var *var;
+    Expr *extent, *value;
+    LoopKind kind;
+    const Var *inner; /* an unrolled loop inside, or NULL */
+    int64_t factor;
+} Piece;
+typedef LIST(Piece) Pieces;
+/* The pieces of a loop that is cut or partly unrolled, in order; one, of the loop as it is, for any other. */
+Pieces loop_pieces(Arena *arena, const Loop *loop, LoopKind kind);
+
+/* A check over all values of a loop: many at once in lanes, then the rest. */
+Stmt *check_all(Arena *arena, const Target *target, Stmt *check, const Var *var);
+/* What becomes of the loops of one kind in an outermost nest, where copies of a loop may fare differently: one that is
+ * expanded nowhere is noted in the kernel, as is one that a limit kept. */
+typedef struct LoopNotes {
+    LIST(const Var *) expanded;
+    RolledList kept, limited;
+} LoopNotes;
+void note_expanded(Arena *arena, LoopNotes *notes, const Var *var);
+void note_kept(Arena *arena, LoopNotes *notes, const Var *var, const char *why, bool limited);
+void notes_finish(Kernel *kernel, LoopNotes *notes); /* and empties them, for the next nest */
+/* The loop over the steps of a scan inside of the loop in its body, where that goes through rows; else as it is. Once what
+ * is kept of the steps is known. */
+Stmt *scan_by_rows(Arena *arena, Stmt *steps);
+/* The loop over the steps inside of those over rows, and after it what stores their last step; NULL: each step is stored.
+ * Nothing outside reads another one. */
+Stmt *scan_to_last(Arena *arena, Stmt *steps, const Tensor *tensor, int dimension);
+/* The body of the kernel with its scans by rows, and with room for those steps alone that are read later. */
+Stmt *finish_scans(Arena *arena, const Nest *nest, Stmt *body);
+Kernel *kernel_build(Arena *arena, const Nest *nest, const ExpandOptions *options);
+void pass_guards(Kernel *kernel);
+void pass_flatten(Kernel *kernel);
+void pass_simplify(Kernel *kernel);
+void pass_tensorize(Kernel *kernel);
+void pass_vectorize(Kernel *kernel);
+void pass_unroll(Kernel *kernel);
+void pass_narrow(Kernel *kernel);
+void pass_place(Kernel *kernel);
+
+/* --- text --- */
+
+void stmt_print(Text *text, const Stmt *stmt);
+
+#endif

@@ -1,0 +1,350 @@
+/* scan.c - rows of a scan, one after the other: for t { for n { ... } } as for n { for t { ... } }.
+ *
+ * Where steps lie side by side in memory, and each iteration of the loop inside goes on from what it wrote itself, a few
+ * rows at a time run through memory instead of all rows in each step. What a step reads of the one before then stays in
+ * registers: through memory it would wait for the store. Used by build for the loop over the steps.
+ *
+ * Where nothing but the last step is read in the end, all of a row stays in registers, wherever it lies: no step but the
+ * last one stores it.
+ */
+#include "lower/kernel/passes.h"
+
+typedef struct Rows {
+    Arena *arena;
+    const Var *steps, *row;
+    LIST(const Tensor *) own;
+    LIST(const Expr *) reads;
+    LIST(const Stmt *) stores;
+    LIST(Substitution) inner; /* 0 for the row and for each loop inside */
+    bool other;               /* a statement that is not moved */
+} Rows;
+
+static bool has_tensor(const Tensor *const *list, int count, const Tensor *tensor) {
+    for (int i = 0; i < count; i++)
+        if (list[i] == tensor)
+            return true;
+    return false;
+}
+
+static bool note_read_of_row(const Expr *e, void *context) {
+    Rows *rows = context;
+    if (e->kind == EXPR_READ)
+        list_push(rows->arena, &rows->reads, e);
+    return true;
+}
+
+static void note_reads_of_row(Expr *e, void *context) {
+    expr_walk(e, note_read_of_row, context);
+}
+
+static bool note_row(Stmt *stmt, void *context) {
+    Rows *rows = context;
+    rows->other |= stmt->kind == STMT_CHECK || stmt->kind == STMT_PREFETCH;
+    if (stmt->kind == STMT_ALLOCATE)
+        list_push(rows->arena, &rows->own, stmt->tensor);
+    if (stmt->kind == STMT_FOR)
+        list_push(rows->arena, &rows->inner, ((Substitution){stmt->var, expr_int(rows->arena, 0)}));
+    if (stmt->kind == STMT_STORE)
+        list_push(rows->arena, &rows->stores, stmt);
+    stmt_exprs(stmt, note_reads_of_row, rows);
+    return true;
+}
+
+/* How an index depends on the row: so many times the row, beyond what loops outside decide, and less than that many
+ * beyond by loops inside. */
+typedef struct Place {
+    int64_t times;
+    Expr *outside;
+} Place;
+
+static bool is_of_row(const Rows *rows, Expr *index, Place *place) {
+    Affine affine;
+    Arena *arena = rows->arena;
+    if (expr_uses_var(index, rows->steps) || expr_reads(index) || !expr_affine_modular(arena, index, &affine) ||
+        !affine_coefficient(&affine, rows->row, &place->times) || place->times < 1)
+        return false;
+    Expr *first = expr_substitute(arena, index, rows->inner.items, 1);
+    place->outside = expr_simplify(arena, expr_substitute(arena, index, rows->inner.items, rows->inner.count));
+    Interval range = expr_interval(expr_simplify(arena, expr_binary(arena, OP_SUB, first, place->outside)));
+    return range.has_low && range.has_high && range.low >= 0 && range.high < place->times;
+}
+
+/* The same row is the same part of the dimension in all accesses. */
+static bool agrees(const Rows *rows, Expr *index, Place *place) {
+    Place own;
+    if (!is_of_row(rows, index, &own) ||
+        (place->times && (own.times != place->times || !expr_equal(own.outside, place->outside))))
+        return false;
+    *place = own;
+    return true;
+}
+
+/* Whether all that touches the tensor says by one dimension which row it is of. */
+static bool rows_are_apart(const Rows *rows, const Tensor *tensor, int dimension) {
+    Place place = {0};
+    for (int i = 0; i < rows->stores.count; i++)
+        if (rows->stores.items[i]->tensor == tensor && !agrees(rows, rows->stores.items[i]->index[dimension], &place))
+            return false;
+    for (int i = 0; i < rows->reads.count; i++)
+        if (rows->reads.items[i]->tensor == tensor && !agrees(rows, rows->reads.items[i]->args[dimension], &place))
+            return false;
+    return true;
+}
+
+/* Steps are the last index, the row is one before it. */
+static bool runs_by_rows(const Rows *rows, const Stmt *store) {
+    if (has_tensor(rows->own.items, rows->own.count, store->tensor))
+        return true;
+    int last = store->index_count - 1;
+    if (last < 1 || !expr_uses_var(store->index[last], rows->steps))
+        return false;
+    for (int d = 0; d < last; d++)
+        if (rows_are_apart(rows, store->tensor, d))
+            return true;
+    return false;
+}
+
+/* --- what a step reads of the one before -------------------------------------------------------------------------- */
+
+/* A store of a step, and what it stored in the step before. */
+typedef struct KeptStore {
+    const Stmt *store;
+    int loops;    /* unrolled or vectorized, around it */
+    Tensor *kept; /* with a dimension each */
+    Expr **index; /* of that */
+    bool found;   /* it is read */
+} KeptStore;
+
+typedef struct Carry {
+    Arena *arena;
+    const Var *steps;
+    LIST(const Stmt *) loops; /* around what is looked at */
+    LIST(KeptStore) stores;   /* of the body, in order */
+    int at;                   /* the one whose value is looked at */
+    bool other;               /* the body is not stores of several tensors under such loops and conditions on rows */
+} Carry;
+
+static KeptStore kept_store(const Carry *carry, const Stmt *store) {
+    KeptStore made = {.store = store, .loops = carry->loops.count};
+    int rank = made.loops > 0 ? made.loops : 1;
+    made.kept = ARENA_NEW(carry->arena, Tensor);
+    *made.kept = (Tensor){.name = arena_printf(carry->arena, "%s_before", store->tensor->name),
+                          .type = store->tensor->type,
+                          .role = ROLE_TEMPORARY,
+                          .scope = SCOPE_REGISTER,
+                          .rank = rank};
+    made.kept->dims = ARENA_ARRAY(carry->arena, Expr *, rank);
+    made.index = ARENA_ARRAY(carry->arena, Expr *, rank);
+    made.kept->dims[0] = expr_int(carry->arena, 1);
+    made.index[0] = expr_int(carry->arena, 0);
+    for (int i = 0; i < made.loops; i++) {
+        made.kept->dims[i] = carry->loops.items[i]->extent;
+        made.index[i] = expr_var(carry->arena, carry->loops.items[i]->var);
+    }
+    return made;
+}
+
+static void find_carry(Carry *carry, const Stmt *stmt) {
+    int64_t extent;
+    bool loop = stmt->kind == STMT_FOR;
+    if (stmt->kind == STMT_STORE) {
+        carry->other |= stmt->guard || stmt->tensor->scope == SCOPE_REGISTER;
+        for (int i = 0; i < carry->stores.count; i++)
+            carry->other |= carry->stores.items[i].store->tensor == stmt->tensor;
+        list_push(carry->arena, &carry->stores, kept_store(carry, stmt));
+    } else if (loop) {
+        carry->other |= !loop_kind_is_expanded(stmt->loop) || !expr_is_int(stmt->extent, &extent);
+        list_push(carry->arena, &carry->loops, stmt);
+    } else if (stmt->kind == STMT_IF) {
+        carry->other |=
+            stmt->otherwise_count > 0 || expr_uses_var(stmt->condition, carry->steps) || expr_reads(stmt->condition);
+    } else {
+        carry->other |= stmt->kind != STMT_BLOCK;
+    }
+    for (int i = 0; i < stmt->count; i++)
+        find_carry(carry, stmt->body[i]);
+    carry->loops.count -= loop;
+}
+
+/* The element that the store writes one step before. */
+static bool is_of_last_step(const Carry *carry, const Stmt *store, const Expr *read) {
+    Affine affine;
+    if (read->kind != EXPR_READ || read->tensor != store->tensor)
+        return false;
+    for (int d = 0; d < read->count; d++) {
+        Expr *stored = store->index[d], *from = read->args[d];
+        bool step = stored->kind == EXPR_VAR && stored->var == carry->steps;
+        if (!step && (expr_uses_var(stored, carry->steps) || expr_reads(stored)))
+            return false;
+        if (!expr_affine_modular(carry->arena, expr_binary(carry->arena, OP_SUB, stored, from), &affine) || affine.count > 0 ||
+            affine.constant != step)
+            return false;
+    }
+    return true;
+}
+
+/* What the store itself, or one that comes after it in the step, wrote in the step before. */
+static Expr *keep_read(Arena *arena, Expr *e, void *context) {
+    Carry *carry = context;
+    for (int i = carry->at; i < carry->stores.count; i++) {
+        KeptStore *of = &carry->stores.items[i];
+        if ((i > carry->at && of->loops > 0) || !is_of_last_step(carry, of->store, e))
+            continue;
+        of->found = true;
+        Expr *kept = expr_read(arena, of->kept, of->index, NULL);
+        return e->guard ? expr_select(arena, e->guard, kept, expr_constant(arena, e->type, 0)) : kept;
+    }
+    return e;
+}
+
+/* Whatever was kept comes second in an extreme: the test whether the first one is a number does not wait for it. */
+static Expr *kept_second(Arena *arena, Expr *e, void *context) {
+    const Carry *carry = context;
+    bool kept[2] = {false, false};
+    if (e->kind != EXPR_OP || (e->op != OP_MIN && e->op != OP_MAX))
+        return e;
+    for (int i = 0; i < carry->stores.count; i++)
+        for (int k = 0; k < 2; k++)
+            kept[k] |= expr_uses_tensor(e->args[k], carry->stores.items[i].kept);
+    return kept[0] && !kept[1] ? expr_binary(arena, e->op, e->args[1], e->args[0]) : e;
+}
+
+static Expr *with_kept_reads(Carry *carry, Expr *value) {
+    value = expr_rewrite(carry->arena, value, keep_read, carry);
+    return expr_rewrite(carry->arena, value, kept_second, carry);
+}
+
+/* The next store in two steps: to what is kept, and from there. */
+static void store_both(Carry *carry, const Stmt *stmt, StmtList *list) {
+    Arena *arena = carry->arena;
+    KeptStore *of = &carry->stores.items[carry->at];
+    Expr *value = with_kept_reads(carry, stmt->value);
+    carry->at++;
+    if (of->found) {
+        stmts_add(arena, list, stmt_store(arena, of->kept, of->index, of->kept->rank, value, NULL, stmt->loc));
+        value = expr_read(arena, of->kept, of->index, NULL);
+    }
+    stmts_add(arena, list, stmt_store(arena, stmt->tensor, stmt->index, stmt->index_count, value, NULL, stmt->loc));
+}
+
+static StmtList store_kept(Carry *carry, Stmt *const *body, int count) {
+    StmtList list = {0};
+    for (int i = 0; i < count; i++)
+        if (body[i]->kind == STMT_STORE) {
+            store_both(carry, body[i], &list);
+        } else {
+            StmtList inner = store_kept(carry, body[i]->body, body[i]->count);
+            stmts_add(carry->arena, &list, stmt_with_bodies(carry->arena, body[i], inner, (StmtList){0}));
+        }
+    return list;
+}
+
+static Stmt *carry_steps(Arena *arena, Stmt *steps) {
+    Carry carry = {.arena = arena, .steps = steps ? steps->var : NULL};
+    if (!steps || steps->kind != STMT_FOR || steps->loop != LOOP_SERIAL)
+        return steps;
+    for (int i = 0; i < steps->count; i++)
+        find_carry(&carry, steps->body[i]);
+    if (carry.other)
+        return steps;
+    StmtList body = store_kept(&carry, steps->body, steps->count);
+    Stmt *made = stmt_for_like(arena, steps, steps->extent, body);
+    bool any = false;
+    for (int i = carry.stores.count - 1; i >= 0; i--) {
+        StmtList life = {0};
+        stmts_add(arena, &life, made);
+        any |= carry.stores.items[i].found;
+        made = carry.stores.items[i].found ? stmt_allocate(arena, carry.stores.items[i].kept, life) : made;
+    }
+    return any ? made : steps;
+}
+
+/* --- rows of which the last step is left ---------------------------------------------------------------------------- */
+
+static bool note_other_read(const Expr *e, void *context) {
+    Carry *carry = context;
+    const Stmt *store = carry->stores.items[0].store;
+    carry->other |= e->kind == EXPR_READ && e->tensor == store->tensor && !is_of_last_step(carry, store, e);
+    return !carry->other;
+}
+
+/* The statements with another store in the place of theirs. */
+static StmtList replace_store(Arena *arena, Stmt *const *body, int count, Stmt *store) {
+    StmtList list = {0};
+    for (int i = 0; i < count; i++) {
+        StmtList inner = replace_store(arena, body[i]->body, body[i]->count, store);
+        bool here = body[i]->kind == STMT_STORE;
+        stmts_add(arena, &list, here ? store : stmt_with_bodies(arena, body[i], inner, (StmtList){0}));
+    }
+    return list;
+}
+
+/* What stores the last step of the rows, after the steps. */
+static Stmt *store_last(Arena *arena, const KeptStore *of, int dimension, Expr *steps) {
+    const Stmt *store = of->store;
+    Expr **index = ARENA_ARRAY(arena, Expr *, store->index_count);
+    for (int d = 0; d < store->index_count; d++)
+        index[d] = d == dimension ? expr_binary(arena, OP_SUB, steps, expr_int(arena, 1)) : store->index[d];
+    Expr *kept = expr_read(arena, of->kept, of->index, NULL);
+    return stmt_store(arena, store->tensor, index, store->index_count, kept, NULL, store->loc);
+}
+
+/* The steps of the rows that one iteration of all loops outside is of. */
+static Stmt *steps_of_rows(Arena *arena, Stmt *steps, const Tensor *tensor, int dimension, Stmt *const *rows,
+                           int count) {
+    Carry carry = {.arena = arena, .steps = steps->var};
+    for (int i = 0; i < count; i++)
+        find_carry(&carry, rows[i]);
+    if (carry.other || carry.stores.count != 1 || carry.stores.items[0].store->tensor != tensor)
+        return NULL;
+    const KeptStore *of = &carry.stores.items[0];
+    expr_walk(of->store->value, note_other_read, &carry);
+    if (carry.other)
+        return NULL;
+    Expr *value = with_kept_reads(&carry, of->store->value);
+    Stmt *keep = stmt_store(arena, of->kept, of->index, of->kept->rank, value, NULL, of->store->loc);
+    StmtList body = replace_store(arena, rows, count, keep), life = {0};
+    stmts_add(arena, &life, stmt_for_like(arena, steps, steps->extent, body));
+    body = replace_store(arena, rows, count, store_last(arena, of, dimension, steps->extent));
+    stmts_add_all(arena, &life, body.items, body.count);
+    return stmt_allocate(arena, of->kept, life);
+}
+
+/* Loops around the rows that stay together in registers come outside of the steps. */
+static Stmt *steps_inside(Arena *arena, Stmt *steps, const Tensor *tensor, int dimension, Stmt *const *body,
+                          int count) {
+    Stmt *row = count == 1 && body[0]->kind == STMT_FOR ? body[0] : NULL;
+    if (!row || loop_kind_is_expanded(row->loop))
+        return steps_of_rows(arena, steps, tensor, dimension, body, count);
+    if (row->var->reduction || expr_uses_var(row->extent, steps->var) || expr_reads(row->extent))
+        return NULL;
+    Stmt *made = steps_inside(arena, steps, tensor, dimension, row->body, row->count);
+    StmtList inner = {0};
+    stmts_add(arena, &inner, made);
+    return made ? stmt_for_like(arena, row, row->extent, inner) : NULL;
+}
+
+Stmt *scan_to_last(Arena *arena, Stmt *steps, const Tensor *tensor, int dimension) {
+    return steps->loop == LOOP_SERIAL ? steps_inside(arena, steps, tensor, dimension, steps->body, steps->count) : NULL;
+}
+
+/* --- the loop over the steps --------------------------------------------------------------------------------------- */
+
+Stmt *scan_by_rows(Arena *arena, Stmt *steps) {
+    Stmt *row = steps && steps->kind == STMT_FOR && steps->count == 1 ? steps->body[0] : NULL;
+    if (!row || steps->loop != LOOP_SERIAL || row->kind != STMT_FOR || row->loop != LOOP_SERIAL ||
+        row->var->reduction || expr_uses_var(row->extent, steps->var) || expr_reads(row->extent))
+        return carry_steps(arena, steps);
+    Rows rows = {.arena = arena, .steps = steps->var, .row = row->var};
+    list_push(arena, &rows.inner, ((Substitution){row->var, expr_int(arena, 0)}));
+    for (int i = 0; i < row->count; i++)
+        stmt_walk(row->body[i], note_row, &rows);
+    int64_t one = 0;
+    bool once = expr_is_int(row->extent, &one) && one == 1;
+    for (int i = 0; i < rows.stores.count && !once; i++)
+        if (rows.other || !runs_by_rows(&rows, rows.stores.items[i]))
+            return steps;
+    StmtList body = stmts_of(row->body, row->count), inner = {0};
+    stmts_add(arena, &inner, scan_by_rows(arena, stmt_for_like(arena, steps, steps->extent, body)));
+    return stmt_for_like(arena, row, row->extent, inner);
+}

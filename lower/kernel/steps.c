@@ -1,0 +1,237 @@
+/* steps.c - what a scan keeps of its steps: as many as are read later, not all.
+ *
+ * A temporary of which steps read the last few alone, and what comes after the scan the last few of all, has room for that
+ * many: step t is where step t % count is. Used by build once everything that reads it is there. Each step stores all that
+ * is read of it, under no condition, so that nothing of an older step is left.
+ */
+#include "lower/kernel/passes.h"
+
+enum { STEPS_LIMIT = 8 };
+
+typedef struct Steps {
+    Arena *arena;
+    const Tensor *tensor;
+    Tensor *kept;   /* what it becomes */
+    int dimension;  /* that counts the steps */
+    const Var *var; /* of the loop over them */
+    Stmt *loop;     /* over them */
+    Expr *extent;   /* of that */
+    int loops;      /* of such */
+    bool inside;    /* of such a loop, while statements are looked at */
+    int64_t count;  /* of steps that are kept */
+    bool last;      /* what comes after the scan reads the last step alone */
+    bool other;     /* it is used in another way */
+} Steps;
+
+static bool note_store(Stmt *stmt, void *context) {
+    Steps *steps = context;
+    if (stmt->kind == STMT_PREFETCH && stmt->tensor == steps->tensor)
+        steps->other = true;
+    if (stmt->kind != STMT_STORE || stmt->tensor != steps->tensor)
+        return true;
+    const Expr *step = stmt->index[steps->dimension];
+    steps->other |= step->kind != EXPR_VAR || stmt->guard || (steps->var && steps->var != step->var);
+    steps->var = step->var;
+    return true;
+}
+
+static bool note_read(const Expr *e, void *context) {
+    Steps *steps = context;
+    Affine affine;
+    if (e->kind != EXPR_READ || e->tensor != steps->tensor)
+        return true;
+    Expr *newest = steps->inside ? expr_var(steps->arena, steps->var)
+                                 : expr_binary(steps->arena, OP_SUB, steps->extent, expr_int(steps->arena, 1));
+    Expr *ago = expr_binary(steps->arena, OP_SUB, newest, e->args[steps->dimension]);
+    bool known = expr_affine_modular(steps->arena, ago, &affine) && affine.count == 0 && affine.constant >= 0 &&
+                 affine.constant < STEPS_LIMIT;
+    steps->other |= !known;
+    steps->last &= steps->inside || (known && affine.constant == 0);
+    if (known && affine.constant >= steps->count)
+        steps->count = affine.constant + 1;
+    return true;
+}
+
+static void note_reads(Expr *e, void *context) {
+    expr_walk(e, note_read, context);
+}
+
+static bool find_store(Stmt *stmt, void *context) {
+    Steps *steps = context;
+    steps->other |= stmt->kind == STMT_STORE && stmt->tensor == steps->tensor;
+    return true;
+}
+
+static bool stores_it(const Steps *steps, Stmt *stmt) {
+    Steps search = {.tensor = steps->tensor};
+    stmt_walk(stmt, find_store, &search);
+    return search.other;
+}
+
+/* Every statement of a buffer's life; repeated: a loop other than that over the steps is around it. */
+static void note_uses(Steps *steps, Stmt *stmt, bool repeated) {
+    bool loop = stmt->kind == STMT_FOR && stmt->var == steps->var;
+    if (loop) {
+        steps->loops++;
+        steps->extent = stmt->extent;
+        steps->loop = stmt;
+        steps->other |= repeated || steps->inside || stmt->loop != LOOP_SERIAL;
+    }
+    bool conditional = stmt->kind == STMT_IF && steps->inside;
+    steps->other |= conditional &&
+                    (stmt->keeps || expr_uses_var(stmt->condition, steps->var) || expr_reads(stmt->condition)) &&
+                    stores_it(steps, stmt);
+    if (steps->extent || loop)
+        stmt_exprs(stmt, note_reads, steps);
+    steps->inside |= loop;
+    for (int i = 0; i < stmt->count; i++)
+        note_uses(steps, stmt->body[i], repeated || (stmt->kind == STMT_FOR && !loop && !steps->inside));
+    for (int i = 0; i < stmt->otherwise_count; i++)
+        note_uses(steps, stmt->otherwise[i], repeated);
+    steps->inside &= !loop;
+}
+
+static bool keeps_few(Steps *steps, const Stmt *life) {
+    int64_t extent, power = 1;
+    for (int i = 0; i < life->count; i++)
+        stmt_walk(life->body[i], note_store, steps);
+    for (int i = 0; i < life->count && steps->var && !steps->other; i++)
+        note_uses(steps, life->body[i], false);
+    while (power < steps->count)
+        power *= 2;
+    steps->count = power;
+    return steps->loops == 1 && !steps->other && !(expr_is_int(steps->extent, &extent) && extent <= power);
+}
+
+/* --- the change --------------------------------------------------------------------------------------------------- */
+
+static Expr **kept_index(const Steps *steps, Expr *const *index) {
+    Expr **kept = ARENA_ARRAY(steps->arena, Expr *, steps->tensor->rank);
+    for (int d = 0; d < steps->tensor->rank; d++)
+        kept[d] = d == steps->dimension
+                      ? expr_binary(steps->arena, OP_MOD, index[d], expr_int(steps->arena, steps->count))
+                      : index[d];
+    return kept;
+}
+
+static Expr *kept_read(Arena *arena, Expr *e, void *context) {
+    const Steps *steps = context;
+    if (e->kind != EXPR_READ || e->tensor != steps->tensor)
+        return e;
+    Expr *read = expr_copy(arena, e);
+    read->tensor = steps->kept;
+    read->args = kept_index(steps, e->args);
+    return read;
+}
+
+static Expr *kept_reads(Arena *arena, Expr *e, void *context) {
+    return expr_rewrite(arena, e, kept_read, context);
+}
+
+static StmtList kept_stores(const Steps *steps, Stmt *const *body, int count) {
+    StmtList list = {0};
+    for (int i = 0; i < count; i++) {
+        Stmt *stmt = body[i];
+        if (stmt->kind == STMT_STORE && stmt->tensor == steps->tensor)
+            stmt = stmt_store(steps->arena, steps->kept, kept_index(steps, stmt->index), stmt->index_count, stmt->value,
+                              NULL, stmt->loc);
+        StmtList inner = kept_stores(steps, stmt->body, stmt->count);
+        StmtList otherwise = kept_stores(steps, stmt->otherwise, stmt->otherwise_count);
+        stmts_add(steps->arena, &list, stmt_with_bodies(steps->arena, stmt, inner, otherwise));
+    }
+    return list;
+}
+
+/* The statements with the loop over the steps replaced. */
+static StmtList replace_loop(Arena *arena, Stmt *const *body, int count, const Stmt *loop, Stmt *by) {
+    StmtList list = {0};
+    for (int i = 0; i < count; i++) {
+        StmtList inner = replace_loop(arena, body[i]->body, body[i]->count, loop, by);
+        StmtList otherwise = replace_loop(arena, body[i]->otherwise, body[i]->otherwise_count, loop, by);
+        stmts_add(arena, &list, body[i] == loop ? by : stmt_with_bodies(arena, body[i], inner, otherwise));
+    }
+    return list;
+}
+
+/* The buffer's life with what it keeps of the steps. */
+static Stmt *with_kept(Steps *steps, Stmt *life) {
+    Arena *arena = steps->arena;
+    Stmt *rows = steps->last ? scan_to_last(arena, steps->loop, steps->tensor, steps->dimension) : NULL;
+    StmtList all = stmts_of(life->body, life->count);
+    if (rows) {
+        all = replace_loop(arena, life->body, life->count, steps->loop, rows);
+        steps->count = 1;
+    }
+    steps->kept = ARENA_NEW(arena, Tensor);
+    *steps->kept = *steps->tensor;
+    steps->kept->dims = ARENA_ARRAY(arena, Expr *, steps->tensor->rank);
+    for (int d = 0; d < steps->tensor->rank; d++)
+        steps->kept->dims[d] = d == steps->dimension ? expr_int(arena, steps->count) : steps->tensor->dims[d];
+    StmtList stores = kept_stores(steps, all.items, all.count), body = {0};
+    for (int i = 0; i < stores.count; i++)
+        stmts_add(arena, &body, stmt_map_exprs(arena, stores.items[i], kept_reads, steps));
+    return stmt_allocate(arena, steps->kept, body);
+}
+
+static Stmt *fold_buffer(Arena *arena, Stmt *stmt, const Tensor *tensor, int dimension) {
+    StmtList body = {0}, otherwise = {0};
+    if (stmt->kind == STMT_ALLOCATE && stmt->tensor == tensor) {
+        Steps steps = {.arena = arena, .tensor = tensor, .dimension = dimension, .count = 1, .last = true};
+        return keeps_few(&steps, stmt) ? with_kept(&steps, stmt) : stmt;
+    }
+    if (stmt->kind == STMT_FOR) /* what lives in an iteration is of one step alone */
+        return stmt;
+    for (int i = 0; i < stmt->count; i++)
+        stmts_add(arena, &body, fold_buffer(arena, stmt->body[i], tensor, dimension));
+    for (int i = 0; i < stmt->otherwise_count; i++)
+        stmts_add(arena, &otherwise, fold_buffer(arena, stmt->otherwise[i], tensor, dimension));
+    return stmt_with_bodies(arena, stmt, body, otherwise);
+}
+
+static Stmt *fold_steps(Arena *arena, const NestStage *stage, Stmt *body) {
+    bool kept = stage->stage->scan && !stage->scan && !stage->inlined && !stage->constant && !stage->doubled;
+    for (int c = 0; c < stage_component_count(stage->stage) && kept; c++) {
+        const Tensor *buffer = nest_buffer(stage, c);
+        if (buffer->role == ROLE_TEMPORARY && buffer->scope == SCOPE_GLOBAL && !buffer->order &&
+            buffer->rank == stage->stage->tensor->rank)
+            body = fold_buffer(arena, body, buffer, stage->stage->step);
+    }
+    return body;
+}
+
+/* --- scans by rows ------------------------------------------------------------------------------------------------ */
+
+typedef struct LoopCount {
+    const Var *var;
+    int count;
+} LoopCount;
+
+static bool count_loop(Stmt *stmt, void *context) {
+    LoopCount *loops = context;
+    loops->count += stmt->kind == STMT_FOR && stmt->var == loops->var;
+    return true;
+}
+
+static Stmt *order_steps(Arena *arena, Stmt *stmt, const Var *var) {
+    StmtList body = {0}, otherwise = {0};
+    if (stmt->kind == STMT_FOR && stmt->var == var)
+        return scan_by_rows(arena, stmt);
+    for (int i = 0; i < stmt->count; i++)
+        stmts_add(arena, &body, order_steps(arena, stmt->body[i], var));
+    for (int i = 0; i < stmt->otherwise_count; i++)
+        stmts_add(arena, &otherwise, order_steps(arena, stmt->otherwise[i], var));
+    return stmt_with_bodies(arena, stmt, body, otherwise);
+}
+
+Stmt *finish_scans(Arena *arena, const Nest *nest, Stmt *body) {
+    for (int i = 0; i < nest->stage_count; i++)
+        body = fold_steps(arena, nest->stages[i], body);
+    for (int i = 0; i < nest->stage_count; i++) {
+        const NestStage *stage = nest->stages[i];
+        LoopCount loops = {.var = stage->scan && stage->loop_count == 1 ? stage->loops[0]->var : NULL};
+        if (loops.var)
+            stmt_walk(body, count_loop, &loops);
+        body = loops.count == 1 ? order_steps(arena, body, loops.var) : body;
+    }
+    return body;
+}

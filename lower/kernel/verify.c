@@ -1,0 +1,306 @@
+/* verify.c - the invariants of kernels: what every pass keeps and code generators rely on.
+ *
+ * Variables are used inside the loop that defines them, which stands in no loop over the same variable; buffers inside
+ * their allocation. Types and lanes agree at every operator. Checks come before the first store to an output. In a flat
+ * kernel nothing is left to expand: see kernel.h.
+ */
+#include "lower/instr/instr.h"
+#include "lower/kernel/passes.h"
+
+typedef struct Verify {
+    Arena *arena;
+    const Kernel *kernel;
+    bool flat;
+    LIST(const Var *) loops;
+    LIST(const Tensor *) buffers;
+    bool output_stored;
+    int parallel_depth;
+    int axes;           /* of a device that loops around count: a bit each, by their kind */
+    const char *broken; /* the first rule that does not hold */
+    const Stmt *where;
+} Verify;
+
+static void require(Verify *v, bool holds, const char *rule) {
+    if (!holds && !v->broken)
+        v->broken = rule;
+}
+
+/* --- what is in scope --------------------------------------------------------------------------------------------- */
+
+static bool loop_in_scope(const Verify *v, const Var *var) {
+    for (int i = 0; i < v->loops.count; i++)
+        if (v->loops.items[i] == var)
+            return true;
+    return false;
+}
+
+static bool var_in_scope(const Verify *v, const Var *var) {
+    const Program *program = v->kernel->program;
+    if (var->kind == VAR_LOOP)
+        return loop_in_scope(v, var);
+    for (int i = 0; i < program->size_count; i++)
+        if (program->sizes[i] == var)
+            return true;
+    for (int i = 0; i < program->argument_count; i++)
+        if (program->arguments[i].scalar == var)
+            return true;
+    return false;
+}
+
+static bool buffer_allocated(const Verify *v, const Tensor *tensor) {
+    for (int i = 0; i < v->buffers.count; i++)
+        if (v->buffers.items[i] == tensor)
+            return true;
+    return false;
+}
+
+static bool tensor_in_scope(const Verify *v, const Tensor *tensor) {
+    const Program *program = v->kernel->program;
+    for (int i = 0; i < program->argument_count; i++)
+        if (program->arguments[i].tensor == tensor)
+            return true;
+    return tensor->role == ROLE_CONSTANT || buffer_allocated(v, tensor);
+}
+
+/* --- expressions -------------------------------------------------------------------------------------------------- */
+
+static void verify_expr(Verify *v, const Expr *e);
+
+static bool constant_index(const Expr *e) {
+    if (e->kind == EXPR_RAMP)
+        return expr_is_int(e->args[0], NULL) && expr_is_int(e->args[1], NULL);
+    return expr_is_int(e, NULL);
+}
+
+static int64_t last_index(const Expr *e) {
+    return e->kind == EXPR_RAMP ? e->args[0]->integer + (e->lanes - 1) * e->args[1]->integer : e->integer;
+}
+
+static void verify_index(Verify *v, const Tensor *tensor, Expr *const *index, int count, int lanes) {
+    require(v, tensor_in_scope(v, tensor), "a buffer is used outside its allocation");
+    require(v, count == tensor->rank || count == 1, "an access has one index a dimension, or one in all");
+    require(v, !v->flat || count == 1, "an access of a flat kernel has one index");
+    for (int i = 0; i < count; i++) {
+        verify_expr(v, index[i]);
+        require(v, index[i]->type == TYPE_INT64, "an index is of type int64");
+        require(v, index[i]->lanes == lanes, "an index has the lanes of its access");
+    }
+    if (!v->flat || v->broken)
+        return;
+    int64_t elements = tensor_elements(tensor);
+    if (tensor->scope == SCOPE_REGISTER) {
+        require(v, constant_index(index[0]), "a register buffer is indexed by constants");
+        require(v, elements >= 0, "a register buffer has a constant size");
+    }
+    if (elements >= 0 && constant_index(index[0]) && tensor->scope == SCOPE_REGISTER)
+        require(v, last_index(index[0]) < elements && last_index(index[0]) >= 0,
+                "a register buffer's index is inside it");
+}
+
+static void verify_guard(Verify *v, const Expr *guard, int lanes) {
+    if (!guard)
+        return;
+    verify_expr(v, guard);
+    require(v, guard->type == TYPE_BOOL, "a guard is of type bool");
+    require(v, guard->lanes == lanes, "a guard has the lanes of its access");
+}
+
+static bool op_types_agree(const Expr *e) {
+    const Expr *first = e->args[e->op == OP_SELECT];
+    for (int i = 1; i < e->count; i++)
+        if (e->args[i]->type != first->type)
+            return false;
+    switch (op_info[e->op].class) {
+    case CLASS_COMPARE: return e->type == TYPE_BOOL;
+    case CLASS_LOGIC: return e->type == TYPE_BOOL && first->type == TYPE_BOOL;
+    case CLASS_SELECT: return e->type == first->type && e->args[0]->type == TYPE_BOOL;
+    default: return e->type == first->type;
+    }
+}
+
+static void verify_lanes(Verify *v, const Expr *e) {
+    for (int i = 0; i < e->count; i++)
+        require(v, e->args[i]->lanes == e->lanes, "operands have the lanes of their operator");
+}
+
+static void verify_vector(Verify *v, const Expr *e) {
+    for (int i = 0; i < e->count; i++)
+        require(v, e->args[i]->lanes == 1, "a ramp or broadcast is made of scalars");
+    require(v, e->lanes > 1, "a ramp or broadcast has more than one lane");
+    require(v, e->args[0]->type == e->type, "a ramp or broadcast has the type of its scalars");
+    require(v, e->kind == EXPR_BROADCAST || e->type == TYPE_INT64, "a ramp is of type int64");
+}
+
+static void verify_call(Verify *v, const Expr *e) {
+    const Instr *instr = e->instr;
+    int first = !instr_accumulates(instr);
+    require(v, e->count == instr->operand_count - first, "an instruction has its number of operands");
+    require(v, e->type == instr->operands[0]->type && e->lanes == instr_lanes(instr, 0),
+            "an instruction gives its first operand");
+    for (int i = first; i < instr->operand_count && !v->broken; i++)
+        require(v,
+                e->args[i - first]->type == instr->operands[i]->type &&
+                    e->args[i - first]->lanes == instr_lanes(instr, i),
+                "an operand of an instruction has its type and as many lanes as it has elements");
+}
+
+static void verify_node(Verify *v, const Expr *e) {
+    switch (e->kind) {
+    case EXPR_VAR:
+        require(v, var_in_scope(v, e->var), "a variable is used outside its loop");
+        require(v, e->type == e->var->type && e->lanes == 1, "a variable has its own type and one lane");
+        break;
+    case EXPR_READ:
+        require(v, !e->otherwise, "no read of a kernel has an else value");
+        require(v, e->type == e->tensor->type, "a read has the type of its tensor");
+        break;
+    case EXPR_OP:
+        require(v, e->count == op_info[e->op].arity, "an operator has its number of operands");
+        require(v, op_types_agree(e), "the types of an operator's operands agree");
+        verify_lanes(v, e);
+        break;
+    case EXPR_CAST: verify_lanes(v, e); break;
+    case EXPR_RAMP:
+    case EXPR_BROADCAST: verify_vector(v, e); break;
+    case EXPR_REPEAT:
+        require(v, e->args[0]->lanes > 1 && e->lanes % e->args[0]->lanes == 0, "a vector is repeated whole");
+        require(v, e->args[0]->type == e->type, "a repeated vector keeps its type");
+        break;
+    case EXPR_CALL: verify_call(v, e); break;
+    default: require(v, e->lanes == 1, "a constant has one lane");
+    }
+}
+
+static void verify_expr(Verify *v, const Expr *e) {
+    if (v->broken)
+        return;
+    verify_node(v, e);
+    if (e->kind == EXPR_READ) {
+        verify_index(v, e->tensor, e->args, e->count, e->lanes);
+        verify_guard(v, e->guard, e->lanes);
+        return;
+    }
+    for (int i = 0; i < e->count; i++)
+        verify_expr(v, e->args[i]);
+}
+
+static void verify_scalar(Verify *v, const Expr *e, ElementType type, const char *rule) {
+    verify_expr(v, e);
+    require(v, e->type == type && e->lanes == 1, rule);
+}
+
+/* --- statements --------------------------------------------------------------------------------------------------- */
+
+static void verify_body(Verify *v, Stmt *const *body, int count);
+
+static bool is_output(const Tensor *tensor) {
+    return tensor->role == ROLE_OUTPUT;
+}
+
+static bool note_output_store(Stmt *stmt, void *context) {
+    bool *found = context;
+    *found |= stmt->kind == STMT_STORE && is_output(stmt->tensor);
+    return !*found;
+}
+
+static bool note_check(Stmt *stmt, void *context) {
+    bool *found = context;
+    *found |= stmt->kind == STMT_CHECK;
+    return !*found;
+}
+
+static void verify_for(Verify *v, Stmt *stmt) {
+    verify_scalar(v, stmt->extent, TYPE_INT64, "a loop's extent is a scalar of type int64");
+    require(v, stmt->var->kind == VAR_LOOP, "a loop defines a loop variable");
+    require(v, !loop_in_scope(v, stmt->var), "a variable is defined once in a nest");
+    bool expanded = !loop_kind_is_expanded(stmt->loop);
+    require(v, !v->flat || expanded, "no loop of a flat kernel is vectorized or unrolled");
+    bool parallel = stmt->loop == LOOP_PARALLEL;
+    require(v, !parallel || v->parallel_depth == 0, "no parallel loop stands inside another");
+    require(v, !loop_kind_is_bound(stmt->loop) || !(v->axes & 1 << stmt->loop), "an axis is counted once in a nest");
+    bool checks = false, stores = false;
+    for (int i = 0; i < stmt->count && v->loops.count == 0; i++) {
+        stmt_walk(stmt->body[i], note_check, &checks);
+        stmt_walk(stmt->body[i], note_output_store, &stores);
+    }
+    require(v, !checks || !stores, "a check stands before the first store to an output");
+    v->parallel_depth += parallel;
+    int axes = v->axes;
+    v->axes |= loop_kind_is_bound(stmt->loop) ? 1 << stmt->loop : 0;
+    list_push(v->arena, &v->loops, stmt->var);
+    verify_body(v, stmt->body, stmt->count);
+    v->loops.count--;
+    v->parallel_depth -= parallel;
+    v->axes = axes;
+}
+
+static void verify_store(Verify *v, Stmt *stmt) {
+    v->output_stored |= is_output(stmt->tensor);
+    require(v, stmt->tensor->role == ROLE_OUTPUT || stmt->tensor->role == ROLE_TEMPORARY, "no input is stored to");
+    verify_expr(v, stmt->value);
+    require(v, stmt->value->type == stmt->tensor->type, "a value has the type of its tensor");
+    verify_index(v, stmt->tensor, stmt->index, stmt->index_count, stmt->index_count ? stmt->value->lanes : 1);
+    verify_guard(v, stmt->guard, stmt->value->lanes);
+}
+
+static void verify_together(Verify *v, Stmt *stmt) {
+    require(v, stmt->count > 1, "what is stored together is more than one store");
+    for (int i = 0; i < stmt->count; i++)
+        require(v, stmt->body[i]->kind == STMT_STORE, "only stores stand together");
+    verify_body(v, stmt->body, stmt->count);
+}
+
+static void verify_allocate(Verify *v, Stmt *stmt) {
+    const Tensor *tensor = stmt->tensor;
+    require(v, tensor->role == ROLE_TEMPORARY, "only temporaries are allocated");
+    require(v, !buffer_allocated(v, tensor), "a buffer is allocated once in a nest");
+    for (int d = 0; d < tensor->rank; d++)
+        verify_scalar(v, tensor->dims[d], TYPE_INT64, "a buffer's extents are scalars of type int64");
+    list_push(v->arena, &v->buffers, tensor);
+    verify_body(v, stmt->body, stmt->count);
+    v->buffers.count--;
+}
+
+static void verify_stmt(Verify *v, Stmt *stmt) {
+    switch (stmt->kind) {
+    case STMT_BLOCK: require(v, false, "a block stands only around the whole kernel"); break;
+    case STMT_FOR: verify_for(v, stmt); break;
+    case STMT_IF:
+        verify_scalar(v, stmt->condition, TYPE_BOOL, "a condition is a scalar of type bool");
+        verify_body(v, stmt->body, stmt->count);
+        verify_body(v, stmt->otherwise, stmt->otherwise_count);
+        break;
+    case STMT_STORE: verify_store(v, stmt); break;
+    case STMT_TOGETHER: verify_together(v, stmt); break;
+    case STMT_ALLOCATE: verify_allocate(v, stmt); break;
+    case STMT_CHECK:
+        verify_expr(v, stmt->condition);
+        require(v, stmt->condition->type == TYPE_BOOL, "what is checked is of type bool");
+        require(v, !v->output_stored, "a check stands before the first store to an output");
+        require(v, v->parallel_depth == 0, "a check stands in no parallel loop");
+        break;
+    case STMT_PREFETCH:
+        require(v, stmt->tensor->scope != SCOPE_REGISTER, "registers are not prefetched");
+        verify_index(v, stmt->tensor, stmt->index, stmt->index_count, 1);
+        break;
+    case STMT_STEP: break;
+    }
+}
+
+static void verify_body(Verify *v, Stmt *const *body, int count) {
+    for (int i = 0; i < count && !v->broken; i++) {
+        verify_stmt(v, body[i]);
+        if (v->broken && !v->where)
+            v->where = body[i];
+    }
+}
+
+const char *kernel_verify(Arena *arena, const Kernel *kernel, bool flat) {
+    Verify v = {.arena = arena, .kernel = kernel, .flat = flat};
+    verify_body(&v, kernel->body->body, kernel->body->count);
+    if (!v.broken)
+        return NULL;
+    Text text = {.arena = arena};
+    stmt_print(&text, v.where);
+    return arena_printf(arena, "%s, which does not hold in:\n%s", v.broken, text.text);
+}

@@ -1,0 +1,702 @@
+/* version.c - the middle step of kernel/guards.c: copies of loops in which conditions always hold.
+ *
+ * A condition is ready at a statement when every variable of it that the statement's loops define can be set to its
+ * worst value: for a guard those of unrolled and vectorized loops, for a padded read's condition those of reduction
+ * loops too (the test is then outside the whole reduction). Statements whose conditions are ready are put under one
+ * test together, as deep as the innermost spatial loop that a condition waits for, so that there are two copies
+ * whatever the number of conditions. Where sizes are known and the else copy can only be the last tile, it is made for
+ * that tile, and conditions of other dimensions then make copies of both, as long as the code stays small. Where they are
+ * not, the else copy is several, for half of the rows or vectors of the tile, half of these and so on.
+ */
+#include "lower/kernel/guards.h"
+
+/* In stores after unrolling: what copies made for exact tiles may have together; what is worth a test that depends on
+ * no loop inside (of fewer stores each reads under its own condition), unless there are serial loops inside. */
+enum { EXACT_BUDGET = 1536, UNIFORM_LEAST = 8, UNIFORM_MOST = 256, COUNTED_MOST = 256, TILES_MOST = 128 };
+
+typedef struct Condition {
+    Expr *expr;
+    bool guard; /* of a statement, not of a read */
+    bool ready;
+    bool uniform; /* no loop below decides it */
+    bool waits;   /* for a spatial loop below */
+    bool masked;  /* a loop below keeps it */
+    Expr *test;   /* when ready: it holds for all values of the loops below */
+} Condition;
+
+typedef struct Version {
+    Arena *arena;
+    LIST(Stmt *) inner;     /* loops between the statement that is asked and the one at hand */
+    LIST(const Var *) vars; /* theirs */
+    LIST(const Stmt *) all; /* loops in the statement that is asked */
+    LIST(Condition) found;
+    int64_t size;       /* stores below after unrolling */
+    bool uniform_only;  /* see Context */
+    bool loops, serial; /* the statement holds a loop, one that stays a loop */
+} Version;
+
+static const Stmt *loop_of(const Version *v, const Var *var) {
+    for (int i = 0; i < v->inner.count; i++)
+        if (v->inner.items[i]->var == var)
+            return v->inner.items[i];
+    return NULL;
+}
+
+/* --- collecting conditions ---------------------------------------------------------------------------------------- */
+
+typedef struct VarSearch {
+    Version *version;
+    Condition *condition;
+} VarSearch;
+
+static bool note_inner_var(const Expr *e, void *context) {
+    VarSearch *search = context;
+    const Stmt *loop = e->kind == EXPR_VAR ? loop_of(search->version, e->var) : NULL;
+    if (!loop)
+        return true;
+    Condition *c = search->condition;
+    c->masked |= loop->masked;
+    bool expanded = loop_kind_is_expanded(loop->loop);
+    c->uniform = false;
+    c->ready &= expanded || (!c->guard && e->var->reduction);
+    c->waits |= !expanded && !e->var->reduction;
+    return true;
+}
+
+static void add_condition(Version *v, Expr *expr, bool guard) {
+    Condition c = {.expr = expr, .guard = guard, .ready = true, .uniform = true};
+    bool reads = expr_reads(expr); /* what it reads need not be there yet, or only under other conditions */
+    expr_walk(expr, note_inner_var, &(VarSearch){v, &c});
+    if (reads || c.masked || (guard && c.uniform)) /* a uniform guard stands where it can */
+        return;
+    if (v->uniform_only && !c.uniform)
+        return;
+    c.test = c.ready ? extreme_case(v->arena, expr, v->vars.items, v->vars.count, true) : NULL;
+    int64_t holds;
+    c.ready = c.test && (!expr_is_int(c.test, &holds) || holds); /* one that never holds for all gives no copy */
+    for (int i = 0; i < v->found.count; i++) {
+        Condition *known = &v->found.items[i];
+        if (!expr_equal(known->expr, expr))
+            continue;
+        known->ready &= c.ready;
+        known->waits |= c.waits;
+        known->uniform &= c.uniform;
+        return;
+    }
+    list_push(v->arena, &v->found, c);
+}
+
+static void add_conditions(Version *v, Expr *condition, bool guard) {
+    ExprList all = {0};
+    conjuncts_add(v->arena, &all, condition);
+    for (int i = 0; i < all.count; i++)
+        add_condition(v, all.items[i], guard);
+}
+
+static bool note_read_guard(const Expr *e, void *context) {
+    if (e->kind == EXPR_READ && e->guard)
+        add_conditions(context, e->guard, false);
+    return true;
+}
+
+static void collect_expr(Expr *e, void *context) {
+    expr_walk(e, note_read_guard, context);
+}
+
+static void collect(Version *v, Stmt *stmt, int64_t copies) {
+    int64_t extent = 1;
+    stmt_exprs(stmt, collect_expr, v);
+    if (stmt->kind == STMT_IF)
+        add_conditions(v, stmt->condition, true);
+    if (stmt->kind == STMT_STORE)
+        v->size += copies;
+    if (stmt->kind == STMT_FOR) {
+        v->loops = true;
+        v->serial |= !loop_kind_is_expanded(stmt->loop);
+        list_push(v->arena, &v->inner, stmt);
+        list_push(v->arena, &v->vars, stmt->var);
+        list_push(v->arena, &v->all, stmt);
+        if (stmt->loop != LOOP_UNROLLED || !expr_is_int(stmt->extent, &extent) || extent > EXACT_BUDGET)
+            extent = 1;
+    }
+    for (int i = 0; i < stmt->count; i++)
+        collect(v, stmt->body[i], copies > EXACT_BUDGET ? copies : copies * extent);
+    for (int i = 0; i < stmt->otherwise_count; i++)
+        collect(v, stmt->otherwise[i], copies);
+    v->inner.count -= stmt->kind == STMT_FOR;
+    v->vars.count -= stmt->kind == STMT_FOR;
+}
+
+/* --- what is known in a copy -------------------------------------------------------------------------------------- */
+
+typedef struct InnerVars {
+    Arena *arena;
+    LIST(const Var *) list;
+} InnerVars;
+
+typedef struct Known {
+    ExprList always; /* conditions that hold */
+    ExprList never;  /* conditions that do not hold together */
+    Expr *from, *to; /* an expression that has one value; or NULL */
+    InnerVars inner; /* of the loops in the copy */
+} Known;
+
+/* A conjunction that contains all conditions of `never`. */
+static bool is_refuted(Arena *arena, const Known *known, Expr *condition) {
+    ExprList own = {0};
+    conjuncts_add(arena, &own, condition);
+    for (int i = 0; i < known->never.count; i++)
+        if (!conditions_have(&own, known->never.items[i]))
+            return false;
+    return known->never.count > 0;
+}
+
+static bool add_inner(Stmt *stmt, void *context) {
+    InnerVars *inner = context;
+    if (stmt->kind == STMT_FOR)
+        list_push(inner->arena, &inner->list, stmt->var);
+    return true;
+}
+
+/* What always holds where e stands: of an inner loop, which may have no values, something is known inside it alone. */
+static ExprList facts_for(Arena *arena, const Known *known, const Expr *e) {
+    ExprList facts = {0};
+    for (int i = 0; i < known->always.count; i++) {
+        bool inside = true;
+        for (int v = 0; v < known->inner.list.count && inside; v++)
+            inside = !expr_uses_var(known->always.items[i], known->inner.list.items[v]) ||
+                     expr_uses_var(e, known->inner.list.items[v]);
+        if (inside)
+            list_push(arena, &facts, known->always.items[i]);
+    }
+    return facts;
+}
+
+static Expr *apply_known(Arena *arena, Expr *e, void *context) {
+    const Known *known = context;
+    int64_t holds;
+    if (e->kind == EXPR_OP && e->op == OP_SELECT && expr_is_int(e->args[0], &holds))
+        return e->args[holds ? 1 : 2];
+    if (e->type == TYPE_INT64 && known->from && expr_equal(e, known->from))
+        return known->to;
+    if (is_index_comparison(e) && known->always.count) {
+        if (conditions_have(&known->always, e))
+            return expr_bool(arena, true);
+        ExprList facts = facts_for(arena, known, e);
+        int decided = expr_prove(arena, e, &(Facts){facts.count, facts.items});
+        return decided < 0 ? e : expr_bool(arena, decided);
+    }
+    if (e->kind == EXPR_OP && e->op == OP_SELECT && is_refuted(arena, known, e->args[0]))
+        return e->args[2];
+    if (e->kind != EXPR_READ || !e->guard)
+        return e;
+    if (is_refuted(arena, known, e->guard) || (expr_is_int(e->guard, &holds) && !holds))
+        return expr_constant(arena, e->type, 0);
+    if (!expr_is_int(e->guard, NULL))
+        return e;
+    Expr *read = expr_copy(arena, e);
+    read->guard = NULL;
+    return read;
+}
+
+static Expr *apply_to_expr(Arena *arena, Expr *e, void *context) {
+    return expr_rewrite(arena, e, apply_known, context);
+}
+
+static StmtList assume(Arena *arena, const StmtList *stmts, Known *known) {
+    StmtList list = {0};
+    known->inner = (InnerVars){.arena = arena};
+    for (int i = 0; i < stmts->count; i++)
+        stmt_walk(stmts->items[i], add_inner, &known->inner);
+    for (int i = 0; i < stmts->count; i++)
+        stmts_add(arena, &list, stmt_map_exprs(arena, stmts->items[i], apply_to_expr, known));
+    return list;
+}
+
+/* --- exact tiles -------------------------------------------------------------------------------------------------- */
+
+/* Whether a test fails for one value alone of the one outer expression in it, the last: io * 14 + 13 < 49 for io =
+ * 3. */
+static bool fails_at_last_only(Arena *arena, Expr *test, Expr **outer, int64_t *last) {
+    Affine difference;
+    bool or_equal;
+    if (!as_difference(arena, test, &difference, &or_equal) || difference.count != 1 ||
+        difference.terms[0].coefficient <= 0)
+        return false;
+    int64_t slope = difference.terms[0].coefficient, bound;
+    if (__builtin_sub_overflow(or_equal ? slope : slope - 1, difference.constant, &bound))
+        return false;
+    int64_t first = bound >= 0 ? bound / slope : -((-bound + slope - 1) / slope);
+    Interval range = expr_interval(difference.terms[0].atom);
+    *outer = difference.terms[0].atom;
+    *last = first;
+    return range.has_high && range.high == first && first > 0;
+}
+
+/* --- versions ----------------------------------------------------------------------------------------------------- */
+
+typedef struct Context {
+    Arena *arena;
+    int64_t budget;    /* for exact copies, in stores */
+    bool uniform_only; /* in a copy where conditions remain: only what no loop below decides */
+    bool chosen;       /* choices are made, or cannot be */
+    bool finished;     /* in a copy where such a condition does not hold: nothing */
+    bool is_small;     /* the whole: tiles with loops inside are worth such copies */
+    bool counts;       /* copies for what is left of unrolled loops: where masks are cheap */
+    bool in_loop;      /* outside all loops allocations stand around whole stages: nothing to decide there */
+} Context;
+
+static StmtList version_list(Context context, const StmtList *body);
+
+static Version collect_all(Context context, Stmt *const *stmts, int count) {
+    Version v = {.arena = context.arena, .uniform_only = context.uniform_only};
+    for (int i = 0; i < count; i++)
+        collect(&v, stmts[i], 1);
+    return v;
+}
+
+static StmtList run_of(const StmtList *body, int first, int count) {
+    return stmts_of(body->items + first, count);
+}
+
+/* --- what is left of an unrolled loop ------------------------------------------------------------------------------ */
+
+/* Guards that hold for the first values of an unrolled loop each: for as many as there are left of the same thing. */
+typedef struct Leftover {
+    Expr *left;   /* over loops outside */
+    int64_t most; /* values of the loops */
+    LIST(Expr *) guards;
+    LIST(const Var *) vars; /* of the loop that a guard is about */
+    bool lanes;             /* guards are about lanes too, and stay */
+    int64_t count;          /* what is left in the copy at hand; of lanes at most */
+} Leftover;
+typedef LIST(Leftover) Leftovers;
+
+/* The one loop inside that is no loop over lanes and that the guard is about, where that is unrolled; NULL: there is none,
+ * or another. *easiest: the guard for the lane that it holds for first. */
+static const Stmt *unrolled_loop_of(const Version *v, Expr *guard, Expr **easiest) {
+    const Stmt *found = NULL;
+    LIST(const Var *) lanes = {0};
+    for (int i = 0; i < v->all.count; i++) {
+        const Stmt *loop = v->all.items[i];
+        if (!expr_uses_var(guard, loop->var) || (found && found->var == loop->var))
+            continue;
+        if (loop->loop == LOOP_VECTORIZED)
+            list_push(v->arena, &lanes, loop->var);
+        else if (found || loop->loop != LOOP_UNROLLED)
+            return NULL;
+        else
+            found = loop;
+    }
+    *easiest = found ? extreme_case(v->arena, guard, lanes.items, lanes.count, false) : NULL;
+    return *easiest ? found : NULL;
+}
+
+static Leftover *leftover_of(Arena *arena, Leftovers *leftovers, Expr *left) {
+    for (int i = 0; i < leftovers->count; i++)
+        if (expr_equal(leftovers->items[i].left, left))
+            return &leftovers->items[i];
+    list_push(arena, leftovers, (Leftover){.left = left});
+    return &leftovers->items[leftovers->count - 1];
+}
+
+/* Adds the guard where it says what is left; rows are worth copies where there are serial loops inside. */
+static void add_leftover(const Version *v, const Condition *condition, Leftovers *leftovers) {
+    Expr *first, *easiest;
+    int64_t extent;
+    const Stmt *loop = condition->ready && condition->guard ? unrolled_loop_of(v, condition->expr, &easiest) : NULL;
+    bool lanes = loop && !expr_equal(easiest, condition->expr);
+    if (!loop || !expr_is_int(loop->extent, &extent) || !first_failure(v->arena, easiest, loop->var, &first) ||
+        expr_is_int(first, NULL) || (!lanes && !v->serial))
+        return;
+    Leftover *leftover = leftover_of(v->arena, leftovers, first);
+    leftover->most = extent > leftover->most ? extent : leftover->most;
+    leftover->lanes |= lanes;
+    list_push(v->arena, &leftover->guards, condition->expr);
+    list_push(v->arena, &leftover->vars, loop->var);
+}
+
+static Expr *count_guard(Arena *arena, Expr *e, void *context) {
+    const Leftover *leftover = context;
+    for (int i = 0; i < leftover->guards.count; i++)
+        if (expr_equal(e, leftover->guards.items[i])) {
+            Expr *var = expr_var(arena, leftover->vars.items[i]);
+            Expr *counted = expr_binary(arena, OP_LT, var, expr_int(arena, leftover->count));
+            return leftover->lanes ? expr_and(arena, counted, e) : counted;
+        }
+    return e;
+}
+
+static Expr *count_guards(Arena *arena, Expr *e, void *context) {
+    return expr_rewrite(arena, e, count_guard, context);
+}
+
+/* Those whose copies are not too much code, first come, first served. */
+static Leftovers find_leftovers(const Version *v) {
+    Leftovers all = {0}, chosen = {0};
+    double size = (double)v->size;
+    for (int i = 0; i < v->found.count; i++)
+        add_leftover(v, &v->found.items[i], &all);
+    for (int i = 0; i < all.count; i++) {
+        int64_t values = all.items[i].most, whole = values;
+        for (int64_t most = values; most > 1; most = (most + 1) / 2)
+            values += (most + 1) / 2;
+        if (size * (double)values / (double)whole > COUNTED_MOST)
+            continue;
+        size *= (double)values / (double)whole;
+        list_push(v->arena, &chosen, all.items[i]);
+    }
+    return chosen;
+}
+
+/* The tile for what is left of the axes from one on: copies of half of its values, half of those and so on, then all of
+ * them under guards. */
+static StmtList counted_versions(Context context, const StmtList *run, Leftovers *leftovers, int from) {
+    if (from == leftovers->count)
+        return version_list(context, run);
+    Leftover *leftover = &leftovers->items[from];
+    StmtList all = counted_versions(context, run, leftovers, from + 1);
+    for (int64_t most = leftover->most; most > 1; most = leftover->count) {
+        leftover->count = (most + 1) / 2;
+        StmtList counted = {0};
+        for (int i = 0; i < run->count; i++)
+            stmts_add(context.arena, &counted, stmt_map_exprs(context.arena, run->items[i], count_guards, leftover));
+        counted = tighten_body(context.arena, counted.items, counted.count);
+        counted = counted_versions(context, &counted, leftovers, from + 1);
+        Expr *test = expr_binary(context.arena, leftover->lanes ? OP_LE : OP_EQ, leftover->left,
+                                 expr_int(context.arena, leftover->count));
+        Stmt *both = stmt_if(context.arena, test, counted, all, run->items[0]->loc);
+        all = (StmtList){0};
+        stmts_add(context.arena, &all, both);
+    }
+    return all;
+}
+
+/* --- what is gathered ---------------------------------------------------------------------------------------------- */
+
+typedef struct Gathered {
+    const Var *lane; /* of the lanes around the statement at hand; or NULL */
+    bool apart,
+        beside;      /* the store at hand reads elements that lie apart in the lanes; or does more than to copy them */
+    bool any, other; /* such stores; other statements */
+} Gathered;
+
+enum { FEW_BETWEEN = 16 };
+
+/* Whether more lies between neighbours along a dimension than can be read or stored with them. */
+static bool is_apart(const Tensor *tensor, int dimension) {
+    int64_t between = 1;
+    for (int d = dimension + 1; d < tensor->rank; d++) {
+        int64_t extent = 0;
+        if (!expr_is_int(tensor->dims[d], &extent) || extent > FEW_BETWEEN || (between *= extent) > FEW_BETWEEN)
+            return true;
+    }
+    return false;
+}
+
+static bool note_gathered(const Expr *e, void *context) {
+    Gathered *gathered = context;
+    bool computes = e->kind == EXPR_OP && e->type != TYPE_INT64 && e->type != TYPE_BOOL;
+    gathered->beside |= computes || (e->kind == EXPR_READ && e->tensor->scope == SCOPE_REGISTER);
+    for (int d = 0; e->kind == EXPR_READ && d < e->count; d++)
+        gathered->apart |= is_apart(e->tensor, d) && expr_uses_var(e->args[d], gathered->lane);
+    return e->kind != EXPR_READ;
+}
+
+static void collect_gathered(Gathered *gathered, const Stmt *stmt) {
+    const Var *outer = gathered->lane;
+    bool loop = stmt->kind == STMT_FOR;
+    if (loop && stmt->loop == LOOP_VECTORIZED)
+        gathered->lane = stmt->var;
+    if (stmt->kind == STMT_STORE && gathered->lane) {
+        gathered->apart = gathered->beside = false;
+        expr_walk(stmt->value, note_gathered, gathered);
+        gathered->any = true;
+        gathered->other |= !gathered->apart || gathered->beside || stmt->tensor->scope == SCOPE_REGISTER;
+    } else {
+        gathered->other |= !loop && stmt->kind != STMT_IF && stmt->kind != STMT_BLOCK;
+    }
+    for (int i = 0; i < stmt->count; i++)
+        collect_gathered(gathered, stmt->body[i]);
+    gathered->other |= stmt->otherwise_count > 0;
+    gathered->lane = outer;
+}
+
+/* The statement with serial loops alone. */
+static Stmt *one_by_one(Arena *arena, Stmt *stmt) {
+    StmtList body = {0};
+    for (int i = 0; i < stmt->count; i++)
+        stmts_add(arena, &body, one_by_one(arena, stmt->body[i]));
+    if (stmt->kind == STMT_FOR && (stmt->loop == LOOP_VECTORIZED || stmt->loop == LOOP_UNROLLED))
+        return stmt_for(arena, stmt->var, stmt->extent, LOOP_SERIAL, body, stmt->loc);
+    return stmt_with_bodies(arena, stmt, body, (StmtList){0});
+}
+
+/* Of a block that is turned over in registers, what is left at the ends: gathers would read no more at once, and of all
+ * columns of the block. */
+static StmtList copy_by_elements(Arena *arena, const StmtList *run) {
+    Gathered gathered = {0};
+    StmtList list = {0};
+    for (int i = 0; i < run->count; i++)
+        collect_gathered(&gathered, run->items[i]);
+    if (!gathered.any || gathered.other)
+        return *run;
+    for (int i = 0; i < run->count; i++)
+        stmts_add(arena, &list, one_by_one(arena, run->items[i]));
+    return tighten_body(arena, list.items, list.count);
+}
+
+/* --- two copies ---------------------------------------------------------------------------------------------------- */
+
+/* The two copies under a test of some conditions; the second as several for what is left of unrolled loops. */
+static Stmt *make_versions(Context context, const StmtList *run, const ExprList *conditions, const ExprList *tests,
+                           Context first, Context second, Known known, Leftovers *leftovers) {
+    known.always = *conditions;
+    Known otherwise = {.from = known.from, .to = known.to, .never = known.never};
+    Expr *test = conjunction(context.arena, tests);
+    Known all = {.always = known.always};
+    for (int i = 0; i < tests->count; i++)
+        list_push(context.arena, &all.always, tests->items[i]);
+    StmtList full = assume(context.arena, run, &all);
+    StmtList partial = assume(context.arena, run, &otherwise);
+    if (otherwise.from)
+        partial = tighten_body(context.arena, partial.items, partial.count);
+    partial = copy_by_elements(context.arena, &partial);
+    full = version_list(first, &full);
+    partial = counted_versions(second, &partial, leftovers, 0);
+    return stmt_if(context.arena, test, full, partial, run->items[0]->loc);
+}
+
+/* Copies for a condition that only the last tile breaks, or NULL when there is none. */
+static Stmt *exact_versions(Context context, const StmtList *run, const Version *v) {
+    if (v->uniform_only || v->size > context.budget)
+        return NULL;
+    for (int i = 0; i < v->found.count; i++) {
+        Known known = {0};
+        int64_t last, other_last;
+        Expr *other;
+        const Condition *c = &v->found.items[i];
+        if (!c->ready || !c->guard || !fails_at_last_only(context.arena, c->test, &known.from, &last))
+            continue;
+        known.to = expr_int(context.arena, last);
+        ExprList conditions = {0}, tests = {0};
+        list_push(context.arena, &tests, c->test);
+        for (int j = 0; j < v->found.count; j++) {
+            const Condition *same = &v->found.items[j];
+            if (same->ready && fails_at_last_only(context.arena, same->test, &other, &other_last) &&
+                expr_equal(other, known.from) && other_last == last)
+                list_push(context.arena, &conditions, same->expr);
+        }
+        Context inner = context;
+        inner.budget = context.budget / 2;
+        return make_versions(context, run, &conditions, &tests, inner, inner, known, &(Leftovers){0});
+    }
+    return NULL;
+}
+
+/* Two copies for all conditions that are ready, or NULL when there are none or one waits for a loop below. */
+static Stmt *joint_versions(Context context, const StmtList *run, const Version *v) {
+    ExprList conditions = {0}, tests = {0};
+    bool uniform = true;
+    for (int i = 0; i < v->found.count; i++) {
+        const Condition *c = &v->found.items[i];
+        if (c->waits)
+            return NULL;
+        if (!c->ready)
+            continue;
+        uniform &= c->uniform;
+        list_push(context.arena, &conditions, c->expr);
+        if (!conditions_have(&tests, c->test))
+            list_push(context.arena, &tests, c->test);
+    }
+    bool worth = !uniform || (v->size <= UNIFORM_MOST && (v->serial || v->size >= UNIFORM_LEAST));
+    if (conditions.count == 0 || !worth)
+        return NULL;
+    bool counts = context.counts && !uniform && (context.is_small || !v->serial);
+    Leftovers leftovers = counts ? find_leftovers(v) : (Leftovers){0};
+    Context full = context, partial = context;
+    partial.uniform_only = true;
+    partial.finished = uniform;
+    return make_versions(context, run, &conditions, &tests, full, partial,
+                         (Known){.never = uniform ? conditions : (ExprList){0}}, &leftovers);
+}
+
+static bool has_work(const Version *v) {
+    for (int i = 0; i < v->found.count; i++)
+        if (v->found.items[i].ready)
+            return v->loops;
+    return false;
+}
+
+/* The smaller of an extent and the first value where a condition fails. Of a loop over tiles they are (n + s - 1) / s
+ * and n / s: that one is the smaller is seen from what is divided. */
+static Expr *smaller(Arena *arena, Expr *extent, Expr *first) {
+    Affine difference;
+    if (extent->kind == EXPR_OP && extent->op == OP_DIV && first->kind == EXPR_OP && first->op == OP_DIV &&
+        expr_equal(extent->args[1], first->args[1]) && expr_is_int(first->args[1], NULL) &&
+        first->args[1]->integer > 0 &&
+        expr_affine(arena, expr_binary(arena, OP_SUB, extent->args[0], first->args[0]), &difference) &&
+        difference.count == 0)
+        return difference.constant >= 0 ? first : extent;
+    return expr_binary(arena, OP_MIN, extent, first);
+}
+
+static bool note_serial_loop(Stmt *stmt, void *context) {
+    bool *found = context;
+    int64_t extent;
+    if (stmt->kind == STMT_FOR && !loop_kind_is_expanded(stmt->loop))
+        *found |= !expr_is_int(stmt->extent, &extent) || extent > 1;
+    return !*found;
+}
+
+static bool has_serial_loop(Stmt *stmt) {
+    bool found = false;
+    stmt_walk(stmt, note_serial_loop, &found);
+    return found;
+}
+
+/* The value up to which all conditions hold, or NULL when they do not depend on the loop in this way. */
+static Expr *cut_of(Arena *arena, const Stmt *loop, Expr *condition) {
+    ExprList conditions = {0};
+    Expr *cut = loop->extent, *first;
+    conjuncts_add(arena, &conditions, condition);
+    for (int i = 0; i < conditions.count; i++) {
+        if (!first_failure(arena, conditions.items[i], loop->var, &first))
+            return NULL;
+        cut = smaller(arena, cut, first);
+    }
+    cut = expr_compact(arena, expr_binary(arena, OP_MAX, cut, expr_int(arena, 0)));
+    bool pays = loop->var->reduction || expr_is_int(cut, NULL) || !has_serial_loop(loop->body[0]);
+    return pays ? cut : NULL; /* where much is done a test in each iteration is cheap */
+}
+
+/* Whether what is left after n / s of (n + s - 1) / s iterations is one or none. */
+static bool leaves_one(Arena *arena, const Expr *extent, const Expr *cut) {
+    Affine difference;
+    return extent->kind == EXPR_OP && extent->op == OP_DIV && cut->kind == EXPR_OP && cut->op == OP_DIV &&
+           expr_equal(extent->args[1], cut->args[1]) && expr_is_int(cut->args[1], NULL) &&
+           expr_affine(arena, expr_binary(arena, OP_SUB, extent->args[0], cut->args[0]), &difference) &&
+           difference.count == 0 && difference.constant >= 0 && difference.constant < cut->args[1]->integer;
+}
+
+/* The iterations from `cut` on. */
+static Stmt *rest_of_loop(Arena *arena, const Stmt *loop, const Stmt *test, Expr *cut) {
+    StmtList tail = {0};
+    bool once = leaves_one(arena, loop->extent, cut);
+    Var *rest = ARENA_NEW(arena, Var);
+    *rest = *loop->var;
+    Expr *left = expr_compact(arena, expr_binary(arena, OP_SUB, loop->extent, cut));
+    if (expr_is_int(left, NULL))
+        rest->extent = left;
+    Expr *at = once ? cut : expr_binary(arena, OP_ADD, expr_var(arena, rest), cut);
+    for (int i = 0; i < test->otherwise_count; i++)
+        stmts_add(arena, &tail, stmt_substitute(arena, test->otherwise[i], loop->var, at));
+    if (once)
+        return stmt_if(arena, expr_binary(arena, OP_LT, cut, loop->extent), tail, (StmtList){0}, loop->loc);
+    return stmt_for(arena, rest, left, LOOP_SERIAL, tail, loop->loc);
+}
+
+/* Cuts a serial loop whose whole body is a test that holds up to some value of it:
+ * for i in 0:n { if i < m { a } else { b } } as for i in 0:m { a } for i in 0:n - m { b at m + i }. */
+static Stmt *cut_loop(Arena *arena, Stmt *loop) {
+    Stmt *test = loop->body[0];
+    if (loop->loop != LOOP_SERIAL || loop->count != 1 || test->kind != STMT_IF || test->otherwise_count == 0)
+        return loop;
+    Expr *cut = cut_of(arena, loop, test->condition);
+    if (!cut)
+        return loop;
+    StmtList list = {0};
+    stmts_add(arena, &list, stmt_for(arena, loop->var, cut, LOOP_SERIAL, stmts_of(test->body, test->count), loop->loc));
+    stmts_add(arena, &list, rest_of_loop(arena, loop, test, cut));
+    return stmt_block(arena, list);
+}
+
+/* The statement with versions made inside it. */
+static Stmt *version_below(Context context, Stmt *stmt) {
+    context.in_loop |= stmt->kind == STMT_FOR;
+    context.chosen |= stmt->kind == STMT_FOR && loop_kind_is_expanded(stmt->loop); /* lanes have masks */
+    StmtList body = stmts_of(stmt->body, stmt->count), otherwise = stmts_of(stmt->otherwise, stmt->otherwise_count);
+    body = version_list(context, &body);
+    otherwise = version_list(context, &otherwise);
+    Stmt *made = stmt_with_bodies(context.arena, stmt, body, otherwise);
+    return made && made->kind == STMT_FOR ? cut_loop(context.arena, made) : made;
+}
+
+/* --- choices ------------------------------------------------------------------------------------------------------- */
+
+static bool has_choice(Context context, Stmt *const *run, int count, Choice *choice) {
+    return !context.chosen && context.in_loop && find_choice(context.arena, run, count, choice) &&
+           (choice->uniform || !context.uniform_only);
+}
+
+/* Copies for where one side of a choice is taken, the other, and, where it may differ in a tile, both. */
+static Stmt *choice_versions(Context context, const StmtList *run, const Choice *choice) {
+    StmtList sides[2], both = {0};
+    for (int i = 0; i < 2; i++) {
+        Known known = {0};
+        list_push(context.arena, &known.always, choice->sides[i]);
+        list_push(context.arena, &known.always, choice->tests[i]);
+        sides[i] = assume(context.arena, run, &known);
+        sides[i] = version_list(context, &sides[i]);
+    }
+    Loc loc = run->items[0]->loc;
+    if (choice->uniform)
+        return stmt_if(context.arena, choice->tests[0], sides[0], sides[1], loc);
+    context.chosen = true;
+    both = version_list(context, run);
+    StmtList second = {0};
+    stmts_add(context.arena, &second, stmt_if(context.arena, choice->tests[1], sides[1], both, loc));
+    return stmt_if(context.arena, choice->tests[0], sides[0], second, loc);
+}
+
+/* Versions of a run of statements at the same place, or NULL. */
+static Stmt *version_run(Context context, const StmtList *run) {
+    Choice choice;
+    if (has_choice(context, run->items, run->count, &choice))
+        return choice_versions(context, run, &choice);
+    Version v = collect_all(context, run->items, run->count);
+    if (!has_work(&v))
+        return NULL;
+    Stmt *made = exact_versions(context, run, &v);
+    return made ? made : joint_versions(context, run, &v);
+}
+
+/* The longest run of statements from `first` on that each have versions to make. */
+static int run_length(Context context, const StmtList *body, int first) {
+    int length = 0;
+    while (first + length < body->count) {
+        if (!context.in_loop && body->items[first + length]->kind == STMT_ALLOCATE)
+            break;
+        Version v = collect_all(context, body->items + first + length, 1);
+        Choice choice;
+        if (!has_work(&v) && !has_choice(context, body->items + first + length, 1, &choice))
+            break;
+        length++;
+    }
+    return length;
+}
+
+static StmtList version_list(Context context, const StmtList *body) {
+    StmtList list = {0};
+    if (context.finished)
+        return *body;
+    for (int i = 0; i < body->count;) {
+        int length = run_length(context, body, i);
+        StmtList run = run_of(body, i, length);
+        Stmt *made = length ? version_run(context, &run) : NULL;
+        for (int j = 0; !made && j < (length ? length : 1); j++) {
+            StmtList alone = run_of(body, i + j, 1);
+            Stmt *one = length > 1 ? version_run(context, &alone) : NULL;
+            stmts_add(context.arena, &list, one ? one : version_below(context, body->items[i + j]));
+        }
+        stmts_add(context.arena, &list, made);
+        i += length ? length : 1;
+    }
+    return list;
+}
+
+StmtList version_body(Arena *arena, const Target *target, const StmtList *body) {
+    Context context = {.arena = arena, .budget = EXACT_BUDGET, .counts = target && target->masked_memory};
+    context.is_small = collect_all(context, body->items, body->count).size <= TILES_MOST;
+    return version_list(context, body);
+}

@@ -1,0 +1,483 @@
+/* bounds.c - bound inference: extents, values, boxes and guards, from the last stage to the first.
+ *
+ * A stage at root runs over its domain. One that is computed at a loop runs over a box: the hull of what its
+ * consumers read in the body of that loop. Consumers come later in the order of execution, so when a stage's turn
+ * comes its box is complete; then extents go down its relations, values of loops come up, and its own reads widen
+ * the boxes of its producers. A stage made by cache_write shares the domain or box of the stage that stores it; its
+ * buffer holds the part it fills.
+ */
+#include "lower/nest/state.h"
+
+#include <stddef.h>
+
+/* --- places and kinds of loops ------------------------------------------------------------------------------------ */
+
+static bool is_straight(LoopKind kind) {
+    return loop_kind_is_expanded(kind);
+}
+
+/* Whether all leaves that were made of a node are unrolled or vectorized. */
+static bool all_straight(const Node *node) {
+    const Relation *relation = node->taken;
+    if (relation == NULL)
+        return is_straight(node->loop.kind);
+    if (relation->kind == RELATION_FUSE)
+        return all_straight(relation->whole);
+    for (int i = 0; i < relation->count; i++)
+        if (!all_straight(relation->parts[i]))
+            return false;
+    return true;
+}
+
+/* A ".store" loop that no primitive named is of the kind of the loop it was copied from, vectorized only where it
+ * may. */
+static LoopKind twin_kind(const Node *store, bool may_vectorize) {
+    const Node *twin = store->twin;
+    if (!node_is_leaf(twin))
+        return all_straight(twin) ? LOOP_UNROLLED : LOOP_SERIAL;
+    if (twin->loop.kind == LOOP_VECTORIZED || twin->loop.kind == LOOP_TENSORIZED)
+        return may_vectorize ? LOOP_VECTORIZED : LOOP_UNROLLED;
+    return twin->loop.kind;
+}
+
+void place_loops(NestState *state) {
+    for (int s = state->stages.count - 1; s >= 0; s--) {
+        StageState *stage = state->stages.items[s];
+        bool may_vectorize = true;
+        if (stage->beside)
+            stage->at = stage->updates->at;
+        for (int i = stage->leaves.count - 1; i >= 0; i--) {
+            Node *leaf = stage->leaves.items[i];
+            leaf->position = i;
+            if (leaf->twin != NULL && !leaf->kind_set)
+                leaf->loop.kind = twin_kind(leaf, may_vectorize);
+            may_vectorize &= leaf->loop.kind == LOOP_UNROLLED;
+        }
+    }
+}
+
+static bool is_around(const Node *at, const Loop *loop) {
+    for (; at != NULL; at = stage_of(at)->at)
+        if (loop->stage == at->loop.stage)
+            return ((const Node *)loop)->position <= at->position;
+    return false;
+}
+
+bool loop_is_outside(const void *context, const Loop *loop) {
+    return is_around(((const StageState *)context)->at, loop);
+}
+
+static bool loop_is_outside_buffer(const void *context, const Loop *loop) {
+    return is_around(((const StageState *)context)->store, loop);
+}
+
+/* --- boxes -------------------------------------------------------------------------------------------------------- */
+
+static const Form *domain_extent(NestState *state, const StageState *stage, int d) {
+    return extent_form(state, stage->tensor->dims[d]);
+}
+
+/* The hull of two spans whose first indices differ by a constant; else the whole dimension. */
+static void widen_box(Forms *forms, Box *box, const Form *low, const Form *width) {
+    int64_t shift;
+    if (!box->begun) {
+        box->begun = true;
+        box->low = low;
+        box->width = width;
+    } else if (form_is_int(form_add_scaled(forms, low, -1, box->low), &shift)) {
+        const Form *shared = shift < 0 ? low : box->low;
+        const Form *old_width = form_add_int(forms, box->width, shift < 0 ? -shift : 0);
+        const Form *new_width = form_add_int(forms, width, shift > 0 ? shift : 0);
+        box->width = form_extreme(forms, ATOM_MAX, old_width, new_width);
+        box->low = shared;
+    } else {
+        box->whole = true;
+    }
+}
+
+const Form *access_form(NestState *state, const StageState *stage, const Access *access, int dimension) {
+    return form_of_expr(&state->forms, access->read->args[dimension], find_axis_form, stage);
+}
+
+static bool is_computed_in(const StageState *stage, const StageState *outer) {
+    for (const Node *at = stage->at; at != NULL; at = stage_of(at)->at)
+        if (at->loop.stage == &outer->nest)
+            return true;
+    return false;
+}
+
+static void widen_by(Forms *forms, Box *box, const Form *index, LoopOutside *outside, const StageState *producer) {
+    const Form *low, *width;
+    if (!box->whole && index != NULL && form_span(forms, index, outside, producer, &low, &width))
+        widen_box(forms, box, low, width);
+    else
+        box->whole = true;
+}
+
+/* What stands beside the reader must have all that it ever reads; what is inside, what an iteration of it does. */
+static void widen_producer(NestState *state, const StageState *stage, const Access *access) {
+    StageState *producer = access->producer;
+    Seeing seeing = {&state->forms, stage};
+    bool inside = is_computed_in(producer, stage);
+    for (int d = 0; d < access->read->count; d++) {
+        const Form *index = inside ? access_form(state, stage, access, d)
+                                   : form_of_expr(&state->forms, access->read->args[d], find_seen_form, &seeing);
+        widen_by(&state->forms, &producer->boxes[d], index, loop_is_outside, producer);
+        if (producer->stored)
+            widen_by(&state->forms, &producer->stores[d], index, loop_is_outside_buffer, producer);
+    }
+}
+
+/* An extent is not negative; a loop without values gives one that is. */
+static const Form *not_negative(Forms *forms, const Form *extent) {
+    const Form *zero = form_int(forms, 0);
+    return form_at_most(forms, zero, extent) ? extent : form_extreme(forms, ATOM_MAX, extent, zero);
+}
+
+/* The first index and the extent of a box; all of the dimension where the box is as large. */
+static void close_box(NestState *state, const StageState *stage, int d, const Box *box, const Form **low,
+                      const Form **extent) {
+    Forms *forms = &state->forms;
+    const Form *domain = domain_extent(state, stage, d);
+    const Form *size = box->whole || !box->begun ? domain : not_negative(forms, form_add_int(forms, box->width, 1));
+    bool all = box->whole || !box->begun || form_at_most(forms, domain, size);
+    *low = all ? form_int(forms, 0) : box->low;
+    *extent = all ? domain : size;
+}
+
+/* Where the stage's roots count from, and their extents. */
+static void find_domain(NestState *state, StageState *stage) {
+    int rank = stage->tensor->rank;
+    stage->boxed = stage->owner != NULL ? stage->owner->boxed : stage->at != NULL && stage->scan == NULL;
+    stage->base = ARENA_ARRAY(state->arena, const Form *, rank);
+    stage->origin = ARENA_ARRAY(state->arena, const Form *, rank);
+    stage->size = ARENA_ARRAY(state->arena, const Form *, rank);
+    for (int d = 0; d < rank; d++) {
+        stage->size[d] = stage->roots[d]->extent;
+        stage->base[d] = form_int(&state->forms, 0);
+        if (stage->owner != NULL) {
+            int axis = stage->owner_axes != NULL ? stage->owner_axes[d] : d;
+            stage->base[d] = stage->owner->base[axis];
+            stage->size[d] = stage->owner->roots[axis]->extent;
+        } else if (stage->boxed) {
+            close_box(state, stage, d, &stage->boxes[d], &stage->base[d], &stage->size[d]);
+        }
+        stage->roots[d]->extent = stage->size[d];
+        stage->origin[d] = stage->base[d];
+    }
+    if (!stage->stored)
+        return;
+    find_window(state, stage);
+    for (int d = 0; d < rank; d++)
+        close_box(state, stage, d, &stage->stores[d], &stage->origin[d], &stage->size[d]);
+}
+
+/* The buffer of a stage made by cache_write holds what its loops fill. One in registers holds also the lanes and copies
+ * that its guards cut off: they cost no more than the others, and the guards need not be tested. */
+static void find_filled_part(NestState *state, StageState *stage) {
+    Forms *forms = &state->forms;
+    bool registers = stage->scope_set && stage->scope == SCOPE_REGISTER && stage->scan == NULL;
+    for (int d = 0; (stage->owner != NULL || registers) && !stage->stored && d < stage->tensor->rank; d++) {
+        Box box = {.begun = true};
+        box.whole = !form_span(forms, stage->axes[d], loop_is_outside, stage, &box.low, &box.width);
+        if (registers && !box.whole) {
+            stage->origin[d] = box.low;
+            stage->size[d] = not_negative(forms, form_add_int(forms, box.width, 1));
+        } else if (stage->owner != NULL) {
+            close_box(state, stage, d, &box, &stage->origin[d], &stage->size[d]);
+        }
+    }
+}
+
+/* --- extents and values ------------------------------------------------------------------------------------------- */
+
+static int64_t factors_product(const Relation *relation) {
+    int64_t product = 1;
+    for (int k = 1; k < relation->count; k++)
+        product *= relation->factors[k];
+    return product;
+}
+
+/* Whether the pieces together are the loop, whatever the sizes are. */
+static bool split_divides(Forms *forms, const Relation *relation) {
+    const Form *pieces = form_int(forms, factors_product(relation));
+    return form_equal(form_multiply(forms, relation->parts[0]->extent, pieces), relation->whole->extent);
+}
+
+static void split_extents(Forms *forms, Relation *relation) {
+    int64_t product = factors_product(relation);
+    const Form *rounded = form_add_int(forms, relation->whole->extent, product - 1);
+    relation->parts[0]->extent = form_divide(forms, rounded, form_int(forms, product));
+    for (int k = 1; k < relation->count; k++)
+        relation->parts[k]->extent = form_int(forms, relation->factors[k]);
+}
+
+static void note_fused(Forms *forms, Relation *relation) {
+    Loop *whole = &relation->whole->loop;
+    int64_t *extents = ARENA_ARRAY(forms->arena, int64_t, relation->count);
+    whole->fused = extents;
+    whole->fused_count = relation->count;
+    for (int k = 0; k < relation->count; k++)
+        if (!form_is_int(relation->parts[k]->extent, &extents[k]))
+            whole->fused_count = 0;
+}
+
+static void fuse_extent(Forms *forms, Relation *relation) {
+    const Form *product = relation->parts[0]->extent;
+    for (int k = 1; k < relation->count; k++)
+        product = form_multiply(forms, product, relation->parts[k]->extent);
+    relation->whole->extent = product;
+    note_fused(forms, relation);
+}
+
+static void find_relation_extents(Forms *forms, Relation *relation) {
+    if (relation->kind == RELATION_SPLIT)
+        split_extents(forms, relation);
+    else
+        fuse_extent(forms, relation);
+}
+
+/* The inner parts of a split whose tail is masked, and what is made of them. */
+static void find_masked(StageState *stage) {
+    for (int i = 0; i < stage->relations.count; i++) {
+        Relation *relation = stage->relations.items[i];
+        bool split = relation->kind == RELATION_SPLIT;
+        for (int k = 0; k < relation->count; k++) {
+            bool tail = relation->tail == TAIL_MASK && k > 0;
+            if (split)
+                relation->parts[k]->loop.masked |= tail || relation->whole->loop.masked;
+            else
+                relation->whole->loop.masked |= relation->parts[k]->loop.masked;
+        }
+    }
+}
+
+static void find_extents(NestState *state, StageState *stage) {
+    for (int i = 0; i < stage->relations.count; i++)
+        find_relation_extents(&state->forms, stage->relations.items[i]);
+    find_masked(stage);
+    for (int i = 0; i < stage->leaves.count; i++) {
+        Node *leaf = stage->leaves.items[i];
+        leaf->loop.extent = -1;
+        form_is_int(leaf->extent, &leaf->loop.extent);
+        leaf->variable.extent = form_expr(&state->forms, leaf->extent);
+        if (leaf->atom.expr == NULL)
+            leaf->atom.expr = expr_var(state->arena, &leaf->variable);
+    }
+}
+
+/* Of a leaf its variable, which is 0 where it has one value; of a link what it stands for. */
+static void find_leaf_value(Forms *forms, Node *node) {
+    int64_t extent;
+    if (node->taken != NULL)
+        return;
+    if (node->link != NULL)
+        node->value = node->link->value;
+    else
+        node->value =
+            form_is_int(node->extent, &extent) && extent == 1 ? form_int(forms, 0) : form_atom(forms, &node->atom);
+}
+
+bool split_shifts(Forms *forms, const Relation *relation) {
+    return relation->kind == RELATION_SPLIT && relation->tail == TAIL_SHIFT && !split_divides(forms, relation);
+}
+
+/* Where a piece begins: its number times what one holds, but not so late that it reaches over the end. */
+static const Form *piece_begin(Forms *forms, const Relation *relation, int64_t product) {
+    const Form *begin = form_add_scaled(forms, form_int(forms, 0), product, relation->parts[0]->value);
+    if (!split_shifts(forms, relation))
+        return begin;
+    return form_extreme(forms, ATOM_MIN, begin, form_add_int(forms, relation->whole->extent, -product));
+}
+
+static void split_value(Forms *forms, Relation *relation) {
+    int64_t stride = factors_product(relation);
+    const Form *value = piece_begin(forms, relation, stride);
+    for (int k = 0; k < relation->count; k++) {
+        if (k > 0)
+            value = form_add_scaled(forms, value, stride, relation->parts[k]->value);
+        stride /= k + 1 < relation->count ? relation->factors[k + 1] : 1;
+    }
+    relation->whole->value = value;
+}
+
+/* Part k of a fused loop is (whole / product of the later extents) % its own extent; the first needs no modulo. */
+static void fuse_values(Forms *forms, Relation *relation) {
+    const Form *rest = relation->whole->value;
+    bool in_range = form_below(forms, rest, relation->whole->extent);
+    for (int k = relation->count - 1; k > 0; k--) {
+        Node *part = relation->parts[k];
+        const Form *limit = in_range ? relation->parts[0]->extent : NULL;
+        for (int i = 1; limit != NULL && i < k; i++)
+            limit = form_multiply(forms, limit, relation->parts[i]->extent);
+        part->value = form_modulo(forms, rest, part->extent);
+        rest = form_divide_below(forms, rest, part->extent, limit);
+    }
+    relation->parts[0]->value = rest;
+}
+
+static void find_leaf_values(Forms *forms, Relation *relation) {
+    find_leaf_value(forms, relation->whole);
+    for (int k = 0; k < relation->count; k++)
+        find_leaf_value(forms, relation->parts[k]);
+}
+
+static void find_relation_values(Forms *forms, Relation *relation) {
+    if (relation->kind == RELATION_SPLIT)
+        split_value(forms, relation);
+    else
+        fuse_values(forms, relation);
+}
+
+static void find_values(NestState *state, StageState *stage) {
+    Forms *forms = &state->forms;
+    for (int r = 0; r < stage->root_count; r++)
+        find_leaf_value(forms, stage->roots[r]);
+    for (int i = 0; i < stage->relations.count; i++)
+        find_leaf_values(forms, stage->relations.items[i]);
+    for (int i = stage->relations.count - 1; i >= 0; i--)
+        find_relation_values(forms, stage->relations.items[i]);
+    stage->axes = ARENA_ARRAY(state->arena, const Form *, stage->root_count);
+    for (int r = 0; r < stage->root_count; r++) {
+        bool axis = r < stage->tensor->rank;
+        stage->axes[r] = axis ? form_add(forms, stage->base[r], stage->roots[r]->value) : stage->roots[r]->value;
+    }
+}
+
+void find_reduction_values(NestState *state, StageState *stage) {
+    Forms *forms = &state->forms;
+    for (int i = 0; i < stage->relations.count; i++)
+        if (stage->relations.items[i]->whole->loop.reduction)
+            find_relation_extents(forms, stage->relations.items[i]);
+    for (int r = stage->nest.stage->axis_count; r < stage->root_count; r++)
+        find_leaf_value(forms, stage->roots[r]);
+    for (int i = 0; i < stage->relations.count; i++)
+        if (stage->relations.items[i]->whole->loop.reduction)
+            find_leaf_values(forms, stage->relations.items[i]);
+    for (int i = stage->relations.count - 1; i >= 0; i--)
+        if (stage->relations.items[i]->whole->loop.reduction)
+            find_relation_values(forms, stage->relations.items[i]);
+}
+
+const Form *find_axis_form(const void *context, const Var *var) {
+    const StageState *state = context;
+    const Stage *stage = state->nest.stage;
+    for (int d = 0; d < stage->axis_count; d++)
+        if (stage->axes[d] == var)
+            return state->axes[d];
+    for (int r = 0; r < stage->reduction_count; r++)
+        if (stage->reductions[r] == var)
+            return state->axes[stage->axis_count + r];
+    return NULL;
+}
+
+/* --- guards ------------------------------------------------------------------------------------------------------- */
+
+void stage_add_guard(NestState *state, StageState *stage, GuardForm guard) {
+    for (int i = 0; i < stage->guards.count; i++)
+        if (form_equal(stage->guards.items[i].value, guard.value) &&
+            form_equal(stage->guards.items[i].limit, guard.limit))
+            return;
+    list_push(state->arena, &stage->guards, guard);
+}
+
+/* A split that divides covers its loop exactly; of any other bounds may show it. */
+bool relation_exceeds(NestState *state, const Relation *relation) {
+    Forms *forms = &state->forms;
+    const Node *whole = relation->whole;
+    return relation->kind == RELATION_SPLIT && relation->tail != TAIL_SHIFT && !split_divides(forms, relation) &&
+           !form_below(forms, whole->value, whole->extent);
+}
+
+static void guard_splits(NestState *state, StageState *stage) {
+    for (int i = 0; i < stage->relations.count; i++) {
+        const Node *whole = stage->relations.items[i]->whole;
+        if (relation_exceeds(state, stage->relations.items[i]))
+            stage_add_guard(state, stage, (GuardForm){whole->value, whole->extent, whole->loop.reduction});
+    }
+}
+
+static bool is_not_outside(const void *context, const Loop *loop) {
+    return !loop_is_outside(context, loop);
+}
+
+/* Steps of a scan that are none compute nothing, and nothing of what they would read is there. A window loses nothing:
+ * in each loop they come last, and the first iteration fills all of it. */
+static const StageState *scan_around(const StageState *stage) {
+    const StageState *root = root_of(stage);
+    return root != stage && root->nest.scan != NULL ? root : NULL;
+}
+
+/* The guards of the owner, or of the scan, that concern the loops around the stage alone hold for it too. */
+static void guard_like_owner(NestState *state, StageState *stage) {
+    const StageState *owner = stage->owner != NULL ? stage->owner : scan_around(stage);
+    for (int i = 0; owner != NULL && i < owner->guards.count; i++) {
+        GuardForm guard = owner->guards.items[i];
+        if (form_find_loop(guard.value, is_not_outside, stage) == NULL)
+            stage_add_guard(state, stage, guard);
+    }
+}
+
+/* A box can reach over the ends of its domain, where consumers have guards or read otherwise. */
+static void guard_box(NestState *state, StageState *stage) {
+    Forms *forms = &state->forms;
+    for (int d = 0; stage->boxed && d < stage->tensor->rank; d++) {
+        const Form *index = stage->axes[d], *extent = domain_extent(state, stage, d);
+        if (!form_below(forms, index, extent))
+            stage_add_guard(state, stage, (GuardForm){index, extent, false});
+        if (!form_at_most(forms, form_int(forms, 0), index))
+            stage_add_guard(
+                state, stage,
+                (GuardForm){form_add_scaled(forms, form_int(forms, 0), -1, index), form_int(forms, 1), false});
+    }
+}
+
+/* The box of one iteration can also reach over the ends of a buffer that is kept for all of them. What initialises such
+ * a buffer apart fills the same. */
+static void guard_buffer(NestState *state, StageState *stage) {
+    Forms *forms = &state->forms;
+    const StageState *holder = stage->updates != NULL ? stage->updates : stage;
+    for (int d = 0; holder->stored && d < stage->tensor->rank; d++) {
+        const Form *index = form_add_scaled(forms, stage->axes[d], -1, holder->origin[d]), *whole = index;
+        if (holder->slides != NULL && holder->slides[d]) /* within the box by the guard of its window */
+            whole =
+                form_add_scaled(forms, form_add(forms, holder->low[d], stage->roots[d]->value), -1, holder->origin[d]);
+        if (!form_below(forms, whole, holder->size[d]))
+            stage_add_guard(state, stage, (GuardForm){index, holder->size[d], false});
+        if (!form_at_most(forms, form_int(forms, 0), whole))
+            stage_add_guard(
+                state, stage,
+                (GuardForm){form_add_scaled(forms, form_int(forms, 0), -1, index), form_int(forms, 1), false});
+    }
+}
+
+/* --- the whole ---------------------------------------------------------------------------------------------------- */
+
+static void finish_stage(NestState *state, StageState *stage) {
+    find_domain(state, stage);
+    find_extents(state, stage);
+    find_values(state, stage);
+    find_filled_part(state, stage);
+    guard_splits(state, stage);
+    guard_like_owner(state, stage);
+    guard_box(state, stage);
+    guard_buffer(state, stage);
+    guard_window(state, stage);
+    for (int i = 0; i < stage->accesses.count; i++) {
+        const Access *access = &stage->accesses.items[i];
+        if (access->producer != NULL && access->producer->boxes != NULL)
+            widen_producer(state, stage, access);
+    }
+}
+
+void finish_bounds(NestState *state) {
+    for (int i = 0; i < state->stages.count; i++) {
+        StageState *stage = state->stages.items[i];
+        bool collects = stage->at != NULL && stage->owner == NULL && stage->scan == NULL && !stage->nest.inlined;
+        stage->boxes = collects ? ARENA_ARRAY(state->arena, Box, stage->tensor->rank) : NULL;
+        stage->stores = collects && stage->stored ? ARENA_ARRAY(state->arena, Box, stage->tensor->rank) : NULL;
+    }
+    for (int i = state->stages.count - 1; i >= 0; i--)
+        if (!state->stages.items[i]->nest.inlined)
+            finish_stage(state, state->stages.items[i]);
+}

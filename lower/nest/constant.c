@@ -1,0 +1,218 @@
+/* constant.c - which stages are computed when compiling: those at the root that read constants alone.
+ *
+ * What they hold does not depend on a call: it is data of the object, in the order that the stage's buffer has, and the
+ * constants that nothing else reads are left out. A stage that would make much more data of little, or take long, is
+ * computed in each call as any other is.
+ */
+#include "lower/nest/state.h"
+
+enum {
+    GROWTH = 3,             /* times the bytes of what it reads */
+    FREE_BYTES = 1 << 20,   /* beyond that */
+    TABLE_BYTES = 1 << 16,  /* of what reads nothing */
+    COPY_LIMIT = 1 << 30,   /* elements of a copy */
+    POINTS_LIMIT = 1 << 25, /* of anything else, reductions included */
+    NODES_LIMIT = 1024
+};
+
+static bool is_constant(const Tensor *tensor) {
+    return tensor->role == ROLE_CONSTANT;
+}
+
+/* What a read of the nest means: the constant of a stage that is one itself. */
+static const Tensor *constant_of(const Access *access) {
+    return access->producer != NULL ? access->producer->nest.buffer : access->read->tensor;
+}
+
+typedef struct ReadTensor {
+    const Tensor *tensor;
+    bool several;
+} ReadTensor;
+
+static bool note_source(const Expr *e, void *context) {
+    ReadTensor *source = context;
+    if (e->kind == EXPR_READ) {
+        source->several |= source->tensor != NULL && source->tensor != e->tensor;
+        source->tensor = e->tensor;
+    }
+    return true;
+}
+
+const Tensor *made_of(const Stage *maker) {
+    ReadTensor source = {0};
+    stage_walk(maker, note_source, &source);
+    return source.several ? NULL : source.tensor;
+}
+
+/* Whose contents come after compiling, or what is made of such a one. */
+static bool is_later(const Tensor *tensor) {
+    while (is_constant(tensor) && tensor->data == NULL && tensor->maker != NULL && made_of(tensor->maker) != NULL)
+        tensor = made_of(tensor->maker);
+    return is_constant(tensor) && tensor->data == NULL && tensor->maker == NULL;
+}
+
+static bool reads_later(const StageState *stage) {
+    for (int i = 0; i < stage->accesses.count; i++)
+        if (is_later(constant_of(&stage->accesses.items[i])))
+            return true;
+    return false;
+}
+
+/* It alone reads all that the tensor is needed for. */
+static bool is_only_reader(const NestState *state, const StageState *stage, const Tensor *tensor) {
+    const Program *program = state->nest.program;
+    for (int i = 0; i < program->requirement_count; i++)
+        if (expr_uses_tensor(program->requirements[i].condition, tensor))
+            return false;
+    for (int i = 0; i < state->stages.count; i++)
+        for (int k = 0; k < state->stages.items[i]->accesses.count && state->stages.items[i] != stage; k++)
+            if (state->stages.items[i]->accesses.items[k].read->tensor == tensor &&
+                !state->stages.items[i]->nest.inlined)
+                return false;
+    return true;
+}
+
+typedef struct Search {
+    int nodes;
+    bool known; /* neither sizes nor scalars, nor indices that are read */
+} Search;
+
+static bool note_known(const Expr *e, void *context) {
+    Search *search = context;
+    bool reads = false;
+    search->nodes++;
+    for (int i = 0; e->kind == EXPR_READ && i < e->count; i++)
+        reads |= expr_reads(e->args[i]);
+    search->known &= !reads && (e->kind != EXPR_VAR || e->var->kind == VAR_AXIS);
+    return search->known;
+}
+
+static int64_t bytes_of(const Tensor *tensor) {
+    int64_t bytes, elements = tensor_elements(tensor);
+    return elements < 0 || __builtin_mul_overflow(elements, element_info[tensor->type].bytes, &bytes) ? -1 : bytes;
+}
+
+/* The points of the domain; -1 when sizes are not known. */
+static int64_t points_of(const Stage *stage) {
+    int64_t points = 1, extent;
+    for (int i = 0; i < stage->axis_count + stage->reduction_count; i++) {
+        const Var *axis = i < stage->axis_count ? stage->axes[i] : stage->reductions[i - stage->axis_count];
+        if (!expr_is_int(axis->extent, &extent) || __builtin_mul_overflow(points, extent > 0 ? extent : 0, &points))
+            return -1;
+    }
+    return points;
+}
+
+static bool is_small(const StageState *stage) {
+    int64_t read = 0, made = bytes_of(stage->nest.buffer), points = points_of(stage->nest.stage);
+    for (int i = 0; i < stage->accesses.count; i++)
+        read += bytes_of(constant_of(&stage->accesses.items[i]));
+    bool copies = stage->nest.stage->value->kind == EXPR_READ;
+    int64_t limit = stage->accesses.count > 0 ? GROWTH * read + FREE_BYTES : TABLE_BYTES;
+    return made >= 0 && points >= 0 && made <= limit && points <= (copies ? COPY_LIMIT : POINTS_LIMIT);
+}
+
+typedef struct Shapes {
+    const Tensor *of;
+    bool known;
+} Shapes;
+
+static bool note_size(const Expr *e, void *context) {
+    Shapes *shapes = context;
+    bool found = e->kind != EXPR_VAR;
+    for (int d = 0; !found && d < shapes->of->rank; d++)
+        found = expr_uses_var(shapes->of->dims[d], e->var);
+    shapes->known &= found;
+    return found;
+}
+
+/* Its shape follows from that of the tensor: what packs an argument gets no other sizes. */
+static bool has_sizes_of(const Stage *stage, const Tensor *buffer, const Tensor *tensor) {
+    Shapes shapes = {tensor, true};
+    for (int d = 0; d < buffer->rank; d++)
+        expr_walk(buffer->dims[d], note_size, &shapes);
+    for (int i = 0; i < stage->axis_count; i++)
+        expr_walk(stage->axes[i]->extent, note_size, &shapes);
+    for (int i = 0; i < stage->reduction_count; i++)
+        expr_walk(stage->reductions[i]->extent, note_size, &shapes);
+    return shapes.known;
+}
+
+/* What is made once ahead of all calls: of one tensor that nothing else reads. */
+static bool packs(const NestState *state, const StageState *stage) {
+    const Stage *made = stage->nest.stage;
+    if (stage->accesses.count == 0 || !is_only_reader(state, stage, stage->accesses.items[0].read->tensor))
+        return false;
+    for (int i = 1; i < stage->accesses.count; i++)
+        if (stage->accesses.items[i].read->tensor != stage->accesses.items[0].read->tensor)
+            return false;
+    if (!has_sizes_of(made, stage->nest.buffer, constant_of(&stage->accesses.items[0])))
+        return false;
+    return (made->value->kind == EXPR_READ && made->combine == COMBINE_NONE) || is_small(stage);
+}
+
+static bool reads_constants(const StageState *stage) {
+    for (int i = 0; i < stage->accesses.count; i++)
+        if (!is_constant(constant_of(&stage->accesses.items[i])))
+            return false;
+    return true;
+}
+
+static bool stands_alone(const StageState *stage) {
+    const NestStage *nest = &stage->nest;
+    return stage->at == NULL && stage->owner == NULL && stage->scan == NULL && nest->scan == NULL && !nest->inlined &&
+           nest->stage->rest_count == 0 && stage->initialisation == NULL && stage->tensor->role == ROLE_TEMPORARY &&
+           (!stage->scope_set || stage->scope == SCOPE_GLOBAL || stage->scope == SCOPE_LOCAL);
+}
+
+static Expr *read_constant(Arena *arena, Expr *e, void *context) {
+    const StageState *stage = context;
+    if (e->kind != EXPR_READ)
+        return e;
+    for (int i = 0; i < stage->accesses.count; i++) {
+        const Access *access = &stage->accesses.items[i];
+        if (access->producer != NULL && access->read->tensor == e->tensor) {
+            Expr *read = expr_read(arena, constant_of(access), e->args, e->otherwise);
+            read->loc = e->loc;
+            return read;
+        }
+    }
+    return e;
+}
+
+/* What a stage computes that compute_root took out of its scan, if it was in one, is no step of it. */
+static const Stage *maker_of(NestState *state, StageState *stage) {
+    Stage *maker = stage_copy(state->arena, stage_rewrite_exprs(state->arena, stage->nest.stage, read_constant, stage));
+    maker->scan = NULL;
+    return maker;
+}
+
+/* What was computed before for the stage as the program has it. */
+static const void *known_contents(const Program *program, const Stage *stage) {
+    const Stage *own = program->known ? program_find_stage(program, stage->name) : NULL;
+    return own && own->value->kind != EXPR_READ ? program->known[program_stage_index(program, own)] : NULL;
+}
+
+void find_constants(NestState *state) {
+    bool any = false;
+    for (int i = 0; i < state->nest.program->tensor_count; i++)
+        any |= is_constant(state->nest.program->tensors[i]);
+    for (int i = 0; any && i < state->stages.count; i++) {
+        StageState *stage = state->stages.items[i];
+        Search search = {0, true};
+        if (!stands_alone(stage) || !reads_constants(stage))
+            continue;
+        stage_walk(stage->nest.stage, note_known, &search);
+        if (!search.known || search.nodes > NODES_LIMIT ||
+            !(reads_later(stage) ? packs(state, stage) : is_small(stage)))
+            continue;
+        Tensor *constant = ARENA_NEW(state->arena, Tensor);
+        *constant = *stage->nest.buffer;
+        constant->role = ROLE_CONSTANT;
+        constant->scope = SCOPE_GLOBAL;
+        constant->maker = maker_of(state, stage);
+        constant->data = known_contents(state->nest.program, stage->nest.stage);
+        stage->nest.buffer = constant;
+        stage->nest.constant = true;
+    }
+}

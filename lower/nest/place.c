@@ -1,0 +1,507 @@
+/* place.c - the primitives that move a stage: inline, compute_at and cache_write.
+ *
+ * Whether all consumers are inside the loop is checked when the nest is finished: later primitives may still move them.
+ */
+#include "lower/nest/state.h"
+
+#include <string.h>
+
+enum { INLINE_LIMIT = 5000 }; /* nodes of an expression: inlining can grow it exponentially */
+
+/* --- what must stay where it is ----------------------------------------------------------------------------------- */
+
+static bool is_required(const NestState *state, const Stage *stage) {
+    const Program *program = state->nest.program;
+    for (int i = 0; i < program->requirement_count; i++)
+        for (int c = 0; c < stage_component_count(stage); c++)
+            if (expr_uses_tensor(program->requirements[i].condition, stage_component(stage, c).tensor))
+                return true;
+    return false;
+}
+
+bool check_not_inlined(NestState *state, const StageState *stage) {
+    return !stage->nest.inlined ||
+           refuse_stage(state, stage, "%s is inlined: it has no loops of its own any more", stage->name);
+}
+
+bool check_movable(NestState *state, const Prim *prim, const StageState *stage) {
+    const char *spelling = prim_info[prim->op].spelling;
+    if (!check_not_inlined(state, stage))
+        return false;
+    const Tensor *output = stage_output(stage->nest.stage);
+    if (output != NULL)
+        return refuse_stage(state, stage,
+                            "%s is an output: all of it must be written, so %s cannot move it; use cache_write",
+                            output->name, spelling);
+    if (is_required(state, stage->nest.stage))
+        return refuse_stage(state, stage, "%s is read by a check before anything is written, so %s cannot move it",
+                            stage->name, spelling);
+    return true;
+}
+
+/* What shares the domain of another stage stays with it. */
+bool check_made(NestState *state, const StageState *stage) {
+    if (stage->updates != NULL)
+        return refuse_stage(state, stage, "%s was made by decompose and stays before the update of %s", stage->name,
+                            stage->updates->name);
+    if (stage->owner != NULL)
+        return refuse_stage(state, stage, "%s was made by cache_write and stays in the loops of %s", stage->name,
+                            stage->owner->name);
+    return true;
+}
+
+static bool is_read(const NestState *state, const StageState *stage) {
+    for (int i = 0; i < state->stages.count; i++)
+        if (!state->stages.items[i]->nest.inlined && reads_stage(state->stages.items[i], stage))
+            return true;
+    return false;
+}
+
+/* --- compute_at --------------------------------------------------------------------------------------------------- */
+
+/* The stage in whose loops a stage is, or goes when that moves: what stands beside another goes with it. */
+static const StageState *outer_stage(const StageState *stage) {
+    return stage->beside ? stage->updates : stage->at != NULL ? stage_of(stage->at) : NULL;
+}
+
+bool apply_compute_at(NestState *state, const Prim *prim) {
+    StageState *stage = argument_stage(state, prim, positional(prim, 0));
+    if (stage == NULL || !check_movable(state, prim, stage))
+        return false;
+    Node *loop = argument_loop(state, prim, positional(prim, 1));
+    if (loop == NULL)
+        return false;
+    if (!check_made(state, stage))
+        return false;
+    if (!is_read(state, stage))
+        return refuse_stage(state, stage, "nothing reads %s, so there is no loop to compute it at", stage->name);
+    const StageState *outer = stage_of(loop);
+    for (; outer != NULL; outer = outer_stage(outer))
+        if (outer == stage)
+            return refuse_loop(state, loop,
+                               "%s is a loop of %s or inside one: a stage cannot be computed inside itself",
+                               loop_text(state, loop), stage->name);
+    if (stage->at == loop && stage->scan == NULL)
+        no_effect(state);
+    if (!leave_scan(state, prim, stage))
+        return false;
+    stage->at = loop;
+    return argument_scope(state, prim, stage);
+}
+
+bool apply_compute_root(NestState *state, const Prim *prim) {
+    StageState *stage = argument_stage(state, prim, positional(prim, 0));
+    if (stage == NULL || !check_not_inlined(state, stage))
+        return false;
+    if (stage->owner != NULL)
+        return refuse_stage(state, stage, "%s was made by cache_write and stays in the loops of %s", stage->name,
+                            stage->owner->name);
+    if (stage->at == NULL)
+        no_effect(state);
+    StageState *scan = stage->scan;
+    stage->stored = stage->doubled = false;
+    if (!leave_scan(state, prim, stage))
+        return false;
+    if (scan != NULL)
+        order_outside(state, stage, scan);
+    stage->at = NULL;
+    stage->scope_set = false;
+    return true;
+}
+
+/* --- scopes ------------------------------------------------------------------------------------------------------- */
+
+bool apply_set_scope(NestState *state, const Prim *prim) {
+    StageState *stage = argument_stage(state, prim, positional(prim, 0));
+    Scope scope;
+    if (stage == NULL || !argument_scope_name(state, positional(prim, 1), &scope))
+        return false;
+    if (stage->nest.inlined)
+        return refuse_stage(state, stage, "%s is inlined: it has no buffer any more", stage->name);
+    bool global = stage->at == NULL && !stage->scope_set;
+    const Tensor *output = stage_output(stage->nest.stage);
+    if (output != NULL && scope != SCOPE_GLOBAL)
+        return refuse_stage(state, stage, "%s is an output, whose memory is the caller's: use cache_write",
+                            output->name);
+    if (stage->scope_set ? stage->scope == scope : global && scope == SCOPE_GLOBAL)
+        no_effect(state);
+    stage->scope = scope;
+    stage->scope_set |= output == NULL;
+    return true;
+}
+
+/* --- inline ------------------------------------------------------------------------------------------------------- */
+
+typedef struct Inlining {
+    NestState *state;
+    StageState *consumer, *stage;
+} Inlining;
+
+/* Whether 0 <= index < extent, as far as it is not known. */
+static Expr *range_condition(const Inlining *inlining, Expr *index, Expr *extent) {
+    NestState *state = inlining->state;
+    Forms *forms = &state->forms;
+    Seeing seeing = {forms, inlining->consumer};
+    const Form *form = form_of_expr(forms, index, find_domain_form, &seeing);
+    const Form *limit = form_of_expr(forms, extent, find_domain_form, &seeing);
+    Expr *condition = expr_bool(state->arena, true);
+    if (form == NULL || !form_at_most(forms, form_int(forms, 0), form))
+        condition = expr_binary(state->arena, OP_LE, expr_int(state->arena, 0), index);
+    if (form == NULL || limit == NULL || !form_below(forms, form, limit))
+        condition = expr_binary(state->arena, OP_AND, condition, expr_binary(state->arena, OP_LT, index, extent));
+    return condition;
+}
+
+/* A stage that copies: outside of its axis d is outside of what it reads. */
+static bool copies_axis(const Stage *stage, const Expr *value, int d) {
+    for (int i = 0; i < value->count; i++)
+        if (value->args[i]->kind == EXPR_VAR && value->args[i]->var == stage->axes[d] &&
+            expr_equal(value->tensor->dims[i], stage->tensor->dims[d]))
+            return true;
+    return false;
+}
+
+/* What a read that may be outside of the stage is, `value` with the indices in place of the axes. Where each axis that it
+ * may be outside of is one of what the stage copies, that is read so. */
+static Expr *inlined_otherwise(const Inlining *inlining, const Expr *e, const Expr *of, Expr *value) {
+    const Stage *stage = inlining->stage->nest.stage;
+    Arena *arena = inlining->state->arena;
+    Expr *inside = expr_bool(arena, true);
+    bool copies = of->kind == EXPR_READ && !of->otherwise && !of->guard;
+    for (int d = 0; d < stage->axis_count; d++) {
+        Expr *condition = range_condition(inlining, e->args[d], stage->tensor->dims[d]);
+        int64_t holds = 0;
+        copies = copies && ((expr_is_int(condition, &holds) && holds) || copies_axis(stage, of, d));
+        inside = expr_binary(arena, OP_AND, inside, condition);
+    }
+    return copies ? expr_read(arena, value->tensor, value->args, e->otherwise)
+                  : expr_select(arena, inside, value, e->otherwise);
+}
+
+static Expr *inline_read(Arena *arena, Expr *e, void *context) {
+    const Inlining *inlining = context;
+    const Stage *stage = inlining->stage->nest.stage;
+    int component = e->kind == EXPR_READ ? stage_component_of(stage, e->tensor) : -1;
+    if (component < 0)
+        return e;
+    Substitution *list = ARENA_ARRAY(arena, Substitution, stage->axis_count);
+    for (int d = 0; d < stage->axis_count; d++)
+        list[d] = (Substitution){stage->axes[d], e->args[d]};
+    Expr *of = stage_component(stage, component).value;
+    Expr *value = expr_substitute(arena, of, list, stage->axis_count);
+    return e->otherwise != NULL ? inlined_otherwise(inlining, e, of, value) : value;
+}
+
+typedef struct NodeCount {
+    int left, copies; /* copies: of the nodes at hand, once the conditions of reads are written out */
+} NodeCount;
+
+/* The condition of a read with an else compares each index with both of its ends. */
+static bool count_node(const Expr *e, void *context) {
+    NodeCount *count = context;
+    if ((count->left -= count->copies) <= 0)
+        return false;
+    if (e->kind != EXPR_READ || !e->otherwise)
+        return true;
+    expr_walk(e->otherwise, count_node, count);
+    if (e->guard)
+        expr_walk(e->guard, count_node, count);
+    count->copies *= 3;
+    for (int d = 0; d < e->count && count->left > 0; d++)
+        expr_walk(e->args[d], count_node, count);
+    count->copies /= 3;
+    return false;
+}
+
+bool inline_into(NestState *state, StageState *consumer, StageState *stage) {
+    Inlining inlining = {state, consumer, stage};
+    Stage *copy = stage_rewrite_exprs(state->arena, consumer->nest.stage, inline_read, &inlining);
+    NodeCount count = {INLINE_LIMIT, 1};
+    stage_walk_values(copy, count_node, &count);
+    if (count.left <= 0)
+        return refuse_stage(state, stage, "with %s inlined the expression of %s would have more than %d operations",
+                            stage->name, consumer->name, INLINE_LIMIT);
+    stage_rewrite(state, consumer, copy);
+    return true;
+}
+
+static bool check_inline(NestState *state, const Prim *prim, const StageState *stage) {
+    if (!check_movable(state, prim, stage))
+        return false;
+    if (stage->nest.stage->combine != COMBINE_NONE)
+        return refuse_stage(state, stage, "%s is a reduction: inline takes stages that compute each element by itself",
+                            stage->name);
+    for (int i = 0; i < state->stages.count; i++) {
+        const StageState *other = state->stages.items[i];
+        if (other->at != NULL && other->at->loop.stage == &stage->nest)
+            return refuse_stage(state, stage, "%s is computed at %s, a loop that inline would take away", other->name,
+                                loop_text(state, other->at));
+    }
+    if (!check_made(state, stage))
+        return false;
+    if (reads_stage(stage, stage) || reads_itself_through(state, stage))
+        return refuse_stage(state, stage, "%s reads earlier steps of itself: inline would never end", stage->name);
+    return is_read(state, stage) ||
+           refuse_stage(state, stage, "nothing reads %s, so there is nowhere to inline it", stage->name);
+}
+
+bool apply_inline(NestState *state, const Prim *prim) {
+    StageState *stage = argument_stage(state, prim, positional(prim, 0));
+    if (stage != NULL && stage->nest.inlined) {
+        no_effect(state);
+        return true;
+    }
+    if (stage == NULL || !check_inline(state, prim, stage))
+        return false;
+    for (int i = 0; i < state->stages.count; i++) {
+        StageState *consumer = state->stages.items[i];
+        if (!consumer->nest.inlined && reads_stage(consumer, stage) && !inline_into(state, consumer, stage))
+            return false;
+    }
+    /* What cache_write made of it beside its loops is a stage like any other from now on. */
+    for (int i = 0; i < state->stages.count; i++)
+        if (state->stages.items[i]->owner == stage)
+            state->stages.items[i]->owner = NULL;
+    stage->nest.inlined = true;
+    stage->leaves.count = 0;
+    stage->at = NULL;
+    stage->scan = NULL;
+    return true;
+}
+
+/* --- cache_write -------------------------------------------------------------------------------------------------- */
+
+/* What stands for a spatial node of `stage` in the new stage `made`. Loops at and above `index` are what the new stage
+ * finds around it: it gets a link to them. Those below move. Nodes in between exist on both sides. */
+static Node *image_of(NestState *state, Node *node, StageState *stage, StageState *made, int index) {
+    int position = node_is_leaf(node) ? leaf_index(stage, node) : -1;
+    if (position > index)
+        return node;
+    Node *image = node_new(state, made, node->variable.name, false);
+    image->variable.loc = node->variable.loc;
+    image->extent = node->extent;
+    if (node_is_leaf(node))
+        image->link = node->link != NULL ? node->link : node;
+    return image;
+}
+
+/* A loop that moved is replaced in its old stage by a copy which stores what the new one computed. */
+static Node *store_loop(NestState *state, Node *moved, StageState *stage) {
+    Node *copy = node_new(state, stage, arena_printf(state->arena, "%s.store", moved->variable.name), false);
+    copy->variable.loc = moved->variable.loc;
+    copy->extent = moved->extent;
+    copy->twin = moved;
+    copy->loop.kind = moved->loop.kind;
+    return copy;
+}
+
+/* The relation over images; the old one goes on over the ".store" copies. */
+void copy_relation(NestState *state, const Relation *relation, StageState *made) {
+    Relation *copy = relation_add(state, made, relation->kind, relation->whole->image, relation->count);
+    copy->tail = relation->tail;
+    copy->tail_arg = relation->tail_arg;
+    for (int i = 0; i < relation->count; i++) {
+        copy->factors[i] = relation->factors[i];
+        copy->parts[i] = relation->parts[i]->image;
+    }
+    if (relation->kind == RELATION_SPLIT)
+        copy->whole->taken = copy;
+    for (int i = 0; relation->kind == RELATION_FUSE && i < relation->count; i++)
+        copy->parts[i]->taken = copy;
+}
+
+/* Nodes of `stage` that are its leaves below index now belong to `made`; in relations, the ".store" copies replace
+ * them. */
+static void replace_moved(Node **slot, const StageState *made, Node *const *stores, const StageState *moved) {
+    for (int i = 0; i < moved->leaves.count; i++)
+        if (*slot == moved->leaves.items[i] && stores[i] != NULL)
+            *slot = stores[i];
+}
+
+static void set_images(NestState *state, StageState *stage, StageState *made, int index, int axis_count) {
+    for (int d = 0; d < axis_count; d++)
+        stage->roots[d]->image = image_of(state, stage->roots[d], stage, made, index);
+    for (int i = 0; i < stage->relations.count; i++) {
+        Relation *relation = stage->relations.items[i];
+        if (relation->whole->loop.reduction)
+            continue;
+        if (relation->kind == RELATION_FUSE)
+            relation->whole->image = image_of(state, relation->whole, stage, made, index);
+        for (int k = 0; relation->kind == RELATION_SPLIT && k < relation->count; k++)
+            relation->parts[k]->image = image_of(state, relation->parts[k], stage, made, index);
+    }
+}
+
+/* Relations between reductions move as they are, the others are divided. */
+static void divide_relations(NestState *state, StageState *stage, StageState *made) {
+    int kept = 0;
+    for (int i = 0; i < stage->relations.count; i++) {
+        Relation *relation = stage->relations.items[i];
+        if (relation->whole->loop.reduction) {
+            list_push(state->arena, &made->relations, relation);
+            relation->whole->loop.stage = &made->nest;
+            for (int k = 0; k < relation->count; k++)
+                relation->parts[k]->loop.stage = &made->nest;
+        } else {
+            copy_relation(state, relation, made);
+            stage->relations.items[kept++] = relation;
+        }
+    }
+    stage->relations.count = kept;
+}
+
+/* Moves the leaves below index; those that are spatial leave ".store" copies behind. */
+static Node **move_leaves(NestState *state, StageState *stage, StageState *made, int index) {
+    Node **stores = ARENA_ARRAY(state->arena, Node *, stage->leaves.count);
+    int kept = index + 1, moved = 0;
+    for (int i = index + 1; i < stage->leaves.count; i++) {
+        Node *leaf = stage->leaves.items[i];
+        leaf->loop.stage = &made->nest;
+        list_push(state->arena, &made->leaves, leaf);
+        Node *store = leaf->loop.reduction ? NULL : store_loop(state, leaf, stage);
+        stores[moved++] = store;
+        if (store != NULL)
+            stage->leaves.items[kept++] = store;
+    }
+    stage->leaves.count = kept;
+    return stores;
+}
+
+static void relink(Node *node, const StageState *stage) {
+    if (node->link != NULL && node->link->loop.stage == &stage->nest)
+        node->link = node->link->image;
+}
+
+/* What an earlier cache_write made inside the loops that now move counts from their images. */
+static void relink_inner_stages(NestState *state, const StageState *stage, const StageState *made) {
+    for (int i = 0; i < state->stages.count; i++) {
+        StageState *inner = state->stages.items[i];
+        for (int r = 0; inner != made && r < inner->root_count; r++)
+            relink(inner->roots[r], stage);
+        for (int k = 0; inner != made && k < inner->relations.count; k++) {
+            Relation *relation = inner->relations.items[k];
+            relink(relation->whole, stage);
+            for (int p = 0; p < relation->count; p++)
+                relink(relation->parts[p], stage);
+        }
+    }
+}
+
+static void divide_stage(NestState *state, StageState *stage, StageState *made, int index) {
+    const Stage *computed = stage->nest.stage;
+    set_images(state, stage, made, index, computed->axis_count);
+    for (int d = 0; d < computed->axis_count; d++)
+        made->roots[made->root_count++] = stage->roots[d]->image;
+    for (int r = computed->axis_count; r < stage->root_count; r++) {
+        stage->roots[r]->loop.stage = &made->nest;
+        made->roots[made->root_count++] = stage->roots[r];
+    }
+    relink_inner_stages(state, stage, made);
+    divide_relations(state, stage, made);
+    Node **stores = move_leaves(state, stage, made, index);
+    stage->root_count = computed->axis_count;
+    for (int d = 0; d < stage->root_count; d++)
+        replace_moved(&stage->roots[d], made, stores, made);
+    for (int i = 0; i < stage->relations.count; i++) {
+        replace_moved(&stage->relations.items[i]->whole, made, stores, made);
+        for (int k = 0; k < stage->relations.items[i]->count; k++)
+            replace_moved(&stage->relations.items[i]->parts[k], made, stores, made);
+    }
+}
+
+/* The stage that stores: stage(axes) = made(axes). */
+static Stage *storing_stage(NestState *state, const Stage *stage, const Stage *made) {
+    Stage *storing = stage_copy(state->arena, stage);
+    Expr **indices = ARENA_ARRAY(state->arena, Expr *, stage->axis_count);
+    for (int d = 0; d < stage->axis_count; d++)
+        indices[d] = expr_var(state->arena, stage->axes[d]);
+    storing->reduction_count = 0;
+    storing->combine = COMBINE_NONE;
+    storing->combiner = NULL;
+    storing->initial = NULL;
+    storing->value = expr_read(state->arena, made->tensor, indices, NULL);
+    for (int i = 0; i < storing->rest_count; i++) {
+        storing->rest[i].initial = NULL;
+        storing->rest[i].value = expr_read(state->arena, made->rest[i].tensor, indices, NULL);
+    }
+    return storing;
+}
+
+const Tensor *tensor_copy(NestState *state, const Tensor *tensor, const char *name) {
+    Tensor *cache = ARENA_NEW(state->arena, Tensor);
+    *cache = *tensor;
+    cache->name = name;
+    cache->role = ROLE_TEMPORARY;
+    cache->constant = false;
+    cache->lower = NULL;
+    cache->buffer = NULL;
+    return cache;
+}
+
+/* Finds the at= loop, which must be one of the stage; *index is its place, -1 without one. */
+static bool cache_write_place(NestState *state, const Prim *prim, const StageState *stage, int *index) {
+    const PrimArg *at = prim_keyword(prim, "at");
+    Node *loop = at != NULL ? argument_loop(state, prim, at) : NULL;
+    if (at != NULL && loop == NULL)
+        return false;
+    *index = loop != NULL ? leaf_index(stage, loop) : -1;
+    if (loop != NULL && *index < 0)
+        return refuse_loop(state, loop, "%s is no loop of %s; cache_write computes %s at one of its own loops: %s",
+                           loop_text(state, loop), stage->name, stage->name, loops_text(state, stage));
+    for (int i = 0; i <= *index; i++)
+        if (stage->leaves.items[i]->loop.reduction)
+            return refuse_loop(state, loop,
+                               "the reduction loop %s is not inside %s: at that place %s is only partly summed",
+                               loop_text(state, stage->leaves.items[i]), loop_text(state, loop), stage->name);
+    return true;
+}
+
+/* The buffer that cache_write makes is initialised where the old one was. */
+static bool check_initialisation(NestState *state, const StageState *stage, int index) {
+    const StageState *initialisation = stage->initialisation;
+    if (initialisation == NULL || (initialisation->beside ? index < 0 : leaf_index(stage, initialisation->at) >= index))
+        return true;
+    return refuse(state, "%s initialises %s outside %s, where the buffer of cache_write would be: decompose after it",
+                  initialisation->name, stage->name,
+                  index >= 0 ? loop_text(state, stage->leaves.items[index]) : stage->name);
+}
+
+static void move_initialisation(StageState *stage, StageState *made) {
+    StageState *initialisation = stage->initialisation;
+    if (initialisation == NULL)
+        return;
+    initialisation->updates = made;
+    initialisation->beside |= initialisation->at == made->at;
+    made->initialisation = initialisation;
+    stage->initialisation = NULL;
+}
+
+bool apply_cache_write(NestState *state, const Prim *prim) {
+    StageState *stage = argument_stage(state, prim, positional(prim, 0));
+    if (stage == NULL || !check_not_inlined(state, stage))
+        return false;
+    int index;
+    const char *name = stage_name(state, prim, stage->name, "cache");
+    if (name == NULL || !cache_write_place(state, prim, stage, &index) || !check_initialisation(state, stage, index))
+        return false;
+    Node *at = index >= 0 ? stage->leaves.items[index] : stage->at;
+    const Stage *computed = stage->nest.stage;
+    Stage *copy = stage_copy(state->arena, computed);
+    copy->name = name;
+    copy->tensor = tensor_copy(state, stage->tensor, name);
+    for (int i = 0; i < copy->rest_count; i++) {
+        const Tensor *tensor = computed->rest[i].tensor;
+        copy->rest[i].tensor = tensor_copy(state, tensor, arena_printf(state->arena, "%s.%s", name, tensor->name));
+    }
+    StageState *made = stage_add_bare(state, copy, stage);
+    made->at = at;
+    made->owner = at != NULL ? stage : NULL;
+    for (int i = 0; i < state->stages.count; i++) /* what the stage stored so far, the new one reads from now on */
+        if (state->stages.items[i]->owner == stage && state->stages.items[i] != made)
+            state->stages.items[i]->owner = made;
+    divide_stage(state, stage, made, index);
+    move_initialisation(stage, made);
+    stage_rewrite(state, made, copy);
+    stage_rewrite(state, stage, storing_stage(state, computed, copy));
+    return argument_scope(state, prim, made);
+}

@@ -1,0 +1,207 @@
+/* prefetch.c - prefetch: what the body of a loop reads of a tensor some iterations later is fetched before it.
+ *
+ * The box is the hull of all reads of the tensor in the body, those of stages that are computed there included. A
+ * prefetch touches no memory, so the iteration that is meant need not exist; but its box has a constant size, and few
+ * lines, for each is an instruction.
+ */
+#include "lower/nest/state.h"
+
+enum { LINE_LIMIT = 64, LINE_BYTES = 64 };
+
+bool apply_prefetch(NestState *state, const Prim *prim) {
+    PrefetchOrder order = {.tensor = argument_tensor(state, prim, positional(prim, 0)), .prim = state->prim};
+    order.loop = order.tensor != NULL ? argument_loop(state, prim, positional(prim, 1)) : NULL;
+    if (order.loop == NULL || !argument_integer(state, prim, positional(prim, 2), &order.distance))
+        return false;
+    if (order.distance < 1 || order.distance > INT32_MAX)
+        return refuse_at(state, positional(prim, 2), "prefetch looks at least 1 iteration ahead, not %lld",
+                         (long long)order.distance);
+    list_push(state->arena, &state->prefetches, order);
+    return true;
+}
+
+/* --- what is read ------------------------------------------------------------------------------------------------- */
+
+typedef struct Reading {
+    NestState *state;
+    const PrefetchOrder *order;
+    const StageState *stage; /* of the loop */
+    int count;               /* reads in the body */
+    const Form **low;
+    int64_t *extents;
+} Reading;
+
+static bool stands_still(const void *context, const Loop *loop) {
+    const Reading *reading = context;
+    if (loop->stage == &reading->stage->nest)
+        return ((const Node *)loop)->position <= reading->order->loop->position;
+    return loop_is_outside(reading->stage, loop);
+}
+
+static bool unknown_box(const Reading *reading, const StageState *reader) {
+    NestState *state = reading->state;
+    return refuse_loop(state, reading->order->loop,
+                       "which elements of %s the body of %s reads is not known before %s runs",
+                       reading->order->tensor->name, loop_text(state, reading->order->loop), reader->name);
+}
+
+static const char *form_text(NestState *state, const Form *form) {
+    return state->refusal->wanted ? expr_text(state->arena, form_expr(&state->forms, form)) : "";
+}
+
+static bool unknown_size(const Reading *reading, const Form *extent) {
+    NestState *state = reading->state;
+    return refuse_loop(state, reading->order->loop,
+                       "how much of %s an iteration of %s reads is known only at run time, %s: each cache line that is "
+                       "fetched is an instruction",
+                       reading->order->tensor->name, loop_text(state, reading->order->loop), form_text(state, extent));
+}
+
+static bool unknown_distance(const Reading *reading, const Form *distance) {
+    NestState *state = reading->state;
+    return refuse_loop(state, reading->order->loop,
+                       "how far apart the reads of %s in the body of %s lie is known only at run time, %s: they are "
+                       "fetched as one block",
+                       reading->order->tensor->name, loop_text(state, reading->order->loop),
+                       form_text(state, distance));
+}
+
+/* Widens the box by one dimension of a read. */
+static bool add_span(Reading *reading, const StageState *reader, const Access *access, int d) {
+    NestState *state = reading->state;
+    const Form *index = access_form(state, reader, access, d), *low, *width;
+    int64_t extent, shift = 0, whole;
+    if (index == NULL || !form_span(&state->forms, index, stands_still, reading, &low, &width))
+        return unknown_box(reading, reader);
+    if (!form_is_int(width, &extent))
+        return unknown_size(reading, form_add_scaled(&state->forms, width, 1, form_int(&state->forms, 1)));
+    extent++;
+    const Form *distance = reading->count > 0 ? form_add_scaled(&state->forms, low, -1, reading->low[d]) : NULL;
+    if (distance != NULL && !form_is_int(distance, &shift))
+        return unknown_distance(reading, distance);
+    int64_t end = reading->count > 0 ? reading->extents[d] : 0;
+    end = end > shift + extent ? end : shift + extent;
+    reading->low[d] = reading->count == 0 || shift < 0 ? low : reading->low[d];
+    reading->extents[d] = shift < 0 ? end - shift : end;
+    if (expr_is_int(access->read->tensor->dims[d], &whole) && reading->extents[d] > whole)
+        reading->extents[d] = whole;
+    return true;
+}
+
+static bool add_reads(Reading *reading, const StageState *reader) {
+    for (int k = 0; k < reader->accesses.count; k++) {
+        const Access *access = &reader->accesses.items[k];
+        if (access->read->tensor != reading->order->tensor)
+            continue;
+        for (int d = 0; d < access->read->count; d++)
+            if (!add_span(reading, reader, access, d))
+                return false;
+        reading->count++;
+    }
+    return true;
+}
+
+/* --- rules -------------------------------------------------------------------------------------------------------- */
+
+static bool check_producer(const Reading *reading) {
+    NestState *state = reading->state;
+    const Node *loop = reading->order->loop;
+    const StageState *producer = state_producer(state, reading->order->tensor);
+    if (producer == NULL)
+        return true;
+    if (producer->at != NULL && stage_is_inside(producer, loop) && !producer->nest.inlined)
+        return refuse_stage(state, producer,
+                            "%s is computed in the body of %s: there is nothing to fetch for a later iteration",
+                            producer->name, loop_text(state, loop));
+    return !producer->scope_set || producer->scope != SCOPE_REGISTER ||
+           refuse_stage(state, producer, "%s lives in registers, which nothing fetches", producer->name);
+}
+
+static bool check_lines(const Reading *reading) {
+    const Tensor *tensor = reading->order->tensor;
+    int64_t lines = 1, line = LINE_BYTES / element_info[tensor->type].bytes;
+    for (int d = 0; d < tensor->rank; d++) {
+        int64_t extent = reading->extents[d];
+        extent = d == tensor->rank - 1 ? (extent - 1 + line - 1) / line + 1 : extent;
+        if (extent > LINE_LIMIT || (lines *= extent) > LINE_LIMIT)
+            return refuse_loop(reading->state, reading->order->loop,
+                               "an iteration of %s reads more than %d cache lines of %s",
+                               loop_text(reading->state, reading->order->loop), LINE_LIMIT, tensor->name);
+    }
+    return true;
+}
+
+/* Where a loop that never runs reads, or of a tensor without elements, there is nothing to fetch. */
+static bool is_empty(const Reading *reading) {
+    for (int d = 0; d < reading->order->tensor->rank; d++)
+        if (reading->extents[d] < 1)
+            return true;
+    return false;
+}
+
+static bool check_body(const Reading *reading) {
+    NestState *state = reading->state;
+    const Node *loop = reading->order->loop;
+    if (reading->count == 0)
+        return refuse_loop(state, loop, "nothing in the body of %s reads %s", loop_text(state, loop),
+                           reading->order->tensor->name);
+    for (int i = 0; i <= loop->position; i++)
+        if (reading->stage->leaves.items[i]->loop.kind == LOOP_VECTORIZED)
+            return refuse_loop(state, loop, "%s is vectorized, so nothing is fetched for one of its iterations",
+                               loop_text(state, reading->stage->leaves.items[i]));
+    return is_empty(reading) || check_lines(reading);
+}
+
+/* --- the order carried out ---------------------------------------------------------------------------------------- */
+
+static void publish_prefetch(const Reading *reading) {
+    NestState *state = reading->state;
+    const PrefetchOrder *order = reading->order;
+    NestStage *nest = (NestStage *)&reading->stage->nest;
+    Prefetch made = {.tensor = order->tensor, .depth = order->loop->position + 1, .extents = reading->extents};
+    Expr *later = expr_binary(state->arena, OP_ADD, expr_var(state->arena, &order->loop->variable),
+                              expr_int(state->arena, order->distance));
+    bool moves = false;
+    made.low = ARENA_ARRAY(state->arena, Expr *, made.tensor->rank);
+    for (int d = 0; d < made.tensor->rank; d++) {
+        moves |= form_has_loop(reading->low[d], &order->loop->loop);
+        made.low[d] = expr_substitute(state->arena, form_expr(&state->forms, reading->low[d]),
+                                      &(Substitution){&order->loop->variable, later}, 1);
+    }
+    if (!moves || is_empty(reading)) { /* each iteration reads the same, or nothing */
+        no_effect_of(state, order->prim);
+        return;
+    }
+    Prefetch *all = ARENA_ARRAY(state->arena, Prefetch, nest->prefetch_count + 1);
+    for (int i = 0; i < nest->prefetch_count; i++)
+        all[i] = nest->prefetches[i];
+    all[nest->prefetch_count++] = made;
+    nest->prefetches = all;
+}
+
+static bool find_prefetch(NestState *state, const PrefetchOrder *order) {
+    Reading reading = {.state = state, .order = order, .stage = stage_of(order->loop)};
+    reading.low = ARENA_ARRAY(state->arena, const Form *, order->tensor->rank);
+    reading.extents = ARENA_ARRAY(state->arena, int64_t, order->tensor->rank);
+    if (reading.stage->nest.inlined)
+        return refuse_loop(state, order->loop, "%s is inlined: %s is no loop any more", reading.stage->name,
+                           order->loop->variable.name);
+    if (!check_producer(&reading))
+        return false;
+    for (int i = 0; i < state->stages.count; i++) {
+        const StageState *reader = state->stages.items[i];
+        if (!reader->nest.inlined && stage_is_inside(reader, order->loop) && !add_reads(&reading, reader))
+            return false;
+    }
+    if (!check_body(&reading))
+        return false;
+    publish_prefetch(&reading);
+    return true;
+}
+
+bool find_prefetches(NestState *state) {
+    for (int i = 0; i < state->prefetches.count; i++)
+        if (!find_prefetch(state, &state->prefetches.items[i]))
+            return false;
+    return true;
+}

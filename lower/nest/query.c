@@ -1,0 +1,78 @@
+/* query.c - questions about a finished nest that features and pruning ask: producers, footprints, registers. */
+#include "lower/nest/state.h"
+
+/* --- producers ---------------------------------------------------------------------------------------------------- */
+
+const Tensor *nest_buffer(const NestStage *stage, int component) {
+    return component > 0 ? stage->rest[component - 1] : stage->buffer;
+}
+
+const NestStage *nest_producer(const Nest *nest, const Tensor *tensor) {
+    for (int i = 0; i < nest->stage_count; i++)
+        if (stage_writes(nest->stages[i]->stage, tensor))
+            return nest->stages[i];
+    return NULL;
+}
+
+/* --- footprints --------------------------------------------------------------------------------------------------- */
+
+typedef struct Body {
+    const StageState *stage;
+    int depth;
+} Body;
+
+/* Loops of outer stages and the first ones of the stage stand still. */
+static bool is_outside_body(const void *context, const Loop *loop) {
+    const Body *body = context;
+    return loop->stage != &body->stage->nest || ((const Node *)loop)->position < body->depth;
+}
+
+void nest_footprint(Arena *arena, const Nest *nest, const NestStage *stage, const Expr *read, int depth,
+                    int64_t *extents) {
+    Forms forms = {.arena = arena};
+    Body body = {(const StageState *)stage, depth};
+    for (int d = 0; d < read->count; d++) {
+        const Form *index = form_of_expr(&forms, read->args[d], find_axis_form, body.stage);
+        const Form *low, *width;
+        extents[d] = -1;
+        if (index == NULL || !form_span(&forms, index, is_outside_body, &body, &low, &width)) {
+            expr_is_int(read->tensor->dims[d], &extents[d]);
+            continue;
+        }
+        int64_t whole;
+        if (form_is_int(width, &extents[d]))
+            extents[d] = extents[d] < 0 ? 0 : extents[d] + 1;
+        if (expr_is_int(read->tensor->dims[d], &whole) && (extents[d] < 0 || extents[d] > whole))
+            extents[d] = whole;
+    }
+}
+
+/* --- registers ---------------------------------------------------------------------------------------------------- */
+
+/* Elements of a register buffer in whole vectors where its stage is vectorized, else one register an element. */
+static int registers_of(const NestStage *stage, const Tensor *buffer, const Target *target) {
+    int64_t elements = 1, size, lanes = 1;
+    for (int d = 0; d < buffer->rank; d++)
+        if (expr_is_int(buffer->dims[d], &size))
+            elements *= size;
+    for (int i = 0; i < stage->loop_count; i++)
+        if (stage->loops[i]->kind == LOOP_VECTORIZED && stage->loops[i]->extent > 0)
+            lanes = stage->loops[i]->extent;
+    int64_t whole = target_lanes(target, buffer->type);
+    int64_t vectors = (elements + lanes - 1) / lanes;
+    return (int)(vectors * ((lanes + whole - 1) / whole));
+}
+
+/* Buffers around a stage and its own live at once; what stands beside them lives at other times or is small. */
+int nest_register_count(const Nest *nest, const Target *target) {
+    int most = 0;
+    for (int i = 0; i < nest->stage_count; i++) {
+        int count = 0;
+        for (const NestStage *stage = nest->stages[i]; stage != NULL; stage = stage->parent)
+            for (int c = 0; c < stage_component_count(stage->stage) && !stage->inlined; c++)
+                if (nest_buffer(stage, c)->scope == SCOPE_REGISTER)
+                    count += registers_of(stage, nest_buffer(stage, c), target);
+        most = count > most ? count : most;
+    }
+    return most;
+}

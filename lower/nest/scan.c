@@ -1,0 +1,210 @@
+/* scan.c - scans in a nest: the loop over the steps, the stages that follow it, and what may not be done to them.
+ *
+ * A scan is a stage without a body whose loop SCAN.t counts the steps; it comes after its own stages in the order of
+ * execution. They are computed at that loop: the root of their step axis is a link to its root, and they write all of
+ * their tensors, so that earlier steps are there to be read. A stage that a primitive moves elsewhere (inside the body,
+ * into a reader, to root) leaves the scan: it has a loop over the steps of its own, and a box like any other stage.
+ */
+#include "lower/nest/state.h"
+
+/* --- making ------------------------------------------------------------------------------------------------------- */
+
+static Stage *steps_stage(NestState *state, const Scan *scan) {
+    Arena *arena = state->arena;
+    Tensor *none = ARENA_NEW(arena, Tensor);
+    *none = (Tensor){.name = scan->name, .type = TYPE_BOOL, .role = ROLE_TEMPORARY, .rank = 1, .loc = scan->loc};
+    none->dims = ARENA_ARRAY(arena, Expr *, 1);
+    none->dims[0] = scan->axis->extent;
+    none->dim_names = ARENA_ARRAY(arena, const char *, 1);
+    Stage *stage = ARENA_NEW(arena, Stage);
+    *stage = (Stage){.name = scan->name, .tensor = none, .axis_count = 1, .loc = scan->loc};
+    stage->axes = ARENA_ARRAY(arena, const Var *, 1);
+    stage->axes[0] = scan->axis;
+    stage->value = expr_bool(arena, true);
+    return stage;
+}
+
+void join_scan(NestState *state, StageState *stage, StageState *scan) {
+    Node *steps = stage->roots[stage->nest.stage->step];
+    leaves_remove(stage, leaf_index(stage, steps));
+    steps->link = scan->roots[0];
+    stage->at = scan->leaves.items[scan->leaves.count - 1];
+    stage->scan = scan;
+}
+
+void scan_add(NestState *state, const Scan *scan) {
+    StageState *steps = stage_add(state, steps_stage(state, scan), NULL);
+    steps->nest.scan = scan;
+    for (int i = state->stages.count - 1 - scan->count; i < state->stages.count - 1; i++)
+        join_scan(state, state->stages.items[i], steps);
+}
+
+/* --- moving ------------------------------------------------------------------------------------------------------- */
+
+bool leave_scan(NestState *state, const Prim *prim, StageState *stage) {
+    if (stage->scan == NULL)
+        return true;
+    for (int i = 0; i < state->stages.count; i++)
+        if (state->stages.items[i]->owner == stage)
+            return refuse_stage(state, stage, "%s was made by cache_write inside the scan %s: %s comes before that",
+                                state->stages.items[i]->name, stage->scan->name, prim_info[prim->op].spelling);
+    Node *steps = stage->roots[stage->nest.stage->step];
+    steps->link = NULL;
+    leaves_insert(state, stage, 0, steps);
+    stage->scan = NULL;
+    return true;
+}
+
+static bool reads_scan(const StageState *stage, const StageState *scan) {
+    for (int i = 0; i < stage->accesses.count; i++)
+        if (stage->accesses.items[i].producer != NULL && stage->accesses.items[i].producer->scan == scan)
+            return true;
+    return false;
+}
+
+static bool is_read_inside(const NestState *state, const StageState *stage, const StageState *scan) {
+    for (int i = 0; i < state->stages.count; i++)
+        if (reads_stage(state->stages.items[i], stage) && root_of(state->stages.items[i]) == scan)
+            return true;
+    return false;
+}
+
+static void order_remove(NestState *state, int index) {
+    state->stages.count--;
+    for (int i = index; i < state->stages.count; i++)
+        state->stages.items[i] = state->stages.items[i + 1];
+}
+
+void order_outside(NestState *state, StageState *stage, const StageState *scan) {
+    if (!reads_scan(stage, scan) || is_read_inside(state, stage, scan))
+        return;
+    order_remove(state, order_of(state, stage));
+    int after = order_of(state, scan) + 1;
+    list_push(state->arena, &state->stages, stage);
+    for (int i = state->stages.count - 1; i > after; i--)
+        state->stages.items[i] = state->stages.items[i - 1];
+    state->stages.items[after] = stage;
+}
+
+bool reads_earlier_step(const StageState *stage, const Access *access) {
+    const Stage *reader = stage->nest.stage;
+    if (access->producer == NULL || reader->scan == NULL || access->producer->nest.stage->scan != reader->scan)
+        return false;
+    const Expr *step = access->read->args[access->producer->nest.stage->step];
+    return !stage_index_is_axis(reader, step, reader->step);
+}
+
+/* --- rules -------------------------------------------------------------------------------------------------------- */
+
+bool check_steps_loop(NestState *state, const Node *node, const char *what) {
+    const StageState *stage = stage_of(node);
+    return stage->nest.scan == NULL ||
+           refuse_loop(state, node,
+                       "%s counts the steps of a scan: each step needs the one before, so they cannot be %s",
+                       loop_text(state, node), what);
+}
+
+/* The parts of the loop over the steps stay in order. */
+bool check_steps_order(NestState *state, const StageState *stage) {
+    if (stage->nest.scan == NULL)
+        return true;
+    NodeList order = {0};
+    list_leaves(state->arena, stage->roots[0], &order);
+    for (int i = 0; i < stage->leaves.count; i++)
+        if (stage->leaves.items[i] != order.items[i])
+            return refuse(state,
+                          "%s counts the steps of a scan: each step needs the one before, so %s stays outside %s",
+                          loop_text(state, stage->leaves.items[i]), loop_text(state, order.items[i]),
+                          loop_text(state, stage->leaves.items[i]));
+    return true;
+}
+
+/* What a scan writes is read in the body of its steps, after it was written or of an earlier step, or after the scan. */
+static bool check_scan_reader(NestState *state, const StageState *reader, const Access *access) {
+    const StageState *producer = access->producer, *scan = producer->scan, *root = root_of(reader);
+    if (root != scan)
+        return order_of(state, root) > order_of(state, scan) ||
+               refuse_stage(state, reader,
+                            "%s reads %s, which the scan %s computes step by step: it cannot be computed before it",
+                            reader->name, producer->name, scan->name);
+    if (!stage_is_inside(reader, producer->at))
+        return refuse_stage(state, reader, "%s reads %s, so it cannot be computed outside %s, the step that writes it",
+                            reader->name, producer->name, loop_text(state, producer->at));
+    bool part = reader->nest.stage->scan == producer->nest.stage->scan;
+    return part || reader->earlier_steps || order_of(state, reader) > order_of(state, producer) ||
+           refuse_stage(state, reader, "%s reads %s before the stage that writes this step of it", reader->name,
+                        producer->name);
+}
+
+/* Whether the stage reads the other one through others that no scan computes step by step; seen: those looked at. */
+static bool reads_through(const NestState *state, const StageState *stage, const StageState *other, bool *seen) {
+    seen[order_of(state, stage)] = true;
+    for (int i = 0; i < stage->accesses.count; i++) {
+        const StageState *producer = stage->accesses.items[i].producer;
+        if (producer == NULL || producer == stage)
+            continue;
+        bool enters = producer->scan == NULL && !seen[order_of(state, producer)];
+        if (producer == other || (enters && reads_through(state, producer, other, seen)))
+            return true;
+    }
+    return false;
+}
+
+bool reads_itself_through(const NestState *state, const StageState *stage) {
+    return stage->nest.stage->scan != NULL &&
+           reads_through(state, stage, stage, ARENA_ARRAY(state->arena, bool, state->stages.count));
+}
+
+static bool refuse_own_steps(NestState *state, const StageState *stage) {
+    return refuse_stage(state, stage, "%s needs its own earlier steps, so it stays in the scan", stage->name);
+}
+
+/* A stage that left its scan has all of its steps computed at once, as has what is computed between two of them. */
+bool check_left_scan(NestState *state, const StageState *stage) {
+    return stage->scan != NULL || stage->owner != NULL || !reads_itself_through(state, stage) ||
+           refuse_own_steps(state, stage);
+}
+
+bool check_scan_access(NestState *state, const StageState *reader, const Access *access) {
+    if (access->producer->scan != NULL)
+        return check_scan_reader(state, reader, access);
+    bool left = access->producer->at == NULL && access->producer->nest.stage->scan != NULL;
+    if (left && root_of(reader) == access->producer)
+        return refuse_own_steps(state, access->producer);
+    if (left && order_of(state, root_of(reader)) < order_of(state, access->producer))
+        return refuse_stage(state, access->producer, "%s reads %s, which is computed after it", reader->name,
+                            access->producer->name);
+    if (access->producer->at == NULL || !reads_earlier_step(reader, access))
+        return true;
+    return refuse_stage(state, access->producer,
+                        "%s reads an earlier step of %s, so all steps of %s are kept: it cannot be computed at %s",
+                        reader->name, access->producer->name, access->producer->name,
+                        loop_text(state, access->producer->at));
+}
+
+/* A stage that left the scan but is computed in its steps reads no step that is still to come. What cache_write made has
+ * the step of its owner. */
+bool check_steps_box(NestState *state, const StageState *stage) {
+    const Stage *computed = stage->nest.stage;
+    const StageState *root = root_of(stage);
+    if (computed->scan == NULL || stage->scan != NULL || stage->owner != NULL || root->nest.scan != computed->scan ||
+        !reads_scan(stage, root) ||
+        form_at_most(&state->forms, stage->roots[computed->step]->extent, form_int(&state->forms, 1)))
+        return true;
+    return refuse_stage(
+        state, stage,
+        "%s would be computed for steps of %s that are still to come: what is computed at %s reads more "
+        "than one step of it",
+        stage->name, root->name, loop_text(state, stage->at));
+}
+
+/* Whether all that the stages read of a tensor was written by earlier steps. */
+bool all_read_earlier(const NestState *state, const Tensor *tensor) {
+    for (int i = 0; i < state->stages.count; i++)
+        for (int k = 0; k < state->stages.items[i]->accesses.count; k++) {
+            const Access *access = &state->stages.items[i]->accesses.items[k];
+            if (access->read->tensor == tensor && !reads_earlier_step(state->stages.items[i], access))
+                return false;
+        }
+    return true;
+}

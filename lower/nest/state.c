@@ -1,0 +1,362 @@
+/* state.c - stages and loops of a nest that is being built, and the texts that refusals name them by. */
+#include "lower/nest/state.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* --- refusing ----------------------------------------------------------------------------------------------------- */
+
+static bool holds_arg(const PrimArg *args, int count, const PrimArg *arg) {
+    for (int i = 0; i < count; i++)
+        if (&args[i] == arg || holds_arg(args[i].items, args[i].count, arg))
+            return true;
+    return false;
+}
+
+/* An argument of the last primitive: this one, what names the loop or the stage, or, of what the whole nest breaks, the
+ * only one that there is. */
+static const PrimArg *blamed(const NestState *state, const PrimArg *arg, const Node *node, const StageState *stage) {
+    const Prim *prim = state->last;
+    if (prim == NULL)
+        return NULL;
+    if (arg != NULL && holds_arg(prim->args, prim->arg_count, arg))
+        return arg;
+    for (int i = 0; i < state->named.count; i++) {
+        const Named *named = &state->named.items[i];
+        if ((node != NULL && named->node == node) || (stage != NULL && named->stage == stage))
+            return named->arg;
+    }
+    return prim->arg_count == 1 && state->prim < 0 ? &prim->args[0] : NULL;
+}
+
+static bool refuse_words(NestState *state, const PrimArg *arg, const PrimArg *cause, const char *format,
+                         va_list arguments) {
+    Refusal *refusal = state->refusal;
+    refusal->prim = state->prim;
+    refusal->arg = arg;
+    refusal->cause = cause;
+    refusal->format = format;
+    if (refusal->wanted)
+        refusal->rule = arena_vprintf(state->arena, format, arguments);
+    return false;
+}
+
+#define REFUSE(arg, node, stage)                                                                                       \
+    va_list arguments;                                                                                                 \
+    va_start(arguments, format);                                                                                       \
+    refuse_words(state, state->refusal->wanted ? blamed(state, arg, node, stage) : NULL, arg, format, arguments);      \
+    va_end(arguments);                                                                                                 \
+    return false
+
+bool refuse(NestState *state, const char *format, ...) {
+    REFUSE(NULL, NULL, NULL);
+}
+
+bool refuse_at(NestState *state, const PrimArg *arg, const char *format, ...) {
+    REFUSE(arg, NULL, NULL);
+}
+
+bool refuse_loop(NestState *state, const Node *node, const char *format, ...) {
+    REFUSE(NULL, node, NULL);
+}
+
+bool refuse_stage(NestState *state, const StageState *stage, const char *format, ...) {
+    REFUSE(NULL, NULL, stage);
+}
+
+bool state_for_device(const NestState *state) {
+    return state->nest.target != NULL && state->nest.target->block_threads > 0;
+}
+
+const char *state_target_name(const NestState *state) {
+    return state->nest.target != NULL ? state->nest.target->name : "the target";
+}
+
+void no_effect_of(NestState *state, int prim) {
+    int at = 0;
+    while (at < state->ineffective.count && state->ineffective.items[at] < prim)
+        at++;
+    if (at < state->ineffective.count && state->ineffective.items[at] == prim)
+        return;
+    list_push(state->arena, &state->ineffective, prim);
+    for (int i = state->ineffective.count - 1; i > at; i--)
+        state->ineffective.items[i] = state->ineffective.items[i - 1];
+    state->ineffective.items[at] = prim;
+}
+
+void no_effect(NestState *state) {
+    no_effect_of(state, state->prim);
+}
+
+/* For messages: empty when none is wanted. */
+const char *state_text(NestState *state, const char *format, ...) {
+    if (!state->refusal->wanted)
+        return "";
+    va_list arguments;
+    va_start(arguments, format);
+    const char *text = arena_vprintf(state->arena, format, arguments);
+    va_end(arguments);
+    return text;
+}
+
+const char *loop_text(NestState *state, const Node *node) {
+    return state_text(state, "%s.%s", stage_of(node)->name, node->variable.name);
+}
+
+const char *loops_text(NestState *state, const StageState *stage) {
+    if (!state->refusal->wanted)
+        return "";
+    if (stage->nest.inlined)
+        return "none: it is inlined";
+    if (stage->leaves.count == 0)
+        return "none";
+    Text text = {.arena = state->arena};
+    for (int i = 0; i < stage->leaves.count; i++) {
+        const char *between = i == 0 ? "" : i + 1 == stage->leaves.count ? " and " : ", ";
+        text_add(&text, "%s%s.%s", between, stage->name, stage->leaves.items[i]->variable.name);
+    }
+    return text.text;
+}
+
+/* --- nodes -------------------------------------------------------------------------------------------------------- */
+
+Node *node_new(NestState *state, StageState *stage, const char *name, bool reduction) {
+    Node *node = ARENA_NEW(state->arena, Node);
+    node->variable = (Var){.name = name, .kind = VAR_LOOP, .type = TYPE_INT64, .reduction = reduction};
+    node->loop = (Loop){.var = &node->variable, .extent = -1, .reduction = reduction, .stage = &stage->nest};
+    node->atom = (Atom){.kind = ATOM_LOOP, .has_loops = true, .loop = &node->loop, .extent = &node->extent};
+    return node;
+}
+
+StageState *stage_of(const Node *node) {
+    return (StageState *)node->loop.stage;
+}
+
+const Node *next_outer(const Node *node) {
+    const StageState *stage = stage_of(node);
+    return node->position > 0 ? stage->leaves.items[node->position - 1] : stage->at;
+}
+
+const StageState *root_of(const StageState *stage) {
+    while (stage->at != NULL)
+        stage = stage_of(stage->at);
+    return stage;
+}
+
+int order_of(const NestState *state, const StageState *stage) {
+    int index = 0;
+    while (state->stages.items[index] != stage)
+        index++;
+    return index;
+}
+
+bool reads_tensor(const StageState *stage, const Tensor *tensor) {
+    for (int i = 0; i < stage->accesses.count && !stage->nest.inlined; i++)
+        if (stage->accesses.items[i].read->tensor == tensor)
+            return true;
+    return false;
+}
+
+bool reads_stage(const StageState *consumer, const StageState *stage) {
+    for (int i = 0; i < consumer->accesses.count; i++)
+        if (consumer->accesses.items[i].producer == stage)
+            return true;
+    return false;
+}
+
+const Form *find_domain_form(const void *context, const Var *var) {
+    const Seeing *seeing = context;
+    const Stage *stage = seeing->stage->nest.stage;
+    for (int i = 0; i < seeing->stage->root_count; i++)
+        if (var == (i < stage->axis_count ? stage->axes[i] : stage->reductions[i - stage->axis_count]))
+            return form_atom(seeing->forms, &seeing->stage->roots[i]->atom);
+    return NULL;
+}
+
+bool node_is_leaf(const Node *node) {
+    return node->taken == NULL;
+}
+
+int leaf_index(const StageState *stage, const Node *leaf) {
+    for (int i = 0; i < stage->leaves.count; i++)
+        if (stage->leaves.items[i] == leaf)
+            return i;
+    return -1;
+}
+
+void leaves_insert(NestState *state, StageState *stage, int index, Node *node) {
+    list_push(state->arena, &stage->leaves, node);
+    for (int i = stage->leaves.count - 1; i > index; i--)
+        stage->leaves.items[i] = stage->leaves.items[i - 1];
+    stage->leaves.items[index] = node;
+}
+
+void leaves_remove(StageState *stage, int index) {
+    stage->leaves.count--;
+    for (int i = index; i < stage->leaves.count; i++)
+        stage->leaves.items[i] = stage->leaves.items[i + 1];
+}
+
+Relation *relation_add(NestState *state, StageState *stage, RelationKind kind, Node *whole, int count) {
+    Relation *relation = ARENA_NEW(state->arena, Relation);
+    relation->kind = kind;
+    relation->whole = whole;
+    relation->count = count;
+    relation->parts = ARENA_ARRAY(state->arena, Node *, count);
+    relation->factors = ARENA_ARRAY(state->arena, int64_t, count);
+    list_push(state->arena, &stage->relations, relation);
+    return relation;
+}
+
+/* --- stages ------------------------------------------------------------------------------------------------------- */
+
+StageState *state_producer(const NestState *state, const Tensor *tensor) {
+    if (tensor->role == ROLE_INPUT || tensor->role == ROLE_CONSTANT || tensor->role == ROLE_INITIAL)
+        return NULL;
+    for (int i = 0; i < state->stages.count; i++)
+        if (state->stages.items[i]->tensor == tensor || stage_writes(state->stages.items[i]->nest.stage, tensor))
+            return state->stages.items[i];
+    return NULL;
+}
+
+typedef struct AccessList {
+    NestState *state;
+    StageState *stage;
+    bool initial;
+} AccessList;
+
+static bool add_access(const Expr *e, void *context) {
+    AccessList *list = context;
+    if (e->kind == EXPR_READ) {
+        Access access = {e, list->initial, state_producer(list->state, e->tensor)};
+        list_push(list->state->arena, &list->stage->accesses, access);
+    }
+    return true;
+}
+
+void stage_rewrite(NestState *state, StageState *stage, const Stage *rewritten) {
+    stage->nest.stage = rewritten;
+    stage->accesses.count = 0;
+    AccessList list = {state, stage, false};
+    stage_walk_values(rewritten, add_access, &list);
+    list.initial = true;
+    stage_walk_initials(rewritten, add_access, &list);
+}
+
+static const Form *no_axis(const void *context, const Var *var) {
+    return NULL;
+}
+
+const Form *extent_form(NestState *state, const Expr *extent) {
+    return form_of_expr(&state->forms, extent, no_axis, NULL);
+}
+
+void stage_add_root(NestState *state, StageState *stage, const Var *axis, bool reduction) {
+    const char *name = axis->name;
+    if (!loop_name_is_free(state, stage, name))
+        name = fresh_loop_name(state, stage, name);
+    Node *node = node_new(state, stage, name, reduction);
+    node->variable.loc = axis->loc;
+    node->extent = extent_form(state, axis->extent);
+    stage->roots[stage->root_count++] = node;
+    list_push(state->arena, &stage->leaves, node);
+}
+
+static void order_insert(NestState *state, StageState *stage, const StageState *before) {
+    int index = 0;
+    while (index < state->stages.count && state->stages.items[index] != before)
+        index++;
+    list_push(state->arena, &state->stages, stage);
+    for (int i = state->stages.count - 1; i > index; i--)
+        state->stages.items[i] = state->stages.items[i - 1];
+    state->stages.items[index] = stage;
+}
+
+StageState *stage_add_bare(NestState *state, const Stage *stage, StageState *before) {
+    StageState *added = ARENA_NEW(state->arena, StageState);
+    added->name = stage->name;
+    added->tensor = stage->tensor;
+    added->nest.stage = stage;
+    added->roots = ARENA_ARRAY(state->arena, Node *, stage->axis_count + stage->reduction_count);
+    order_insert(state, added, before);
+    return added;
+}
+
+/* Where a stage scatters, the loop over where to is no loop inside the loops that its one value depends on: axes before
+ * it stay outside, then come the reductions, axes that the place depends on, the place, and all other axes. */
+static void order_scatter(NestState *state, StageState *added) {
+    enum { BEFORE, REDUCTION, USED, PLACE, REST, RANKS };
+    const Stage *stage = added->nest.stage;
+    int first = stage_first_scatter(stage);
+    if (first == stage->axis_count)
+        return;
+    added->leaves.count = 0;
+    for (int rank = 0; rank < RANKS; rank++)
+        for (int i = 0; i < added->root_count; i++) {
+            int own = i >= stage->axis_count                    ? REDUCTION
+                      : i < first                               ? BEFORE
+                      : stage_scatters(stage, i)                ? PLACE
+                      : stage_place_uses(stage, stage->axes[i]) ? USED
+                                                                : REST;
+            if (own == rank)
+                list_push(state->arena, &added->leaves, added->roots[i]);
+        }
+}
+
+StageState *stage_add(NestState *state, const Stage *stage, StageState *before) {
+    StageState *added = stage_add_bare(state, stage, before);
+    for (int d = 0; d < stage->axis_count; d++)
+        stage_add_root(state, added, stage->axes[d], false);
+    for (int r = 0; r < stage->reduction_count; r++)
+        stage_add_root(state, added, stage->reductions[r], true);
+    order_scatter(state, added);
+    stage_rewrite(state, added, stage);
+    return added;
+}
+
+/* A stage of a scan may read one that is added after it. */
+static void list_later_producers(NestState *state) {
+    for (int i = 0; i < state->stages.count; i++) {
+        StageState *stage = state->stages.items[i];
+        for (int k = 0; stage->scan != NULL && k < stage->accesses.count; k++)
+            stage->accesses.items[k].producer = state_producer(state, stage->accesses.items[k].read->tensor);
+    }
+}
+
+NestState *state_new(Arena *arena, const Program *program, const Target *target, const int64_t *choices,
+                     Refusal *refusal) {
+    NestState *state = ARENA_NEW(arena, NestState);
+    state->nest = (Nest){.arena = arena, .program = program, .target = target};
+    state->arena = state->forms.arena = arena;
+    state->choices = choices;
+    state->refusal = refusal;
+    for (int i = 0; i < program->stage_count; i++) {
+        const Scan *scan = program->stages[i]->scan;
+        stage_add(state, program->stages[i], NULL);
+        if (scan != NULL && i == scan->first + scan->count - 1)
+            scan_add(state, scan);
+    }
+    list_later_producers(state);
+    return state;
+}
+
+bool stages_have_name(const NestState *state, const char *name) {
+    for (int i = 0; i < state->stages.count; i++)
+        if (strcmp(state->stages.items[i]->name, name) == 0)
+            return true;
+    for (int i = 0; i < state->nest.program->tensor_count; i++)
+        if (strcmp(state->nest.program->tensors[i]->name, name) == 0)
+            return true;
+    return false;
+}
+
+/* Climbs from the stage to the place it is computed at, on to that stage's place and so on. */
+bool stage_is_inside(const StageState *stage, const Node *loop) {
+    const StageState *owner = stage_of(loop);
+    if (stage == owner)
+        return true;
+    for (; stage->at != NULL; stage = stage_of(stage->at))
+        if (stage->at->loop.stage == &owner->nest)
+            return leaf_index(owner, stage->at) >= leaf_index(owner, loop);
+    return false;
+}

@@ -1,0 +1,248 @@
+/* window.c - buffers and iterations: store_at and double_buffer.
+ *
+ * store_at: a buffer that outlives the iterations that fill it, and what is left to compute then.
+ *
+ * The buffer of a stage that is stored further out than it is computed holds the hull of what all iterations of the
+ * loops between read. Where they run one after the other, an iteration finds what earlier ones computed. For each of
+ * those loops: if the box does not depend on it, only its first iteration computes; if one dimension of the box moves
+ * with it by a step that is not larger than the box, later iterations compute the last `step` indices alone. A loop
+ * that moves the box in another way computes all of it again.
+ *
+ * In the dimension d that moves with v the roots count from low + (width - step) * min(v, 1), under a guard that keeps
+ * them inside the box. What else reads in those loops is told the whole box, by find_seen_form.
+ *
+ * double_buffer: what an iteration reads is computed in the one before, into the other half of a buffer of twice the
+ * length; for the first iteration, before the loop. That is the same where the stage needs nothing that the body of the
+ * loop computes.
+ */
+#include "lower/nest/state.h"
+
+#include <string.h>
+
+/* --- the primitive ------------------------------------------------------------------------------------------------ */
+
+bool apply_store_at(NestState *state, const Prim *prim) {
+    StageState *stage = argument_stage(state, prim, positional(prim, 0));
+    if (stage == NULL || !check_movable(state, prim, stage) || !check_made(state, stage))
+        return false;
+    if (stage->scan != NULL)
+        return refuse_stage(state, stage, "%s is a stage of a scan, which keeps all of it anyway", stage->name);
+    if (stage->at == NULL)
+        return refuse_stage(state, stage,
+                            "%s is computed at the root, where its buffer is too: compute_at a loop before store_at",
+                            stage->name);
+    bool root = strcmp(positional(prim, 1)->name, "root") == 0;
+    Node *loop = root ? NULL : argument_loop(state, prim, positional(prim, 1));
+    if (!root && loop == NULL)
+        return false;
+    if (loop == stage->at || (stage->stored && stage->store == loop))
+        no_effect(state);
+    stage->stored = true;
+    stage->store = loop;
+    return true;
+}
+
+bool check_store(NestState *state, const StageState *stage) {
+    const Node *node = stage->at;
+    if (!stage->stored)
+        return true;
+    for (; node != NULL && node != stage->store; node = next_outer(node))
+        if (node->loop.kind != LOOP_SERIAL && node->loop.kind != LOOP_UNROLLED)
+            return refuse_loop(state, node, "%s is stored outside %s, whose iterations do not run one after the other",
+                               stage->name, loop_text(state, node));
+    if (stage->at == NULL || node != stage->store)
+        return refuse_stage(state, stage, "%s is computed at %s, which is not inside %s, where store_at keeps it",
+                            stage->name, stage->at != NULL ? loop_text(state, stage->at) : "the root",
+                            stage->store != NULL ? loop_text(state, stage->store) : "the root");
+    return true;
+}
+
+/* --- double_buffer ------------------------------------------------------------------------------------------------ */
+
+bool apply_double_buffer(NestState *state, const Prim *prim) {
+    StageState *stage = argument_stage(state, prim, positional(prim, 0));
+    if (stage == NULL || !check_movable(state, prim, stage) || !check_made(state, stage))
+        return false;
+    if (stage->at == NULL || stage->scan != NULL)
+        return refuse_stage(state, stage,
+                            "%s is not computed at a loop, so no iteration can compute it ahead: compute_at first",
+                            stage->name);
+    if (stage->tensor->rank == 0)
+        return refuse_stage(state, stage, "%s is one element: there is nothing to copy ahead", stage->name);
+    if (stage->doubled)
+        no_effect(state);
+    stage->doubled = true;
+    return true;
+}
+
+static bool is_within(const StageState *stage, const StageState *outer) {
+    for (; stage != outer && stage->at != NULL; stage = stage_of(stage->at))
+        ;
+    return stage == outer;
+}
+
+/* Nothing that the stage or what is computed inside it reads is made in the body of the loop. */
+static bool check_ahead(NestState *state, const StageState *stage, const StageState *inner) {
+    for (int k = 0; k < inner->accesses.count; k++) {
+        const Access *access = &inner->accesses.items[k];
+        const StageState *producer = access->producer;
+        if (access->read->tensor->role == ROLE_INITIAL)
+            return refuse_stage(state, stage, "%s reads what the caller's buffer held, which %s may overwrite",
+                                inner->name, loop_text(state, stage->at));
+        if (producer != NULL && !producer->nest.inlined && stage_is_inside(producer, stage->at) &&
+            !is_within(producer, stage))
+            return refuse_stage(state, stage,
+                                "%s reads %s, which is computed in the same iteration of %s: the next one's is not "
+                                "there yet",
+                                inner->name, producer->name, loop_text(state, stage->at));
+    }
+    return true;
+}
+
+bool check_doubled(NestState *state, const StageState *stage) {
+    if (!stage->doubled)
+        return true;
+    if (stage->at == NULL || stage->at->loop.kind != LOOP_SERIAL || stage->at->loop.cut_count > 0 ||
+        stage->at->loop.unroll > 1)
+        return refuse_stage(state, stage,
+                            "%s is computed an iteration ahead, which takes a serial loop in one piece, not %s",
+                            stage->name, stage->at != NULL ? loop_text(state, stage->at) : "the root");
+    if (stage->stored || stage->order != NULL || stage->initialisation != NULL)
+        return refuse_stage(
+            state, stage, "%s has two buffers by turns: no store_at, layout or decompose goes with that", stage->name);
+    if (stage->scope_set && stage->scope == SCOPE_REGISTER)
+        return refuse_stage(state, stage, "%s lives in registers, which cannot be taken by turns in a loop",
+                            stage->name);
+    for (int i = 0; i < state->stages.count; i++)
+        if (!state->stages.items[i]->nest.inlined && is_within(state->stages.items[i], stage) &&
+            !check_ahead(state, stage, state->stages.items[i]))
+            return false;
+    return true;
+}
+
+/* --- what is left to compute -------------------------------------------------------------------------------------- */
+
+/* A reduction whose value has a predicate may skip whole loops. */
+static bool may_skip(const StageState *stage) {
+    const Stage *computed = stage->nest.stage;
+    for (int c = 0; c < stage_component_count(computed); c++) {
+        const Expr *value = stage_component(computed, c).value;
+        if (computed->combine != COMBINE_NONE && value->kind == EXPR_OP && value->op == OP_SELECT)
+            return true;
+    }
+    return false;
+}
+
+/* The step by which the form moves with a loop; 0 when that is in a division, minimum or maximum. */
+static int64_t step_of(Forms *forms, const Form *form, const Node *node) {
+    int64_t step = 0;
+    for (int i = 0; i < form->count; i++)
+        if (form->terms[i].atom == &node->atom)
+            step = form->terms[i].factor;
+    const Form *rest = form_add_scaled(forms, form, -step, form_atom(forms, &node->atom));
+    return form_has_loop(rest, &node->loop) ? 0 : step;
+}
+
+/* The loops further in than the buffer is stored may not share a dimension with this one. */
+static bool moves_alone(const StageState *stage, const Form *low, const Node *node) {
+    for (const Node *inner = stage->at; inner != node; inner = next_outer(inner))
+        if (form_has_loop(low, &inner->loop))
+            return false;
+    return true;
+}
+
+/* The one dimension of the box that a loop moves: -1 none, -2 several. */
+static int moved_dimension(const StageState *stage, const Node *node) {
+    int moved = -1;
+    for (int d = 0; d < stage->tensor->rank; d++)
+        if (form_has_loop(stage->low[d], &node->loop))
+            moved = moved == -1 ? d : -2;
+    return moved;
+}
+
+/* Whether the read is of what each step of the scan that has the loop adds to, and not along dimension d. */
+static bool grows_across(const StageState *stage, const Access *access, const Node *node, int d) {
+    const StageState *producer = access->producer;
+    if (producer == NULL || producer->scan == NULL || producer->scan != stage_of(node))
+        return false;
+    const Expr *step = access->read->args[producer->nest.stage->step];
+    return !stage_index_is_axis(stage->nest.stage, step, d);
+}
+
+/* Whether what an iteration computed is what a later one would: earlier steps of a scan stay as they are, but an
+ * iteration whose box reaches beyond them found nothing there. */
+static bool stays(const NestState *state, const StageState *stage, const Node *node, int d) {
+    for (int i = 0; i < state->stages.count; i++) {
+        const StageState *inner = state->stages.items[i];
+        for (int k = 0; k < inner->accesses.count && !inner->nest.inlined && is_within(inner, stage); k++)
+            if (grows_across(inner, &inner->accesses.items[k], node, inner == stage ? d : -1))
+                return false;
+    }
+    return true;
+}
+
+/* What the iterations of the loop after the first need not compute. */
+static void slide(NestState *state, StageState *stage, const Node *node) {
+    Forms *forms = &state->forms;
+    int d = moved_dimension(stage, node);
+    const Form *value = form_atom(forms, &node->atom), *one = form_int(forms, 1);
+    int64_t step = d >= 0 ? step_of(forms, stage->low[d], node) : 0;
+    if (node->loop.extent == 0 || node->loop.extent == 1 || !stays(state, stage, node, d))
+        return;
+    if (d == -1)
+        stage_add_guard(state, stage, (GuardForm){value, one, false});
+    if (step <= 0 || stage->slides[d] || !moves_alone(stage, stage->low[d], node) ||
+        !form_at_most(forms, form_int(forms, step), stage->size[d]))
+        return;
+    const Form *kept = form_add_int(forms, stage->size[d], -step);
+    const Form *shift = form_multiply(forms, kept, form_extreme(forms, ATOM_MIN, value, one));
+    if (shift == NULL || form_equal(kept, form_int(forms, 0)))
+        return;
+    stage->base[d] = form_add(forms, stage->base[d], shift);
+    stage->slides[d] = true;
+}
+
+void find_window(NestState *state, StageState *stage) {
+    int rank = stage->tensor->rank;
+    stage->low = ARENA_ARRAY(state->arena, const Form *, rank + 1);
+    stage->slides = ARENA_ARRAY(state->arena, bool, rank + 1);
+    for (int d = 0; d < rank; d++)
+        stage->low[d] = stage->base[d];
+    for (const Node *node = stage->at; node != stage->store; node = next_outer(node))
+        if (node == NULL || may_skip(stage_of(node))) /* what an explanation shows may be stored where it is not */
+            return;
+    for (const Node *node = stage->at; node != stage->store; node = next_outer(node))
+        slide(state, stage, node);
+}
+
+/* The stage with a window whose dimension *axis this is, itself or through its owners; NULL: none slides. */
+static const StageState *window_of(const StageState *stage, int *axis) {
+    for (; stage->owner != NULL; stage = stage->owner)
+        *axis = stage->owner_axes != NULL ? stage->owner_axes[*axis] : *axis;
+    return stage->slides != NULL && stage->slides[*axis] ? stage : NULL;
+}
+
+/* Nothing is computed beyond the window, also by what cache_write made of the stage. */
+void guard_window(NestState *state, StageState *stage) {
+    for (int d = 0; d < stage->tensor->rank; d++) {
+        int axis = d;
+        const StageState *from = window_of(stage, &axis);
+        if (from == NULL)
+            continue;
+        const Form *offset = form_add_scaled(&state->forms, stage->axes[d], -1, from->low[axis]);
+        stage_add_guard(state, stage, (GuardForm){offset, from->roots[axis]->extent, false});
+    }
+}
+
+/* An axis as it would be if the whole window were computed. */
+const Form *find_seen_form(const void *context, const Var *var) {
+    const Seeing *seeing = context;
+    const StageState *stage = seeing->stage;
+    for (int d = 0; d < stage->nest.stage->axis_count; d++) {
+        int axis = d;
+        const StageState *from = stage->nest.stage->axes[d] == var ? window_of(stage, &axis) : NULL;
+        if (from != NULL)
+            return form_add(seeing->forms, from->low[axis], stage->roots[d]->value);
+    }
+    return find_axis_form(stage, var);
+}
