@@ -281,7 +281,7 @@ typedef struct Program {
         int64_t value;
     } * bounds;
     bool strict;        /* -fstrict: reductions keep their order, multiply-adds are not contracted */
-    const void **known; /* [stage_count] or NULL: contents of stages that are computed when compiling, row major */
+    const void **known; /* [stage_count] or NULL: contents of stages that are computed at compile time, row major */
     const struct Program
         *meaning; /* what it computes by other algorithms: the same arguments; NULL: it is as written */
     int algorithm_count;

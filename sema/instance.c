@@ -1,7 +1,7 @@
 /* instance.c - a def with its parameters, sizes and arguments in place: by itself, or for a unit.
  *
  * An integer parameter takes its value from a bracket or an export, else from -D, else its default. A size takes it
- * from an export, else from -D, else it is a size of run time, in the order of first appearance.
+ * from an export, else from -D, else it is a run-time size, in the order of first appearance.
  */
 #include "sema/check.h"
 
@@ -89,7 +89,7 @@ static bool name_is_free(Frame *frame, const char *name, Loc loc) {
     return false;
 }
 
-/* The value of a parameter that waits for one: any, like a size of run time. */
+/* The value of a parameter that waits for one: any, like a run-time size. */
 static Expr *any_value(Frame *frame, const char *name) {
     Arena *arena = frame->builder->arena;
     return expr_var(arena, var_new(arena, VAR_SIZE, TYPE_INT64, name, NULL));

@@ -338,7 +338,7 @@ static bool is_overridden(const Checker *checker, const Bounds *bounds) {
     return false;
 }
 
-/* export ... tune (M=1024, N=64), ...: sizes of run time with values to tune for. */
+/* export ... tune (M=1024, N=64), ...: run-time sizes with values to tune for. */
 static void read_tune(Checker *checker, Definition *definition, const AstBindings *list, Unit *unit) {
     Bounds bounds = {0};
     if (!read_bindings(checker, definition, list, &bounds) || is_overridden(checker, &bounds))

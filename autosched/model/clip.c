@@ -2,7 +2,7 @@
  *
  * (I(h + r - 1) else 0) * F(r): a serial loop over r runs over the values that are inside alone, when no copy or lane of
  * its body stands for another h. Copies for each h want r unrolled too, outside, and the first and the last h among the
- * serial loops apart (partition): then all is decided when compiling. autosched/tile_clip.c writes such schedules.
+ * serial loops apart (partition): then all is decided at compile time. space/tile_clip.c writes such schedules.
  */
 #include "autosched/model/profile.h"
 

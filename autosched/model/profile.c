@@ -13,7 +13,7 @@ typedef struct Forms {
     const Loop **loops;
     const Stage *stage;
     double *axes;   /* [(axes + reductions) * (count + 1)] */
-    double typical; /* of sizes of run time */
+    double typical; /* of run-time sizes */
     bool irregular;
 } Forms;
 
@@ -262,7 +262,8 @@ static bool is_seen(Walk *walk, const Expr *read) {
     return false;
 }
 
-/* Whether the choice is made when compiling: axis == 3 or axis % 4 == 3 where all loops that change it are unrolled. */
+/* Whether the choice is made at compile time: axis == 3 or axis % 4 == 3 where all loops that change it are unrolled.
+ */
 static bool is_known_case(const Walk *walk, const Expr *condition) {
     int64_t value, period = 0;
     if (condition->kind != EXPR_OP || condition->op != OP_EQ || !expr_is_int(condition->args[1], &value))

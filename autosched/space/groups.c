@@ -722,7 +722,7 @@ static void shrink_buffers(Grouping *grouping) {
     }
 }
 
-/* What is computed when compiling has no loops in a call: it is left as it is. */
+/* What is computed at compile time has no loops in a call: it is left as it is. */
 static void leave_constants(Grouping *grouping) {
     Space *space = grouping->space;
     Arena *scratch = arena_new();

@@ -30,7 +30,7 @@ void tile_group_new(Space *space, Group *group,
  * one that is computed of the block's rows, or NULL. */
 void row_group_new(Space *space, Group *group, int depth, const Stage *anchor, const Stage *product);
 void user_group_new(Space *space, Group *group, const Schedule *user);
-/* flat.c: of stages that are computed element by element in one order, in short rows or of sizes of run time. */
+/* flat.c: of stages that are computed element by element in one order, in short rows or of run-time sizes. */
 void flat_group_new(Space *space, Group *group);
 bool group_is_flat(Space *space, const Group *group);
 /* Whether the constraints of the user's schedule hold. */
@@ -52,7 +52,7 @@ bool stage_is_row_reduction(const Space *space, const Stage *stage);
 bool stage_is_column_reduction(const Space *space, const Stage *stage);
 /* All that it reads along its last reduction lies side by side. */
 bool stage_reduces_along_memory(const Stage *stage);
-enum { FEW_SUMS = 4 }; /* of a size of run time: values for which a product is sums along memory */
+enum { FEW_SUMS = 4 }; /* of a run-time size: values for which a product is sums along memory */
 /* How much code an evaluation of its value becomes (weight.c), against a multiply-add: 1 or more. */
 int64_t stage_weight(const Stage *stage, const Target *target);
 /* Times that the group runs: the steps of its scan, 1 without one, -1 when not constant. */

@@ -2,7 +2,7 @@
  *
  * A search builds thousands of nests of each group, and a program may have hundreds of groups: nests of the whole
  * program would take time that grows with the square of its length. The part has the group's stages, with what is
- * inlined into them already in its place; what is computed when compiling that they read; and, of the constants that
+ * inlined into them already in its place; what is computed at compile time that they read; and, of the constants that
  * these read, all other readers, for a constant is rearranged ahead of time for its only reader. What the other groups
  * compute is an input of it. The nest of the part is, for the group's stages, that of the whole program.
  *
@@ -103,7 +103,7 @@ typedef struct Marking {
 
 static void mark(Marking *marking, int stage);
 
-/* What is computed when compiling belongs to what reads it. */
+/* What is computed at compile time belongs to what reads it. */
 static bool note_read(const Expr *e, void *context) {
     Marking *marking = context;
     const Space *space = marking->space;

@@ -17,7 +17,7 @@
 
 #include <string.h>
 
-enum { UNKNOWN_LIMIT = 4 /* of sizes of run time: vectors that may all but one be empty */ };
+enum { UNKNOWN_LIMIT = 4 /* of run-time sizes: vectors that may all but one be empty */ };
 enum { UNROLL_LIMIT = 8, SMALL_WORK = 40000, ROW_LEAST = 8, VECTORS_AT_FIRST = 4, ROWS_LIMIT = 8, ROWS_AT_FIRST = 4 };
 enum { FEW_TERMS = 16 /* of rows that are lanes */ };
 enum { SCATTER_STEPS = 4, STREAMS = 4, PIECES_UNKNOWN = 16, PIECE_LEAST = 4096 /* terms */, LONG_ROW = 128 };

@@ -89,7 +89,7 @@ struct Space {
     /* Of each stage of the program; NULL where there are scans: */
     const Stage **present; /* with what was inlined into it so far in its place */
     bool *inlined;
-    bool *constant;           /* computed when compiling */
+    bool *constant;           /* computed at compile time */
     LIST(const char *) names; /* of tensors and indices, sorted; none: not listed yet */
     const Schedule *user;     /* the sketch is this one alone */
     LIST(Schedule *) shown;   /* what space_sketch answers */

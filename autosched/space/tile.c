@@ -10,7 +10,7 @@
 
 enum {
     SPATIAL_INNER_LIMIT = 28,
-    UNKNOWN_LIMIT = 4, /* of sizes of run time: of a last tile that may have one row, all are computed */
+    UNKNOWN_LIMIT = 4, /* of run-time sizes: of a last tile that may have one row, all are computed */
     FEW_ROWS_VECTORS = 6,
     VECTOR_INNER_LIMIT = 8,
     SCAN_ROWS = 8, /* whose steps wait for each other, side by side */
@@ -183,7 +183,7 @@ static bool serves_operand(const Tile *tile, const Var *axis, bool side_by_side)
     return false;
 }
 
-/* Rows of a register tile along an axis, at most. Those of a size of run time have ends to pay for: only where one of the
+/* Rows of a register tile along an axis, at most. Those of a run-time size have ends to pay for: only where one of the
  * two axes before the vectors' reads an operand again, or rows are to be transposed. */
 static int64_t inner_limit(const Group *group, const Tile *tile, int number, int lanes) {
     const Var *axis = tile->anchor ? tile->anchor->axes[number] : tile->axes[number].axis;

@@ -2,7 +2,7 @@
  *
  * The best vector axis with two vectors, and as many elements of one other axis as the registers then hold, preferring
  * sizes that divide; operands that are neither contiguous nor broadcast are packed once at the root, padded ones and
- * constants, which are packed when compiling, too.
+ * constants, which are packed at compile time, too.
  */
 #include "autosched/space/tile.h"
 

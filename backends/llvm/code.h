@@ -260,7 +260,7 @@ LLVMValueRef emit_value_to_store(Code *code, const Stmt *stmt);
 
 /* --- llvm/pattern.c --- */
 
-/* An index as a scalar base and what each of its lanes is more than that; false: it is not known when compiling. */
+/* An index as a scalar base and what each of its lanes is more than that; false: it is not known at compile time. */
 bool lane_pattern(Code *code, Expr *index, int lanes, Expr **base, int64_t *offsets);
 
 /* --- llvm/masks.c --- */

@@ -1,4 +1,4 @@
-/* pattern.c - indices whose lanes are apart by numbers that are known when compiling: what quotients and remainders
+/* pattern.c - indices whose lanes are apart by numbers that are known at compile time: what quotients and remainders
  * of a row of lanes by a constant are, where the row begins at a multiple of it.
  *
  * Two neighbours that read the same byte, the pairs and triples of a fused loop: such lanes are read as one row and

@@ -334,7 +334,7 @@ static void add_program_names(Printer *p, const Program *program) {
         name_add(p, program->tensors[i], program->tensors[i]->name);
 }
 
-/* What was computed when compiling; its contents are not a part of the text. */
+/* What was computed at compile time; its contents are not a part of the text. */
 static void print_constants(Printer *p, const Kernel *kernel) {
     const Tensor **constants;
     int count = kernel_constants(p->text->arena, kernel, &constants);

@@ -1,4 +1,4 @@
-/* constant.c - which stages are computed when compiling: those at the root that read constants alone.
+/* constant.c - which stages are computed at compile time: those at the root that read constants alone.
  *
  * What they hold does not depend on a call: it is data of the object, in the order that the stage's buffer has, and the
  * constants that nothing else reads are left out. A stage that would make much more data of little, or take long, is

@@ -85,7 +85,7 @@ struct NestStage {
     NestStage *home; /* where its buffer lives: inside the first `home_depth` loops of it; NULL: at root. parent and */
     int home_depth;  /* depth, unless store_at keeps it further out */
     bool inlined;    /* no loops, nothing to run */
-    bool constant;   /* computed when compiling: its buffer is a ROLE_CONSTANT, nothing runs */
+    bool constant;   /* computed at compile time: its buffer is a ROLE_CONSTANT, nothing runs */
     int child_count;
     NestStage **children; /* computed at this one, in order of execution */
     const Scan *scan;     /* not a stage but the loop over a scan's steps: it writes nothing, its buffer is none */

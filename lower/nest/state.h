@@ -276,7 +276,7 @@ bool layout_read(const LayoutSubject *subject, const Prim *prim, const PrimArg *
 
 /* --- nest/cache.c --- */
 
-/* Readers of a constant read a copy at the root, in the order of the list: it is made when compiling. */
+/* Readers of a constant read a copy at the root, in the order of the list: it is made at compile time. */
 bool copy_constant(NestState *state, const Prim *prim, const Tensor *constant, const PrimArg *list);
 
 /* --- handlers: nest/loops.c, nest/place.c, nest/reduce.c, nest/cache.c --- */

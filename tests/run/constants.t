@@ -91,7 +91,7 @@ END
 runs "versions for known sizes" "$TENSORC" -c versions.tensor -o versions.o
 is "$(nm versions.o | grep -c 'r dense\..*w$')" 1 "share the contents"
 
-# Stages over constants alone are computed when compiling, in the order that their buffers have.
+# Stages over constants alone are computed at compile time, in the order that their buffers have.
 cat >shapes.tensor <<'END'
 def weights(int32(K, N) from) -> (float(K, N) w) { w(k, n) = float(from(k, n) % 8) / 2 + float(k) - float(n) }
 def filters(int32(C, M) from) -> (int8(M, C, 3, 3) g) { g(m, c, a, b) = int8(from(c, m) + 3 * a - b) }

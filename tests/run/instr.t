@@ -149,7 +149,7 @@ if [ "$(uname -m)" = x86_64 ]; then
         "the message says so"
 fi
 
-# --- sizes of run time, 64-bit ARM
+# --- run-time sizes, 64-bit ARM
 cat >main.c <<'END'
 #include "product.h"
 #include <stdio.h>

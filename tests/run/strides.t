@@ -108,7 +108,7 @@ int16 3 32
 half 4 16
 END
 
-# -O2 finds such lanes by itself, for sizes known when compiling and for those of run time.
+# -O2 finds such lanes by itself, for sizes known at compile time and for run-time sizes.
 cat >found.tensor <<'END'
 def cross(float(N, 3) a, float(N, 3) b) -> (c) { c(n, i) = a(n, (i + 1) % 3) * b(n, (i + 2) % 3) - a(n, (i + 2) % 3) * b(n, (i + 1) % 3) where i in 0:3 }
 def product(float(N, 2) a, float(N, 2) b) -> (c) { c(n, p) = p == 0 ? a(n, 0) * b(n, 0) - a(n, 1) * b(n, 1) : a(n, 0) * b(n, 1) + a(n, 1) * b(n, 0) where p in 0:2 }
