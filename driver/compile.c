@@ -349,7 +349,7 @@ static bool add_code(Compilation *c, Kernel *const *kernels, const Target *targe
                            .producer = "tensorc " PACKAGE_VERSION};
     const char *why = "";
     double since = monotonic_seconds();
-    char *code = emit_code(kernels, count, target, &options, &output->bytes, &why);
+    char *code = backend_of(target)->emit(kernels, count, target, &options, &output->bytes, &why);
     report_time(c, "generate code", &since);
     if (!code) {
         complain("cannot generate code for %s: %s", target->name, why);
@@ -422,11 +422,9 @@ static const Target **make_targets(Compilation *c) {
     const Options *o = c->options;
     const Target **targets = ARENA_ARRAY(c->arena, const Target *, o->targets.count);
     for (int i = 0; i < o->targets.count; i++) {
-        targets[i] = target_make(c->arena, o->targets.items[i], o->threads);
-        if (!targets[i]) {
-            complain_target(c->arena, o->targets.items[i]);
+        targets[i] = find_target(c->arena, o, o->targets.items[i]);
+        if (!targets[i])
             return NULL;
-        }
         for (int j = 0; j < i; j++)
             if (!strcmp(architecture(targets[i]), architecture(targets[j]))) {
                 complain("targets '%s' and '%s' are of one architecture; an object is for one", targets[j]->name,

@@ -58,8 +58,8 @@ bool inputs_are_apart(Arena *arena, const Options *options);
 const char *default_output(Arena *arena, const Options *options, const char *input);
 
 int print_targets(void);
-/* Says what is wrong with a name for which target_make has none. */
-void complain_target(Arena *arena, const char *name);
+/* The target of this name, whose backend does what the options ask for. NULL after a message. */
+const Target *find_target(Arena *arena, const Options *options, const char *name);
 
 /* Chooses by the rules of DESIGN: the user's block, a record of the database, the level. False after a diagnostic. */
 bool choose_schedule(Compilation *compilation, const Unit *unit, const Target *target, Scheduled *scheduled);

@@ -49,7 +49,7 @@ static Schedule *whole_schedule(Check *check) {
 static char *emit(Check *check, const Nest *nest, size_t *bytes, const char **why) {
     Kernel *kernel = expand(check->c->arena, nest, NULL);
     EmitOptions options = {.kind = EMIT_OBJECT, .pic = true, .candidate = true, .producer = "tensorc"};
-    return emit_code(&kernel, 1, check->target, &options, bytes, why);
+    return backend_of(check->target)->emit(&kernel, 1, check->target, &options, bytes, why);
 }
 
 /* LLVM ends the process where a processor has no such instruction: a child finds out. */
@@ -71,7 +71,11 @@ static bool ends_well(Check *check, const Nest *nest) {
 }
 
 static char *make_object(Check *check, size_t *bytes) {
-    const char *why = "";
+    const char *why = backend_lacks(check->c->arena, backend_of(check->target), CAN_INSTRS);
+    if (why) {
+        diag(check->c->diagnostics, DIAG_instr_body, check->instr->loc, why);
+        return NULL;
+    }
     NestError error = {0};
     Nest *nest = nest_build(check->c->arena, check->program, whole_schedule(check), NULL, check->target, &error);
     char *object = NULL;
@@ -248,11 +252,12 @@ static bool check_instr(Compilation *c, const Instr *instr, const Target *target
     Check check = {.c = c, .instr = instr, .target = target, .program = instr->program};
     size_t bytes = 0;
     char *object = make_object(&check, &bytes);
-    bool good = object && (!target->host || run_rounds(&check, object, bytes));
+    bool runs = target->host && backend_can(backend_of(target), CAN_RUN);
+    bool good = object && (!runs || run_rounds(&check, object, bytes));
     free(object);
     if (good && c->options->verbose)
         show(stderr, "tensorc: instr %s %s\n", instr->name,
-                target->host ? "does what it means on this machine" : "is not checked: this machine does not run it");
+                runs ? "does what it means on this machine" : "is not checked: this machine does not run it");
     return good;
 }
 

@@ -136,7 +136,7 @@ static char *make_object(Compilation *c, Kernel *kernel, const Target *target, s
                            .sources = c->sources,
                            .producer = "tensorc"};
     const char *why = "";
-    char *object = emit_code(&kernel, 1, target, &options, bytes, &why);
+    char *object = backend_of(target)->emit(&kernel, 1, target, &options, bytes, &why);
     if (!object)
         complain("cannot generate code for %s: %s", target->name, why);
     return object;
@@ -151,10 +151,11 @@ static const char *sizes_text(Arena *arena, const Program *program, const int64_
     return text.length ? text.text : "";
 }
 
-static bool run_and_check(Compilation *c, const Program *program, RunData *data, RunRequest *request) {
+static bool run_and_check(Compilation *c, const Program *program, const Target *target, RunData *data,
+                          RunRequest *request) {
     RunResult result;
     int64_t wrong = 0;
-    run_object(c->arena, request, &result);
+    backend_of(target)->run(c->arena, request, &result);
     if (report_failure(program, &result) || !check_outputs(c, program, data, &wrong))
         return false;
     double flops = program_flops(program), cost = interpreter_cost(program_meaning(program), data->sizes);
@@ -189,7 +190,7 @@ static bool run_sized(Compilation *c, Kernel *kernel, const Target *target, int6
                           .max_repeats = 1000,
                           .limit_seconds = 600,
                           .outputs = data.outputs};
-    good = good && load_inputs(c, program, &data) && run_and_check(c, program, &data, &request) &&
+    good = good && load_inputs(c, program, &data) && run_and_check(c, program, target, &data, &request) &&
            save_outputs(c, program, &data);
     free_data(program, &data);
     return good;

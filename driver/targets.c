@@ -1,4 +1,6 @@
-/* targets.c - the names that --target= takes: listed, and what is wrong with one that is none. */
+/* targets.c - the names that --target= takes: listed, looked up, what is wrong with one that is none, and with what its
+ * backend cannot do.
+ */
 #include "driver/driver.h"
 
 #include <stdlib.h>
@@ -33,7 +35,7 @@ static void complain_feature(Arena *arena, const char *base, const char *word, c
     complain("no feature '%s' that '%s' could have; they are %s", word, base, text.text);
 }
 
-void complain_target(Arena *arena, const char *name) {
+static void complain_target(Arena *arena, const char *name) {
     size_t length = strcspn(name, "+");
     const char *base = arena_strndup(arena, name, length), *nearest = target_nearest(base);
     const Target *target = target_make(arena, base, 1);
@@ -51,4 +53,26 @@ void complain_target(Arena *arena, const char *name) {
         if (!cpu_feature_name(target->family, word))
             complain_feature(arena, base, word, target->family);
     }
+}
+
+static unsigned wanted_abilities(const Options *o) {
+    if (o->mode == MODE_IR || o->mode == MODE_SYNTAX)
+        return 0;
+    return (o->mode == MODE_ASSEMBLY ? CAN_ASSEMBLY : 0) | (o->mode == MODE_LLVM ? CAN_LLVM : 0) |
+           (o->mode == MODE_RUN ? CAN_RUN : 0) | (o->debug ? CAN_DEBUG : 0) | (o->threads > 1 ? CAN_PARALLEL : 0);
+}
+
+const Target *find_target(Arena *arena, const Options *options, const char *name) {
+    const Target *target = target_make(arena, name, options->threads);
+    if (!target) {
+        complain_target(arena, name);
+        return NULL;
+    }
+    const Backend *backend = backend_of(target);
+    const char *lacks = backend_lacks(arena, backend, wanted_abilities(options));
+    if (lacks) {
+        complain("target '%s': %s", target->name, lacks);
+        return NULL;
+    }
+    return backend_can(backend, CAN_PARALLEL) ? target : target_make(arena, name, 1);
 }

@@ -35,7 +35,7 @@ static void catch_stop_signals(void) {
 /* --- what a function may take --- */
 
 bool can_measure(const Compilation *c, const Target *target) {
-    return target->host || c->options->runner;
+    return (target->host || c->options->runner) && backend_can(backend_of(target), CAN_RUN);
 }
 
 static int trials_for_unit(const Compilation *c) {
@@ -201,7 +201,8 @@ static bool contest_is_known(Compilation *c, const Contest *contest, int *used) 
 /* False: nothing can be measured; *passing: which is no fault of the runner. */
 static bool open_toolchains(Compilation *c, Contest *contest, const char **why, bool *passing) {
     const Options *o = c->options;
-    ToolchainOptions options = {.jobs = o->jobs,
+    ToolchainOptions options = {.backend = backend_of(contest->target),
+                                .jobs = o->jobs,
                                 .threads = contest->target->threads,
                                 .seed = o->seed,
                                 .strict = o->strict,

@@ -352,7 +352,7 @@ typedef struct Target {
     const char *name;    /* "x86-64-v4", "host" */
     const char *family;  /* "x86", "arm" */
     const char *level;   /* the row of targets.def whose features it has */
-    const char *backend; /* "llvm" */
+    const char *backend; /* "llvm": a row of backends/backends.c */
     const char *triple, *cpu, *features;
     const char *summary; /* a few words for --target=help */
     int vector_bytes;    /* of the widest registers that pay */

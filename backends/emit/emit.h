@@ -1,5 +1,5 @@
-/* emit.h - the door of what every code generator needs: targets by name, what is to be emitted, and the files beside an
- * object: its header, its make rule, data that it gets after the code generator made it.
+/* emit.h - the door of what every code generator needs: targets by name, what is to be emitted, what a code generator is
+ * (a Backend), and the files beside an object: its header, its make rule, data that it gets after it was made.
  */
 #ifndef BACKENDS_EMIT_EMIT_H
 #define BACKENDS_EMIT_EMIT_H
@@ -42,6 +42,32 @@ typedef struct EmitOptions {
     const Sources *sources;
     const char *producer;
 } EmitOptions;
+
+/* --- backends --- */
+
+/* What one does beyond objects of serial loops. */
+typedef enum Ability {
+    CAN_ASSEMBLY = 1 << 0, /* -S */
+    CAN_LLVM = 1 << 1,     /* -emit-llvm */
+    CAN_DEBUG = 1 << 2,    /* -g */
+    CAN_PARALLEL = 1 << 3, /* parallel loops */
+    CAN_INSTRS = 1 << 4,   /* hardware instructions of the source */
+    CAN_RUN = 1 << 5       /* -run, -O tune, checks of hardware instructions: what has a `run` */
+} Ability;
+
+struct RunRequest; /* of backends/run */
+struct RunResult;
+
+/* A code generator: a row of backends/backends.c, whose name a target's row says. */
+typedef struct Backend {
+    const char *name;
+    /* Code for all kernels in one module: bytes (malloc'ed), or NULL with *why. */
+    char *(*emit)(Kernel *const *kernels, int count, const Target *target, const EmitOptions *options, size_t *bytes,
+                  const char **why);
+    /* One call of a function of a candidate's object; NULL: nothing runs it. */
+    void (*run)(Arena *arena, const struct RunRequest *request, struct RunResult *result);
+    unsigned can; /* of Ability */
+} Backend;
 
 /* --- files beside it --- */
 

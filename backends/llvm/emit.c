@@ -250,7 +250,7 @@ static char *fail(Emission *emission, Kernel *const *kernels, int count, const c
     return NULL;
 }
 
-char *emit_code(Kernel *const *kernels, int count, const Target *target, const EmitOptions *options, size_t *bytes,
+char *llvm_emit(Kernel *const *kernels, int count, const Target *target, const EmitOptions *options, size_t *bytes,
                 const char **why) {
     Emission emission = {0};
     char *result = NULL;

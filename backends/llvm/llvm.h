@@ -4,8 +4,8 @@
 
 #include "backends/emit/emit.h"
 
-/* Code for all kernels in one module. Returns bytes (malloc'ed) or NULL with *why. */
-char *emit_code(Kernel *const *kernels, int count, const Target *target, const EmitOptions *options, size_t *bytes,
+/* See Backend.emit. */
+char *llvm_emit(Kernel *const *kernels, int count, const Target *target, const EmitOptions *options, size_t *bytes,
                 const char **why);
 
 #endif

@@ -4,7 +4,6 @@
  * One that hangs or dies costs one candidate. Time on the processor is what a build may take, and what comes of the
  * machine's load is marked as passing. Builders hold the device lock together, while they build.
  */
-#include "backends/llvm/llvm.h"
 #include "backends/run/builders.h"
 #include "backends/run/device_lock.h"
 #include "backends/run/wire.h"
@@ -87,7 +86,7 @@ static char *build(Arena *arena, const Builders *pool, int64_t program, const ch
     Kernel *kernel = expand(arena, nest, &expand_options);
     EmitOptions emit_options = {
         .kind = EMIT_OBJECT, .pic = true, .candidate = true, .left_out = left_out, .producer = "tensorc"};
-    return emit_code(&kernel, 1, pool->target, &emit_options, bytes, why);
+    return pool->options.backend->emit(&kernel, 1, pool->target, &emit_options, bytes, why);
 }
 
 /* What one build gave back, the next one needs: without this it returns to the system and comes back as new pages. */

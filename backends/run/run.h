@@ -3,6 +3,7 @@
 #define BACKENDS_RUN_RUN_H
 
 #include "autosched/autosched.h"
+#include "backends/emit/emit.h"
 #include "backends/run/worker_process.h"
 
 /* One call of a function of an object: loaded by our own loader into a worker process, never into the compiler. */
@@ -72,6 +73,7 @@ int worker_main(int argc, char **argv);
  * interpreter. Closing kills and reaps every process. NULL with *why where nothing can be measured; *passing: another time it
  * may, or these programs never can. */
 typedef struct ToolchainOptions {
+    const Backend *backend; /* makes the candidates */
     int jobs, threads;
     uint64_t seed;
     bool strict;

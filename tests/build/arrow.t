@@ -5,7 +5,7 @@
 . "${srcdir:-.}/tests/lib.sh"
 
 order="stdlib lang parser sema lower/instr lower/nest lower/kernel autosched/space autosched/model autosched/records
-    autosched/search autosched backends/emit backends/llvm backends/llvm/functions backends/run backends driver"
+    autosched/search autosched backends/emit backends/run backends/llvm backends/llvm/functions backends driver"
 
 # against ROOT: each include of a folder to the right, or past the door of one, as FILE:LINE: INCLUDE.
 against() {
@@ -41,12 +41,12 @@ printf '#include "autosched/search/search.h"\n#include "autosched/autosched.h"\n
 printf '#include "autosched/space/space.h"\n#include "autosched/space/groups.h"\n' >"$work/tree/autosched/autosched.h"
 printf '#include "backends/llvm/code.h"\n' >"$work/tree/backends/llvm/functions/f.c"
 printf '#include "backends/llvm/functions/functions.h"\n#include "backends/llvm/functions/f.h"\n' >"$work/tree/backends/llvm/math.c"
-printf '#include "backends/run/run.h"\n' >"$work/tree/backends/llvm/types.c"
+printf '#include "backends/llvm/llvm.h"\n' >"$work/tree/backends/run/builders.c"
 is "$(against "$work/tree")" "autosched/autosched.h:2: autosched/space/groups.h
 autosched/space/s.c:1: autosched/search/search.h
 autosched/space/s.c:2: autosched/autosched.h
 backends/llvm/math.c:2: backends/llvm/functions/f.h
-backends/llvm/types.c:1: backends/run/run.h
+backends/run/builders.c:1: backends/llvm/llvm.h
 lang/z.c:1: a.h
 lower/kernel/k.c:2: lower/nest/state.h
 lower/nest/y.h:1: backends/code.h

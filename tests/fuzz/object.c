@@ -131,7 +131,7 @@ int object_run(Arena *arena, const Kernel *kernel, const Checked *c, void *const
     size_t size = 0;
     const char *reason = NULL;
     fuzz_step = "compiling";
-    char *object = emit_code((Kernel *[]){(Kernel *)kernel}, 1, c->target, &options, &size, &reason);
+    char *object = backend_of(c->target)->emit((Kernel *[]){(Kernel *)kernel}, 1, c->target, &options, &size, &reason);
     LoadedObject *loaded = object ? loader_load(arena, object, size, symbols, 3, &reason) : NULL;
     const char *name = arena_printf(arena, "%s_call", c->program->symbol);
     EntryFunction *entry = loaded ? (EntryFunction *)loader_find(loaded, name) : NULL;

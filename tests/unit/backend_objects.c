@@ -39,7 +39,7 @@ static char *assembly_of(Kernel *kernel, const Target *target, EmitOptions optio
     size_t bytes;
     const char *why = NULL;
     options.kind = EMIT_ASSEMBLY;
-    return emit_code(&kernel, 1, target, &options, &bytes, &why);
+    return backend_of(target)->emit(&kernel, 1, target, &options, &bytes, &why);
 }
 
 static int count_text(const char *text, const char *part) {
@@ -288,9 +288,9 @@ static void test_left_out(void) {
     EmitOptions options = {.kind = EMIT_OBJECT, .pic = true, .candidate = true};
     size_t bytes[2], code_bytes[2] = {0, 1};
     const char *why = "", *objects[2], *code[2];
-    objects[0] = emit_code(&kernel, 1, target, &options, &bytes[0], &why);
+    objects[0] = backend_of(target)->emit(&kernel, 1, target, &options, &bytes[0], &why);
     options.left_out = &left_out;
-    objects[1] = emit_code(&kernel, 1, target, &options, &bytes[1], &why);
+    objects[1] = backend_of(target)->emit(&kernel, 1, target, &options, &bytes[1], &why);
     for (int i = 0; i < 2; i++)
         code[i] = section_of(objects[i], ".text", &code_bytes[i]);
     is_int(left_out.constants.count, 1, "a packed constant is left out");
@@ -302,8 +302,33 @@ static void test_left_out(void) {
     arena_free(arena);
 }
 
+/* --- backends --- */
+
+static void test_backends(Arena *arena) {
+    for (int i = 0; i < target_count(); i++)
+        ok(backend_of(target_row(i))->emit != NULL, "target %s has a backend", target_row(i)->name);
+    unsigned all = CAN_ASSEMBLY | CAN_LLVM | CAN_DEBUG | CAN_PARALLEL | CAN_INSTRS | CAN_RUN;
+    const Backend *llvm = backend_of(target_row(0));
+    Backend other = {"other", llvm->emit, NULL, CAN_ASSEMBLY};
+    ok(backend_lacks(arena, llvm, all) == NULL, "LLVM's does all");
+    ok(backend_lacks(arena, &other, CAN_ASSEMBLY) == NULL, "another one does what its row says");
+    static const struct {
+        unsigned wanted;
+        const char *text;
+    } lacks[] = {{CAN_ASSEMBLY | CAN_LLVM, "the backend 'other' makes no LLVM IR (-emit-llvm)"},
+                 {CAN_DEBUG, "the backend 'other' writes no line numbers (-g)"},
+                 {CAN_PARALLEL, "the backend 'other' has no parallel loops (--threads)"},
+                 {CAN_INSTRS, "the backend 'other' has no hardware instructions of the source (instr)"},
+                 {CAN_RUN, "the backend 'other' makes code that this machine cannot run (-run)"}};
+    for (size_t i = 0; i < sizeof lacks / sizeof *lacks; i++)
+        is_text(backend_lacks(arena, &other, lacks[i].wanted), lacks[i].text, "and nothing else");
+    other.can = 0;
+    is_text(backend_lacks(arena, &other, all), "the backend 'other' makes no assembly (-S)", "the first lack is told");
+}
+
 int main(void) {
     Arena *arena = arena_new();
+    test_backends(arena);
     folder = work_folder_make(arena);
     test_targets();
     test_stand_ins();

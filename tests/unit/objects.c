@@ -37,7 +37,7 @@ bool write_object(const char *path, Kernel *const *kernels, int count, const Tar
                   const EmitOptions *options) {
     size_t bytes;
     const char *why = NULL;
-    char *object = emit_code(kernels, count, target, options, &bytes, &why);
+    char *object = backend_of(target)->emit(kernels, count, target, options, &bytes, &why);
     bool written = object && write_whole(path, object, bytes);
     if (!written)
         diag_line("no object: %s", why ? why : path);
