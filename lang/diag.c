@@ -58,10 +58,6 @@ Diagnostics *diag_new(Arena *arena, Sources *sources, DiagOptions options) {
     return diagnostics;
 }
 
-const char *diag_name(DiagId id) {
-    return rows[id].name;
-}
-
 int diag_error_count(const Diagnostics *diagnostics) {
     return diagnostics->errors;
 }

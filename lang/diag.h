@@ -44,7 +44,6 @@ bool diag_limit_reached(const Diagnostics *diagnostics);
 /* Prints what is pending (the JSON array, the "too many errors" line). Call once, at the end; returns the error count.
  */
 int diag_finish(Diagnostics *diagnostics);
-const char *diag_name(DiagId id); /* "undefined_name": the name in diagnostics.def */
 
 /* Prints "tensorc: internal error: ..." and exits with status 3. */
 _Noreturn void internal_error(const char *file, int line, const char *format, ...)

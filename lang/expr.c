@@ -275,6 +275,10 @@ bool expr_is_int(const Expr *e, int64_t *value) {
     return true;
 }
 
+bool expr_compares_indices(const Expr *e) {
+    return e->kind == EXPR_OP && op_info[e->op].class == CLASS_COMPARE && e->args[0]->type == TYPE_INT64;
+}
+
 bool expr_is_zero(const Expr *e) {
     int64_t value;
     return e->kind == EXPR_REAL ? e->integer == 0 : expr_is_int(e, &value) && value == 0; /* a real by its bits */

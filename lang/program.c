@@ -499,3 +499,7 @@ bool expr_evaluate(const Expr *e, const SizeValue *values, int count, int64_t *r
 ElementType argument_element_type(const Argument *argument) {
     return argument->tensor ? argument->tensor->type : argument->scalar->type;
 }
+
+bool argument_is_packed(const Argument *argument) {
+    return argument->tensor && argument->tensor->role == ROLE_INPUT && argument->tensor->constant;
+}

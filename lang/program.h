@@ -73,8 +73,7 @@ int schedule_hole_count(const Schedule *schedule);                    /* those o
 int schedule_hole_number(const Schedule *schedule, const char *name); /* of a named hole; -1: there is none */
 /* Whether a constraint of the schedule (the primitive require) holds for choices. */
 bool constraint_holds(const Schedule *schedule, const Prim *require, const int64_t *choices);
-int schedule_broken(const Schedule *schedule, const int64_t *choices);  /* the first that does not; count: all do */
-bool schedule_allows(const Schedule *schedule, const int64_t *choices); /* all of them */
+int schedule_broken(const Schedule *schedule, const int64_t *choices); /* the first that does not; count: all do */
 /* The schedule with every hole filled: hole h gets choices[h]. Its constraints are left out. Shares what it can. */
 Schedule *schedule_fill(Arena *arena, const Schedule *schedule, const int64_t *choices);
 int prim_find(const char *spelling); /* a PrimOp, or -1 */
@@ -102,5 +101,9 @@ int target_lanes(const Target *target, ElementType type); /* of a whole vector r
 
 /* Of a tensor, or of a scalar argument. */
 ElementType argument_element_type(const Argument *argument);
+/* A const input: callers may pack it ahead of all calls. */
+bool argument_is_packed(const Argument *argument);
+/* A const input: a caller may pack it once, ahead of all calls. */
+bool argument_is_packed(const Argument *argument);
 
 #endif

@@ -54,10 +54,6 @@ static Sum *scaled_sum(Arena *arena, const Sum *sum, int64_t factor, int64_t plu
     return result;
 }
 
-static bool is_index_comparison(const Expr *e) {
-    return e->kind == EXPR_OP && e->op >= OP_LT && e->op <= OP_NE && e->lanes == 1 && e->args[0]->type == TYPE_INT64;
-}
-
 /* --- the system --------------------------------------------------------------------------------------------------- */
 
 typedef struct Row {
@@ -397,7 +393,7 @@ static void assume(Prover *prover, Expr *e) {
     }
     if (e->kind == EXPR_INT && !e->integer)
         prover->contradiction = true;
-    if (is_index_comparison(e))
+    if (expr_compares_indices(e) && e->lanes == 1)
         assume_comparison(prover, e);
     list_push(prover->arena, &prover->truths, e);
 }
@@ -504,7 +500,7 @@ static bool holds(Prover *prover, Expr *e) {
         return holds(prover, e->args[0]) && holds(prover, e->args[1]);
     if (is_op(e, OP_OR))
         return either_holds(prover, e);
-    return is_index_comparison(e) && comparison_holds(prover, e);
+    return expr_compares_indices(e) && e->lanes == 1 && comparison_holds(prover, e);
 }
 
 int expr_prove(Arena *arena, Expr *condition, const Facts *facts) {

@@ -259,10 +259,6 @@ int schedule_broken(const Schedule *schedule, const int64_t *choices) {
     return i;
 }
 
-bool schedule_allows(const Schedule *schedule, const int64_t *choices) {
-    return schedule_broken(schedule, choices) == schedule->count;
-}
-
 /* --- filling --- */
 
 typedef struct Filling {

@@ -415,16 +415,11 @@ static void check_combiners(Checker *checker) {
                 check_combiner(checker, checker->files.items[f]->combiners.items[c]);
 }
 
-static const Argument *const_argument(const Program *program, int argument) {
-    const Argument *found = &program->arguments[argument];
-    return found->tensor && found->tensor->role == ROLE_INPUT && found->tensor->constant ? found : NULL;
-}
-
 /* NAME_packed, NAME_pack_ARG or NAME_packed_ARG_size of a unit with const arguments. */
 static bool is_packing_symbol(Arena *arena, const Program *program, const char *symbol) {
     for (int i = 0; i < program->argument_count; i++) {
-        const Argument *argument = const_argument(program, i);
-        if (!argument)
+        const Argument *argument = &program->arguments[i];
+        if (!argument_is_packed(argument))
             continue;
         const char *name = argument->tensor->name, *own = program->symbol;
         if (strcmp(symbol, arena_printf(arena, "%s_packed", own)) == 0 ||

@@ -5,6 +5,7 @@
  * 0.
  */
 #include "sema/sizes.h"
+#include "lang/value.h"
 
 #include <string.h>
 
@@ -128,14 +129,10 @@ static void add_product(Sum *sum, const Poly *a, const Poly *b, int64_t scale) {
 
 /* --- divisions: floor((k*q + r) / k) = q + floor(r / k) --- */
 
-static int64_t floor_divide(int64_t a, int64_t b) {
-    return a / b - (a % b != 0 && (a < 0) != (b < 0));
-}
-
 /* Parts p into k * whole + rest, 0 <= rest.constant < k. */
 static bool part_by(Arena *arena, const Poly *p, int64_t k, Poly *whole, Poly *rest) {
     Sum wholes = {.arena = arena}, rests = {.arena = arena};
-    wholes.constant = floor_divide(p->constant, k);
+    wholes.constant = floor_div(p->constant, k);
     rests.constant = p->constant - wholes.constant * k;
     for (int i = 0; i < p->count; i++) {
         const Monomial *term = &p->terms[i];

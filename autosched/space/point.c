@@ -191,19 +191,6 @@ uint64_t point_hash(Space *space, const int *point) {
     return hash;
 }
 
-bool point_equal(Space *space, const int *a, const int *b) {
-    for (int g = 0; g < space->groups.count; g++) {
-        Group *group = space->groups.items[g];
-        const Sketch *sketch = group_sketch(space, group, a + group->first_gene);
-        if (sketch != group_sketch(space, group, b + group->first_gene))
-            return false;
-        for (int i = 0; i < group->genes.count; i++)
-            if (sketch->active[i] && a[group->first_gene + i] != b[group->first_gene + i])
-                return false;
-    }
-    return true;
-}
-
 /* --- what a point stands for --- */
 
 /* All statements, and the values of their holes; only: of one group, or of all for -1; common: how many of those that

@@ -92,7 +92,6 @@ struct Space {
     bool *constant;           /* computed at compile time */
     LIST(const char *) names; /* of tensors and indices, sorted; none: not listed yet */
     const Schedule *user;     /* the sketch is this one alone */
-    LIST(Schedule *) shown;   /* what space_sketch answers */
 };
 
 /* --- spaces --- */
@@ -100,9 +99,6 @@ struct Space {
 /* The sketches of a program: all the structures worth trying, each a Schedule with holes. user: a schedule whose holes
  * are the space instead (or NULL). */
 Space *space_new(Arena *arena, const Program *program, const Target *target, const Schedule *user);
-int space_sketch_count(const Space *space);
-const Schedule *space_sketch(const Space *space, int sketch);
-double space_size(const Space *space); /* points in all */
 
 /* Operations and elements, of all steps; -1 where they are known at run time only. */
 double group_work(const Group *group);
@@ -130,7 +126,6 @@ void point_cross(Space *space, Random *random, const int *a, const int *b, int *
 void group_cross(Space *space, int number, Random *random, const int *a, const int *b, int *child);
 uint64_t point_hash(Space *space, const int *point);
 uint64_t group_hash(Space *space, int number, const int *point); /* of the genes of one group */
-bool point_equal(Space *space, const int *a, const int *b);
 /* Cheap: the sketches are usable and the register tiles fit. Nearly all that pass are accepted by nest_build. */
 bool point_plausible(Space *space, const int *point);
 bool group_plausible(Space *space, int number, const int *point); /* that of one group */

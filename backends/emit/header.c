@@ -157,7 +157,7 @@ static void add_prototype(Text *text, const Program *program, const char *const 
         const Argument *argument = &program->arguments[i - program->size_count];
         const Tensor *tensor = argument->tensor;
         text_add(text, "%s", i ? ", " : "");
-        if (*ending && is_packed_argument(argument))
+        if (*ending && argument_is_packed(argument))
             text_add(text, "const struct %s_packed_%s *%s", program->symbol, tensor->name, names[i]);
         else if (tensor)
             text_add(text, "%s%s *%s", tensor->role == ROLE_INPUT ? "const " : "", element_info[tensor->type].c_type,
@@ -180,7 +180,7 @@ static void add_statuses(Text *text) {
 
 static bool has_packed(const Program *program) {
     for (int i = 0; i < program->argument_count; i++)
-        if (is_packed_argument(&program->arguments[i]))
+        if (argument_is_packed(&program->arguments[i]))
             return true;
     return false;
 }
@@ -221,7 +221,7 @@ static void add_packed_functions(Text *text, const Program *program, const char 
              "know.\n * Both take those sizes that ARG has, in the order of those of %s. */\n",
              symbol, symbol, symbol, symbol, symbol);
     for (int i = 0; i < program->argument_count; i++)
-        if (is_packed_argument(&program->arguments[i]))
+        if (argument_is_packed(&program->arguments[i]))
             add_packed_argument(text, program, names, program->arguments[i].tensor);
     add_prototype(text, program, names, "_packed");
 }

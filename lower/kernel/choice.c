@@ -32,7 +32,7 @@ static bool note_choice(const Expr *e, void *context) {
     if (search->found || e->kind != EXPR_OP || e->op != OP_SELECT)
         return !search->found;
     Expr *condition = e->args[0];
-    if (!is_index_comparison(condition) || expr_reads(condition) || !is_decided_by_tile(search, condition))
+    if (!expr_compares_indices(condition) || expr_reads(condition) || !is_decided_by_tile(search, condition))
         return true;
     choice->uniform = true;
     for (int i = 0; i < search->vars.count; i++)

@@ -134,18 +134,12 @@ static Expr *shrunk_extent(Arena *arena, const Stmt *loop, const StmtList *body,
     return expr_is_int(cut, NULL) ? cut : extent;
 }
 
-static bool note_register(Stmt *stmt, void *context) {
-    bool *found = context;
-    *found |= stmt->kind == STMT_STORE && stmt->tensor->scope == SCOPE_REGISTER;
-    return !*found;
-}
-
 /* Registers have no other index than constants. */
-static bool stores_registers(const StmtList *body) {
-    bool found = false;
+static bool any_stores_registers(const StmtList *body) {
     for (int i = 0; i < body->count; i++)
-        stmt_walk(body->items[i], note_register, &found);
-    return found;
+        if (stores_registers(body->items[i]))
+            return true;
+    return false;
 }
 
 static StmtList substituted(Arena *arena, const StmtList *body, const Var *var, Expr *value) {
@@ -163,7 +157,7 @@ static Stmt *only_iteration(Arena *arena, const Stmt *loop, const StmtList *body
     int which = 0;
     while (which < common->count && !equal_value(arena, common->items[which], loop->var, &numerator, &slope))
         which++;
-    if (which == common->count || stores_registers(body) || loop->in_lanes)
+    if (which == common->count || any_stores_registers(body) || loop->in_lanes)
         return NULL;
     Expr *divisor = expr_int(arena, slope), *zero = expr_int(arena, 0);
     Expr *value = expr_compact(arena, expr_binary(arena, OP_DIV, numerator, divisor));

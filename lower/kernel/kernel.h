@@ -110,8 +110,6 @@ Kernel *expand(Arena *arena, const Nest *nest, const ExpandOptions *options);
 Program *packing_program(Arena *arena, const Program *program);
 /* Gives the kernel the functions for packed arguments, after a nest of its packing_program. */
 void add_packing(Kernel *kernel, const Nest *nest, const ExpandOptions *options);
-/* Whether it takes the place of a const argument in NAME_packed. */
-bool is_packed_argument(const Argument *argument);
 /* The sizes that functions which pack the argument take: those of its shape, in the order of the program's. */
 const Var **packing_sizes(Arena *arena, const Program *program, const Tensor *argument, int *count);
 void kernel_print(Text *text, const Kernel *kernel);

@@ -170,6 +170,18 @@ void stmt_walk(Stmt *stmt, bool (*visit)(Stmt *stmt, void *context), void *conte
         stmt_walk(stmt->otherwise[i], visit, context);
 }
 
+static bool note_register_store(Stmt *stmt, void *context) {
+    bool *found = context;
+    *found |= stmt->kind == STMT_STORE && stmt->tensor->scope == SCOPE_REGISTER;
+    return !*found;
+}
+
+bool stores_registers(Stmt *stmt) {
+    bool found = false;
+    stmt_walk(stmt, note_register_store, &found);
+    return found;
+}
+
 void stmt_exprs(const Stmt *stmt, void (*visit)(Expr *e, void *context), void *context) {
     Expr *own[] = {stmt->extent, stmt->condition, stmt->value, stmt->guard};
     for (size_t i = 0; i < sizeof own / sizeof *own; i++)
@@ -254,10 +266,6 @@ void conjuncts_add(Arena *arena, ExprList *list, Expr *condition) {
     } else if (!expr_is_int(condition, &constant) || !constant) {
         list_push(arena, list, condition);
     }
-}
-
-bool is_index_comparison(const Expr *e) {
-    return e->kind == EXPR_OP && op_info[e->op].class == CLASS_COMPARE && e->args[0]->type == TYPE_INT64;
 }
 
 bool conditions_have(const ExprList *list, const Expr *e) {

@@ -9,10 +9,6 @@
 #include "lower/kernel/passes.h"
 #include "sema/sema.h"
 
-bool is_packed_argument(const Argument *argument) {
-    return argument->tensor && argument->tensor->role == ROLE_INPUT && argument->tensor->constant;
-}
-
 static bool is_size_of(const Tensor *tensor, const Var *size) {
     for (int d = 0; d < tensor->rank; d++)
         if (expr_uses_var(tensor->dims[d], size))
@@ -33,10 +29,10 @@ Program *packing_program(Arena *arena, const Program *program) {
     const char *why = "";
     bool any = false;
     for (int i = 0; i < program->argument_count; i++)
-        any |= is_packed_argument(&program->arguments[i]);
+        any |= argument_is_packed(&program->arguments[i]);
     Program *later = any ? program_bind(arena, program, NULL, 0, &why) : NULL;
     for (int i = 0; later && i < later->argument_count; i++)
-        if (is_packed_argument(&later->arguments[i]))
+        if (argument_is_packed(&later->arguments[i]))
             ((Tensor *)later->arguments[i].tensor)->role = ROLE_CONSTANT; /* program_bind made it anew */
     return later;
 }

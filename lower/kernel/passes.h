@@ -36,6 +36,7 @@ Stmt *stmt_with_bodies(Arena *arena, Stmt *stmt, StmtList body, StmtList otherwi
 
 /* visit for stmt and all below it, parents first; a false answer skips what is below. */
 void stmt_walk(Stmt *stmt, bool (*visit)(Stmt *stmt, void *context), void *context);
+bool stores_registers(Stmt *stmt); /* it, or one below it */
 /* Every expression that the statement itself holds, not those of its bodies. */
 void stmt_exprs(const Stmt *stmt, void (*visit)(Expr *e, void *context), void *context);
 /* The statement with each expression of itself and of all below it passed through replace. */
@@ -53,7 +54,6 @@ StmtList stmts_of(Stmt *const *stmts, int count);
 
 /* Appends the operands of nested ANDs; true adds nothing. */
 void conjuncts_add(Arena *arena, ExprList *list, Expr *condition);
-bool is_index_comparison(const Expr *e);
 bool conditions_have(const ExprList *list, const Expr *e); /* an equal one */
 /* The conjunction; true when the list is empty. */
 Expr *conjunction(Arena *arena, const ExprList *list);

@@ -208,7 +208,7 @@ static Expr *unroll_comparison(Unroll *u, Expr *e) {
         return decision->result;
     Expr *a = unroll_expr(u, e->args[0]), *b = unroll_expr(u, e->args[1]);
     Expr *made = a == e->args[0] && b == e->args[1] ? e : expr_binary(u->arena, e->op, a, b);
-    int decided = made != e && is_index_comparison(made) ? decide(u, made) : -1;
+    int decided = made != e && expr_compares_indices(made) ? decide(u, made) : -1;
     if (decided >= 0)
         made = expr_broadcast(u->arena, expr_bool(u->arena, decided), made->lanes);
     return decision_of(u, e)->result = made; /* the list may have moved */
@@ -258,7 +258,7 @@ static Expr *unroll_expr(Unroll *u, Expr *e) {
     case EXPR_OP:
         if (is_index_op(e, OP_ADD) || is_index_op(e, OP_MUL))
             return sum_expr(u, sum_of(u, e), e);
-        return is_index_comparison(e) ? unroll_comparison(u, e) : unroll_op(u, e);
+        return expr_compares_indices(e) ? unroll_comparison(u, e) : unroll_op(u, e);
     case EXPR_CAST: {
         Expr *a = unroll_expr(u, e->args[0]);
         return a == e->args[0] ? e : expr_cast(u->arena, e->type, a);
@@ -322,18 +322,6 @@ static Stmt *unroll_prefetch(Unroll *u, Stmt *stmt) {
     return index[0] == stmt->index[0] ? stmt : stmt_prefetch(u->arena, stmt->tensor, index, 1, stmt->loc);
 }
 
-static bool note_register_store(Stmt *stmt, void *context) {
-    bool *found = context;
-    *found |= stmt->kind == STMT_STORE && stmt->tensor->scope == SCOPE_REGISTER;
-    return !*found;
-}
-
-static bool stores_to_registers(Stmt *loop) {
-    bool found = false;
-    stmt_walk(loop, note_register_store, &found);
-    return found;
-}
-
 static void add_step(Unroll *u, StmtList *list) {
     if (list->count && list->items[list->count - 1]->kind != STMT_STEP)
         stmts_add(u->arena, list, stmt_step(u->arena));
@@ -341,7 +329,7 @@ static void add_step(Unroll *u, StmtList *list) {
 
 static Stmt *unroll_loop(Unroll *u, Stmt *loop, int64_t extent) {
     StmtList list = {0};
-    bool steps = loop->var->reduction && stores_to_registers(loop);
+    bool steps = loop->var->reduction && stores_registers(loop);
     int64_t outer = u->copies;
     u->copies *= extent;
     list_push(u->arena, &u->bindings, ((Substitution){loop->var, NULL}));

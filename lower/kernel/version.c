@@ -179,7 +179,7 @@ static Expr *apply_known(Arena *arena, Expr *e, void *context) {
         return e->args[holds ? 1 : 2];
     if (e->type == TYPE_INT64 && known->from && expr_equal(e, known->from))
         return known->to;
-    if (is_index_comparison(e) && known->always.count) {
+    if (expr_compares_indices(e) && known->always.count) {
         if (conditions_have(&known->always, e))
             return expr_bool(arena, true);
         ExprList facts = facts_for(arena, known, e);

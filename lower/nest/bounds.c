@@ -191,7 +191,7 @@ static void find_filled_part(NestState *state, StageState *stage) {
 
 /* --- extents and values ------------------------------------------------------------------------------------------- */
 
-static int64_t factors_product(const Relation *relation) {
+int64_t piece_size(const Relation *relation) {
     int64_t product = 1;
     for (int k = 1; k < relation->count; k++)
         product *= relation->factors[k];
@@ -200,12 +200,12 @@ static int64_t factors_product(const Relation *relation) {
 
 /* Whether the pieces together are the loop, whatever the sizes are. */
 static bool split_divides(Forms *forms, const Relation *relation) {
-    const Form *pieces = form_int(forms, factors_product(relation));
+    const Form *pieces = form_int(forms, piece_size(relation));
     return form_equal(form_multiply(forms, relation->parts[0]->extent, pieces), relation->whole->extent);
 }
 
 static void split_extents(Forms *forms, Relation *relation) {
-    int64_t product = factors_product(relation);
+    int64_t product = piece_size(relation);
     const Form *rounded = form_add_int(forms, relation->whole->extent, product - 1);
     relation->parts[0]->extent = form_divide(forms, rounded, form_int(forms, product));
     for (int k = 1; k < relation->count; k++)
@@ -291,7 +291,7 @@ static const Form *piece_begin(Forms *forms, const Relation *relation, int64_t p
 }
 
 static void split_value(Forms *forms, Relation *relation) {
-    int64_t stride = factors_product(relation);
+    int64_t stride = piece_size(relation);
     const Form *value = piece_begin(forms, relation, stride);
     for (int k = 0; k < relation->count; k++) {
         if (k > 0)

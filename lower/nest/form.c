@@ -125,31 +125,26 @@ static bool has_loops(const Form *form) {
 
 /* --- ranges ------------------------------------------------------------------------------------------------------- */
 
-typedef struct Range {
-    bool has_low, has_high;
-    int64_t low, high;
-} Range;
+static Interval form_range(const Form *form);
 
-static Range form_range(const Form *form);
-
-static Range divided_range(Range range, int64_t divisor) {
+static Interval divided_range(Interval range, int64_t divisor) {
     range.low = floor_div(range.low, divisor);
     range.high = floor_div(range.high, divisor);
     return range;
 }
 
 /* Of a division or modulo: by a constant from what is divided, else from its limit. */
-static Range quotient_range(const Atom *atom) {
+static Interval quotient_range(const Atom *atom) {
     int64_t divisor;
     if (form_is_int(atom->b, &divisor) && divisor > 0)
-        return atom->kind == ATOM_MOD ? (Range){true, true, 0, divisor - 1}
+        return atom->kind == ATOM_MOD ? (Interval){true, true, 0, divisor - 1}
                                       : divided_range(form_range(atom->a), divisor);
-    Range limit = atom->limit != NULL ? form_range(atom->limit) : (Range){false, false, 0, 0};
-    return (Range){atom->limit != NULL, limit.has_high, 0, limit.high - (limit.has_high && limit.high > INT64_MIN)};
+    Interval limit = atom->limit != NULL ? form_range(atom->limit) : (Interval){false, false, 0, 0};
+    return (Interval){atom->limit != NULL, limit.has_high, 0, limit.high - (limit.has_high && limit.high > INT64_MIN)};
 }
 
-static Range extreme_range(const Atom *atom) {
-    Range a = form_range(atom->a), b = form_range(atom->b), both = {false, false, 0, 0};
+static Interval extreme_range(const Atom *atom) {
+    Interval a = form_range(atom->a), b = form_range(atom->b), both = {false, false, 0, 0};
     bool smaller = atom->kind == ATOM_MIN;
     both.has_low = smaller ? a.has_low && b.has_low : a.has_low || b.has_low;
     both.has_high = smaller ? a.has_high || b.has_high : a.has_high && b.has_high;
@@ -160,16 +155,13 @@ static Range extreme_range(const Atom *atom) {
     return both;
 }
 
-static Range atom_range(const Atom *atom) {
+static Interval atom_range(const Atom *atom) {
     switch (atom->kind) {
     case ATOM_LOOP: {
-        Range extent = form_range(*atom->extent);
-        return (Range){true, extent.has_high, 0, extent.high > 0 ? extent.high - 1 : 0};
+        Interval extent = form_range(*atom->extent);
+        return (Interval){true, extent.has_high, 0, extent.high > 0 ? extent.high - 1 : 0};
     }
-    case ATOM_SIZE: {
-        Interval interval = expr_interval(atom->expr);
-        return (Range){interval.has_low, interval.has_high, interval.low, interval.high};
-    }
+    case ATOM_SIZE: return expr_interval(atom->expr);
     case ATOM_DIV:
     case ATOM_MOD: return quotient_range(atom);
     default: return extreme_range(atom);
@@ -184,10 +176,10 @@ static void add_end(bool *known, int64_t *sum, bool has_end, int64_t end, int64_
         *known = false;
 }
 
-static Range form_range(const Form *form) {
-    Range sum = {true, true, form->constant, form->constant};
+static Interval form_range(const Form *form) {
+    Interval sum = {true, true, form->constant, form->constant};
     for (int i = 0; i < form->count && (sum.has_low || sum.has_high); i++) {
-        Range range = atom_range(form->terms[i].atom);
+        Interval range = atom_range(form->terms[i].atom);
         int64_t factor = form->terms[i].factor;
         bool turned = factor < 0;
         add_end(&sum.has_low, &sum.low, turned ? range.has_high : range.has_low, turned ? range.high : range.low,
@@ -241,7 +233,7 @@ static const Form *shrink(Forms *forms, const Form *form, int64_t common) {
 
 /* Whether all values of form have one quotient by divisor. */
 static bool one_quotient(const Form *form, int64_t divisor, int64_t *quotient) {
-    Range range = form_range(form);
+    Interval range = form_range(form);
     if (!range.has_low || !range.has_high)
         return false;
     *quotient = floor_div(range.low, divisor);
@@ -407,7 +399,7 @@ static const Form *without_divisions(Forms *forms, const Form *form) {
 }
 
 static bool never_positive(const Form *form) {
-    Range range = form_range(form);
+    Interval range = form_range(form);
     return range.has_high && range.high <= 0;
 }
 

@@ -145,10 +145,6 @@ const NestStage *nest_producer(const Nest *nest, const Tensor *tensor);
 /* Reports a refusal at its statement: the rule, the nest, the alternatives. Returns false, for the caller to return. */
 bool nest_report(Diagnostics *diagnostics, const NestError *error);
 
-/* The box of a read inside a stage: how many elements (per dimension: extents) the body of the first `depth` loops
- * of the stage touches of it in one iteration of them; depth 0 is the whole stage. -1 entries are not constant. */
-void nest_footprint(Arena *arena, const Nest *nest, const NestStage *stage, const Expr *read, int depth,
-                    int64_t *extents);
 /* Vector registers that the register buffers live at once need, and whether each is indexed by constants after
  * unrolling. */
 int nest_register_count(const Nest *nest, const Target *target);

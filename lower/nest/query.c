@@ -1,4 +1,4 @@
-/* query.c - questions about a finished nest that features and pruning ask: producers, footprints, registers. */
+/* query.c - questions about a finished nest that features and pruning ask: producers, registers. */
 #include "lower/nest/state.h"
 
 /* --- producers ---------------------------------------------------------------------------------------------------- */
@@ -12,39 +12,6 @@ const NestStage *nest_producer(const Nest *nest, const Tensor *tensor) {
         if (stage_writes(nest->stages[i]->stage, tensor))
             return nest->stages[i];
     return NULL;
-}
-
-/* --- footprints --------------------------------------------------------------------------------------------------- */
-
-typedef struct Body {
-    const StageState *stage;
-    int depth;
-} Body;
-
-/* Loops of outer stages and the first ones of the stage stand still. */
-static bool is_outside_body(const void *context, const Loop *loop) {
-    const Body *body = context;
-    return loop->stage != &body->stage->nest || ((const Node *)loop)->position < body->depth;
-}
-
-void nest_footprint(Arena *arena, const Nest *nest, const NestStage *stage, const Expr *read, int depth,
-                    int64_t *extents) {
-    Forms forms = {.arena = arena};
-    Body body = {(const StageState *)stage, depth};
-    for (int d = 0; d < read->count; d++) {
-        const Form *index = form_of_expr(&forms, read->args[d], find_axis_form, body.stage);
-        const Form *low, *width;
-        extents[d] = -1;
-        if (index == NULL || !form_span(&forms, index, is_outside_body, &body, &low, &width)) {
-            expr_is_int(read->tensor->dims[d], &extents[d]);
-            continue;
-        }
-        int64_t whole;
-        if (form_is_int(width, &extents[d]))
-            extents[d] = extents[d] < 0 ? 0 : extents[d] + 1;
-        if (expr_is_int(read->tensor->dims[d], &whole) && (extents[d] < 0 || extents[d] > whole))
-            extents[d] = whole;
-    }
 }
 
 /* --- registers ---------------------------------------------------------------------------------------------------- */

@@ -309,6 +309,7 @@ void find_reduction_values(NestState *state, StageState *stage);
 /* Whether the parts of a split have values beyond the end of the whole. */
 bool relation_exceeds(NestState *state, const Relation *relation);
 /* Whether the last piece of a split begins earlier: its elements are computed twice. */
+int64_t piece_size(const Relation *relation); /* values of a loop in one value of the outer part of a split */
 bool split_shifts(Forms *forms, const Relation *relation);
 bool set_kind(NestState *state, const Prim *prim, int index, LoopKind kind);
 /* nest/bind.c: loops along the axes of a device. */

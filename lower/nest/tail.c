@@ -6,13 +6,6 @@
  */
 #include "lower/nest/state.h"
 
-static int64_t piece_size(const Relation *relation) {
-    int64_t product = 1;
-    for (int k = 1; k < relation->count; k++)
-        product *= relation->factors[k];
-    return product;
-}
-
 static const char *extent_text(NestState *state, const Node *node) {
     return state->refusal->wanted ? expr_text(state->arena, form_expr(&state->forms, node->extent)) : "";
 }

@@ -109,7 +109,7 @@ const Schedule *fill_holes(Arena *arena, const Schedule *schedule, Random *rando
         for (int i = 0; i < schedule->count; i++)
             for (int k = 0; k < schedule->prims[i].arg_count; k++)
                 choose(&f, &schedule->prims[i].args[k]);
-        if (schedule_allows(schedule, choices))
+        if (schedule_broken(schedule, choices) == schedule->count)
             return schedule_fill(arena, schedule, choices);
     }
     return NULL;

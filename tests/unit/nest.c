@@ -584,34 +584,6 @@ static void test_ineffective(Bench *bench, Programs p) {
     is_int(nest->ineffective[2], 4, "what is unrolled already");
 }
 
-static const NestStage *stage_named(const Nest *nest, const char *name) {
-    for (int i = 0; i < nest->stage_count; i++)
-        if (strcmp(nest->stages[i]->stage->name, name) == 0)
-            return nest->stages[i];
-    return NULL;
-}
-
-static void test_footprint(Bench *bench, Programs p) {
-    const Nest *nest = build(bench, p.convolution,
-                             "x, y = split(O.h, 4)\nreorder(O.n, O.m, x, O.r_c, O.r_kh, y, "
-                             "O.w, O.r_kw)",
-                             NULL);
-    const NestStage *stage = stage_named(nest, "O");
-    const Expr *image = stage->stage->value->args[0];
-    const int64_t wanted[][5] = {{0, 1, 4, 8, 8}, {3, 1, 4, 6, 8}, {4, 1, 1, 6, 8}, {5, 1, 1, 4, 8}, {8, 1, 1, 1, 1}};
-    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
-        int64_t extents[4];
-        nest_footprint(bench->arena, nest, stage, image, (int)wanted[i][0], extents);
-        for (int d = 0; d < 4; d++)
-            is_int(extents[d], wanted[i][d + 1], "footprint in dimension %d inside %d loops", d, (int)wanted[i][0]);
-    }
-    nest = build(bench, p.sized_blur, "", NULL);
-    int64_t extent;
-    stage = stage_named(nest, "B");
-    nest_footprint(bench->arena, nest, stage, stage->stage->value->args[1], 0, &extent);
-    is_int(extent, -1, "a footprint over a run-time size");
-}
-
 static void test_registers(Bench *bench, Programs p) {
     const Nest *nest = build(bench, p.matmul,
                              "a, b = split(C.i, 6)\nc, d = split(C.j, 32)\nreorder(a, c, C.r_k, b, d)\n"
@@ -646,7 +618,6 @@ int main(void) {
     test_explanation(&bench, programs);
     test_holes(&bench, programs);
     test_ineffective(&bench, programs);
-    test_footprint(&bench, programs);
     test_registers(&bench, programs);
     test_memory(&bench, programs);
     arena_free(bench.arena);

@@ -207,15 +207,13 @@ static void test_blocks(Arena *arena) {
     ok(!mentions(arena, schedule, "compute_at(p, "), "nor where what all blocks read again is large");
 }
 
-static void test_sketches(Arena *arena) {
-    Target target = wide_target(2);
-    Program *program = program_matmul(arena, TYPE_FLOAT, 64, 64, 64);
-    Space *space = space_new(arena, program, &target, NULL);
-    int holes = 0, count = space_sketch_count(space);
-    for (int s = 0; s < count; s++)
-        holes += schedule_hole_count(space_sketch(space, s)) > 0;
-    is_int(holes, count, "every one of the %d sketches has holes", count);
-    ok(space_size(space) > 1e4, "the space has %g points", space_size(space));
+/* Unusable sketches and refused points included. */
+static double space_size(const Space *space) {
+    double size = 1;
+    for (int g = 0; g < space->groups.count; g++)
+        for (int i = 0; i < space->groups.items[g]->genes.count; i++)
+            size *= space->groups.items[g]->genes.items[i].count;
+    return size;
 }
 
 static Schedule *user_schedule(Arena *arena, const char *loop, const int64_t *choices, int count) {
@@ -241,8 +239,7 @@ static void test_user(Arena *arena) {
     static const int64_t choices[] = {2, 4, 8};
     Schedule *user = user_schedule(arena, "C.i", choices, 3);
     Space *space = space_new(arena, program, &target, user);
-    ok(space_sketch_count(space) == 1 && space_size(space) == 3,
-       "a user's hole with three choices is a space of three points");
+    ok(space_size(space) == 3, "a user's hole with three choices is a space of three points");
     Schedule *filled = autosched_default(arena, program, &target, user, EFFORT_MODEL, 0);
     ok(schedule_hole_count(filled) == 0 && filled->count == 2, "-O2 fills the user's holes and adds nothing");
     Schedule *whole = autosched_default(arena, program, &target, filled, EFFORT_FIXED, 0);
@@ -321,7 +318,7 @@ static void test_points(Arena *arena) {
     for (int i = 0; i < 50; i++) {
         point_random(space, &random, a);
         point_random(space, &same, b);
-        if (!point_equal(space, a, b) || point_hash(space, a) != point_hash(space, b))
+        if (memcmp(a, b, sizeof a) != 0 || point_hash(space, a) != point_hash(space, b))
             break;
         point_mutate(space, &random, a);
         point_mutate(space, &same, b);
@@ -333,7 +330,7 @@ static void test_points(Arena *arena) {
         point_random(space, &random, a);
         memcpy(b, a, sizeof b);
         point_mutate(space, &random, b);
-        changed += !point_equal(space, a, b);
+        changed += point_hash(space, a) != point_hash(space, b);
         point_cross(space, &random, a, b, child);
         if (!point_plausible(space, child) || !point_plausible(space, b))
             changed = -1000;
@@ -380,7 +377,6 @@ int main(void) {
     test_split_vectors(arena);
     test_quality(arena);
     test_blocks(arena);
-    test_sketches(arena);
     test_user(arena);
     arena_free(arena);
     return done_testing();
