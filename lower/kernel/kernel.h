@@ -113,8 +113,6 @@ void add_packing(Kernel *kernel, const Nest *nest, const ExpandOptions *options)
 /* The sizes that functions which pack the argument take: those of its shape, in the order of the program's. */
 const Var **packing_sizes(Arena *arena, const Program *program, const Tensor *argument, int *count);
 void kernel_print(Text *text, const Kernel *kernel);
-/* Reads what kernel_print wrote, against the same program. NULL with *why on malformed text. */
-Kernel *kernel_read(Arena *arena, const Program *program, const Target *target, const char *text, const char **why);
 /* NULL when all invariants hold, else the first one broken, with the statement. flat: those of after the last pass
  * too. */
 const char *kernel_verify(Arena *arena, const Kernel *kernel, bool flat);

@@ -12,6 +12,7 @@
 #include "sema/interpreter.h"
 #include "sema/sema.h"
 #include "stdlib/stdlib.h"
+#include "tests/unit/kernel_read.h"
 #include "tests/unit/kernel_run.h"
 #include <stdlib.h>
 #include <string.h>

@@ -2,6 +2,7 @@
  * text that reads and prints the same; the verifier says yes or no. */
 #include "lower/kernel/kernel.h"
 #include "target.h"
+#include "tests/unit/kernel_read.h"
 #include "tests/unit/schedules.h"
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,6 +2,7 @@
  *
  * No backend makes code for such a target yet: the kernel is executed serially and compared with the unscheduled one.
  */
+#include "kernel_read.h"
 #include "kernel_run.h"
 #include "parser/ast.h"
 #include "schedules.h"

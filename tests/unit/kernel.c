@@ -3,6 +3,7 @@
  * A golden is tests/ir/NAME.tensor, whose first line says after which passes the kernel is printed (`# passes: gsp`),
  * and tests/ir/NAME.ir. ACCEPT=1 writes the latter anew.
  */
+#include "kernel_read.h"
 #include "kernel_run.h"
 #include "lang/value.h"
 #include "lower/kernel/passes.h"

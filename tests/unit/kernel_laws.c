@@ -5,6 +5,7 @@
  * flattening and after all passes, every access checked, and compared with the interpreter. The environment variable
  * LAW_CASES asks for another number of cases, LAW_SEED for other ones, LAW_ONLY for a single one, printed in full.
  */
+#include "kernel_read.h"
 #include "kernel_run.h"
 #include "lang/value.h"
 #include "lower/kernel/passes.h"

@@ -1,8 +1,9 @@
-/* read.c - reads the text that kernel/print.c writes.
+/* kernel_read.c - reads the text that lower/kernel/print.c writes.
  *
  * A descent over tokens; names are looked up in the program, then in the loops and allocations around. Types follow
  * from the operands. The first error stops everything: what is made after it is never looked at.
  */
+#include "kernel_read.h"
 #include "lower/kernel/passes.h"
 #include <ctype.h>
 #include <errno.h>
