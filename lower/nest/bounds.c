@@ -374,8 +374,9 @@ const Form *find_axis_form(const void *context, const Var *var) {
 /* --- guards ------------------------------------------------------------------------------------------------------- */
 
 void stage_add_guard(NestState *state, StageState *stage, GuardForm guard) {
+    guard.hash = form_hash(guard.value);
     for (int i = 0; i < stage->guards.count; i++)
-        if (form_equal(stage->guards.items[i].value, guard.value) &&
+        if (stage->guards.items[i].hash == guard.hash && form_equal(stage->guards.items[i].value, guard.value) &&
             form_equal(stage->guards.items[i].limit, guard.limit))
             return;
     list_push(state->arena, &stage->guards, guard);
@@ -393,7 +394,9 @@ static void guard_splits(NestState *state, StageState *stage) {
     for (int i = 0; i < stage->relations.count; i++) {
         const Node *whole = stage->relations.items[i]->whole;
         if (relation_exceeds(state, stage->relations.items[i]))
-            stage_add_guard(state, stage, (GuardForm){whole->value, whole->extent, whole->loop.reduction});
+            stage_add_guard(
+                state, stage,
+                (GuardForm){.value = whole->value, .limit = whole->extent, .reduction = whole->loop.reduction});
     }
 }
 
@@ -424,11 +427,11 @@ static void guard_box(NestState *state, StageState *stage) {
     for (int d = 0; stage->boxed && d < stage->tensor->rank; d++) {
         const Form *index = stage->axes[d], *extent = domain_extent(state, stage, d);
         if (!form_below(forms, index, extent))
-            stage_add_guard(state, stage, (GuardForm){index, extent, false});
+            stage_add_guard(state, stage, (GuardForm){.value = index, .limit = extent});
         if (!form_at_most(forms, form_int(forms, 0), index))
-            stage_add_guard(
-                state, stage,
-                (GuardForm){form_add_scaled(forms, form_int(forms, 0), -1, index), form_int(forms, 1), false});
+            stage_add_guard(state, stage,
+                            (GuardForm){.value = form_add_scaled(forms, form_int(forms, 0), -1, index),
+                                        .limit = form_int(forms, 1)});
     }
 }
 
@@ -443,11 +446,11 @@ static void guard_buffer(NestState *state, StageState *stage) {
             whole =
                 form_add_scaled(forms, form_add(forms, holder->low[d], stage->roots[d]->value), -1, holder->origin[d]);
         if (!form_below(forms, whole, holder->size[d]))
-            stage_add_guard(state, stage, (GuardForm){index, holder->size[d], false});
+            stage_add_guard(state, stage, (GuardForm){.value = index, .limit = holder->size[d]});
         if (!form_at_most(forms, form_int(forms, 0), whole))
-            stage_add_guard(
-                state, stage,
-                (GuardForm){form_add_scaled(forms, form_int(forms, 0), -1, index), form_int(forms, 1), false});
+            stage_add_guard(state, stage,
+                            (GuardForm){.value = form_add_scaled(forms, form_int(forms, 0), -1, index),
+                                        .limit = form_int(forms, 1)});
     }
 }
 

@@ -103,13 +103,26 @@ bool form_is_int(const Form *form, int64_t *value) {
     return true;
 }
 
+/* Whatever order the terms stand in. What is below an atom is left out: two loops are the same only as one atom. */
+uint64_t form_hash(const Form *form) {
+    uint64_t sum = (uint64_t)form->constant;
+    for (int i = 0; i < form->count; i++) {
+        const Atom *atom = form->terms[i].atom;
+        uint64_t own = atom->kind == ATOM_LOOP ? (uintptr_t)atom >> 4 : (uint64_t)atom->kind;
+        sum += (own + 1) * 0x9e3779b97f4a7c15u * (2 * (uint64_t)form->terms[i].factor + 1);
+    }
+    return sum;
+}
+
 bool form_equal(const Form *a, const Form *b) {
     if (a == b)
         return true;
     if (a->constant != b->constant || a->count != b->count)
         return false;
     for (int i = 0; i < a->count; i++) {
-        const FormTerm *same = find_term((Form *)b, b->count, a->terms[i].atom);
+        const FormTerm *same = &b->terms[i]; /* most stand in the same order */
+        if (!atom_equal(same->atom, a->terms[i].atom))
+            same = find_term((Form *)b, b->count, a->terms[i].atom);
         if (same == NULL || same->factor != a->terms[i].factor)
             return false;
     }

@@ -64,6 +64,7 @@ const Form *form_extreme(Forms *forms, AtomKind min_or_max, const Form *a, const
 
 bool form_is_int(const Form *form, int64_t *value); /* value may be NULL */
 bool form_equal(const Form *a, const Form *b);
+uint64_t form_hash(const Form *form); /* the same of equal ones */
 /* Proved for all values of loops and sizes: a < b, a <= b. */
 bool form_below(Forms *forms, const Form *a, const Form *b);
 bool form_at_most(Forms *forms, const Form *a, const Form *b);

@@ -9,13 +9,46 @@ static const char *const scope_names[SCOPE_COUNT] = {
 
 /* --- names -------------------------------------------------------------------------------------------------------- */
 
-static const Alias *find_alias(const NestState *state, const char *name, size_t length) {
-    for (int i = 0; i < state->aliases.count; i++) {
-        const Alias *alias = &state->aliases.items[i];
+static uint64_t hash_name(const char *name, size_t length) {
+    uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a */
+    for (size_t i = 0; i < length; i++)
+        hash = (hash ^ (unsigned char)name[i]) * 0x100000001b3u;
+    return hash;
+}
+
+/* Where a name stands among the slots, or where it would: a slot is the number of an alias, counted from 1. */
+static int alias_slot(const NestState *state, const char *name, size_t length) {
+    int mask = state->alias_slot_count - 1, slot = (int)(hash_name(name, length) >> 33) & mask;
+    for (; state->alias_slots[slot] != 0; slot = (slot + 1) & mask) {
+        const Alias *alias = &state->aliases.items[state->alias_slots[slot] - 1];
         if (strncmp(alias->name, name, length) == 0 && alias->name[length] == '\0')
-            return alias;
+            break;
     }
-    return NULL;
+    return slot;
+}
+
+static const Alias *find_alias(const NestState *state, const char *name, size_t length) {
+    int number = state->aliases.count ? state->alias_slots[alias_slot(state, name, length)] : 0;
+    return number ? &state->aliases.items[number - 1] : NULL;
+}
+
+/* Half of the slots at least stay free. */
+static void grow_alias_slots(NestState *state) {
+    if (2 * (state->aliases.count + 1) <= state->alias_slot_count)
+        return;
+    state->alias_slot_count = state->alias_slot_count ? 2 * state->alias_slot_count : 32;
+    state->alias_slots = ARENA_ARRAY(state->arena, int, state->alias_slot_count);
+    for (int i = 0; i < state->aliases.count; i++) {
+        const char *name = state->aliases.items[i].name;
+        state->alias_slots[alias_slot(state, name, strlen(name))] = i + 1;
+    }
+}
+
+static void add_alias(NestState *state, const char *name, Node *node) {
+    grow_alias_slots(state);
+    int slot = alias_slot(state, name, strlen(name));
+    list_push(state->arena, &state->aliases, ((Alias){.name = name, .node = node}));
+    state->alias_slots[slot] = state->aliases.count;
 }
 
 /* A tuple is also found by its further tensors. */
@@ -473,8 +506,7 @@ bool bind_loop(NestState *state, const Prim *prim, int index, Node *node) {
     const char *name = prim->results[index];
     if (!alias_check(state, name))
         return false;
-    Alias alias = {.name = name, .node = node};
-    list_push(state->arena, &state->aliases, alias);
+    add_alias(state, name, node);
     return true;
 }
 

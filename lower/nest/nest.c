@@ -220,16 +220,34 @@ static bool is_same_rule(const Refusal *a, const Refusal *b) {
     return strcmp(a->rule, b->rule) == 0 || (a->cause != NULL && a->cause == b->cause && a->format == b->format);
 }
 
+/* Whether the nest after so many primitives breaks the rule. */
+static bool prefix_breaks(const Build *build, int count, const Refusal *rule) {
+    Refusal refusal = {.wanted = true};
+    return rebuild(build, build->schedule, count, true, &refusal) == NULL && is_same_rule(&refusal, rule);
+}
+
+enum { NEAR_PRIMS = 16 };
+
 /* The primitive that a rule of the whole nest was broken by: the one since which it is broken. A prefix may break others
- * that later primitives mend. */
+ * that later primitives mend. Each step builds a nest: beyond the nearest few they double until one is found without the
+ * fault, and what is between is halved. */
 static int find_culprit(const Build *build, const Refusal *last) {
-    int prim = build->schedule->count - 1;
-    for (; prim > 0; prim--) {
-        Refusal refusal = {.wanted = true};
-        if (rebuild(build, build->schedule, prim, true, &refusal) != NULL || !is_same_rule(&refusal, last))
-            break;
+    int broken = build->schedule->count, whole = 0;
+    for (int step = 1; broken - step > 0 && whole == 0;) {
+        if (prefix_breaks(build, broken - step, last))
+            broken -= step;
+        else
+            whole = broken - step;
+        step = build->schedule->count - broken < NEAR_PRIMS ? 1 : 2 * step;
     }
-    return prim;
+    while (broken - whole > 1) {
+        int middle = whole + (broken - whole) / 2;
+        if (prefix_breaks(build, middle, last))
+            broken = middle;
+        else
+            whole = middle;
+    }
+    return whole;
 }
 
 /* What makes an instruction or a second buffer fit stands before it; all else stands in the place of what was refused. */

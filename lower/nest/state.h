@@ -61,6 +61,7 @@ typedef struct Access {
 typedef struct GuardForm {
     const Form *value, *limit;
     bool reduction;
+    uint64_t hash; /* of the value, once it is a stage's */
 } GuardForm;
 
 /* One dimension of the hull of all that consumers read below the place where a stage is computed. */
@@ -166,6 +167,8 @@ typedef struct NestState {
     Forms forms;
     LIST(StageState *) stages;
     LIST(Alias) aliases;
+    int *alias_slots; /* by the hash of their names; a power of two */
+    int alias_slot_count;
     LIST(int) ineffective;
     LIST(PrefetchOrder) prefetches;
     const int64_t *choices;

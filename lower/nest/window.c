@@ -190,7 +190,7 @@ static void slide(NestState *state, StageState *stage, const Node *node) {
     if (node->loop.extent == 0 || node->loop.extent == 1 || !stays(state, stage, node, d))
         return;
     if (d == -1)
-        stage_add_guard(state, stage, (GuardForm){value, one, false});
+        stage_add_guard(state, stage, (GuardForm){.value = value, .limit = one});
     if (step <= 0 || stage->slides[d] || !moves_alone(stage, stage->low[d], node) ||
         !form_at_most(forms, form_int(forms, step), stage->size[d]))
         return;
@@ -230,7 +230,7 @@ void guard_window(NestState *state, StageState *stage) {
         if (from == NULL)
             continue;
         const Form *offset = form_add_scaled(&state->forms, stage->axes[d], -1, from->low[axis]);
-        stage_add_guard(state, stage, (GuardForm){offset, from->roots[axis]->extent, false});
+        stage_add_guard(state, stage, (GuardForm){.value = offset, .limit = from->roots[axis]->extent});
     }
 }
 
