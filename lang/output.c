@@ -1,11 +1,12 @@
 /* output.c - files written whole or not at all: a file without a name in the same folder, which gets its name in the end.
  *
  * Where the file system has none, or an old file has to be replaced, a temporary name comes first, then a rename. Who is
- * killed leaves nothing, but in the moment between a link and a rename. A symbolic link stays and what it points to is
+ * killed between them leaves a file that the next one to write the same takes away. A symbolic link stays and what it points to is
  * replaced; an existing file keeps its permissions, a new one gets those of the umask. Devices and pipes are written in
  * place. A signal that ends the program waits for the rename, so that no temporary is left.
  */
 #include "lang/files.h"
+#include "lang/temporary.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -45,25 +46,6 @@ static bool write_in_place(const char *path, const void *data, size_t bytes) {
     return file >= 0 && close_after(file, write_all(file, data, bytes));
 }
 
-static const char *folder_of(Arena *arena, const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash ? arena_strndup(arena, path, (size_t)(slash + 1 - path)) : "./";
-}
-
-static char *temporary_name(Arena *arena, const char *path, unsigned attempt) {
-    return arena_printf(arena, "%s.tensorc-%ld-%u", folder_of(arena, path), (long)getpid(), attempt);
-}
-
-/* A new file of a name that nobody has, in the folder of the path; the kernel applies the umask. */
-static int open_temporary(Arena *arena, const char *path, char **name) {
-    for (unsigned attempt = 0;; attempt++) {
-        *name = temporary_name(arena, path, attempt);
-        int file = open(*name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        if (file >= 0 || errno != EEXIST)
-            return file;
-    }
-}
-
 static bool fill(int file, const struct stat *old, const void *data, size_t bytes) {
     return (!old || fchmod(file, old->st_mode & 07777) == 0) && write_all(file, data, bytes);
 }
@@ -78,13 +60,30 @@ static bool rename_or_remove(const char *name, const char *path) {
     return false;
 }
 
+/* What closing says, it says before the file has its name: another descriptor of it, which keeps what is held; below 0. */
+static int close_but_hold(int file) {
+    int again = fcntl(file, F_DUPFD_CLOEXEC, 0);
+    if (again < 0) {
+        close_after(file, false);
+        return -1;
+    }
+    if (close(file) == 0)
+        return again;
+    close_after(again, false);
+    return -1;
+}
+
 static bool replace_by_name(Arena *arena, const char *path, const struct stat *old, const void *data, size_t bytes) {
     char *name;
-    int file = open_temporary(arena, path, &name);
+    int file = temporary_open(arena, path, &name), held = -1;
     if (file < 0)
         return false;
-    if (close_after(file, fill(file, old, data, bytes)))
-        return rename_or_remove(name, path);
+    if (fill(file, old, data, bytes))
+        held = close_but_hold(file);
+    else
+        close_after(file, false);
+    if (held >= 0)
+        return close_after(held, rename_or_remove(name, path));
     int error = errno;
     unlink(name);
     errno = error;
@@ -94,14 +93,13 @@ static bool replace_by_name(Arena *arena, const char *path, const struct stat *o
 /* Names a file that has none; false: this system cannot. */
 static bool name_file(Arena *arena, int file, const char *path, bool *named) {
     const char *source = arena_printf(arena, "/proc/self/fd/%d", file);
-    char *name = arena_strdup(arena, path);
-    *named = false;
-    for (unsigned attempt = 0; linkat(AT_FDCWD, source, AT_FDCWD, name, AT_SYMLINK_FOLLOW); attempt++) {
-        if (errno != EEXIST)
-            return false;
-        name = temporary_name(arena, path, attempt);
-    }
-    *named = !strcmp(name, path) || rename_or_remove(name, path);
+    char *name;
+    *named = linkat(AT_FDCWD, source, AT_FDCWD, path, AT_SYMLINK_FOLLOW) == 0;
+    if (*named)
+        return true;
+    if (errno != EEXIST || !temporary_link(arena, file, source, path, &name))
+        return false;
+    *named = rename_or_remove(name, path);
     return true;
 }
 
@@ -114,13 +112,11 @@ static bool replace(Arena *arena, const char *path, const struct stat *old, cons
         return replace_by_name(arena, path, old, data, bytes);
     if (!fill(file, old, data, bytes))
         return close_after(file, false);
-    int again = fcntl(file, F_DUPFD_CLOEXEC, 0); /* what closing says, it says before the file has a name */
-    if (again < 0)
-        return close_after(file, false);
-    if (close(file) != 0)
-        return close_after(again, false);
-    bool done = name_file(arena, again, path, &named);
-    close_after(again, named);
+    int held = close_but_hold(file);
+    if (held < 0)
+        return false;
+    bool done = name_file(arena, held, path, &named);
+    close_after(held, named);
     return done ? named : replace_by_name(arena, path, old, data, bytes);
 }
 
@@ -158,7 +154,7 @@ static bool write_file(Arena *arena, const char *path, const void *data, size_t 
 static bool can_make_file(Arena *arena, const char *path) {
     char *name = NULL;
     int file = open(folder_of(arena, path), O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666);
-    if (file < 0 && (file = open_temporary(arena, path, &name)) >= 0)
+    if (file < 0 && (file = temporary_open(arena, path, &name)) >= 0)
         unlink(name);
     return file >= 0 && close_after(file, true);
 }

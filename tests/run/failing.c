@@ -1,7 +1,7 @@
 /* failing.c - preloaded by tests: call number FAIL_AT of the function FAIL_NAME fails with the error FAIL_ERROR, with
  * FAIL_ON=1 those after it, too, with FAIL_EACH=N one in N; FAIL_KILL=1: it ends the program by SIGKILL instead. Each process
  * counts for itself. FAIL_PATH=PREFIX: there are no files whose paths begin so, for whoever opens, links, runs or asks for
- * them. FAIL_CHILD=N: what is forked and runs no other program is killed at its read number N.
+ * them. FAIL_TMPFILE=1: there are no files without names. FAIL_CHILD=N: what is forked and runs no other program is killed at its read number N.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -20,7 +20,7 @@
 
 static long calls, at, each, child_reads;
 static pid_t first;
-static int error, on, ended;
+static int error, on, ended, no_nameless;
 static const char *wanted, *absent;
 
 static long number(const char *name) {
@@ -33,6 +33,7 @@ __attribute__((constructor)) static void read_wishes(void) {
     each = number("FAIL_EACH");
     absent = getenv("FAIL_PATH");
     child_reads = number("FAIL_CHILD");
+    no_nameless = (int)number("FAIL_TMPFILE");
     first = getpid();
     error = (int)number("FAIL_ERROR");
     on = (int)number("FAIL_ON");
@@ -49,6 +50,13 @@ static int fails(const char *name) {
     if (ended)
         kill(getpid(), SIGKILL);
     errno = error;
+    return 1;
+}
+
+static int is_nameless(int flags) {
+    if (!no_nameless || (flags & O_TMPFILE) != O_TMPFILE)
+        return 0;
+    errno = EOPNOTSUPP;
     return 1;
 }
 
@@ -146,21 +154,21 @@ int open(const char *path, int flags, ...) {
     va_start(more, flags);
     mode_t mode = va_arg(more, mode_t);
     va_end(more);
-    return is_absent(path) || fails("open") ? -1 : ((int (*)(const char *, int, ...))real("open"))(path, flags, mode);
+    return is_nameless(flags) || is_absent(path) || fails("open") ? -1 : ((int (*)(const char *, int, ...))real("open"))(path, flags, mode);
 }
 int open64(const char *path, int flags, ...) {
     va_list more;
     va_start(more, flags);
     mode_t mode = va_arg(more, mode_t);
     va_end(more);
-    return is_absent(path) || fails("open") ? -1 : ((int (*)(const char *, int, ...))real("open64"))(path, flags, mode);
+    return is_nameless(flags) || is_absent(path) || fails("open") ? -1 : ((int (*)(const char *, int, ...))real("open64"))(path, flags, mode);
 }
 int openat(int folder, const char *path, int flags, ...) {
     va_list more;
     va_start(more, flags);
     mode_t mode = va_arg(more, mode_t);
     va_end(more);
-    return is_absent(path) || fails("open") ? -1 : ((int (*)(int, const char *, int, ...))real("openat"))(folder, path, flags, mode);
+    return is_nameless(flags) || is_absent(path) || fails("open") ? -1 : ((int (*)(int, const char *, int, ...))real("openat"))(folder, path, flags, mode);
 }
 static int control(const char *name, int file, int command, void *argument) {
     return fails("fcntl") ? -1 : ((int (*)(int, int, ...))real(name))(file, command, argument);

@@ -60,7 +60,21 @@ for name in write linkat; do
     capture env FAIL_NAME=$name FAIL_AT=1 LD_PRELOAD="$work/failing.so" "$TENSORC" -c k.tensor -o out.o
     is "$status $(ls -A | grep -c -e '^\.tensorc-' -e '^out\.o')" "137 0" "killed at the first $name, nothing is left"
 done
-unset FAIL_KILL
+# Over an old file, and where no file is without a name, something may be left: the next one to write the file takes it away.
+echo old >kept.h
+unset FAIL_KILL FAIL_ON
+for at in 1 2; do
+    for nameless in 0 1; do
+        echo old >out.o
+        FAIL_TMPFILE=$nameless
+        export FAIL_TMPFILE
+        capture env FAIL_KILL=1 FAIL_NAME=rename FAIL_AT=$at LD_PRELOAD="$work/failing.so" "$TENSORC" -c k.tensor -o out.o --header kept.h
+        is "$status $(ls -A | grep -c '^\.tensorc-')" "137 1" "killed at rename $at, nameless files: $nameless"
+        runs "written again" env LD_PRELOAD="$work/failing.so" "$TENSORC" -c k.tensor -o out.o --header kept.h
+        is "$(ls -A | grep '^\.tensorc-')" "" "what was left is gone"
+    done
+done
+unset FAIL_TMPFILE
 
 # --- searches: from some call on all fail
 search() {

@@ -8,8 +8,11 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 static const char *folder;
@@ -78,6 +81,41 @@ static void test_failures(Arena *arena) {
         ok(chmod(at(arena, "a.o"), 0444) == 0 && fails_with(at(arena, "a.o"), EACCES),
            "a file that must not be written");
     is_int(file_count(), before, "nothing is left behind");
+}
+
+static _Noreturn void write_often(Arena *arena, char letter) {
+    char text[200];
+    memset(text, letter, sizeof text);
+    for (int i = 0; i < 200; i++)
+        if (!write_whole(at(arena, "shared"), text, 100 + (size_t)i % 100))
+            _exit(1);
+    _exit(0);
+}
+
+/* Several processes write one file, some of which are killed: it is whole, and what they left goes with the next write. */
+static void test_together(Arena *arena) {
+    enum { WRITERS = 6, KILLED = 3 };
+    int before = file_count(), failed = 0, status;
+    pid_t writers[WRITERS];
+    fflush(NULL);
+    for (int i = 0; i < WRITERS; i++)
+        if (!(writers[i] = fork()))
+            write_often(arena, (char)('a' + i));
+    for (int i = 0; i < KILLED; i++) {
+        nanosleep(&(struct timespec){0, 2000000}, NULL);
+        kill(writers[i], SIGKILL);
+    }
+    for (int i = 0; i < WRITERS; i++)
+        failed += waitpid(writers[i], &status, 0) != writers[i] || (i >= KILLED && status != 0);
+    is_int(failed, 0, "several processes write one file");
+    FILE *file = fopen(at(arena, "shared"), "r");
+    char text[256] = "";
+    size_t length = file ? fread(text, 1, sizeof text, file) : 0;
+    if (file)
+        fclose(file);
+    ok(length >= 100 && length < 200 && strspn(text, (char[]){text[0], 0}) == length, "which is whole");
+    ok(write_whole(at(arena, "shared"), "x", 1), "and written again");
+    ok(unlink(at(arena, "shared")) == 0 && file_count() == before, "nothing is left of those that were killed");
 }
 
 /* A pipe of a name is written, not replaced. */
@@ -204,6 +242,7 @@ int main(void) {
     test_new_and_old(arena);
     test_failures(arena);
     test_pipe(arena);
+    test_together(arena);
     test_identity(arena);
     test_depfile(arena);
     test_make(arena);
