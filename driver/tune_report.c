@@ -28,32 +28,32 @@ static const char *trials_text(Arena *arena, int count) {
 }
 
 /* Of the searches for a function together. */
-typedef struct Sum {
+typedef struct Totals {
     int algorithms, measured, found, failed[OUTCOME_COUNT], unsettled, unrecorded;
     LIST(FailureReason) reasons;
     double build_seconds; /* of those that were measured */
     bool stopped;
-} Sum;
+} Totals;
 
-static Sum add_results(Arena *arena, const Contest *contest, TuneResult *const *results) {
-    Sum sum = {0};
+static Totals add_results(Arena *arena, const Contest *contest, TuneResult *const *results) {
+    Totals totals = {0};
     for (int i = 0; i < contest->count; i++) {
         const TuneResult *result = results[i];
         if (!result)
             continue;
-        sum.algorithms += result->trials > 0;
-        sum.measured += result->measured;
-        sum.found += result->trials - result->measured;
-        sum.unsettled += result->unsettled;
-        sum.unrecorded += result->unrecorded;
-        sum.build_seconds += result->build_seconds * result->measured;
-        sum.stopped |= result->stopped;
+        totals.algorithms += result->trials > 0;
+        totals.measured += result->measured;
+        totals.found += result->trials - result->measured;
+        totals.unsettled += result->unsettled;
+        totals.unrecorded += result->unrecorded;
+        totals.build_seconds += result->build_seconds * result->measured;
+        totals.stopped |= result->stopped;
         for (int outcome = 1; outcome < OUTCOME_COUNT; outcome++)
-            sum.failed[outcome] += result->failed[outcome];
+            totals.failed[outcome] += result->failed[outcome];
         for (int r = 0; r < result->reasons.count; r++)
-            list_push(arena, &sum.reasons, result->reasons.items[r]);
+            list_push(arena, &totals.reasons, result->reasons.items[r]);
     }
-    return sum;
+    return totals;
 }
 
 /* --- the end --- */
@@ -112,19 +112,19 @@ static void show_each(const Compilation *c, const Contest *contest, TuneResult *
 
 /* The default is what is compiled without measuring. */
 static void show_sum(const Compilation *c, const Contest *contest, TuneResult *const *results, int best) {
-    Sum sum = add_results(c->arena, contest, results);
+    Totals totals = add_results(c->arena, contest, results);
     show_name(c->arena, "tuned ", contest->programs[best]);
-    show(stderr, "%s", trials_text(c->arena, sum.measured));
-    if (sum.algorithms > 1)
-        show(stderr, " of %d algorithms", sum.algorithms);
+    show(stderr, "%s", trials_text(c->arena, totals.measured));
+    if (totals.algorithms > 1)
+        show(stderr, " of %d algorithms", totals.algorithms);
     show(stderr, " in %.1f s", monotonic_seconds() - contest->since);
-    if (sum.found)
-        show(stderr, ", after %d in the database", sum.found);
-    show_failures(sum.failed, sum.unsettled, sum.reasons.items, sum.reasons.count);
-    if (sum.build_seconds > 0)
-        show(stderr, ", each built in %.0f ms", 1e3 * sum.build_seconds / sum.measured);
+    if (totals.found)
+        show(stderr, ", after %d in the database", totals.found);
+    show_failures(totals.failed, totals.unsettled, totals.reasons.items, totals.reasons.count);
+    if (totals.build_seconds > 0)
+        show(stderr, ", each built in %.0f ms", 1e3 * totals.build_seconds / totals.measured);
     show_gain(c->arena, contest->programs[best], results[best]->seconds, results[contest->preferred]->default_seconds);
-    show(stderr, "%s\n", sum.stopped ? "; stopped early" : "");
+    show(stderr, "%s\n", totals.stopped ? "; stopped early" : "");
 }
 
 /* With -v, of all searches for a function. */
@@ -146,19 +146,19 @@ static void warn_of_lost(const Compilation *c, int unrecorded) {
 
 void show_results(const Compilation *c, const Contest *contest, TuneResult *const *results, int best) {
     const Program *program = contest->programs[best];
-    Sum sum = add_results(c->arena, contest, results);
-    if (sum.measured && sum.algorithms > 1)
+    Totals totals = add_results(c->arena, contest, results);
+    if (totals.measured && totals.algorithms > 1)
         show_each(c, contest, results);
-    if (sum.measured || (sum.found && sum.stopped))
+    if (totals.measured || (totals.found && totals.stopped))
         show_sum(c, contest, results, best);
     else if (results[best]->seconds > 0)
         show_found(c, program);
     else
         diag(c->diagnostics, DIAG_not_tuned, (Loc){0}, program->symbol,
-             sum.stopped ? ": the search was stopped before anything was measured"
-                         : ": there was no time to measure anything");
+             totals.stopped ? ": the search was stopped before anything was measured"
+                            : ": there was no time to measure anything");
     show_reasons(c, contest, results);
-    warn_of_lost(c, sum.unrecorded);
+    warn_of_lost(c, totals.unrecorded);
 }
 
 void show_found(const Compilation *c, const Program *program) {

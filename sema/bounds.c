@@ -290,16 +290,16 @@ static Safety safety_of(const Statement *s, const Poly *p, const Polys *guards) 
 
 /* --- errors --- */
 
-static const AstExpr *index_place(const Access *access, int d) {
-    return access->ast->kind == AST_APPLY ? access->ast->args.items[d] : access->ast;
+static const AstExpr *index_place(const ReadSite *site, int d) {
+    return site->ast->kind == AST_APPLY ? site->ast->args.items[d] : site->ast;
 }
 
 /* "0:H + KH - 1": the values of an index as the source counts them. */
-static const char *range_text(const Statement *s, const Access *access, int d, Expr *index) {
+static const char *range_text(const Statement *s, const ReadSite *site, int d, Expr *index) {
     Arena *arena = s->builder->arena;
     Poly p, low, high, end, one = {1, 0, NULL};
-    if (access->view.lower)
-        index = expr_binary(arena, OP_ADD, index, access->view.lower[d]);
+    if (site->view.lower)
+        index = expr_binary(arena, OP_ADD, index, site->view.lower[d]);
     if (!poly_of(arena, index, &p) || !extreme_over_domain(s, &p, false, &low) ||
         !extreme_over_domain(s, &p, true, &high) || !poly_sum(arena, &high, 1, &one, 1, &end))
         return NULL;
@@ -323,23 +323,23 @@ static const char *source_text(const Statement *s, Loc loc) {
     return arena_strndup(s->builder->arena, source->text + loc.begin, loc.end - loc.begin);
 }
 
-static bool refuse_access(Statement *s, Access *access, int d) {
+static bool refuse_site(Statement *s, ReadSite *site, int d) {
     Arena *arena = s->builder->arena;
-    Expr *index = access->read->args[d];
-    const AstExpr *place = index_place(access, d);
-    const char *range = range_text(s, access, d, index), *extent = expr_text(arena, access->view.dims[d]);
+    Expr *index = site->read->args[d];
+    const AstExpr *place = index_place(site, d);
+    const char *range = range_text(s, site, d, index), *extent = expr_text(arena, site->view.dims[d]);
     const char *text = source_text(s, place->loc);
-    if (access->view.lower && expr_text(arena, access->view.lower[d])[0] != '0')
-        extent = arena_printf(arena, "%s, counted from %s", extent, expr_text(arena, access->view.lower[d]));
+    if (site->view.lower && expr_text(arena, site->view.lower[d])[0] != '0')
+        extent = arena_printf(arena, "%s, counted from %s", extent, expr_text(arena, site->view.lower[d]));
     if (range)
-        ERROR(s->frame, out_of_bounds, place->loc, text, access->name, range, d, extent);
+        ERROR(s->frame, out_of_bounds, place->loc, text, site->name, range, d, extent);
     else
-        ERROR(s->frame, unproved_index, place->loc, text, access->name, d, extent);
+        ERROR(s->frame, unproved_index, place->loc, text, site->name, d, extent);
     note_ranges(s, index);
-    if (access->written)
-        HINT(s->frame, "leave out what lies outside: where %s < %s", text, expr_text(arena, access->view.dims[d]));
+    if (site->written)
+        HINT(s->frame, "leave out what lies outside: where %s < %s", text, expr_text(arena, site->view.dims[d]));
     else
-        HINT(s->frame, "give the read a value for outside: %s else 0", source_text(s, access->ast->loc));
+        HINT(s->frame, "give the read a value for outside: %s else 0", source_text(s, site->ast->loc));
     note_calls(s->frame);
     return false;
 }
@@ -361,16 +361,16 @@ static bool refuse_target(Statement *s, const View *target, int d) {
 
 /* --- accesses --- */
 
-static bool check_side(Statement *s, Access *access, int d, const Poly *p, const Polys *guards) {
+static bool check_side(Statement *s, ReadSite *site, int d, const Poly *p, const Polys *guards) {
     Safety safety = safety_of(s, p, guards);
-    access->guarded |= safety == SAFE_UNDER_GUARD;
+    site->guarded |= safety == SAFE_UNDER_GUARD;
     if (safety != UNSAFE || is_empty(s))
         return true;
     Poly plain = *p, lowest;
     without_divisions(s, p, &plain);
     if (!extreme_over_domain(s, &plain, false, &lowest) || judge(s->builder->arena, &lowest, &s->facts) == NEVER)
-        return refuse_access(s, access, d);
-    require_on_domain(s, &lowest, index_place(access, d)->loc);
+        return refuse_site(s, site, d);
+    require_on_domain(s, &lowest, index_place(site, d)->loc);
     return true;
 }
 
@@ -380,20 +380,20 @@ static bool side_polys(Arena *arena, Expr *index, Expr *extent, Poly *low, Poly 
            poly_sum(arena, high, 1, &minus_one, 1, high);
 }
 
-static bool check_plain_index(Statement *s, Access *access, int d, const Polys *guards) {
+static bool check_plain_index(Statement *s, ReadSite *site, int d, const Polys *guards) {
     Poly low, high;
-    if (!side_polys(s->builder->arena, access->read->args[d], access->view.dims[d], &low, &high))
-        return refuse_access(s, access, d);
-    return check_side(s, access, d, &low, guards) && check_side(s, access, d, &high, guards);
+    if (!side_polys(s->builder->arena, site->read->args[d], site->view.dims[d], &low, &high))
+        return refuse_site(s, site, d);
+    return check_side(s, site, d, &low, guards) && check_side(s, site, d, &high, guards);
 }
 
 /* edge, wrap and reflect need an element to take. */
-static bool check_not_empty(Statement *s, Access *access, int d) {
+static bool check_not_empty(Statement *s, ReadSite *site, int d) {
     Poly extent;
-    if (!poly_of(s->builder->arena, access->view.dims[d], &extent) ||
+    if (!poly_of(s->builder->arena, site->view.dims[d], &extent) ||
         !poly_sum(s->builder->arena, &extent, 1, &minus_one, 1, &extent))
         return true;
-    return check_side(s, access, d, &extent, &(Polys){0});
+    return check_side(s, site, d, &extent, &(Polys){0});
 }
 
 static void add_axis(Arena *arena, Requirement *requirement, const Var *axis) {
@@ -415,33 +415,33 @@ static bool require_values(Arena *arena, Requirement *requirement, const Var *ax
     return true;
 }
 
-static bool guards_read(const Access *access) {
-    for (int g = 0; g < access->guard_count; g++)
-        if (is_data_dependent(access->guards[g]))
+static bool guards_read(const ReadSite *site) {
+    for (int g = 0; g < site->guard_count; g++)
+        if (is_data_dependent(site->guards[g]))
             return true;
     return false;
 }
 
 /* Checked at run time, for all values of the indices for which the read's conditions hold. */
-static bool require_gather(Statement *s, Access *access, int d) {
+static bool require_gather(Statement *s, ReadSite *site, int d) {
     Arena *arena = s->builder->arena;
-    Expr *index = resolve_value(s, access->read->args[d]);
+    Expr *index = resolve_value(s, site->read->args[d]);
     Expr *inside = expr_binary(arena, OP_AND, expr_binary(arena, OP_GE, index, expr_int(arena, 0)),
-                               expr_binary(arena, OP_LT, index, access->view.dims[d]));
+                               expr_binary(arena, OP_LT, index, site->view.dims[d]));
     Requirement requirement = {.condition = inside, .status = STATUS_BAD_INDEX, .after = -1};
-    requirement.loc = index_place(access, d)->loc;
+    requirement.loc = index_place(site, d)->loc;
     requirement.text =
-        arena_printf(arena, "0 <= %s < %s", source_text(s, requirement.loc), expr_text(arena, access->view.dims[d]));
-    for (int g = 0; g < access->guard_count; g++) {
-        Expr *guard = resolve_value(s, access->guards[g]);
+        arena_printf(arena, "0 <= %s < %s", source_text(s, requirement.loc), expr_text(arena, site->view.dims[d]));
+    for (int g = 0; g < site->guard_count; g++) {
+        Expr *guard = resolve_value(s, site->guards[g]);
         requirement.condition = expr_binary(arena, OP_OR, expr_unary(arena, OP_NOT, guard), requirement.condition);
     }
     if (reads_carried(s->frame, requirement.condition)) {
-        ERROR(s->frame, scan_gather, requirement.loc, source_text(s, requirement.loc), access->name);
-        HINT(s->frame, "give the read a value for outside: %s else 0", source_text(s, access->ast->loc));
+        ERROR(s->frame, scan_gather, requirement.loc, source_text(s, requirement.loc), site->name);
+        HINT(s->frame, "give the read a value for outside: %s else 0", source_text(s, site->ast->loc));
         return false;
     }
-    bool guarded = guards_read(access) && !access->written;
+    bool guarded = guards_read(site) && !site->written;
     for (int i = 0; i < s->indices.count; i++) {
         const Var *axis = s->indices.items[i]->axis;
         if (expr_uses_var(requirement.condition, axis))
@@ -449,49 +449,49 @@ static bool require_gather(Statement *s, Access *access, int d) {
         else if (guarded && !require_values(arena, &requirement, axis))
             return true;
     }
-    access->guarded |= access->guard_count > 0;
+    site->guarded |= site->guard_count > 0;
     list_push(arena, &s->builder->requirements, requirement);
     return true;
 }
 
-static Polys guard_facts(const Statement *s, const Access *access) {
+static Polys guard_facts(const Statement *s, const ReadSite *site) {
     Polys facts = {0};
-    for (int g = 0; g < access->guard_count; g++)
-        add_guard_facts(s->builder->arena, &facts, access->guards[g]);
+    for (int g = 0; g < site->guard_count; g++)
+        add_guard_facts(s->builder->arena, &facts, site->guards[g]);
     return facts;
 }
 
 /* The dimensions of a read with an else that never are outside: its else is dropped there. */
-static void find_needless_else(Statement *s, Access *access) {
+static void find_needless_else(Statement *s, ReadSite *site) {
     Polys none = {0};
-    bool always = access->mode == ELSE_VALUE;
-    for (int d = 0; d < access->view.rank; d++) {
+    bool always = site->mode == ELSE_VALUE;
+    for (int d = 0; d < site->view.rank; d++) {
         Poly low, high;
-        Expr *index = access->read->args[d];
-        access->assured[d] = !is_data_dependent(index) &&
-                             side_polys(s->builder->arena, index, access->view.dims[d], &low, &high) &&
-                             safety_of(s, &low, &none) == SAFE && safety_of(s, &high, &none) == SAFE;
-        always &= access->assured[d];
+        Expr *index = site->read->args[d];
+        site->assured[d] = !is_data_dependent(index) &&
+                           side_polys(s->builder->arena, index, site->view.dims[d], &low, &high) &&
+                           safety_of(s, &low, &none) == SAFE && safety_of(s, &high, &none) == SAFE;
+        always &= site->assured[d];
     }
-    access->never_outside = always;
+    site->never_outside = always;
 }
 
-static bool check_access(Statement *s, Access *access) {
-    Polys guards = guard_facts(s, access);
+static bool check_site(Statement *s, ReadSite *site) {
+    Polys guards = guard_facts(s, site);
     bool good = true;
-    if (access->has_else)
-        find_needless_else(s, access);
-    for (int d = 0; d < access->view.rank && good; d++) {
-        bool gather = is_data_dependent(access->read->args[d]);
-        bool other_element = access->has_else && access->mode != ELSE_VALUE && !access->assured[d];
-        if (other_element && access->earlier && d == access->step) {
-            ERROR(s->frame, scan_else, access->ast->loc, access->name);
-            HINT(s->frame, "say a value: %s else 0", source_text(s, access->ast->loc));
+    if (site->has_else)
+        find_needless_else(s, site);
+    for (int d = 0; d < site->view.rank && good; d++) {
+        bool gather = is_data_dependent(site->read->args[d]);
+        bool other_element = site->has_else && site->mode != ELSE_VALUE && !site->assured[d];
+        if (other_element && site->earlier && d == site->step) {
+            ERROR(s->frame, scan_else, site->ast->loc, site->name);
+            HINT(s->frame, "say a value: %s else 0", source_text(s, site->ast->loc));
             good = false;
         } else if (other_element)
-            good = check_not_empty(s, access, d);
-        else if (!access->has_else && !gather && !access->assured[d])
-            good = check_plain_index(s, access, d, &guards);
+            good = check_not_empty(s, site, d);
+        else if (!site->has_else && !gather && !site->assured[d])
+            good = check_plain_index(s, site, d, &guards);
     }
     return good;
 }
@@ -520,43 +520,43 @@ static bool check_target(Statement *s, const View *target) {
 }
 
 /* An access to what is written, for the indices that are computed. */
-static Access *target_access(Statement *s, const View *target) {
+static ReadSite *target_site(Statement *s, const View *target) {
     Arena *arena = s->builder->arena;
     const AstTarget *left = &s->ast->targets.items[0];
     AstExpr *ast = ARENA_NEW(arena, AstExpr);
     *ast = (AstExpr){.kind = AST_APPLY, .name = left->name, .args = left->indices, .loc = left->loc};
-    Access *access = ARENA_NEW(arena, Access);
-    *access = (Access){.ast = ast, .name = left->name.text, .view = *target, .guard_count = s->predicates.count};
-    access->written = true;
-    access->guards = s->predicates.items;
-    access->assured = ARENA_ARRAY(arena, bool, target->rank);
+    ReadSite *site = ARENA_NEW(arena, ReadSite);
+    *site = (ReadSite){.ast = ast, .name = left->name.text, .view = *target, .guard_count = s->predicates.count};
+    site->written = true;
+    site->guards = s->predicates.items;
+    site->assured = ARENA_ARRAY(arena, bool, target->rank);
     Expr **indices = ARENA_ARRAY(arena, Expr *, target->rank);
     for (int d = 0; d < target->rank; d++) {
         const IndexVariable *index = s->indices.items[d];
         indices[d] = index->place ? index->computed : expr_var(arena, index->raw);
-        access->assured[d] = !index->place;
+        site->assured[d] = !index->place;
         if (target->lower)
             indices[d] = expr_binary(arena, OP_SUB, indices[d], target->lower[d]);
     }
     Tensor *stand_in = ARENA_NEW(arena, Tensor); /* what is written may have no tensor yet */
     *stand_in = (Tensor){.name = left->name.text, .rank = target->rank, .dims = target->dims};
-    access->read = expr_read(arena, stand_in, indices, NULL);
-    return access;
+    site->read = expr_read(arena, stand_in, indices, NULL);
+    return site;
 }
 
 /* Computed indices are inside, or checked at the call before anything is written: *written is the access then. */
-static bool check_computed(Statement *s, const View *target, Access **written) {
+static bool check_computed(Statement *s, const View *target, ReadSite **written) {
     bool any = false;
     for (int d = 0; target && d < target->rank; d++)
         any |= s->indices.items[d]->place != NULL;
     if (!any)
         return true;
-    *written = target_access(s, target);
-    return check_access(s, *written);
+    *written = target_site(s, target);
+    return check_site(s, *written);
 }
 
-static bool is_gather(const Access *access, int d) {
-    return !access->has_else && is_data_dependent(access->read->args[d]);
+static bool is_gather(const ReadSite *site, int d) {
+    return !site->has_else && is_data_dependent(site->read->args[d]);
 }
 
 typedef struct ReadSearch {
@@ -571,16 +571,16 @@ static bool note_same_read(const Expr *e, void *context) {
 }
 
 /* Whether what one access is checked under reads the other. */
-static bool waits_for(const Access *access, const Access *other) {
+static bool waits_for(const ReadSite *site, const ReadSite *other) {
     ReadSearch search = {other->read, false};
-    for (int g = 0; g < access->guard_count; g++)
-        expr_walk(access->guards[g], note_same_read, &search);
+    for (int g = 0; g < site->guard_count; g++)
+        expr_walk(site->guards[g], note_same_read, &search);
     return search.found;
 }
 
-typedef LIST(Access *) AccessList;
+typedef LIST(ReadSite *) ReadSites;
 
-static Access *take_next(AccessList *left) {
+static ReadSite *take_next(ReadSites *left) {
     int next = 0;
     for (bool waits = true; next < left->count && waits; next += waits) {
         waits = false;
@@ -588,32 +588,32 @@ static Access *take_next(AccessList *left) {
             waits = i != next && waits_for(left->items[next], left->items[i]);
     }
     next = next < left->count ? next : 0;
-    Access *access = left->items[next];
+    ReadSite *site = left->items[next];
     memmove(left->items + next, left->items + next + 1, sizeof *left->items * (size_t)(--left->count - next));
-    return access;
+    return site;
 }
 
-static void add_gather(Arena *arena, AccessList *list, Access *access) {
+static void add_gather(Arena *arena, ReadSites *list, ReadSite *site) {
     bool gathers = false;
-    for (int d = 0; d < access->view.rank; d++)
-        gathers |= is_gather(access, d);
+    for (int d = 0; d < site->view.rank; d++)
+        gathers |= is_gather(site, d);
     if (gathers)
-        list_push(arena, list, access);
+        list_push(arena, list, site);
 }
 
 /* What a condition reads is inside before the condition is asked. written: an access beside the reads, or NULL. */
-static bool check_gathers(Statement *s, Access *written) {
-    AccessList left = {0};
+static bool check_gathers(Statement *s, ReadSite *written) {
+    ReadSites left = {0};
     bool good = true;
     if (written)
         add_gather(s->builder->arena, &left, written);
-    for (int i = 0; i < s->accesses.count; i++)
-        add_gather(s->builder->arena, &left, s->accesses.items[i]);
+    for (int i = 0; i < s->sites.count; i++)
+        add_gather(s->builder->arena, &left, s->sites.items[i]);
     while (left.count && good) {
-        Access *access = take_next(&left);
-        for (int d = 0; d < access->view.rank; d++)
-            if (is_gather(access, d))
-                good &= require_gather(s, access, d);
+        ReadSite *site = take_next(&left);
+        for (int d = 0; d < site->view.rank; d++)
+            if (is_gather(site, d))
+                good &= require_gather(s, site, d);
     }
     return good;
 }
@@ -621,10 +621,10 @@ static bool check_gathers(Statement *s, Access *written) {
 bool check_bounds(Statement *s, const View *target) {
     if (s->builder->names_only)
         return true;
-    Access *written = NULL;
+    ReadSite *written = NULL;
     bool good = (!target || check_target(s, target)) && check_computed(s, target, &written);
-    for (int i = 0; i < s->accesses.count; i++)
-        good &= check_access(s, s->accesses.items[i]);
+    for (int i = 0; i < s->sites.count; i++)
+        good &= check_site(s, s->sites.items[i]);
     return good && check_gathers(s, written);
 }
 
@@ -646,15 +646,14 @@ void guard_over(Statement *s, const View *whole) {
     Polys none = {0};
     wide.facts = none;
     add_domain_facts(&wide);
-    for (int i = 0; i < s->accesses.count; i++) {
-        Access *access = s->accesses.items[i];
-        access->guarded |= access->never_outside;
-        for (int d = 0; d < access->view.rank && !access->guarded && !access->has_else; d++) {
+    for (int i = 0; i < s->sites.count; i++) {
+        ReadSite *site = s->sites.items[i];
+        site->guarded |= site->never_outside;
+        for (int d = 0; d < site->view.rank && !site->guarded && !site->has_else; d++) {
             Poly low, high;
-            Expr *index = access->read->args[d];
-            access->guarded = is_data_dependent(index) ||
-                              !side_polys(arena, index, access->view.dims[d], &low, &high) ||
-                              safety_of(&wide, &low, &none) != SAFE || safety_of(&wide, &high, &none) != SAFE;
+            Expr *index = site->read->args[d];
+            site->guarded = is_data_dependent(index) || !side_polys(arena, index, site->view.dims[d], &low, &high) ||
+                            safety_of(&wide, &low, &none) != SAFE || safety_of(&wide, &high, &none) != SAFE;
         }
     }
 }

@@ -69,7 +69,7 @@ static bool actual_value(Frame *frame, const AstExpr *ast, ElementType type, Act
         report_index(&s, s.indices.items[0]);
         return false;
     }
-    if (s.accesses.count) {
+    if (s.sites.count) {
         ERROR(frame, scalar_reads, ast->loc);
         HINT(frame, "declare the parameter as a tensor without dimensions: %s() name", element_info[type].spelling);
         return false;

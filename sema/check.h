@@ -220,7 +220,7 @@ typedef struct IndexVariable {
 } IndexVariable;
 
 /* One read of a statement, in the order of the source. */
-typedef struct Access {
+typedef struct ReadSite {
     const AstExpr *ast;
     const char *name; /* of the tensor, as the source says it */
     Expr *read;       /* over raw index variables; indices count from 0 */
@@ -235,14 +235,14 @@ typedef struct Access {
     bool earlier;  /* of what an earlier step of the scan wrote: says nothing of the range of the steps */
     int step;      /* then: the dimension of the steps */
     bool *assured; /* per dimension: in range because a range was inferred from it, or proved for a read with an else */
-} Access;
+} ReadSite;
 
 typedef struct Statement {
     Frame *frame;
     Builder *builder;
     const AstStatement *ast;
     LIST(IndexVariable *) indices;
-    LIST(Access *) accesses;
+    LIST(ReadSite *) sites;
     LIST(Expr *) guards;     /* of the place that is being translated */
     LIST(Expr *) predicates; /* of where: bool, over raw index variables; each holds only where those before it do */
     int let_limit;           /* where clauses that the place may use as lets */

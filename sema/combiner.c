@@ -114,7 +114,7 @@ static Expr *component_value(Check *c, const AstExpr *ast, int component) {
         report_index(&s, s.indices.items[0]);
         return NULL;
     }
-    if (s.accesses.count) {
+    if (s.sites.count) {
         ERROR(&c->frame, combiner_reads, ast->loc);
         return NULL;
     }

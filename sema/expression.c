@@ -370,16 +370,16 @@ static Typed translate_sigmoid(Statement *s, const AstExpr *ast) {
 
 /* --- reads --- */
 
-static Access *add_access(Statement *s, const AstExpr *ast, const char *name, Expr *read, const View *view) {
+static ReadSite *add_read_site(Statement *s, const AstExpr *ast, const char *name, Expr *read, const View *view) {
     Arena *arena = s->builder->arena;
-    Access *access = ARENA_NEW(arena, Access);
-    *access = (Access){.ast = ast, .name = name, .read = read, .view = *view, .guard_count = s->guards.count};
-    access->guards = ARENA_ARRAY(arena, Expr *, s->guards.count);
+    ReadSite *site = ARENA_NEW(arena, ReadSite);
+    *site = (ReadSite){.ast = ast, .name = name, .read = read, .view = *view, .guard_count = s->guards.count};
+    site->guards = ARENA_ARRAY(arena, Expr *, s->guards.count);
     if (s->guards.count)
-        memcpy(access->guards, s->guards.items, sizeof *access->guards * (size_t)s->guards.count);
-    access->assured = ARENA_ARRAY(arena, bool, view->rank);
-    list_push(arena, &s->accesses, access);
-    return access;
+        memcpy(site->guards, s->guards.items, sizeof *site->guards * (size_t)s->guards.count);
+    site->assured = ARENA_ARRAY(arena, bool, view->rank);
+    list_push(arena, &s->sites, site);
+    return site;
 }
 
 Expr *translate_index_value(Statement *s, const AstExpr *ast) {
@@ -414,7 +414,7 @@ static void hint_element(Statement *s, const char *name, int rank) {
          text.text);
 }
 
-static Typed read_view(Statement *s, const AstExpr *ast, const char *name, const View *view, Access **access) {
+static Typed read_view(Statement *s, const AstExpr *ast, const char *name, const View *view, ReadSite **site) {
     if (ast->args.count != view->rank) {
         ERROR(s->frame, wrong_rank, ast->loc, name, view->rank, view->rank == 1 ? "" : "s", ast->args.count,
               ast->args.count == 1 ? "is" : "are");
@@ -432,14 +432,14 @@ static Typed read_view(Statement *s, const AstExpr *ast, const char *name, const
     if (!good)
         return fail(s);
     Expr *read = placed(expr_read(arena, view->tensor, indices, NULL), ast->loc);
-    Access *made = add_access(s, ast, name, read, view);
-    if (access)
-        *access = made;
+    ReadSite *made = add_read_site(s, ast, name, read, view);
+    if (site)
+        *site = made;
     return value_expr(s, read);
 }
 
 /* What an earlier step of the scan wrote; while types and sizes are looked for, what this one does, too. */
-static Typed read_carried(Statement *s, const AstExpr *ast, Carried *carried, int64_t distance, Access **access) {
+static Typed read_carried(Statement *s, const AstExpr *ast, Carried *carried, int64_t distance, ReadSite **site) {
     bool known = carried->typed;
     for (int d = 0; d < carried->last.rank; d++)
         known &= carried->last.dims[d] != NULL;
@@ -455,41 +455,41 @@ static Typed read_carried(Statement *s, const AstExpr *ast, Carried *carried, in
         stand_in->rank = view.rank;
         view.tensor = stand_in;
     }
-    Access *made = NULL;
+    ReadSite *made = NULL;
     Typed read = read_view(s, ast, carried->variable->name, &view, &made);
     if (!made)
         return read;
     made->earlier = distance > 0;
     made->step = carried->step;
-    if (access)
-        *access = made;
+    if (site)
+        *site = made;
     if (!carried->typed && s->index_depth)
         return index_expr(expr_cast(s->builder->arena, TYPE_INT64, made->read));
     read.open = carried->typed ? CLOSED : OPEN;
     return read;
 }
 
-static Typed read_in_scan(Statement *s, const AstExpr *ast, Carried *carried, Access **access) {
+static Typed read_in_scan(Statement *s, const AstExpr *ast, Carried *carried, ReadSite **site) {
     Variable *variable = carried->variable;
     int64_t distance;
     if (variable->poisoned || !step_distance(s, ast, carried, &distance))
         return fail(s);
     if (distance > 0 || s->frame->scan->probing)
-        return read_carried(s, ast, carried, distance, access);
+        return read_carried(s, ast, carried, distance, site);
     if (variable->view.tensor)
-        return read_view(s, ast, variable->name, &variable->view, access);
+        return read_view(s, ast, variable->name, &variable->view, site);
     ERROR(s->frame, scan_later_statement, ast->loc, variable->name);
     HINT(s->frame, "the step before is %s-1", s->frame->scan->ast->scan_index.text);
     return fail(s);
 }
 
-static Typed read_variable(Statement *s, const AstExpr *ast, Variable *variable, Access **access) {
+static Typed read_variable(Statement *s, const AstExpr *ast, Variable *variable, ReadSite **site) {
     Carried *carried = find_carried(s->frame, variable);
     variable->used = true;
     if (carried)
-        return read_in_scan(s, ast, carried, access);
+        return read_in_scan(s, ast, carried, site);
     if (variable->view.tensor)
-        return read_view(s, ast, variable->name, &variable->view, access);
+        return read_view(s, ast, variable->name, &variable->view, site);
     if (!variable->poisoned)
         ERROR(s->frame, read_before_definition, ast->loc, variable->name);
     for (int t = 0; may_warn(s->frame) && s->ast && !variable->poisoned && t < s->ast->targets.count; t++)
@@ -516,16 +516,16 @@ static Typed translate_let(Statement *s, int clause) {
     return result;
 }
 
-static Typed symbol_value(Statement *s, const AstExpr *ast, Symbol *symbol, Access **access) {
+static Typed symbol_value(Statement *s, const AstExpr *ast, Symbol *symbol, ReadSite **site) {
     if (symbol->kind == SYMBOL_TENSOR)
-        return read_variable(s, ast, symbol->variable, access);
+        return read_variable(s, ast, symbol->variable, site);
     if (!symbol->value)
         return fail(s);
     symbol->used = true;
     return symbol->kind == SYMBOL_SIZE ? index_expr(symbol->value) : value_expr(s, symbol->value);
 }
 
-static Typed translate_name(Statement *s, const AstExpr *ast, Access **access) {
+static Typed translate_name(Statement *s, const AstExpr *ast, ReadSite **site) {
     const char *name = ast->name.text;
     int let = find_let(s, name);
     if (let >= 0)
@@ -533,13 +533,13 @@ static Typed translate_name(Statement *s, const AstExpr *ast, Access **access) {
     IndexVariable *index = find_index(s, name);
     Symbol *symbol = index ? NULL : frame_symbol(s->frame, name);
     if (symbol)
-        return symbol_value(s, ast, symbol, access);
+        return symbol_value(s, ast, symbol, site);
     if (!index)
         index = add_index(s, (AstName){name, ast->loc});
     return index_expr(expr_var(s->builder->arena, index->raw));
 }
 
-static Typed call_value(Statement *s, const AstExpr *ast, Access **access) {
+static Typed call_value(Statement *s, const AstExpr *ast, ReadSite **site) {
     View *results;
     int count;
     if (s->frame->scan) {
@@ -560,7 +560,7 @@ static Typed call_value(Statement *s, const AstExpr *ast, Access **access) {
     }
     AstExpr *read = ARENA_NEW(s->builder->arena, AstExpr);
     *read = (AstExpr){.kind = AST_NAME, .loc = ast->loc, .name = ast->name};
-    return read_view(s, read, ast->name.text, &results[0], access);
+    return read_view(s, read, ast->name.text, &results[0], site);
 }
 
 static bool is_defined_later(const Frame *frame, const char *name) {
@@ -572,16 +572,16 @@ static bool is_defined_later(const Frame *frame, const char *name) {
     return false;
 }
 
-static Typed translate_apply(Statement *s, const AstExpr *ast, Access **access) {
+static Typed translate_apply(Statement *s, const AstExpr *ast, ReadSite **site) {
     const char *name = ast->name.text;
     Symbol *symbol = frame_symbol(s->frame, name);
     if (is_read(s->frame, ast))
-        return read_variable(s, ast, symbol->variable, access);
+        return read_variable(s, ast, symbol->variable, site);
     const Definition *definition = find_definition(s->builder->arena, s->frame->definition->file, name);
     if (is_value_function(name) && (!definition || definition->file->embedded))
         return translate_sigmoid(s, ast);
     if (definition)
-        return call_value(s, ast, access);
+        return call_value(s, ast, site);
     int op = find_builtin(name);
     if (op >= 0)
         return translate_builtin(s, ast, (Op)op);
@@ -680,17 +680,17 @@ static Typed translate_else(Statement *s, const AstExpr *ast) {
     if (!check_else_word(s, ast))
         return fail(s);
     const AstExpr *first = ast->args.items[0];
-    Access *access = NULL;
-    Typed read = first->kind == AST_APPLY  ? translate_apply(s, first, &access)
-                 : first->kind == AST_NAME ? translate_name(s, first, &access)
+    ReadSite *site = NULL;
+    Typed read = first->kind == AST_APPLY  ? translate_apply(s, first, &site)
+                 : first->kind == AST_NAME ? translate_name(s, first, &site)
                                            : poison;
-    if (!access) {
+    if (!site) {
         if (read.expr && first->kind == AST_APPLY) /* the parser has refused what is not even applied */
             ERROR(s->frame, else_without_tensor, first->loc);
         return fail(s);
     }
-    access->has_else = true;
-    access->mode = ast->else_mode;
+    site->has_else = true;
+    site->mode = ast->else_mode;
     if (ast->else_mode != ELSE_VALUE)
         return read;
     int depth = s->index_depth;
@@ -699,13 +699,13 @@ static Typed translate_else(Statement *s, const AstExpr *ast) {
     if (s->frame->scan && s->frame->scan->probing)
         read = probe_else(s, read, ast->args.items[1]);
     else
-        outside = outside_value(s, ast->args.items[1], access->read->type, access->name);
+        outside = outside_value(s, ast->args.items[1], site->read->type, site->name);
     s->index_depth = depth;
     if (s->frame->scan && s->frame->scan->probing)
         return read;
     if (!outside)
         return fail(s);
-    access->read->otherwise = outside; /* the read is not shared yet */
+    site->read->otherwise = outside; /* the read is not shared yet */
     return read;
 }
 

@@ -58,7 +58,7 @@ Expr *size_value(Frame *frame, const AstExpr *ast) {
         report_index(&s, s.indices.items[0]);
         return NULL;
     }
-    if (!size.index || size.type == TYPE_BOOL || s.accesses.count || is_data_dependent(size.expr)) {
+    if (!size.index || size.type == TYPE_BOOL || s.sites.count || is_data_dependent(size.expr)) {
         ERROR(frame, not_a_size, ast->loc);
         return NULL;
     }
@@ -269,7 +269,7 @@ Expr *size_condition(Frame *frame, const AstExpr *ast) {
     Expr *condition = translate_condition(&s, ast);
     if (!condition)
         return NULL;
-    if (!s.indices.count && !s.accesses.count && !is_data_dependent(condition))
+    if (!s.indices.count && !s.sites.count && !is_data_dependent(condition))
         return condition;
     if (s.indices.count)
         report_index(&s, s.indices.items[0]);

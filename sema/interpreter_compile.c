@@ -171,52 +171,52 @@ static void compile_index(Compiler *compiler, const Expr *e, Index *index, Instr
 }
 
 /* The element number as one linear form over the indices that have one. */
-static void flatten_access(const Compiler *compiler, Access *access) {
+static void flatten_load(const Compiler *compiler, Load *load) {
     const Code *code = compiler->code;
-    access->coefficients = ARENA_ARRAY(compiler->arena, int64_t, code->variable_count);
-    for (int d = 0; d < access->rank; d++) {
-        Index *index = &access->indices[d];
-        access->computed |= index->computed != NULL;
-        access->checked |= index->checked;
+    load->coefficients = ARENA_ARRAY(compiler->arena, int64_t, code->variable_count);
+    for (int d = 0; d < load->rank; d++) {
+        Index *index = &load->indices[d];
+        load->computed |= index->computed != NULL;
+        load->checked |= index->checked;
         if (index->checked && !index->computed)
             index->lanes = ARENA_ARRAY(compiler->arena, int64_t, STRIP);
         if (index->computed)
             continue;
-        access->constant += index->stride * index->constant;
+        load->constant += index->stride * index->constant;
         for (int v = 0; v < code->variable_count; v++)
-            access->coefficients[v] += index->stride * index->coefficients[v];
+            load->coefficients[v] += index->stride * index->coefficients[v];
     }
 }
 
 static Instruction *compile_read(Compiler *compiler, const Expr *e) {
     Arena *arena = compiler->arena;
-    Access *access = ARENA_NEW(arena, Access);
+    Load *load = ARENA_NEW(arena, Load);
     Instruction read = {.exact = true};
-    access->source = storage_of(compiler->interpreter, e->tensor);
-    access->rank = e->count;
-    access->indices = ARENA_ARRAY(arena, Index, e->count);
-    access->conditional = compiler->conditional > 0;
+    load->source = storage_of(compiler->interpreter, e->tensor);
+    load->rank = e->count;
+    load->indices = ARENA_ARRAY(arena, Index, e->count);
+    load->conditional = compiler->conditional > 0;
     for (int d = 0; d < e->count; d++) {
-        Index *index = &access->indices[d];
+        Index *index = &load->indices[d];
         compile_index(compiler, e->args[d], index, &read);
-        index->dim = access->source->dims[d];
-        index->stride = access->source->strides[d];
+        index->dim = load->source->dims[d];
+        index->stride = load->source->strides[d];
         index->checked = index->computed || !is_inside(compiler->code, index);
     }
     if (e->otherwise) {
         compiler->conditional++;
         const Instruction *otherwise = compile(compiler, e->otherwise);
         compiler->conditional--;
-        access->otherwise = otherwise->result;
-        access->otherwise_exact = otherwise->exact;
+        load->otherwise = otherwise->result;
+        load->otherwise_exact = otherwise->exact;
         read.varies |= otherwise->varies;
         read.exact = read.exact && otherwise->exact;
     }
-    flatten_access(compiler, access);
+    flatten_load(compiler, load);
     Instruction *in = new_instruction(compiler, CODE_READ, e->type);
     in->varies = read.varies;
-    in->exact = read.exact && access->source->exact;
-    in->access = access;
+    in->exact = read.exact && load->source->exact;
+    in->load = load;
     return in;
 }
 

@@ -53,7 +53,7 @@ typedef struct Index {
     int64_t *lanes; /* when checked: the part that differs by lane */
 } Index;
 
-typedef struct Access {
+typedef struct Load {
     Storage *source;
     int rank;
     Index *indices;
@@ -64,7 +64,7 @@ typedef struct Access {
     int64_t step;                    /* when that grows by 0 or 1 a lane; else -1 */
     const Lanes *otherwise;          /* or NULL */
     bool otherwise_exact;
-} Access;
+} Load;
 
 typedef enum CodeKind { CODE_CONSTANT, CODE_VARIABLE, CODE_READ, CODE_OP, CODE_CAST } CodeKind;
 
@@ -78,7 +78,7 @@ typedef struct Instruction {
     int count;
     const struct Instruction *args[3];
     int variable; /* VARIABLE: axes first, then reductions */
-    Access *access;
+    Load *load;
 } Instruction;
 
 typedef LIST(Instruction *) Instructions;

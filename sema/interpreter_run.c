@@ -47,11 +47,11 @@ static int64_t common_step(const int64_t *lanes, int count) {
     return step == 0 || step == 1 ? step : -1;
 }
 
-static void prepare_access(const Code *code, Access *access, int count) {
-    linear_lanes(code, access->coefficients, access->constant, count, access->lanes);
-    access->step = common_step(access->lanes, count);
-    for (int d = 0; d < access->rank; d++) {
-        Index *index = &access->indices[d];
+static void prepare_load(const Code *code, Load *load, int count) {
+    linear_lanes(code, load->coefficients, load->constant, count, load->lanes);
+    load->step = common_step(load->lanes, count);
+    for (int d = 0; d < load->rank; d++) {
+        Index *index = &load->indices[d];
         if (index->lanes)
             linear_lanes(code, index->coefficients, index->constant, count, index->lanes);
     }
@@ -60,13 +60,13 @@ static void prepare_access(const Code *code, Access *access, int count) {
 void prepare(const Code *code, const Instructions *section, int count) {
     for (int i = 0; i < section->count; i++)
         if (section->items[i]->kind == CODE_READ)
-            prepare_access(code, section->items[i]->access, count);
+            prepare_load(code, section->items[i]->load, count);
 }
 
 #define COPY_RUN(Type, field)                                                                                          \
     do {                                                                                                               \
         const Type *from = (const Type *)source->data + first;                                                         \
-        if (access->step == 1)                                                                                         \
+        if (load->step == 1)                                                                                           \
             for (int l = 0; l < count; l++)                                                                            \
                 to->field[l] = from[l];                                                                                \
         else                                                                                                           \
@@ -75,9 +75,9 @@ void prepare(const Code *code, const Instructions *section, int count) {
     } while (0)
 
 /* Neighbouring elements, or one for all lanes, of the commonest types; false where that is not so. */
-static bool read_run(const Access *access, int64_t first, int count, Lanes *to) {
-    const Storage *source = access->source;
-    if (access->step < 0)
+static bool read_run(const Load *load, int64_t first, int count, Lanes *to) {
+    const Storage *source = load->source;
+    if (load->step < 0)
         return false;
     if (source->tensor->type == TYPE_FLOAT)
         COPY_RUN(float, real);
@@ -87,30 +87,30 @@ static bool read_run(const Access *access, int64_t first, int count, Lanes *to) 
         return false;
     if (source->error)
         for (int l = 0; l < count; l++)
-            to->error[l] = source->error[first + (access->step ? l : 0)];
+            to->error[l] = source->error[first + (load->step ? l : 0)];
     return true;
 }
 
-static void read_unchecked(Interpreter *interpreter, const Access *access, int64_t shift, int count, Lanes *to) {
+static void read_unchecked(Interpreter *interpreter, const Load *load, int64_t shift, int count, Lanes *to) {
     int64_t elements[STRIP];
-    if (access->source->data && read_run(access, access->lanes[0] + shift, count, to))
+    if (load->source->data && read_run(load, load->lanes[0] + shift, count, to))
         return;
     for (int l = 0; l < count; l++)
-        elements[l] = access->lanes[l] + shift;
-    load_elements(interpreter, access->source, elements, count, to);
+        elements[l] = load->lanes[l] + shift;
+    load_elements(interpreter, load->source, elements, count, to);
 }
 
 /* Numbers the elements of the lanes whose indices are inside; lanes[i] is the lane of elements[i]. Returns how many. */
-static int inside_elements(const Code *code, const Access *access, int64_t shift, int count, int64_t *elements,
+static int inside_elements(const Code *code, const Load *load, int64_t shift, int count, int64_t *elements,
                            int *lanes) {
     bool inside[STRIP];
     uint64_t number[STRIP];
     for (int l = 0; l < count; l++) {
         inside[l] = true;
-        number[l] = (uint64_t)access->lanes[l] + (uint64_t)shift;
+        number[l] = (uint64_t)load->lanes[l] + (uint64_t)shift;
     }
-    for (int d = 0; d < access->rank; d++) {
-        const Index *index = &access->indices[d];
+    for (int d = 0; d < load->rank; d++) {
+        const Index *index = &load->indices[d];
         if (!index->checked)
             continue;
         const int64_t *values = index->computed ? index->computed->integer : index->lanes;
@@ -132,9 +132,9 @@ static int inside_elements(const Code *code, const Access *access, int64_t shift
 }
 
 /* An element that was chosen by a value that may be off may be any other. */
-static void doubt_indices(const Access *access, int count, Lanes *to) {
-    for (int d = 0; d < access->rank; d++) {
-        const Index *index = &access->indices[d];
+static void doubt_indices(const Load *load, int count, Lanes *to) {
+    for (int d = 0; d < load->rank; d++) {
+        const Index *index = &load->indices[d];
         if (index->inexact)
             for (int l = 0; l < count; l++)
                 if (index->computed->error[l] > 0)
@@ -143,35 +143,35 @@ static void doubt_indices(const Access *access, int count, Lanes *to) {
 }
 
 /* Outside the value is the read's otherwise, or 0 in a branch that is not taken there. */
-static void read_checked(Interpreter *interpreter, const Code *code, const Access *access, int64_t shift, int count,
+static void read_checked(Interpreter *interpreter, const Code *code, const Load *load, int64_t shift, int count,
                          Lanes *to) {
     int64_t elements[STRIP];
     int lanes[STRIP];
     Lanes loaded;
-    int found = inside_elements(code, access, shift, count, elements, lanes);
-    if (found < count && !access->otherwise && !access->conditional)
+    int found = inside_elements(code, load, shift, count, elements, lanes);
+    if (found < count && !load->otherwise && !load->conditional)
         INTERNAL_ERROR("%s reads outside %s", code->storage ? code->stage->name : "a requirement",
-                       access->source->tensor->name);
+                       load->source->tensor->name);
     for (int l = 0; l < count && found < count; l++) {
-        to->integer[l] = access->otherwise ? access->otherwise->integer[l] : 0;
-        to->error[l] = access->otherwise && !access->otherwise_exact ? access->otherwise->error[l] : 0;
+        to->integer[l] = load->otherwise ? load->otherwise->integer[l] : 0;
+        to->error[l] = load->otherwise && !load->otherwise_exact ? load->otherwise->error[l] : 0;
     }
     if (found)
-        load_elements(interpreter, access->source, elements, found, &loaded);
+        load_elements(interpreter, load->source, elements, found, &loaded);
     for (int i = 0; i < found; i++) {
         to->integer[lanes[i]] = loaded.integer[i];
-        to->error[lanes[i]] = access->source->exact ? 0 : loaded.error[i];
+        to->error[lanes[i]] = load->source->exact ? 0 : loaded.error[i];
     }
-    doubt_indices(access, count, to);
+    doubt_indices(load, count, to);
 }
 
 static void run_read(Interpreter *interpreter, const Code *code, const Instruction *in, int count) {
-    const Access *access = in->access;
-    int64_t shift = linear_shift(code, access->coefficients);
-    if (access->checked)
-        read_checked(interpreter, code, access, shift, count, in->result);
+    const Load *load = in->load;
+    int64_t shift = linear_shift(code, load->coefficients);
+    if (load->checked)
+        read_checked(interpreter, code, load, shift, count, in->result);
     else
-        read_unchecked(interpreter, access, shift, count, in->result);
+        read_unchecked(interpreter, load, shift, count, in->result);
 }
 
 /* --- instructions ------------------------------------------------------------------------------------------------- */

@@ -292,11 +292,11 @@ void warn_narrow_reduction(Statement *s, const Variable *variable, const Expr *v
 /* --- extents ------------------------------------------------------------------------------------------------------ */
 
 /* What the header says of a dimension of an argument, where that is a number. */
-static const AstExpr *fixed_extent(const Statement *s, const Access *access, int dimension) {
+static const AstExpr *fixed_extent(const Statement *s, const ReadSite *site, int dimension) {
     const AstParameters *arguments = &s->frame->definition->ast->arguments;
     for (int i = 0; i < arguments->count; i++) {
         const AstParameter *argument = &arguments->items[i];
-        if (strcmp(argument->name.text, access->name) == 0 && dimension < argument->dims.count &&
+        if (strcmp(argument->name.text, site->name) == 0 && dimension < argument->dims.count &&
             argument->dims.items[dimension]->kind == AST_INTEGER)
             return argument->dims.items[dimension];
     }
@@ -305,30 +305,30 @@ static const AstExpr *fixed_extent(const Statement *s, const Access *access, int
 
 /* Reads that run over a whole dimension by the index alone. */
 typedef struct Extent {
-    const Access *access;
+    const ReadSite *site;
     const AstExpr *extent;
 } Extent;
 
-static Extent extent_along(const Statement *s, const Access *access, const IndexVariable *index) {
-    for (int d = 0; d < access->read->count && !access->has_else && access->guard_count == 0; d++) {
-        const Expr *at = access->read->args[d];
-        const AstExpr *extent = at->kind == EXPR_VAR && at->var == index->raw ? fixed_extent(s, access, d) : NULL;
+static Extent extent_along(const Statement *s, const ReadSite *site, const IndexVariable *index) {
+    for (int d = 0; d < site->read->count && !site->has_else && site->guard_count == 0; d++) {
+        const Expr *at = site->read->args[d];
+        const AstExpr *extent = at->kind == EXPR_VAR && at->var == index->raw ? fixed_extent(s, site, d) : NULL;
         if (extent)
-            return (Extent){access, extent};
+            return (Extent){site, extent};
     }
     return (Extent){0};
 }
 
 static void compare_extents(Statement *s, const IndexVariable *index) {
     Extent first = {0};
-    for (int i = 0; i < s->accesses.count; i++) {
-        Extent other = extent_along(s, s->accesses.items[i], index);
-        first = first.access ? first : other;
-        if (!other.access || other.extent->integer == first.extent->integer)
+    for (int i = 0; i < s->sites.count; i++) {
+        Extent other = extent_along(s, s->sites.items[i], index);
+        first = first.site ? first : other;
+        if (!other.site || other.extent->integer == first.extent->integer)
             continue;
-        WARN(s->frame, extents_differ, other.access->ast->loc, other.access->name, (long long)other.extent->integer,
-             index->name, first.access->name, (long long)first.extent->integer);
-        NOTE(s->frame, first.access->ast->loc, "read here");
+        WARN(s->frame, extents_differ, other.site->ast->loc, other.site->name, (long long)other.extent->integer,
+             index->name, first.site->name, (long long)first.extent->integer);
+        NOTE(s->frame, first.site->ast->loc, "read here");
         HINT(s->frame, "if that is meant, say the range: where %s in 0:...", index->name);
         return;
     }

@@ -13,7 +13,7 @@
 typedef struct Constraint {
     Poly poly;
     bool weak, used;
-    Access *access; /* NULL: of the left side */
+    ReadSite *site; /* NULL: of the left side */
     int dim;
 } Constraint;
 
@@ -194,15 +194,15 @@ static void report_no_size(Statement *s, const AstExpr *ast, const Expr *end, co
 
 /* An end of a where range: over sizes, or over other indices too. NULL after an error. */
 static Expr *where_end(Statement *s, const AstExpr *ast, int clause) {
-    int known = s->indices.count, reads = s->accesses.count, limit = s->let_limit;
+    int known = s->indices.count, reads = s->sites.count, limit = s->let_limit;
     s->let_limit = clause;
     Typed end = translate(s, ast);
     s->let_limit = limit;
     if (!end.expr)
         return NULL;
     Expr *result = NULL;
-    if (s->accesses.count > reads)
-        ERROR(s->frame, where_reads, s->accesses.items[reads]->ast->loc, s->accesses.items[reads]->name);
+    if (s->sites.count > reads)
+        ERROR(s->frame, where_reads, s->sites.items[reads]->ast->loc, s->sites.items[reads]->name);
     else if (s->indices.count > known)
         report_index(s, s->indices.items[known]);
     else if (!end.index || end.type == TYPE_BOOL || is_data_dependent(end.expr))
@@ -214,7 +214,7 @@ static Expr *where_end(Statement *s, const AstExpr *ast, int clause) {
     else
         result = size_normal(s->builder->arena, end.expr);
     s->indices.count = known;
-    s->accesses.count = reads;
+    s->sites.count = reads;
     return result;
 }
 
@@ -327,31 +327,31 @@ bool check_where(Statement *s) {
 
 /* --- constraints --- */
 
-static void add_constraint(Inference *in, Poly poly, Access *access, int dim, bool weak) {
-    Constraint constraint = {.weak = weak, .access = access, .dim = dim};
+static void add_constraint(Inference *in, Poly poly, ReadSite *site, int dim, bool weak) {
+    Constraint constraint = {.weak = weak, .site = site, .dim = dim};
     if (without_divisions(in->statement, &poly, &constraint.poly))
         list_push(in->arena, &in->constraints, constraint);
 }
 
 /* 0 <= index < extent */
-static void add_constraints(Inference *in, Expr *index, Expr *extent, Access *access, int dim, bool weak) {
+static void add_constraints(Inference *in, Expr *index, Expr *extent, ReadSite *site, int dim, bool weak) {
     Arena *arena = in->arena;
     Poly low, size, high, one = {-1, 0, NULL};
     if (!poly_of(arena, index, &low) || !poly_of(arena, extent, &size) || !poly_sum(arena, &size, 1, &low, -1, &high) ||
         !poly_sum(arena, &high, 1, &one, 1, &high))
         return;
-    add_constraint(in, low, access, dim, weak);
-    add_constraint(in, high, access, dim, weak);
+    add_constraint(in, low, site, dim, weak);
+    add_constraint(in, high, site, dim, weak);
 }
 
-static void collect_access(Inference *in, Access *access) {
-    for (int d = 0; d < access->view.rank; d++) {
-        Expr *index = access->read->args[d];
-        if (!access->view.dims[d] || (access->earlier && d == access->step))
+static void collect_site(Inference *in, ReadSite *site) {
+    for (int d = 0; d < site->view.rank; d++) {
+        Expr *index = site->read->args[d];
+        if (!site->view.dims[d] || (site->earlier && d == site->step))
             continue;
-        bool bare = access->ast->kind == AST_APPLY && access->ast->args.items[d]->kind == AST_NAME;
-        if (!is_data_dependent(index) && (!access->has_else || bare))
-            add_constraints(in, index, access->view.dims[d], access, d, access->has_else);
+        bool bare = site->ast->kind == AST_APPLY && site->ast->args.items[d]->kind == AST_NAME;
+        if (!is_data_dependent(index) && (!site->has_else || bare))
+            add_constraints(in, index, site->view.dims[d], site, d, site->has_else);
     }
 }
 
@@ -428,7 +428,7 @@ static bool is_own(const Inference *in, const Constraint *constraint, const Inde
 }
 
 static bool is_conditional(const Constraint *constraint) {
-    return constraint->access && constraint->access->guard_count > 0;
+    return constraint->site && constraint->site->guard_count > 0;
 }
 
 static bool take_bound(const Inference *in, const Constraint *constraint, const IndexVariable *index, Ends *ends) {
@@ -564,9 +564,9 @@ static bool run_round(Inference *in) {
 /* --- what remains unresolved --- */
 
 static bool occurs_in_reads(const Statement *s, const IndexVariable *index) {
-    for (int i = 0; i < s->accesses.count; i++)
-        for (int d = 0; d < s->accesses.items[i]->view.rank; d++)
-            if (expr_uses_var(s->accesses.items[i]->read->args[d], index->raw))
+    for (int i = 0; i < s->sites.count; i++)
+        for (int d = 0; d < s->sites.items[i]->view.rank; d++)
+            if (expr_uses_var(s->sites.items[i]->read->args[d], index->raw))
                 return true;
     return false;
 }
@@ -592,17 +592,17 @@ static void note_hulls(const Statement *s) {
 /* What is known of the variables, and why that does not help. */
 static void note_uses(const Statement *s) {
     Arena *arena = s->builder->arena;
-    for (int i = 0; i < s->accesses.count; i++) {
-        const Access *access = s->accesses.items[i];
-        for (int d = 0; d < access->view.rank; d++) {
-            Expr *e = access->read->args[d];
+    for (int i = 0; i < s->sites.count; i++) {
+        const ReadSite *site = s->sites.items[i];
+        for (int d = 0; d < site->view.rank; d++) {
+            Expr *e = site->read->args[d];
             if (!holds_unresolved(s, e))
                 continue;
-            const char *why = access->has_else       ? "but this read may go outside: it has an else"
+            const char *why = site->has_else         ? "but this read may go outside: it has an else"
                               : is_data_dependent(e) ? "but that depends on data"
                                                      : "which leaves more than one range possible";
-            NOTE(s->frame, access->ast->loc, "0 <= %s < %s is known, %s", expr_text(arena, e),
-                 expr_text(arena, access->view.dims[d]), why);
+            NOTE(s->frame, site->ast->loc, "0 <= %s < %s is known, %s", expr_text(arena, e),
+                 expr_text(arena, site->view.dims[d]), why);
         }
     }
 }
@@ -718,8 +718,8 @@ void add_domain_facts(Statement *s) {
 static void note_assured(const Inference *in) {
     for (int c = 0; c + 1 < in->constraints.count; c++) {
         const Constraint *low = &in->constraints.items[c], *high = &in->constraints.items[c + 1];
-        if (low->access && low->access == high->access && low->dim == high->dim)
-            low->access->assured[low->dim] |= low->used && high->used && !low->weak;
+        if (low->site && low->site == high->site && low->dim == high->dim)
+            low->site->assured[low->dim] |= low->used && high->used && !low->weak;
     }
 }
 
@@ -738,8 +738,8 @@ bool infer_ranges(Statement *s, const View *target) {
     Inference in = {.statement = s, .arena = s->builder->arena};
     if (s->builder->names_only)
         invent_ranges(s);
-    for (int i = 0; i < s->accesses.count; i++)
-        collect_access(&in, s->accesses.items[i]);
+    for (int i = 0; i < s->sites.count; i++)
+        collect_site(&in, s->sites.items[i]);
     if (target)
         collect_target(&in, target);
     bool progress = true;

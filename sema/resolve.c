@@ -51,26 +51,26 @@ static Expr *outside_index(Arena *arena, ElseMode mode, Expr *index, Expr *exten
 
 /* --- reads --- */
 
-static const Access *access_of(const Statement *s, const Expr *read) {
-    for (int i = 0; i < s->accesses.count; i++)
-        if (s->accesses.items[i]->read == read)
-            return s->accesses.items[i];
+static const ReadSite *site_of(const Statement *s, const Expr *read) {
+    for (int i = 0; i < s->sites.count; i++)
+        if (s->sites.items[i]->read == read)
+            return s->sites.items[i];
     return NULL;
 }
 
 static Expr *resolve_read(Statement *s, Expr *e) {
     Arena *arena = s->builder->arena;
-    const Access *access = access_of(s, e);
+    const ReadSite *site = site_of(s, e);
     Expr **indices = ARENA_ARRAY(arena, Expr *, e->count);
     for (int d = 0; d < e->count; d++) {
         indices[d] = resolve_value(s, e->args[d]);
-        if (access && access->has_else && access->mode != ELSE_VALUE && !access->assured[d])
-            indices[d] = outside_index(arena, access->mode, indices[d], access->view.dims[d]);
+        if (site && site->has_else && site->mode != ELSE_VALUE && !site->assured[d])
+            indices[d] = outside_index(arena, site->mode, indices[d], site->view.dims[d]);
     }
     Expr *otherwise = e->otherwise ? resolve_value(s, e->otherwise) : NULL;
-    if (access && access->never_outside && !access->guarded)
+    if (site && site->never_outside && !site->guarded)
         otherwise = NULL;
-    if (!otherwise && access && access->guarded)
+    if (!otherwise && site && site->guarded)
         otherwise = expr_constant(arena, e->type, 0);
     Expr *read = expr_read(arena, e->tensor, indices, otherwise);
     read->loc = e->loc;

@@ -33,13 +33,13 @@ const View *carried_target(const Frame *frame, const Variable *variable) {
     return carried && is_spanned(carried) && !frame->builder->names_only ? &carried->last : NULL;
 }
 
-typedef struct Search {
+typedef struct CarriedSearch {
     const Frame *frame;
     bool found;
-} Search;
+} CarriedSearch;
 
 static bool visit_carried(const Expr *e, void *context) {
-    Search *search = context;
+    CarriedSearch *search = context;
     const ScanBlock *block = search->frame->scan;
     for (int i = 0; e->kind == EXPR_READ && i < block->carried.count; i++)
         search->found |= block->carried.items[i].tensor == e->tensor;
@@ -51,7 +51,7 @@ static bool visit_carried(const Expr *e, void *context) {
 }
 
 bool reads_carried(const Frame *frame, const Expr *e) {
-    Search search = {frame, false};
+    CarriedSearch search = {frame, false};
     if (frame->scan)
         expr_walk(e, visit_carried, &search);
     return search.found;

@@ -165,19 +165,19 @@ static void translate_clauses(Statement *s) {
 }
 
 /* What a read stands under beside its own conditions. */
-static void add_guards(Statement *s, Access *access, int count) {
-    Expr **guards = ARENA_ARRAY(s->builder->arena, Expr *, count + access->guard_count);
+static void add_guards(Statement *s, ReadSite *site, int count) {
+    Expr **guards = ARENA_ARRAY(s->builder->arena, Expr *, count + site->guard_count);
     for (int i = 0; i < count; i++)
         guards[i] = s->predicates.items[i];
-    for (int i = 0; i < access->guard_count; i++)
-        guards[count + i] = access->guards[i];
-    access->guards = guards;
-    access->guard_count += count;
+    for (int i = 0; i < site->guard_count; i++)
+        guards[count + i] = site->guards[i];
+    site->guards = guards;
+    site->guard_count += count;
 }
 
 /* A predicate is asked where those before it hold, and may use the lets before it. */
 static bool translate_predicate(Statement *s, int clause) {
-    int reads = s->accesses.count, limit = s->let_limit;
+    int reads = s->sites.count, limit = s->let_limit;
     s->let_limit = clause;
     s->in_predicate = true;
     Expr *predicate = translate_condition(s, s->ast->wheres.items[clause].value);
@@ -185,8 +185,8 @@ static bool translate_predicate(Statement *s, int clause) {
     s->let_limit = limit;
     if (!predicate)
         return false;
-    for (int i = reads; i < s->accesses.count; i++)
-        add_guards(s, s->accesses.items[i], s->predicates.count);
+    for (int i = reads; i < s->sites.count; i++)
+        add_guards(s, s->sites.items[i], s->predicates.count);
     list_push(s->builder->arena, &s->predicates, predicate);
     return true;
 }
@@ -198,7 +198,7 @@ static bool translate_predicates(Statement *s, int reads) {
         if (s->ast->wheres.items[i].kind == WHERE_PREDICATE)
             good &= translate_predicate(s, i);
     for (int i = 0; i < reads; i++)
-        add_guards(s, s->accesses.items[i], s->predicates.count);
+        add_guards(s, s->sites.items[i], s->predicates.count);
     return good;
 }
 
@@ -232,7 +232,7 @@ bool translate_assignment(Statement *s, const Variable *variable, Typed *value) 
     hide_names(s);
     good = good && translate_computed(s);
     *value = translate(s, ast->values.items[0]);
-    int reads = s->accesses.count;
+    int reads = s->sites.count;
     translate_clauses(s);
     good &= check_where(s);
     good &= translate_predicates(s, reads) && !s->failed;
@@ -244,8 +244,8 @@ bool translate_assignment(Statement *s, const Variable *variable, Typed *value) 
 
 static bool is_ranged(const Statement *s, const IndexVariable *index) {
     bool ranged = index->where || index->place;
-    for (int i = 0; i < s->accesses.count && !ranged; i++)
-        ranged = expr_uses_var(s->accesses.items[i]->read, index->raw);
+    for (int i = 0; i < s->sites.count && !ranged; i++)
+        ranged = expr_uses_var(s->sites.items[i]->read, index->raw);
     return ranged;
 }
 
@@ -477,7 +477,7 @@ bool translate_tuple(Statement *s, Variable *const *variables, Typed *values) {
         values[i] = translate(s, s->ast->values.items[i]);
         good &= values[i].expr != NULL;
     }
-    int reads = s->accesses.count;
+    int reads = s->sites.count;
     translate_clauses(s);
     good &= check_where(s);
     good &= translate_predicates(s, reads) && !s->failed;
