@@ -1,11 +1,13 @@
-/* algebra.c - a test of what combiners claim: associative, commutative, and that their identity is one.
+/* algebra.c - tests what combiners claim: that they are associative or commutative, and that their identity is one.
  *
- * The laws have to hold of what can come together: the tuples that a statement combines (a component that is a constant
- * there is that constant) and what the combiner makes of them. Values come from a seed, so that every compilation says
- * the same: small and equal ones first, which also read best, then random ones with extreme integers and the largest
- * and smallest floats among them. Floats are computed in double
- * and compared with a tolerance, relative to the largest value of their component that occurs: some algebras, those of
- * log-sum-exp and of variances, hold up to rounding. Where a result is no finite number nothing is decided.
+ * The laws have to hold for what can come together: the tuples that a statement combines, and what the combiner makes
+ * of them. Where a component of these tuples is a constant, the tests use that constant. Values come from a seed, so
+ * that every compilation reports the same. Small and equal values come first, since they read best in a message. Then
+ * come random ones, with extreme integers and the largest and smallest floats among them.
+ *
+ * Floats are computed in double. They are compared with a tolerance, relative to the largest value of their component
+ * that occurs, because some algebras (log-sum-exp, variances) hold up to rounding only. A result that is not finite
+ * decides nothing.
  */
 #include "sema/check.h"
 #include "sema/interpreter.h"
@@ -20,10 +22,10 @@ typedef struct Algebra {
     Frame *frame;
     const Combiner *combiner;
     const AstCombiner *ast;
-    Expr *const *constants; /* [count]: of what is combined; NULL: any value */
+    Expr *const *constants; /* [count]: the value of a component that is a constant; NULL: any value */
     Loc statement;
     uint64_t state;
-    double *largest; /* [count]: of the component's absolute values in this trial */
+    double *largest; /* [count]: the largest absolute value of each component in this trial */
     bool finite;     /* all results of this trial */
 } Algebra;
 
@@ -141,7 +143,8 @@ static Value draw_value(Algebra *a, ElementType type, bool simple) {
 
 enum { MOST_COMBINED = 4 };
 
-/* Three tuples whose components are often equal: as they are combined, or made of a few such. */
+/* Three tuples whose components are often equal. Each is one that the statement may combine, or a combination of a
+ * few. */
 static void draw_tuples(Algebra *a, int trial, Value *tuples[3]) {
     Value *drawn[3 * MOST_COMBINED];
     bool simple = trial < SIMPLE_TRIALS;
@@ -190,7 +193,7 @@ static Loc property_loc(const Algebra *a, const char *word) {
     return a->ast->name.loc;
 }
 
-/* Where the values come from that break a law. */
+/* A note on the statement that gave the values which break a law. */
 static void note_statement(const Algebra *a) {
     NOTE(a->frame, a->statement, "combined here");
 }
@@ -238,7 +241,7 @@ static bool holds_identity(Algebra *a, Value *tuples[3]) {
     return same(a, right, tuples[0]) || report_identity(a, "(a identity)", tuples[0], right);
 }
 
-/* Partial results that have seen nothing are combined too. */
+/* A partial result without terms is the identity. Two of them may be combined. */
 static bool keeps_identity(Algebra *a) {
     Value *identity = identity_values(a), *made = combine(a, identity, identity);
     for (int i = 0; i < a->combiner->count; i++) {

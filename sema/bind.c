@@ -12,10 +12,10 @@ typedef struct Binder {
     const Program *from;
     Program *to;
     LIST(Substitution) sizes;
-    LIST(Substitution) axes; /* of the stage at hand */
-    Tensor **tensors;        /* the new one of each of from->tensors */
+    LIST(Substitution) axes; /* axes of the current stage */
+    Tensor **tensors;        /* by the index of the old tensor in from->tensors */
     const char *why;
-    bool limits; /* bindings are limits: sizes stay sizes */
+    bool limits; /* the bindings are upper limits: sizes stay variables */
 } Binder;
 
 /* --- expressions --- */
@@ -52,7 +52,7 @@ static Expr *bind_expr(Binder *b, Expr *e) {
     return e ? expr_rewrite(b->arena, e, replace, b) : NULL;
 }
 
-/* An extent: a constant wherever it can be. */
+/* A bound extent: a constant wherever possible. */
 static Expr *bind_extent(Binder *b, Expr *e) {
     return size_normal(b->arena, bind_expr(b, e));
 }
@@ -101,7 +101,7 @@ static Stage *bind_stage(Binder *b, const Stage *stage) {
     return bound;
 }
 
-/* True when it has to be kept; false when it holds, or (why) never does. */
+/* True: the requirement stays. False: it always holds, or never does (then why is set). */
 static bool bind_requirement(Binder *b, const Requirement *from, Requirement *to) {
     *to = *from;
     b->axes.count = 0;
@@ -133,7 +133,7 @@ static void bind_scans(Binder *b, const Stage **stages) {
 
 /* --- sizes --- */
 
-/* The same size where it is known to be at most the value. */
+/* A size of the same name that is known to be at most `most`. */
 static const Var *limited_size(Arena *arena, const Var *size, int64_t most) {
     Var *limited = ARENA_NEW(arena, Var);
     *limited = *size;

@@ -1,9 +1,11 @@
 /* bounds.c - the proof that every access stays inside its tensor.
  *
- * An index is taken to its smallest and largest value over the domain, which leaves a condition on sizes alone. Where
- * it follows from what is known, the access is safe; where it can never hold, or only for sizes of 0 and 1, the program
- * is refused; else it becomes a requirement that the call checks first. Conditions of `? :` help, and a read that is
- * safe through them alone gets an `otherwise`, so that no later stage can move it out from under them.
+ * An index is replaced by its smallest and its largest value over the domain, which leaves a condition on sizes alone.
+ * If the condition follows from what is known, the access is safe. If it can never hold, or holds for sizes of 0 and 1
+ * only, the program is refused. Otherwise it becomes a requirement that the function checks when it is called.
+ *
+ * Conditions of `? :` help in the proof. A read that is safe only because of them gets an `otherwise`, so that no later
+ * step can move it out from under them.
  */
 #include "sema/check.h"
 #include <string.h>
@@ -12,7 +14,7 @@ static const Poly minus_one = {-1, 0, NULL};
 
 /* --- requirements --- */
 
-/* `text` says in words what the condition says. */
+/* `text` says the condition in words. */
 static void require_in_words(Builder *builder, Expr *condition, Status status, Loc loc, const char *text) {
     int64_t value;
     if (builder->names_only || (expr_is_int(condition, &value) && value))
@@ -46,7 +48,7 @@ Expr *poly_condition(Arena *arena, const Poly *p) {
 
 typedef enum Verdict { ALWAYS, NEVER, DEPENDS } Verdict;
 
-/* p >= 0, p over sizes. */
+/* Whether p >= 0, where p is over sizes. */
 static Verdict judge(Arena *arena, const Poly *p, const Polys *facts) {
     Poly opposite;
     if (poly_never_negative(arena, p, facts))
@@ -65,7 +67,7 @@ static bool is_empty(const Statement *s) {
     return false;
 }
 
-/* p >= 0 unless a range is empty. Where emptiness makes it true anyway, it is a fact for what comes later. */
+/* Requires p >= 0 unless a range is empty. If p >= 0 follows even from an empty range, p is a fact for later proofs. */
 static void require_on_domain(Statement *s, const Poly *p, Loc loc) {
     Builder *builder = s->builder;
     Arena *arena = builder->arena;
@@ -109,7 +111,7 @@ static void require_not_negative(Builder *builder, const Poly *p, Loc loc) {
     list_push(arena, &builder->facts, *p);
 }
 
-/* The range itself: never of a negative extent. */
+/* Requires that the range does not end before it begins. */
 bool require_range(Statement *s, IndexVariable *index) {
     Builder *builder = s->builder;
     Poly extent;
@@ -129,7 +131,7 @@ bool require_range(Statement *s, IndexVariable *index) {
     return true;
 }
 
-/* Sizes that are equal, or differ for all sizes above 1. */
+/* Requires a == b. An error (false) if the two differ for all sizes above 1. */
 bool require_equal(Frame *frame, Expr *a, Expr *b, Loc loc, const char *what) {
     Builder *builder = frame->builder;
     Arena *arena = builder->arena;
@@ -158,7 +160,7 @@ static void add_fact(Arena *arena, Polys *facts, Expr *larger, Expr *smaller, in
         list_push(arena, facts, p);
 }
 
-/* What a condition says about indices, as polynomials that are not negative. */
+/* Adds what a condition says about indices, as polynomials that are not negative. */
 static void add_guard_facts(Arena *arena, Polys *facts, const Expr *guard) {
     if (guard->kind != EXPR_OP)
         return;
@@ -210,7 +212,7 @@ static int64_t coefficient_of(const Poly *p, const Var *var) {
     return 0;
 }
 
-/* How many times a condition has to be taken off p so that a variable of both goes away; 1 when there is none. */
+/* The multiple of the guard to subtract from p so that a variable of both cancels; 1 when there is none. */
 static int64_t useful_multiple(const Statement *s, const Poly *p, const Poly *guard) {
     for (int i = 0; i < s->indices.count; i++) {
         int64_t here = coefficient_of(p, s->indices.items[i]->raw);
@@ -221,7 +223,7 @@ static int64_t useful_multiple(const Statement *s, const Poly *p, const Poly *gu
     return 1;
 }
 
-/* p is the sum of what some conditions say is not negative and of something that never is. */
+/* Whether p is a sum of guards (each not negative under its condition) and of something that is never negative. */
 static bool holds_under(const Statement *s, const Poly *p, const Polys *guards, int depth, int *steps) {
     enum { GUARDS_TOGETHER = 3 };
     Arena *arena = s->builder->arena;
@@ -294,7 +296,7 @@ static const AstExpr *index_place(const ReadSite *site, int d) {
     return site->ast->kind == AST_APPLY ? site->ast->args.items[d] : site->ast;
 }
 
-/* "0:H + KH - 1": the values of an index as the source counts them. */
+/* "0:H + KH - 1": the range of an index as the source counts it. */
 static const char *range_text(const Statement *s, const ReadSite *site, int d, Expr *index) {
     Arena *arena = s->builder->arena;
     Poly p, low, high, end, one = {1, 0, NULL};
@@ -404,8 +406,8 @@ static void add_axis(Arena *arena, Requirement *requirement, const Var *axis) {
     requirement->axes = axes;
 }
 
-/* Where an index that the condition does not name has no values, what its guards read may be outside. False: there
- * are never any. */
+/* An axis that the condition does not name may have no values. Then the guards' own reads may be outside, so the
+ * requirement is dropped for such sizes. Returns false if the axis never has values. */
 static bool require_values(Arena *arena, Requirement *requirement, const Var *axis) {
     int64_t extent;
     if (expr_is_int(axis->extent, &extent))
@@ -422,7 +424,7 @@ static bool guards_read(const ReadSite *site) {
     return false;
 }
 
-/* Checked at run time, for all values of the indices for which the read's conditions hold. */
+/* A requirement, checked at run time, for all values of the indices for which the conditions of the read hold. */
 static bool require_gather(Statement *s, ReadSite *site, int d) {
     Arena *arena = s->builder->arena;
     Expr *index = resolve_value(s, site->read->args[d]);
@@ -461,7 +463,7 @@ static Polys guard_facts(const Statement *s, const ReadSite *site) {
     return facts;
 }
 
-/* The dimensions of a read with an else that never are outside: its else is dropped there. */
+/* Finds the dimensions in which a read with an else is never outside. If that is all of them, the else is dropped. */
 static void find_needless_else(Statement *s, ReadSite *site) {
     Polys none = {0};
     bool always = site->mode == ELSE_VALUE;
@@ -496,7 +498,7 @@ static bool check_site(Statement *s, ReadSite *site) {
     return good;
 }
 
-/* What is written stays in what the tensor already spans. */
+/* The indices of the left side stay inside what the tensor already spans. */
 static bool check_target(Statement *s, const View *target) {
     Arena *arena = s->builder->arena;
     for (int d = 0; d < target->rank; d++) {
@@ -519,7 +521,7 @@ static bool check_target(Statement *s, const View *target) {
     return true;
 }
 
-/* An access to what is written, for the indices that are computed. */
+/* The left side as a read site, so that its computed indices are checked like those of reads. */
 static ReadSite *target_site(Statement *s, const View *target) {
     Arena *arena = s->builder->arena;
     const AstTarget *left = &s->ast->targets.items[0];
@@ -538,13 +540,14 @@ static ReadSite *target_site(Statement *s, const View *target) {
         if (target->lower)
             indices[d] = expr_binary(arena, OP_SUB, indices[d], target->lower[d]);
     }
-    Tensor *stand_in = ARENA_NEW(arena, Tensor); /* what is written may have no tensor yet */
+    Tensor *stand_in = ARENA_NEW(arena, Tensor); /* the written tensor may not exist yet */
     *stand_in = (Tensor){.name = left->name.text, .rank = target->rank, .dims = target->dims};
     site->read = expr_read(arena, stand_in, indices, NULL);
     return site;
 }
 
-/* Computed indices are inside, or checked at the call before anything is written: *written is the access then. */
+/* Computed indices of the left side are inside, or are checked at the call before anything is written. Sets *written to
+ * the read site of the left side if it has such indices. */
 static bool check_computed(Statement *s, const View *target, ReadSite **written) {
     bool any = false;
     for (int d = 0; target && d < target->rank; d++)
@@ -570,7 +573,7 @@ static bool note_same_read(const Expr *e, void *context) {
     return !search->found;
 }
 
-/* Whether what one access is checked under reads the other. */
+/* Whether a condition of one site reads the other. */
 static bool waits_for(const ReadSite *site, const ReadSite *other) {
     ReadSearch search = {other->read, false};
     for (int g = 0; g < site->guard_count; g++)
@@ -601,7 +604,8 @@ static void add_gather(Arena *arena, ReadSites *list, ReadSite *site) {
         list_push(arena, list, site);
 }
 
-/* What a condition reads is inside before the condition is asked. written: an access beside the reads, or NULL. */
+/* Orders the checks so that what a condition reads is checked before the condition is evaluated. written: the read site
+ * of the left side, or NULL. */
 static bool check_gathers(Statement *s, ReadSite *written) {
     ReadSites left = {0};
     bool good = true;
@@ -669,7 +673,8 @@ static bool has_variable(const Expr *e) {
     return false;
 }
 
-/* One run-time extent of at most 2^20 times 2^40, the largest size. */
+/* Whether the tensor has one run-time extent, whose factor is small enough for sizes up to 2^40 (the largest) to
+ * fit. */
 static bool is_small(Arena *arena, const Tensor *tensor, int64_t room) {
     int64_t factor = 0;
     for (int d = 0; d < tensor->rank; d++) {
@@ -689,7 +694,7 @@ static bool is_small(Arena *arena, const Tensor *tensor, int64_t room) {
     return factor <= room >> 40;
 }
 
-/* The name where the user of the function knows it, else the shape. */
+/* Names the tensor if its user knows the name, else by its shape. */
 static const char *size_text(Arena *arena, const Tensor *tensor, const char *name) {
     Text text = {.arena = arena};
     text_add(&text, "%s", name ? name : element_info[tensor->type].spelling);
@@ -699,7 +704,8 @@ static const char *size_text(Arena *arena, const Tensor *tensor, const char *nam
     return text.text;
 }
 
-/* The bytes of a tensor fit int64: known now, or INT64_MAX / d0 / d1 .. >= bytes at the call, which cannot overflow. */
+/* Requires that the bytes of a tensor fit into int64. This is decided here if the extents are known. Otherwise the call
+ * checks INT64_MAX / bytes / d0 / d1 ... >= 1, which cannot overflow. */
 void check_tensor_size(Frame *frame, const Tensor *tensor, const char *name) {
     Builder *builder = frame->builder;
     Arena *arena = builder->arena;

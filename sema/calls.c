@@ -1,8 +1,8 @@
 /* calls.c - calls of other defs: each is instantiated where it stands.
  *
- * The sizes of the called def are found by laying its header over the actual arguments; a size that two arguments give
- * must be the same, which is checked here or at the call. A def is checked by itself before it is instantiated, so
- * what is wrong with it alone is said once, there.
+ * The header of the called def is matched with the actual arguments, which gives its sizes. If two arguments give the
+ * same size, both must agree: that is checked here or at run time. A def is checked by itself before it is
+ * instantiated, so that an error of its own is reported once, there.
  */
 #include "sema/check.h"
 
@@ -16,7 +16,8 @@ bool is_call(const Frame *frame, const AstExpr *ast) {
 
 /* --- actual arguments --- */
 
-/* relu of rows: a def of the same file whose name goes on from this one's, and takes what is given. */
+/* For a wrong rank: suggests a def of the same file whose name extends the called one (relu_rows for relu) and that
+ * takes this rank. */
 static void hint_other_rank(Frame *frame, const AstParameter *formal, int rank) {
     for (int f = 0; f < frame->builder->checker->files.count; f++) {
         const SourceFile *file = frame->builder->checker->files.items[f];
@@ -59,7 +60,7 @@ static bool actual_of_call(Frame *frame, const AstExpr *ast, const char *name, A
     return true;
 }
 
-/* A scalar: any value that does not depend on an index. */
+/* A scalar argument: any value that does not depend on an index. */
 static bool actual_value(Frame *frame, const AstExpr *ast, ElementType type, Actual *actual) {
     Statement s = {.frame = frame, .builder = frame->builder};
     Typed value = translate(&s, ast);
@@ -122,7 +123,7 @@ static bool check_argument_type(Frame *frame, const AstParameter *formal, const 
     return true;
 }
 
-/* Sizes that stand alone in the header take those of the actual arguments. */
+/* A size that is a whole dimension in the header takes the extent of the actual argument. */
 static void bind_sizes(Frame *callee, const AstParameter *formal, const View *view) {
     for (int d = 0; d < view->rank; d++) {
         const AstExpr *dim = formal->dims.items[d];
@@ -131,7 +132,7 @@ static void bind_sizes(Frame *callee, const AstParameter *formal, const View *vi
     }
 }
 
-/* The tensor with the sizes of the header, which must be those that it has. */
+/* The actual tensor with the sizes of the header, which its own sizes must equal. */
 static bool lay_over(Frame *callee, const AstParameter *formal, const AstExpr *ast, View *view) {
     Arena *arena = callee->builder->arena;
     View seen = {.tensor = view->tensor, .rank = view->rank, .dims = ARENA_ARRAY(arena, Expr *, view->rank)};
@@ -217,7 +218,7 @@ static void hint_parameter(Frame *frame, const AstDef *def, const char *name) {
         HINT(frame, "its parameters are %s", names.text);
 }
 
-/* conv2d[S=2](...): constants of the caller. */
+/* conv2d[S=2](...): the values in brackets are constants of the caller. */
 static bool check_brackets(Frame *frame, const AstDef *def, const AstExpr *call, Bounds *bounds) {
     bool good = true;
     for (int i = 0; i < call->parameters.count; i++) {
@@ -240,7 +241,8 @@ static bool check_brackets(Frame *frame, const AstDef *def, const AstExpr *call,
     return good;
 }
 
-/* Defs that call each other twice, each, would make programs without end; a chain of calls is followed by recursion. */
+/* Limits the size of a program: defs that each call two others would multiply without end. A limit on depth keeps the
+ * recursion of the checker short. */
 static bool check_growth(Frame *frame, const AstExpr *call) {
     enum { DEPTH_LIMIT = 400, CALL_LIMIT = 20000 };
     Builder *builder = frame->builder;
@@ -264,7 +266,7 @@ static bool check_recursion(Frame *frame, const Definition *definition, const As
     return false;
 }
 
-/* A name for what a call makes that no other call of the frame has. */
+/* A name for the result of a call that no other call of the frame has. */
 static const char *call_name(Frame *frame, const char *wanted) {
     Arena *arena = frame->builder->arena;
     const char *name = wanted;
@@ -289,7 +291,7 @@ static void take_results(Frame *callee, const char *name, View *results) {
     }
 }
 
-/* The frame of the called def, with everything that its body needs; NULL after an error. */
+/* The frame of the called def with all that its body needs; NULL after an error. */
 static Frame *enter_call(Frame *frame, Definition *definition, const AstExpr *call, const char *name) {
     Arena *arena = frame->builder->arena;
     Bounds bounds = {0};
@@ -306,7 +308,7 @@ static Frame *enter_call(Frame *frame, Definition *definition, const AstExpr *ca
     return enter_chosen(callee, call, actuals, name);
 }
 
-/* A call gives new tensors: there is no buffer that an inout result could begin with. */
+/* A call makes new tensors, so there is no buffer that an inout result could begin with. */
 static bool check_inout(Frame *frame, const Definition *definition, const AstExpr *call) {
     const AstResults *results = &definition->ast->results;
     for (int i = 0; i < results->count; i++) {
@@ -373,7 +375,7 @@ static bool check_declared(Frame *frame, const Variable *variable, const AstTarg
     return true;
 }
 
-/* Returns the variable, NULL where the target is none. */
+/* Returns the variable, or NULL if the target is not a variable. */
 static Variable *assign_result(Frame *frame, const AstTarget *target, const View *view) {
     Variable *variable = target_variable(frame, target);
     if (!variable)

@@ -1,9 +1,9 @@
-/* check.h - what the files of sema share: the module being checked, one program being built, one statement.
+/* check.h - what the files of sema share: the module that is checked, the program that is built, the current statement.
  *
- * A Builder makes one Program; a Frame is one def inside it (the unit's own, or a call's); a Statement is one
- * assignment. Expressions of a statement are built over its index variables as the source counts them; once ranges are
- * known, resolve_value rewrites them over the axes of the stage, which start at 0. A NULL expression is poisoned: its
- * error has been reported, and whatever uses it stays silent.
+ * A Builder makes one Program. A Frame is one def inside it: the def of the unit, or of a call. A Statement is one
+ * assignment. Expressions of a statement use its index variables as the source counts them. Once ranges are known,
+ * resolve_value rewrites them over the axes of the stage, which start at 0. A NULL expression is poisoned: its error
+ * has been reported, and whatever uses it stays silent.
  */
 #ifndef SEMA_CHECK_H
 #define SEMA_CHECK_H
@@ -23,20 +23,20 @@ typedef struct Definition {
     const AstDef *ast;
     SourceFile *file;
     CheckState state;
-    bool instr;       /* the meaning of an instruction: its result begins with what is there */
-    Program *program; /* of its own check, when GOOD and every integer parameter had a value */
+    bool instr;       /* the meaning of an instruction: its result begins with its contents */
+    Program *program; /* of its own check; NULL unless GOOD and every integer parameter has a value */
 } Definition;
 
 typedef struct CombinerDefinition {
     const AstCombiner *ast;
     SourceFile *file;
     CheckState state;
-    const Combiner *combiner; /* when GOOD */
-    LIST(Expr **) tested;     /* for each test of its algebra: the constants among the values that were combined */
+    const Combiner *combiner; /* NULL unless GOOD */
+    LIST(Expr **) tested;     /* one for each test of its algebra: the components that were constants */
 } CombinerDefinition;
 
 struct SourceFile {
-    int number; /* among the checker's files */
+    int number; /* its index among the checker's files */
     AstFile *ast;
     const char *path;
     bool embedded;
@@ -51,17 +51,17 @@ typedef struct Checker {
     SemaOptions *options;
     Diagnostics *diagnostics;
     Module *module;
-    int complete;               /* files, the first ones, whose imports are loaded */
-    int depth;                  /* of defs under way: calls in calls */
+    int complete;               /* how many files, from the first on, have their imports loaded */
+    int depth;                  /* how deep the current call is nested in others */
     bool implementations;       /* some def implements another */
     LIST(SourceFile *) files;   /* main first, then in the order of reading */
     LIST(const Instr *) instrs; /* of all files */
-    LIST(const Array *) arrays; /* of constants, as often as they are read as another type */
+    LIST(const Array *) arrays; /* constants from files; one for each type that a file is read as */
 } Checker;
 
 /* --- one program --- */
 
-/* A tensor as a def sees it: with the sizes that its own header gives, counted from `lower`. */
+/* A tensor as a def sees it: with the sizes that the header of this def gives, and indices that begin at `lower`. */
 typedef struct View {
     const Tensor *tensor;
     int rank;
@@ -75,22 +75,22 @@ typedef struct Part {
     const char *suffix;
 } Part;
 
-/* What a name stands for that tensors are assigned to or read from. */
+/* A name that tensors are assigned to or read from. */
 typedef struct Variable {
     const char *name;
     Loc loc;
-    const AstResult *result; /* of an output of its def */
+    const AstResult *result; /* the result of the def that it is, or NULL */
     bool input, poisoned, used;
-    bool written; /* a definition was made, or tried with errors */
-    View view;    /* the newest version; view.tensor NULL before the first definition */
+    bool written; /* a definition was made, or failed */
+    View view;    /* the newest version; view.tensor is NULL before the first definition */
     LIST(Tensor *) versions;
-    LIST(Part) parts;        /* tensors that versions are made of: named VERSION.SUFFIX */
-    Tensor *initial;         /* ROLE_INITIAL, when the caller's buffer is read or may be */
-    struct Variable *beside; /* defined by one statement with it, or with what is beside that */
-    bool together_used;      /* some of those that lead here are used */
+    LIST(Part) parts;        /* tensors that a version is computed from: named VERSION.SUFFIX */
+    Tensor *initial;         /* what the caller's buffer holds (ROLE_INITIAL), if that is read or may be */
+    struct Variable *beside; /* links variables that one statement defines together: the next one towards the first */
+    bool together_used;      /* of the first of them: one of them is used */
 } Variable;
 
-/* One statement defines them: where one is used, the others are needed. */
+/* One statement defines these variables: if one is used, all are needed. */
 void variables_together(Variable *const *variables, int count);
 
 typedef enum SymbolKind { SYMBOL_SIZE, SYMBOL_SCALAR, SYMBOL_TENSOR } SymbolKind;
@@ -99,31 +99,31 @@ typedef struct Symbol {
     SymbolKind kind;
     const char *name;
     Loc loc;
-    Expr *value;        /* SIZE (int64, over the program's sizes; NULL: not bound yet) and SCALAR */
-    bool parameter;     /* SIZE: an integer parameter in brackets */
-    bool used;          /* SCALAR */
-    Variable *variable; /* TENSOR */
+    Expr *value;        /* of a SIZE (int64, over the program's sizes; NULL: not bound yet) or a SCALAR */
+    bool parameter;     /* a SIZE that is an integer parameter in brackets */
+    bool used;          /* of a SCALAR */
+    Variable *variable; /* of a TENSOR */
 } Symbol;
 
-/* A tensor that a scan block defines, as its statements see it. */
+/* A tensor that a scan block defines, as the statements of the block see it. */
 typedef struct Carried {
     Variable *variable;
-    const AstTarget *target;  /* of its first statement */
-    int step;                 /* which of its indices is the scan's */
-    int definitions, defined; /* its statements, and those whose stages were made */
-    View last;                /* its last version, which later steps read: dims and lower NULL where not known yet */
+    const AstTarget *target;  /* the left side of its first statement */
+    int step;                 /* the position of the scan's index among its indices */
+    int definitions, defined; /* how many statements define it, and for how many stages exist */
+    View last;                /* its last version, which later steps read; dims and lower are NULL while unknown */
     bool typed;               /* the type is known */
     ElementType type;
-    bool given;     /* it has sizes from before or from the header */
-    Loc unknown;    /* of a read that had to be given up, for want of a type or of sizes */
-    Tensor *tensor; /* the last version, made before its statements are */
+    bool given;     /* its sizes come from an earlier definition or from the header */
+    Loc unknown;    /* of a read that was given up because the type or the sizes were unknown */
+    Tensor *tensor; /* the last version, made before the statements are checked */
 } Carried;
 
 /* scan t { ... } while its statements are checked. */
 typedef struct ScanBlock {
     const AstStatement *ast;
     LIST(Carried) carried;
-    bool probing; /* statements are looked at for ranges and types alone */
+    bool probing; /* statements are only looked at for ranges and types */
     Scan *scan;
 } ScanBlock;
 
@@ -136,26 +136,26 @@ typedef struct Bound {
     const Array *array; /* or NULL */
     Loc loc;
     bool used;
-    bool waits; /* made of parameters of the caller that wait for a value */
+    bool waits; /* depends on a parameter of the caller that has no value yet */
 } Bound;
 typedef LIST(Bound) Bounds;
 
-/* A call that may be replaced, or is, by what implements the called def. */
+/* A call that another def may replace, or replaces, since it implements the called one. */
 typedef struct Replacement {
-    const char *name;       /* of what the call makes; "" for the unit itself */
-    Definition *definition; /* that implements it */
+    const char *name;       /* of the result of the call; "" for the unit itself */
+    Definition *definition; /* the def that implements the called one */
     double error;
-    Bounds parameters; /* of the implemented def there */
+    Bounds parameters; /* the parameters that the implemented def has there */
     bool used;
 } Replacement;
 
 typedef struct Algorithms {
-    LIST(Replacement) found; /* while a program is made as it is written */
+    LIST(Replacement) found; /* while the program is made as written */
     int chosen_count;
-    Replacement *chosen; /* while it is made with others */
+    Replacement *chosen; /* while the program is made with others */
 } Algorithms;
 
-/* Both ends count. */
+/* Both ends are included. */
 typedef struct Range {
     int64_t low, high;
 } Range;
@@ -167,35 +167,35 @@ typedef struct TensorRange {
 
 typedef struct Builder {
     Checker *checker;
-    Algorithms *algorithms; /* or NULL: calls are what they are */
+    Algorithms *algorithms; /* NULL: calls are not replaced */
     Arena *arena;
     LIST(const Var *) sizes;
     LIST(Argument) inputs;
-    LIST(Tensor *) tensors; /* every one, inputs and outputs too */
+    LIST(Tensor *) tensors; /* all of them, inputs and outputs too */
     Stages stages;
     LIST(Requirement) requirements;
     LIST(Scan *) scans;
-    Polys facts; /* over sizes, each >= 0: what requirements promise */
+    Polys facts; /* over sizes, each >= 0: what the requirements promise */
     LIST(struct Binding) bounds;
-    LIST(TensorRange) ranges; /* of temporaries of integers: what is known beside their types (lost.c) */
-    int calls;                /* instantiated so far */
-    bool names_only;          /* integer parameters have made-up values: ranges and bounds are not reported */
+    LIST(TensorRange) ranges; /* of integer temporaries: what is known beyond their types (lost.c) */
+    int calls;                /* how many were instantiated so far */
+    bool names_only;          /* integer parameters have made-up values: no errors about ranges and bounds */
 } Builder;
 
 typedef struct Frame {
     Builder *builder;
     struct Frame *caller;
     Definition *definition;
-    Loc call;           /* of the call in the caller; of the export */
-    const char *prefix; /* of the names of its tensors: "" or "t." */
+    Loc call;           /* of the call in the caller, or of the export */
+    const char *prefix; /* of its tensors' names: "" or "t." */
     LIST(Symbol *) symbols;
     LIST(Variable *) variables;
-    LIST(const char *) call_names; /* prefixes given to nested calls */
+    LIST(const char *) call_names; /* the prefixes of nested calls */
     ScanBlock *scan;               /* the block that is being checked, or NULL */
     bool failed;
 } Frame;
 
-/* Values that the caller lends a def: one for each of its arguments. */
+/* What the caller passes: one for each argument of the def. */
 typedef struct Actual {
     View view;   /* of a tensor */
     Expr *value; /* of a scalar */
@@ -206,20 +206,20 @@ typedef struct Actual {
 
 typedef struct IndexVariable {
     const char *name;
-    Loc loc;              /* first appearance */
+    Loc loc;              /* of the first appearance */
     Var *raw;             /* as the source counts it */
-    bool target;          /* on the left */
-    const AstExpr *place; /* on the left, but not a name: the index takes the value of this; else NULL */
-    Expr *computed;       /* that value */
-    bool where;           /* has a range of its own */
-    bool weak;            /* range from reads that have an else */
-    Expr *begin, *end;    /* of where, when one of them uses other indices: the range is the hull of all of these */
+    bool target;          /* on the left side */
+    const AstExpr *place; /* NULL if a name on the left side; else the expression there, whose value the index takes */
+    Expr *computed;       /* the value of `place` */
+    bool where;           /* `where` gives its range */
+    bool weak;            /* its range comes from reads that have an else */
+    Expr *begin, *end;    /* of `where`, if an end uses other indices: then the range is the hull of all these */
     Expr *low, *high;     /* inclusive, over sizes; NULL while unresolved */
     Expr *extent;         /* high - low + 1 */
     Var *axis;            /* 0 <= axis < extent; raw = axis + low */
 } IndexVariable;
 
-/* One read of a statement, in the order of the source. */
+/* A read of a statement, in the order of the source; also a left side with computed indices (then `written` is set). */
 typedef struct ReadSite {
     const AstExpr *ast;
     const char *name; /* of the tensor, as the source says it */
@@ -227,14 +227,14 @@ typedef struct ReadSite {
     View view;
     bool has_else;
     ElseMode mode;
-    bool written;       /* of the left side: no read */
-    bool never_outside; /* the else is needless */
-    bool guarded;       /* in range only because of the conditions it stands under */
+    bool written;       /* it is the left side */
+    bool never_outside; /* the else is never used */
+    bool guarded;       /* inside only because of its guards */
     int guard_count;
-    Expr **guards; /* bool: the conditions it stands under, over raw index variables */
-    bool earlier;  /* of what an earlier step of the scan wrote: says nothing of the range of the steps */
-    int step;      /* then: the dimension of the steps */
-    bool *assured; /* per dimension: in range because a range was inferred from it, or proved for a read with an else */
+    Expr **guards; /* bool, over raw index variables: the conditions that the read stands under */
+    bool earlier;  /* it reads what an earlier step of the scan wrote, so it does not bound the steps */
+    int step;      /* of such a read: the dimension of the steps */
+    bool *assured; /* by dimension: known to be inside, as a range was inferred from it or (with an else) by proof */
 } ReadSite;
 
 typedef struct Statement {
@@ -243,39 +243,40 @@ typedef struct Statement {
     const AstStatement *ast;
     LIST(IndexVariable *) indices;
     LIST(ReadSite *) sites;
-    LIST(Expr *) guards;     /* of the place that is being translated */
-    LIST(Expr *) predicates; /* of where: bool, over raw index variables; each holds only where those before it do */
-    int let_limit;           /* where clauses that the place may use as lets */
-    bool in_predicate;       /* an index is compared with an integer as int64, not as int32 */
-    int index_depth;         /* inside the indices of a read: integers become int64 */
+    LIST(Expr *) guards;     /* the conditions that the current place stands under */
+    LIST(Expr *) predicates; /* of where: bool, over raw index variables; each counts only where those before it hold */
+    int let_limit;           /* the first clauses of where, which the current place may use as lets */
+    bool in_predicate;       /* an index is compared with an integer in int64, not in int32 */
+    int index_depth;         /* > 0 inside the indices of a read: integers become int64 */
     int depth, nodes;
     bool failed;
-    LIST(const Expr *) wanted; /* casts of the source to their own type: what wraps is meant to */
-    LIST(Loc) quotients;       /* of integers that are numbers and leave a rest */
-    bool strong_only;          /* reads with an else say nothing of ranges */
-    Polys facts;               /* over sizes: those of the builder, and that no range is empty; once ranges are known */
+    LIST(const Expr *) wanted; /* casts to their own type in the source: they say that wrapping is meant */
+    LIST(Loc) quotients;       /* integer quotients of two numbers with a remainder */
+    bool strong_only;          /* reads with an else do not bound indices */
+    Polys facts;               /* over sizes, once ranges are known: those of the builder, and that no range is empty */
 } Statement;
 
-/* Whether the type of an expression is known: it is not where reads of a scan without a type yet make it up. */
+/* Whether the type of an expression is known. It is not while it comes only from reads of a scan whose type is not
+ * found yet. */
 typedef enum Open {
     CLOSED,
-    OPEN,        /* any other type that it meets wins */
-    OPEN_LITERAL /* the same, but literals after else say what it is when it meets none */
+    OPEN,        /* it takes the type of the other operand */
+    OPEN_LITERAL /* the same, but without any other operand a literal after else decides */
 } Open;
 
-/* A translated expression. index: int64 (or a comparison of such) made of indices, sizes and constants alone; as a
- * value it has `type`. */
+/* A translated expression. index: it is made of indices, sizes and constants only, and is an int64 or a comparison of
+ * int64. `type` is its type when it is used as a value. */
 typedef struct Typed {
     Expr *expr;
     ElementType type;
     bool index;
     Open open;
-    Expr *wide; /* of a float that is made of numbers alone: the same in double; else NULL */
+    Expr *wide; /* a float made of numbers only, in double; else NULL */
 } Typed;
 
-/* --- reporting (scope.c): the place comes first in what follows the id --- */
+/* --- reporting (scope.c): the place is the first argument after the id --- */
 
-void frame_fail(Frame *frame); /* an error was reported in it, or in what it uses */
+void frame_fail(Frame *frame); /* an error was reported in it, or in a def that it calls */
 bool may_warn(const Frame *frame);
 void note_calls(const Frame *frame);
 #define DIAGNOSTICS(frame) ((frame)->builder->checker->diagnostics)
@@ -288,11 +289,11 @@ void note_calls(const Frame *frame);
 
 Symbol *frame_symbol(const Frame *frame, const char *name);
 Symbol *frame_add(Frame *frame, SymbolKind kind, const char *name, Loc loc);
-Definition *definition_in(const SourceFile *file, const char *name); /* itself: NULL for one of an import */
+Definition *definition_in(const SourceFile *file, const char *name); /* not of its imports; or NULL */
 CombinerDefinition *combiner_in(const SourceFile *file, const char *name);
 Definition *find_definition(Arena *arena, const SourceFile *from, const char *name);
 CombinerDefinition *find_combiner(Arena *arena, const SourceFile *from, const char *name);
-/* Of the candidates offered so far the nearest to the name; NULL when none is near. */
+/* The candidate nearest to the name so far; NULL if none is near. */
 typedef struct Nearest {
     const char *name, *best;
     int distance;
@@ -300,32 +301,33 @@ typedef struct Nearest {
 void nearest_offer(Nearest *nearest, const char *candidate);
 void hint_nearest_function(Frame *frame, const char *name);
 void hint_nearest_combiner(Frame *frame, const char *name);
-/* Of a tensor that its first definition reads. */
+/* Hints for a tensor that its own first definition reads. */
 void hint_own_read(const Statement *statement, const AstExpr *read, const AstTarget *target, const Variable *variable);
 void hint_nearest_value(const Statement *statement, const char *name);
-/* A name that would be an index where none is: it is misspelt. */
+/* Reports a name that is misspelt: it would be an index where no index is possible. */
 void report_index(const Statement *statement, const IndexVariable *index);
 void report_duplicate(Checker *checker, const AstName *name, const AstName *first);
 int find_builtin(const char *name); /* an Op, or -1 */
-/* One that is made of others: a def of the library with this name is for whole tensors and does not hide it. */
+/* A function that is an expression of others. A def of the library with its name is for whole tensors and does not hide
+ * it. */
 bool is_value_function(const char *name);
 bool is_read(const Frame *frame, const AstExpr *apply);
 
 /* --- types (types.c) --- */
 
 Expr *convert(Arena *arena, Expr *e, ElementType type); /* constants are converted at once */
-/* The value in a type; numbers are rounded to it once. */
+/* The value in the type. Numbers are rounded once, to this type. */
 Expr *typed_as(Arena *arena, Typed typed, ElementType type);
 Expr *typed_value(Arena *arena, Typed typed); /* indices become values of their type */
 
 /* --- what values lose (lost.c): warnings --- */
 
-/* Of a value that is assigned to a tensor of the type, declared by the header or not: its ranges are known. */
+/* Warns of what the value loses on its way into a tensor of this type. declared: by the header. Ranges are known. */
 void warn_lost(Statement *statement, const Expr *value, ElementType type, bool declared);
 void warn_narrow_reduction(Statement *statement, const Variable *variable, const Expr *value, bool declared);
-/* Of reads whose extents, fixed by the header, differ along an index. */
+/* Warns of reads whose extents differ along an index, where the header fixes them. */
 void warn_extents(Statement *statement);
-/* What is known of a tensor that this value defines whole. */
+/* Notes what is known of the elements of a tensor that this value defines whole. */
 void note_range(Statement *statement, const Tensor *tensor, const Expr *value);
 
 /* --- expressions (expression.c) --- */
@@ -333,26 +335,25 @@ void note_range(Statement *statement, const Tensor *tensor, const Expr *value);
 Typed translate(Statement *statement, const AstExpr *ast);
 IndexVariable *find_index(const Statement *statement, const char *name);
 void warn_hiding(Frame *frame, AstName name);
-/* A condition, made under the conditions so far; NULL after an error. */
+/* A condition, translated under the conditions so far; NULL after an error. */
 Expr *translate_condition(Statement *statement, const AstExpr *ast);
 IndexVariable *add_index(Statement *statement, AstName name);
 /* An integer of type int64; NULL after an error. */
 Expr *translate_index_value(Statement *statement, const AstExpr *ast);
-bool is_data_dependent(const Expr *e); /* reads memory or a scalar */
+bool is_data_dependent(const Expr *e); /* it reads memory or a scalar argument */
 
 /* --- ranges (ranges.c) --- */
 
-/* The ranges that where clauses give; a range that depends on other indices brings predicates with it. */
+/* The ranges of where clauses. A range that depends on other indices adds predicates. */
 bool check_where(Statement *statement);
-/* Finds the range of every index; target: constraints by what the left side already has, or NULL. False after errors.
- */
+/* Finds the range of every index. target: what the left side already spans, which bounds its indices, or NULL. False
+ * after errors. */
 bool infer_ranges(Statement *statement, const View *target);
-/* What the builder knows, and that no range of the statement is empty. */
+/* Adds to the facts what the builder knows, and that no range of the statement is empty. */
 void add_domain_facts(Statement *statement);
-/* The smallest (or the largest) value of p over the ranges of its index variables, over sizes: false when not known. */
+/* The smallest or largest value of p over the ranges of its index variables, in terms of sizes. False if unknown. */
 bool extreme_over_domain(const Statement *statement, const Poly *p, bool largest, Poly *extreme);
-/* floor(x / k) + rest >= 0 says the same as x + k * rest >= 0: takes such divisions of index variables out of p >= 0.
- */
+/* Replaces divisions of index variables in p >= 0: floor(x / k) + rest >= 0 is the same as x + k * rest >= 0. */
 bool without_divisions(const Statement *statement, const Poly *p, Poly *plain);
 bool uses_indices(const Statement *statement, const Expr *e);
 
@@ -363,16 +364,16 @@ bool check_bounds(Statement *statement, const View *target);
 /* p >= 0 as a comparison without minus signs: "KH <= H + 1". */
 Expr *poly_condition(Arena *arena, const Poly *p);
 void require(Builder *builder, Expr *condition, Status status, Loc loc);
-/* What a condition on sizes that is required says of them, for what is proved later. */
+/* Adds what a required condition says of sizes to the facts for later proofs. */
 void add_condition_facts(Builder *builder, const Expr *condition);
-/* a == b or a requirement, or an error (false) when they never are. */
+/* Requires a == b. False, with an error, if they are never equal. */
 bool require_equal(Frame *frame, Expr *a, Expr *b, Loc loc, const char *what);
-/* Reads of the statement that stay in range when its indices run over whole: sets Access.guarded of the others. */
+/* Sets `guarded` of all reads that would leave their tensor if the indices ran over `whole`. */
 void guard_over(Statement *statement, const View *whole);
-/* low <= high + 1, a requirement where it depends on sizes; false after an error. */
+/* Requires low <= high + 1, at run time if that depends on sizes. False after an error. */
 bool require_range(Statement *statement, IndexVariable *index);
-void check_tensor_size(Frame *frame, const Tensor *tensor, const char *name); /* NULL: no name that a caller knows */
-/* What the header says of sizes and parameters, which have their values: errors (false), requirements, facts. */
+void check_tensor_size(Frame *frame, const Tensor *tensor, const char *name); /* NULL: no caller knows it */
+/* The conditions in the header, on sizes and parameters with known values: errors (false), requirements, facts. */
 bool check_header_conditions(Frame *frame);
 
 /* --- resolving (resolve.c) --- */
@@ -380,27 +381,27 @@ bool check_header_conditions(Frame *frame);
 Expr *resolve_value(Statement *statement, Expr *e);
 /* The conjunction of the predicates; NULL when there are none. */
 Expr *resolve_predicates(Statement *statement);
-/* The same, and that each index which is computed has its value. */
+/* The same, and that each computed index has its value. */
 Expr *resolve_conditions(Statement *statement);
 
 /* --- statements (statement.c, stages.c) and calls (calls.c) --- */
 
 void check_statement(Frame *frame, const AstStatement *ast);
-/* The variable that a target names, made where it is new; NULL after an error. */
+/* The variable on the left side, made if it is new; NULL after an error. */
 Variable *target_variable(Frame *frame, const AstTarget *target);
-void poison_targets(Frame *frame, const AstStatement *ast); /* of a statement that is not understood */
-/* The tensor that the variable stands for from here on. */
+void poison_targets(Frame *frame, const AstStatement *ast); /* of a statement with an error */
+/* From here on the variable stands for this tensor. */
 void variable_define(Builder *builder, Variable *variable, Tensor *tensor, View view);
-/* The names, the value and the where ranges of an assignment; false after errors. */
+/* Translates the names, the value and the where ranges of an assignment. False after errors. */
 bool translate_assignment(Statement *statement, const Variable *variable, Typed *value);
-/* The combiner that the statement names, over as many values as it has; NULL after an error. */
+/* The combiner of the statement, which has as many components as the statement has targets; NULL after an error. */
 CombinerDefinition *statement_combiner(Frame *frame, const AstStatement *ast);
-/* The same of a statement with a combiner: a value for each of its targets. */
+/* The same for a statement with a combiner: one value for each target. */
 bool translate_tuple(Statement *statement, Variable *const *variables, Typed *values);
-/* Makes the stages of a checked assignment: the ranges are known. declared: of a result with sizes, or NULL. */
+/* Makes the stages of a checked assignment, whose ranges are known. declared: the sizes in the header, or NULL. */
 void define_stages(Statement *statement, Variable *variable, Typed value, const View *declared);
-/* The same for a statement with a combiner, which defines a variable for each of its components. values: NULL where
- * one is poisoned. */
+/* The same for a statement with a combiner, which defines one variable for each component. values: NULL if one of them
+ * is poisoned. */
 void define_tuple(Statement *statement, const Combiner *combiner, Variable *const *variables, const Typed *values,
                   const View *target);
 /* The declared sizes of a result; false after an error. */
@@ -408,8 +409,8 @@ bool declared_view(Frame *frame, const AstResult *result, View *view);
 Tensor *new_tensor(Builder *builder, ElementType type, int rank, Loc loc);
 
 bool is_call(const Frame *frame, const AstExpr *ast);
-/* Checks a call and adds its stages; results gets a view for each result. name: what the results are called after,
- * NULL: after the def. False after errors. */
+/* Checks a call, adds its stages and gives one view for each result. name: what the results are named after; NULL: the
+ * def. False after errors. */
 bool check_call(Frame *frame, const AstExpr *call, const char *name, View **results, int *result_count);
 void check_call_statement(Frame *frame, const AstStatement *ast);
 
@@ -417,83 +418,84 @@ bool pass_arguments(Frame *callee, const AstExpr *call, Actual *actuals);
 
 /* --- algorithms (implement.c) --- */
 
-/* Checks what a def says that it implements, but not its body. */
+/* Checks what a def promises by `implements`, but not its body. */
 bool check_implementation(Checker *checker, Definition *definition);
-/* What the conditions of an implementation say of sizes: NAME == INTEGER. */
+/* The values of sizes that the conditions of an implementation give: NAME == INTEGER. */
 Bounds *implementation_bounds(Checker *checker, const AstDef *def);
-/* That an implementation, its program made, has the results of what it implements. */
+/* Checks that the program of an implementation has the results of the implemented def. */
 bool check_implemented_results(Checker *checker, const Definition *definition);
-/* Notes what may take the place of the def that the frame instantiates, its parameters and sizes known. */
+/* Notes which defs may replace the def of the frame, whose parameters and sizes are known. */
 void note_places(Frame *frame, const char *name);
-/* The frame to go on with: the callee's, or one for what takes its place; NULL after an error. */
+/* The frame to continue with: the callee's, or that of the def that replaces it; NULL after an error. */
 Frame *enter_chosen(Frame *callee, const AstExpr *call, Actual *actuals, const char *name);
-/* The unit's program with other algorithms. */
+/* Makes the unit's program with other algorithms. */
 void add_alternatives(Checker *checker, Definition *definition, const Bounds *bounds, bool defines, Unit *unit,
                       const Algorithms *algorithms);
 
-/* Whether some def that may be taken implements this one. */
+/* Whether some def that may be used implements this one. */
 bool is_implemented(Checker *checker, const Definition *definition);
 
 /* --- calls that are written out (recognise.c) --- */
 
-/* The def of a unit with calls of implemented defs for statements that compute the same, up to the order of terms, and
- * the places in it; the def itself where it has none. program: as it is written. */
+/* A copy of the unit's def in which calls of implemented defs replace statements that compute the same, up to the order
+ * of terms. Also finds the places of replacement in it. Returns the def itself if there is no such statement. program:
+ * made of the def as written. */
 Definition *recognise_calls(Checker *checker, Definition *definition, const Bounds *bounds, bool defines,
                             const Program *program, Algorithms *algorithms);
 
 /* --- recurrences (scan.c) --- */
 
 void check_scan(Frame *frame, const AstStatement *ast);
-/* What the variable is in the block that is being checked; NULL when the block does not define it. */
+/* The entry of the variable in the current scan block; NULL if the block does not define it. */
 Carried *find_carried(const Frame *frame, const Variable *variable);
-/* What the left side spans as far as the whole block says so, or NULL. */
+/* What the left side spans, as far as the whole block tells, or NULL. */
 const View *carried_target(const Frame *frame, const Variable *variable);
-/* Whether the block that is being checked makes what the expression reads. */
+/* Whether the expression reads what the current scan block makes. */
 bool reads_carried(const Frame *frame, const Expr *e);
-/* Of a read by that many indices: how many steps before the one at hand. False after an error. */
+/* How many steps back this read of a carried tensor goes. False after an error. */
 bool step_distance(Statement *statement, const AstExpr *ast, const Carried *carried, int64_t *distance);
 /* --- combiners (combiner.c, algebra.c) --- */
 
-/* Checks a combiner, once; NULL when it has errors. */
+/* Checks a combiner, once; NULL if it has errors. */
 const Combiner *check_combiner(Checker *checker, CombinerDefinition *definition);
-/* Tests what a good combiner claims, on values from a seed, for a statement that combines tuples in which the given
- * components are constants (NULL: any value). Reports what they break, and the statement; false then. */
+/* Tests the claims of a combiner without errors, on values from a seed. The statement combines tuples in which the
+ * given components are constants (NULL: any value). Reports what breaks a law, and the statement; false then. */
 bool check_algebra(Frame *frame, CombinerDefinition *definition, Expr **constants, Loc statement);
 
 /* --- instructions (instr.c) --- */
 
-void check_instrs(Checker *checker); /* of all files */
+void check_instrs(Checker *checker); /* those of all files */
 
 /* --- programs (instance.c, finish.c, module.c) --- */
 
-SourceFile *library_file(Checker *checker, const char *name); /* of the compiler's library; NULL: there is none */
+SourceFile *library_file(Checker *checker, const char *name); /* from the compiler's library; NULL if it has none */
 
-/* The program of a def with sizes bound; NULL after errors. defines: -D applies too. symbol NULL: the def's name.
- * algorithms: the places that are noted or replaced; NULL: none. */
+/* The program of a def with bound sizes; NULL after errors. defines: -D applies too. symbol: NULL is the name of the
+ * def. algorithms: notes the places of replacement, or replaces them; NULL: neither. */
 Program *build_program(Checker *checker, Definition *definition, Bounds *bounds, bool defines, const AstName *symbol,
                        Algorithms *algorithms);
 /* Integer parameters get their values. False after an error. */
 bool bind_parameters(Frame *frame, Bounds *bounds, bool defines);
 /* The contents of a tensor argument from a file; NULL after an error. */
 const Array *constant_array(Frame *frame, const AstBinding *binding);
-/* The sizes that shapes of bound arrays give, added to the bounds; false after an error. */
+/* Adds the sizes that the shapes of bound arrays give to the bounds. False after an error. */
 bool bind_shapes(Frame *frame, Bounds *bounds);
-/* The tensor of an argument, its dims set, becomes a constant. */
+/* Makes the tensor of an argument, whose dims are set, a constant. */
 void make_constant(Frame *frame, const Bound *constant, Tensor *tensor);
 /* Checks the statements and results of a def whose parameters and arguments the frame has. */
 void check_body(Frame *frame);
 Variable *new_variable(Frame *frame, const char *name, Loc loc);
-/* A constant in a bracket, an export or a default; false after an error. */
+/* A constant integer in brackets, an export or a default. False after an error. */
 bool constant_value(Frame *frame, const AstExpr *ast, int64_t *value);
-/* A condition over the sizes and parameters of a frame; NULL after an error. */
+/* A condition on the sizes and parameters of the frame; NULL after an error. */
 Expr *size_condition(Frame *frame, const AstExpr *ast);
-/* An expression over the frame's symbols: an integer of sizes and constants; NULL after an error. */
+/* An integer made of the sizes and constants of the frame; NULL after an error. */
 Expr *size_value(Frame *frame, const AstExpr *ast);
-/* Checks a def by itself, once: with symbolic sizes. False when it has errors. */
+/* Checks a def by itself, once, with symbolic sizes. False if it has errors. */
 bool check_definition(Checker *checker, Definition *definition, bool defines);
-/* Names, roles, order: what the frame's builder holds as a Program. */
+/* Makes a Program of what the frame's builder holds: names, roles, order. */
 Program *finish_program(Frame *frame, const char *symbol);
-/* Reads of a caller's buffer that come too late are of copies, made first (initial.c). */
+/* Reads of a caller's buffer that may come too late read copies, which are made first (initial.c). */
 void copy_overwritten(Builder *builder);
 void name_versions(Frame *frame);
 

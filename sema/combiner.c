@@ -1,8 +1,8 @@
-/* combiner.c - combiners: over tuples of scalars, with an identity and the algebra that they claim.
+/* combiner.c - combiners: tuples of scalars, an identity, and the laws that they claim to keep.
  *
- * A combiner is checked once, where it is defined; what a statement uses is the Combiner that it became. Its claims are
- * tested where it is used (algebra.c): they need to hold of what is combined there alone. Its body is an
- * expression over its own names alone: nothing is read, and `inf` and `nan` are the numbers of that name.
+ * A definition is checked once and becomes a Combiner, which statements use. Its claims are tested where it is used
+ * (algebra.c), since they need to hold only for what is combined there. Its body is an expression over its own names:
+ * it reads no tensor, and `inf` and `nan` are the numbers of that name.
  */
 #include "sema/check.h"
 
@@ -71,7 +71,7 @@ static void check_types(Check *c) {
     }
 }
 
-/* Behind the combiner's own names: a parameter may be called so. */
+/* Added after the combiner's own names, so that a parameter may have one of these names. */
 static void add_numbers(Check *c) {
     Arena *arena = c->builder.arena;
     frame_add(&c->frame, SYMBOL_SCALAR, "inf", c->ast->name.loc)->value = expr_constant(arena, TYPE_FLOAT, INFINITY);

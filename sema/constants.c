@@ -1,7 +1,7 @@
-/* constants.c - export f(w="w.npy"): arguments whose contents are known when the program is compiled.
+/* constants.c - export f(w="w.npy"): arguments whose contents are known at compile time.
  *
- * The file is looked for beside the file of the export, then in the folders of -I. Its shape gives the sizes that the
- * argument is declared with their values; the argument becomes a constant of the program.
+ * The file is searched in the folder of the source, then in the folders of -I. Its shape gives values to the sizes in
+ * the argument's header. The argument becomes a constant of the program.
  */
 #include "sema/check.h"
 
@@ -112,7 +112,7 @@ bool bind_shapes(Frame *frame, Bounds *bounds) {
     const AstDef *def = frame->definition->ast;
     int count = bounds ? bounds->count : 0;
     for (int i = 0; i < count; i++) {
-        Bound constant = bounds->items[i]; /* the list grows */
+        Bound constant = bounds->items[i]; /* a copy, since the list grows */
         const AstParameter *argument = constant.array ? find_argument(def, constant.name) : NULL;
         if (!argument || !check_rank(frame, &constant, argument))
             continue;
@@ -121,7 +121,7 @@ bool bind_shapes(Frame *frame, Bounds *bounds) {
             bind_extent(frame, bounds, &constant, argument->dims.items[d], d);
     }
     for (int i = 0; frame->failed && i < bounds->count; i++)
-        bounds->items[i].used = true; /* nothing is bound now: no error of its own */
+        bounds->items[i].used = true; /* nothing is bound after an error: "unused" is not an error of its own */
     return !frame->failed;
 }
 

@@ -1,8 +1,9 @@
-/* expression.c - from the syntax tree of an expression to an Expr over the statement's index variables.
+/* expression.c - translates the syntax tree of an expression into an Expr over the statement's index variables.
  *
- * Two worlds meet here. Sizes, indices and integer literals alone stay exact int64 ("index" expressions), which ranges
- * and bounds reason about; as soon as one meets a value it becomes an int32. Inside the indices of a read every integer
- * is int64. Each read is noted as an Access together with the conditions that it stands under.
+ * There are two kinds of integers. Expressions of sizes, indices and integer literals only ("index" expressions) stay
+ * exact int64, which ranges and bounds can reason about. When one meets a value, it becomes an int32. Inside the
+ * indices of a read every integer is an int64. Each read is noted as a ReadSite, with the conditions that it stands
+ * under.
  */
 #include "sema/check.h"
 
@@ -19,14 +20,14 @@ static Typed index_expr(Expr *e) {
     return (Typed){e, e->type == TYPE_BOOL ? TYPE_BOOL : TYPE_INT32, true, CLOSED, NULL};
 }
 
-/* A value; inside indices an integer counts as an int64. */
+/* A value. Inside indices an integer becomes an int64. */
 static Typed value_expr(Statement *s, Expr *e) {
     if (s->index_depth && type_is_integer(e->type))
         return (Typed){expr_cast(s->builder->arena, TYPE_INT64, e), TYPE_INT64, true, CLOSED, NULL};
     return (Typed){e, e->type, false, CLOSED, NULL};
 }
 
-/* A node that was just made gets its place; one that a maker handed on keeps its own. */
+/* Gives a new node its place in the source. A node that existed before keeps its own. */
 static Expr *placed(Expr *e, Loc loc) {
     if (e->loc.file == 0)
         e->loc = loc;
@@ -68,7 +69,7 @@ IndexVariable *add_index(Statement *s, AstName name) {
 
 /* --- conversion of operands --- */
 
-/* The type of two operands together; *open: whether that is known. */
+/* The common type of two operands. *open: whether it is known. */
 static ElementType meet(const Typed *a, const Typed *b, Open *open) {
     *open = !a->open || !b->open ? CLOSED : a->open > b->open ? a->open : b->open;
     if (a->open == b->open)
@@ -77,7 +78,7 @@ static ElementType meet(const Typed *a, const Typed *b, Open *open) {
     return left ? a->type : b->type;
 }
 
-/* Both operands in the type that they promote to, or both as indices. False when one is poisoned. */
+/* Converts both operands to their common type, or keeps both as indices. False if one is poisoned. */
 static bool promote_pair(Statement *s, Typed *a, Typed *b) {
     if (!a->expr || !b->expr)
         return false;
@@ -93,9 +94,9 @@ static bool promote_pair(Statement *s, Typed *a, Typed *b) {
     return true;
 }
 
-/* --- floats of numbers alone, which have no type of their own: 0.1 beside a double is the double --- */
+/* --- floats made of numbers only have no type of their own: beside a double, 0.1 is a double --- */
 
-/* A number, or a size, in double; NULL: it is none. A size is one whether its value is known or not. */
+/* A number or a size (known or not) in double; NULL if it is neither. */
 static Expr *number_of(Statement *s, const Typed *a) {
     Arena *arena = s->builder->arena;
     if (a->wide || !a->index || !a->expr || a->type == TYPE_BOOL)
@@ -107,7 +108,7 @@ static Expr *number_of(Statement *s, const Typed *a) {
     return of_sizes ? expr_cast(arena, TYPE_DOUBLE, value) : NULL;
 }
 
-/* What an operation makes of numbers alone, one of them a float, in double; else NULL. */
+/* The result in double of an operation on numbers only, at least one of them a float; else NULL. */
 static Expr *wide_operation(Statement *s, Op op, const Typed *args, int count) {
     Expr *wide[3];
     bool all = false;
@@ -146,7 +147,7 @@ static Op opposite(Op op) {
     return OP_COUNT;
 }
 
-/* not c, with comparisons turned round: what is known where a condition fails. */
+/* not c, with comparisons reversed: what is known where a condition fails. */
 static Expr *negation(Arena *arena, Expr *c) {
     if (c->kind == EXPR_OP && op_info[c->op].class == CLASS_COMPARE && opposite(c->op) != OP_COUNT &&
         type_is_integer(c->args[0]->type))
@@ -171,7 +172,7 @@ static bool is_zero(const Expr *e) {
     return e->kind == EXPR_INT && e->integer == 0;
 }
 
-/* Floor division by a size is allowed where the size is checked not to be 0. */
+/* Floor division by a size is allowed: the size is checked not to be 0. */
 static bool check_divisor(Statement *s, Typed divisor, const AstExpr *ast) {
     if (!type_is_integer(divisor.type))
         return true;
@@ -190,7 +191,7 @@ static bool check_divisor(Statement *s, Typed divisor, const AstExpr *ast) {
     return true;
 }
 
-/* j < length(i) says what it says for every j: the index stays exact, the value becomes an int64. */
+/* In j < length(i) the index stays exact: the value becomes an int64. */
 static void compare_exactly(Statement *s, Typed *a, Typed *b) {
     Typed *index = a->index ? a : b, *value = a->index ? b : a;
     if (a->index == b->index || !type_is_integer(value->type) || !uses_indices(s, index->expr))
@@ -227,7 +228,7 @@ static Typed make_unary(Statement *s, const AstExpr *ast, Op op, Typed a) {
         return poison;
     if (op != OP_NOT)
         a = without_bool(s, a);
-    bool number = op == OP_NEG && a.expr->kind == EXPR_REAL; /* -0.5 is a literal as 0.5 is, also in other types */
+    bool number = op == OP_NEG && a.expr->kind == EXPR_REAL; /* -0.5 is a literal too, also in other types */
     Expr *e = number ? expr_constant(s->builder->arena, a.expr->type, -a.expr->real)
                      : expr_unary(s->builder->arena, op, a.expr);
     Expr *wide = number && a.wide && a.wide->kind == EXPR_REAL
@@ -271,7 +272,7 @@ static bool is_comparison(const AstExpr *ast) {
     return ast->kind == AST_OPERATOR && op_info[ast->op].class == CLASS_COMPARE;
 }
 
-/* a < b < c: its left side is a comparison without parentheses around it. */
+/* Refuses a < b < c: a comparison without parentheses on the left side of another. */
 static bool check_chain(Statement *s, const AstExpr *ast) {
     const AstExpr *left = is_comparison(ast) ? ast->args.items[0] : NULL;
     if (!left || !is_comparison(left) || left->loc.begin != left->args.items[0]->loc.begin)
@@ -301,7 +302,6 @@ static Typed translate_operator(Statement *s, const AstExpr *ast) {
 
 /* --- built-ins --- */
 
-/* Mathematical functions compute in float at least, in the promoted type of their arguments otherwise. */
 /* The type in which a function of mathematics computes, float at least; *open: whether a literal after else decided. */
 static ElementType math_type(const Typed *args, int count, Open *open) {
     ElementType type = TYPE_FLOAT;
@@ -398,13 +398,13 @@ Expr *translate_index_value(Statement *s, const AstExpr *ast) {
     return index.expr;
 }
 
-/* An index of a read, counted from 0 in memory; NULL after an error. */
+/* An index of a read, counted from 0; NULL after an error. */
 static Expr *translate_index(Statement *s, const AstExpr *ast, const View *view, int dim) {
     Expr *index = translate_index_value(s, ast), *lower = view->lower ? view->lower[dim] : NULL;
     return index && lower ? expr_binary(s->builder->arena, OP_SUB, index, lower) : index;
 }
 
-/* A for an element of A. */
+/* For A in place of an element of A: suggests A(i, j). */
 static void hint_element(Statement *s, const char *name, int rank) {
     static const char letters[] = "ijklmnopqrst";
     Text text = {.arena = s->builder->arena};
@@ -438,7 +438,8 @@ static Typed read_view(Statement *s, const AstExpr *ast, const char *name, const
     return value_expr(s, read);
 }
 
-/* What an earlier step of the scan wrote; while types and sizes are looked for, what this one does, too. */
+/* A read of what an earlier step of the scan wrote. While types and sizes are inferred, also of what this step
+ * writes. */
 static Typed read_carried(Statement *s, const AstExpr *ast, Carried *carried, int64_t distance, ReadSite **site) {
     bool known = carried->typed;
     for (int d = 0; d < carried->last.rank; d++)
@@ -507,7 +508,7 @@ static int find_let(const Statement *s, const char *name) {
     return -1;
 }
 
-/* The value of a let, made anew where it is used: what it reads stands under the conditions of that place. */
+/* The value of a let, translated again at each use: its reads stand under the conditions of that place. */
 static Typed translate_let(Statement *s, int clause) {
     int limit = s->let_limit;
     s->let_limit = clause;
@@ -622,7 +623,7 @@ static Typed translate_size(Statement *s, const AstExpr *ast) {
 
 /* --- else --- */
 
-/* The value that stands for elements outside: in the type of the tensor, which it may not exceed. */
+/* The value for elements outside, in the type of the tensor. Its own type may not be wider. */
 static Expr *outside_value(Statement *s, const AstExpr *ast, ElementType type, const char *name) {
     Typed outside = translate(s, ast);
     if (!outside.expr)
@@ -638,8 +639,8 @@ static Expr *outside_value(Statement *s, const AstExpr *ast, ElementType type, c
     return typed_as(s->builder->arena, outside, type);
 }
 
-/* While types are looked for: the value outside makes the type wider, unless it is a literal, which takes any:
- * that says what a read of unknown type is where nothing else does. */
+/* While types are inferred: the value outside makes the type wider, unless it is a literal, which takes any type. If
+ * nothing else gives the type of the read, the literal does. */
 static Typed probe_else(Statement *s, Typed read, const AstExpr *ast) {
     Typed outside = translate(s, ast);
     if (!outside.expr)
@@ -654,7 +655,7 @@ static Typed probe_else(Statement *s, Typed read, const AstExpr *ast) {
     return (Typed){convert(s->builder->arena, read.expr, type), type, false, open, NULL};
 }
 
-/* How padding is called elsewhere. */
+/* Words for padding in other languages. */
 static bool is_padding_word(const char *name) {
     static const char *const words[] = {"clamp",    "clip",   "replicate", "nearest",  "border", "zero",    "zeros",
                                         "constant", "mirror", "symmetric", "circular", "repeat", "periodic"};
@@ -664,7 +665,7 @@ static bool is_padding_word(const char *name) {
     return false;
 }
 
-/* else clamp: a word that is none of those after else, nor the name of a value. */
+/* Refuses `else clamp`: a word for padding that is neither one of those after else nor the name of a value. */
 static bool check_else_word(Statement *s, const AstExpr *ast) {
     const AstExpr *outside = ast->else_mode == ELSE_VALUE ? ast->args.items[1] : NULL;
     if (!outside || outside->kind != AST_NAME || !is_padding_word(outside->name.text) ||
@@ -685,7 +686,7 @@ static Typed translate_else(Statement *s, const AstExpr *ast) {
                  : first->kind == AST_NAME ? translate_name(s, first, &site)
                                            : poison;
     if (!site) {
-        if (read.expr && first->kind == AST_APPLY) /* the parser has refused what is not even applied */
+        if (read.expr && first->kind == AST_APPLY) /* anything else but a name was refused by the parser */
             ERROR(s->frame, else_without_tensor, first->loc);
         return fail(s);
     }
@@ -712,7 +713,7 @@ static Typed translate_else(Statement *s, const AstExpr *ast) {
 /* --- everything --- */
 
 static Typed translate_integer(Statement *s, const AstExpr *ast) {
-    if (ast->overflow) /* the parser has said so */
+    if (ast->overflow) /* reported by the parser */
         return fail(s);
     Expr *e = placed(expr_int(s->builder->arena, ast->integer), ast->loc);
     return (Typed){e, ast->integer > INT32_MAX ? TYPE_INT64 : TYPE_INT32, true, CLOSED, NULL};
@@ -752,7 +753,7 @@ static Typed translate_node(Statement *s, const AstExpr *ast) {
 }
 
 Typed translate(Statement *s, const AstExpr *ast) {
-    enum { DEPTH_LIMIT = 2 * AST_DEPTH_LIMIT, NODE_LIMIT = 1 << 20 }; /* lets in lets multiply */
+    enum { DEPTH_LIMIT = 2 * AST_DEPTH_LIMIT, NODE_LIMIT = 1 << 20 }; /* lets inside lets multiply */
     if (s->depth >= DEPTH_LIMIT || s->nodes++ >= NODE_LIMIT) {
         if (!s->failed)
             ERROR(s->frame, expression_too_large, s->ast ? s->ast->loc : ast->loc);

@@ -1,7 +1,8 @@
-/* finish.c - from what the statements made to a Program: names, roles, what is needed, the order of execution.
+/* finish.c - makes a Program of what the statements made: names, roles, the stages that are needed, their order.
  *
- * Stages that run-time checks read come first and write temporaries alone, so that a call that is refused has written
- * nothing; an output among them is copied at the end. Stages that no output and no check needs are left out.
+ * Stages that run-time checks read come first and write temporaries only, so that a call that is refused has written
+ * nothing. If an output is among them, it is computed as a temporary and copied at the end. Stages that neither an
+ * output nor a check needs are left out.
  */
 #include "sema/check.h"
 
@@ -55,11 +56,11 @@ static void make_names_unique(Builder *builder) {
 
 typedef struct Place {
     const Tensor *tensor;
-    int stage; /* that writes it, or -1 */
+    int stage; /* the stage that writes it, or -1 */
     bool read;
 } Place;
 
-/* Sorted by address, for looking up alone. */
+/* Sorted by address, for lookup only: the order means nothing. */
 typedef struct Places {
     Place *items;
     int count;
@@ -103,7 +104,7 @@ static Places find_places(const Builder *builder) {
 typedef struct Needs {
     Builder *builder;
     Places places;
-    bool *needed; /* by stage */
+    bool *needed; /* by the index of the stage */
     bool whole_scans;
     LIST(int) open;
 } Needs;
@@ -115,7 +116,7 @@ static void need_stage(Needs *needs, int stage) {
     list_push(needs->builder->arena, &needs->open, stage);
 }
 
-/* Where whole scans are wanted, with each stage the others of its scan. */
+/* Marks the stage that writes the tensor. With whole_scans also all stages of its scan. */
 static void need_tensor(Needs *needs, const Tensor *tensor) {
     int stage = find_place(&needs->places, tensor)->stage;
     if (stage < 0)
@@ -145,7 +146,7 @@ static void need_checks(Needs *needs) {
         expr_walk(needs->builder->requirements.items[i].condition, visit_need, needs);
 }
 
-/* What runs before anything is written: of a scan all or nothing. */
+/* The stages that run before any output is written. Of a scan these are all stages or none. */
 static Needs needs_of_checks(Builder *builder) {
     Needs needs = {.builder = builder, .places = find_places(builder), .whole_scans = true};
     needs.needed = ARENA_ARRAY(builder->arena, bool, builder->stages.count);
@@ -160,7 +161,7 @@ static Tensor *result_tensor(const Variable *variable) {
     return variable->versions.items[variable->versions.count - 1];
 }
 
-/* An output that a check reads is computed as a temporary, which is copied in the end. */
+/* An output that a check reads becomes a temporary, which is copied at the end. */
 static void copy_at_end(Builder *builder, Variable *variable) {
     Arena *arena = builder->arena;
     Tensor *from = result_tensor(variable), *to = new_tensor(builder, from->type, from->rank, from->loc);
@@ -229,7 +230,7 @@ typedef struct Last {
     int stage;
 } Last;
 
-/* The last stage that has to have run: of a scan the last of its stages. */
+/* The last stage that must have run before e can be computed. Of a scan that is its last stage. */
 static bool visit_last(const Expr *e, void *context) {
     Last *last = context;
     int stage = e->kind == EXPR_READ ? find_place(last->places, e->tensor)->stage : -1;
@@ -266,7 +267,7 @@ static int larger(int a, int b) {
     return a > b ? a : b;
 }
 
-/* Sizes small enough that the arithmetic of extents stays inside int64: 2^40, or less where sizes are multiplied. */
+/* Limits sizes so that the arithmetic of extents stays inside int64: to 2^40, or to less where sizes are multiplied. */
 static void check_size_arguments(Builder *builder) {
     Arena *arena = builder->arena;
     int degree = 1;
@@ -305,7 +306,7 @@ static bool is_taken(const Builder *builder, const char *name, int scan) {
     return false;
 }
 
-/* The scans that have stages left, each with its place. */
+/* Adds the scans that still have stages, with their first stages and counts. */
 static void fill_scans(const Builder *builder, Program *program) {
     program->scans = ARENA_ARRAY(program->arena, const Scan *, builder->scans.count);
     for (int i = 0; i < builder->scans.count; i++) {
@@ -335,7 +336,7 @@ static void fill_arguments(const Frame *frame, Program *program) {
     }
 }
 
-/* Arguments first, then what some stage writes or reads. */
+/* Adds the arguments first, then the tensors that some stage writes or reads. */
 static void fill_tensors(const Builder *builder, Program *program) {
     Places places = find_places(builder);
     program->tensors = ARENA_ARRAY(program->arena, const Tensor *, builder->tensors.count);

@@ -1,15 +1,16 @@
-/* implement.c - defs that implement others: what they promise is checked, and a unit's program is made again with them in
- * the places of what they implement.
+/* implement.c - defs that implement others: checks what they promise, and makes alternatives of a unit's program with
+ * them in place of what they implement.
  *
- * A def that implements another has its header: the same arguments under the same names and sizes. Its parameters take
- * the values of the implemented def's; those in its brackets must have the values given there. While the program of a
- * unit is made as it is written, every place is noted where an implementation holds; the alternatives are made of those.
+ * A def that implements another has the header of that def: the same arguments, names and sizes. Its parameters take
+ * the values that the implemented def has. A parameter with a value in its brackets fits only where the implemented def
+ * has that value. While the program of a unit is made as written, every place where an implementation holds is noted.
+ * The alternatives are made of these places.
  */
 #include "sema/check.h"
 
 #include <string.h>
 
-enum { COMBINATIONS_LIMIT = 9 }; /* beyond that each implementation alone, wherever it holds */
+enum { COMBINATIONS_LIMIT = 9 }; /* if there are more, each implementation is taken alone, wherever it holds */
 
 /* --- what is implemented ------------------------------------------------------------------------------------------ */
 
@@ -24,7 +25,7 @@ static const AstBinding *binding_of(const AstBindings *list, const char *name) {
     return NULL;
 }
 
-/* A literal from 0 on; 0 without one. */
+/* The error of the implementation: a literal from 0 to 1, or 0 if none is given. */
 static bool error_of(const AstDef *def, double *error) {
     const AstExpr *e = def->implements_error;
     *error = e == NULL ? 0 : e->kind == AST_REAL ? e->real : (double)e->integer;
@@ -106,7 +107,8 @@ static bool check_headers(Checker *checker, const AstDef *def, const AstDef *of)
     return good;
 }
 
-/* Every parameter of the implemented def is one of its own, or has one value; its others have defaults. */
+/* Every parameter of the implemented def is a parameter of this one or has a value in the brackets. All others need
+ * defaults. */
 static bool check_parameters(Checker *checker, const AstDef *def, const AstDef *of) {
     bool good = true;
     for (int i = 0; i < of->parameters.count; i++) {
@@ -144,7 +146,7 @@ static bool check_error(Checker *checker, const AstDef *def) {
 
 /* --- conditions --------------------------------------------------------------------------------------------------- */
 
-/* The sizes and parameters of a def as its conditions see them. */
+/* Makes the sizes and parameters of a def known to its conditions. */
 static void enter_header(Checker *checker, Definition *definition, Builder *builder, Frame *frame) {
     *builder = (Builder){.checker = checker, .arena = checker->arena, .names_only = true};
     *frame = (Frame){.builder = builder, .definition = definition, .prefix = ""};
@@ -186,7 +188,7 @@ static bool check_conditions(Checker *checker, const AstDef *def, Definition *of
     return good;
 }
 
-/* NAME == INTEGER, alone or joined by &&. */
+/* Adds a binding for each NAME == INTEGER, alone or joined by &&. */
 static void add_equalities(Checker *checker, const AstExpr *condition, Bounds *bounds) {
     if (condition->kind != AST_OPERATOR)
         return;
@@ -241,7 +243,7 @@ static const char *tensor_text(Arena *arena, const Tensor *tensor) {
     return text.text;
 }
 
-/* The outputs of two programs of one header, whose sizes have the same names. */
+/* Whether two programs with the same header have the same outputs. Their sizes have the same names. */
 static bool same_outputs(Checker *checker, const Program *own, const Program *other, const AstDef *def) {
     Arena *arena = checker->arena;
     for (int i = 0; i < own->argument_count; i++) {
@@ -281,7 +283,7 @@ bool check_implemented_results(Checker *checker, const Definition *definition) {
         if (constant_value(&frame, binding->value, &bound.value))
             list_push(checker->arena, bounds, bound);
     }
-    for (int i = 0; i < of->ast->parameters.count; i++) /* those of both without a default */
+    for (int i = 0; i < of->ast->parameters.count; i++) /* Parameters of both, without a default. */
         if (!of->ast->parameters.items[i].value &&
             !binding_of(&def->implements_parameters, of->ast->parameters.items[i].name.text))
             return true;
@@ -307,7 +309,7 @@ static bool parameters_hold(Frame *frame, const AstDef *def) {
     return true;
 }
 
-/* Whether conditions are known to hold. */
+/* Whether all conditions are known to hold. */
 static bool wheres_hold(Frame *frame, const AstWheres *wheres) {
     for (int i = 0; i < wheres->count; i++) {
         const Expr *condition = size_condition(frame, wheres->items[i].value);
@@ -318,7 +320,7 @@ static bool wheres_hold(Frame *frame, const AstWheres *wheres) {
     return true;
 }
 
-/* The parameters of the implemented def that the implementation has too. */
+/* The parameters of the implemented def that this def has too, with their values. */
 static Bounds passed_parameters(const Frame *frame, const AstDef *def) {
     Bounds bounds = {0};
     for (int i = 0; i < def->parameters.count; i++) {
@@ -381,7 +383,7 @@ Frame *enter_chosen(Frame *callee, const AstExpr *call, Actual *actuals, const c
 
 /* --- alternatives ------------------------------------------------------------------------------------------------- */
 
-/* What binds the sizes and arrays of the implementation of a whole unit. */
+/* What binds the sizes, parameters and arrays of an implementation that replaces the whole unit. */
 static Bounds bounds_of_whole(Checker *checker, const AstDef *of, const Bounds *bounds, const Replacement *place) {
     Bounds all = {0};
     for (int i = 0; i < bounds->count; i++)
@@ -437,13 +439,13 @@ static int distinct_places(const Algorithms *algorithms, const char **names) {
 }
 
 static int options_at(const Algorithms *algorithms, const char *name) {
-    int count = 1; /* as it is written */
+    int count = 1; /* as written */
     for (int i = 0; i < algorithms->found.count; i++)
         count += strcmp(algorithms->found.items[i].name, name) == 0;
     return count;
 }
 
-/* The choice of a number: a digit for each place, 0 as it is written. */
+/* Choice number `number`: one digit for each place, where 0 means "as written". */
 static int choose(const Algorithms *algorithms, const char *const *names, int name_count, int number,
                   Replacement *chosen) {
     int count = 0;
@@ -457,7 +459,7 @@ static int choose(const Algorithms *algorithms, const char *const *names, int na
     return count;
 }
 
-/* Wherever the implementation holds; false where an earlier place has it already. */
+/* Takes the implementation wherever it holds. False if that has been done for an earlier place. */
 static bool choose_everywhere(const Algorithms *algorithms, int first, Replacement *chosen, int *count) {
     *count = 0;
     for (int i = 0; i < algorithms->found.count; i++)

@@ -1,7 +1,9 @@
-/* initial.c - what a caller's buffer held before the call, read where that may be overwritten already: from a copy.
+/* initial.c - reads of what a caller's buffer held before the call. Where the buffer may already be overwritten, they
+ * read a copy.
  *
- * A stage that writes the buffer may read the element at hand and no other, and not again and again while it reduces;
- * the stages of a scan write by turns. All other reads are of stages that stand before the first one that writes.
+ * A stage that writes the buffer may read the element that it writes and no other, and only once: not for each term of
+ * a reduction. The stages of a scan write in turns, so they always read the copy. All other reads are in stages before
+ * the first one that writes.
  */
 #include "lang/program.h"
 #include "sema/check.h"
@@ -15,11 +17,11 @@ static bool is_own_element(const Stage *stage, const Expr *read) {
 
 typedef struct Copying {
     Builder *builder;
-    const Stage *stage; /* whose expression is looked at */
-    bool begins;        /* which is what a reduction begins with */
+    const Stage *stage; /* the stage whose expressions are visited */
+    bool begins;        /* the expression is the initial value of a reduction */
     LIST(const Tensor *) initials;
-    LIST(Tensor *) copies; /* of the initials, in their order */
-    Stages stages;         /* that make them */
+    LIST(Tensor *) copies; /* by the index in initials */
+    Stages stages;         /* those that make the copies */
 } Copying;
 
 static bool may_be_overwritten(const Copying *copying, const Expr *read) {

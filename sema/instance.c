@@ -1,7 +1,8 @@
-/* instance.c - a def with its parameters, sizes and arguments in place: by itself, or for a unit.
+/* instance.c - a def with its parameters, sizes and arguments bound: checked by itself, or made for a unit.
  *
- * An integer parameter takes its value from a bracket or an export, else from -D, else its default. A size takes it
- * from an export, else from -D, else it is a run-time size, in the order of first appearance.
+ * An integer parameter takes its value from a bracket or an export, else from -D, else from its default. A size takes
+ * its value from an export, else from -D; else it is a run-time size. Run-time sizes are in the order of their first
+ * appearance.
  */
 #include "sema/check.h"
 
@@ -30,7 +31,7 @@ static void note_binding(Frame *frame, const char *name, int64_t value) {
         list_push(frame->builder->arena, &frame->builder->bounds, binding);
 }
 
-/* What was bound to a name; false when nothing was. */
+/* The value that is bound to a name; false when there is none. */
 static bool bound_value(Frame *frame, Bounds *bounds, bool defines, const char *name, Loc *loc, int64_t *value) {
     Bound *bound = find_bound(bounds, name);
     Define *define = find_define(frame, name);
@@ -89,13 +90,13 @@ static bool name_is_free(Frame *frame, const char *name, Loc loc) {
     return false;
 }
 
-/* The value of a parameter that waits for one: any, like a run-time size. */
+/* A parameter that has no value yet: unknown, like a run-time size. */
 static Expr *any_value(Frame *frame, const char *name) {
     Arena *arena = frame->builder->arena;
     return expr_var(arena, var_new(arena, VAR_SIZE, TYPE_INT64, name, NULL));
 }
 
-/* NULL after an error. */
+/* The value of a parameter; NULL after an error. */
 static Expr *parameter_value(Frame *frame, const AstBinding *parameter, Bounds *bounds, bool defines) {
     const char *name = parameter->name.text;
     Loc loc = parameter->name.loc;
@@ -174,7 +175,7 @@ static void bind_sizes(Frame *frame, const AstExprs *dims, Bounds *bounds, bool 
 
 typedef LIST(const Var *) Sizes;
 
-/* Moves the size of a name to the end of those that are in order. */
+/* Appends the size of that name to `ordered`. */
 static void order_size(Builder *builder, Sizes *ordered, const char *name) {
     for (int i = 0; i < ordered->count; i++)
         if (strcmp(ordered->items[i]->name, name) == 0)
@@ -192,7 +193,8 @@ static void order_sizes_of(Builder *builder, Sizes *ordered, const AstExprs *dim
     }
 }
 
-/* The order of first appearance, wherever a size is declared: that of M in float(M + 1) a, float(N) b, float(M) c is before N. */
+/* Sorts sizes by their first appearance, wherever they are declared. In float(M + 1) a, float(N) b, float(M) c size M
+ * comes before N. */
 static void order_sizes(Frame *frame) {
     const AstDef *def = frame->definition->ast;
     Sizes ordered = {0};
@@ -309,7 +311,7 @@ bool check_header_conditions(Frame *frame) {
 
 /* --- the body --- */
 
-/* An inout result begins with what the caller's buffer holds. */
+/* An inout result begins with the contents of the caller's buffer. */
 static void begin_inout(Frame *frame, Variable *variable) {
     View view;
     if (!declared_view(frame, variable->result, &view)) {
@@ -366,7 +368,7 @@ static bool mentions_size(const AstParameter *argument, const char *name) {
     return false;
 }
 
-/* Whether a size stands in the header of this argument alone: then the argument is there for it. */
+/* Whether a size appears in the header of this argument only. Then the argument is needed for its size. */
 static bool brings_size(const AstDef *def, const AstParameter *argument) {
     for (int d = 0; d < argument->dims.count; d++) {
         bool elsewhere = argument->dims.items[d]->kind == AST_INTEGER;
@@ -379,7 +381,7 @@ static bool brings_size(const AstDef *def, const AstParameter *argument) {
     return false;
 }
 
-/* One that implements another def has that one's arguments, needed or not. */
+/* A def that implements another has the arguments of that one, so unused ones are no mistake there. */
 static void warn_unused_arguments(Frame *frame) {
     const AstDef *def = frame->definition->ast;
     for (int i = 0; i < def->arguments.count && !frame->caller && !def->implements.text && !frame->failed; i++) {
@@ -446,7 +448,7 @@ static bool has_value(const Checker *checker, const AstBinding *parameter, bool 
     return parameter->value || (defines && defined);
 }
 
-/* A def whose parameters wait for a value is checked for its names and types. */
+/* A def with a parameter that has no value yet is checked for names and types only. */
 static bool check_names(Checker *checker, Definition *definition, bool defines) {
     Builder builder = {.checker = checker, .arena = checker->arena, .names_only = true};
     Frame frame = {.builder = &builder, .definition = definition, .prefix = ""};

@@ -1,9 +1,9 @@
-/* instr.c - hardware instructions: their operands, their meaning, what they need of a processor.
+/* instr.c - hardware instructions: their operands, their meaning, the processor features that they need.
  *
- * The meaning is checked as a def of its own: the first operand is its result, the others are its arguments. What a
- * schedule matches loops against needs more: extents that are known, one assignment to all of the first operand, and
- * operands read whole, each dimension by an index of its own. Instructions of every file that was read may be named by
- * every schedule; of two with one name that of the file read first is meant.
+ * The meaning is checked as a def of its own: the first operand is its result, the others are its arguments. To match
+ * loops of a schedule it must satisfy more. The extents are known. One assignment writes the whole first operand. The
+ * other operands are read whole, each dimension by an index of its own. A schedule may name an instruction of any file
+ * that was read. If two have the same name, the one in the file read first is meant.
  */
 #include "sema/check.h"
 
@@ -12,7 +12,7 @@
 typedef struct Meaning {
     Checker *checker;
     const AstInstr *ast;
-    Program *program; /* of the meaning alone */
+    Program *program; /* of the meaning */
     Instr *instr;
     bool failed;
 } Meaning;
@@ -76,7 +76,7 @@ static bool check_statement_form(Meaning *m) {
     return !m->failed;
 }
 
-/* The instruction as a def: the first operand is what it gives. */
+/* The meaning as a def whose result is the first operand. */
 static AstDef *definition_of(Meaning *m) {
     Arena *arena = m->checker->arena;
     AstDef *def = ARENA_NEW(arena, AstDef);
@@ -98,11 +98,11 @@ static AstDef *definition_of(Meaning *m) {
 
 typedef struct ReadCheck {
     const Meaning *meaning;
-    const Expr **reads; /* of each operand */
+    const Expr **reads; /* by operand; NULL: not read yet */
     const Expr *bad;
 } ReadCheck;
 
-/* Each dimension is read whole by an index of its own. */
+/* Whether each dimension is read whole by an index of its own. */
 static bool reads_whole(const Expr *read) {
     for (int d = 0; d < read->count; d++) {
         const Expr *index = read->args[d];
@@ -131,7 +131,7 @@ static bool check_read(const Expr *e, void *context) {
     return false;
 }
 
-/* Operands are read whole, each in one way, and none is left out. */
+/* Every operand is read, whole and in one way only. */
 static void check_reads(Meaning *m) {
     const Instr *instr = m->instr;
     ReadCheck check = {m, ARENA_ARRAY(m->checker->arena, const Expr *, instr->operand_count), NULL};
@@ -146,7 +146,7 @@ static void check_reads(Meaning *m) {
             FAIL(m, instr_unread, m->ast->arguments.items[i].loc, instr->operands[i]->name);
 }
 
-/* What the meaning writes is all of the first operand. */
+/* The meaning writes the whole first operand. */
 static void check_written(Meaning *m) {
     const Stage *meaning = m->instr->meaning;
     for (int d = 0; d < meaning->axis_count; d++)
@@ -154,7 +154,8 @@ static void check_written(Meaning *m) {
             FAIL(m, instr_read, meaning->loc, meaning->tensor->name);
 }
 
-/* acc(i) += a(i) without a reduction was checked as acc(i) = former(i) + a(i): it becomes one over nothing. */
+/* acc(i) += a(i) without a reduction was checked as acc(i) = former(i) + a(i). It becomes a reduction without
+ * indices. */
 static const Stage *as_reduction(Meaning *m) {
     const Stage **stage = &m->program->stages[m->program->stage_count - 1];
     Combine combine = m->ast->statements.items[0]->combine;
