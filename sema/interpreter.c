@@ -1,6 +1,7 @@
-/* interpreter.c - what a Program means: setting up, requirements, whole tensors and single elements.
+/* interpreter.c - what a Program means: set-up, requirements, whole tensors and single elements.
  *
- * See interpreter_internal.h for how it works. Keeps the caller's data as it is; what it computes lives in its arena.
+ * interpreter_internal.h says how it works. The caller's data are never changed. What is computed lives in the
+ * interpreter's arena.
  */
 #include "lang/diag.h"
 #include "sema/interpreter_internal.h"
@@ -9,7 +10,7 @@
 
 /* --- sizes and tensors -------------------------------------------------------------------------------------------- */
 
-/* The values that size expressions may name: sizes, then scalars of integer types. */
+/* Sets the values that size expressions may use: sizes first, then scalars of integer types. */
 static void set_sizes(Interpreter *interpreter, const int64_t *sizes) {
     const Program *program = interpreter->program;
     interpreter->sizes = ARENA_ARRAY(interpreter->arena, SizeValue, program->size_count + program->argument_count);
@@ -23,7 +24,7 @@ static void set_sizes(Interpreter *interpreter, const int64_t *sizes) {
     }
 }
 
-/* Extents below 0 are 0. False when one has no value or the tensor does not fit into memory. */
+/* Extents below 0 count as 0. False if one has no value or the tensor does not fit into memory. */
 static bool set_dims(Interpreter *interpreter, Storage *storage, const char **why) {
     const Tensor *tensor = storage->tensor;
     Arena *arena = interpreter->arena;
@@ -55,7 +56,7 @@ static char *argument_data(const Interpreter *interpreter, const Tensor *tensor)
     return NULL;
 }
 
-/* The tensors in the program's list, and initial contents, which may stand outside of it. */
+/* Adds the tensors of the program's list, and initial contents, which may be missing from that list. */
 static void add_storage(Interpreter *interpreter, const Tensor *tensor) {
     for (int i = 0; i < interpreter->storage_count; i++)
         if (interpreter->storages[i].tensor == tensor)
@@ -114,14 +115,15 @@ static bool count_read(const Expr *e, void *context) {
     return true;
 }
 
-/* What reads nothing and names no axis but has no value overflows or divides by 0: no size that a call may have. */
+/* A requirement that reads nothing and names no axis but has no value overflows or divides by 0: no call may have such
+ * sizes. */
 static bool reads_memory(const Requirement *requirement) {
     int reads = 0;
     expr_walk(requirement->condition, count_read, &reads);
     return reads > 0 || requirement->axis_count > 0;
 }
 
-/* Over sizes alone: checked before anything else has a value. */
+/* Checks the requirements over sizes only, before anything else has a value. */
 static bool sizes_fit(Interpreter *interpreter, int *status, const char **why) {
     const Program *program = interpreter->program;
     for (int i = 0; i < program->size_count; i++)
@@ -155,7 +157,7 @@ static bool all_points_hold(Interpreter *interpreter, Code *code) {
     return true;
 }
 
-/* Those that read memory: for all values of their axes. */
+/* Checks the requirements that read memory, for all values of their axes. */
 static bool contents_fit(Interpreter *interpreter, int *status, const char **why) {
     const Program *program = interpreter->program;
     for (int i = 0; i < program->requirement_count; i++) {
@@ -252,7 +254,7 @@ Evaluated interpreter_element(Interpreter *interpreter, const Tensor *tensor, co
     return evaluated_element(interpreter, storage, element);
 }
 
-/* Operators of one value, and the combining of it. */
+/* Counts the operators of one value, and of combining it. */
 static bool count_operator(const Expr *e, void *context) {
     *(double *)context += e->kind == EXPR_OP || e->kind == EXPR_CAST;
     return true;

@@ -1,7 +1,7 @@
-/* interpreter.h - what a Program means: the oracle of all tests and of the tuner.
+/* interpreter.h - what a Program means: the reference for all tests and for the search.
  *
- * Evaluates in exact types, in source order, without reassociation. Beside each value stands a magnitude, the sum of
- * the absolute terms that made it, the measure that error bounds are relative to, and a bound of the rounding error.
+ * It computes in the exact types and in source order, without reassociation. Beside each value it keeps a bound of the
+ * rounding error, and a magnitude: the sum of the absolute values of the terms, which error bounds are relative to.
  */
 #ifndef SEMA_INTERPRETER_H
 #define SEMA_INTERPRETER_H
@@ -11,32 +11,33 @@
 
 typedef struct Interpreter Interpreter;
 
-/* sizes: values of program->sizes in order. arguments: one pointer for each of program->arguments: tensor data, row
- * major (an output's pointer holds its initial contents, needed only where ROLE_INITIAL occurs, else may be NULL), or
- * for a scalar a pointer to one element. Nothing is copied; the data must stay. Returns NULL with *why set when a
- * requirement does not hold (status in *status) or memory does not suffice. */
+/* sizes: the values of program->sizes, in order. arguments: one pointer for each of program->arguments. For a tensor it
+ * points to its data in row-major order (for an output to its initial contents; NULL if no ROLE_INITIAL needs them).
+ * For a scalar it points to one element. Nothing is copied, so the data must stay. Returns NULL and sets *why if a
+ * requirement does not hold (with its status in *status) or if memory does not suffice. */
 Interpreter *interpreter_new(const Program *program, const int64_t *sizes, void *const *arguments, int *status,
                              const char **why);
-/* From now on neither magnitudes nor bounds are of use: what is computed costs less. */
+/* From now on magnitudes and bounds are not needed, so computing is cheaper. */
 void interpreter_values_only(Interpreter *interpreter);
 void interpreter_free(Interpreter *interpreter);
 
 typedef struct Evaluated {
     Value value;
-    double magnitude; /* sum of absolute terms; |value| where nothing was summed */
-    double bound;     /* allowed |difference| of a correct object, by the numeric rules; 0 for integers and bool */
+    double magnitude; /* the sum of absolute terms; |value| if it is not a sum */
+    double bound;     /* how far a correct object may differ by the numeric rules; 0 for integers and bool */
 } Evaluated;
 
-/* One element, computed on demand with everything it needs remembered. */
+/* One element, computed on demand. Everything computed for it is kept. */
 Evaluated interpreter_element(Interpreter *interpreter, const Tensor *tensor, const int64_t *index);
-/* A whole tensor into data (row major). */
+/* Writes a whole tensor into data, in row-major order. */
 void interpreter_tensor(Interpreter *interpreter, const Tensor *tensor, void *data);
-/* Multiply-adds and other operations one whole evaluation takes, for choosing between whole and sampled checks. */
+/* How many multiply-adds and other operations one whole evaluation takes: decides between whole and sampled checks. */
 double interpreter_cost(const Program *program, const int64_t *sizes);
 
-/* Adds to the bounds of floats what algorithms with an error may differ by: parts of the largest magnitude among them. */
+/* Algorithms with an error may differ more: adds that fraction of the largest magnitude among the values to the bounds
+ * of floats. */
 void evaluated_allow(Evaluated *values, int count, double error);
-/* The same for what interpreter_check compares from now on. */
+/* The same for all later calls of interpreter_check. */
 void interpreter_allow(Interpreter *interpreter, double error);
 
 typedef struct Mismatch {
@@ -45,11 +46,12 @@ typedef struct Mismatch {
     double expected, found, bound;
 } Mismatch;
 
-/* Compares output data with the meaning: all elements when the cost is below limit operations (10^7 by default for 0),
- * otherwise corners, borders and seeded points. Returns the number of wrong elements; the first is in *first. */
+/* Compares output data with the meaning: all elements if that costs less than `limit` operations (0: 10^7), otherwise
+ * corners, borders and seeded points. Returns the number of wrong elements and sets *first to the first one. */
 int64_t interpreter_check(Interpreter *interpreter, int argument, const void *data, double limit, uint64_t seed,
                           Mismatch *first);
-/* The bound for another type of accumulation order: exact for integers, NaN equals NaN, infinities by sign. */
+/* Whether a value is within the bound. Integers must be equal, NaN equals NaN, and infinities must have the same
+ * sign. */
 bool evaluated_matches(const Evaluated *expected, Value found);
 
 double smallest_step(ElementType type); /* the smallest positive value of a float type */

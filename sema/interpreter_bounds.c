@@ -1,9 +1,10 @@
-/* interpreter_bounds.c - how far a correct object may be from each value computed.
+/* interpreter_bounds.c - how far a correct object may be from each value that is computed.
  *
- * Every operation may add a rounding (a contracted multiply-add leaves one out: the same size), and passes on what its
- * operands may be off: by its derivative for arithmetic, by trying the ends of operands' ranges for functions. Where
- * the ends may fall to the other side of a comparison the bound covers the other branch. An infinite bound says that
- * any value is right. Functions of the target's library may be 4 units off in the last place.
+ * Every operation may add a rounding error. (A contracted multiply-add saves one rounding, which changes the result by
+ * as much.) It also passes on the errors of its operands: multiplied by its derivative for arithmetic, by trying the
+ * ends of the operands' ranges for functions. Where the ends lie on different sides of a comparison, the bound covers
+ * the other branch too. An infinite bound says that any value is correct. Functions of the target's library may be
+ * wrong by 4 units in the last place.
  */
 #include "sema/interpreter_internal.h"
 
@@ -28,7 +29,7 @@ double largest_value(ElementType type) {
     }
 }
 
-/* The rounding of one result on both sides, in units of half a last place. */
+/* The rounding error of a result and of the object's result, in units of half a last place. */
 static double rounding(ElementType type, double result, double units) {
     return isfinite(result) ? units * type_roundoff(type) * fabs(result) + smallest_step(type) : 0;
 }
@@ -44,7 +45,7 @@ static double value_of(const Instruction *in, int lane) {
     return in->type == TYPE_UINT64 ? (double)(uint64_t)integer : (double)integer;
 }
 
-/* No number: from a NaN or an infinity that is as certain as the operands are. */
+/* A bound that is NaN comes from a NaN or an infinity. It is 0 if the operands are finite, else infinite. */
 static double settle(double error, double a, double b) {
     if (!isnan(error))
         return error;
@@ -55,13 +56,13 @@ static double largest_of(double a, double b) {
     return a > b ? a : b;
 }
 
-/* Outside -fstrict a term with a factor 0 may be left out as if its other factors were finite. */
+/* Outside -fstrict a term with a factor 0 may be left out, as if its other factors were finite. */
 static bool may_be_left_out(const Instruction *in, int lane) {
     return in->op == OP_MUL && type_is_float(in->type) && isnan(in->result->real[lane]) &&
            (value_of(in->args[0], lane) == 0 || value_of(in->args[1], lane) == 0);
 }
 
-/* Outside -fstrict a quotient may be a product with the reciprocal, which rounds once more. */
+/* Outside -fstrict a quotient may be a product with the reciprocal, which is rounded once more. */
 static double roundings_of(Op op) {
     return op == OP_DIV ? 3 : 2;
 }
@@ -93,7 +94,7 @@ static void bound_arithmetic(const Instruction *in, int count) {
         double result = value_of(in, l), a = value_of(in->args[0], l), b = binary ? value_of(in->args[1], l) : 0;
         double error = arithmetic_error(in->op, a, b, result, error_a, error_b);
         if (in->op == OP_DIV && !rounds && error > 0)
-            error += 1; /* a quotient of integers steps */
+            error += 1; /* the quotient of integers may jump by 1 */
         in->result->error[l] =
             may_be_left_out(in, l)
                 ? INFINITY
@@ -101,7 +102,7 @@ static void bound_arithmetic(const Instruction *in, int count) {
     }
 }
 
-/* The commonest, without calls. */
+/* The most common case, without calls. */
 static void bound_exact_operands(const Instruction *in, int count) {
     double unit = roundings_of(in->op) * type_roundoff(in->type), least = smallest_step(in->type);
     for (int l = 0; l < count; l++) {
@@ -163,8 +164,8 @@ static double apply_at(const Instruction *in, const double *at) {
     return value_apply(in->op, args).real;
 }
 
-/* The greatest distance of the function's values, at all combinations of the ends of its operands, from the result.
- * Where an operand may be any value it may be a NaN, which no end shows: erf(+-infinity) is +-1. */
+/* The largest distance of the function's values from the result, over all combinations of the ends of its operands. An
+ * operand that may be any value may be NaN, which no end shows: erf(+-infinity) is +-1. */
 static double spread(const Instruction *in, int lane, double result) {
     double at[3], greatest = 0;
     for (int i = 0; i < in->count; i++)
@@ -183,7 +184,7 @@ static double spread(const Instruction *in, int lane, double result) {
     return greatest;
 }
 
-/* Beyond the spread: what the ends do not show. */
+/* The bound for functions whose values between the ends may be farther away than at the ends. */
 static double function_error(const Instruction *in, int lane, double result) {
     double error_a = error_of(in->args[0], lane), error_b = in->count > 1 ? error_of(in->args[1], lane) : 0;
     double a = value_of(in->args[0], lane);
@@ -245,7 +246,7 @@ static double cast_distance(const Instruction *in, double at, double result) {
     return fabs(cast - result);
 }
 
-/* To an integer: what the ends become. Narrower floats round. */
+/* To an integer: converts the ends. To a narrower float: adds a rounding. */
 void bound_cast(const Instruction *in, int count) {
     bool to_real = type_is_float(in->type), narrower = type_roundoff(in->type) > type_roundoff(in->from);
     for (int l = 0; l < count; l++) {

@@ -1,7 +1,8 @@
-/* interpreter_check.c - comparing an object's output with the meaning, whole or at chosen points.
+/* interpreter_check.c - compares the output of an object with the meaning, at all elements or at chosen ones.
  *
- * Beyond the limit of operations the points are corners, neighbours of the borders that tiles are likely to have, and
- * seeded ones; they are taken in groups until the limit is used up, so that no check takes much longer than that.
+ * If all would take more operations than the limit, elements are chosen: corners, neighbours of likely borders of
+ * tiles, and seeded ones. They are computed in groups until the limit is used up, so that no check takes much longer
+ * than that.
  */
 #include "sema/interpreter_internal.h"
 
@@ -25,7 +26,7 @@ bool evaluated_matches(const Evaluated *expected, Value found) {
     double a = expected->value.real, b = found.real;
     if (isnan(a) || isnan(b))
         return isnan(a) && isnan(b);
-    if (isinf(b) && !isinf(a)) /* what is almost too large may be rounded so */
+    if (isinf(b) && !isinf(a)) /* the other result may have been rounded to infinity */
         return (a > 0) == (b > 0) && fabs(a) + expected->bound >= largest_value(type);
     if (isinf(a))
         return a == b || (isfinite(b) && (a > 0) == (b > 0) && expected->bound > 0 &&
@@ -54,7 +55,7 @@ void interpreter_allow(Interpreter *interpreter, double error) {
 typedef struct Check {
     Interpreter *interpreter;
     Storage *storage;
-    double allowed; /* beside the bound of each element */
+    double allowed; /* added to the bound of each element */
     const char *data;
     int64_t wrong;
     Mismatch *first;
@@ -91,7 +92,8 @@ static void check_element(Check *check, int64_t element) {
     check->wrong++;
 }
 
-/* What an error of a part of the largest magnitude adds to the bound of each of these elements; at NULL: of all. */
+/* An error is relative to the largest magnitude among these elements (at NULL: among all). Returns what it adds to the
+ * bound of each. */
 static double allowed_beyond(Check *check, double error, const int64_t *at, int64_t count) {
     double largest = 0;
     for (int64_t i = 0; error > 0 && i < count; i++) {
@@ -111,7 +113,7 @@ static uint64_t next_random(uint64_t *state) {
     return x ^ x >> 31;
 }
 
-/* The first, the last, one beside a multiple of a tile size, or any. */
+/* The first, the last, a neighbour of a multiple of a tile size, or any. */
 static int64_t choose_coordinate(int64_t dim, uint64_t *state) {
     static const int64_t tiles[] = {4, 8, 16, 32, 64};
     uint64_t random = next_random(state);
@@ -131,7 +133,7 @@ static int64_t choose_coordinate(int64_t dim, uint64_t *state) {
     }
 }
 
-/* Point number `at`: the corners first, from the last element on, then chosen ones. */
+/* Point number `at`: first the corners, from the last element on, then chosen points. */
 static int64_t choose_point(const Storage *storage, int at, uint64_t *state) {
     int rank = storage->tensor->rank;
     int64_t element = 0, corners = rank < CORNER_RANKS ? 1 << rank : 1 << CORNER_RANKS;
@@ -146,7 +148,7 @@ static int64_t choose_point(const Storage *storage, int at, uint64_t *state) {
     return element;
 }
 
-/* Groups grow with what the points so far have cost; the first is a single one. */
+/* The first group is one point. Later groups are as large as the cost of the points so far allows. */
 static void check_points(Check *check, double limit, uint64_t seed, double error) {
     Interpreter *interpreter = check->interpreter;
     double begin = interpreter->operations;

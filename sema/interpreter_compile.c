@@ -1,8 +1,8 @@
-/* interpreter_compile.c - a stage as instructions over lanes.
+/* interpreter_compile.c - translates a stage into instructions over lanes.
  *
- * Sizes and scalars are constants here, their values being known. Indices linear in axes and reductions become
- * strides; the others are computed by instructions. Nothing of lang/simplify.c is used: the meaning of a program must
- * not depend on what it is the judge of.
+ * Sizes and scalars have values here, so they are constants. Indices that are linear in axes and reductions become
+ * strides; instructions compute the others. Nothing of lang/simplify.c is used: the meaning of a program judges the
+ * simplifier, so it must not depend on it.
  */
 #include "lang/diag.h"
 #include "sema/interpreter_internal.h"
@@ -19,10 +19,10 @@ typedef struct Compiler {
     Arena *arena;
     Code *code;
     Instructions *section;
-    LIST(Made) made;                /* of this section: what several places share is computed once */
-    int conditional;                /* depth of branches that may not be taken */
-    const Combination *combination; /* whose section is compiled, or NULL */
-    bool wide;                      /* all floats in double */
+    LIST(Made) made;                /* of this section: what appears several times is computed once */
+    int conditional;                /* how many enclosing branches may not be taken */
+    const Combination *combination; /* NULL unless its section is compiled */
+    bool wide;                      /* all floats are computed in double */
 } Compiler;
 
 static Instruction *compile(Compiler *compiler, const Expr *e);
@@ -76,7 +76,7 @@ static bool add_linear_op(const Compiler *compiler, const Expr *e, int64_t facto
     }
 }
 
-/* Adds factor * e to the index; false when e is not linear in the variables. */
+/* Adds factor * e to the index. False if e is not linear in the variables. */
 static bool add_linear(const Compiler *compiler, const Expr *e, int64_t factor, Index *index) {
     int64_t value, *to = &index->constant;
     if (e->type != TYPE_INT64)
@@ -91,7 +91,7 @@ static bool add_linear(const Compiler *compiler, const Expr *e, int64_t factor, 
     return !__builtin_mul_overflow(value, factor, &value) && !__builtin_add_overflow(*to, value, to);
 }
 
-/* Whether a linear index lies inside for all values of the variables. */
+/* Whether a linear index is inside for all values of the variables. */
 static bool is_inside(const Code *code, const Index *index) {
     int64_t low = index->constant, high = low, range;
     for (int v = 0; v < code->variable_count; v++) {
@@ -122,7 +122,7 @@ static Instruction *compile_constant(Compiler *compiler, Value value) {
     return in;
 }
 
-/* A scalar argument's value comes from the caller. */
+/* The value of a scalar argument, from the caller. */
 static Value argument_value(const Interpreter *interpreter, const Var *var) {
     for (int i = 0; i < interpreter->program->argument_count; i++)
         if (interpreter->program->arguments[i].scalar == var)
@@ -130,7 +130,7 @@ static Value argument_value(const Interpreter *interpreter, const Var *var) {
     INTERNAL_ERROR("variable %s has no value", var->name);
 }
 
-/* What stands for a variable of the combiner, or NULL. */
+/* The instruction that stands for a variable of the combiner, or NULL. */
 static Instruction *compile_operand(const Compiler *compiler, const Var *var) {
     const Combiner *combiner = compiler->combination ? compiler->code->stage->combiner : NULL;
     for (int c = 0; combiner && c < combiner->count; c++)
@@ -170,7 +170,7 @@ static void compile_index(Compiler *compiler, const Expr *e, Index *index, Instr
         read->varies |= index->coefficients[v] != 0;
 }
 
-/* The element number as one linear form over the indices that have one. */
+/* The number of the element as one linear form over the indices that are linear. */
 static void flatten_load(const Compiler *compiler, Load *load) {
     const Code *code = compiler->code;
     load->coefficients = ARENA_ARRAY(compiler->arena, int64_t, code->variable_count);
@@ -220,8 +220,8 @@ static Instruction *compile_read(Compiler *compiler, const Expr *e) {
     return in;
 }
 
-/* Whether the operator gives every correct object the same value when its operands are the same. Arithmetic does where
- * nothing may be contracted. */
+/* Whether every correct object computes the same result from the same operands. For arithmetic this holds if nothing
+ * may be contracted. */
 static bool is_exact_op(Op op, ElementType type, bool strict) {
     if (!type_is_float(type) || op_info[op].class == CLASS_SELECT)
         return true;
@@ -236,7 +236,7 @@ static bool guards_operand(Op op, int operand) {
     return operand > 0 && (op == OP_SELECT || op == OP_AND || op == OP_OR);
 }
 
-/* An operator or a cast; a cast is rounded the same way by everyone. */
+/* An operator or a cast. Casts round the same way in every object. */
 static Instruction *compile_op(Compiler *compiler, const Expr *e) {
     const Instruction *args[3] = {NULL};
     bool strict = compiler->interpreter->program->strict;
@@ -313,7 +313,7 @@ static void allocate_variables(Code *code, Arena *arena, const Stage *stage) {
 
 /* --- tuples --- */
 
-/* exact: of the left side. */
+/* exact: whether each component of the left side is exact. */
 static Combination compile_combination(Interpreter *interpreter, Code *code, const bool *exact, bool wide) {
     Arena *arena = interpreter->arena;
     const Combiner *combiner = code->stage->combiner;
@@ -336,7 +336,7 @@ static Combination compile_combination(Interpreter *interpreter, Code *code, con
     return made;
 }
 
-/* What a component's own operations make uncertain may make others so, until nothing changes. */
+/* A component that is not exact may make others inexact. Returns whether anything changed: repeat until it does not. */
 static bool spread_doubt(const Combination *combination, bool *exact, int count) {
     bool changed = false;
     for (int c = 0; c < count; c++)
@@ -377,8 +377,8 @@ static Instruction *compile_section(Interpreter *interpreter, Code *code, Instru
     return compile(&compiler, e);
 }
 
-/* The one value that an axis has for each term, where no term has several; the reads of it are needed only where other
- * conditions hold. */
+/* Compiles the value that an axis has for each term, if each term has only one. Its reads count as conditional, since
+ * other conditions may exclude the term. */
 static void compile_places(Interpreter *interpreter, Code *code, const Stage *stage) {
     const Instruction **places = ARENA_ARRAY(interpreter->arena, const Instruction *, stage->axis_count);
     Compiler compiler = {

@@ -1,7 +1,7 @@
 /* interpreter_lanes.c - operators and casts over strips of lanes.
  *
- * What programs do most has a loop of its own, the rest goes through value_apply lane by lane. A result is rounded or
- * wrapped to its type, as value_apply does.
+ * Common cases have loops of their own. For the others value_apply runs lane by lane. A result is rounded or wrapped to
+ * its type, as value_apply does.
  */
 #include "sema/interpreter_internal.h"
 
@@ -50,7 +50,7 @@ static void apply_each(const Instruction *in, int count) {
     for (int l = 0; l < count; l++)                                                                                    \
     to[l] = (expression)
 
-/* False where the operator has no loop here. */
+/* False if the operator has no loop here. */
 static bool apply_real(const Instruction *in, int count) {
     double *restrict to = in->result->real;
     const double *a = in->args[0]->result->real, *b = in->count > 1 ? in->args[1]->result->real : a;
@@ -95,7 +95,7 @@ static bool apply_logic(const Instruction *in, int count) {
     return true;
 }
 
-/* Lanes hold 64 bits whatever the type: both are selected as integers. */
+/* Lanes hold 64 bits for every type, so both operands are selected as integers. */
 static bool apply_select(const Instruction *in, int count) {
     int64_t *restrict to = in->result->integer;
     const int64_t *condition = in->args[0]->result->integer;

@@ -1,8 +1,8 @@
-/* interpreter_run.c - running the code of a stage over strips of lanes.
+/* interpreter_run.c - runs the code of a stage over strips of lanes.
  *
- * Where there are enough points they are the lanes, and reductions are loops around the instructions. Where there are
- * few points and many terms, each point runs by itself with the terms as lanes. Either way the terms of one element are
- * combined one after the other in source order, rounded to the stage's type each time.
+ * If there are enough points, the lanes are points, and reductions are loops around the instructions. If there are few
+ * points and many terms, each point runs by itself and the lanes are its terms. In both cases the terms of an element
+ * are combined one by one in source order, and rounded to the stage's type each time.
  */
 #include "lang/diag.h"
 #include "sema/interpreter_internal.h"
@@ -16,7 +16,7 @@ typedef enum Which { ALL, INVARIANT, VARYING } Which;
 
 /* --- reads -------------------------------------------------------------------------------------------------------- */
 
-/* constant + sum over the variables that differ by lane. */
+/* constant + the sum over the variables that differ by lane. */
 static void linear_lanes(const Code *code, const int64_t *coefficients, int64_t constant, int count, int64_t *to) {
     for (int l = 0; l < count; l++)
         to[l] = constant;
@@ -29,7 +29,7 @@ static void linear_lanes(const Code *code, const int64_t *coefficients, int64_t 
     }
 }
 
-/* The sum over the variables that have one value in all lanes. */
+/* The sum over the variables that are the same in all lanes. */
 static int64_t linear_shift(const Code *code, const int64_t *coefficients) {
     uint64_t shift = 0;
     for (int v = 0; v < code->lane_first; v++)
@@ -74,7 +74,7 @@ void prepare(const Code *code, const Instructions *section, int count) {
                 to->field[l] = from[0];                                                                                \
     } while (0)
 
-/* Neighbouring elements, or one for all lanes, of the commonest types; false where that is not so. */
+/* The most common reads: neighbouring elements, or one element for all lanes. False for any other. */
 static bool read_run(const Load *load, int64_t first, int count, Lanes *to) {
     const Storage *source = load->source;
     if (load->step < 0)
@@ -100,7 +100,8 @@ static void read_unchecked(Interpreter *interpreter, const Load *load, int64_t s
     load_elements(interpreter, load->source, elements, count, to);
 }
 
-/* Numbers the elements of the lanes whose indices are inside; lanes[i] is the lane of elements[i]. Returns how many. */
+/* Finds the lanes whose indices are inside: elements[i] is the number of the element that lane lanes[i] reads. Returns
+ * how many there are. */
 static int inside_elements(const Code *code, const Load *load, int64_t shift, int count, int64_t *elements,
                            int *lanes) {
     bool inside[STRIP];
@@ -131,7 +132,7 @@ static int inside_elements(const Code *code, const Load *load, int64_t shift, in
     return found;
 }
 
-/* An element that was chosen by a value that may be off may be any other. */
+/* An inexact index may select any other element, so its value may be anything. */
 static void doubt_indices(const Load *load, int count, Lanes *to) {
     for (int d = 0; d < load->rank; d++) {
         const Index *index = &load->indices[d];
@@ -142,7 +143,7 @@ static void doubt_indices(const Load *load, int count, Lanes *to) {
     }
 }
 
-/* Outside the value is the read's otherwise, or 0 in a branch that is not taken there. */
+/* Lanes that are outside get the read's otherwise, or 0 in a branch that is not taken there. */
 static void read_checked(Interpreter *interpreter, const Code *code, const Load *load, int64_t shift, int count,
                          Lanes *to) {
     int64_t elements[STRIP];
@@ -212,7 +213,7 @@ void execute_all(Interpreter *interpreter, const Code *code, const Instructions 
 
 /* --- reductions --------------------------------------------------------------------------------------------------- */
 
-/* How many powers of two a factor may add to a product. */
+/* By how many powers of two a factor may increase a product. */
 static double growth(double factor) {
     return fabs(factor) > 1 ? log2(fabs(factor)) : 0;
 }
@@ -230,7 +231,7 @@ static void begin_reduction(Code *code, int count) {
         }
 }
 
-/* Adds one term to each of the lanes: the commonest reduction. */
+/* Adds one term to each lane: the most common reduction. */
 static void add_terms(Code *code, const Instruction *value, int count) {
     double *restrict sum = code->result.real, *restrict plain = code->plain_sum, *restrict size = code->magnitude;
     const double *restrict term = value->result->real;
@@ -263,7 +264,7 @@ static void combine_real(Code *code, int to, double term, double error) {
     }
 }
 
-/* 0 times anything is 0, however wrong that may be. */
+/* 0 times anything is 0, however wrong the other factor is. */
 static double scaled_error(double by, double error) {
     return by == 0 || error == 0 ? 0 : fabs(by) * error;
 }
@@ -284,7 +285,7 @@ static void combine_integer(Code *code, int to, int64_t term, double error) {
         *sum_error = *sum_error > error ? *sum_error : error;
 }
 
-/* Combines the term in lane `from` into the result `to`. */
+/* Combines the term in lane `from` with the result in lane `to`. */
 static void combine_lane(Code *code, int to, int from) {
     const Instruction *value = code->value_result;
     double error = value->exact ? 0 : value->result->error[from];
@@ -313,7 +314,7 @@ static void combine_lanes(Code *code, int count) {
             combine_lane(code, l, l);
 }
 
-/* Steps the reductions to their next values in source order, the last one fastest; false after the last. */
+/* Steps the reductions to their next values in source order, the last one fastest. False after the last. */
 bool next_term(const Code *code, int64_t *values) {
     for (int v = code->variable_count - 1; v >= code->axis_count; v--) {
         if (++values[v] < code->extents[v])
@@ -334,7 +335,8 @@ static void reduce_by_points(Interpreter *interpreter, Code *code, int count) {
     } while (next_term(code, code->scalars));
 }
 
-/* The values of the reductions for the next strip of terms into the lanes, of `left` that are left. Returns how many. */
+/* Puts the reductions' values for the next strip of terms into the lanes. `left` is how many terms are left. Returns
+ * how many terms the strip has. */
 int next_terms(Code *code, int64_t left) {
     int count = left < STRIP ? (int)left : STRIP;
     for (int l = 0; l < count; l++) {
@@ -345,7 +347,7 @@ int next_terms(Code *code, int64_t left) {
     return count;
 }
 
-/* The terms of one point, whose axes' values are in code->scalars, a strip of them at a time. */
+/* Reduces one point, whose axis values are in code->scalars, a strip of terms at a time. */
 static void reduce_by_terms(Interpreter *interpreter, Code *code, int point) {
     int64_t left = code->reduction_points;
     memset(code->terms, 0, sizeof *code->terms * (size_t)code->variable_count);
@@ -359,9 +361,9 @@ static void reduce_by_terms(Interpreter *interpreter, Code *code, int point) {
     }
 }
 
-/* Higham, Mary: A new approach to probabilistic rounding error analysis: the error of a sum of n terms grows like the
- * root of n, not like n, when roundings are not all one way. Where they are, the sum with rounding differs from the one
- * without. The bound that always holds stays the limit. */
+/* The error of a sum of n terms grows like the root of n, not like n, unless all roundings go one way (Higham, Mary: A
+ * new approach to probabilistic rounding error analysis). If they go one way, the rounded sum differs from the
+ * unrounded one, and that difference is added. The bound that always holds is the upper limit. */
 static void bound_sums(Code *code, int count) {
     double terms = (double)code->reduction_points + 1, unit = 2 * type_roundoff(code->type);
     double always = (terms + 4) * unit, likely = (3 * sqrt(terms) + 3) * unit;
@@ -369,7 +371,7 @@ static void bound_sums(Code *code, int count) {
         double size = code->magnitude[l], sum = code->result.real[l], *error = &code->result.error[l];
         if (isfinite(size) && size > largest_value(code->type)) /* some orders overflow on the way, some do not */
             *error = INFINITY;
-        if (!isfinite(sum)) /* because a term is */
+        if (!isfinite(sum)) /* a term is not finite */
             continue;
         double bound = likely * size + 4 * fabs(sum - code->plain_sum[l]);
         double limit = always * size;
@@ -377,8 +379,8 @@ static void bound_sums(Code *code, int count) {
     }
 }
 
-/* In other orders a product may overflow on the way, or lose digits of a partial product too small, which later
- * factors then make larger. */
+/* In other orders a product may overflow on the way. Or a partial product is so small that it loses digits, and later
+ * factors make that error larger. */
 static void bound_products(Code *code, int count) {
     double terms = (double)code->reduction_points + 1;
     for (int l = 0; l < count; l++) {
@@ -431,7 +433,7 @@ void set_points(Code *code, int64_t first, int count) {
     }
 }
 
-/* A value that was not summed is its own magnitude. */
+/* The magnitude of a value that is not a sum is its absolute value. */
 static void set_magnitudes(Code *code, int count) {
     bool real = type_is_float(code->type);
     for (int l = 0; l < count; l++)
@@ -484,9 +486,9 @@ void run_points(Interpreter *interpreter, Code *code, int count) {
 
 /* --- scattering --------------------------------------------------------------------------------------------------- */
 
-/* The sums of all elements while terms are added to them. */
+/* The sums of all elements while terms are added. */
 typedef struct Sums {
-    int64_t *values; /* or reals, by their bits */
+    int64_t *values; /* or the bits of reals */
     double *error, *magnitude, *plain;
 } Sums;
 
@@ -533,7 +535,7 @@ double scatter_terms(const Code *code) {
     return terms;
 }
 
-/* The variables of the next terms, all but the places, into the lanes; the last one fastest. */
+/* Puts the variables of the next terms into the lanes, except for the places. The last variable is the fastest. */
 static void set_terms(Code *code, int count) {
     for (int l = 0; l < count; l++) {
         for (int v = 0; v < code->variable_count; v++)
@@ -548,7 +550,7 @@ static void set_terms(Code *code, int count) {
     }
 }
 
-/* Puts the places into the lanes; inside says of which lanes all of them exist. */
+/* Puts the places into the lanes. inside: by lane, whether all of its places exist. */
 static void set_places(Interpreter *interpreter, Code *code, int count, bool *inside) {
     prepare(code, &code->place, count);
     execute(interpreter, code, &code->place, count, ALL);

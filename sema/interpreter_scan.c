@@ -1,7 +1,7 @@
-/* interpreter_scan.c - recurrences: all stages of a scan are computed together, step after step.
+/* interpreter_scan.c - recurrences: all stages of a scan are computed together, step by step.
  *
- * An element of a late step needs those of all steps before, so a scan is always computed whole and in order, whichever
- * of its elements was asked for; what a step reads is there, and no demand goes deeper than one step.
+ * An element of a late step needs the elements of all earlier steps. So a scan is always computed whole and in order,
+ * whichever element was asked for. Everything that a step reads is there already, so demands do not nest.
  */
 #include "sema/interpreter_internal.h"
 
@@ -16,7 +16,7 @@ static bool compile_stages(Interpreter *interpreter, const Scan *scan, const cha
     return true;
 }
 
-/* Whether all of the scan is exact. */
+/* Whether all stages of the scan are exact. */
 static bool is_exact(Interpreter *interpreter, const Scan *scan) {
     bool exact = true;
     for (int i = scan->first; i < scan->first + scan->count; i++)
@@ -31,7 +31,7 @@ static void doubt(Interpreter *interpreter, const Scan *scan) {
             storage_of(interpreter, stage_component(interpreter->program->stages[i], c).tensor)->exact = false;
 }
 
-/* A stage may read one that comes later: either none of a scan rounds, or all are taken to. */
+/* A stage may read a later one, so either all stages of a scan are exact, or all count as inexact. */
 bool compile_scan(Interpreter *interpreter, const Scan *scan, const char **why) {
     if (!compile_stages(interpreter, scan, why))
         return false;
@@ -43,7 +43,7 @@ bool compile_scan(Interpreter *interpreter, const Scan *scan, const char **why) 
     return good;
 }
 
-/* The points number first, first + 1, ... of one step, in row-major order. */
+/* Puts `count` points of one step, from number first on in row-major order, into the lanes. */
 static void set_step_points(Code *code, int64_t step, int64_t first, int count) {
     for (int l = 0; l < count; l++) {
         int64_t rest = first + l;

@@ -1,7 +1,8 @@
-/* interpreter_storage.c - the contents of tensors: given, computed whole, or element by element into a hash table.
+/* interpreter_storage.c - the contents of tensors: given, computed whole, or computed element by element into a hash
+ * table.
  *
- * A tensor is computed whole when it is small, or when more than an eighth of its elements were asked for; else only
- * what is asked for is computed, and remembered.
+ * A tensor is computed whole if it is small, or if more than an eighth of its elements were asked for. Otherwise only
+ * the elements that are asked for are computed, and kept.
  */
 #include "lang/diag.h"
 #include "sema/interpreter_internal.h"
@@ -13,7 +14,7 @@ enum { SMALL_ELEMENTS = 1024, SMALL_OPERATIONS = 1 << 18, WHOLE_SHARE = 8, FIRST
 
 /* --- whole -------------------------------------------------------------------------------------------------------- */
 
-/* The result of a lane of the code's last run. */
+/* Stores the result of one lane of the code's last run. */
 void store_result(Storage *storage, int64_t element, int lane) {
     const Code *code = storage->code;
     Value value = {.type = storage->tensor->type, .integer = code->result.integer[lane]};
@@ -24,7 +25,7 @@ void store_result(Storage *storage, int64_t element, int lane) {
         storage->magnitude[element] = code->magnitude[lane];
 }
 
-/* The results of the code's last run as elements first, first + 1, ... */
+/* Stores the results of the code's last run as elements first, first + 1, ... */
 static void store_results(Storage *storage, int64_t first, int count) {
     Code *code = storage->code;
     ElementType type = storage->tensor->type;
@@ -120,7 +121,7 @@ static void insert_result(Interpreter *interpreter, Storage *storage, int64_t el
                      .magnitude = code->magnitude[lane]};
 }
 
-/* The axes' values of one element into a lane. */
+/* Puts the axis values of an element into a lane. */
 static void set_point(Code *code, const Storage *storage, int64_t element, int lane) {
     for (int v = 0; v < code->axis_count; v++) {
         code->lanes[v][lane] = element / storage->strides[v];
@@ -141,7 +142,7 @@ static bool wants_whole(const Storage *storage, int more) {
     return WHOLE_SHARE * (storage->table_count + more) >= storage->elements;
 }
 
-/* The elements wanted that are not known yet, each once. */
+/* Lists the elements that are wanted but not known yet, each once. */
 static int missing_elements(const Storage *storage, const int64_t *elements, int count, int64_t *missing) {
     int missing_count = 0;
     for (int l = 0; l < count; l++) {

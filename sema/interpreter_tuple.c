@@ -1,10 +1,10 @@
-/* interpreter_tuple.c - reductions by declared combiners, and how far a correct object may be from them.
+/* interpreter_tuple.c - reductions by declared combiners, and how far a correct object may be from their results.
  *
- * The result is that of the source's order, each operation rounded to its type, and so is the bound that its operations
- * give: it always holds for that order. An object may also combine partial results where the combiner claims to be
- * associative and commutative. Then the terms are combined a second time, pairwise, and a third time in double: what
- * these differ by, with a bound for the roundings of n steps that grows like the root of n (as for sums), is what other
- * orders may differ by; never more than the bounds of the two orders together. A component that only chooses among
+ * The result is that of the source order, with each operation rounded to its type. The bound that its operations give
+ * always holds for that order. If the combiner claims to be associative and commutative, an object may also combine
+ * partial results. Then the terms are combined a second time in pairs, and a third time in double. Other orders may
+ * differ by as much as these three results differ, plus a bound for the roundings of n steps that grows like the root
+ * of n (as for sums), but never by more than the bounds of the two orders together. A component that only chooses among
  * exact values, as argmax does, is exact in every order.
  */
 #include "sema/interpreter_internal.h"
@@ -14,7 +14,7 @@
 
 enum { FEW_POINTS = 12, MOST_LEVELS = 64 };
 
-/* A tuple in every lane: lanes by component. */
+/* A tuple in every lane: the lanes of each component. */
 typedef struct Tuples {
     Lanes *components;
 } Tuples;
@@ -23,11 +23,12 @@ typedef struct Fold {
     Interpreter *interpreter;
     Code *code;
     const TupleCode *tuple;
-    bool reassociates; /* other orders matter */
+    bool reassociates; /* orders other than the source's are possible */
     Tuples initial, terms, in_order, in_double, carried;
-    Tuples levels[MOST_LEVELS]; /* of pairwise combination: what 2^level terms gave, where that bit of added is set */
+    Tuples levels[MOST_LEVELS]; /* of pairwise combination: levels[k] holds the result of 2^k terms if bit k of `added`
+                                 * is set */
     int64_t added;
-    double *largest; /* [lane]: of the component's partial results, in order */
+    double *largest; /* [lane]: the largest absolute partial result of the component, in source order */
 } Fold;
 
 static Tuples tuples_new(const Fold *fold) {
@@ -65,7 +66,7 @@ static void take_results(const Fold *fold, Instruction *const *from, Tuples to, 
     }
 }
 
-/* to = left combined with right, in `count` lanes from `lane` on; those of the right side begin at right_lane. */
+/* to = left combined with right. The lanes of `to` and left begin at `lane`, those of right at right_lane. */
 static void combine(const Fold *fold, const Combination *combination, Tuples to, Tuples left, int lane, Tuples right,
                     int right_lane, int count) {
     for (int c = 0; c < fold->tuple->count; c++) {
@@ -95,7 +96,7 @@ static void begin_fold(Fold *fold, int lane, int count) {
     note_largest(fold, lane, count);
 }
 
-/* A binary counter: two results of as many terms are combined at once. */
+/* Adds terms like a binary counter: two results of equally many terms are combined at once. */
 static void add_pairwise(Fold *fold, int term_lane, int lane, int count) {
     int level = 0;
     copy_tuples(fold, fold->carried, lane, fold->terms, term_lane, count);
@@ -107,7 +108,7 @@ static void add_pairwise(Fold *fold, int term_lane, int lane, int count) {
     fold->added++;
 }
 
-/* The terms in lanes from term_lane on, one for each of the results from lane on. */
+/* Combines the terms from lane term_lane on with the results from `lane` on, one each. */
 static void add_terms(Fold *fold, int term_lane, int lane, int count) {
     const TupleCode *tuple = fold->tuple;
     combine(fold, &tuple->narrow, fold->in_order, fold->in_order, lane, fold->terms, term_lane, count);
@@ -118,7 +119,7 @@ static void add_terms(Fold *fold, int term_lane, int lane, int count) {
     add_pairwise(fold, term_lane, lane, count);
 }
 
-/* carried becomes the pairwise result: the later terms are in the lower levels. */
+/* Combines all levels into the pairwise result. Lower levels hold later terms. */
 static void finish_pairwise(Fold *fold, int lane, int count) {
     bool begun = false;
     for (int level = 0; fold->added >> level; level++) {
@@ -146,8 +147,8 @@ static double distance(const Fold *fold, const Lanes *a, const Lanes *b, int lan
     return isnan(distance) ? INFINITY : distance;
 }
 
-/* What any order may be off from the one of the source. Twice the factor of sums: partial results of other orders may be
- * larger than those of the two seen here, and terms alike round one way in some. */
+/* How far any order may be from the source order. The factor is twice that of sums: partial results of other orders may
+ * be larger than those seen here, and equal terms may all be rounded the same way in some orders. */
 static double bound_orders(const Fold *fold, int lane) {
     const Code *code = fold->code;
     int c = fold->tuple->component;
@@ -203,7 +204,7 @@ static void fold_by_points(Fold *fold, int count) {
     finish_fold(fold, 0, count);
 }
 
-/* The terms of one point, whose axes' values are in code->scalars, a strip of them at a time. */
+/* Reduces one point, whose axis values are in code->scalars, a strip of terms at a time. */
 static void fold_by_terms(Fold *fold, int point) {
     Code *code = fold->code;
     memset(code->terms, 0, sizeof *code->terms * (size_t)code->variable_count);
