@@ -1,9 +1,9 @@
 /* lost.c - warnings of what a value loses on its way: sums and products of 8 or 16 bits that wrap, integer quotients
- * that become floats, elements that lie beyond another tensor's end.
+ * that become floats, elements beyond the end of another tensor.
  *
- * Values have ranges, from types, constants, indices and what is known of temporaries: what fits is not warned of. Nor
- * is what the source says it means: a cast to the narrow type around a sum, a result that is declared of it, a
- * condition on what is added.
+ * Values have ranges, from their types, constants, indices and what is known of temporaries. A value that fits gives no
+ * warning. Nor does a value that the source says is meant: by a cast to the narrow type around a sum, a result that is
+ * declared with that type, or a condition on what is added.
  */
 #include "lang/program.h"
 #include "sema/check.h"
@@ -12,7 +12,7 @@
 
 /* --- ranges of integers ------------------------------------------------------------------------------------------- */
 
-static const int64_t MOST = (int64_t)1 << 62; /* stands for all that is larger */
+static const int64_t MOST = (int64_t)1 << 62; /* stands for everything larger */
 
 static int64_t limited(__int128 value) {
     return value > MOST ? MOST : value < -MOST ? -MOST : (int64_t)value;
@@ -48,7 +48,7 @@ static Range product_of(Range a, Range b) {
     return range;
 }
 
-/* Of a quotient or a remainder by what is above 0; any other divisor says nothing. */
+/* The range of a quotient or remainder. It is known only if the divisor is positive. */
 static Range divided(Op op, Range a, Range b) {
     if (b.low < 1)
         return (Range){-MOST, MOST};
@@ -59,7 +59,7 @@ static Range divided(Op op, Range a, Range b) {
 
 static Range value_range(const Statement *s, const Expr *e);
 
-/* Of the result as a number, before it becomes one of the type. */
+/* The range of the exact result, before it becomes a value of its type. */
 static Range exact_range(const Statement *s, const Expr *e) {
     Range a = value_range(s, e->args[e->op == OP_SELECT]);
     Range b = e->count > 1 ? value_range(s, e->args[e->count - 1]) : a;
@@ -96,7 +96,7 @@ static Range read_range(const Statement *s, const Expr *read) {
     return read->otherwise ? hull(range, value_range(s, read->otherwise)) : range;
 }
 
-/* Of an expression of integers or bools. */
+/* The range of an expression of integers or bools. */
 static Range value_range(const Statement *s, const Expr *e) {
     Range range = type_range(e->type);
     if (e->kind == EXPR_INT && e->type != TYPE_UINT64)
@@ -123,7 +123,7 @@ void note_range(Statement *s, const Tensor *tensor, const Expr *value) {
 
 /* --- walking a value ---------------------------------------------------------------------------------------------- */
 
-/* The conditions that a part of the value stands under. */
+/* The conditions that a part of the value stands under, innermost first. */
 typedef struct Under {
     const Expr *condition;
     const struct Under *outer;
@@ -155,7 +155,7 @@ static bool visit_shared(const Expr *e, void *context) {
     return !shared->found;
 }
 
-/* Whether a condition looks at what the expression reads: it may see to it that the value fits. */
+/* Whether a condition reads what the expression reads. Then it may make sure that the value fits. */
 static bool is_guarded(const Statement *s, const Expr *e, const Under *under) {
     Shared shared = {0};
     for (; under && !shared.found; under = under->outer) {
@@ -169,7 +169,7 @@ static bool is_guarded(const Statement *s, const Expr *e, const Under *under) {
     return shared.found;
 }
 
-/* -x and abs(x) of a signed type wrap for one value alone, which is hardly there. */
+/* -x and abs(x) of a signed type wrap for one value only, which is unlikely to occur. */
 static bool may_wrap(const Statement *s, const Expr *e, const Under *under) {
     bool negation = e->op == OP_NEG && element_info[e->type].kind == KIND_SIGNED;
     return !negation && !fits(exact_range(s, e), e->type) && !is_guarded(s, e, under);
@@ -192,7 +192,7 @@ static void warn_wrap(Statement *s, const Expr *e, ElementType wider) {
              op_info[e->op].spelling, narrow);
 }
 
-/* A cast of the source has a place; one that the types alone ask for has none. */
+/* Casts in the source have a place. Casts that only the types require have none. */
 static bool is_explicit(const Expr *cast) {
     return cast->loc.file != 0;
 }
@@ -218,7 +218,7 @@ static void look_at_cast(Statement *s, const Expr *e) {
         warn_quotient(s, from->loc, e->type);
 }
 
-/* 1 / 2 is 0 already when it becomes a float. */
+/* A quotient of two numbers, such as 1 / 2: it was folded to 0 before it becomes a float. */
 static void look_at_number(Statement *s, const Expr *e) {
     for (int i = 0; i < s->quotients.count && type_is_float(e->type); i++)
         if (s->quotients.items[i].begin == e->loc.begin && s->quotients.items[i].end == e->loc.end &&
@@ -226,7 +226,7 @@ static void look_at_number(Statement *s, const Expr *e) {
             warn_quotient(s, e->loc, e->type);
 }
 
-/* wider: the type that it becomes; wanted: that it wraps is meant. */
+/* wider: the type that the value becomes. wanted: wrapping is meant. */
 static void look(Statement *s, const Expr *e, ElementType wider, bool wanted, const Under *under) {
     wanted |= is_wanted(s, e);
     bool arithmetic = is_arithmetic(e), select = e->kind == EXPR_OP && e->op == OP_SELECT;
@@ -260,7 +260,7 @@ void warn_lost(Statement *s, const Expr *value, ElementType type, bool declared)
 
 /* --- reductions --------------------------------------------------------------------------------------------------- */
 
-/* How many terms an element has at most. */
+/* An upper limit for how many terms an element has. */
 static int64_t term_count(const Statement *s, int rank) {
     int64_t count = 1, extent;
     for (int i = rank; i < s->indices.count; i++)
@@ -291,7 +291,7 @@ void warn_narrow_reduction(Statement *s, const Variable *variable, const Expr *v
 
 /* --- extents ------------------------------------------------------------------------------------------------------ */
 
-/* What the header says of a dimension of an argument, where that is a number. */
+/* The extent of a dimension of an argument that the header gives as a number, or NULL. */
 static const AstExpr *fixed_extent(const Statement *s, const ReadSite *site, int dimension) {
     const AstParameters *arguments = &s->frame->definition->ast->arguments;
     for (int i = 0; i < arguments->count; i++) {
@@ -303,7 +303,7 @@ static const AstExpr *fixed_extent(const Statement *s, const ReadSite *site, int
     return NULL;
 }
 
-/* Reads that run over a whole dimension by the index alone. */
+/* A read that runs over a whole dimension by an index of its own. */
 typedef struct Extent {
     const ReadSite *site;
     const AstExpr *extent;

@@ -1,6 +1,6 @@
 /* module.c - the files of a module and the units it makes: imports, exports, schedules.
  *
- * Every def of the user's files is checked by itself, so that errors show even where nothing exports it; defs of the
+ * Every def of the user's files is checked by itself, so that errors show even if nothing exports it. Defs of the
  * compiler's library are checked when they are called. Without an export every def of the main file is a unit.
  */
 #include "lang/foreign.h"
@@ -36,12 +36,13 @@ static SourceFile *parse_source(Checker *checker, uint32_t file, const char *pat
     return load_file(checker, parse_file(checker->arena, checker->sources, file, checker->diagnostics), path, embedded);
 }
 
-/* FOLDER/NAME.tensor, or FOLDER/NAME as it is. error: why an existing file could not be read. */
+/* FOLDER/NAME.tensor, or FOLDER/NAME. *error: why an existing file could not be read. */
 static SourceFile *try_folder(Checker *checker, const char *folder, size_t length, const char *name, int *error) {
     static const char *const endings[] = {".tensor", ""};
     for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
         char *path = arena_printf(checker->arena, "%.*s%s%s", (int)length, folder, name, endings[i]);
-        int known = source_find(checker->sources, path); /* by whatever path: files may import each other in a circle */
+        int known = source_find(checker->sources, path); /* under whatever path: files may import each other in a
+                                                          * circle */
         if (known)
             return file_of_source(checker, known);
         int number = source_read(checker->sources, path);
@@ -91,7 +92,8 @@ static void add_import(Checker *checker, SourceFile *to, SourceFile *file) {
         list_push(checker->arena, &to->imports, file);
 }
 
-/* Of all files that were loaded, those loaded by it included: a chain of imports may be long. */
+/* Loads the imports of all loaded files, and of the files that this loads. A list, not recursion: chains of imports may
+ * be long. */
 static void load_imports(Checker *checker) {
     for (; checker->complete < checker->files.count; checker->complete++) {
         SourceFile *file = checker->files.items[checker->complete];
@@ -162,8 +164,8 @@ static void take_schedules(Checker *checker, Blocks *blocks, const SourceFile *f
             list_push(checker->arena, blocks, file->ast->schedules.items[i]);
 }
 
-/* Blocks that name the export come before those that name the def, and those before the ones beside an imported def:
- * the first of them that has any for a target wins. */
+/* Collects the blocks for a unit: those that name the export, then those that name the def, then those beside an
+ * imported def. The first group that has a block for a target wins. */
 static void attach_schedules(Checker *checker, Unit *unit, const Definition *definition) {
     const SourceFile *main_file = checker->files.items[0];
     const char *symbol = unit->program->symbol, *name = definition->ast->name.text;
@@ -186,7 +188,7 @@ static bool is_subject(Checker *checker, const SourceFile *file, const char *nam
     return find_definition(checker->arena, file, name) != NULL;
 }
 
-/* One name has one block for a target: which of two is meant cannot be told. */
+/* Refuses two blocks with the same name and target. */
 static void check_only_block(Checker *checker, const SourceFile *file, int index) {
     const Schedule *schedule = file->ast->schedules.items[index];
     for (int i = 0; i < index; i++) {
@@ -221,14 +223,14 @@ static void check_schedules(Checker *checker, const SourceFile *file) {
 
 /* --- exports --- */
 
-/* Whether `symbol` is `name`, with or without the f of the function for float. */
+/* Whether `symbol` is `name`, perhaps with the f that marks the function for float. */
 static bool is_library_name(const char *symbol, const char *name) {
     size_t length = strlen(name);
     return length && strncmp(symbol, name, length) == 0 && (!symbol[length] || !strcmp(symbol + length, "f"));
 }
 
-/* Functions that objects or what they are linked with may call: one of that name in the object would be called in their
- * place. */
+/* Whether objects, or what they are linked with, may call a function of this name. An exported function of that name
+ * would be called instead. */
 static bool is_library_function(const char *symbol) {
     static const char *const prefixes[] = {"GOMP_", "omp_", "tensorc_"};
     if (is_function_of_c(symbol))
@@ -242,7 +244,7 @@ static bool is_library_function(const char *symbol) {
     return false;
 }
 
-/* One symbol, one function. */
+/* Refuses symbols that are reserved or used twice. */
 static bool check_symbol(Checker *checker, AstName symbol) {
     bool reserved =
         is_word_of_c(symbol.text) || strcmp(symbol.text, "main") == 0 || strncmp(symbol.text, "TENSORC_", 8) == 0;
@@ -291,7 +293,7 @@ static void offer_sizes(Nearest *nearest, const AstExprs *dims) {
             nearest_offer(nearest, dims->items[d]->name.text);
 }
 
-/* Bindings of what the def does not have. */
+/* Refuses bindings of names that the def does not have. */
 static bool check_used(Checker *checker, const Definition *definition, const Bounds *bounds) {
     const AstDef *def = definition->ast;
     bool good = true;
@@ -329,7 +331,7 @@ static bool check_tune_size(Checker *checker, const Program *program, const Boun
     return found && bound->value >= 0;
 }
 
-/* A row that gives a size which -D has fixed is without use for this compilation. */
+/* A row of tune whose size is fixed by -D has no use. */
 static bool is_overridden(const Checker *checker, const Bounds *bounds) {
     for (int i = 0; i < bounds->count; i++)
         for (int d = 0; d < checker->options->define_count; d++)
@@ -415,7 +417,7 @@ static void check_combiners(Checker *checker) {
                 check_combiner(checker, checker->files.items[f]->combiners.items[c]);
 }
 
-/* NAME_packed, NAME_pack_ARG or NAME_packed_ARG_size of a unit with const arguments. */
+/* Whether the symbol is NAME_packed, NAME_pack_ARG or NAME_packed_ARG_size of a unit with const arguments. */
 static bool is_packing_symbol(Arena *arena, const Program *program, const char *symbol) {
     for (int i = 0; i < program->argument_count; i++) {
         const Argument *argument = &program->arguments[i];
@@ -430,7 +432,7 @@ static bool is_packing_symbol(Arena *arena, const Program *program, const char *
     return false;
 }
 
-/* Where the symbol of a unit is written. */
+/* Where the source gives the symbol of a unit. */
 static Loc symbol_loc(const Checker *checker, const Program *program) {
     const AstFile *file = checker->files.items[0]->ast;
     for (int i = 0; i < file->exports.count; i++) {
@@ -474,7 +476,7 @@ static void make_units(Checker *checker, const SourceFile *main_file) {
         make_unit_of_def(checker, main_file->definitions.items[i]);
 }
 
-/* What the options ask for that has no effect. */
+/* Warns of options that have no effect. */
 static void check_options(Checker *checker) {
     if (checker->options->strict && checker->options->allowed_error > 0)
         diag(checker->diagnostics, DIAG_strict_error, (Loc){0});

@@ -1,9 +1,10 @@
 /* ranges.c - which values each index variable takes.
  *
- * What `where` says is fixed first. Then come rounds: each read A(.., e, ..) says 0 <= e < size; a variable that is
- * alone unresolved in such constraints takes the largest interval that satisfies all of them, for all values of the
- * variables that were resolved before. That is how a stencil shrinks its output. A read with an `else` may go outside,
- * so it speaks last, and only where its index is a bare variable; data-dependent indices say nothing.
+ * What `where` says is fixed first. Then the ranges are found in rounds. Each read A(.., e, ..) says 0 <= e < size. If
+ * a variable is the only unresolved one in such constraints, it takes the largest interval that satisfies all of them,
+ * for all values of the variables that were resolved before. That is how a stencil shrinks its output. A read with an
+ * `else` may go outside, so it is used last, and only if its index is a bare variable. Indices that depend on data say
+ * nothing.
  */
 #include "sema/check.h"
 
@@ -21,7 +22,7 @@ typedef struct Inference {
     Statement *statement;
     Arena *arena;
     LIST(Constraint) constraints;
-    bool weak; /* reads with an else may speak */
+    bool weak; /* reads with an else count too */
 } Inference;
 
 /* --- extremes over the domain --- */
@@ -42,7 +43,7 @@ static bool never_negative(const Statement *s, const Poly *p) {
     return poly_never_negative(s->builder->arena, p, &s->facts);
 }
 
-/* x % k is in 0:k, and x itself where x is never negative and smaller. */
+/* x % k is in 0:k. If x is never negative, x % k is at most x. */
 static bool extreme_modulo(const Statement *s, Expr *e, bool largest, Poly *extreme) {
     Arena *arena = s->builder->arena;
     if (!largest) {
@@ -56,7 +57,8 @@ static bool extreme_modulo(const Statement *s, Expr *e, bool largest, Poly *extr
     return poly_of(arena, last, extreme);
 }
 
-/* Of a factor that holds index variables and is not one: all these operators grow with their operands. */
+/* The extreme of a factor that is not a variable but uses index variables. All these operators grow with their
+ * operands. */
 static bool extreme_factor(const Statement *s, Expr *e, bool largest, Poly *extreme) {
     Arena *arena = s->builder->arena;
     if (e->kind != EXPR_OP || e->count < 2 || (e->op != OP_MIN && e->op != OP_MAX && uses_indices(s, e->args[1])))
@@ -82,7 +84,8 @@ static bool extreme_of_factor(const Statement *s, Expr *e, bool largest, Poly *e
     return extreme_factor(s, e, largest, extreme);
 }
 
-/* A product grows with each factor where no factor is ever negative; with one factor alone the sign does not matter. */
+/* The extreme of a product. It grows with each factor if no factor is ever negative. With only one factor the sign does
+ * not matter. */
 static bool extreme_term(const Statement *s, const Monomial *term, bool largest, Poly *extreme) {
     Arena *arena = s->builder->arena;
     Poly product = {term->coefficient, 0, NULL};
@@ -100,7 +103,7 @@ static bool extreme_term(const Statement *s, const Monomial *term, bool largest,
     return true;
 }
 
-/* Whether a term holds index variables in another way than one, multiplied with sizes. */
+/* Whether a term uses index variables in any other way than one variable times sizes. */
 static bool is_compound(const Statement *s, const Monomial *term) {
     int variables = 0;
     for (int f = 0; f < term->degree; f++) {
@@ -112,7 +115,7 @@ static bool is_compound(const Statement *s, const Monomial *term) {
     return variables > 1;
 }
 
-/* p with the factors that are not variables themselves replaced by their extremes. */
+/* p with each compound term replaced by its extreme. */
 static bool extreme_of_compounds(const Statement *s, const Poly *p, bool largest, Poly *result) {
     Arena *arena = s->builder->arena;
     *result = (Poly){p->constant, 0, NULL};
@@ -129,7 +132,7 @@ static bool extreme_of_compounds(const Statement *s, const Poly *p, bool largest
     return true;
 }
 
-/* p with one variable at the end of its range that its coefficient asks for. */
+/* Replaces one variable in p by one end of its range. The sign of its coefficient decides which end. */
 static bool put_at_end(const Statement *s, const IndexVariable *index, bool largest, Poly *p) {
     Arena *arena = s->builder->arena;
     Poly coefficient, rest, opposite, end, product;
@@ -183,7 +186,7 @@ bool without_divisions(const Statement *s, const Poly *p, Poly *plain) {
     return true;
 }
 
-/* The end of a range that data decide, or that is no integer. */
+/* Reports an end of a range that depends on data or is not an integer. */
 static void report_no_size(Statement *s, const AstExpr *ast, const Expr *end, const char *index) {
     ERROR(s->frame, where_not_size, ast->loc);
     if (is_data_dependent(end) && type_is_integer(end->type))
@@ -192,7 +195,7 @@ static void report_no_size(Statement *s, const AstExpr *ast, const Expr *end, co
 
 /* --- what where says --- */
 
-/* An end of a where range: over sizes, or over other indices too. NULL after an error. */
+/* An end of a where range, over sizes or also over other indices; NULL after an error. */
 static Expr *where_end(Statement *s, const AstExpr *ast, int clause) {
     int known = s->indices.count, reads = s->sites.count, limit = s->let_limit;
     s->let_limit = clause;
@@ -218,7 +221,7 @@ static Expr *where_end(Statement *s, const AstExpr *ast, int clause) {
     return result;
 }
 
-/* j in 0:i + 1 is j in 0:N where j < i + 1. */
+/* j in 0:i + 1 is j in 0:N with the condition j < i + 1. */
 static void depend_on_indices(Statement *s, IndexVariable *index, Expr *begin, Expr *end) {
     Arena *arena = s->builder->arena;
     Expr *value = expr_var(arena, index->raw);
@@ -237,7 +240,7 @@ static bool reads_tensor(const Statement *s, const AstExpr *ast) {
     return found;
 }
 
-/* The first read by p alone, of an expression or below it. */
+/* The first read whose only index is p, in the expression or below it. */
 static const AstExpr *read_by(const AstExpr *ast, const char *p) {
     const AstExpr *found = NULL;
     for (int i = 0; i < ast->args.count && !found; i++) {
@@ -268,7 +271,7 @@ static const char *shifted_read(Statement *s, const AstWhere *where, const char 
     return text.text;
 }
 
-/* p in row(i):row(i + 1): rows of different lengths. The index counts from 0 up to the longest one's end. */
+/* For p in row(i):row(i + 1), rows of different lengths: suggests an index that counts from 0 up to the longest row. */
 static void hint_lengths(Statement *s, const AstWhere *where) {
     Text begin = {.arena = s->builder->arena}, end = begin;
     const char *p = where->name.text;
@@ -369,7 +372,7 @@ static void collect_target(Inference *in, const View *target) {
 
 /* --- rounds --- */
 
-/* The one unresolved variable of a constraint, or NULL. */
+/* The only unresolved variable of a constraint, or NULL. */
 static IndexVariable *alone_in(const Inference *in, const Constraint *constraint) {
     IndexVariable *found = NULL;
     const Statement *s = in->statement;
@@ -389,7 +392,7 @@ static IndexVariable *alone_in(const Inference *in, const Constraint *constraint
     return found;
 }
 
-/* The bound that c * v + rest >= 0 puts on v: the largest low end (c > 0) or the smallest high end. NULL: none. */
+/* The bound that c * v + rest >= 0 gives for v: the largest low end (c > 0) or the smallest high end; NULL if none. */
 static Expr *bound_from(const Inference *in, const Constraint *constraint, const IndexVariable *index, bool *is_low) {
     Arena *arena = in->arena;
     Poly coefficient, rest, lowest;
@@ -402,8 +405,8 @@ static Expr *bound_from(const Inference *in, const Constraint *constraint, const
     return size_normal(arena, c > 0 ? expr_unary(arena, OP_NEG, quotient) : quotient);
 }
 
-/* An end of a range found in a round: from constraints that the variable has to itself, and from those with others, of
- * these apart those of reads that stand under conditions. */
+/* An end of a range, as found in a round. own: from constraints without other variables. conditional: from reads under
+ * conditions. shared: from all others. */
 typedef struct End {
     Expr *own, *shared, *conditional;
 } End;
@@ -444,8 +447,8 @@ static bool take_bound(const Inference *in, const Constraint *constraint, const 
     return true;
 }
 
-/* A reduction that has a range by itself keeps it where only reads under conditions would cut it: the conditions say what
- * of it counts. */
+/* Whether the index is a reduction with a range of its own. Then reads under conditions do not cut it: the conditions
+ * decide which terms count. */
 static bool is_let_be(const IndexVariable *index, const Ends *ends) {
     return !index->target && ends->low.own && ends->high.own;
 }
@@ -467,8 +470,8 @@ static bool always_above(const Inference *in, Expr *larger, Expr *smaller) {
                                                          poly_never_negative(in->arena, &opposite, facts));
 }
 
-/* A reduction that is always cut short by an index that `where` fixes is a mistake: it keeps the range that it has by
- * itself, and the proof of bounds will show what goes outside. One that may be cut is told of. */
+/* Whether a reduction is always cut short by an index that `where` fixes. That is a mistake: the reduction keeps its
+ * own range, and the proof of bounds reports what goes outside. If it may be cut, there is a warning only. */
 static bool is_cut(const Inference *in, const IndexVariable *index, const Ends *ends) {
     return !index->target && ends->low.own && ends->high.own &&
            (always_above(in, ends->high.own, ends->high.shared) || always_above(in, ends->low.shared, ends->low.own));
@@ -484,7 +487,7 @@ static void warn_cut(const Inference *in, const IndexVariable *index, const Ends
          expr_text(arena, end));
 }
 
-/* Gives the variable the range that was found; false when an end is missing. */
+/* Gives the variable the range that was found. False if an end is missing. */
 static bool settle(const Inference *in, IndexVariable *index, const Ends *ends, bool cut) {
     Expr *low = tighter(in->arena, ends->low.own, cut ? NULL : ends->low.shared, true);
     Expr *high = tighter(in->arena, ends->high.own, cut ? NULL : ends->high.shared, false);
@@ -496,7 +499,7 @@ static bool settle(const Inference *in, IndexVariable *index, const Ends *ends, 
     return true;
 }
 
-/* The variable of each constraint that bounds it in this round, or NULL. */
+/* For each constraint the variable that it bounds in this round, or NULL. */
 static IndexVariable **find_ends(Inference *in, Ends *found) {
     Statement *s = in->statement;
     IndexVariable **bounded = ARENA_ARRAY(in->arena, IndexVariable *, in->constraints.count);
@@ -510,7 +513,7 @@ static IndexVariable **find_ends(Inference *in, Ends *found) {
     return bounded;
 }
 
-/* The hull of a range that depends on other indices, once theirs are known; never shorter than empty. */
+/* The hull of a range that depends on other indices, once their ranges are known. Its extent is at least 0. */
 static bool settle_hull(const Inference *in, IndexVariable *index) {
     Arena *arena = in->arena;
     const Statement *s = in->statement;
@@ -541,7 +544,7 @@ static bool is_used(const Inference *in, const Constraint *constraint, const Ind
     return is_own(in, constraint, index) || (!cut && !(let_be && is_conditional(constraint)));
 }
 
-/* One round: all variables look at the state before it. */
+/* One round. All variables see the state before the round. */
 static bool run_round(Inference *in) {
     Statement *s = in->statement;
     Ends *found = ARENA_ARRAY(in->arena, Ends, s->indices.count);
@@ -589,7 +592,7 @@ static void note_hulls(const Statement *s) {
     }
 }
 
-/* What is known of the variables, and why that does not help. */
+/* Notes what is known of the variables and why it does not help. */
 static void note_uses(const Statement *s) {
     Arena *arena = s->builder->arena;
     for (int i = 0; i < s->sites.count; i++) {
@@ -607,7 +610,7 @@ static void note_uses(const Statement *s) {
     }
 }
 
-/* Names that no read bounds and the left side does not have are no indices: they are misspelt. */
+/* Reports names that no read bounds and that are not on the left side: they are misspelt, not indices. */
 static bool report_undefined(Statement *s) {
     bool good = true;
     for (int i = 0; i < s->indices.count; i++) {
@@ -620,8 +623,8 @@ static bool report_undefined(Statement *s) {
     return good;
 }
 
-/* The extent of what is written to by a computed index has to be known from elsewhere. */
-/* A result is declared; a temporary is defined by a simple statement first. */
+/* Says how to give an extent that a computed index does not give. A result is declared. A temporary is first defined by
+ * a simple statement. */
 static void hint_extent(Statement *s, const char *name) {
     const Symbol *symbol = frame_symbol(s->frame, name);
     const AstTarget *target = &s->ast->targets.items[0];
@@ -682,7 +685,7 @@ static bool poly_fits(Arena *arena, Expr *e) {
     return poly_of(arena, e, &p);
 }
 
-/* With the range known: its extent, the axis that counts it from 0. */
+/* Makes the extent of an index whose range is known, and the axis that counts it from 0. */
 static bool complete_index(Statement *s, IndexVariable *index) {
     Arena *arena = s->builder->arena;
     index->extent = expr_binary(arena, OP_SUB, index->high, index->low);
@@ -723,7 +726,7 @@ static void note_assured(const Inference *in) {
     }
 }
 
-/* A def that is checked for its names alone: every range is a size of its own. */
+/* If a def is checked for its names only, every range is a size of its own. */
 static void invent_ranges(Statement *s) {
     Arena *arena = s->builder->arena;
     for (int i = 0; i < s->indices.count; i++) {
@@ -751,7 +754,7 @@ bool infer_ranges(Statement *s, const View *target) {
         in.weak = false;
     }
     if (s->frame->scan && s->frame->scan->probing)
-        return false; /* whoever probes looks at the ends that were found */
+        return false; /* probing uses the ends that were found */
     bool good = report_computed(s) && report_unresolved(s);
     for (int i = 0; i < s->indices.count && good; i++)
         good = complete_index(s, s->indices.items[i]);

@@ -1,9 +1,10 @@
-/* recognise.c - statements that write out what a def of one statement computes, where other defs implement that one: the
- * program is made again with calls in their places, so that what may replace a call may replace them.
+/* recognise.c - finds statements that write out what a def of one statement computes, if other defs implement that def.
+ * The program is made again with calls of it, so that the other defs may replace these calls.
  *
- * A guess comes from the reads alone: which tensor is which argument, from the indices that stand alone which axis is
- * which, from the coefficients of the others the parameters of the def. What the guess is worth is looked up: the program
- * with the call must be, stage by stage, the one without it, up to the order of reductions and of factors.
+ * A guess is made from the reads alone. It tells which tensor is which argument. Indices that stand alone tell which
+ * axis is which, and coefficients of the other indices give the parameters of the def. Then the guess is checked: stage
+ * by stage, the program with the call must equal the program without it, up to the order of reductions, factors and
+ * terms.
  */
 #include "lang/program.h"
 #include "sema/check.h"
@@ -66,7 +67,7 @@ typedef struct Guess {
         int64_t value;
     })
     parameters;
-    const Tensor **arguments; /* by the def's */
+    const Tensor **arguments; /* by argument of the def */
 } Guess;
 
 static const Var *guessed_var(const Guess *g, const char *name) {
@@ -105,7 +106,7 @@ static bool guess_parameter(Guess *g, const char *name, int64_t value) {
     return true;
 }
 
-/* One term of an index of the def: coefficient * parameter * variable, the names NULL where it has none. */
+/* One term of an index of the def: coefficient * parameter * variable. A name that the term does not have is NULL. */
 typedef struct IndexTerm {
     int64_t coefficient;
     const char *parameter, *variable;
@@ -142,7 +143,7 @@ static bool same_name(const char *a, const char *b) {
     return a == b || (a && b && strcmp(a, b) == 0);
 }
 
-/* What the stage's index multiplies the variable by, NULL: adds. */
+/* The coefficient of the variable in an index of the stage; for NULL the constant. */
 static int64_t coefficient_of(const Affine *affine, const Var *var) {
     for (int i = 0; i < affine->count && var; i++)
         if (affine->terms[i].atom->kind == EXPR_VAR && affine->terms[i].atom->var == var)
@@ -150,7 +151,7 @@ static int64_t coefficient_of(const Affine *affine, const Var *var) {
     return var ? 0 : affine->constant;
 }
 
-/* The terms of one variable give the one parameter among them. */
+/* Solves the terms of one variable for the parameter among them. There may be at most one. */
 static bool guess_coefficient(Guess *g, const IndexTerms *terms, const char *variable, const Affine *affine) {
     const IndexTerm *open = NULL;
     const Var *var = variable ? guessed_var(g, variable) : NULL;
@@ -174,7 +175,7 @@ static bool guess_coefficient(Guess *g, const IndexTerms *terms, const char *var
            guess_parameter(g, open->parameter, rest / open->coefficient);
 }
 
-/* A variable that stands alone nowhere is the one of the stage that is left. */
+/* A variable of the def that stands alone nowhere must be the last variable of the stage without a name. */
 static bool guess_last_var(Guess *g, const IndexTerms *terms, const Affine *affine) {
     const char *name = NULL;
     const Var *var = NULL;
@@ -213,7 +214,7 @@ static bool stands_alone(const Guess *g, const AstExpr *index) {
     return index->kind == AST_NAME && !is_parameter(g, index->name.text);
 }
 
-/* Indices that stand alone in the def are variables of the stage that stand alone. */
+/* Indices that stand alone in the def must be variables that stand alone in the stage. */
 static bool guess_read(Guess *g, const AstExpr *text, const Expr *read) {
     int argument = argument_of(g->def, text->name.text);
     const AstParameter *parameter = &g->def->arguments.items[argument];
@@ -229,7 +230,7 @@ static bool guess_read(Guess *g, const AstExpr *text, const Expr *read) {
     return true;
 }
 
-/* The reads of the def are those of the stage, in order or, `reversed`, from the last one. */
+/* Matches the reads of the def with those of the stage, in order or, if `reversed`, from the last one on. */
 static bool guess_reads(Guess *g, const AstExpr *const *texts, const Reads *reads, bool reversed) {
     for (int i = 0; i < reads->count; i++)
         if (!guess_read(g, texts[i], reads->items[reversed ? reads->count - 1 - i : i]))
@@ -296,7 +297,7 @@ static AstStatement *call_statement(const Guess *g, const AstStatement *written)
     return statement;
 }
 
-/* The def with another statement, in a file that sees the called def. */
+/* The def with one statement replaced, in a file that sees the called def. */
 static Definition *with_statement(Arena *arena, const Definition *definition, int number, AstStatement *statement,
                                   SourceFile *library) {
     AstDef *ast = ARENA_NEW(arena, AstDef);
@@ -322,14 +323,14 @@ static Definition *with_statement(Arena *arena, const Definition *definition, in
 
 typedef struct Likeness {
     Arena *arena;
-    LIST(Substitution) vars; /* of the other program, by those of this one */
+    LIST(Substitution) vars; /* from variables of the other program to those of this one */
 } Likeness;
 
 static bool same_integer(Likeness *l, Expr *a, Expr *b) {
     Affine difference;
     Expr *other = expr_substitute(l->arena, b, l->vars.items, l->vars.count);
-    return expr_affine_modular(l->arena, expr_binary(l->arena, OP_SUB, a, other), &difference) && difference.count == 0 &&
-           difference.constant == 0;
+    return expr_affine_modular(l->arena, expr_binary(l->arena, OP_SUB, a, other), &difference) &&
+           difference.count == 0 && difference.constant == 0;
 }
 
 static bool commutes(const Expr *e) {
@@ -338,7 +339,7 @@ static bool commutes(const Expr *e) {
 
 static bool same_expr(Likeness *l, Expr *a, Expr *b);
 
-/* Each may be missing, in both. */
+/* Either part may be NULL, but then both must be. */
 static bool same_part(Likeness *l, Expr *a, Expr *b) {
     return !a == !b && (!a || same_expr(l, a, b));
 }
@@ -364,7 +365,7 @@ static void same_var(Likeness *l, const Var *var, const Var *other) {
     list_push(l->arena, &l->vars, ((Substitution){other, expr_var(l->arena, var)}));
 }
 
-/* The reductions of a stage that calls the def are those of the guess, under the def's names. */
+/* Matches the reductions. In the stage that the call replaces, the guess gives their names in the def. */
 static bool same_reductions(Likeness *l, const Stage *a, const Stage *b, const Guess *g) {
     for (int i = 0; i < b->reduction_count; i++) {
         const Var *var = a == g->stage ? guessed_var(g, b->reductions[i]->name) : a->reductions[i];
@@ -408,7 +409,7 @@ static bool same_program(Arena *arena, const Program *a, const Program *b, const
 
 /* --- the whole --- */
 
-/* A unit's def, with calls in the places of the statements so far. */
+/* The def of a unit. Calls have replaced some of the statements visited so far. */
 typedef struct Written {
     Checker *checker;
     Definition *definition;
@@ -425,7 +426,7 @@ static Program *build_again(const Written *w, Definition *definition, Algorithms
     return build_program(w->checker, definition, &bounds, w->defines, &symbol, algorithms);
 }
 
-/* Puts a call of `def` in the place of the statement; false: it is none. */
+/* Replaces the statement by a call of `def`. False if the statement is not such a call. */
 static bool make_call(Written *w, int number, const Stage *stage, Definition *def, bool reversed) {
     Guess g = {.arena = w->checker->arena, .def = def->ast, .stage = stage};
     const AstStatement *statement = w->definition->ast->statements.items[number];

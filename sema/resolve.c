@@ -1,7 +1,7 @@
-/* resolve.c - from expressions over a statement's index variables to values of a stage, over its axes.
+/* resolve.c - rewrites expressions over a statement's index variables into values of a stage, over its axes.
  *
- * Axes count from 0; edge, wrap and reflect become arithmetic on the index; a read that is inside through its
- * conditions alone gets an `otherwise`.
+ * Axes count from 0. edge, wrap and reflect become arithmetic on the index. A read that is inside only because of its
+ * conditions gets an `otherwise`.
  */
 #include "sema/check.h"
 
@@ -34,8 +34,7 @@ static Expr *wrap_index(Arena *arena, Expr *index, Expr *extent) {
     return expr_binary(arena, OP_MOD, index, extent);
 }
 
-/* 0 1 2 3 | 2 1 0 1 ..: the element at the end is not repeated; a period of 2 * (extent - 1), or of 1 where that is 0.
- */
+/* 0 1 2 3 | 2 1 0 1 ..: the last element is not repeated. The period is 2 * (extent - 1), or 1 if that is 0. */
 static Expr *reflect_index(Arena *arena, Expr *index, Expr *extent) {
     Expr *period =
         expr_binary(arena, OP_MUL, expr_int(arena, 2), expr_binary(arena, OP_SUB, extent, expr_int(arena, 1)));

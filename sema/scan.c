@@ -1,10 +1,10 @@
-/* scan.c - blocks of statements that run together, once for each step: recurrences.
+/* scan.c - recurrences: blocks of statements that run together, once for each step.
  *
- * The statements of a block read each other in a circle, so what a tensor spans and of which type it is cannot come
- * from its first definition alone. The block is looked at as often as that finds something new (probing: nothing is
- * reported, nothing is made); then its statements are checked like all others, and a read of an earlier step reads the
- * last version of its tensor, which is made before. Keeps true: the stages of a scan are consecutive, and the axis of
- * the steps has the same range in all of them.
+ * The statements of a block read each other in a circle. So the first definition of a tensor does not always give its
+ * sizes and type. The block is probed first, as often as that finds something new: nothing is reported, nothing is
+ * made. Then its statements are checked like all others. A read of an earlier step reads the last version of its
+ * tensor, which is made before. Keeps true: the stages of a scan are consecutive, and the axis of the steps has the
+ * same range in all of them.
  */
 #include "sema/check.h"
 
@@ -169,17 +169,17 @@ static bool add_statement(Frame *frame, ScanBlock *block, const AstStatement *as
     return (!ast->combiner.text || statement_combiner(frame, ast)) && good;
 }
 
-/* --- ranges and types: a look at one statement -------------------------------------------------------------------- */
+/* --- probing one statement for ranges and types ------------------------------------------------------------------- */
 
-/* How much a statement may say: each level is tried when those before it find nothing more. */
+/* What is probed. A level is tried when those before it find nothing more. */
 typedef enum ProbeLevel {
-    PROBE_FIRST,      /* first definitions, by reads without an else */
-    PROBE_FIRST_ELSE, /* by all their reads */
-    PROBE_LATER,      /* later definitions of the same tensor */
+    PROBE_FIRST,      /* first definitions, ranges from reads without an else */
+    PROBE_FIRST_ELSE, /* first definitions, ranges from all reads */
+    PROBE_LATER,      /* later definitions of the same tensors */
     PROBE_LEVELS
 } ProbeLevel;
 
-/* A dimension that the statement has a range for. */
+/* Takes the range of a dimension from the statement. True if it is new. */
 static bool learn_range(Statement *s, Carried *carried, int d) {
     const IndexVariable *index = d < s->indices.count ? s->indices.items[d] : NULL;
     if (carried->last.dims[d] || !index || !index->low || !index->high)
@@ -205,7 +205,8 @@ static bool learn_type(Carried *carried, const Statement *s, const Typed *value)
     return news;
 }
 
-/* What the statement says of the target number i, whose value that is; first: of its first definition. */
+/* Takes what the statement says of its target number i, which has this value. first: it is the target's first
+ * definition. True if something is new. */
 static bool learn(Statement *s, int i, const Typed *value, bool first) {
     const AstTarget *target = &s->ast->targets.items[i];
     Carried *carried = find_carried(s->frame, target_variable(s->frame, target));
@@ -215,7 +216,7 @@ static bool learn(Statement *s, int i, const Typed *value, bool first) {
     return news;
 }
 
-/* Translates the values, one a target; a combiner says which types they have. */
+/* Translates the values, one for each target. The types of a tuple come from its combiner. */
 static bool probe_values(Statement *s, Variable **variables, Typed *values, bool literals) {
     if (!s->ast->combiner.text) {
         if (!translate_assignment(s, variables[0], &values[0]))
@@ -231,7 +232,7 @@ static bool probe_values(Statement *s, Variable **variables, Typed *values, bool
     return good;
 }
 
-/* True when it says something new. */
+/* True if the statement says something new. */
 static bool probe_statement(Frame *frame, const AstStatement *ast, ProbeLevel level, bool literals) {
     int count = ast->targets.count;
     Arena *arena = frame->builder->arena;
@@ -254,7 +255,7 @@ static bool probe_statement(Frame *frame, const AstStatement *ast, ProbeLevel le
     return news;
 }
 
-/* A tensor whose statements do not say which steps it has, has those of the others. */
+/* A tensor whose steps are still unknown takes those of the other tensors. */
 static bool share_steps(ScanBlock *block) {
     const View *known = NULL;
     bool news = false;
@@ -274,7 +275,7 @@ static bool share_steps(ScanBlock *block) {
     return news;
 }
 
-/* --- looking until nothing new is found --------------------------------------------------------------------------- */
+/* --- probing until nothing new is found --------------------------------------------------------------------------- */
 
 static bool probe_level(Frame *frame, ScanBlock *block, ProbeLevel level, bool literals) {
     bool news = false;
@@ -294,7 +295,7 @@ static void probe_all(Frame *frame, ScanBlock *block) {
     }
 }
 
-/* What probing made and reported is forgotten. */
+/* Probes the block. What that makes and reports is dropped. */
 static void probe_block(Frame *frame, ScanBlock *block) {
     Builder *builder = frame->builder, before = *builder;
     bool muted = diag_mute(DIAGNOSTICS(frame), true);
@@ -372,7 +373,7 @@ static void begin_scan(Frame *frame, ScanBlock *block) {
     block->scan = scan;
 }
 
-/* Statements that failed for want of a type or of sizes, where no other error says why. */
+/* Reports reads that failed because a type or a size is unknown, unless another error explains them. */
 static void report_unknown(Frame *frame, const ScanBlock *block, int errors) {
     for (int i = 0; i < block->carried.count; i++) {
         const Carried *carried = &block->carried.items[i];

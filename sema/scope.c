@@ -1,8 +1,8 @@
-/* scope.c - what names mean: symbols of a def, defs of a module, built-ins; near spellings; saying things once.
+/* scope.c - what names mean: symbols of a def, defs of a module, built-in functions; near spellings; reporting.
  *
- * A def sees its own file first, then the files imported there and by those in the order of reading, the compiler's own
- * library last. So a user's definition wins over an imported one, and a library never calls what a user happens to
- * have named like one of its own.
+ * A def sees its own file first, then the files that are imported there and by those files, in the order of reading,
+ * and the compiler's library last. So a user's definition wins over an imported one. A library never calls a user's def
+ * that happens to have the name of one of its own.
  */
 #include "lang/foreign.h"
 #include "lang/spelling.h"
@@ -17,12 +17,12 @@ void frame_fail(Frame *frame) {
         frame->failed = true;
 }
 
-/* The compiler's own library is not the user's to mend. */
+/* No warnings inside the compiler's own library: users cannot change it. */
 bool may_warn(const Frame *frame) {
     return !frame->definition->file->embedded && !frame->definition->instr;
 }
 
-/* For errors inside a def that show only in a call of it. */
+/* Notes the calls that lead to an error which shows only in a call of the def. */
 void note_calls(const Frame *frame) {
     for (; frame && frame->caller; frame = frame->caller)
         NOTE(frame, frame->call, "in this call of '%s'", frame->definition->ast->name.text);
@@ -53,11 +53,11 @@ Definition *definition_in(const SourceFile *file, const char *name) {
     return NULL;
 }
 
-/* Everything that a file can see, itself first; breadth first, so that the nearest import comes first. */
+/* A walk through all files that a file sees: itself first, then imports breadth first, so that near ones come first. */
 typedef struct Walk {
     Arena *arena;
     LIST(const SourceFile *) files;
-    LIST(bool) seen; /* by the numbers of files */
+    LIST(bool) seen; /* by the number of the file */
     int done;
 } Walk;
 
@@ -79,7 +79,7 @@ static void end_walk(Walk *walk) {
     arena_free(walk->arena);
 }
 
-/* The next file, NULL at the end. */
+/* The next file; NULL at the end. */
 static const SourceFile *next_visible(Walk *walk) {
     if (walk->done == walk->files.count)
         return NULL;
@@ -96,7 +96,7 @@ CombinerDefinition *combiner_in(const SourceFile *file, const char *name) {
     return NULL;
 }
 
-/* As a definition is found. */
+/* Searches combiners as find_definition searches defs. */
 CombinerDefinition *find_combiner(Arena *arena, const SourceFile *from, const char *name) {
     CombinerDefinition *found = combiner_in(from, name), *embedded = NULL;
     if (found || from->imports.count == 0)
@@ -125,7 +125,7 @@ Definition *find_definition(Arena *arena, const SourceFile *from, const char *na
     return found ? found : embedded;
 }
 
-/* A tensor hides functions of its name from its first definition on: max(n) max=! max(X(n, d), 0) is sound. */
+/* A tensor hides functions of its name only after its first definition: max(n) max=! max(X(n, d), 0) is valid. */
 bool is_read(const Frame *frame, const AstExpr *apply) {
     const char *name = apply->name.text;
     const Symbol *symbol = frame_symbol(frame, name);
@@ -150,7 +150,7 @@ int find_builtin(const char *name) {
 
 /* --- near spellings --- */
 
-/* A name of one letter is near to every other: it is no hint unless case alone differs. */
+/* One-letter names are near to every other name, so they are no hint unless only the case differs. */
 void nearest_offer(Nearest *nearest, const char *candidate) {
     int length = (int)strlen(nearest->name), limit = length / 3 < 1 ? 1 : length / 3;
     if (length == 1 && strcasecmp(nearest->name, candidate) != 0)
@@ -168,7 +168,7 @@ static void offer_symbols(Nearest *nearest, const Frame *frame, bool tensors_onl
             nearest_offer(nearest, frame->symbols.items[i]->name);
 }
 
-/* Whether an operator or a combiner of the library that the file does not import has the name. */
+/* Whether an operator or a combiner of a library file that is not imported has the name. */
 static bool library_has(const Frame *frame, const char *file, const char *name, bool combiner) {
     const Checker *checker = frame->builder->checker;
     uint32_t number = checker->options->find_embedded
@@ -259,7 +259,7 @@ static const char *ast_text(const Statement *s, const AstExpr *ast) {
     return text.text;
 }
 
-/* Whether it reads the element that the statement defines. */
+/* Whether the read is of the element that the statement defines. */
 static bool is_own_element(const Statement *s, const AstExpr *read, const AstTarget *target) {
     bool same = read->args.count == target->indices.count;
     for (int i = 0; i < read->args.count && same; i++)
@@ -267,7 +267,7 @@ static bool is_own_element(const Statement *s, const AstExpr *read, const AstTar
     return same;
 }
 
-/* The combine that y(i) = y(i) + x writes out, "" where it is none. */
+/* The operator of y(i) = y(i) + x; "" if the statement has another form. */
 static const char *combine_written_out(const AstStatement *statement, const AstExpr *read) {
     const AstExpr *value = statement->values.items[0];
     bool own = value->args.count == 2 && (value->args.items[0] == read || value->args.items[1] == read);
@@ -278,7 +278,7 @@ static const char *combine_written_out(const AstStatement *statement, const AstE
     return own && combines && statement->combine == COMBINE_NONE ? op_info[op].spelling : "";
 }
 
-/* A tensor is read that its first definition is just making. */
+/* Hints for a read of a tensor in its own first definition. */
 void hint_own_read(const Statement *s, const AstExpr *read, const AstTarget *target, const Variable *variable) {
     const char *name = variable->name, *combine = combine_written_out(s->ast, read);
     if (!is_own_element(s, read, target))

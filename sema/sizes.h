@@ -1,8 +1,8 @@
-/* sizes.h - polynomials over sizes and index variables: the normal form that ranges and bounds are computed in.
+/* sizes.h - polynomials over sizes and index variables: the normal form in which ranges and bounds are computed.
  *
- * Every int64 expression is constant + sum of coefficient * product of factors; what is neither a sum nor a product (a
- * division, min, a read) is a factor itself, its own operands in normal form. Functions return false where a
- * coefficient overflows or a sum has more than SIZE_TERM_LIMIT terms; no answer is ever wrong.
+ * Every int64 expression is constant + the sum of coefficient * product of factors. What is neither a sum nor a product
+ * (a division, min, a read) is a factor; its operands are in normal form. Functions return false if a coefficient
+ * overflows or a sum has more than SIZE_TERM_LIMIT terms. No answer is ever wrong.
  */
 #ifndef SEMA_SIZES_H
 #define SEMA_SIZES_H
@@ -24,7 +24,7 @@ typedef struct Poly {
 
 typedef LIST(Poly) Polys;
 
-/* What is done with sums takes steps quadratic in their lengths, or more. */
+/* Operations on sums take time quadratic in their lengths, or more. */
 enum { SIZE_TERM_LIMIT = 64 };
 
 bool poly_of(Arena *arena, Expr *e, Poly *poly);
@@ -32,24 +32,24 @@ Expr *poly_expr(Arena *arena, const Poly *poly);
 /* ka * a + kb * b */
 bool poly_sum(Arena *arena, const Poly *a, int64_t ka, const Poly *b, int64_t kb, Poly *sum);
 bool poly_product(Arena *arena, const Poly *a, const Poly *b, Poly *product);
-/* p = coefficient * var + rest; false when var occurs in another way (twice in a product, inside a factor). */
+/* Finds p = coefficient * var + rest. False if var occurs in any other way (twice in a product, inside a factor). */
 bool poly_split(Arena *arena, const Poly *p, const Var *var, Poly *coefficient, Poly *rest);
-/* p with the factors of a term replaced, its coefficient kept. */
+/* p with the factors of one term replaced; the coefficient of the term stays. */
 bool poly_replace(Arena *arena, const Poly *p, int term, const Poly *by, Poly *replaced);
 bool poly_is_constant(const Poly *p, int64_t *value);
 
-/* The normal form as an expression; e itself where it overflows. */
+/* The normal form as an expression; e itself if it overflows. */
 Expr *size_normal(Arena *arena, Expr *e);
-/* The smaller or the larger of two, decided where that is possible. */
+/* The smaller or the larger of two: decided if possible, else min or max. */
 Expr *size_min(Arena *arena, Expr *a, Expr *b);
 Expr *size_max(Arena *arena, Expr *a, Expr *b);
 bool size_equal(Arena *arena, Expr *a, Expr *b);
 /* Whether its sum has too many terms. */
 bool size_is_too_long(Arena *arena, Expr *e);
 
-/* p >= 0 for all sizes (which are >= 0) for which every fact is >= 0. */
+/* Whether p >= 0 for all sizes >= 0 for which every fact is >= 0. */
 bool poly_never_negative(Arena *arena, const Poly *p, const Polys *facts);
-/* p < 0 whenever all sizes in it are at least 2: as a requirement it would be of no use. */
+/* Whether p < 0 whenever all sizes in it are at least 2. Then p >= 0 would be useless as a requirement. */
 bool poly_negative_for_real_sizes(const Poly *p);
 
 #endif

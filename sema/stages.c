@@ -1,8 +1,8 @@
-/* stages.c - from a checked assignment to stages with single assignment.
+/* stages.c - makes stages with single assignment of a checked assignment.
  *
  * Each definition of a tensor makes a new version. `+=` without `!` begins with the former version; for a first
- * definition that is a copy of what the caller's buffer holds. A definition that covers a part of the tensor alone
- * becomes a stage over the whole of it, which takes the former version elsewhere.
+ * definition that is what the caller's buffer holds. If a definition covers only a part of the tensor, it becomes a
+ * stage over the whole tensor, which takes the former version elsewhere.
  */
 #include "sema/check.h"
 
@@ -10,14 +10,14 @@
 
 typedef struct Assignment {
     Statement *statement;
-    const Combiner *combiner; /* of a tuple: then this is one of its components */
+    const Combiner *combiner; /* of a tuple, of which this is a component; else NULL */
     int component;
     Builder *builder;
     Arena *arena;
     Variable *variable;
     Loc loc;
     ElementType type;
-    Expr *value; /* of the type, over raw index variables */
+    Expr *value; /* converted to the type; over raw index variables */
     int rank;
     View whole; /* what the new version spans */
     bool full;  /* the statement covers all of it */
@@ -43,7 +43,7 @@ static bool is_literal(const Expr *e, ElementType type) {
     return e->kind == EXPR_INT || (e->kind == EXPR_REAL && type_is_float(type));
 }
 
-/* The type of the tensor: as declared, as its first definition made it, or that of the value. */
+/* Decides the type of the tensor: the declared one, else that of its first definition, else that of the value. */
 static bool decide_type(Assignment *a, Typed typed) {
     Expr *value = typed_value(a->arena, typed);
     Frame *frame = a->statement->frame;
@@ -93,7 +93,7 @@ static Tensor *make_tensor(Assignment *a, const View *view) {
     return make_tensor_in(a, view, new_tensor(a->builder, a->type, a->rank, a->variable->loc));
 }
 
-/* The new version; the last one of a scan was made before, for earlier statements to read. */
+/* Makes the new version. In a scan the last version exists already, since earlier statements read it. */
 static Tensor *make_version(Assignment *a) {
     Carried *carried = find_carried(a->statement->frame, a->variable);
     bool last = carried && ++carried->defined == carried->definitions && carried->tensor;
@@ -116,7 +116,7 @@ static Stage *make_stage(Assignment *a, const Tensor *tensor, const Var **axes, 
     return stage;
 }
 
-/* Fresh axes over the whole of the tensor. */
+/* New axes over the whole tensor. */
 static const Var **whole_axes(const Assignment *a) {
     const Var **axes = ARENA_ARRAY(a->arena, const Var *, a->rank);
     for (int d = 0; d < a->rank; d++) {
@@ -165,7 +165,7 @@ static bool accumulates(const Assignment *a) {
     return combines(a) && !a->statement->ast->initialise;
 }
 
-/* What the caller's buffer holds. */
+/* A tensor for what the caller's buffer holds. */
 static const Tensor *caller_buffer(Assignment *a) {
     Tensor *initial = make_tensor(a, &a->whole);
     initial->role = ROLE_INITIAL;
@@ -174,7 +174,7 @@ static const Tensor *caller_buffer(Assignment *a) {
     return initial;
 }
 
-/* The sizes of a result as its header has them, or would. */
+/* The sizes of a result, as its header gives or would give them. */
 static const char *span_text(const Assignment *a) {
     Text text = {.arena = a->arena};
     const AstResult *result = a->variable->result;
@@ -200,7 +200,7 @@ static void warn_former(const Assignment *a, Loc loc) {
          span_text(a), a->variable->name);
 }
 
-/* t(i, j) = x where j <= i, of a temporary. */
+/* For a temporary with t(i, j) = x where j <= i: suggests a value for the rest. */
 static void hint_choice(const Assignment *a) {
     Text condition = {.arena = a->arena}, value = condition;
     const AstStatement *ast = a->statement->ast;
@@ -244,7 +244,7 @@ static Expr *combined(const Assignment *a, Expr *former, Expr *value) {
     return expr_binary(a->arena, combine_op(a->statement->ast->combine), former, value);
 }
 
-/* The value where the predicates of the statement hold, something else elsewhere. */
+/* The value where the predicates of the statement hold, and `elsewhere` where they do not. */
 static Expr *where_it_holds(const Assignment *a, Expr *value, Expr *elsewhere) {
     Expr *predicate = resolve_conditions(a->statement);
     return predicate ? expr_select(a->arena, predicate, value, elsewhere) : value;
@@ -256,7 +256,7 @@ static Expr *identity(const Assignment *a) {
     return combine_identity(a->arena, a->statement->ast->combine, a->type);
 }
 
-/* What is combined: the identity where the predicates do not hold. */
+/* A term of the reduction: the identity where the predicates do not hold. */
 static Expr *term(const Assignment *a) {
     return where_it_holds(a, resolve_value(a->statement, a->value), identity(a));
 }
@@ -277,12 +277,12 @@ static bool initialises(const Assignment *a) {
     return combines(a) && a->statement->ast->initialise;
 }
 
-/* `=` where a predicate holds keeps what was there elsewhere. */
+/* With `=` and a predicate the former value stays where the predicate does not hold. */
 static bool needs_former(const Assignment *a) {
     return accumulates(a) || (!initialises(a) && a->statement->predicates.count);
 }
 
-/* What an element becomes without a reduction, from what it was. */
+/* The new value of an element, from its former one, without a reduction. */
 static Expr *changed_value(const Assignment *a, Expr *former) {
     if (initialises(a))
         return term(a);
@@ -311,7 +311,8 @@ static Expr *both(Arena *arena, Expr *a, Expr *b) {
     return a ? expr_binary(arena, OP_AND, a, b) : b;
 }
 
-/* The condition, and that the whole's axis of dimension d stands in the range of the statement, where it may not. */
+/* Adds to the condition that the axis of dimension d over the whole tensor is inside the range of the statement, unless
+ * it always is. */
 static Expr *inside_range(const Assignment *a, int d, const Var *whole_axis, Expr *condition) {
     Arena *arena = a->arena;
     const IndexVariable *index = a->statement->indices.items[d];
@@ -326,7 +327,7 @@ static Expr *inside_range(const Assignment *a, int d, const Var *whole_axis, Exp
     return condition;
 }
 
-/* Whether the whole's axes stand in the ranges of the statement; NULL when they always do. */
+/* Whether the axes of the whole tensor are inside the ranges of the statement; NULL if they always are. */
 static Expr *inside(const Assignment *a, const Var **axes) {
     Expr *condition = NULL;
     for (int d = 0; d < a->rank; d++)
@@ -334,7 +335,7 @@ static Expr *inside(const Assignment *a, const Var **axes) {
     return condition;
 }
 
-/* The first of the predicates: those after it are looked at only where it holds. */
+/* Makes this the first predicate: the others are evaluated only where it holds. */
 static void put_predicate_first(Statement *s, Expr *predicate) {
     list_push(s->builder->arena, &s->predicates, predicate);
     for (int i = s->predicates.count - 1; i > 0; i--)
@@ -342,7 +343,8 @@ static void put_predicate_first(Statement *s, Expr *predicate) {
     s->predicates.items[0] = predicate;
 }
 
-/* In a scan a part runs over all steps, as everything does there; it computes, and reads, in its own alone. */
+/* All stages of a scan run over all steps, so the stage of a part does too. A predicate limits its computing and
+ * reading to its own steps. */
 static void widen_steps(Assignment *a) {
     const Carried *carried = find_carried(a->statement->frame, a->variable);
     if (!carried)
@@ -369,7 +371,7 @@ static void widen_steps(Assignment *a) {
         put_predicate_first(a->statement, own);
 }
 
-/* What the ranges of the statement span. */
+/* The extents of the part: those of the statement's ranges. */
 static View part_view(const Assignment *a) {
     View view = {.rank = a->rank, .dims = ARENA_ARRAY(a->arena, Expr *, a->rank)};
     for (int d = 0; d < a->rank; d++)
@@ -377,7 +379,7 @@ static View part_view(const Assignment *a) {
     return view;
 }
 
-/* The part over the whole's axes; 0 elsewhere. */
+/* Reads the part at the axes of the whole tensor; 0 outside the part. */
 static Expr *read_part(const Assignment *a, const Tensor *part, const Var **axes) {
     Expr **indices = ARENA_ARRAY(a->arena, Expr *, a->rank);
     for (int d = 0; d < a->rank; d++) {
@@ -389,7 +391,7 @@ static Expr *read_part(const Assignment *a, const Tensor *part, const Var **axes
     return expr_read(a->arena, part, indices, expr_constant(a->arena, a->type, 0));
 }
 
-/* The reduction of the part alone, read over the whole. */
+/* Reduces the part by itself and reads it at the axes of the whole tensor. */
 static Expr *reduced_part(Assignment *a, const Var **axes) {
     widen_steps(a);
     View view = part_view(a);
@@ -402,7 +404,7 @@ static Expr *reduced_part(Assignment *a, const Var **axes) {
     return read_part(a, part, axes);
 }
 
-/* The value over the whole's axes: what it reads may lie outside there. */
+/* The value at the axes of the whole tensor, where its reads may be outside. */
 static Expr *value_over_whole(Assignment *a, const Var **axes, Expr *former) {
     guard_over(a->statement, &a->whole);
     for (int d = 0; d < a->rank; d++) {
@@ -428,7 +430,8 @@ static bool define_partial(Assignment *a, Tensor *tensor) {
 
 /* --- the whole --- */
 
-/* A first definition without declared sizes decides what the tensor spans. Of made-up sizes none is a part of others. */
+/* A first definition without declared sizes decides the extents of the tensor. Made-up sizes never make a part of
+ * it. */
 static void decide_span(Assignment *a, const View *target) {
     a->full = true;
     if (!target) {
@@ -470,7 +473,7 @@ void define_stages(Statement *s, Variable *variable, Typed value, const View *ta
         variable_define(s->builder, variable, tensor, a.whole);
 }
 
-/* --- tuples: a component is an Assignment of its own, all over the same ranges ------------------------------------ */
+/* --- tuples: each component is an Assignment; all have the same ranges -------------------------------------------- */
 
 typedef struct Tuple {
     Assignment *components;
@@ -479,7 +482,7 @@ typedef struct Tuple {
     const Combiner *combiner;
 } Tuple;
 
-/* The type is what the combiner makes; what is declared or was there before agrees with it. */
+/* Decides the type, which the combiner gives. A declared or former type must be the same. */
 static bool decide_component(const Tuple *tuple, int component, Typed typed) {
     Assignment *a = &tuple->components[component];
     Frame *frame = a->statement->frame;
@@ -523,7 +526,7 @@ static Expr **read_all(const Tuple *tuple, const Tensor *const *tensors, const V
     return reads;
 }
 
-/* The reduction as one stage that writes all of the tensors; formers NULL: it begins with the identity. */
+/* Reduces all components in one stage that writes all tensors. formers: NULL begins with the identity. */
 static void reduce_tuple(const Tuple *tuple, Tensor *const *tensors, const Tensor *const *formers) {
     Assignment *a = tuple->components;
     const Var **axes = own_axes(a);
@@ -539,7 +542,7 @@ static void reduce_tuple(const Tuple *tuple, Tensor *const *tensors, const Tenso
     add_reductions(a, stage);
 }
 
-/* Each tensor by a stage of its own: the values, combined with the former ones where they are added to. */
+/* Defines each tensor by a stage of its own: its value, combined with the former ones if formers is not NULL. */
 static void define_each(const Tuple *tuple, Tensor *const *tensors, const Tensor *const *formers) {
     const Var **axes = own_axes(tuple->components);
     Expr **values = ARENA_ARRAY(tuple->arena, Expr *, tuple->count);
@@ -565,7 +568,7 @@ static void define_whole_tuple(const Tuple *tuple, Tensor *const *tensors) {
         define_each(tuple, tensors, formers);
 }
 
-/* The part by itself, then each whole tensor: the part where it is, combined or not, the former version elsewhere. */
+/* Defines the part by itself, then each whole tensor: from the part where that is, else the former version. */
 static void define_partial_tuple(const Tuple *tuple, Tensor *const *tensors) {
     Assignment *first = tuple->components;
     const Tensor **formers = ARENA_ARRAY(tuple->arena, const Tensor *, tuple->count);

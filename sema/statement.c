@@ -1,6 +1,6 @@
-/* statement.c - one assignment: its names, its value, its ranges, its types; stages.c makes stages of it.
+/* statement.c - one assignment: its names, its value, its ranges, its types. stages.c makes stages of it.
  *
- * After an error the variable on the left is poisoned when it has no value yet, so that what reads it stays silent.
+ * After an error a variable on the left side that has no value yet is poisoned, so that what reads it stays silent.
  */
 #include "sema/check.h"
 
@@ -46,7 +46,7 @@ static void poison(Variable *variable) {
     variable->poisoned |= variable->view.tensor == NULL;
 }
 
-/* What a statement would have defined, had it been understood. */
+/* Poisons the variables that a statement with an error would have defined. */
 void poison_targets(Frame *frame, const AstStatement *ast) {
     for (int i = 0; i < ast->targets.count; i++)
         poison(target_variable(frame, &ast->targets.items[i]));
@@ -56,7 +56,7 @@ void poison_targets(Frame *frame, const AstStatement *ast) {
 
 /* --- the left side --- */
 
-/* Names of a statement hide those of the def, as they always did; of a size that is hardly meant. */
+/* Names of a statement hide those of the def. For a size that is hardly meant. */
 void warn_hiding(Frame *frame, AstName name) {
     const Symbol *symbol = frame_symbol(frame, name.text);
     if (!symbol || symbol->kind != SYMBOL_SIZE || !may_warn(frame))
@@ -75,7 +75,7 @@ static bool check_target_index(Statement *s, AstName name) {
     return true;
 }
 
-/* The name of the tensor that an index is read from. */
+/* The name of the tensor that an index is read from, or NULL. */
 static const char *read_name(const Statement *s, const AstExpr *ast) {
     if (ast->kind == AST_APPLY && is_read(s->frame, ast))
         return ast->name.text;
@@ -85,7 +85,8 @@ static const char *read_name(const Statement *s, const AstExpr *ast) {
     return found;
 }
 
-/* An index that is computed is one of its own, called after what it is read from, that takes this value alone. */
+/* Adds an index for a computed one. It has the name of the tensor that it is read from and takes only the computed
+ * value. */
 static void add_computed(Statement *s, const AstExpr *ast) {
     const char *name = read_name(s, ast);
     IndexVariable *index = add_index(s, (AstName){name ? name : "at", ast->loc});
@@ -142,7 +143,8 @@ static bool check_target(Statement *s, const AstTarget *target, const Variable *
 
 /* --- the right side --- */
 
-/* What where names hides what the def does; ranges of names that are nothing else are met where they are used. */
+/* Names of where hide those of the def. A name with a range that the def does not have becomes an index where it is
+ * used. */
 static void hide_names(Statement *s) {
     for (int i = 0; i < s->ast->wheres.count; i++) {
         const AstWhere *where = &s->ast->wheres.items[i];
@@ -164,7 +166,7 @@ static void translate_clauses(Statement *s) {
     }
 }
 
-/* What a read stands under beside its own conditions. */
+/* Puts the read under the first `count` predicates too, before its own conditions. */
 static void add_guards(Statement *s, ReadSite *site, int count) {
     Expr **guards = ARENA_ARRAY(s->builder->arena, Expr *, count + site->guard_count);
     for (int i = 0; i < count; i++)
@@ -175,7 +177,7 @@ static void add_guards(Statement *s, ReadSite *site, int count) {
     site->guard_count += count;
 }
 
-/* A predicate is asked where those before it hold, and may use the lets before it. */
+/* A predicate is evaluated only where those before it hold. It may use the lets before it. */
 static bool translate_predicate(Statement *s, int clause) {
     int reads = s->sites.count, limit = s->let_limit;
     s->let_limit = clause;
@@ -191,7 +193,7 @@ static bool translate_predicate(Statement *s, int clause) {
     return true;
 }
 
-/* reads: those of the value, which is needed only where all predicates hold. */
+/* reads: how many reads the value has; they are needed only where all predicates hold. */
 static bool translate_predicates(Statement *s, int reads) {
     bool good = true;
     for (int i = 0; i < s->ast->wheres.count; i++)
@@ -266,7 +268,7 @@ static bool calls_defs(const Frame *frame, const AstStatement *ast) {
     return found;
 }
 
-/* Whether the statement defines the target once more, in a way that can be looked at ahead. */
+/* Whether the statement defines the target again, in a form that look_ahead can handle. */
 static bool defines_again(const Frame *frame, const AstStatement *ast, const AstTarget *target) {
     return ast->kind == STATEMENT_ASSIGN && ast->targets.count == 1 && ast->values.count == 1 && !ast->combiner.text &&
            strcmp(ast->targets.items[0].name.text, target->name.text) == 0 &&
@@ -290,7 +292,7 @@ static void learn_ranges(Frame *frame, const AstStatement *ast, const Variable *
     }
 }
 
-/* What looking ahead made and reported is forgotten. */
+/* Takes ranges from a later statement. What that makes and reports is dropped. */
 static void look_ahead(Frame *frame, const AstStatement *ast, const Variable *variable, View *view) {
     Builder *builder = frame->builder, before = *builder;
     bool failed = frame->failed, muted = diag_mute(DIAGNOSTICS(frame), true);
@@ -308,8 +310,8 @@ static void look_ahead(Frame *frame, const AstStatement *ast, const Variable *va
     builder->facts.count = before.facts.count;
 }
 
-/* g(t, q) = bias(q)  g(t, q) += x(t, r): what the first definition does not say of its indices, later ones do. NULL:
- * there is nothing to ask for. */
+/* g(t, q) = bias(q)  g(t, q) += x(t, r): later definitions give the ranges that the first one does not give. NULL if
+ * none is missing. */
 static const View *later_target(Statement *s, const Variable *variable) {
     const AstStatements *statements = &s->frame->definition->ast->statements;
     const AstTarget *target = &s->ast->targets.items[0];
@@ -329,7 +331,7 @@ static const View *later_target(Statement *s, const Variable *variable) {
     return view;
 }
 
-/* The whole of an assignment whose left side is understood. */
+/* Checks an assignment whose left side is known. */
 static bool check_assignment(Statement *s, Variable *variable) {
     Typed value;
     if (!translate_assignment(s, variable, &value))
@@ -361,7 +363,7 @@ static void check_assign(Frame *frame, const AstStatement *ast) {
 
 /* --- combiners ---------------------------------------------------------------------------------------------------- */
 
-/* The combiner that the statement names, over as many values as it has; NULL after an error. */
+/* The combiner of the statement, which has as many components as the statement has targets; NULL after an error. */
 CombinerDefinition *statement_combiner(Frame *frame, const AstStatement *ast) {
     Checker *checker = frame->builder->checker;
     AstName name = ast->combiner;
@@ -387,7 +389,7 @@ CombinerDefinition *statement_combiner(Frame *frame, const AstStatement *ast) {
     return NULL;
 }
 
-/* As they stand in the source. */
+/* Whether both places have the same text. */
 static bool same_text(const Frame *frame, Loc a, Loc b) {
     const Source *source = source_get(frame->builder->checker->sources, a.file);
     return a.file == b.file && a.end - a.begin == b.end - b.begin &&
@@ -429,7 +431,8 @@ static bool same_size(Arena *arena, const View *a, const View *b) {
     return true;
 }
 
-/* What the targets span as far as it is known, which must be the same for all; *known is NULL when it is for none. */
+/* What the targets span, as far as that is known. It must be the same for all. *known is NULL if it is known for
+ * none. */
 static bool tuple_span(Statement *s, Variable *const *variables, View *span, const View **known) {
     const Variable *first = NULL;
     for (int i = 0; i < s->ast->targets.count; i++) {
@@ -455,7 +458,7 @@ static bool tuple_span(Statement *s, Variable *const *variables, View *span, con
     return true;
 }
 
-/* Which of the values are constants, in the types of the combiner. */
+/* The values that are constants, in the types of the combiner; NULL for the others. */
 static Expr **tuple_constants(Statement *s, const Combiner *combiner, const Typed *values) {
     Arena *arena = s->builder->arena;
     Expr **constants = ARENA_ARRAY(arena, Expr *, combiner->count);
@@ -487,7 +490,7 @@ bool translate_tuple(Statement *s, Variable *const *variables, Typed *values) {
     return good;
 }
 
-/* The whole of a statement with a combiner whose names are understood. */
+/* Checks a statement with a combiner whose names are known. */
 static bool check_tuple(Statement *s, CombinerDefinition *definition, Variable *const *variables) {
     const Combiner *combiner = definition->combiner;
     Typed *values = ARENA_ARRAY(s->builder->arena, Typed, combiner->count);

@@ -1,7 +1,6 @@
-/* types.c - element types of expressions: conversion.
+/* types.c - conversion between element types.
  *
- * The rule of promotion itself is type_promote of lang/. There is no promotion to int: uint8 * uint8 is uint8 and
- * wraps.
+ * type_promote of lang/ has the rule of promotion. Nothing is promoted to int: uint8 * uint8 is uint8 and wraps.
  */
 #include "sema/check.h"
 
@@ -14,7 +13,7 @@ Expr *convert(Arena *arena, Expr *e, ElementType type) {
         return e;
     if (!is_constant(e))
         return expr_cast(arena, type, e);
-    Value value = {.type = e->type, .integer = e->integer}; /* integer and real share their place in both */
+    Value value = {.type = e->type, .integer = e->integer}; /* integer and real share their memory in both */
     Value converted = value_cast(value, type);
     Expr *made = expr_copy(arena, e);
     made->kind = type_is_float(type) ? EXPR_REAL : EXPR_INT;
