@@ -1,7 +1,7 @@
 /* ast.c - the builders of the syntax tree, and the two entry points of the folder.
  *
- * Each node covers the source of all its parts. No tree is deeper than AST_DEPTH_LIMIT: what would be is reported once
- * a statement and cut, so that every later pass may recurse.
+ * Each node covers the source of all its parts. No tree is deeper than AST_DEPTH_LIMIT, so every later pass may
+ * recurse. A deeper one is cut and reported, once for each statement.
  */
 #include "parser/ast.h"
 #include "parser/gram.h"
@@ -121,7 +121,7 @@ AstExpr *ast_select(Parser *parser, AstExpr *condition, AstExpr *a, AstExpr *b) 
     return e;
 }
 
-/* A name in parentheses is a value; a bare one may be a mode. */
+/* A name in parentheses is a value. A name without them may be a mode. */
 static ElseMode else_mode(const AstExpr *otherwise) {
     static const struct {
         const char *name;
@@ -208,7 +208,7 @@ AstParameter ast_untyped_argument(Parser *parser, AstName name) {
     while (position > 0 && token_at(parser, position)->loc.begin > name.loc.begin)
         position--;
     if (is_unknown_type(parser, position))
-        return parameter; /* what follows is reported */
+        return parameter; /* the grammar reports what follows */
     parser->untyped_at = position;
     diag(parser->diagnostics, DIAG_untyped_argument, name.loc, name.text);
     if (token_at(parser, position)->kind == INOUT)
@@ -222,7 +222,7 @@ AstParameter ast_untyped_argument(Parser *parser, AstName name) {
 void ast_add_where(Parser *parser, AstWheres *wheres, AstWhere where) {
     if (wheres->count == AST_WHERE_LIMIT)
         diag(parser->diagnostics, DIAG_too_many_conditions, where.loc, AST_WHERE_LIMIT);
-    if (wheres->count <= AST_WHERE_LIMIT) /* the one that was reported is the last */
+    if (wheres->count <= AST_WHERE_LIMIT) /* a condition that was reported is kept as the last one */
         list_push(parser->arena, wheres, where);
 }
 

@@ -1,8 +1,7 @@
-/* ast.h - the syntax tree: what the source says, before names mean anything.
+/* ast.h - the syntax tree: what the source says, before names have a meaning.
  *
- * Nodes live in the arena of the parse. Lists are in source order. What later language features need (scan, combiner,
- * instr, implements, predicates) has its node here as soon as the grammar accepts it; sema refuses what it lacks by
- * name.
+ * Nodes live in the arena of the parse. Lists are in source order. What the grammar accepts has its node here; sema
+ * refuses what is not allowed.
  */
 #ifndef PARSER_AST_H
 #define PARSER_AST_H
@@ -19,8 +18,8 @@ typedef struct AstExpr AstExpr;
 typedef LIST(AstExpr *) AstExprs;
 typedef LIST(AstName) AstNames;
 
-/* The deepest tree that the parser builds (it reports what is deeper): passes over the tree may recurse. The most conditions
- * after a where: each is compared with all others. */
+/* AST_DEPTH_LIMIT: passes over the tree may recurse, so the parser reports what is deeper. AST_WHERE_LIMIT: how many
+ * conditions a where may have, since each is compared with all others. */
 enum { AST_DEPTH_LIMIT = 2000, AST_WHERE_LIMIT = 500 };
 
 typedef enum AstExprKind {
@@ -36,10 +35,10 @@ typedef enum AstExprKind {
 
 typedef enum ElseMode { ELSE_VALUE, ELSE_EDGE, ELSE_WRAP, ELSE_REFLECT } ElseMode;
 
-/* NAME=value in brackets after a name, in an export, or a default. */
+/* NAME=value: in brackets after a name, in an export, or a default. */
 typedef struct AstBinding {
     AstName name;
-    AstExpr *value;   /* NULL when text is set or, in a def's parameter list, when there is no default */
+    AstExpr *value;   /* NULL if text is set, or if a def's parameter has no default */
     const char *text; /* "w.npy", or NULL */
 } AstBinding;
 typedef LIST(AstBinding) AstBindings;
@@ -47,11 +46,11 @@ typedef LIST(AstBindings) AstBindingLists;
 
 struct AstExpr {
     AstExprKind kind;
-    int depth; /* of the tree from here: 1 for a leaf */
+    int depth; /* of the tree below this node: 1 for a leaf */
     Loc loc;
     AstName name;
     int64_t integer;
-    bool overflow; /* an integer literal that does not fit int64 */
+    bool overflow; /* an integer literal that does not fit into int64 */
     double real;
     Op op;
     ElementType type;
@@ -65,17 +64,17 @@ typedef enum AstWhereKind { WHERE_RANGE, WHERE_LET, WHERE_EXISTS, WHERE_PREDICAT
 typedef struct AstWhere {
     AstWhereKind kind;
     Loc loc;
-    AstName name;         /* RANGE and LET */
-    AstExpr *begin, *end; /* RANGE */
-    AstExpr *value;       /* LET, EXISTS, PREDICATE */
+    AstName name;         /* of RANGE and LET */
+    AstExpr *begin, *end; /* of RANGE */
+    AstExpr *value;       /* of LET, EXISTS and PREDICATE */
 } AstWhere;
 typedef LIST(AstWhere) AstWheres;
 
 /* One name on the left of an assignment. */
 typedef struct AstTarget {
     AstName name;
-    bool has_indices; /* "C()" has an empty list, "v" none */
-    AstExprs indices; /* a NAME is an index, anything else computes one */
+    bool has_indices; /* "C()" has an empty list, "v" has none */
+    AstExprs indices; /* a NAME is an index; any other expression computes one */
     Loc loc;
 } AstTarget;
 typedef LIST(AstTarget) AstTargets;
@@ -90,17 +89,17 @@ typedef LIST(AstStatement *) AstStatements;
 
 struct AstStatement {
     AstStatementKind kind;
-    int depth; /* of scan blocks from here: 1 for an assignment */
+    int depth; /* how deep scan blocks are nested in it: 1 for an assignment */
     Loc loc;
     AstTargets targets;
     Combine combine;     /* NONE for "=" */
     bool initialise;     /* the "!" forms */
-    AstName combiner;    /* "argmax=!": a user's combiner; text NULL otherwise */
-    AstExprs values;     /* one, or the tuple of a combiner */
-    AstExpr *annotation; /* "value <=> g(...)": the APPLY; means nothing; NULL otherwise */
+    AstName combiner;    /* "argmax=!": a combiner of the user; else text is NULL */
+    AstExprs values;     /* one value, or one for each component of a combiner */
+    AstExpr *annotation; /* of "value <=> g(...)" the AST_APPLY, which means nothing; else NULL */
     AstWheres wheres;
     AstName scan_index;
-    AstStatements body; /* SCAN */
+    AstStatements body; /* of STATEMENT_SCAN */
 };
 
 typedef struct AstParameter {
@@ -108,14 +107,14 @@ typedef struct AstParameter {
     bool constant;
     ElementType type;
     bool is_tensor; /* "float(M, N) A" or "float() A"; else a scalar "float a" */
-    AstExprs dims;  /* NAME or INTEGER, or any size expression */
+    AstExprs dims;  /* each is a NAME, an INTEGER or any other expression of sizes */
     Loc loc;
 } AstParameter;
 typedef LIST(AstParameter) AstParameters;
 
 typedef struct AstResult {
     AstName name;
-    bool inout;    /* it begins with what the caller's buffer holds; it has a type and sizes then */
+    bool inout;    /* it begins with the contents of the caller's buffer; then it has a type and sizes */
     bool has_type; /* "-> (int32(M, N) o)" */
     ElementType type;
     bool has_dims;
@@ -130,19 +129,19 @@ typedef struct AstDef {
     AstParameters arguments;
     AstResults results;
     AstStatements statements;
-    AstWheres wheres;   /* def f(...) -> (..) where ...: what its sizes and parameters must be */
-    AstName implements; /* def f(...) -> (..) implements g[...] where ... error e; text NULL otherwise */
+    AstWheres wheres;   /* def f(...) -> (..) where ...: conditions on its sizes and parameters */
+    AstName implements; /* def f(...) -> (..) implements g[...] where ... error e; else text is NULL */
     AstBindings implements_parameters;
     AstWheres implements_wheres;
     AstExpr *implements_error;
-    bool damaged; /* a syntax error stood in it: what is left says nothing about what was meant */
+    bool damaged; /* it had a syntax error, so the rest may not be what was meant */
     Loc loc;
 } AstDef;
 
 typedef struct AstExport {
     AstName def;
     AstBindings bindings;
-    AstName symbol; /* text NULL: the def's name */
+    AstName symbol; /* text is NULL if it is the name of the def */
     AstBindingLists tunes;
     Loc loc;
 } AstExport;
@@ -152,13 +151,12 @@ typedef struct AstImport {
     Loc loc;
 } AstImport;
 
-/* combiner and instr are kept whole for later; sema reports them as what this version lacks. */
 typedef struct AstCombiner {
     AstName name;
     AstParameters left, right;
     AstNames properties;
-    AstExprs identity, values; /* values: one a component; "c ? (a, b) : (d, e)" has become (c ? a : d, c ? b : e) */
-    bool damaged;              /* as a def */
+    AstExprs identity, values; /* one for each component; "c ? (a, b) : (d, e)" has become (c ? a : d, c ? b : e) */
+    bool damaged;              /* as for a def */
     Loc loc;
 } AstCombiner;
 
@@ -177,16 +175,16 @@ typedef struct AstFile {
     LIST(AstImport) imports;
     LIST(AstDef *) defs;
     LIST(AstExport) exports;
-    LIST(Schedule *) schedules; /* lang's Schedule: the statements are already what the nest reads */
+    LIST(Schedule *) schedules; /* Schedule is lang's: its statements are what a nest is made from */
     LIST(AstCombiner) combiners;
     LIST(AstInstr) instrs;
 } AstFile;
 
 /* Parses one source. Always returns a tree of what could be read; errors are in diagnostics. Reentrant. */
 AstFile *parse_file(Arena *arena, Sources *sources, uint32_t file, Diagnostics *diagnostics);
-/* Parses the statements of a schedule block alone: what records store. NULL after errors. */
+/* Parses the statements of a schedule block without the block: the form in records. NULL after errors. */
 Schedule *parse_schedule(Arena *arena, Sources *sources, uint32_t file, Diagnostics *diagnostics);
-/* The tree as source text that parses to the same tree: for -d p and the round-trip tests. */
+/* Prints the tree as source text that parses to the same tree: for -d p and the tests. */
 void ast_print(Text *text, const AstFile *file);
 void ast_print_expr(Text *text, const AstExpr *e);
 

@@ -1,7 +1,7 @@
-/* ast_print.c - the tree as source text that parses back to the same tree.
+/* ast_print.c - prints the tree as source text that parses to the same tree.
  *
- * Items stand grouped by kind. Parentheses stand where the grammar needs them, and around "else" in a larger
- * expression, where readers do.
+ * Items are grouped by kind. Parentheses are printed where the grammar needs them, and around "else" in a larger
+ * expression, for readers.
  */
 #include "lang/program.h"
 #include "parser/ast.h"
@@ -10,7 +10,7 @@
 
 static void print_expr(Text *text, const AstExpr *e, int precedence);
 
-/* Precedences beyond the operators': what stands for an operand by itself. */
+/* Precedences beside those of operators. PRIMARY: an operand by itself. */
 enum { PRECEDENCE_ANY = 0, PRECEDENCE_UNARY = 9, PRECEDENCE_PRIMARY = 10 };
 
 static void print_string(Text *text, const char *string) {
@@ -90,7 +90,7 @@ static int precedence_of(const AstExpr *e) {
     return e->kind == AST_ELSE ? PRECEDENCE_ANY + 1 : PRECEDENCE_PRIMARY;
 }
 
-/* In parentheses when it binds less tightly than its place asks. */
+/* In parentheses if e binds less tightly than its place requires. */
 static void print_expr(Text *text, const AstExpr *e, int precedence) {
     bool parentheses = precedence_of(e) < precedence;
     text_add(text, parentheses ? "(" : "");

@@ -1,8 +1,9 @@
-/* feed.c - the feeder between scanner and grammar: tokens in order, and after a syntax error where parsing goes on.
+/* feed.c - the feeder between scanner and grammar: delivers tokens in order, and after a syntax error finds the place
+ * where parsing continues.
  *
- * In a block that is the first token of a line that can begin a statement, or the brace that closes the block; outside,
- * the next item. An item's first words inside a block mean that the block was never closed: the feeder sends the braces
- * that lack. Every recovery goes on later than the one before, so parsing ends.
+ * In a block that place is the first token of a line that can begin a statement, or the brace that closes the block.
+ * Outside it is the next item. If an item begins inside a block, the block was never closed, and the feeder delivers
+ * the missing braces. Every recovery is later in the source than the one before, so parsing ends.
  */
 #include "parser/gram.h"
 #include "parser/parser.h"
@@ -37,12 +38,12 @@ bool is_item_start(const Parser *parser, int position) {
            token_is_name(next);
 }
 
-/* After "name" or "name(...)". */
+/* The position after "name" or "name(...)". */
 static int after_target(Parser *parser, int position) {
     return token_at(parser, position + 1)->kind == '(' ? closing_bracket(parser, position + 1) + 1 : position + 1;
 }
 
-/* "argmax=" after the targets that begin a line: a combiner that adds to what they hold. */
+/* Whether a combiner that adds to its targets is at this position: "argmax=" after targets that begin a line. */
 static bool is_update(Parser *parser, int position) {
     const Token *name = token_at(parser, position), *equals = token_at(parser, position + 1);
     if (name->kind != IDENT || equals->kind != '=' || name->loc.end != equals->loc.begin || name->first_on_line)
@@ -55,8 +56,8 @@ static bool is_update(Parser *parser, int position) {
            (start > 0 && token_at(parser, start)->first_on_line && (ends_operand(before) || before == '}'));
 }
 
-/* Targets up to an assignment, a scan, or in a schedule a primitive. More targets than MOST_TARGETS are not looked at.
- */
+/* Whether a statement begins here: targets and an assignment, a scan, or in a schedule a primitive. At most
+ * MOST_TARGETS targets are skipped. */
 static bool is_statement_start(Parser *parser, int position) {
     if (token_at(parser, position)->kind == SCAN && token_is_name(token_at(parser, position + 1)->kind))
         return true;
@@ -70,13 +71,14 @@ static bool is_statement_start(Parser *parser, int position) {
            token_at(parser, position)->kind == COMBINER_NAME;
 }
 
-/* A name that begins a line where the line before may end a statement: whatever follows it, a statement was meant. */
+/* A name at the beginning of a line, after a line that may end a statement. Whatever follows it, a statement was
+ * meant. */
 static bool may_be_statement(Parser *parser, int position) {
     int open = open_bracket(parser, position), before = token_at(parser, position - 1)->kind;
     return open >= 0 && token_at(parser, open)->kind == '{' && (ends_operand(before) || before == '}');
 }
 
-/* The first token of a line with which parsing a statement can be tried again. */
+/* Whether the token begins a line and parsing a statement can be tried again from it. */
 static bool is_fresh_start(Parser *parser, int position) {
     const Token *token = token_at(parser, position);
     return position > parser->resumed_at && token->first_on_line &&
@@ -90,7 +92,7 @@ static int next_item(const Parser *parser, int position) {
     return position;
 }
 
-/* After the braces of "? in {...}" when the error is in them; they end on their line. */
+/* The position after the braces of "? in {...}" if the error is in them. They end on their line. */
 static int after_choices(const Parser *parser, int position) {
     while (parser->in_choices && token_at(parser, position)->kind && !token_at(parser, position)->first_on_line)
         if (token_at(parser, position++)->kind == '}')
@@ -98,7 +100,8 @@ static int after_choices(const Parser *parser, int position) {
     return position;
 }
 
-/* Braces that open after the error belong to what is skipped. Statements alone have nothing around them to close. */
+/* Finds the next statement. Braces that open after the error belong to the skipped part. A schedule that is parsed
+ * alone has no block around it. */
 static int next_statement(Parser *parser, int position) {
     bool alone = parser->schedule != NULL;
     for (int nested = 0;; position++) {
@@ -116,7 +119,7 @@ static int next_statement(Parser *parser, int position) {
 
 static int recovery_position(Parser *parser) {
     bool in_block = parser->depth > 0 || parser->schedule;
-    bool used = parser->current > parser->resumed_at; /* the token that was resumed at last */
+    bool used = parser->current > parser->resumed_at; /* whether the token of the last recovery was delivered */
     int earliest = parser->resumed_at + used;
     int position = after_choices(parser, parser->recover_from > earliest ? parser->recover_from : earliest);
     position = in_block ? next_statement(parser, position) : next_item(parser, position);
@@ -127,7 +130,7 @@ static int recovery_position(Parser *parser) {
     return parser->resumed_at = position;
 }
 
-/* Keeps count of the blocks that the grammar is in, by the token that it has just accepted. */
+/* Counts the open blocks, by the token that the grammar has just accepted. */
 static void count_braces(Parser *parser, int kind) {
     if (kind == '{' && token_at(parser, parser->current - 1)->kind == IN)
         parser->in_choices = true;
@@ -141,7 +144,7 @@ static void count_braces(Parser *parser, int kind) {
         parser->in_schedule = kind == SCHEDULE;
 }
 
-/* Mistakes that the scanner found before a place. */
+/* Reports the mistakes that the scanner found before a place. */
 static void report_mistakes(Parser *parser, uint32_t before) {
     for (; parser->next_mistake < parser->tokens->mistakes.count; parser->next_mistake++) {
         const Mistake *mistake = &parser->tokens->mistakes.items[parser->next_mistake];
@@ -164,7 +167,7 @@ static Token take_token(Parser *parser) {
     return token;
 }
 
-/* The place before the next token. */
+/* The empty place before the next token. */
 static Loc empty_place(const Parser *parser) {
     Loc loc = token_at(parser, parser->next)->loc;
     return (Loc){loc.file, loc.begin, loc.begin};

@@ -1,8 +1,8 @@
-/* gram.y - the grammar: Tensor Comprehensions, and what this language adds to it.
+/* gram.y - the grammar: Tensor Comprehensions and the additions of this language.
  *
- * Statements have no separators, so where one ends is seen at the first token that cannot continue it. Keywords that
- * Tensor Comprehensions does not have are names wherever a name can stand (rule `name`), so no program of it breaks.
- * RESYNC is no token of the language: after an error the feeder sends it where parsing can go on.
+ * Statements have no separators, so a statement ends before the first token that cannot continue it. Keywords that
+ * Tensor Comprehensions does not have are names wherever a name may be (rule `name`), so all of its programs stay
+ * valid. RESYNC is not a token of the language: after an error the feeder delivers it where parsing can continue.
  */
 %require "3.6"
 %define api.pure full
@@ -53,7 +53,7 @@
 %code {
 #include <string.h>
 
-/* A rule without symbols has the empty place after what stands before it. */
+/* The place of a rule without symbols is the empty place after the symbol before it. */
 #define YYLLOC_DEFAULT(current, rhs, count)                                                                            \
     ((current) = (count) ? loc_join(YYRHSLOC(rhs, 1), YYRHSLOC(rhs, count))                                            \
                          : (Loc){YYRHSLOC(rhs, 0).file, YYRHSLOC(rhs, 0).end, YYRHSLOC(rhs, 0).end})
@@ -442,12 +442,12 @@ instr: INSTR name '(' arguments ')' ON target_name needs '{' statements '}' inst
     }
     ;
 
-/* An error after the block must not be caught within it. */
+/* Outside the rule of the block, so that an error here is not caught inside the block. */
 instr_text: '=' lines           { $$ = $2; }
     | error RESYNC              { $$ = ""; yyerrok; }
     ;
 
-/* LLVM IR of several lines is a text a line. */
+/* LLVM IR of several lines is one STRING for each line. */
 lines: STRING                   { $$ = $1.text; }
     | lines STRING              { $$ = arena_printf(parser->arena, "%s\n%s", $1, $2.text); }
     ;
@@ -579,12 +579,12 @@ static int grammar_lex(GRAMMAR_STYPE *value, Loc *loc, Parser *parser) {
     return token.kind;
 }
 
-/* Bison's symbols as a set of token kinds, which is what the other files know. */
+/* Passes Bison's expected symbols on as a set of token kinds, the form that the other files use. */
 static int yyreport_syntax_error(const yypcontext_t *context, Parser *parser) {
     yysymbol_kind_t symbols[YYNTOKENS];
     _Static_assert(YYMAXUTOK < TOKEN_KINDS, "room for every token kind");
     bool expected[TOKEN_KINDS] = {false};
-    bool hidden = diag_limit_reached(parser->diagnostics); /* then it is counted alone */
+    bool hidden = diag_limit_reached(parser->diagnostics); /* then it is only counted */
     int count = hidden ? 0 : yypcontext_expected_tokens(context, symbols, YYNTOKENS);
     for (int kind = 0; kind <= YYMAXUTOK && !hidden; kind++)
         for (int i = 0; i < count; i++)
@@ -595,7 +595,7 @@ static int yyreport_syntax_error(const yypcontext_t *context, Parser *parser) {
     return 0;
 }
 
-/* Only for running out of stack: syntax errors are reported above. */
+/* Called only if the stack overflows: syntax errors are reported above. */
 static void grammar_error(const Loc *loc, Parser *parser, const char *message) {
     diag(parser->diagnostics, DIAG_too_deep, *loc, AST_DEPTH_LIMIT);
 }

@@ -1,8 +1,8 @@
 /* parser.h - what the files of this folder share: tokens, the state of one parse, and the builders of the tree.
  *
  * A source is scanned whole into an array of tokens, then parsed. So the feeder between scanner and grammar can look
- * around: it knows which token begins a line, finds the bracket that was left open, and after an error skips to where a
- * statement or an item really begins.
+ * around. It knows which token begins a line, finds the bracket that is still open, and after an error skips to where a
+ * statement or an item begins.
  */
 #ifndef PARSER_PARSER_H
 #define PARSER_PARSER_H
@@ -10,17 +10,17 @@
 #include "parser/ast.h"
 
 typedef struct Token {
-    int kind; /* of gram.h; 0 at the end */
+    int kind; /* as in gram.h; 0 at the end */
     Loc loc;
     bool first_on_line;
     union {
-        const char *text; /* names and numbers as spelled, strings unescaped */
+        const char *text; /* names and numbers as spelled, strings without escapes */
         ElementType type;
     };
 } Token;
 
-/* What the scanner found wrong. The feeder reports it when the parse gets there, so that messages come in source order.
- */
+/* A mistake that the scanner found. The feeder reports it when the parse gets there, so that messages are in source
+ * order. */
 typedef struct Mistake {
     DiagId id;
     Loc loc;
@@ -37,7 +37,7 @@ Tokens *scan_source(Arena *arena, Arena *scratch, const Source *source, uint32_t
 
 typedef struct Parser {
     Arena *arena;
-    Arena *scratch; /* of this parse alone */
+    Arena *scratch; /* for this parse only */
     Diagnostics *diagnostics;
     const Source *source;
     Tokens *tokens;
@@ -45,19 +45,20 @@ typedef struct Parser {
     int current;     /* the token that was delivered last */
     int next;        /* the token that is delivered next */
     int next_mistake;
-    int delivered;          /* its kind, or what stood in its place */
-    int depth;              /* of braces that the grammar is in, those of "? in {...}" aside */
-    int missing_closers;    /* braces to close before next: the source forgot them */
-    int recover_from;       /* the token where the search for a place to go on begins */
-    int resumed_at;         /* where the last recovery went on, so that each goes further */
-    int stuck;              /* recoveries in a row that went on at the same token: at its block's end, then at itself */
-    int *openers, *closers; /* what open_bracket() and closing_bracket() know, from the first error on */
-    bool resynchronise;     /* after an error: skip to a place to go on */
+    int delivered;          /* the kind of the last one, or of the token that was delivered in its place */
+    int depth;              /* how many braces are open in the grammar, without those of "? in {...}" */
+    int missing_closers;    /* how many braces to deliver before next, since the source lacks them */
+    int recover_from;       /* the token from which a place to continue is searched */
+    int resumed_at;         /* where the last recovery continued, so that each goes further */
+    int stuck;              /* how many recoveries in a row continued at the same token: first at the end of its block,
+                             * then at the token itself */
+    int *openers, *closers; /* for open_bracket() and closing_bracket(), from the first error on */
+    bool resynchronise;     /* after an error: skip to a place to continue */
     bool in_schedule;       /* in a schedule block */
     bool in_choices;        /* in the braces of "? in {...}" */
-    bool too_deep;          /* reported for this statement */
-    int untyped_at;         /* the argument that was reported to have no type; 0: none */
-    int errors_before;      /* the errors before this item */
+    bool too_deep;          /* it was reported for this statement */
+    int untyped_at;         /* the argument without a type that was reported; 0: none */
+    int errors_before;      /* how many errors there were before this item */
     AstFile *file;
     Schedule *schedule; /* of parse_schedule */
 } Parser;
@@ -66,28 +67,29 @@ typedef struct Parser {
 
 enum { TOKEN_KINDS = 512 }; /* more than gram.h has */
 
-/* Reports that the token at `position` cannot stand there; expected[kind] says which of the TOKEN_KINDS could. */
+/* Reports that the token at `position` is not allowed there. expected[kind] says which of the TOKEN_KINDS are. */
 void report_syntax_error(Parser *parser, int position, const bool *expected);
-/* The innermost bracket that is open before a token (the opening one, for a closing one): its position, or -1. */
+/* The innermost bracket that is open before a token (of a closing one: its opening one), or -1. */
 int open_bracket(Parser *parser, int position);
-/* Where the target "name" or "name(...)" that ends before a position begins, or -1. */
+/* Where the target "name" or "name(...)" that ends before the position begins, or -1. */
 int target_before(Parser *parser, int position);
-/* Where the bracket at a position is closed; the end of the source where it is not. */
+/* Where the bracket at the position is closed, or the end of the source. */
 int closing_bracket(Parser *parser, int position);
 
-/* Whether a word stands where a type would: before a name, or before sizes and a name. */
+/* Whether a word is where a type should be: before a name, or before sizes and a name. */
 bool is_unknown_type(Parser *parser, int position);
 
 /* --- feed.c --- */
 
-/* What the grammar sees next: a token of the source, or one that starts or repairs a parse. */
+/* The next token for the grammar: one of the source, or one that starts or repairs a parse. */
 Token feed_token(Parser *parser);
-/* The token at a position, the first or last of the source when it lies outside. */
+/* The token at a position. Outside the source it is the first or the last one. */
 const Token *token_at(const Parser *parser, int position);
 bool token_is_name(int kind);
-bool ends_operand(int kind); /* can an operand end with this token? */
+bool ends_operand(int kind); /* whether an operand can end with this token */
 bool begins_assignment(int kind);
-/* Whether an item begins here: "def", or a contextual keyword that begins a line, in the company that makes it one. */
+/* Whether an item begins here: "def", or a contextual keyword that begins a line and is followed by what makes it
+ * one. */
 bool is_item_start(const Parser *parser, int position);
 
 /* --- ast.c: builders. Lists grow in place; each node covers the source of all its parts. --- */
@@ -102,7 +104,7 @@ AstExpr *ast_unary(Parser *parser, Op op, AstExpr *value, Loc loc);
 AstExpr *ast_binary(Parser *parser, Op op, AstExpr *a, AstExpr *b);
 AstExpr *ast_select(Parser *parser, AstExpr *condition, AstExpr *a, AstExpr *b);
 AstExpr *ast_else(Parser *parser, AstExpr *read, AstExpr *otherwise);
-/* "c ? (a, b) : (d, e)" as one expression a component. */
+/* "c ? (a, b) : (d, e)" as one expression for each component. */
 AstExprs ast_select_tuple(Parser *parser, AstExpr *condition, AstExprs a, AstExprs b, Loc loc);
 AstTarget ast_target(AstName name, const AstExprs *indices, Loc loc);
 AstStatement *ast_assign(Parser *parser, AstTargets targets, Combine combine, bool initialise, AstExprs values);
@@ -110,11 +112,11 @@ AstStatement *ast_scan(Parser *parser, AstName index, AstStatements body, Loc lo
 void ast_add_def(Parser *parser, AstDef *def, Loc loc);
 void ast_add_combiner(Parser *parser, AstCombiner combiner);
 AstParameter ast_untyped_argument(Parser *parser, AstName name);
-/* Reports the first condition beyond AST_WHERE_LIMIT and leaves out all beyond. */
+/* Adds a condition. The first one beyond AST_WHERE_LIMIT is reported, and all beyond are left out. */
 void ast_add_where(Parser *parser, AstWheres *wheres, AstWhere where);
-/* Reports a ';' after a statement; it means nothing else. */
+/* Reports a ';' after a statement and ignores it. */
 void ast_semicolon(Parser *parser, Loc loc);
-/* The text of a target's name, which the scanner sees in pieces: "x86-64-v4". */
+/* The text of a target's name, such as "x86-64-v4", which is several tokens. */
 const char *ast_target_name(Parser *parser, Loc loc);
 
 /* --- prims.c: schedule statements --- */
@@ -126,9 +128,9 @@ PrimArg prim_operation(Parser *parser, char op, PrimArg a, PrimArg b);
 typedef LIST(PrimArg) PrimArgs;
 PrimArg prim_list(PrimArgKind kind, PrimArgs items, Loc loc);
 typedef LIST(Prim) Prims;
-/* Checks the statement against its row of prims.def and adds it, or reports why not. */
+/* Checks the statement against its row of prims.def. Adds it or reports an error. */
 void prims_add(Parser *parser, Prims *prims, AstNames results, AstName spelling, PrimArgs args, Loc loc);
-/* What only the whole block shows: names of holes. */
+/* Checks what only the whole block shows: the names of holes. */
 void prims_finish(Parser *parser, Prims prims);
 
 #endif

@@ -1,5 +1,5 @@
-/* prims.c - schedule statements: the builders of their arguments, and each statement checked against its row of
- * prims.def before it joins the schedule. What a statement means for a nest is not known here.
+/* prims.c - schedule statements: builds their arguments, and checks each statement against its row of prims.def before
+ * it joins the schedule. What a statement means for a nest is not known here.
  */
 #include "lang/program.h"
 #include "lang/spelling.h"
@@ -37,12 +37,12 @@ typedef struct Checked {
     Parser *parser;
     const PrimInfo *info;
     const Prim *prim;
-    int letters;   /* of the positional arguments in the row */
-    bool repeated; /* the last letter stands for one or more */
+    int letters;   /* how many positional arguments the row has */
+    bool repeated; /* the last letter stands for one or more arguments */
     int positional, integers;
 } Checked;
 
-/* What the letters of a row stand for: in a signature, and in words. */
+/* The letters of a row: the word for a signature, and the words for a message. */
 static const struct Letter {
     char letter;
     const char *word, *wanted;
@@ -74,7 +74,7 @@ static void add_arguments(Text *text, const char *row) {
     }
 }
 
-/* "outer, ..., inner = split(loop, integer, ...)": how a statement of this kind is written. */
+/* "outer, ..., inner = split(loop, integer, ...)": the form of the statement. */
 static const char *signature(Arena *arena, const PrimInfo *info) {
     static const char *const results[] = {"", "x = ", "a, b = ", "a, b, c = ", "a, b, c, d = "};
     Text text = {.arena = arena};
@@ -118,7 +118,7 @@ static bool check_key(const Checked *checked, const PrimArg *argument) {
     return true;
 }
 
-/* A layout divides dimensions by numbers; nothing else computes, but for constraints. */
+/* Only a layout has operations: it divides dimensions by numbers. Constraints have their own check. */
 static bool check_operation(const Checked *checked, const PrimArg *argument) {
     Diagnostics *diagnostics = checked->parser->diagnostics;
     if (argument->kind == ARG_OP && argument->op != '/' && argument->op != '%') {
@@ -144,7 +144,7 @@ static bool is_comparison(const PrimArg *argument) {
     return argument->kind == ARG_OP && strchr("<>lg=!", argument->op);
 }
 
-/* Sums of names and integers on both sides. */
+/* Whether it is a sum or product of names and integers. */
 static bool is_sum(const PrimArg *argument) {
     if (argument->kind == ARG_OP)
         return !is_comparison(argument) && is_sum(&argument->items[0]) && is_sum(&argument->items[1]);
@@ -164,7 +164,7 @@ static bool check_positional(Checked *checked, const PrimArg *argument) {
                 : letter == 'Q' ? is_constraint(argument)
                                 : argument->kind == ARG_NAME;
     checked->integers += letter == 'i';
-    bool one_too_many = position > last && !checked->repeated; /* check_count tells */
+    bool one_too_many = position > last && !checked->repeated; /* check_count reports it */
     if (fits || one_too_many)
         return true;
     diag(checked->parser->diagnostics, DIAG_primitive_argument, argument->loc, position + 1, checked->info->spelling,
@@ -275,7 +275,7 @@ static void check_names(const HoleCheck *check, const PrimArg *argument) {
         check_names(check, &argument->items[i]);
 }
 
-/* A hole of a name that stood before has its choices. */
+/* Only the first hole of a name may list the choices. */
 static void check_choices(const HoleCheck *check, const PrimArg *argument, AstNames *names) {
     for (int i = 0; argument->kind == ARG_HOLE && argument->name && i < names->count; i++)
         if (!strcmp(names->items[i].text, argument->name) && argument->count)

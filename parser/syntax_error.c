@@ -1,5 +1,5 @@
-/* syntax_error.c - what a syntax error says: what was found, what was expected in the user's words, and the slip behind
- * it where it is a common one.
+/* syntax_error.c - the messages for syntax errors: what was found, what was expected in the user's words, and which
+ * common slip is the cause.
  */
 #include "lang/foreign.h"
 #include "lang/spelling.h"
@@ -14,7 +14,7 @@ static const char *token_text(const Parser *parser, const Token *token) {
     return arena_strndup(parser->arena, parser->source->text + token->loc.begin, token->loc.end - token->loc.begin);
 }
 
-/* A token as a message names it; long ones are cut. */
+/* A token as messages name it. Long ones are cut. */
 static const char *quoted(const Parser *parser, const Token *token) {
     enum { SHOWN = 40 };
     if (!token->kind)
@@ -36,8 +36,8 @@ static int closer_of(int open) {
     return open == '(' ? ')' : open == '[' ? ']' : open == '{' ? '}' : 0;
 }
 
-/* For every token the innermost bracket that is open before it, and for every bracket where it is closed. A closing
- * brace closes what was left open inside its block; any other closer without its opener is passed over. */
+/* Finds the innermost open bracket before every token, and the closing one of every bracket. A closing brace closes
+ * everything that is open inside its block. Any other closing bracket without its opening one is ignored. */
 static void match_brackets(Parser *parser) {
     int count = parser->tokens->list.count, open = -1;
     int *openers = parser->openers = ARENA_ARRAY(parser->scratch, int, count);
@@ -74,21 +74,21 @@ int closing_bracket(Parser *parser, int position) {
 int target_before(Parser *parser, int position) {
     int end = position - 1;
     if (end > 0 && token_at(parser, end)->kind == ')')
-        end = open_bracket(parser, end) - 1; /* -2 where it closes nothing */
+        end = open_bracket(parser, end) - 1; /* -2 if it closes nothing */
     return end >= 0 && token_is_name(token_at(parser, end)->kind) ? end : -1;
 }
 
-/* --- common slips: each looks at the error and reports it better, or leaves it --- */
+/* --- common slips: each function looks at the error, and reports it better or returns false --- */
 
 typedef struct SyntaxError {
     Parser *parser;
     int position;
     const Token *found, *before; /* before: NULL at the start of the source */
-    Loc loc;                     /* of found; at the end of the source, after what stands before */
+    Loc loc;                     /* of found; at the end of the source it is after the last token */
     const bool *expected;
 } SyntaxError;
 
-/* The operand that ends before position: "2", "A", "A(i)"; a part of it when it is more than a name and brackets. */
+/* The operand that ends before position: "2", "A", "A(i)"; only its last part if it is longer. */
 static Loc operand_before(Parser *parser, int position) {
     const Token *last = token_at(parser, position - 1);
     int start = target_before(parser, position);
@@ -102,7 +102,7 @@ static const char *loc_text(const Parser *parser, Loc loc) {
     return arena_printf(parser->arena, "%.*s%s", length < SHOWN ? length : SHOWN, text, length > SHOWN ? "..." : "");
 }
 
-/* Words between operands, or before one, of other languages. */
+/* A hint for words of other languages between operands or before one. */
 static const char *operator_hint(const char *left, const char *right) {
     static const char choice[] = "a choice is written condition ? a : b";
     static const char *const words[][2] = {{"and", "'and' is written '&&'"},
@@ -133,8 +133,8 @@ static bool report_missing_operator(const SyntaxError *error, int position) {
     return true;
 }
 
-/* Two operands side by side: "A(i) B(i)". In a statement's value that looks like the start of the next statement and is
- * noticed only after it. */
+/* Two operands side by side: "A(i) B(i)". In the value of a statement the second one looks like the start of the next
+ * statement, so the error is found only after it. */
 static bool slip_missing_operator(const SyntaxError *error) {
     int kind = error->found->kind;
     if (error->before && error->expected['*'] && !error->found->first_on_line && begins_operand(kind) &&
@@ -147,7 +147,8 @@ static bool slip_missing_operator(const SyntaxError *error) {
     return false;
 }
 
-/* A line ends with an operator or a comma, and the next one is a statement: noticed at that one's assignment. */
+/* A line ends with an operator or a comma, and the next line is a statement. The error is found at the assignment of
+ * that statement. */
 static bool slip_incomplete(const SyntaxError *error) {
     Parser *parser = error->parser;
     int start = begins_assignment(error->found->kind) ? target_before(parser, error->position) : -1;
@@ -161,8 +162,8 @@ static bool slip_incomplete(const SyntaxError *error) {
     return true;
 }
 
-/* The first words of an item where a block or an item is not complete. A contextual keyword was taken for a name and is
- * noticed at the word after it. */
+/* An item begins inside a block or item that is not complete. A contextual keyword was taken for a name, so the error
+ * is found at the word after it. */
 static bool slip_item_within(const SyntaxError *error) {
     Parser *parser = error->parser;
     bool taken_for_name = !is_item_start(parser, error->position);
@@ -188,7 +189,8 @@ static bool begins_statement(const Parser *parser, int position) {
                             before->kind == ';');
 }
 
-/* The word that begins the statement at hand, where the error is behind it or in the parentheses after it; -1: none. */
+/* The word that begins the current statement, if the error is right after it or in the parentheses after it; else
+ * -1. */
 static int statement_word(const SyntaxError *error) {
     Parser *parser = error->parser;
     int start = target_before(parser, error->position), open = open_bracket(parser, error->position);
@@ -199,7 +201,7 @@ static int statement_word(const SyntaxError *error) {
     return start >= 0 && begins_statement(parser, start) ? start : -1;
 }
 
-/* Words that begin statements of other languages. */
+/* Words that begin statements in other languages. */
 static bool slip_foreign_word(const SyntaxError *error) {
     static const struct {
         const char *word, *hint;
@@ -230,7 +232,7 @@ static bool slip_foreign_word(const SyntaxError *error) {
     return false;
 }
 
-/* A[i] for A(i): an error within or at a bracket that follows a name. */
+/* A[i] for A(i): the error is in or at a bracket after a name. */
 static bool slip_brackets(const SyntaxError *error) {
     Parser *parser = error->parser;
     int open = error->found->kind == '[' ? error->position : open_bracket(parser, error->position);
@@ -253,8 +255,8 @@ static bool slip_equals(const SyntaxError *error) {
     return true;
 }
 
-/* A closer whose opener is not the innermost open bracket, or that stands where a statement could begin. A brace may
- * close what is left open inside its block. */
+/* A closing bracket that does not match the innermost open one, or one where a statement could begin. A brace may close
+ * everything that is open inside its block. */
 static bool slip_stray_closer(const SyntaxError *error) {
     Parser *parser = error->parser;
     int kind = error->found->kind, open = open_bracket(parser, error->position);
@@ -279,11 +281,11 @@ static bool slip_import_name(const SyntaxError *error) {
 
 /* --- what was expected --- */
 
-/* Groups of tokens that have a name; an earlier one takes its tokens from the later ones. */
+/* Groups of tokens that have a name. An earlier group takes its tokens from the later ones. */
 typedef struct Group {
-    int test; /* the group is expected when this token is */
+    int test; /* the group is expected if this token is */
     const char *words;
-    const int *members; /* 0 ends */
+    const int *members; /* ends with 0 */
 } Group;
 
 static const int expression_members[] = {IDENT, INTEGER, REAL, DOT_DIGITS, TYPE, STRING, '(', '-', '!', 0};
@@ -317,7 +319,7 @@ static const struct {
 
 enum { MOST_EXPECTED = 3 };
 
-/* Takes what the table has words for out of the set, and collects the words. */
+/* Takes all groups and tokens that the table has words for out of the set, and collects the words. */
 static int collect_expected(bool *expected, const char **words, int most) {
     int count = 0;
     bool names = expected[IDENT];
@@ -350,7 +352,7 @@ static const char *join_words(Arena *arena, const char *const *words, int count)
     return text.text;
 }
 
-/* Where the closing bracket is what lacks, shows the opening one. */
+/* Shows the opening bracket if the closing one is missing. */
 static void note_open_bracket(const SyntaxError *error) {
     int open = open_bracket(error->parser, error->position);
     if (open < 0)
@@ -374,7 +376,7 @@ static void hint_header(const SyntaxError *error) {
         diag_hint(error->parser->diagnostics, "a schedule begins: schedule name on x86 {");
 }
 
-/* Inside an operand's continuation everything is possible: then only what was found is named. */
+/* After an operand almost everything is possible. Then the message says only what was found. */
 static void report_expected(const SyntaxError *error) {
     Parser *parser = error->parser;
     bool expected[TOKEN_KINDS];
@@ -416,7 +418,7 @@ bool is_unknown_type(Parser *parser, int position) {
     return token_is_name(token_at(parser, after)->kind);
 }
 
-/* flaot(N) A, int n: a word stands where a type does. */
+/* flaot(N) A, int n: a word is where a type should be. */
 static bool slip_type(const SyntaxError *error) {
     int position = error->position - 1;
     if (!is_unknown_type(error->parser, position))
@@ -448,7 +450,7 @@ static bool slip_in_header(const SyntaxError *error) {
     if (parser->depth > 0)
         return false;
     if (parser->untyped_at == error->position - 1)
-        return true; /* the argument without a type was reported */
+        return true; /* the missing type of the argument was reported */
     bool list = error->expected[')'] && error->expected[','];
     return (list && slip_type(error)) || slip_sizes(error);
 }
@@ -508,7 +510,7 @@ static const char *schedule_hint(const SyntaxError *error) {
     return NULL;
 }
 
-/* The token that began the item at hand. */
+/* The kind of the token that began the current item. */
 static int item_kind(const SyntaxError *error) {
     int at = error->position - 1;
     while (at > 0 && !is_item_start(error->parser, at))
@@ -516,7 +518,7 @@ static int item_kind(const SyntaxError *error) {
     return at >= 0 ? token_at(error->parser, at)->kind : 0;
 }
 
-/* Words that other languages begin with what are items here. */
+/* Words that begin items in other languages. */
 static const char *item_hint(const SyntaxError *error) {
     static const char def[] = "a definition begins: def name(float(M, N) input) -> (output) {";
     static const char import[] = "another file is imported whole: import \"nn\"";
@@ -559,7 +561,7 @@ static const char *header_hint(const SyntaxError *error) {
     return NULL;
 }
 
-/* What is expected is said as ever, with a hint. */
+/* Reports what is expected, as usual, with a hint. */
 static bool slip_in_value(const SyntaxError *error) {
     const Parser *parser = error->parser;
     const char *hint = parser->in_schedule ? schedule_hint(error)
@@ -572,7 +574,7 @@ static bool slip_in_value(const SyntaxError *error) {
     return true;
 }
 
-/* Whether the scanner's last message was of this token. */
+/* Whether the scanner's last message was about this token. */
 static bool is_mistake(const Parser *parser, const Token *token) {
     int last = parser->next_mistake - 1;
     return last >= 0 && parser->tokens->mistakes.items[last].loc.begin == token->loc.begin;
@@ -595,7 +597,7 @@ void report_syntax_error(Parser *parser, int position, const bool *expected) {
         error.loc.begin = error.loc.end = error.before->loc.end;
     parser->recover_from = position;
     if (error.found->kind == INVALID || is_mistake(parser, error.found))
-        return; /* the scanner's message says it */
+        return; /* the scanner has reported it */
     for (size_t i = 0; i < sizeof slips / sizeof *slips; i++)
         if (slips[i](&error))
             return;
