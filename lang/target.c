@@ -3,6 +3,7 @@
  * "host" has a row here, to be listed; what it holds is found by the backend, on the machine.
  */
 #include "lang/foreign.h"
+#include "lang/machine.h"
 #include "lang/program.h"
 #include "lang/spelling.h"
 
@@ -10,8 +11,8 @@
 #include <string.h>
 
 static const Target targets[] = {
-#define TARGET(name_, family_, backend_, triple_, cpu_, features_, vector_bytes_, registers_, fma_, masked_, l1_, l2_, \
-               l3_, summary_)                                                                                          \
+#define TARGET(name_, family_, backend_, triple_, cpu_, features_, vector_bytes_, registers_, fma_, masked_, machine_, \
+               summary_)                                                                                               \
     {.name = name_,                                                                                                    \
      .family = family_,                                                                                                \
      .level = name_,                                                                                                   \
@@ -24,7 +25,7 @@ static const Target targets[] = {
      .vector_registers = registers_,                                                                                   \
      .fused_multiply_add = fma_,                                                                                       \
      .masked_memory = masked_,                                                                                         \
-     .cache_bytes = {l1_, l2_, l3_}},
+     .machine = &machines[MACHINE_##machine_]},
 #include "lang/targets.def"
 #undef TARGET
 };
@@ -52,7 +53,7 @@ const char *target_family(const char *name) {
 }
 
 static const char *const processors[] = {
-#define PROCESSOR(name, row, features) name,
+#define PROCESSOR(name, ...) name,
 #include "lang/processors.def"
 #undef PROCESSOR
 };

@@ -348,6 +348,8 @@ typedef struct Schedule {
 
 /* --- targets --- */
 
+typedef struct Machine Machine; /* lang/machine.h */
+
 typedef struct Target {
     const char *name;    /* "x86-64-v4", "host" */
     const char *family;  /* "x86", "arm" */
@@ -358,9 +360,8 @@ typedef struct Target {
     int vector_bytes;    /* of the widest registers that pay */
     int vector_registers;
     bool fused_multiply_add;
-    bool splits_vectors; /* the widest ones are worked on in halves, one after the other */
     bool masked_memory;  /* vector loads and stores under a mask are cheap */
-    int64_t cache_bytes[3];
+    const Machine *machine; /* what takes how long */
     int threads;       /* that generated code may use; 1: no parallel loops; 0: decided at run time */
     bool host;         /* its objects run on this machine */
     int block_threads; /* of a device: the most threads of one block; 0: a CPU, whose loops are not bound to axes */

@@ -1,14 +1,10 @@
 /* lanes.c - see lanes.h. */
 #include "autosched/model/lanes.h"
+#include "lang/machine.h"
 
 #include <math.h>
 
 enum { SHUFFLED_STRIDE = 4, INTERLEAVED_STRIDE = 16, SHUFFLE_INDICES = 2 /* vectors */ };
-
-static const double gather_cost = 1.3;   /* loads a lane */
-static const double scatter_cost = 5;    /* stores a lane */
-static const double transpose_cost = 5;  /* loads a vector */
-static const double crossing_cost = 0.7; /* loads more for one that crosses a cache line */
 
 bool loop_is_expanded(const StageFacts *stage, int loop) {
     return loop_kind_is_expanded(stage->loops[loop]->kind);
@@ -32,11 +28,11 @@ bool access_is_vector(const StageFacts *stage, const AccessFacts *access) {
 /* What a vector of consecutive elements costs: those as long as a cache line cross one unless all strides are whole
  * vectors. */
 static double vector_cost(const StageFacts *stage, const AccessFacts *access) {
-    double part = (double)stage->lanes * access->bytes / CACHE_LINE;
+    double part = (double)stage->lanes * access->bytes / stage->machine->line_bytes;
     for (int l = 0; l < stage->loop_count; l++)
         if (stage->extents[l] > 1 && stage->loops[l]->kind != LOOP_VECTORIZED && !loop_is_tensorized(stage, l) &&
             fmod(access->strides[l], stage->lanes) != 0)
-            return 1 + crossing_cost * fmin(part, 1);
+            return 1 + stage->machine->crossing_cost * fmin(part, 1);
     return 1;
 }
 
@@ -148,11 +144,11 @@ static double interleaved_vectors(const StageFacts *stage, const AccessFacts *ac
 
 /* Shuffles for a register, some of which have one port alone: by turns for each prime factor, of which 2 needs one, another
  * one as many as it is. */
-static double turns(double stride) {
+static double turns(const Machine *machine, double stride) {
     double shuffles = 0;
     for (double factor = 2; stride > 1;)
         if (fmod(stride, factor) == 0) {
-            shuffles += factor == 2 ? 1.5 : factor + 0.5;
+            shuffles += (factor == 2 ? 1 : factor) + machine->shuffle_excess;
             stride /= factor;
         } else {
             factor++;
@@ -175,11 +171,12 @@ double access_count_in_block(const StageFacts *stage, const AccessFacts *access)
         else if (fabs(access->strides[l]) == 1 || access->in_registers)
             count *= loop_vectors(stage, l) * (access->in_registers ? 1 : vector_cost(stage, access));
         else if (is_transposed(stage, access))
-            count *= loop_vectors(stage, l) * transpose_cost;
+            count *= loop_vectors(stage, l) * stage->machine->transpose_cost;
         else if (is_shuffled(access, l))
             count *= loop_vectors(stage, l) * fabs(access->strides[l]) * vector_cost(stage, access);
         else
-            count *= stage->extents[l] * (access->write ? scatter_cost : gather_cost);
+            count *= stage->extents[l] *
+                     (access->write ? stage->machine->scatter_cost : stage->machine->gather_cost);
     }
     return count;
 }
@@ -188,7 +185,7 @@ double access_shuffles(const StageFacts *stage, const AccessFacts *access) {
     int together = interleaved_loop(stage, access);
     double count = 1, shuffles = 0;
     if (together >= 0)
-        return interleaved_vectors(stage, access, together) * turns(access->strides[together]);
+        return interleaved_vectors(stage, access, together) * turns(stage->machine, access->strides[together]);
     for (int l = 0; l < stage->loop_count; l++) {
         if (!loop_is_expanded(stage, l) || loop_is_tensorized(stage, l) || access->strides[l] == 0)
             continue;

@@ -527,7 +527,8 @@ static void stage_fill(Arena *arena, const Nest *nest, const NestStage *stage, d
         facts->iterations *= facts->extents[l];
     }
     facts->lanes = target_lanes(nest->target, stage->stage->tensor->type);
-    facts->registers = nest->target->vector_registers ? nest->target->vector_registers : 16;
+    facts->registers = nest->target->vector_registers;
+    facts->machine = nest->target->machine;
     int axes = stage->stage->axis_count + stage->stage->reduction_count;
     Forms forms = {.arena = arena, .nest = nest, .count = facts->loop_count, .loops = facts->loops, .typical = typical};
     double *values = ARENA_ARRAY(arena, double, axes *(facts->loop_count + 1));

@@ -11,7 +11,7 @@
 
 #include "lower/nest/nest.h"
 
-enum { TYPICAL_SIZE = 256, CACHE_LINE = 64 };
+enum { TYPICAL_SIZE = 256 };
 
 typedef struct AccessFacts {
     const Tensor *tensor;
@@ -46,6 +46,7 @@ typedef struct StageFacts {
     int depth;                 /* of a reduction: operations that wait for each other from one term to the next */
     int lanes;                 /* that a vector of the stage's type has */
     int registers;             /* vectors that the processor holds */
+    const Machine *machine;
 } StageFacts;
 
 typedef struct Profile {

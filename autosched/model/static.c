@@ -6,59 +6,22 @@
  * times its runs (as ROLLER and the cache models before it do). All is counted for the thread that has most iterations of
  * the parallel loop, which are in one piece.
  *
- * Constants are those of a current server core; only ratios matter, since estimates are compared with each other alone.
+ * What a machine does in how much time is its row of machines.def; only ratios matter, since estimates are compared with
+ * each other alone.
  */
 #include "autosched/model/lanes.h"
 #include "autosched/model/model.h"
+#include "lang/machine.h"
 
 #include <math.h>
 #include <string.h>
 
-enum {
-    ASSUMED_THREADS = 4,
-    PAGE = 4096,
-    SET_PERIOD = 4096,
-    PERIOD_LINES = SET_PERIOD / CACHE_LINE,
-    STORES_WAITING = 32,
-    PAGED_LEAST = 1 << 16, /* bytes of memory that begins where a page does */
-    PAGES_NEAR = 64,
-    WAYS = 8,
-    STREAMS = 16,
-    STREAM_LEAST = 1024
-};
-
-static const double clock_rate = 3e9; /* cycles a second */
-static const double arithmetic_ports = 2, load_ports = 2, store_ports = 1, issue_width = 5;
-static const double operation_latency = 3.4; /* of one of several that wait for each other */
-static const double chain_latency = 6;       /* of a multiply-add, and what overlaps badly with it */
-static const double memory_latency = 10;     /* of an accumulator that is stored and loaded again */
-static const double dear_cost = 9;           /* instructions of a math function */
-static const double guard_cost = 5;          /* instructions that make a mask */
-static const double guarded_step_cost = 20;  /* the same in a sum, whose multiply-adds wait for it */
-static const double entry_cost = 12;         /* cycles until what is computed at a loop has what it waits for */
-static const double loop_cost = 1.5;         /* cycles an iteration of the innermost serial loop */
-static const double alias_cost = 200;        /* cycles until loads that seem to read what was just stored do so */
-static const double edge_cost = 450;         /* cycles where what one thread writes ends and another one's begins */
-static const double foreign_cost = 30;       /* cycles to read and write again a line that another thread has written */
-static const double spill_cost = 1.7;        /* cycles a vector that has no register, in each step of the reduction */
-static const double bytes_per_cycle[3] = {28, 20, 7};
-static const double page_cost = 8; /* cycles */
-/* bytes that could move in the time in which the prefetch of a run starts */
-static const double run_start[3] = {0, 128, 1024};
-static const double run_near[3] = {0, 8192, 0};   /* bytes that are all touched soon, in whatever order */
-static const double written_times[3] = {1, 1, 2}; /* memory: read first, then written back */
-/* of a run: lines fetched one by one, several at a time; nothing waits for those that are written */
-static const double most_started[2] = {4, 3};
-static const double excess_missing = 2; /* of what does not fit into the last cache, what it lacks */
-static const double fork_seconds = 4e-6, page_seconds = 1.2e-7;
-static const double overlap_lost = 0.15;               /* of the smaller of arithmetic and traffic */
-static const double usable_part[3] = {0.8, 0.8, 0.25}; /* of a cache: others work with the last one, too */
-static const double memory_part = 0.7; /* of the time that the memory takes for one thread, what it takes for many */
-static const double conflict_cost = 6; /* cycles to fetch a line again from the second cache */
-/* cycles a line of scalars, by the square of how many more lines a set has than stay in it; at most */
-static const double scalar_conflict_cost = 0.15, scalar_conflict_limit = 10;
+/* What the C library does, whatever the machine: so many bytes of memory begin where a page does; more pages than those
+ * are given back, and touched for the first time again. */
+enum { PAGED_LEAST = 1 << 16, FAULTED_PAGES = 32 };
 
 typedef struct Block {
+    const Machine *machine;
     double runs;                      /* of the block */
     double slots;                     /* of a port that one of its instructions takes */
     double vectors;                   /* vector operations of one evaluation of the body in it */
@@ -109,7 +72,7 @@ static double port_slots(const StageFacts *stage, const Target *target) {
         if (stage->loops[l]->kind == LOOP_VECTORIZED || loop_is_tensorized(stage, l))
             lanes *= stage->extents[l];
     bool widest = lanes * stage->accesses[0].bytes > target->vector_bytes / 2.0;
-    return target->splits_vectors && widest ? 2 : 1;
+    return widest ? target->machine->widest_slots : 1;
 }
 
 static bool reduces(const StageFacts *stage) {
@@ -167,7 +130,8 @@ static void block_reads(const StageFacts *stage, Block *block) {
         block->arithmetic += access_shuffles(stage, access) * loads / count;
         if (access->guarded) {
             bool waits = reduces(stage) && !access_is_vector(stage, access);
-            block->guards += waits ? loads * guarded_step_cost : block_tests(stage, access) * guard_cost;
+            block->guards += waits ? loads * stage->machine->guarded_step_cost
+                                   : block_tests(stage, access) * stage->machine->guard_cost;
             block->edges = fmax(block->edges, edge_part(stage, access));
         }
         block->operands += still ? count : live_operands(stage, access);
@@ -187,12 +151,13 @@ static void block_writes(const StageFacts *stage, Block *block) {
     if (!reduces(stage)) {
         block->stores = written->in_registers ? 0 : count * components;
         block->arithmetic += access_shuffles(stage, written) * components;
-        block->chain = scans_rows(stage) ? memory_latency : 0;
+        block->chain = scans_rows(stage) ? stage->machine->memory_latency : 0;
         return;
     }
     block->accumulators = count * components;
-    double latency = fmax(chain_latency, stage->depth * operation_latency);
-    block->chain = (written->in_registers ? latency : memory_latency) * (steps < 1 ? 1 : steps);
+    const Machine *machine = stage->machine;
+    double latency = fmax(machine->chain_latency, stage->depth * machine->operation_latency);
+    block->chain = (written->in_registers ? latency : machine->memory_latency) * (steps < 1 ? 1 : steps);
     if (!written->in_registers) {
         block->stores = count * components;
         block->loads += count;
@@ -211,7 +176,7 @@ static double unrolled_steps(const StageFacts *stage) {
 /* Accumulators and operands beyond the registers are stored and loaded again in each step; what is computed for another
  * stage of the tile, once. */
 static void block_spills(const StageFacts *stage, const Target *target, Block *block) {
-    double registers = target->vector_registers ? target->vector_registers : 16;
+    double registers = target->vector_registers;
     double needed = block->accumulators + block->operands;
     double held =
         reduces(stage) || !stage->accesses[0].in_registers ? 0 : access_count_in_block(stage, &stage->accesses[0]);
@@ -222,19 +187,21 @@ static void block_spills(const StageFacts *stage, const Target *target, Block *b
 
 /* Of what runs at the same time, with some more instructions. */
 static double busy_cycles(const Block *block, double more) {
-    double cycles = fmax(block->arithmetic / arithmetic_ports, block->loads / load_ports);
-    cycles = fmax(cycles, block->stores / store_ports) * block->slots;
-    cycles = fmax(cycles, (block->arithmetic + block->loads + block->stores + more) / issue_width);
+    const Machine *machine = block->machine;
+    double cycles = fmax(block->arithmetic / machine->arithmetic_ports, block->loads / machine->load_ports);
+    cycles = fmax(cycles, block->stores / machine->store_ports) * block->slots;
+    cycles = fmax(cycles, (block->arithmetic + block->loads + block->stores + more) / machine->issue_width);
     return fmax(cycles, block->chain);
 }
 
 static double block_cycles(const Block *block) {
+    const Machine *machine = block->machine;
     double cycles = busy_cycles(block, 0);
     cycles += block->edges * (busy_cycles(block, block->guards) - cycles);
     double body = block->arithmetic + block->loads + block->stores;
-    if (body > 1500)
-        cycles *= 1 + (body - 1500) / 3000; /* the body leaves the cache of decoded instructions */
-    return cycles + spill_cost * block->spilled + (block->serial >= 0 ? loop_cost : 0);
+    if (body > machine->decoded_most) /* twice as much takes half as long again */
+        cycles *= 1 + (body - machine->decoded_most) / (2 * machine->decoded_most);
+    return cycles + machine->spill_cost * block->spilled + (block->serial >= 0 ? machine->loop_cost : 0);
 }
 
 /* Steps by halves of a block that combines the lanes of a register; 0: it does something else. */
@@ -248,16 +215,16 @@ static double across_steps(const StageFacts *stage, const Block *block) {
 }
 
 static Block block_of(const StageFacts *stage, const Target *target) {
-    Block block = {0};
+    Block block = {.machine = stage->machine};
     block_shape(stage, &block);
     block.slots = port_slots(stage, target);
     double across = across_steps(stage, &block);
     if (across > 0) {
         block.arithmetic = across * fmax(stage->operations, 1);
-        block.chain = across * chain_latency;
+        block.chain = across * stage->machine->chain_latency;
         return block;
     }
-    block.arithmetic = block.vectors * (stage->operations + dear_cost * stage->dear);
+    block.arithmetic = block.vectors * (stage->operations + stage->machine->function_cost * stage->dear);
     block_reads(stage, &block);
     block_writes(stage, &block);
     block_spills(stage, target, &block);
@@ -269,11 +236,11 @@ static Block block_of(const StageFacts *stage, const Target *target) {
 /* How much more is fetched than what the body of the first `depth` loops touches: whole cache lines, and of rows shorter than
  * one all of them. */
 static double line_times(const StageFacts *stage, const AccessFacts *access, int depth) {
-    double times = 1, unit = access->bytes;
+    double times = 1, unit = access->bytes, line = stage->machine->line_bytes;
     for (int d = access->rank - 1; d >= 0; d--) {
         double reach = fmin(access_reach(stage, access, d, depth), access->dims[d]), room = unit * access->dims[d];
-        if (d == 0 || room >= CACHE_LINE)
-            return unit * reach < CACHE_LINE && room > unit * reach ? times * CACHE_LINE / (unit * reach) : times;
+        if (d == 0 || room >= line)
+            return unit * reach < line && room > unit * reach ? times * line / (unit * reach) : times;
         times *= access->dims[d] / fmax(reach, 1);
         unit = room;
     }
@@ -287,9 +254,14 @@ static double line_bytes(const StageFacts *stage, const AccessFacts *access, int
     return access_footprint(stage, access, depth) * line_times(stage, access, depth > 0 ? depth - 1 : 0);
 }
 
+/* Bytes after which the sets of the nearest cache repeat; pages lie anywhere. */
+static double set_period(const Machine *machine) {
+    return fmin((double)machine->cache_bytes[0] / machine->ways, machine->page_bytes);
+}
+
 /* The largest power of two that divides a distance, up to the period of a cache's sets. */
-static double common_power(double distance, double period) {
-    double power = CACHE_LINE;
+static double common_power(double distance, double line, double period) {
+    double power = line;
     while (power < period && fmod(distance, 2 * power) == 0)
         power *= 2;
     return power;
@@ -299,6 +271,7 @@ static double common_power(double distance, double period) {
  * power of two share few sets, as if each were that long. */
 static double occupied_bytes(const StageFacts *stage, const AccessFacts *access, int depth) {
     double bytes = line_bytes(stage, access, depth), rows = 1, distance = access->bytes, run = 1;
+    double line = stage->machine->line_bytes, period = set_period(stage->machine);
     if (access->in_registers || access->rank < 2)
         return bytes;
     for (int d = access->rank - 1; d >= 0; d--) {
@@ -307,7 +280,7 @@ static double occupied_bytes(const StageFacts *stage, const AccessFacts *access,
             run *= reach; /* still in one piece */
         else if (reach > 1)
             bytes =
-                fmax(bytes, (rows *= reach) * (distance < CACHE_LINE ? distance : common_power(distance, SET_PERIOD)));
+                fmax(bytes, (rows *= reach) * (distance < line ? distance : common_power(distance, line, period)));
         distance *= access->dims[d];
     }
     return bytes;
@@ -336,11 +309,12 @@ static double page_cycles(const StageFacts *stage, const Block *block) {
     double cycles = 0;
     if (block->serial < 0 || scans_rows(stage))
         return 0;
-    double extent = stage->extents[block->serial];
+    const Machine *machine = stage->machine;
+    double extent = stage->extents[block->serial], page = machine->page_bytes;
     for (int a = 0; a < stage->access_count; a++) {
         double distance = fabs(stage->accesses[a].strides[block->serial]) * stage->accesses[a].bytes;
-        if (!stage->accesses[a].in_registers && distance > PAGE / 4 && distance * extent > PAGES_NEAR * PAGE)
-            cycles += page_cost * fmin(distance / PAGE, 1);
+        if (!stage->accesses[a].in_registers && distance > page / 4 && distance * extent > machine->near_pages * page)
+            cycles += machine->page_cost * fmin(distance / page, 1);
     }
     return cycles * block->runs;
 }
@@ -384,12 +358,12 @@ static double sequential_bytes(const StageFacts *stage, const AccessFacts *acces
     Runs runs = {1, 1, 0, 1};
     for (int l = from - 1; l >= 0 && access_footprint(stage, access, l) <= near; l--) {
         Runs more = runs_inside(stage, access, l);
-        if (more.count > STREAMS)
+        if (more.count > stage->machine->streams)
             continue;
         runs = more;
         from = l;
     }
-    for (int l = from - 1; l >= 0 && runs.count <= STREAMS; l--)
+    for (int l = from - 1; l >= 0 && runs.count <= stage->machine->streams; l--)
         if (stage->extents[l] > 1 && access->strides[l] != 0)
             runs_add(&runs, fabs(access->strides[l]), stage->extents[l]);
     return runs.length * access->bytes;
@@ -397,8 +371,8 @@ static double sequential_bytes(const StageFacts *stage, const AccessFacts *acces
 
 /* Part of what a loop body fetches that is not there any more from its last run, for more does not fit into the cache. The
  * last cache does not drop what was used longest ago, so that some of a body that hardly exceeds it stays. */
-static double missing_part(double body, double cache, int level) {
-    return level == 2 ? fmin(excess_missing * (body - cache) / body, 1) : 1;
+static double missing_part(const Machine *machine, double body, double cache, int level) {
+    return level == 2 ? fmin(machine->excess_missing * (body - cache) / body, 1) : 1;
 }
 
 static int common_loops(const StageFacts *a, const StageFacts *b) {
@@ -425,6 +399,7 @@ static bool was_read_before(const Profile *profile, const StageFacts *stage, con
 
 /* Bytes that move into a cache of a size and a level. Depth goes outward from the block while the body fits. */
 static double traffic(const Profile *profile, const StageFacts *stage, const Block *block, double cache, int level) {
+    const Machine *machine = stage->machine;
     int depth = block->serial + 1;
     double body = 0, bytes = 0;
     while (depth > 0 && (body = body_bytes(stage, depth - 1)) <= cache)
@@ -437,13 +412,14 @@ static double traffic(const Profile *profile, const StageFacts *stage, const Blo
             first--; /* what the next loop does not change mostly stays */
         for (int l = 0; l < first; l++)
             moved *= stage->extents[l];
-        moved *= access->write ? written_times[level] : was_read_before(profile, stage, access, cache) ? 0 : 1;
-        double started = moved > 0 ? fmin(run_start[level] / sequential_bytes(stage, access, run_near[level]),
-                                          most_started[access->write])
-                                   : 0;
+        moved *= access->write ? machine->written_times[level] : was_read_before(profile, stage, access, cache) ? 0 : 1;
+        double started =
+            moved > 0 ? fmin(machine->run_start[level] / sequential_bytes(stage, access, machine->run_near[level]),
+                             machine->most_started[access->write])
+                      : 0;
         bytes += moved * (1 + started);
     }
-    return depth == 0 ? 0 : bytes * missing_part(body, cache, level);
+    return depth == 0 ? 0 : bytes * missing_part(machine, body, cache, level);
 }
 
 /* Places along a dimension that expanded loops reach, and the bytes between them: the shortest step of these loops.
@@ -469,38 +445,39 @@ static double reached_places(const StageFacts *stage, const AccessFacts *access,
 /* Runs of the block that find an access on the same cache line, one after the other. */
 static double runs_on_line(const AccessFacts *access, const Block *block) {
     double step = block->serial >= 0 ? fabs(access->strides[block->serial]) * access->bytes : 0;
-    return step > 0 ? fmax(CACHE_LINE / step, 1) : 1;
+    return step > 0 ? fmax(block->machine->line_bytes / step, 1) : 1;
 }
 
 /* Cycles to fetch a line again, of a set that so many lines too many fall into. Scalars of a line are wanted one after
  * the other: it comes for the next ones while the last are used. */
 static double conflict_cycles_of_line(const StageFacts *stage, const AccessFacts *access, const Block *block,
                                       double excess) {
+    const Machine *machine = stage->machine;
     if (access_is_vector(stage, access))
-        return conflict_cost * fmin(excess / 2, 1);
-    return fmin(scalar_conflict_cost * excess * excess, scalar_conflict_limit) / runs_on_line(access, block);
+        return machine->conflict_cost * fmin(excess / 2, 1);
+    double cycles = fmin(machine->scalar_conflict_cost * excess * excess, machine->scalar_conflict_most);
+    return cycles / runs_on_line(access, block);
 }
 
 /* Cycles of a run of the block for lines that are fetched again because too many of them fall into the same set of the
  * nearest cache, which repeats its sets after a period. From the last way on more and more do. */
 static double access_conflicts(const StageFacts *stage, const AccessFacts *access, const Block *block, double period) {
-    double lines = 1, sets = 1, most = 1;
+    double lines = 1, sets = 1, most = 1, line = stage->machine->line_bytes;
     for (int d = 0; d < access->rank; d++) {
         double unit, places = reached_places(stage, access, d, &unit);
-        if (places <= 1 || unit < CACHE_LINE)
+        if (places <= 1 || unit < line)
             continue;
-        double apart = period / common_power(unit, period);
+        double apart = period / common_power(unit, line, period);
         lines *= places;
         sets *= fmin(places, apart);
         most = fmax(most, apart);
     }
-    double excess = fmax(lines / fmin(sets, most) - (WAYS - 2), 0);
+    double excess = fmax(lines / fmin(sets, most) - (stage->machine->ways - 2), 0);
     return lines * conflict_cycles_of_line(stage, access, block, excess);
 }
 
-static double conflict_cycles(const StageFacts *stage, const Block *block, const Target *target) {
-    double period = target->cache_bytes[0] > 0 ? (double)target->cache_bytes[0] / WAYS : PAGE, cycles = 0;
-    period = fmin(period, PAGE);
+static double conflict_cycles(const StageFacts *stage, const Block *block) {
+    double period = set_period(stage->machine), cycles = 0;
     for (int a = 1; a < stage->access_count && !scans_rows(stage); a++)
         if (!stage->accesses[a].in_registers)
             cycles += access_conflicts(stage, &stage->accesses[a], block, period);
@@ -510,7 +487,7 @@ static double conflict_cycles(const StageFacts *stage, const Block *block, const
 /* --- threads --- */
 
 static double thread_count(const Target *target) {
-    return target->threads > 0 ? target->threads : ASSUMED_THREADS;
+    return target->threads > 0 ? target->threads : target->machine->threads;
 }
 
 /* The stage as the busiest thread runs it: of the parallel loop its piece alone, of what that is fused of the inner loops
@@ -571,7 +548,7 @@ static double shared_edges(const StageFacts *thread, double part) {
         piece *= whole ? reach : 1;
         whole &= reach >= written->dims[d];
     }
-    return piece * written->bytes >= STREAM_LEAST ? all / piece - 1 : 0;
+    return piece * written->bytes >= thread->machine->stream_bytes ? all / piece - 1 : 0;
 }
 
 /* The stage that computes what another one reads, in loops of its own; NULL: none of the profile. */
@@ -594,8 +571,8 @@ static double lines_of_others(const StageFacts *thread, const AccessFacts *acces
         all *= reach;
         own *= fmin(reach, access_reach(&other, &other.accesses[0], d, 0));
     }
-    double cache = target->cache_bytes[1] > 0 ? (double)target->cache_bytes[1] : 1 << 20;
-    return fmin((all - own) * access->bytes, cache) / CACHE_LINE;
+    const Machine *machine = target->machine;
+    return fmin((all - own) * access->bytes, (double)machine->cache_bytes[1]) / machine->line_bytes;
 }
 
 static double foreign_lines(const Profile *profile, const StageFacts *thread, const Target *target) {
@@ -609,47 +586,55 @@ static double foreign_lines(const Profile *profile, const StageFacts *thread, co
 
 /* --- loads after stores --- */
 
-static uint64_t turned(uint64_t lines, int64_t by) {
-    by &= PERIOD_LINES - 1;
-    return by ? lines << by | lines >> (PERIOD_LINES - by) : lines;
+/* Lines of a distance at which loads seem to read what was stored, a bit each: the number of bits. */
+static int alias_lines(const Machine *machine) {
+    return machine->alias_bytes / machine->line_bytes;
 }
 
-/* Lines, a bit each, and those `count` - 1 times a step further on: of many bytes, or less than a line. */
-static uint64_t repeated(uint64_t lines, double bytes, double count) {
-    double step = bytes / CACHE_LINE;
-    if (step == 0 || count <= 1)
+static uint64_t turned(uint64_t lines, int64_t by, int count) {
+    by &= count - 1;
+    return by ? (lines << by | lines >> (count - by)) & UINT64_MAX >> (64 - count) : lines;
+}
+
+/* Lines, a bit each, and those `times` - 1 times a step further on: of many bytes, or less than a line. */
+static uint64_t repeated(uint64_t lines, double bytes, double times, const Machine *machine) {
+    double step = bytes / machine->line_bytes;
+    int count = alias_lines(machine);
+    if (step == 0 || times <= 1)
         return lines;
     if (fabs(step) < 1) {
-        count = ceil(count * fabs(step));
+        times = ceil(times * fabs(step));
         step = 1;
     }
     uint64_t all = 0;
-    for (int i = 0; i < fmin(count, PERIOD_LINES); i++)
-        all |= turned(lines, (int64_t)floor(fmod(i * step, PERIOD_LINES)));
+    for (int i = 0; i < fmin(times, count); i++)
+        all |= turned(lines, (int64_t)floor(fmod(i * step, count)), count);
     return all;
 }
 
-/* The lines of a page that the loops from `first` on touch of an access that begins at the first one. */
-static uint64_t lines_of_page(const StageFacts *stage, const AccessFacts *access, int first) {
+/* The lines that the loops from `first` on touch of an access that begins at the first one. */
+static uint64_t lines_touched(const StageFacts *stage, const AccessFacts *access, int first) {
     uint64_t lines = 1;
     for (int l = first; l < stage->loop_count; l++)
-        lines = repeated(lines, access->strides[l] * access->bytes, stage->extents[l]);
+        lines = repeated(lines, access->strides[l] * access->bytes, stage->extents[l], stage->machine);
     return lines;
 }
 
-/* How far, in lines of a page, the first `count` loops move one access more than the other. */
+/* How far, in lines, the first `count` loops move one access more than the other. */
 static uint64_t lines_apart(const StageFacts *stage, const AccessFacts *one, const AccessFacts *other, int count) {
     uint64_t lines = 1;
     for (int l = 0; l < count; l++)
-        lines = repeated(lines, one->strides[l] * one->bytes - other->strides[l] * other->bytes, stage->extents[l]);
+        lines = repeated(lines, one->strides[l] * one->bytes - other->strides[l] * other->bytes, stage->extents[l],
+                         stage->machine);
     return lines;
 }
 
 /* The mean square of the part of the loaded lines that are stored ones, over all distances. */
-static double mean_overlap(uint64_t loaded, uint64_t stored, uint64_t distances) {
+static double mean_overlap(uint64_t loaded, uint64_t stored, uint64_t distances, int count) {
     double sum = 0;
-    for (int d = 0; d < PERIOD_LINES; d++) {
-        double part = (double)__builtin_popcountll(stored & turned(loaded, d)) / __builtin_popcountll(loaded);
+    for (int d = 0; d < count; d++) {
+        double part =
+            (double)__builtin_popcountll(stored & turned(loaded, d, count)) / __builtin_popcountll(loaded);
         sum += distances >> d & 1 ? part * part : 0;
     }
     return sum / __builtin_popcountll(distances);
@@ -666,19 +651,20 @@ static const StageFacts *stage_that_stores(const Profile *profile, const StageFa
     return NULL;
 }
 
-/* How much of what is loaded in one iteration of a loop is at the same place of a page as what was stored in the former
- * one: from 0 to 1. Large buffers begin at the same place of a page. */
+/* How much of what is loaded in one iteration of a loop seems to be what was stored in the former one: from 0 to 1. Large
+ * buffers begin at the same place of a page. */
 static double aliased_part(const StageFacts *stage, const StageFacts *storing, int loop) {
     const AccessFacts *written = &storing->accesses[0];
-    uint64_t stored = lines_of_page(storing, written, loop + 1);
+    uint64_t stored = lines_touched(storing, written, loop + 1);
+    int count = alias_lines(stage->machine);
     double part = 0;
     for (int a = 1; a < stage->access_count; a++) {
         const AccessFacts *access = &stage->accesses[a];
         if (access->in_registers || access->strides[loop] == 0 || access->size < PAGED_LEAST)
             continue;
-        double moved = fmod(access->strides[loop] * access->bytes / CACHE_LINE, PERIOD_LINES);
-        uint64_t loaded = turned(lines_of_page(stage, access, loop + 1), (int64_t)floor(moved));
-        part = fmax(part, mean_overlap(loaded, stored, lines_apart(stage, access, written, loop + 1)));
+        double moved = fmod(access->strides[loop] * access->bytes / stage->machine->line_bytes, count);
+        uint64_t loaded = turned(lines_touched(stage, access, loop + 1), (int64_t)floor(moved), count);
+        part = fmax(part, mean_overlap(loaded, stored, lines_apart(stage, access, written, loop + 1), count));
     }
     return part;
 }
@@ -686,7 +672,9 @@ static double aliased_part(const StageFacts *stage, const StageFacts *storing, i
 /* Cycles that the loads of a register tile wait because they seem to read what was stored of the tiles before, until
  * the stores are done. */
 static double alias_cycles(const Profile *profile, const StageFacts *stage) {
-    const StageFacts *storing = reduces(stage) ? stage_that_stores(profile, stage) : NULL;
+    const Machine *machine = stage->machine;
+    bool waits = reduces(stage) && machine->alias_cost > 0;
+    const StageFacts *storing = waits ? stage_that_stores(profile, stage) : NULL;
     if (!storing || storing->accesses[0].size < PAGED_LEAST || storing->loop_count < stage->outer_count)
         return 0;
     double stores = 1, cycles = 0, tiles = 1;
@@ -694,9 +682,9 @@ static double alias_cycles(const Profile *profile, const StageFacts *stage) {
         tiles *= stage->extents[l];
     for (int l = stage->outer_count; l < storing->loop_count; l++)
         stores *= storing->loops[l]->kind == LOOP_VECTORIZED ? loop_vectors(storing, l) : storing->extents[l];
-    for (int l = stage->outer_count - 1; l >= 0 && stores <= STORES_WAITING; l--) {
+    for (int l = stage->outer_count - 1; l >= 0 && stores <= machine->stores_waiting; l--) {
         double part = stage->extents[l] > 1 ? aliased_part(stage, storing, l) : 0;
-        cycles += alias_cost * part * tiles;
+        cycles += machine->alias_cost * part * tiles;
         tiles /= stage->extents[l];
         stores *= stage->extents[l];
     }
@@ -718,22 +706,24 @@ static double entries(const StageFacts *stage) {
 static void add_stage(const Profile *profile, const StageFacts *whole, const Target *target, Estimate *estimate) {
     if (whole->iterations == 0)
         return;
+    const Machine *machine = target->machine;
     double forks, part, busiest = 0, sum = 0, seconds[4], extents[whole->loop_count + 1];
     StageFacts thread = busiest_thread(whole, target, extents, &part, &forks), *stage = &thread;
     Block block = block_of(stage, target);
     double held = fmax(held_part(whole, stage, false), held_part(whole, stage, true));
-    double cycles = block.runs * stage->kept * held * (block_cycles(&block) + conflict_cycles(stage, &block, target));
-    cycles += foreign_lines(profile, stage, target) * foreign_cost;
-    cycles += entries(stage) * entry_cost + shared_edges(stage, part) * edge_cost + alias_cycles(profile, stage);
-    seconds[0] = (cycles + page_cycles(stage, &block)) / clock_rate;
+    double cycles = block.runs * stage->kept * held * (block_cycles(&block) + conflict_cycles(stage, &block));
+    cycles += foreign_lines(profile, stage, target) * machine->foreign_cost;
+    cycles += entries(stage) * machine->entry_cost + shared_edges(stage, part) * machine->edge_cost +
+              alias_cycles(profile, stage);
+    seconds[0] = (cycles + page_cycles(stage, &block)) / machine->clock_rate;
     Block all = block;
     block_shape(whole, &all);
     for (int level = 0; level < 3; level++) {
-        double cache = target->cache_bytes[level] > 0 ? (double)target->cache_bytes[level] : 32768.0 * pow(16, level);
+        double cache = (double)machine->cache_bytes[level] * machine->usable_part[level];
         bool shared = level == 2; /* by all threads, as is the memory behind it */
-        double bytes =
-            traffic(profile, shared ? whole : stage, shared ? &all : &block, cache * usable_part[level], level);
-        seconds[level + 1] = bytes / bytes_per_cycle[level] / clock_rate * (shared ? fmax(part, memory_part) : 1);
+        double bytes = traffic(profile, shared ? whole : stage, shared ? &all : &block, cache, level);
+        seconds[level + 1] = bytes / machine->bytes_per_cycle[level] / machine->clock_rate;
+        seconds[level + 1] *= shared ? fmax(part, machine->memory_part) : 1;
         estimate->level[level] += seconds[level + 1];
     }
     for (int i = 0; i < 4; i++) {
@@ -741,12 +731,12 @@ static void add_stage(const Profile *profile, const StageFacts *whole, const Tar
         sum += seconds[i];
     }
     bool own = !stage->stage->parent || stage->stage->parent->scan; /* its loops are not another stage's */
-    double overhead = own ? forks * fork_seconds : 0;
-    if (stage->accesses[0].temporary && stage->accesses[0].size > 32 * PAGE)
-        overhead += stage->accesses[0].size / PAGE * page_seconds;
+    double overhead = own ? forks * machine->fork_seconds : 0;
+    if (stage->accesses[0].temporary && stage->accesses[0].size > FAULTED_PAGES * machine->page_bytes)
+        overhead += stage->accesses[0].size / machine->page_bytes * machine->fault_seconds;
     estimate->compute += seconds[0];
     estimate->overhead += overhead;
-    estimate->seconds += busiest + overlap_lost * (sum - busiest) + overhead;
+    estimate->seconds += busiest + machine->overlap_lost * (sum - busiest) + overhead;
     if (whole != &profile->stages[profile->heaviest])
         return;
     estimate->balance = 1 / fmax(part * thread_count(target), 1e-3);

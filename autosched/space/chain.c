@@ -7,12 +7,13 @@
  * The decision follows from sizes alone; the groups' own genes then describe one block.
  */
 #include "autosched/space/groups.h"
+#include "lang/machine.h"
 
+#include <math.h>
 #include <string.h>
 
-enum { LEAST_REUSE = 4, ASSUMED_THREADS = 4, TASKS_A_THREAD = 2, PASSES = 4, SHARED_PART = 4, LAST_PART = 4 };
+enum { LEAST_REUSE = 4, TASKS_A_THREAD = 2, PASSES = 4, SHARED_PART = 4 };
 static const double used_part = 0.9;   /* of the second cache, by a block and what it reads */
-static const double far_cost = 3;      /* of bytes from memory, when those from the last cache cost 1 */
 static const double needed_part = 0.6; /* of the bytes without a chain, at most */
 
 /* --- what reads what ---------------------------------------------------------------------------------------------- */
@@ -216,8 +217,9 @@ static bool keeps_reuse(Space *space, const Chain *chain, int producer, int coun
 
 /* Bytes from beyond the second cache with the first `count` axes, beyond the operands once; below 0: it makes no sense. */
 static double chain_cost(Space *space, const Chain *chain, int count) {
-    double block = 0, operands = 0, whole = 0, iterations = 1, cache = (double)space->target->cache_bytes[1];
-    int threads = space->target->threads > 0 ? space->target->threads : ASSUMED_THREADS;
+    const Machine *machine = space->target->machine;
+    double block = 0, operands = 0, whole = 0, iterations = 1, cache = (double)machine->cache_bytes[1];
+    int threads = space->target->threads > 0 ? space->target->threads : machine->threads;
     for (int a = 0; a < count; a++)
         iterations *= (double)iterations_of(chain, &chain->axes[a]);
     for (int p = 0; p < chain->producer_count; p++) {
@@ -232,21 +234,24 @@ static double chain_cost(Space *space, const Chain *chain, int count) {
         return -1;
     if (block + operands <= used_part * cache)
         return 0;
-    double last = (double)space->target->cache_bytes[2], again = iterations * operands - whole;
+    double last = (double)machine->cache_bytes[2], again = iterations * operands - whole;
     bool near = block <= cache / 2;
-    if (iterations * block <= last / 2 || (!near && threads * block + operands > last / LAST_PART))
+    if (iterations * block <= last / 2 || (!near && threads * block + operands > last * machine->usable_part[2]))
         return -1;
     return again + (near ? 0 : PASSES / 2 * iterations * block);
 }
 
 /* What one thread writes and another one reads does not stay near either of them. */
 static double plain_cost(const Space *space, const Chain *chain) {
-    double bytes = 0, near = (double)space->target->cache_bytes[1], last = (double)space->target->cache_bytes[2];
+    const Machine *machine = space->target->machine;
+    double bytes = 0, near = (double)machine->cache_bytes[1], last = (double)machine->cache_bytes[2];
+    /* of bytes from memory, when those from the last cache cost 1 */
+    double far = round(machine->bytes_per_cycle[1] / machine->bytes_per_cycle[2]);
     for (int p = 0; p < chain->producer_count; p++)
         bytes += bytes_of(chain->producers[p]);
     if (bytes <= (space->target->threads == 1 ? near : near / SHARED_PART))
         return 0;
-    return PASSES / 2 * bytes * (bytes > last / 2 ? far_cost : 1);
+    return PASSES / 2 * bytes * (bytes > last / 2 ? far : 1);
 }
 
 /* The axes that operands have, too, are the outer ones, so that a part of these stays while the others go on. */
@@ -410,8 +415,6 @@ static bool try_root(Space *space, const Group *root) {
 
 bool space_find_chains(Space *space) {
     bool any = false;
-    if (space->target->cache_bytes[1] <= 0 || space->target->cache_bytes[2] <= 0)
-        return false;
     for (int g = 0; g < space->groups.count; g++)
         any |= try_root(space, space->groups.items[g]);
     return any;

@@ -8,6 +8,7 @@
  * rows (the scores before a softmax). Such rows may end in a reduction with reuse that the root reads (attention).
  */
 #include "autosched/space/groups.h"
+#include "lang/machine.h"
 
 #include <math.h>
 #include <string.h>
@@ -18,7 +19,6 @@ enum {
     CHEAP_OPERATIONS = 4,
     MANY_ROWS = 32,
     BLOCK_ROWS = 8,
-    ASSUMED_CACHE = 1 << 20,
     ASSUMED_EXTENT = 1024
 };
 
@@ -542,8 +542,8 @@ static double bytes_below(const Stage *stage, int depth) {
     return bytes;
 }
 
-static double cache_size(const Space *space, int level, double assumed) {
-    return space->target->cache_bytes[level] > 0 ? (double)space->target->cache_bytes[level] : assumed;
+static double cache_size(const Space *space, int level) {
+    return (double)space->target->machine->cache_bytes[level];
 }
 
 /* Whether blocks of its rows can stay in a near cache, and what all blocks read again in the last one, and are many. */
@@ -553,9 +553,9 @@ static bool suits_blocks(const Space *space, const Stage *stage, int depth) {
         again *= assumed_extent(stage->reductions[r]);
     for (int a = 0; a < depth; a++)
         rows *= assumed_extent(stage->axes[a]);
-    double cache = cache_size(space, 1, ASSUMED_CACHE);
+    double cache = cache_size(space, 1);
     return rows >= MANY_ROWS && assumed_extent(stage->axes[depth - 1]) >= BLOCK_ROWS && BLOCK_ROWS * row <= cache / 4 &&
-           again > 0 && again <= fmax(cache_size(space, 2, 16 * cache) / 2, cache / 2);
+           again > 0 && again <= fmax(cache_size(space, 2) / 2, cache / 2);
 }
 
 /* The reduction with reuse whose rows the members read, which may be computed a block of rows at a time; or NULL. */
@@ -582,7 +582,7 @@ static StageFacts *find_chain(Grouping *grouping, const Stage *root, const Stage
     int shared = root->axis_count > 1 ? absorb_rows(grouping, root, chain) : 0;
     StageFacts *block = shared == root->axis_count - 1 ? find_row_anchor(grouping, chain, shared) : NULL;
     double between = block ? bytes_below(block->stage, 0) : 0;
-    if (between <= 2 * cache_size(grouping->space, 1, ASSUMED_CACHE) || product->stage->rest_count > 0 ||
+    if (between <= 2 * cache_size(grouping->space, 1) || product->stage->rest_count > 0 ||
         !suits_blocks(grouping->space, product->stage, shared))
         return NULL;
     memcpy(members, chain, sizeof chain);

@@ -4,10 +4,11 @@
  * has no usable sketch, or whose register tile does not fit, is never drawn where another can be found in a few tries.
  */
 #include "autosched/space/groups.h"
+#include "lang/machine.h"
 
 #include <string.h>
 
-enum { DRAW_TRIES = 60, UNROLL_LIMIT = 640 };
+enum { DRAW_TRIES = 60 };
 
 void point_start(const Space *space, int *point) {
     for (int g = 0; g < space->groups.count; g++) {
@@ -35,9 +36,9 @@ static bool tile_fits(const Space *space, const Group *group, const Sketch *sket
             largest = part;
         body *= part * gene_part(gene, genes[i], gene->unroll_part);
     }
-    int available = space->target->vector_registers;
     body *= group->weight ? group->weight : 1;
-    return registers + registers / largest < (available ? available : 16) && body <= UNROLL_LIMIT;
+    return registers + registers / largest < space->target->vector_registers &&
+           body <= space->target->machine->unrolled_most;
 }
 
 static bool group_fits(Space *space, Group *group, const int *genes) {

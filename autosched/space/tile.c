@@ -5,6 +5,7 @@
  * from how the axes occur in the reads.
  */
 #include "autosched/space/tile.h"
+#include "lang/machine.h"
 
 #include <string.h>
 
@@ -110,8 +111,8 @@ static bool is_constant(const Program *program, const Tensor *tensor) {
 
 /* Each call reads it from memory, in the order in which it lies there. */
 static bool is_streamed(const Space *space, const Tensor *tensor) {
-    int64_t cache = space->target->cache_bytes[2], elements = tensor_elements(tensor);
-    return cache > 0 && elements > cache / element_info[tensor->type].bytes && is_constant(space->program, tensor);
+    int64_t cache = space->target->machine->cache_bytes[2], elements = tensor_elements(tensor);
+    return elements > cache / element_info[tensor->type].bytes && is_constant(space->program, tensor);
 }
 
 static bool collect_operand(const Expr *e, void *context) {

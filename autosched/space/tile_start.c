@@ -41,7 +41,7 @@ static int second_axis(const Tile *tile, int vector) {
 
 static void start_with_reduction(const Space *space, Group *group, const Tile *tile, int vector) {
     Gene *genes = group->genes.items;
-    int64_t vectors = 1, registers = space->target->vector_registers ? space->target->vector_registers : 16;
+    int64_t vectors = 1, registers = space->target->vector_registers;
     for (int a = 0; a < tile->axis_count; a++) {
         const TileAxis *axis = &tile->axes[a];
         if (!axis->tiled)

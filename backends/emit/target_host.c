@@ -4,6 +4,7 @@
  * of one processor and features of another.
  */
 #include "backends/emit/emit.h"
+#include "lang/machine.h"
 #include "lang/program.h"
 
 #include <llvm-c/Core.h>
@@ -16,11 +17,13 @@
 /* --- processors by name --- */
 
 typedef struct Processor {
-    const char *name, *row, *features;
+    const char *name, *row;
+    MachineModel machine;
+    const char *features;
 } Processor;
 
 static const Processor processors[] = {
-#define PROCESSOR(name, row, features) {name, row, features},
+#define PROCESSOR(name, row, machine, features) {name, row, MACHINE_##machine, features},
 #include "lang/processors.def"
 #undef PROCESSOR
 };
@@ -105,8 +108,8 @@ static bool cache_entry(int entry, int *level, int64_t *bytes) {
     return true;
 }
 
-/* What neither Linux nor the C library tells keeps what the level's row says. */
-static void find_caches(Target *target) {
+/* What neither Linux nor the C library tells keeps what the machine's row says. */
+static void find_caches(Machine *machine) {
     static const int names[3] = {_SC_LEVEL1_DCACHE_SIZE, _SC_LEVEL2_CACHE_SIZE, _SC_LEVEL3_CACHE_SIZE};
     int64_t found[3] = {0}, bytes;
     for (int entry = 0, level; cache_entry(entry, &level, &bytes); entry++)
@@ -115,7 +118,7 @@ static void find_caches(Target *target) {
     for (int i = 0; i < 3; i++) {
         long told = found[i] ? 0 : sysconf(names[i]);
         if (found[i] || told > 0)
-            target->cache_bytes[i] = found[i] ? found[i] : told;
+            machine->cache_bytes[i] = found[i] ? found[i] : told;
     }
 }
 
@@ -142,12 +145,12 @@ static const char *joined(Arena *arena, const char *features, const char *more) 
 }
 
 /* This machine, or what $TENSORC_HOST says that it stands for. */
-typedef struct Machine {
+typedef struct Host {
     const char *triple, *cpu, *features;
     const Target *level; /* NULL: no level, or a name that nobody knows */
-    const Target *model; /* the row of what it stands for; NULL: itself */
-    bool splits_vectors;
-} Machine;
+    const Machine *machine;
+    bool stands_in;
+} Host;
 
 /* The features of `named` that `here` has, and all that `here` lacks: with them a processor's name gives no more than
  * the machine has. */
@@ -169,58 +172,74 @@ static const char *features_in_common(Arena *arena, const char *named, const cha
     return common;
 }
 
-/* The first processors of AMD (sse4a) that have AVX-512 do. */
-static bool splits_vectors(const char *features) {
-    return has(features, "avx512f") && has(features, "sse4a") && !has(features, "avx512vp2intersect");
+static bool has_all(Arena *arena, const char *features, const char *names) {
+    for (const char *at = names; *at; at += strspn(at, ",")) {
+        size_t length = strcspn(at, ",");
+        if (!has(features, arena_strndup(arena, at, length)))
+            return false;
+        at += length;
+    }
+    return true;
+}
+
+/* What is known by its features, or else a processor of the level that was found, or any of that level. */
+static const Machine *machine_of_host(Arena *arena, const Host *host) {
+    for (int m = 0; m < MACHINE_COUNT; m++)
+        if (machines[m].shows && has_all(arena, host->features, machines[m].shows) &&
+            !has(host->features, machines[m].lacks))
+            return &machines[m];
+    const Processor *processor = processor_named(host->cpu);
+    bool known = processor && target_find(processor->row) == host->level;
+    return known ? &machines[processor->machine] : host->level ? host->level->machine : NULL;
 }
 
 /* A processor or a row by name takes the place of this machine, whose code it must be able to run: it keeps the model
  * of the name, and loses the features that are not here. */
-static void stand_in(Arena *arena, Machine *machine, const char *name) {
+static void stand_in(Arena *arena, Host *host, const char *name) {
     const Processor *processor = processor_named(name);
-    const Target *row = target_find(processor ? processor->row : name), *level = machine->level;
-    machine->level = NULL;
+    const Target *row = target_find(processor ? processor->row : name), *level = host->level;
+    host->level = NULL;
     if (!row || !*row->triple || !level || strcmp(row->family, level->family) != 0)
         return;
     const char *features = processor ? joined(arena, row->features, processor->features) : row->features;
-    machine->cpu = processor ? processor->name : row->cpu;
-    machine->model = row;
-    machine->level = row <= level ? row : level;
-    machine->splits_vectors = splits_vectors(features);
-    machine->features = features_in_common(arena, features, machine->features);
+    host->cpu = processor ? processor->name : row->cpu;
+    host->stands_in = true;
+    host->level = row <= level ? row : level;
+    host->machine = processor ? &machines[processor->machine] : row->machine;
+    host->features = features_in_common(arena, features, host->features);
 }
 
-static Machine find_machine(Arena *arena) {
+static Host find_host(Arena *arena) {
     const char *name = getenv("TENSORC_HOST");
-    Machine machine = {.triple = take_message(arena, LLVMGetDefaultTargetTriple()),
-                       .features = take_message(arena, LLVMGetHostCPUFeatures())};
-    machine.cpu = processor_name(arena, take_message(arena, LLVMGetHostCPUName()), machine.features);
-    machine.level = level_of_host(machine.triple, machine.features);
-    machine.splits_vectors = splits_vectors(machine.features);
+    Host host = {.triple = take_message(arena, LLVMGetDefaultTargetTriple()),
+                 .features = take_message(arena, LLVMGetHostCPUFeatures())};
+    host.cpu = processor_name(arena, take_message(arena, LLVMGetHostCPUName()), host.features);
+    host.level = level_of_host(host.triple, host.features);
+    host.machine = machine_of_host(arena, &host);
     if (name && *name)
-        stand_in(arena, &machine, name);
-    return machine;
+        stand_in(arena, &host, name);
+    return host;
 }
 
 static Target *host_target(Arena *arena, int threads) {
-    Machine machine = find_machine(arena);
+    Host host = find_host(arena);
     const Target *row = target_find("host");
-    if (!machine.level || !row)
+    if (!host.level || !row)
         return NULL;
     Target *target = ARENA_NEW(arena, Target);
-    *target = *machine.level;
+    Machine *machine = ARENA_NEW(arena, Machine);
+    *target = *host.level;
+    *machine = *host.machine;
     target->name = row->name;
     target->summary = row->summary;
-    target->triple = machine.triple;
-    target->features = machine.features;
-    target->cpu = machine.cpu;
+    target->triple = host.triple;
+    target->features = host.features;
+    target->cpu = host.cpu;
     target->threads = threads;
     target->host = true;
-    target->splits_vectors = machine.splits_vectors;
-    if (machine.model)
-        memcpy(target->cache_bytes, machine.model->cache_bytes, sizeof target->cache_bytes);
-    else
-        find_caches(target);
+    target->machine = machine;
+    if (!host.stands_in)
+        find_caches(machine);
     return target;
 }
 
@@ -229,7 +248,7 @@ static Target *host_target(Arena *arena, int threads) {
 /* Whether this machine runs the code of a row: one of its own family whose level is not above its own. Rows of a family
  * stand in the order of their levels. Processors by name may have anything: only "host" is known to run. */
 static bool host_runs(Arena *arena, const Target *row) {
-    const Target *level = find_machine(arena).level;
+    const Target *level = find_host(arena).level;
     return level && strcmp(level->family, row->family) == 0 && row <= level;
 }
 
@@ -248,6 +267,7 @@ static Target *target_named(Arena *arena, const char *name, int threads) {
     if (processor) {
         target->name = target->cpu = arena_strdup(arena, name);
         target->features = joined(arena, row->features, processor->features);
+        target->machine = &machines[processor->machine];
         target->summary = "";
     }
     return target;
@@ -257,7 +277,7 @@ static Target *target_named(Arena *arena, const char *name, int threads) {
 const Target *target_make(Arena *arena, const char *name, int threads) {
     size_t length = strcspn(name, "+");
     Target *target = target_named(arena, arena_strndup(arena, name, length), threads);
-    const char *host = find_machine(arena).features;
+    const char *host = find_host(arena).features;
     for (const char *at = name + length; target && *at;) {
         at++;
         length = strcspn(at, "+");
@@ -268,8 +288,6 @@ const Target *target_make(Arena *arena, const char *name, int threads) {
         target->host &= has(host, feature);
         at += length;
     }
-    if (target)
-        target->splits_vectors |= splits_vectors(target->features);
     return target;
 }
 

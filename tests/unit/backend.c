@@ -3,6 +3,7 @@
  * objects are called in this process, and for aarch64, under qemu.
  */
 #include "backends/backends.h"
+#include "lang/machine.h"
 #include "lang/program.h"
 #include "lang/value.h"
 #include "tests/tap.h"
@@ -334,12 +335,16 @@ static void test_aarch64(const char *folder) {
     test_elsewhere(folder, "aarch64", compiler, runner, 7, LOOP_VECTORIZED);
 }
 
+static double widest_slots(Arena *arena, const char *name) {
+    return target_make(arena, name, 1)->machine->widest_slots;
+}
+
 int main(void) {
     static const char *const levels[] = {"x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4"};
     Arena *arena = arena_new();
     const char *folder = work_folder_make(arena);
-    ok(target_make(arena, "znver4", 1)->splits_vectors && !target_make(arena, "sapphirerapids", 1)->splits_vectors &&
-           !target_make(arena, "znver3", 1)->splits_vectors && !target_make(arena, "x86-64-v4", 1)->splits_vectors,
+    ok(widest_slots(arena, "znver4") == 2 && widest_slots(arena, "sapphirerapids") == 1 &&
+           widest_slots(arena, "znver3") == 1 && widest_slots(arena, "x86-64-v4") == 1,
        "of processors with AVX-512 znver4 works on halves");
     test_here(folder, "host", 40, LOOP_SERIAL);
     test_here(folder, "host", 13, LOOP_VECTORIZED);

@@ -2,6 +2,7 @@
  * cannot be had, indices that are out of range, line numbers, the registers that a tile lives in.
  */
 #include "lang/files.h"
+#include "lang/machine.h"
 #include "objects.h"
 #include "parser/ast.h"
 #include "schedules.h"
@@ -227,7 +228,7 @@ static void test_lines(void) {
 static void test_targets(void) {
     Arena *arena = arena_new();
     const Target *host = target_make(arena, "host", 2), *cortex = target_make(arena, "cortex-a53", 0);
-    ok(host && host->host && *host->cpu && host->vector_bytes >= 16 && host->cache_bytes[0] >= 8192, "this machine");
+    ok(host && host->host && *host->cpu && host->vector_bytes >= 16 && host->machine->cache_bytes[0] >= 8192, "this machine");
     ok(host && host->threads == 2 && *target_microarchitecture(host), "with its threads and microarchitecture");
     ok(cortex && !strcmp(cortex->family, "arm") && !strcmp(cortex->cpu, "cortex-a53"), "a processor that LLVM knows");
     ok(!target_make(arena, "pentium-99", 0), "one that nobody knows");
@@ -248,12 +249,12 @@ static void test_stand_ins(void) {
     setenv("TENSORC_HOST", "haswell", 1);
     const Target *haswell = target_make(arena, "host", 1), *wide = target_make(arena, "x86-64-v4", 1);
     ok(!strcmp(haswell->cpu, "haswell") && haswell->host && !strstr(haswell->features, "+avx512"), "a Haswell");
-    ok(haswell->vector_bytes <= 32 && haswell->cache_bytes[1] == target_find("x86-64-v3")->cache_bytes[1],
+    ok(haswell->vector_bytes <= 32 && haswell->machine->cache_bytes[1] == target_find("x86-64-v3")->machine->cache_bytes[1],
        "with its vectors and caches");
     ok(!wide->host && target_make(arena, "x86-64", 1)->host, "that runs no AVX-512");
     setenv("TENSORC_HOST", "znver4", 1);
     const Target *zen = target_make(arena, "host", 1);
-    ok(zen->splits_vectors && zen->vector_bytes <= here->vector_bytes, "one of AMD, which works on halves");
+    ok(zen->machine->widest_slots == 2 && zen->vector_bytes <= here->vector_bytes, "one of AMD, which works on halves");
     setenv("TENSORC_HOST", "pentium-99", 1);
     ok(!target_make(arena, "host", 1), "none that nobody knows");
     setenv("TENSORC_HOST", before, 1);

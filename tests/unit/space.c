@@ -4,6 +4,7 @@
 #include "autosched/model/profile.h"
 #include "autosched/space/groups.h"
 #include "autosched/search/policies.h"
+#include "lang/machine.h"
 #include "tests/tap.h"
 #include "tests/unit/programs.h"
 
@@ -147,7 +148,9 @@ static void test_kinds(Arena *arena) {
 /* Where the widest vectors are worked on in halves, arithmetic takes longer, memory does not. */
 static void test_split_vectors(Arena *arena) {
     Target target = wide_target(1), split = target;
-    split.splits_vectors = true;
+    Machine halves_machine = *target.machine;
+    halves_machine.widest_slots = 2;
+    split.machine = &halves_machine;
     Program *program = program_matmul(arena, TYPE_FLOAT, 256, 256, 256);
     Schedule *schedule = autosched_default(arena, program, &target, NULL, EFFORT_MODEL, 0);
     double whole = estimate_of(arena, program, schedule, &target),
