@@ -124,11 +124,14 @@ dd bs=1048576 count=$1 2>/dev/null | "$(dirname "$TENSORC")/tensorc-worker"
 END
 }
 
-# make_failing: leaves ./failing.so, which makes calls to the system fail when it is preloaded, or skips the test.
+# make_failing: leaves ./failing.so, which makes calls to the system fail when $failing is preloaded, or skips the test. The sanitizer of
+# addresses wants to be the first; its functions call ours, but for those that give memory.
 make_failing() {
     $CC -shared -fPIC -O1 -w -D_GNU_SOURCE -o failing.so "$srcdir/tests/run/failing.c" -ldl 2>/dev/null ||
         skip_all "no shared library can be made here"
-    FAIL_NAME=flock LD_PRELOAD=$work/failing.so "$TENSORC" --version >/dev/null 2>&1 && have timeout ||
+    failing=$work/failing.so
+    if sanitized; then failing="$($CC -print-file-name=libasan.so) $failing"; fi
+    FAIL_NAME=flock LD_PRELOAD=$failing "$TENSORC" --version >/dev/null 2>&1 && have timeout ||
         skip_all "nothing can be loaded before the compiler here"
 }
 

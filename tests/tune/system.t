@@ -19,7 +19,7 @@ export_of() { "$TENSORC" db export --db="$1.db" >"$1.txt" 2>/dev/null; results_o
 
 # --- without /proc
 search -O0 -o plain.o
-no_proc() { FAIL_PATH=/proc LD_PRELOAD=$work/failing.so search "$@"; }
+no_proc() { FAIL_PATH=/proc LD_PRELOAD=$failing search "$@"; }
 no_proc --db=none.db --trials=4 -o none.o
 is "$status" 0 "a search without /proc" || diag_file err
 like "$(cat err)" '^tensorc: tuned product: 4 trials in [^,]*, each built in .* times the default.s speed$' "measures all"
@@ -37,7 +37,7 @@ is "$(cut -d'|' -f1 kept.times | while read -r schedule; do grep -cF "$schedule|
 is "$(wc -l <more.times)" 8 "others are added"
 mkdir alone
 cp "$TENSORC" alone/tensorc
-(cd alone && FAIL_PATH=/proc LD_PRELOAD=$work/failing.so ./tensorc -v -O tune --threads=1 --trials=3 --db=alone.db -c ../k.tensor -o k.o) 2>err
+(cd alone && FAIL_PATH=/proc LD_PRELOAD=$failing ./tensorc -v -O tune --threads=1 --trials=3 --db=alone.db -c ../k.tensor -o k.o) 2>err
 is "$?" 0 "without /proc and tensorc-worker" || diag_file err
 like "$(cat err)" '^tensorc: tuned product: 3 trials in [^,]*, each built in .* times the default.s speed$' "the compiler is its own worker"
 
@@ -55,7 +55,7 @@ export_of first
 default=$(cut -d'|' -f1 first.times)
 few() {
     TENSORC_WORKER=./dying.sh FAIL_CHILD=9 FAIL_NAME=fork FAIL_ERROR=11 FAIL_AT=$1 FAIL_EACH=$2 \
-        LD_PRELOAD=$work/failing.so search --db=few.db --trials=12 --budget=20 --emit-schedule=few -o few.o
+        LD_PRELOAD=$failing search --db=few.db --trials=12 --budget=20 --emit-schedule=few -o few.o
 }
 for at in 1 2 3 5; do
     for each in 2 3; do

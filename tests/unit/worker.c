@@ -148,9 +148,11 @@ static void test_contents(Case *c) {
     free(right.data);
 }
 
+static const char no_limits[] = "memory cannot be limited under the sanitizer of addresses";
+
 static void test_limited_memory(Case *c) {
 #if SANITIZES_ADDRESSES
-    skip(1, "memory cannot be limited under the sanitizer of addresses");
+    skip(1, no_limits);
 #else
     RunResult r = run_text(c, "volatile char *p = malloc((size_t)3 << 30); if (!p) return 3; p[0] = 1; return 0;",
                            (RunRequest){.limit_bytes = (int64_t)1 << 30});
@@ -343,7 +345,9 @@ static void test_ends(Case *c) {
         ok(r.outcome != OUTCOME_OK && r.passing == rows[i].passing && r.died == !rows[i].passing, "%s %s: %s",
            rows[i].body, rows[i].passing ? "comes from outside" : "is a fault", r.why);
     }
-    for (int threads = 10000; threads <= 1000000; threads *= 10) {
+    if (SANITIZES_ADDRESSES)
+        skip(1, no_limits);
+    for (int threads = SANITIZES_ADDRESSES ? 100000 : 10000; threads <= 1000000; threads *= 10) {
         const char *body = "tensorc_parallel(add, a[2], 12); return 0;";
         r = run_text(c, body, (RunRequest){.threads = threads, .limit_bytes = (int64_t)1 << 30});
         ok(r.outcome == OUTCOME_BUILD_ERROR && r.passing && !r.died && r.unable == (threads > 16384),
