@@ -72,9 +72,9 @@ for at in 1 2; do
         echo old >out.o
         FAIL_TMPFILE=$nameless
         export FAIL_TMPFILE
-        capture env FAIL_KILL=1 FAIL_NAME=rename FAIL_AT=$at LD_PRELOAD="$work/failing.so" "$TENSORC" -c k.tensor -o out.o --header kept.h
+        capture env FAIL_KILL=1 FAIL_NAME=rename FAIL_AT=$at LD_PRELOAD="$failing" "$TENSORC" -c k.tensor -o out.o --header kept.h
         is "$status $(ls -A | grep -c '^\.tensorc-')" "137 1" "killed at rename $at, nameless files: $nameless"
-        runs "written again" env LD_PRELOAD="$work/failing.so" "$TENSORC" -c k.tensor -o out.o --header kept.h
+        runs "written again" env LD_PRELOAD="$failing" "$TENSORC" -c k.tensor -o out.o --header kept.h
         is "$(ls -A | grep '^\.tensorc-')" "" "what was left is gone"
     done
 done
