@@ -29,6 +29,7 @@ typedef struct Compilation {
         const Target *target;
     })
     checked_instrs;
+    bool locks_warned;    /* once is enough */
     double tune_deadline; /* of monotonic time, 0: none */
     int tune_units, tune_units_left, tune_trials_left;
 } Compilation;

@@ -4,6 +4,7 @@
  */
 #include "driver/tune.h"
 #include "driver/inputs.h"
+#include "lang/ending_signals.h"
 #include "config.h"
 #include <math.h>
 #include <signal.h>
@@ -24,12 +25,11 @@ static void request_stop(int number) {
 
 /* Who started the compiler may have had it ignore them. */
 static void catch_stop_signals(void) {
-    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
     struct sigaction action = {.sa_handler = request_stop}, old;
     sigemptyset(&action.sa_mask);
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        if (!sigaction(numbers[i], NULL, &old) && old.sa_handler != SIG_IGN)
-            sigaction(numbers[i], &action, NULL);
+    for (int i = 0; i < ENDING_SIGNALS; i++)
+        if (!sigaction(ending_signals[i], NULL, &old) && old.sa_handler != SIG_IGN)
+            sigaction(ending_signals[i], &action, NULL);
 }
 
 /* --- what a function may take --- */
@@ -209,6 +209,7 @@ static bool open_toolchains(Compilation *c, Contest *contest, const char **why, 
                                 .runner = o->runner,
                                 .inputs = contest->inputs,
                                 .stop = &stop_requested,
+                                .locks_warned = &c->locks_warned,
                                 .deadline = contest->end};
     for (int i = 0; i < contest->count; i++)
         know_constants(c->arena, contest->programs[i], contest->target); /* once, not for each candidate */

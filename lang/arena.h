@@ -14,6 +14,8 @@ typedef struct Arena Arena;
 
 /* Says that memory is out, and ends the program. */
 _Noreturn void out_of_memory(void);
+/* What it does first in this process, which need not come back. */
+void end_without_memory_by(void (*end)(void));
 /* What malloc, calloc or realloc gave; NULL ends the program. */
 void *memory_given(void *memory);
 

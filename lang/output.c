@@ -5,6 +5,7 @@
  * replaced; an existing file keeps its permissions, a new one gets those of the umask. Devices and pipes are written in
  * place. A signal that ends the program waits for the rename, so that no temporary is left.
  */
+#include "lang/ending_signals.h"
 #include "lang/files.h"
 #include "lang/temporary.h"
 
@@ -122,11 +123,11 @@ static bool replace(Arena *arena, const char *path, const struct stat *old, cons
 
 static bool replace_undisturbed(Arena *arena, const char *path, const struct stat *old, const void *data,
                                 size_t bytes) {
-    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
     sigset_t ending, before;
     sigemptyset(&ending);
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        sigaddset(&ending, numbers[i]);
+    sigaddset(&ending, SIGQUIT);
+    for (int i = 0; i < ENDING_SIGNALS; i++)
+        sigaddset(&ending, ending_signals[i]);
     sigprocmask(SIG_BLOCK, &ending, &before);
     bool good = replace(arena, path, old, data, bytes);
     int error = errno;

@@ -12,6 +12,7 @@
 #include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { EXIT_OK = 0, EXIT_INPUT = 1, EXIT_USAGE = 2 };
@@ -183,13 +184,24 @@ static bool import_one(void *context, const Record *record) {
     return database_add(import->database, record);
 }
 
+/* Folders can be opened, too. */
+static FILE *open_text(const char *path) {
+    struct stat state;
+    FILE *stream = fopen(path, "r");
+    if (!stream || fstat(fileno(stream), &state) || !S_ISDIR(state.st_mode))
+        return stream;
+    fclose(stream);
+    errno = EISDIR;
+    return NULL;
+}
+
 static int run_import(Arena *arena, Database *database, int count, char **arguments) {
     Import import = {.database = database};
     int line = 0;
     if (!database_run(database, "BEGIN IMMEDIATE"))
         return complain_sqlite(database);
     for (int a = 0; a < count; a++) {
-        FILE *stream = strcmp(arguments[a], "-") == 0 ? stdin : fopen(arguments[a], "r");
+        FILE *stream = strcmp(arguments[a], "-") == 0 ? stdin : open_text(arguments[a]);
         const char *wrong = stream ? records_read(arena, stream, import_one, &import, &line) : strerror(errno);
         if (stream && stream != stdin)
             fclose(stream);

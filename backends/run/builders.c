@@ -8,6 +8,7 @@
 #include "backends/run/device_lock.h"
 #include "backends/run/wire.h"
 #include "lang/clock.h"
+#include "lang/ending_signals.h"
 #include "lang/terminal.h"
 #include "parser/ast.h"
 #include <errno.h>
@@ -26,6 +27,7 @@
 #include <unistd.h>
 
 enum { BUILD_LIMIT_SECONDS = 20, MOST_JOBS = 1024, OTHER_FILES = 64 };
+enum { WITHOUT_MEMORY = 4 }; /* the exit status of a builder */
 static const double least_progress = 0.05; /* of a processor, below which a build is given up for this time */
 
 typedef struct Builder {
@@ -140,13 +142,18 @@ static void serve_build(const Builders *pool, DeviceLock *lock, Arena *kept, Con
     arena_free(arena);
 }
 
+static void end_builder_without_memory(void) {
+    _exit(WITHOUT_MEMORY);
+}
+
 static _Noreturn void run_builder(const Builders *pool, pid_t parent, bool first, int input, int output) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) /* it has ended before that */
         _exit(0);
     setpgid(0, 0);
-    for (int i = 0; i < 3; i++) /* who ends it means it: the handlers are the compiler's */
-        signal((int[]){SIGINT, SIGTERM, SIGHUP}[i], SIG_DFL);
+    for (int i = 0; i < ENDING_SIGNALS; i++) /* who ends it means it: the handlers are the compiler's */
+        signal(ending_signals[i], SIG_DFL);
+    end_without_memory_by(end_builder_without_memory);
     keep_memory();
     /* Descriptors of its own: flock goes by open file. The compiler decides how long a builder may wait. */
     DeviceLock lock = device_lock_open(pool->arena, (WaitLimit){0}, first ? LOCK_TELLS : LOCK_SILENT);
@@ -371,17 +378,24 @@ static void lose_builder(Builders *pool, Builder *builder, const char *why, bool
     finish(pool, candidate, OUTCOME_BUILD_ERROR, why, passing);
 }
 
-/* Whether a process that has closed its pipes was ended from outside: by a machine without memory, or a person. */
-static bool was_killed(pid_t pid) {
+/* How a process that has closed its pipes ended; .si_pid is 0 where that is not known. */
+static siginfo_t end_of(pid_t pid) {
     siginfo_t end = {0};
     for (int i = 0; i < 100 && !waitid(P_PID, (id_t)pid, &end, WEXITED | WNOHANG | WNOWAIT) && !end.si_pid; i++)
         nanosleep(&(struct timespec){0, 2000000}, NULL);
-    return end.si_pid && end.si_code != CLD_EXITED && !signal_is_fault(end.si_status);
+    return end;
 }
 
+/* A build without memory, or one that was ended from outside, says nothing of the schedule. */
 static void builder_died(Builders *pool, Builder *builder) {
     Candidate *candidate = builder->candidate;
-    lose_builder(pool, builder, "the build process crashed", was_killed(builder->pid));
+    siginfo_t end = end_of(builder->pid);
+    bool exited = end.si_pid && end.si_code == CLD_EXITED;
+    bool killed = end.si_pid && end.si_code != CLD_EXITED && !signal_is_fault(end.si_status);
+    if (exited && end.si_status == WITHOUT_MEMORY)
+        lose_builder(pool, builder, "there is no memory to build it", true);
+    else
+        lose_builder(pool, builder, killed ? "the build process was ended" : "the build process crashed", killed);
     candidate->died = !candidate->passing;
 }
 

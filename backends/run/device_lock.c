@@ -14,10 +14,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static void warn(const DeviceLock *lock, const char *what, const char *why) {
-    if (lock->voice == LOCK_WARNS)
+static void warn(DeviceLock *lock, const char *what, const char *why) {
+    if (lock->voice == LOCK_WARNS && !lock->warned)
         show(stderr, "tensorc: warning: measurements are not kept apart from those of other processes: %s: %s\n", what,
              why);
+    lock->warned = true;
 }
 
 /* --- the folder --- */

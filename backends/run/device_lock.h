@@ -15,6 +15,7 @@ typedef struct DeviceLock {
     int gate, device; /* files; below 0: cannot be opened, and nothing is kept apart */
     Waiting waiting;
     LockVoice voice;
+    bool warned;
 } DeviceLock;
 
 /* Each process that locks opens its own. */

@@ -80,6 +80,7 @@ typedef struct ToolchainOptions {
     const char *runner;  /* --runner=CMD, or NULL: local */
     void *const *inputs; /* contents of arguments, NULL for those made from the seed; NULL: all are */
     const volatile int *stop;
+    bool *locks_warned; /* whether it was said that nothing is kept apart; or NULL */
     double deadline; /* a monotonic time when nothing is waited for any more; 0: none */
 } ToolchainOptions;
 /* So many of the jobs that are wanted as the system's limits allow, which are raised as far as may be; *why: what allows no

@@ -330,7 +330,8 @@ Toolchain *const *toolchains_open(Arena *arena, Program *const *programs, int co
     bench->toolchains = ARENA_ARRAY(arena, Toolchain *, count);
     for (int i = 0; i < count; i++)
         make_station(bench, i, programs[i]);
-    bench->lock = device_lock_open(arena, (WaitLimit){options->stop, options->deadline}, LOCK_WARNS);
+    LockVoice voice = options->locks_warned && *options->locks_warned ? LOCK_TELLS : LOCK_WARNS;
+    bench->lock = device_lock_open(arena, (WaitLimit){options->stop, options->deadline}, voice);
     bench->builders = builders_open(arena, programs, target, options);
     double deadline = options->deadline > 0 ? options->deadline : HUGE_VAL;
     bool late;
@@ -347,6 +348,8 @@ void toolchains_close(Toolchain *const *toolchains) {
     Bench *bench = ((const Station *)toolchains[0]->context)->bench;
     builders_close(bench->builders);
     runner_close(bench->runner);
+    if (bench->options.locks_warned)
+        *bench->options.locks_warned |= bench->lock.warned;
     device_lock_close(&bench->lock);
     for (int i = 0; bench->arguments && i < bench->meaning->argument_count; i++)
         free(bench->arguments[i]);

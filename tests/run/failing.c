@@ -1,7 +1,8 @@
 /* failing.c - preloaded by tests: call number FAIL_AT of the function FAIL_NAME fails with the error FAIL_ERROR, with
  * FAIL_ON=1 those after it, too, with FAIL_EACH=N one in N; FAIL_KILL=1: it ends the program by SIGKILL instead. Each process
  * counts for itself. FAIL_PATH=PREFIX: there are no files whose paths begin so, for whoever opens, links, runs or asks for
- * them. FAIL_TMPFILE=1: there are no files without names. FAIL_CHILD=N: what is forked and runs no other program is killed at its read number N.
+ * them. FAIL_TMPFILE=1: there are no files without names. FAIL_FORKED=1: calls fail only in what is forked and runs no other
+ * program. FAIL_CHILD=N: that is killed at its read number N.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -20,7 +21,7 @@
 
 static long calls, at, each, child_reads;
 static pid_t first;
-static int error, on, ended, no_nameless;
+static int error, on, ended, no_nameless, in_forked;
 static const char *wanted, *absent;
 
 static long number(const char *name) {
@@ -33,6 +34,7 @@ __attribute__((constructor)) static void read_wishes(void) {
     each = number("FAIL_EACH");
     absent = getenv("FAIL_PATH");
     child_reads = number("FAIL_CHILD");
+    in_forked = (int)number("FAIL_FORKED");
     no_nameless = (int)number("FAIL_TMPFILE");
     first = getpid();
     error = (int)number("FAIL_ERROR");
@@ -42,7 +44,7 @@ __attribute__((constructor)) static void read_wishes(void) {
 }
 
 static int fails(const char *name) {
-    if (!wanted || strcmp(wanted, name))
+    if (!wanted || strcmp(wanted, name) || (in_forked && getpid() == first))
         return 0;
     long call = __atomic_add_fetch(&calls, 1, __ATOMIC_RELAXED);
     if (call != at && !(on && call > at) && !(each && call > at && (call - at) % each == 0))

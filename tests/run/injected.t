@@ -98,6 +98,12 @@ search poll $EINVAL 1
 search poll $ENOMEM 9
 search mmap $ENOMEM 1
 search open $EMFILE 1
+for at in 100 3000; do
+    FAIL_FORKED=1 search malloc $ENOMEM $at
+    is "$status $("$TENSORC" db export --db=t.db | grep -c '^outcome')" "0 0" "builds without memory: nothing is recorded"
+    like "$(cat err)" '^tensorc: warning: product is not tuned: there is no memory to build it$' "which is what is said"
+    unlike "$(cat err)" 'internal error' "and nothing else"
+done
 search write $ENOSPC 5
 search pwrite64 $ENOSPC 1
 search pwrite64 $ENOSPC 9
@@ -109,6 +115,12 @@ for at in 1 2; do
     search fork $EAGAIN $at
     search poll $ENOMEM $at
 done
+
+# --- what concerns all functions is said once
+sed 's/as product/as product\nexport matmul(M=48, K=40, N=32) as other/' k.tensor >two.tensor
+capture env FAIL_ON=1 FAIL_NAME=flock FAIL_ERROR=$ENOLCK FAIL_AT=1 LD_PRELOAD="$work/failing.so" "$TENSORC" -O tune --threads=1 \
+    --jobs=2 --trials=4 --db=two.db -c two.tensor -o out.o
+is "$status $(grep -c 'tuned' err) $(grep -c 'measurements are not kept apart' err)" "0 2 1" "two functions, one word about locks" || diag_file err
 
 # --- the tuning database
 "$TENSORC" -O tune --threads=1 --trials=2 --db=whole.db -c k.tensor -o whole.o 2>/dev/null

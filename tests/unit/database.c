@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static char folder[] = "/tmp/tensorc-database-XXXXXX";
+static char *folder;
 
 static const char *in_folder(Arena *arena, const char *name) {
     return arena_printf(arena, "%s/%s", folder, name);
@@ -457,6 +457,8 @@ static void test_old_file(Arena *arena) {
 
 int main(void) {
     Arena *arena = arena_new();
+    const char *place = getenv("TMPDIR");
+    folder = arena_printf(arena, "%s/tensorc-database-XXXXXX", place && *place ? place : "/tmp");
     if (!mkdtemp(folder))
         return 1;
     test_storing(arena);

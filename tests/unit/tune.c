@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static char folder[] = "/tmp/tensorc-tune-XXXXXX";
+static char *folder;
 
 static Target wide_target(void) {
     Target target = *target_find("x86-64-v4");
@@ -711,6 +711,8 @@ static void test_given_default(Arena *arena, const Program *program, const Targe
 int main(void) {
     Arena *arena = arena_new();
     Target target = wide_target();
+    const char *place = getenv("TMPDIR");
+    folder = arena_printf(arena, "%s/tensorc-tune-XXXXXX", place && *place ? place : "/tmp");
     if (!mkdtemp(folder))
         return 1;
     Program *program = program_conv_chain(arena, TYPE_FLOAT, (ConvShape){1, 32, 28, 28, 48, 3, 3, 1, 1, 1});
