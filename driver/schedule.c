@@ -62,7 +62,7 @@ static const Loop *repeating_loop(const Nest *nest, const NestStage *stage) {
     bool all = whole && stage->parent && stage->home == stage->parent && !stage->in_scan && !stage->inlined &&
                (whole->axis_count || whole->reduction_count);
     for (int d = 0; all && d < whole->axis_count; d++)
-        all = expr_equal(stage->buffer->dims[d], whole->tensor->dims[d]);
+        all = expr_equal(stage->buffers[0]->dims[d], whole->components[0].tensor->dims[d]);
     for (int l = all ? stage->depth - 1 : -1; l >= 0; l--)
         if (stage->parent->loops[l]->extent != 1)
             return stage->parent->loops[l];

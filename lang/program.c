@@ -10,46 +10,51 @@
 /* --- components ----------------------------------------------------------------------------------------------------
  */
 
-int stage_component_count(const Stage *stage) {
-    return 1 + stage->rest_count;
+static Component *components_new(Arena *arena, const Component *components, int count) {
+    Component *made = ARENA_ARRAY(arena, Component, count);
+    memcpy(made, components, sizeof *made * (size_t)count);
+    return made;
 }
 
-Component stage_component(const Stage *stage, int component) {
-    return component > 0 ? stage->rest[component - 1] : (Component){stage->tensor, stage->initial, stage->value};
+Stage *stage_new(Arena *arena, Component component) {
+    const Tensor *tensor = component.tensor;
+    Stage *stage = ARENA_NEW(arena, Stage);
+    *stage = (Stage){.component_count = 1, .components = components_new(arena, &component, 1)};
+    if (tensor) {
+        stage->name = tensor->name;
+        stage->axis_count = tensor->rank;
+        stage->loc = tensor->loc;
+    }
+    return stage;
 }
 
 int stage_component_of(const Stage *stage, const Tensor *tensor) {
-    if (stage->tensor == tensor)
-        return 0;
-    for (int i = 0; i < stage->rest_count; i++)
-        if (stage->rest[i].tensor == tensor)
-            return i + 1;
+    for (int c = 0; c < stage->component_count; c++)
+        if (stage->components[c].tensor == tensor)
+            return c;
     return -1;
 }
 
 bool stage_writes(const Stage *stage, const Tensor *tensor) {
-    return stage->tensor == tensor || (stage->rest_count > 0 && stage_component_of(stage, tensor) >= 0);
+    return stage_component_of(stage, tensor) >= 0;
 }
 
 const Tensor *stage_output(const Stage *stage) {
-    for (int c = 0; c < stage_component_count(stage); c++)
-        if (stage_component(stage, c).tensor->role == ROLE_OUTPUT)
-            return stage_component(stage, c).tensor;
+    for (int c = 0; c < stage->component_count; c++)
+        if (stage->components[c].tensor->role == ROLE_OUTPUT)
+            return stage->components[c].tensor;
     return NULL;
 }
 
 void stage_walk_values(const Stage *stage, ExprVisit *visit, void *context) {
-    expr_walk(stage->value, visit, context);
-    for (int i = 0; i < stage->rest_count; i++)
-        expr_walk(stage->rest[i].value, visit, context);
+    for (int c = 0; c < stage->component_count; c++)
+        expr_walk(stage->components[c].value, visit, context);
 }
 
 void stage_walk_initials(const Stage *stage, ExprVisit *visit, void *context) {
-    if (stage->initial)
-        expr_walk(stage->initial, visit, context);
-    for (int i = 0; i < stage->rest_count; i++)
-        if (stage->rest[i].initial)
-            expr_walk(stage->rest[i].initial, visit, context);
+    for (int c = 0; c < stage->component_count; c++)
+        if (stage->components[c].initial)
+            expr_walk(stage->components[c].initial, visit, context);
 }
 
 void stage_walk(const Stage *stage, ExprVisit *visit, void *context) {
@@ -59,8 +64,8 @@ void stage_walk(const Stage *stage, ExprVisit *visit, void *context) {
 
 bool stage_uses_tensor(const Stage *stage, const Tensor *tensor) {
     bool uses = false;
-    for (int i = 0; i < stage_component_count(stage) && !uses; i++) {
-        Component component = stage_component(stage, i);
+    for (int i = 0; i < stage->component_count && !uses; i++) {
+        Component component = stage->components[i];
         uses = expr_uses_tensor(component.value, tensor) ||
                (component.initial && expr_uses_tensor(component.initial, tensor));
     }
@@ -78,31 +83,26 @@ bool stage_index_is_axis(const Stage *stage, const Expr *index, int axis) {
 Stage *stage_copy(Arena *arena, const Stage *stage) {
     Stage *copy = ARENA_NEW(arena, Stage);
     *copy = *stage;
-    if (stage->rest_count > 0) {
-        copy->rest = ARENA_ARRAY(arena, Component, stage->rest_count);
-        memcpy(copy->rest, stage->rest, sizeof *copy->rest * (size_t)stage->rest_count);
-    }
+    copy->components = components_new(arena, stage->components, stage->component_count);
     return copy;
 }
 
 Stage *stage_rewrite_exprs(Arena *arena, const Stage *stage, Expr *(*replace)(Arena *arena, Expr *e, void *context),
                            void *context) {
     Stage *copy = stage_copy(arena, stage);
-    copy->value = expr_rewrite(arena, copy->value, replace, context);
-    if (copy->initial)
-        copy->initial = expr_rewrite(arena, copy->initial, replace, context);
-    for (int i = 0; i < copy->rest_count; i++) {
-        copy->rest[i].value = expr_rewrite(arena, copy->rest[i].value, replace, context);
-        if (copy->rest[i].initial)
-            copy->rest[i].initial = expr_rewrite(arena, copy->rest[i].initial, replace, context);
+    for (int c = 0; c < copy->component_count; c++) {
+        Component *component = &copy->components[c];
+        component->value = expr_rewrite(arena, component->value, replace, context);
+        if (component->initial)
+            component->initial = expr_rewrite(arena, component->initial, replace, context);
     }
     return copy;
 }
 
 static bool has_floats(const Stage *stage) {
     bool floats = false;
-    for (int c = 0; c < stage_component_count(stage); c++)
-        floats |= type_is_float(stage_component(stage, c).tensor->type);
+    for (int c = 0; c < stage->component_count; c++)
+        floats |= type_is_float(stage->components[c].tensor->type);
     return floats;
 }
 
@@ -147,7 +147,7 @@ static bool is_stage_identity(const Stage *stage, const Expr *e) {
 }
 
 const Expr *stage_axis_value(const Stage *stage, int axis) {
-    const Expr *value = stage->value;
+    const Expr *value = stage->components[0].value;
     bool choice = stage->combine != COMBINE_NONE && value->kind == EXPR_OP && value->op == OP_SELECT;
     return choice && is_stage_identity(stage, value->args[2]) ? value_in(value->args[0], stage->axes[axis]) : NULL;
 }
@@ -265,8 +265,8 @@ double stage_flops(const Stage *stage) {
     if (!multiply_axes(stage, &points) || !multiply_extents(stage->reductions, stage->reduction_count, &points))
         return -1;
     double operations = stage->combine == COMBINE_DECLARED ? 0 : stage->combine != COMBINE_NONE;
-    for (int c = 0; c < stage_component_count(stage); c++) {
-        operations += count_operations(stage_component(stage, c).value);
+    for (int c = 0; c < stage->component_count; c++) {
+        operations += count_operations(stage->components[c].value);
         if (stage->combine == COMBINE_DECLARED)
             operations += count_operations(stage->combiner->result[c]);
     }
@@ -341,8 +341,8 @@ static void print_ranges(Text *text, const Var *const *vars, int count, const ch
 }
 
 void stage_print_targets(Text *text, const Stage *stage) {
-    for (int c = 0; c < stage_component_count(stage); c++) {
-        text_add(text, "%s%s(", c ? ", " : "", stage_component(stage, c).tensor->name);
+    for (int c = 0; c < stage->component_count; c++) {
+        text_add(text, "%s%s(", c ? ", " : "", stage->components[c].tensor->name);
         for (int i = 0; i < stage->axis_count; i++)
             text_add(text, "%s%s", i ? ", " : "", stage->axes[i]->name);
         text_add(text, ")");
@@ -358,10 +358,10 @@ void stage_print_assignment(Text *text, const Stage *stage) {
 }
 
 void stage_print_values(Text *text, const Stage *stage, bool initial) {
-    int count = stage_component_count(stage);
+    int count = stage->component_count;
     text_add(text, count > 1 ? "(" : "");
     for (int c = 0; c < count; c++) {
-        Component component = stage_component(stage, c);
+        Component component = stage->components[c];
         text_add(text, c ? ", " : "");
         expr_print(text, initial ? component.initial : component.value);
     }
@@ -371,12 +371,13 @@ void stage_print_values(Text *text, const Stage *stage, bool initial) {
 static void print_stage(Text *text, const Stage *stage) {
     text_add(text, "  ");
     stage_print_targets(text, stage);
-    bool identity = stage->initial && (stage->initial->kind == EXPR_INT || stage->initial->kind == EXPR_REAL);
+    bool identity = stage->components[0].initial &&
+                    (stage->components[0].initial->kind == EXPR_INT || stage->components[0].initial->kind == EXPR_REAL);
     text_add(text, " ");
     stage_print_assignment(text, stage);
     text_add(text, "%s ", identity ? "!" : "");
     stage_print_values(text, stage, false);
-    if (stage->initial && !identity) {
+    if (stage->components[0].initial && !identity) {
         text_add(text, " from ");
         stage_print_values(text, stage, true);
     }

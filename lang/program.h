@@ -6,8 +6,8 @@
 
 /* --- components: what a stage writes and how; one, or one for each component of a tuple, whose first is the stage's
  * tensor, initial and value. Whoever asks something of all expressions of a stage goes through these. --- */
-int stage_component_count(const Stage *stage);
-Component stage_component(const Stage *stage, int component);
+/* A new stage with one component, whose tensor names it and gives its axis_count and loc; all else is left to the caller. */
+Stage *stage_new(Arena *arena, Component component);
 int stage_component_of(const Stage *stage, const Tensor *tensor); /* that writes it, or -1 */
 bool stage_writes(const Stage *stage, const Tensor *tensor);
 const Tensor *stage_output(const Stage *stage); /* the first output that it writes, or NULL */

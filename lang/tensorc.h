@@ -185,10 +185,12 @@ typedef struct Combiner {
     Loc loc;
 } Combiner;
 
-/* A further component of a tuple: its tensor has the rank and dims of the stage's. */
+/* What a stage writes, and how. The tensors of a tuple's components have the same rank and dims. */
 typedef struct Component {
     const Tensor *tensor;
-    Expr *initial, *value;
+    Expr *
+        initial; /* the combine's identity, or a read of the former version at the same indices; NULL without combine */
+    Expr *value; /* of the tensor's type */
 } Component;
 
 /* scan t { ... }: the stages first .. first + count - 1 of the program run together, once for each step. */
@@ -199,22 +201,18 @@ typedef struct Scan {
     Loc loc;
 } Scan;
 
-/* tensor(axes...) = value, or, with a combine, the reduction of value over the reduction axes beginning with initial.
- */
+/* tensor(axes...) = value, or, with a combine, the reduction of value over the reduction axes beginning with initial:
+ * for each component. */
 typedef struct Stage {
-    const char *name; /* the tensor's name */
-    const Tensor *tensor;
-    int axis_count; /* equals tensor->rank; axis d runs over tensor->dims[d] */
+    const char *name; /* the first tensor's name */
+    int component_count;
+    Component *components; /* 1, or as many as the combiner of a tuple has; of this stage alone */
+    int axis_count;        /* the rank of its tensors; axis d runs over dims[d] */
     const Var **axes;
     int reduction_count;
     const Var **reductions; /* in the order of first appearance; empty without a combine */
     Combine combine;
     const Combiner *combiner; /* of COMBINE_DECLARED, else NULL */
-    Expr *
-        initial; /* the combine's identity, or a read of the former version at the same indices; NULL without combine */
-    Expr *value; /* of the tensor's type */
-    int rest_count; /* of a tuple: combiner->count - 1 components beside tensor, initial and value */
-    Component *rest;
     const Scan *scan; /* that it is a part of, or NULL: then a read of a stage of the scan at an earlier step is of */
     int step;         /* what that step wrote, and axes[step] is the scan's axis */
     Loc loc;

@@ -87,13 +87,10 @@ static const Var **bind_axes(Binder *b, const Var **axes, int count) {
 static Stage *bind_stage(Binder *b, const Stage *stage) {
     Stage *bound = stage_copy(b->arena, stage);
     b->axes.count = 0;
-    bound->tensor = new_of(b, stage->tensor);
     bound->axes = bind_axes(b, stage->axes, stage->axis_count);
     bound->reductions = bind_axes(b, stage->reductions, stage->reduction_count);
-    bound->initial = bind_expr(b, stage->initial);
-    bound->value = expr_simplify(b->arena, bind_expr(b, stage->value));
-    for (int i = 0; i < bound->rest_count; i++) {
-        Component *component = &bound->rest[i];
+    for (int c = 0; c < bound->component_count; c++) {
+        Component *component = &bound->components[c];
         component->tensor = new_of(b, component->tensor);
         component->initial = bind_expr(b, component->initial);
         component->value = expr_simplify(b->arena, bind_expr(b, component->value));

@@ -90,8 +90,8 @@ static Places find_places(const Builder *builder) {
         qsort(places.items, (size_t)places.count, sizeof *places.items, compare_places);
     for (int i = 0; i < builder->stages.count; i++) {
         const Stage *stage = builder->stages.items[i];
-        for (int c = 0; c < stage_component_count(stage); c++)
-            find_place(&places, stage_component(stage, c).tensor)->stage = i;
+        for (int c = 0; c < stage->component_count; c++)
+            find_place(&places, stage->components[c].tensor)->stage = i;
         stage_walk(stage, visit_read, &places);
     }
     for (int i = 0; i < builder->requirements.count; i++)
@@ -168,17 +168,14 @@ static void copy_at_end(Builder *builder, Variable *variable) {
     *to = *from;
     from->name = arena_printf(arena, "%s.checked", to->name);
     from->role = ROLE_TEMPORARY;
-    Stage *copy = ARENA_NEW(arena, Stage);
-    copy->tensor = to;
-    copy->axis_count = to->rank;
+    Stage *copy = stage_new(arena, (Component){to, NULL, NULL});
     copy->axes = ARENA_ARRAY(arena, const Var *, to->rank);
     Expr **indices = ARENA_ARRAY(arena, Expr *, to->rank);
     for (int d = 0; d < to->rank; d++) {
         copy->axes[d] = var_new(arena, VAR_AXIS, TYPE_INT64, to->dim_names[d], to->dims[d]);
         indices[d] = expr_var(arena, copy->axes[d]);
     }
-    copy->value = expr_read(arena, from, indices, NULL);
-    copy->loc = to->loc;
+    copy->components[0].value = expr_read(arena, from, indices, NULL);
     list_push(arena, &builder->stages, copy);
     list_push(arena, &variable->versions, to);
 }
@@ -371,7 +368,7 @@ Program *finish_program(Frame *frame, const char *symbol) {
     program->stage_count = builder->stages.count;
     program->stages = (const Stage **)builder->stages.items;
     for (int i = 0; i < builder->stages.count; i++)
-        builder->stages.items[i]->name = builder->stages.items[i]->tensor->name;
+        builder->stages.items[i]->name = builder->stages.items[i]->components[0].tensor->name;
     fill_scans(builder, program);
     program->requirement_count = builder->requirements.count;
     program->requirements = builder->requirements.items;

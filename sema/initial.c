@@ -34,8 +34,7 @@ static bool may_be_overwritten(const Copying *copying, const Expr *read) {
 static Tensor *make_copy(Copying *copying, const Tensor *initial) {
     Arena *arena = copying->builder->arena;
     Tensor *copy = new_tensor(copying->builder, initial->type, initial->rank, initial->loc);
-    Stage *stage = ARENA_NEW(arena, Stage);
-    *stage = (Stage){.tensor = copy, .axis_count = copy->rank, .loc = initial->loc};
+    Stage *stage = stage_new(arena, (Component){copy, NULL, NULL});
     stage->axes = ARENA_ARRAY(arena, const Var *, copy->rank);
     Expr **indices = ARENA_ARRAY(arena, Expr *, copy->rank);
     copy->name = arena_printf(arena, "%s.before", initial->buffer->name);
@@ -46,7 +45,7 @@ static Tensor *make_copy(Copying *copying, const Tensor *initial) {
         stage->axes[d] = var_new(arena, VAR_AXIS, TYPE_INT64, copy->dim_names[d], copy->dims[d]);
         indices[d] = expr_var(arena, stage->axes[d]);
     }
-    stage->value = expr_read(arena, initial, indices, NULL);
+    stage->components[0].value = expr_read(arena, initial, indices, NULL);
     list_push(arena, &copying->stages, stage);
     return copy;
 }
@@ -79,11 +78,10 @@ void copy_overwritten(Builder *builder) {
     for (int i = 0; i < builder->stages.count; i++) {
         Stage *stage = builder->stages.items[i];
         copying.stage = stage;
-        stage->initial = from_copies(&copying, stage->initial, true);
-        stage->value = from_copies(&copying, stage->value, false);
-        for (int c = 0; c < stage->rest_count; c++) {
-            stage->rest[c].initial = from_copies(&copying, stage->rest[c].initial, true);
-            stage->rest[c].value = from_copies(&copying, stage->rest[c].value, false);
+        for (int c = 0; c < stage->component_count; c++) {
+            Component *component = &stage->components[c];
+            component->initial = from_copies(&copying, component->initial, true);
+            component->value = from_copies(&copying, component->value, false);
         }
     }
     for (int i = 0; i < builder->stages.count && copying.stages.count; i++)

@@ -135,7 +135,7 @@ static bool check_read(const Expr *e, void *context) {
 static void check_reads(Meaning *m) {
     const Instr *instr = m->instr;
     ReadCheck check = {m, ARENA_ARRAY(m->checker->arena, const Expr *, instr->operand_count), NULL};
-    expr_walk(instr->meaning->value, check_read, &check);
+    expr_walk(instr->meaning->components[0].value, check_read, &check);
     if (check.bad) {
         FAIL(m, instr_read, check.bad->loc, check.bad->tensor->name);
         diag_hint(m->checker->diagnostics, "an operand is read as %s(i, r_k), whole in every dimension",
@@ -150,8 +150,8 @@ static void check_reads(Meaning *m) {
 static void check_written(Meaning *m) {
     const Stage *meaning = m->instr->meaning;
     for (int d = 0; d < meaning->axis_count; d++)
-        if (!expr_equal(meaning->axes[d]->extent, meaning->tensor->dims[d]))
-            FAIL(m, instr_read, meaning->loc, meaning->tensor->name);
+        if (!expr_equal(meaning->axes[d]->extent, meaning->components[0].tensor->dims[d]))
+            FAIL(m, instr_read, meaning->loc, meaning->components[0].tensor->name);
 }
 
 /* acc(i) += a(i) without a reduction was checked as acc(i) = former(i) + a(i). It becomes a reduction without
@@ -161,23 +161,23 @@ static const Stage *as_reduction(Meaning *m) {
     Combine combine = m->ast->statements.items[0]->combine;
     if (combine == COMBINE_NONE || (*stage)->combine != COMBINE_NONE)
         return *stage;
-    Stage *made = ARENA_NEW(m->checker->arena, Stage);
-    *made = **stage;
+    Stage *made = stage_copy(m->checker->arena, *stage);
     made->combine = combine;
-    made->initial = (*stage)->value->args[0];
-    made->value = (*stage)->value->args[1];
+    made->components[0].initial = (*stage)->components[0].value->args[0];
+    made->components[0].value = (*stage)->components[0].value->args[1];
     *stage = made;
     return made;
 }
 
 static Stage *make_meaning(Meaning *m, const Stage *stage) {
-    Stage *meaning = ARENA_NEW(m->checker->arena, Stage);
-    *meaning = *stage;
+    Stage *meaning = stage_copy(m->checker->arena, stage);
     const Expr **axes = ARENA_ARRAY(m->checker->arena, const Expr *, stage->axis_count);
     for (int d = 0; d < stage->axis_count; d++)
         axes[d] = expr_var(m->checker->arena, stage->axes[d]);
-    meaning->initial =
-        meaning->combine == COMBINE_NONE ? NULL : expr_read(m->checker->arena, stage->tensor, (Expr **)axes, NULL);
+    meaning->components[0].initial =
+        meaning->combine == COMBINE_NONE
+            ? NULL
+            : expr_read(m->checker->arena, stage->components[0].tensor, (Expr **)axes, NULL);
     return meaning;
 }
 

@@ -103,8 +103,8 @@ static void add_storages(Interpreter *interpreter) {
     for (int i = 0; i < program->tensor_count; i++)
         add_storage(interpreter, program->tensors[i]);
     for (int i = 0; i < program->stage_count; i++)
-        for (int c = 0; c < stage_component_count(program->stages[i]); c++)
-            add_storage(interpreter, stage_component(program->stages[i], c).tensor);
+        for (int c = 0; c < program->stages[i]->component_count; c++)
+            add_storage(interpreter, program->stages[i]->components[c].tensor);
     visit_initial(interpreter);
 }
 
@@ -165,10 +165,9 @@ static bool contents_fit(Interpreter *interpreter, int *status, const char **why
         int64_t known;
         if (expr_evaluate(requirement->condition, interpreter->sizes, interpreter->size_count, &known))
             continue;
-        Stage *stage = ARENA_NEW(interpreter->arena, Stage);
+        Stage *stage = stage_new(interpreter->arena, (Component){NULL, NULL, requirement->condition});
         stage->axis_count = requirement->axis_count;
         stage->axes = requirement->axes;
-        stage->value = requirement->condition;
         Code *code = code_of_stage(interpreter, stage, NULL, why);
         *status = requirement->status;
         if (!code)

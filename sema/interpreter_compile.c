@@ -351,7 +351,7 @@ static void compile_tuple(Interpreter *interpreter, Code *code, int component) {
     Arena *arena = interpreter->arena;
     const Stage *stage = code->stage;
     TupleCode *tuple = code->tuple = ARENA_NEW(arena, TupleCode);
-    int count = tuple->count = stage_component_count(stage);
+    int count = tuple->count = stage->component_count;
     tuple->component = component;
     tuple->ordered = stage_is_ordered(interpreter->program, stage);
     tuple->initials = ARENA_ARRAY(arena, Instruction *, count);
@@ -360,8 +360,8 @@ static void compile_tuple(Interpreter *interpreter, Code *code, int component) {
     Compiler initial = {.interpreter = interpreter, .arena = arena, .code = code, .section = &code->initial};
     Compiler value = {.interpreter = interpreter, .arena = arena, .code = code, .section = &code->value};
     for (int c = 0; c < count; c++) {
-        tuple->initials[c] = compile(&initial, stage_component(stage, c).initial);
-        tuple->values[c] = compile(&value, stage_component(stage, c).value);
+        tuple->initials[c] = compile(&initial, stage->components[c].initial);
+        tuple->values[c] = compile(&value, stage->components[c].value);
         tuple->exact[c] = tuple->initials[c]->exact && tuple->values[c]->exact;
     }
     code->initial_result = tuple->initials[component];
@@ -401,7 +401,7 @@ Code *code_of_stage(Interpreter *interpreter, const Stage *stage, Storage *stora
     code->stage = stage;
     code->storage = storage;
     int component = storage ? stage_component_of(stage, storage->tensor) : 0;
-    code->type = stage_component(stage, component).value->type;
+    code->type = stage->components[component].value->type;
     code->combine = stage->combine;
     allocate_variables(code, interpreter->arena, stage);
     if (!set_extents(interpreter, code, why))
@@ -414,8 +414,8 @@ Code *code_of_stage(Interpreter *interpreter, const Stage *stage, Storage *stora
         return code;
     }
     if (stage->combine != COMBINE_NONE)
-        code->initial_result = compile_section(interpreter, code, &code->initial, stage->initial);
-    code->value_result = compile_section(interpreter, code, &code->value, stage->value);
+        code->initial_result = compile_section(interpreter, code, &code->initial, stage->components[0].initial);
+    code->value_result = compile_section(interpreter, code, &code->value, stage->components[0].value);
     if (storage) {
         compile_places(interpreter, code, stage);
         bool sums = code->combine == COMBINE_ADD || code->combine == COMBINE_MUL;
@@ -428,8 +428,7 @@ Code *code_of_stage(Interpreter *interpreter, const Stage *stage, Storage *stora
 
 bool compile_stage(Interpreter *interpreter, const Stage *stage, const char **why) {
     bool good = true;
-    for (int c = 0; c < stage_component_count(stage) && good; c++)
-        good =
-            code_of_stage(interpreter, stage, storage_of(interpreter, stage_component(stage, c).tensor), why) != NULL;
+    for (int c = 0; c < stage->component_count && good; c++)
+        good = code_of_stage(interpreter, stage, storage_of(interpreter, stage->components[c].tensor), why) != NULL;
     return good;
 }

@@ -20,15 +20,15 @@ static bool compile_stages(Interpreter *interpreter, const Scan *scan, const cha
 static bool is_exact(Interpreter *interpreter, const Scan *scan) {
     bool exact = true;
     for (int i = scan->first; i < scan->first + scan->count; i++)
-        for (int c = 0; c < stage_component_count(interpreter->program->stages[i]); c++)
-            exact &= storage_of(interpreter, stage_component(interpreter->program->stages[i], c).tensor)->exact;
+        for (int c = 0; c < interpreter->program->stages[i]->component_count; c++)
+            exact &= storage_of(interpreter, interpreter->program->stages[i]->components[c].tensor)->exact;
     return exact;
 }
 
 static void doubt(Interpreter *interpreter, const Scan *scan) {
     for (int i = scan->first; i < scan->first + scan->count; i++)
-        for (int c = 0; c < stage_component_count(interpreter->program->stages[i]); c++)
-            storage_of(interpreter, stage_component(interpreter->program->stages[i], c).tensor)->exact = false;
+        for (int c = 0; c < interpreter->program->stages[i]->component_count; c++)
+            storage_of(interpreter, interpreter->program->stages[i]->components[c].tensor)->exact = false;
 }
 
 /* A stage may read a later one, so either all stages of a scan are exact, or all count as inexact. */
@@ -76,8 +76,8 @@ static void run_step(Interpreter *interpreter, Code *code, int64_t step) {
 }
 
 static void run_stage_step(Interpreter *interpreter, const Stage *stage, int64_t step) {
-    for (int c = 0; c < stage_component_count(stage); c++) {
-        Code *code = storage_of(interpreter, stage_component(stage, c).tensor)->code;
+    for (int c = 0; c < stage->component_count; c++) {
+        Code *code = storage_of(interpreter, stage->components[c].tensor)->code;
         if (code->points)
             run_step(interpreter, code, step);
     }
@@ -87,8 +87,8 @@ void compute_scan(Interpreter *interpreter, const Scan *scan) {
     const Stage *const *stages = interpreter->program->stages + scan->first;
     int64_t steps = 0;
     for (int i = 0; i < scan->count; i++)
-        for (int c = 0; c < stage_component_count(stages[i]); c++) {
-            Storage *storage = storage_of(interpreter, stage_component(stages[i], c).tensor);
+        for (int c = 0; c < stages[i]->component_count; c++) {
+            Storage *storage = storage_of(interpreter, stages[i]->components[c].tensor);
             allocate_whole(interpreter, storage);
             steps = storage->dims[stages[i]->step];
         }

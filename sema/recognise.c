@@ -263,7 +263,7 @@ static bool guess(Guess *g, bool reversed) {
     Reads reads = {.count = 0};
     int count = 0;
     collect_texts(g->def, statement->values.items[0], texts, &count);
-    expr_walk(g->stage->value, collect_read, &reads);
+    expr_walk(g->stage->components[0].value, collect_read, &reads);
     g->arguments = ARENA_ARRAY(g->arena, const Tensor *, g->def->arguments.count + 1);
     return count == reads.count && count <= READS_LIMIT && count > reversed && guess_targets(g, statement) &&
            guess_reads(g, texts, &reads, reversed);
@@ -381,14 +381,15 @@ static bool same_reductions(Likeness *l, const Stage *a, const Stage *b, const G
 static bool same_stage(Likeness *l, const Stage *a, const Stage *b, const Guess *g) {
     int known = l->vars.count;
     bool same = strcmp(a->name, b->name) == 0 && a->axis_count == b->axis_count && a->combine == b->combine &&
-                a->reduction_count == b->reduction_count && a->rest_count == 0 && b->rest_count == 0 && !a->scan &&
-                !b->scan && a->tensor->type == b->tensor->type && a->tensor->role == b->tensor->role;
+                a->reduction_count == b->reduction_count && a->component_count == 1 && b->component_count == 1 &&
+                !a->scan && !b->scan && a->components[0].tensor->type == b->components[0].tensor->type &&
+                a->components[0].tensor->role == b->components[0].tensor->role;
     for (int d = 0; same && d < a->axis_count; d++) {
         same_var(l, a->axes[d], b->axes[d]);
-        same = same_integer(l, a->tensor->dims[d], b->tensor->dims[d]);
+        same = same_integer(l, a->components[0].tensor->dims[d], b->components[0].tensor->dims[d]);
     }
-    same =
-        same && same_reductions(l, a, b, g) && same_expr(l, a->value, b->value) && same_part(l, a->initial, b->initial);
+    same = same && same_reductions(l, a, b, g) && same_expr(l, a->components[0].value, b->components[0].value) &&
+           same_part(l, a->components[0].initial, b->components[0].initial);
     l->vars.count = known;
     return same;
 }

@@ -101,11 +101,8 @@ static Tensor *make_version(Assignment *a) {
 }
 
 static Stage *make_stage(Assignment *a, const Tensor *tensor, const Var **axes, Expr *value) {
-    Stage *stage = ARENA_NEW(a->arena, Stage);
-    stage->tensor = tensor;
-    stage->axis_count = a->rank;
+    Stage *stage = stage_new(a->arena, (Component){tensor, NULL, value});
     stage->axes = axes;
-    stage->value = value;
     stage->loc = a->loc;
     const Frame *frame = a->statement->frame;
     if (frame->scan) {
@@ -268,7 +265,7 @@ static bool define_reduction(Assignment *a, Tensor *tensor) {
         return false;
     Stage *stage = make_stage(a, tensor, axes, term(a));
     stage->combine = a->statement->ast->combine;
-    stage->initial = former ? read_at(a, former, axes) : identity(a);
+    stage->components[0].initial = former ? read_at(a, former, axes) : identity(a);
     add_reductions(a, stage);
     return true;
 }
@@ -399,7 +396,7 @@ static Expr *reduced_part(Assignment *a, const Var **axes) {
     add_part(a, part, "part");
     Stage *stage = make_stage(a, part, own_axes(a), term(a));
     stage->combine = a->statement->ast->combine;
-    stage->initial = identity(a);
+    stage->components[0].initial = identity(a);
     add_reductions(a, stage);
     return read_part(a, part, axes);
 }
@@ -531,14 +528,13 @@ static void reduce_tuple(const Tuple *tuple, Tensor *const *tensors, const Tenso
     Assignment *a = tuple->components;
     const Var **axes = own_axes(a);
     Expr **initials = formers ? read_all(tuple, formers, axes) : tuple->combiner->identity;
-    Stage *stage = make_stage(a, tensors[0], axes, term(a));
+    Stage *stage = make_stage(a, tensors[0], axes, NULL);
     stage->combine = COMBINE_DECLARED;
     stage->combiner = tuple->combiner;
-    stage->initial = initials[0];
-    stage->rest_count = tuple->count - 1;
-    stage->rest = ARENA_ARRAY(tuple->arena, Component, stage->rest_count);
-    for (int i = 1; i < tuple->count; i++)
-        stage->rest[i - 1] = (Component){tensors[i], initials[i], term(&tuple->components[i])};
+    stage->component_count = tuple->count;
+    stage->components = ARENA_ARRAY(tuple->arena, Component, tuple->count);
+    for (int i = 0; i < tuple->count; i++)
+        stage->components[i] = (Component){tensors[i], initials[i], term(&tuple->components[i])};
     add_reductions(a, stage);
 }
 

@@ -212,7 +212,7 @@ static void access_strides(const StageFacts *facts, AccessFacts *access, const N
 static void access_make(Forms *forms, StageFacts *facts, AccessFacts *access, const Tensor *tensor,
                         Expr *const *index) {
     const NestStage *producer = nest_producer(forms->nest, tensor);
-    const Tensor *buffer = producer ? nest_buffer(producer, stage_component_of(producer->stage, tensor)) : tensor;
+    const Tensor *buffer = producer ? producer->buffers[stage_component_of(producer->stage, tensor)] : tensor;
     int loops = facts->loop_count;
     double form[loops + 1];
     access->tensor = tensor;
@@ -390,7 +390,7 @@ static bool is_identity_of(const Stage *stage, int component, const Expr *e) {
 
 /* What is combined where the predicates of a stage hold. Those on indices alone are tested outside the loops. */
 static void walk_value(Walk *walk, const Stage *stage, int component) {
-    const Expr *value = stage_component(stage, component).value;
+    const Expr *value = stage->components[component].value;
     while (value->kind == EXPR_OP && value->op == OP_SELECT && is_identity_of(stage, component, value->args[2])) {
         Walk inside = {.forms = walk->forms};
         expr_walk(value->args[0], count_reads, &inside);
@@ -445,19 +445,19 @@ static void walk_combiner(Walk *walk, const Combiner *combiner) {
 
 static void stage_accesses(Forms *forms, StageFacts *facts) {
     const Stage *stage = facts->stage->stage;
-    Walk walk = {.forms = forms, .facts = facts, .reads = stage_component_count(stage)};
+    Walk walk = {.forms = forms, .facts = facts, .reads = stage->component_count};
     stage_walk_values(stage, count_reads, &walk);
     facts->accesses = ARENA_ARRAY(forms->arena, AccessFacts, walk.reads);
     walk.seen = ARENA_ARRAY(forms->arena, const Expr *, walk.reads + 1);
     Expr *index[stage->axis_count + 1];
     for (int a = 0; a < stage->axis_count; a++)
         index[a] = expr_var(forms->arena, stage->axes[a]);
-    for (int c = 0; c < stage_component_count(stage); c++) {
+    for (int c = 0; c < stage->component_count; c++) {
         AccessFacts *access = &facts->accesses[facts->access_count++];
-        access_make(forms, facts, access, stage_component(stage, c).tensor, index);
+        access_make(forms, facts, access, stage->components[c].tensor, index);
         access->write = true;
     }
-    for (int c = 0; c < stage_component_count(stage); c++)
+    for (int c = 0; c < stage->component_count; c++)
         walk_value(&walk, stage, c);
     if (stage->combine == COMBINE_DECLARED)
         walk_combiner(&walk, stage->combiner);
@@ -526,7 +526,7 @@ static void stage_fill(Arena *arena, const Nest *nest, const NestStage *stage, d
         facts->extents[l] = loop->extent >= 0 ? (double)loop->extent : form_constant(loop->var->extent, typical);
         facts->iterations *= facts->extents[l];
     }
-    facts->lanes = target_lanes(nest->target, stage->stage->tensor->type);
+    facts->lanes = target_lanes(nest->target, stage->stage->components[0].tensor->type);
     facts->registers = nest->target->vector_registers;
     facts->machine = nest->target->machine;
     int axes = stage->stage->axis_count + stage->stage->reduction_count;

@@ -146,7 +146,7 @@ static bool scans_rows(const StageFacts *stage) {
 
 static void block_writes(const StageFacts *stage, Block *block) {
     const AccessFacts *written = &stage->accesses[0];
-    int components = stage_component_count(stage->stage->stage);
+    int components = stage->stage->stage->component_count;
     double count = access_count_in_block(stage, written), steps = block->vectors / (count < 1 ? 1 : count);
     if (!reduces(stage)) {
         block->stores = written->in_registers ? 0 : count * components;

@@ -161,7 +161,7 @@ static void write_component(Canon *canon, Component component, bool first) {
 static void write_stage(Canon *canon, const Stage *stage, bool first) {
     canon->stage = NULL;
     text_add(&canon->text, "stage %d ", (int)stage->combine);
-    write_dims(canon, stage->tensor, first);
+    write_dims(canon, stage->components[0].tensor, first);
     for (int r = 0; r < stage->reduction_count; r++) {
         text_add(&canon->text, " over ");
         write_expr(canon, stage->reductions[r]->extent, first);
@@ -170,11 +170,11 @@ static void write_stage(Canon *canon, const Stage *stage, bool first) {
         text_add(&canon->text, " scan %d step %d", first ? 0 : scan_number(canon, stage->scan), stage->step);
     canon->stage = stage;
     text_add(&canon->text, " = ");
-    write_component(canon, stage_component(stage, 0), first);
-    for (int c = 1; c < stage_component_count(stage); c++) {
+    write_component(canon, stage->components[0], first);
+    for (int c = 1; c < stage->component_count; c++) {
         text_add(&canon->text, " and ");
-        write_dims(canon, stage_component(stage, c).tensor, first);
-        write_component(canon, stage_component(stage, c), first);
+        write_dims(canon, stage->components[c].tensor, first);
+        write_component(canon, stage->components[c], first);
     }
     if (stage->combiner)
         write_combiner(canon, stage->combiner, first);
@@ -228,8 +228,8 @@ static bool is_read(const Canon *canon, int number) {
     for (int s = 0; s < canon->program->stage_count; s++) {
         if (written->scan && canon->program->stages[s]->scan == written->scan && s <= number)
             continue;
-        for (int c = 0; c < stage_component_count(written); c++)
-            if (stage_uses_tensor(canon->program->stages[s], stage_component(written, c).tensor))
+        for (int c = 0; c < written->component_count; c++)
+            if (stage_uses_tensor(canon->program->stages[s], written->components[c].tensor))
                 return true;
     }
     return false;

@@ -58,9 +58,9 @@ static const char *rename_name(Arena *arena, const Task *task, const char *name,
                             *rest ? rename_index(arena, stage, rest + 1, canonical) : "");
     }
     for (int s = 0; s < task->stage_count && !best; s++)
-        for (int c = 1; c < stage_component_count(task->stages[s]) && !best; c++) {
+        for (int c = 1; c < task->stages[s]->component_count && !best; c++) {
             const char *number = arena_printf(arena, "S%d_%d", s, c);
-            const char *own = stage_component(task->stages[s], c).tensor->name;
+            const char *own = task->stages[s]->components[c].tensor->name;
             if (strcmp(name, canonical ? own : number) == 0)
                 best = canonical ? number : own;
         }

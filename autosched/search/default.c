@@ -20,7 +20,7 @@ enum { OTHER_PART = 2, OTHER_RANDOM = 16 };
 static bool is_of_other_group(const Space *space, const Stage *stage, int number) {
     for (int g = 0; g < space->groups.count; g++)
         for (int s = 0; g != number && s < space->groups.items[g]->stage_count; s++)
-            if (space->groups.items[g]->stages[s]->tensor == stage->tensor)
+            if (space->groups.items[g]->stages[s]->components[0].tensor == stage->components[0].tensor)
                 return true;
     return false;
 }
@@ -257,8 +257,8 @@ static int most_reads(const Group *group) {
     int most = 0;
     for (int s = 0; s < group->stage_count; s++) {
         int reads = 0;
-        for (int c = 0; c < stage_component_count(group->stages[s]); c++)
-            expr_walk(stage_component(group->stages[s], c).value, count_read, &reads);
+        for (int c = 0; c < group->stages[s]->component_count; c++)
+            expr_walk(group->stages[s]->components[c].value, count_read, &reads);
         most = reads > most ? reads : most;
     }
     return most;

@@ -37,7 +37,7 @@ static bool find_cases(const Expr *e, void *context) {
 
 int64_t case_period(const Stage *stage, int axis) {
     Cases cases = {.axis = stage->axes[axis], .extent = axis_extent(stage->axes[axis])};
-    expr_walk(stage->value, find_cases, &cases);
+    expr_walk(stage->components[0].value, find_cases, &cases);
     bool many = cases.period > CASES_LIMIT || (cases.extent >= 0 && cases.period > cases.extent);
     return cases.period > 1 && !many ? cases.period : 0;
 }
@@ -79,9 +79,9 @@ static bool find_case_read(const Expr *e, void *context) {
 }
 
 bool reads_by_cases(const Stage *stage, const Stage *producer) {
-    CaseReads reads = {.tensor = producer->tensor, .all = true};
-    expr_walk(stage->value, find_case_read, &reads);
-    return reads.all && reads.chosen && producer->combine == COMBINE_NONE && producer->rest_count == 0;
+    CaseReads reads = {.tensor = producer->components[0].tensor, .all = true};
+    expr_walk(stage->components[0].value, find_case_read, &reads);
+    return reads.all && reads.chosen && producer->combine == COMBINE_NONE && producer->component_count == 1;
 }
 
 typedef struct TileSearch {
@@ -93,7 +93,7 @@ typedef struct TileSearch {
 /* x / 4 and x % 4 want whole fours of x; at the cases of the producer, x wants all that it has of them. */
 static bool find_tile(const Expr *e, void *context) {
     TileSearch *search = context;
-    for (int d = 0; e->kind == EXPR_READ && e->tensor == search->producer->tensor && d < e->count; d++) {
+    for (int d = 0; e->kind == EXPR_READ && e->tensor == search->producer->components[0].tensor && d < e->count; d++) {
         const Expr *index = e->args[d];
         int64_t period = 0;
         if (axis_in(index) != search->axis)
@@ -112,7 +112,7 @@ int64_t group_case_period(Space *space, const Group *group, const Stage *root, i
     for (int s = 0; s < group->stage_count; s++)
         if (group->stages[s] != group->root) {
             search.producer = inlined_stage(space, group->stages[s]);
-            expr_walk(root->value, find_tile, &search);
+            expr_walk(root->components[0].value, find_tile, &search);
         }
     int64_t extent = axis_extent(root->axes[axis]);
     return extent >= 0 && search.period > extent ? extent : search.period;
@@ -155,7 +155,7 @@ typedef struct QuotientSearch {
 /* x / 4 in the place of an axis that chooses. */
 static bool find_quotient(const Expr *e, void *context) {
     QuotientSearch *search = context;
-    for (int d = 0; e->kind == EXPR_READ && e->tensor == search->producer->tensor && d < e->count; d++)
+    for (int d = 0; e->kind == EXPR_READ && e->tensor == search->producer->components[0].tensor && d < e->count; d++)
         if (e->args[d]->kind == EXPR_OP && e->args[d]->op == OP_DIV)
             search->found |= case_period(inlined_stage(search->space, search->producer), d) > 0;
     return true;
@@ -163,7 +163,7 @@ static bool find_quotient(const Expr *e, void *context) {
 
 bool loses_cases(Space *space, const Stage *consumer, const Stage *producer) {
     QuotientSearch search = {space, producer, false};
-    expr_walk(consumer->value, find_quotient, &search);
+    expr_walk(consumer->components[0].value, find_quotient, &search);
     return search.found;
 }
 
@@ -186,14 +186,14 @@ static bool find_lane(const Expr *e, void *context) {
 /* For each member, readers before what they read, its dimension that the vector axis of the root is; -1: none. */
 static void find_lanes(Space *space, const Group *group, const CasePlace *place, int *dimensions) {
     for (int s = group->stage_count - 1; s >= 0; s--) {
-        LaneSearch search = {group->stages[s]->tensor, place->vector, -1};
+        LaneSearch search = {group->stages[s]->components[0].tensor, place->vector, -1};
         if (place->vector)
-            expr_walk(place->root->value, find_lane, &search);
+            expr_walk(place->root->components[0].value, find_lane, &search);
         for (int r = s + 1; r < group->stage_count && place->vector && search.dimension < 0; r++) {
             const Stage *reader = inlined_stage(space, group->stages[r]);
             search.axis = dimensions[r] < 0 ? NULL : reader->axes[dimensions[r]];
             if (search.axis && group->stages[r] != group->root)
-                expr_walk(reader->value, find_lane, &search);
+                expr_walk(reader->components[0].value, find_lane, &search);
         }
         dimensions[s] = search.dimension;
     }

@@ -78,8 +78,8 @@ static bool is_member(const Chain *chain, const Group *group) {
 /* Whether the chain alone reads what the group makes. */
 static bool suits_chain(Space *space, const Chain *chain, const Group *group) {
     bool used = false;
-    if (chain->producer_count == CHAIN_PRODUCERS || group->scan || group->root->rest_count > 0 || !group->tiled ||
-        group->root->tensor->role != ROLE_TEMPORARY || tiles_read(space, group->root, NULL))
+    if (chain->producer_count == CHAIN_PRODUCERS || group->scan || group->root->component_count > 1 || !group->tiled ||
+        group->root->components[0].tensor->role != ROLE_TEMPORARY || tiles_read(space, group->root, NULL))
         return false;
     for (int g = 0; g < space->groups.count; g++) {
         const Group *reader = space->groups.items[g];
@@ -154,7 +154,7 @@ static int64_t iterations_of(const Chain *chain, const ChainAxis *axis) {
 /* --- bytes -------------------------------------------------------------------------------------------------------- */
 
 static double bytes_of(const Stage *stage) {
-    double bytes = element_info[stage->tensor->type].bytes;
+    double bytes = element_info[stage->components[0].tensor->type].bytes;
     for (int a = 0; a < stage->axis_count; a++)
         bytes *= (double)axis_extent(stage->axes[a]);
     return bytes;

@@ -38,12 +38,12 @@ static bool note_flat(const Expr *e, void *context) {
 }
 
 static bool stage_is_flat(Space *space, const Stage *stage) {
-    if (stage->scan || stage->combine != COMBINE_NONE || stage->rest_count > 0 ||
+    if (stage->scan || stage->combine != COMBINE_NONE || stage->component_count > 1 ||
         stage_first_scatter(stage) < stage->axis_count)
         return false;
     const Stage *inlined = inlined_stage(space, stage);
     FlatSearch search = {.stage = inlined};
-    expr_walk(inlined->value, note_flat, &search);
+    expr_walk(inlined->components[0].value, note_flat, &search);
     return search.any && !search.other;
 }
 
@@ -57,7 +57,7 @@ static bool add_inlined(const Expr *e, void *context) {
     InlinedSize *inlined = context;
     inlined->size++;
     for (int s = 0; s < inlined->group->stage_count && e->kind == EXPR_READ; s++)
-        if (inlined->group->stages[s]->tensor == e->tensor)
+        if (inlined->group->stages[s]->components[0].tensor == e->tensor)
             inlined->size += inlined->sizes[s];
     return e->kind != EXPR_READ;
 }
@@ -68,7 +68,7 @@ static double inlined_size(Space *space, const Group *group) {
     for (int s = 0; s < group->stage_count; s++) {
         InlinedSize inlined = {group, sizes, 0};
         sizes[s] = 0;
-        expr_walk(inlined_stage(space, group->stages[s])->value, add_inlined, &inlined);
+        expr_walk(inlined_stage(space, group->stages[s])->components[0].value, add_inlined, &inlined);
         sizes[s] = inlined.size;
     }
     return sizes[group->stage_count - 1];

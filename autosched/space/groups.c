@@ -73,7 +73,7 @@ static bool chooses_terms(const Stage *stage, const Expr *condition, const Var *
 
 /* Whether conditions that are read from memory choose other terms for each value of the axis. */
 static bool is_ragged_along(const Stage *stage, const Var *axis) {
-    const Expr *value = stage->value;
+    const Expr *value = stage->components[0].value;
     while (value->kind == EXPR_OP && value->op == OP_SELECT && is_identity(stage->combine, value->args[2])) {
         if (chooses_terms(stage, value->args[0], axis))
             return true;
@@ -225,8 +225,8 @@ static void collect_facts(Grouping *grouping) {
 
 static bool requirement_reads(const Program *program, const Stage *stage) {
     for (int r = 0; r < program->requirement_count; r++)
-        for (int c = 0; c < stage_component_count(stage); c++)
-            if (expr_uses_tensor(program->requirements[r].condition, stage_component(stage, c).tensor))
+        for (int c = 0; c < stage->component_count; c++)
+            if (expr_uses_tensor(program->requirements[r].condition, stage->components[c].tensor))
                 return true;
     return false;
 }
@@ -250,7 +250,7 @@ static bool count_node(const Expr *e, void *context) {
 /* Nodes of a stage's value as it is after inlining. */
 static int value_nodes(Space *space, const Stage *stage) {
     int nodes = 0;
-    expr_walk(inlined_stage(space, stage)->value, count_node, &nodes);
+    expr_walk(inlined_stage(space, stage)->components[0].value, count_node, &nodes);
     return nodes;
 }
 
@@ -283,7 +283,7 @@ static bool wants_inlining(Grouping *grouping, const StageFacts *facts) {
     for (int c = 0; c < facts->consumers.count; c++)
         if (loses_cases(grouping->space, grouping->facts[facts->consumers.items[c]].stage, stage))
             return false;
-    OperationCount cost = operations_of(inlined_stage(grouping->space, stage)->value);
+    OperationCount cost = operations_of(inlined_stage(grouping->space, stage)->components[0].value);
     if (cost.operations == 0)
         return true;
     bool once = true, reused = false;
@@ -456,7 +456,7 @@ static bool suits_tile(Grouping *grouping, const StageFacts *facts) {
     const Stage *stage = facts->stage;
     if (stage->combine == COMBINE_NONE || stage_is_row_reduction(grouping->space, stage) || stage_is_ragged(stage))
         return false;
-    return stage_has_reuse(stage) || (stage->reduction_count > 0 && stage->rest_count == 0 && !facts->scan &&
+    return stage_has_reuse(stage) || (stage->reduction_count > 0 && stage->component_count == 1 && !facts->scan &&
                                       stage_first_scatter(stage) == stage->axis_count);
 }
 
@@ -503,7 +503,8 @@ static bool reads_row_reduction(Grouping *grouping, const Stage *root, const boo
 
 /* The last transform of a fast algorithm: what it reads is computed beside a tile of it. */
 static bool chooses_cases(Space *space, const Stage *stage) {
-    return stage->combine == COMBINE_NONE && stage->rest_count == 0 && stage_has_cases(inlined_stage(space, stage));
+    return stage->combine == COMBINE_NONE && stage->component_count == 1 &&
+           stage_has_cases(inlined_stage(space, stage));
 }
 
 /* Takes in producers a row of which is enough for a row of the root. Returns the number of shared axes. */
@@ -536,7 +537,7 @@ static double assumed_extent(const Var *axis) {
 
 /* Bytes of one of the first axes' elements and all of the others. */
 static double bytes_below(const Stage *stage, int depth) {
-    double bytes = element_info[stage->tensor->type].bytes;
+    double bytes = element_info[stage->components[0].tensor->type].bytes;
     for (int a = depth; a < stage->axis_count; a++)
         bytes *= assumed_extent(stage->axes[a]);
     return bytes;
@@ -563,7 +564,7 @@ static StageFacts *find_row_anchor(Grouping *grouping, const bool *members, int 
     for (int s = grouping->count - 1; s >= 0 && depth > 0; s--) {
         StageFacts *facts = &grouping->facts[s];
         const Stage *stage = facts->stage;
-        if (!members[s] && only_used_in(grouping, facts, members) && !facts->scan && stage->rest_count == 0 &&
+        if (!members[s] && only_used_in(grouping, facts, members) && !facts->scan && stage->component_count == 1 &&
             stage_has_reuse(stage) && !stage_is_row_reduction(grouping->space, stage) && stage->axis_count > depth &&
             shared_depth(grouping, facts, members, depth) == depth && suits_blocks(grouping->space, stage, depth))
             return facts;
@@ -582,7 +583,7 @@ static StageFacts *find_chain(Grouping *grouping, const Stage *root, const Stage
     int shared = root->axis_count > 1 ? absorb_rows(grouping, root, chain) : 0;
     StageFacts *block = shared == root->axis_count - 1 ? find_row_anchor(grouping, chain, shared) : NULL;
     double between = block ? bytes_below(block->stage, 0) : 0;
-    if (between <= 2 * cache_size(grouping->space, 1) || product->stage->rest_count > 0 ||
+    if (between <= 2 * cache_size(grouping->space, 1) || product->stage->component_count > 1 ||
         !suits_blocks(grouping->space, product->stage, shared))
         return NULL;
     memcpy(members, chain, sizeof chain);
@@ -594,7 +595,7 @@ static StageFacts *find_chain(Grouping *grouping, const Stage *root, const Stage
 static bool absorb_transforms(Grouping *grouping, const Stage *root, bool *members) {
     const Stage *inlined = inlined_stage(grouping->space, root);
     bool any = false;
-    if (!stage_has_cases(inlined) || root->rest_count > 0)
+    if (!stage_has_cases(inlined) || root->component_count > 1)
         return false;
     for (int s = grouping->count - 1; s >= 0; s--) {
         StageFacts *facts = &grouping->facts[s];
@@ -614,7 +615,7 @@ static bool own_element_test(const Stage *stage, const Expr *read, int depth) {
 /* Computed element by element, of sizes that are the root's. */
 static bool is_of_elements(const StageFacts *facts, const Stage *root) {
     const Stage *stage = facts->stage;
-    return stage->combine == COMBINE_NONE && stage->rest_count == 0 && stage->axis_count > 0 && !facts->scan &&
+    return stage->combine == COMBINE_NONE && stage->component_count == 1 && stage->axis_count > 0 && !facts->scan &&
            stage_first_scatter(stage) == stage->axis_count && same_domain(stage, root);
 }
 

@@ -47,8 +47,8 @@ static void list_tensors(Program *part, Arena *arena) {
     Uses uses = {.arena = arena};
     for (int s = 0; s < part->stage_count; s++) {
         stage_walk(part->stages[s], note_tensor, &uses);
-        for (int c = 0; c < stage_component_count(part->stages[s]); c++)
-            note_use(&uses, stage_component(part->stages[s], c).tensor);
+        for (int c = 0; c < part->stages[s]->component_count; c++)
+            note_use(&uses, part->stages[s]->components[c].tensor);
     }
     part->tensor_count = uses.tensors.count;
     part->tensors = uses.tensors.items;
@@ -65,7 +65,7 @@ static Program *marked_program(Arena *arena, const Space *space, const bool *mar
     for (int s = 0; s < whole->stage_count; s++) {
         if (!marked[s])
             continue;
-        if (whole->known && whole->stages[s]->value->kind != EXPR_READ)
+        if (whole->known && whole->stages[s]->components[0].value->kind != EXPR_READ)
             part->known[part->stage_count] = whole->known[s];
         part->stages[part->stage_count++] = space->present[s];
     }

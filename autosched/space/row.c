@@ -166,12 +166,12 @@ static bool reads_along_last(const Stage *stage) {
  * other: what combines the lanes of rows is saved, as of a filter. */
 static bool suits_columns(const Space *space, const Stage *stage) {
     int64_t extent = reads_along_last(stage) ? axis_extent(stage->axes[stage->axis_count - 1]) : 0;
-    return extent < 0 || extent >= COLUMN_VECTORS * target_lanes(space->target, stage->tensor->type);
+    return extent < 0 || extent >= COLUMN_VECTORS * target_lanes(space->target, stage->components[0].tensor->type);
 }
 
 bool stage_is_column_reduction(const Space *space, const Stage *stage) {
-    return stage->combine != COMBINE_NONE && stage->reduction_count > 0 && stage->rest_count == 0 && !stage->scan &&
-           stage_first_scatter(stage) == stage->axis_count && reads_along_last(stage) &&
+    return stage->combine != COMBINE_NONE && stage->reduction_count > 0 && stage->component_count == 1 &&
+           !stage->scan && stage_first_scatter(stage) == stage->axis_count && reads_along_last(stage) &&
            !stage_is_row_reduction(space, stage);
 }
 
@@ -198,7 +198,7 @@ static bool reads_each_once(const Space *space, const Stage *stage) {
     OnceRead once = {.stage = stage};
     stage_walk_values(stage, note_once_read, &once);
     int64_t extent = row_extent(stage);
-    return once.any && (extent < 0 || extent >= 2 * target_lanes(space->target, stage->tensor->type));
+    return once.any && (extent < 0 || extent >= 2 * target_lanes(space->target, stage->components[0].tensor->type));
 }
 
 /* Lanes of a combiner take as long to be combined as several vectors: its short rows are computed side by side. */
@@ -214,7 +214,7 @@ bool stage_is_row_reduction(const Space *space, const Stage *stage) {
 }
 
 static int lanes_of(const Space *space, const Stage *stage, int64_t extent) {
-    int lanes = target_lanes(space->target, stage->tensor->type), power = 1;
+    int lanes = target_lanes(space->target, stage->components[0].tensor->type), power = 1;
     while (power < lanes && (extent < 0 || power < extent))
         power *= 2;
     return power;
@@ -687,7 +687,7 @@ static bool has_few_terms(const Group *group, const Row *row) {
     for (int s = 0; s < group->stage_count && few; s++) {
         const Stage *stage = group->stages[s];
         int64_t terms = row_terms(stage, row->depth);
-        few = stage->axis_count >= row->depth && stage->combine != COMBINE_DECLARED && stage->rest_count == 0 &&
+        few = stage->axis_count >= row->depth && stage->combine != COMBINE_DECLARED && stage->component_count == 1 &&
               stage_first_scatter(stage) == stage->axis_count && terms > 0 && terms <= FEW_TERMS;
     }
     return few;

@@ -28,7 +28,8 @@ int64_t group_steps(const Group *group) {
 double group_work(const Group *group) {
     double work = 0;
     for (int s = 0; s < group->stage_count; s++) {
-        double flops = stage_flops(group->stages[s]), elements = (double)tensor_elements(group->stages[s]->tensor);
+        double flops = stage_flops(group->stages[s]),
+               elements = (double)tensor_elements(group->stages[s]->components[0].tensor);
         if (flops < 0 || elements < 0)
             return -1;
         work += flops + elements;

@@ -102,7 +102,7 @@ static bool note_constant(const Expr *e, void *context) {
 /* Given with the program, or made of such tensors alone. */
 static bool is_constant(const Program *program, const Tensor *tensor) {
     const Stage *stage = program_stage_of(program, tensor);
-    if (tensor->role == ROLE_CONSTANT || !stage || stage->scan || stage->tensor->role != ROLE_TEMPORARY)
+    if (tensor->role == ROLE_CONSTANT || !stage || stage->scan || stage->components[0].tensor->role != ROLE_TEMPORARY)
         return tensor->role == ROLE_CONSTANT;
     ConstantReads reads = {.program = program};
     stage_walk(stage, note_constant, &reads);
@@ -154,9 +154,9 @@ static bool widest_type(const Expr *e, void *context) {
 }
 
 int stage_lanes(const Space *space, const Stage *stage) {
-    int bytes = element_info[stage->tensor->type].bytes, least = element_info[TYPE_FLOAT].bytes;
-    expr_walk(stage->value, widest_type, &bytes);
-    if (stage->reduction_count && type_is_float(stage->tensor->type) && bytes < least)
+    int bytes = element_info[stage->components[0].tensor->type].bytes, least = element_info[TYPE_FLOAT].bytes;
+    expr_walk(stage->components[0].value, widest_type, &bytes);
+    if (stage->reduction_count && type_is_float(stage->components[0].tensor->type) && bytes < least)
         bytes = least;
     int lanes = space->target->vector_bytes / bytes;
     return lanes < 1 ? 1 : lanes;
@@ -222,7 +222,7 @@ static bool count_node(const Expr *e, void *context) {
 /* Whether the lanes of an axis may compute all of its cases: there are many, and little is computed in them. */
 static bool has_lanes_of_cases(const Group *group, const Tile *tile, const TileAxis *axis) {
     int nodes = 0;
-    expr_walk(tile->value->value, count_node, &nodes);
+    expr_walk(tile->value->components[0].value, count_node, &nodes);
     return group->stage_count == 1 && nodes <= CASES_NODES && (axis->extent < 0 || axis->extent >= 2 * axis->lanes);
 }
 
@@ -364,7 +364,7 @@ static bool is_before_columns(const Tile *tile, int number) {
 /* How bad an axis is as the vector axis: lanes lost, operands to be packed, scattered stores; below 0: of no use. */
 static double vector_cost(const Tile *tile, const Stage *root, int number) {
     const TileAxis *axis = &tile->axes[number];
-    const Expr *value = tile->anchor ? tile->anchor->value : root->value;
+    const Expr *value = tile->anchor ? tile->anchor->components[0].value : root->components[0].value;
     if (!axis->tiled || axis->lanes == 1 || axis->cases || number < tile->placed ||
         (!tile->anchor && tile->axes[tile->axis_count - 1].steps)) /* each lane would be a row */
         return -1;

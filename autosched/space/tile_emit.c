@@ -331,7 +331,7 @@ bool tile_emit_placed(Space *space, Group *group, const Tile *tile, const int *g
     writer.reductions = names_new(space->arena);
     writer.unrolled = names_new(space->arena);
     if (tile->anchor)
-        sketch->registers = stage_component_count(tile->anchor);
+        sketch->registers = tile->anchor->component_count;
     if (tile_uses_instr(&writer) && !tile_instr_agrees(&writer))
         return false;
     if (tile_clips(&writer) && !tile_clip_makes_sense(&writer))

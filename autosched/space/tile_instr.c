@@ -76,11 +76,12 @@ static bool find_pair(Tile *tile, const Instr *instr, const Expr *const *reads) 
 static bool instr_fits(const Space *space, Tile *tile, const Instr *instr) {
     const Stage *anchor = tile->anchor;
     if (!target_has(space, instr) || !has_usual_form(instr) || anchor->combine != instr->meaning->combine ||
-        anchor->tensor->type != instr->operands[0]->type ||
-        (space->program->strict && type_is_float(anchor->tensor->type)))
+        anchor->components[0].tensor->type != instr->operands[0]->type ||
+        (space->program->strict && type_is_float(anchor->components[0].tensor->type)))
         return false;
     const Expr *reads[instr->operand_count];
-    return instr_match(space->arena, instr, anchor->value, reads, NULL, NULL) && find_pair(tile, instr, reads);
+    return instr_match(space->arena, instr, anchor->components[0].value, reads, NULL, NULL) &&
+           find_pair(tile, instr, reads);
 }
 
 void tile_find_instr(Space *space, Group *group, Tile *tile) {

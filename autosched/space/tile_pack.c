@@ -202,7 +202,7 @@ static const char *copy_loop(TileWriter *writer, const NestStage *copy, int loop
 /* The loop of a copy, outside of its lanes, that runs along the memory copied from; -1: none, or one known to be
  * shorter than the lanes. */
 static int loop_along_source(const NestStage *copy, int lanes) {
-    const Expr *read = copy->stage->value;
+    const Expr *read = copy->stage->components[0].value;
     if (read->kind != EXPR_READ || read->count == 0)
         return -1;
     const Expr *index = read->args[read->count - 1], *value = NULL;
@@ -241,7 +241,7 @@ static void transpose_copy(TileWriter *writer, const NestStage *copy, int lanes)
 /* The loop over panels whose lanes go on where those of another end in the memory copied from; -1: none, or it is the
  * innermost already. */
 static int loop_over_panels(const NestStage *copy) {
-    const Expr *read = copy->stage->value, *value = NULL;
+    const Expr *read = copy->stage->components[0].value, *value = NULL;
     int last = copy->loop_count - 1;
     const Expr *index = read->kind == EXPR_READ && read->count > 0 ? read->args[read->count - 1] : NULL;
     for (int a = 0; index && a < copy->stage->axis_count; a++)

@@ -53,7 +53,7 @@ static void start_with_reduction(const Space *space, Group *group, const Tile *t
     if (vector >= 0)
         vectors = genes[tile->axes[vector].vector].values[genes[tile->axes[vector].vector].start * 2 + 1];
     int second = second_axis(tile, vector);
-    int64_t limit = (registers / stage_component_count(tile->value) - 1 - vectors) / vectors;
+    int64_t limit = (registers / tile->value->component_count - 1 - vectors) / vectors;
     if (second >= 0)
         choose_tile(&genes[tile->axes[second].tile], tile->axes[second].extent, limit < TILE_LIMIT ? limit : TILE_LIMIT,
                     1);

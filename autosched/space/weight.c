@@ -63,9 +63,9 @@ static bool count_node(const Expr *e, void *context) {
 
 int64_t stage_weight(const Stage *stage, const Target *target) {
     Count count = {stage, target, 0};
-    for (int c = 0; c < stage_component_count(stage); c++)
-        expr_walk(stage_component(stage, c).value, count_node, &count);
+    for (int c = 0; c < stage->component_count; c++)
+        expr_walk(stage->components[c].value, count_node, &count);
     if (stage->combine != COMBINE_NONE)
-        count.instructions += round_instructions(target, stage->tensor->type);
+        count.instructions += round_instructions(target, stage->components[0].tensor->type);
     return 1 + count.instructions / PLAIN;
 }

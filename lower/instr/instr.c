@@ -44,7 +44,7 @@ static const Expr *find_read(const Expr *e, const Tensor *tensor) {
 int instr_operand_index(const Instr *instr, int operand, int d) {
     if (operand == 0)
         return d;
-    const Var *var = find_read(instr->meaning->value, instr->operands[operand])->args[d]->var;
+    const Var *var = find_read(instr->meaning->components[0].value, instr->operands[operand])->args[d]->var;
     int index = 0;
     while (instr_index(instr, index) != var)
         index++;
@@ -72,7 +72,7 @@ static Value value_of_zeros(const Expr *e) {
 bool instr_ignores_zeros(const Instr *instr) {
     if (instr->meaning->combine != COMBINE_ADD)
         return false;
-    Value value = value_of_zeros(instr->meaning->value);
+    Value value = value_of_zeros(instr->meaning->components[0].value);
     return type_is_float(value.type) ? value.real == 0 : value.integer == 0;
 }
 
@@ -153,7 +153,7 @@ bool instr_match(Arena *arena, const Instr *instr, const Expr *value, const Expr
     Match m = {.arena = arena, .instr = instr, .reads = reads};
     for (int i = 0; i < instr->operand_count; i++)
         reads[i] = NULL;
-    if (match(&m, instr->meaning->value, value))
+    if (match(&m, instr->meaning->components[0].value, value))
         return true;
     if (wanted)
         *wanted = m.wanted;

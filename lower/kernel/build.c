@@ -76,7 +76,7 @@ static Expr *inlined_value(Build *b, const Stage *stage, const Tensor *tensor, E
     Substitution *list = ARENA_ARRAY(b->arena, Substitution, stage->axis_count);
     for (int d = 0; d < stage->axis_count; d++)
         list[d] = (Substitution){stage->axes[d], index[d]};
-    Expr *value = stage_component(stage, stage_component_of(stage, tensor)).value;
+    Expr *value = stage->components[stage_component_of(stage, tensor)].value;
     return lower_expr(b, expr_substitute(b->arena, value, list, stage->axis_count), path);
 }
 
@@ -101,7 +101,7 @@ static Expr *lower_read(Build *b, Expr *e, Expr *path) {
             inlined_value(b, producer->stage, e->tensor, index, otherwise ? expr_and(b->arena, path, inside) : path);
         return inside && otherwise ? expr_select(b->arena, inside, value, otherwise) : value;
     }
-    const Tensor *tensor = producer ? nest_buffer(producer, stage_component_of(producer->stage, e->tensor))
+    const Tensor *tensor = producer ? producer->buffers[stage_component_of(producer->stage, e->tensor)]
                            : e->tensor->role == ROLE_INITIAL ? e->tensor->buffer
                                                              : e->tensor;
     Expr *read = expr_read(b->arena, tensor, relative_index(b, producer, index, tensor->rank), NULL);
@@ -231,20 +231,20 @@ static bool is_itself(const Tensor *tensor, Expr *const *index, const Expr *valu
 
 /* The values or initial values of all components of a stage. */
 static Expr **component_sources(Build *b, const Stage *stage, bool initial) {
-    int count = stage_component_count(stage);
+    int count = stage->component_count;
     Expr **sources = ARENA_ARRAY(b->arena, Expr *, count);
     for (int c = 0; c < count; c++)
-        sources[c] = initial ? stage_component(stage, c).initial : stage_component(stage, c).value;
+        sources[c] = initial ? stage->components[c].initial : stage->components[c].value;
     return sources;
 }
 
 /* What the stage's elements become when the values are combined with what they are. */
 static void combine_values(Build *b, const NestStage *nest, Expr **index, Expr **values) {
     const Stage *stage = nest->stage;
-    int count = stage_component_count(stage);
+    int count = stage->component_count;
     Expr *old[count], *made[count];
     for (int c = 0; c < count; c++)
-        old[c] = expr_read(b->arena, nest_buffer(nest, c), index, NULL);
+        old[c] = expr_read(b->arena, nest->buffers[c], index, NULL);
     for (int c = 0; c < count; c++)
         made[c] = stage->combine == COMBINE_DECLARED
                       ? combiner_apply(b->arena, stage->combiner, c, old, values)
@@ -255,7 +255,7 @@ static void combine_values(Build *b, const NestStage *nest, Expr **index, Expr *
 
 static Stmt *stage_store(Build *b, const StageBuild *s, Expr *const *sources, Expr *path, bool combine) {
     const Stage *stage = s->stage->stage;
-    int count = stage_component_count(stage);
+    int count = stage->component_count;
     Expr **index = ARENA_ARRAY(b->arena, Expr *, stage->axis_count), *values[count];
     for (int d = 0; d < stage->axis_count; d++)
         index[d] = s->axes.items[d].value;
@@ -266,7 +266,7 @@ static Stmt *stage_store(Build *b, const StageBuild *s, Expr *const *sources, Ex
         combine_values(b, s->stage, index, values);
     StmtList stores = {0};
     for (int c = 0; c < count; c++) {
-        const Tensor *buffer = nest_buffer(s->stage, c);
+        const Tensor *buffer = s->stage->buffers[c];
         if (!is_itself(buffer, index, values[c]))
             stmts_add(b->arena, &stores,
                       stmt_store(b->arena, buffer, index, stage->axis_count, values[c], NULL, stage->loc));
@@ -286,7 +286,7 @@ static bool in_lanes(const NestStage *stage, const Expr *predicate) {
 static bool guards_keep(const NestStage *stage) {
     const NestStage *writer = stage->updates ? stage->updates : stage;
     bool outlives = writer->home != writer->parent || writer->home_depth != writer->depth;
-    return outlives && stage->buffer->scope == SCOPE_REGISTER;
+    return outlives && stage->buffers[0]->scope == SCOPE_REGISTER;
 }
 
 static Stmt *guarded_store(Build *b, const StageBuild *s, Expr *const *sources, const Predicates *predicates,
@@ -357,7 +357,7 @@ static void add_zero_conditions(Build *b, const Expr *term, ExprList *list) {
 static bool may_leave_zeros_out(const Build *b, const Stage *stage) {
     bool strict = b->options->strict || b->nest->program->strict;
     return stage->combine == COMBINE_ADD && stage->reduction_count > 0 &&
-           !(strict && type_is_float(stage->tensor->type));
+           !(strict && type_is_float(stage->components[0].tensor->type));
 }
 
 /* What a predicate reads is read where the guards and the predicates before it hold. The first `needed` sources are. */
@@ -387,9 +387,9 @@ static bool uses_loops(const NestStage *stage, const Expr *e, bool reductions) {
 }
 
 static bool begins_with_constants(const NestStage *stage) {
-    for (int c = 0; c < stage_component_count(stage->stage); c++) {
-        const Expr *initial = stage_component(stage->stage, c).initial;
-        if (nest_buffer(stage, c)->scope != SCOPE_REGISTER || (initial->kind != EXPR_INT && initial->kind != EXPR_REAL))
+    for (int c = 0; c < stage->stage->component_count; c++) {
+        const Expr *initial = stage->stage->components[c].initial;
+        if (stage->buffers[c]->scope != SCOPE_REGISTER || (initial->kind != EXPR_INT && initial->kind != EXPR_REAL))
             return false;
     }
     return true;
@@ -507,11 +507,11 @@ static StmtList stage_build_all(Build *b, const NestStage *stage);
 
 /* The list inside the life of each temporary that the stage writes. */
 static StmtList with_buffers(Build *b, const NestStage *stage, StmtList list) {
-    for (int c = stage_component_count(stage->stage) - 1; c >= 0; c--) {
-        if (nest_buffer(stage, c)->role != ROLE_TEMPORARY || stage->updates)
+    for (int c = stage->stage->component_count - 1; c >= 0; c--) {
+        if (stage->buffers[c]->role != ROLE_TEMPORARY || stage->updates)
             continue;
         StmtList outer = {0};
-        stmts_add(b->arena, &outer, stmt_allocate(b->arena, nest_buffer(stage, c), list));
+        stmts_add(b->arena, &outer, stmt_allocate(b->arena, stage->buffers[c], list));
         list = outer;
     }
     return list;
@@ -523,7 +523,7 @@ enum { LINE_BYTES = 64 };
 static void add_prefetch(Build *b, const NestStage *stage, const Prefetch *prefetch, StmtList *list) {
     const NestStage *producer = nest_producer(b->nest, prefetch->tensor);
     const Tensor *tensor =
-        producer ? nest_buffer(producer, stage_component_of(producer->stage, prefetch->tensor)) : prefetch->tensor;
+        producer ? producer->buffers[stage_component_of(producer->stage, prefetch->tensor)] : prefetch->tensor;
     tensor = tensor->role == ROLE_INITIAL ? tensor->buffer : tensor;
     int rank = tensor->rank;
     int64_t line = LINE_BYTES / element_info[tensor->type].bytes, *at = ARENA_ARRAY(b->arena, int64_t, rank + 1);
@@ -601,7 +601,7 @@ static Stmt *update(Build *b, const NestStage *stage) {
 /* All of a stage, computed at its place. */
 static StmtList stage_build_all(Build *b, const NestStage *stage) {
     StageBuild s = stage_build(b, stage, false);
-    Expr *value = stage->stage->value;
+    Expr *value = stage->stage->components[0].value;
     ExprList sources = take_predicates(b, stage->stage, &value);
     int needed = sources.count;
     if (may_leave_zeros_out(b, stage->stage))
@@ -646,8 +646,8 @@ static StmtList piece_body(Build *b, const NestStage *stage, int depth, const Pi
 
 static bool predicates_read(const Build *b, const NestStage *producer) {
     for (int i = 0; i < b->predicates->full.count; i++)
-        for (int c = 0; c < stage_component_count(producer->stage); c++)
-            if (expr_uses_tensor(b->predicates->full.items[i], nest_buffer(producer, c)))
+        for (int c = 0; c < producer->stage->component_count; c++)
+            if (expr_uses_tensor(b->predicates->full.items[i], producer->buffers[c]))
                 return true;
     return false;
 }

@@ -61,7 +61,7 @@ static const char *constant_bytes(Arena *arena, const Expr *e, ElementType type)
 }
 
 static bool read_copy(Arena *arena, const Stage *stage, Copy *copy) {
-    const Expr *read = stage->value;
+    const Expr *read = stage->components[0].value;
     if (read->kind != EXPR_READ || stage->combine != COMBINE_NONE)
         return false;
     *copy = (Copy){.read = read, .rank = stage->axis_count, .bytes = element_info[read->type].bytes};
@@ -192,7 +192,8 @@ static Expr *read_known(Arena *arena, Expr *e, void *context) {
 }
 
 static void run_stage(Arena *arena, const Given *given, const Stage *stage, void *data) {
-    const Tensor *tensor = stage->tensor, **tensors = ARENA_ARRAY(arena, const Tensor *, given->known.count + 1);
+    const Tensor *tensor = stage->components[0].tensor,
+                 **tensors = ARENA_ARRAY(arena, const Tensor *, given->known.count + 1);
     for (int i = 0; i < given->known.count; i++)
         tensors[i] = given->known.items[i];
     tensors[given->known.count] = tensor;
@@ -234,16 +235,15 @@ static bool find_choice(const Expr *e, void *context) {
 /* The stage where an axis has one value: it is 0 there, in a tensor that is as narrow. */
 static const Stage *stage_at(Arena *arena, const Stage *stage, int axis, int64_t value) {
     Substitution at = {stage->axes[axis], expr_int(arena, value)};
-    Stage *part = ARENA_NEW(arena, Stage);
+    Stage *part = stage_copy(arena, stage);
     Tensor *tensor = ARENA_NEW(arena, Tensor);
-    *part = *stage;
-    *tensor = *stage->tensor;
-    part->tensor = tensor;
-    part->value = expr_substitute(arena, stage->value, &at, 1);
+    *tensor = *stage->components[0].tensor;
+    part->components[0].tensor = tensor;
+    part->components[0].value = expr_substitute(arena, stage->components[0].value, &at, 1);
     const Var **axes = ARENA_ARRAY(arena, const Var *, stage->axis_count);
     Expr **dims = ARENA_ARRAY(arena, Expr *, stage->axis_count);
     memcpy(axes, stage->axes, sizeof *axes * (size_t)stage->axis_count);
-    memcpy(dims, stage->tensor->dims, sizeof *dims * (size_t)stage->axis_count);
+    memcpy(dims, stage->components[0].tensor->dims, sizeof *dims * (size_t)stage->axis_count);
     dims[axis] = expr_int(arena, 1);
     axes[axis] = var_new(arena, VAR_AXIS, TYPE_INT64, stage->axes[axis]->name, dims[axis]);
     part->axes = axes;
@@ -255,17 +255,17 @@ static const Stage *stage_at(Arena *arena, const Stage *stage, int axis, int64_t
 static void compute(Arena *arena, const Given *given, const Stage *stage, char *data) {
     Choice choice = {stage, -1};
     if (stage->combine == COMBINE_NONE)
-        expr_walk(stage->value, find_choice, &choice);
+        expr_walk(stage->components[0].value, find_choice, &choice);
     if (choice.axis < 0) {
         run_stage(arena, given, stage, data);
         return;
     }
-    int64_t extent = extent_of(stage->tensor->dims[choice.axis]), outer = 1;
-    size_t run = (size_t)element_info[stage->tensor->type].bytes;
+    int64_t extent = extent_of(stage->components[0].tensor->dims[choice.axis]), outer = 1;
+    size_t run = (size_t)element_info[stage->components[0].tensor->type].bytes;
     for (int d = 0; d < choice.axis; d++)
-        outer *= extent_of(stage->tensor->dims[d]);
-    for (int d = choice.axis + 1; d < stage->tensor->rank; d++)
-        run *= (size_t)extent_of(stage->tensor->dims[d]);
+        outer *= extent_of(stage->components[0].tensor->dims[d]);
+    for (int d = choice.axis + 1; d < stage->components[0].tensor->rank; d++)
+        run *= (size_t)extent_of(stage->components[0].tensor->dims[d]);
     for (int64_t v = 0; v < extent; v++) {
         Arena *scratch = arena_new();
         char *part = arena_alloc(scratch, (size_t)outer * run + 1);
@@ -430,9 +430,9 @@ void know_constants(Arena *arena, Program *program, const Target *target) {
     for (int i = 0; i < nest->stage_count; i++) {
         const NestStage *stage = nest->stages[i];
         int number = program_stage_index(program, program_find_stage(program, stage->stage->name));
-        if (!stage->constant || stage->buffer->maker->value->kind == EXPR_READ || number < 0)
+        if (!stage->constant || stage->buffers[0]->maker->components[0].value->kind == EXPR_READ || number < 0)
             continue;
-        Tensor *buffer = (Tensor *)stage->buffer; /* of this nest, made for it: later stages read its contents */
+        Tensor *buffer = (Tensor *)stage->buffers[0]; /* of this nest, made for it: later stages read its contents */
         known[number] = buffer->data = row_major(arena, buffer);
     }
     program->known = known;

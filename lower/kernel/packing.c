@@ -41,15 +41,16 @@ Program *packing_program(Arena *arena, const Program *program) {
 
 /* What copies an argument as it is. */
 static Stage *plain_copy(Arena *arena, const Tensor *from) {
-    Stage *stage = ARENA_NEW(arena, Stage);
-    *stage = (Stage){.axis_count = from->rank, .loc = from->loc};
+    Stage *stage = stage_new(arena, (Component){NULL, NULL, NULL});
+    stage->axis_count = from->rank;
+    stage->loc = from->loc;
     stage->axes = ARENA_ARRAY(arena, const Var *, from->rank);
     Expr **index = ARENA_ARRAY(arena, Expr *, from->rank);
     for (int d = 0; d < from->rank; d++) {
         stage->axes[d] = var_new(arena, VAR_AXIS, TYPE_INT64, arena_printf(arena, "i%d", d), from->dims[d]);
         index[d] = expr_var(arena, stage->axes[d]);
     }
-    stage->value = expr_read(arena, (Tensor *)from, index, NULL);
+    stage->components[0].value = expr_read(arena, (Tensor *)from, index, NULL);
     return stage;
 }
 
@@ -65,8 +66,8 @@ static Tensor *tensor_like(Arena *arena, const Tensor *tensor, const char *name,
 /* What is made of the tensor ahead of all calls, or NULL. */
 static const Tensor *next_packed(const Nest *nest, const Tensor *tensor) {
     for (int i = 0; i < nest->stage_count; i++)
-        if (nest->stages[i]->constant && made_of(nest->stages[i]->buffer->maker) == tensor)
-            return nest->stages[i]->buffer;
+        if (nest->stages[i]->constant && made_of(nest->stages[i]->buffers[0]->maker) == tensor)
+            return nest->stages[i]->buffers[0];
     return NULL;
 }
 
@@ -80,7 +81,7 @@ typedef struct Copying {
 static void add_copy(Copying *copying, Stage *stage, const Tensor *read, const Tensor *as, Tensor *made) {
     Renaming renaming = {read, as};
     stage = stage_rewrite_exprs(copying->arena, stage, rename_read, &renaming);
-    stage->tensor = made;
+    stage->components[0].tensor = made;
     stage->name = made->name;
     list_push(copying->arena, &copying->stages, stage);
 }

@@ -190,10 +190,10 @@ static Stmt *fold_buffer(Arena *arena, Stmt *stmt, const Tensor *tensor, int dim
 
 static Stmt *fold_steps(Arena *arena, const NestStage *stage, Stmt *body) {
     bool kept = stage->stage->scan && !stage->scan && !stage->inlined && !stage->constant && !stage->doubled;
-    for (int c = 0; c < stage_component_count(stage->stage) && kept; c++) {
-        const Tensor *buffer = nest_buffer(stage, c);
+    for (int c = 0; c < stage->stage->component_count && kept; c++) {
+        const Tensor *buffer = stage->buffers[c];
         if (buffer->role == ROLE_TEMPORARY && buffer->scope == SCOPE_GLOBAL && !buffer->order &&
-            buffer->rank == stage->stage->tensor->rank)
+            buffer->rank == stage->stage->components[0].tensor->rank)
             body = fold_buffer(arena, body, buffer, stage->stage->step);
     }
     return body;

@@ -214,9 +214,10 @@ static Stage *make_stage(Caching *caching, const char *name) {
     }
     Expr *otherwise =
         caching->pads && caching->otherwise != NULL ? (Expr *)caching->otherwise : expr_constant(arena, copy->type, 0);
-    Stage *stage = ARENA_NEW(arena, Stage);
-    *stage = (Stage){.name = name, .tensor = copy, .axis_count = copy->rank, .axes = (const Var **)axes};
-    stage->value = expr_read(arena, caching->source, indices, leaves ? otherwise : NULL);
+    Expr *value = expr_read(arena, caching->source, indices, leaves ? otherwise : NULL);
+    Stage *stage = stage_new(arena, (Component){copy, NULL, value});
+    stage->name = name;
+    stage->axes = (const Var **)axes;
     stage->loc = caching->source->loc;
     caching->copy = copy;
     return stage;

@@ -276,8 +276,8 @@ static bool check_register(NestState *state, const StageState *stage) {
 /* Of an element of the widest component. */
 static int64_t component_bytes(const StageState *stage) {
     int bytes = 0;
-    for (int c = 0; c < stage_component_count(stage->nest.stage); c++) {
-        int own = element_info[stage_component(stage->nest.stage, c).tensor->type].bytes;
+    for (int c = 0; c < stage->nest.stage->component_count; c++) {
+        int own = element_info[stage->nest.stage->components[c].tensor->type].bytes;
         bytes = own > bytes ? own : bytes;
     }
     return bytes;

@@ -21,7 +21,7 @@ static bool is_constant(const Tensor *tensor) {
 
 /* What a read of the nest means: the constant of a stage that is one itself. */
 static const Tensor *constant_of(const Access *access) {
-    return access->producer != NULL ? access->producer->nest.buffer : access->read->tensor;
+    return access->producer != NULL ? access->producer->nest.buffers[0] : access->read->tensor;
 }
 
 typedef struct ReadTensor {
@@ -104,10 +104,10 @@ static int64_t points_of(const Stage *stage) {
 }
 
 static bool is_small(const StageState *stage) {
-    int64_t read = 0, made = bytes_of(stage->nest.buffer), points = points_of(stage->nest.stage);
+    int64_t read = 0, made = bytes_of(stage->nest.buffers[0]), points = points_of(stage->nest.stage);
     for (int i = 0; i < stage->accesses.count; i++)
         read += bytes_of(constant_of(&stage->accesses.items[i]));
-    bool copies = stage->nest.stage->value->kind == EXPR_READ;
+    bool copies = stage->nest.stage->components[0].value->kind == EXPR_READ;
     int64_t limit = stage->accesses.count > 0 ? GROWTH * read + FREE_BYTES : TABLE_BYTES;
     return made >= 0 && points >= 0 && made <= limit && points <= (copies ? COPY_LIMIT : POINTS_LIMIT);
 }
@@ -146,9 +146,9 @@ static bool packs(const NestState *state, const StageState *stage) {
     for (int i = 1; i < stage->accesses.count; i++)
         if (stage->accesses.items[i].read->tensor != stage->accesses.items[0].read->tensor)
             return false;
-    if (!has_sizes_of(made, stage->nest.buffer, constant_of(&stage->accesses.items[0])))
+    if (!has_sizes_of(made, stage->nest.buffers[0], constant_of(&stage->accesses.items[0])))
         return false;
-    return (made->value->kind == EXPR_READ && made->combine == COMBINE_NONE) || is_small(stage);
+    return (made->components[0].value->kind == EXPR_READ && made->combine == COMBINE_NONE) || is_small(stage);
 }
 
 static bool reads_constants(const StageState *stage) {
@@ -161,7 +161,8 @@ static bool reads_constants(const StageState *stage) {
 static bool stands_alone(const StageState *stage) {
     const NestStage *nest = &stage->nest;
     return stage->at == NULL && stage->owner == NULL && stage->scan == NULL && nest->scan == NULL && !nest->inlined &&
-           nest->stage->rest_count == 0 && stage->initialisation == NULL && stage->tensor->role == ROLE_TEMPORARY &&
+           nest->stage->component_count == 1 && stage->initialisation == NULL &&
+           stage->tensor->role == ROLE_TEMPORARY &&
            (!stage->scope_set || stage->scope == SCOPE_GLOBAL || stage->scope == SCOPE_LOCAL);
 }
 
@@ -190,7 +191,8 @@ static const Stage *maker_of(NestState *state, StageState *stage) {
 /* What was computed before for the stage as the program has it. */
 static const void *known_contents(const Program *program, const Stage *stage) {
     const Stage *own = program->known ? program_find_stage(program, stage->name) : NULL;
-    return own && own->value->kind != EXPR_READ ? program->known[program_stage_index(program, own)] : NULL;
+    return own && own->components[0].value->kind != EXPR_READ ? program->known[program_stage_index(program, own)]
+                                                              : NULL;
 }
 
 void find_constants(NestState *state) {
@@ -207,12 +209,12 @@ void find_constants(NestState *state) {
             !(reads_later(stage) ? packs(state, stage) : is_small(stage)))
             continue;
         Tensor *constant = ARENA_NEW(state->arena, Tensor);
-        *constant = *stage->nest.buffer;
+        *constant = *stage->nest.buffers[0];
         constant->role = ROLE_CONSTANT;
         constant->scope = SCOPE_GLOBAL;
         constant->maker = maker_of(state, stage);
         constant->data = known_contents(state->nest.program, stage->nest.stage);
-        stage->nest.buffer = constant;
+        stage->nest.buffers[0] = constant;
         stage->nest.constant = true;
     }
 }

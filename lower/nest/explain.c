@@ -57,7 +57,7 @@ static int64_t spread(Explanation *e, const Form *index, const Expr *dimension) 
 /* Of a buffer that holds a part of its tensor at a time; -1: not known. */
 static int64_t buffer_bytes(const Explanation *e, const Tensor *tensor) {
     const NestStage *producer = nest_producer(e->nest, tensor);
-    int64_t elements = producer != NULL ? tensor_elements(producer->buffer) : -1, bytes;
+    int64_t elements = producer != NULL ? tensor_elements(producer->buffers[0]) : -1, bytes;
     bool fits = elements >= 0 && !__builtin_mul_overflow(elements, element_info[tensor->type].bytes, &bytes);
     return fits ? bytes : -1;
 }
@@ -80,7 +80,7 @@ static void add_touched(Explanation *e, const Tensor *tensor, int64_t elements, 
 
 static bool lives_in_registers(const Explanation *e, const Tensor *tensor) {
     const NestStage *producer = nest_producer(e->nest, tensor);
-    return producer != NULL && producer->buffer->scope == SCOPE_REGISTER;
+    return producer != NULL && producer->buffers[0]->scope == SCOPE_REGISTER;
 }
 
 static int64_t times(int64_t elements, int64_t extent) {
@@ -102,12 +102,12 @@ static void add_reads(Explanation *e, const StageState *reader) {
 
 static void add_writes(Explanation *e, const StageState *writer) {
     int64_t elements = 1;
-    if (writer->nest.scan != NULL || writer->nest.constant || writer->nest.buffer->scope == SCOPE_REGISTER)
+    if (writer->nest.scan != NULL || writer->nest.constant || writer->nest.buffers[0]->scope == SCOPE_REGISTER)
         return;
     for (int d = 0; d < writer->tensor->rank; d++)
         elements = times(elements, spread(e, writer->axes[d], writer->tensor->dims[d]));
-    for (int c = 0; c < stage_component_count(writer->nest.stage); c++)
-        add_touched(e, stage_component(writer->nest.stage, c).tensor, elements, true);
+    for (int c = 0; c < writer->nest.stage->component_count; c++)
+        add_touched(e, writer->nest.stage->components[c].tensor, elements, true);
 }
 
 /* --- text --------------------------------------------------------------------------------------------------------- */

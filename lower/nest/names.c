@@ -53,8 +53,8 @@ static void add_alias(NestState *state, const char *name, Node *node) {
 
 /* A tuple is also found by its further tensors. */
 static bool writes_component(const StageState *stage, const char *name, size_t length) {
-    for (int i = 0; i < stage->nest.stage->rest_count; i++) {
-        const char *own = stage->nest.stage->rest[i].tensor->name;
+    for (int c = 1; c < stage->nest.stage->component_count; c++) {
+        const char *own = stage->nest.stage->components[c].tensor->name;
         if (strncmp(own, name, length) == 0 && own[length] == '\0')
             return true;
     }
@@ -74,7 +74,7 @@ static StageState *find_stage(const NestState *state, const char *name, size_t l
     if (length == 0 || name[length - 1] != ']')
         return NULL;
     const Stage *found = program_find_stage(state->nest.program, arena_strndup(state->arena, name, length));
-    return found != NULL ? state_producer(state, found->tensor) : NULL;
+    return found != NULL ? state_producer(state, found->components[0].tensor) : NULL;
 }
 
 static Node *find_leaf(const StageState *stage, const char *name) {
@@ -245,9 +245,9 @@ const Tensor *argument_tensor(NestState *state, const Prim *prim, const PrimArg 
     StageState *stage = find_stage(state, arg->name, strlen(arg->name));
     if (stage != NULL && stage->nest.scan == NULL) {
         note_named(state, arg, NULL, stage);
-        for (int c = 1; c < stage_component_count(stage->nest.stage); c++)
-            if (strcmp(stage_component(stage->nest.stage, c).tensor->name, arg->name) == 0)
-                return stage_component(stage->nest.stage, c).tensor;
+        for (int c = 1; c < stage->nest.stage->component_count; c++)
+            if (strcmp(stage->nest.stage->components[c].tensor->name, arg->name) == 0)
+                return stage->nest.stage->components[c].tensor;
         return stage->tensor;
     }
     const Program *program = state->nest.program;

@@ -78,12 +78,10 @@ static void publish_guards(NestState *state, StageState *stage) {
 
 static void publish_buffers(NestState *state, StageState *stage) {
     NestStage *nest = &stage->nest;
-    int count = nest->stage->rest_count;
-    nest->buffer = nest->inlined ? stage->tensor : make_buffer(state, stage, stage->tensor);
-    nest->rest = count > 0 ? ARENA_ARRAY(state->arena, const Tensor *, count) : NULL;
-    for (int i = 0; i < count; i++) {
-        const Tensor *tensor = nest->stage->rest[i].tensor;
-        nest->rest[i] = nest->inlined ? tensor : make_buffer(state, stage, tensor);
+    nest->buffers = ARENA_ARRAY(state->arena, const Tensor *, nest->stage->component_count);
+    for (int c = 0; c < nest->stage->component_count; c++) {
+        const Tensor *tensor = nest->stage->components[c].tensor;
+        nest->buffers[c] = nest->inlined ? tensor : make_buffer(state, stage, tensor);
     }
 }
 
@@ -92,7 +90,7 @@ static void note_alignment(NestState *state, const StageState *stage) {
     bool aligned = false, padded = false;
     for (int i = 0; stage->order != NULL && i < stage->order->count; i++) {
         int64_t padding = 0;
-        bool constant = order_stride(stage->nest.buffer, i, &padding) >= 0;
+        bool constant = order_stride(stage->nest.buffers[0], i, &padding) >= 0;
         aligned |= stage->order->parts[i].align != 0;
         padded |= !constant || padding > 0;
     }
@@ -136,8 +134,7 @@ static void share_buffers(NestState *state) {
         if (updated == NULL)
             continue;
         nest->updates = &updated->nest;
-        nest->buffer = updated->nest.buffer;
-        nest->rest = updated->nest.rest;
+        nest->buffers = updated->nest.buffers;
         nest->origin = updated->nest.origin;
     }
 }

@@ -68,8 +68,8 @@ typedef struct Prefetch {
 
 struct NestStage {
     const Stage *stage;   /* rewritten: reads name tensors of the nest; axes are those of the program or fresh ones */
-    const Tensor *buffer; /* what it writes: the program's tensor, or one with the box's dims when computed at a loop */
-    const Tensor **rest;  /* [stage->rest_count]: the same of the further components of a tuple */
+    const Tensor **buffers; /* [stage->component_count] what it writes: the program's tensors, or some with the box's */
+                            /* dims when computed at a loop */
     int loop_count;
     Loop **loops;       /* outermost first */
     Expr **axis_values; /* for stage->axes, then stage->reductions: the value over this and outer stages' loop vars, */
@@ -136,8 +136,6 @@ typedef LIST(Rolled) RolledList;
 void nest_explain(Text *text, const Nest *nest, const RolledList *rolled);
 /* "STAGE.LOOP, STAGE.LOOP and 3 more"; NULL: none of them is one of the nest. */
 const char *nest_rolled_names(Arena *arena, const Nest *nest, const RolledList *rolled);
-/* What component `component` of the stage writes. */
-const Tensor *nest_buffer(const NestStage *stage, int component);
 /* The one tensor that what a constant is made of reads; NULL: none, or several. */
 const Tensor *made_of(const Stage *maker);
 /* The stage that writes a tensor of the nest; NULL: an input. */

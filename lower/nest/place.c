@@ -13,8 +13,8 @@ enum { INLINE_LIMIT = 5000 }; /* nodes of an expression: inlining can grow it ex
 static bool is_required(const NestState *state, const Stage *stage) {
     const Program *program = state->nest.program;
     for (int i = 0; i < program->requirement_count; i++)
-        for (int c = 0; c < stage_component_count(stage); c++)
-            if (expr_uses_tensor(program->requirements[i].condition, stage_component(stage, c).tensor))
+        for (int c = 0; c < stage->component_count; c++)
+            if (expr_uses_tensor(program->requirements[i].condition, stage->components[c].tensor))
                 return true;
     return false;
 }
@@ -156,7 +156,7 @@ static Expr *range_condition(const Inlining *inlining, Expr *index, Expr *extent
 static bool copies_axis(const Stage *stage, const Expr *value, int d) {
     for (int i = 0; i < value->count; i++)
         if (value->args[i]->kind == EXPR_VAR && value->args[i]->var == stage->axes[d] &&
-            expr_equal(value->tensor->dims[i], stage->tensor->dims[d]))
+            expr_equal(value->tensor->dims[i], stage->components[0].tensor->dims[d]))
             return true;
     return false;
 }
@@ -169,7 +169,7 @@ static Expr *inlined_otherwise(const Inlining *inlining, const Expr *e, const Ex
     Expr *inside = expr_bool(arena, true);
     bool copies = of->kind == EXPR_READ && !of->otherwise && !of->guard;
     for (int d = 0; d < stage->axis_count; d++) {
-        Expr *condition = range_condition(inlining, e->args[d], stage->tensor->dims[d]);
+        Expr *condition = range_condition(inlining, e->args[d], stage->components[0].tensor->dims[d]);
         int64_t holds = 0;
         copies = copies && ((expr_is_int(condition, &holds) && holds) || copies_axis(stage, of, d));
         inside = expr_binary(arena, OP_AND, inside, condition);
@@ -187,7 +187,7 @@ static Expr *inline_read(Arena *arena, Expr *e, void *context) {
     Substitution *list = ARENA_ARRAY(arena, Substitution, stage->axis_count);
     for (int d = 0; d < stage->axis_count; d++)
         list[d] = (Substitution){stage->axes[d], e->args[d]};
-    Expr *of = stage_component(stage, component).value;
+    Expr *of = stage->components[component].value;
     Expr *value = expr_substitute(arena, of, list, stage->axis_count);
     return e->otherwise != NULL ? inlined_otherwise(inlining, e, of, value) : value;
 }
@@ -418,11 +418,9 @@ static Stage *storing_stage(NestState *state, const Stage *stage, const Stage *m
     storing->reduction_count = 0;
     storing->combine = COMBINE_NONE;
     storing->combiner = NULL;
-    storing->initial = NULL;
-    storing->value = expr_read(state->arena, made->tensor, indices, NULL);
-    for (int i = 0; i < storing->rest_count; i++) {
-        storing->rest[i].initial = NULL;
-        storing->rest[i].value = expr_read(state->arena, made->rest[i].tensor, indices, NULL);
+    for (int c = 0; c < storing->component_count; c++) {
+        storing->components[c].initial = NULL;
+        storing->components[c].value = expr_read(state->arena, made->components[c].tensor, indices, NULL);
     }
     return storing;
 }
@@ -488,10 +486,10 @@ bool apply_cache_write(NestState *state, const Prim *prim) {
     const Stage *computed = stage->nest.stage;
     Stage *copy = stage_copy(state->arena, computed);
     copy->name = name;
-    copy->tensor = tensor_copy(state, stage->tensor, name);
-    for (int i = 0; i < copy->rest_count; i++) {
-        const Tensor *tensor = computed->rest[i].tensor;
-        copy->rest[i].tensor = tensor_copy(state, tensor, arena_printf(state->arena, "%s.%s", name, tensor->name));
+    for (int c = 0; c < copy->component_count; c++) {
+        const Tensor *tensor = computed->components[c].tensor;
+        const char *own = c > 0 ? arena_printf(state->arena, "%s.%s", name, tensor->name) : name;
+        copy->components[c].tensor = tensor_copy(state, tensor, own);
     }
     StageState *made = stage_add_bare(state, copy, stage);
     made->at = at;

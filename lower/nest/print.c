@@ -192,8 +192,8 @@ static bool is_decomposed(const NestStage *stage) {
 
 static void print_stage(const View *view, const NestStage *stage, int indentation) {
     const NestStage *writer = stage->updates != NULL ? stage->updates : stage;
-    for (int c = 0; c < stage_component_count(writer->stage) && !is_decomposed(stage); c++)
-        print_buffer(view, writer, nest_buffer(writer, c), indentation);
+    for (int c = 0; c < writer->stage->component_count && !is_decomposed(stage); c++)
+        print_buffer(view, writer, writer->buffers[c], indentation);
     if (stage->constant) {
         print_body(view->text, stage, indentation);
         return;

@@ -3,10 +3,6 @@
 
 /* --- producers ---------------------------------------------------------------------------------------------------- */
 
-const Tensor *nest_buffer(const NestStage *stage, int component) {
-    return component > 0 ? stage->rest[component - 1] : stage->buffer;
-}
-
 const NestStage *nest_producer(const Nest *nest, const Tensor *tensor) {
     for (int i = 0; i < nest->stage_count; i++)
         if (stage_writes(nest->stages[i]->stage, tensor))
@@ -36,9 +32,9 @@ int nest_register_count(const Nest *nest, const Target *target) {
     for (int i = 0; i < nest->stage_count; i++) {
         int count = 0;
         for (const NestStage *stage = nest->stages[i]; stage != NULL; stage = stage->parent)
-            for (int c = 0; c < stage_component_count(stage->stage) && !stage->inlined; c++)
-                if (nest_buffer(stage, c)->scope == SCOPE_REGISTER)
-                    count += registers_of(stage, nest_buffer(stage, c), target);
+            for (int c = 0; c < stage->stage->component_count && !stage->inlined; c++)
+                if (stage->buffers[c]->scope == SCOPE_REGISTER)
+                    count += registers_of(stage, stage->buffers[c], target);
         most = count > most ? count : most;
     }
     return most;

@@ -119,29 +119,19 @@ static const Tensor *partial_tensor(Factoring *f, const Tensor *tensor, const ch
 static Expr *identity_of(Arena *arena, const Stage *stage, int component) {
     if (stage->combine == COMBINE_DECLARED)
         return stage->combiner->identity[component];
-    return combine_identity(arena, stage->combine, stage->tensor->type);
+    return combine_identity(arena, stage->combine, stage->components[0].tensor->type);
 }
 
 static Component partial_component(Factoring *f, int component) {
     Arena *arena = f->state->arena;
     const Stage *computed = f->stage->nest.stage;
-    Component old = stage_component(computed, component), made;
+    Component old = computed->components[component], made;
     const char *name = component > 0 ? arena_printf(arena, "%s.%d", f->name, component) : f->name;
     made.tensor = partial_tensor(f, old.tensor, name);
     made.initial = identity_of(arena, computed, component);
     Expr *value = expr_substitute(arena, old.value, f->indices.items, f->indices.count);
     made.value = expr_is_int(f->inside, NULL) ? value : expr_select(arena, f->inside, value, made.initial);
     return made;
-}
-
-static void set_component(Stage *stage, int index, Component component) {
-    if (index > 0) {
-        stage->rest[index - 1] = component;
-        return;
-    }
-    stage->tensor = component.tensor;
-    stage->initial = component.initial;
-    stage->value = component.value;
 }
 
 static Stage *partial_stage(Factoring *f) {
@@ -155,8 +145,8 @@ static Stage *partial_stage(Factoring *f) {
         made->axes[a] = a < computed->axis_count ? computed->axes[a] : f->axes[a - computed->axis_count];
     made->reductions = f->reductions;
     made->reduction_count = f->reduction_count;
-    for (int c = 0; c < stage_component_count(computed); c++)
-        set_component(made, c, partial_component(f, c));
+    for (int c = 0; c < computed->component_count; c++)
+        made->components[c] = partial_component(f, c);
     return made;
 }
 
@@ -177,11 +167,11 @@ static Stage *combining_stage(Factoring *f, const Stage *partial) {
         made->reductions[i] = var;
         indices[computed->axis_count + i] = expr_var(arena, var);
     }
-    for (int c = 0; c < stage_component_count(computed); c++) {
-        Component component = stage_component(computed, c);
-        component.value = expr_read(arena, stage_component(partial, c).tensor, indices, NULL);
+    for (int c = 0; c < computed->component_count; c++) {
+        Component component = computed->components[c];
+        component.value = expr_read(arena, partial->components[c].tensor, indices, NULL);
         component.value->loc = computed->loc;
-        set_component(made, c, component);
+        made->components[c] = component;
     }
     return made;
 }
@@ -326,20 +316,20 @@ static Stage *initial_stage(NestState *state, const Stage *stage, const char *na
     made->reduction_count = 0;
     made->combine = COMBINE_NONE;
     made->combiner = NULL;
-    for (int c = 0; c < stage_component_count(stage); c++) {
-        Component component = stage_component(stage, c);
+    for (int c = 0; c < stage->component_count; c++) {
+        Component component = stage->components[c];
         const char *own = c > 0 ? arena_printf(state->arena, "%s.%d", name, c) : name;
-        set_component(made, c, (Component){tensor_copy(state, component.tensor, own), NULL, component.initial});
+        made->components[c] = (Component){tensor_copy(state, component.tensor, own), NULL, component.initial};
     }
     return made;
 }
 
 static Stage *update_stage(NestState *state, const Stage *stage) {
     Stage *made = stage_copy(state->arena, stage);
-    for (int c = 0; c < stage_component_count(stage); c++) {
-        Component component = stage_component(stage, c);
+    for (int c = 0; c < stage->component_count; c++) {
+        Component component = stage->components[c];
         component.initial = NULL;
-        set_component(made, c, component);
+        made->components[c] = component;
     }
     return made;
 }

@@ -16,11 +16,9 @@ static Stage *steps_stage(NestState *state, const Scan *scan) {
     none->dims = ARENA_ARRAY(arena, Expr *, 1);
     none->dims[0] = scan->axis->extent;
     none->dim_names = ARENA_ARRAY(arena, const char *, 1);
-    Stage *stage = ARENA_NEW(arena, Stage);
-    *stage = (Stage){.name = scan->name, .tensor = none, .axis_count = 1, .loc = scan->loc};
+    Stage *stage = stage_new(arena, (Component){none, NULL, expr_bool(arena, true)});
     stage->axes = ARENA_ARRAY(arena, const Var *, 1);
     stage->axes[0] = scan->axis;
-    stage->value = expr_bool(arena, true);
     return stage;
 }
 

@@ -275,7 +275,7 @@ static void order_insert(NestState *state, StageState *stage, const StageState *
 StageState *stage_add_bare(NestState *state, const Stage *stage, StageState *before) {
     StageState *added = ARENA_NEW(state->arena, StageState);
     added->name = stage->name;
-    added->tensor = stage->tensor;
+    added->tensor = stage->components[0].tensor;
     added->nest.stage = stage;
     added->roots = ARENA_ARRAY(state->arena, Node *, stage->axis_count + stage->reduction_count);
     order_insert(state, added, before);

@@ -214,11 +214,12 @@ static bool check_value(Matching *m) {
     if (stage->combine != meaning->combine)
         return refuse(m->state, "%s does %s, and %s does %s", m->instr->name, combine_word(meaning), m->stage->name,
                       combine_word(stage));
-    if (stage->tensor->type != meaning->tensor->type)
+    if (stage->components[0].tensor->type != meaning->components[0].tensor->type)
         return refuse(m->state, "%s writes %s, and %s is of %s", m->instr->name,
-                      element_info[meaning->tensor->type].spelling, m->stage->name,
-                      element_info[stage->tensor->type].spelling);
-    if (instr_match(m->state->arena, m->instr, instr_added(m->instr, stage->value), m->reads, &wanted, &found))
+                      element_info[meaning->components[0].tensor->type].spelling, m->stage->name,
+                      element_info[stage->components[0].tensor->type].spelling);
+    if (instr_match(m->state->arena, m->instr, instr_added(m->instr, stage->components[0].value), m->reads, &wanted,
+                    &found))
         return true;
     if (!m->state->refusal->wanted)
         return refuse(m->state, "%s", "");

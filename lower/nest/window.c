@@ -125,8 +125,8 @@ bool check_doubled(NestState *state, const StageState *stage) {
 /* A reduction whose value has a predicate may skip whole loops. */
 static bool may_skip(const StageState *stage) {
     const Stage *computed = stage->nest.stage;
-    for (int c = 0; c < stage_component_count(computed); c++) {
-        const Expr *value = stage_component(computed, c).value;
+    for (int c = 0; c < computed->component_count; c++) {
+        const Expr *value = computed->components[c].value;
         if (computed->combine != COMBINE_NONE && value->kind == EXPR_OP && value->op == OP_SELECT)
             return true;
     }

@@ -91,13 +91,13 @@ bool model_cache_read(Model *m, const Prim *prim) {
     }
     if (first < 0)
         return false;
-    Stage *stage = ARENA_NEW(m->arena, Stage);
+    Stage *stage = stage_new(m->arena, (Component){redirect.to, NULL, NULL});
     Var **axes = ARENA_ARRAY(m->arena, Var *, source->rank);
     for (int d = 0; d < source->rank; d++)
         axes[d] = var_new(m->arena, VAR_AXIS, TYPE_INT64, "x", source->dims[d]);
-    *stage = (Stage){.name = prim->results[0], .tensor = redirect.to, .axis_count = source->rank};
+    stage->name = prim->results[0];
     stage->axes = (const Var **)axes;
-    stage->value = read_all(m, stage, source);
+    stage->components[0].value = read_all(m, stage, source);
     Part *copy = part_new(m, prim->results[0], stage, first);
     copy->unnamed = true;
     copy->at = loop;
@@ -192,10 +192,9 @@ bool model_cache_write(Model *m, const Prim *prim) {
     if (!part || part->inlined || part->unnamed || (at && (!loop || loop->stage != part)))
         return false;
     Part *made = ARENA_NEW(m->arena, Part);
-    *made = (Part){.name = prim->results[0], .stage = ARENA_NEW(m->arena, Stage)};
-    *made->stage = *part->stage;
+    *made = (Part){.name = prim->results[0], .stage = stage_copy(m->arena, part->stage)};
     made->stage->name = made->name;
-    made->stage->tensor = copy_tensor(m, part->stage->tensor, made->name);
+    made->stage->components[0].tensor = copy_tensor(m, part->stage->components[0].tensor, made->name);
     made->at = loop ? loop : part->at;
     made->keeper = made->at ? part : NULL;
     for (int i = 0; i < m->parts.count; i++)
@@ -204,7 +203,7 @@ bool model_cache_write(Model *m, const Prim *prim) {
     divide_loops(m, part, made, loop ? loop_index(part, loop) : -1);
     made->domain = part->domain;
     if (!made->at) {
-        made->domain = domain_new(m, made, made->stage->tensor);
+        made->domain = domain_new(m, made, made->stage->components[0].tensor);
     }
     part_insert(m, made, part_order(m, part));
     made->combines = part->combines;
@@ -212,9 +211,9 @@ bool model_cache_write(Model *m, const Prim *prim) {
     part->combines = false;
     Stage *storing = part->stage;
     storing->combine = COMBINE_NONE;
-    storing->initial = NULL;
+    storing->components[0].initial = NULL;
     storing->reduction_count = 0;
-    storing->value = read_all(m, storing, made->stage->tensor);
+    storing->components[0].value = read_all(m, storing, made->stage->components[0].tensor);
     return true;
 }
 
@@ -231,7 +230,7 @@ static bool is_named(Piece *const *named, int count, const Piece *loop) {
 static void make_partial(Model *m, Part *part, Part *made, Piece *const *named, int count) {
     Stage *stage = made->stage;
     int old = stage->axis_count;
-    const Tensor *tensor = stage->tensor;
+    const Tensor *tensor = stage->components[0].tensor;
     Tensor *wider = copy_tensor(m, tensor, made->name);
     const Var **axes = ARENA_ARRAY(m->arena, const Var *, old + count);
     wider->rank = old + count;
@@ -241,10 +240,10 @@ static void make_partial(Model *m, Part *part, Part *made, Piece *const *named, 
         wider->dims[d] = d < old ? tensor->dims[d] : expr_int(m->arena, extent);
         axes[d] = d < old ? stage->axes[d] : var_new(m->arena, VAR_AXIS, TYPE_INT64, "p", wider->dims[d]);
     }
-    stage->tensor = wider;
+    stage->components[0].tensor = wider;
     stage->axes = axes;
     stage->axis_count = old + count;
-    stage->initial = combine_identity(m->arena, stage->combine, tensor->type);
+    stage->components[0].initial = combine_identity(m->arena, stage->combine, tensor->type);
     made->domain = domain_new(m, made, wider);
     for (int d = 0; d < old; d++) {
         Piece *axis = made->roots[made->root_count++] = piece_new(m, made, axes[d]->name, false);
@@ -276,8 +275,7 @@ bool model_rfactor(Model *m, const Prim *prim) {
     for (int r = 0; r < part->root_count; r++)
         if (part->roots[r]->partial) /* what rfactor made is not taken apart again here */
             return false;
-    *made = (Part){.name = prim->results[0], .stage = ARENA_NEW(m->arena, Stage), .at = part->at};
-    *made->stage = *part->stage;
+    *made = (Part){.name = prim->results[0], .stage = stage_copy(m->arena, part->stage), .at = part->at};
     made->stage->name = made->name;
     LIST(Piece *) kept = {0};
     for (int i = 0; i < count; i++) {
@@ -311,9 +309,9 @@ bool model_rfactor(Model *m, const Prim *prim) {
     part->root_count = old + count;
     part->stage->reductions = reductions;
     part->stage->reduction_count = count;
-    part->stage->value = expr_read(m->arena, made->stage->tensor, indices, NULL);
+    part->stage->components[0].value = expr_read(m->arena, made->stage->components[0].tensor, indices, NULL);
     part->combines = true;
-    part->identity = made->stage->initial->integer;
+    part->identity = made->stage->components[0].initial->integer;
     part_insert(m, made, part_order(m, part));
     return true;
 }

@@ -61,8 +61,7 @@ void part_insert(Model *m, Part *part, int index) {
 /* With a loop for each axis and reduction. */
 Part *part_new(Model *m, const char *name, const Stage *stage, int index) {
     Part *part = ARENA_NEW(m->arena, Part);
-    *part = (Part){.name = name, .stage = ARENA_NEW(m->arena, Stage)};
-    *part->stage = *stage;
+    *part = (Part){.name = name, .stage = stage_copy(m->arena, stage)};
     for (int i = 0; i < stage->axis_count + stage->reduction_count; i++) {
         bool reduction = i >= stage->axis_count;
         const Var *var = reduction ? stage->reductions[i - stage->axis_count] : stage->axes[i];
@@ -72,7 +71,7 @@ Part *part_new(Model *m, const char *name, const Stage *stage, int index) {
         part->roots[part->root_count++] = piece;
         list_push(m->arena, &part->loops, piece);
     }
-    part->domain = domain_new(m, part, stage->tensor);
+    part->domain = domain_new(m, part, stage->components[0].tensor);
     part_insert(m, part, index);
     return part;
 }
@@ -122,12 +121,14 @@ Piece *model_loop(const Model *m, const PrimArg *arg) {
 }
 
 bool stage_reads_tensor(const Stage *stage, const Tensor *tensor) {
-    return expr_uses_tensor(stage->value, tensor) || (stage->initial && expr_uses_tensor(stage->initial, tensor));
+    return expr_uses_tensor(stage->components[0].value, tensor) ||
+           (stage->components[0].initial && expr_uses_tensor(stage->components[0].initial, tensor));
 }
 
 static bool is_read(const Model *m, const Part *part) {
     for (int i = 0; i < m->parts.count; i++)
-        if (!m->parts.items[i]->inlined && stage_reads_tensor(m->parts.items[i]->stage, part->stage->tensor))
+        if (!m->parts.items[i]->inlined &&
+            stage_reads_tensor(m->parts.items[i]->stage, part->stage->components[0].tensor))
             return true;
     return false;
 }
@@ -274,7 +275,7 @@ static bool apply_compute_at(Model *m, const Prim *prim) {
     Part *part = model_part(m, prim->args[0].name);
     Piece *loop = model_loop(m, &prim->args[1]);
     if (!part || !loop || part->inlined || part->keeper || is_kept(m, part) || !is_read(m, part) ||
-        part->stage->tensor->role == ROLE_OUTPUT)
+        part->stage->components[0].tensor->role == ROLE_OUTPUT)
         return false;
     for (const Piece *at = loop; at; at = at->stage->at)
         if (at->stage == part)
@@ -317,25 +318,26 @@ static Expr *in_range(Arena *arena, const Expr *read) {
 
 static Expr *inline_read(Arena *arena, Expr *e, void *context) {
     const Stage *stage = context;
-    if (e->kind != EXPR_READ || e->tensor != stage->tensor)
+    if (e->kind != EXPR_READ || e->tensor != stage->components[0].tensor)
         return e;
     Substitution list[6];
     for (int d = 0; d < e->count; d++)
         list[d] = (Substitution){stage->axes[d], e->args[d]};
-    Expr *value = expr_substitute(arena, stage->value, list, e->count);
+    Expr *value = expr_substitute(arena, stage->components[0].value, list, e->count);
     return e->otherwise ? expr_select(arena, in_range(arena, e), value, e->otherwise) : value;
 }
 
 void part_rewrite(Model *m, Part *part, Expr *(*replace)(Arena *, Expr *, void *), void *context) {
-    part->stage->value = expr_rewrite(m->arena, part->stage->value, replace, context);
-    if (part->stage->initial)
-        part->stage->initial = expr_rewrite(m->arena, part->stage->initial, replace, context);
+    part->stage->components[0].value = expr_rewrite(m->arena, part->stage->components[0].value, replace, context);
+    if (part->stage->components[0].initial)
+        part->stage->components[0].initial =
+            expr_rewrite(m->arena, part->stage->components[0].initial, replace, context);
 }
 
 static bool apply_inline(Model *m, const Prim *prim) {
     Part *part = model_part(m, prim->args[0].name);
     if (!part || part->inlined || part->keeper || is_kept(m, part) || part->stage->combine != COMBINE_NONE ||
-        part->stage->tensor->role == ROLE_OUTPUT || !is_read(m, part))
+        part->stage->components[0].tensor->role == ROLE_OUTPUT || !is_read(m, part))
         return false;
     for (int i = 0; i < m->parts.count; i++)
         if (m->parts.items[i]->at && m->parts.items[i]->at->stage == part)
@@ -382,7 +384,7 @@ const char *model_stage_name(const Model *m, int stage) {
 
 bool model_stage_is_temporary(const Model *m, int stage) {
     const Part *part = m->parts.items[stage];
-    return !part->inlined && part->stage->tensor->role == ROLE_TEMPORARY;
+    return !part->inlined && part->stage->components[0].tensor->role == ROLE_TEMPORARY;
 }
 
 int model_loop_count(const Model *m, int stage) {
@@ -396,7 +398,7 @@ const char *model_loop_name(Model *m, int stage, int loop) {
 }
 
 int model_reader(const Model *m, int stage, int from) {
-    const Tensor *tensor = m->parts.items[stage]->stage->tensor;
+    const Tensor *tensor = m->parts.items[stage]->stage->components[0].tensor;
     for (int i = from; i < m->parts.count; i++)
         if (!m->parts.items[i]->inlined && stage_reads_tensor(m->parts.items[i]->stage, tensor))
             return i;

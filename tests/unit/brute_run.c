@@ -208,11 +208,11 @@ static void run_instance(Model *m, const Part *part, bool initial) {
         return;
     for (int d = 0; d < stage->axis_count; d++)
         index[d] = p.axes[d].value;
-    Store *store = model_store(m, stage->tensor);
+    Store *store = model_store(m, stage->components[0].tensor);
     int64_t element = element_of(store, index);
     if (part->stored && store->values[element])
         return; /* an earlier iteration has computed it */
-    uint64_t value = eval(&p, initial ? stage->initial : stage->value);
+    uint64_t value = eval(&p, initial ? stage->components[0].initial : stage->components[0].value);
     if (m->wanted || m->why)
         return;
     bool updates = stage->combine != COMBINE_NONE && !initial;
@@ -258,14 +258,14 @@ static bool lives_in(const Part *part, const Piece *loop) {
 static void begin_iteration(Model *m, const Piece *loop) {
     for (int i = 0; i < m->parts.count && !m->wanted; i++)
         if (m->parts.items[i]->stored && lives_in(m->parts.items[i], loop))
-            clear_store(m, m->parts.items[i]->stage->tensor);
+            clear_store(m, m->parts.items[i]->stage->components[0].tensor);
 }
 
 /* Buffers live in the iteration that they are computed in. */
 static void end_iteration(Model *m, const Piece *loop) {
     for (int i = 0; i < m->parts.count && !m->wanted; i++)
         if (lives_in(m->parts.items[i], loop))
-            clear_store(m, m->parts.items[i]->stage->tensor);
+            clear_store(m, m->parts.items[i]->stage->components[0].tensor);
 }
 
 static void run_loops(Model *m, Part *part, int index, bool initial);
@@ -334,7 +334,7 @@ static void find_box(Model *m, Part *part) {
     memcpy(outer.high, m->high, sizeof m->high);
     Domain *domain = part->domain;
     Piece *loop = part->at;
-    m->wanted = part->stage->tensor;
+    m->wanted = part->stage->components[0].tensor;
     m->found = false;
     domain->known = true;
     run_guests(m, loop, part);
@@ -354,8 +354,8 @@ static void find_box(Model *m, Part *part) {
 static void run_part(Model *m, Part *part) {
     if (!part->domain->known)
         find_box(m, part->domain->owner);
-    if (!m->wanted && !part->stored && part->stage->tensor->role != ROLE_OUTPUT)
-        clear_store(m, part->stage->tensor);
+    if (!m->wanted && !part->stored && part->stage->components[0].tensor->role != ROLE_OUTPUT)
+        clear_store(m, part->stage->components[0].tensor);
     run_loops(m, part, 0, false);
 }
 
@@ -426,7 +426,7 @@ static void begin_stores(Model *m) {
     m->stores.count = 0;
     m->elements = 0;
     for (int i = 0; i < m->parts.count; i++)
-        model_store(m, m->parts.items[i]->stage->tensor);
+        model_store(m, m->parts.items[i]->stage->components[0].tensor);
     for (int i = 0; i < program->tensor_count; i++) {
         Store *store = model_store(m, program->tensors[i]);
         bool given = program->tensors[i]->role == ROLE_INPUT || program->tensors[i]->role == ROLE_INITIAL;

@@ -566,7 +566,8 @@ static void read_constant(Reader *r) {
     if (type < 0)
         fail(r, "expected an element type");
     skip_token(r);
-    *tensor = (Tensor){.name = take_name(r), .role = ROLE_CONSTANT, .maker = ARENA_NEW(r->arena, Stage)};
+    *tensor = (Tensor){
+        .name = take_name(r), .role = ROLE_CONSTANT, .maker = stage_new(r->arena, (Component){NULL, NULL, NULL})};
     tensor->type = type < 0 ? TYPE_FLOAT : (ElementType)type;
     read_dims(r, tensor);
     add_name(r, tensor->name, NULL, tensor);

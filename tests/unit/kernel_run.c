@@ -322,7 +322,7 @@ static const Cell *eval_call(Run *r, const Expr *e) {
         int lane = 0;
         for (int d = 0; d < instr->operands[0]->rank; d++)
             lane = lane * (int)tensor_extent(instr->operands[0], d) + (int)indices[d];
-        Cell value = eval_meaning(r, instr->meaning->value, instr, operands, indices);
+        Cell value = eval_meaning(r, instr->meaning->components[0].value, instr, operands, indices);
         Cell both[3] = {result[lane], value};
         result[lane] = first ? value : apply(combine_op(instr->meaning->combine), both, 2, e->type);
     } while (next_indices(instr, indices));

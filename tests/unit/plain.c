@@ -66,7 +66,7 @@ static Value plain_value(Plain *plain, const Expr *e) {
 /* All terms of a reduction in source order. */
 static int collect_terms(Plain *plain, const Stage *stage, int at, Value *terms) {
     if (at == stage->reduction_count) {
-        terms[0] = plain_value(plain, stage->value);
+        terms[0] = plain_value(plain, stage->components[0].value);
         return 1;
     }
     int count = 0;
@@ -111,9 +111,9 @@ static Value plain_stage(Plain *plain, const Stage *stage, const int64_t *index)
     }
     Value value;
     if (stage->combine == COMBINE_NONE) {
-        value = plain_value(plain, stage->value);
+        value = plain_value(plain, stage->components[0].value);
     } else {
-        value = plain_value(plain, stage->initial);
+        value = plain_value(plain, stage->components[0].initial);
         size_t most = 1;
         for (int i = 0; i < stage->reduction_count; i++)
             most *= (size_t)plain_value(plain, stage->reductions[i]->extent).integer;

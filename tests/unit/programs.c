@@ -74,15 +74,14 @@ Var *program_index(ProgramBuilder *b, const char *name, Expr *extent, bool reduc
 
 Stage *program_stage(ProgramBuilder *b, Tensor *tensor, Combine combine, Expr *initial, Expr *value, int axis_count,
                      int reduction_count, ...) {
-    Stage *stage = ARENA_NEW(b->arena, Stage);
-    *stage = (Stage){.name = tensor->name, .tensor = tensor, .combine = combine, .value = value};
+    if (combine != COMBINE_NONE && initial == NULL)
+        initial = combine_identity(b->arena, combine, tensor->type);
+    Stage *stage = stage_new(b->arena, (Component){tensor, initial, value});
+    stage->combine = combine;
     stage->axis_count = axis_count;
     stage->axes = ARENA_ARRAY(b->arena, const Var *, axis_count);
     stage->reduction_count = reduction_count;
     stage->reductions = ARENA_ARRAY(b->arena, const Var *, reduction_count);
-    stage->initial = initial;
-    if (combine != COMBINE_NONE && initial == NULL)
-        stage->initial = combine_identity(b->arena, combine, tensor->type);
     va_list list;
     va_start(list, reduction_count);
     for (int i = 0; i < axis_count; i++)

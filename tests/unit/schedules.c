@@ -202,7 +202,8 @@ static bool make_set_scope(Maker *m) {
 static const NestStage *pick_reader(Maker *m, const NestStage *stage) {
     for (int i = 0, start = pick(m, m->nest->stage_count); i < m->nest->stage_count; i++) {
         const NestStage *reader = m->nest->stages[(start + i) % m->nest->stage_count];
-        if (!reader->inlined && reader->loop_count && expr_uses_tensor(reader->stage->value, stage->stage->tensor))
+        if (!reader->inlined && reader->loop_count &&
+            expr_uses_tensor(reader->stage->components[0].value, stage->stage->components[0].tensor))
             return reader;
     }
     return NULL;
@@ -211,7 +212,7 @@ static const NestStage *pick_reader(Maker *m, const NestStage *stage) {
 /* Most often of a temporary at a loop of what reads it. */
 static bool make_compute_at(Maker *m) {
     const NestStage *stage = pick_stage(m), *reader;
-    for (int tries = 0; stage && stage->stage->tensor->role != ROLE_TEMPORARY && tries < 4; tries++)
+    for (int tries = 0; stage && stage->stage->components[0].tensor->role != ROLE_TEMPORARY && tries < 4; tries++)
         stage = pick_stage(m);
     if (!stage)
         return false;
@@ -341,20 +342,20 @@ static bool make_cache_read(Maker *m) {
 
 static bool make_layout(Maker *m) {
     const NestStage *stage = pick_stage(m);
-    if (!stage || stage->stage->tensor->rank == 0)
+    if (!stage || stage->stage->components[0].tensor->rank == 0)
         return false;
     add_name(m, NULL, stage->stage->name);
-    add_layout(m, stage->stage->tensor, NULL);
+    add_layout(m, stage->stage->components[0].tensor, NULL);
     return true;
 }
 
 static bool make_storage_align(Maker *m) {
     const NestStage *stage = pick_stage(m);
-    if (!stage || stage->stage->tensor->rank == 0)
+    if (!stage || stage->stage->components[0].tensor->rank == 0)
         return false;
     int64_t align = 1 + small_factor(m);
     add_name(m, NULL, stage->stage->name);
-    add_integer(m, pick(m, stage->stage->tensor->rank));
+    add_integer(m, pick(m, stage->stage->components[0].tensor->rank));
     add_integer(m, align);
     if (pick(m, 2))
         list_push(m->arena, &m->args, ((PrimArg){.kind = ARG_INT, .key = "offset", .value = pick(m, (int)align)}));
