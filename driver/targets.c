@@ -2,6 +2,7 @@
  * backend cannot do.
  */
 #include "driver/driver.h"
+#include "lang/spelling.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -28,11 +29,19 @@ int print_targets(void) {
 
 static void complain_feature(Arena *arena, const char *base, const char *word, const char *family) {
     const char *spelling;
+    LIST(const char *) known = {0};
     Text text = {.arena = arena};
-    for (int i = 0; (spelling = cpu_feature_spelling(i, family)); i++)
-        if (*spelling)
-            text_add(&text, "%s%s", text.length ? ", " : "", spelling);
-    complain("no feature '%s' that '%s' could have; they are %s", word, base, text.text);
+    for (int i = 0; (spelling = cpu_feature_spelling(i, family)); i++) {
+        if (!*spelling)
+            continue;
+        list_push(arena, &known, spelling);
+        text_add(&text, "%s%s", text.length ? ", " : "", spelling);
+    }
+    const char *nearest = spelling_nearest(word, known.items, known.count);
+    if (nearest)
+        complain("no feature '%s' that '%s' could have; did you mean '%s'? --target=help lists them", word, base, nearest);
+    else
+        complain("no feature '%s' that '%s' could have; they are %s", word, base, text.text);
 }
 
 static void complain_target(Arena *arena, const char *name) {

@@ -48,6 +48,8 @@ fault 2 "'native'; did you mean 'host'" "this machine's other name" --target=nat
 fault 2 "'skylke'; did you mean 'skylake'" "a misspelt processor" --target=skylke -c good.tensor $to
 fault 2 "no feature 'typo' that 'skylake' could have; they are sse4.1, .*avx512bf16" "a feature that is none" \
     --target=skylake+avx2+typo -c good.tensor $to
+fault 2 "no feature 'avx512vni' that 'skylake' could have; did you mean 'avx512vnni'" "a misspelt feature" \
+    --target=skylake+avx512vni -c good.tensor $to
 fault 1 'needs the sizes M, K and N: give -DM=VALUE -DK=VALUE -DN=VALUE' "sizes that lack" -run good.tensor
 for word in -h help; do
     runs "$word" "$TENSORC" $word
