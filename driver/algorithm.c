@@ -1,4 +1,5 @@
-/* algorithm.c - units with one of their alternatives: the one that the source's block names, and blocks that name one.
+/* algorithm.c - units with one of their alternatives: the one that a block of the source names. Also blocks that name
+ * one.
  */
 #include "driver/driver.h"
 #include <string.h>
@@ -38,7 +39,7 @@ static bool has_algorithm(const Program *program, const Prim *prim) {
     return false;
 }
 
-/* The statement that asks for what the program does not do, or NULL. */
+/* The statement that asks for an algorithm that the program does not use, or NULL. */
 static const Prim *missing_algorithm(const Program *program, const Schedule *schedule) {
     for (int i = 0; i < schedule->count; i++)
         if (schedule->prims[i].op == PRIM_ALGORITHM && !has_algorithm(program, &schedule->prims[i]))

@@ -1,7 +1,7 @@
-/* apart.c - no file that is written takes the place of one that is read, of another one, or of the tuning database; and
- * before a search, whether there is a place for what it will find.
+/* apart.c - checks that no output overwrites an input, another output or the tuning database. Before a search it also
+ * checks that the outputs can be written.
  *
- * Files are compared by what they are, before anything is compiled: a search is not to end in a refusal.
+ * Files are compared by their identity, before anything is compiled, so that a long search does not end in a refusal.
  */
 #include "driver/driver.h"
 #include <errno.h>
@@ -33,7 +33,7 @@ static void add_outputs(Compilation *c, const Target *const *targets, UsedFiles 
         add_file(c, files, USE_WRITTEN, o->run_outputs.items[i].path);
 }
 
-/* The database with the file that SQLite keeps beside it. */
+/* The database and the file that SQLite keeps beside it. */
 static void add_database(Compilation *c, UsedFiles *files) {
     const char *path = c->options->database ? c->options->database : database_default_path(c->arena);
     if (!path)
@@ -42,7 +42,8 @@ static void add_database(Compilation *c, UsedFiles *files) {
     add_file(c, files, USE_DATABASE, arena_printf(c->arena, "%s-journal", path));
 }
 
-/* Files that are only read, or only the database's, may be one. Those of a kind stand together, outputs first. */
+/* Two files that are only read may be the same, and so may two files of the database. Files are sorted by their use,
+ * outputs first. */
 static bool collide(const struct UsedFile *a, const struct UsedFile *b) {
     return (a->use != b->use || a->use == USE_WRITTEN) && file_is_same(&a->identity, &b->identity);
 }
@@ -88,7 +89,7 @@ bool outputs_can_be_written(Compilation *c, const Target *const *targets) {
     return true;
 }
 
-/* Inputs of one name in several folders have one output here. */
+/* Inputs with the same name in several folders have the same output here. */
 bool inputs_are_apart(Arena *arena, const Options *options) {
     int count = options->mode == MODE_RUN || options->mode == MODE_SYNTAX ? 0 : options->files.count;
     FileIdentity *outputs = ARENA_ARRAY(arena, FileIdentity, count + 1);

@@ -1,12 +1,12 @@
-/* compile.c - one input file from source to everything that was asked for.
+/* compile.c - one input file from source to all its outputs.
  *
- * All outputs are made in memory first and then written, each whole or not at all, the object last: when make finds the
- * object, its header and dependency file are there too.
+ * All outputs are first made in memory and then written, each whole or not at all. The object is written last: when
+ * make finds it, its header and its make rule exist too.
  */
 #include "config.h"
-#include "lang/terminal.h"
 #include "driver/driver.h"
 #include "driver/inputs.h"
+#include "lang/terminal.h"
 #include "stdlib/stdlib.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -69,7 +69,7 @@ static uint32_t find_embedded(void *context, Sources *sources, const char *name)
     return (uint32_t)source_add(sources, shown, file->text, file->length, true);
 }
 
-/* Source to checked Programs. False when there were errors; they are reported. */
+/* Reads the source and checks its Programs. False after errors, which are reported. */
 static bool check_input(Compilation *c) {
     double since = monotonic_seconds();
     int file = read_input(c);
@@ -103,7 +103,7 @@ static bool check_input(Compilation *c) {
 
 /* --- kernels --- */
 
-/* Of the function that is called `symbol`. */
+/* Reports on the function with the name `symbol`. */
 static void print_reports(const Compilation *c, const Scheduled *scheduled, const char *symbol,
                           const RolledList *rolled) {
     const Program *program = scheduled->unit->program;
@@ -112,8 +112,8 @@ static void print_reports(const Compilation *c, const Scheduled *scheduled, cons
         nest_explain(&explained, scheduled->nest, rolled);
         const char *algorithms = program_algorithms(c->arena, program);
         show(stdout, "%s: scheduled by %s; beside each loop what one iteration of it touches\n%s%s%s%s", symbol,
-               scheduled->origin, algorithms ? "computed: " : "", algorithms ? algorithms : "", algorithms ? "\n" : "",
-               explained.text ? explained.text : "");
+             scheduled->origin, algorithms ? "computed: " : "", algorithms ? algorithms : "", algorithms ? "\n" : "",
+             explained.text ? explained.text : "");
     }
     if (!c->options->features)
         return;
@@ -132,7 +132,8 @@ static void dump_nest(const Compilation *c, const Nest *nest) {
     show(stderr, "%s", text.text ? text.text : "");
 }
 
-/* Loops that stay loops though the schedule says otherwise: of a block of the source a warning. */
+/* Tells of loops that stay loops although the schedule unrolls or vectorizes them. If the schedule is a block of the
+ * source, that is a warning. */
 static void tell_rolled(Compilation *c, const Scheduled *scheduled, const RolledList *rolled) {
     const char *symbol = scheduled->unit->program->symbol;
     const char *names = nest_rolled_names(c->arena, scheduled->nest, rolled);
@@ -166,14 +167,14 @@ static Kernel *schedule_kernel(Compilation *c, const Unit *unit, const Target *t
     return kernel;
 }
 
-/* The program for one row of its unit's tune list. NULL when a requirement fails. */
+/* The program for one row of the unit's tune list. NULL if a requirement fails. */
 static Program *bind_row(Compilation *c, const Program *program, const struct TuneSizes *row, const char **why) {
     return row->at_most ? program_limit(c->arena, program, row->bindings, why)
                         : program_bind(c->arena, program, row->bindings, row->count, why);
 }
 
-/* The rows of the unit's tune list; where it has none, and no block says what its code is, rows for values of the size
- * that deserves them. Returns their number. */
+/* The rows of the unit's tune list. If it has none, and no block schedules it, there are automatic rows for sizes that
+ * are worth it. Returns their number. */
 static int version_rows(Compilation *c, const Unit *unit, const Target *target, const struct TuneSizes **rows) {
     *rows = unit->tunes;
     if (unit->tune_count || !unit->program->size_count || c->options->level < LEVEL_2 || user_schedule(unit, target))
@@ -193,7 +194,7 @@ static int version_rows(Compilation *c, const Unit *unit, const Target *target, 
     return count;
 }
 
-/* The unit for one row of its tune list; its function is named after the sizes: sgemm.M1024.N64, sgemm.M.to16. */
+/* The unit for one row of its tune list. Its function is named after the sizes: sgemm.M1024.N64, sgemm.M.to16. */
 static Unit *bind_tune_row(Compilation *c, const Unit *unit, const struct TuneSizes *row) {
     const char *why = "";
     Program *program = bind_row(c, unit->program, row, &why);
@@ -223,8 +224,8 @@ static Unit *bind_tune_row(Compilation *c, const Unit *unit, const struct TuneSi
     return bound;
 }
 
-/* The source has no place for the schedule of a version for known sizes, nor for one of packed arguments alone: they are
- * written as comments. */
+/* A source cannot hold the schedule of a version for known sizes, or one for packed arguments only. They are written as
+ * comments. */
 static void add_as_comment(Compilation *c, const Schedule *schedule, Text *text) {
     Text block = {.arena = c->arena};
     schedule_print(&block, schedule);
@@ -252,8 +253,8 @@ static bool make_variants(Compilation *c, const Unit *unit, const Target *target
     return true;
 }
 
-/* The functions for packed const arguments, by algorithms and under a schedule of their own: what is packed ahead costs a
- * call nothing. */
+/* Makes the functions for packed const arguments. They have algorithms and a schedule of their own, since packing costs
+ * their calls nothing. */
 static void pack_arguments(Compilation *c, const Unit *unit, const Target *target, Kernel *kernel) {
     const Options *o = c->options;
     const Unit *packed = o->mode == MODE_RUN ? NULL : packing_unit(c, unit);
@@ -292,7 +293,7 @@ static const char *base_name(const char *path) {
     return slash ? slash + 1 : path;
 }
 
-/* path with the ending of its last component replaced (or added). */
+/* path with the ending of its last component replaced or added. */
 static const char *with_ending(Arena *arena, const char *path, const char *ending) {
     const char *base = base_name(path), *dot = strrchr(base, '.');
     size_t stem = dot && dot != base ? (size_t)(dot - path) : strlen(path);
@@ -373,7 +374,7 @@ const char *depfile_path(Compilation *c, const char *object) {
     return c->options->depfile ? c->options->depfile : with_ending(c->arena, object, ".d");
 }
 
-/* What make is to build anew: the object for each target. */
+/* The targets of the make rule: the object for each target. */
 static const char *rule_targets(Compilation *c, const Target *const *targets) {
     Text text = {.arena = c->arena};
     if (c->options->depfile_target)
@@ -461,7 +462,7 @@ static bool compile_for_target(Compilation *c, const Target *const *targets, int
 
 typedef LIST(Program *) Programs;
 
-/* The functions of a unit that are searched for, those whose sizes are all known: itself, its versions. */
+/* Finds the functions of a unit that are searched for: the unit and its versions, if their sizes are all known. */
 static void find_searched(Compilation *c, const Unit *unit, const Target *target, Programs *programs) {
     const struct TuneSizes *rows;
     const char *why = "";
@@ -478,7 +479,7 @@ static void find_searched(Compilation *c, const Unit *unit, const Target *target
     }
 }
 
-/* What -O tune searches for, function by function. */
+/* Finds the functions that -O tune searches for and counts the trials for them. False after a message about --input. */
 static bool share_trials_out(Compilation *c, const Target *const *targets) {
     Programs programs = {0};
     for (int t = 0; t < c->options->targets.count; t++)

@@ -1,7 +1,7 @@
-/* inputs.c - files as the contents of arguments: found by name, checked for type and shape.
+/* inputs.c - files as the contents of arguments: found by name, with type and shape checked.
  *
- * -run wants each file to fit. A search has several functions, and versions of one for several sizes: a file is used for
- * those that it fits, and has to fit one.
+ * With -run each file must fit. A search has several functions, and versions of one for several sizes. There a file is
+ * used for those that it fits, and it must fit at least one.
  */
 #include "driver/inputs.h"
 #include "lang/npy.h"
@@ -22,7 +22,7 @@ int64_t *argument_shape(Compilation *c, const Program *program, const int64_t *s
     return shape;
 }
 
-/* NULL with the reason where the file cannot be read or does not fit. */
+/* NULL, with the reason, if the file cannot be read or does not fit. */
 static const Array *read_input(Compilation *c, const Program *program, const int64_t *sizes, const Argument *a,
                                const NamedFile *file, const char **why) {
     int rank = a->tensor ? a->tensor->rank : 0;
@@ -59,7 +59,7 @@ static const Argument *find_argument(const Program *program, const char *name) {
     return NULL;
 }
 
-/* Fowler, Noll and Vo's; never 0. */
+/* The hash of Fowler, Noll and Vo; never 0. */
 static uint64_t hash_bytes(uint64_t hash, const void *data, size_t bytes) {
     const unsigned char *at = data;
     for (size_t i = 0; i < bytes; i++)
@@ -70,7 +70,7 @@ static uint64_t hash_bytes(uint64_t hash, const void *data, size_t bytes) {
 void *const *search_inputs(Compilation *c, const Program *program, const char **name) {
     const NamedFiles *files = &c->options->run_inputs;
     void **inputs = ARENA_ARRAY(c->arena, void *, program->argument_count + 1);
-    uint64_t hash = 0; /* of all contents that are given */
+    uint64_t hash = 0; /* of all given contents */
     const char *why;
     for (int f = 0; f < files->count; f++) {
         const Argument *a = find_argument(program, files->items[f].name);

@@ -1,15 +1,16 @@
-/* instr.c - whether hardware instructions do what the source says they mean.
+/* instr.c - checks that hardware instructions do what the source says they mean.
  *
- * Before a schedule that uses one is compiled, the instruction alone is: its meaning as a program whose whole nest it runs.
- * What does not compile is told with the instruction's place. Where this machine has the instruction it runs in a worker
- * on random and on extreme values, and the interpreter says what is right: integers exactly, floats within the bounds of
- * every result (their values are far from the smallest numbers, which such instructions may take for 0). A call that
- * traps or does not come back is an error too. Each instruction is checked once a compilation.
+ * An instruction is compiled alone before a schedule that uses it. The program is its meaning, and the instruction runs
+ * the whole nest. If it does not compile, the error names the place of the instruction. If this machine has the
+ * instruction, it runs in a worker on random and on extreme values, and the interpreter gives the correct results.
+ * Integers must be equal, floats within the bounds of every result. (The values are far from the smallest numbers,
+ * which such instructions may treat as 0.) A call that traps or does not return is an error too. Each instruction is
+ * checked once in a compilation.
  */
 #include "lower/instr/instr.h"
-#include "lang/terminal.h"
-#include "lang/random.h"
 #include "driver/driver.h"
+#include "lang/random.h"
+#include "lang/terminal.h"
 #include "sema/interpreter.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -26,13 +27,13 @@ typedef struct Check {
     const Instr *instr;
     const Target *target;
     const Program *program;
-    void **inputs, **outputs; /* of each argument of the program */
+    void **inputs, **outputs; /* by argument of the program */
     Random random;
 } Check;
 
 /* --- the instruction alone --- */
 
-/* tensorize(ACC.i, NAME) of the outermost loop. */
+/* tensorize(ACC.i, NAME) for the outermost loop. */
 static Schedule *whole_schedule(Check *check) {
     Arena *arena = check->c->arena;
     Schedule *schedule = ARENA_NEW(arena, Schedule);
@@ -52,7 +53,7 @@ static char *emit(Check *check, const Nest *nest, size_t *bytes, const char **wh
     return backend_of(check->target)->emit(&kernel, 1, check->target, &options, bytes, why);
 }
 
-/* LLVM ends the process where a processor has no such instruction: a child finds out. */
+/* LLVM ends the process if the processor lacks the instruction, so a child process tries it. */
 static bool ends_well(Check *check, const Nest *nest) {
     fflush(NULL);
     pid_t child = fork();
@@ -93,7 +94,7 @@ static char *make_object(Check *check, size_t *bytes) {
 
 /* --- values --- */
 
-/* Integers of all bits; floats of many sizes, none near the ends of their range. */
+/* Integers with any bits; floats of many magnitudes, none near the ends of their range. */
 static Value random_value(Check *check, ElementType type) {
     uint64_t bits = random_bits(&check->random);
     if (!type_is_float(type))
@@ -103,7 +104,7 @@ static Value random_value(Check *check, ElementType type) {
     return value_cast((Value){.type = TYPE_DOUBLE, .real = ldexp(bits & 1 ? -mantissa : mantissa, exponent)}, type);
 }
 
-/* The smallest, the largest, 0 and what is beside it. */
+/* The smallest, the largest, 0 and its neighbours. */
 static Value extreme_value(Check *check, ElementType type, unsigned which) {
     if (type_is_float(type)) {
         static const double reals[] = {-0x1p4, 0x1p4, 0, 1, -1, 0x1.8p0};
@@ -113,7 +114,8 @@ static Value extreme_value(Check *check, ElementType type, unsigned which) {
     return value_cast((Value){.type = TYPE_INT64, .integer = integers[which % 6]}, type);
 }
 
-/* The first rounds: all operands at one end, at ends that differ, extremes mixed; then random. */
+/* The first rounds have all operands at one end, then at different ends, then mixed extremes. Later rounds are
+ * random. */
 static Value value_for(Check *check, int round, int argument, ElementType type) {
     if (round < 4)
         return extreme_value(check, type, (unsigned)(round >> (argument & 1)) & 1);
@@ -257,7 +259,7 @@ static bool check_instr(Compilation *c, const Instr *instr, const Target *target
     free(object);
     if (good && c->options->verbose)
         show(stderr, "tensorc: instr %s %s\n", instr->name,
-                runs ? "does what it means on this machine" : "is not checked: this machine does not run it");
+             runs ? "does what it means on this machine" : "is not checked: this machine does not run it");
     return good;
 }
 

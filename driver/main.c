@@ -19,7 +19,7 @@ static int compile_all(Arena *arena, const Options *options) {
     return worst;
 }
 
-/* --db may stand anywhere among the words. */
+/* --db may be anywhere among the words. */
 static int run_database_command(Arena *arena, int argc, char **argv) {
     const char *path = NULL;
     char **words = ARENA_ARRAY(arena, char *, argc + 1);
@@ -38,7 +38,8 @@ static int run_database_command(Arena *arena, int argc, char **argv) {
     return path ? database_command(count, words, path) : 1;
 }
 
-/* Standard input, output and error are never another file: where one is closed, nothing can be read from or written to it. */
+/* If standard input, output or error is closed, a stand-in takes its number, which no other file can get then. Nothing
+ * can be read from it or written to it. */
 static void keep_standard_files(void) {
     for (int i = 0; i <= STDERR_FILENO; i++) {
         int how = i == STDIN_FILENO ? O_RDONLY : O_PATH;
@@ -47,7 +48,7 @@ static void keep_standard_files(void) {
     }
 }
 
-/* Before the options are read: what is wrong with them is said in JSON too. */
+/* Asked before the options are read, so that errors in them are reported in JSON too. */
 static bool wants_json(int argc, char **argv) {
     static const char option[] = "-fdiagnostics-format";
     const char *format = "";
@@ -62,7 +63,8 @@ static bool wants_json(int argc, char **argv) {
 int main(int argc, char **argv) {
     keep_standard_files();
     signal(SIGPIPE,
-           SIG_IGN); /* a dead worker, a closed pipe or a file that may not grow is an error to report, not an end */
+           SIG_IGN); /* a dead worker, a closed pipe or a file that cannot grow is reported as an error, not by a
+                      * signal */
     signal(SIGXFSZ, SIG_IGN);
     if (argc > 1 && !strcmp(argv[1], "--worker"))
         return worker_main(argc - 1, argv + 1);
@@ -81,8 +83,8 @@ int main(int argc, char **argv) {
     if (status < 0)
         status = compile_all(arena, &options);
     arena_free(arena);
-    /* What was printed must have arrived: a full disk behind standard output is an error too. Who reads the first lines
-     * alone, as head does, wants no word about it. */
+    /* Printed text must have arrived: a full disk behind standard output is an error too. A reader that takes only the
+     * first lines, as head does, is not reported. */
     if (fflush(stdout) || ferror(stdout)) {
         if (errno != EPIPE)
             complain("cannot write to standard output");

@@ -1,7 +1,7 @@
-/* options.c - reads the command line by the table of options.def.
+/* options.c - reads the command line by the table in options.def.
  *
- * What needs a list of names (targets, searches, cost models, letters) prints it for the value "help". Every usage
- * error is one line and ends with exit status 2.
+ * Options that take a name (target, search, cost model, letters) list the names for the value "help". Every usage error
+ * is one line and ends with exit status 2.
  */
 #include "driver/options.h"
 #include "backends/backends.h"
@@ -192,7 +192,7 @@ static int read_named_file(Arena *arena, const char *spelling, const char *text,
 
 static int read_level(const char *text, Level *level) {
     static const char *const names[] = {"0", "1", "2", "3", "tune"};
-    if (!*text) { /* cc's plain -O */
+    if (!*text) { /* -O alone, as for cc */
         *level = LEVEL_1;
         return STATUS_GO_ON;
     }
@@ -258,7 +258,7 @@ static const struct {
 } modes[] = {{OPT_COMPILE, MODE_OBJECT}, {OPT_ASSEMBLY, MODE_ASSEMBLY},  {OPT_EMIT_LLVM, MODE_LLVM},
              {OPT_EMIT_IR, MODE_IR},     {OPT_SYNTAX_ONLY, MODE_SYNTAX}, {OPT_RUN, MODE_RUN}};
 
-/* Where a flag or a text without further reading goes: offsets into Options. */
+/* Offsets into Options of flags, and of texts that are stored as they are. */
 #define FIELD(id, field)                                                                                               \
     { OPT_##id, offsetof(Options, field) }
 static const struct Field {
@@ -329,7 +329,7 @@ static int apply_value(Arena *arena, OptionId id, const char *value, Options *op
     }
 }
 
-/* The row of a word, and its value when that stands in the same word. The longest spelling wins (-MF before -M...). */
+/* The row of a word, and its value if that is in the same word. The longest spelling wins (-MF before -M...). */
 static int find_option(const char *word, const char **value) {
     int best = -1;
     size_t best_length = 0;
@@ -348,7 +348,7 @@ static int find_option(const char *word, const char **value) {
     return best;
 }
 
-/* -O takes the following word only when it is exactly "tune". */
+/* -O takes the next word only if it is exactly "tune". */
 static bool takes_next_word(int id, const char *value, const char *next) {
     if (rows[id].form == FORM_FLAG)
         return false;
@@ -357,12 +357,12 @@ static bool takes_next_word(int id, const char *value, const char *next) {
     return !value;
 }
 
-/* -O tuned: a word that can be no file. */
+/* -O tuned: a word that cannot be a file. */
 static bool is_misspelt_level(const char *next) {
     return next && *next != '-' && strcmp(next, "tune") != 0 && !strpbrk(next, "./") && access(next, F_OK) != 0;
 }
 
-/* What other compilers take. */
+/* A hint for options of other compilers. */
 static const char *foreign_option(const char *word) {
     static const char *const names[][2] = {
         {"-march", "--target=NAME; the processor of this machine is the default"},
@@ -396,7 +396,7 @@ static int unknown_option(Arena *arena, const char *word) {
     const char *spellings[OPT_COUNT];
     for (int i = 0; i < OPT_COUNT; i++)
         spellings[i] = rows[i].spelling;
-    enum { SHORT = 4 }; /* near to every other */
+    enum { SHORT = 4 }; /* shorter words are near to every option */
     const char *nearest = strlen(word) < SHORT
                               ? NULL
                               : spelling_nearest(arena_strndup(arena, word, strcspn(word, "=")), spellings, OPT_COUNT);
@@ -423,7 +423,7 @@ static bool mode_takes_header(Mode mode) {
     return mode != MODE_SYNTAX && mode != MODE_RUN;
 }
 
-/* Reports on schedules, which a check alone does not choose. */
+/* A report on schedules that was asked for; -fsyntax-only does not choose schedules. */
 static const char *schedule_report(const Options *options) {
     return options->explain                                              ? "--explain-schedule"
            : options->features                                           ? "--dump-features"

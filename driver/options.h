@@ -31,10 +31,10 @@ typedef struct Options {
     uint64_t seed;
 } Options;
 
-/* Reads argv. Returns -1 to go on, else the status to exit with (after --help, --version, a list, or a usage error). */
-int print_help(void);
+int print_help(void); /* returns the exit status */
+/* Reads argv. Returns -1 to continue, else the exit status (after --help, --version, a list, or a usage error). */
 int options_read(Arena *arena, int argc, char **argv, Options *options);
-/* "tensorc: error: ..." on stderr. */
+/* Prints "tensorc: error: ..." on stderr. */
 void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 #endif

@@ -1,7 +1,7 @@
-/* run.c - -run: each kernel in a worker process on seeded random inputs, checked against the interpreter.
+/* run.c - -run: runs each kernel in a worker process on seeded random inputs and checks it against the interpreter.
  *
- * Prints a line a kernel: time of one call, GFLOP/s, and how it was checked. A wrong result, a crash or a status other
- * than 0 is an error of the run (exit status 1).
+ * Prints one line for each kernel: the time of one call, GFLOP/s, and how it was checked. A wrong result, a crash or a
+ * status other than 0 is an error of the run (exit status 1).
  */
 #include "driver/driver.h"
 #include "driver/inputs.h"
@@ -14,7 +14,7 @@
 
 typedef struct RunData {
     int64_t *sizes;
-    void **inputs;  /* of every argument: what the call begins with */
+    void **inputs;  /* by argument: the contents before the call */
     void **outputs; /* NULL for inputs */
 } RunData;
 
@@ -33,7 +33,7 @@ static bool fill_data(const Program *program, uint64_t seed, RunData *data) {
     return true;
 }
 
-/* A name that no kernel has is a mistake of the command line: nothing runs. */
+/* Whether each name belongs to a kernel. Otherwise the command line is wrong, and nothing runs. */
 static bool names_exist(const NamedFiles *files, Kernel *const *kernels, int count, bool results) {
     for (int f = 0; f < files->count; f++) {
         bool found = false;
@@ -95,7 +95,7 @@ static const char *index_text(Arena *arena, const Mismatch *mismatch) {
     return text.text ? text.text : "";
 }
 
-/* All outputs against the interpreter; false after a message. */
+/* Checks all outputs against the interpreter. False after a message. */
 static bool check_outputs(Compilation *c, const Program *program, const RunData *data, int64_t *wrong) {
     int status = 0;
     const char *why = "";
@@ -142,7 +142,7 @@ static char *make_object(Compilation *c, Kernel *kernel, const Target *target, s
     return object;
 }
 
-/* " (M=8, N=3)" of sizes that only the call knows. */
+/* " (M=8, N=3)" for run-time sizes. */
 static const char *sizes_text(Arena *arena, const Program *program, const int64_t *sizes) {
     Text text = {.arena = arena};
     for (int i = 0; i < program->size_count; i++)
@@ -169,7 +169,7 @@ static bool run_and_check(Compilation *c, const Program *program, const Target *
     return true;
 }
 
-/* One call with these sizes. */
+/* Makes one call with these sizes. */
 static bool run_sized(Compilation *c, Kernel *kernel, const Target *target, int64_t *sizes, char *object,
                       size_t bytes) {
     const Program *program = kernel->program;
@@ -196,7 +196,7 @@ static bool run_sized(Compilation *c, Kernel *kernel, const Target *target, int6
     return good;
 }
 
-/* The sizes of a row of `tune`; false where it leaves one open. */
+/* The sizes in a row of `tune`. False if the row leaves one open. */
 static bool sizes_of_row(const Program *program, const struct TuneSizes *row, int64_t *sizes) {
     int found = 0;
     for (int i = 0; i < program->size_count; i++)
@@ -220,7 +220,7 @@ static void complain_sizes(Arena *arena, const Program *program) {
              program->size_count == 1 ? "" : "s", names.text, options.text);
 }
 
-/* With the sizes that the program has, or those of each row of tune that has them all. */
+/* Runs the kernel with its known sizes, or with each row of tune that has all sizes. */
 static bool run_kernel(Compilation *c, const Unit *unit, Kernel *kernel, const Target *target) {
     const Program *program = kernel->program;
     int64_t *sizes = ARENA_ARRAY(c->arena, int64_t, program->size_count + 1);

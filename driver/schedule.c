@@ -1,8 +1,9 @@
 /* schedule.c - which schedule a unit gets.
  *
- * In this order: the user's block for the target (the most specific name wins; its holes are filled by the level), the
- * search of -O tune, an exact record of the database (-O2 and up), the level's default. Every schedule that did not
- * come from the source was legal when it was made; it is proved again, and one that fails falls back aloud.
+ * It is the first of these: the user's block for the target (the most specific name wins, and the level fills its
+ * holes), the search of -O tune, an exact record of the database (from -O2 on), the level's default. A schedule that is
+ * not from the source was legal when it was made, but its legality is proved again. If the proof fails, the next one is
+ * used, with a warning.
  */
 #include "driver/driver.h"
 #include "lang/terminal.h"
@@ -12,15 +13,16 @@
 #include <unistd.h>
 
 enum { CLOSE_LOOKS = 2 };
-static const double needed_gain = 0.88; /* of an algorithm's estimate, to be chosen without measuring */
+static const double needed_gain = 0.88; /* the estimate of an algorithm must be at most this part of the other one to be
+                                         * chosen without measuring */
 
-/* Whether two blocks are for the same name in the same file, so that their targets decide. */
+/* Whether two blocks are for the same name in the same file. Then their targets decide. */
 static bool stand_together(const Schedule *a, const Schedule *b) {
     return a->loc.file == b->loc.file && !strcmp(a->subject, b->subject);
 }
 
-/* Blocks come in the order of their names' precedence; of those for the first name that has any for the target, the most
- * specific. */
+/* Blocks are sorted by the precedence of their names. Among the blocks for the first name that has any for the target,
+ * the one with the most specific target is chosen. */
 const Schedule *user_schedule(const Unit *unit, const Target *target) {
     const Schedule *best = NULL;
     int best_match = 0;
@@ -35,7 +37,7 @@ const Schedule *user_schedule(const Unit *unit, const Target *target) {
     return best;
 }
 
-/* The block without holes; NULL with the reason when no choice is legal. */
+/* The block with its holes filled. NULL, with the reason, if no choice is legal. */
 static const Schedule *fill_holes(Compilation *c, const Unit *unit, const Target *target, const Schedule *user,
                                   NestError *error) {
     if (!schedule_hole_count(user))
@@ -56,7 +58,7 @@ static const Prim *placement_of(const Schedule *schedule, const char *stage) {
     return NULL;
 }
 
-/* The innermost loop around what is computed in it as a whole, over and over; NULL: none. */
+/* The innermost loop that computes the stage as a whole in each iteration; NULL if there is none. */
 static const Loop *repeating_loop(const Nest *nest, const NestStage *stage) {
     const Stage *whole = program_find_stage(nest->program, stage->stage->name);
     bool all = whole && stage->parent && stage->home == stage->parent && !stage->in_scan && !stage->inlined &&
@@ -80,7 +82,7 @@ static void warn_repeated(Compilation *c, const Nest *nest, const Schedule *sche
     }
 }
 
-/* The block's legality with its holes filled as -O1 would; reports what is wrong. */
+/* Checks that the block is legal with its holes filled as -O1 would fill them. Reports errors. */
 bool check_schedule(Compilation *c, const Unit *unit, const Target *target) {
     const Schedule *user = user_schedule(unit, target);
     if (!user)
@@ -99,7 +101,8 @@ bool check_schedule(Compilation *c, const Unit *unit, const Target *target) {
 
 /* --- the database --- */
 
-/* A search needs its database; below it the database makes code faster only, and compiling goes on without. */
+/* A search needs its database. At other levels the database only makes code faster, so compiling continues without
+ * it. */
 static void refuse_database(Compilation *c, const char *why, bool damaged) {
     const char *remedy = damaged ? "delete the file, or name another with --db=FILE" : "name another with --db=FILE";
     if (c->options->level == LEVEL_TUNE)
@@ -109,7 +112,7 @@ static void refuse_database(Compilation *c, const char *why, bool damaged) {
              arena_printf(c->arena, "%s; compiling without it (%s)", why, remedy));
 }
 
-/* Below -O tune a database that is not there is no error: nothing was tuned yet. */
+/* Below -O tune a missing database is not an error: nothing was tuned yet. */
 Database *compilation_database(Compilation *c) {
     if (c->database || c->database_tried)
         return c->database;
@@ -129,8 +132,8 @@ Database *compilation_database(Compilation *c) {
         return NULL;
     }
     WaitLimit limit = {tune_stop(), c->tune_deadline};
-    c->database = database_open_within(c->arena, path, create ? DATABASE_TO_WRITE : DATABASE_TO_READ, limit, &why,
-                                       &damaged);
+    c->database =
+        database_open_within(c->arena, path, create ? DATABASE_TO_WRITE : DATABASE_TO_READ, limit, &why, &damaged);
     if (!c->database)
         refuse_database(c, why, damaged);
     return c->database;
@@ -172,8 +175,8 @@ static Schedule *default_schedule(Compilation *c, const Program *program, const 
     return autosched_default(c->arena, program, target, user, effort, c->options->seed);
 }
 
-/* Alternatives that are worth a close look: those that a rough one finds the fastest, where there are many. Algorithms of
- * several calls multiply. */
+/* The alternatives that are worth a close look. If there are many, a rough estimate picks the fastest: the number of
+ * alternatives is a product over the calls. */
 static int look_closely(Compilation *c, const Unit *all, int count, const Target *target, int *chosen) {
     double seconds[CLOSE_LOOKS + 1];
     int found = 0;
@@ -195,14 +198,14 @@ static int look_closely(Compilation *c, const Unit *all, int count, const Target
     return found;
 }
 
-/* A larger budget is for the algorithms that are chosen. */
+/* The effort for comparing algorithms. A larger one is spent only on the chosen algorithm. */
 static Effort first_effort(const Compilation *c, int alternatives) {
     Effort effort = effort_of(c);
     return alternatives && effort > EFFORT_MODEL ? EFFORT_MODEL : effort;
 }
 
-/* The default for the algorithms that the static model thinks are the fastest. It knows less of them than of what is as
- * it was written, so they have to be better by far. */
+/* The default schedule for the algorithms that the static model estimates as fastest. It estimates fast algorithms less
+ * well than the program as written, so they must be better by a margin. */
 static const Schedule *first_default(Compilation *c, const Unit **unit, const Target *target, int count) {
     const Unit *all = *unit;
     int chosen[CLOSE_LOOKS + 1];
@@ -241,14 +244,15 @@ int preferred_alternative(Compilation *c, const Unit *all, const Target *target)
     return -1;
 }
 
-/* Whether anything is known of the program, if only that it fails. */
+/* Whether the database knows anything of the program, even if only failures. */
 static bool is_recorded(Compilation *c, Database *database, const Program *program, const Target *target) {
     Record *records;
     return database_find(c->arena, database, task_hash(c->arena, program), database_target(target), target->threads,
                          &records) > 0;
 }
 
-/* Whether records of some algorithms are enough to choose by: those that would be taken without any are among them. */
+/* Whether records are enough to choose between algorithms: those that would be chosen without records must have
+ * some. */
 static bool can_compare(Compilation *c, Database *database, const Unit *all, const Target *target) {
     bool recorded = is_recorded(c, database, all->program, target);
     for (int i = 0; i < all->alternative_count && recorded; i++)
@@ -281,7 +285,7 @@ const Schedule *best_record(Compilation *c, Database *database, const Unit **uni
     return best;
 }
 
-/* The unit becomes the one with the algorithms that the schedule is for. */
+/* Picks the schedule. *all becomes the unit with the algorithms that the schedule is for. */
 static const Schedule *pick(Compilation *c, const Unit **all, const Target *target, const char **origin) {
     const Unit *unit = *all;
     const Schedule *user = user_schedule(unit, target), *found;
@@ -312,10 +316,10 @@ static void show_choice(Compilation *c, const Scheduled *scheduled) {
     const Program *program = scheduled->unit->program;
     const char *algorithms = program_algorithms(c->arena, program);
     show(stderr, "tensorc: %s: scheduled by %s%s%s\n", program->symbol, scheduled->origin, algorithms ? "; " : "",
-            algorithms ? algorithms : "");
+         algorithms ? algorithms : "");
     if (scheduled->schedule->refused)
         show(stderr, "tensorc: %s: left with plain loops, as nothing that was tried for them is legal: %s\n",
-                program->symbol, scheduled->schedule->refused);
+             program->symbol, scheduled->schedule->refused);
 }
 
 bool choose_schedule(Compilation *c, const Unit *unit, const Target *target, Scheduled *scheduled) {

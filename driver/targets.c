@@ -1,5 +1,5 @@
-/* targets.c - the names that --target= takes: listed, looked up, what is wrong with one that is none, and with what its
- * backend cannot do.
+/* targets.c - the names for --target=: lists them, finds their targets, and reports unknown names and what a backend
+ * cannot do.
  */
 #include "driver/driver.h"
 #include "lang/spelling.h"

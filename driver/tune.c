@@ -1,6 +1,6 @@
-/* tune.c - -O tune for one unit: searches where the database does not know enough, and stops well.
+/* tune.c - -O tune for one unit: searches if the database does not know enough, and stops in order.
  *
- * The first Ctrl-C ends the searches with the best so far; the second ends the program.
+ * The first Ctrl-C ends the searches and keeps the best so far. The second one ends the program.
  */
 #include "driver/tune.h"
 #include "driver/inputs.h"
@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static volatile int stop_requested; /* set by a signal handler, hence not in any structure */
+static volatile int stop_requested; /* set by a signal handler, so it cannot be part of a structure */
 
 const volatile int *tune_stop(void) {
     return &stop_requested;
@@ -23,7 +23,7 @@ static void request_stop(int number) {
     stop_requested = 1;
 }
 
-/* Who started the compiler may have had it ignore them. */
+/* Signals that the parent process ignores stay ignored. */
 static void catch_stop_signals(void) {
     struct sigaction action = {.sa_handler = request_stop}, old;
     sigemptyset(&action.sa_mask);
@@ -44,8 +44,7 @@ static int trials_for_unit(const Compilation *c) {
     return trials > 0 ? trials : 1;
 }
 
-/* What a function leaves of its trials, the next ones have; where they are not counted for the whole file, it does not need
- * them. */
+/* With --trials, which counts for the whole file, trials that a function does not use go to the next ones. */
 static void count_trials(Compilation *c, int trials, int used) {
     bool shared = c->options->trials && used < trials;
     c->tune_units_left--;
@@ -59,7 +58,8 @@ static Schedule *unmeasured_schedule(Compilation *c, const Program *program, con
     return autosched_default(c->arena, program, target, user, EFFORT_MODEL_MORE, c->options->seed);
 }
 
-/* What cannot be measured gets what another machine has recorded; NULL, and it says so, where there is nothing. */
+/* A function that cannot be measured gets what another machine has recorded. NULL, after a message, if there is
+ * nothing. */
 static const Schedule *recorded_elsewhere(Compilation *c, const Unit **unit, const Target *target, const Schedule *user,
                                           const char *why) {
     const Schedule *recorded = best_record(c, compilation_database(c), unit, target, user);
@@ -69,7 +69,7 @@ static const Schedule *recorded_elsewhere(Compilation *c, const Unit **unit, con
     return recorded;
 }
 
-/* Of a target that this machine does not run. */
+/* For a target that this machine cannot run. */
 static const Schedule *leave_to_others(Compilation *c, const Unit **unit, const Target *target, const Schedule *user,
                                        const char **origin) {
     const char *why =
@@ -83,7 +83,7 @@ static const Schedule *leave_to_others(Compilation *c, const Unit **unit, const 
     return unmeasured_schedule(c, (*unit)->program, target, user);
 }
 
-/* Where the machine could measure nothing this time: what -O2 takes. */
+/* If nothing could be measured this time: what -O2 chooses. */
 static const Schedule *fall_back(Compilation *c, const Unit **unit, const Target *target, const Schedule *user,
                                  const char *why, const char **origin) {
     const Schedule *recorded = recorded_elsewhere(c, unit, target, user, why);
@@ -93,7 +93,8 @@ static const Schedule *fall_back(Compilation *c, const Unit **unit, const Target
     return best_default(c, unit, target, user);
 }
 
-/* Its versions for known sizes are tuned. An automatic one that leaves sizes open is no news beside its function. */
+/* Only versions for known sizes are tuned. For an automatic version with open sizes there is no message, since its
+ * function has one. */
 static Schedule *leave_to_run_time(Compilation *c, const Unit *unit, const Target *target, const Schedule *user) {
     const Program *program = unit->program;
     if (!unit->tune_count && !unit->is_automatic)
@@ -102,7 +103,7 @@ static Schedule *leave_to_run_time(Compilation *c, const Unit *unit, const Targe
     return unmeasured_schedule(c, program, target, user);
 }
 
-/* Records can be missed only where the source asks for the function. */
+/* A missing record is an error only for a function that the source asks for. */
 static const Schedule *frozen_schedule(Compilation *c, const Unit **unit, const Target *target, const Schedule *user) {
     const Schedule *found = best_record(c, compilation_database(c), unit, target, user);
     if (!found && (*unit)->is_automatic)
@@ -115,7 +116,7 @@ static const Schedule *frozen_schedule(Compilation *c, const Unit **unit, const 
 
 /* --- searches --- */
 
-/* Its part of what is left of the budget. */
+/* Gives this unit its part of the budget that is left. */
 static void set_deadlines(const Compilation *c, Contest *contest) {
     if (c->tune_deadline <= 0)
         return;
@@ -142,7 +143,7 @@ static Contest contest_of(Compilation *c, const Unit *all, const Target *target,
     return contest;
 }
 
-/* What the default hangs on besides its task: this very program, and the seed. */
+/* What the default depends on besides its task: this build of the compiler, and the seed. */
 static const char *name_maker(const Compilation *c, const char *inputs) {
     struct stat file = {0};
     const char *path = own_path(c->arena);
@@ -153,7 +154,7 @@ static const char *name_maker(const Compilation *c, const char *inputs) {
                         inputs ? " " : "", inputs ? inputs : "");
 }
 
-/* What a function has of the budget in any case, whatever the others leave: by that it is known to be spent. */
+/* The part of the budget that a function gets in any case. A search that used it counts as done. */
 static double own_budget(const Compilation *c) {
     return c->tune_units > 0 ? c->options->budget / c->tune_units : 0;
 }
@@ -198,8 +199,8 @@ static bool contest_is_known(Compilation *c, const Contest *contest, int *used) 
                                                 contest->target, contest->user, options, used);
 }
 
-/* False: nothing can be measured; *passing: which is no fault of the runner. */
-static bool open_toolchains(Compilation *c, Contest *contest, const char **why, bool *passing) {
+/* False if nothing can be measured. *transient: it may work another time, and the runner is not the cause. */
+static bool open_toolchains(Compilation *c, Contest *contest, const char **why, bool *transient) {
     const Options *o = c->options;
     ToolchainOptions options = {.backend = backend_of(contest->target),
                                 .jobs = o->jobs,
@@ -212,13 +213,13 @@ static bool open_toolchains(Compilation *c, Contest *contest, const char **why, 
                                 .locks_warned = &c->locks_warned,
                                 .deadline = contest->end};
     for (int i = 0; i < contest->count; i++)
-        know_constants(c->arena, contest->programs[i], contest->target); /* once, not for each candidate */
+        know_constants(c->arena, contest->programs[i], contest->target); /* once here, not for each candidate */
     contest->toolchains =
-        toolchains_open(c->arena, contest->programs, contest->count, contest->target, &options, why, passing);
+        toolchains_open(c->arena, contest->programs, contest->count, contest->target, &options, why, transient);
     return contest->toolchains != NULL;
 }
 
-/* The searches take turns. What is preferred without measuring is measured first. */
+/* The searches take turns. The one that is preferred without measuring goes first. */
 static void search_in_turns(Contest *contest) {
     Tuner *next = contest->tuners[contest->preferred];
     int until;
@@ -235,7 +236,7 @@ static void search_in_turns(Contest *contest) {
     tuners_race(contest->tuners, contest->count, contest->end);
 }
 
-/* NULL where a search did nothing. */
+/* NULL if the search did nothing. */
 static TuneResult *end_search(const Contest *contest, int number) {
     Tuner *tuner = contest->tuners[number];
     if (tuner_trials(tuner) > 0 || number == contest->preferred)
@@ -244,7 +245,7 @@ static TuneResult *end_search(const Contest *contest, int number) {
     return NULL;
 }
 
-/* The best of what the searches found; before the preferred one's default is measured, that one. */
+/* The best result of all searches. Until the default of the preferred one is measured, it is that one. */
 static int choose_result(const Contest *contest, TuneResult *const *results) {
     int best = contest->preferred;
     for (int i = 0; i < contest->count && tuner_knows_default(contest->tuners[contest->preferred]); i++)
@@ -254,7 +255,7 @@ static int choose_result(const Contest *contest, TuneResult *const *results) {
     return best;
 }
 
-/* A search that its machine left before the end, or that has nothing to compare with. */
+/* Warns of a search whose machine was lost before the end, or that has nothing to compare with. */
 static void warn_of_failure(const Compilation *c, const Contest *contest, TuneResult *const *results, int best) {
     const TuneResult *result = results[contest->preferred];
     for (int i = 0; i < contest->count; i++)
@@ -271,8 +272,8 @@ static bool is_lost(const Contest *contest) {
     return false;
 }
 
-/* The unit becomes the one that the best schedule is for. *kept: the database has all that was found, and there is enough to
- * compare. */
+/* Ends the searches. *unit becomes the one that the best schedule is for. *kept: the database has all results, and
+ * enough of them to compare. */
 static const Schedule *end_contest(Compilation *c, Contest *contest, const Unit **unit, bool *kept,
                                    const char **origin) {
     TuneResult **results = ARENA_ARRAY(c->arena, TuneResult *, contest->count);
@@ -291,7 +292,8 @@ static const Schedule *end_contest(Compilation *c, Contest *contest, const Unit 
     return results[best]->schedule;
 }
 
-/* Functions of packed arguments are chosen for after the search, which takes as long again. */
+/* Chooses the preferred algorithm. The functions of packed arguments are chosen after the search, which takes as long
+ * again, so that time is reserved. */
 static void choose_preferred(Compilation *c, const Unit *all, Contest *contest) {
     double since = monotonic_seconds();
     contest->preferred = preferred_alternative(c, all, contest->target) + 1;
@@ -320,7 +322,7 @@ static const Schedule *search_algorithms(Compilation *c, const Unit **unit, Cont
     const Schedule *recorded =
         kept ? best_record(c, compilation_database(c), &all, contest->target, contest->user) : NULL;
     if (recorded) {
-        *unit = all; /* the same choice as that of later compilations, from the same records */
+        *unit = all; /* the choice of later compilations, from the same records */
         *origin = "tuning";
     }
     return recorded ? recorded : found;
@@ -331,18 +333,18 @@ static const Schedule *search_unit(Compilation *c, const Unit **unit, const Targ
     Contest contest = contest_of(c, *unit, target, user);
     const Schedule *found = NULL;
     const char *why = "";
-    bool passing = true;
+    bool transient = true;
     int used = 0;
     if (contest_is_known(c, &contest, &used))
         found = best_record(c, compilation_database(c), unit, target, user);
     if (found)
         show_found(c, (*unit)->program);
-    else if (open_toolchains(c, &contest, &why, &passing))
+    else if (open_toolchains(c, &contest, &why, &transient))
         found = search_algorithms(c, unit, &contest, &used, origin);
     count_trials(c, contest.trials, used);
-    if (!passing)
+    if (!transient)
         complain("%s cannot be tuned: %s", (*unit)->program->symbol, why);
-    return found || !passing ? found : fall_back(c, unit, target, user, why, origin);
+    return found || !transient ? found : fall_back(c, unit, target, user, why, origin);
 }
 
 const Schedule *tune_unit(Compilation *c, const Unit **unit, const Target *target, const Schedule *user,

@@ -1,8 +1,8 @@
-/* tune_progress.c - what -O tune says while it searches: on a terminal a line that is rewritten in place and ticks each
- * second, in a log a line now and then.
+/* tune_progress.c - what -O tune prints while it searches. On a terminal it is a line that is rewritten each second, in
+ * a log one line now and then.
  *
- * A thread of its own tells the time, whatever the search waits for. What the searches said last is under a lock; nothing
- * else of theirs is looked at. The thread takes no signals: the search has to notice them.
+ * A thread of its own keeps the time, whatever the search waits for. A lock protects what the searches reported last;
+ * the thread reads nothing else of theirs. It blocks all signals, which the search has to receive.
  */
 #include "driver/tune.h"
 #include "lang/terminal.h"
@@ -22,20 +22,20 @@ struct Progress {
     bool terminal, over;
 };
 
-typedef struct ShownSum {
+typedef struct ShownTotals {
     int trials, failed;
     double best;
-} ShownSum;
+} ShownTotals;
 
-static ShownSum add_shown(const Contest *contest) {
-    ShownSum sum = {.best = HUGE_VAL};
+static ShownTotals add_shown(const Contest *contest) {
+    ShownTotals totals = {.best = HUGE_VAL};
     for (int i = 0; i < contest->count; i++) {
         const TuneProgress *last = &contest->shown[i].last;
-        sum.trials += last->trials;
-        sum.failed += last->failed;
-        sum.best = last->best_seconds > 0 ? fmin(sum.best, last->best_seconds) : sum.best;
+        totals.trials += last->trials;
+        totals.failed += last->failed;
+        totals.best = last->best_seconds > 0 ? fmin(totals.best, last->best_seconds) : totals.best;
     }
-    return sum;
+    return totals;
 }
 
 static double seconds_to_go(const Contest *contest, int trials, double now) {
@@ -43,20 +43,20 @@ static double seconds_to_go(const Contest *contest, int trials, double now) {
     return contest->end > 0 ? (trials > 0 ? fmin(left, contest->end - now) : contest->end - now) : left;
 }
 
-/* What is too long for the terminal is cut there, so that the line stays one. */
+/* Cut at the width of the terminal, so that it stays one line. */
 static void show_line(const Progress *progress) {
     const Contest *contest = progress->contest;
     const Program *program = contest->programs[0];
-    ShownSum sum = add_shown(contest);
-    double now = monotonic_seconds(), left = seconds_to_go(contest, sum.trials, now);
+    ShownTotals totals = add_shown(contest);
+    double now = monotonic_seconds(), left = seconds_to_go(contest, totals.trials, now);
     Arena *arena = arena_new();
     Text text = {.arena = arena};
     text_add(&text, "%stuning %s: %d/%d trials", progress->terminal ? "\r\033[K\033[?7l" : "tensorc: ", program->symbol,
-             sum.trials, contest->trials);
-    if (sum.failed)
-        text_add(&text, ", %d failed", sum.failed);
-    if (sum.best < HUGE_VAL)
-        text_add(&text, ", best %s", speed_text(arena, sum.best, program_flops(program)));
+             totals.trials, contest->trials);
+    if (totals.failed)
+        text_add(&text, ", %d failed", totals.failed);
+    if (totals.best < HUGE_VAL)
+        text_add(&text, ", best %s", speed_text(arena, totals.best, program_flops(program)));
     text_add(&text, ", %.0f s", now - contest->since);
     if (left > 0)
         text_add(&text, ", %.0f s to go", left);
@@ -108,7 +108,7 @@ static bool start_thread(Progress *progress) {
 }
 
 void progress_begin(Compilation *c, Contest *contest) {
-    if (json_is_open()) /* whose elements are whole messages; programs do not watch */
+    if (json_is_open()) /* it consists of whole messages, and programs do not watch progress */
         return;
     Progress *progress = ARENA_NEW(c->arena, Progress);
     pthread_condattr_t clock;
@@ -119,7 +119,7 @@ void progress_begin(Compilation *c, Contest *contest) {
     pthread_condattr_init(&clock);
     pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
     pthread_cond_init(&progress->ended, &clock);
-    contest->progress = start_thread(progress) ? progress : NULL; /* a search goes on without a word as well */
+    contest->progress = start_thread(progress) ? progress : NULL; /* a search also works without this thread */
 }
 
 void progress_end(Contest *contest) {

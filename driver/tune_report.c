@@ -1,4 +1,5 @@
-/* tune_report.c - what -O tune says in the end: one line a function, and a warning for what was not kept or not measured.
+/* tune_report.c - what -O tune prints at the end: one line for each function, and a warning for what was not kept or
+ * not measured.
  */
 #include "driver/tune.h"
 #include "lang/terminal.h"
@@ -27,11 +28,11 @@ static const char *trials_text(Arena *arena, int count) {
     return arena_printf(arena, count == 1 ? "%d trial" : "%d trials", count);
 }
 
-/* Of the searches for a function together. */
+/* Over all searches for a function. */
 typedef struct Totals {
     int algorithms, measured, found, failed[OUTCOME_COUNT], unsettled, unrecorded;
     LIST(FailureReason) reasons;
-    double build_seconds; /* of those that were measured */
+    double build_seconds; /* over those that were measured */
     bool stopped;
 } Totals;
 
@@ -65,7 +66,7 @@ static void show_name(Arena *arena, const char *verb, const Program *program) {
 
 static const char *const outcome_words[OUTCOME_COUNT] = {NULL, "not built", "crashed", "out of time", "wrong"};
 
-/* Why: the first reason, and how many have it where others have another. */
+/* The first reason for an outcome, and how often it occurred if there are others. */
 static void show_reason(int outcome, int failed, const FailureReason *reasons, int count) {
     for (int r = 0; r < count; r++)
         if (reasons[r].outcome == (Outcome)outcome) {
@@ -95,7 +96,7 @@ static void show_gain(Arena *arena, const Program *program, double seconds, doub
         show(stderr, ", %.2f times the default's speed", default_seconds / seconds);
 }
 
-/* Of several algorithms; without -v those that are not what they say they are. */
+/* One line for each algorithm. Without -v only for those with wrong results. */
 static void show_each(const Compilation *c, const Contest *contest, TuneResult *const *results) {
     for (int i = 0; i < contest->count; i++) {
         const TuneResult *result = results[i];
@@ -110,7 +111,7 @@ static void show_each(const Compilation *c, const Contest *contest, TuneResult *
     }
 }
 
-/* The default is what is compiled without measuring. */
+/* The default in this line is what is compiled without measuring. */
 static void show_sum(const Compilation *c, const Contest *contest, TuneResult *const *results, int best) {
     Totals totals = add_results(c->arena, contest, results);
     show_name(c->arena, "tuned ", contest->programs[best]);
@@ -127,7 +128,7 @@ static void show_sum(const Compilation *c, const Contest *contest, TuneResult *c
     show(stderr, "%s\n", totals.stopped ? "; stopped early" : "");
 }
 
-/* With -v, of all searches for a function. */
+/* With -v: all reasons for failures in the searches for a function. */
 static void show_reasons(const Compilation *c, const Contest *contest, TuneResult *const *results) {
     for (int i = 0; i < contest->count && c->options->verbose; i++)
         for (int r = 0; results[i] && r < results[i]->reasons.count; r++) {

@@ -1,5 +1,4 @@
-/* stdlib.h - the .tensor files that are part of the compiler: what `import "nn"` finds when no file of that name does.
- */
+/* stdlib.h - the .tensor files that are part of the compiler: `import "nn"` finds them if no file has the name. */
 #ifndef STDLIB_STDLIB_H
 #define STDLIB_STDLIB_H
 
@@ -11,10 +10,10 @@ typedef struct StdlibFile {
     size_t length;
 } StdlibFile;
 
-/* In the order of the names, ended by a NULL name. Made by embed.sh of stdlib/NAME.tensor. */
+/* Sorted by name; the last one has a NULL name. embed.sh makes the table from stdlib/NAME.tensor. */
 extern const StdlibFile stdlib_files[];
 
-/* The file of an import name, or NULL. */
+/* The file with the import name, or NULL. */
 const StdlibFile *stdlib_find(const char *name);
 
 #endif
