@@ -108,7 +108,7 @@ static const char *operator_hint(const char *left, const char *right) {
     static const char *const words[][2] = {{"and", "'and' is written '&&'"},
                                            {"or", "'or' is written '||'"},
                                            {"not", "'not' is written '!'"},
-                                           {"xor", "of two bools that is '!='"},
+                                           {"xor", "'xor' of two bools is written '!='"},
                                            {"mod", "a remainder is written with '%'"},
                                            {"div", "a quotient is written with '/', and rounds down for integers"},
                                            {"if", choice},
@@ -120,7 +120,7 @@ static const char *operator_hint(const char *left, const char *right) {
             return words[i][1];
     for (int op = 0; op < OP_COUNT; op++)
         if (op_info[op].precedence == 0 && !strcmp(left, op_info[op].spelling))
-            return "what a function is given stands in parentheses: exp(x)";
+            return "the arguments of a function are written in parentheses: exp(x)";
     return "a product is written with '*'";
 }
 
@@ -370,7 +370,7 @@ static void hint_header(const SyntaxError *error) {
     else if (error->expected[DEF] && error->found->kind == TYPE)
         diag_hint(error->parser->diagnostics, "a definition begins: def name(float(M, N) input) -> (output) {");
     else if (error->before && error->before->kind == ARROW && token_is_name(error->found->kind))
-        diag_hint(error->parser->diagnostics, "results stand in parentheses: -> (%s)",
+        diag_hint(error->parser->diagnostics, "results are written in parentheses: -> (%s)",
                   token_text(error->parser, error->found));
     else if (error->expected[ON] && !error->expected[IDENT])
         diag_hint(error->parser->diagnostics, "a schedule begins: schedule name on x86 {");

@@ -96,9 +96,9 @@ static bool actual_tensor(Frame *frame, const AstExpr *ast, const char *name, Ac
     } else {
         ERROR(frame, argument_not_tensor, ast->loc);
         if (ast->kind == AST_APPLY && symbol && symbol->kind == SYMBOL_TENSOR)
-            HINT(frame, "a def is given whole tensors: write %s without indices", ast->name.text);
+            HINT(frame, "a def takes whole tensors: write %s without indices", ast->name.text);
         else
-            HINT(frame, "assign it to a tensor first and pass that one's name");
+            HINT(frame, "assign it to a tensor first and pass that tensor");
     }
     return false;
 }
@@ -317,7 +317,8 @@ static bool check_inout(Frame *frame, const Definition *definition, const AstExp
             continue;
         ERROR(frame, call_inout, call->name.loc, definition->ast->name.text, result->name.text);
         NOTE(frame, result->loc, "declared here");
-        HINT(frame, "give it what %s begins with as an argument, and a result that is not inout", result->name.text);
+        HINT(frame, "pass the first contents of %s as an argument, and return a result that is not inout",
+             result->name.text);
         return false;
     }
     return true;

@@ -71,7 +71,7 @@ static bool check_statement_form(Meaning *m) {
     }
     if (only->initialise) {
         FAIL(m, instr_initialises, only->loc, written->text);
-        diag_hint(m->checker->diagnostics, "what it adds to is in '%s' already: without !", written->text);
+        diag_hint(m->checker->diagnostics, "'%s' holds what it adds to already: leave out the !", written->text);
     }
     return !m->failed;
 }

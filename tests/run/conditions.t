@@ -42,7 +42,7 @@ is "$(grep -c 'Requires N % 2 == 0' conditions.h)" 2 "the header says so, of cal
 is "$(sed -n '/^int halves/,/^int first/p' conditions.h | grep -c 'Requires M')" 1 "what is required is known where accesses are proved"
 runs "runs" "$TENSORC" -run conditions.tensor -DN=16 -DM=7
 exits 1 "is refused" "$TENSORC" -run conditions.tensor -DN=15 -DM=7
-like "$(cat "$work/err")" "'halves' is not for these sizes: it needs N % 2 == 0" "with the condition"
+like "$(cat "$work/err")" "'halves' does not allow these sizes: it needs N % 2 == 0" "with the condition"
 
 # An algorithm is taken where the def that it stands for is known to be for the sizes.
 cat >algorithm.tensor <<'END'
