@@ -1,12 +1,12 @@
 #!/bin/sh
 # document.sh FILE.tensor...: prints OPERATORS.md, the operators of the files with their signatures and comments.
 #
-# What it needs of a file: the first line is `# NAME.tensor - ...`, the comment of the file. `# --- TITLE ---` begins a section,
-# the comment right below it is the section's. A def, combiner or instr begins a line; the comment right above it is its own, and
-# its header ends with the first `{`. One without a comment is an error.
+# A file must have this form. Its first line, `# NAME.tensor - ...`, begins the comment of the file. `# --- TITLE ---`
+# begins a section, and the comment right below belongs to it. A def, combiner or instr begins a line, and the comment
+# right above belongs to it. Its header ends with the first `{`. It is an error if it has no comment.
 set -eu
 awk '
-# Text as Markdown: what would be emphasis, a link or a tag there is a character here, but as it stands between backquotes.
+# Text as Markdown: escapes what would be emphasis, a link or a tag there, except between backquotes.
 function plain(text,   parts, count, i, result) {
     count = split(text, parts, "`")
     for (i = 1; i <= count; i++) {
@@ -16,10 +16,10 @@ function plain(text,   parts, count, i, result) {
     }
     return result
 }
-# One more line of what will be printed below the contents.
+# Adds a line to what is printed below the contents.
 function put(line) { body = body line "\n" }
 function paragraph(text) { put(""); put(plain(text)) }
-# The anchor of a heading: that of the second of equals gets a number.
+# The anchor of a heading. The second one of two equal headings gets a number.
 function anchor(name,   seen) {
     seen = headings[name]++
     return seen ? name "-" seen : name

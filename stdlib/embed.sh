@@ -1,5 +1,6 @@
 #!/bin/sh
-# embed.sh FILE.tensor...: prints the C source of stdlib_files, each file's text as a string of one line a line.
+# embed.sh FILE.tensor...: prints the C source of stdlib_files. The text of a file is a string with one literal for each
+# line.
 set -eu
 echo '/* Made by stdlib/embed.sh. */'
 echo '#include "stdlib/stdlib.h"'
