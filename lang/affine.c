@@ -11,6 +11,7 @@ enum { FACTOR_LIMIT = 16 };
 
 void sum_init(Sum *sum, Arena *arena) {
     sum->arena = arena;
+    sum->limits = NULL;
     sum->overflow = sum->modular = false;
     sum->constant = 0;
     sum->count = 0;
@@ -90,14 +91,18 @@ bool atom_equal(Expr *a, Expr *b) {
 
 /* --- adding ------------------------------------------------------------------------------------------------------- */
 
-static void append_term(Sum *sum, int64_t coefficient, Expr *atom) {
-    if (sum->count == sum->capacity) {
-        Term *terms = ARENA_ARRAY(sum->arena, Term, 2 * sum->capacity);
-        memcpy(terms, sum->terms, sizeof *terms * (size_t)sum->count);
-        sum->terms = terms;
-        sum->capacity *= 2;
-    }
-    sum->terms[sum->count++] = (Term){coefficient, atom};
+static void reserve(Sum *sum, int count) {
+    if (count <= sum->capacity)
+        return;
+    sum->capacity = 2 * count;
+    Term *terms = ARENA_ARRAY(sum->arena, Term, sum->capacity);
+    memcpy(terms, sum->terms, sizeof *terms * (size_t)sum->count);
+    sum->terms = terms;
+}
+
+void sum_append(Sum *sum, Term term) {
+    reserve(sum, sum->count + 1);
+    sum->terms[sum->count++] = term;
 }
 
 void sum_add_atom(Sum *sum, int64_t coefficient, Expr *atom) {
@@ -105,14 +110,14 @@ void sum_add_atom(Sum *sum, int64_t coefficient, Expr *atom) {
         return;
     for (int i = 0; i < sum->count; i++) {
         Term *term = &sum->terms[i];
-        if (!atom_equal(term->atom, atom))
+        if (term->atom != atom && !atom_equal(term->atom, atom))
             continue;
         sum->overflow |= __builtin_add_overflow(term->coefficient, coefficient, &term->coefficient);
         if (term->coefficient == 0)
             memmove(term, term + 1, sizeof *term * (size_t)(--sum->count - i));
         return;
     }
-    append_term(sum, coefficient, atom);
+    sum_append(sum, (Term){coefficient, atom});
 }
 
 static int64_t scaled(Sum *sum, int64_t a, int64_t b) {
@@ -121,11 +126,30 @@ static int64_t scaled(Sum *sum, int64_t a, int64_t b) {
     return product;
 }
 
-void sum_add(Sum *sum, int64_t coefficient, const Sum *other) {
-    sum->overflow |= other->overflow;
+/* What is empty takes the terms as they are: each atom is there once. */
+static void take_terms(Sum *sum, int64_t coefficient, const Affine *other) {
+    reserve(sum, other->count);
+    sum->count = other->count;
+    memcpy(sum->terms, other->terms, sizeof *sum->terms * (size_t)other->count);
+    for (int i = 0; i < other->count && coefficient != 1; i++)
+        sum->terms[i].coefficient = scaled(sum, coefficient, sum->terms[i].coefficient);
+}
+
+void sum_add_affine(Sum *sum, int64_t coefficient, const Affine *other) {
     sum_add_constant(sum, coefficient, other->constant);
+    if (other->count == 0 || coefficient == 0)
+        return;
+    if (sum->count == 0) {
+        take_terms(sum, coefficient, other);
+        return;
+    }
     for (int i = 0; i < other->count; i++)
         sum_add_atom(sum, scaled(sum, coefficient, other->terms[i].coefficient), other->terms[i].atom);
+}
+
+void sum_add(Sum *sum, int64_t coefficient, const Sum *other) {
+    sum->overflow |= other->overflow;
+    sum_add_affine(sum, coefficient, &other->affine);
 }
 
 static void add_atom_product(Sum *sum, int64_t coefficient, Expr *a, Expr *b) {
@@ -199,15 +223,13 @@ void sum_recombine(Sum *sum) {
 
 /* --- expressions -------------------------------------------------------------------------------------------------- */
 
-static void add_expr(Sum *sum, int64_t coefficient, Expr *e, bool simplify);
-
 /* A product, quotient or modulo of the two arguments. */
 static void add_combination(Sum *sum, int64_t coefficient, Expr *e, bool simplify) {
     Sum a, b;
     sum_init(&a, sum->arena);
     sum_init(&b, sum->arena);
-    add_expr(&a, 1, e->args[0], simplify);
-    add_expr(&b, 1, e->args[1], simplify);
+    sum_add_index(&a, 1, e->args[0], simplify);
+    sum_add_index(&b, 1, e->args[1], simplify);
     if (simplify) {
         sum_recombine(&a);
         sum_recombine(&b);
@@ -232,14 +254,14 @@ bool var_is_fixed(const Var *var) {
 static void add_op(Sum *sum, int64_t coefficient, Expr *e, bool simplify) {
     switch (e->op) {
     case OP_ADD:
-        add_expr(sum, coefficient, e->args[0], simplify);
-        add_expr(sum, coefficient, e->args[1], simplify);
+        sum_add_index(sum, coefficient, e->args[0], simplify);
+        sum_add_index(sum, coefficient, e->args[1], simplify);
         return;
     case OP_SUB:
-        add_expr(sum, coefficient, e->args[0], simplify);
-        add_expr(sum, scaled(sum, coefficient, -1), e->args[1], simplify);
+        sum_add_index(sum, coefficient, e->args[0], simplify);
+        sum_add_index(sum, scaled(sum, coefficient, -1), e->args[1], simplify);
         return;
-    case OP_NEG: add_expr(sum, scaled(sum, coefficient, -1), e->args[0], simplify); return;
+    case OP_NEG: sum_add_index(sum, scaled(sum, coefficient, -1), e->args[0], simplify); return;
     case OP_MUL: add_combination(sum, coefficient, e, simplify); return;
     case OP_DIV:
     case OP_MOD:
@@ -251,12 +273,12 @@ static void add_op(Sum *sum, int64_t coefficient, Expr *e, bool simplify) {
     default: break;
     }
     if (simplify)
-        add_expr(sum, coefficient, expr_simplify(sum->arena, e), false);
+        sum_add_index(sum, coefficient, expr_simplify(sum->arena, e), false);
     else
         sum_add_atom(sum, coefficient, e);
 }
 
-static void add_expr(Sum *sum, int64_t coefficient, Expr *e, bool simplify) {
+void sum_add_index(Sum *sum, int64_t coefficient, Expr *e, bool simplify) {
     if (e->kind == EXPR_INT)
         sum_add_constant(sum, coefficient, e->integer);
     else if (e->kind == EXPR_VAR)
@@ -264,15 +286,15 @@ static void add_expr(Sum *sum, int64_t coefficient, Expr *e, bool simplify) {
     else if (e->kind == EXPR_OP && e->lanes == 1)
         add_op(sum, coefficient, e, simplify);
     else if (simplify)
-        add_expr(sum, coefficient, expr_simplify(sum->arena, e), false);
+        sum_add_index(sum, coefficient, expr_simplify(sum->arena, e), false);
     else
         sum_add_atom(sum, coefficient, e);
 }
 
 void sum_add_expr(Sum *sum, int64_t coefficient, Expr *e, bool simplify) {
-    sum->overflow |= !expr_is_exact(e);
+    sum->overflow |= e->kind == EXPR_OP && !expr_is_exact(e);
     if (!sum->overflow)
-        add_expr(sum, coefficient, e, simplify);
+        sum_add_index(sum, coefficient, e, simplify);
 }
 
 void sum_of(Sum *sum, Arena *arena, Expr *e) {
@@ -299,8 +321,7 @@ static Expr *append_expr(Arena *arena, Expr *e, int64_t coefficient, Expr *atom)
 }
 
 /* The first positive term leads, or a positive constant, or else the first term; the others follow in their order. */
-Expr *sum_expr(const Sum *sum) {
-    Arena *arena = sum->arena;
+Expr *affine_expr(Arena *arena, const Affine *sum) {
     if (sum->count == 0)
         return expr_int(arena, sum->constant);
     int lead = 0;
@@ -322,7 +343,9 @@ Expr *sum_expr(const Sum *sum) {
     return constant_leads || sum->constant == 0 ? e : append_expr(arena, e, sum->constant, NULL);
 }
 
-/* --- ranges ------------------------------------------------------------------------------------------------------- */
+Expr *sum_expr(const Sum *sum) {
+    return affine_expr(sum->arena, &sum->affine);
+}
 
 int64_t sum_divisor(const Sum *sum) {
     uint64_t divisor = 0;
@@ -336,78 +359,6 @@ int64_t sum_divisor(const Sum *sum) {
         }
     }
     return divisor > INT64_MAX ? 1 : (int64_t)divisor;
-}
-
-Interval sum_interval(const Sum *sum) {
-    Interval result = {true, true, sum->constant, sum->constant};
-    if (sum->overflow)
-        return (Interval){.has_low = false};
-    for (int i = 0; i < sum->count; i++)
-        result = interval_add(result, interval_scale(expr_interval(sum->terms[i].atom), sum->terms[i].coefficient));
-    return result;
-}
-
-/* The first factor that is a loop or an axis whose extent is no constant, or -1. */
-static int symbolic_factor(Expr *const *factors, int count) {
-    for (int i = 0; i < count; i++) {
-        const Var *var = factors[i]->kind == EXPR_VAR ? factors[i]->var : NULL;
-        if (var && (var->kind == VAR_AXIS || var->kind == VAR_LOOP) && var->extent && var->extent->kind != EXPR_INT)
-            return i;
-    }
-    return -1;
-}
-
-/* Adds the least that the term can be: with a variable v of symbolic extent E in it, 0 or coefficient * (E - 1) * rest,
- * the rest being known as at least 0. Says whether it replaced one. */
-static bool add_least(Sum *sum, int64_t coefficient, Expr *atom) {
-    Expr *factors[FACTOR_LIMIT];
-    int count = atom_factors(atom, factors, FACTOR_LIMIT), at = symbolic_factor(factors, count);
-    if (at < 0) {
-        sum_add_atom(sum, coefficient, atom);
-        return false;
-    }
-    const Var *var = factors[at]->var;
-    factors[at] = factors[count - 1];
-    Sum rest, last;
-    sum_init(&rest, sum->arena);
-    sum_init(&last, sum->arena);
-    sum_add_expr(&rest, 1, atom_product(sum->arena, factors, count - 1), false);
-    Interval interval = sum_interval(&rest);
-    if (!interval.has_low || interval.low < 0) {
-        sum_add_atom(sum, coefficient, atom);
-        return false;
-    }
-    if (coefficient < 0) {
-        sum_add_expr(&last, 1, var->extent, true);
-        sum_add_constant(&last, 1, -1);
-        sum_add_product(sum, coefficient, &last, &rest);
-    }
-    return true;
-}
-
-static bool interval_is_nonnegative(const Sum *sum) {
-    Interval interval = sum_interval(sum);
-    return interval.has_low && interval.low >= 0;
-}
-
-/* An extent may name other loops: a few rounds suffice for what is met. */
-bool sum_is_nonnegative(const Sum *sum) {
-    Sum sums[2];
-    const Sum *now = sum;
-    for (int round = 0; round < 4; round++) {
-        if (interval_is_nonnegative(now))
-            return true;
-        Sum *least = &sums[round % 2];
-        sum_init(least, sum->arena);
-        sum_add_constant(least, 1, now->constant);
-        bool replaced = false;
-        for (int i = 0; i < now->count; i++)
-            replaced |= add_least(least, now->terms[i].coefficient, now->terms[i].atom);
-        if (!replaced || least->overflow || now->overflow)
-            return false;
-        now = least;
-    }
-    return false;
 }
 
 /* --- affine forms ------------------------------------------------------------------------------------------------- */
@@ -432,17 +383,8 @@ bool expr_affine_modular(Arena *arena, Expr *e, Affine *affine) {
         return expr_affine(arena, e, affine);
     sum_init(&sum, arena);
     sum.modular = true;
-    add_expr(&sum, 1, e, true);
+    sum_add_index(&sum, 1, e, true);
     return affine_of(arena, &sum, affine);
-}
-
-Expr *affine_expr(Arena *arena, const Affine *affine) {
-    Sum sum;
-    sum_init(&sum, arena);
-    sum.constant = affine->constant;
-    for (int i = 0; i < affine->count; i++)
-        append_term(&sum, affine->terms[i].coefficient, affine->terms[i].atom);
-    return sum_expr(&sum);
 }
 
 bool affine_coefficient(const Affine *affine, const Var *var, int64_t *coefficient) {

@@ -29,7 +29,7 @@ static void move_multiples(Division *d) {
         if (term.coefficient % d->divisor == 0)
             sum_add_atom(&d->quotient, term.coefficient / d->divisor, term.atom);
         else
-            sum_add_atom(&rest, term.coefficient, term.atom);
+            sum_append(&rest, term);
     }
     sum_add_constant(&d->quotient, 1, floor_div(d->rest.constant, d->divisor));
     rest.constant = floor_mod(d->rest.constant, d->divisor);
@@ -44,9 +44,9 @@ static bool split_by(const Sum *sum, int64_t g, Sum *high, Sum *low) {
     for (int i = 0; i < sum->count; i++) {
         Term term = sum->terms[i];
         if (term.coefficient % g == 0)
-            sum_add_atom(high, term.coefficient / g, term.atom);
+            sum_append(high, (Term){term.coefficient / g, term.atom});
         else
-            sum_add_atom(low, term.coefficient, term.atom);
+            sum_append(low, term);
     }
     high->constant = floor_div(sum->constant, g);
     low->constant = floor_mod(sum->constant, g);

@@ -33,6 +33,7 @@ bool expr_reads(const Expr *e);                  /* any tensor, at any depth */
 bool expr_compares_indices(const Expr *e);       /* int64 */
 bool expr_is_zero(const Expr *e);                /* the constant 0 or +0.0; -0.0 is another number */
 bool expr_uses_var(const Expr *e, const Var *var);
+bool expr_is_over_sizes(const Expr *e); /* sizes are all that it names: no other variable, no tensor */
 bool expr_uses_tensor(const Expr *e, const Tensor *tensor);
 /* Calls visit for e and all below it, parents first, otherwise and guard included; false skips what is below. */
 void expr_walk(const Expr *e, bool (*visit)(const Expr *e, void *context), void *context);

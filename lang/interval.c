@@ -49,15 +49,6 @@ Interval interval_negate(Interval a) {
     return result;
 }
 
-Interval interval_scale(Interval a, int64_t factor) {
-    if (factor < 0)
-        return factor == INT64_MIN ? unbounded : interval_scale(interval_negate(a), -factor);
-    Interval result = unbounded;
-    result.has_low = (a.has_low || factor == 0) && !__builtin_mul_overflow(a.low, factor, &result.low);
-    result.has_high = (a.has_high || factor == 0) && !__builtin_mul_overflow(a.high, factor, &result.high);
-    return result;
-}
-
 static Wide wide_multiply(Wide a, Wide b) {
     if (a == 0 || b == 0)
         return 0;
@@ -105,7 +96,7 @@ static Wide wide_divide(Wide a, Wide b) {
         return a;
     if (b == WIDE_INFINITY)
         return a < 0 ? -1 : 0;
-    return a / b - (a % b < 0);
+    return floor_div((int64_t)a, (int64_t)b);
 }
 
 static Interval interval_divide(Interval a, Interval b) {

@@ -33,19 +33,6 @@ static void negate(Sum *result, const Sum *sum, int64_t plus) {
     sum_add_constant(result, 1, plus);
 }
 
-int sum_sign(const Sum *sum) {
-    Sum opposite;
-    Interval interval = sum_interval(sum);
-    if (interval.has_low && interval.low >= 0)
-        return 1;
-    if (interval.has_high && interval.high < 0)
-        return -1;
-    if (sum_is_nonnegative(sum))
-        return 1;
-    negate(&opposite, sum, -1);
-    return !opposite.overflow && sum_is_nonnegative(&opposite) ? -1 : 0;
-}
-
 /* D < 0 says the same as high < 0 when D = g * high + low with 0 <= low < g. */
 static void shrink_inequality(Sum *d) {
     Sum high, low;

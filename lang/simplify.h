@@ -8,7 +8,5 @@
 bool inequality_of(Sum *d, Arena *arena, Op op, Expr *a, Expr *b, bool simplify_parts);
 /* D such that a == b says D == 0. */
 bool equation_of(Sum *d, Arena *arena, Expr *a, Expr *b, bool simplify_parts);
-/* 1: at least 0 for all values, -1: below 0 for all, 0: neither is known. */
-int sum_sign(const Sum *sum);
 
 #endif

@@ -15,13 +15,28 @@ enum {
     SUM_PRODUCT_LIMIT = 32 /* a product of sums with more terms stays a product */
 };
 
+/* What the maker of an atom knows of it: 0 <= atom < limit. */
+typedef struct AtomLimit {
+    Expr *atom;
+    const Affine *limit;
+} AtomLimit;
+
+typedef LIST(AtomLimit) AtomLimits;
+
 typedef struct Sum {
     Arena *arena;
+    const AtomLimits *limits; /* that its bounds may use; NULL: none */
     bool overflow;
     bool modular; /* equal modulo 2^64 alone: only made for expr_affine_modular, which asks nothing else of it */
-    int64_t constant;
-    int count, capacity;
-    Term *terms;
+    int capacity;
+    union {
+        struct {
+            int64_t constant;
+            int count;
+            Term *terms;
+        };
+        Affine affine; /* the same, to be read as a form */
+    };
     Term few[SUM_INLINE];
 } Sum;
 
@@ -29,10 +44,14 @@ void sum_init(Sum *sum, Arena *arena);
 void sum_add_constant(Sum *sum, int64_t coefficient, int64_t constant);
 void sum_add_atom(Sum *sum, int64_t coefficient, Expr *atom);
 void sum_add(Sum *sum, int64_t coefficient, const Sum *other);
+void sum_add_affine(Sum *sum, int64_t coefficient, const Affine *other);
+void sum_append(Sum *sum, Term term); /* of an atom that it does not hold */
 /* Adds what multiplying out gives, or the product as one atom where that is too long. */
 void sum_add_product(Sum *sum, int64_t coefficient, const Sum *a, const Sum *b);
 /* Adds an expression, if it is exact; simplify says whether its parts still have to be simplified. */
 void sum_add_expr(Sum *sum, int64_t coefficient, Expr *e, bool simplify);
+/* The same of what is known to be exact, as extents and operands of quotients are. */
+void sum_add_index(Sum *sum, int64_t coefficient, Expr *e, bool simplify);
 /* The sum that an expression is, its parts simplified. */
 void sum_of(Sum *sum, Arena *arena, Expr *e);
 /* Joins quotients with their remainders: x / c * c + x % c becomes x. */
@@ -45,9 +64,19 @@ void sum_add_remainder(Sum *sum, int64_t coefficient, const Sum *dividend, const
  * (any when that is 0). */
 bool sum_split(const Sum *sum, int64_t divisor, int64_t *g, Sum *high, Sum *low);
 
+/* --- bound.c --- */
 Interval sum_interval(const Sum *sum);
-/* Whether it is at least 0 for all values: by intervals, then with loops and axes at the ends of symbolic extents. */
+bool sum_is_over_sizes(const Sum *sum); /* as expr_is_over_sizes */
+/* What it is at most (upper) or at least, with loops and axes at their ends as far as that is known. Says whether
+ * anything was replaced. */
+bool sum_bound(Sum *bound, const Sum *sum, bool upper);
+/* The same of quotients: c * (x / c) becomes x, or x - c + 1. */
+bool sum_relax(Sum *relaxed, const Sum *sum, bool upper);
+/* Whether it is at least 0 for all values: by intervals and these bounds. */
 bool sum_is_nonnegative(const Sum *sum);
+/* 1: at least 0 for all values, -1: below 0 for all, 0: neither is known. */
+int sum_sign(const Sum *sum);
+
 /* Whether an axis or loop has one value alone, 0. */
 bool var_is_fixed(const Var *var);
 Expr *sum_expr(const Sum *sum);
@@ -60,6 +89,5 @@ Expr *atom_product(Arena *arena, Expr *const *factors, int count);
 
 Interval interval_add(Interval a, Interval b);
 Interval interval_negate(Interval a);
-Interval interval_scale(Interval a, int64_t factor);
 
 #endif

@@ -8,8 +8,6 @@
  */
 #include "lower/nest/state.h"
 
-#include <stddef.h>
-
 /* --- places and kinds of loops ------------------------------------------------------------------------------------ */
 
 static bool is_straight(LoopKind kind) {
@@ -88,7 +86,7 @@ static void widen_box(Forms *forms, Box *box, const Form *low, const Form *width
         const Form *shared = shift < 0 ? low : box->low;
         const Form *old_width = form_add_int(forms, box->width, shift < 0 ? -shift : 0);
         const Form *new_width = form_add_int(forms, width, shift > 0 ? shift : 0);
-        box->width = form_extreme(forms, ATOM_MAX, old_width, new_width);
+        box->width = form_extreme(forms, OP_MAX, old_width, new_width);
         box->low = shared;
     } else {
         box->whole = true;
@@ -131,7 +129,7 @@ static void widen_producer(NestState *state, const StageState *stage, const Acce
 /* An extent is not negative; a loop without values gives one that is. */
 static const Form *not_negative(Forms *forms, const Form *extent) {
     const Form *zero = form_int(forms, 0);
-    return form_at_most(forms, zero, extent) ? extent : form_extreme(forms, ATOM_MAX, extent, zero);
+    return form_at_most(forms, zero, extent) ? extent : form_extreme(forms, OP_MAX, extent, zero);
 }
 
 /* The first index and the extent of a box; all of the dimension where the box is as large. */
@@ -201,7 +199,7 @@ int64_t piece_size(const Relation *relation) {
 /* Whether the pieces together are the loop, whatever the sizes are. */
 static bool split_divides(Forms *forms, const Relation *relation) {
     const Form *pieces = form_int(forms, piece_size(relation));
-    return form_equal(form_multiply(forms, relation->parts[0]->extent, pieces), relation->whole->extent);
+    return form_equal(form_product(forms, relation->parts[0]->extent, pieces), relation->whole->extent);
 }
 
 static void split_extents(Forms *forms, Relation *relation) {
@@ -225,7 +223,7 @@ static void note_fused(Forms *forms, Relation *relation) {
 static void fuse_extent(Forms *forms, Relation *relation) {
     const Form *product = relation->parts[0]->extent;
     for (int k = 1; k < relation->count; k++)
-        product = form_multiply(forms, product, relation->parts[k]->extent);
+        product = form_product(forms, product, relation->parts[k]->extent);
     relation->whole->extent = product;
     note_fused(forms, relation);
 }
@@ -260,9 +258,6 @@ static void find_extents(NestState *state, StageState *stage) {
         Node *leaf = stage->leaves.items[i];
         leaf->loop.extent = -1;
         form_is_int(leaf->extent, &leaf->loop.extent);
-        leaf->variable.extent = form_expr(&state->forms, leaf->extent);
-        if (leaf->atom.expr == NULL)
-            leaf->atom.expr = expr_var(state->arena, &leaf->variable);
     }
 }
 
@@ -271,11 +266,9 @@ static void find_leaf_value(Forms *forms, Node *node) {
     int64_t extent;
     if (node->taken != NULL)
         return;
-    if (node->link != NULL)
-        node->value = node->link->value;
-    else
-        node->value =
-            form_is_int(node->extent, &extent) && extent == 1 ? form_int(forms, 0) : form_atom(forms, &node->atom);
+    const Form *variable = node_form(forms, node);
+    bool one = form_is_int(node->extent, &extent) && extent == 1;
+    node->value = node->link != NULL ? node->link->value : one ? form_int(forms, 0) : variable;
 }
 
 bool split_shifts(Forms *forms, const Relation *relation) {
@@ -287,7 +280,7 @@ static const Form *piece_begin(Forms *forms, const Relation *relation, int64_t p
     const Form *begin = form_add_scaled(forms, form_int(forms, 0), product, relation->parts[0]->value);
     if (!split_shifts(forms, relation))
         return begin;
-    return form_extreme(forms, ATOM_MIN, begin, form_add_int(forms, relation->whole->extent, -product));
+    return form_extreme(forms, OP_MIN, begin, form_add_int(forms, relation->whole->extent, -product));
 }
 
 static void split_value(Forms *forms, Relation *relation) {
@@ -307,11 +300,14 @@ static void fuse_values(Forms *forms, Relation *relation) {
     bool in_range = form_below(forms, rest, relation->whole->extent);
     for (int k = relation->count - 1; k > 0; k--) {
         Node *part = relation->parts[k];
-        const Form *limit = in_range ? relation->parts[0]->extent : NULL;
-        for (int i = 1; limit != NULL && i < k; i++)
-            limit = form_multiply(forms, limit, relation->parts[i]->extent);
         part->value = form_modulo(forms, rest, part->extent);
-        rest = form_divide_below(forms, rest, part->extent, limit);
+        form_note_limit(forms, part->value, part->extent);
+        rest = form_divide(forms, rest, part->extent);
+        const Form *limit = relation->parts[0]->extent;
+        for (int i = 1; in_range && i < k; i++)
+            limit = form_product(forms, limit, relation->parts[i]->extent);
+        if (in_range)
+            form_note_limit(forms, rest, limit);
     }
     relation->parts[0]->value = rest;
 }

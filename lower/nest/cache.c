@@ -109,7 +109,7 @@ static void widen(Caching *caching, StageState *consumer, const Expr *read) {
             return;
         }
         const Form *end = form_add_int(forms, dimension->extent, dimension->low);
-        end = form_extreme(forms, ATOM_MAX, end, form_add_int(forms, high, 1));
+        end = form_extreme(forms, OP_MAX, end, form_add_int(forms, high, 1));
         dimension->low = constant < dimension->low ? constant : dimension->low;
         dimension->extent = form_add_int(forms, end, -dimension->low);
     }
@@ -202,7 +202,7 @@ static Stage *make_stage(Caching *caching, const char *name) {
     Tensor *copy = make_tensor(caching, name);
     Var **axes = ARENA_ARRAY(arena, Var *, copy->rank);
     for (int i = 0; i < copy->rank; i++) {
-        copy->dims[i] = form_expr(&caching->state->forms, component_extent(caching, &caching->layout.parts[i].part));
+        copy->dims[i] = affine_expr(caching->state->arena, component_extent(caching, &caching->layout.parts[i].part));
         copy->dim_names[i] = fresh_axis_name(caching, axes, i, caching->layout.parts[i].name);
         axes[i] = var_new(arena, VAR_AXIS, TYPE_INT64, copy->dim_names[i], copy->dims[i]);
     }

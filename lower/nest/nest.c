@@ -60,7 +60,7 @@ static const Tensor *make_buffer(NestState *state, const StageState *stage, cons
     buffer->order = stage->order;
     buffer->dims = ARENA_ARRAY(state->arena, Expr *, buffer->rank);
     for (int d = 0; d < buffer->rank; d++)
-        buffer->dims[d] = form_expr(&state->forms, stage->size[d]);
+        buffer->dims[d] = affine_expr(state->arena, stage->size[d]);
     if (stage->doubled)
         buffer->dims[0] = expr_binary(state->arena, OP_MUL, expr_int(state->arena, 2), buffer->dims[0]);
     return buffer;
@@ -72,7 +72,7 @@ static void publish_guards(NestState *state, StageState *stage) {
     for (int i = 0; i < stage->guards.count; i++) {
         GuardForm guard = stage->guards.items[i];
         nest->guards[nest->guard_count++] =
-            (Guard){form_expr(&state->forms, guard.value), form_expr(&state->forms, guard.limit), guard.reduction};
+            (Guard){affine_expr(state->arena, guard.value), affine_expr(state->arena, guard.limit), guard.reduction};
     }
 }
 
@@ -110,10 +110,10 @@ static void publish_stage(NestState *state, StageState *stage) {
         nest->loops[i] = &stage->leaves.items[i]->loop;
     nest->axis_values = ARENA_ARRAY(state->arena, Expr *, stage->root_count);
     for (int r = 0; r < stage->root_count; r++)
-        nest->axis_values[r] = form_expr(&state->forms, stage->axes[r]);
+        nest->axis_values[r] = affine_expr(state->arena, stage->axes[r]);
     nest->origin = ARENA_ARRAY(state->arena, Expr *, stage->tensor->rank);
     for (int d = 0; d < stage->tensor->rank; d++)
-        nest->origin[d] = form_expr(&state->forms, stage->origin[d]);
+        nest->origin[d] = affine_expr(state->arena, stage->origin[d]);
     publish_guards(state, stage);
     nest->initialises = nest->stage->combine != COMBINE_NONE && stage->initialisation == NULL;
     nest->in_scan = stage->scan != NULL;
@@ -123,7 +123,7 @@ static void publish_stage(NestState *state, StageState *stage) {
     nest->home = home != NULL ? home->loop.stage : NULL;
     nest->home_depth = home != NULL ? home->position + 1 - stage->doubled : 0;
     nest->doubled = stage->doubled;
-    nest->turn = stage->doubled ? form_expr(&state->forms, stage->size[0]) : NULL;
+    nest->turn = stage->doubled ? affine_expr(state->arena, stage->size[0]) : NULL;
 }
 
 /* An initialisation writes where the update does. */

@@ -46,7 +46,7 @@ static bool unknown_box(const Reading *reading, const StageState *reader) {
 }
 
 static const char *form_text(NestState *state, const Form *form) {
-    return state->refusal->wanted ? expr_text(state->arena, form_expr(&state->forms, form)) : "";
+    return state->refusal->wanted ? expr_text(state->arena, affine_expr(state->arena, form)) : "";
 }
 
 static bool unknown_size(const Reading *reading, const Form *extent) {
@@ -165,7 +165,7 @@ static void publish_prefetch(const Reading *reading) {
     made.low = ARENA_ARRAY(state->arena, Expr *, made.tensor->rank);
     for (int d = 0; d < made.tensor->rank; d++) {
         moves |= form_has_loop(reading->low[d], &order->loop->loop);
-        made.low[d] = expr_substitute(state->arena, form_expr(&state->forms, reading->low[d]),
+        made.low[d] = expr_substitute(state->arena, affine_expr(state->arena, reading->low[d]),
                                       &(Substitution){&order->loop->variable, later}, 1);
     }
     if (!moves || is_empty(reading)) { /* each iteration reads the same, or nothing */

@@ -54,19 +54,20 @@ typedef struct Factoring {
     const Var **reductions; /* of the new stage for the others */
     int reduction_count;
     Expr *inside; /* where the indices of the old stage's reductions are in range */
+    LIST(Substitution) renamed; /* variables of loops to those of the new stage */
     LIST(Substitution) indices;
 } Factoring;
 
 static Var *leaf_variable(Factoring *f, Node *leaf, bool reduction) {
     NestState *state = f->state;
-    Var *var = var_new(state->arena, VAR_AXIS, TYPE_INT64, leaf->variable.name, form_expr(&state->forms, leaf->extent));
+    Var *var = var_new(state->arena, VAR_AXIS, TYPE_INT64, leaf->variable.name, affine_expr(state->arena, leaf->extent));
     var->reduction = reduction;
     var->loc = leaf->variable.loc;
-    leaf->atom.expr = expr_var(state->arena, var);
+    list_push(state->arena, &f->renamed, ((Substitution){&leaf->variable, expr_var(state->arena, var)}));
     return var;
 }
 
-/* A variable of the new stage for each reduction loop, whose atom stands for it until find_indices is done. */
+/* A variable of the new stage for each reduction loop. */
 static void make_variables(Factoring *f) {
     f->axes = ARENA_ARRAY(f->state->arena, const Var *, f->count);
     f->reductions = ARENA_ARRAY(f->state->arena, const Var *, f->stage->leaves.count);
@@ -79,13 +80,18 @@ static void make_variables(Factoring *f) {
     }
 }
 
+static Expr *renamed_expr(const Factoring *f, const Form *form) {
+    NestState *state = f->state;
+    return expr_substitute(state->arena, affine_expr(state->arena, form), f->renamed.items, f->renamed.count);
+}
+
 /* The old reductions as expressions over the new variables, and where these are in range. */
 static void find_indices(Factoring *f) {
     NestState *state = f->state;
     const Stage *computed = f->stage->nest.stage;
     for (int r = 0; r < computed->reduction_count; r++) {
         const Node *root = f->stage->roots[computed->axis_count + r];
-        Substitution index = {computed->reductions[r], form_expr(&state->forms, root->value)};
+        Substitution index = {computed->reductions[r], renamed_expr(f, root->value)};
         list_push(state->arena, &f->indices, index);
     }
     f->inside = expr_bool(state->arena, true);
@@ -93,12 +99,9 @@ static void find_indices(Factoring *f) {
         const Relation *relation = f->stage->relations.items[i];
         if (relation->whole->loop.reduction && relation_exceeds(state, relation))
             f->inside = expr_binary(state->arena, OP_AND, f->inside,
-                                    expr_binary(state->arena, OP_LT, form_expr(&state->forms, relation->whole->value),
-                                                form_expr(&state->forms, relation->whole->extent)));
+                                    expr_binary(state->arena, OP_LT, renamed_expr(f, relation->whole->value),
+                                                renamed_expr(f, relation->whole->extent)));
     }
-    for (int i = 0; i < f->stage->leaves.count; i++)
-        if (f->stage->leaves.items[i]->loop.reduction)
-            f->stage->leaves.items[i]->atom.expr = NULL;
 }
 
 static const Tensor *partial_tensor(Factoring *f, const Tensor *tensor, const char *name) {

@@ -124,8 +124,13 @@ Node *node_new(NestState *state, StageState *stage, const char *name, bool reduc
     Node *node = ARENA_NEW(state->arena, Node);
     node->variable = (Var){.name = name, .kind = VAR_LOOP, .type = TYPE_INT64, .reduction = reduction};
     node->loop = (Loop){.var = &node->variable, .extent = -1, .reduction = reduction, .stage = &stage->nest};
-    node->atom = (Atom){.kind = ATOM_LOOP, .has_loops = true, .loop = &node->loop, .extent = &node->extent};
+    node->atom = (Expr){.kind = EXPR_VAR, .type = TYPE_INT64, .lanes = 1, .var = &node->variable};
     return node;
+}
+
+const Form *node_form(Forms *forms, Node *node) {
+    node->variable.extent = affine_expr(forms->arena, node->extent);
+    return form_atom(forms, &node->atom);
 }
 
 StageState *stage_of(const Node *node) {
@@ -169,7 +174,7 @@ const Form *find_domain_form(const void *context, const Var *var) {
     const Stage *stage = seeing->stage->nest.stage;
     for (int i = 0; i < seeing->stage->root_count; i++)
         if (var == (i < stage->axis_count ? stage->axes[i] : stage->reductions[i - stage->axis_count]))
-            return form_atom(seeing->forms, &seeing->stage->roots[i]->atom);
+            return node_form(seeing->forms, seeing->stage->roots[i]);
     return NULL;
 }
 

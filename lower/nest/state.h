@@ -11,13 +11,15 @@
 
 #include "lower/nest/form.h"
 
+#include <stddef.h>
+
 typedef struct StageState StageState;
 typedef struct Relation Relation;
 
 typedef struct Node {
     Loop loop; /* loop.stage, loop.var and loop.reduction hold for every node, also one that is no leaf */
     Var variable;
-    Atom atom;
+    Expr atom; /* the variable */
     Relation *taken;    /* the relation that made other nodes of it: no leaf any more; NULL for a leaf */
     struct Node *image; /* while cache_write takes loops apart: what stands for it in the new stage */
     struct Node *link;  /* stands for a node of the stage that this one is stored by: its value is that one's */
@@ -29,6 +31,11 @@ typedef struct Node {
     const Form *extent; /* a root's is its domain's until its stage's box is known */
     const Form *value;  /* over leaf loops, those of outer stages included */
 } Node;
+
+/* The node of a loop's variable. */
+static inline const Node *node_of(const Var *variable) {
+    return (const Node *)((const char *)variable - offsetof(Node, variable));
+}
 
 typedef enum RelationKind { RELATION_SPLIT, RELATION_FUSE } RelationKind;
 
@@ -205,6 +212,8 @@ FindForm find_domain_form; /* context: a Seeing: axes and reductions as root loo
 void copy_relation(NestState *state, const Relation *relation, StageState *made);
 const Tensor *tensor_copy(NestState *state, const Tensor *tensor, const char *name); /* a temporary like it */
 Node *node_new(NestState *state, StageState *stage, const char *name, bool reduction);
+/* The form of a node's variable, whose extent is the node's from then on. */
+const Form *node_form(Forms *forms, Node *node);
 /* A stage with a root and leaf for each axis and reduction, placed before `before` in the order of execution. */
 StageState *stage_add(NestState *state, const Stage *stage, StageState *before);
 /* The same without roots and loops. */

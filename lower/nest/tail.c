@@ -7,7 +7,7 @@
 #include "lower/nest/state.h"
 
 static const char *extent_text(NestState *state, const Node *node) {
-    return state->refusal->wanted ? expr_text(state->arena, form_expr(&state->forms, node->extent)) : "";
+    return state->refusal->wanted ? expr_text(state->arena, affine_expr(state->arena, node->extent)) : "";
 }
 
 /* --- tails -------------------------------------------------------------------------------------------------------- */
@@ -15,7 +15,7 @@ static const char *extent_text(NestState *state, const Node *node) {
 static bool check_exact(NestState *state, const Relation *relation) {
     const Node *whole = relation->whole;
     const Form *covered =
-        form_multiply(&state->forms, relation->parts[0]->extent, form_int(&state->forms, piece_size(relation)));
+        form_product(&state->forms, relation->parts[0]->extent, form_int(&state->forms, piece_size(relation)));
     return form_equal(covered, whole->extent) || form_below(&state->forms, whole->value, whole->extent) ||
            refuse_at(state, relation->tail_arg, "%lld does not divide the extent of %s, %s, so its tail is not exact",
                      (long long)piece_size(relation), loop_text(state, whole), extent_text(state, whole));

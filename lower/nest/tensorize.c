@@ -64,23 +64,6 @@ static Node *loop_at(const Matching *m, int loop) {
     return m->stage->leaves.items[m->first + loop];
 }
 
-/* How far a form moves with a loop; false when that is no constant. */
-static bool form_step(const Form *form, const Loop *loop, int64_t *step) {
-    *step = 0;
-    for (int i = 0; i < form->count; i++) {
-        const FormTerm *term = &form->terms[i];
-        if (term->atom->kind == ATOM_LOOP && term->atom->loop == loop)
-            *step += term->factor;
-    }
-    for (int i = 0; i < form->count; i++) {
-        const Atom *atom = form->terms[i].atom;
-        if (atom->kind != ATOM_LOOP && atom->kind != ATOM_SIZE &&
-            (form_has_loop(atom->a, loop) || form_has_loop(atom->b, loop)))
-            return false;
-    }
-    return true;
-}
-
 /* An access as the forms of its indices and the extents of the buffer. */
 typedef struct Place {
     int rank;
@@ -115,7 +98,7 @@ static bool step_of(const Place *place, const Loop *loop, int64_t *step) {
     bool known = true;
     *step = 0;
     for (int d = place->rank - 1; d >= 0; d--) {
-        if (!form_step(place->index[d], loop, &moved) || (moved != 0 && !known) ||
+        if (!affine_coefficient(place->index[d], loop->var, &moved) || (moved != 0 && !known) ||
             __builtin_mul_overflow(moved, inner, &moved) || __builtin_add_overflow(*step, moved, step))
             return false;
         known = known && form_is_int(place->extent[d], &extent) && !__builtin_mul_overflow(inner, extent, &inner);
@@ -379,7 +362,7 @@ static int dimension_of(const Matching *m, const Place *place, int loop) {
     int found = -1;
     for (int d = 0; d < place->rank; d++) {
         int64_t step;
-        if (!form_step(place->index[d], &loop_at(m, loop)->loop, &step))
+        if (!affine_coefficient(place->index[d], &loop_at(m, loop)->variable, &step))
             return -1;
         if (step == 0)
             continue;

@@ -133,16 +133,6 @@ static bool may_skip(const StageState *stage) {
     return false;
 }
 
-/* The step by which the form moves with a loop; 0 when that is in a division, minimum or maximum. */
-static int64_t step_of(Forms *forms, const Form *form, const Node *node) {
-    int64_t step = 0;
-    for (int i = 0; i < form->count; i++)
-        if (form->terms[i].atom == &node->atom)
-            step = form->terms[i].factor;
-    const Form *rest = form_add_scaled(forms, form, -step, form_atom(forms, &node->atom));
-    return form_has_loop(rest, &node->loop) ? 0 : step;
-}
-
 /* The loops further in than the buffer is stored may not share a dimension with this one. */
 static bool moves_alone(const StageState *stage, const Form *low, const Node *node) {
     for (const Node *inner = stage->at; inner != node; inner = next_outer(inner))
@@ -186,16 +176,17 @@ static void slide(NestState *state, StageState *stage, const Node *node) {
     Forms *forms = &state->forms;
     int d = moved_dimension(stage, node);
     const Form *value = form_atom(forms, &node->atom), *one = form_int(forms, 1);
-    int64_t step = d >= 0 ? step_of(forms, stage->low[d], node) : 0;
+    int64_t step = 0;
+    bool steps = d >= 0 && affine_coefficient(stage->low[d], &node->variable, &step);
     if (node->loop.extent == 0 || node->loop.extent == 1 || !stays(state, stage, node, d))
         return;
     if (d == -1)
         stage_add_guard(state, stage, (GuardForm){.value = value, .limit = one});
-    if (step <= 0 || stage->slides[d] || !moves_alone(stage, stage->low[d], node) ||
+    if (!steps || step <= 0 || stage->slides[d] || !moves_alone(stage, stage->low[d], node) ||
         !form_at_most(forms, form_int(forms, step), stage->size[d]))
         return;
     const Form *kept = form_add_int(forms, stage->size[d], -step);
-    const Form *shift = form_multiply(forms, kept, form_extreme(forms, ATOM_MIN, value, one));
+    const Form *shift = form_product(forms, kept, form_extreme(forms, OP_MIN, value, one));
     if (shift == NULL || form_equal(kept, form_int(forms, 0)))
         return;
     stage->base[d] = form_add(forms, stage->base[d], shift);

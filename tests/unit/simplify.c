@@ -1,9 +1,10 @@
-/* simplify.c - laws of expr_simplify, expr_affine, expr_interval and expr_prove, tried on random index expressions.
+/* simplify.c - laws of expr_simplify, expr_affine, expr_interval, expr_prove and of forms, tried on random index
+ * expressions.
  *
  * Each expression is evaluated for every value of its variables by a plain evaluator of this file: simplifying must not
  * change a value and must change nothing when repeated; a range must hold every value; a proof must hold for all.
  */
-#include "lang/expr.h"
+#include "lang/form.h"
 #include "tests/tap.h"
 
 #include <stdlib.h>
@@ -247,8 +248,63 @@ static void test_random_proofs(int rounds) {
     ok(proved * 10 >= provable * 8, "eight of ten that hold on the values tried are proved");
 }
 
+/* --- forms: the same sums, shared and never changed --- */
+
+static bool always(Variables *v, Op op, Expr *a, Expr *b) {
+    Expr *condition = expr_binary(v->arena, op, a, b);
+    return truth(v, condition, expr_bool(v->arena, true), variables_of(v, condition)) > 0;
+}
+
+static bool is_form_of(Variables *v, const Form *form, Op op, Expr *a, Expr *b) {
+    return always(v, OP_EQ, affine_expr(v->arena, form), expr_binary(v->arena, op, a, b));
+}
+
+/* What the operations on the forms of two expressions are wrong in; NULL: nothing. */
+static const char *wrong_operation(Variables *v, Expr *e, Expr *f, int64_t divisor) {
+    Forms forms = {.arena = v->arena};
+    const Form *a = form_of(&forms, e), *b = form_of(&forms, f), *by = form_int(&forms, divisor);
+    const Form *low = form_lower(&forms, a), *high = form_upper(&forms, a);
+    if (!is_form_of(v, form_add_scaled(&forms, a, divisor, b), OP_ADD, e,
+                    expr_binary(v->arena, OP_MUL, constant(v, divisor), f)))
+        return "a sum";
+    if (!is_form_of(v, form_divide(&forms, a, by), OP_DIV, e, constant(v, divisor)) ||
+        !is_form_of(v, form_divide(&forms, a, b), OP_DIV, e, f))
+        return "a quotient";
+    if (!is_form_of(v, form_modulo(&forms, a, by), OP_MOD, e, constant(v, divisor)) ||
+        !is_form_of(v, form_modulo(&forms, a, b), OP_MOD, e, f))
+        return "a remainder";
+    if (!is_form_of(v, form_multiply(&forms, a, b), OP_MUL, e, f))
+        return "a product";
+    if (!is_form_of(v, form_extreme(&forms, OP_MIN, a, b), OP_MIN, e, f))
+        return "a minimum";
+    if (low && !always(v, OP_LE, affine_expr(v->arena, low), e))
+        return "a lower bound";
+    if (high && !always(v, OP_GE, affine_expr(v->arena, high), e))
+        return "an upper bound";
+    if (form_at_most(&forms, a, b) && !always(v, OP_LE, e, f))
+        return "a proof of <=";
+    return form_below(&forms, a, b) && !always(v, OP_LT, e, f) ? "a proof of <" : NULL;
+}
+
+static void test_random_forms(int rounds) {
+    int wrong = 0;
+    for (int round = 0; round < rounds; round++) {
+        Arena *arena = arena_new();
+        Variables v = make_variables(arena);
+        state = (uint64_t)round * 211 + 3;
+        Expr *e = expr_simplify(arena, random_index(&v, 1 + round % 3));
+        Expr *f = expr_simplify(arena, random_index(&v, 1 + round % 2));
+        const char *found = wrong_operation(&v, e, f, 1 + choose(12));
+        if (found && wrong++ < 5)
+            complain(arena, found, e, f);
+        arena_free(arena);
+    }
+    is_int(wrong, 0, "operations, bounds and comparisons of the forms of %d pairs of random expressions", rounds);
+}
+
 int main(void) {
     test_random_expressions(getenv("TEST_ROUNDS") ? atoi(getenv("TEST_ROUNDS")) : 6000);
     test_random_proofs(getenv("TEST_ROUNDS") ? atoi(getenv("TEST_ROUNDS")) : 3000);
+    test_random_forms(getenv("TEST_ROUNDS") ? atoi(getenv("TEST_ROUNDS")) : 3000);
     return done_testing();
 }

@@ -1,0 +1,272 @@
+/* bound.c - what a sum can be at least and at most, and whether it is ever negative: the quick half of the prover.
+ *
+ * The intervals of its atoms come first. Then loops and axes go to the ends of their extents, which may be symbolic,
+ * and so do products, quotients, remainders, minima and maxima that hold them; then c * (x / c) becomes x. Facts and
+ * cases are for prove.c. Each atom is bounded by itself: the sum of the bounds is a bound of the sum. Where arithmetic
+ * overflows the answer is "not known".
+ */
+#include "lang/sum.h"
+
+#include <string.h>
+
+enum { FACTOR_LIMIT = 16, ROUND_LIMIT = 4 /* an extent may name other loops: these suffice for what is met */ };
+
+static bool has_only_sizes(const Expr *e, void *context) {
+    bool *only = context;
+    if (e->kind == EXPR_READ || (e->kind == EXPR_VAR && e->var->kind != VAR_SIZE))
+        *only = false;
+    return *only;
+}
+
+bool expr_is_over_sizes(const Expr *e) {
+    bool only = true;
+    if (e->kind == EXPR_VAR)
+        return e->var->kind == VAR_SIZE;
+    expr_walk(e, has_only_sizes, &only);
+    return only;
+}
+
+bool sum_is_over_sizes(const Sum *sum) {
+    for (int i = 0; i < sum->count; i++)
+        if (!expr_is_over_sizes(sum->terms[i].atom))
+            return false;
+    return true;
+}
+
+/* Adds factor * end to one end of a sum, as long as that is known. */
+static void add_end(bool *known, int64_t *sum, bool has_end, int64_t end, int64_t factor) {
+    int64_t product = 0;
+    *known = *known && has_end && !__builtin_mul_overflow(end, factor, &product) &&
+             !__builtin_add_overflow(*sum, product, sum);
+}
+
+/* The ends that are asked for, the others unknown. */
+static Interval ends_of(const Sum *sum, bool low, bool high) {
+    Interval ends = {low && !sum->overflow, high && !sum->overflow, sum->constant, sum->constant};
+    for (int i = 0; i < sum->count && (ends.has_low || ends.has_high); i++) {
+        Interval atom = expr_interval(sum->terms[i].atom);
+        int64_t factor = sum->terms[i].coefficient;
+        bool falls = factor < 0;
+        add_end(&ends.has_low, &ends.low, falls ? atom.has_high : atom.has_low, falls ? atom.high : atom.low, factor);
+        add_end(&ends.has_high, &ends.high, falls ? atom.has_low : atom.has_high, falls ? atom.low : atom.high, factor);
+    }
+    return ends;
+}
+
+Interval sum_interval(const Sum *sum) {
+    return ends_of(sum, true, true);
+}
+
+static bool interval_is_nonnegative(const Sum *sum) {
+    Interval ends = ends_of(sum, true, false);
+    return ends.has_low && ends.low >= 0;
+}
+
+/* --- bounds of atoms: each adds coefficient * what the atom is at most (upper) or at least, if that is known ------ */
+
+static bool is_loop(const Expr *e) {
+    return e->kind == EXPR_VAR && (e->var->kind == VAR_AXIS || e->var->kind == VAR_LOOP) && e->var->extent;
+}
+
+/* Extents of loops are simplified, those of a program's axes are as it has them. */
+static void add_last_value(Sum *sum, int64_t coefficient, const Var *loop) {
+    sum_add_index(sum, coefficient, loop->extent, loop->kind == VAR_AXIS);
+    sum_add_constant(sum, coefficient, -1);
+}
+
+static bool bound_atom(Sum *bound, int64_t coefficient, Expr *atom, bool upper);
+
+/* A factor goes to its end where the others are known as at least 0. */
+static bool bound_factor(Sum *bound, int64_t coefficient, Expr *factor, Expr *others, bool upper) {
+    Sum rest, end;
+    sum_init(&rest, bound->arena);
+    sum_init(&end, bound->arena);
+    sum_add_expr(&rest, 1, others, false);
+    if (!interval_is_nonnegative(&rest) || !bound_atom(&end, 1, factor, upper))
+        return false;
+    sum_add_product(bound, coefficient, &end, &rest);
+    return true;
+}
+
+static bool bound_product(Sum *bound, int64_t coefficient, Expr *atom, bool upper) {
+    Expr *factors[FACTOR_LIMIT], *others[FACTOR_LIMIT];
+    int count = atom_factors(atom, factors, FACTOR_LIMIT);
+    for (int i = 0; i < count && count > 1; i++) {
+        if (expr_is_over_sizes(factors[i]))
+            continue;
+        memcpy(others, factors, sizeof factors);
+        others[i] = others[count - 1];
+        if (bound_factor(bound, coefficient, factors[i], atom_product(bound->arena, others, count - 1), upper))
+            return true;
+    }
+    return false;
+}
+
+/* The bound of an argument of an atom; says whether that is another expression. */
+static bool bound_argument(Sum *end, const Sum *bound, Expr *argument, bool upper) {
+    Sum whole;
+    sum_init(&whole, bound->arena);
+    whole.limits = bound->limits;
+    sum_add_expr(&whole, 1, argument, false);
+    return sum_bound(end, &whole, upper);
+}
+
+/* Of min(a, b) the smaller bound; where that of one alone is known it is an upper bound still. */
+static bool bound_extreme(Sum *bound, int64_t coefficient, Expr *atom, bool upper) {
+    Sum ends[2], difference;
+    bool known[2], smaller = atom->op == OP_MIN;
+    for (int i = 0; i < 2; i++) {
+        bound_argument(&ends[i], bound, atom->args[i], upper);
+        known[i] = !ends[i].overflow && sum_is_over_sizes(&ends[i]);
+    }
+    if (!known[0] || !known[1]) {
+        if (smaller != upper || known[0] == known[1])
+            return false;
+        sum_add(bound, coefficient, &ends[known[1]]);
+        return true;
+    }
+    for (int i = 0; i < 2; i++) {
+        sum_init(&difference, bound->arena);
+        sum_add(&difference, 1, &ends[1 - i]);
+        sum_add(&difference, -1, &ends[i]);
+        if (sum_is_nonnegative(&difference)) {
+            sum_add(bound, coefficient, &ends[smaller ? i : 1 - i]);
+            return true;
+        }
+    }
+    sum_add_atom(bound, coefficient, expr_binary(bound->arena, atom->op, sum_expr(&ends[0]), sum_expr(&ends[1])));
+    return true;
+}
+
+static bool is_never_negative(const Expr *e) {
+    Interval interval = expr_interval(e);
+    return interval.has_low && interval.low >= 0;
+}
+
+static bool bound_by_limit(Sum *bound, int64_t coefficient, const Expr *atom, bool upper) {
+    for (int i = 0; bound->limits && i < bound->limits->count; i++) {
+        const AtomLimit *known = &bound->limits->items[i];
+        if (!expr_equal(known->atom, atom))
+            continue;
+        if (upper) {
+            sum_add_affine(bound, coefficient, known->limit);
+            sum_add_constant(bound, coefficient, -1);
+        }
+        return true;
+    }
+    return false;
+}
+
+/* By what is no constant: x / d is not negative where x is not. */
+static bool bound_quotient(Sum *bound, int64_t coefficient, const Expr *atom, bool upper) {
+    Sum end, by;
+    int64_t divisor = 0;
+    expr_is_int(atom->args[1], &divisor);
+    if (!is_never_negative(atom->args[1]) || (divisor == 0 && upper) ||
+        !bound_argument(&end, bound, atom->args[0], upper) || end.overflow)
+        return false;
+    if (divisor == 0)
+        return sum_is_nonnegative(&end);
+    sum_init(&by, bound->arena);
+    by.constant = divisor;
+    sum_add_quotient(bound, coefficient, &end, &by);
+    return true;
+}
+
+static bool bound_remainder(Sum *bound, int64_t coefficient, const Expr *atom, bool upper) {
+    int64_t divisor;
+    if (!expr_is_int(atom->args[1], &divisor) || divisor <= 0)
+        return !upper && is_never_negative(atom->args[1]);
+    sum_add_constant(bound, upper ? coefficient : 0, divisor - 1);
+    return true;
+}
+
+static bool bound_atom(Sum *bound, int64_t coefficient, Expr *atom, bool upper) {
+    if (is_loop(atom)) {
+        if (upper)
+            add_last_value(bound, coefficient, atom->var);
+        return true;
+    }
+    if (atom->kind != EXPR_OP || expr_is_over_sizes(atom))
+        return false;
+    if (bound_by_limit(bound, coefficient, atom, upper))
+        return true;
+    switch (atom->op) {
+    case OP_MUL: return bound_product(bound, coefficient, atom, upper);
+    case OP_DIV: return bound_quotient(bound, coefficient, atom, upper);
+    case OP_MOD: return bound_remainder(bound, coefficient, atom, upper);
+    case OP_MIN:
+    case OP_MAX: return bound_extreme(bound, coefficient, atom, upper);
+    default: return false;
+    }
+}
+
+/* --- sums --------------------------------------------------------------------------------------------------------- */
+
+bool sum_bound(Sum *bound, const Sum *sum, bool upper) {
+    bool replaced = false;
+    sum_init(bound, sum->arena);
+    bound->limits = sum->limits;
+    bound->overflow = sum->overflow;
+    bound->constant = sum->constant;
+    for (int i = 0; i < sum->count && !bound->overflow; i++) {
+        Term term = sum->terms[i];
+        if (bound_atom(bound, term.coefficient, term.atom, upper == (term.coefficient > 0)))
+            replaced = true;
+        else if (term.atom->kind == EXPR_OP && term.atom->op == OP_MUL) /* also one that was kept in one piece */
+            sum_add_index(bound, term.coefficient, term.atom, false);
+        else
+            sum_add_atom(bound, term.coefficient, term.atom);
+    }
+    return replaced;
+}
+
+/* x - c + 1 <= c * (x / c) <= x. */
+bool sum_relax(Sum *relaxed, const Sum *sum, bool upper) {
+    bool replaced = false;
+    sum_init(relaxed, sum->arena);
+    relaxed->overflow = sum->overflow;
+    relaxed->constant = sum->constant;
+    for (int i = 0; i < sum->count; i++) {
+        Term term = sum->terms[i];
+        int64_t divisor;
+        if (term.atom->kind != EXPR_OP || term.atom->op != OP_DIV || !expr_is_int(term.atom->args[1], &divisor) ||
+            divisor <= 0 || term.coefficient % divisor != 0) {
+            sum_add_atom(relaxed, term.coefficient, term.atom);
+            continue;
+        }
+        replaced = true;
+        sum_add_expr(relaxed, term.coefficient / divisor, term.atom->args[0], false);
+        if (upper != (term.coefficient > 0))
+            sum_add_constant(relaxed, term.coefficient / divisor, 1 - divisor);
+    }
+    return replaced;
+}
+
+bool sum_is_nonnegative(const Sum *sum) {
+    Sum sums[2], relaxed;
+    const Sum *now = sum;
+    for (int round = 0; round < ROUND_LIMIT; round++) {
+        if (interval_is_nonnegative(now))
+            return true;
+        if (now->overflow || !sum_bound(&sums[round % 2], now, false))
+            break;
+        now = &sums[round % 2];
+    }
+    return sum_relax(&relaxed, now, false) && interval_is_nonnegative(&relaxed);
+}
+
+int sum_sign(const Sum *sum) {
+    Sum opposite;
+    Interval interval = sum_interval(sum);
+    if (interval.has_low && interval.low >= 0)
+        return 1;
+    if (interval.has_high && interval.high < 0)
+        return -1;
+    if (sum_is_nonnegative(sum))
+        return 1;
+    sum_init(&opposite, sum->arena);
+    sum_add(&opposite, -1, sum);
+    sum_add_constant(&opposite, 1, -1);
+    return !opposite.overflow && sum_is_nonnegative(&opposite) ? -1 : 0;
+}
