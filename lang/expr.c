@@ -80,6 +80,16 @@ Expr *expr_repeat(Arena *arena, Expr *a, int lanes) {
     return e;
 }
 
+Expr *expr_shuffle(Arena *arena, Expr *const *args, int count, const int *pattern, int lanes) {
+    Expr *e = make_node(arena, EXPR_SHUFFLE, args[0]->type, count);
+    e->lanes = lanes;
+    memcpy(e->args, args, sizeof *args * (size_t)count);
+    int *own = ARENA_ARRAY(arena, int, lanes);
+    memcpy(own, pattern, sizeof *pattern * (size_t)lanes);
+    e->pattern = own;
+    return e;
+}
+
 Expr *expr_call(Arena *arena, const Instr *instr, Expr *const *args, int count) {
     const Tensor *written = instr->operands[0];
     int64_t lanes = 1, extent;
@@ -310,6 +320,7 @@ static bool same_payload(const Expr *a, const Expr *b) {
                equal_or_absent(a->guard, b->guard);
     case EXPR_OP: return a->op == b->op;
     case EXPR_CALL: return a->instr == b->instr;
+    case EXPR_SHUFFLE: return memcmp(a->pattern, b->pattern, sizeof *a->pattern * (size_t)a->lanes) == 0;
     default: return true;
     }
 }
@@ -365,6 +376,7 @@ static Expr *rebuild(Arena *arena, const Expr *e, Expr **args, Expr *otherwise, 
     case EXPR_BROADCAST: made = args[0]->lanes == 1 ? expr_broadcast(arena, args[0], e->lanes) : args[0]; break;
     case EXPR_RAMP: made = expr_ramp(arena, args[0], args[1], e->lanes); break;
     case EXPR_REPEAT: made = expr_repeat(arena, args[0], e->lanes); break;
+    case EXPR_SHUFFLE: made = expr_shuffle(arena, args, e->count, e->pattern, e->lanes); break;
     case EXPR_CALL: made = expr_call(arena, e->instr, args, e->count); break;
     default:
         made = make_read(arena, e->tensor, args, e->count, otherwise);

@@ -18,6 +18,7 @@ Expr *expr_cast(Arena *arena, ElementType type, Expr *a); /* a itself when it ha
 Expr *expr_broadcast(Arena *arena, Expr *a, int lanes);   /* a itself when lanes is 1 */
 Expr *expr_ramp(Arena *arena, Expr *base, Expr *stride, int lanes);
 Expr *expr_repeat(Arena *arena, Expr *a, int lanes); /* a vector, or a scalar, until there are that many lanes */
+Expr *expr_shuffle(Arena *arena, Expr *const *args, int count, const int *pattern, int lanes);
 Expr *expr_call(Arena *arena, const Instr *instr, Expr *const *args, int count);
 Expr *expr_copy(Arena *arena, const Expr *e); /* of the one node */
 Var *var_new(Arena *arena, VarKind kind, ElementType type, const char *name, Expr *extent);

@@ -95,6 +95,7 @@ typedef enum ExprKind {
     EXPR_RAMP,      /* lanes values args[0] + l * args[1] */
     EXPR_BROADCAST, /* lanes times args[0] */
     EXPR_REPEAT,    /* the vector args[0] again and again, `lanes` in all */
+    EXPR_SHUFFLE,   /* lane l is lane pattern[l] of the vectors args[], of equal lanes, one behind the other; -1: anything */
     EXPR_CALL /* what instr writes: args are its operands as vectors, row major, without one that it only writes */
 } ExprKind;
 
@@ -116,6 +117,7 @@ struct Expr {
         const Var *var;
         const Tensor *tensor;
         const Instr *instr;
+        const int *pattern; /* of a SHUFFLE: [lanes] */
     };
 };
 

@@ -9,10 +9,9 @@
  *   llvm/values.c      expressions; llvm/arithmetic.c operators; llvm/convert.c casts; llvm/math.c functions
  *   llvm/instr.c       hardware instructions that the source declares
  *   llvm/memory.c      reads and stores; llvm/registers.c those of register buffers; llvm/temporaries.c allocation
- *   llvm/pattern.c     indices whose lanes are apart by known numbers
+ *   llvm/shuffle.c     lanes in another order
  *   llvm/masks.c       accesses under masks that no instruction has
  *   llvm/across.c      the ends of reductions that were computed in vectors
- *   llvm/transpose.c   copies of square blocks, by columns
  *   llvm/interleave.c  lanes between whose elements others lie: loads, shuffles and stores of all together
  *   llvm/statements.c  statements; llvm/parallel.c parallel loops; llvm/debug.c line numbers
  *
@@ -24,21 +23,10 @@
 #define BACKENDS_LLVM_CODE_H
 
 #include "backends/llvm/llvm.h"
+#include "lang/map.h"
 
 #include <llvm-c/Core.h>
 #include <llvm-c/DebugInfo.h>
-
-/* --- a map from addresses --- */
-
-typedef struct Map {
-    int count, capacity;
-    struct MapSlot {
-        const void *key;
-        void *value;
-    } * slots;
-} Map;
-void *address_map_get(const Map *map, const void *key); /* NULL when absent */
-void address_map_set(Arena *arena, Map *map, const void *key, void *value);
 
 /* --- a module under construction --- */
 
@@ -248,7 +236,7 @@ LLVMValueRef emit_repeat(Code *code, const Expr *e);
 /* --- memory --- */
 
 LLVMValueRef emit_read(Code *code, const Expr *e);
-LLVMValueRef emit_stored(Code *code, const Expr *e); /* a read, its lanes as they are in memory */
+LLVMValueRef emit_stored_read(Code *code, const Expr *e); /* its lanes as they are in memory */
 void emit_store(Code *code, const Stmt *stmt);
 /* The store alone, of what memory or the registers will hold. */
 void emit_stored_lanes(Code *code, const Stmt *stmt, LLVMValueRef value);
@@ -258,10 +246,12 @@ LLVMValueRef emit_address(Code *code, const Tensor *tensor, Expr *index);
 /* What is to be stored, as memory or the registers hold it. */
 LLVMValueRef emit_value_to_store(Code *code, const Stmt *stmt);
 
-/* --- llvm/pattern.c --- */
+/* --- llvm/shuffle.c --- */
 
-/* An index as a scalar base and what each of its lanes is more than that; false: it is not known at compile time. */
-bool lane_pattern(Code *code, Expr *index, int lanes, Expr **base, int64_t *offsets);
+/* Whether a value is what reads found, in other lanes at most. */
+bool is_copied(Code *code, const Expr *e);
+LLVMValueRef emit_stored(Code *code, const Expr *e); /* a copied value, its lanes as they are in memory */
+LLVMValueRef emit_shuffled(Code *code, const Expr *e);
 
 /* --- llvm/masks.c --- */
 
@@ -310,12 +300,12 @@ LLVMValueRef emit_column(Code *code, const Expr *read);
 /* Emits as many of the statements, from the first on, as store all that lies between their lanes; returns how many. */
 int emit_interleaved(Code *code, Stmt *const *statements, int count);
 
-/* --- llvm/transpose.c --- */
+/* --- llvm/registers.c --- */
 
-/* Emits as many of the statements, from the first on, as copy a square block together; returns how many. */
-int emit_transposed(Code *code, Stmt *const *statements, int count);
 /* Register buffers: all accesses in the statements of the allocation decide how it is cut into vectors. */
 struct Registers *registers_new(Code *code, const Stmt *allocation);
+/* Whether they hold what reads found, as memory has it, and not values. */
+bool registers_hold_memory(const struct Registers *registers);
 LLVMValueRef registers_read(Code *code, struct Registers *registers, const Expr *index, int lanes);
 void registers_write(Code *code, struct Registers *registers, const Expr *index, LLVMValueRef value, int lanes);
 

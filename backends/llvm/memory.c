@@ -3,8 +3,7 @@
  * An index is cut into parts by the depth of the loops that they change in, outermost first, the constant last: what an
  * inner loop does not change is hoisted, and the elements of an unrolled tile differ by the displacement alone.
  * Contiguous lanes are one access, masked where there is a guard or where the lanes are not a power of two; small
- * constant strides, and lanes that are apart by numbers that are known, are contiguous accesses, likewise masked, and a
- * shuffle; lanes that go down in memory are those that go up, turned around; those that go round a row are two loads,
+ * constant strides are contiguous accesses, likewise masked, and a shuffle; lanes that go down in memory are those that go up, turned around; those that go round a row are two loads,
  * those that are held at its ends one and an element of each; everything else is a gather or scatter.
  */
 #include "backends/llvm/code.h"
@@ -370,28 +369,6 @@ static LLVMValueRef load_scalar(Code *code, const Access *access) {
     return load(code, access, access->type, address_where(code, access, access->guard));
 }
 
-/* The elements from the first to the last lane, where these are apart by known numbers, or nothing: they are too far. */
-static LLVMValueRef load_pattern(Code *code, const Access *access) {
-    int64_t offsets[access->lanes], first = INT64_MAX, last = INT64_MIN;
-    int padded = padded_lanes(access->lanes), indices[padded];
-    Access row = *access;
-    if (access->guard || !lane_pattern(code, access->index, access->lanes, &row.index, offsets))
-        return NULL;
-    for (int i = 0; i < access->lanes; i++) {
-        first = offsets[i] < first ? offsets[i] : first;
-        last = offsets[i] > last ? offsets[i] : last;
-    }
-    if (last - first >= SHUFFLED_STRIDE * access->lanes)
-        return NULL;
-    row.index = expr_binary(code->arena, OP_ADD, row.index, expr_int(code->arena, first));
-    if (first == last)
-        return emit_splat(code, load_scalar(code, &row), access->lanes);
-    for (int i = 0; i < padded; i++)
-        indices[i] = i < access->lanes ? (int)(offsets[i] - first) : -1;
-    LLVMValueRef elements = load_row(code, &row, address_of(code, &row), (int)(last - first + 1));
-    return emit_shuffle(code, elements, NULL, indices, padded);
-}
-
 /* What lies along memory, and from some lane on goes on at the beginning of a row. */
 typedef struct Wrapped {
     Expr *around, *first; /* the row's index, and where in the row the first lane would be, if that had no end */
@@ -546,8 +523,7 @@ static LLVMValueRef load_vector(Code *code, const Access *access) {
         return load_same(code, access);
     if (stride > 1 && stride <= SHUFFLED_STRIDE && (!access->guard || has_masked_access(code, alignment_of(access))))
         return load_strided(code, access, (int)stride);
-    LLVMValueRef row = access->index->kind == EXPR_OP ? load_pattern(code, access) : NULL;
-    row = row ? row : load_wrapped(code, access);
+    LLVMValueRef row = load_wrapped(code, access);
     row = row ? row : load_clamped(code, access);
     return row ? row : load_gathered(code, access);
 }
@@ -586,18 +562,22 @@ static LLVMValueRef read_memory(Code *code, const Expr *e) {
 }
 
 LLVMValueRef emit_read(Code *code, const Expr *e) {
-    if (buffer_of(code, e->tensor)->registers)
-        return read_registers(code, e);
+    const struct Registers *registers = buffer_of(code, e->tensor)->registers;
+    if (registers)
+        return registers_hold_memory(registers) ? from_memory(code, read_registers(code, e), e->type)
+                                                : read_registers(code, e);
     LLVMValueRef value = read_memory(code, e);
     if (code->memo->index && e->lanes > 1 && e->tensor->role == ROLE_TEMPORARY)
         value = LLVMBuildFreeze(code->builder, value, "");
     return from_memory(code, value, e->tensor->type);
 }
 
-LLVMValueRef emit_stored(Code *code, const Expr *e) {
-    if (buffer_of(code, e->tensor)->registers)
-        return to_memory(code, read_registers(code, e), e->tensor->type);
-    return read_memory(code, e);
+LLVMValueRef emit_stored_read(Code *code, const Expr *e) {
+    const struct Registers *registers = buffer_of(code, e->tensor)->registers;
+    if (!registers)
+        return read_memory(code, e);
+    return registers_hold_memory(registers) ? read_registers(code, e)
+                                            : to_memory(code, read_registers(code, e), e->type);
 }
 
 /* --- stores --- */
@@ -642,10 +622,15 @@ static void store_scattered(Code *code, const Access *access, LLVMValueRef value
     emit_intrinsic(code, "llvm.masked.scatter", overloads, 2, args, 4);
 }
 
+static bool reads_held_memory(Code *code, const Expr *e) {
+    const struct Registers *registers = e->kind == EXPR_READ ? buffer_of(code, e->tensor)->registers : NULL;
+    return registers && registers_hold_memory(registers);
+}
+
 /* A value as memory holds it: what is copied or chosen, and not computed with, is not converted on the way. */
 static LLVMValueRef stored_value(Code *code, const Expr *e) {
     bool narrow = e->type == TYPE_HALF || e->type == TYPE_BFLOAT16;
-    if (narrow && e->kind == EXPR_READ)
+    if ((narrow || e->kind == EXPR_SHUFFLE || reads_held_memory(code, e)) && is_copied(code, e))
         return emit_stored(code, e);
     if (narrow && e->kind == EXPR_BROADCAST)
         return emit_splat(code, stored_value(code, e->args[0]), e->lanes);
@@ -683,7 +668,7 @@ LLVMValueRef emit_value_to_store(Code *code, const Stmt *stmt) {
     struct Registers *registers = buffer_of(code, stmt->tensor)->registers;
     if (!registers)
         return stored_value(code, stmt->value);
-    LLVMValueRef value = emit_value(code, stmt->value);
+    LLVMValueRef value = registers_hold_memory(registers) ? emit_stored(code, stmt->value) : emit_value(code, stmt->value);
     if (!stmt->guard)
         return value;
     LLVMValueRef old = registers_read(code, registers, register_index(code, stmt), stmt->value->lanes);

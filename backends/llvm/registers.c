@@ -3,7 +3,8 @@
  * All indices are constants. The buffer is cut into pieces. Where the vectors that are read and stored overlap in whole
  * or not at all, each is a piece, whatever its stride: a register tile. Otherwise the places where accesses begin and
  * end cut the buffer, so that each is made of whole pieces.
- * What is kept are values: half and bfloat16 as floats, bool as i1.
+ * What is kept are values: half and bfloat16 as floats, bool as i1. Only of a buffer all of whose elements were read from
+ * memory and shuffled it is what memory has.
  */
 #include "backends/llvm/code.h"
 #include "lang/diag.h"
@@ -25,6 +26,7 @@ typedef struct Piece {
 struct Registers {
     const Tensor *tensor;
     int64_t extent;
+    bool as_memory;
     int count;
     Piece *pieces;
     int *piece_at; /* element -> its piece, plus 1 */
@@ -160,10 +162,52 @@ static void cut_by_ends(Arena *arena, struct Registers *registers, const Accesse
     }
 }
 
+/* --- what is kept --- */
+
+typedef struct Kept {
+    Code *code;
+    const Tensor *tensor;
+    bool copies, shuffles;
+} Kept;
+
+static bool is_copy(const Kept *kept, const Expr *e) {
+    bool copy = e->kind == EXPR_SHUFFLE || (e->kind == EXPR_READ && (e->tensor == kept->tensor || is_copied(kept->code, e)));
+    for (int i = 0; i < e->count && e->kind == EXPR_SHUFFLE; i++)
+        copy &= is_copy(kept, e->args[i]);
+    return copy;
+}
+
+static void note_kept(Kept *kept, Stmt *const *statements, int count) {
+    for (int i = 0; i < count && kept->copies; i++) {
+        const Stmt *stmt = statements[i];
+        if (stmt->kind == STMT_STORE && stmt->tensor == kept->tensor) {
+            kept->copies &= is_copy(kept, stmt->value);
+            kept->shuffles |= stmt->value->kind == EXPR_SHUFFLE;
+        }
+        note_kept(kept, stmt->body, stmt->count);
+        note_kept(kept, stmt->otherwise, stmt->otherwise_count);
+    }
+}
+
+static bool keeps_memory(Code *code, const Stmt *allocation) {
+    Kept kept = {.code = code, .tensor = allocation->tensor, .copies = true};
+    note_kept(&kept, allocation->body, allocation->count);
+    return kept.copies && kept.shuffles;
+}
+
+bool registers_hold_memory(const struct Registers *registers) {
+    return registers->as_memory;
+}
+
+static LLVMTypeRef vector_type(Code *code, const struct Registers *registers, int lanes) {
+    return registers->as_memory ? vector_of(memory_type(code, registers->tensor->type), padded_lanes(lanes))
+                                : value_type(code, registers->tensor->type, lanes);
+}
+
 struct Registers *registers_new(Code *code, const Stmt *allocation) {
     struct Registers *registers = ARENA_NEW(code->arena, struct Registers);
     const Tensor *tensor = allocation->tensor;
-    *registers = (struct Registers){.tensor = tensor, .extent = extent_of(tensor)};
+    *registers = (struct Registers){.tensor = tensor, .extent = extent_of(tensor), .as_memory = keeps_memory(code, allocation)};
     registers->pieces = ARENA_ARRAY(code->arena, Piece, registers->extent);
     registers->piece_at = ARENA_ARRAY(code->arena, int, registers->extent);
     Accesses accesses = {.arena = code->arena, .tensor = tensor, .extent = registers->extent};
@@ -173,7 +217,7 @@ struct Registers *registers_new(Code *code, const Stmt *allocation) {
         cut_by_ends(code->arena, registers, &accesses);
     }
     for (int i = 0; i < registers->count; i++) {
-        LLVMTypeRef type = value_type(code, tensor->type, registers->pieces[i].elements.lanes);
+        LLVMTypeRef type = vector_type(code, registers, registers->pieces[i].elements.lanes);
         registers->pieces[i].alloca = entry_alloca(code, type, 0, tensor->name);
     }
     return registers;
@@ -235,7 +279,7 @@ LLVMValueRef registers_read(Code *code, struct Registers *registers, const Expr 
         return piece_load(code, first);
     if (lanes == 1 || elements.stride == 0)
         return emit_splat(code, element_load(code, registers, elements.first), lanes);
-    LLVMValueRef value = LLVMGetPoison(value_type(code, registers->tensor->type, lanes));
+    LLVMValueRef value = LLVMGetPoison(vector_type(code, registers, lanes));
     for (int lane = 0; lane < lanes;) {
         int64_t element = element_at(&elements, lane);
         const Piece *piece = piece_of(registers, element);

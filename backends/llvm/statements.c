@@ -116,9 +116,7 @@ void emit_statements(Code *code, Stmt *const *statements, int count) {
     for (int i = 0; i < count;) {
         row.at = i;
         forget_values(code);
-        int done = emit_transposed(code, statements + i, count - i);
-        if (done == 0)
-            done = emit_interleaved(code, statements + i, count - i);
+        int done = emit_interleaved(code, statements + i, count - i);
         if (done == 0)
             done = emit_across(code, statements + i, count - i);
         if (done == 0)

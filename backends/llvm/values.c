@@ -371,6 +371,7 @@ static LLVMValueRef emit_new_value(Code *code, const Expr *e) {
     case EXPR_RAMP: return emit_ramp(code, e);
     case EXPR_BROADCAST: return emit_splat(code, emit_value(code, e->args[0]), e->lanes);
     case EXPR_REPEAT: return emit_repeat(code, e);
+    case EXPR_SHUFFLE: return emit_shuffled(code, e);
     case EXPR_CALL: return emit_instr(code, e);
     }
     INTERNAL_ERROR("expression of kind %d", (int)e->kind);

@@ -17,6 +17,8 @@ const Pass pass_table[] = {
     {"unroll", 'u', pass_unroll, "unrolled loops become copies of their bodies"},
     {"narrow", 'w', pass_narrow, "vectors of registers of which the first lanes alone are stored get shorter"},
     {"place", 'a', pass_place, "allocations moved out of loops; unused buffers removed"},
+    {"rows", 'r', pass_rows, "reads whose lanes are apart by known numbers become rows and shuffles"},
+    {"transpose", 'x', pass_transpose, "copies of square blocks by columns become rows, shuffles and stores"},
 };
 const int pass_count = sizeof pass_table / sizeof *pass_table;
 

@@ -248,6 +248,23 @@ Stmt *stmt_map_exprs(Arena *arena, Stmt *stmt, ReplaceExpr *replace, void *conte
     return stmt ? settle(arena, stmt) : NULL;
 }
 
+Expr *expr_rewrite_once(Arena *arena, Map *done, Expr *e, ReplaceExpr *replace, void *context) {
+    Expr *known = address_map_get(done, e), *made = e;
+    if (known)
+        return known;
+    Expr *guard = e->guard ? expr_rewrite_once(arena, done, e->guard, replace, context) : NULL;
+    for (int i = 0; i < e->count; i++) {
+        Expr *arg = expr_rewrite_once(arena, done, e->args[i], replace, context);
+        made = arg != e->args[i] && made == e ? expr_copy(arena, e) : made;
+        made->args[i] = arg;
+    }
+    made = guard != e->guard && made == e ? expr_copy(arena, e) : made;
+    made->guard = guard;
+    made = replace(arena, made, context);
+    address_map_set(arena, done, e, made);
+    return made;
+}
+
 static Expr *substitute(Arena *arena, Expr *e, void *context) {
     return expr_substitute(arena, e, context, 1);
 }

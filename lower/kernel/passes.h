@@ -5,6 +5,7 @@
 #ifndef LOWER_KERNEL_PASSES_H
 #define LOWER_KERNEL_PASSES_H
 
+#include "lang/map.h"
 #include "lower/kernel/kernel.h"
 
 typedef LIST(Stmt *) StmtList;
@@ -42,6 +43,9 @@ void stmt_exprs(const Stmt *stmt, void (*visit)(Expr *e, void *context), void *c
 /* The statement with each expression of itself and of all below it passed through replace. */
 typedef Expr *ReplaceExpr(Arena *arena, Expr *e, void *context);
 Stmt *stmt_map_exprs(Arena *arena, Stmt *stmt, ReplaceExpr *replace, void *context);
+/* Like expr_rewrite, but what is shared is rewritten once and stays shared, and nothing is folded: for passes after those
+ * that simplify. done: what was rewritten already; at first empty. */
+Expr *expr_rewrite_once(Arena *arena, Map *done, Expr *e, ReplaceExpr *replace, void *context);
 Stmt *stmt_substitute(Arena *arena, Stmt *stmt, const Var *var, Expr *value);
 /* For expr_rewrite, context: a Renaming: reads of one tensor become reads of another. */
 typedef struct Renaming {
@@ -119,6 +123,22 @@ void pass_vectorize(Kernel *kernel);
 void pass_unroll(Kernel *kernel);
 void pass_narrow(Kernel *kernel);
 void pass_place(Kernel *kernel);
+void pass_rows(Kernel *kernel);
+void pass_transpose(Kernel *kernel);
+
+/* Appends what takes the place of as many of the statements, from the first on, as it answers; 0: of none. */
+typedef int ReplaceStatements(const Kernel *kernel, StmtList *list, Stmt *const *statements, int count);
+void replace_statements(Kernel *kernel, ReplaceStatements *replace);
+/* Vectors in registers, each stored once: what several statements have in common. */
+typedef struct Vectors {
+    Arena *arena;
+    Tensor *tensor;
+    int64_t used; /* elements */
+} Vectors;
+Vectors vectors_new(Arena *arena, const char *name, const Stmt *like); /* of the type that it stores */
+/* Appends the store of a value, and returns the read of it. */
+Expr *vectors_keep(Vectors *vectors, StmtList *list, Expr *value);
+Stmt *vectors_around(Vectors *vectors, StmtList body); /* the body, for which they are there */
 
 /* --- text --- */
 

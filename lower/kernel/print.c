@@ -10,7 +10,8 @@
  * An allocation says `as (d1/16, d0, d1%16)` where the order of its elements is not row major. A loop is `for` or,
  * over a reduction, `reduce`; `of N` follows an extent that is smaller than its variable's bound. A number is int64,
  * with a point or exponent float; others say their type (`1:int32`). Names that are no plain words stand in
- * backquotes; loops and buffers that share a name are told apart by a number.
+ * backquotes; loops and buffers that share a name are told apart by a number. A shuffle says which lanes of its vectors,
+ * one behind the other, it has: `shuffle(a, b by 0:8:2, 15, any:3)` is 0, 2, 4, 6, 15 and three of anything.
  */
 #include "lower/kernel/passes.h"
 #include <ctype.h>
@@ -61,7 +62,7 @@ static bool is_plain_name(const char *name) {
                                         "kernel",   "repeat",    "call",   "by",       "symbol",   "target", "strict",
                                         "for",      "reduce",    "in",     "of",       "if",       "else",   "check",
                                         "status",   "step",      "block",  "allocate", "constant", "global", "local",
-                                        "register", "shared",    "masked", "prefetch", "together"};
+                                        "register", "shared",    "masked", "prefetch", "together", "shuffle", "any"};
     if (!isalpha((unsigned char)*name) && *name != '_')
         return false;
     for (const char *at = name; *at; at++)
@@ -177,6 +178,37 @@ static void print_call(Printer *p, const char *name, const Expr *e) {
     text_add(p->text, ")");
 }
 
+/* How many of the lanes from the first one on are so far apart. */
+static int run_length(const int *lanes, int count, int step) {
+    int length = 1;
+    while (length < count && lanes[length] == lanes[length - 1] + step)
+        length++;
+    return length;
+}
+
+static void print_pattern(Printer *p, const int *pattern, int lanes) {
+    for (int lane = 0, length; lane < lanes; lane += length) {
+        int first = pattern[lane], step = first < 0 ? 0 : lane + 1 < lanes ? pattern[lane + 1] - first : 1;
+        length = (first < 0 || step > 0) ? run_length(pattern + lane, lanes - lane, step) : 1;
+        if (first >= 0 && length == 2) /* that may begin a longer run */
+            length = 1;
+        text_add(p->text, lane ? ", " : "");
+        text_add(p->text, first < 0 ? "any" : "%d", first);
+        if (length > 1)
+            text_add(p->text, ":%d", first < 0 ? length : first + length * step);
+        if (length > 1 && step > 1)
+            text_add(p->text, ":%d", step);
+    }
+}
+
+static void print_shuffle(Printer *p, const Expr *e) {
+    text_add(p->text, "shuffle(");
+    print_list(p, e->args, e->count);
+    text_add(p->text, " by ");
+    print_pattern(p, e->pattern, e->lanes);
+    text_add(p->text, ")");
+}
+
 static void print_expr(Printer *p, const Expr *e, int precedence) {
     switch (e->kind) {
     case EXPR_INT: print_integer(p, e); break;
@@ -188,6 +220,7 @@ static void print_expr(Printer *p, const Expr *e, int precedence) {
     case EXPR_RAMP: print_call(p, "ramp", e); break;
     case EXPR_BROADCAST: print_call(p, "broadcast", e); break;
     case EXPR_REPEAT: print_call(p, "repeat", e); break;
+    case EXPR_SHUFFLE: print_shuffle(p, e); break;
     case EXPR_CALL:
         text_add(p->text, "call ");
         print_name(p, NULL, e->instr->name);

@@ -131,6 +131,16 @@ static void verify_vector(Verify *v, const Expr *e) {
     require(v, e->kind == EXPR_BROADCAST || e->type == TYPE_INT64, "a ramp is of type int64");
 }
 
+static void verify_shuffle(Verify *v, const Expr *e) {
+    require(v, e->count > 0, "a shuffle has vectors");
+    for (int i = 0; i < e->count; i++)
+        require(v, e->args[i]->type == e->type && e->args[i]->lanes > 1 && e->args[i]->lanes == e->args[0]->lanes,
+                "vectors that are shuffled have the type of the shuffle and equal lanes");
+    for (int lane = 0; lane < e->lanes && !v->broken; lane++)
+        require(v, e->pattern[lane] >= -1 && e->pattern[lane] < e->count * e->args[0]->lanes,
+                "a shuffle takes lanes that are there");
+}
+
 static void verify_call(Verify *v, const Expr *e) {
     const Instr *instr = e->instr;
     int first = !instr_accumulates(instr);
@@ -166,6 +176,7 @@ static void verify_node(Verify *v, const Expr *e) {
         require(v, e->args[0]->lanes > 1 && e->lanes % e->args[0]->lanes == 0, "a vector is repeated whole");
         require(v, e->args[0]->type == e->type, "a repeated vector keeps its type");
         break;
+    case EXPR_SHUFFLE: verify_shuffle(v, e); break;
     case EXPR_CALL: verify_call(v, e); break;
     default: require(v, e->lanes == 1, "a constant has one lane");
     }

@@ -141,6 +141,13 @@ static void test_texts(Arena *arena) {
                "        C(ramp(i * 16, 1, 16)) = broadcast(A(i * 8), 16) + B(ramp(15, -1, 16)) * sqrt(B(ramp(0, i, 16) "
                "where ramp(0, 1, 16) < broadcast(i, 16))) where ramp(0, 2, 16) != broadcast(4, 16)\n"
                "    }\n"));
+    test_round_trip(arena, program, "shuffles",
+                    KERNEL("    for i in 0:M {\n"
+                           "        C(ramp(i * 16, 1, 8)) = shuffle(A(ramp(i, 1, 8)), B(ramp(0, 1, 8)) by 0:16:2)\n"
+                           "        C(ramp(i * 16, 1, 8)) = shuffle(B(ramp(0, 1, 8)) by 7, 6, 0:3, any, 0, any)\n"
+                           "        C(i) = shuffle(B(ramp(0, 1, 8)) by 3) where shuffle(ramp(0, 1, 4) < broadcast(i, 4) "
+                           "by 1)\n"
+                           "    }\n"));
     test_round_trip(arena, program, "names that are no plain words",
                     KERNEL("    for `step` in 0:M {\n"
                            "        allocate register float `max`(2) {\n"

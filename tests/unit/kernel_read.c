@@ -190,7 +190,7 @@ static int find_type(const Reader *r) {
 
 static ExprList read_list(Reader *r) {
     ExprList list = {0};
-    while (!r->why && !is(r, ")") && !is(r, "where")) {
+    while (!r->why && !is(r, ")") && !is(r, "where") && !is(r, "by")) {
         list_push(r->arena, &list, read_expr(r, 0));
         if (!accept(r, ","))
             break;
@@ -288,6 +288,9 @@ static const Instr *take_instr(Reader *r) {
     return instr;
 }
 
+enum { MOST_LANES = 1 << 16 };
+typedef LIST(int) LanePattern;
+
 static Expr *read_repeat(Reader *r) {
     skip_token(r);
     expect(r, "(");
@@ -298,6 +301,41 @@ static Expr *read_repeat(Reader *r) {
     if (a->lanes == 1 || lanes > INT32_MAX || lanes < a->lanes || lanes % a->lanes != 0)
         fail(r, "repeat(vector, lanes) is expected");
     return r->why ? nothing(r) : expr_repeat(r->arena, a, (int)lanes);
+}
+
+/* 3, 0:8:2, any, any:4: appended to the lanes. */
+static void read_lanes(Reader *r, LanePattern *lanes) {
+    bool any = accept(r, "any");
+    int64_t first = any ? -1 : take_integer(r), end = first + 1, step = 1;
+    if (accept(r, ":"))
+        end = any ? -1 + take_integer(r) : take_integer(r);
+    else if (any)
+        end = 0;
+    if (!any && accept(r, ":"))
+        step = take_integer(r);
+    if (end <= first || step < 1 || end > MOST_LANES || (end - first + step - 1) / step > MOST_LANES - lanes->count)
+        fail(r, "lanes are FIRST, FIRST:END, FIRST:END:STEP, any or any:COUNT");
+    for (int64_t lane = first; !r->why && lane < end; lane += step)
+        list_push(r->arena, lanes, any ? -1 : (int)lane);
+}
+
+static Expr *read_shuffle(Reader *r) {
+    LanePattern lanes = {0};
+    skip_token(r);
+    expect(r, "(");
+    ExprList list = read_list(r);
+    expect(r, "by");
+    do
+        read_lanes(r, &lanes);
+    while (!r->why && accept(r, ","));
+    expect(r, ")");
+    for (int i = 0; i < list.count && !r->why; i++)
+        if (list.items[i]->lanes == 1 || list.items[i]->lanes != list.items[0]->lanes ||
+            list.items[i]->type != list.items[0]->type)
+            fail(r, "vectors that are shuffled are of one type and of equal lanes");
+    if (!list.count)
+        fail(r, "shuffle(vectors by lanes) is expected");
+    return r->why ? nothing(r) : expr_shuffle(r->arena, list.items, list.count, lanes.items, lanes.count);
 }
 
 static Expr *read_instr_call(Reader *r) {
@@ -385,6 +423,8 @@ static Expr *read_name(Reader *r) {
         return read_vector(r, is(r, "ramp"));
     if (is(r, "repeat"))
         return read_repeat(r);
+    if (is(r, "shuffle"))
+        return read_shuffle(r);
     if (is(r, "call"))
         return read_instr_call(r);
     if (type >= 0)

@@ -270,6 +270,18 @@ static const Cell *eval_repeat(Run *r, const Expr *e) {
     return result;
 }
 
+static const Cell *eval_shuffle(Run *r, const Expr *e) {
+    const Cell **vectors = ARENA_ARRAY(r->scratch, const Cell *, e->count);
+    Cell *result = cells(r, e->lanes);
+    for (int i = 0; i < e->count; i++)
+        vectors[i] = eval(r, e->args[i]);
+    for (int lane = 0; lane < e->lanes; lane++) {
+        int from = e->pattern[lane], lanes = e->args[0]->lanes;
+        result[lane] = from < 0 ? (Cell){.value.type = e->type, .undefined = true} : vectors[from / lanes][from % lanes];
+    }
+    return result;
+}
+
 /* One element of an operand where the indices of a meaning have these values. */
 static Cell operand_cell(const Instr *instr, const Cell *const *operands, const Expr *read, const int64_t *indices) {
     int operand = 0, element = 0;
@@ -337,6 +349,7 @@ static const Cell *eval(Run *r, const Expr *e) {
     case EXPR_READ: return r->fault ? cells(r, e->lanes) : eval_read(r, e);
     case EXPR_OP: return eval_op(r, e);
     case EXPR_REPEAT: return eval_repeat(r, e);
+    case EXPR_SHUFFLE: return eval_shuffle(r, e);
     case EXPR_CALL: return eval_call(r, e);
     default: return eval_lanes(r, e);
     }
