@@ -129,6 +129,10 @@ int target_lanes(const Target *target, ElementType type) {
     return lanes > 1 ? lanes : 1;
 }
 
+bool target_masks(const Target *target, int bytes) {
+    return target->masked_memory && (bytes >= 4 || target->vector_bytes >= 64);
+}
+
 /* F16C comes with AVX2 in every level and processor that we know; a list of features says it itself. */
 bool target_converts_half(const Target *target) {
     if (strcmp(target->family, "x86") != 0)

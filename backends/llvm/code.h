@@ -11,8 +11,6 @@
  *   llvm/memory.c      reads and stores; llvm/registers.c those of register buffers; llvm/temporaries.c allocation
  *   llvm/shuffle.c     lanes in another order
  *   llvm/masks.c       accesses under masks that no instruction has
- *   llvm/across.c      the ends of reductions that were computed in vectors
- *   llvm/interleave.c  lanes between whose elements others lie: loads, shuffles and stores of all together
  *   llvm/statements.c  statements; llvm/parallel.c parallel loops; llvm/debug.c line numbers
  *
  * A value of lanes > 1 is an LLVM vector of the next power of two of lanes: the lanes beyond are never read from memory
@@ -116,7 +114,6 @@ typedef struct Code {
     const Kernel *kernel;   /* the one being emitted */
     Frame *frame;
     Memo *memo;                   /* of the statement and way being emitted */
-    struct Row *row;              /* of statements that it belongs to; or NULL */
     LIST(KnownAddress) addresses; /* computed in the block below, with the variables as they are */
     LIST(KnownDivisor) divisors;  /* in the block below, while stores alone follow each other */
     LLVMBasicBlockRef addresses_block, divisors_block;
@@ -238,13 +235,7 @@ LLVMValueRef emit_repeat(Code *code, const Expr *e);
 LLVMValueRef emit_read(Code *code, const Expr *e);
 LLVMValueRef emit_stored_read(Code *code, const Expr *e); /* its lanes as they are in memory */
 void emit_store(Code *code, const Stmt *stmt);
-/* The store alone, of what memory or the registers will hold. */
-void emit_stored_lanes(Code *code, const Stmt *stmt, LLVMValueRef value);
 void emit_stores_together(Code *code, const Stmt *stmt); /* of a STMT_TOGETHER */
-/* The address of an element, which is there. */
-LLVMValueRef emit_address(Code *code, const Tensor *tensor, Expr *index);
-/* What is to be stored, as memory or the registers hold it. */
-LLVMValueRef emit_value_to_store(Code *code, const Stmt *stmt);
 
 /* --- llvm/shuffle.c --- */
 
@@ -280,31 +271,11 @@ LLVMValueRef load_row_by_lane(Code *code, const LanesInMemory *lanes, LLVMValueR
 void store_row_by_lane(Code *code, const LanesInMemory *lanes, LLVMValueRef address, LLVMValueRef mask,
                        LLVMValueRef vector);
 
-/* --- llvm/across.c --- */
-
-/* Emits as many of the statements, from the first on, as combine neighbouring lanes of a register into one element;
- * returns how many. */
-int emit_across(Code *code, Stmt *const *statements, int count);
-
-/* --- llvm/interleave.c --- */
-
-/* Statements one after the other. Of stores in a row the reads are looked at together, when the first is needed. */
-typedef struct Row {
-    Stmt *const *statements;
-    int count, at;  /* at: the one that is emitted */
-    int begin, end; /* of those whose reads are known */
-    Map reads;      /* Expr -> struct Column */
-} Row;
-/* A read of lanes whose neighbours are read in the same row of statements, as memory has it; NULL: it is none. */
-LLVMValueRef emit_column(Code *code, const Expr *read);
-/* Emits as many of the statements, from the first on, as store all that lies between their lanes; returns how many. */
-int emit_interleaved(Code *code, Stmt *const *statements, int count);
-
 /* --- llvm/registers.c --- */
 
 /* Register buffers: all accesses in the statements of the allocation decide how it is cut into vectors. */
 struct Registers *registers_new(Code *code, const Stmt *allocation);
-/* Whether they hold what reads found, as memory has it, and not values. */
+/* Whether they hold what memory would, and not values. */
 bool registers_hold_memory(const struct Registers *registers);
 LLVMValueRef registers_read(Code *code, struct Registers *registers, const Expr *index, int lanes);
 void registers_write(Code *code, struct Registers *registers, const Expr *index, LLVMValueRef value, int lanes);

@@ -5,14 +5,14 @@
  * looks; the mask is a number whose bits are tested.
  */
 #include "backends/llvm/code.h"
+#include "lang/program.h"
 
 #include <string.h>
 
 enum { WORD = 8, LANE_BITS = 64 /* of the number of a lane */, LEAST_MASK = 8, MOST_MASK = 64 };
 
 bool has_masked_access(const Code *code, int bytes) {
-    const Target *target = code->target;
-    return target->masked_memory && (bytes >= 4 || target->vector_bytes >= 64);
+    return target_masks(code->target, bytes);
 }
 
 bool has_gathers(const Code *code, int bytes) {

@@ -115,10 +115,6 @@ static LLVMValueRef element_address(Code *code, LLVMTypeRef type, LLVMValueRef p
     return affine.constant ? advance(code, type, pointer, index_constant(code, affine.constant)) : pointer;
 }
 
-LLVMValueRef emit_address(Code *code, const Tensor *tensor, Expr *index) {
-    return element_address(code, memory_type(code, tensor->type), buffer_of(code, tensor)->pointer, index);
-}
-
 /* --- one access --- */
 
 typedef struct Access {
@@ -552,9 +548,6 @@ static LLVMValueRef read_registers(Code *code, const Expr *e) {
 }
 
 static LLVMValueRef read_memory(Code *code, const Expr *e) {
-    LLVMValueRef column = e->lanes > 1 ? emit_column(code, e) : NULL;
-    if (column)
-        return column;
     Access access = access_of(code, e->tensor, e->args, e->count, e->guard, e->lanes);
     if (access.lanes == 1)
         return load_scalar(code, &access);
@@ -664,11 +657,11 @@ static bool branches(Code *code, const Stmt *stmt) {
 }
 
 /* What is to be stored, as memory or the registers hold it. */
-LLVMValueRef emit_value_to_store(Code *code, const Stmt *stmt) {
+static LLVMValueRef value_to_store(Code *code, const Stmt *stmt) {
     struct Registers *registers = buffer_of(code, stmt->tensor)->registers;
     if (!registers)
         return stored_value(code, stmt->value);
-    LLVMValueRef value = registers_hold_memory(registers) ? emit_stored(code, stmt->value) : emit_value(code, stmt->value);
+    LLVMValueRef value = registers_hold_memory(registers) ? stored_value(code, stmt->value) : emit_value(code, stmt->value);
     if (!stmt->guard)
         return value;
     LLVMValueRef old = registers_read(code, registers, register_index(code, stmt), stmt->value->lanes);
@@ -687,20 +680,16 @@ static void store_value(Code *code, const Stmt *stmt, const Expr *guard, LLVMVal
     store_to_memory(code, &access, value);
 }
 
-void emit_stored_lanes(Code *code, const Stmt *stmt, LLVMValueRef value) {
-    store_value(code, stmt, stmt->guard, value);
-}
-
 /* A guard on a scalar is a branch around the whole statement, its value included. */
 void emit_store(Code *code, const Stmt *stmt) {
     forget_values(code);
     if (!branches(code, stmt)) {
-        store_value(code, stmt, stmt->guard, emit_value_to_store(code, stmt));
+        store_value(code, stmt, stmt->guard, value_to_store(code, stmt));
         return;
     }
     Branch branch = branch_begin(code, emit_value(code, stmt->guard));
     forget_values(code);
-    store_value(code, stmt, NULL, emit_value_to_store(code, stmt));
+    store_value(code, stmt, NULL, value_to_store(code, stmt));
     branch_else(code, &branch);
     branch_end(code, &branch);
 }
@@ -708,7 +697,7 @@ void emit_store(Code *code, const Stmt *stmt) {
 void emit_stores_together(Code *code, const Stmt *stmt) {
     LLVMValueRef *values = ARENA_ARRAY(code->arena, LLVMValueRef, stmt->count);
     for (int i = 0; i < stmt->count; i++)
-        values[i] = emit_value_to_store(code, stmt->body[i]);
+        values[i] = value_to_store(code, stmt->body[i]);
     for (int i = 0; i < stmt->count; i++) {
         const Stmt *store = stmt->body[i];
         if (!branches(code, store)) {

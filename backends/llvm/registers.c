@@ -3,8 +3,8 @@
  * All indices are constants. The buffer is cut into pieces. Where the vectors that are read and stored overlap in whole
  * or not at all, each is a piece, whatever its stride: a register tile. Otherwise the places where accesses begin and
  * end cut the buffer, so that each is made of whole pieces.
- * What is kept are values: half and bfloat16 as floats, bool as i1. Only of a buffer all of whose elements were read from
- * memory and shuffled it is what memory has.
+ * What is kept are values: half and bfloat16 as floats, bool as i1. Of a buffer that keeps shuffled
+ * vectors it is what memory has, which may be half as wide.
  */
 #include "backends/llvm/code.h"
 #include "lang/diag.h"
@@ -164,35 +164,15 @@ static void cut_by_ends(Arena *arena, struct Registers *registers, const Accesse
 
 /* --- what is kept --- */
 
-typedef struct Kept {
-    Code *code;
-    const Tensor *tensor;
-    bool copies, shuffles;
-} Kept;
-
-static bool is_copy(const Kept *kept, const Expr *e) {
-    bool copy = e->kind == EXPR_SHUFFLE || (e->kind == EXPR_READ && (e->tensor == kept->tensor || is_copied(kept->code, e)));
-    for (int i = 0; i < e->count && e->kind == EXPR_SHUFFLE; i++)
-        copy &= is_copy(kept, e->args[i]);
-    return copy;
-}
-
-static void note_kept(Kept *kept, Stmt *const *statements, int count) {
-    for (int i = 0; i < count && kept->copies; i++) {
+static bool keeps_shuffles(const Tensor *tensor, Stmt *const *statements, int count) {
+    for (int i = 0; i < count; i++) {
         const Stmt *stmt = statements[i];
-        if (stmt->kind == STMT_STORE && stmt->tensor == kept->tensor) {
-            kept->copies &= is_copy(kept, stmt->value);
-            kept->shuffles |= stmt->value->kind == EXPR_SHUFFLE;
-        }
-        note_kept(kept, stmt->body, stmt->count);
-        note_kept(kept, stmt->otherwise, stmt->otherwise_count);
+        if ((stmt->kind == STMT_STORE && stmt->tensor == tensor && stmt->value->kind == EXPR_SHUFFLE) ||
+            keeps_shuffles(tensor, stmt->body, stmt->count) ||
+            keeps_shuffles(tensor, stmt->otherwise, stmt->otherwise_count))
+            return true;
     }
-}
-
-static bool keeps_memory(Code *code, const Stmt *allocation) {
-    Kept kept = {.code = code, .tensor = allocation->tensor, .copies = true};
-    note_kept(&kept, allocation->body, allocation->count);
-    return kept.copies && kept.shuffles;
+    return false;
 }
 
 bool registers_hold_memory(const struct Registers *registers) {
@@ -207,7 +187,7 @@ static LLVMTypeRef vector_type(Code *code, const struct Registers *registers, in
 struct Registers *registers_new(Code *code, const Stmt *allocation) {
     struct Registers *registers = ARENA_NEW(code->arena, struct Registers);
     const Tensor *tensor = allocation->tensor;
-    *registers = (struct Registers){.tensor = tensor, .extent = extent_of(tensor), .as_memory = keeps_memory(code, allocation)};
+    *registers = (struct Registers){.tensor = tensor, .extent = extent_of(tensor), .as_memory = keeps_shuffles(tensor, allocation->body, allocation->count)};
     registers->pieces = ARENA_ARRAY(code->arena, Piece, registers->extent);
     registers->piece_at = ARENA_ARRAY(code->arena, int, registers->extent);
     Accesses accesses = {.arena = code->arena, .tensor = tensor, .extent = registers->extent};

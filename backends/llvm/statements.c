@@ -111,19 +111,8 @@ static void emit_step(Code *code) {
 }
 
 void emit_statements(Code *code, Stmt *const *statements, int count) {
-    Row row = {.statements = statements, .count = count}, *outer = code->row;
-    code->row = &row;
-    for (int i = 0; i < count;) {
-        row.at = i;
-        forget_values(code);
-        int done = emit_interleaved(code, statements + i, count - i);
-        if (done == 0)
-            done = emit_across(code, statements + i, count - i);
-        if (done == 0)
-            emit_statement(code, statements[i++]);
-        i += done;
-    }
-    code->row = outer;
+    for (int i = 0; i < count; i++)
+        emit_statement(code, statements[i]);
 }
 
 void emit_statement(Code *code, const Stmt *stmt) {

@@ -19,6 +19,8 @@ const Pass pass_table[] = {
     {"place", 'a', pass_place, "allocations moved out of loops; unused buffers removed"},
     {"rows", 'r', pass_rows, "reads whose lanes are apart by known numbers become rows and shuffles"},
     {"transpose", 'x', pass_transpose, "copies of square blocks by columns become rows, shuffles and stores"},
+    {"across", 'l', pass_across, "the lanes of a register are combined into one element by halves"},
+    {"interleave", 'i', pass_interleave, "lanes between those of others become contiguous accesses and shuffles"},
 };
 const int pass_count = sizeof pass_table / sizeof *pass_table;
 

@@ -125,6 +125,8 @@ void pass_narrow(Kernel *kernel);
 void pass_place(Kernel *kernel);
 void pass_rows(Kernel *kernel);
 void pass_transpose(Kernel *kernel);
+void pass_across(Kernel *kernel);
+void pass_interleave(Kernel *kernel);
 
 /* Appends what takes the place of as many of the statements, from the first on, as it answers; 0: of none. */
 typedef int ReplaceStatements(const Kernel *kernel, StmtList *list, Stmt *const *statements, int count);
@@ -135,7 +137,7 @@ typedef struct Vectors {
     Tensor *tensor;
     int64_t used; /* elements */
 } Vectors;
-Vectors vectors_new(Arena *arena, const char *name, const Stmt *like); /* of the type that it stores */
+Vectors vectors_new(Arena *arena, const char *name, ElementType type, Loc loc);
 /* Appends the store of a value, and returns the read of it. */
 Expr *vectors_keep(Vectors *vectors, StmtList *list, Expr *value);
 Stmt *vectors_around(Vectors *vectors, StmtList body); /* the body, for which they are there */

@@ -52,7 +52,7 @@ static bool has_shape(const Target *target, const Expr *read) {
 static bool is_block(const Kernel *kernel, Stmt *const *statements, int count) {
     const Stmt *first = statements[0];
     Expr *stride;
-    if (!stores_row(first) || !reads_columns(first->value, &stride) || !has_shape(kernel->target, first->value) ||
+    if (!kernel->target || !stores_row(first) || !reads_columns(first->value, &stride) || !has_shape(kernel->target, first->value) ||
         count < first->value->lanes || first->tensor == first->value->tensor ||
         first->tensor->type != first->value->tensor->type || expr_reads(first->value->args[0]))
         return false;
@@ -136,7 +136,7 @@ static Expr *read_row(Arena *arena, const Expr *columns, int row) {
 static Stmt *transposed(Arena *arena, Stmt *const *statements) {
     const Expr *read = statements[0]->value;
     Block *block = ARENA_NEW(arena, Block);
-    block->vectors = vectors_new(arena, "square", statements[0]);
+    block->vectors = vectors_new(arena, "square", read->type, statements[0]->loc);
     block->lanes = read->lanes;
     block->group = LANE_BYTES / element_info[read->type].bytes;
     for (int i = 0; i < block->lanes; i++)

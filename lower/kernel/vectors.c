@@ -22,12 +22,12 @@ void replace_statements(Kernel *kernel, ReplaceStatements *replace) {
     kernel->body = stmt_block(kernel->arena, replaced(kernel, replace, kernel->body->body, kernel->body->count));
 }
 
-Vectors vectors_new(Arena *arena, const char *name, const Stmt *like) {
+Vectors vectors_new(Arena *arena, const char *name, ElementType type, Loc loc) {
     Tensor *tensor = ARENA_NEW(arena, Tensor);
-    *tensor = (Tensor){.name = name, .type = like->tensor->type, .role = ROLE_TEMPORARY, .scope = SCOPE_REGISTER};
+    *tensor = (Tensor){.name = name, .type = type, .role = ROLE_TEMPORARY, .scope = SCOPE_REGISTER};
     tensor->rank = 1;
     tensor->dims = ARENA_ARRAY(arena, Expr *, 1);
-    tensor->loc = like->loc;
+    tensor->loc = loc;
     return (Vectors){.arena = arena, .tensor = tensor};
 }
 
