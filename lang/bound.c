@@ -11,19 +11,13 @@
 
 enum { FACTOR_LIMIT = 16, ROUND_LIMIT = 4 /* an extent may name other loops: these suffice for what is met */ };
 
-static bool has_only_sizes(const Expr *e, void *context) {
-    bool *only = context;
-    if (e->kind == EXPR_READ || (e->kind == EXPR_VAR && e->var->kind != VAR_SIZE))
-        *only = false;
-    return *only;
-}
-
 bool expr_is_over_sizes(const Expr *e) {
-    bool only = true;
     if (e->kind == EXPR_VAR)
         return e->var->kind == VAR_SIZE;
-    expr_walk(e, has_only_sizes, &only);
-    return only;
+    EACH_EXPR(at, e)
+        if (at->kind == EXPR_READ || (at->kind == EXPR_VAR && at->var->kind != VAR_SIZE))
+            return false;
+    return true;
 }
 
 bool sum_is_over_sizes(const Sum *sum) {

@@ -294,18 +294,6 @@ bool expr_is_zero(const Expr *e) {
     return e->kind == EXPR_REAL ? e->integer == 0 : expr_is_int(e, &value) && value == 0; /* a real by its bits */
 }
 
-static bool find_read(const Expr *e, void *context) {
-    bool *found = context;
-    *found |= e->kind == EXPR_READ;
-    return !*found;
-}
-
-bool expr_reads(const Expr *e) {
-    bool found = false;
-    expr_walk(e, find_read, &found);
-    return found;
-}
-
 static bool equal_or_absent(const Expr *a, const Expr *b) {
     return a && b ? expr_equal(a, b) : a == b;
 }
@@ -336,15 +324,31 @@ bool expr_equal(const Expr *a, const Expr *b) {
     return true;
 }
 
-void expr_walk(const Expr *e, bool (*visit)(const Expr *e, void *context), void *context) {
-    if (!visit(e, context))
-        return;
-    for (int i = 0; i < e->count; i++)
-        expr_walk(e->args[i], visit, context);
-    if (e->otherwise)
-        expr_walk(e->otherwise, visit, context);
-    if (e->guard)
-        expr_walk(e->guard, visit, context);
+const Expr *expr_next(TreeWalk *walk) {
+    const Expr *e = walk->at;
+    if (!e)
+        return walk_next(walk);
+    if (e->kind == EXPR_READ) {
+        walk_push(walk, e->guard);
+        walk_push(walk, e->otherwise);
+    }
+    for (int i = e->count - 1; i > 0; i--)
+        walk_push(walk, e->args[i]);
+    return e->count ? walk->at = e->args[0] : walk_next(walk);
+}
+
+const Expr *expr_next_read(TreeWalk *walk) {
+    const Expr *e;
+    do
+        e = expr_next(walk);
+    while (e && e->kind != EXPR_READ);
+    return e;
+}
+
+bool expr_reads(const Expr *e) {
+    EACH_READ(read, e)
+        return true;
+    return false;
 }
 
 bool expr_uses_var(const Expr *e, const Var *var) {
@@ -357,12 +361,10 @@ bool expr_uses_var(const Expr *e, const Var *var) {
 }
 
 bool expr_uses_tensor(const Expr *e, const Tensor *tensor) {
-    if (e->kind == EXPR_READ && e->tensor == tensor)
-        return true;
-    for (int i = 0; i < e->count; i++)
-        if (expr_uses_tensor(e->args[i], tensor))
+    EACH_READ(read, e)
+        if (read->tensor == tensor)
             return true;
-    return (e->otherwise && expr_uses_tensor(e->otherwise, tensor)) || (e->guard && expr_uses_tensor(e->guard, tensor));
+    return false;
 }
 
 /* --- rewriting ---------------------------------------------------------------------------------------------------- */

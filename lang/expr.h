@@ -3,6 +3,7 @@
 #define LANG_EXPR_H
 
 #include "lang/tensorc.h"
+#include "lang/walk.h"
 
 /* --- makers. They fold constants of type int64 and bool and drop neutral elements; nothing else. --- */
 Expr *expr_int(Arena *arena, int64_t value);                       /* int64 */
@@ -36,8 +37,11 @@ bool expr_is_zero(const Expr *e);                /* the constant 0 or +0.0; -0.0
 bool expr_uses_var(const Expr *e, const Var *var);
 bool expr_is_over_sizes(const Expr *e); /* sizes are all that it names: no other variable, no tensor */
 bool expr_uses_tensor(const Expr *e, const Tensor *tensor);
-/* Calls visit for e and all below it, parents first, otherwise and guard included; false skips what is below. */
-void expr_walk(const Expr *e, bool (*visit)(const Expr *e, void *context), void *context);
+/* EACH_EXPR(e, root) { ... }: for root and all below it, otherwise and guard included. EACH_READ: for the reads alone. */
+const Expr *expr_next(TreeWalk *walk);
+const Expr *expr_next_read(TreeWalk *walk);
+#define EACH_EXPR(e, root) EACH_NODE(const Expr, e, walk_begin(&e##_walk, root), expr_next)
+#define EACH_READ(e, root) EACH_NODE(const Expr, e, walk_begin(&e##_walk, root), expr_next_read)
 
 /* --- rewriting: all return e itself when nothing changes --- */
 typedef struct Substitution {

@@ -46,30 +46,20 @@ const Tensor *stage_output(const Stage *stage) {
     return NULL;
 }
 
-void stage_walk_values(const Stage *stage, ExprVisit *visit, void *context) {
-    for (int c = 0; c < stage->component_count; c++)
-        expr_walk(stage->components[c].value, visit, context);
-}
-
-void stage_walk_initials(const Stage *stage, ExprVisit *visit, void *context) {
-    for (int c = 0; c < stage->component_count; c++)
-        if (stage->components[c].initial)
-            expr_walk(stage->components[c].initial, visit, context);
-}
-
-void stage_walk(const Stage *stage, ExprVisit *visit, void *context) {
-    stage_walk_values(stage, visit, context);
-    stage_walk_initials(stage, visit, context);
+TreeWalk *stage_walk(TreeWalk *walk, const Stage *stage, bool values, bool initials) {
+    walk_begin(walk, NULL);
+    for (int c = stage->component_count - 1; initials && c >= 0; c--)
+        walk_push(walk, stage->components[c].initial);
+    for (int c = stage->component_count - 1; values && c >= 0; c--)
+        walk_push(walk, stage->components[c].value);
+    return walk;
 }
 
 bool stage_uses_tensor(const Stage *stage, const Tensor *tensor) {
-    bool uses = false;
-    for (int i = 0; i < stage->component_count && !uses; i++) {
-        Component component = stage->components[i];
-        uses = expr_uses_tensor(component.value, tensor) ||
-               (component.initial && expr_uses_tensor(component.initial, tensor));
-    }
-    return uses;
+    EACH_STAGE_READ(read, stage)
+        if (read->tensor == tensor)
+            return true;
+    return false;
 }
 
 bool stage_index_is_axis(const Stage *stage, const Expr *index, int axis) {

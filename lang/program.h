@@ -11,10 +11,13 @@ Stage *stage_new(Arena *arena, Component component);
 int stage_component_of(const Stage *stage, const Tensor *tensor); /* that writes it, or -1 */
 bool stage_writes(const Stage *stage, const Tensor *tensor);
 const Tensor *stage_output(const Stage *stage); /* the first output that it writes, or NULL */
-typedef bool ExprVisit(const Expr *e, void *context);
-void stage_walk_values(const Stage *stage, ExprVisit *visit, void *context); /* expr_walk over every value */
-void stage_walk_initials(const Stage *stage, ExprVisit *visit, void *context);
-void stage_walk(const Stage *stage, ExprVisit *visit, void *context); /* values, then initial values */
+/* Loops over all that a stage computes: values, then initial values. */
+TreeWalk *stage_walk(TreeWalk *walk, const Stage *stage, bool values, bool initials);
+#define EACH_STAGE_EXPR(e, stage) EACH_NODE(const Expr, e, stage_walk(&e##_walk, stage, true, true), expr_next)
+#define EACH_STAGE_READ(e, stage) EACH_NODE(const Expr, e, stage_walk(&e##_walk, stage, true, true), expr_next_read)
+#define EACH_VALUE_EXPR(e, stage) EACH_NODE(const Expr, e, stage_walk(&e##_walk, stage, true, false), expr_next)
+#define EACH_VALUE_READ(e, stage) EACH_NODE(const Expr, e, stage_walk(&e##_walk, stage, true, false), expr_next_read)
+#define EACH_INITIAL_READ(e, stage) EACH_NODE(const Expr, e, stage_walk(&e##_walk, stage, false, true), expr_next_read)
 bool stage_uses_tensor(const Stage *stage, const Tensor *tensor);     /* reads it */
 /* Of a stage that combines (condition && axis == e ? value : identity): e, the one value of the axis that counts for
  * given values of the others. NULL: all values of the axis count. */

@@ -562,23 +562,13 @@ static bool is_gather(const ReadSite *site, int d) {
     return !site->has_else && is_data_dependent(site->read->args[d]);
 }
 
-typedef struct ReadSearch {
-    const Expr *read;
-    bool found;
-} ReadSearch;
-
-static bool note_same_read(const Expr *e, void *context) {
-    ReadSearch *search = context;
-    search->found |= e->kind == EXPR_READ && expr_equal(e, search->read);
-    return !search->found;
-}
-
 /* Whether a condition of one site reads the other. */
 static bool waits_for(const ReadSite *site, const ReadSite *other) {
-    ReadSearch search = {other->read, false};
     for (int g = 0; g < site->guard_count; g++)
-        expr_walk(site->guards[g], note_same_read, &search);
-    return search.found;
+        EACH_READ(read, site->guards[g])
+            if (expr_equal(read, other->read))
+                return true;
+    return false;
 }
 
 typedef LIST(ReadSite *) ReadSites;

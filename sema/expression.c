@@ -36,16 +36,11 @@ static Expr *placed(Expr *e, Loc loc) {
 
 /* --- what memory or a scalar decides --- */
 
-static bool visit_data(const Expr *e, void *context) {
-    bool *found = context;
-    *found |= e->kind == EXPR_READ || (e->kind == EXPR_VAR && e->var->kind == VAR_SCALAR);
-    return !*found;
-}
-
 bool is_data_dependent(const Expr *e) {
-    bool found = false;
-    expr_walk(e, visit_data, &found);
-    return found;
+    EACH_EXPR(at, e)
+        if (at->kind == EXPR_READ || (at->kind == EXPR_VAR && at->var->kind == VAR_SCALAR))
+            return true;
+    return false;
 }
 
 /* --- index variables --- */

@@ -76,12 +76,6 @@ static Place *find_place(const Places *places, const Tensor *tensor) {
     return bsearch(&key, places->items, (size_t)places->count, sizeof key, compare_places);
 }
 
-static bool visit_read(const Expr *e, void *context) {
-    if (e->kind == EXPR_READ)
-        find_place(context, e->tensor)->read = true;
-    return true;
-}
-
 static Places find_places(const Builder *builder) {
     Places places = {ARENA_ARRAY(builder->arena, Place, builder->tensors.count), builder->tensors.count};
     for (int i = 0; i < places.count; i++)
@@ -92,10 +86,12 @@ static Places find_places(const Builder *builder) {
         const Stage *stage = builder->stages.items[i];
         for (int c = 0; c < stage->component_count; c++)
             find_place(&places, stage->components[c].tensor)->stage = i;
-        stage_walk(stage, visit_read, &places);
+        EACH_STAGE_READ(read, stage)
+            find_place(&places, read->tensor)->read = true;
     }
     for (int i = 0; i < builder->requirements.count; i++)
-        expr_walk(builder->requirements.items[i].condition, visit_read, &places);
+        EACH_READ(read, builder->requirements.items[i].condition)
+            find_place(&places, read->tensor)->read = true;
     return places;
 }
 
@@ -128,22 +124,18 @@ static void need_tensor(Needs *needs, const Tensor *tensor) {
             need_stage(needs, i);
 }
 
-static bool visit_need(const Expr *e, void *context) {
-    if (e->kind == EXPR_READ)
-        need_tensor(context, e->tensor);
-    return true;
-}
-
 static void close_needs(Needs *needs) {
     while (needs->open.count) {
         const Stage *stage = needs->builder->stages.items[needs->open.items[--needs->open.count]];
-        stage_walk(stage, visit_need, needs);
+        EACH_STAGE_READ(read, stage)
+            need_tensor(needs, read->tensor);
     }
 }
 
 static void need_checks(Needs *needs) {
     for (int i = 0; i < needs->builder->requirements.count; i++)
-        expr_walk(needs->builder->requirements.items[i].condition, visit_need, needs);
+        EACH_READ(read, needs->builder->requirements.items[i].condition)
+            need_tensor(needs, read->tensor);
 }
 
 /* The stages that run before any output is written. Of a scan these are all stages or none. */
@@ -221,30 +213,24 @@ static void order_stages(Frame *frame) {
     builder->stages.count = builder->stages.capacity = count;
 }
 
-typedef struct Last {
-    const Places *places;
-    const Stages *stages;
-    int stage;
-} Last;
-
-/* The last stage that must have run before e can be computed. Of a scan that is its last stage. */
-static bool visit_last(const Expr *e, void *context) {
-    Last *last = context;
-    int stage = e->kind == EXPR_READ ? find_place(last->places, e->tensor)->stage : -1;
-    while (stage >= 0 && stage + 1 < last->stages->count && last->stages->items[stage]->scan &&
-           last->stages->items[stage + 1]->scan == last->stages->items[stage]->scan)
+/* The stage that must have run before a tensor can be read. Of a scan that is its last stage. */
+static int last_stage_of(const Places *places, const Stages *stages, const Tensor *tensor) {
+    int stage = find_place(places, tensor)->stage;
+    while (stage >= 0 && stage + 1 < stages->count && stages->items[stage]->scan &&
+           stages->items[stage + 1]->scan == stages->items[stage]->scan)
         stage++;
-    if (stage > last->stage)
-        last->stage = stage;
-    return true;
+    return stage;
 }
 
 static void place_checks(Builder *builder) {
     Places places = find_places(builder);
     for (int i = 0; i < builder->requirements.count; i++) {
-        Last last = {&places, &builder->stages, -1};
-        expr_walk(builder->requirements.items[i].condition, visit_last, &last);
-        builder->requirements.items[i].after = last.stage;
+        Requirement *requirement = &builder->requirements.items[i];
+        requirement->after = -1;
+        EACH_READ(read, requirement->condition) {
+            int stage = last_stage_of(&places, &builder->stages, read->tensor);
+            requirement->after = stage > requirement->after ? stage : requirement->after;
+        }
     }
 }
 

@@ -96,12 +96,6 @@ static AstDef *definition_of(Meaning *m) {
 
 /* --- the meaning --- */
 
-typedef struct ReadCheck {
-    const Meaning *meaning;
-    const Expr **reads; /* by operand; NULL: not read yet */
-    const Expr *bad;
-} ReadCheck;
-
 /* Whether each dimension is read whole by an index of its own. */
 static bool reads_whole(const Expr *read) {
     for (int d = 0; d < read->count; d++) {
@@ -115,34 +109,30 @@ static bool reads_whole(const Expr *read) {
     return !read->otherwise;
 }
 
-static bool check_read(const Expr *e, void *context) {
-    ReadCheck *check = context;
-    const Instr *instr = check->meaning->instr;
-    if (e->kind != EXPR_READ || check->bad)
-        return !check->bad;
-    int operand = 1;
-    while (operand < instr->operand_count && instr->operands[operand] != e->tensor)
-        operand++;
-    bool first = operand < instr->operand_count && !check->reads[operand];
-    if (first && reads_whole(e))
-        check->reads[operand] = e;
-    else if (first || operand == instr->operand_count || !expr_equal(check->reads[operand], e))
-        check->bad = e;
-    return false;
-}
-
 /* Every operand is read, whole and in one way only. */
 static void check_reads(Meaning *m) {
     const Instr *instr = m->instr;
-    ReadCheck check = {m, ARENA_ARRAY(m->checker->arena, const Expr *, instr->operand_count), NULL};
-    expr_walk(instr->meaning->components[0].value, check_read, &check);
-    if (check.bad) {
-        FAIL(m, instr_read, check.bad->loc, check.bad->tensor->name);
+    const Expr **reads = ARENA_ARRAY(m->checker->arena, const Expr *, instr->operand_count), *bad = NULL;
+    EACH_READ(read, instr->meaning->components[0].value) {
+        int operand = 1;
+        while (operand < instr->operand_count && instr->operands[operand] != read->tensor)
+            operand++;
+        bool first = operand < instr->operand_count && !reads[operand];
+        if (first && reads_whole(read))
+            reads[operand] = read;
+        else if (first || operand == instr->operand_count || !expr_equal(reads[operand], read))
+            bad = read;
+        if (bad)
+            break;
+        SKIP_BELOW(read);
+    }
+    if (bad) {
+        FAIL(m, instr_read, bad->loc, bad->tensor->name);
         diag_hint(m->checker->diagnostics, "an operand is read as %s(i, r_k), whole in every dimension",
-                  check.bad->tensor->name);
+                  bad->tensor->name);
     }
     for (int i = 1; i < instr->operand_count && !m->failed; i++)
-        if (!check.reads[i])
+        if (!reads[i])
             FAIL(m, instr_unread, m->ast->arguments.items[i].loc, instr->operands[i]->name);
 }
 

@@ -72,55 +72,36 @@ static void add_storage(Interpreter *interpreter, const Tensor *tensor) {
         storage->data = argument_data(interpreter, tensor->buffer);
 }
 
-typedef struct Found {
-    Interpreter *interpreter;
-    int count;
-} Found;
-
-static bool count_initial(const Expr *e, void *context) {
-    Found *found = context;
-    if (e->kind == EXPR_READ && e->tensor->role == ROLE_INITIAL) {
-        if (found->interpreter->storages)
-            add_storage(found->interpreter, e->tensor);
-        found->count++;
-    }
-    return true;
-}
-
-static int visit_initial(Interpreter *interpreter) {
-    Found found = {interpreter, 0};
-    for (int i = 0; i < interpreter->program->stage_count; i++) {
-        const Stage *stage = interpreter->program->stages[i];
-        stage_walk(stage, count_initial, &found);
-    }
-    return found.count;
+/* How many initial values are read; add: they get memory. */
+static int visit_initial(Interpreter *interpreter, bool add) {
+    int count = 0;
+    for (int i = 0; i < interpreter->program->stage_count; i++)
+        EACH_STAGE_READ(read, interpreter->program->stages[i]) {
+            count += read->tensor->role == ROLE_INITIAL;
+            if (add && read->tensor->role == ROLE_INITIAL)
+                add_storage(interpreter, read->tensor);
+        }
+    return count;
 }
 
 static void add_storages(Interpreter *interpreter) {
     const Program *program = interpreter->program;
-    int most = program->tensor_count + program->stage_count + visit_initial(interpreter);
+    int most = program->tensor_count + program->stage_count + visit_initial(interpreter, false);
     interpreter->storages = ARENA_ARRAY(interpreter->arena, Storage, most);
     for (int i = 0; i < program->tensor_count; i++)
         add_storage(interpreter, program->tensors[i]);
     for (int i = 0; i < program->stage_count; i++)
         for (int c = 0; c < program->stages[i]->component_count; c++)
             add_storage(interpreter, program->stages[i]->components[c].tensor);
-    visit_initial(interpreter);
+    visit_initial(interpreter, true);
 }
 
 /* --- requirements ------------------------------------------------------------------------------------------------- */
 
-static bool count_read(const Expr *e, void *context) {
-    *(int *)context += e->kind == EXPR_READ;
-    return true;
-}
-
 /* A requirement that reads nothing and names no axis but has no value overflows or divides by 0: no call may have such
  * sizes. */
 static bool reads_memory(const Requirement *requirement) {
-    int reads = 0;
-    expr_walk(requirement->condition, count_read, &reads);
-    return reads > 0 || requirement->axis_count > 0;
+    return expr_reads(requirement->condition) || requirement->axis_count > 0;
 }
 
 /* Checks the requirements over sizes only, before anything else has a value. */
@@ -253,12 +234,6 @@ Evaluated interpreter_element(Interpreter *interpreter, const Tensor *tensor, co
     return evaluated_element(interpreter, storage, element);
 }
 
-/* Counts the operators of one value, and of combining it. */
-static bool count_operator(const Expr *e, void *context) {
-    *(double *)context += e->kind == EXPR_OP || e->kind == EXPR_CAST;
-    return true;
-}
-
 double interpreter_cost(const Program *program, const int64_t *sizes) {
     double total = 0;
     Arena *arena = arena_new();
@@ -268,7 +243,7 @@ double interpreter_cost(const Program *program, const int64_t *sizes) {
         interpreter.sizes[interpreter.size_count++] = (SizeValue){program->sizes[i], sizes[i]};
     for (int i = 0; i < program->stage_count; i++) {
         const Stage *stage = program->stages[i];
-        double points = 1, operations = 1;
+        double points = 1, operations = 1; /* of one value, and its combining */
         for (int v = 0; v < stage->axis_count + stage->reduction_count; v++) {
             const Var *var = v < stage->axis_count ? stage->axes[v] : stage->reductions[v - stage->axis_count];
             int64_t extent;
@@ -277,7 +252,8 @@ double interpreter_cost(const Program *program, const int64_t *sizes) {
             bool known = expr_evaluate(var->extent, interpreter.sizes, interpreter.size_count, &extent);
             points *= !known ? 1e9 : extent > 0 ? (double)extent : 0;
         }
-        stage_walk_values(stage, count_operator, &operations);
+        EACH_VALUE_EXPR(e, stage)
+            operations += e->kind == EXPR_OP || e->kind == EXPR_CAST;
         total += points * operations;
     }
     arena_free(arena);

@@ -144,29 +144,22 @@ static bool is_wanted(const Statement *s, const Expr *e) {
     return false;
 }
 
-typedef struct Shared {
-    const Expr *condition;
-    bool found;
-} Shared;
-
-static bool visit_shared(const Expr *e, void *context) {
-    Shared *shared = context;
-    shared->found |= e->kind == EXPR_READ && expr_uses_tensor(shared->condition, e->tensor);
-    return !shared->found;
+static bool reads_tensor_of(const Expr *e, const Expr *condition) {
+    EACH_READ(read, e)
+        if (expr_uses_tensor(condition, read->tensor))
+            return true;
+    return false;
 }
 
 /* Whether a condition reads what the expression reads. Then it may make sure that the value fits. */
 static bool is_guarded(const Statement *s, const Expr *e, const Under *under) {
-    Shared shared = {0};
-    for (; under && !shared.found; under = under->outer) {
-        shared.condition = under->condition;
-        expr_walk(e, visit_shared, &shared);
-    }
-    for (int i = 0; i < s->predicates.count && !shared.found; i++) {
-        shared.condition = s->predicates.items[i];
-        expr_walk(e, visit_shared, &shared);
-    }
-    return shared.found;
+    for (; under; under = under->outer)
+        if (reads_tensor_of(e, under->condition))
+            return true;
+    for (int i = 0; i < s->predicates.count; i++)
+        if (reads_tensor_of(e, s->predicates.items[i]))
+            return true;
+    return false;
 }
 
 /* -x and abs(x) of a signed type wrap for one value only, which is unlikely to occur. */

@@ -41,14 +41,17 @@ typedef struct Reads {
     int count;
 } Reads;
 
-static bool collect_read(const Expr *e, void *context) {
-    Reads *reads = context;
-    for (int i = 0; i < reads->count; i++)
-        if (reads->items[i] == e)
-            return true;
-    if (e->kind == EXPR_READ && reads->count <= READS_LIMIT)
-        reads->items[reads->count++] = e;
-    return true;
+/* Once each. */
+static Reads reads_of(const Expr *value) {
+    Reads reads = {.count = 0};
+    EACH_READ(read, value) {
+        int i = 0;
+        while (i < reads.count && reads.items[i] != read)
+            i++;
+        if (i == reads.count && reads.count <= READS_LIMIT)
+            reads.items[reads.count++] = read;
+    }
+    return reads;
 }
 
 /* --- the guess --- */
@@ -260,10 +263,9 @@ static bool guess_targets(Guess *g, const AstStatement *statement) {
 static bool guess(Guess *g, bool reversed) {
     const AstStatement *statement = only_statement(g->def);
     const AstExpr *texts[READS_LIMIT + 1];
-    Reads reads = {.count = 0};
+    Reads reads = reads_of(g->stage->components[0].value);
     int count = 0;
     collect_texts(g->def, statement->values.items[0], texts, &count);
-    expr_walk(g->stage->components[0].value, collect_read, &reads);
     g->arguments = ARENA_ARRAY(g->arena, const Tensor *, g->def->arguments.count + 1);
     return count == reads.count && count <= READS_LIMIT && count > reversed && guess_targets(g, statement) &&
            guess_reads(g, texts, &reads, reversed);

@@ -33,28 +33,23 @@ const View *carried_target(const Frame *frame, const Variable *variable) {
     return carried && is_spanned(carried) && !frame->builder->names_only ? &carried->last : NULL;
 }
 
-typedef struct CarriedSearch {
-    const Frame *frame;
-    bool found;
-} CarriedSearch;
-
-static bool visit_carried(const Expr *e, void *context) {
-    CarriedSearch *search = context;
-    const ScanBlock *block = search->frame->scan;
-    for (int i = 0; e->kind == EXPR_READ && i < block->carried.count; i++)
-        search->found |= block->carried.items[i].tensor == e->tensor;
-    const Builder *builder = search->frame->builder;
-    for (int i = 0; e->kind == EXPR_READ && i < builder->stages.count; i++)
-        search->found |=
-            builder->stages.items[i]->scan == block->scan && stage_writes(builder->stages.items[i], e->tensor);
-    return !search->found;
+static bool is_carried(const Frame *frame, const Tensor *tensor) {
+    const ScanBlock *block = frame->scan;
+    const Builder *builder = frame->builder;
+    for (int i = 0; i < block->carried.count; i++)
+        if (block->carried.items[i].tensor == tensor)
+            return true;
+    for (int i = 0; i < builder->stages.count; i++)
+        if (builder->stages.items[i]->scan == block->scan && stage_writes(builder->stages.items[i], tensor))
+            return true;
+    return false;
 }
 
 bool reads_carried(const Frame *frame, const Expr *e) {
-    CarriedSearch search = {frame, false};
-    if (frame->scan)
-        expr_walk(e, visit_carried, &search);
-    return search.found;
+    EACH_READ(read, frame->scan ? e : NULL)
+        if (is_carried(frame, read->tensor))
+            return true;
+    return false;
 }
 
 /* --- steps of reads ----------------------------------------------------------------------------------------------- */

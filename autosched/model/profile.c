@@ -242,17 +242,10 @@ static void access_make(Forms *forms, StageFacts *facts, AccessFacts *access, co
 typedef struct Walk {
     Forms *forms;
     StageFacts *facts;
-    int reads;
-    const Expr **seen; /* [reads]: what is read again is loaded once */
+    const Expr **seen; /* what is read again is loaded once */
     int seen_count;
     bool padded; /* inside of a term that is 0 where some indices are outside */
 } Walk;
-
-static bool count_reads(const Expr *e, void *context) {
-    Walk *walk = context;
-    walk->reads += e->kind == EXPR_READ;
-    return true;
-}
 
 static bool is_seen(Walk *walk, const Expr *read) {
     for (int i = 0; i < walk->seen_count; i++)
@@ -282,7 +275,7 @@ static bool is_known_case(const Walk *walk, const Expr *condition) {
     return true;
 }
 
-static bool add_read(const Expr *e, void *context);
+static void add_value(Walk *walk, const Expr *value);
 
 /* Each value of the axis has one of the two sides: the dearer one counts. */
 static void add_case(Walk *walk, const Expr *e) {
@@ -291,7 +284,7 @@ static void add_case(Walk *walk, const Expr *e) {
     for (int side = 0; side < 2; side++) {
         facts->operations = before;
         facts->dear = dear_before;
-        expr_walk(e->args[1 + side], add_read, walk);
+        add_value(walk, e->args[1 + side]);
         operations[side] = facts->operations;
         dear[side] = facts->dear;
     }
@@ -330,36 +323,43 @@ static bool is_padding(const Walk *walk, const Expr *e) {
            !expr_reads(e->args[0]);
 }
 
-static bool add_read(const Expr *e, void *context) {
-    Walk *walk = context;
+static void add_access(Walk *walk, const Expr *read) {
     StageFacts *facts = walk->facts;
-    if (e->kind == EXPR_OP && e->op == OP_SELECT && is_known_case(walk, e->args[0])) {
-        add_case(walk, e);
-        return false;
+    AccessFacts *access = &facts->accesses[facts->access_count++];
+    access_make(walk->forms, facts, access, read->tensor, read->args);
+    find_shift(facts, facts->access_count - 1);
+    access->guarded = read->otherwise || walk->padded;
+    if (access->guarded)
+        facts->kept *= access_clip(facts, access, adds_zeros(walk, read));
+}
+
+static void add_operation(StageFacts *facts, const Expr *e) {
+    facts->operations++;
+    facts->dear += op_info[e->op].class == CLASS_MATH || (e->op == OP_DIV && type_is_float(e->type));
+}
+
+static void add_value(Walk *walk, const Expr *value) {
+    StageFacts *facts = walk->facts;
+    EACH_EXPR(e, value) {
+        bool known = e->kind == EXPR_OP && e->op == OP_SELECT && is_known_case(walk, e->args[0]);
+        if (known) {
+            add_case(walk, e);
+        } else if (is_padding(walk, e)) {
+            bool before = walk->padded;
+            walk->padded = true;
+            add_value(walk, e->args[1]);
+            walk->padded = before;
+        } else if (e->kind == EXPR_READ) {
+            if (!is_seen(walk, e))
+                add_access(walk, e);
+        } else {
+            if (e->kind == EXPR_OP &&
+                !(e->op == OP_MUL && facts->operations == 0 && facts->stage->stage->combine == COMBINE_ADD))
+                add_operation(facts, e);
+            continue;
+        }
+        SKIP_BELOW(e);
     }
-    if (is_padding(walk, e)) {
-        bool before = walk->padded;
-        walk->padded = true;
-        expr_walk(e->args[1], add_read, walk);
-        walk->padded = before;
-        return false;
-    }
-    if (e->kind == EXPR_READ && is_seen(walk, e))
-        return false;
-    if (e->kind == EXPR_READ) {
-        AccessFacts *access = &facts->accesses[facts->access_count++];
-        access_make(walk->forms, facts, access, e->tensor, e->args);
-        find_shift(facts, facts->access_count - 1);
-        access->guarded = e->otherwise || walk->padded;
-        if (access->guarded)
-            facts->kept *= access_clip(facts, access, adds_zeros(walk, e));
-    } else if (e->kind == EXPR_OP &&
-               !(e->op == OP_MUL && facts->operations == 0 && facts->stage->stage->combine == COMBINE_ADD)) {
-        bool dear = op_info[e->op].class == CLASS_MATH || (e->op == OP_DIV && type_is_float(e->type));
-        facts->operations++;
-        facts->dear += dear;
-    }
-    return e->kind != EXPR_READ;
 }
 
 /* Loops leave out iterations in which a predicate on indices does not hold. */
@@ -392,34 +392,36 @@ static bool is_identity_of(const Stage *stage, int component, const Expr *e) {
 static void walk_value(Walk *walk, const Stage *stage, int component) {
     const Expr *value = stage->components[component].value;
     while (value->kind == EXPR_OP && value->op == OP_SELECT && is_identity_of(stage, component, value->args[2])) {
-        Walk inside = {.forms = walk->forms};
-        expr_walk(value->args[0], count_reads, &inside);
-        if (inside.reads)
-            expr_walk(value->args[0], add_read, walk);
+        if (expr_reads(value->args[0]))
+            add_value(walk, value->args[0]);
         else if (component == 0)
             leave_out(walk, value->args[0]);
         value = value->args[1];
     }
-    expr_walk(value, add_read, walk);
+    add_value(walk, value);
 }
 
-typedef struct CombinerWalk {
-    Walk *walk;
-    LIST(const Expr *) seen;
-} CombinerWalk;
+typedef LIST(const Expr *) ExprsSeen;
+
+static bool is_listed(const ExprsSeen *seen, const Expr *e) {
+    for (int i = 0; i < seen->count; i++)
+        if (expr_equal(seen->items[i], e))
+            return true;
+    return false;
+}
 
 /* What several results share is computed once. */
-static bool add_combining(const Expr *e, void *context) {
-    CombinerWalk *walk = context;
-    if (e->kind != EXPR_OP)
-        return true;
-    for (int i = 0; i < walk->seen.count; i++)
-        if (expr_equal(walk->seen.items[i], e))
-            return false;
-    list_push(walk->walk->forms->arena, &walk->seen, e);
-    walk->walk->facts->operations++;
-    walk->walk->facts->dear += op_info[e->op].class == CLASS_MATH || (e->op == OP_DIV && type_is_float(e->type));
-    return true;
+static void add_combining(const Walk *walk, const Expr *result, ExprsSeen *seen) {
+    EACH_EXPR(e, result) {
+        if (e->kind != EXPR_OP)
+            continue;
+        if (is_listed(seen, e)) {
+            SKIP_BELOW(e);
+            continue;
+        }
+        list_push(walk->forms->arena, seen, e);
+        add_operation(walk->facts, e);
+    }
 }
 
 /* Operations from what was combined so far to the expression, and 1; 0: it has nothing to do with that. */
@@ -435,20 +437,21 @@ static int depth_of(const Combiner *combiner, const Expr *e) {
 }
 
 static void walk_combiner(Walk *walk, const Combiner *combiner) {
-    CombinerWalk combining = {.walk = walk};
+    ExprsSeen seen = {0};
     for (int c = 0; c < combiner->count; c++) {
         int depth = depth_of(combiner, combiner->result[c]) - 1;
-        expr_walk(combiner->result[c], add_combining, &combining);
+        add_combining(walk, combiner->result[c], &seen);
         walk->facts->depth = depth > walk->facts->depth ? depth : walk->facts->depth;
     }
 }
 
 static void stage_accesses(Forms *forms, StageFacts *facts) {
     const Stage *stage = facts->stage->stage;
-    Walk walk = {.forms = forms, .facts = facts, .reads = stage->component_count};
-    stage_walk_values(stage, count_reads, &walk);
-    facts->accesses = ARENA_ARRAY(forms->arena, AccessFacts, walk.reads);
-    walk.seen = ARENA_ARRAY(forms->arena, const Expr *, walk.reads + 1);
+    int most = stage->component_count;
+    EACH_VALUE_READ(read, stage)
+        most++;
+    facts->accesses = ARENA_ARRAY(forms->arena, AccessFacts, most);
+    Walk walk = {.forms = forms, .facts = facts, .seen = ARENA_ARRAY(forms->arena, const Expr *, most + 1)};
     Expr *index[stage->axis_count + 1];
     for (int a = 0; a < stage->axis_count; a++)
         index[a] = expr_var(forms->arena, stage->axes[a]);

@@ -203,22 +203,15 @@ static uint64_t stage_hash(Canon *canon, int number) {
 
 /* --- the order --- */
 
-static void visit_stage(Canon *canon, int number);
-
-static bool visit_reads(const Expr *e, void *context) {
-    Canon *canon = context;
-    if (e->kind == EXPR_READ && stage_of(canon, e->tensor) >= 0)
-        visit_stage(canon, stage_of(canon, e->tensor));
-    return true;
-}
-
 /* Producers first. */
 static void visit_stage(Canon *canon, int number) {
     if (canon->visited[number])
         return;
     canon->visited[number] = true;
     const Stage *stage = canon->program->stages[number];
-    stage_walk(stage, visit_reads, canon);
+    EACH_STAGE_READ(read, stage)
+        if (stage_of(canon, read->tensor) >= 0)
+            visit_stage(canon, stage_of(canon, read->tensor));
     list_push(canon->arena, &canon->stages, stage);
 }
 

@@ -247,18 +247,13 @@ static int group_budget(const Space *space, int number, int points, int least) {
     return least + (int)(shared * (all > 0 ? own / all : 0));
 }
 
-static bool count_read(const Expr *e, void *context) {
-    *(int *)context += e->kind == EXPR_READ;
-    return true;
-}
-
 /* Of the stage of a group that reads most. */
 static int most_reads(const Group *group) {
     int most = 0;
     for (int s = 0; s < group->stage_count; s++) {
         int reads = 0;
-        for (int c = 0; c < group->stages[s]->component_count; c++)
-            expr_walk(group->stages[s]->components[c].value, count_read, &reads);
+        EACH_VALUE_READ(read, group->stages[s])
+            reads++;
         most = reads > most ? reads : most;
     }
     return most;

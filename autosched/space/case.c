@@ -7,39 +7,28 @@
 
 enum { CASES_LIMIT = 8 };
 
-typedef struct Cases {
-    const Var *axis;
-    int64_t extent, period;
-} Cases;
-
 /* axis == 3, or axis % 4 == 3. */
-static int64_t compared_period(const Expr *condition, const Cases *cases) {
+static int64_t compared_period(const Expr *condition, const Var *axis) {
     int64_t value, period;
     if (condition->kind != EXPR_OP || condition->op != OP_EQ || !expr_is_int(condition->args[1], &value))
         return 0;
     const Expr *chosen = condition->args[0];
-    if (chosen->kind == EXPR_VAR && chosen->var == cases->axis)
-        return cases->extent;
+    if (chosen->kind == EXPR_VAR && chosen->var == axis)
+        return axis_extent(axis);
     bool remainder = chosen->kind == EXPR_OP && chosen->op == OP_MOD && chosen->args[0]->kind == EXPR_VAR &&
-                     chosen->args[0]->var == cases->axis && expr_is_int(chosen->args[1], &period);
+                     chosen->args[0]->var == axis && expr_is_int(chosen->args[1], &period);
     return remainder ? period : 0;
 }
 
-static bool find_cases(const Expr *e, void *context) {
-    Cases *cases = context;
-    if (e->kind == EXPR_OP && e->op == OP_SELECT) {
-        int64_t period = compared_period(e->args[0], cases);
-        if (period > cases->period)
-            cases->period = period;
-    }
-    return true;
-}
-
 int64_t case_period(const Stage *stage, int axis) {
-    Cases cases = {.axis = stage->axes[axis], .extent = axis_extent(stage->axes[axis])};
-    expr_walk(stage->components[0].value, find_cases, &cases);
-    bool many = cases.period > CASES_LIMIT || (cases.extent >= 0 && cases.period > cases.extent);
-    return cases.period > 1 && !many ? cases.period : 0;
+    int64_t extent = axis_extent(stage->axes[axis]), period = 0;
+    EACH_EXPR(e, stage->components[0].value)
+        if (e->kind == EXPR_OP && e->op == OP_SELECT) {
+            int64_t compared = compared_period(e->args[0], stage->axes[axis]);
+            period = compared > period ? compared : period;
+        }
+    bool many = period > CASES_LIMIT || (extent >= 0 && period > extent);
+    return period > 1 && !many ? period : 0;
 }
 
 bool stage_has_cases(const Stage *stage) {
@@ -60,62 +49,47 @@ static const Var *axis_in(const Expr *index) {
     return index->kind == EXPR_VAR ? index->var : NULL;
 }
 
-typedef struct CaseReads {
-    const Tensor *tensor;
-    bool all, chosen;
-} CaseReads;
-
-static bool find_case_read(const Expr *e, void *context) {
-    CaseReads *reads = context;
-    int64_t value;
-    if (e->kind != EXPR_READ || e->tensor != reads->tensor)
-        return true;
-    for (int d = 0; d < e->count; d++) {
-        bool number = expr_is_int(e->args[d], &value);
-        reads->all &= number || axis_in(e->args[d]) != NULL;
-        reads->chosen |= number;
-    }
-    return true;
-}
-
 bool reads_by_cases(const Stage *stage, const Stage *producer) {
-    CaseReads reads = {.tensor = producer->components[0].tensor, .all = true};
-    expr_walk(stage->components[0].value, find_case_read, &reads);
-    return reads.all && reads.chosen && producer->combine == COMBINE_NONE && producer->component_count == 1;
+    bool chosen = false;
+    EACH_READ(read, stage->components[0].value)
+        for (int d = 0; d < read->count && read->tensor == producer->components[0].tensor; d++) {
+            bool number = expr_is_int(read->args[d], NULL);
+            if (!number && axis_in(read->args[d]) == NULL)
+                return false;
+            chosen |= number;
+        }
+    return chosen && producer->combine == COMBINE_NONE && producer->component_count == 1;
 }
 
-typedef struct TileSearch {
-    const Stage *producer; /* as the nest has it */
-    const Var *axis;
-    int64_t period;
-} TileSearch;
-
-/* x / 4 and x % 4 want whole fours of x; at the cases of the producer, x wants all that it has of them. */
-static bool find_tile(const Expr *e, void *context) {
-    TileSearch *search = context;
-    for (int d = 0; e->kind == EXPR_READ && e->tensor == search->producer->components[0].tensor && d < e->count; d++) {
-        const Expr *index = e->args[d];
+/* x / 4 and x % 4 want whole fours of x; at the cases of the producer, as the nest has it, x wants all that it has of
+ * them. */
+static int64_t wanted_period(const Expr *read, const Stage *producer, const Var *axis) {
+    int64_t wanted = 0;
+    for (int d = 0; d < read->count; d++) {
+        const Expr *index = read->args[d];
         int64_t period = 0;
-        if (axis_in(index) != search->axis)
+        if (axis_in(index) != axis)
             continue;
         if (index->kind == EXPR_VAR)
-            period = case_period(search->producer, d);
+            period = case_period(producer, d);
         else
             expr_is_int(index->args[1], &period);
-        search->period = period > search->period ? period : search->period;
+        wanted = period > wanted ? period : wanted;
     }
-    return true;
+    return wanted;
 }
 
 int64_t group_case_period(Space *space, const Group *group, const Stage *root, int axis) {
-    TileSearch search = {.axis = root->axes[axis], .period = case_period(root, axis)};
-    for (int s = 0; s < group->stage_count; s++)
-        if (group->stages[s] != group->root) {
-            search.producer = inlined_stage(space, group->stages[s]);
-            expr_walk(root->components[0].value, find_tile, &search);
+    int64_t extent = axis_extent(root->axes[axis]), period = case_period(root, axis);
+    for (int s = 0; s < group->stage_count; s++) {
+        const Stage *producer = group->stages[s] == group->root ? NULL : inlined_stage(space, group->stages[s]);
+        EACH_READ(read, producer ? root->components[0].value : NULL) {
+            bool reads = read->tensor == producer->components[0].tensor;
+            int64_t wanted = reads ? wanted_period(read, producer, root->axes[axis]) : 0;
+            period = wanted > period ? wanted : period;
         }
-    int64_t extent = axis_extent(root->axes[axis]);
-    return extent >= 0 && search.period > extent ? extent : search.period;
+    }
+    return extent >= 0 && period > extent ? extent : period;
 }
 
 /* Whether two indices together are one axis: x / 4 and x % 4. */
@@ -146,56 +120,38 @@ bool read_is_injective(const Stage *stage, const Expr *read) {
     return told;
 }
 
-typedef struct QuotientSearch {
-    Space *space;
-    const Stage *producer;
-    bool found;
-} QuotientSearch;
-
 /* x / 4 in the place of an axis that chooses. */
-static bool find_quotient(const Expr *e, void *context) {
-    QuotientSearch *search = context;
-    for (int d = 0; e->kind == EXPR_READ && e->tensor == search->producer->components[0].tensor && d < e->count; d++)
-        if (e->args[d]->kind == EXPR_OP && e->args[d]->op == OP_DIV)
-            search->found |= case_period(inlined_stage(search->space, search->producer), d) > 0;
-    return true;
-}
-
 bool loses_cases(Space *space, const Stage *consumer, const Stage *producer) {
-    QuotientSearch search = {space, producer, false};
-    expr_walk(consumer->components[0].value, find_quotient, &search);
-    return search.found;
+    EACH_READ(read, consumer->components[0].value)
+        for (int d = 0; d < read->count && read->tensor == producer->components[0].tensor; d++)
+            if (read->args[d]->kind == EXPR_OP && read->args[d]->op == OP_DIV &&
+                case_period(inlined_stage(space, producer), d) > 0)
+                return true;
+    return false;
 }
 
 /* --- statements --------------------------------------------------------------------------------------------------- */
 
-typedef struct LaneSearch {
-    const Tensor *tensor;
-    const Var *axis;
-    int dimension;
-} LaneSearch;
-
-static bool find_lane(const Expr *e, void *context) {
-    LaneSearch *search = context;
-    for (int d = 0; e->kind == EXPR_READ && e->tensor == search->tensor && d < e->count; d++)
-        if (e->args[d]->kind == EXPR_VAR && e->args[d]->var == search->axis)
-            search->dimension = d;
-    return true;
+/* The dimension of what is read that an axis is; -1: none. */
+static int dimension_of_axis(const Stage *reader, const Tensor *tensor, const Var *axis) {
+    int dimension = -1;
+    EACH_READ(read, reader->components[0].value)
+        for (int d = 0; d < read->count && read->tensor == tensor; d++)
+            if (read->args[d]->kind == EXPR_VAR && read->args[d]->var == axis)
+                dimension = d;
+    return dimension;
 }
 
 /* For each member, readers before what they read, its dimension that the vector axis of the root is; -1: none. */
 static void find_lanes(Space *space, const Group *group, const CasePlace *place, int *dimensions) {
     for (int s = group->stage_count - 1; s >= 0; s--) {
-        LaneSearch search = {group->stages[s]->components[0].tensor, place->vector, -1};
-        if (place->vector)
-            expr_walk(place->root->components[0].value, find_lane, &search);
-        for (int r = s + 1; r < group->stage_count && place->vector && search.dimension < 0; r++) {
+        const Tensor *tensor = group->stages[s]->components[0].tensor;
+        dimensions[s] = place->vector ? dimension_of_axis(place->root, tensor, place->vector) : -1;
+        for (int r = s + 1; r < group->stage_count && place->vector && dimensions[s] < 0; r++) {
             const Stage *reader = inlined_stage(space, group->stages[r]);
-            search.axis = dimensions[r] < 0 ? NULL : reader->axes[dimensions[r]];
-            if (search.axis && group->stages[r] != group->root)
-                expr_walk(reader->components[0].value, find_lane, &search);
+            if (dimensions[r] >= 0 && group->stages[r] != group->root)
+                dimensions[s] = dimension_of_axis(reader, tensor, reader->axes[dimensions[r]]);
         }
-        dimensions[s] = search.dimension;
     }
 }
 

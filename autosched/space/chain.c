@@ -18,30 +18,12 @@ static const double needed_part = 0.6; /* of the bytes without a chain, at most 
 
 /* --- what reads what ---------------------------------------------------------------------------------------------- */
 
-typedef struct Reads {
-    Space *space;
-    LIST(const Expr *) items;
-} Reads;
-
-static bool collect(const Expr *e, void *context) {
-    Reads *reads = context;
-    if (e->kind == EXPR_READ)
-        list_push(reads->space->arena, &reads->items, e);
-    return true;
-}
-
-static Reads reads_of(Space *space, const Stage *stage) {
-    Reads reads = {.space = space};
-    stage_walk(inlined_stage(space, stage), collect, &reads);
-    return reads;
-}
-
 static bool group_reads(Space *space, const Group *group, const Stage *stage) {
     bool found = false;
     for (int s = 0; s < group->stage_count; s++) {
-        Reads reads = reads_of(space, group->stages[s]);
-        for (int r = 0; r < reads.items.count && group->stages[s] != stage; r++)
-            found |= stage_writes(stage, reads.items.items[r]->tensor);
+        if (group->stages[s] != stage)
+            EACH_STAGE_READ(read, inlined_stage(space, group->stages[s]))
+                found |= stage_writes(stage, read->tensor);
     }
     return found;
 }
@@ -56,11 +38,10 @@ static int64_t divisor_of(const Expr *index, const Var *axis) {
 
 /* The tiles in which a stage reads along one of its axes; NULL: any. 0: none. */
 static int64_t tiles_read(Space *space, const Stage *stage, const Var *axis) {
-    Reads reads = reads_of(space, stage);
     int64_t divisor = 0;
-    for (int r = 0; r < reads.items.count; r++)
-        for (int d = 0; d < reads.items.items[r]->count; d++) {
-            int64_t found = divisor_of(reads.items.items[r]->args[d], axis);
+    EACH_STAGE_READ(read, inlined_stage(space, stage))
+        for (int d = 0; d < read->count; d++) {
+            int64_t found = divisor_of(read->args[d], axis);
             divisor = found > divisor ? found : divisor;
         }
     return divisor;
@@ -98,10 +79,8 @@ static bool suits_chain(Space *space, const Chain *chain, const Group *group) {
 static int read_dimension(Space *space, const Stage *reader, int axis, int64_t step, const Stage *written,
                           bool *reads_it) {
     const Stage *stage = inlined_stage(space, reader);
-    Reads reads = reads_of(space, reader);
     int dimension = -1;
-    for (int r = 0; r < reads.items.count; r++) {
-        const Expr *read = reads.items.items[r];
+    EACH_STAGE_READ(read, stage) {
         int found = -1;
         if (!stage_writes(written, read->tensor))
             continue;
@@ -176,13 +155,13 @@ static bool is_intermediate(const Space *space, const Chain *chain, const Tensor
 /* What a block reads that is no block itself, of a producer. */
 static double operand_bytes(Space *space, const Chain *chain, int producer, int count, bool *uses) {
     const Stage *stage = inlined_stage(space, chain->producers[producer]);
-    Reads reads = reads_of(space, chain->producers[producer]);
+    LIST(const Tensor *) seen = {0};
     double bytes = 0;
-    for (int r = 0; r < reads.items.count; r++) {
-        const Expr *read = reads.items.items[r];
+    EACH_STAGE_READ(read, stage) {
         bool again = is_intermediate(space, chain, read->tensor);
-        for (int other = 0; other < r; other++)
-            again |= reads.items.items[other]->tensor == read->tensor;
+        for (int t = 0; t < seen.count; t++)
+            again |= seen.items[t] == read->tensor;
+        list_push(space->arena, &seen, read->tensor);
         double part = again ? 0 : tensor_bytes(read->tensor);
         for (int a = 0; a < count && !again; a++)
             if (expr_uses_var(read, stage->axes[chain->axes[a].dims[producer]])) {
@@ -199,14 +178,15 @@ static double operand_bytes(Space *space, const Chain *chain, int producer, int 
 /* Every operand of a reduction is still read again along axes of the block. */
 static bool keeps_reuse(Space *space, const Chain *chain, int producer, int count) {
     const Stage *stage = inlined_stage(space, chain->producers[producer]);
-    Reads reads = reads_of(space, chain->producers[producer]);
-    for (int r = 0; r < reads.items.count && stage->reduction_count > 0; r++) {
+    if (stage->reduction_count == 0)
+        return true;
+    EACH_STAGE_READ(read, stage) {
         double times = 1;
         for (int a = 0; a < stage->axis_count; a++) {
             bool chained = false;
             for (int c = 0; c < count; c++)
                 chained |= chain->axes[c].dims[producer] == a;
-            if (!chained && !expr_uses_var(reads.items.items[r], stage->axes[a]))
+            if (!chained && !expr_uses_var(read, stage->axes[a]))
                 times *= (double)axis_extent(stage->axes[a]);
         }
         if (times < LEAST_REUSE)

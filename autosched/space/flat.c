@@ -4,6 +4,8 @@
  */
 #include "autosched/space/tile.h"
 
+#include <string.h>
+
 enum { VECTORS_LIMIT = 4, SMALL_WORK = 60000, INLINED_LIMIT = 256 /* nodes */ };
 static const double empty_lanes = 1.1; /* work done for work needed, from which rows are short */
 
@@ -11,11 +13,6 @@ typedef struct Flat {
     const char *whole, *outer, *inner, *lane; /* loops */
     int lanes, unroll, parallel_gene;
 } Flat;
-
-typedef struct FlatSearch {
-    const Stage *stage;
-    bool any, other;
-} FlatSearch;
 
 /* Each index is the axis of its own place, over all of the dimension. */
 static bool reads_in_order(const Stage *stage, const Expr *read) {
@@ -28,13 +25,11 @@ static bool reads_in_order(const Stage *stage, const Expr *read) {
     return true;
 }
 
-static bool note_flat(const Expr *e, void *context) {
-    FlatSearch *search = context;
-    bool in_order = e->kind == EXPR_READ && reads_in_order(search->stage, e);
-    search->any |= in_order;
-    for (int a = 0; a < search->stage->axis_count && e->kind == EXPR_VAR; a++)
-        search->other |= e->var == search->stage->axes[a];
-    return !in_order;
+static bool is_axis_of(const Stage *stage, const Var *var) {
+    for (int a = 0; a < stage->axis_count; a++)
+        if (stage->axes[a] == var)
+            return true;
+    return false;
 }
 
 static bool stage_is_flat(Space *space, const Stage *stage) {
@@ -42,35 +37,39 @@ static bool stage_is_flat(Space *space, const Stage *stage) {
         stage_first_scatter(stage) < stage->axis_count)
         return false;
     const Stage *inlined = inlined_stage(space, stage);
-    FlatSearch search = {.stage = inlined};
-    expr_walk(inlined->components[0].value, note_flat, &search);
-    return search.any && !search.other;
+    bool any = false;
+    EACH_EXPR(e, inlined->components[0].value) {
+        if (e->kind == EXPR_VAR && is_axis_of(inlined, e->var))
+            return false;
+        if (e->kind != EXPR_READ || !reads_in_order(inlined, e))
+            continue;
+        any = true;
+        SKIP_BELOW(e);
+    }
+    return any;
 }
 
-typedef struct InlinedSize {
-    const Group *group;
-    const double *sizes; /* of the members */
-    double size;
-} InlinedSize;
-
-static bool add_inlined(const Expr *e, void *context) {
-    InlinedSize *inlined = context;
-    inlined->size++;
-    for (int s = 0; s < inlined->group->stage_count && e->kind == EXPR_READ; s++)
-        if (inlined->group->stages[s]->components[0].tensor == e->tensor)
-            inlined->size += inlined->sizes[s];
-    return e->kind != EXPR_READ;
+/* Nodes of a member's value, with those of the members that it reads. */
+static double inlined_nodes(Space *space, const Group *group, int member, const double *sizes) {
+    double size = 0;
+    EACH_EXPR(e, inlined_stage(space, group->stages[member])->components[0].value) {
+        size++;
+        if (e->kind != EXPR_READ)
+            continue;
+        for (int s = 0; s < group->stage_count; s++)
+            if (group->stages[s]->components[0].tensor == e->tensor)
+                size += sizes[s];
+        SKIP_BELOW(e);
+    }
+    return size;
 }
 
 /* Nodes of the root's value once all members are inlined: what is read before comes before. */
 static double inlined_size(Space *space, const Group *group) {
     double sizes[group->stage_count];
-    for (int s = 0; s < group->stage_count; s++) {
-        InlinedSize inlined = {group, sizes, 0};
-        sizes[s] = 0;
-        expr_walk(inlined_stage(space, group->stages[s])->components[0].value, add_inlined, &inlined);
-        sizes[s] = inlined.size;
-    }
+    memset(sizes, 0, sizeof sizes);
+    for (int s = 0; s < group->stage_count; s++)
+        sizes[s] = inlined_nodes(space, group, s, sizes);
     return sizes[group->stage_count - 1];
 }
 

@@ -39,17 +39,7 @@ typedef struct Grouping {
 
 /* --- questions about expressions --- */
 
-typedef struct ReadList {
-    Arena *arena;
-    LIST(const Expr *) reads;
-} ReadList;
-
-static bool collect_read(const Expr *e, void *context) {
-    ReadList *list = context;
-    if (e->kind == EXPR_READ)
-        list_push(list->arena, &list->reads, e);
-    return true;
-}
+typedef LIST(const Expr *) Reads;
 
 static bool uses_axis(const Stage *stage, const Expr *e) {
     for (int a = 0; a < stage->axis_count; a++)
@@ -94,43 +84,31 @@ bool stage_has_reuse(const Stage *stage) {
     if (stage->combine == COMBINE_NONE || stage->reduction_count == 0 ||
         stage_first_scatter(stage) < stage->axis_count || stage_is_ragged(stage))
         return false;
-    Arena *arena = arena_new();
-    ReadList list = {.arena = arena};
-    stage_walk_values(stage, collect_read, &list);
-    bool reuse = false;
-    for (int r = 0; r < list.reads.count; r++)
+    EACH_VALUE_READ(read, stage)
         for (int a = 0; a < stage->axis_count; a++)
-            reuse |= axis_extent(stage->axes[a]) != 1 && list.reads.items[r]->tensor->rank > 0 &&
-                     !expr_uses_var(list.reads.items[r], stage->axes[a]) && stage->reduction_count > 0 &&
-                     (uses_axis(stage, list.reads.items[r]) || stage->axis_count == 1);
-    arena_free(arena);
-    return reuse;
+            if (axis_extent(stage->axes[a]) != 1 && read->tensor->rank > 0 && !expr_uses_var(read, stage->axes[a]) &&
+                (uses_axis(stage, read) || stage->axis_count == 1))
+                return true;
+    return false;
 }
 
 typedef struct OperationCount {
     int operations, dear;
 } OperationCount;
 
-static bool count_operation(const Expr *e, void *context) {
-    OperationCount *count = context;
-    if (e->kind == EXPR_OP && type_is_float(e->type)) {
-        count->operations++;
-        count->dear += op_info[e->op].class == CLASS_MATH || e->op == OP_DIV;
-    }
-    return true;
-}
-
-/* Of integers, but for those that only say where something is. */
-static bool count_integer_operation(const Expr *e, void *context) {
-    OperationCount *count = context;
-    count->operations += e->kind == EXPR_OP && type_is_integer(e->type) && expr_reads(e);
-    return e->kind != EXPR_READ;
-}
-
+/* Those of integers that only say where something is do not count. */
 static OperationCount operations_of(const Expr *e) {
     OperationCount count = {0};
-    expr_walk(e, count_operation, &count);
-    expr_walk(e, count_integer_operation, &count);
+    EACH_EXPR(at, e)
+        if (at->kind == EXPR_OP && type_is_float(at->type)) {
+            count.operations++;
+            count.dear += op_info[at->op].class == CLASS_MATH || at->op == OP_DIV;
+        }
+    EACH_EXPR(at, e) {
+        count.operations += at->kind == EXPR_OP && type_is_integer(at->type) && expr_reads(at);
+        if (at->kind == EXPR_READ)
+            SKIP_BELOW(at);
+    }
     return count;
 }
 
@@ -164,13 +142,13 @@ static StageFacts *facts_of(Grouping *grouping, const Tensor *tensor) {
 }
 
 /* Reads of a stage, with those of inlined producers in their place: indices are of the inlined stage then. */
-static void stage_reads(Grouping *grouping, const Stage *stage, ReadList *list) {
-    int first = list->reads.count;
-    stage_walk(stage, collect_read, list);
-    for (int r = first, end = list->reads.count; r < end; r++) {
-        StageFacts *producer = facts_of(grouping, list->reads.items[r]->tensor);
+static void stage_reads(Grouping *grouping, const Stage *stage, Arena *arena, Reads *reads) {
+    EACH_STAGE_READ(read, stage)
+        list_push(arena, reads, read);
+    EACH_STAGE_READ(read, stage) {
+        StageFacts *producer = facts_of(grouping, read->tensor);
         if (producer && producer->inlined)
-            stage_reads(grouping, producer->stage, list);
+            stage_reads(grouping, producer->stage, arena, reads);
     }
 }
 
@@ -212,11 +190,11 @@ static void collect_facts(Grouping *grouping) {
         facts->stage = program->stages[s];
         facts->output = stage_output(facts->stage) != NULL;
         facts->scan = facts->stage->scan;
-        ReadList list = {.arena = grouping->space->arena};
-        stage_reads(grouping, facts->stage, &list);
-        for (int r = 0; r < list.reads.count; r++) {
-            facts->reads_initial |= list.reads.items[r]->tensor->role == ROLE_INITIAL;
-            list_producer(grouping, facts, list.reads.items[r]->tensor);
+        Reads reads = {0};
+        stage_reads(grouping, facts->stage, grouping->space->arena, &reads);
+        for (int r = 0; r < reads.count; r++) {
+            facts->reads_initial |= reads.items[r]->tensor->role == ROLE_INITIAL;
+            list_producer(grouping, facts, reads.items[r]->tensor);
         }
     }
 }
@@ -233,46 +211,35 @@ static bool requirement_reads(const Program *program, const Stage *stage) {
 
 /* Whether the consumer's values read what the producer writes. */
 static bool values_use(const Stage *consumer, const Stage *producer) {
-    ReadList list = {.arena = arena_new()};
-    stage_walk_values(consumer, collect_read, &list);
-    bool uses = false;
-    for (int r = 0; r < list.reads.count; r++)
-        uses |= stage_writes(producer, list.reads.items[r]->tensor);
-    arena_free(list.arena);
-    return uses;
-}
-
-static bool count_node(const Expr *e, void *context) {
-    ++*(int *)context;
-    return true;
+    EACH_VALUE_READ(read, consumer)
+        if (stage_writes(producer, read->tensor))
+            return true;
+    return false;
 }
 
 /* Nodes of a stage's value as it is after inlining. */
 static int value_nodes(Space *space, const Stage *stage) {
     int nodes = 0;
-    expr_walk(inlined_stage(space, stage)->components[0].value, count_node, &nodes);
+    EACH_EXPR(e, inlined_stage(space, stage)->components[0].value)
+        nodes++;
     return nodes;
 }
 
 /* How a consumer reads the producer: in its initial value or element by element, each element is computed once; a
  * reduction may read it again for the same element, which the backend finds. */
 static bool computed_once(Space *space, const Stage *consumer, const Stage *producer) {
-    ReadList list = {.arena = arena_new()};
-    stage_walk_values(consumer, collect_read, &list);
     const Expr *first = NULL;
     int uses = 0;
-    bool once = true;
-    for (int r = 0; r < list.reads.count; r++)
-        if (stage_writes(producer, list.reads.items[r]->tensor)) {
-            first = first ? first : list.reads.items[r];
-            once &= (consumer->reduction_count == 0 && is_elementwise(consumer, first)) ||
-                    read_is_injective(consumer, first);
-            once &= expr_equal(first, list.reads.items[r]);
-            uses++;
-        }
-    arena_free(list.arena);
-    return once &&
-           (uses <= 1 || (consumer->reduction_count > 0 && uses * value_nodes(space, producer) <= INLINED_NODES));
+    EACH_VALUE_READ(read, consumer) {
+        if (!stage_writes(producer, read->tensor))
+            continue;
+        first = first ? first : read;
+        bool element = consumer->reduction_count == 0 && is_elementwise(consumer, first);
+        if (!(element || read_is_injective(consumer, first)) || !expr_equal(first, read))
+            return false;
+        uses++;
+    }
+    return (uses <= 1 || (consumer->reduction_count > 0 && uses * value_nodes(space, producer) <= INLINED_NODES));
 }
 
 static bool wants_inlining(Grouping *grouping, const StageFacts *facts) {
@@ -344,11 +311,11 @@ static void inline_stages(Grouping *grouping) {
 /* The reader's own reads of what the producer writes, and those of what is inlined into it, that are of an earlier step.
  */
 static bool reads_earlier_steps(Grouping *grouping, const StageFacts *reader, const StageFacts *producer) {
-    ReadList list = {.arena = arena_new()};
-    stage_walk(reader->stage, collect_read, &list);
     bool earlier = false;
-    for (int r = 0; r < list.reads.count && producer->scan; r++) {
-        const Expr *read = list.reads.items[r], *step = read->count ? read->args[producer->stage->step] : NULL;
+    if (!producer->scan)
+        return false;
+    EACH_STAGE_READ(read, reader->stage) {
+        const Expr *step = read->count ? read->args[producer->stage->step] : NULL;
         const StageFacts *read_stage = facts_of(grouping, read->tensor);
         if (stage_writes(producer->stage, read->tensor))
             earlier |= reader->stage->scan != producer->scan ||
@@ -356,20 +323,20 @@ static bool reads_earlier_steps(Grouping *grouping, const StageFacts *reader, co
         else if (read_stage && read_stage->inlined && read_stage != reader)
             earlier |= values_use(read_stage->stage, producer->stage);
     }
-    arena_free(list.arena);
     return earlier;
 }
 
 /* Whether it reads what stays in its scan. */
 static bool needs_scan(Grouping *grouping, const StageFacts *facts) {
-    ReadList list = {.arena = arena_new()};
-    stage_reads(grouping, facts->stage, &list);
+    Arena *arena = arena_new();
+    Reads reads = {0};
+    stage_reads(grouping, facts->stage, arena, &reads);
     bool needs = false;
-    for (int r = 0; r < list.reads.count; r++) {
-        const StageFacts *producer = facts_of(grouping, list.reads.items[r]->tensor);
+    for (int r = 0; r < reads.count; r++) {
+        const StageFacts *producer = facts_of(grouping, reads.items[r]->tensor);
         needs |= producer && !producer->inlined && producer->scan == facts->scan;
     }
-    arena_free(list.arena);
+    arena_free(arena);
     return needs;
 }
 
@@ -425,18 +392,14 @@ static bool only_used_in(Grouping *grouping, const StageFacts *facts, const bool
 /* Reads of what one stage writes by another and by what is inlined into it all satisfy the test; at least one does. */
 static bool all_reads(Grouping *grouping, const Stage *stage, const Stage *written, int depth,
                       bool (*test)(const Stage *stage, const Expr *read, int depth)) {
-    ReadList list = {.arena = arena_new()};
-    stage_walk(stage, collect_read, &list);
     bool all = true;
-    for (int r = 0; r < list.reads.count; r++) {
-        const Expr *read = list.reads.items[r];
+    EACH_STAGE_READ(read, stage) {
         StageFacts *producer = facts_of(grouping, read->tensor);
         if (stage_writes(written, read->tensor))
             all &= test(stage, read, depth);
         else if (producer && producer->inlined && values_use(producer->stage, written))
             all &= test(stage, read, depth) && all_reads(grouping, producer->stage, written, depth, test);
     }
-    arena_free(list.arena);
     return all;
 }
 

@@ -37,16 +37,11 @@ static void note_use(Uses *uses, const Tensor *tensor) {
     list_push(uses->arena, &uses->tensors, tensor);
 }
 
-static bool note_tensor(const Expr *e, void *context) {
-    if (e->kind == EXPR_READ)
-        note_use(context, e->tensor);
-    return true;
-}
-
 static void list_tensors(Program *part, Arena *arena) {
     Uses uses = {.arena = arena};
     for (int s = 0; s < part->stage_count; s++) {
-        stage_walk(part->stages[s], note_tensor, &uses);
+        EACH_STAGE_READ(read, part->stages[s])
+            note_use(&uses, read->tensor);
         for (int c = 0; c < part->stages[s]->component_count; c++)
             note_use(&uses, part->stages[s]->components[c].tensor);
     }
@@ -101,29 +96,22 @@ typedef struct Marking {
     LIST(const Tensor *) constants; /* that the marked stages read */
 } Marking;
 
-static void mark(Marking *marking, int stage);
-
 /* What is computed at compile time belongs to what reads it. */
-static bool note_read(const Expr *e, void *context) {
-    Marking *marking = context;
-    const Space *space = marking->space;
-    if (e->kind != EXPR_READ)
-        return true;
-    const Stage *producer = e->tensor->role == ROLE_TEMPORARY ? program_stage_of(space->program, e->tensor) : NULL;
-    int number = producer ? program_stage_index(space->program, producer) : -1;
-    bool computed = number >= 0 && space->constant[number];
-    if (computed || e->tensor->role == ROLE_CONSTANT)
-        list_push(space->arena, &marking->constants, e->tensor);
-    if (computed)
-        mark(marking, number);
-    return true;
-}
-
 static void mark(Marking *marking, int stage) {
+    const Space *space = marking->space;
     if (marking->marked[stage])
         return;
     marking->marked[stage] = true;
-    stage_walk(marking->space->present[stage], note_read, marking);
+    EACH_STAGE_READ(read, space->present[stage]) {
+        const Tensor *tensor = read->tensor;
+        const Stage *producer = tensor->role == ROLE_TEMPORARY ? program_stage_of(space->program, tensor) : NULL;
+        int number = producer ? program_stage_index(space->program, producer) : -1;
+        bool computed = number >= 0 && space->constant[number];
+        if (computed || tensor->role == ROLE_CONSTANT)
+            list_push(space->arena, &marking->constants, tensor);
+        if (computed)
+            mark(marking, number);
+    }
 }
 
 static bool reads_any(const Stage *stage, const Marking *marking) {

@@ -71,48 +71,39 @@ static const Var *vector_axis(const Group *group, const Stage *stage, int depth,
     return stage_place_uses(stage, last) ? NULL : last;
 }
 
-typedef struct RowReads {
-    const Var *axis;
-    bool contiguous, other;
-} RowReads;
-
-static bool note_row_read(const Expr *e, void *context) {
-    RowReads *reads = context;
-    int dimension;
-    int64_t coefficient;
-    if (e->kind != EXPR_READ)
-        return true;
-    AccessKind kind = access_along(e, reads->axis, &dimension, &coefficient);
-    reads->contiguous |= kind == ACCESS_CONTIGUOUS;
-    reads->other |= kind == ACCESS_STRIDED || kind == ACCESS_IRREGULAR;
-    return true;
+/* Whether something of what the stage reads lies side by side in memory along the axis; *other: something does not. */
+static bool reads_along(const Stage *stage, const Var *axis, bool *other) {
+    bool contiguous = false;
+    *other = false;
+    EACH_VALUE_READ(read, stage) {
+        int dimension;
+        int64_t coefficient;
+        AccessKind kind = access_along(read, axis, &dimension, &coefficient);
+        contiguous |= kind == ACCESS_CONTIGUOUS;
+        *other |= kind == ACCESS_STRIDED || kind == ACCESS_IRREGULAR;
+    }
+    return contiguous;
 }
 
 /* What the stage reads along the axis lies side by side in memory. */
 static bool runs_along_memory(const Stage *stage, const Var *axis) {
-    RowReads reads = {.axis = axis};
-    stage_walk_values(stage, note_row_read, &reads);
-    return reads.contiguous && !reads.other;
+    bool other;
+    return reads_along(stage, axis, &other) && !other;
 }
 
 /* Of a ragged one, some of it does. */
 bool stage_reduces_along_memory(const Stage *stage) {
     if (stage->combine == COMBINE_NONE || stage->reduction_count == 0)
         return false;
-    RowReads reads = {.axis = stage->reductions[stage->reduction_count - 1]};
-    stage_walk_values(stage, note_row_read, &reads);
-    return reads.contiguous && (!reads.other || stage_is_ragged(stage));
+    bool other;
+    return reads_along(stage, stage->reductions[stage->reduction_count - 1], &other) &&
+           (!other || stage_is_ragged(stage));
 }
 
-typedef struct AdjacentReads {
-    const Var *outer, *inner;
-    bool any, other;
-} AdjacentReads;
-
 /* Whether one of the read's first indices uses one of the variables. */
-static bool uses_below(const Expr *read, int count, const AdjacentReads *reads) {
+static bool uses_below(const Expr *read, int count, const Var *outer, const Var *inner) {
     for (int d = 0; d < count; d++)
-        if (expr_uses_var(read->args[d], reads->outer) || expr_uses_var(read->args[d], reads->inner))
+        if (expr_uses_var(read->args[d], outer) || expr_uses_var(read->args[d], inner))
             return true;
     return false;
 }
@@ -121,16 +112,11 @@ static bool is_var(const Expr *e, const Var *var) {
     return e->kind == EXPR_VAR && e->var == var;
 }
 
-static bool note_adjacent_read(const Expr *e, void *context) {
-    AdjacentReads *reads = context;
-    if (e->kind != EXPR_READ || !uses_below(e, e->count, reads))
-        return true;
-    int last = e->count - 1;
-    reads->any = true;
-    reads->other |= last < 1 || e->otherwise || uses_below(e, last - 1, reads) ||
-                    !is_var(e->args[last - 1], reads->outer) || !is_var(e->args[last], reads->inner) ||
-                    !expr_equal(e->tensor->dims[last], reads->inner->extent);
-    return true;
+static bool is_adjacent(const Expr *read, const Var *outer, const Var *inner) {
+    int last = read->count - 1;
+    return last >= 1 && !read->otherwise && !uses_below(read, last - 1, outer, inner) &&
+           is_var(read->args[last - 1], outer) && is_var(read->args[last], inner) &&
+           expr_equal(read->tensor->dims[last], inner->extent);
 }
 
 /* Whether the last reduction ends where the one around it goes on in memory, in all that is read: they run as one loop.
@@ -139,9 +125,15 @@ static bool runs_on(const Stage *stage) {
     int last = stage->reduction_count - 1;
     if (last < 1 || axis_extent(stage->reductions[last]) >= LONG_ROW)
         return false;
-    AdjacentReads reads = {.outer = stage->reductions[last - 1], .inner = stage->reductions[last]};
-    stage_walk_values(stage, note_adjacent_read, &reads);
-    return reads.any && !reads.other;
+    const Var *outer = stage->reductions[last - 1], *inner = stage->reductions[last];
+    bool any = false;
+    EACH_VALUE_READ(read, stage)
+        if (uses_below(read, read->count, outer, inner)) {
+            if (!is_adjacent(read, outer, inner))
+                return false;
+            any = true;
+        }
+    return any;
 }
 
 /* Loops over its reductions, once the last two are one. */
@@ -182,23 +174,15 @@ static bool has_few_values(const Var *axis) {
     return few || axis_extent(axis) == 1;
 }
 
-typedef struct OnceRead {
-    const Stage *stage;
-    bool any;
-} OnceRead;
-
-static bool note_once_read(const Expr *e, void *context) {
-    OnceRead *once = context;
-    once->any |= e->kind == EXPR_READ && !e->otherwise && read_is_injective(once->stage, e);
-    return e->kind != EXPR_READ;
-}
-
 /* Whether nothing of what it reads most of is used again, as the keys of one query: a tile has nothing to gain there. */
 static bool reads_each_once(const Space *space, const Stage *stage) {
-    OnceRead once = {.stage = stage};
-    stage_walk_values(stage, note_once_read, &once);
+    bool once = false;
+    EACH_VALUE_READ(read, stage) {
+        once |= !read->otherwise && read_is_injective(stage, read);
+        SKIP_BELOW(read);
+    }
     int64_t extent = row_extent(stage);
-    return once.any && (extent < 0 || extent >= 2 * target_lanes(space->target, stage->components[0].tensor->type));
+    return once && (extent < 0 || extent >= 2 * target_lanes(space->target, stage->components[0].tensor->type));
 }
 
 /* Lanes of a combiner take as long to be combined as several vectors: its short rows are computed side by side. */

@@ -25,17 +25,6 @@ enum {
 
 /* --- accesses --- */
 
-typedef struct Occurrences {
-    const Var *axis;
-    bool inside_read;
-} Occurrences;
-
-static bool find_inner_read(const Expr *e, void *context) {
-    Occurrences *occurrences = context;
-    occurrences->inside_read |= e->kind == EXPR_READ;
-    return true;
-}
-
 /* The coefficient of the axis in an index; false when it is not affine in it. */
 static bool index_coefficient(Expr *index, const Var *axis, int64_t *coefficient) {
     Arena *arena = arena_new();
@@ -50,10 +39,8 @@ AccessKind access_along(const Expr *read, const Var *axis, int *dimension, int64
     for (int d = 0; d < read->count; d++) {
         if (!expr_uses_var(read->args[d], axis))
             continue;
-        Occurrences occurrences = {.axis = axis};
-        expr_walk(read->args[d], find_inner_read, &occurrences);
         *dimension = d;
-        if (kind != ACCESS_NONE || occurrences.inside_read || !index_coefficient(read->args[d], axis, coefficient))
+        if (kind != ACCESS_NONE || expr_reads(read->args[d]) || !index_coefficient(read->args[d], axis, coefficient))
             *coefficient = 0;
         if (*coefficient <= 0)
             return ACCESS_IRREGULAR;
@@ -63,10 +50,10 @@ AccessKind access_along(const Expr *read, const Var *axis, int *dimension, int64
 }
 
 bool operand_packable(const Expr *read) {
-    Occurrences occurrences = {0};
     for (int d = 0; d < read->count; d++)
-        expr_walk(read->args[d], find_inner_read, &occurrences);
-    return read->count > 0 && !occurrences.inside_read;
+        if (expr_reads(read->args[d]))
+            return false;
+    return read->count > 0;
 }
 
 typedef struct OperandList {
@@ -85,28 +72,18 @@ static bool is_read_in_place(const OperandList *list, const Tensor *tensor) {
     return inside;
 }
 
-typedef struct ConstantReads {
-    const Program *program;
-    bool any, other;
-} ConstantReads;
-
-static bool is_constant(const Program *program, const Tensor *tensor);
-
-static bool note_constant(const Expr *e, void *context) {
-    ConstantReads *reads = context;
-    reads->any |= e->kind == EXPR_READ;
-    reads->other |= e->kind == EXPR_READ && !is_constant(reads->program, e->tensor);
-    return !reads->other;
-}
-
 /* Given with the program, or made of such tensors alone. */
 static bool is_constant(const Program *program, const Tensor *tensor) {
     const Stage *stage = program_stage_of(program, tensor);
     if (tensor->role == ROLE_CONSTANT || !stage || stage->scan || stage->components[0].tensor->role != ROLE_TEMPORARY)
         return tensor->role == ROLE_CONSTANT;
-    ConstantReads reads = {.program = program};
-    stage_walk(stage, note_constant, &reads);
-    return reads.any && !reads.other;
+    bool any = false;
+    EACH_STAGE_READ(read, stage) {
+        if (!is_constant(program, read->tensor))
+            return false;
+        any = true;
+    }
+    return any;
 }
 
 /* Each call reads it from memory, in the order in which it lies there. */
@@ -115,16 +92,13 @@ static bool is_streamed(const Space *space, const Tensor *tensor) {
     return elements > cache / element_info[tensor->type].bytes && is_constant(space->program, tensor);
 }
 
-static bool collect_operand(const Expr *e, void *context) {
-    OperandList *list = context;
-    if (e->kind != EXPR_READ)
-        return true;
+static void add_operand(const OperandList *list, const Expr *e) {
     TileOperand operand = {.read = e, .pack = is_read_in_place(list, e->tensor) ? -2 : -1};
     const char *name = arena_printf(list->space->arena, "%s_p", e->tensor->name);
     for (int i = 0; i < list->tile->operands.count; i++) {
         TileOperand *other = &list->tile->operands.items[i];
         if (expr_equal(other->read, e))
-            return true;
+            return;
         if (other->read->tensor == e->tensor) {
             other->shared = operand.shared = true;
             name = arena_printf(list->space->arena, "%s%d", name, i + 1);
@@ -133,7 +107,6 @@ static bool collect_operand(const Expr *e, void *context) {
     operand.streamed = is_streamed(list->space, e->tensor);
     operand.name = space_local_name(list->space, list->group, name);
     list_push(list->space->arena, &list->tile->operands, operand);
-    return true;
 }
 
 /* --- axes --- */
@@ -145,17 +118,15 @@ static int power_above(int64_t value, int limit) {
     return power;
 }
 
-static bool widest_type(const Expr *e, void *context) {
-    int *bytes = context;
-    if ((e->kind == EXPR_READ || e->kind == EXPR_OP || e->kind == EXPR_CAST) && element_info[e->type].bytes > *bytes &&
-        (type_is_float(e->type) || e->kind == EXPR_READ))
-        *bytes = element_info[e->type].bytes;
-    return e->kind != EXPR_READ;
-}
-
 int stage_lanes(const Space *space, const Stage *stage) {
     int bytes = element_info[stage->components[0].tensor->type].bytes, least = element_info[TYPE_FLOAT].bytes;
-    expr_walk(stage->components[0].value, widest_type, &bytes);
+    EACH_EXPR(e, stage->components[0].value) {
+        bool counts = e->kind == EXPR_READ || ((e->kind == EXPR_OP || e->kind == EXPR_CAST) && type_is_float(e->type));
+        if (counts && element_info[e->type].bytes > bytes)
+            bytes = element_info[e->type].bytes;
+        if (e->kind == EXPR_READ)
+            SKIP_BELOW(e);
+    }
     if (stage->reduction_count && type_is_float(stage->components[0].tensor->type) && bytes < least)
         bytes = least;
     int lanes = space->target->vector_bytes / bytes;
@@ -214,15 +185,11 @@ static int64_t unknown_vectors(const Space *space) {
     return has_limited_size(space) && space->target->masked_memory ? FEW_ROWS_VECTORS : UNKNOWN_LIMIT;
 }
 
-static bool count_node(const Expr *e, void *context) {
-    ++*(int *)context;
-    return true;
-}
-
 /* Whether the lanes of an axis may compute all of its cases: there are many, and little is computed in them. */
 static bool has_lanes_of_cases(const Group *group, const Tile *tile, const TileAxis *axis) {
     int nodes = 0;
-    expr_walk(tile->value->components[0].value, count_node, &nodes);
+    EACH_EXPR(e, tile->value->components[0].value)
+        nodes++;
     return group->stage_count == 1 && nodes <= CASES_NODES && (axis->extent < 0 || axis->extent >= 2 * axis->lanes);
 }
 
@@ -458,7 +425,8 @@ Tile *tile_new(Space *space, Group *group, const Stage *root, const Stage *ancho
     tile->anchor = anchor ? inlined_stage(space, anchor) : NULL;
     OperandList list = {space, group, tile};
     tile->value = tile->anchor ? tile->anchor : inlined_stage(space, root);
-    stage_walk_values(tile->value, collect_operand, &list);
+    EACH_VALUE_READ(read, tile->value)
+        add_operand(&list, read);
     make_axes(space, group, tile);
     make_reductions(space, group, tile);
     make_structure(space, group, tile);

@@ -34,11 +34,8 @@ static bool uses_reductions(const Stage *stage, const Expr *read) {
     return false;
 }
 
-static bool note_single_read(const Expr *e, void *context) {
-    SingleSearch *search = context;
+static void note_single_read(SingleSearch *search, const Expr *e) {
     const Stage *stage = search->stage;
-    if (e->kind != EXPR_READ)
-        return true;
     search->other |= expr_uses_var(e, search->axis);
     bool once =
         e->tensor->role == ROLE_INPUT && is_plain(e) && !expr_uses_var(e, search->axis) && uses_reductions(stage, e);
@@ -49,10 +46,9 @@ static bool note_single_read(const Expr *e, void *context) {
             others++;
         }
     if (!once || others == 0)
-        return true;
+        return;
     search->once = true;
     search->along |= e->args[e->count - 1]->var == stage->axes[stage->axis_count - 1];
-    return true;
 }
 
 /* The axis of a stage that may have one value, from one on; NULL: none. */
@@ -64,7 +60,8 @@ static const Var *single_axis_of(const Stage *stage, int from, bool *along) {
         SingleSearch search = {.stage = stage, .axis = stage->axes[a]};
         if (extent->kind != EXPR_VAR || extent->var->kind != VAR_SIZE)
             continue;
-        stage_walk_values(stage, note_single_read, &search);
+        EACH_VALUE_READ(read, stage)
+            note_single_read(&search, read);
         *along = search.along;
         if (search.once && search.other)
             return stage->axes[a];
@@ -96,29 +93,16 @@ static int product_versions(const Program *program, SizeVersion versions[SIZE_VE
 
 /* --- rows --- */
 
-typedef struct RowSearch {
-    const Var *axis;
-    const Stage *read; /* the stage whose tensor is looked for */
-    bool found;
-} RowSearch;
-
-static bool note_row(const Expr *e, void *context) {
-    RowSearch *search = context;
-    if (e->kind == EXPR_READ && search->read)
-        search->found |= stage_writes(search->read, e->tensor);
-    else if (e->kind == EXPR_READ && e->count > 0)
-        search->found |= e->args[e->count - 1]->kind == EXPR_VAR && e->args[e->count - 1]->var == search->axis;
-    return true;
-}
-
 /* The size of the rows along memory that the stage reduces to a value each; NULL: it does something else. */
 static const Var *row_size_of(const Stage *stage) {
     const Var *last = stage->reduction_count == 1 ? stage->reductions[0] : NULL;
     if (!last || stage->scan || stage->axis_count == 0 || last->extent->kind != EXPR_VAR || stage_has_reuse(stage))
         return NULL;
-    RowSearch search = {.axis = last};
-    stage_walk_values(stage, note_row, &search);
-    return search.found ? last->extent->var : NULL;
+    EACH_VALUE_READ(read, stage)
+        if (read->count > 0 && read->args[read->count - 1]->kind == EXPR_VAR &&
+            read->args[read->count - 1]->var == last)
+            return last->extent->var;
+    return NULL;
 }
 
 /* Whether another stage goes through rows of that size again with what the one made of each. */
@@ -126,12 +110,11 @@ static bool rows_are_read(const Program *program, const Stage *stage, const Var 
     for (int s = 0; s < program->stage_count; s++) {
         const Stage *other = program->stages[s];
         const Expr *extent = other->axis_count > 1 ? other->axes[other->axis_count - 1]->extent : NULL;
-        RowSearch search = {.read = stage};
         if (!extent || extent->kind != EXPR_VAR || extent->var != size)
             continue;
-        stage_walk_values(other, note_row, &search);
-        if (search.found)
-            return true;
+        EACH_VALUE_READ(read, other)
+            if (stage_writes(stage, read->tensor))
+                return true;
     }
     return false;
 }

@@ -36,12 +36,6 @@ static bool saturates(const Expr *cast) {
     return type_is_float(cast->args[0]->type) && type_is_integer(cast->type);
 }
 
-typedef struct Count {
-    const Stage *stage;
-    const Target *target;
-    int instructions;
-} Count;
-
 /* Whether each element reads another one: what several share is converted once for all of them. */
 static bool is_own(const Stage *stage, const Expr *read) {
     for (int a = 0; a < stage->axis_count; a++)
@@ -50,22 +44,21 @@ static bool is_own(const Stage *stage, const Expr *read) {
     return true;
 }
 
-static bool count_node(const Expr *e, void *context) {
-    Count *count = context;
-    if (e->kind == EXPR_READ && is_own(count->stage, e))
-        count->instructions += load_instructions(count->target, e->type);
-    else if (e->kind == EXPR_OP)
-        count->instructions += is_function(e->op) ? FUNCTION : round_instructions(count->target, e->type);
-    else if (e->kind == EXPR_CAST)
-        count->instructions += saturates(e) ? SATURATING : round_instructions(count->target, e->type);
-    return e->kind != EXPR_READ;
+static int instructions_of(const Stage *stage, const Target *target, const Expr *e) {
+    if (e->kind == EXPR_READ)
+        return is_own(stage, e) ? load_instructions(target, e->type) : 0;
+    if (e->kind == EXPR_OP)
+        return is_function(e->op) ? FUNCTION : round_instructions(target, e->type);
+    return e->kind != EXPR_CAST ? 0 : saturates(e) ? SATURATING : round_instructions(target, e->type);
 }
 
 int64_t stage_weight(const Stage *stage, const Target *target) {
-    Count count = {stage, target, 0};
-    for (int c = 0; c < stage->component_count; c++)
-        expr_walk(stage->components[c].value, count_node, &count);
-    if (stage->combine != COMBINE_NONE)
-        count.instructions += round_instructions(target, stage->components[0].tensor->type);
-    return 1 + count.instructions / PLAIN;
+    int instructions =
+        stage->combine != COMBINE_NONE ? round_instructions(target, stage->components[0].tensor->type) : 0;
+    EACH_VALUE_EXPR(e, stage) {
+        instructions += instructions_of(stage, target, e);
+        if (e->kind == EXPR_READ)
+            SKIP_BELOW(e);
+    }
+    return 1 + instructions / PLAIN;
 }

@@ -16,28 +16,18 @@ enum { SHUFFLED_STRIDE = 4 }; /* up to here loading the gaps too costs less than
 
 /* --- addresses --- */
 
-typedef struct DepthSearch {
-    Code *code;
-    int depth;
-} DepthSearch;
-
-static bool find_depth(const Expr *e, void *context) {
-    DepthSearch *search = context;
-    int depth = 0;
-    if (e->kind == EXPR_VAR)
-        depth = (int)(size_t)address_map_get(&search->code->frame->depths, e->var);
-    else if (e->kind == EXPR_READ)
-        depth = search->code->frame->depth + 1;
-    if (depth > search->depth)
-        search->depth = depth;
-    return true;
-}
-
 /* How deep the innermost loop is that the expression changes in. */
 static int depth_of(Code *code, const Expr *e) {
-    DepthSearch search = {code, 0};
-    expr_walk(e, find_depth, &search);
-    return search.depth;
+    int deepest = 0;
+    EACH_EXPR(at, e) {
+        int depth = 0;
+        if (at->kind == EXPR_VAR)
+            depth = (int)(size_t)address_map_get(&code->frame->depths, at->var);
+        else if (at->kind == EXPR_READ)
+            depth = code->frame->depth + 1;
+        deepest = depth > deepest ? depth : deepest;
+    }
+    return deepest;
 }
 
 static LLVMValueRef term_value(Code *code, const Term *term) {

@@ -33,21 +33,6 @@ enum { LOOP_BEGIN, LOOP_END, LOOP_VALUES };
 
 /* --- what the body needs --- */
 
-static bool collect_expr(const Expr *e, void *context) {
-    Outline *outline = context;
-    Code *code = outline->code;
-    const void *key = e->kind == EXPR_VAR    ? (const void *)e->var
-                      : e->kind == EXPR_READ ? (const void *)e->tensor
-                                             : NULL;
-    if (!key || address_map_get(&outline->seen, key))
-        return true;
-    address_map_set(code->arena, &outline->seen, key, (void *)key);
-    if (e->kind == EXPR_VAR && address_map_get(&code->frame->variables, e->var) &&
-        !address_map_get(&outline->inner, e->var))
-        list_push(code->arena, &outline->variables, e->var);
-    return true;
-}
-
 static void collect_tensor(Outline *outline, const Tensor *tensor) {
     Code *code = outline->code;
     if (tensor->role == ROLE_INITIAL && tensor->buffer)
@@ -65,15 +50,19 @@ static void collect_tensor(Outline *outline, const Tensor *tensor) {
     list_push(code->arena, &outline->tensors, tensor);
 }
 
-static bool collect_read(const Expr *e, void *context) {
+static void collect_expr(Outline *outline, const Expr *e) {
+    Code *code = outline->code;
     if (e->kind == EXPR_READ)
-        collect_tensor(context, e->tensor);
-    return collect_expr(e, context);
-}
-
-static void collect_value(Outline *outline, const Expr *e) {
-    if (e)
-        expr_walk(e, collect_read, outline);
+        collect_tensor(outline, e->tensor);
+    const void *key = e->kind == EXPR_VAR    ? (const void *)e->var
+                      : e->kind == EXPR_READ ? (const void *)e->tensor
+                                             : NULL;
+    if (!key || address_map_get(&outline->seen, key))
+        return;
+    address_map_set(code->arena, &outline->seen, key, (void *)key);
+    if (e->kind == EXPR_VAR && address_map_get(&code->frame->variables, e->var) &&
+        !address_map_get(&outline->inner, e->var))
+        list_push(code->arena, &outline->variables, e->var);
 }
 
 static void collect_placement(Outline *outline, const Tensor *tensor) {
@@ -91,22 +80,15 @@ static void note_inner(Outline *outline, const Stmt *stmt) {
 }
 
 static void collect_statements(Outline *outline, Stmt *const *statements, int count) {
-    for (int i = 0; i < count; i++) {
-        const Stmt *stmt = statements[i];
+    EACH_STMT_OF(stmt, statements, count) {
         note_inner(outline, stmt);
-        collect_value(outline, stmt->extent);
-        collect_value(outline, stmt->condition);
-        collect_value(outline, stmt->value);
-        collect_value(outline, stmt->guard);
-        for (int d = 0; d < stmt->index_count; d++)
-            collect_value(outline, stmt->index[d]);
+        EACH_STMT_EXPR(e, stmt)
+            collect_expr(outline, e);
         if (stmt->kind == STMT_STORE || stmt->kind == STMT_PREFETCH)
             collect_tensor(outline, stmt->tensor);
         if (stmt->kind == STMT_ALLOCATE)
             collect_placement(outline, stmt->tensor);
         outline->checks |= stmt->kind == STMT_CHECK;
-        collect_statements(outline, stmt->body, stmt->count);
-        collect_statements(outline, stmt->otherwise, stmt->otherwise_count);
     }
 }
 
@@ -390,7 +372,8 @@ void emit_parallel_loop(Code *code, const Stmt *stmt) {
     Outline outline = {.code = code, .stmt = stmt, .slices = address_map_get(&code->slices, stmt)};
     LLVMValueRef extent = loop_extent(code, stmt);
     LLVMBasicBlockRef here = LLVMGetInsertBlock(code->builder);
-    collect_value(&outline, stmt->extent);
+    EACH_EXPR(e, stmt->extent)
+        collect_expr(&outline, e);
     note_inner(&outline, stmt);
     collect_statements(&outline, stmt->body, stmt->count);
     collect_values(&outline);

@@ -72,31 +72,13 @@ static void add_access(Accesses *accesses, const Expr *index, int lanes) {
     list_push(accesses->arena, &accesses->list, elements);
 }
 
-static bool note_read(const Expr *e, void *context) {
-    Accesses *accesses = context;
-    if (e->kind == EXPR_READ && e->tensor == accesses->tensor && e->count)
-        add_access(accesses, e->args[0], e->lanes);
-    return true;
-}
-
-static void note_expr(Accesses *accesses, const Expr *e) {
-    if (e)
-        expr_walk(e, note_read, accesses);
-}
-
 static void note_statements(Accesses *accesses, Stmt *const *statements, int count) {
-    for (int i = 0; i < count; i++) {
-        const Stmt *stmt = statements[i];
+    EACH_STMT_OF(stmt, statements, count) {
         if (stmt->kind == STMT_STORE && stmt->tensor == accesses->tensor && stmt->index_count)
             add_access(accesses, stmt->index[0], stmt->value->lanes);
-        for (int d = 0; d < stmt->index_count; d++)
-            note_expr(accesses, stmt->index[d]);
-        note_expr(accesses, stmt->extent);
-        note_expr(accesses, stmt->condition);
-        note_expr(accesses, stmt->value);
-        note_expr(accesses, stmt->guard);
-        note_statements(accesses, stmt->body, stmt->count);
-        note_statements(accesses, stmt->otherwise, stmt->otherwise_count);
+        EACH_STMT_READ(read, stmt)
+            if (read->tensor == accesses->tensor && read->count)
+                add_access(accesses, read->args[0], read->lanes);
     }
 }
 

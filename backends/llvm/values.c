@@ -66,16 +66,11 @@ static bool can_contract(const Code *code, const Expr *e) {
 
 /* --- conditions --- */
 
-static bool find_costly(const Expr *e, void *context) {
-    if (e->kind == EXPR_READ || (e->kind == EXPR_OP && op_info[e->op].class == CLASS_MATH))
-        *(bool *)context = true;
-    return !*(bool *)context;
-}
-
 static bool is_costly(const Expr *e) {
-    bool costly = false;
-    expr_walk(e, find_costly, &costly);
-    return costly;
+    EACH_EXPR(at, e)
+        if (at->kind == EXPR_READ || (at->kind == EXPR_OP && op_info[at->op].class == CLASS_MATH))
+            return true;
+    return false;
 }
 
 enum { WAY_LIMIT = 4 }; /* what two arms share is computed on both ways: deeper conditions are selects */

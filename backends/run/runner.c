@@ -66,20 +66,18 @@ static bool reads_argument(const Expr *e, const Tensor *argument) {
 }
 
 /* Looks for `read < bound` and `read <= bound` below a requirement's condition. */
-static bool find_bound(const Expr *e, void *context) {
-    RangeSearch *search = context;
+static void find_bound(RangeSearch *search, const Expr *e) {
     int64_t bound;
     if (reads_argument(e, search->tensor))
         search->indexed = true;
     if (e->kind != EXPR_OP || (e->op != OP_LT && e->op != OP_LE))
-        return true;
+        return;
     const Expr *read = without_casts(e->args[0]);
     if (reads_argument(read, search->tensor) &&
         expr_evaluate(e->args[1], search->values, search->value_count, &bound)) {
         bound -= e->op == OP_LT;
         search->high = bound < search->high ? bound : search->high;
     }
-    return true;
 }
 
 void argument_range(const Program *program, const int64_t *sizes, int argument, int64_t *low, int64_t *high) {
@@ -93,7 +91,8 @@ void argument_range(const Program *program, const int64_t *sizes, int argument, 
     RangeSearch search = {.tensor = tensor, .values = values, .value_count = program->size_count, .high = INT64_MAX};
     for (int i = 0; tensor && i < program->requirement_count; i++)
         if (program->requirements[i].status == STATUS_BAD_INDEX)
-            expr_walk(program->requirements[i].condition, find_bound, &search);
+            EACH_EXPR(e, program->requirements[i].condition)
+                find_bound(&search, e);
     if (!search.indexed)
         return;
     *low = 0;

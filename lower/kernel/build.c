@@ -110,39 +110,26 @@ static Expr *lower_read(Build *b, Expr *e, Expr *path) {
     return inside && otherwise && !expr_is_zero(otherwise) ? expr_select(b->arena, inside, read, otherwise) : read;
 }
 
-typedef struct KnownRead {
-    const Expr *read, *known;
-    bool found;
-} KnownRead;
-
 /* What &&, || or a choice may not come to, or stands behind an else, is not known to be read. */
-static bool find_known(const Expr *e, void *context) {
-    KnownRead *search = context;
+static bool surely_reads(const Expr *e, const Expr *wanted) {
     bool chooses = e->kind == EXPR_OP && (e->op == OP_AND || e->op == OP_OR || e->op == OP_SELECT);
-    search->found |= e->kind == EXPR_READ && expr_equal(e, search->read);
-    if (!chooses && !e->otherwise)
-        return !search->found;
-    for (int i = 0; i < (chooses ? 1 : e->count) && !search->found; i++)
-        expr_walk(e->args[i], find_known, search);
-    return false;
-}
-
-static bool find_more(const Expr *e, void *context) {
-    KnownRead *search = context;
-    if (e->kind != EXPR_READ)
-        return !search->found;
-    KnownRead known = {.read = e};
-    expr_walk(search->known, find_known, &known);
-    search->found |= !known.found;
-    return !search->found && !known.found;
+    if (e->kind == EXPR_READ && expr_equal(e, wanted))
+        return true;
+    for (int i = 0; i < (chooses ? 1 : e->count); i++)
+        if (surely_reads(e->args[i], wanted))
+            return true;
+    return e->guard && !chooses && !e->otherwise && surely_reads(e->guard, wanted);
 }
 
 /* Whether e reads what the condition before it has not read in any case: 0 <= A(A(i)) && A(A(i)) < N reads no more. A
  * guard would stand at each read in a read, and grow with it. */
 static bool reads_more(const Expr *e, const Expr *condition) {
-    KnownRead search = {.known = condition};
-    expr_walk(e, find_more, &search);
-    return search.found;
+    EACH_READ(read, e) {
+        if (!surely_reads(condition, read))
+            return true;
+        SKIP_BELOW(read);
+    }
+    return false;
 }
 
 /* A choice, && and || read only what they need: a read below that may be outside gets the condition as its guard. */
@@ -721,31 +708,28 @@ typedef struct Needs {
     int position;
 } Needs;
 
-static bool note_needed(const Expr *e, void *context) {
-    Needs *needs = context;
+static void note_needed(Needs *needs, const Expr *read) {
     const Nest *nest = needs->build->nest;
-    if (e->kind != EXPR_READ)
-        return true;
     for (int i = 0; i < nest->stage_count; i++) {
         const NestStage *stage = nest->stages[i];
-        if (!stage_writes(stage->stage, e->tensor))
+        if (!stage_writes(stage->stage, read->tensor))
             continue;
         if (stage->inlined)
-            stage_walk_values(stage->stage, note_needed, needs);
+            EACH_VALUE_READ(inner, stage->stage)
+                note_needed(needs, inner);
         while (stage->parent)
             stage = stage->parent;
         for (int p = 0; !stage->inlined && p < nest->stage_count; p++)
             if (nest->stages[p] == stage && p + 1 > needs->position)
                 needs->position = p + 1;
     }
-    return true;
 }
 
 /* How many stages of the nest have to run before the requirement can be checked. */
 static int requirement_position(Build *b, const Requirement *requirement) {
     Needs needs = {b, 0};
-    if (requirement->after >= 0)
-        expr_walk(requirement->condition, note_needed, &needs);
+    EACH_READ(read, requirement->after >= 0 ? requirement->condition : NULL)
+        note_needed(&needs, read);
     return needs.position;
 }
 

@@ -4,11 +4,12 @@
 #include "lower/kernel/passes.h"
 
 /* A read whose index is read need not be inside where what comes before it in the condition fails. */
-static bool reads_by_reads(const Expr *e, void *context) {
-    bool *found = context;
-    for (int i = 0; e->kind == EXPR_READ && i < e->count; i++)
-        *found |= expr_reads(e->args[i]);
-    return !*found;
+static bool reads_by_reads(const Expr *e) {
+    EACH_READ(read, e)
+        for (int i = 0; i < read->count; i++)
+            if (expr_reads(read->args[i]))
+                return true;
+    return false;
 }
 
 /* The values of a loop for which a condition is not known to hold: from begin, end - begin of them if that is positive. */
@@ -65,10 +66,8 @@ Stmt *check_all(Arena *arena, const Target *target, Stmt *check, const Var *var)
     Expr *length = expr_binary(arena, OP_SUB, span.end, span.begin);
     Expr *extent = expr_compact(arena, expr_binary(arena, OP_MAX, length, expr_int(arena, 0)));
     int64_t count = target_lanes(target, TYPE_INT32), known;
-    bool nested = false;
-    if (check->kind == STMT_CHECK)
-        expr_walk(check->condition, reads_by_reads, &nested);
-    nested |= check->kind != STMT_CHECK || !expr_reads(check->condition) || count < 2;
+    bool nested =
+        check->kind != STMT_CHECK || !expr_reads(check->condition) || count < 2 || reads_by_reads(check->condition);
     if (!expr_is_int(span.begin, &known) || known != 0) {
         Expr *value = expr_binary(arena, OP_ADD, span.begin, expr_var(arena, var));
         check = stmt_substitute(arena, check, var, value);

@@ -26,25 +26,22 @@ static bool is_decided_by_tile(const ChoiceSearch *search, const Expr *condition
     return true;
 }
 
-static bool note_choice(const Expr *e, void *context) {
-    ChoiceSearch *search = context;
+/* Takes the condition of a select, if it makes a choice. */
+static bool take_choice(ChoiceSearch *search, Expr *condition) {
     Choice *choice = search->choice;
-    if (search->found || e->kind != EXPR_OP || e->op != OP_SELECT)
-        return !search->found;
-    Expr *condition = e->args[0];
     if (!expr_compares_indices(condition) || expr_reads(condition) || !is_decided_by_tile(search, condition))
-        return true;
+        return false;
     choice->uniform = true;
     for (int i = 0; i < search->vars.count; i++)
         choice->uniform &= !expr_uses_var(condition, search->vars.items[i]);
     choice->sides[0] = condition;
     choice->sides[1] = expr_simplify(search->arena, expr_unary(search->arena, OP_NOT, condition));
-    search->found = true;
+    bool found = true;
     for (int i = 0; i < 2; i++) {
         choice->tests[i] = extreme_case(search->arena, choice->sides[i], search->vars.items, search->vars.count, true);
-        search->found &= choice->tests[i] && !expr_is_int(choice->tests[i], NULL);
+        found &= choice->tests[i] && !expr_is_int(choice->tests[i], NULL);
     }
-    return !search->found;
+    return found;
 }
 
 static void search_choice(ChoiceSearch *search, const Stmt *stmt, int64_t copies) {
@@ -58,7 +55,9 @@ static void search_choice(ChoiceSearch *search, const Stmt *stmt, int64_t copies
     }
     if (stmt->kind == STMT_STORE) {
         search->stores += copies;
-        expr_walk(stmt->value, note_choice, search);
+        EACH_EXPR(e, stmt->value)
+            if (!search->found && e->kind == EXPR_OP && e->op == OP_SELECT)
+                search->found = take_choice(search, e->args[0]);
     }
     for (int i = 0; i < stmt->count; i++)
         search_choice(search, stmt->body[i], copies);

@@ -7,17 +7,12 @@
 
 enum { FAR_BITS = 55 }; /* beyond all sizes, and far from overflow */
 
-static bool find_wide_read(const Expr *e, void *context) {
-    bool *found = context;
-    *found |= e->kind == EXPR_READ && (element_info[e->type].bytes >= 8 || type_is_float(e->type));
-    return !*found;
-}
-
 /* Whether it may be any number, for what it reads, or wraps. */
 static bool is_wide(const Expr *e) {
-    bool found = !expr_is_exact(e);
-    expr_walk(e, find_wide_read, &found);
-    return found;
+    EACH_READ(read, e)
+        if (element_info[read->type].bytes >= 8 || type_is_float(read->type))
+            return true;
+    return !expr_is_exact(e);
 }
 
 /* The same number as far as places in tensors go. What is computed with numbers that are read may wrap: it stays whole. */

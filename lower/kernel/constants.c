@@ -214,22 +214,20 @@ static void run_stage(Arena *arena, const Given *given, const Stage *stage, void
     interpreter_free(interpreter);
 }
 
-typedef struct Choice {
-    const Stage *stage;
-    int axis; /* that a select compares with a number; -1: none */
-} Choice;
-
-static bool find_choice(const Expr *e, void *context) {
-    Choice *choice = context;
-    const Expr *condition = e->kind == EXPR_OP && e->op == OP_SELECT ? e->args[0] : NULL;
-    int64_t value;
-    if (!condition || condition->kind != EXPR_OP || condition->op != OP_EQ || !expr_is_int(condition->args[1], &value))
-        return true;
-    for (int a = 0; a < choice->stage->axis_count; a++)
-        if (condition->args[0]->kind == EXPR_VAR && condition->args[0]->var == choice->stage->axes[a] &&
-            extent_of(choice->stage->axes[a]->extent) <= CHOICES_LIMIT)
-            choice->axis = a;
-    return true;
+/* The axis that a select compares with a number; -1: none. */
+static int choosing_axis(const Stage *stage) {
+    int axis = -1;
+    EACH_EXPR(e, stage->components[0].value) {
+        const Expr *condition = e->kind == EXPR_OP && e->op == OP_SELECT ? e->args[0] : NULL;
+        if (!condition || condition->kind != EXPR_OP || condition->op != OP_EQ ||
+            !expr_is_int(condition->args[1], NULL))
+            continue;
+        for (int a = 0; a < stage->axis_count; a++)
+            if (condition->args[0]->kind == EXPR_VAR && condition->args[0]->var == stage->axes[a] &&
+                extent_of(stage->axes[a]->extent) <= CHOICES_LIMIT)
+                axis = a;
+    }
+    return axis;
 }
 
 /* The stage where an axis has one value: it is 0 there, in a tensor that is as narrow. */
@@ -253,23 +251,21 @@ static const Stage *stage_at(Arena *arena, const Stage *stage, int axis, int64_t
 
 /* Where an axis chooses among cases, one case after the other: the interpreter computes all of them for each element. */
 static void compute(Arena *arena, const Given *given, const Stage *stage, char *data) {
-    Choice choice = {stage, -1};
-    if (stage->combine == COMBINE_NONE)
-        expr_walk(stage->components[0].value, find_choice, &choice);
-    if (choice.axis < 0) {
+    int axis = stage->combine == COMBINE_NONE ? choosing_axis(stage) : -1;
+    if (axis < 0) {
         run_stage(arena, given, stage, data);
         return;
     }
-    int64_t extent = extent_of(stage->components[0].tensor->dims[choice.axis]), outer = 1;
+    int64_t extent = extent_of(stage->components[0].tensor->dims[axis]), outer = 1;
     size_t run = (size_t)element_info[stage->components[0].tensor->type].bytes;
-    for (int d = 0; d < choice.axis; d++)
+    for (int d = 0; d < axis; d++)
         outer *= extent_of(stage->components[0].tensor->dims[d]);
-    for (int d = choice.axis + 1; d < stage->components[0].tensor->rank; d++)
+    for (int d = axis + 1; d < stage->components[0].tensor->rank; d++)
         run *= (size_t)extent_of(stage->components[0].tensor->dims[d]);
     for (int64_t v = 0; v < extent; v++) {
         Arena *scratch = arena_new();
         char *part = arena_alloc(scratch, (size_t)outer * run + 1);
-        compute(scratch, given, stage_at(scratch, stage, choice.axis, v), part);
+        compute(scratch, given, stage_at(scratch, stage, axis, v), part);
         for (int64_t o = 0; o < outer; o++)
             memcpy(data + (size_t)(o * extent + v) * run, part + (size_t)o * run, run);
         arena_free(scratch);
@@ -458,27 +454,14 @@ static void note_tensor(Found *found, const Tensor *tensor) {
     list_push(found->arena, &found->tensors, tensor);
 }
 
-static bool note_read(const Expr *e, void *context) {
-    if (e->kind == EXPR_READ)
-        note_tensor(context, e->tensor);
-    return true;
-}
-
-static void note_expr(Expr *e, void *context) {
-    expr_walk(e, note_read, context);
-}
-
-/* What is only fetched ahead is named too: simplification may have left no read of it. */
-static bool note_stmt(Stmt *stmt, void *context) {
-    if (stmt->kind == STMT_PREFETCH)
-        note_tensor(context, stmt->tensor);
-    stmt_exprs(stmt, note_expr, context);
-    return true;
-}
-
 int kernel_constants(Arena *arena, const Kernel *kernel, const Tensor ***list) {
     Found found = {.arena = arena, .program = kernel->program};
-    stmt_walk(kernel->body, note_stmt, &found);
+    EACH_STMT(s, kernel->body) {
+        if (s->kind == STMT_PREFETCH) /* simplification may have left no read of it */
+            note_tensor(&found, s->tensor);
+        EACH_STMT_READ(read, s)
+            note_tensor(&found, read->tensor);
+    }
     *list = found.tensors.items;
     return found.tensors.count;
 }

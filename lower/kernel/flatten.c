@@ -19,25 +19,14 @@ typedef struct Flatten {
 
 /* --- offsets ------------------------------------------------------------------------------------------------------ */
 
-typedef struct DepthSearch {
-    const Flatten *flatten;
-    int depth;
-} DepthSearch;
-
-static bool note_depth(const Expr *e, void *context) {
-    DepthSearch *search = context;
-    if (e->kind == EXPR_VAR)
-        for (int i = search->flatten->loops.count - 1; i > search->depth; i--)
-            if (search->flatten->loops.items[i] == e->var)
-                search->depth = i;
-    return true;
-}
-
 /* Of the innermost loop in a term; -1 for sizes alone. */
 static int depth_of(const Flatten *f, const Term *term) {
-    DepthSearch search = {f, -1};
-    expr_walk(term->atom, note_depth, &search);
-    return search.depth;
+    int depth = -1;
+    EACH_EXPR(e, term->atom)
+        for (int i = f->loops.count - 1; i > depth && e->kind == EXPR_VAR; i--)
+            if (f->loops.items[i] == e->var)
+                depth = i;
+    return depth;
 }
 
 static void sort_terms(const Flatten *f, Affine *sum) {

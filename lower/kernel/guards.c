@@ -14,11 +14,6 @@
 
 /* --- tighten ------------------------------------------------------------------------------------------------------ */
 
-typedef struct Inner {
-    Arena *arena;
-    LIST(const Var *) loops;
-} Inner;
-
 static bool is_plain_if(const Stmt *stmt) {
     return stmt->kind == STMT_IF && stmt->otherwise_count == 0;
 }
@@ -112,34 +107,20 @@ static Expr *cut_extent(Arena *arena, const Stmt *loop, Expr *extent, Expr *cond
     return cut;
 }
 
-static bool add_loop(Stmt *stmt, void *context) {
-    Inner *inner = context;
-    if (stmt->kind == STMT_FOR)
-        list_push(inner->arena, &inner->loops, stmt->var);
-    return true;
-}
-
 /* The extent of an unrolled loop beyond which a condition holds for no value of the loops inside: 16 * ju + jl < 6
  * leaves one value of ju. The condition stays. */
 static Expr *shrunk_extent(Arena *arena, const Stmt *loop, const StmtList *body, Expr *extent, Expr *condition) {
-    Inner inner = {.arena = arena};
+    LIST(const Var *) inner = {0};
     Expr *first, *best = NULL;
-    for (int i = 0; i < body->count; i++)
-        stmt_walk(body->items[i], add_loop, &inner);
+    EACH_STMT_OF(s, body->items, body->count)
+        if (s->kind == STMT_FOR)
+            list_push(arena, &inner, s->var);
     if (loop->loop == LOOP_UNROLLED)
-        best = extreme_case(arena, condition, inner.loops.items, inner.loops.count, false);
+        best = extreme_case(arena, condition, inner.items, inner.count, false);
     if (!best || !first_failure(arena, best, loop->var, &first))
         return extent;
     Expr *cut = expr_compact(arena, expr_binary(arena, OP_MIN, extent, first));
     return expr_is_int(cut, NULL) ? cut : extent;
-}
-
-/* Registers have no other index than constants. */
-static bool any_stores_registers(const StmtList *body) {
-    for (int i = 0; i < body->count; i++)
-        if (stores_registers(body->items[i]))
-            return true;
-    return false;
 }
 
 static StmtList substituted(Arena *arena, const StmtList *body, const Var *var, Expr *value) {
@@ -157,7 +138,7 @@ static Stmt *only_iteration(Arena *arena, const Stmt *loop, const StmtList *body
     int which = 0;
     while (which < common->count && !equal_value(arena, common->items[which], loop->var, &numerator, &slope))
         which++;
-    if (which == common->count || any_stores_registers(body) || loop->in_lanes)
+    if (which == common->count || stores_registers(body->items, body->count) /* at constants alone */ || loop->in_lanes)
         return NULL;
     Expr *divisor = expr_int(arena, slope), *zero = expr_int(arena, 0);
     Expr *value = expr_compact(arena, expr_binary(arena, OP_DIV, numerator, divisor));
@@ -217,7 +198,6 @@ typedef struct Steady {
     Arena *arena;
     const Var *const *vars;
     int count;
-    bool broken;
 } Steady;
 
 /* Whether an input is read, at a place that is there and that none of the loops move. */
@@ -234,16 +214,12 @@ static bool is_steady_read(const Expr *e, const Steady *steady) {
     return holds;
 }
 
-static bool note_unsteady(const Expr *e, void *context) {
-    Steady *steady = context;
-    steady->broken |= e->kind == EXPR_READ && !is_steady_read(e, steady);
-    return !steady->broken;
-}
-
 bool reads_steadily(Arena *arena, const Expr *condition, const Var *const *vars, int count) {
     Steady steady = {.arena = arena, .vars = vars, .count = count};
-    expr_walk(condition, note_unsteady, &steady);
-    return !steady.broken;
+    EACH_READ(read, condition)
+        if (!is_steady_read(read, &steady))
+            return false;
+    return true;
 }
 
 static void note_effect(Effects *effects) {
@@ -380,37 +356,33 @@ static bool index_inside(Arena *arena, const Tensor *tensor, Expr **index) {
 
 typedef struct SafeSearch {
     Arena *arena;
-    bool safe;
     ExprList conditions; /* of what is inside */
 } SafeSearch;
 
-/* All that is under the guard stores inside register buffers, in loops that will be copies or lanes. */
-static bool note_unsafe(Stmt *stmt, void *context) {
-    SafeSearch *search = context;
-    bool safe = false;
-    if (stmt->kind == STMT_FOR)
-        safe = stmt->loop != LOOP_SERIAL && stmt->loop != LOOP_PARALLEL;
-    else if (stmt->kind == STMT_IF) {
-        safe = stmt->keeps;
-        conjuncts_add(search->arena, &search->conditions, stmt->condition);
-    } else if (stmt->kind == STMT_TOGETHER) /* its stores are looked at next */
-        safe = true;
-    else if (stmt->kind == STMT_STORE)
-        safe = stmt->tensor->scope == SCOPE_REGISTER && index_inside(search->arena, stmt->tensor, stmt->index);
-    search->safe &= safe;
-    return search->safe;
+/* Whether all that is under a guard stores inside register buffers, in loops that will be copies or lanes. */
+static bool is_safe(SafeSearch *search, Stmt *const *stmts, int count) {
+    EACH_STMT_OF(s, stmts, count) {
+        bool safe = s->kind == STMT_TOGETHER; /* its stores are looked at next */
+        if (s->kind == STMT_FOR)
+            safe = s->loop != LOOP_SERIAL && s->loop != LOOP_PARALLEL;
+        if (s->kind == STMT_STORE)
+            safe = s->tensor->scope == SCOPE_REGISTER && index_inside(search->arena, s->tensor, s->index);
+        if (s->kind == STMT_IF) {
+            safe = s->keeps;
+            conjuncts_add(search->arena, &search->conditions, s->condition);
+        }
+        if (!safe)
+            return false;
+    }
+    return true;
 }
 
-typedef struct AtomSearch {
-    const Affine *atoms;
-    bool found;
-} AtomSearch;
-
-static bool note_atom(const Expr *e, void *context) {
-    AtomSearch *search = context;
-    for (int i = 0; i < search->atoms->count; i++)
-        search->found |= expr_equal(e, search->atoms->terms[i].atom);
-    return !search->found;
+static bool uses_atom(const Expr *index, const Affine *atoms) {
+    EACH_EXPR(e, index)
+        for (int i = 0; i < atoms->count; i++)
+            if (expr_equal(e, atoms->terms[i].atom))
+                return true;
+    return false;
 }
 
 /* Whether the index is made of something that the condition is about. What it does not use has no part in its being
@@ -421,11 +393,9 @@ static bool concerns(Arena *arena, Expr *condition, Expr *const *index, int coun
     for (int side = 0; side < 2; side++) {
         if (condition->kind != EXPR_OP || !expr_affine_modular(arena, condition->args[side], &sides[side]))
             return true;
-        AtomSearch search = {&sides[side], false};
         for (int d = 0; d < count; d++)
-            expr_walk(index[d], note_atom, &search);
-        if (search.found)
-            return true;
+            if (uses_atom(index[d], &sides[side]))
+                return true;
     }
     return sides[0].count + sides[1].count == 0;
 }
@@ -443,23 +413,12 @@ typedef struct Finish {
     ExprList kept;
 } Finish;
 
-typedef struct Shared {
-    const Expr *other;
-    bool loops; /* looked for: loop variables, or sizes and scalars */
-    bool found;
-} Shared;
-
-static bool find_shared(const Expr *e, void *context) {
-    Shared *shared = context;
-    if (e->kind == EXPR_VAR && (e->var->kind == VAR_LOOP) == shared->loops)
-        shared->found |= expr_uses_var(shared->other, e->var);
-    return !shared->found;
-}
-
+/* loops: a loop variable, or a size or scalar. */
 static bool share_variable(const Expr *a, const Expr *b, bool loops) {
-    Shared shared = {b, loops, false};
-    expr_walk(a, find_shared, &shared);
-    return shared.found;
+    EACH_EXPR(e, a)
+        if (e->kind == EXPR_VAR && (e->var->kind == VAR_LOOP) == loops && expr_uses_var(b, e->var))
+            return true;
+    return false;
 }
 
 /* Whether a kept condition that is about the same loops as the dropped one makes it say something of the read: j of
@@ -523,18 +482,17 @@ static Expr *guard_reads(Arena *arena, Expr *e, void *context) {
     return expr_rewrite(arena, e, guard_read, context);
 }
 
-static bool uses_reduction(const Expr *e, void *context) {
-    bool *found = context;
-    *found |= e->kind == EXPR_VAR && e->var->reduction;
-    return !*found;
+static bool uses_reduction(const Expr *e) {
+    EACH_EXPR(at, e)
+        if (at->kind == EXPR_VAR && at->var->reduction)
+            return true;
+    return false;
 }
 
 /* around: the conditions of the IFs that it is in. */
 static Stmt *finish_if(Arena *arena, Stmt *stmt, const ExprList *around) {
-    SafeSearch search = {.arena = arena, .safe = true};
-    for (int i = 0; i < stmt->count; i++)
-        stmt_walk(stmt->body[i], note_unsafe, &search);
-    if (!search.safe || stmt->keeps)
+    SafeSearch search = {.arena = arena};
+    if (!is_safe(&search, stmt->body, stmt->count) || stmt->keeps)
         return stmt;
     ExprList all = {0}, kept = {0};
     Finish finish = {.kept = search.conditions};
@@ -542,9 +500,7 @@ static Stmt *finish_if(Arena *arena, Stmt *stmt, const ExprList *around) {
         list_push(arena, &finish.kept, around->items[i]);
     conjuncts_add(arena, &all, stmt->condition);
     for (int i = 0; i < all.count; i++) {
-        bool reduces = false;
-        expr_walk(all.items[i], uses_reduction, &reduces);
-        if (reduces)
+        if (uses_reduction(all.items[i]))
             list_push(arena, &kept, all.items[i]);
         else
             list_push(arena, &finish.dropped, all.items[i]);

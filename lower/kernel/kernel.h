@@ -55,6 +55,16 @@ struct Stmt {
     Expr *guard;  /* STORE: bool of the value's lanes, or NULL */
 };
 
+/* EACH_STMT(s, root) { ... }: for the statement and all below it, parents first; EACH_STMT_OF: of several. */
+Stmt *stmt_next(TreeWalk *walk);
+TreeWalk *stmts_walk(TreeWalk *walk, Stmt *const *stmts, int count);
+#define EACH_STMT(s, root) EACH_NODE(Stmt, s, walk_begin(&s##_walk, root), stmt_next)
+#define EACH_STMT_OF(s, stmts, count) EACH_NODE(Stmt, s, stmts_walk(&s##_walk, stmts, count), stmt_next)
+/* Every expression that the statement itself holds, not those of its bodies, and all below. */
+TreeWalk *stmt_walk_exprs(TreeWalk *walk, const Stmt *stmt);
+#define EACH_STMT_EXPR(e, stmt) EACH_NODE(const Expr, e, stmt_walk_exprs(&e##_walk, stmt), expr_next)
+#define EACH_STMT_READ(e, stmt) EACH_NODE(const Expr, e, stmt_walk_exprs(&e##_walk, stmt), expr_next_read)
+
 /* A version of a function for known or small values of some of its run-time sizes: it is called where they have them. Its
  * program has the arguments of the general one, and those of its sizes that are not bound. */
 typedef struct Variant {

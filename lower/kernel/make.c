@@ -4,6 +4,7 @@
  * returns the statement itself where nothing changes.
  */
 #include "lower/kernel/passes.h"
+#include <limits.h>
 #include <string.h>
 
 /* --- making ------------------------------------------------------------------------------------------------------- */
@@ -161,34 +162,38 @@ Stmt *stmt_with_bodies(Arena *arena, Stmt *stmt, StmtList body, StmtList otherwi
 
 /* --- walking and rewriting ---------------------------------------------------------------------------------------- */
 
-void stmt_walk(Stmt *stmt, bool (*visit)(Stmt *stmt, void *context), void *context) {
-    if (!visit(stmt, context))
-        return;
-    for (int i = 0; i < stmt->count; i++)
-        stmt_walk(stmt->body[i], visit, context);
-    for (int i = 0; i < stmt->otherwise_count; i++)
-        stmt_walk(stmt->otherwise[i], visit, context);
+Stmt *stmt_next(TreeWalk *walk) {
+    const Stmt *stmt = walk->at;
+    for (int i = stmt ? stmt->otherwise_count - 1 : -1; i >= 0; i--)
+        walk_push(walk, stmt->otherwise[i]);
+    for (int i = stmt ? stmt->count - 1 : -1; i >= 0; i--)
+        walk_push(walk, stmt->body[i]);
+    return (Stmt *)walk_next(walk);
 }
 
-static bool note_register_store(Stmt *stmt, void *context) {
-    bool *found = context;
-    *found |= stmt->kind == STMT_STORE && stmt->tensor->scope == SCOPE_REGISTER;
-    return !*found;
+TreeWalk *stmts_walk(TreeWalk *walk, Stmt *const *stmts, int count) {
+    walk_begin(walk, NULL);
+    while (count)
+        walk_push(walk, stmts[--count]);
+    return walk;
 }
 
-bool stores_registers(Stmt *stmt) {
-    bool found = false;
-    stmt_walk(stmt, note_register_store, &found);
-    return found;
+TreeWalk *stmt_walk_exprs(TreeWalk *walk, const Stmt *stmt) {
+    walk_begin(walk, NULL);
+    for (int i = stmt->index_count - 1; i >= 0; i--)
+        walk_push(walk, stmt->index[i]);
+    walk_push(walk, stmt->guard);
+    walk_push(walk, stmt->value);
+    walk_push(walk, stmt->condition);
+    walk_push(walk, stmt->extent);
+    return walk;
 }
 
-void stmt_exprs(const Stmt *stmt, void (*visit)(Expr *e, void *context), void *context) {
-    Expr *own[] = {stmt->extent, stmt->condition, stmt->value, stmt->guard};
-    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
-        if (own[i])
-            visit(own[i], context);
-    for (int i = 0; i < stmt->index_count; i++)
-        visit(stmt->index[i], context);
+bool stores_registers(Stmt *const *stmts, int count) {
+    EACH_STMT_OF(s, stmts, count)
+        if (s->kind == STMT_STORE && s->tensor->scope == SCOPE_REGISTER)
+            return true;
+    return false;
 }
 
 static StmtList map_body(Arena *arena, Stmt *const *body, int count, ReplaceExpr *replace, void *context) {
@@ -310,28 +315,16 @@ void index_bounds(Arena *arena, const Tensor *tensor, int dimension, Expr *index
     bounds[1] = expr_binary(arena, OP_LT, index, tensor->dims[dimension]);
 }
 
-static bool count_node(const Expr *e, void *context) {
-    (void)e;
-    ++*(int *)context;
-    return true;
-}
-
 int expr_nodes(const Expr *e) {
-    int nodes = 0;
-    expr_walk(e, count_node, &nodes);
-    return nodes;
-}
-
-static bool count_down(const Expr *e, void *context) {
-    (void)e;
-    return --*(int *)context > 0;
+    return expr_nodes_up_to(e, INT_MAX);
 }
 
 int expr_nodes_up_to(const Expr *e, int nodes) {
-    int left = nodes;
-    if (nodes > 0)
-        expr_walk(e, count_down, &left);
-    return left > 0 ? nodes - left : nodes;
+    int count = 0;
+    EACH_EXPR(at, nodes > 0 ? e : NULL)
+        if (++count == nodes)
+            break;
+    return count;
 }
 
 bool expr_is_larger(const Expr *e, int nodes) {

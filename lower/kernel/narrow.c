@@ -22,7 +22,6 @@ typedef struct Narrow {
     int lanes; /* of all its vectors; 0: not seen yet */
     bool fails;
     LIST(Part) parts;
-    bool reads; /* while rewriting: the store reads a part that gets narrower */
 } Narrow;
 
 /* --- what is accessed --------------------------------------------------------------------------------------------- */
@@ -44,18 +43,10 @@ static Part *part_at(Narrow *narrow, const Expr *index) {
     return &narrow->parts.items[narrow->parts.count - 1];
 }
 
-static bool note_whole(const Expr *e, void *context) {
-    Narrow *narrow = context;
-    if (e->kind == EXPR_READ && e->tensor == narrow->tensor) {
-        Part *part = part_at(narrow, e->args[0]);
-        if (part)
-            part->stays = true;
-    }
-    return !narrow->fails;
-}
-
-static void visit_whole(Expr *e, void *context) {
-    expr_walk(e, note_whole, context);
+static void note_whole(Narrow *narrow, const Expr *read) {
+    Part *part = read->tensor == narrow->tensor ? part_at(narrow, read->args[0]) : NULL;
+    if (part)
+        part->stays = true;
 }
 
 /* --- guards ------------------------------------------------------------------------------------------------------- */
@@ -131,16 +122,12 @@ typedef struct Demand {
     bool formed; /* the store has a narrow form */
 } Demand;
 
-static bool note_demand(const Expr *e, void *context) {
-    Demand *demand = context;
-    if (e->kind != EXPR_READ || e->tensor != demand->narrow->tensor)
-        return !demand->narrow->fails;
-    Part *part = part_at(demand->narrow, e->args[0]);
+static void note_demand(const Demand *demand, const Expr *read) {
+    Part *part = read->tensor == demand->narrow->tensor ? part_at(demand->narrow, read->args[0]) : NULL;
     if (!part || (demand->own && part->base == demand->own_base))
-        return part != NULL;
+        return;
     part->stays |= !demand->formed;
     part->demand = part->demand > demand->lanes ? part->demand : demand->lanes;
-    return true;
 }
 
 static bool store_has_narrow_form(const Stmt *store, int lanes) {
@@ -161,21 +148,22 @@ static void note_store(Narrow *narrow, Stmt *store) {
     } else if (store->tensor->scope != SCOPE_REGISTER) {
         demand.lanes = lanes_left(store->guard, store->value->lanes);
     }
-    expr_walk(store->value, note_demand, &demand);
+    EACH_READ(read, store->value)
+        note_demand(&demand, read);
     for (int i = 0; i < store->index_count; i++)
-        expr_walk(store->index[i], note_whole, narrow);
-    if (store->guard)
-        expr_walk(store->guard, note_whole, narrow);
+        EACH_READ(read, store->index[i])
+            note_whole(narrow, read);
+    EACH_READ(read, store->guard)
+        note_whole(narrow, read);
 }
 
-static bool note_stmt(Stmt *stmt, void *context) {
-    Narrow *narrow = context;
+static void note_stmt(Narrow *narrow, Stmt *stmt) {
     if (stmt->kind == STMT_STORE)
         note_store(narrow, stmt);
     else
-        stmt_exprs(stmt, visit_whole, narrow);
+        EACH_STMT_READ(read, stmt)
+            note_whole(narrow, read);
     narrow->fails |= stmt->kind == STMT_FOR && (stmt->loop == LOOP_VECTORIZED || stmt->loop == LOOP_TENSORIZED);
-    return !narrow->fails;
 }
 
 /* --- rewriting ---------------------------------------------------------------------------------------------------- */
@@ -192,20 +180,14 @@ static int width_of(const Narrow *narrow, const Part *part) {
     return part->stays ? narrow->lanes : width_for(narrow, part->demand);
 }
 
-static bool find_narrow(const Expr *e, void *context) {
-    Narrow *narrow = context;
-    if (e->kind == EXPR_READ && e->tensor == narrow->tensor)
-        narrow->reads |= width_of(narrow, part_at(narrow, e->args[0])) < narrow->lanes;
-    return !narrow->reads;
-}
-
 /* The lanes of what is made, or of what is kept where something narrower is read. */
 static int width_of_store(Narrow *narrow, const Stmt *store) {
-    narrow->reads = false;
     if (store->tensor == narrow->tensor)
         return width_of(narrow, part_at(narrow, store->index[0]));
-    expr_walk(store->value, find_narrow, narrow);
-    return narrow->reads ? width_for(narrow, lanes_left(store->guard, store->value->lanes)) : store->value->lanes;
+    EACH_READ(read, store->value)
+        if (read->tensor == narrow->tensor && width_of(narrow, part_at(narrow, read->args[0])) < narrow->lanes)
+            return width_for(narrow, lanes_left(store->guard, store->value->lanes));
+    return store->value->lanes;
 }
 
 static Stmt *narrow_store(Narrow *narrow, Stmt *store) {
@@ -248,8 +230,11 @@ static StmtList each_allocate(Arena *arena, Stmt *const *body, int count) {
         StmtList otherwise = each_allocate(arena, stmt->otherwise, stmt->otherwise_count);
         Narrow narrow = {.arena = arena, .tensor = stmt->tensor};
         bool registers = stmt->kind == STMT_ALLOCATE && stmt->tensor->scope == SCOPE_REGISTER;
-        for (int s = 0; s < inner.count && registers; s++)
-            stmt_walk(inner.items[s], note_stmt, &narrow);
+        EACH_STMT_OF(s, inner.items, registers ? inner.count : 0) {
+            note_stmt(&narrow, s);
+            if (narrow.fails)
+                break;
+        }
         if (registers && worth_it(&narrow))
             inner = narrow_body(&narrow, inner.items, inner.count);
         stmts_add(arena, &list, stmt_with_bodies(arena, stmt, inner, otherwise));

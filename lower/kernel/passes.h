@@ -35,11 +35,7 @@ Stmt *stmt_with_bodies(Arena *arena, Stmt *stmt, StmtList body, StmtList otherwi
 
 /* --- walking and rewriting --- */
 
-/* visit for stmt and all below it, parents first; a false answer skips what is below. */
-void stmt_walk(Stmt *stmt, bool (*visit)(Stmt *stmt, void *context), void *context);
-bool stores_registers(Stmt *stmt); /* it, or one below it */
-/* Every expression that the statement itself holds, not those of its bodies. */
-void stmt_exprs(const Stmt *stmt, void (*visit)(Expr *e, void *context), void *context);
+bool stores_registers(Stmt *const *stmts, int count);
 /* The statement with each expression of itself and of all below it passed through replace. */
 typedef Expr *ReplaceExpr(Arena *arena, Expr *e, void *context);
 Stmt *stmt_map_exprs(Arena *arena, Stmt *stmt, ReplaceExpr *replace, void *context);

@@ -42,46 +42,30 @@ static bool is_register_index(const Tensor *tensor, const Expr *e) {
     return elements < 0 || (first >= 0 && first < elements && last >= 0 && last < elements);
 }
 
-static bool note_read(const Expr *e, void *context) {
-    if (e->kind != EXPR_READ || e->tensor->role != ROLE_TEMPORARY)
-        return true;
-    Uses *uses = find_uses(context, e->tensor);
-    uses->read = true;
-    uses->in_memory |= !is_register_index(e->tensor, e->args[0]);
-    return true;
-}
-
-static void note_expr(Expr *e, void *context) {
-    expr_walk(e, note_read, context);
-}
-
-static bool note_stmt(Stmt *stmt, void *context) {
-    stmt_exprs(stmt, note_expr, context);
+static void note_stmt(Place *place, Stmt *stmt) {
+    EACH_STMT_READ(read, stmt) {
+        if (read->tensor->role != ROLE_TEMPORARY)
+            continue;
+        Uses *uses = find_uses(place, read->tensor);
+        uses->read = true;
+        uses->in_memory |= !is_register_index(read->tensor, read->args[0]);
+    }
     if (stmt->kind == STMT_STORE && stmt->tensor->role == ROLE_TEMPORARY)
-        find_uses(context, stmt->tensor)->in_memory |= !is_register_index(stmt->tensor, stmt->index[0]);
-    return true;
-}
-
-static bool count_buffers(Stmt *stmt, void *context) {
-    Place *place = context;
-    place->buffers += stmt->kind == STMT_ALLOCATE;
-    return true;
-}
-
-static bool add_buffer(Stmt *stmt, void *context) {
-    if (stmt->kind == STMT_ALLOCATE)
-        find_uses(context, stmt->tensor)->tensor = stmt->tensor;
-    return true;
+        find_uses(place, stmt->tensor)->in_memory |= !is_register_index(stmt->tensor, stmt->index[0]);
 }
 
 static Place find_all_uses(Kernel *kernel) {
     Place place = {.arena = kernel->arena, .slot_count = 1};
-    stmt_walk(kernel->body, count_buffers, &place);
+    EACH_STMT(s, kernel->body)
+        place.buffers += s->kind == STMT_ALLOCATE;
     while (place.slot_count < 2 * place.buffers + 1)
         place.slot_count *= 2;
     place.slots = ARENA_ARRAY(kernel->arena, Uses, place.slot_count);
-    stmt_walk(kernel->body, add_buffer, &place);
-    stmt_walk(kernel->body, note_stmt, &place);
+    EACH_STMT(s, kernel->body)
+        if (s->kind == STMT_ALLOCATE)
+            find_uses(&place, s->tensor)->tensor = s->tensor;
+    EACH_STMT(s, kernel->body)
+        note_stmt(&place, s);
     return place;
 }
 
@@ -126,17 +110,12 @@ static Stmt *demoted(Arena *arena, Stmt *allocate) {
 
 /* --- placing ------------------------------------------------------------------------------------------------------ */
 
-static bool uses_any_loop(const Expr *e, void *context) {
-    bool *found = context;
-    *found |= e->kind == EXPR_VAR && e->var->kind == VAR_LOOP;
-    return !*found;
-}
-
 static bool size_is_fixed(const Tensor *tensor) {
-    bool found = false;
     for (int d = 0; d < tensor->rank; d++)
-        expr_walk(tensor->dims[d], uses_any_loop, &found);
-    return !found;
+        EACH_EXPR(e, tensor->dims[d])
+            if (e->kind == EXPR_VAR && e->var->kind == VAR_LOOP)
+                return false;
+    return true;
 }
 
 static StmtList place_body(const Place *place, Stmt *const *body, int count);

@@ -26,19 +26,7 @@ static bool has_tensor(const Tensor *const *list, int count, const Tensor *tenso
     return false;
 }
 
-static bool note_read_of_row(const Expr *e, void *context) {
-    Rows *rows = context;
-    if (e->kind == EXPR_READ)
-        list_push(rows->arena, &rows->reads, e);
-    return true;
-}
-
-static void note_reads_of_row(Expr *e, void *context) {
-    expr_walk(e, note_read_of_row, context);
-}
-
-static bool note_row(Stmt *stmt, void *context) {
-    Rows *rows = context;
+static void note_row(Rows *rows, const Stmt *stmt) {
     rows->other |= stmt->kind == STMT_CHECK || stmt->kind == STMT_PREFETCH;
     if (stmt->kind == STMT_ALLOCATE)
         list_push(rows->arena, &rows->own, stmt->tensor);
@@ -46,8 +34,8 @@ static bool note_row(Stmt *stmt, void *context) {
         list_push(rows->arena, &rows->inner, ((Substitution){stmt->var, expr_int(rows->arena, 0)}));
     if (stmt->kind == STMT_STORE)
         list_push(rows->arena, &rows->stores, stmt);
-    stmt_exprs(stmt, note_reads_of_row, rows);
-    return true;
+    EACH_STMT_READ(read, stmt)
+        list_push(rows->arena, &rows->reads, read);
 }
 
 /* How an index depends on the row: so many times the row, beyond what loops outside decide, and less than that many
@@ -261,13 +249,6 @@ static Stmt *carry_steps(Arena *arena, Stmt *steps) {
 
 /* --- rows of which the last step is left ---------------------------------------------------------------------------- */
 
-static bool note_other_read(const Expr *e, void *context) {
-    Carry *carry = context;
-    const Stmt *store = carry->stores.items[0].store;
-    carry->other |= e->kind == EXPR_READ && e->tensor == store->tensor && !is_of_last_step(carry, store, e);
-    return !carry->other;
-}
-
 /* The statements with another store in the place of theirs. */
 static StmtList replace_store(Arena *arena, Stmt *const *body, int count, Stmt *store) {
     StmtList list = {0};
@@ -298,9 +279,9 @@ static Stmt *steps_of_rows(Arena *arena, Stmt *steps, const Tensor *tensor, int 
     if (carry.other || carry.stores.count != 1 || carry.stores.items[0].store->tensor != tensor)
         return NULL;
     const KeptStore *of = &carry.stores.items[0];
-    expr_walk(of->store->value, note_other_read, &carry);
-    if (carry.other)
-        return NULL;
+    EACH_READ(read, of->store->value)
+        if (read->tensor == tensor && !is_of_last_step(&carry, of->store, read))
+            return NULL;
     Expr *value = with_kept_reads(&carry, of->store->value);
     Stmt *keep = stmt_store(arena, of->kept, of->index, of->kept->rank, value, NULL, of->store->loc);
     StmtList body = replace_store(arena, rows, count, keep), life = {0};
@@ -337,8 +318,8 @@ Stmt *scan_by_rows(Arena *arena, Stmt *steps) {
         return carry_steps(arena, steps);
     Rows rows = {.arena = arena, .steps = steps->var, .row = row->var};
     list_push(arena, &rows.inner, ((Substitution){row->var, expr_int(arena, 0)}));
-    for (int i = 0; i < row->count; i++)
-        stmt_walk(row->body[i], note_row, &rows);
+    EACH_STMT_OF(s, row->body, row->count)
+        note_row(&rows, s);
     int64_t one = 0;
     bool once = expr_is_int(row->extent, &one) && one == 1;
     for (int i = 0; i < rows.stores.count && !once; i++)

@@ -23,49 +23,36 @@ typedef struct Steps {
     bool other;     /* it is used in another way */
 } Steps;
 
-static bool note_store(Stmt *stmt, void *context) {
-    Steps *steps = context;
+static void note_store(Steps *steps, const Stmt *stmt) {
     if (stmt->kind == STMT_PREFETCH && stmt->tensor == steps->tensor)
         steps->other = true;
     if (stmt->kind != STMT_STORE || stmt->tensor != steps->tensor)
-        return true;
+        return;
     const Expr *step = stmt->index[steps->dimension];
     steps->other |= step->kind != EXPR_VAR || stmt->guard || (steps->var && steps->var != step->var);
     steps->var = step->var;
-    return true;
 }
 
-static bool note_read(const Expr *e, void *context) {
-    Steps *steps = context;
+static void note_read(Steps *steps, const Expr *read) {
     Affine affine;
-    if (e->kind != EXPR_READ || e->tensor != steps->tensor)
-        return true;
+    if (read->tensor != steps->tensor)
+        return;
     Expr *newest = steps->inside ? expr_var(steps->arena, steps->var)
                                  : expr_binary(steps->arena, OP_SUB, steps->extent, expr_int(steps->arena, 1));
-    Expr *ago = expr_binary(steps->arena, OP_SUB, newest, e->args[steps->dimension]);
+    Expr *ago = expr_binary(steps->arena, OP_SUB, newest, read->args[steps->dimension]);
     bool known = expr_affine_modular(steps->arena, ago, &affine) && affine.count == 0 && affine.constant >= 0 &&
                  affine.constant < STEPS_LIMIT;
     steps->other |= !known;
     steps->last &= steps->inside || (known && affine.constant == 0);
     if (known && affine.constant >= steps->count)
         steps->count = affine.constant + 1;
-    return true;
-}
-
-static void note_reads(Expr *e, void *context) {
-    expr_walk(e, note_read, context);
-}
-
-static bool find_store(Stmt *stmt, void *context) {
-    Steps *steps = context;
-    steps->other |= stmt->kind == STMT_STORE && stmt->tensor == steps->tensor;
-    return true;
 }
 
 static bool stores_it(const Steps *steps, Stmt *stmt) {
-    Steps search = {.tensor = steps->tensor};
-    stmt_walk(stmt, find_store, &search);
-    return search.other;
+    EACH_STMT(s, stmt)
+        if (s->kind == STMT_STORE && s->tensor == steps->tensor)
+            return true;
+    return false;
 }
 
 /* Every statement of a buffer's life; repeated: a loop other than that over the steps is around it. */
@@ -82,7 +69,8 @@ static void note_uses(Steps *steps, Stmt *stmt, bool repeated) {
                     (stmt->keeps || expr_uses_var(stmt->condition, steps->var) || expr_reads(stmt->condition)) &&
                     stores_it(steps, stmt);
     if (steps->extent || loop)
-        stmt_exprs(stmt, note_reads, steps);
+        EACH_STMT_READ(read, stmt)
+            note_read(steps, read);
     steps->inside |= loop;
     for (int i = 0; i < stmt->count; i++)
         note_uses(steps, stmt->body[i], repeated || (stmt->kind == STMT_FOR && !loop && !steps->inside));
@@ -93,8 +81,8 @@ static void note_uses(Steps *steps, Stmt *stmt, bool repeated) {
 
 static bool keeps_few(Steps *steps, const Stmt *life) {
     int64_t extent, power = 1;
-    for (int i = 0; i < life->count; i++)
-        stmt_walk(life->body[i], note_store, steps);
+    EACH_STMT_OF(s, life->body, life->count)
+        note_store(steps, s);
     for (int i = 0; i < life->count && steps->var && !steps->other; i++)
         note_uses(steps, life->body[i], false);
     while (power < steps->count)
@@ -201,17 +189,6 @@ static Stmt *fold_steps(Arena *arena, const NestStage *stage, Stmt *body) {
 
 /* --- scans by rows ------------------------------------------------------------------------------------------------ */
 
-typedef struct LoopCount {
-    const Var *var;
-    int count;
-} LoopCount;
-
-static bool count_loop(Stmt *stmt, void *context) {
-    LoopCount *loops = context;
-    loops->count += stmt->kind == STMT_FOR && stmt->var == loops->var;
-    return true;
-}
-
 static Stmt *order_steps(Arena *arena, Stmt *stmt, const Var *var) {
     StmtList body = {0}, otherwise = {0};
     if (stmt->kind == STMT_FOR && stmt->var == var)
@@ -228,10 +205,11 @@ Stmt *finish_scans(Arena *arena, const Nest *nest, Stmt *body) {
         body = fold_steps(arena, nest->stages[i], body);
     for (int i = 0; i < nest->stage_count; i++) {
         const NestStage *stage = nest->stages[i];
-        LoopCount loops = {.var = stage->scan && stage->loop_count == 1 ? stage->loops[0]->var : NULL};
-        if (loops.var)
-            stmt_walk(body, count_loop, &loops);
-        body = loops.count == 1 ? order_steps(arena, body, loops.var) : body;
+        const Var *var = stage->scan && stage->loop_count == 1 ? stage->loops[0]->var : NULL;
+        int loops = 0;
+        EACH_STMT(s, var ? body : NULL)
+            loops += s->kind == STMT_FOR && s->var == var;
+        body = loops == 1 ? order_steps(arena, body, var) : body;
     }
     return body;
 }

@@ -329,7 +329,7 @@ static void add_step(Unroll *u, StmtList *list) {
 
 static Stmt *unroll_loop(Unroll *u, Stmt *loop, int64_t extent) {
     StmtList list = {0};
-    bool steps = loop->var->reduction && stores_registers(loop);
+    bool steps = loop->var->reduction && stores_registers(loop->body, loop->count);
     int64_t outer = u->copies;
     u->copies *= extent;
     list_push(u->arena, &u->bindings, ((Substitution){loop->var, NULL}));
@@ -345,14 +345,12 @@ static Stmt *unroll_loop(Unroll *u, Stmt *loop, int64_t extent) {
     return stmt_block(u->arena, list);
 }
 
-static void add_nodes(Expr *e, void *context) {
-    *(int64_t *)context += expr_nodes_up_to(e, NODE_LIMIT);
-}
-
 /* Nodes of a statement when all loops in it that are to be unrolled are; at most one more than the limit. */
 static int64_t unrolled_nodes(const Stmt *stmt) {
     int64_t nodes = 0, inside = 0, copies = 1;
-    stmt_exprs(stmt, add_nodes, &nodes);
+    EACH_STMT_EXPR(e, stmt)
+        if (++nodes > NODE_LIMIT)
+            return nodes;
     for (int i = 0; i < stmt->count && inside <= NODE_LIMIT; i++)
         inside += unrolled_nodes(stmt->body[i]);
     for (int i = 0; i < stmt->otherwise_count && inside <= NODE_LIMIT; i++)

@@ -208,18 +208,6 @@ static bool is_output(const Tensor *tensor) {
     return tensor->role == ROLE_OUTPUT;
 }
 
-static bool note_output_store(Stmt *stmt, void *context) {
-    bool *found = context;
-    *found |= stmt->kind == STMT_STORE && is_output(stmt->tensor);
-    return !*found;
-}
-
-static bool note_check(Stmt *stmt, void *context) {
-    bool *found = context;
-    *found |= stmt->kind == STMT_CHECK;
-    return !*found;
-}
-
 static void verify_for(Verify *v, Stmt *stmt) {
     verify_scalar(v, stmt->extent, TYPE_INT64, "a loop's extent is a scalar of type int64");
     require(v, stmt->var->kind == VAR_LOOP, "a loop defines a loop variable");
@@ -230,9 +218,9 @@ static void verify_for(Verify *v, Stmt *stmt) {
     require(v, !parallel || v->parallel_depth == 0, "no parallel loop stands inside another");
     require(v, !loop_kind_is_bound(stmt->loop) || !(v->axes & 1 << stmt->loop), "an axis is counted once in a nest");
     bool checks = false, stores = false;
-    for (int i = 0; i < stmt->count && v->loops.count == 0; i++) {
-        stmt_walk(stmt->body[i], note_check, &checks);
-        stmt_walk(stmt->body[i], note_output_store, &stores);
+    EACH_STMT(s, v->loops.count == 0 ? stmt : NULL) {
+        checks |= s->kind == STMT_CHECK;
+        stores |= s->kind == STMT_STORE && is_output(s->tensor);
     }
     require(v, !checks || !stores, "a check stands before the first store to an output");
     v->parallel_depth += parallel;

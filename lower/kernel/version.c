@@ -44,29 +44,24 @@ static const Stmt *loop_of(const Version *v, const Var *var) {
 
 /* --- collecting conditions ---------------------------------------------------------------------------------------- */
 
-typedef struct VarSearch {
-    Version *version;
-    Condition *condition;
-} VarSearch;
-
-static bool note_inner_var(const Expr *e, void *context) {
-    VarSearch *search = context;
-    const Stmt *loop = e->kind == EXPR_VAR ? loop_of(search->version, e->var) : NULL;
+/* What a variable of a loop inside makes of a condition. */
+static void note_inner_var(const Version *v, const Var *var, Condition *c) {
+    const Stmt *loop = loop_of(v, var);
     if (!loop)
-        return true;
-    Condition *c = search->condition;
+        return;
     c->masked |= loop->masked;
     bool expanded = loop_kind_is_expanded(loop->loop);
     c->uniform = false;
-    c->ready &= expanded || (!c->guard && e->var->reduction);
-    c->waits |= !expanded && !e->var->reduction;
-    return true;
+    c->ready &= expanded || (!c->guard && var->reduction);
+    c->waits |= !expanded && !var->reduction;
 }
 
 static void add_condition(Version *v, Expr *expr, bool guard) {
     Condition c = {.expr = expr, .guard = guard, .ready = true, .uniform = true};
     bool reads = expr_reads(expr); /* what it reads need not be there yet, or only under other conditions */
-    expr_walk(expr, note_inner_var, &(VarSearch){v, &c});
+    EACH_EXPR(e, expr)
+        if (e->kind == EXPR_VAR)
+            note_inner_var(v, e->var, &c);
     if (reads || c.masked || (guard && c.uniform)) /* a uniform guard stands where it can */
         return;
     if (v->uniform_only && !c.uniform)
@@ -93,19 +88,11 @@ static void add_conditions(Version *v, Expr *condition, bool guard) {
         add_condition(v, all.items[i], guard);
 }
 
-static bool note_read_guard(const Expr *e, void *context) {
-    if (e->kind == EXPR_READ && e->guard)
-        add_conditions(context, e->guard, false);
-    return true;
-}
-
-static void collect_expr(Expr *e, void *context) {
-    expr_walk(e, note_read_guard, context);
-}
-
 static void collect(Version *v, Stmt *stmt, int64_t copies) {
     int64_t extent = 1;
-    stmt_exprs(stmt, collect_expr, v);
+    EACH_STMT_READ(read, stmt)
+        if (read->guard)
+            add_conditions(v, read->guard, false);
     if (stmt->kind == STMT_IF)
         add_conditions(v, stmt->condition, true);
     if (stmt->kind == STMT_STORE)
@@ -149,13 +136,6 @@ static bool is_refuted(Arena *arena, const Known *known, Expr *condition) {
         if (!conditions_have(&own, known->never.items[i]))
             return false;
     return known->never.count > 0;
-}
-
-static bool add_inner(Stmt *stmt, void *context) {
-    InnerVars *inner = context;
-    if (stmt->kind == STMT_FOR)
-        list_push(inner->arena, &inner->list, stmt->var);
-    return true;
 }
 
 /* What always holds where e stands: of an inner loop, which may have no values, something is known inside it alone. */
@@ -206,8 +186,9 @@ static Expr *apply_to_expr(Arena *arena, Expr *e, void *context) {
 static StmtList assume(Arena *arena, const StmtList *stmts, Known *known) {
     StmtList list = {0};
     known->inner = (InnerVars){.arena = arena};
-    for (int i = 0; i < stmts->count; i++)
-        stmt_walk(stmts->items[i], add_inner, &known->inner);
+    EACH_STMT_OF(s, stmts->items, stmts->count)
+        if (s->kind == STMT_FOR)
+            list_push(arena, &known->inner.list, s->var);
     for (int i = 0; i < stmts->count; i++)
         stmts_add(arena, &list, stmt_map_exprs(arena, stmts->items[i], apply_to_expr, known));
     return list;
@@ -394,13 +375,16 @@ static bool is_apart(const Tensor *tensor, int dimension) {
     return false;
 }
 
-static bool note_gathered(const Expr *e, void *context) {
-    Gathered *gathered = context;
-    bool computes = e->kind == EXPR_OP && e->type != TYPE_INT64 && e->type != TYPE_BOOL;
-    gathered->beside |= computes || (e->kind == EXPR_READ && e->tensor->scope == SCOPE_REGISTER);
-    for (int d = 0; e->kind == EXPR_READ && d < e->count; d++)
-        gathered->apart |= is_apart(e->tensor, d) && expr_uses_var(e->args[d], gathered->lane);
-    return e->kind != EXPR_READ;
+static void note_gathered(Gathered *gathered, const Expr *value) {
+    EACH_EXPR(e, value) {
+        bool computes = e->kind == EXPR_OP && e->type != TYPE_INT64 && e->type != TYPE_BOOL;
+        gathered->beside |= computes || (e->kind == EXPR_READ && e->tensor->scope == SCOPE_REGISTER);
+        if (e->kind != EXPR_READ)
+            continue;
+        for (int d = 0; d < e->count; d++)
+            gathered->apart |= is_apart(e->tensor, d) && expr_uses_var(e->args[d], gathered->lane);
+        SKIP_BELOW(e);
+    }
 }
 
 static void collect_gathered(Gathered *gathered, const Stmt *stmt) {
@@ -410,7 +394,7 @@ static void collect_gathered(Gathered *gathered, const Stmt *stmt) {
         gathered->lane = stmt->var;
     if (stmt->kind == STMT_STORE && gathered->lane) {
         gathered->apart = gathered->beside = false;
-        expr_walk(stmt->value, note_gathered, gathered);
+        note_gathered(gathered, stmt->value);
         gathered->any = true;
         gathered->other |= !gathered->apart || gathered->beside || stmt->tensor->scope == SCOPE_REGISTER;
     } else {
@@ -541,18 +525,12 @@ static Expr *smaller(Arena *arena, Expr *extent, Expr *first) {
     return expr_binary(arena, OP_MIN, extent, first);
 }
 
-static bool note_serial_loop(Stmt *stmt, void *context) {
-    bool *found = context;
-    int64_t extent;
-    if (stmt->kind == STMT_FOR && !loop_kind_is_expanded(stmt->loop))
-        *found |= !expr_is_int(stmt->extent, &extent) || extent > 1;
-    return !*found;
-}
-
 static bool has_serial_loop(Stmt *stmt) {
-    bool found = false;
-    stmt_walk(stmt, note_serial_loop, &found);
-    return found;
+    int64_t extent;
+    EACH_STMT(s, stmt)
+        if (s->kind == STMT_FOR && !loop_kind_is_expanded(s->loop) && (!expr_is_int(s->extent, &extent) || extent > 1))
+            return true;
+    return false;
 }
 
 /* The value up to which all conditions hold, or NULL when they do not depend on the loop in this way. */

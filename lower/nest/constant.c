@@ -24,24 +24,14 @@ static const Tensor *constant_of(const Access *access) {
     return access->producer != NULL ? access->producer->nest.buffers[0] : access->read->tensor;
 }
 
-typedef struct ReadTensor {
-    const Tensor *tensor;
-    bool several;
-} ReadTensor;
-
-static bool note_source(const Expr *e, void *context) {
-    ReadTensor *source = context;
-    if (e->kind == EXPR_READ) {
-        source->several |= source->tensor != NULL && source->tensor != e->tensor;
-        source->tensor = e->tensor;
-    }
-    return true;
-}
-
 const Tensor *made_of(const Stage *maker) {
-    ReadTensor source = {0};
-    stage_walk(maker, note_source, &source);
-    return source.several ? NULL : source.tensor;
+    const Tensor *source = NULL;
+    EACH_STAGE_READ(read, maker) {
+        if (source != NULL && source != read->tensor)
+            return NULL;
+        source = read->tensor;
+    }
+    return source;
 }
 
 /* Whose contents come after compiling, or what is made of such a one. */
@@ -72,19 +62,20 @@ static bool is_only_reader(const NestState *state, const StageState *stage, cons
     return true;
 }
 
-typedef struct Search {
-    int nodes;
-    bool known; /* neither sizes nor scalars, nor indices that are read */
-} Search;
-
-static bool note_known(const Expr *e, void *context) {
-    Search *search = context;
-    bool reads = false;
-    search->nodes++;
+static bool reads_by_reads(const Expr *e) {
     for (int i = 0; e->kind == EXPR_READ && i < e->count; i++)
-        reads |= expr_reads(e->args[i]);
-    search->known &= !reads && (e->kind != EXPR_VAR || e->var->kind == VAR_AXIS);
-    return search->known;
+        if (expr_reads(e->args[i]))
+            return true;
+    return false;
+}
+
+/* Few nodes, and neither sizes nor scalars, nor indices that are read. */
+static bool is_known(const Stage *stage) {
+    int nodes = 0;
+    EACH_STAGE_EXPR(e, stage)
+        if (++nodes > NODES_LIMIT || reads_by_reads(e) || (e->kind == EXPR_VAR && e->var->kind != VAR_AXIS))
+            return false;
+    return true;
 }
 
 static int64_t bytes_of(const Tensor *tensor) {
@@ -112,30 +103,27 @@ static bool is_small(const StageState *stage) {
     return made >= 0 && points >= 0 && made <= limit && points <= (copies ? COPY_LIMIT : POINTS_LIMIT);
 }
 
-typedef struct Shapes {
-    const Tensor *of;
-    bool known;
-} Shapes;
-
-static bool note_size(const Expr *e, void *context) {
-    Shapes *shapes = context;
-    bool found = e->kind != EXPR_VAR;
-    for (int d = 0; !found && d < shapes->of->rank; d++)
-        found = expr_uses_var(shapes->of->dims[d], e->var);
-    shapes->known &= found;
-    return found;
+static bool has_sizes_alone(const Expr *e, const Tensor *of) {
+    EACH_EXPR(at, e) {
+        bool found = at->kind != EXPR_VAR;
+        for (int d = 0; !found && d < of->rank; d++)
+            found = expr_uses_var(of->dims[d], at->var);
+        if (!found)
+            return false;
+    }
+    return true;
 }
 
 /* Its shape follows from that of the tensor: what packs an argument gets no other sizes. */
 static bool has_sizes_of(const Stage *stage, const Tensor *buffer, const Tensor *tensor) {
-    Shapes shapes = {tensor, true};
+    bool known = true;
     for (int d = 0; d < buffer->rank; d++)
-        expr_walk(buffer->dims[d], note_size, &shapes);
+        known &= has_sizes_alone(buffer->dims[d], tensor);
     for (int i = 0; i < stage->axis_count; i++)
-        expr_walk(stage->axes[i]->extent, note_size, &shapes);
+        known &= has_sizes_alone(stage->axes[i]->extent, tensor);
     for (int i = 0; i < stage->reduction_count; i++)
-        expr_walk(stage->reductions[i]->extent, note_size, &shapes);
-    return shapes.known;
+        known &= has_sizes_alone(stage->reductions[i]->extent, tensor);
+    return known;
 }
 
 /* What is made once ahead of all calls: of one tensor that nothing else reads. */
@@ -201,11 +189,7 @@ void find_constants(NestState *state) {
         any |= is_constant(state->nest.program->tensors[i]);
     for (int i = 0; any && i < state->stages.count; i++) {
         StageState *stage = state->stages.items[i];
-        Search search = {0, true};
-        if (!stands_alone(stage) || !reads_constants(stage))
-            continue;
-        stage_walk(stage->nest.stage, note_known, &search);
-        if (!search.known || search.nodes > NODES_LIMIT ||
+        if (!stands_alone(stage) || !reads_constants(stage) || !is_known(stage->nest.stage) ||
             !(reads_later(stage) ? packs(state, stage) : is_small(stage)))
             continue;
         Tensor *constant = ARENA_NEW(state->arena, Tensor);

@@ -56,27 +56,13 @@ const Form *form_of_expr(Forms *forms, const Expr *e, FindForm *find, const void
 
 /* --- loops -------------------------------------------------------------------------------------------------------- */
 
-typedef struct LoopSearch {
-    LoopOutside *visit;
-    const void *context;
-    const Loop *found;
-} LoopSearch;
-
-static bool visit_loop(const Expr *e, void *context) {
-    LoopSearch *search = context;
-    const Loop *loop = e->kind == EXPR_VAR && e->var->kind == VAR_LOOP ? &node_of(e->var)->loop : NULL;
-    if (search->found == NULL && loop != NULL && search->visit(search->context, loop))
-        search->found = loop;
-    return search->found == NULL;
-}
-
 static const Loop *find_loop(const Expr *atom, LoopOutside *visit, const void *context) {
-    LoopSearch search = {visit, context, NULL};
-    if (atom->kind == EXPR_VAR)
-        visit_loop(atom, &search);
-    else
-        expr_walk(atom, visit_loop, &search);
-    return search.found;
+    EACH_EXPR(e, atom) {
+        const Loop *loop = e->kind == EXPR_VAR && e->var->kind == VAR_LOOP ? &node_of(e->var)->loop : NULL;
+        if (loop != NULL && visit(context, loop))
+            return loop;
+    }
+    return NULL;
 }
 
 const Loop *form_find_loop(const Form *form, LoopOutside *visit, const void *context) {

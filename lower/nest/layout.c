@@ -35,16 +35,14 @@ static bool is_number_name(const char *name, int d) {
     return name[0] == 'd' && name[1] != '\0' && number == d && strspn(name + 1, "0123456789") == strlen(name + 1);
 }
 
-typedef struct NameSearch {
-    const char *name;
-    bool found;
-} NameSearch;
-
-static bool find_name(const Expr *e, void *context) {
-    NameSearch *search = context;
-    if (e->kind == EXPR_VAR && same_index_name(search->name, e->var->name))
-        search->found = true;
-    return !search->found && e->kind != EXPR_READ;
+static bool uses_name(const Expr *index, const char *name) {
+    EACH_EXPR(e, index) {
+        if (e->kind == EXPR_VAR && same_index_name(name, e->var->name))
+            return true;
+        if (e->kind == EXPR_READ)
+            SKIP_BELOW(e);
+    }
+    return false;
 }
 
 static int fit_of_reads(const LayoutSubject *subject, const StageState *consumer, const char *name, int d) {
@@ -53,9 +51,7 @@ static int fit_of_reads(const LayoutSubject *subject, const StageState *consumer
         const Expr *read = consumer->accesses.items[k].read;
         if (read->tensor != subject->tensor)
             continue;
-        NameSearch search = {name, false};
-        expr_walk(read->args[d], find_name, &search);
-        int found = !search.found ? 0 : read->args[d]->kind == EXPR_VAR ? 3 : 2;
+        int found = !uses_name(read->args[d], name) ? 0 : read->args[d]->kind == EXPR_VAR ? 3 : 2;
         fit = found > fit ? found : fit;
     }
     return fit;

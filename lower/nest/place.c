@@ -192,33 +192,31 @@ static Expr *inline_read(Arena *arena, Expr *e, void *context) {
     return e->otherwise != NULL ? inlined_otherwise(inlining, e, of, value) : value;
 }
 
-typedef struct NodeCount {
-    int left, copies; /* copies: of the nodes at hand, once the conditions of reads are written out */
-} NodeCount;
+/* Nodes up to a limit, once the conditions of reads are written out: that of a read with an else compares each index with
+ * both of its ends. */
+static int nodes_written_out(const Expr *root, int limit) {
+    int nodes = 0;
+    EACH_EXPR(e, root) {
+        nodes++;
+        for (int d = 0; e->otherwise && d < e->count && nodes < limit; d++)
+            nodes += 2 * nodes_written_out(e->args[d], limit);
+        if (nodes >= limit)
+            return limit;
+    }
+    return nodes;
+}
 
-/* The condition of a read with an else compares each index with both of its ends. */
-static bool count_node(const Expr *e, void *context) {
-    NodeCount *count = context;
-    if ((count->left -= count->copies) <= 0)
-        return false;
-    if (e->kind != EXPR_READ || !e->otherwise)
-        return true;
-    expr_walk(e->otherwise, count_node, count);
-    if (e->guard)
-        expr_walk(e->guard, count_node, count);
-    count->copies *= 3;
-    for (int d = 0; d < e->count && count->left > 0; d++)
-        expr_walk(e->args[d], count_node, count);
-    count->copies /= 3;
-    return false;
+static bool is_too_large(const Stage *stage) {
+    int nodes = 0;
+    for (int c = 0; c < stage->component_count; c++)
+        nodes += nodes_written_out(stage->components[c].value, INLINE_LIMIT - nodes);
+    return nodes >= INLINE_LIMIT;
 }
 
 bool inline_into(NestState *state, StageState *consumer, StageState *stage) {
     Inlining inlining = {state, consumer, stage};
     Stage *copy = stage_rewrite_exprs(state->arena, consumer->nest.stage, inline_read, &inlining);
-    NodeCount count = {INLINE_LIMIT, 1};
-    stage_walk_values(copy, count_node, &count);
-    if (count.left <= 0)
+    if (is_too_large(copy))
         return refuse_stage(state, stage, "with %s inlined the expression of %s would have more than %d operations",
                             stage->name, consumer->name, INLINE_LIMIT);
     stage_rewrite(state, consumer, copy);

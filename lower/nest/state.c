@@ -224,28 +224,17 @@ StageState *state_producer(const NestState *state, const Tensor *tensor) {
     return NULL;
 }
 
-typedef struct AccessList {
-    NestState *state;
-    StageState *stage;
-    bool initial;
-} AccessList;
-
-static bool add_access(const Expr *e, void *context) {
-    AccessList *list = context;
-    if (e->kind == EXPR_READ) {
-        Access access = {e, list->initial, state_producer(list->state, e->tensor)};
-        list_push(list->state->arena, &list->stage->accesses, access);
-    }
-    return true;
+static void add_access(NestState *state, StageState *stage, const Expr *read, bool initial) {
+    list_push(state->arena, &stage->accesses, ((Access){read, initial, state_producer(state, read->tensor)}));
 }
 
 void stage_rewrite(NestState *state, StageState *stage, const Stage *rewritten) {
     stage->nest.stage = rewritten;
     stage->accesses.count = 0;
-    AccessList list = {state, stage, false};
-    stage_walk_values(rewritten, add_access, &list);
-    list.initial = true;
-    stage_walk_initials(rewritten, add_access, &list);
+    EACH_VALUE_READ(read, rewritten)
+        add_access(state, stage, read, false);
+    EACH_INITIAL_READ(read, rewritten)
+        add_access(state, stage, read, true);
 }
 
 static const Form *no_axis(const void *context, const Var *var) {

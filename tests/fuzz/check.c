@@ -255,14 +255,12 @@ static Expr *plant_product(Arena *arena, Expr *e, void *context) {
     return e;
 }
 
-static bool plant_statement(Stmt *stmt, void *context) {
-    char plant = *(const char *)context;
+static void plant_statement(Stmt *stmt, char plant) {
     int64_t extent;
     if (plant == 'l' && stmt->kind == STMT_FOR && expr_is_int(stmt->extent, &extent) && extent >= 3)
         stmt->extent = expr_int(arena_new(), extent - 1);
     if (plant == 's' && stmt->kind == STMT_STORE && stmt->index_count == 1 && stmt->value->lanes > 1)
         stmt->index[0] = expr_binary(arena_new(), OP_ADD, stmt->index[0], stmt->index[0]);
-    return true;
 }
 
 static Kernel *planted(Run *run, Kernel *kernel) {
@@ -270,7 +268,8 @@ static Kernel *planted(Run *run, Kernel *kernel) {
         return kernel;
     if (*run->options->plant == 'm')
         kernel->body = stmt_map_exprs(kernel->arena, kernel->body, plant_product, NULL);
-    stmt_walk(kernel->body, plant_statement, (void *)run->options->plant);
+    EACH_STMT(stmt, kernel->body)
+        plant_statement(stmt, *run->options->plant);
     return kernel;
 }
 

@@ -35,35 +35,30 @@ static Expr *redirect_read(Arena *arena, Expr *e, void *context) {
     return expr_read(arena, redirect->to, e->args, e->otherwise);
 }
 
-typedef struct ReadSearch {
-    const Tensor *tensor;
-    LIST(const Expr *) found;
-    Arena *arena;
-} ReadSearch;
+typedef LIST(const Expr *) ReadList;
 
-static bool note_read(const Expr *e, void *context) {
-    ReadSearch *search = context;
-    bool known = e->kind != EXPR_READ || e->tensor != search->tensor;
-    for (int i = 0; i < search->found.count && !known; i++)
-        known = expr_equal(search->found.items[i], e);
-    if (!known)
-        list_push(search->arena, &search->found, e);
-    return true;
+static bool is_listed(const ReadList *list, const Expr *e) {
+    for (int i = 0; i < list->count; i++)
+        if (expr_equal(list->items[i], e))
+            return true;
+    return false;
 }
 
 /* reader=, read=: false when there is no such read. */
 static bool choose_reads(Model *m, const Prim *prim, const Tensor *source, const Part **reader, Redirect *redirect) {
     const PrimArg *name = prim_keyword(prim, "reader"), *number = prim_keyword(prim, "read");
-    ReadSearch search = {.tensor = source, .arena = m->arena};
+    ReadList found = {0};
     for (int i = 0; i < m->parts.count && name; i++)
         if (!strcmp(m->parts.items[i]->name, name->name) && !m->parts.items[i]->inlined)
             *reader = m->parts.items[i];
     if (!name || !*reader)
         return !name;
-    stage_walk((*reader)->stage, note_read, &search);
-    if (search.found.count == 0 || (number && number->value >= search.found.count))
+    EACH_STAGE_READ(e, (*reader)->stage)
+        if (e->tensor == source && !is_listed(&found, e))
+            list_push(m->arena, &found, e);
+    if (found.count == 0 || (number && number->value >= found.count))
         return false;
-    redirect->only = number ? search.found.items[number->value] : NULL;
+    redirect->only = number ? found.items[number->value] : NULL;
     return true;
 }
 

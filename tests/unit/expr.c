@@ -61,11 +61,6 @@ static Fixture make_fixture(Arena *arena) {
 
 /* --- makers, substitution ----------------------------------------------------------------------------------------- */
 
-static bool count_vars(const Expr *e, void *context) {
-    *(int *)context += e->kind == EXPR_VAR;
-    return e->kind != EXPR_READ;
-}
-
 static void test_makers(Fixture *f) {
     Arena *a = f->arena;
     is_int(add(f, num(f, 2), num(f, 3))->integer, 5, "constants fold");
@@ -83,9 +78,43 @@ static void test_makers(Fixture *f) {
     ok(!expr_equal(expr_constant(a, TYPE_FLOAT, 0.0), expr_constant(a, TYPE_FLOAT, -0.0)), "0.0 and -0.0 differ");
     ok(expr_equal(add(f, f->i, f->j), add(f, f->i, f->j)) && !expr_equal(add(f, f->i, f->j), add(f, f->j, f->i)),
        "equality is structural");
-    int vars = 0;
-    expr_walk(add(f, f->i, expr_cast(a, TYPE_INT64, expr_read(a, f->A, &f->j, NULL))), count_vars, &vars);
-    is_int(vars, 1, "a walk leaves out what is below a false answer");
+}
+
+/* --- walks -------------------------------------------------------------------------------------------------------- */
+
+/* The nodes as the walk comes to them, at most so many: "+ i A j". */
+static const char *walk_text(Fixture *f, const Expr *root, int most, bool into_reads) {
+    Text text = {.arena = f->arena};
+    EACH_EXPR(e, root) {
+        const char *name = e->kind == EXPR_VAR ? e->var->name : e->kind == EXPR_READ ? e->tensor->name : "+";
+        text_add(&text, "%s%s", text.length ? " " : "", name);
+        if (--most == 0)
+            break;
+        if (e->kind == EXPR_READ && !into_reads)
+            SKIP_BELOW(e);
+    }
+    return text.length ? text.text : "";
+}
+
+static void test_walks(Fixture *f) {
+    Arena *a = f->arena;
+    Expr *read = expr_read(a, f->A, &f->j, expr_var(a, f->var_N));
+    read->guard = expr_var(a, f->var_i);
+    Expr *sum = expr_op(a, OP_ADD, TYPE_INT64, (Expr *[]){expr_cast(a, TYPE_INT64, read), f->i}, 2);
+    is_text(walk_text(f, sum, 0, true), "+ + A j N i i", "parents first, an index, the else and the guard of a read");
+    is_text(walk_text(f, sum, 0, false), "+ + A i", "what is below a read is left out");
+    is_text(walk_text(f, sum, 2, true), "+ +", "a walk can be left");
+    is_text(walk_text(f, NULL, 0, true), "", "there is nothing in no expression");
+    Expr *deep = f->i;
+    for (int n = 0; n < 1000; n++)
+        deep = expr_op(a, OP_ADD, TYPE_INT64, (Expr *[]){deep, f->j}, 2);
+    int nodes = 0, vars = 0;
+    EACH_EXPR(e, deep) {
+        nodes++;
+        vars += e->kind == EXPR_VAR;
+    }
+    ok(nodes == 2001 && vars == 1001, "deep ones are walked whole: %d nodes, %d variables", nodes, vars);
+    ok(expr_uses_var(deep, f->i->var) && !expr_uses_var(deep, f->k->var), "what is deepest is found");
 }
 
 static void test_substitution(Fixture *f) {
@@ -386,6 +415,7 @@ int main(void) {
     Arena *arena = arena_new();
     Fixture fixture = make_fixture(arena);
     test_makers(&fixture);
+    test_walks(&fixture);
     test_substitution(&fixture);
     test_printing(&fixture);
     test_simplify(&fixture);

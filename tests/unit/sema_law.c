@@ -119,22 +119,19 @@ static int64_t value_of(const Walk *walk, const Expr *e) {
     return value;
 }
 
-static bool visit_read(const Expr *e, void *context) {
-    Walk *walk = context;
-    if (e->kind != EXPR_READ || e->otherwise)
-        return true;
-    for (int d = 0; d < e->count; d++) {
+static void visit_read(Walk *walk, const Expr *e) {
+    for (int d = 0; d < e->count && !e->otherwise; d++) {
         int64_t index = value_of(walk, e->args[d]), extent = value_of(walk, e->tensor->dims[d]);
         if ((index < 0 || index >= extent) && walk->outside++ == 0)
             diag_line("%s: index %" PRId64 " of extent %" PRId64, expr_text(walk->arena, e), index, extent);
     }
-    return true;
 }
 
 /* All values of the axes from number `axis` on. */
 static void walk_axes(Walk *walk, const Stage *stage, int axis) {
     if (axis == stage->axis_count + stage->reduction_count) {
-        stage_walk(stage, visit_read, walk);
+        EACH_STAGE_READ(read, stage)
+            visit_read(walk, read);
         return;
     }
     const Var *var = axis < stage->axis_count ? stage->axes[axis] : stage->reductions[axis - stage->axis_count];
