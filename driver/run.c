@@ -1,5 +1,6 @@
 /* run.c - -run: runs each kernel in a worker process on seeded random inputs and checks it against the interpreter.
  *
+ * The worker runs on this machine, or where --runner starts one. The interpreter is always here.
  * Prints one line for each kernel: the time of one call, GFLOP/s, and how it was checked. A wrong result, a crash or a
  * status other than 0 is an error of the run (exit status 1).
  */
@@ -182,6 +183,7 @@ static bool run_sized(Compilation *c, Kernel *kernel, const Target *target, int6
     RunRequest request = {.object = object,
                           .object_bytes = bytes,
                           .program = program,
+                          .runner = c->options->runner,
                           .sizes = data.sizes,
                           .inputs = data.inputs,
                           .seed = c->options->seed,
@@ -241,8 +243,10 @@ static bool run_kernel(Compilation *c, const Unit *unit, Kernel *kernel, const T
 
 int run_kernels(Compilation *c, Kernel *const *kernels, int count, const Target *target) {
     int status = 0;
-    if (!target->host) {
-        complain("-run needs a target that this machine runs, not %s", target->name);
+    if (!can_measure(c, target)) {
+        complain("-run needs a target that this machine runs, not %s; --runner names a command that starts "
+                 "tensorc-worker where it runs",
+                 target->name);
         return 1;
     }
     if (!names_exist(&c->options->run_inputs, kernels, count, false) ||

@@ -14,6 +14,7 @@ typedef struct RunRequest {
     int constant_count;
     const Program *program; /* whose arguments they are */
     const char *symbol;     /* of the function; NULL: the program's */
+    const char *runner;     /* of run_object: the command that starts its worker, or NULL: local */
     const int64_t *sizes;   /* values of program->sizes */
     void *const *inputs;    /* data of each argument, NULL: made from the seed on the worker's side */
     uint64_t seed;

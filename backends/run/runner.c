@@ -385,7 +385,7 @@ void runner_run(Runner *runner, Arena *arena, const RunRequest *request, RunResu
 
 void run_object(Arena *arena, const RunRequest *request, RunResult *result) {
     const char *why = "";
-    Runner *runner = runner_open(arena, NULL, (Patience){HUGE_VAL, request->stop}, &why, NULL);
+    Runner *runner = runner_open(arena, request->runner, (Patience){HUGE_VAL, request->stop}, &why, NULL);
     if (!runner) {
         *result = (RunResult){.outcome = OUTCOME_BUILD_ERROR, .why = why};
         return;

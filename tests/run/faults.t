@@ -61,6 +61,17 @@ printf '%s\n' 'def rows(float(M, N) x) -> (y) { y(i) +=! x(i, j) }' \
     'export rows tune (M=8, N=9), (M=3), (M=1, N=20)' >rows.tensor
 runs "sizes of tune" "$TENSORC" -run rows.tensor
 is "$(sed 's/: .*//' "$work/out" | tr '\n' ';')" 'rows (M=8, N=9);rows (M=1, N=20);' "are run with"
+echo "echo started >>started; exec '$(dirname "$TENSORC")/tensorc-worker'" >elsewhere.sh
+runs "with a runner" "$TENSORC" -run rows.tensor --runner='sh ./elsewhere.sh'
+is "$(sed 's/: .*//' "$work/out" | tr '\n' ';') $(wc -l <started | tr -d ' ')" 'rows (M=8, N=9);rows (M=1, N=20); 2' \
+    "they are run with in its workers"
+sized='-run -DM=2 -DK=3 -DN=4 good.tensor'
+fault 1 "matmul: the runner 'false' does not start" "a runner that does not start" $sized --runner=false
+foreign=cortex-a53
+if runs_here $foreign; then foreign=haswell; fi
+fault 1 "not $foreign; --runner names a command" "a processor that needs one" $sized --target=$foreign
+fault 1 'the object is for another processor' "and has the wrong one" \
+    $sized --target=$foreign --runner='sh ./elsewhere.sh'
 fault 2 "did you mean '--trials'" "an option that is nearly one" --trails=3 -c good.tensor $to
 fault 1 "there is no tuning database 'none.db'" "a database to list that is not there" db ls --db=none.db
 fault 1 "there is no tuning database 'none.db'" "and one to export" db export --db=none.db
