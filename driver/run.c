@@ -222,6 +222,13 @@ static void complain_sizes(Arena *arena, const Program *program) {
              program->size_count == 1 ? "" : "s", names.text, options.text);
 }
 
+static void add_row(Text *rows, const struct TuneSizes *row) {
+    text_add(rows, "%s", rows->length ? ", (" : "(");
+    for (int b = 0; b < row->count; b++)
+        text_add(rows, "%s%s=%lld", b ? ", " : "", row->bindings[b].name, (long long)row->bindings[b].value);
+    text_add(rows, ")");
+}
+
 /* Runs the kernel with its known sizes, or with each row of tune that has all sizes. */
 static bool run_kernel(Compilation *c, const Unit *unit, Kernel *kernel, const Target *target) {
     const Program *program = kernel->program;
@@ -230,13 +237,18 @@ static bool run_kernel(Compilation *c, const Unit *unit, Kernel *kernel, const T
     int rows = program->size_count ? unit->tune_count : 1, run = 0;
     char *object = make_object(c, kernel, target, &bytes);
     bool good = object != NULL;
+    Text open = {.arena = c->arena};
     for (int i = 0; i < rows && object; i++)
         if (!program->size_count || sizes_of_row(program, &unit->tunes[i], sizes)) {
             good &= run_sized(c, kernel, target, sizes, object, bytes);
             run++;
+        } else {
+            add_row(&open, &unit->tunes[i]);
         }
     if (object && !run)
         complain_sizes(c->arena, program);
+    else if (open.length)
+        show(stderr, "tensorc: %s: not run with rows of tune that leave sizes open: %s\n", program->symbol, open.text);
     free(object);
     return good && run;
 }

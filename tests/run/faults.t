@@ -61,6 +61,7 @@ printf '%s\n' 'def rows(float(M, N) x) -> (y) { y(i) +=! x(i, j) }' \
     'export rows tune (M=8, N=9), (M=3), (M=1, N=20)' >rows.tensor
 runs "sizes of tune" "$TENSORC" -run rows.tensor
 is "$(sed 's/: .*//' "$work/out" | tr '\n' ';')" 'rows (M=8, N=9);rows (M=1, N=20);' "are run with"
+is "$(cat "$work/err")" 'tensorc: rows: not run with rows of tune that leave sizes open: (M=3)' "those that are not are named"
 echo "echo started >>started; exec '$(dirname "$TENSORC")/tensorc-worker'" >elsewhere.sh
 runs "with a runner" "$TENSORC" -run rows.tensor --runner='sh ./elsewhere.sh'
 is "$(sed 's/: .*//' "$work/out" | tr '\n' ';') $(wc -l <started | tr -d ' ')" 'rows (M=8, N=9);rows (M=1, N=20); 2' \
