@@ -78,7 +78,7 @@ typedef struct TuneOptions {
     uint64_t seed;
     const char *maker; /* names the compiler and the seed, by which the default is the same; NULL: nothing is noted */
     int threads;       /* that generated code uses: part of the key */
-    const char *inputs; /* names the contents of arguments: results of others are none; NULL: random, all count */
+    const char *inputs; /* names the contents of arguments, NULL: random; results of others do not count, and go */
     const char *file;  /* where the function stands: records say so; or NULL */
     StaticChoice *standard;   /* the default, if it was made before, of the same seed; or NULL */
     const volatile int *stop; /* becomes non-zero on Ctrl-C: finish with the best so far */

@@ -64,7 +64,7 @@ Trial *trial_new(Tuner *tuner, const Schedule *schedule, const int *point) {
 }
 
 void tuner_flush(Tuner *tuner) {
-    if (tuner->database && tuner->options->inputs && tuner->unwritten.count)
+    if (tuner->database && tuner->unwritten.count)
         database_forget_others(tuner->database, &tuner->unwritten.items[0]);
     if (!tuner->database || tuner->unwritten.count == 0 ||
         database_add_all(tuner->database, tuner->unwritten.items, tuner->unwritten.count))

@@ -93,10 +93,14 @@ void tuner_recall(Tuner *tuner) {
         return;
     int count = database_find(tuner->arena, tuner->database, tuner->task->key, database_target(tuner->target),
                               tuner->options->threads, &records);
-    /* Failures alone tell of a machine that could not run anything: they are tried again. */
-    for (int r = 0; r < count && records[0].outcome == OUTCOME_OK; r++)
-        if (!tuner->options->inputs || !strcmp(records[r].inputs, tuner->options->inputs))
+    const char *inputs = tuner->options->inputs ? tuner->options->inputs : "";
+    bool measured = false; /* failures alone tell of a machine that could not run anything: they are tried again */
+    for (int r = 0; r < count; r++) {
+        bool same = strcmp(records[r].inputs, inputs) == 0;
+        measured |= same && records[r].outcome == OUTCOME_OK; /* these come first */
+        if (same && measured)
             recall(tuner, &records[r]);
+    }
 }
 
 /* --- notes --- */

@@ -70,6 +70,12 @@ sed 's/3 \* r/2 * r/' near.tensor >other.tensor
 "$TENSORC" -run other.tensor --output=row=other.npy >made 2>&1
 tune --trials=6 --input=row=other.npy --db=inputs.db -c inputs.tensor -o other.o
 like "$(cat err)" 'tuned picked.R9.N32: [0-9]+ trials? in' "others are"
+tune --trials=6 --db=inputs.db -c inputs.tensor -o random.o
+like "$(cat err)" 'tuned picked.R9.N32: [0-9]+ trials? in [0-9.]+ s[,;] (each|[0-9])' "random ones are, too: other results do not count" ||
+    diag_file err
+is "$("$TENSORC" db export --db=inputs.db | grep -c '^inputs')" 0 "and go"
+tune --trials=6 --db=inputs.db -c inputs.tensor -o again.o
+unlike "$(cat err)" 'tuned picked' "once"
 tune --trials=6 --input=row=row.npy --db=far.db -c inputs.tensor -o far.o
 like "$status $(cat err)" '^1 tensorc: error: picked.R9.N32 cannot be tuned: the inputs that are given: ' "indices out of range: an error"
 tune --trials=6 --input=from=row.npy --db=far.db -c inputs.tensor -o far.o
