@@ -67,14 +67,17 @@ static uint64_t hash_bytes(uint64_t hash, const void *data, size_t bytes) {
     return hash ? hash : 1;
 }
 
-void *const *search_inputs(Compilation *c, const Program *program, const char **name) {
+void *const *search_inputs(Compilation *c, const Program *program, const char **name, const char **unfit) {
     const NamedFiles *files = &c->options->run_inputs;
     void **inputs = ARENA_ARRAY(c->arena, void *, program->argument_count + 1);
     uint64_t hash = 0; /* of all given contents */
     const char *why;
+    Text left = {.arena = c->arena};
     for (int f = 0; f < files->count; f++) {
         const Argument *a = find_argument(program, files->items[f].name);
         const Array *array = a ? read_input(c, program, NULL, a, &files->items[f], &why) : NULL;
+        if (a && !array)
+            text_add(&left, "%s'%s' as %s: %s", left.length ? "; " : "", files->items[f].path, files->items[f].name, why);
         if (!array)
             continue;
         int64_t number = a - program->arguments;
@@ -82,6 +85,7 @@ void *const *search_inputs(Compilation *c, const Program *program, const char **
         hash = hash_bytes(hash_bytes(hash, &number, sizeof number), array->data, input_bytes(a, array));
     }
     *name = hash ? arena_printf(c->arena, "%016llx", (unsigned long long)hash) : NULL;
+    *unfit = left.text;
     return hash ? inputs : NULL;
 }
 

@@ -139,7 +139,7 @@ static Contest contest_of(Compilation *c, const Unit *all, const Target *target,
         contest.units[i] = unit_with(c, all, i - 1);
         contest.programs[i] = contest.units[i]->program;
     }
-    contest.inputs = search_inputs(c, all->program, &contest.inputs_name);
+    contest.inputs = search_inputs(c, all->program, &contest.inputs_name, &contest.inputs_unfit);
     return contest;
 }
 
@@ -307,6 +307,9 @@ static const Schedule *search_algorithms(Compilation *c, const Unit **unit, Cont
                                          const char **origin) {
     const Unit *all = *unit;
     catch_stop_signals();
+    if (contest->inputs_unfit)
+        show(stderr, "tensorc: %s is measured with random contents where a file does not fit: %s\n",
+             all->program->symbol, contest->inputs_unfit);
     progress_begin(c, contest);
     if (!contest->user)
         choose_preferred(c, all, contest);

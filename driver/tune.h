@@ -24,7 +24,7 @@ struct Contest {
     bool spent;           /* the search has used all of its time */
     int preferred;        /* chosen without measuring; until it is measured, no other one is better */
     void *const *inputs;  /* by argument; NULL: all are random */
-    const char *inputs_name;
+    const char *inputs_name, *inputs_unfit; /* of search_inputs */
     const Unit **units;
     Program **programs;
     Toolchain *const *toolchains; /* NULL: nothing is measured */

@@ -61,6 +61,8 @@ END
 tune --trials=6 --input=row=near.npy --db=inputs.db -c inputs.tensor -o inputs.o
 is "$status" 0 "a search takes what arguments hold from files" || diag_file err
 unlike "$(cat err)" 'wrong' "and nothing is wrong"
+is "$(grep -c 'random contents' err) $(grep 'random contents' err)" "1 tensorc: picked.R5.N32 is measured with random contents \
+where a file does not fit: 'near.npy' as row: its shape is (9,), but (5,) is needed" "a function that they do not fit is named"
 "$TENSORC" db export --db=inputs.db >inputs.txt
 is "$(grep -c '^inputs [0-9a-f]*$' inputs.txt)" "$(awk '/^function picked.R9/ { n++ } END { print n + 0 }' inputs.txt)" \
     "records of the function that they fit say so ($(grep -c "^inputs" inputs.txt))" || diag_file inputs.txt
