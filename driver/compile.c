@@ -300,16 +300,6 @@ static const char *with_ending(Arena *arena, const char *path, const char *endin
     return arena_printf(arena, "%.*s%s", (int)stem, path, ending);
 }
 
-static const char *architecture(const Target *target) {
-    const char *dash = strchr(target->triple, '-');
-    static const char *const names[] = {"x86_64", "aarch64", "arm", "i386"};
-    for (size_t i = 0; dash && i < sizeof names / sizeof *names; i++)
-        if (!strncmp(target->triple, names[i], (size_t)(dash - target->triple)) &&
-            strlen(names[i]) == (size_t)(dash - target->triple))
-            return names[i];
-    return target->family;
-}
-
 const char *default_output(Arena *arena, const Options *options, const char *input) {
     static const char *const endings[] = {".o", ".s", ".ll", ".ir"};
     return !strcmp(input, "-") ? "-" : with_ending(arena, base_name(input), endings[options->mode]);
@@ -320,7 +310,7 @@ const char *output_path(Compilation *c, const Target *target, bool first) {
     if (first)
         return path;
     const char *dot = strrchr(base_name(path), '.');
-    return with_ending(c->arena, path, arena_printf(c->arena, ".%s%s", architecture(target), dot ? dot : ""));
+    return with_ending(c->arena, path, arena_printf(c->arena, ".%s%s", target->family->architecture, dot ? dot : ""));
 }
 
 static bool add_code(Compilation *c, Kernel *const *kernels, const Target *target, Output *output) {
@@ -427,7 +417,7 @@ static const Target **make_targets(Compilation *c) {
         if (!targets[i])
             return NULL;
         for (int j = 0; j < i; j++)
-            if (!strcmp(architecture(targets[i]), architecture(targets[j]))) {
+            if (!strcmp(targets[i]->family->architecture, targets[j]->family->architecture)) {
                 complain("targets '%s' and '%s' are of one architecture; an object is for one", targets[j]->name,
                          targets[i]->name);
                 return NULL;

@@ -308,7 +308,7 @@ const Schedule *name_schedule(Compilation *c, const Schedule *schedule, const ch
     if (schedule)
         *named = *schedule;
     named->subject = symbol;
-    named->target = !strcmp(target->name, "host") ? target->family : target->name;
+    named->target = !strcmp(target->name, "host") ? target->family->name : target->name;
     return named;
 }
 

@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void print_features(const char *family, const char *title) {
+static void print_features(const Family *family) {
     const char *spelling;
-    int column = printf("  %-16s %s:", "NAME+FEATURE", title);
-    for (int i = 0; (spelling = cpu_feature_spelling(i, family)); i++) {
+    int column = printf("  %-16s on %s:", "NAME+FEATURE", family->title);
+    for (int i = 0; (spelling = cpu_feature_spelling(i, family->name)); i++) {
         if (*spelling && column > 100)
             column = printf("\n  %-16s ", "") - 1;
         column += *spelling ? printf(" %s", spelling) : 0;
@@ -22,8 +22,8 @@ int print_targets(void) {
     for (int i = 0; i < target_count(); i++)
         printf("  %-16s %s\n", target_row(i)->name, target_row(i)->summary);
     puts("  CPU              any processor name of LLVM, such as cortex-a53, znver4 or sapphirerapids");
-    print_features("x86", "on x86");
-    print_features("arm", "on ARM");
+    for (int f = 0; family_row(f); f++)
+        print_features(family_row(f));
     return 0;
 }
 
@@ -59,8 +59,8 @@ static void complain_target(Arena *arena, const char *name) {
         at++;
         length = strcspn(at, "+");
         const char *word = arena_strndup(arena, at, length);
-        if (!cpu_feature_name(target->family, word))
-            complain_feature(arena, base, word, target->family);
+        if (!cpu_feature_name(target->family->name, word))
+            complain_feature(arena, base, word, target->family->name);
     }
 }
 

@@ -21,7 +21,7 @@ struct Machine {
     double widest_slots; /* cycles of a port that an instruction on the widest registers takes */
     double decoded_most; /* instructions of a body that does not wait for its own decoding */
     int unrolled_most;   /* operations of an unrolled body that the nearest memory of instructions holds */
-    int chains;          /* vectors that do not wait for each other, side by side: they hide latencies */
+    int chains;          /* vectors side by side whose operations hide each other's latencies */
 
     /* what waits */
     double operation_latency; /* of one of several operations that wait for each other */
@@ -40,12 +40,14 @@ struct Machine {
     double scatter_cost;      /* stores a lane */
     double transpose_cost;    /* loads a vector of a block that is transposed in registers */
     double crossing_cost;     /* loads more, for one that crosses a cache line */
+    double column_cost;       /* arithmetic, for a register of columns that an instruction takes by turns */
     double shuffle_excess;    /* arithmetic more, for the shuffles of a register, which fewer ports than these take */
 
     /* the caches of one core; the last one is all cores' */
     int64_t cache_bytes[3];
     double usable_part[3];     /* of each: others work with them, too */
-    int line_bytes, ways;      /* ways: of the first cache */
+    int line_bytes;
+    int set_bytes, set_lines;  /* lines so far apart share a set of the first cache; so many of them stay */
     double bytes_per_cycle[3]; /* by level */
     double written_times[3];   /* by level: moves of what is written: read first, then written back */
     double run_start[3];       /* by level: bytes that could move while the prefetch of a run starts */

@@ -83,6 +83,7 @@ int prim_find(const char *spelling); /* a PrimOp, or -1 */
 /* The argument with this key, or NULL. */
 const PrimArg *prim_keyword(const Prim *prim, const char *key);
 
+const Family *family_row(int index); /* of families.def; NULL behind the last */
 int target_count(void);
 const Target *target_row(int index);
 const Target *target_find(const char *name); /* a row of targets.def, or NULL */
@@ -102,6 +103,7 @@ bool target_has_feature(const Target *target, const char *spelling);
 bool target_masks(const Target *target, int bytes);       /* elements of so many bytes are loaded and stored under masks */
 bool target_converts_half(const Target *target);          /* has instructions for it */
 int target_lanes(const Target *target, ElementType type); /* of a whole vector register, at least 1 */
+int target_line_bytes(const Target *target);              /* of its caches; NULL: of most targets' */
 
 /* Of a tensor, or of a scalar argument. */
 ElementType argument_element_type(const Argument *argument);

@@ -10,22 +10,37 @@
 #include <limits.h>
 #include <string.h>
 
+enum {
+#define FAMILY(name, ...) FAMILY_##name,
+#include "lang/families.def"
+#undef FAMILY
+    FAMILY_COUNT
+};
+
+static const Family families[] = {
+#define FAMILY(name_, title_, architecture_, ...)                                                                      \
+    {.name = #name_, .title = title_, .architecture = architecture_, __VA_ARGS__},
+#include "lang/families.def"
+#undef FAMILY
+};
+
+const Family *family_row(int index) {
+    return index < FAMILY_COUNT ? &families[index] : NULL;
+}
+
 static const Target targets[] = {
-#define TARGET(name_, family_, backend_, triple_, cpu_, features_, vector_bytes_, registers_, fma_, masked_, machine_, \
-               summary_)                                                                                               \
+#define TARGET(name_, family_, backend_, triple_, cpu_, features_, shows_, machine_, summary_, ...)                    \
     {.name = name_,                                                                                                    \
-     .family = family_,                                                                                                \
+     .family = &families[FAMILY_##family_],                                                                            \
      .level = name_,                                                                                                   \
      .backend = backend_,                                                                                              \
      .triple = triple_,                                                                                                \
      .cpu = cpu_,                                                                                                      \
      .features = features_,                                                                                            \
+     .shows = shows_,                                                                                                  \
+     .machine = &machines[MACHINE_##machine_],                                                                         \
      .summary = summary_,                                                                                              \
-     .vector_bytes = vector_bytes_,                                                                                    \
-     .vector_registers = registers_,                                                                                   \
-     .fused_multiply_add = fma_,                                                                                       \
-     .masked_memory = masked_,                                                                                         \
-     .machine = &machines[MACHINE_##machine_]},
+     __VA_ARGS__},
 #include "lang/targets.def"
 #undef TARGET
 };
@@ -47,8 +62,8 @@ const Target *target_find(const char *name) {
 
 const char *target_family(const char *name) {
     for (int i = 0; i < target_count(); i++)
-        if (strcmp(targets[i].name, name) == 0 || strcmp(targets[i].family, name) == 0)
-            return targets[i].family;
+        if (strcmp(targets[i].name, name) == 0 || strcmp(targets[i].family->name, name) == 0)
+            return targets[i].family->name;
     return NULL;
 }
 
@@ -100,7 +115,7 @@ const char *cpu_feature_spelling(int index, const char *family) {
 
 /* Features of a target are listed as LLVM lists them: +avx2,-sse4a,+fma. */
 bool target_has_feature(const Target *target, const char *spelling) {
-    const char *name = cpu_feature_name(target->family, spelling);
+    const char *name = cpu_feature_name(target->family->name, spelling);
     size_t length = name ? strlen(name) : 0;
     for (const char *at = target->features; name && (at = strstr(at, name)); at += length)
         if (at > target->features && at[-1] == '+' && (at[length] == ',' || at[length] == '\0'))
@@ -110,7 +125,7 @@ bool target_has_feature(const Target *target, const char *spelling) {
 
 /* Rows of one family stand in the order of their levels: each has what those before it have. "host" is no level. */
 static bool target_includes(const Target *target, const Target *level) {
-    return level && *level->triple && strcmp(level->family, target->family) == 0 && target->level &&
+    return level && *level->triple && level->family == target->family && target->level &&
            level <= target_find(target->level);
 }
 
@@ -121,7 +136,7 @@ int target_match(const Target *target, const char *name) {
     if (strcmp(target->name, name) == 0)
         return INT_MAX;
     const Target *level = target_find(name);
-    return target_includes(target, level) ? 2 + (int)(level - targets) : strcmp(target->family, name) == 0;
+    return target_includes(target, level) ? 2 + (int)(level - targets) : strcmp(target->family->name, name) == 0;
 }
 
 int target_lanes(const Target *target, ElementType type) {
@@ -130,12 +145,14 @@ int target_lanes(const Target *target, ElementType type) {
 }
 
 bool target_masks(const Target *target, int bytes) {
-    return target->masked_memory && (bytes >= 4 || target->vector_bytes >= 64);
+    return target->masked_bytes > 0 && bytes >= target->masked_bytes;
+}
+
+int target_line_bytes(const Target *target) {
+    return target ? target->machine->line_bytes : machines[0].line_bytes;
 }
 
 /* F16C comes with AVX2 in every level and processor that we know; a list of features says it itself. */
 bool target_converts_half(const Target *target) {
-    if (strcmp(target->family, "x86") != 0)
-        return true;
-    return strstr(target->features, "+f16c") || (target->vector_bytes >= 32 && !strstr(target->features, "-f16c"));
+    return strstr(target->features, "+f16c") || (target->converts_half && !strstr(target->features, "-f16c"));
 }

@@ -350,17 +350,33 @@ typedef struct Schedule {
 
 typedef struct Machine Machine; /* lang/machine.h */
 
+/* What all processors have that run the same instructions: a row of families.def. */
+typedef struct Family {
+    const char *name;         /* "x86", "arm": as schedules spell it */
+    const char *title;        /* for people */
+    const char *architecture; /* the first word of its triples */
+    bool sse;                 /* its minima and maxima are those of SSE: the second operand where one is NaN */
+    bool extremes_keep_nan;   /* ... are NaN where an operand is */
+    bool saturating_casts;    /* of real numbers to integers of 32 bits and more: an instruction */
+    int column_most;          /* the most columns that one instruction loads or stores by turns; 0: there is none */
+} Family;
+
 typedef struct Target {
     const char *name;    /* "x86-64-v4", "host" */
-    const char *family;  /* "x86", "arm" */
+    const Family *family;
     const char *level;   /* the row of targets.def whose features it has */
     const char *backend; /* "llvm": a row of backends/backends.c */
     const char *triple, *cpu, *features;
+    const char *shows;   /* features by which a computer is known to have this level */
     const char *summary; /* a few words for --target=help */
     int vector_bytes;    /* of the widest registers that pay */
     int vector_registers;
     bool fused_multiply_add;
-    bool masked_memory;  /* vector loads and stores under a mask are cheap */
+    int masked_bytes;       /* of the least element that vector loads and stores under a mask are cheap for; 0: none */
+    bool gathers;           /* of elements of 4 bytes and more pay */
+    int mask_registers;     /* 0: masks are vectors */
+    bool avx512;            /* has its instructions for exponents, tables and NaN */
+    bool converts_half;     /* has instructions for it, unless its features say otherwise */
     const Machine *machine; /* what takes how long */
     int threads;       /* that generated code may use; 1: no parallel loops; 0: decided at run time */
     bool host;         /* its objects run on this machine */

@@ -1,10 +1,11 @@
 /* lanes.c - see lanes.h. */
 #include "autosched/model/lanes.h"
 #include "lang/machine.h"
+#include "lower/kernel/kernel.h"
 
 #include <math.h>
 
-enum { SHUFFLED_STRIDE = 4, INTERLEAVED_STRIDE = 16, SHUFFLE_INDICES = 2 /* vectors */ };
+enum { SHUFFLE_INDICES = 2 }; /* vectors that hold the places of a shuffle's lanes */
 
 bool loop_is_expanded(const StageFacts *stage, int loop) {
     return loop_kind_is_expanded(stage->loops[loop]->kind);
@@ -142,10 +143,13 @@ static double interleaved_vectors(const StageFacts *stage, const AccessFacts *ac
     return again ? 0 : column_vectors(stage, access, lanes);
 }
 
-/* Shuffles for a register, some of which have one port alone: by turns for each prime factor, of which 2 needs one, another
- * one as many as it is. */
-static double turns(const Machine *machine, double stride) {
+/* Shuffles for a register: by turns for each prime factor, of which 2 needs one, another one as many as it is; or what an
+ * instruction for whole columns does. */
+static double turns(const StageFacts *stage, double stride) {
+    const Machine *machine = stage->machine;
     double shuffles = 0;
+    if (stride <= stage->column_most)
+        return machine->column_cost;
     for (double factor = 2; stride > 1;)
         if (fmod(stride, factor) == 0) {
             shuffles += (factor == 2 ? 1 : factor) + machine->shuffle_excess;
@@ -185,7 +189,7 @@ double access_shuffles(const StageFacts *stage, const AccessFacts *access) {
     int together = interleaved_loop(stage, access);
     double count = 1, shuffles = 0;
     if (together >= 0)
-        return interleaved_vectors(stage, access, together) * turns(stage->machine, access->strides[together]);
+        return interleaved_vectors(stage, access, together) * turns(stage, access->strides[together]);
     for (int l = 0; l < stage->loop_count; l++) {
         if (!loop_is_expanded(stage, l) || loop_is_tensorized(stage, l) || access->strides[l] == 0)
             continue;

@@ -506,7 +506,7 @@ static double counted_part(const StageFacts *facts, const double *value, double 
 static void fill_counted(StageFacts *facts, const double *values, double typical, const Target *target) {
     const Stage *stage = facts->stage->stage;
     bool serial = false;
-    if (!target->masked_memory)
+    if (target->masked_bytes == 0)
         return;
     for (int l = 0; l < facts->loop_count; l++)
         serial |= facts->loops[l]->reduction && facts->loops[l]->kind == LOOP_SERIAL;
@@ -531,6 +531,7 @@ static void stage_fill(Arena *arena, const Nest *nest, const NestStage *stage, d
     }
     facts->lanes = target_lanes(nest->target, stage->stage->components[0].tensor->type);
     facts->registers = nest->target->vector_registers;
+    facts->column_most = nest->target->family->column_most;
     facts->machine = nest->target->machine;
     int axes = stage->stage->axis_count + stage->stage->reduction_count;
     Forms forms = {.arena = arena, .nest = nest, .count = facts->loop_count, .loops = facts->loops, .typical = typical};

@@ -46,6 +46,7 @@ typedef struct StageFacts {
     int depth;                 /* of a reduction: operations that wait for each other from one term to the next */
     int lanes;                 /* that a vector of the stage's type has */
     int registers;             /* vectors that the processor holds */
+    int column_most;           /* that one instruction loads or stores by turns */
     const Machine *machine;
 } StageFacts;
 

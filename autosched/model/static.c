@@ -254,11 +254,6 @@ static double line_bytes(const StageFacts *stage, const AccessFacts *access, int
     return access_footprint(stage, access, depth) * line_times(stage, access, depth > 0 ? depth - 1 : 0);
 }
 
-/* Bytes after which the sets of the nearest cache repeat; pages lie anywhere. */
-static double set_period(const Machine *machine) {
-    return fmin((double)machine->cache_bytes[0] / machine->ways, machine->page_bytes);
-}
-
 /* The largest power of two that divides a distance, up to the period of a cache's sets. */
 static double common_power(double distance, double line, double period) {
     double power = line;
@@ -271,7 +266,7 @@ static double common_power(double distance, double line, double period) {
  * power of two share few sets, as if each were that long. */
 static double occupied_bytes(const StageFacts *stage, const AccessFacts *access, int depth) {
     double bytes = line_bytes(stage, access, depth), rows = 1, distance = access->bytes, run = 1;
-    double line = stage->machine->line_bytes, period = set_period(stage->machine);
+    double line = stage->machine->line_bytes, period = stage->machine->set_bytes;
     if (access->in_registers || access->rank < 2)
         return bytes;
     for (int d = access->rank - 1; d >= 0; d--) {
@@ -472,12 +467,12 @@ static double access_conflicts(const StageFacts *stage, const AccessFacts *acces
         sets *= fmin(places, apart);
         most = fmax(most, apart);
     }
-    double excess = fmax(lines / fmin(sets, most) - (stage->machine->ways - 2), 0);
+    double excess = fmax(lines / fmin(sets, most) - (stage->machine->set_lines - 2), 0);
     return lines * conflict_cycles_of_line(stage, access, block, excess);
 }
 
 static double conflict_cycles(const StageFacts *stage, const Block *block) {
-    double period = set_period(stage->machine), cycles = 0;
+    double period = stage->machine->set_bytes, cycles = 0;
     for (int a = 1; a < stage->access_count && !scans_rows(stage); a++)
         if (!stage->accesses[a].in_registers)
             cycles += access_conflicts(stage, &stage->accesses[a], block, period);

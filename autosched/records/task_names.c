@@ -164,7 +164,7 @@ Schedule *task_schedule(Arena *arena, const Task *task, const Target *target, co
     if (task->renames)
         schedule = rename_schedule(arena, task, schedule, false);
     schedule->subject = task->program->name;
-    schedule->target = target->family;
+    schedule->target = target->family->name;
     return schedule;
 }
 

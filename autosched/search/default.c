@@ -291,7 +291,7 @@ StaticChoice *space_choice(Arena *arena, Space *space, Effort effort, uint64_t s
     }
     if (!schedule) {
         schedule = ARENA_NEW(arena, Schedule);
-        *schedule = (Schedule){.subject = space->program->name, .target = space->target->family};
+        *schedule = (Schedule){.subject = space->program->name, .target = space->target->family->name};
     }
     StaticChoice *choice = ARENA_NEW(arena, StaticChoice);
     *choice = (StaticChoice){space, schedule, exact ? point : NULL};
@@ -323,7 +323,7 @@ void autosched_explain(Arena *arena, const Program *program, const Target *targe
 
 Schedule *autosched_default(Arena *arena, const Program *program, const Target *target, const Schedule *user,
                             Effort effort, uint64_t seed) {
-    Schedule identity = {.subject = program->name, .target = target->family};
+    Schedule identity = {.subject = program->name, .target = target->family->name};
     if (user && schedule_hole_count(user) == 0)
         return schedule_copy(arena, user);
     if (!user && effort == EFFORT_IDENTITY)

@@ -3,10 +3,11 @@
  * are computed in it: the backend finds what is the same in several places of an expression.
  */
 #include "autosched/space/tile.h"
+#include "lang/machine.h"
 
 #include <string.h>
 
-enum { VECTORS_LIMIT = 4, SMALL_WORK = 60000, INLINED_LIMIT = 256 /* nodes */ };
+enum { VECTORS_LIMIT = 4, INLINED_LIMIT = 256 /* nodes */ };
 static const double empty_lanes = 1.1; /* work done for work needed, from which rows are short */
 
 typedef struct Flat {
@@ -127,7 +128,7 @@ void flat_group_new(Space *space, Group *group) {
     double work = group_work(group);
     factors_single(space->arena, -1, VECTORS_LIMIT, &unroll);
     flat->unroll = group_add_gene(space, group, unroll);
-    Gene parallel = {.structural = true, .count = 2, .start = work < 0 || work >= SMALL_WORK};
+    Gene parallel = {.structural = true, .count = 2, .start = work < 0 || work >= space->target->machine->fork_operations};
     parallel.name = arena_printf(space->arena, "%s parallel", group->root->name);
     flat->parallel_gene = group_add_gene(space, group, parallel);
 }

@@ -229,7 +229,7 @@ static bool point_statements(Arena *arena, Space *space, const int *point, int o
         }
     }
     *schedule =
-        (Schedule){.subject = space->program->name, .target = space->target->family, .count = prims, .prims = all};
+        (Schedule){.subject = space->program->name, .target = space->target->family->name, .count = prims, .prims = all};
     return true;
 }
 

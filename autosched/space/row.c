@@ -14,14 +14,15 @@
  * A stage that scatters is such a group, of no leading axes where what it scatters over comes first.
  */
 #include "autosched/space/tile.h"
+#include "lang/machine.h"
 
 #include <string.h>
 
 enum { UNKNOWN_LIMIT = 4 /* of run-time sizes: vectors that may all but one be empty */ };
-enum { UNROLL_LIMIT = 8, SMALL_WORK = 40000, ROW_LEAST = 8, VECTORS_AT_FIRST = 4, ROWS_LIMIT = 8, ROWS_AT_FIRST = 4 };
+enum { UNROLL_LIMIT = 8, ROW_LEAST = 8, ROWS_LIMIT = 8 };
 enum { FEW_TERMS = 16 /* of rows that are lanes */ };
-enum { SCATTER_STEPS = 4, STREAMS = 4, PIECES_UNKNOWN = 16, PIECE_LEAST = 4096 /* terms */, LONG_ROW = 128 };
-enum { COLUMN_VECTORS = 4 };
+enum { SCATTER_STEPS = 4, STREAMS = 4, PIECES_A_THREAD = 4 /* unknown ones */, PIECE_LEAST = 4096 /* terms */, LONG_ROW = 128 };
+static const double forked_part = 2. / 3; /* of the work that pays for threads: rows wait for their own ends */
 
 typedef struct RowMember {
     const Stage *stage;
@@ -158,7 +159,8 @@ static bool reads_along_last(const Stage *stage) {
  * other: what combines the lanes of rows is saved, as of a filter. */
 static bool suits_columns(const Space *space, const Stage *stage) {
     int64_t extent = reads_along_last(stage) ? axis_extent(stage->axes[stage->axis_count - 1]) : 0;
-    return extent < 0 || extent >= COLUMN_VECTORS * target_lanes(space->target, stage->components[0].tensor->type);
+    int64_t least = space->target->machine->chains * target_lanes(space->target, stage->components[0].tensor->type);
+    return extent < 0 || extent >= least;
 }
 
 bool stage_is_column_reduction(const Space *space, const Stage *stage) {
@@ -206,7 +208,8 @@ static int lanes_of(const Space *space, const Stage *stage, int64_t extent) {
 
 /* Pieces of the member's first reduction, one a thread where the number of these is known. */
 static int64_t piece_count(const Space *space, const Stage *stage) {
-    int64_t pieces = space->target->threads > 0 ? space->target->threads : PIECES_UNKNOWN;
+    const Machine *machine = space->target->machine;
+    int64_t pieces = space->target->threads > 0 ? space->target->threads : PIECES_A_THREAD * machine->threads;
     double terms = 1;
     for (int r = 0; r < stage->reduction_count; r++)
         terms *= (double)axis_extent(stage->reductions[r]);
@@ -267,7 +270,7 @@ static void make_member(Space *space, Group *group, const Stage *stage, int dept
                                         : UNROLL_LIMIT,
                    &unroll);
     for (int c = 0; c < unroll.count && member->reduction; c++)
-        if (unroll.values[c] <= VECTORS_AT_FIRST && unroll.values[c] > unroll.values[unroll.start])
+        if (unroll.values[c] <= space->target->machine->chains && unroll.values[c] > unroll.values[unroll.start])
             unroll.start = c;
     member->unroll = group_add_gene(space, group, unroll);
 }
@@ -601,7 +604,7 @@ static bool row_emit(Space *space, Group *group, const int *genes, Sketch *sketc
     return true;
 }
 
-static bool is_small(const Group *group) {
+static bool is_small(const Group *group, const Machine *machine) {
     double work = 0;
     for (int s = 0; s < group->stage_count; s++) {
         double flops = stage_flops(group->stages[s]);
@@ -609,7 +612,7 @@ static bool is_small(const Group *group) {
             return group->scan != NULL;
         work += flops;
     }
-    return work < SMALL_WORK * (double)group_steps(group);
+    return work < forked_part * machine->fork_operations * (double)group_steps(group);
 }
 
 /* With a tile, whether the rows of a register tile are computed together; else how many rows are, of enough. */
@@ -628,7 +631,7 @@ static void make_rows(Space *space, Group *group, Row *row) {
                (extent > 1 || (extent < 0 && row->depth > 0 && has_limited_size(space)))) {
         factors_single(space->arena, extent, ROWS_LIMIT, &gene);
         for (int c = 0; c < gene.count; c++)
-            if (gene.values[c] <= ROWS_AT_FIRST && (extent < 0 || extent % gene.values[c] == 0))
+            if (gene.values[c] <= space->target->machine->chains && (extent < 0 || extent % gene.values[c] == 0))
                 gene.start = c;
     } else {
         return;
@@ -715,7 +718,7 @@ void row_group_new(Space *space, Group *group, int depth, const Stage *anchor, c
     Gene parallel = {.name = arena_printf(space->arena, "%s parallel", group->root->name),
                      .structural = true,
                      .count = anchor ? 3 : 2};
-    parallel.start = is_small(group) ? ROWS_SERIAL : ROWS_PARALLEL;
+    parallel.start = is_small(group, space->target->machine) ? ROWS_SERIAL : ROWS_PARALLEL;
     row->parallel_gene = group_add_gene(space, group, parallel);
     row->members = ARENA_ARRAY(space->arena, RowMember, group->stage_count);
     for (int s = 0; s < group->stage_count; s++)

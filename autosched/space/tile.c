@@ -6,6 +6,7 @@
  */
 #include "autosched/space/tile.h"
 #include "lang/machine.h"
+#include "lower/kernel/kernel.h"
 
 #include <string.h>
 
@@ -14,12 +15,11 @@ enum {
     UNKNOWN_LIMIT = 4, /* of run-time sizes: of a last tile that may have one row, all are computed */
     FEW_ROWS_VECTORS = 6,
     VECTOR_INNER_LIMIT = 8,
-    SCAN_ROWS = 8, /* whose steps wait for each other, side by side */
+    SCAN_CHAINS = 2, /* rows whose steps wait for each other: times as many as hide their latencies */
     UNROLL_LIMIT = 8,
     BLOCK_UNROLL_LIMIT = 4,
     CANDIDATE_LIMIT = 3,
     CASES_NODES = 64,
-    COLUMNS_LIMIT = 16,
     VERSIONS = 4 /* of a tile where sizes are known at run time only: whole and cut short, packed and not */
 };
 
@@ -157,11 +157,11 @@ static bool serves_operand(const Tile *tile, const Var *axis, bool side_by_side)
 
 /* Rows of a register tile along an axis, at most. Those of a run-time size have ends to pay for: only where one of the
  * two axes before the vectors' reads an operand again, or rows are to be transposed. */
-static int64_t inner_limit(const Group *group, const Tile *tile, int number, int lanes) {
+static int64_t inner_limit(const Group *group, const Tile *tile, int number, int lanes, const Machine *machine) {
     const Var *axis = tile->anchor ? tile->anchor->axes[number] : tile->axes[number].axis;
     int last = tile->root->axis_count - 1;
     if (!tile->anchor && is_steps_axis(group, tile->root, last))
-        return SCAN_ROWS;
+        return SCAN_CHAINS * machine->chains;
     if (tile->axes[number].extent >= 0)
         return SPATIAL_INNER_LIMIT;
     if (!tile->anchor)
@@ -182,7 +182,7 @@ static void use_chain(const Tile *tile, TileAxis *axis, int number) {
 
 /* Vectors of a register tile along an axis of run-time size. Where another one is small, there is little else to do. */
 static int64_t unknown_vectors(const Space *space) {
-    return has_limited_size(space) && space->target->masked_memory ? FEW_ROWS_VECTORS : UNKNOWN_LIMIT;
+    return has_limited_size(space) && space->target->masked_bytes > 0 ? FEW_ROWS_VECTORS : UNKNOWN_LIMIT;
 }
 
 /* Whether the lanes of an axis may compute all of its cases: there are many, and little is computed in them. */
@@ -206,7 +206,7 @@ static void make_axis(Space *space, Group *group, const Tile *tile, const Stage 
     if (!axis->tiled)
         return;
     int64_t cases = tile->anchor || tile->placed ? 0 : group_case_period(space, group, tile->value, number);
-    Gene tiles = tile_gene(space, axis->loop, axis->extent, inner_limit(group, tile, number, lanes));
+    Gene tiles = tile_gene(space, axis->loop, axis->extent, inner_limit(group, tile, number, lanes, space->target->machine));
     if (cases > 0)
         factors_cases(space->arena, axis->extent, cases, &tiles);
     axis->cases = cases > 0 && !has_lanes_of_cases(group, tile, axis);
@@ -324,8 +324,8 @@ static double lanes_cost(const Expr *read, const Var *axis, bool *used) {
 static bool is_before_columns(const Tile *tile, int number) {
     int64_t between = 1;
     for (int a = number + 1; a < tile->axis_count && between > 0; a++)
-        between = tile->axes[a].extent < 0 || between > COLUMNS_LIMIT ? 0 : between * tile->axes[a].extent;
-    return between > 0 && between <= COLUMNS_LIMIT;
+        between = tile->axes[a].extent < 0 || between > INTERLEAVED_STRIDE ? 0 : between * tile->axes[a].extent;
+    return between > 0 && between <= INTERLEAVED_STRIDE;
 }
 
 /* How bad an axis is as the vector axis: lanes lost, operands to be packed, scattered stores; below 0: of no use. */

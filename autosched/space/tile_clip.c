@@ -7,7 +7,7 @@
  */
 #include "autosched/space/tile.h"
 
-enum { COPIES_LIMIT = 12 }; /* of the tile, for the values of the unrolled clipped reductions */
+enum { CLIPPED_COPIES = 12 }; /* of the tile, for the values of the unrolled clipped reductions */
 
 /* Together they decide whether the read is inside. */
 static bool share_index(const Expr *read, const Var *a, const Var *b) {
@@ -65,12 +65,12 @@ bool tile_clip_makes_sense(const TileWriter *writer) {
     for (int r = 0; r < tile->reduction_count; r++) {
         if (!is_unrolled(writer, r))
             continue;
-        if (tile->reductions[r].extent < 0 || tile->reductions[r].extent > COPIES_LIMIT)
+        if (tile->reductions[r].extent < 0 || tile->reductions[r].extent > CLIPPED_COPIES)
             return false;
         copies *= tile->reductions[r].extent;
         unrolled++;
     }
-    return copies <= COPIES_LIMIT && unrolled > (writer->order == REDUCE_CLIP_ALL); /* one alone is also the last */
+    return copies <= CLIPPED_COPIES && unrolled > (writer->order == REDUCE_CLIP_ALL); /* one alone is also the last */
 }
 
 bool tile_reads_in_place(const TileWriter *writer, const TileOperand *operand) {

@@ -10,7 +10,7 @@
 #include <string.h>
 
 static bool target_has(const Space *space, const Instr *instr) {
-    bool has = strcmp(target_family(instr->target), space->target->family) == 0;
+    bool has = strcmp(target_family(instr->target), space->target->family->name) == 0;
     for (int i = 0; i < instr->need_count; i++)
         has &= target_has_feature(space->target, instr->needs[i]);
     return has;

@@ -5,8 +5,9 @@
  * constants, which are packed at compile time, too.
  */
 #include "autosched/space/tile.h"
+#include "lang/machine.h"
 
-enum { SMALL_WORK = 60000, STEP_FORKS = 20, MANY_TASKS = 16, TILE_LIMIT = 14 };
+enum { STEP_FORKS = 20, MANY_TASKS = 16, TILE_LIMIT = 14 };
 
 static double gene_score(const Gene *gene, int choice, int64_t extent, int64_t inner_limit, int64_t middle) {
     int64_t inner = gene->values[choice * 2 + 1];
@@ -125,7 +126,7 @@ void tile_choose_start(Space *space, Group *group, Tile *tile) {
     else
         start_without(group, tile, vector);
     start_packing(group, tile, vector);
-    double small = group->scan ? STEP_FORKS * SMALL_WORK : SMALL_WORK; /* in a scan every step waits for all threads */
+    double small = space->target->machine->fork_operations * (group->scan ? STEP_FORKS : 1); /* in a scan every step waits for all threads */
     if (work >= 0 && work < small && space->target->threads != 1)
         group->genes.items[tile->parallel_gene].start = 2;
     if (tile->reduction_count > 1)

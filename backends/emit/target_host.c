@@ -122,16 +122,27 @@ static void find_caches(Machine *machine) {
     }
 }
 
-static const Target *level_of_host(const char *triple, const char *features) {
-    if (strncmp(triple, "aarch64", 7) == 0)
-        return target_find("aarch64");
-    if (strncmp(triple, "x86_64", 6) != 0)
-        return NULL;
-    if (has(features, "avx512f") && has(features, "avx512vl") && has(features, "avx512bw") && has(features, "avx512dq"))
-        return target_find("x86-64-v4");
-    if (has(features, "avx2") && has(features, "fma") && has(features, "bmi2"))
-        return target_find("x86-64-v3");
-    return target_find(has(features, "sse4.2") ? "x86-64-v2" : "x86-64");
+static bool has_all(Arena *arena, const char *features, const char *names) {
+    for (const char *at = names; *at; at += strspn(at, ",")) {
+        size_t length = strcspn(at, ",");
+        if (!has(features, arena_strndup(arena, at, length)))
+            return false;
+        at += length;
+    }
+    return true;
+}
+
+/* The highest level of the family whose features are all there. */
+static const Target *level_of_host(Arena *arena, const char *triple, const char *features) {
+    const Target *level = NULL;
+    for (int i = 0; i < target_count(); i++) {
+        const Target *row = target_row(i);
+        const char *architecture = row->family->architecture;
+        if (*row->triple && strncmp(triple, architecture, strlen(architecture)) == 0 &&
+            has_all(arena, features, row->shows))
+            level = row;
+    }
+    return level;
 }
 
 static char *take_message(Arena *arena, char *message) {
@@ -172,16 +183,6 @@ static const char *features_in_common(Arena *arena, const char *named, const cha
     return common;
 }
 
-static bool has_all(Arena *arena, const char *features, const char *names) {
-    for (const char *at = names; *at; at += strspn(at, ",")) {
-        size_t length = strcspn(at, ",");
-        if (!has(features, arena_strndup(arena, at, length)))
-            return false;
-        at += length;
-    }
-    return true;
-}
-
 /* What is known by its features, or else a processor of the level that was found, or any of that level. */
 static const Machine *machine_of_host(Arena *arena, const Host *host) {
     for (int m = 0; m < MACHINE_COUNT; m++)
@@ -199,7 +200,7 @@ static void stand_in(Arena *arena, Host *host, const char *name) {
     const Processor *processor = processor_named(name);
     const Target *row = target_find(processor ? processor->row : name), *level = host->level;
     host->level = NULL;
-    if (!row || !*row->triple || !level || strcmp(row->family, level->family) != 0)
+    if (!row || !*row->triple || !level || row->family != level->family)
         return;
     const char *features = processor ? joined(arena, row->features, processor->features) : row->features;
     host->cpu = processor ? processor->name : row->cpu;
@@ -214,7 +215,7 @@ static Host find_host(Arena *arena) {
     Host host = {.triple = take_message(arena, LLVMGetDefaultTargetTriple()),
                  .features = take_message(arena, LLVMGetHostCPUFeatures())};
     host.cpu = processor_name(arena, take_message(arena, LLVMGetHostCPUName()), host.features);
-    host.level = level_of_host(host.triple, host.features);
+    host.level = level_of_host(arena, host.triple, host.features);
     host.machine = machine_of_host(arena, &host);
     if (name && *name)
         stand_in(arena, &host, name);
@@ -249,7 +250,7 @@ static Target *host_target(Arena *arena, int threads) {
  * stand in the order of their levels. Processors by name may have anything: only "host" is known to run. */
 static bool host_runs(Arena *arena, const Target *row) {
     const Target *level = find_host(arena).level;
-    return level && strcmp(level->family, row->family) == 0 && row <= level;
+    return level && level->family == row->family && row <= level;
 }
 
 /* A row, a processor or this machine; NULL: unknown. */
@@ -281,7 +282,7 @@ const Target *target_make(Arena *arena, const char *name, int threads) {
     for (const char *at = name + length; target && *at;) {
         at++;
         length = strcspn(at, "+");
-        const char *feature = cpu_feature_name(target->family, arena_strndup(arena, at, length));
+        const char *feature = cpu_feature_name(target->family->name, arena_strndup(arena, at, length));
         if (!feature)
             return NULL;
         target->features = joined(arena, target->features, arena_printf(arena, "+%s", feature));

@@ -135,7 +135,7 @@ static bool is_number_constant(LLVMValueRef value) {
 
 /* Before 19, LLVM narrows these between conversions to the half form, which it then cannot select. */
 static bool has_extremes(const Code *code) {
-    return code->target->family[0] != 'x' && LLVM_VERSION_MAJOR >= 19;
+    return code->target->family->extremes_keep_nan && LLVM_VERSION_MAJOR >= 19;
 }
 
 static LLVMValueRef first_of_register(Code *code, LLVMValueRef value) {
@@ -160,9 +160,9 @@ static LLVMValueRef extreme_instruction(Code *code, Op op, LLVMValueRef a, LLVMV
                                             {"llvm.x86.avx512.min.ps.512", "llvm.x86.avx512.max.ps.512"}};
     enum { CURRENT_ROUNDING = 4 };
     int lanes = lanes_of(a), width = lanes == 4 ? 0 : lanes == 8 ? 1 : 2;
-    if (code->target->family[0] == 'x' && (LLVMTypeOf(a) == code->f32 || LLVMTypeOf(a) == code->f64))
+    if (code->target->family->sse && (LLVMTypeOf(a) == code->f32 || LLVMTypeOf(a) == code->f64))
         return scalar_extreme(code, op, a, b);
-    bool has = code->target->family[0] == 'x' && (lanes == 4 || lanes == 8 || lanes == 16);
+    bool has = code->target->family->sse && (lanes == 4 || lanes == 8 || lanes == 16);
     if (!has || LLVMTypeOf(a) != type_like(code->f32, a) || code->target->vector_bytes < 4 * lanes)
         return NULL;
     LLVMValueRef args[] = {a, b, constant_int(code->i32, CURRENT_ROUNDING)};
@@ -176,7 +176,7 @@ static LLVMValueRef keep_unordered(Code *code, LLVMValueRef a, LLVMValueRef resu
                                         "llvm.x86.avx512.mask.fixupimm.ps.512"};
     enum { TAKE_A = 1, TAKE_QUIET_A = 2, CURRENT_ROUNDING = 4 };
     int lanes = lanes_of(a);
-    if (code->target->vector_bytes < 64)
+    if (!code->target->avx512)
         return NULL;
     LLVMValueRef table = constant_int(type_like(code->i32, a), TAKE_A | TAKE_QUIET_A << 4);
     LLVMValueRef all = LLVMConstAllOnes(lanes == 16 ? code->i16 : code->i8), none = constant_int(code->i32, 0);

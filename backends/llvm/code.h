@@ -67,7 +67,7 @@ typedef struct HeldMask {
     LLVMValueRef mask;
 } HeldMask;
 
-enum { MASKS_HELD = 6 }; /* of the seven registers for masks */
+enum { MASKS_HELD = 6 }; /* at most: one of the registers for masks is for others */
 
 typedef struct Frame {
     struct Frame *outer;

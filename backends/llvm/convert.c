@@ -233,7 +233,7 @@ static LLVMValueRef real_to_integer(Code *code, LLVMValueRef value, ElementType 
         return LLVMBuildFCmp(code->builder, LLVMRealUNE, value, constant_real(LLVMTypeOf(value), 0), "");
     if (element_info[to].bytes < 4)
         return real_to_narrow(code, value, to, false);
-    if (strcmp(code->target->family, "x86") == 0)
+    if (!code->target->family->saturating_casts)
         return real_to_wide(code, value, to);
     LLVMTypeRef types[] = {type_like(memory_type(code, to), value), LLVMTypeOf(value)};
     const char *name = element_info[to].kind == KIND_SIGNED ? "llvm.fptosi.sat" : "llvm.fptoui.sat";

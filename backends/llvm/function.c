@@ -22,15 +22,15 @@ static void add_text_attribute(Code *code, LLVMValueRef function, const char *na
     LLVMAddAttributeAtIndex(function, (unsigned)LLVMAttributeFunctionIndex, attribute);
 }
 
-/* The processor stands on every function: without it intrinsics become calls. x86 would rather use half of its 512
- * bits. */
+/* The processor stands on every function: without it intrinsics become calls. LLVM would rather use half of
+ * 512 bits. */
 void set_target_attributes(Code *code, LLVMValueRef function) {
     const Target *target = code->target;
     add_attribute(code, function, (unsigned)LLVMAttributeFunctionIndex, "nounwind");
     add_text_attribute(code, function, "target-cpu", target->cpu);
     if (*target->features)
         add_text_attribute(code, function, "target-features", target->features);
-    if (strcmp(target->family, "x86") == 0 && target->vector_bytes >= 32) {
+    if (target->vector_bytes >= 32) {
         const char *bits = arena_printf(code->arena, "%d", 8 * target->vector_bytes);
         add_text_attribute(code, function, "prefer-vector-width", bits);
         add_text_attribute(code, function, "min-legal-vector-width", bits);

@@ -92,8 +92,7 @@ static int register_lanes(const Lanes *l) {
 }
 
 static bool has_instructions(const Lanes *l) {
-    const Target *target = l->code->target;
-    return strcmp(target->family, "x86") == 0 && target->vector_bytes >= REGISTER_BYTES;
+    return l->code->target->avx512;
 }
 
 /* A register, or several of them side by side: their instructions stand next to each other, so that one does not wait for

@@ -16,12 +16,12 @@ bool has_masked_access(const Code *code, int bytes) {
 }
 
 bool has_gathers(const Code *code, int bytes) {
-    return strcmp(code->target->family, "x86") == 0 && code->target->vector_bytes >= 64 && bytes >= 4;
+    return code->target->gathers && bytes >= 4;
 }
 
 bool has_mask_numbers(const Code *code, int lanes) {
-    return strcmp(code->target->family, "x86") == 0 && code->target->vector_bytes >= 64 && lanes >= LEAST_MASK &&
-           lanes <= MOST_MASK && lanes == padded_lanes(lanes);
+    return code->target->mask_registers > 0 && lanes >= LEAST_MASK && lanes <= MOST_MASK &&
+           lanes == padded_lanes(lanes);
 }
 
 /* The lanes of a constant that has some, but not all. */
@@ -56,7 +56,7 @@ LLVMValueRef held_mask(Code *code, LLVMValueRef mask) {
     for (int i = 0; i < frame->mask_count; i++)
         if (frame->masks[i].lanes == lanes && LLVMTypeOf(frame->masks[i].mask) == LLVMTypeOf(mask))
             return frame->masks[i].mask;
-    if (frame->mask_count == MASKS_HELD)
+    if (frame->mask_count == MASKS_HELD || frame->mask_count == code->target->mask_registers - 1)
         return mask;
     HeldMask *held = &frame->masks[frame->mask_count++];
     *held = (HeldMask){lanes, mask_of_number(code, lanes, lanes_of(mask))};

@@ -12,7 +12,6 @@
 
 #include <string.h>
 
-enum { SHUFFLED_STRIDE = 4 }; /* up to here loading the gaps too costs less than a gather */
 
 /* --- addresses --- */
 

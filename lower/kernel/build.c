@@ -504,8 +504,6 @@ static StmtList with_buffers(Build *b, const NestStage *stage, StmtList list) {
     return list;
 }
 
-enum { LINE_BYTES = 64 };
-
 /* One prefetch a cache line of the box: of a row the first element, and each that is a line further, and the last. */
 static void add_prefetch(Build *b, const NestStage *stage, const Prefetch *prefetch, StmtList *list) {
     const NestStage *producer = nest_producer(b->nest, prefetch->tensor);
@@ -513,7 +511,7 @@ static void add_prefetch(Build *b, const NestStage *stage, const Prefetch *prefe
         producer ? producer->buffers[stage_component_of(producer->stage, prefetch->tensor)] : prefetch->tensor;
     tensor = tensor->role == ROLE_INITIAL ? tensor->buffer : tensor;
     int rank = tensor->rank;
-    int64_t line = LINE_BYTES / element_info[tensor->type].bytes, *at = ARENA_ARRAY(b->arena, int64_t, rank + 1);
+    int64_t line = target_line_bytes(b->nest->target) / element_info[tensor->type].bytes, *at = ARENA_ARRAY(b->arena, int64_t, rank + 1);
     for (int d = rank; d >= 0;) {
         Expr **index = ARENA_ARRAY(b->arena, Expr *, rank);
         for (int i = 0; i < rank; i++)

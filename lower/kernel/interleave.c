@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LEAST_STRIDE = 2, MOST_STRIDE = 16, FEW_COLUMNS = 4, WHOLE_BYTES = 16, MOST_STORES = 256 };
+enum { LEAST_STRIDE = 2, WHOLE_BYTES = 16, MOST_STORES = 256 };
 
 /* Accesses that differ in the constants of their indices alone: columns. */
 typedef struct Columns {
@@ -81,7 +81,7 @@ static bool columns_of(const Kernel *kernel, const Tensor *tensor, Expr *index, 
     int64_t stride;
     *columns = (Columns){.tensor = tensor, .guard = guard, .index = index, .lanes = lanes, .width = 1};
     if (index->kind != EXPR_RAMP || !expr_is_int(index->args[1], &stride) || stride < LEAST_STRIDE ||
-        stride > MOST_STRIDE || lanes < 2 || (lanes & (lanes - 1)) != 0 || tensor->scope == SCOPE_REGISTER ||
+        stride > INTERLEAVED_STRIDE || lanes < 2 || (lanes & (lanes - 1)) != 0 || tensor->scope == SCOPE_REGISTER ||
         (guard && !is_end(kernel, tensor, guard, lanes)))
         return false;
     columns->stride = (int)stride;
@@ -279,10 +279,10 @@ static Expr *read_last(Row *row, const Columns *columns, int64_t from, int lanes
     return gap ? shuffle(row, value, NULL, pattern, lanes) : value;
 }
 
-/* ARM has instructions for few whole columns, which LLVM finds in a load and shuffles of all its elements, and in a shuffle
+/* Some have instructions for few whole columns, which LLVM finds in a load and shuffles of all its elements, and in a shuffle
  * of all columns and a store. */
 static bool has_column_access(const Kernel *kernel, const Columns *columns, int lanes) {
-    return strcmp(kernel->target->family, "arm") == 0 && columns->stride <= FEW_COLUMNS &&
+    return columns->stride <= kernel->target->family->column_most &&
            columns->width == columns->stride && !columns->guard && register_lanes(kernel, columns) == lanes &&
            lanes * element_info[columns->tensor->type].bytes >= WHOLE_BYTES / 2;
 }
@@ -441,7 +441,7 @@ static int by_constant(const void *a, const void *b) {
  */
 static bool pays(const Kernel *kernel, const Columns *columns, int members) {
     int gap = columns->stride - columns->width;
-    return members > 1 && (columns->stride <= FEW_COLUMNS || 2 * members >= columns->stride) &&
+    return members > 1 && (columns->stride <= SHUFFLED_STRIDE || 2 * members >= columns->stride) &&
            gap <= register_lanes(kernel, columns);
 }
 
@@ -590,7 +590,7 @@ static bool are_whole_groups(const Stored *stored, int count) {
 
 static void store_group(Row *row, const Stored *stored) {
     Columns columns = stored->columns;
-    Expr *values[MOST_STRIDE];
+    Expr *values[INTERLEAVED_STRIDE];
     columns.width = columns.stride;
     for (int c = 0; c < columns.stride; c++)
         values[c] = over_columns(row, stored[c].stmt->value);

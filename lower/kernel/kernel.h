@@ -127,6 +127,11 @@ void kernel_print(Text *text, const Kernel *kernel);
  * too. */
 const char *kernel_verify(Arena *arena, const Kernel *kernel, bool flat);
 
+/* Limits of code generators, with which cost models and spaces of schedules count. Strides are in elements, between the
+ * lanes of a vector: up to the first one, loading what lies between costs less than a gather; up to the second one, the
+ * lanes and those between them are loaded or stored together. */
+enum { SHUFFLED_STRIDE = 4, INTERLEAVED_STRIDE = 16 };
+
 typedef struct Pass {
     const char *name;
     char letter;

@@ -6,8 +6,6 @@
  */
 #include "lower/kernel/passes.h"
 
-enum { SHUFFLED_STRIDE = 4 }; /* up to here loading the gaps too costs less than a gather */
-
 /* Numbers whose products with lanes are no larger than an index. */
 static bool is_small(int64_t value) {
     return value >= INT32_MIN && value <= INT32_MAX;

@@ -9,10 +9,9 @@
 #include "lower/kernel/passes.h"
 #include <string.h>
 
-/* Copies of statements that all unrolled loops around one may make together, and the nodes of all copies in an outermost
- * loop; beyond, compile time explodes. Tiles of convolutions that pay have more than 250,000. Of a kernel as a whole there is
+/* Nodes of all copies in an outermost loop; beyond, compile time explodes. Tiles of convolutions that pay have more than 250,000. Of a kernel as a whole there is
  * no limit: its code is as long as its nests are many. */
-enum { COPY_LIMIT = 16384, NODE_LIMIT = 1 << 19 };
+enum { NODE_LIMIT = 1 << 19 };
 
 typedef struct Known {
     const Var *var;
@@ -363,7 +362,7 @@ static int64_t unrolled_nodes(const Stmt *stmt) {
 
 /* An outermost loop takes with it what is in it: all copies of a loop are alike. */
 static bool is_short(Unroll *u, const Stmt *loop, int64_t extent) {
-    int64_t nodes = extent > COPY_LIMIT / u->copies ? NODE_LIMIT + 1 : u->copies > 1 ? 0 : unrolled_nodes(loop);
+    int64_t nodes = extent > COPIES_LIMIT / u->copies ? NODE_LIMIT + 1 : u->copies > 1 ? 0 : unrolled_nodes(loop);
     if (nodes > NODE_LIMIT - u->made) {
         note_kept(u->arena, &u->notes, loop->var, "its copies would be too much code", true);
         return false;

@@ -674,7 +674,7 @@ static StmtList version_list(Context context, const StmtList *body) {
 }
 
 StmtList version_body(Arena *arena, const Target *target, const StmtList *body) {
-    Context context = {.arena = arena, .budget = EXACT_BUDGET, .counts = target && target->masked_memory};
+    Context context = {.arena = arena, .budget = EXACT_BUDGET, .counts = target && target->masked_bytes > 0};
     context.is_small = collect_all(context, body->items, body->count).size <= TILES_MOST;
     return version_list(context, body);
 }

@@ -6,7 +6,6 @@
 #include "lower/nest/state.h"
 
 enum {
-    COPIES_LIMIT = 16384,     /* copies of one body, all unrolled and vectorized loops around it together */
     REGISTER_LIMIT = 4096,    /* elements of a buffer in registers */
     STACK_LIMIT = 1024 * 1024 /* bytes of a buffer on the stack */
 };

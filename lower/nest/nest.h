@@ -33,6 +33,9 @@ extern const char *const loop_kind_words[LOOP_KIND_COUNT]; /* "serial", "unrolle
 bool loop_kind_is_expanded(LoopKind kind);                 /* unrolled, vectorized or tensorized: no loop remains */
 bool loop_kind_is_bound(LoopKind kind);                    /* to an axis of a device */
 
+/* Copies of one body that all unrolled and vectorized loops around it may make together: beyond, compile time explodes. */
+enum { COPIES_LIMIT = 16384 };
+
 typedef struct NestStage NestStage;
 
 /* A leaf loop of a stage. var->extent is its extent: constant, or over sizes. */

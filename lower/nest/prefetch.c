@@ -6,7 +6,7 @@
  */
 #include "lower/nest/state.h"
 
-enum { LINE_LIMIT = 64, LINE_BYTES = 64 };
+enum { LINE_LIMIT = 64 };
 
 bool apply_prefetch(NestState *state, const Prim *prim) {
     PrefetchOrder order = {.tensor = argument_tensor(state, prim, positional(prim, 0)), .prim = state->prim};
@@ -119,7 +119,7 @@ static bool check_producer(const Reading *reading) {
 
 static bool check_lines(const Reading *reading) {
     const Tensor *tensor = reading->order->tensor;
-    int64_t lines = 1, line = LINE_BYTES / element_info[tensor->type].bytes;
+    int64_t lines = 1, line = target_line_bytes(reading->state->nest.target) / element_info[tensor->type].bytes;
     for (int d = 0; d < tensor->rank; d++) {
         int64_t extent = reading->extents[d];
         extent = d == tensor->rank - 1 ? (extent - 1 + line - 1) / line + 1 : extent;

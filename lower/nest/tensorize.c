@@ -17,7 +17,7 @@ static const char *instrs_text(NestState *state) {
     const Target *target = state->nest.target;
     Text text = {.arena = state->arena};
     for (int i = 0; i < program->instr_count; i++)
-        if (target == NULL || strcmp(target_family(program->instrs[i]->target), target->family) == 0)
+        if (target == NULL || strcmp(target_family(program->instrs[i]->target), target->family->name) == 0)
             text_add(&text, "%s%s", text.length == 0 ? "the instructions are " : ", ", program->instrs[i]->name);
     return text.length > 0 ? text.text : "instr declares one, and import \"instr\" brings some";
 }
@@ -32,7 +32,7 @@ static const Instr *argument_instr(NestState *state, const PrimArg *arg) {
     }
     if (target == NULL)
         return instr;
-    if (strcmp(target_family(instr->target), target->family) != 0) {
+    if (strcmp(target_family(instr->target), target->family->name) != 0) {
         refuse_at(state, arg, "%s is an instruction of %s; the code is for %s", instr->name, instr->target,
                   target->name);
         return NULL;

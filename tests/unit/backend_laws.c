@@ -263,7 +263,7 @@ int main(void) {
     const char *folder = work_folder_make(arena);
     const Target *host = target_make(arena, "host", 1);
     for (int first = 0, batch = 0; first < cases; first += BATCH, batch++) {
-        const char *name = host && strcmp(host->family, "x86") == 0 ? names[batch % 4] : "host";
+        const char *name = host && strcmp(host->family->name, "x86") == 0 ? names[batch % 4] : "host";
         const Target *target = target_make(arena, name, 1);
         if (target->host)
             test_batch(folder, name, batch % 2 ? 1 : 3, first, seed);

@@ -17,9 +17,10 @@ static const char program_text[] = "def f(float(M, K) A, float(K, N) B) -> (C) {
                                    "}";
 
 static Target device(void) {
+    static const Family gpu = {.name = "gpu"};
     Target target = *target_find("x86-64-v4");
     target.name = "device";
-    target.family = "gpu";
+    target.family = &gpu;
     target.block_threads = 64;
     return target;
 }
