@@ -153,11 +153,14 @@ static bool is_sized(Known a, Known b) {
 
 static Known known_of(const Expr *e);
 
+/* Of an axis whose range is being looked for nothing is known. */
 static Known known_var(const Var *var) {
     if (var->kind == VAR_SCALAR)
         return (Known){type_interval(var->type), false};
+    if (var->kind != VAR_SIZE && !var->extent)
+        return (Known){unbounded, true};
     Known known = {{.has_low = true, .low = 0}, true};
-    if (var->kind != VAR_SIZE && var->extent) {
+    if (var->kind != VAR_SIZE) {
         Interval extent = expr_interval(var->extent);
         known.range.has_high = extent.has_high;
         known.range.high = extent.high > 1 ? extent.high - 1 : 0;

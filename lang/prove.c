@@ -129,6 +129,24 @@ static void last_value(Sum *sum, Arena *arena, const Expr *loop) {
     sum_add_constant(sum, 1, -1);
 }
 
+/* d * (x / d) is at most x, where both are at least 0, and at least x - d + 1, where d is at least 1. */
+static void add_multiple_bounds(System *system, Expr *atom, Expr *quotient, Expr *others, const Interval *divisor) {
+    Sum dividend, *low = new_sum(system->arena);
+    if (!is_op(quotient, OP_DIV) || !atom_equal(quotient->args[1], others))
+        return;
+    sum_init(&dividend, system->arena);
+    sum_add_expr(&dividend, 1, quotient->args[0], false);
+    if (sum_is_nonnegative(&dividend))
+        add_difference(system, quotient->args[0], atom, 1);
+    if (divisor->low < 1)
+        return;
+    sum_add_atom(low, 1, atom);
+    sum_add(low, -1, &dividend);
+    sum_add_expr(low, 1, others, false);
+    sum_add_constant(low, 1, -1);
+    add_sum(system, low);
+}
+
 /* For a factor f of a product with a rest that is at least 0: f is at most its last value, so f * rest is too. And with
  * f at least 0 and the rest at least 1 the product is at least f. */
 static void add_product_bounds(System *system, Expr *atom) {
@@ -139,11 +157,13 @@ static void add_product_bounds(System *system, Expr *atom) {
         Sum rest, last, *row = new_sum(arena);
         memcpy(others, factors, sizeof factors);
         others[i] = others[count - 1];
+        Expr *product = atom_product(arena, others, count - 1);
         sum_init(&rest, arena);
-        sum_add_expr(&rest, 1, atom_product(arena, others, count - 1), false);
+        sum_add_expr(&rest, 1, product, false);
         Interval of_rest = sum_interval(&rest), of_factor = expr_interval(factors[i]);
         if (!of_rest.has_low || of_rest.low < 0)
             continue;
+        add_multiple_bounds(system, atom, factors[i], product, &of_rest);
         if (is_loop(factors[i])) {
             last_value(&last, arena, factors[i]);
             sum_add_product(row, 1, &last, &rest);
@@ -196,9 +216,17 @@ static bool add_columns(System *system, const Sum *sum) {
     return true;
 }
 
+/* A minimum or maximum of what is a column: its bounds lead there. */
+static bool leads_to_column(const System *system, const Expr *atom) {
+    for (int i = 0; i < system->column_count && (is_op(atom, OP_MIN) || is_op(atom, OP_MAX)); i++)
+        if (system->columns[i]->kind == EXPR_VAR && expr_uses_var(atom, system->columns[i]->var))
+            return true;
+    return false;
+}
+
 static bool touches(const System *system, const Sum *sum) {
     for (int i = 0; i < sum->count; i++)
-        if (find_column(system, sum->terms[i].atom) >= 0)
+        if (find_column(system, sum->terms[i].atom) >= 0 || leads_to_column(system, sum->terms[i].atom))
             return true;
     return false;
 }
@@ -501,6 +529,20 @@ static bool holds(Prover *prover, Expr *e) {
     if (is_op(e, OP_OR))
         return either_holds(prover, e);
     return expr_compares_indices(e) && e->lanes == 1 && comparison_holds(prover, e);
+}
+
+bool sum_prove_nonnegative(const Sum *goal, const AffineList *facts) {
+    if (sum_is_nonnegative(goal))
+        return true;
+    Prover prover = {.arena = arena_new()};
+    for (int i = 0; facts && i < facts->count; i++) {
+        Sum *fact = new_sum(prover.arena);
+        sum_add_affine(fact, 1, &facts->items[i]);
+        assume_nonnegative(&prover, fact);
+    }
+    bool proved = prover.contradiction || prove_nonnegative(&prover, goal);
+    arena_free(prover.arena);
+    return proved;
 }
 
 int expr_prove(Arena *arena, Expr *condition, const Facts *facts) {

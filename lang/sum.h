@@ -74,6 +74,9 @@ bool sum_bound(Sum *bound, const Sum *sum, bool upper);
 bool sum_relax(Sum *relaxed, const Sum *sum, bool upper);
 /* Whether it is at least 0 for all values: by intervals and these bounds. */
 bool sum_is_nonnegative(const Sum *sum);
+/* The same where each of the facts is at least 0, which may be NULL: by elimination and cases, prove.c. */
+typedef LIST(Affine) AffineList;
+bool sum_prove_nonnegative(const Sum *goal, const AffineList *facts);
 /* 1: at least 0 for all values, -1: below 0 for all, 0: neither is known. */
 int sum_sign(const Sum *sum);
 

@@ -74,15 +74,15 @@ static void require_on_domain(Statement *s, const Poly *p, Loc loc) {
     Expr *condition = poly_condition(arena, p);
     bool certain = true;
     for (int i = 0; i < s->indices.count; i++) {
-        Poly extent, none;
+        Poly extent, none, last;
         Polys facts = {0};
         for (int f = 0; f < builder->facts.count; f++)
             list_push(arena, &facts, builder->facts.items[f]);
-        if (!poly_of(arena, s->indices.items[i]->extent, &extent) || !poly_sum(arena, &extent, -1, &extent, 0, &none))
+        if (!poly_of(arena, s->indices.items[i]->extent, &extent) ||
+            !poly_sum(arena, &extent, -1, &extent, 0, &none) || !poly_sum(arena, &extent, 1, &minus_one, 1, &last))
             continue;
-        int64_t known;
         list_push(arena, &facts, none);
-        if ((poly_is_constant(&extent, &known) && known > 0) || poly_never_negative(arena, p, &facts))
+        if (poly_never_negative(arena, &last, &builder->facts) || poly_never_negative(arena, p, &facts))
             continue;
         certain = false;
         Expr *empty = expr_binary(arena, OP_LE, s->indices.items[i]->extent, expr_int(arena, 0));
