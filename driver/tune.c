@@ -4,6 +4,7 @@
  */
 #include "driver/tune.h"
 #include "driver/inputs.h"
+#include "lang/terminal.h"
 #include "lang/ending_signals.h"
 #include "config.h"
 #include <math.h>
