@@ -251,15 +251,9 @@ static void add_facts(System *system, const Sums *facts) {
 
 static int64_t row_divisor(const Row *row, int columns) {
     int64_t divisor = 0;
-    for (int i = 0; i < columns; i++) {
-        int64_t a = row->coefficients[i];
-        while (a) {
-            int64_t rest = divisor % a;
-            divisor = a;
-            a = rest;
-        }
-    }
-    return divisor < 0 ? -divisor : divisor;
+    for (int i = 0; i < columns; i++)
+        divisor = greatest_divisor(divisor, row->coefficients[i]);
+    return divisor;
 }
 
 /* Adds a row, divided by its common divisor: whole numbers let the constant round down. True on a contradiction. */

@@ -302,9 +302,29 @@ static void test_random_forms(int rounds) {
     is_int(wrong, 0, "operations, bounds and comparisons of the forms of %d pairs of random expressions", rounds);
 }
 
+/* A loop over N * M is taken apart: its maker knows more than the bounds can show. */
+static void test_limits(void) {
+    Arena *arena = arena_new();
+    Variables v = make_variables(arena);
+    Expr *N = expr_var(arena, v.vars[0]), *M = expr_var(arena, v.vars[1]);
+    Var *loop = var_new(arena, VAR_LOOP, TYPE_INT64, "f", expr_binary(arena, OP_MUL, N, M));
+    Forms forms = {.arena = arena};
+    const Form *n = form_atom(&forms, N), *m = form_atom(&forms, M), *f = form_atom(&forms, expr_var(arena, loop));
+    const Form *outer = form_divide(&forms, f, m), *inner = form_modulo(&forms, f, m);
+    ok(!form_below(&forms, outer, n) && !form_below(&forms, inner, m), "limits of quotients by sizes are not known");
+    form_note_limit(&forms, outer, n);
+    form_note_limit(&forms, inner, m);
+    ok(form_below(&forms, outer, n) && form_below(&forms, inner, m), "until they are noted");
+    ok(form_below(&forms, form_add(&forms, form_add(&forms, outer, outer), inner),
+                  form_add(&forms, form_add(&forms, n, n), m)),
+       "also in sums");
+    arena_free(arena);
+}
+
 int main(void) {
     test_random_expressions(getenv("TEST_ROUNDS") ? atoi(getenv("TEST_ROUNDS")) : 6000);
     test_random_proofs(getenv("TEST_ROUNDS") ? atoi(getenv("TEST_ROUNDS")) : 3000);
     test_random_forms(getenv("TEST_ROUNDS") ? atoi(getenv("TEST_ROUNDS")) : 3000);
+    test_limits();
     return done_testing();
 }
