@@ -56,12 +56,19 @@ const Form *form_of_expr(Forms *forms, const Expr *e, FindForm *find, const void
 
 /* --- loops -------------------------------------------------------------------------------------------------------- */
 
+static const Loop *visited_loop(const Expr *e, LoopOutside *visit, const void *context) {
+    const Loop *loop = e->kind == EXPR_VAR && e->var->kind == VAR_LOOP ? &node_of(e->var)->loop : NULL;
+    return loop != NULL && visit(context, loop) ? loop : NULL;
+}
+
+/* Most atoms are variables: no walk is begun for them. */
 static const Loop *find_loop(const Expr *atom, LoopOutside *visit, const void *context) {
-    EACH_EXPR(e, atom) {
-        const Loop *loop = e->kind == EXPR_VAR && e->var->kind == VAR_LOOP ? &node_of(e->var)->loop : NULL;
-        if (loop != NULL && visit(context, loop))
-            return loop;
-    }
+    const Loop *found = visited_loop(atom, visit, context);
+    if (found != NULL || atom->kind == EXPR_VAR)
+        return found;
+    EACH_EXPR(e, atom)
+        if ((found = visited_loop(e, visit, context)) != NULL)
+            return found;
     return NULL;
 }
 
