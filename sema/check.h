@@ -324,6 +324,7 @@ Expr *typed_value(Arena *arena, Typed typed); /* indices become values of their 
 
 /* Warns of what the value loses on its way into a tensor of this type. declared: by the header. Ranges are known. */
 void warn_lost(Statement *statement, const Expr *value, ElementType type, bool declared);
+void warn_lost_in_conditions(Statement *statement); /* of where */
 void warn_narrow_reduction(Statement *statement, const Variable *variable, const Expr *value, bool declared);
 /* Warns of reads whose extents differ along an index, where the header fixes them. */
 void warn_extents(Statement *statement);

@@ -251,6 +251,16 @@ void warn_lost(Statement *s, const Expr *value, ElementType type, bool declared)
         look(s, value, type, declared && value->type == type, NULL);
 }
 
+/* A condition stands under those before it, as a value stands under all. */
+void warn_lost_in_conditions(Statement *s) {
+    int count = s->predicates.count;
+    for (int i = 0; i < count && may_look(s); i++) {
+        s->predicates.count = i;
+        look(s, s->predicates.items[i], TYPE_BOOL, false, NULL);
+    }
+    s->predicates.count = count;
+}
+
 /* --- reductions --------------------------------------------------------------------------------------------------- */
 
 /* An upper limit for how many terms an element has. */
