@@ -40,6 +40,8 @@ typedef struct Row {
     Arena *arena;
     Stmt *const *statements;
     int count;
+    int first;     /* that reads a column */
+    bool strided;  /* one was seen */
     bool steps;    /* of a reduction are among them */
     int held;      /* vectors that are kept over all steps */
     Map seen;      /* Expr -> itself */
@@ -388,7 +390,7 @@ static void store_columns(Row *row, const Columns *columns, const Stmt *like, Ex
 /* --- reads --------------------------------------------------------------------------------------------------------- */
 
 static bool stores_to(const Row *row, const Tensor *tensor) {
-    for (int s = 0; s < row->count; s++) {
+    for (int s = row->first; s < row->count; s++) {
         const Stmt *stmt = row->statements[s];
         for (int i = 0; i < stmt->count; i++)
             if (stmt->body[i]->tensor == tensor)
@@ -409,10 +411,19 @@ static void each_vector(Arena *arena, Map *seen, Expr *e, void (*visit)(Row *row
     visit(row, e);
 }
 
+static bool reads_column(const Row *row, const Expr *e, Columns *columns) {
+    return e->kind == EXPR_READ && e->count == 1 &&
+           columns_of(row->kernel, e->tensor, e->args[0], e->guard, e->lanes, columns);
+}
+
+static void note_strided(Row *row, Expr *e) {
+    Columns columns;
+    row->strided |= reads_column(row, e, &columns);
+}
+
 static void find_read(Row *row, Expr *e) {
     Columns columns;
-    if (e->kind != EXPR_READ || e->count != 1 ||
-        !columns_of(row->kernel, e->tensor, e->args[0], e->guard, e->lanes, &columns) || stores_to(row, e->tensor))
+    if (!reads_column(row, e, &columns) || stores_to(row, e->tensor))
         return;
     Found *found = ARENA_NEW(row->arena, Found);
     *found = (Found){.read = e, .columns = columns};
@@ -488,14 +499,21 @@ static void group_reads(Row *row) {
     }
 }
 
-/* Between the steps of a reduction as much is read together as there are registers for, beside what each step adds to. */
+/* From the first statement on that reads a column. Between the steps of a reduction as much is read together as there are
+ * registers for, beside what each step adds to. */
 static void find_columns(Row *row) {
-    for (int s = 0; s < row->count; s++) {
+    Map seen = {0};
+    for (; row->first < row->count; row->first++) {
+        each_value(row, &seen, row->statements[row->first], note_strided);
+        if (row->strided)
+            break;
+    }
+    for (int s = row->first; s < row->count; s++) {
         bool step = row->statements[s]->kind == STMT_STEP;
         row->held += !row->steps && !step;
         row->steps |= step;
     }
-    for (int s = 0; s < row->count; s++)
+    for (int s = row->first; s < row->count; s++)
         each_value(row, &row->seen, row->statements[s], find_read);
     group_reads(row);
 }
