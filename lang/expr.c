@@ -90,6 +90,22 @@ Expr *expr_shuffle(Arena *arena, Expr *const *args, int count, const int *patter
     return e;
 }
 
+Expr *expr_offset(Arena *arena, Expr *const *parts, int count, int64_t constant) {
+    if (count == 0)
+        return expr_int(arena, constant);
+    Expr *e = make_node(arena, EXPR_OFFSET, TYPE_INT64, count);
+    memcpy(e->args, parts, sizeof *parts * (size_t)count);
+    e->integer = constant;
+    return e;
+}
+
+Expr *expr_offset_beyond(Arena *arena, const Expr *offset, int64_t constant) {
+    Expr *e = ARENA_NEW(arena, Expr);
+    *e = *offset;
+    e->integer = (int64_t)((uint64_t)offset->integer + (uint64_t)constant);
+    return e;
+}
+
 Expr *expr_call(Arena *arena, const Instr *instr, Expr *const *args, int count) {
     const Tensor *written = instr->operands[0];
     int64_t lanes = 1, extent;
@@ -301,6 +317,7 @@ static bool equal_or_absent(const Expr *a, const Expr *b) {
 static bool same_payload(const Expr *a, const Expr *b) {
     switch (a->kind) {
     case EXPR_INT:
+    case EXPR_OFFSET:
     case EXPR_REAL: /* by its bits: a NaN equals itself, -0.0 differs from 0.0 */ return a->integer == b->integer;
     case EXPR_VAR: return a->var == b->var;
     case EXPR_READ:
@@ -379,6 +396,7 @@ static Expr *rebuild(Arena *arena, const Expr *e, Expr **args, Expr *otherwise, 
     case EXPR_RAMP: made = expr_ramp(arena, args[0], args[1], e->lanes); break;
     case EXPR_REPEAT: made = expr_repeat(arena, args[0], e->lanes); break;
     case EXPR_SHUFFLE: made = expr_shuffle(arena, args, e->count, e->pattern, e->lanes); break;
+    case EXPR_OFFSET: made = expr_offset(arena, args, e->count, e->integer); break;
     case EXPR_CALL: made = expr_call(arena, e->instr, args, e->count); break;
     default:
         made = make_read(arena, e->tensor, args, e->count, otherwise);

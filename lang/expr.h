@@ -20,6 +20,8 @@ Expr *expr_broadcast(Arena *arena, Expr *a, int lanes);   /* a itself when lanes
 Expr *expr_ramp(Arena *arena, Expr *base, Expr *stride, int lanes);
 Expr *expr_repeat(Arena *arena, Expr *a, int lanes); /* a vector, or a scalar, until there are that many lanes */
 Expr *expr_shuffle(Arena *arena, Expr *const *args, int count, const int *pattern, int lanes);
+Expr *expr_offset(Arena *arena, Expr *const *parts, int count, int64_t constant); /* an EXPR_INT where no part is */
+Expr *expr_offset_beyond(Arena *arena, const Expr *offset, int64_t constant);     /* so much more than such a one */
 Expr *expr_call(Arena *arena, const Instr *instr, Expr *const *args, int count);
 Expr *expr_copy(Arena *arena, const Expr *e); /* of the one node */
 Var *var_new(Arena *arena, VarKind kind, ElementType type, const char *name, Expr *extent);

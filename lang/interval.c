@@ -228,6 +228,13 @@ static Known known_ramp(const Expr *e) {
     return is_closed(range) || sized ? (Known){range, sized} : (Known){unbounded, false};
 }
 
+static Known known_offset(const Expr *e) {
+    Interval range = bounded(e->integer, e->integer);
+    for (int i = 0; i < e->count; i++)
+        range = interval_add(range, known_of(e->args[i]).range);
+    return (Known){is_closed(range) ? range : unbounded, false};
+}
+
 /* An integer widened to 64 bits is itself; a uint64 may be any int64. */
 static Known known_cast(const Expr *e) {
     if (type_is_float(e->type) || type_is_float(e->args[0]->type) || e->type == TYPE_BOOL)
@@ -248,6 +255,7 @@ static Known known_of(const Expr *e) {
     case EXPR_CAST: return known_cast(e);
     case EXPR_BROADCAST: return known_of(e->args[0]);
     case EXPR_RAMP: return known_ramp(e);
+    case EXPR_OFFSET: return known_offset(e);
     default: return (Known){type_interval(e->type), false};
     }
 }

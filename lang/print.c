@@ -119,6 +119,7 @@ static void print_node(Text *text, const Expr *e) {
     case EXPR_OP: print_op(text, e); break;
     case EXPR_CAST: print_args(text, element_info[e->type].spelling, e); break;
     case EXPR_CALL: print_args(text, e->instr->name, e); break;
+    case EXPR_OFFSET: print_args(text, "offset", e); break;
     case EXPR_SHUFFLE: print_args(text, "shuffle", e); break;
     case EXPR_RAMP:
     case EXPR_BROADCAST:

@@ -560,6 +560,8 @@ Expr *expr_simplify(Arena *arena, Expr *e) {
     Expr *result;
     switch (e->kind) {
     case EXPR_INT:
+    case EXPR_SHUFFLE:
+    case EXPR_OFFSET: /* those of passes after which nothing folds */
     case EXPR_REAL: return e;
     case EXPR_VAR: return var_is_fixed(e->var) ? expr_int(arena, 0) : e;
     case EXPR_OP: result = simplify_op(arena, e); break;

@@ -96,6 +96,7 @@ typedef enum ExprKind {
     EXPR_BROADCAST, /* lanes times args[0] */
     EXPR_REPEAT,    /* the vector args[0] again and again, `lanes` in all */
     EXPR_SHUFFLE,   /* lane l is lane pattern[l] of the vectors args[], of equal lanes, one behind the other; -1: anything */
+    EXPR_OFFSET,    /* the sum of args[], which change in loops each inside of the one before, and of `integer` */
     EXPR_CALL /* what instr writes: args are its operands as vectors, row major, without one that it only writes */
 } ExprKind;
 

@@ -80,7 +80,6 @@ typedef struct Frame {
     HeldMask masks[MASKS_HELD];
     int mask_count;
     Map variables; /* Var -> LLVMValueRef */
-    Map depths;    /* Var -> how many loops are around its own, plus 1 */
     Map buffers;   /* Tensor -> Buffer */
     int depth;
     bool parallel;         /* inside a parallel loop: further ones run serially */
@@ -91,8 +90,7 @@ typedef struct Frame {
 typedef struct KnownAddress {
     LLVMValueRef from, address;
     LLVMTypeRef type;
-    int count;
-    const Term *terms;
+    const Expr *part;
 } KnownAddress;
 
 /* What the read of a temporary became as a divisor. */

@@ -80,7 +80,6 @@ void bind_variable(Code *code, const Var *var, LLVMValueRef value) {
     code->addresses.count = 0;
     forget_divisors(code, NULL);
     address_map_set(code->arena, &code->frame->variables, var, value);
-    address_map_set(code->arena, &code->frame->depths, var, (void *)(size_t)(code->frame->depth + 1));
 }
 
 /* Of an address: loads of what is known to be constant cross the barriers between the steps of a reduction, and are kept in

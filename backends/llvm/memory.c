@@ -1,7 +1,7 @@
 /* memory.c - reads and stores of buffers in memory.
  *
- * An index is cut into parts by the depth of the loops that they change in, outermost first, the constant last: what an
- * inner loop does not change is hoisted, and the elements of an unrolled tile differ by the displacement alone.
+ * The parts of an offset are added one by one, that of the outermost loop first, the constant last: what an inner loop does
+ * not change is hoisted, and the elements of an unrolled tile differ by the displacement alone.
  * Contiguous lanes are one access, masked where there is a guard or where the lanes are not a power of two; small
  * constant strides are contiguous accesses, likewise masked, and a shuffle; lanes that go down in memory are those that go up, turned around; those that go round a row are two loads,
  * those that are held at its ends one and an element of each; everything else is a gather or scatter.
@@ -15,93 +15,35 @@
 
 /* --- addresses --- */
 
-/* How deep the innermost loop is that the expression changes in. */
-static int depth_of(Code *code, const Expr *e) {
-    int deepest = 0;
-    EACH_EXPR(at, e) {
-        int depth = 0;
-        if (at->kind == EXPR_VAR)
-            depth = (int)(size_t)address_map_get(&code->frame->depths, at->var);
-        else if (at->kind == EXPR_READ)
-            depth = code->frame->depth + 1;
-        deepest = depth > deepest ? depth : deepest;
-    }
-    return deepest;
-}
-
-static LLVMValueRef term_value(Code *code, const Term *term) {
-    LLVMValueRef value = emit_value(code, term->atom);
-    return LLVMBuildMul(code->builder, value, index_constant(code, term->coefficient), "");
-}
-
 static LLVMValueRef advance(Code *code, LLVMTypeRef type, LLVMValueRef pointer, LLVMValueRef elements) {
     return LLVMBuildInBoundsGEP2(code->builder, type, pointer, &elements, 1, "");
 }
 
-static bool same_terms(const KnownAddress *known, const Term *terms, int count) {
-    if (known->count != count)
-        return false;
-    for (int i = 0; i < count; i++)
-        if (known->terms[i].coefficient != terms[i].coefficient || !expr_equal(known->terms[i].atom, terms[i].atom))
-            return false;
-    return true;
-}
-
-/* What a read gives may change within a block. */
-static bool lasts(const Term *terms, int count) {
-    for (int i = 0; i < count; i++)
-        if (expr_reads(terms[i].atom))
-            return false;
-    return true;
-}
-
-/* The pointer moved by the sum of the terms. The addresses of an unrolled tile have most of their terms in common, which
- * are computed once in a block: LLVM would find that out, but takes longer over it than over all the rest. */
-static LLVMValueRef add_terms(Code *code, LLVMTypeRef type, LLVMValueRef from, const Term *terms, int count) {
+/* The pointer moved by a part of an offset. The addresses of an unrolled tile have most of their parts in common, which
+ * are computed once in a block: LLVM would find that out, but takes longer over it than over all the rest. What a read
+ * gives may change within a block. */
+static LLVMValueRef add_part(Code *code, LLVMTypeRef type, LLVMValueRef from, const Expr *part) {
     LLVMBasicBlockRef block = LLVMGetInsertBlock(code->builder);
     if (block != code->addresses_block)
         code->addresses.count = 0;
     code->addresses_block = block;
     for (int i = code->addresses.count - 1; i >= 0; i--) {
         const KnownAddress *known = &code->addresses.items[i];
-        if (known->from == from && known->type == type && same_terms(known, terms, count))
+        if (known->from == from && known->type == type && expr_equal(known->part, part))
             return known->address;
     }
-    LLVMValueRef sum = term_value(code, &terms[0]);
-    for (int i = 1; i < count; i++)
-        sum = LLVMBuildAdd(code->builder, sum, term_value(code, &terms[i]), "");
-    LLVMValueRef address = advance(code, type, from, sum);
-    if (block == LLVMGetInsertBlock(code->builder) && lasts(terms, count))
-        list_push(code->arena, &code->addresses, ((KnownAddress){from, address, type, count, terms}));
+    LLVMValueRef address = advance(code, type, from, emit_value(code, part));
+    if (block == LLVMGetInsertBlock(code->builder) && !expr_reads(part))
+        list_push(code->arena, &code->addresses, ((KnownAddress){from, address, type, part}));
     return address;
 }
 
-/* The terms that change at a depth; how many. */
-static int gather_terms(const Affine *affine, const int *depths, int depth, Term *terms) {
-    int count = 0;
-    for (int i = 0; i < affine->count; i++)
-        if (depths[i] == depth)
-            terms[count++] = affine->terms[i];
-    return count;
-}
-
-static LLVMValueRef element_address(Code *code, LLVMTypeRef type, LLVMValueRef pointer, Expr *index) {
-    Affine affine;
-    if (!expr_affine_modular(code->arena, index, &affine))
-        return advance(code, type, pointer, emit_value(code, index));
-    int deepest = 0, *depths = ARENA_ARRAY(code->arena, int, affine.count + 1);
-    Term *terms = ARENA_ARRAY(code->arena, Term, affine.count + 1);
-    for (int i = 0; i < affine.count; i++) {
-        depths[i] = depth_of(code, affine.terms[i].atom);
-        deepest = depths[i] > deepest ? depths[i] : deepest;
-    }
-    for (int depth = 0; depth <= deepest; depth++) {
-        int count = gather_terms(&affine, depths, depth, terms);
-        if (count > 0)
-            pointer = add_terms(code, type, pointer, terms, count);
-        terms += count;
-    }
-    return affine.constant ? advance(code, type, pointer, index_constant(code, affine.constant)) : pointer;
+/* Of an EXPR_INT or an EXPR_OFFSET. */
+static LLVMValueRef element_address(Code *code, LLVMTypeRef type, LLVMValueRef pointer, const Expr *index) {
+    ENSURE(index->kind == EXPR_OFFSET || index->kind == EXPR_INT);
+    for (int i = 0; i < index->count; i++)
+        pointer = add_part(code, type, pointer, index->args[i]);
+    return index->integer ? advance(code, type, pointer, index_constant(code, index->integer)) : pointer;
 }
 
 /* --- one access --- */
@@ -157,8 +99,7 @@ static LLVMValueRef turned_lanes(Code *code, LLVMValueRef value, int lanes) {
 /* The same elements in the order of memory, where the lanes go down in it. */
 static Access turned_access(Code *code, const Access *access, int64_t stride) {
     Access turned = *access;
-    Expr *far = expr_int(code->arena, stride * (access->lanes - 1));
-    Expr *first = expr_binary(code->arena, OP_ADD, access->index->args[0], far);
+    Expr *first = expr_offset_beyond(code->arena, access->index->args[0], stride * (access->lanes - 1));
     turned.index = expr_ramp(code->arena, first, expr_int(code->arena, -stride), access->lanes);
     turned.turned = true;
     return turned;

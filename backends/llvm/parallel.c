@@ -149,7 +149,6 @@ static void bind_parameters(Outline *outline) {
     for (int i = 0; i < outline->variables.count; i++) {
         const Var *var = outline->variables.items[i];
         address_map_set(code->arena, &frame->variables, var, LLVMGetParam(frame->function, next++));
-        address_map_set(code->arena, &frame->depths, var, address_map_get(&caller->depths, var));
     }
     for (int i = 0; i < outline->tensors.count; i++) {
         LLVMValueRef pointer = LLVMGetParam(frame->function, next++);

@@ -32,6 +32,13 @@ static LLVMValueRef emit_ramp(Code *code, const Expr *e) {
     return LLVMBuildAdd(code->builder, base, LLVMBuildMul(code->builder, lane, stride, ""), "");
 }
 
+static LLVMValueRef emit_offset(Code *code, const Expr *e) {
+    LLVMValueRef sum = emit_value(code, e->args[0]);
+    for (int i = 1; i < e->count; i++)
+        sum = LLVMBuildAdd(code->builder, sum, emit_value(code, e->args[i]), "");
+    return e->integer ? LLVMBuildAdd(code->builder, sum, index_constant(code, e->integer), "") : sum;
+}
+
 /* --- fused multiply-adds --- */
 
 static bool is_op(const Expr *e, Op op) {
@@ -367,6 +374,7 @@ static LLVMValueRef emit_new_value(Code *code, const Expr *e) {
     case EXPR_BROADCAST: return emit_splat(code, emit_value(code, e->args[0]), e->lanes);
     case EXPR_REPEAT: return emit_repeat(code, e);
     case EXPR_SHUFFLE: return emit_shuffled(code, e);
+    case EXPR_OFFSET: return emit_offset(code, e);
     case EXPR_CALL: return emit_instr(code, e);
     }
     INTERNAL_ERROR("expression of kind %d", (int)e->kind);

@@ -21,6 +21,7 @@ const Pass pass_table[] = {
     {"transpose", 'x', pass_transpose, "copies of square blocks by columns become rows, shuffles and stores"},
     {"across", 'l', pass_across, "the lanes of a register are combined into one element by halves"},
     {"interleave", 'i', pass_interleave, "lanes between those of others become contiguous accesses and shuffles"},
+    {"offsets", 'o', pass_offsets, "indices say which part of them changes in which loop"},
 };
 const int pass_count = sizeof pass_table / sizeof *pass_table;
 

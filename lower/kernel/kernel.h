@@ -10,7 +10,11 @@
  *   - A scalar among vectors stands in a BROADCAST; a vector read or store has a RAMP (stride 1: contiguous) or any
  *     vector of offsets as its index. Where a guard is false memory is not touched: a read gives 0, a store does
  *     nothing. What masked-off lanes compute is never used, but must not trap (integer division).
- *   - Offsets are sums ordered from the terms of outer loops to those of inner ones, the constant last.
+ *   - An index of memory is an OFFSET, the RAMP or BROADCAST of one, or a vector of any offsets; constants are INTs. The
+ *     parts of an OFFSET change in loops each inside of that of the part before: code generators compute each where its
+ *     loop begins. Sizes are a part before all loops; what is read changes with the innermost.
+ *   - A SHUFFLE stands for instructions that processors have. What several statements shuffle is kept in a register
+ *     buffer, each vector in elements of its own.
  *   - A read of ROLE_INITIAL has become one of its output. Buffers are allocated outside the serial loops around them;
  *     one that is allocated inside a parallel loop belongs to the iteration.
  */

@@ -123,6 +123,7 @@ void pass_rows(Kernel *kernel);
 void pass_transpose(Kernel *kernel);
 void pass_across(Kernel *kernel);
 void pass_interleave(Kernel *kernel);
+void pass_offsets(Kernel *kernel);
 
 /* Appends what takes the place of as many of the statements, from the first on, as it answers; 0: of none. */
 typedef int ReplaceStatements(const Kernel *kernel, StmtList *list, Stmt *const *statements, int count);

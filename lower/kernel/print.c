@@ -11,7 +11,8 @@
  * over a reduction, `reduce`; `of N` follows an extent that is smaller than its variable's bound. A number is int64,
  * with a point or exponent float; others say their type (`1:int32`). Names that are no plain words stand in
  * backquotes; loops and buffers that share a name are told apart by a number. A shuffle says which lanes of its vectors,
- * one behind the other, it has: `shuffle(a, b by 0:8:2, 15, any:3)` is 0, 2, 4, 6, 15 and three of anything.
+ * one behind the other, it has: `shuffle(a, b by 0:8:2, 15, any:3)` is 0, 2, 4, 6, 15 and three of anything. An offset is
+ * `[N * 2, i * 16, j, 3]`: the parts that change in no loop, in i and in j, and the constant.
  */
 #include "lower/kernel/passes.h"
 #include <ctype.h>
@@ -209,6 +210,12 @@ static void print_shuffle(Printer *p, const Expr *e) {
     text_add(p->text, ")");
 }
 
+static void print_offset(Printer *p, const Expr *e) {
+    text_add(p->text, "[");
+    print_list(p, e->args, e->count);
+    text_add(p->text, ", %lld]", (long long)e->integer);
+}
+
 static void print_expr(Printer *p, const Expr *e, int precedence) {
     switch (e->kind) {
     case EXPR_INT: print_integer(p, e); break;
@@ -221,6 +228,7 @@ static void print_expr(Printer *p, const Expr *e, int precedence) {
     case EXPR_BROADCAST: print_call(p, "broadcast", e); break;
     case EXPR_REPEAT: print_call(p, "repeat", e); break;
     case EXPR_SHUFFLE: print_shuffle(p, e); break;
+    case EXPR_OFFSET: print_offset(p, e); break;
     case EXPR_CALL:
         text_add(p->text, "call ");
         print_name(p, NULL, e->instr->name);

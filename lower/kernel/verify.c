@@ -76,6 +76,35 @@ static int64_t last_index(const Expr *e) {
     return e->kind == EXPR_RAMP ? e->args[0]->integer + (e->lanes - 1) * e->args[1]->integer : e->integer;
 }
 
+/* How many loops are around what the expression changes in. */
+static int depth_of(const Verify *v, const Expr *e) {
+    int deepest = 0;
+    EACH_EXPR(at, e) {
+        int depth = at->kind == EXPR_READ ? v->loops.count : 0;
+        for (int i = v->loops.count; at->kind == EXPR_VAR && i > depth; i--)
+            if (v->loops.items[i - 1] == at->var)
+                depth = i;
+        deepest = depth > deepest ? depth : deepest;
+    }
+    return deepest;
+}
+
+static void verify_offset(Verify *v, const Expr *e) {
+    require(v, e->count > 0, "an offset has parts");
+    for (int i = 0, depth = -1; i < e->count; i++) {
+        int own = depth_of(v, e->args[i]);
+        require(v, e->args[i]->type == TYPE_INT64 && e->args[i]->lanes == 1, "a part of an offset is a scalar of type int64");
+        require(v, own > depth, "a part of an offset changes in a loop inside of that of the part before");
+        depth = own;
+    }
+}
+
+/* Where its lanes are known to be a stride apart, or there is one. */
+static bool is_in_parts(const Expr *index) {
+    const Expr *first = index->kind == EXPR_RAMP || index->kind == EXPR_BROADCAST ? index->args[0] : index;
+    return first->lanes > 1 || first->kind == EXPR_INT || first->kind == EXPR_OFFSET;
+}
+
 static void verify_index(Verify *v, const Tensor *tensor, Expr *const *index, int count, int lanes) {
     require(v, tensor_in_scope(v, tensor), "a buffer is used outside its allocation");
     require(v, count == tensor->rank || count == 1, "an access has one index a dimension, or one in all");
@@ -92,6 +121,7 @@ static void verify_index(Verify *v, const Tensor *tensor, Expr *const *index, in
         require(v, constant_index(index[0]), "a register buffer is indexed by constants");
         require(v, elements >= 0, "a register buffer has a constant size");
     }
+    require(v, tensor->scope == SCOPE_REGISTER || is_in_parts(index[0]), "an index of a flat kernel is an offset");
     if (elements >= 0 && constant_index(index[0]) && tensor->scope == SCOPE_REGISTER)
         require(v, last_index(index[0]) < elements && last_index(index[0]) >= 0,
                 "a register buffer's index is inside it");
@@ -177,6 +207,7 @@ static void verify_node(Verify *v, const Expr *e) {
         require(v, e->args[0]->type == e->type, "a repeated vector keeps its type");
         break;
     case EXPR_SHUFFLE: verify_shuffle(v, e); break;
+    case EXPR_OFFSET: verify_offset(v, e); break;
     case EXPR_CALL: verify_call(v, e); break;
     default: require(v, e->lanes == 1, "a constant has one lane");
     }

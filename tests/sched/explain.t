@@ -9,15 +9,15 @@ golden "$here/explained.text" "$work/out" "what is said"
 capture "$TENSORC" -d help
 like "$(cat "$work/out")" '^ +n +the loop nest' "-d help names the nest"
 is "$(sed -n 's/^  \([a-z]\)  .*/\1/p' "$work/out" | sort | uniq -d)" "" "each letter stands for one thing"
-runs "a kernel after each pass" "$TENSORC" -emit-ir explained.tensor --target=x86-64-v4 -o "$work/o.ir" -d ngsfvua
-like "$(cat "$work/err")" '^# after place' "-d shows the last pass"
+runs "a kernel after each pass" "$TENSORC" -emit-ir explained.tensor --target=x86-64-v4 -o "$work/o.ir" -d ngsfvuarxlio
+like "$(cat "$work/err")" '^# after offsets' "-d shows the last pass"
 like "$(cat "$work/err")" '^# after build' "and what the passes begin with"
 runs "the time of each step" "$TENSORC" -emit-ir explained.tensor --target=x86-64-v4 -o "$work/o.ir" -ftime-report
 unlike "$(cat "$work/err")" '^# ' "which are named by the step that they are part of"
 like "$(cat "$work/err")" '^lower: place +[0-9.]+ ms' "each of them"
 like "$(cat "$work/err")" '^lower, in all +[0-9.]+ ms' "and the whole"
-exits 2 "an unknown letter" "$TENSORC" -d x explained.tensor
-like "$(cat "$work/err")" "-d: no letter 'x'" "is named"
+exits 2 "an unknown letter" "$TENSORC" -d y explained.tensor
+like "$(cat "$work/err")" "-d: no letter 'y'" "is named"
 
 # copies ROWS TERMS: how many loops are left of one over ROWS whose copies of a sum of TERMS terms are to be unrolled.
 copies() {

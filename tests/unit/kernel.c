@@ -141,6 +141,13 @@ static void test_texts(Arena *arena) {
                "        C(ramp(i * 16, 1, 16)) = broadcast(A(i * 8), 16) + B(ramp(15, -1, 16)) * sqrt(B(ramp(0, i, 16) "
                "where ramp(0, 1, 16) < broadcast(i, 16))) where ramp(0, 2, 16) != broadcast(4, 16)\n"
                "    }\n"));
+    test_round_trip(arena, program, "offsets",
+                    KERNEL("    for i in 0:M {\n"
+                           "        for j in 0:8 {\n"
+                           "            C([M * 2, i * 16, j, 3]) = A([i * 8 + i / 2, -4]) + B([j, 0])\n"
+                           "            C(ramp([i * 16, 0], 1, 8)) = broadcast(A([i, 0]), 8)\n"
+                           "        }\n"
+                           "    }\n"));
     test_round_trip(arena, program, "shuffles",
                     KERNEL("    for i in 0:M {\n"
                            "        C(ramp(i * 16, 1, 8)) = shuffle(A(ramp(i, 1, 8)), B(ramp(0, 1, 8)) by 0:16:2)\n"
@@ -235,6 +242,12 @@ static void test_verifier_text(Arena *arena) {
         {"vectorized for i in 0:2 {\n C(i) = 1.0\n }\n", "no loop of a flat kernel is vectorized or unrolled", true},
         {"for i in 0:2 {\n allocate register float t(2) {\n t(i) = 1.0\n } }\n",
          "a register buffer is indexed by constants", true},
+        {"for i in 0:2 {\n C(i) = 1.0\n }\n", "an index of a flat kernel is an offset", true},
+        {"for i in 0:2 {\n C(ramp(i, 1, 4)) = broadcast(1.0, 4)\n }\n", "an index of a flat kernel is an offset", true},
+        {"for i in 0:2 {\n for j in 0:2 {\n C([j, i, 0]) = 1.0\n } }\n", "a part of an offset changes in a loop inside of",
+         false},
+        {"for i in 0:2 {\n C([i, i * 4, 0]) = 1.0\n }\n", "a part of an offset changes in a loop inside of", false},
+        {"C(0) = shuffle(broadcast(1.0, 4) by 4)\n", "a shuffle takes lanes that are there", false},
         {"allocate register float t(M) {\n t(0) = 1.0\n }\n", "a register buffer has a constant size", true},
         {"allocate register float t(4) {\n t(ramp(1, 1, 4)) = broadcast(1.0, 4)\n }\n",
          "a register buffer's index is inside it", true},

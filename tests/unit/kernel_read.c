@@ -440,6 +440,24 @@ static Expr *read_name(Reader *r) {
     return var ? expr_var(r->arena, var) : nothing(r);
 }
 
+/* [N * 2, i * 16, 3] */
+static Expr *read_offset(Reader *r) {
+    int64_t constant = 0;
+    ExprList parts = {0};
+    while (!r->why && !is(r, "]")) {
+        list_push(r->arena, &parts, read_expr(r, 0));
+        if (!accept(r, ","))
+            break;
+    }
+    expect(r, "]");
+    for (int i = 0; i < parts.count && !r->why; i++)
+        if (parts.items[i]->type != TYPE_INT64 || parts.items[i]->lanes != 1)
+            fail(r, "the parts of an offset are scalars of type int64");
+    if (parts.count < 2 || !expr_is_int(parts.items[parts.count - 1], &constant))
+        fail(r, "[part, ..., constant] is expected");
+    return r->why ? nothing(r) : expr_offset(r->arena, parts.items, parts.count - 1, constant);
+}
+
 static Expr *read_primary(Reader *r) {
     bool minus = is(r, "-");
     if (minus || is(r, "!")) {
@@ -456,6 +474,8 @@ static Expr *read_primary(Reader *r) {
         expect(r, ")");
         return a;
     }
+    if (accept(r, "["))
+        return read_offset(r);
     if (starts_number(r))
         return read_number(r, false);
     if (r->token.kind == TOKEN_NAME)

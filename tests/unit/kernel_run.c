@@ -270,6 +270,17 @@ static const Cell *eval_repeat(Run *r, const Expr *e) {
     return result;
 }
 
+static const Cell *eval_offset(Run *r, const Expr *e) {
+    Cell *sum = cells(r, 1);
+    *sum = (Cell){.value = {.type = TYPE_INT64, .integer = e->integer}};
+    for (int i = 0; i < e->count; i++) {
+        const Cell *part = eval(r, e->args[i]);
+        sum->value.integer += part->value.integer;
+        sum->undefined |= part->undefined;
+    }
+    return sum;
+}
+
 static const Cell *eval_shuffle(Run *r, const Expr *e) {
     const Cell **vectors = ARENA_ARRAY(r->scratch, const Cell *, e->count);
     Cell *result = cells(r, e->lanes);
@@ -350,6 +361,7 @@ static const Cell *eval(Run *r, const Expr *e) {
     case EXPR_OP: return eval_op(r, e);
     case EXPR_REPEAT: return eval_repeat(r, e);
     case EXPR_SHUFFLE: return eval_shuffle(r, e);
+    case EXPR_OFFSET: return eval_offset(r, e);
     case EXPR_CALL: return eval_call(r, e);
     default: return eval_lanes(r, e);
     }
