@@ -14,7 +14,9 @@ static Loop *identity_loop(Arena *arena, NestStage *stage, const Var *index, boo
 static NestStage *identity_stage(Arena *arena, const Stage *stage) {
     NestStage *made = ARENA_NEW(arena, NestStage);
     made->stage = stage;
-    made->buffers[0] = stage->components[0].tensor;
+    made->buffers = ARENA_ARRAY(arena, const Tensor *, stage->component_count);
+    for (int c = 0; c < stage->component_count; c++)
+        made->buffers[c] = stage->components[c].tensor;
     made->initialises = stage->reduction_count > 0;
     made->loop_count = stage->axis_count + stage->reduction_count;
     made->loops = ARENA_ARRAY(arena, Loop *, made->loop_count);

@@ -224,21 +224,30 @@ static void test_disasters(Arena *arena, const Program *program, const Target *t
     simulated_close(&simulated);
 }
 
-/* Builds that take long beside the budget: no more are made ahead than it has room to measure, on a busy machine fewer. */
-static void test_slow_builds(Arena *arena, const Program *program, const Target *target) {
+/* A search for so many seconds, a 13th of which each build takes: whether it built several batches. */
+static bool builds_in_batches(Arena *arena, const Program *program, const Target *target, double seconds) {
     Simulated simulated;
     TuneOptions options = options_for(1000);
     options.cost_model = "static";
     options.standard = static_choice(arena, program, target, EFFORT_FIXED, options.seed);
     simulated_open(&simulated, arena, program, target);
-    simulated.build_pause = 300000;
+    simulated.build_pause = (int)(1e6 * seconds / 13);
     Tuner *tuner = tuner_new(arena, program, target, NULL, &simulated.toolchain, NULL, &options);
     tuner_search(tuner, 1, 0);
-    tuner_search(tuner, 1000, monotonic_seconds() + 4);
-    ok(simulated.built > 1 && simulated.ahead <= 8, "a short budget is for several batches: at most %d of %d builds at once",
-       simulated.ahead, simulated.built);
+    tuner_search(tuner, 1000, monotonic_seconds() + seconds);
+    bool batches = simulated.built > 1 && simulated.ahead <= 8;
+    printf("# %g s: at most %d of %d builds at once\n", seconds, simulated.ahead, simulated.built);
     tuner_close(tuner);
     simulated_close(&simulated);
+    return batches;
+}
+
+/* Builds that take long beside the budget: no more are made ahead than it has room to measure. Where the machine is so busy
+ * that the search itself takes the time, it gets more of it. */
+static void test_slow_builds(Arena *arena, const Program *program, const Target *target) {
+    ok(builds_in_batches(arena, program, target, 4) || builds_in_batches(arena, program, target, 16) ||
+           builds_in_batches(arena, program, target, 64),
+       "a short budget is for several batches");
 }
 
 static int count_failures(Arena *arena, Database *database, const Program *program, const Target *target) {
