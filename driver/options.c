@@ -27,19 +27,36 @@ typedef enum OptionGroup {
     GROUP_COUNT
 } OptionGroup;
 typedef enum OptionId {
-#define OPTION(id, form, spelling, argument, group, help) OPT_##id,
+#define OPTION(id, ...) OPT_##id,
 #include "driver/options.def"
 #undef OPTION
     OPT_COUNT
 } OptionId;
 
+/* An option on the command line, for the reader of its row. */
+typedef struct Given {
+    Arena *arena;
+    const char *spelling, *text; /* text: the value; NULL: of a flag */
+    int number;                  /* of the row */
+    Options *options;
+    void *to; /* the row's field of them */
+} Given;
+typedef int Reader(const Given *given); /* returns STATUS_GO_ON, or the status to end with */
+#define OPTION(id, form, spelling, argument, group, reader, field, number, help) static Reader read_##reader;
+#include "driver/options.def"
+#undef OPTION
+
 static const struct OptionRow {
     Form form;
     const char *spelling, *argument;
     OptionGroup group;
+    Reader *read;
+    size_t offset; /* of the field in Options */
+    int number;
     const char *help;
 } rows[OPT_COUNT] = {
-#define OPTION(id, form, spelling, argument, group, help) {FORM_##form, spelling, argument, GROUP_##group, help},
+#define OPTION(id, form, spelling, argument, group, reader, field, number, help)                                       \
+    {FORM_##form, spelling, argument, GROUP_##group, read_##reader, offsetof(Options, field), number, help},
 #include "driver/options.def"
 #undef OPTION
 };
@@ -85,11 +102,6 @@ int print_help(void) {
     return 0;
 }
 
-static int print_version(void) {
-    puts("tensorc " PACKAGE_VERSION);
-    return 0;
-}
-
 static int print_choices(const NamedChoice *choices) {
     for (; choices->name; choices++)
         printf("  %-16s %s\n", choices->name, choices->summary);
@@ -128,206 +140,176 @@ static int read_integer(const char *spelling, const char *text, int64_t low, int
     return STATUS_GO_ON;
 }
 
-static int read_count(const char *spelling, const char *text, int low, int *value) {
+/* The row's number is the least count. */
+static int read_count(const Given *given) {
     int64_t number = 0;
-    int status = read_integer(spelling, text, low, INT_MAX, &number);
+    int status = read_integer(given->spelling, given->text, given->number, INT_MAX, &number);
     if (status == STATUS_GO_ON)
-        *value = (int)number;
+        *(int *)given->to = (int)number;
     return status;
 }
 
-static int read_seed(const char *text, uint64_t *seed) {
+static int read_seed(const Given *given) {
     char *end;
     errno = 0;
-    *seed = strtoull(text, &end, 0);
-    if (!*text || *end || errno || *text == '-')
-        return usage("--seed needs an integer that is not negative, not '%s'", text);
+    *(uint64_t *)given->to = strtoull(given->text, &end, 0);
+    if (!*given->text || *end || errno || *given->text == '-')
+        return usage("%s needs an integer that is not negative, not '%s'", given->spelling, given->text);
     return STATUS_GO_ON;
 }
 
-static int read_time(const char *spelling, const char *text, double *seconds) {
+static int read_time(const Given *given) {
     char *end;
-    double number = strtod(text, &end);
+    double number = strtod(given->text, &end);
     static const struct {
         const char *unit;
         double seconds;
     } units[] = {{"", 1}, {"s", 1}, {"m", 60}, {"min", 60}, {"h", 3600}};
-    for (size_t i = 0; end != text && i < sizeof units / sizeof *units; i++)
+    for (size_t i = 0; end != given->text && i < sizeof units / sizeof *units; i++)
         if (!strcmp(end, units[i].unit) && number > 0 && isfinite(number)) {
-            *seconds = number * units[i].seconds;
+            *(double *)given->to = number * units[i].seconds;
             return STATUS_GO_ON;
         }
-    return usage("%s needs a time such as 90s, 15m or 2h, not '%s'", spelling, text);
+    return usage("%s needs a time such as 90s, 15m or 2h, not '%s'", given->spelling, given->text);
 }
 
-static int read_error(const char *text, double *error) {
+static int read_error(const Given *given) {
     char *end;
-    double number = strtod(text, &end);
-    if (end == text || *end || !(number >= 0 && number < 1))
-        return usage("-ffp-error needs a number from 0 to 1, not '%s'", text);
-    *error = number;
+    double number = strtod(given->text, &end);
+    if (end == given->text || *end || !(number >= 0 && number < 1))
+        return usage("%s needs a number from 0 to 1, not '%s'", given->spelling, given->text);
+    *(double *)given->to = number;
     return STATUS_GO_ON;
 }
 
-static int read_define(Arena *arena, const char *text, Options *options) {
-    const char *equals = strchr(text, '=');
+static int read_define(const Given *given) {
+    const char *text = given->text, *equals = strchr(text, '=');
     size_t length = equals ? (size_t)(equals - text) : 0;
     if (!length || strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") != length)
         return usage("-D needs NAME=VALUE, not '%s'", text);
-    Define define = {.name = arena_strndup(arena, text, length)};
+    Define define = {.name = arena_strndup(given->arena, text, length)};
     int status =
-        read_integer(arena_printf(arena, "-D%s", define.name), equals + 1, INT64_MIN, INT64_MAX, &define.value);
-    list_push(arena, &options->defines, define);
+        read_integer(arena_printf(given->arena, "-D%s", define.name), equals + 1, INT64_MIN, INT64_MAX, &define.value);
+    list_push(given->arena, &given->options->defines, define);
     return status;
 }
 
-static int read_named_file(Arena *arena, const char *spelling, const char *text, NamedFiles *files) {
-    const char *equals = strchr(text, '=');
+static int read_named_file(const Given *given) {
+    const char *text = given->text, *equals = strchr(text, '=');
     if (!equals || equals == text || !equals[1])
-        return usage("%s needs NAME=FILE.npy, not '%s'", spelling, text);
-    NamedFile file = {.name = arena_strndup(arena, text, (size_t)(equals - text)), .path = equals + 1};
-    list_push(arena, files, file);
+        return usage("%s needs NAME=FILE.npy, not '%s'", given->spelling, text);
+    NamedFile file = {.name = arena_strndup(given->arena, text, (size_t)(equals - text)), .path = equals + 1};
+    list_push(given->arena, (NamedFiles *)given->to, file);
     return STATUS_GO_ON;
 }
 
-static int read_level(const char *text, Level *level) {
+static int read_level(const Given *given) {
     static const char *const names[] = {"0", "1", "2", "3", "tune"};
-    if (!*text) { /* -O alone, as for cc */
-        *level = LEVEL_1;
+    if (!*given->text) { /* -O alone, as for cc */
+        *(Level *)given->to = LEVEL_1;
         return STATUS_GO_ON;
     }
     for (int i = 0; i < 5; i++)
-        if (!strcmp(text, names[i])) {
-            *level = (Level)i;
+        if (!strcmp(given->text, names[i])) {
+            *(Level *)given->to = (Level)i;
             return STATUS_GO_ON;
         }
-    return usage("-O needs 0, 1, 2, 3 or tune, not '%s'", text);
+    return usage("-O needs 0, 1, 2, 3 or tune, not '%s'", given->text);
 }
 
-static int read_targets(Arena *arena, const char *text, Options *options) {
-    if (!strcmp(text, "help"))
+static int read_targets(const Given *given) {
+    if (!strcmp(given->text, "help"))
         return print_targets();
-    options->targets.count = 0;
-    for (const char *at = text;; at++) {
+    given->options->targets.count = 0;
+    for (const char *at = given->text;; at++) {
         size_t length = strcspn(at, ",");
         if (!length)
-            return usage("--target needs names, not '%s'", text);
-        list_push(arena, &options->targets, arena_strndup(arena, at, length));
+            return usage("--target needs names, not '%s'", given->text);
+        list_push(given->arena, &given->options->targets, arena_strndup(given->arena, at, length));
         at += length;
         if (!*at)
             return STATUS_GO_ON;
     }
 }
 
-static int read_choice(const char *spelling, const char *text, const NamedChoice *choices, const char **value) {
-    if (!strcmp(text, "help"))
-        return print_choices(choices);
-    *value = text;
-    for (; choices->name; choices++)
-        if (!strcmp(choices->name, text))
-            return STATUS_GO_ON;
-    return usage("%s: no '%s'; %s=help lists the names", spelling, text, spelling);
+static int read_text(const Given *given) {
+    *(const char **)given->to = given->text;
+    return *given->text ? STATUS_GO_ON : usage("%s needs a name", given->spelling);
 }
 
-static int read_letters(const char *text, Options *options) {
-    if (!strcmp(text, "help"))
+static int read_choice(const Given *given, const NamedChoice *choices) {
+    if (!strcmp(given->text, "help"))
+        return print_choices(choices);
+    *(const char **)given->to = given->text;
+    for (; choices->name; choices++)
+        if (!strcmp(choices->name, given->text))
+            return STATUS_GO_ON;
+    return usage("%s: no '%s'; %s=help lists the names", given->spelling, given->text, given->spelling);
+}
+
+static int read_search(const Given *given) {
+    return read_choice(given, search_policies);
+}
+
+static int read_cost_model(const Given *given) {
+    return read_choice(given, cost_models);
+}
+
+static int read_folder(const Given *given) {
+    list_push(given->arena, &given->options->paths, given->text);
+    return STATUS_GO_ON;
+}
+
+static int read_letters(const Given *given) {
+    if (!strcmp(given->text, "help"))
         return print_letters();
-    for (const char *letter = text; *letter; letter++) {
+    for (const char *letter = given->text; *letter; letter++) {
         bool known = strchr("pcn", *letter) != NULL;
         for (int i = 0; i < pass_count; i++)
             known |= pass_table[i].letter == *letter;
         if (!known)
             return usage("-d: no letter '%c'; -d help lists them", *letter);
     }
-    options->dump = text;
+    *(const char **)given->to = given->text;
     return STATUS_GO_ON;
 }
 
-static int read_format(const char *text, Options *options) {
-    options->diagnostics.json = !strcmp(text, "json");
-    return options->diagnostics.json || !strcmp(text, "text")
+static int read_format(const Given *given) {
+    bool json = *(bool *)given->to = !strcmp(given->text, "json");
+    return json || !strcmp(given->text, "text")
                ? STATUS_GO_ON
-               : usage("-fdiagnostics-format needs text or json, not '%s'", text);
+               : usage("%s needs text or json, not '%s'", given->spelling, given->text);
+}
+
+/* --- flags --- */
+
+static int read_flag(const Given *given) {
+    *(bool *)given->to = given->number;
+    return STATUS_GO_ON;
+}
+
+static int read_mode(const Given *given) {
+    *(Mode *)given->to = (Mode)given->number;
+    return STATUS_GO_ON;
+}
+
+static int read_help(const Given *given) {
+    (void)given;
+    return print_help();
+}
+
+static int read_version(const Given *given) {
+    (void)given;
+    puts("tensorc " PACKAGE_VERSION);
+    return 0;
+}
+
+static int read_target_list(const Given *given) {
+    (void)given;
+    return print_targets();
 }
 
 /* --- options --- */
-
-static const struct {
-    OptionId id;
-    Mode mode;
-} modes[] = {{OPT_COMPILE, MODE_OBJECT}, {OPT_ASSEMBLY, MODE_ASSEMBLY},  {OPT_EMIT_LLVM, MODE_LLVM},
-             {OPT_EMIT_IR, MODE_IR},     {OPT_SYNTAX_ONLY, MODE_SYNTAX}, {OPT_RUN, MODE_RUN}};
-
-/* Offsets into Options of flags, and of texts that are stored as they are. */
-#define FIELD(id, field)                                                                                               \
-    { OPT_##id, offsetof(Options, field) }
-static const struct Field {
-    OptionId id;
-    size_t offset;
-} flags[] = {FIELD(DEBUG, debug),
-             FIELD(PIC, pic),
-             FIELD(STRICT, strict),
-             FIELD(UNCHECKED_GATHER, unchecked_gather),
-             FIELD(FROZEN, frozen),
-             FIELD(EXPLAIN, explain),
-             FIELD(FEATURES, features),
-             FIELD(TIME_REPORT, time_report),
-             FIELD(MAKE_DEPENDENCIES, dependencies),
-             FIELD(MAKE_DEPENDENCIES_USER, dependencies),
-             FIELD(MAKE_PHONY, phony),
-             FIELD(ALL_WARNINGS, diagnostics.all_warnings),
-             FIELD(WARNINGS_ARE_ERRORS, diagnostics.warnings_are_errors),
-             FIELD(NO_WARNINGS, diagnostics.no_warnings),
-             FIELD(VERBOSE, verbose)},
-  texts[] = {
-      FIELD(OUT, out),       FIELD(HEADER, header),     FIELD(EMIT_SCHEDULE, emit_schedule), FIELD(DATABASE, database),
-      FIELD(RUNNER, runner), FIELD(MAKE_FILE, depfile), FIELD(MAKE_TARGET, depfile_target)};
-#undef FIELD
-
-static int apply_flag(OptionId id, Options *options) {
-    for (size_t i = 0; i < sizeof modes / sizeof *modes; i++)
-        if (modes[i].id == id)
-            options->mode = modes[i].mode;
-    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
-        if (flags[i].id == id)
-            *(bool *)((char *)options + flags[i].offset) = true;
-    if (id == OPT_NO_PIC)
-        options->pic = false;
-    return id == OPT_HELP            ? print_help()
-           : id == OPT_SHORT_HELP    ? print_help()
-           : id == OPT_VERSION       ? print_version()
-           : id == OPT_PRINT_TARGETS ? print_targets()
-                                     : STATUS_GO_ON;
-}
-
-static int apply_value(Arena *arena, OptionId id, const char *value, Options *options) {
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-        if (texts[i].id == id) {
-            *(const char **)((char *)options + texts[i].offset) = value;
-            return *value ? STATUS_GO_ON : usage("%s needs a name", rows[id].spelling);
-        }
-    const char *spelling = rows[id].spelling;
-    switch (id) {
-    case OPT_LEVEL: return read_level(value, &options->level);
-    case OPT_TARGET: return read_targets(arena, value, options);
-    case OPT_THREADS: return read_count(spelling, value, 0, &options->threads);
-    case OPT_DEFINE: return read_define(arena, value, options);
-    case OPT_RUN_INPUT: return read_named_file(arena, spelling, value, &options->run_inputs);
-    case OPT_RUN_OUTPUT: return read_named_file(arena, spelling, value, &options->run_outputs);
-    case OPT_TRIALS: return read_count(spelling, value, 1, &options->trials);
-    case OPT_FP_ERROR: return read_error(value, &options->fp_error);
-    case OPT_BUDGET: return read_time(spelling, value, &options->budget);
-    case OPT_PROGRESS: return read_time(spelling, value, &options->progress);
-    case OPT_SEED: return read_seed(value, &options->seed);
-    case OPT_SEARCH: return read_choice(spelling, value, search_policies, &options->search);
-    case OPT_COST_MODEL: return read_choice(spelling, value, cost_models, &options->cost_model);
-    case OPT_JOBS: return read_count(spelling, value, 1, &options->jobs);
-    case OPT_DUMP: return read_letters(value, options);
-    case OPT_DIAGNOSTICS_FORMAT: return read_format(value, options);
-    case OPT_INCLUDE: list_push(arena, &options->paths, value); return STATUS_GO_ON;
-    default: INTERNAL_ERROR("option %s has no reader", spelling);
-    }
-}
 
 /* The row of a word, and its value if that is in the same word. The longest spelling wins (-MF before -M...). */
 static int find_option(const char *word, const char **value) {
@@ -416,7 +398,8 @@ static int read_word(Arena *arena, char **argv, int *at, Options *options) {
         if (!value)
             return usage("%s needs %s", word, rows[id].argument);
     }
-    return rows[id].form == FORM_FLAG ? apply_flag(id, options) : apply_value(arena, id, value, options);
+    const struct OptionRow *row = &rows[id];
+    return row->read(&(Given){arena, row->spelling, value, row->number, options, (char *)options + row->offset});
 }
 
 static bool mode_takes_header(Mode mode) {

@@ -8,14 +8,15 @@ const ElementInfo element_info[TYPE_COUNT] = {
 };
 
 const OpInfo op_info[OP_COUNT] = {
-#define OPERATOR(id, spelling, arity, class, precedence, libm)                                                         \
-    [OP_##id] = {#id, spelling, arity, CLASS_##class, precedence, libm},
+#define OPERATOR(id, spelling, arity, class, precedence, libm, exactness, code)                                        \
+    [OP_##id] = {#id, spelling, arity, CLASS_##class, precedence, libm, EXACTNESS_##exactness, CODE_##code},
 #include "lang/ops.def"
 #undef OPERATOR
 };
 
 const PrimInfo prim_info[PRIM_COUNT] = {
-#define PRIMITIVE(id, spelling, positional, results, summary) [PRIM_##id] = {spelling, positional, results, summary},
+#define PRIMITIVE(id, spelling, positional, results, suggester, summary)                                               \
+    [PRIM_##id] = {#spelling, positional, results, summary},
 #include "lang/prims.def"
 #undef PRIMITIVE
 };

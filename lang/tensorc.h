@@ -66,13 +66,20 @@ typedef struct Var {
 /* --- expressions: one language for values, indices, sizes and, with vectors, for the loop IR --- */
 
 typedef enum Op {
-#define OPERATOR(id, spelling, arity, class, precedence, libm) OP_##id,
+#define OPERATOR(id, ...) OP_##id,
 #include "lang/ops.def"
 #undef OPERATOR
     OP_COUNT
 } Op;
 
 typedef enum OpClass { CLASS_ARITHMETIC, CLASS_COMPARE, CLASS_LOGIC, CLASS_BITWISE, CLASS_SELECT, CLASS_MATH } OpClass;
+
+typedef enum OpExactness {
+    EXACTNESS_ROUNDS,
+    EXACTNESS_EXACT,
+    EXACTNESS_STEPS
+} OpExactness; /* of results that are floats */
+typedef enum OpCode { CODE_INSTRUCTION, CODE_SEQUENCE } OpCode;
 
 typedef struct OpInfo {
     const char *name; /* "ADD" */
@@ -81,6 +88,8 @@ typedef struct OpInfo {
     OpClass class;
     int precedence;
     const char *libm;
+    OpExactness exactness;
+    OpCode code;
 } OpInfo;
 extern const OpInfo op_info[OP_COUNT];
 
@@ -297,7 +306,7 @@ typedef struct Program {
 /* --- schedules --- */
 
 typedef enum PrimOp {
-#define PRIMITIVE(id, spelling, positional, results, summary) PRIM_##id,
+#define PRIMITIVE(id, ...) PRIM_##id,
 #include "lang/prims.def"
 #undef PRIMITIVE
     PRIM_COUNT

@@ -149,14 +149,6 @@ static void bound_select(const Instruction *in, int count) {
 
 /* --- functions ---------------------------------------------------------------------------------------------------- */
 
-static bool is_step(Op op) {
-    return op == OP_FLOOR || op == OP_CEIL || op == OP_ROUND || op == OP_RINT || op == OP_TRUNC;
-}
-
-static bool is_exact_function(Op op) {
-    return is_step(op) || op == OP_FABS || op == OP_FMIN || op == OP_FMAX || op == OP_COPYSIGN || op == OP_FMOD;
-}
-
 static double apply_at(const Instruction *in, const double *at) {
     Value args[3];
     for (int i = 0; i < in->count; i++)
@@ -200,7 +192,7 @@ static double function_error(const Instruction *in, int lane, double result) {
     case OP_FMAX:
     case OP_FABS: return largest_of(error_a, error_b);
     case OP_NEXTAFTER: return error_a + 2 * type_roundoff(in->type) * fabs(a) + smallest_step(in->type);
-    default: return spread(in, lane, result) * (is_step(in->op) ? 1 : 2);
+    default: return spread(in, lane, result) * (op_info[in->op].exactness == EXACTNESS_STEPS ? 1 : 2);
     }
 }
 
@@ -218,7 +210,7 @@ static void bound_function(const Instruction *in, int count) {
             error = function_error(in, l, result);
         if (isnan(error))
             error = INFINITY;
-        if (!is_exact_function(in->op))
+        if (op_info[in->op].exactness == EXACTNESS_ROUNDS)
             error += rounding(in->type, result, in->op == OP_SQRT || in->op == OP_FMA ? 4 : 10);
         in->result->error[l] = error;
     }

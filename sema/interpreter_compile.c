@@ -227,9 +227,7 @@ static bool is_exact_op(Op op, ElementType type, bool strict) {
         return true;
     if (strict && op_info[op].class == CLASS_ARITHMETIC)
         return true;
-    return op == OP_MIN || op == OP_MAX || op == OP_NEG || op == OP_ABS || op == OP_FABS || op == OP_FMIN ||
-           op == OP_FMAX || op == OP_COPYSIGN || op == OP_FLOOR || op == OP_CEIL || op == OP_ROUND || op == OP_RINT ||
-           op == OP_TRUNC || op == OP_MOD || op == OP_FMOD;
+    return op_info[op].exactness != EXACTNESS_ROUNDS;
 }
 
 static bool guards_operand(Op op, int operand) {

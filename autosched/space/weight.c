@@ -27,11 +27,6 @@ static int round_instructions(const Target *target, ElementType type) {
     return type == TYPE_HALF ? target_converts_half(target) ? 2 : HALF_STORE + HALF_LOAD : 0;
 }
 
-/* Those from FLOOR on are instructions. */
-static bool is_function(Op op) {
-    return op_info[op].class == CLASS_MATH && op != OP_SQRT && op != OP_RSQRT && op < OP_FLOOR;
-}
-
 static bool saturates(const Expr *cast) {
     return type_is_float(cast->args[0]->type) && type_is_integer(cast->type);
 }
@@ -48,7 +43,7 @@ static int instructions_of(const Stage *stage, const Target *target, const Expr 
     if (e->kind == EXPR_READ)
         return is_own(stage, e) ? load_instructions(target, e->type) : 0;
     if (e->kind == EXPR_OP)
-        return is_function(e->op) ? FUNCTION : round_instructions(target, e->type);
+        return op_info[e->op].code == CODE_SEQUENCE ? FUNCTION : round_instructions(target, e->type);
     return e->kind != EXPR_CAST ? 0 : saturates(e) ? SATURATING : round_instructions(target, e->type);
 }
 

@@ -8,33 +8,10 @@
 
 #include <string.h>
 
-static Handler *const handlers[PRIM_COUNT] = {
-    [PRIM_SPLIT] = apply_split,
-    [PRIM_TILE] = apply_tile,
-    [PRIM_FUSE] = apply_fuse,
-    [PRIM_REORDER] = apply_reorder,
-    [PRIM_UNROLL] = apply_unroll,
-    [PRIM_VECTORIZE] = apply_vectorize,
-    [PRIM_PARALLEL] = apply_parallel,
-    [PRIM_RFACTOR] = apply_rfactor,
-    [PRIM_PARTITION] = apply_partition,
-    [PRIM_REQUIRE] = apply_require,
-    [PRIM_ALGORITHM] = apply_algorithm,
-    [PRIM_BIND] = apply_bind,
-    [PRIM_DECOMPOSE] = apply_decompose,
-    [PRIM_STORE_AT] = apply_store_at,
-    [PRIM_DOUBLE_BUFFER] = apply_double_buffer,
-    [PRIM_REVERSE_INLINE] = apply_reverse_inline,
-    [PRIM_INLINE] = apply_inline,
-    [PRIM_COMPUTE_AT] = apply_compute_at,
-    [PRIM_COMPUTE_ROOT] = apply_compute_root,
-    [PRIM_SET_SCOPE] = apply_set_scope,
-    [PRIM_PREFETCH] = apply_prefetch,
-    [PRIM_CACHE_WRITE] = apply_cache_write,
-    [PRIM_CACHE_READ] = apply_cache_read,
-    [PRIM_TENSORIZE] = apply_tensorize,
-    [PRIM_LAYOUT] = apply_layout,
-    [PRIM_STORAGE_ALIGN] = apply_storage_align,
+static Handler *const handlers[] = {
+#define PRIMITIVE(id, spelling, ...) [PRIM_##id] = apply_##spelling,
+#include "lang/prims.def"
+#undef PRIMITIVE
 };
 
 /* --- what others read of a finished nest -------------------------------------------------------------------------- */

@@ -294,11 +294,9 @@ bool copy_constant(NestState *state, const Prim *prim, const Tensor *constant, c
 /* --- handlers: nest/loops.c, nest/place.c, nest/reduce.c, nest/cache.c --- */
 
 typedef bool Handler(NestState *state, const Prim *prim);
-Handler apply_require, apply_algorithm, apply_split, apply_tile, apply_fuse, apply_reorder, apply_partition;
-Handler apply_unroll, apply_vectorize, apply_parallel, apply_bind, apply_prefetch, apply_rfactor;
-Handler apply_inline, apply_compute_at, apply_compute_root, apply_set_scope, apply_cache_write, apply_cache_read;
-Handler apply_layout, apply_storage_align;
-Handler apply_decompose, apply_reverse_inline, apply_store_at, apply_double_buffer;
+#define PRIMITIVE(id, spelling, ...) Handler apply_##spelling;
+#include "lang/prims.def"
+#undef PRIMITIVE
 bool check_not_inlined(NestState *state, const StageState *stage);
 /* Whether the statement may take the stage away from where it is; refuses outputs and what checks read. */
 bool check_movable(NestState *state, const Prim *prim, const StageState *stage);
@@ -366,7 +364,6 @@ bool all_read_earlier(const NestState *state, const Tensor *tensor);
 
 /* --- nest/tensorize.c --- */
 
-Handler apply_tensorize;
 bool check_tensorized(NestState *state, StageState *stage); /* after finish_bounds */
 /* cache_reads after which an instruction could run the loops from one inwards. The nest is finished. */
 int suggest_layouts(NestState *state, const Node *node, const char *instr, Prim *prims, int limit);

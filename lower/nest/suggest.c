@@ -547,20 +547,15 @@ static void suggest_keywords(Suggestions *list) {
         suggest_without(list, scope);
 }
 
+static void suggest_nothing(Suggestions *list) {
+    (void)list;
+}
+
 int suggest_prims(NestState *state, const Prim *prim, Prim *candidates, int limit) {
-    static void (*const suggesters[PRIM_COUNT])(Suggestions *) = {
-        [PRIM_SPLIT] = suggest_tails,         [PRIM_TILE] = suggest_tails,
-        [PRIM_PARTITION] = suggest_cuts,      [PRIM_PREFETCH] = suggest_prefetches,
-        [PRIM_COMPUTE_ROOT] = suggest_placed, [PRIM_FUSE] = suggest_pairs,
-        [PRIM_REORDER] = suggest_order,       [PRIM_UNROLL] = suggest_unrolls,
-        [PRIM_VECTORIZE] = suggest_straight,  [PRIM_INLINE] = suggest_where_read,
-        [PRIM_BIND] = suggest_words,          [PRIM_SET_SCOPE] = suggest_words,
-        [PRIM_PARALLEL] = suggest_shared,     [PRIM_COMPUTE_AT] = suggest_places,
-        [PRIM_RFACTOR] = suggest_reductions,  [PRIM_CACHE_WRITE] = suggest_at,
-        [PRIM_CACHE_READ] = suggest_at,       [PRIM_STORE_AT] = suggest_homes,
-        [PRIM_DECOMPOSE] = suggest_own_loops, [PRIM_REVERSE_INLINE] = suggest_producers,
-        [PRIM_LAYOUT] = suggest_stored,       [PRIM_STORAGE_ALIGN] = suggest_stored,
-        [PRIM_TENSORIZE] = suggest_instrs,    [PRIM_DOUBLE_BUFFER] = suggest_where_read,
+    static void (*const suggesters[])(Suggestions *) = {
+#define PRIMITIVE(id, spelling, positional, results, suggester, summary) [PRIM_##id] = suggest_##suggester,
+#include "lang/prims.def"
+#undef PRIMITIVE
     };
     Suggestions list = {.state = state, .prim = prim, .items = candidates, .limit = limit};
     if (positional_count(prim) == 0 || positional(prim, 0)->kind != ARG_NAME)
@@ -569,8 +564,7 @@ int suggest_prims(NestState *state, const Prim *prim, Prim *candidates, int limi
     if (moves_stage(prim->op))
         suggest_written_first(&list);
     suggest_stages(&list);
-    if (suggesters[prim->op] != NULL)
-        suggesters[prim->op](&list);
+    suggesters[prim->op](&list);
     suggest_keywords(&list);
     return list.count;
 }
