@@ -3,6 +3,7 @@
  * The objects are made by the system's C compiler ($CC, else cc), so this needs no code generator. */
 #include "backends/backends.h"
 #include "backends/run/contents.h"
+#include "backends/run/device_lock.h"
 #include "backends/run/wire.h"
 #include "lang/clock.h"
 #include "lang/sanitized.h"
@@ -17,6 +18,7 @@
 #include <unistd.h>
 
 static const Patience forever = {HUGE_VAL, NULL};
+enum { PATIENT = 300 }; /* seconds, after which a wait that has to end is taken for one without an end */
 
 typedef struct Case {
     Arena *arena;
@@ -174,7 +176,9 @@ static void test_faults(Case *c) {
     r = run_text(c, "_exit(5);", (RunRequest){0});
     ok(r.outcome == OUTCOME_CRASH && strstr(r.why, "status 5"), "an exit is an outcome");
     int stop = 1;
-    r = run_text(c, "for (volatile int i = 0;;) i = 0;", (RunRequest){.stop = &stop});
+    alarm(PATIENT); /* without the stop it goes on for longer */
+    r = run_text(c, "for (volatile int i = 0;;) i = 0;", (RunRequest){.stop = &stop, .limit_seconds = 1e4});
+    alarm(0);
     is_int(r.outcome, OUTCOME_TIMEOUT, "a stop request ends a run at once");
     r = run_text(c, "extern int no_such_function(void); return no_such_function();", (RunRequest){0});
     is_int(r.outcome, OUTCOME_BUILD_ERROR, "an unknown function is refused: %s", r.why);
@@ -260,6 +264,40 @@ static void test_starts(Case *c) {
         regfree(&pattern);
         runner_close(runner);
     }
+}
+
+/* --- the machine's lock, which somebody holds and never gives back --- */
+
+static void remove_locks(Arena *arena, const char *folder) {
+    const char *own = arena_printf(arena, "%s/tensorc-%u", folder, (unsigned)geteuid());
+    unlink(arena_printf(arena, "%s/gate.lock", own));
+    unlink(arena_printf(arena, "%s/device.lock", own));
+    rmdir(own);
+    rmdir(folder);
+}
+
+static void test_lock(Case *c) {
+    const char *tmp = getenv("TMPDIR");
+    char *folder = arena_printf(c->arena, "%s/tensorc-lock-test-XXXXXX", tmp ? tmp : "/tmp");
+    setenv("XDG_RUNTIME_DIR", mkdtemp(folder), 1);
+    volatile int stop = 0;
+    DeviceLock holder = device_lock_open(c->arena, (WaitLimit){0}, LOCK_SILENT);
+    ok(holder.device >= 0 && device_lock(&holder, true), "the machine is had");
+    DeviceLock late = device_lock_open(c->arena, (WaitLimit){&stop, monotonic_seconds() + 0.3}, LOCK_SILENT);
+    DeviceLock stopped = device_lock_open(c->arena, (WaitLimit){&stop, 0}, LOCK_SILENT);
+    alarm(PATIENT);
+    ok(!device_lock(&late, true), "nobody else waits for it beyond the deadline");
+    ok(!device_lock(&late, false), "nor to build");
+    stop = 1;
+    ok(!device_lock(&stopped, true), "nor after a stop");
+    alarm(0);
+    device_unlock(&holder);
+    ok(device_lock(&late, true), "what is free is had after it, too");
+    device_lock_close(&late);
+    device_lock_close(&stopped);
+    device_lock_close(&holder);
+    unsetenv("XDG_RUNTIME_DIR");
+    remove_locks(c->arena, folder);
 }
 
 /* --- answers that are changed on their way --- */
@@ -375,6 +413,7 @@ int main(int argc, char **argv) {
     test_orphan(&c);
     test_starts(&c);
     test_answers(&c);
+    test_lock(&c);
     test_ends(&c);
     arena_free(c.arena);
     return done_testing();
