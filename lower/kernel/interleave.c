@@ -1,5 +1,5 @@
-/* interleave.c - pass: lanes that lie a small stride apart in memory, and whose gaps are other vectors of lanes, columns: the
- * elements of all are contiguous, and are read or stored as such, with shuffles between.
+/* interleave.c - pass: lanes that lie a small stride apart in memory, and whose gaps are other vectors of lanes, columns:
+ * the elements of all are contiguous, and are read or stored as such, with shuffles between.
  *
  * Statements in a row, nothing but stores, are looked at together. Reads x(b + k + lane * stride), for several k less than
  * a stride apart, are made once: everything from the first element to the last one lies inside of the buffer. Stores
@@ -52,7 +52,7 @@ typedef struct Row {
     StmtList list;                 /* what takes their place */
 } Row;
 
-/* --- what is accessed ---------------------------------------------------------------------------------------------- */
+/* --- what is accessed --------------------------------------------------------------------------------------------- */
 
 static bool same_place(const Affine *a, const Affine *b) {
     if (a->count != b->count)
@@ -105,7 +105,7 @@ static int register_lanes(const Kernel *kernel, const Columns *columns) {
     return lanes > columns->lanes || lanes < 1 ? columns->lanes : lanes;
 }
 
-/* --- shuffles ------------------------------------------------------------------------------------------------------ */
+/* --- shuffles ----------------------------------------------------------------------------------------------------- */
 
 static Expr *keep(Row *row, Expr *value) {
     Vectors **vectors = &row->vectors[value->type];
@@ -237,7 +237,7 @@ static void join(Row *row, Expr **columns, int count, int lanes) {
     }
 }
 
-/* --- reads and stores of registers --------------------------------------------------------------------------------- */
+/* --- reads and stores of registers -------------------------------------------------------------------------------- */
 
 /* Of `lanes` elements from one of the first column's lane 0 on, those of lanes that the guard allows, and of columns. */
 static Expr *guard_at(Arena *arena, const Columns *columns, int64_t from, int lanes) {
@@ -387,7 +387,7 @@ static void store_columns(Row *row, const Columns *columns, const Stmt *like, Ex
     }
 }
 
-/* --- reads --------------------------------------------------------------------------------------------------------- */
+/* --- reads -------------------------------------------------------------------------------------------------------- */
 
 static bool stores_to(const Row *row, const Tensor *tensor) {
     for (int s = row->first; s < row->count; s++) {
@@ -548,7 +548,7 @@ static Stmt *with_columns(Row *row, Stmt *stmt) {
                                              stmt->guard, stmt->loc);
 }
 
-/* --- stores -------------------------------------------------------------------------------------------------------- */
+/* --- stores ------------------------------------------------------------------------------------------------------- */
 
 typedef struct Stored {
     const Stmt *stmt;
@@ -638,7 +638,7 @@ static int store_interleaved(Row *row, int at) {
     return found;
 }
 
-/* --- the pass ------------------------------------------------------------------------------------------------------ */
+/* --- the pass ----------------------------------------------------------------------------------------------------- */
 
 static bool is_in_row(const Stmt *stmt) {
     return stmt->kind == STMT_STORE || stmt->kind == STMT_TOGETHER || stmt->kind == STMT_STEP;
