@@ -156,3 +156,7 @@ int target_line_bytes(const Target *target) {
 bool target_converts_half(const Target *target) {
     return strstr(target->features, "+f16c") || (target->converts_half && !strstr(target->features, "-f16c"));
 }
+
+bool target_gathers(const Target *target, int bytes) {
+    return target->gathers && bytes >= 4;
+}

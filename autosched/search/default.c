@@ -131,12 +131,14 @@ static void explore_group(Space *space, int number, int budget, Random *random, 
     Group *group = space->groups.items[number];
     int *start = ARENA_ARRAY(leaders->arena, int, space->gene_count + 1);
     point_start(space, start);
+    group_fit(space, number, start);
     explore_from(space, number, start, budget / 4, budget, random, leaders);
     for (int i = 0; i < group->others.count; i++) {
         Leaders other = {.arena = leaders->arena};
         group->kept_gene = group->others.items[i].gene;
         point_start(space, start);
         start[group->first_gene + group->kept_gene] = group->others.items[i].choice;
+        group_fit(space, number, start);
         explore_from(space, number, start, budget / OTHER_RANDOM, budget / OTHER_PART, random, &other);
         if (other.count && (!leaders->count || other.seconds[0] < leaders->seconds[0]))
             *leaders = other;
@@ -168,6 +170,7 @@ static void choose_group(Space *space, int number, int budget, Random *random, i
 /* The starting point of a group, or the first random one that is legal. */
 static void fix_group(Space *space, int number, Random *random, int *point) {
     Arena *scratch = arena_new();
+    group_fit(space, number, point);
     bool legal = point_nest(scratch, space, point, number) != NULL;
     for (int attempt = 0; attempt < FIXED_TRIES && !legal; attempt++) {
         group_random(space, number, random, point);

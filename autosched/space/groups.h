@@ -55,6 +55,10 @@ bool stage_reduces_along_memory(const Stage *stage);
 enum { FEW_SUMS = 4 }; /* of a run-time size: values for which a product is sums along memory */
 /* How much code an evaluation of its value becomes (weight.c), against a multiply-add: 1 or more. */
 int64_t stage_weight(const Stage *stage, const Target *target);
+/* by_lane.c: of a stage's vectors along an axis, as few lanes as are of use where a read is fetched lane by lane; and the
+ * instructions that such reads become, and rows with ends. */
+int stage_lanes_along(const Target *target, const Stage *stage, const Var *axis, int lanes);
+int64_t stage_lane_code(const Target *target, const Stage *stage, const Var *axis, int lanes);
 /* Times that the group runs: the steps of its scan, 1 without one, -1 when not constant. */
 int64_t group_steps(const Group *group);
 /* The axis counts the steps of the scan that the group's root is computed in. */

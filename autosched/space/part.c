@@ -145,12 +145,26 @@ int part_common_count(const Space *space, const Program *part) {
     return part == space->program ? space->common.count : 0;
 }
 
+/* The nest of the statements that all groups share, made anew when there are others: it takes as long as a point of a
+ * search, and the sketches of all groups ask for its stages. NULL: they are not legal together. */
+static const Nest *common_nest(Space *space) {
+    int count = space->common.count;
+    const PrimArg *last = count ? space->common.items[count - 1].args : NULL;
+    if (!space->common_made || space->common_count != count || space->common_last != last) {
+        Group nothing = {0};
+        Sketch empty = {0};
+        space->common_nest = sketch_nest(space->arena, space, &nothing, &empty);
+        space->common_made = true;
+        space->common_count = count;
+        space->common_last = last;
+    }
+    return space->common_nest;
+}
+
 const Stage *inlined_stage(Space *space, const Stage *stage) {
     if (space->present)
         return space->present[program_stage_index(space->program, stage)];
-    Group nothing = {0};
-    Sketch empty = {0};
-    const Nest *nest = sketch_nest(space->arena, space, &nothing, &empty);
+    const Nest *nest = common_nest(space);
     for (int s = 0; nest && s < nest->stage_count; s++)
         if (strcmp(nest->stages[s]->stage->name, stage->name) == 0)
             return nest->stages[s]->stage;

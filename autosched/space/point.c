@@ -1,7 +1,8 @@
 /* point.c - points of a space: drawing, changing, crossing and comparing them, and what they stand for.
  *
  * A point is an array of choices, one a gene. All randomness comes from the caller's stream. A point whose structure
- * has no usable sketch, or whose register tile does not fit, is never drawn where another can be found in a few tries.
+ * has no usable sketch, or whose register tile does not fit, is never drawn where another can be found in a few tries, or
+ * by making the tile of the starting point smaller.
  */
 #include "autosched/space/groups.h"
 #include "lang/machine.h"
@@ -36,16 +37,65 @@ static bool tile_fits(const Space *space, const Group *group, const Sketch *sket
             largest = part;
         body *= part * gene_part(gene, genes[i], gene->unroll_part);
     }
+    bool one = body == 1; /* nothing is unrolled that could be left out */
     body *= group->weight ? group->weight : 1;
     return registers + registers / largest < space->target->vector_registers &&
-           body <= space->target->machine->unrolled_most;
+           (one || body <= space->target->machine->unrolled_most);
+}
+
+static bool tiles_fit(const Space *space, const Group *group, const Sketch *sketch, const int *genes) {
+    return tile_fits(space, group, sketch, genes, 1) && tile_fits(space, group, sketch, genes, 2);
+}
+
+/* What a choice of a gene multiplies an unrolled body by. */
+static int64_t gene_copies(const Gene *gene, int choice) {
+    return gene_part(gene, choice, gene->register_part) * gene_part(gene, choice, gene->unroll_part);
+}
+
+/* The largest of the choices that make fewer copies than the present one; -1: none does. */
+static int smaller_choice(const Gene *gene, int choice) {
+    int64_t most = 0, own = gene_copies(gene, choice);
+    int smaller = -1;
+    for (int c = 0; c < gene->count; c++) {
+        int64_t copies = gene_copies(gene, c);
+        if (copies < own && copies > most) {
+            most = copies;
+            smaller = c;
+        }
+    }
+    return smaller;
+}
+
+/* The gene to make a body shorter by: of those in use the one that makes most copies; -1: none can. */
+static int largest_gene(const Group *group, const Sketch *sketch, const int *genes) {
+    int64_t most = 1;
+    int largest = -1;
+    for (int i = 0; i < group->genes.count; i++) {
+        const Gene *gene = &group->genes.items[i];
+        bool used = !gene->structural && sketch->active[i] && i != group->kept_gene;
+        if (used && gene_copies(gene, genes[i]) > most && smaller_choice(gene, genes[i]) >= 0) {
+            most = gene_copies(gene, genes[i]);
+            largest = i;
+        }
+    }
+    return largest;
+}
+
+void group_fit(Space *space, int number, int *point) {
+    Group *group = space->groups.items[number];
+    int *genes = point + group->first_gene, gene;
+    const Sketch *sketch = group_sketch(space, group, genes);
+    if (space->user || !sketch->usable)
+        return;
+    while (!tiles_fit(space, group, sketch, genes) && (gene = largest_gene(group, sketch, genes)) >= 0)
+        genes[gene] = smaller_choice(&group->genes.items[gene], genes[gene]);
 }
 
 static bool group_fits(Space *space, Group *group, const int *genes) {
     Sketch *sketch = group_sketch(space, group, genes);
     if (!sketch->usable || (space->user && !user_allows(space, group, genes)))
         return false;
-    return tile_fits(space, group, sketch, genes, 1) && tile_fits(space, group, sketch, genes, 2);
+    return tiles_fit(space, group, sketch, genes);
 }
 
 bool group_plausible(Space *space, int number, const int *point) {
@@ -83,6 +133,7 @@ void group_random(Space *space, int number, Random *random, int *point) {
     for (int i = 0; i < group->genes.count; i++)
         if (!is_kept(group, i))
             genes[i] = group->genes.items[i].start;
+    group_fit(space, number, point);
 }
 
 void point_random(Space *space, Random *random, int *point) {

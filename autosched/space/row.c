@@ -20,6 +20,7 @@
 
 enum { UNKNOWN_LIMIT = 4 /* of run-time sizes: vectors that may all but one be empty */ };
 enum { UNROLL_LIMIT = 8, ROW_LEAST = 8, ROWS_LIMIT = 8 };
+enum { CODE_LIMIT = 64 /* of all vectors of a step, by weight */ };
 enum { FEW_TERMS = 16 /* of rows that are lanes */ };
 enum { SCATTER_STEPS = 4, STREAMS = 4, PIECES_A_THREAD = 4 /* unknown ones */, PIECE_LEAST = 4096 /* terms */, LONG_ROW = 128 };
 static const double forked_part = 2. / 3; /* of the work that pays for threads: rows wait for their own ends */
@@ -199,8 +200,9 @@ bool stage_is_row_reduction(const Space *space, const Stage *stage) {
     return stage_first_scatter(stage) == stage->axis_count && (extent < 0 || extent >= least);
 }
 
-static int lanes_of(const Space *space, const Stage *stage, int64_t extent) {
+static int lanes_of(Space *space, const Stage *stage, const Var *axis, int64_t extent) {
     int lanes = target_lanes(space->target, stage->components[0].tensor->type), power = 1;
+    lanes = stage_lanes_along(space->target, inlined_stage(space, stage), axis, lanes);
     while (power < lanes && (extent < 0 || power < extent))
         power *= 2;
     return power;
@@ -235,6 +237,16 @@ static int64_t stream_steps(const RowMember *member, bool pieces) {
     return extent > 0 && extent % streams == 0 ? extent / streams : 0;
 }
 
+/* Vectors a step. Each is a copy of all code of the value: what is long gains nothing from it. */
+static int64_t unroll_limit(Space *space, const RowMember *member, const Var *axis) {
+    const Stage *stage = inlined_stage(space, member->stage);
+    if (member->extent < 0 && !member->reduction && stage->reduction_count > 0) /* it ends in each step of these */
+        return 1;
+    int64_t code = stage_weight(stage, space->target) + stage_lane_code(space->target, stage, axis, member->lanes);
+    int64_t limit = member->extent < 0 ? UNKNOWN_LIMIT : UNROLL_LIMIT;
+    return code * limit <= CODE_LIMIT ? limit : code >= CODE_LIMIT ? 1 : CODE_LIMIT / code;
+}
+
 static void make_member(Space *space, Group *group, const Stage *stage, int depth, RowMember *member) {
     *member = (RowMember){.stage = stage, .unroll = -1, .vector_gene = -1, .pieces = 1};
     const Var *axis = vector_axis(group, stage, depth, &member->reduction);
@@ -242,7 +254,7 @@ static void make_member(Space *space, Group *group, const Stage *stage, int dept
         return;
     member->fused = member->reduction && runs_on(stage);
     member->extent = member->fused ? row_extent(stage) : axis_extent(axis);
-    member->lanes = lanes_of(space, stage, member->extent);
+    member->lanes = lanes_of(space, stage, axis, member->extent);
     if ((member->extent >= 0 && member->extent < 2) || member->lanes < 2)
         return;
     member->axis = axis->name;
@@ -263,12 +275,8 @@ static void make_member(Space *space, Group *group, const Stage *stage, int dept
     member->vector_gene = group_add_gene(space, group, vector);
     Gene unroll = {
         .name = arena_printf(space->arena, "%s unroll", member->loop), .register_part = -1, .unroll_part = 0};
-    bool ends = member->extent < 0 && !member->reduction && stage->reduction_count > 0; /* in each step of these */
     factors_single(space->arena, member->extent < 0 ? -1 : ceil_divide(member->extent, member->lanes),
-                   ends                 ? 1
-                   : member->extent < 0 ? UNKNOWN_LIMIT
-                                        : UNROLL_LIMIT,
-                   &unroll);
+                   unroll_limit(space, member, axis), &unroll);
     for (int c = 0; c < unroll.count && member->reduction; c++)
         if (unroll.values[c] <= space->target->machine->chains && unroll.values[c] > unroll.values[unroll.start])
             unroll.start = c;
@@ -686,9 +694,9 @@ static void make_lanes(Space *space, Group *group, Row *row) {
     if (!has_few_terms(group, row))
         return;
     int64_t extent = axis_extent(group->root->axes[row->depth - 1]);
-    row->lanes = lanes_of(space, group->root, extent);
+    row->lanes = lanes_of(space, group->root, group->root->axes[row->depth - 1], extent);
     for (int s = 0; s < group->stage_count; s++) {
-        int lanes = lanes_of(space, group->stages[s], extent);
+        int lanes = lanes_of(space, group->stages[s], group->stages[s]->axes[row->depth - 1], extent);
         row->lanes = lanes < row->lanes ? lanes : row->lanes;
     }
     if (row->lanes < 2 || (extent >= 0 && extent < row->lanes))

@@ -90,6 +90,11 @@ struct Space {
     const Stage **present; /* with what was inlined into it so far in its place */
     bool *inlined;
     bool *constant;           /* computed at compile time */
+    /* Where there are scans, the nest of the common statements: of so many, with the arguments of the last of them. */
+    const Nest *common_nest;
+    bool common_made;
+    int common_count;
+    const PrimArg *common_last;
     LIST(const char *) names; /* of tensors and indices, sorted; none: not listed yet */
     const Schedule *user;     /* the sketch is this one alone */
 };
@@ -116,6 +121,8 @@ int program_size_versions(const Program *program, SizeVersion versions[SIZE_VERS
 
 void point_start(const Space *space, int *point); /* the fixed heuristics */
 /* The genes of one group alone. */
+/* Makes the group's register tile smaller until it fits. */
+void group_fit(Space *space, int number, int *point);
 void group_random(Space *space, int number, Random *random, int *point);
 void group_mutate(Space *space, int number, Random *random, int *point);
 void point_random(Space *space, Random *random, int *point);

@@ -202,7 +202,8 @@ static void make_axis(Space *space, Group *group, const Tile *tile, const Stage 
     axis->tiled = !axis->steps && (axis->extent < 0 || axis->extent > 1) && number >= tile->placed - 1;
     axis->loop = arena_printf(space->arena, "%s.%s", root->name, name);
     use_chain(tile, axis, number);
-    axis->lanes = power_above(axis->extent, lanes);
+    const Var *along = tile->anchor ? tile->anchor->axes[number] : axis->axis;
+    axis->lanes = power_above(axis->extent, stage_lanes_along(space->target, tile->value, along, lanes));
     if (!axis->tiled)
         return;
     int64_t cases = tile->anchor || tile->placed ? 0 : group_case_period(space, group, tile->value, number);
@@ -437,13 +438,19 @@ Tile *tile_new(Space *space, Group *group, const Stage *root, const Stage *ancho
     return tile;
 }
 
+/* Of the vector axis that is thought to be best. */
+static int64_t tile_lane_code(const Space *space, const Tile *tile) {
+    const TileAxis *axis = tile->candidate_count ? &tile->axes[tile->candidates[0]] : NULL;
+    return axis ? stage_lane_code(space->target, tile->value, axis->axis, axis->lanes) : 0;
+}
+
 void tile_group_new(Space *space, Group *group, const Stage *anchor) {
     Tile *tile = tile_new(space, group, group->root, anchor, 0);
     group->details = tile;
     for (int s = 0; s < group->stage_count; s++)
         if (!anchor && group->stages[s] != group->root)
             group->weight += stage_weight(inlined_stage(space, group->stages[s]), space->target);
-    group->weight += stage_weight(tile->value, space->target);
+    group->weight += stage_weight(tile->value, space->target) + tile_lane_code(space, tile);
     for (int a = 0, versions = 1; a < tile->axis_count; a++)
         if (tile->axes[a].extent < 0 && versions == 1)
             group->weight *= versions = VERSIONS;

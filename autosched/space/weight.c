@@ -13,7 +13,7 @@ enum {
     BFLOAT16_STORE = 8,
     SATURATING = 6,
     FUNCTION = 24,
-    PLAIN = 8
+    PLAIN = 4
 };
 
 static int load_instructions(const Target *target, ElementType type) {

@@ -16,7 +16,7 @@ bool has_masked_access(const Code *code, int bytes) {
 }
 
 bool has_gathers(const Code *code, int bytes) {
-    return code->target->gathers && bytes >= 4;
+    return target_gathers(code->target, bytes);
 }
 
 bool has_mask_numbers(const Code *code, int lanes) {

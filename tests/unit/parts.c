@@ -109,6 +109,38 @@ static void test_structures(Arena *arena, const Target *target) {
        longest);
 }
 
+/* With a scan, the sketches of all groups ask for the stages as they are after inlining: the nest that tells is built once. */
+static void test_inlined_once(Arena *arena, const Target *target) {
+    const char *text = "def f(float(N, M) a) -> (c, d) {\n"
+                       "    b(i, j) = a(i, j)\n"
+                       "    scan i { c(i, j) = (c(i - 1, j) else 0.0) + b(i, j) }\n"
+                       "    d(i, j) = c(i, j) * b(i, j) }\n";
+    Space *space = space_new(arena, program_of_text(arena, text, NULL, 0), target, NULL);
+    int again = 0, count = space->program->stage_count;
+    for (int s = 0; s < count; s++)
+        again += inlined_stage(space, space->program->stages[s]) != inlined_stage(space, space->program->stages[s]);
+    ok(space->common.count > 0 && again == 0,
+       "of %d stages of a program with a scan %d are inlined anew each time they are asked for", count, again);
+}
+
+/* A tile whose copies are too much code, or need too many registers, is made smaller until it fits. */
+static void test_tiles_fit(Arena *arena) {
+    const char *text = "def f(half(70, 640) a) -> (b) {\n"
+                       "    b(i, j) = half(sin((a(i, j - 1) else wrap)) * cos((a(i - 1, j + 2) else wrap)) +\n"
+                       "        tanh((a(i + 1, j) else reflect))) where i in 0:70, j in 0:640 }\n";
+    Target target = *target_find("x86-64");
+    Space *space = space_new(arena, program_of_text(arena, text, NULL, 0), &target, NULL);
+    const Group *group = space->groups.items[0];
+    int *point = ARENA_ARRAY(arena, int, space->gene_count + 1);
+    point_start(space, point);
+    for (int g = 0; g < group->genes.count; g++)
+        if (!group->genes.items[g].structural)
+            point[g] = group->genes.items[g].count - 1;
+    bool before = group_plausible(space, 0, point);
+    group_fit(space, 0, point);
+    ok(!before && group_plausible(space, 0, point), "a tile that is too large for a long value is made smaller");
+}
+
 int main(void) {
     Arena *arena = arena_new();
     Target target = *target_find("x86-64-v4");
@@ -117,6 +149,8 @@ int main(void) {
         test_estimates(arena, t, &target);
     test_size(arena, &target);
     test_structures(arena, &target);
+    test_inlined_once(arena, &target);
+    test_tiles_fit(arena);
     arena_free(arena);
     return done_testing();
 }

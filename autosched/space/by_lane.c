@@ -1,0 +1,156 @@
+/* by_lane.c - reads whose lanes lie nowhere side by side in memory, and what code these become.
+ *
+ * Lanes along an axis are a row of memory, or a row and its ends, where the index is linear in the axis, or goes round or
+ * is held at bounds that a mask can tell. All others are fetched one by one: an index is taken out of a vector of
+ * indices, an element loaded and put into its place. Such code grows with the lanes and is no faster for them. So vectors
+ * of such reads have no more lanes than a few registers have indices, and what such code is counts where tiles are unrolled.
+ */
+#include "autosched/space/groups.h"
+#include "autosched/space/tile.h"
+#include "lang/program.h"
+
+enum {
+    INDEX_REGISTERS = 2, /* of the indices of a vector that is fetched lane by lane */
+    INDEX_BYTES = 8,
+    FETCHED = 4,        /* instructions a lane */
+    EMULATED = 6,       /* of an operation on indices that registers have no instruction for */
+    ROW_ENDS = 20,      /* of a row and its ends */
+    DIVIDED = 4,        /* a lane, of a quotient or a remainder */
+    FETCHED_LIMIT = 384 /* instructions of a vector: where many reads are fetched so, it has fewer lanes, or one */
+};
+
+/* A number that stays the same along the axis. */
+static bool is_bound(const Expr *e, const Var *axis) {
+    return !expr_uses_var(e, axis) && !expr_reads(e);
+}
+
+static bool is_linear(const Expr *index, const Var *axis) {
+    Arena *arena = arena_new();
+    Affine affine;
+    int64_t coefficient;
+    bool linear = expr_affine_modular(arena, (Expr *)index, &affine) && affine_coefficient(&affine, axis, &coefficient);
+    arena_free(arena);
+    return linear;
+}
+
+/* A remainder by a number that is at least the lanes. */
+static bool goes_round(const Expr *index, const Var *axis, int lanes) {
+    int64_t period;
+    return index->op == OP_MOD && expr_is_int(index->args[1], &period) && period >= lanes &&
+           is_linear(index->args[0], axis);
+}
+
+static bool is_held(const Expr *index, const Var *axis) {
+    if (index->kind != EXPR_OP || (index->op != OP_MIN && index->op != OP_MAX))
+        return is_linear(index, axis);
+    int side = is_bound(index->args[0], axis) ? 0 : 1;
+    return is_bound(index->args[side], axis) && is_held(index->args[1 - side], axis);
+}
+
+/* Quotients and remainders by a power of two, of places that begin at a multiple of it, lie in a pattern. */
+static bool is_pattern(const Expr *index, const Var *axis, int lanes) {
+    int64_t by;
+    if (is_linear(index, axis) || is_bound(index, axis))
+        return true;
+    if (index->kind != EXPR_OP)
+        return false;
+    if (index->op == OP_DIV || index->op == OP_MOD)
+        return expr_is_int(index->args[1], &by) && by > 0 && lanes % by == 0 && is_linear(index->args[0], axis);
+    return (index->op == OP_ADD || index->op == OP_SUB || index->op == OP_MUL) &&
+           is_pattern(index->args[0], axis, lanes) && is_pattern(index->args[1], axis, lanes);
+}
+
+/* Of a column the lanes are fetched one by one, too, but where blocks of columns are transposed. */
+typedef enum LanesKind { LANES_ROW, LANES_ENDS, LANES_COLUMN, LANES_SINGLE } LanesKind;
+
+/* How an index of the last dimension lies along the axis. */
+static LanesKind index_kind(const Target *target, const Expr *index, const Var *axis, int lanes, int bytes) {
+    if (is_pattern(index, axis, lanes))
+        return LANES_ROW;
+    if (expr_reads(index) || !target_masks(target, bytes) || index->kind != EXPR_OP)
+        return LANES_SINGLE;
+    return goes_round(index, axis, lanes) || is_held(index, axis) ? LANES_ENDS : LANES_SINGLE;
+}
+
+static LanesKind read_kind(const Target *target, const Expr *read, const Var *axis, int lanes) {
+    int bytes = element_info[read->type].bytes, last = read->count - 1;
+    LanesKind kind = LANES_ROW;
+    for (int d = 0; d <= last; d++) {
+        const Expr *index = read->args[d];
+        if (!expr_uses_var(index, axis))
+            continue;
+        LanesKind own = index_kind(target, index, axis, lanes, bytes);
+        if (d < last)
+            own = own == LANES_ROW ? LANES_COLUMN : LANES_SINGLE;
+        kind = own > kind ? own : kind;
+    }
+    return kind;
+}
+
+typedef struct LaneCode {
+    const Target *target;
+    const Var *axis;
+    int lanes;
+    bool single;          /* some read is fetched lane by lane */
+    int64_t instructions; /* of such reads, and of rows with ends */
+    int64_t fetched;      /* of such reads that no instruction gathers */
+    int64_t columns;      /* of columns: as dear where such reads make blocks of them impossible */
+} LaneCode;
+
+/* What is computed of an index for each lane. */
+static int64_t index_instructions(const LaneCode *code, const Expr *index) {
+    int registers = code->lanes * INDEX_BYTES / (code->target->vector_bytes ? code->target->vector_bytes : INDEX_BYTES);
+    int64_t instructions = 0, each = (registers > 1 ? registers : 1) * (code->target->masked_bytes > 0 ? 1 : EMULATED);
+    EACH_EXPR(e, index) {
+        bool divides = e->kind == EXPR_OP && (e->op == OP_DIV || e->op == OP_MOD);
+        if (!expr_uses_var(e, code->axis))
+            SKIP_BELOW(e);
+        else if (e->kind == EXPR_OP)
+            instructions += divides ? DIVIDED * code->lanes : each;
+    }
+    return instructions;
+}
+
+static void add_read(LaneCode *code, const Expr *read) {
+    LanesKind kind = read_kind(code->target, read, code->axis, code->lanes);
+    bool gathers = target_gathers(code->target, element_info[read->type].bytes);
+    int64_t own = gathers ? code->lanes : FETCHED * code->lanes;
+    if (kind == LANES_ENDS)
+        code->instructions += ROW_ENDS;
+    if (kind == LANES_COLUMN)
+        code->columns += own;
+    if (kind != LANES_SINGLE)
+        return;
+    for (int d = 0; d < read->count; d++)
+        own += index_instructions(code, read->args[d]);
+    code->single = true;
+    code->instructions += own;
+    code->fetched += gathers ? 0 : own;
+}
+
+static LaneCode lane_code(const Target *target, const Stage *stage, const Var *axis, int lanes) {
+    LaneCode code = {.target = target, .axis = axis, .lanes = lanes};
+    if (lanes <= 1)
+        return code;
+    EACH_VALUE_READ(read, stage)
+        if (expr_uses_var(read, axis))
+            add_read(&code, read);
+    if (code.single) {
+        code.instructions += code.columns;
+        code.fetched += code.columns;
+    }
+    return code;
+}
+
+int stage_lanes_along(const Target *target, const Stage *stage, const Var *axis, int lanes) {
+    int few = INDEX_REGISTERS * target->vector_bytes / INDEX_BYTES;
+    if (lanes > few && few > 0 && lane_code(target, stage, axis, lanes).single)
+        lanes = few;
+    while (lanes > 1 && lane_code(target, stage, axis, lanes).fetched > FETCHED_LIMIT)
+        lanes /= 2;
+    return lanes;
+}
+
+int64_t stage_lane_code(const Target *target, const Stage *stage, const Var *axis, int lanes) {
+    return lane_code(target, stage, axis, lanes).instructions;
+}
