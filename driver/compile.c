@@ -87,6 +87,7 @@ static bool check_input(Compilation *c) {
                            .path_count = c->options->paths.count,
                            .paths = c->options->paths.items,
                            .find_embedded = find_embedded,
+                           .algorithms = stdlib_algorithms,
                            .strict = c->options->strict,
                            .allowed_error = c->options->fp_error};
     c->module = sema_check(c->arena, c->sources, tree, &options, c->diagnostics);

@@ -62,6 +62,11 @@ int diag_error_count(const Diagnostics *diagnostics) {
     return diagnostics->errors;
 }
 
+/* Whether messages are printed as they arrive. */
+static bool prints_text(const Diagnostics *diagnostics) {
+    return !diagnostics->options.json && !diagnostics->options.silent;
+}
+
 bool diag_mute(Diagnostics *diagnostics, bool muted) {
     bool before = diagnostics->muted;
     diagnostics->muted = muted;
@@ -196,7 +201,7 @@ void diag(Diagnostics *diagnostics, DiagId id, Loc loc, ...) {
     *reported = (Reported){.id = id, .severity = severity, .loc = loc, .message = message};
     list_push(diagnostics->arena, &diagnostics->reported, reported);
     diagnostics->last = reported;
-    if (!options->json)
+    if (prints_text(diagnostics))
         print_text(diagnostics, severity, loc, message, promoted ? " [-Werror]" : "");
 }
 
@@ -208,7 +213,7 @@ void diag_note(Diagnostics *diagnostics, Loc loc, const char *format, ...) {
     Attachment note = {loc, arena_vprintf(diagnostics->arena, format, arguments)};
     va_end(arguments);
     list_push(diagnostics->arena, &diagnostics->last->notes, note);
-    if (!diagnostics->options.json)
+    if (prints_text(diagnostics))
         print_text(diagnostics, SEVERITY_NOTE, loc, note.message, "");
 }
 
@@ -220,7 +225,7 @@ void diag_hint(Diagnostics *diagnostics, const char *format, ...) {
     Attachment hint = {.message = arena_vprintf(diagnostics->arena, format, arguments)};
     va_end(arguments);
     list_push(diagnostics->arena, &diagnostics->last->hints, hint);
-    if (!diagnostics->options.json)
+    if (prints_text(diagnostics))
         show(diagnostics->options.stream, "hint: %s\n", hint.message);
 }
 
@@ -279,7 +284,7 @@ int diag_finish(Diagnostics *diagnostics) {
     int hidden = diagnostics->errors - DIAGNOSTIC_ERROR_LIMIT;
     if (diagnostics->options.json)
         print_json_array(diagnostics);
-    else if (hidden > 0)
+    else if (hidden > 0 && prints_text(diagnostics))
         fprintf(diagnostics->options.stream, "tensorc: too many errors: %d more %s not shown\n", hidden,
                 hidden == 1 ? "is" : "are");
     fflush(diagnostics->options.stream);

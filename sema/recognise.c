@@ -493,11 +493,11 @@ Definition *recognise_calls(Checker *checker, Definition *definition, const Boun
     if (checker->options->strict || definition->ast->implements.text || is_implemented(checker, definition) ||
         !has_candidates(definition->ast))
         return definition;
-    if (checker->options->allowed_error > 0)
-        library_file(checker, "winograd");
-    FILE *nowhere = fopen("/dev/null", "w");
-    checker->diagnostics = diag_new(checker->arena, checker->sources, (DiagOptions){.stream = nowhere});
-    for (int i = 0; nowhere && i < definition->ast->statements.count; i++)
+    const char *const *files = checker->options->allowed_error > 0 ? checker->options->algorithms : NULL;
+    for (int i = 0; files && files[i]; i++)
+        library_file(checker, files[i]);
+    checker->diagnostics = diag_new(checker->arena, checker->sources, (DiagOptions){.silent = true});
+    for (int i = 0; i < definition->ast->statements.count; i++)
         if (may_be_call(definition->ast, definition->ast->statements.items[i]))
             recognise_statement(&w, i);
     if (w.definition != definition) {
@@ -505,7 +505,5 @@ Definition *recognise_calls(Checker *checker, Definition *definition, const Boun
         build_again(&w, w.definition, algorithms);
     }
     checker->diagnostics = reported;
-    if (nowhere)
-        fclose(nowhere);
     return w.definition;
 }

@@ -20,6 +20,7 @@ typedef struct SemaOptions {
     const char **paths; /* -I, in order; they come after the importing file's folder and before the embedded stdlib */
     /* Finds a stdlib file by the name in an import ("nn"). Returns its number in sources, or 0. */
     uint32_t (*find_embedded)(void *context, Sources *sources, const char *name);
+    const char *const *algorithms; /* names of stdlib files whose defs implement others, ended by NULL; or NULL */
     void *context;
     bool strict;          /* -fstrict: reductions are neither reassociated nor contracted */
     double allowed_error; /* -ffp-error: the largest error of algorithms that may be used */

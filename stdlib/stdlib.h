@@ -13,6 +13,9 @@ typedef struct StdlibFile {
 /* Sorted by name; the last one has a NULL name. embed.sh makes the table from stdlib/NAME.tensor. */
 extern const StdlibFile stdlib_files[];
 
+/* The names of those with defs that implement others, ended by NULL. */
+extern const char *const stdlib_algorithms[];
+
 /* The file with the import name, or NULL. */
 const StdlibFile *stdlib_find(const char *name);
 

@@ -64,12 +64,9 @@ struct Builders {
 
 static Schedule *read_schedule(Arena *arena, const char *text) {
     Sources sources = {.arena = arena};
-    FILE *nowhere = fopen("/dev/null", "w");
-    Diagnostics *diagnostics = diag_new(arena, &sources, (DiagOptions){.stream = nowhere});
+    Diagnostics *diagnostics = diag_new(arena, &sources, (DiagOptions){.silent = true});
     int file = source_add(&sources, "<candidate>", text, strlen(text), true);
     Schedule *schedule = parse_schedule(arena, &sources, (uint32_t)file, diagnostics);
-    if (nowhere)
-        fclose(nowhere);
     return diag_error_count(diagnostics) ? NULL : schedule;
 }
 
