@@ -77,7 +77,8 @@ void *const *search_inputs(Compilation *c, const Program *program, const char **
         const Argument *a = find_argument(program, files->items[f].name);
         const Array *array = a ? read_input(c, program, NULL, a, &files->items[f], &why) : NULL;
         if (a && !array)
-            text_add(&left, "%s'%s' as %s: %s", left.length ? "; " : "", files->items[f].path, files->items[f].name, why);
+            text_add(&left, "%s'%s' as %s: %s", left.length ? "; " : "", files->items[f].path, files->items[f].name,
+                     why);
         if (!array)
             continue;
         int64_t number = a - program->arguments;

@@ -10,9 +10,9 @@ int64_t *argument_shape(Compilation *compilation, const Program *program, const 
 /* The contents of an argument from a file, which must have exactly its type and shape. False after a message. */
 bool load_input(Compilation *compilation, const Program *program, const int64_t *sizes, const Argument *argument,
                 const NamedFile *file, void *data);
-/* The contents that a search gives to the arguments of a program with known sizes; an element is NULL if its argument
- * is random, and the result is NULL if all are. *name identifies these contents. *unfit: the files for its arguments that do not fit,
- * with reasons; NULL: all do. */
+/* The contents that a search gives to the arguments of a program with known sizes; an element is NULL if its
+ * argument is random, and the result is NULL if all are. *name identifies these contents. *unfit: the files for its
+ * arguments that do not fit, with reasons; NULL: all do. */
 void *const *search_inputs(Compilation *compilation, const Program *program, const char **name, const char **unfit);
 /* Whether each file is for an argument of a function that is searched for, and fits it. False after a message. */
 bool search_inputs_fit(Compilation *compilation, Program *const *programs, int count);

@@ -39,7 +39,8 @@ static void complain_feature(Arena *arena, const char *base, const char *word, c
     }
     const char *nearest = spelling_nearest(word, known.items, known.count);
     if (nearest)
-        complain("no feature '%s' that '%s' could have; did you mean '%s'? --target=help lists them", word, base, nearest);
+        complain("no feature '%s' that '%s' could have; did you mean '%s'? --target=help lists them", word, base,
+                 nearest);
     else
         complain("no feature '%s' that '%s' could have; they are %s", word, base, text.text);
 }

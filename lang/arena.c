@@ -4,8 +4,8 @@
  * again at the first block, so what a search allocates per candidate comes out of warm memory. Memory is zeroed when it
  * is handed out, not when it is taken from the system: a block that is never reached costs nothing.
  *
- * The sanitizer of addresses is told what is handed out: a piece is as long as was asked for, a gap follows it, and what a reset
- * takes back, or a text that grew left, is gone. Without it there are no gaps.
+ * The sanitizer of addresses is told what is handed out: a piece is as long as was asked for, a gap follows it, and
+ * what a reset takes back, or a text that grew left, is gone. Without it there are no gaps.
  */
 #include "lang/arena.h"
 #include "lang/sanitized.h"

@@ -122,8 +122,8 @@ static Excerpt excerpt_trim(Excerpt excerpt) {
     return excerpt;
 }
 
-/* What is printed above and below one character of the line. Tabs stay tabs so that the caret stands right at any tab width; what is
- * escaped takes as many columns as it is shown in. */
+/* What is printed above and below one character of the line. Tabs stay tabs so that the caret stands right at any
+ * tab width; what is escaped takes as many columns as it is shown in. */
 static size_t print_character(FILE *stream, Excerpt excerpt, size_t at, char *caret) {
     char shown[SHOWN_BYTES];
     size_t length = excerpt.line[at] == '\t' ? 1 : shown_character(excerpt.line + at, excerpt.length - at, shown);

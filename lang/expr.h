@@ -39,7 +39,8 @@ bool expr_is_zero(const Expr *e);                /* the constant 0 or +0.0; -0.0
 bool expr_uses_var(const Expr *e, const Var *var);
 bool expr_is_over_sizes(const Expr *e); /* sizes are all that it names: no other variable, no tensor */
 bool expr_uses_tensor(const Expr *e, const Tensor *tensor);
-/* EACH_EXPR(e, root) { ... }: for root and all below it, otherwise and guard included. EACH_READ: for the reads alone. */
+/* EACH_EXPR(e, root) { ... }: for root and all below it, otherwise and guard included. EACH_READ: for the reads alone.
+ */
 const Expr *expr_next(TreeWalk *walk);
 const Expr *expr_next_read(TreeWalk *walk);
 #define EACH_EXPR(e, root) EACH_NODE(const Expr, e, walk_begin(&e##_walk, root), expr_next)
@@ -63,9 +64,9 @@ typedef struct Interval {
 } Interval;
 /* Of an int64 expression, from the extents of the variables in it (sizes are >= 0). */
 Interval expr_interval(const Expr *e);
-/* Whether no sum, product or quotient that an int64 expression is made of can leave the 64 bits: of indices, which sizes
- * keep small, and of values that are known to be narrow enough. What is not exact wraps: it is no sum of mathematical
- * integers, so it is not divided, compared or bounded as one. */
+/* Whether no sum, product or quotient that an int64 expression is made of can leave the 64 bits: of indices, which
+ * sizes keep small, and of values that are known to be narrow enough. What is not exact wraps: it is no sum of
+ * mathematical integers, so it is not divided, compared or bounded as one. */
 bool expr_is_exact(const Expr *e);
 
 /* One that divides both, the greatest unless one of them is the least int64; 0 of two zeros. */
@@ -81,8 +82,8 @@ typedef struct Affine {
     int count;
     Term *terms;
 } Affine;
-/* Every exact scalar int64 expression has one (at worst one atom); false where it may wrap, and on overflow. Products of
- * sums are multiplied out, into products of atoms; atoms are simplified. */
+/* Every exact scalar int64 expression has one (at worst one atom); false where it may wrap, and on overflow.
+ * Products of sums are multiplied out, into products of atoms; atoms are simplified. */
 bool expr_affine(Arena *arena, Expr *e, Affine *affine);
 /* The same modulo 2^64, for every expression: where addresses are meant, or equality; nothing follows for order. */
 bool expr_affine_modular(Arena *arena, Expr *e, Affine *affine);

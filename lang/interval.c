@@ -134,8 +134,8 @@ static Interval type_interval(ElementType type) {
     return bounded(integer_limit(type, false), integer_limit(type, true));
 }
 
-/* What is known of an int64 expression. sized: an end that is missing is so for sizes alone, which are small enough that
- * index arithmetic never leaves the 64 bits; without it the value may be any number, and sums with it wrap. */
+/* What is known of an int64 expression. sized: an end that is missing is so for sizes alone, which are small enough
+ * that index arithmetic never leaves the 64 bits; without it the value may be any number, and sums with it wrap. */
 typedef struct Known {
     Interval range;
     bool sized;

@@ -1,9 +1,10 @@
-/* output.c - files written whole or not at all: a file without a name in the same folder, which gets its name in the end.
+/* output.c - files written whole or not at all: a file without a name in the same folder, which gets its name in the
+ * end.
  *
- * Where the file system has none, or an old file has to be replaced, a temporary name comes first, then a rename. Who is
- * killed between them leaves a file that the next one to write the same takes away. A symbolic link stays and what it points to is
- * replaced; an existing file keeps its permissions, a new one gets those of the umask. Devices and pipes are written in
- * place. A signal that ends the program waits for the rename, so that no temporary is left.
+ * Where the file system has none, or an old file has to be replaced, a temporary name comes first, then a rename. Who
+ * is killed between them leaves a file that the next one to write the same takes away. A symbolic link stays and what
+ * it points to is replaced; an existing file keeps its permissions, a new one gets those of the umask. Devices and
+ * pipes are written in place. A signal that ends the program waits for the rename, so that no temporary is left.
  */
 #include "lang/ending_signals.h"
 #include "lang/files.h"
@@ -61,7 +62,8 @@ static bool rename_or_remove(const char *name, const char *path) {
     return false;
 }
 
-/* What closing says, it says before the file has its name: another descriptor of it, which keeps what is held; below 0. */
+/* What closing says, it says before the file has its name: another descriptor of it, which keeps what is held; below 0.
+ */
 static int close_but_hold(int file) {
     int again = fcntl(file, F_DUPFD_CLOEXEC, 0);
     if (again < 0) {

@@ -6,7 +6,8 @@
 
 /* --- components: what a stage writes and how; one, or one for each component of a tuple, whose first is the stage's
  * tensor, initial and value. Whoever asks something of all expressions of a stage goes through these. --- */
-/* A new stage with one component, whose tensor names it and gives its axis_count and loc; all else is left to the caller. */
+/* A new stage with one component, whose tensor names it and gives its axis_count and loc; all else is left to the
+ * caller. */
 Stage *stage_new(Arena *arena, Component component);
 int stage_component_of(const Stage *stage, const Tensor *tensor); /* that writes it, or -1 */
 bool stage_writes(const Stage *stage, const Tensor *tensor);
@@ -100,7 +101,8 @@ const char *cpu_feature_name(const char *family, const char *spelling);
 /* The spelling of row `index` where it is of the family, "" where it is not; NULL behind the last. */
 const char *cpu_feature_spelling(int index, const char *family);
 bool target_has_feature(const Target *target, const char *spelling);
-bool target_masks(const Target *target, int bytes);       /* elements of so many bytes are loaded and stored under masks */
+bool target_masks(const Target *target, int bytes);       /* elements of so many bytes are loaded and stored under */
+                                                          /* masks */
 bool target_converts_half(const Target *target);          /* has instructions for it */
 int target_lanes(const Target *target, ElementType type); /* of a whole vector register, at least 1 */
 int target_line_bytes(const Target *target);              /* of its caches; NULL: of most targets' */

@@ -1,4 +1,5 @@
-/* sanitized.h - whether the sanitizer of addresses watches this build, and what is said to it then. Needs and changes nothing else. */
+/* sanitized.h - whether the sanitizer of addresses watches this build, and what is said to it then. Needs and
+ * changes nothing else. */
 #ifndef LANG_SANITIZED_H
 #define LANG_SANITIZED_H
 

@@ -1,8 +1,8 @@
 /* temporary.c - names for files that are not whole yet, beside those whose places they will take.
  *
- * Who writes such a file holds a lock on it, which ends with the process however that ends. So the next one to write the same
- * file knows what a process that was killed has left from what another is writing, and takes it away. File systems without
- * locks keep such files.
+ * Who writes such a file holds a lock on it, which ends with the process however that ends. So the next one to write
+ * the same file knows what a process that was killed has left from what another is writing, and takes it away. File
+ * systems without locks keep such files.
  */
 #include "lang/temporary.h"
 

@@ -7,8 +7,8 @@
 
 #include <stdbool.h>
 
-/* A new file in the folder of the path, open to be written and held by a lock; the kernel applies the umask. Below 0 with
- * errno set. */
+/* A new file in the folder of the path, open to be written and held by a lock; the kernel applies the umask. Below 0
+ * with errno set. */
 int temporary_open(Arena *arena, const char *path, char **name);
 /* Gives such a name to a file that has none; source is its path in /proc. False with errno set. */
 bool temporary_link(Arena *arena, int file, const char *source, const char *path, char **name);

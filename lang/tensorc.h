@@ -104,7 +104,8 @@ typedef enum ExprKind {
     EXPR_RAMP,      /* lanes values args[0] + l * args[1] */
     EXPR_BROADCAST, /* lanes times args[0] */
     EXPR_REPEAT,    /* the vector args[0] again and again, `lanes` in all */
-    EXPR_SHUFFLE,   /* lane l is lane pattern[l] of the vectors args[], of equal lanes, one behind the other; -1: anything */
+    EXPR_SHUFFLE,   /* lane l is lane pattern[l] of the vectors args[], of equal lanes, one behind the other; -1: */
+                    /* anything */
     EXPR_OFFSET,    /* the sum of args[], which change in loops each inside of the one before, and of `integer` */
     EXPR_CALL /* what instr writes: args are its operands as vectors, row major, without one that it only writes */
 } ExprKind;
@@ -321,7 +322,8 @@ typedef enum PrimArgKind {
     ARG_NAME, /* a loop, a stage, a tensor, a scope: "C.i", "O[1].r_k", "io", "register" */
     ARG_INT,
     ARG_HOLE, /* ?, ?name, ? in {2, 4, 8}: items are its ARG_INT choices; all of one name have one value */
-    ARG_OP, /* items are the two operands: name / integer or name % integer inside a layout; of a constraint + - * / % */
+    ARG_OP, /* items are the two operands: name / integer or name % integer inside a layout; of a constraint + - * / */
+            /* % */
             /* < > and, as one letter each, l (<=), g (>=), = (==), ! (!=) over names of holes and integers */
     ARG_LIST /* (j/16, k, j%16) */
 } PrimArgKind;
@@ -346,7 +348,8 @@ typedef struct Prim {
     Loc loc;
 } Prim;
 
-/* Holes are numbered in the order of the text; those that share a name are one. A Schedule without holes is a point of the space. */
+/* Holes are numbered in the order of the text; those that share a name are one. A Schedule without holes is a point
+ * of the space. */
 typedef struct Schedule {
     const char *subject; /* def or export that it belongs to */
     const char *target;  /* a target's or a family's name, as written */

@@ -1,9 +1,9 @@
 /* terminal.h - all that tensorc prints for people: messages on standard error, reports on standard output.
  *
- * What comes from outside (sources, names of files and targets, options, records, errors of libraries) may hold any bytes.
- * They leave as text that no terminal takes for commands: what is no printable character of UTF-8 is written \x1B, byte by
- * byte, or \u202E. With -fdiagnostics-format=json all of standard error is one JSON array: what is no diagnostic becomes
- * an element of it. That, like the stream, is of the process.
+ * What comes from outside (sources, names of files and targets, options, records, errors of libraries) may hold any
+ * bytes. They leave as text that no terminal takes for commands: what is no printable character of UTF-8 is written
+ * \x1B, byte by byte, or \u202E. With -fdiagnostics-format=json all of standard error is one JSON array: what is no
+ * diagnostic becomes an element of it. That, like the stream, is of the process.
  */
 #ifndef LANG_TERMINAL_H
 #define LANG_TERMINAL_H
@@ -16,7 +16,8 @@
 
 /* The length of the character of UTF-8 at the first of `length` bytes, and its number; 0: there is none. */
 size_t utf8_character(const char *bytes, size_t length, uint32_t *number);
-/* How a character is shown, or a byte that begins none: escaped, or as it is. Returns how many bytes of the text it takes. */
+/* How a character is shown, or a byte that begins none: escaped, or as it is. Returns how many bytes of the text it
+ * takes. */
 enum { SHOWN_BYTES = 12 };
 size_t shown_character(const char *bytes, size_t length, char shown[SHOWN_BYTES]);
 /* A whole text in that way; a name or another text that stands on one line: its line ends and tabs escaped too. */

@@ -1,8 +1,8 @@
 /* clip.c - sums whose terms are 0 outside of a tensor: what is left of the work where loops leave such terms out.
  *
- * (I(h + r - 1) else 0) * F(r): a serial loop over r runs over the values that are inside alone, when no copy or lane of
- * its body stands for another h. Copies for each h want r unrolled too, outside, and the first and the last h among the
- * serial loops apart (partition): then all is decided at compile time. space/tile_clip.c writes such schedules.
+ * (I(h + r - 1) else 0) * F(r): a serial loop over r runs over the values that are inside alone, when no copy or lane
+ * of its body stands for another h. Copies for each h want r unrolled too, outside, and the first and the last h among
+ * the serial loops apart (partition): then all is decided at compile time. space/tile_clip.c writes such schedules.
  */
 #include "autosched/model/profile.h"
 
@@ -83,7 +83,8 @@ static double kept_part(const Along *along) {
     return sum / values;
 }
 
-/* The least that a form may be for the expanded loops, where the others are a part of their way through their values each. */
+/* The least that a form may be for the expanded loops, where the others are a part of their way through their values
+ * each. */
 static double least_value(const StageFacts *stage, const double *form, int sample) {
     double value = form[stage->loop_count];
     for (int l = 0; l < stage->loop_count; l++) {

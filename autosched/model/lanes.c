@@ -100,8 +100,8 @@ static double column_vectors(const StageFacts *stage, const AccessFacts *access,
     return count;
 }
 
-/* Whether there are registers for all columns that the steps of an unrolled reduction read, beside what these add to, and
- * for what the shuffles of many need. */
+/* Whether there are registers for all columns that the steps of an unrolled reduction read, beside what these add
+ * to, and for what the shuffles of many need. */
 static bool are_held(const StageFacts *stage, int lanes) {
     double held = loop_vectors(stage, lanes), widest = 0;
     bool steps = false;
@@ -143,8 +143,8 @@ static double interleaved_vectors(const StageFacts *stage, const AccessFacts *ac
     return again ? 0 : column_vectors(stage, access, lanes);
 }
 
-/* Shuffles for a register: by turns for each prime factor, of which 2 needs one, another one as many as it is; or what an
- * instruction for whole columns does. */
+/* Shuffles for a register: by turns for each prime factor, of which 2 needs one, another one as many as it is; or
+ * what an instruction for whole columns does. */
 static double turns(const StageFacts *stage, double stride) {
     const Machine *machine = stage->machine;
     double shuffles = 0;

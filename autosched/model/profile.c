@@ -61,7 +61,8 @@ static bool is_constant(const Forms *forms, const double *form) {
     return true;
 }
 
-/* Whether the quotient by a constant stays the same while a loop, with all others at their start, goes through its values.
+/* Whether the quotient by a constant stays the same while a loop, with all others at their start, goes through its
+ * values.
  */
 static bool quotient_stays(const Forms *forms, const double *a, int loop, double by) {
     double start = a[forms->count] - fabs(by) * floor(a[forms->count] / fabs(by));
@@ -73,7 +74,8 @@ static double returning_slope(const Forms *forms, const double *a, int loop) {
     return a[loop] != 0 && forms->loops[loop]->kind == LOOP_VECTORIZED ? 0.5 : 0;
 }
 
-/* a op b for forms; a remainder is what the quotient leaves of a, so that by * (a / by) + a % by is a; a product of two that vary is taken at the slope of the first, with b at a typical value. */
+/* a op b for forms; a remainder is what the quotient leaves of a, so that by * (a / by) + a % by is a; a product of
+ * two that vary is taken at the slope of the first, with b at a typical value. */
 static void form_combine(const Forms *forms, Op op, double *a, double *b) {
     int last = forms->count;
     if (op == OP_MUL && is_constant(forms, a)) {
@@ -481,8 +483,8 @@ static void fill_scatter(StageFacts *facts, const double *values) {
             }
 }
 
-/* Of an axis whose size is known at run time only, the values that its register tile computes, and the part of these that is
- * left: there are copies of the tile for half of its vectors or rows, half of those and so on. */
+/* Of an axis whose size is known at run time only, the values that its register tile computes, and the part of these
+ * that is left: there are copies of the tile for half of its vectors or rows, half of those and so on. */
 static double counted_part(const StageFacts *facts, const double *value, double extent) {
     double reach = 1, unrolled = 1, lanes = 1;
     for (int l = 0; l < facts->loop_count; l++) {

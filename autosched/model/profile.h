@@ -2,9 +2,9 @@
  *
  * Every stage that runs has its chain of loops, those of the stages that it is computed at included, and its accesses
  * as linear forms over that chain: an index that is not linear is taken at its slope. Extents that are only known at
- * run time count as TYPICAL_SIZE elements a size. A loop that fuse made stands in the chain as the loops it was made of,
- * which have its variable and its kind: of them the indices are linear. All numbers are estimates; no decision about
- * legality rests on them.
+ * run time count as TYPICAL_SIZE elements a size. A loop that fuse made stands in the chain as the loops it was made
+ * of, which have its variable and its kind: of them the indices are linear. All numbers are estimates; no decision
+ * about legality rests on them.
  */
 #ifndef AUTOSCHED_MODEL_PROFILE_H
 #define AUTOSCHED_MODEL_PROFILE_H
@@ -67,12 +67,12 @@ double access_reach(const StageFacts *stage, const AccessFacts *access, int dime
 /* Bytes that the body of the first `depth` loops of the chain touches of an access in one iteration of them. */
 double access_footprint(const StageFacts *stage, const AccessFacts *access, int depth);
 
-/* clip.c: fills `tested` of T(i) else x. omits: it is a sum's term that is 0 outside: returns the part of the iterations
- * that may be inside, 1 where the loops do not leave out the others, and clears `guarded` where no test is left in the
- * inner loops. */
+/* clip.c: fills `tested` of T(i) else x. omits: it is a sum's term that is 0 outside: returns the part of the
+ * iterations that may be inside, 1 where the loops do not leave out the others, and clears `guarded` where no test
+ * is left in the inner loops. */
 double access_clip(const StageFacts *stage, AccessFacts *access, bool omits);
-/* Part of the iterations of all serial loops in which a form (a number for each loop, and the constant) is negative for some
- * values of the others: the iterations that a predicate leaves. */
+/* Part of the iterations of all serial loops in which a form (a number for each loop, and the constant) is negative
+ * for some values of the others: the iterations that a predicate leaves. */
 double negative_part(const StageFacts *stage, const double *form);
 
 /* static.c: seconds that one call is thought to take, and what they are made of. */

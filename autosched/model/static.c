@@ -3,11 +3,11 @@
  * A stage's inner block is its unrolled and vectorized loops. The block takes the largest of: multiply-adds over the
  * ports, loads over the ports, stores, all instructions over the issue width, and the latency of each accumulator's
  * chain. Traffic between two levels of the memory is the footprint of the largest loop body that fits the nearer one,
- * times its runs (as ROLLER and the cache models before it do). All is counted for the thread that has most iterations of
- * the parallel loop, which are in one piece.
+ * times its runs (as ROLLER and the cache models before it do). All is counted for the thread that has most iterations
+ * of the parallel loop, which are in one piece.
  *
- * What a machine does in how much time is its row of machines.def; only ratios matter, since estimates are compared with
- * each other alone.
+ * What a machine does in how much time is its row of machines.def; only ratios matter, since estimates are compared
+ * with each other alone.
  */
 #include "autosched/model/lanes.h"
 #include "autosched/model/model.h"
@@ -80,7 +80,8 @@ static bool reduces(const StageFacts *stage) {
 }
 
 /* Part of all runs in which a guarded access of a reduction can be outside of its buffer: for the other tiles there is
- * a copy of the loops without the guard. Padded are dimensions that places and taps have together; two sides of each. */
+ * a copy of the loops without the guard. Padded are dimensions that places and taps have together; two sides of each.
+ */
 static double edge_part(const StageFacts *stage, const AccessFacts *access) {
     double inside = 1;
     for (int d = 0; d < access->rank; d++) {
@@ -233,8 +234,8 @@ static Block block_of(const StageFacts *stage, const Target *target) {
 
 /* --- memory --- */
 
-/* How much more is fetched than what the body of the first `depth` loops touches: whole cache lines, and of rows shorter than
- * one all of them. */
+/* How much more is fetched than what the body of the first `depth` loops touches: whole cache lines, and of rows
+ * shorter than one all of them. */
 static double line_times(const StageFacts *stage, const AccessFacts *access, int depth) {
     double times = 1, unit = access->bytes, line = stage->machine->line_bytes;
     for (int d = access->rank - 1; d >= 0; d--) {
@@ -364,8 +365,9 @@ static double sequential_bytes(const StageFacts *stage, const AccessFacts *acces
     return runs.length * access->bytes;
 }
 
-/* Part of what a loop body fetches that is not there any more from its last run, for more does not fit into the cache. The
- * last cache does not drop what was used longest ago, so that some of a body that hardly exceeds it stays. */
+/* Part of what a loop body fetches that is not there any more from its last run, for more does not fit into the
+ * cache. The last cache does not drop what was used longest ago, so that some of a body that hardly exceeds it
+ * stays. */
 static double missing_part(const Machine *machine, double body, double cache, int level) {
     return level == 2 ? fmin(machine->excess_missing * (body - cache) / body, 1) : 1;
 }
@@ -377,8 +379,8 @@ static int common_loops(const StageFacts *a, const StageFacts *b) {
     return count;
 }
 
-/* Whether a stage before this one, in the same iteration of loops around both, has read as much of the same, and what both
- * touch in it stays in the cache. */
+/* Whether a stage before this one, in the same iteration of loops around both, has read as much of the same, and
+ * what both touch in it stays in the cache. */
 static bool was_read_before(const Profile *profile, const StageFacts *stage, const AccessFacts *access, double cache) {
     for (int s = 0; s < profile->stage_count && profile->stages[s].stage != stage->stage; s++) {
         const StageFacts *other = &profile->stages[s];
@@ -485,8 +487,8 @@ static double thread_count(const Target *target) {
     return target->threads > 0 ? target->threads : target->machine->threads;
 }
 
-/* The stage as the busiest thread runs it: of the parallel loop its piece alone, of what that is fused of the inner loops
- * whole. *part is its part of all iterations; *forks counts entries of parallel loops. */
+/* The stage as the busiest thread runs it: of the parallel loop its piece alone, of what that is fused of the inner
+ * loops whole. *part is its part of all iterations; *forks counts entries of parallel loops. */
 static StageFacts busiest_thread(const StageFacts *stage, const Target *target, double *extents, double *part,
                                  double *forks) {
     StageFacts thread = *stage;
@@ -517,7 +519,8 @@ static StageFacts busiest_thread(const StageFacts *stage, const Target *target, 
     return thread;
 }
 
-/* Part of the iterations of a thread that predicates leave, when its loops begin at their first values or end at their last. */
+/* Part of the iterations of a thread that predicates leave, when its loops begin at their first values or end at
+ * their last. */
 static double held_part(const StageFacts *whole, const StageFacts *thread, bool last) {
     double part = 1, shifted[whole->loop_count + 1];
     for (int p = 0; p < whole->predicates.count; p++) {
@@ -646,8 +649,8 @@ static const StageFacts *stage_that_stores(const Profile *profile, const StageFa
     return NULL;
 }
 
-/* How much of what is loaded in one iteration of a loop seems to be what was stored in the former one: from 0 to 1. Large
- * buffers begin at the same place of a page. */
+/* How much of what is loaded in one iteration of a loop seems to be what was stored in the former one: from 0 to 1.
+ * Large buffers begin at the same place of a page. */
 static double aliased_part(const StageFacts *stage, const StageFacts *storing, int loop) {
     const AccessFacts *written = &storing->accesses[0];
     uint64_t stored = lines_touched(storing, written, loop + 1);

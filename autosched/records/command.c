@@ -47,7 +47,8 @@ static bool reader_is_gone(void) {
     return poll(&output, 1, 0) > 0 && output.revents & POLLERR;
 }
 
-/* Output errors (a full disk) show at the flush. Who reads the first lines alone, as head does, wants no word about it. */
+/* Output errors (a full disk) show at the flush. Who reads the first lines alone, as head does, wants no word about it.
+ */
 static int finish_output(void) {
     if (!ferror(stdout) && fflush(stdout) == 0)
         return EXIT_OK;
@@ -111,8 +112,8 @@ static int run_ls(Arena *arena, Database *database, int count, char **arguments)
     sqlite3_stmt *row = database_select(database, "ORDER BY task, target, threads, schedule");
     if (!row)
         return complain_sqlite(database);
-    show(stdout, "%-32s %-16s %7s %7s %7s %14s  %-20s  %-20s %-20s %s\n", "task", "target", "threads", "records", "failed",
-           "best seconds", "date", "function", "operator", "file");
+    show(stdout, "%-32s %-16s %7s %7s %7s %14s  %-20s  %-20s %-20s %s\n", "task", "target", "threads", "records",
+         "failed", "best seconds", "date", "function", "operator", "file");
     Listed listed = {.count = 0};
     int status;
     while ((status = sqlite3_step(row)) == SQLITE_ROW) {
@@ -297,7 +298,8 @@ static int run_prune(Arena *arena, Database *database, int count, char **argumen
 }
 
 static const Command commands[] = {
-    {"ls", "", "one line a task, target and number of threads: records, the best time, and whose they are", 0, 0, false, run_ls},
+    {"ls", "", "one line a task, target and number of threads: records, the best time, and whose they are", 0, 0, false,
+     run_ls},
     {"export", "[FILE]", "all records as text", 0, 1, false, run_export},
     {"import", "FILE...", "adds the records of exported texts (- is standard input)", 1, 1 << 20, true, run_import},
     {"merge", "DATABASE...", "adds the records of other databases", 1, 1 << 20, true, run_merge},

@@ -1,8 +1,8 @@
 /* database.c - the tuning database: SQLite, one file, a row for each schedule that was ever tried.
  *
  * Rollback journal, not write-ahead log: the database stays the one file that a user copies, works on network file
- * systems, and records come in transactions, so that a process killed at any moment leaves all earlier records.
- * Writers wait for each other. A file that is no tuning database, is damaged, was made by a newer version, or has what no
+ * systems, and records come in transactions, so that a process killed at any moment leaves all earlier records. Writers
+ * wait for each other. A file that is no tuning database, is damaged, was made by a newer version, or has what no
  * tuning database has (views, triggers) is refused with one line and is never written to.
  */
 #include "autosched/records/database.h"
@@ -17,15 +17,16 @@ enum {
     SCHEMA_VERSION = 1,
     APPLICATION = 0x74756e65 /* "tune": marks the file as ours */
 };
-/* Seconds that a wait for other processes may take: to write, to read for a compilation, in any case, and after a wait that
- * was in vain. */
+/* Seconds that a wait for other processes may take: to write, to read for a compilation, in any case, and after a
+ * wait that was in vain. */
 static const double write_patience = 20, read_patience = 5, least_patience = 0.5, lost_patience = 0.2;
 
 static const char schema[] =
     "CREATE TABLE IF NOT EXISTS records(task TEXT NOT NULL, target TEXT NOT NULL, threads INTEGER NOT NULL,"
     " schedule TEXT NOT NULL, outcome INTEGER NOT NULL, seconds REAL NOT NULL, spread REAL NOT NULL,"
     " repeats INTEGER NOT NULL, seed INTEGER NOT NULL, PRIMARY KEY(task, target, threads, schedule)) WITHOUT ROWID;";
-/* Files of older versions lack these columns until something is added to them; older versions leave them at the defaults. */
+/* Files of older versions lack these columns until something is added to them; older versions leave them at the
+ * defaults. */
 static const struct Column {
     const char *name, *type, *missing;
 } columns[] = {{"task", NULL, NULL},         {"target", NULL, NULL},
@@ -336,8 +337,8 @@ static bool prepare_insert(Database *database) {
     return prepared;
 }
 
-/* A schedule measured again replaces what was known of it: later measurements are the more thorough ones. A failure never
- * replaces a time: the machine may have failed, and what is lost cannot be told from what was never good. */
+/* A schedule measured again replaces what was known of it: later measurements are the more thorough ones. A failure
+ * never replaces a time: the machine may have failed, and what is lost cannot be told from what was never good. */
 bool database_add(Database *database, const Record *record) {
     if (!database->insert && !prepare_insert(database))
         return false;

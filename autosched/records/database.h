@@ -28,7 +28,8 @@ bool database_row(Arena *arena, sqlite3_stmt *row, Record *record);
 /* A row of "SELECT trials, exhausted". */
 bool database_note_row(sqlite3_stmt *row, SearchNote *note);
 
-/* NULL: the record's text reads back to it. Others, of a damaged database or an old program, are as if they were not there. */
+/* NULL: the record's text reads back to it. Others, of a damaged database or an old program, are as if they were not
+ * there. */
 const char *record_fault(const Record *record);
 /* The reviewable text of one record, a paragraph that a blank line ends. */
 void record_write(Text *text, const Record *record);

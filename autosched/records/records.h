@@ -1,8 +1,9 @@
 /* records.h - the door of the records: what was measured, kept in a database by the structure of programs.
  *
- * The canonical form of a program: its hash, and schedules in names that do not depend on the source's. Stages are S0, S1,
- * ..., the loops of their axes S0.x0, of their reductions S0.r0, of scans C0.x0, other tensors T0, T1, ...; local names
- * that a schedule gives stay. What one program's search stored is so of use to every program of the same structure.
+ * The canonical form of a program: its hash, and schedules in names that do not depend on the source's. Stages are S0,
+ * S1, ..., the loops of their axes S0.x0, of their reductions S0.r0, of scans C0.x0, other tensors T0, T1, ...; local
+ * names that a schedule gives stay. What one program's search stored is so of use to every program of the same
+ * structure.
  */
 #ifndef AUTOSCHED_RECORDS_RECORDS_H
 #define AUTOSCHED_RECORDS_RECORDS_H
@@ -42,8 +43,8 @@ typedef enum DatabaseUse {
                         * later is as if it was not there, and database_failed tells */
     DATABASE_TO_COPY   /* to be read as a whole; one without records is refused */
 } DatabaseUse;
-/* NULL with *why (one line) when it cannot be opened, is damaged (*damaged then, which may be NULL) or of a newer version.
- * limit: of all waiting for others who have locked it, from now on. */
+/* NULL with *why (one line) when it cannot be opened, is damaged (*damaged then, which may be NULL) or of a newer
+ * version. limit: of all waiting for others who have locked it, from now on. */
 Database *database_open_within(Arena *arena, const char *path, DatabaseUse use, WaitLimit limit, const char **why,
                                bool *damaged);
 /* To write, and waiting for others as long as makes sense. */

@@ -25,8 +25,8 @@ static bool is_of_other_group(const Space *space, const Stage *stage, int number
     return false;
 }
 
-/* The nest with the stages of one group alone, and those that its statements make: where the others have none, they take as
- * long whatever is chosen for the group. */
+/* The nest with the stages of one group alone, and those that its statements make: where the others have none, they
+ * take as long whatever is chosen for the group. */
 static Nest *nest_of_group(Arena *scratch, const Space *space, const Nest *nest, int number) {
     Nest *part = ARENA_NEW(scratch, Nest);
     *part = *nest;
@@ -124,8 +124,9 @@ static void explore_from(Space *space, int number, const int *start, int randoms
     arena_free(scratch);
 }
 
-/* All kinds of starting points, each with leaders of its own: what one kind is good at takes several steps to reach from
- * another, and the points of a kind that is only better in the end would leave it before. The leaders are the best ones.
+/* All kinds of starting points, each with leaders of its own: what one kind is good at takes several steps to reach
+ * from another, and the points of a kind that is only better in the end would leave it before. The leaders are the best
+ * ones.
  */
 static void explore_group(Space *space, int number, int budget, Random *random, Leaders *leaders) {
     Group *group = space->groups.items[number];

@@ -215,7 +215,8 @@ void search_tell(Search *search, const int *point, const float *features, double
     size_t length = (size_t)feature_count();
     if (search->measured == search->feature_capacity) {
         search->feature_capacity = search->feature_capacity ? 2 * search->feature_capacity : 64;
-        search->features = memory_given(realloc(search->features, sizeof(float) * length * (size_t)search->feature_capacity));
+        search->features =
+            memory_given(realloc(search->features, sizeof(float) * length * (size_t)search->feature_capacity));
         ENSURE(search->features);
     }
     memcpy(search->features + length * (size_t)search->measured, features, sizeof(float) * length);

@@ -1,5 +1,5 @@
-/* policies.h - what the parts of a search share: estimates, what was measured, and policies that propose what to measure
- * next.
+/* policies.h - what the parts of a search share: estimates, what was measured, and policies that propose what to
+ * measure next.
  *
  * A policy is a row of a table. It sees the space, the cost model, and all that was measured; it answers with legal
  * points that were neither measured nor proposed before. With the same seed and the same measurements it proposes the

@@ -49,7 +49,8 @@ typedef enum Effort { EFFORT_IDENTITY, EFFORT_FIXED, EFFORT_ROUGH, EFFORT_MODEL,
  * user: the user's block to hold to and fill the holes of, or NULL. */
 Schedule *autosched_default(Arena *arena, const Program *program, const Target *target, const Schedule *user,
                             Effort effort, uint64_t seed);
-/* The same of a program without a block of the user's, with the space that it was chosen from: a search begins there. */
+/* The same of a program without a block of the user's, with the space that it was chosen from: a search begins there.
+ */
 typedef struct StaticChoice {
     Space *space;
     Schedule *schedule;
@@ -112,8 +113,8 @@ typedef struct TuneResult {
 TuneResult *tune(Arena *arena, const Program *program, const Target *target, const Schedule *user,
                  const Toolchain *toolchain, Database *database, const TuneOptions *options);
 
-/* The same in steps, so that the searches over several algorithms of a function can take turns. Of the options, trials and
- * budget mean nothing here. */
+/* The same in steps, so that the searches over several algorithms of a function can take turns. Of the options,
+ * trials and budget mean nothing here. */
 typedef struct Tuner Tuner;
 Tuner *tuner_new(Arena *arena, const Program *program, const Target *target, const Schedule *user,
                  const Toolchain *toolchain, Database *database, const TuneOptions *options);
@@ -123,9 +124,9 @@ void tuner_search(Tuner *tuner, int trials, double deadline);
 /* When searching ends that has so many seconds with a race at the end; 0 for 0. */
 double tune_deadline(double budget_seconds);
 int tuner_trials(const Tuner *tuner);
-/* Of searches for one function, the first of them for what is written: the one that is to go on, and to how many trials.
- * First each has its default measured; then the one goes on that promises most, by its best and by how much it was
- * searched. NULL: there were so many trials, or nothing is left to find. */
+/* Of searches for one function, the first of them for what is written: the one that is to go on, and to how many
+ * trials. First each has its default measured; then the one goes on that promises most, by its best and by how much
+ * it was searched. NULL: there were so many trials, or nothing is left to find. */
 Tuner *tuners_next(Tuner *const *tuners, int count, int trials, int *until);
 /* Their defaults again, interleaved: one that met a slow second would be given up. Once, when the deadline is over. */
 void tuners_compare(Tuner *const *tuners, int count, double deadline);
@@ -136,8 +137,8 @@ bool tuner_knows_default(const Tuner *tuner);
 /* Whether the machine could not measure any more before the search was over. */
 bool tuner_is_lost(const Tuner *tuner);
 TuneResult *tuner_finish(Tuner *tuner);
-/* Whether the database holds all that searches over these programs would find in so many trials, their defaults among it, or
- * in the budget, by what earlier ones of the same maker noted. *used: the trials that it holds. */
+/* Whether the database holds all that searches over these programs would find in so many trials, their defaults
+ * among it, or in the budget, by what earlier ones of the same maker noted. *used: the trials that it holds. */
 bool searches_are_known(Arena *arena, Database *database, Program *const *programs, int count, const Target *target,
                         const Schedule *user, const TuneOptions *options, int *used);
 /* The searches had all of the budget, and the best one knows its default. False: could not be written. */

@@ -18,7 +18,8 @@ static const size_t held_bytes = (size_t)256
 static const double batch_part = 0.25; /* of the time that is left: what is built and not measured any more is lost */
 static const double slow_factor = 1.5;    /* of the best: slower runs may stop early */
 static const double race_part = 0.12;     /* of the time budget, kept for the race */
-static const double retry_seconds = 2;    /* until a database that took nothing is asked again: it may have waited long */
+static const double retry_seconds = 2;    /* until a database that took nothing is asked again: it may have waited */
+                                          /* long */
 
 static void begin_step(Tuner *tuner) {
     tuner->since = monotonic_seconds();
@@ -94,7 +95,8 @@ void tuner_record(Tuner *tuner, const Trial *trial) {
     list_push(tuner->arena, &tuner->unwritten, record);
 }
 
-/* A kill loses the trial that is under way alone: a transaction waits some milliseconds for the disk, a trial takes longer. */
+/* A kill loses the trial that is under way alone: a transaction waits some milliseconds for the disk, a trial takes
+ * longer. */
 static void keep_trial(Tuner *tuner, const Trial *trial) {
     tuner_record(tuner, trial);
     if (tuner->refused <= 0 || monotonic_seconds() - tuner->refused > retry_seconds)

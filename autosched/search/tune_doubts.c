@@ -1,8 +1,9 @@
 /* tune_doubts.c - failures that may be the machine's and not the schedule's.
  *
- * A failure is written down only beside a success of the same search; one that ended a worker or a build process, only when
- * the default schedule does well after it. Where nothing does well, or the default does no longer, the search ends: what is
- * in doubt then is as if it had not been tried. A wrong result is not in doubt: the machine ran it, and it was compared here.
+ * A failure is written down only beside a success of the same search; one that ended a worker or a build process, only
+ * when the default schedule does well after it. Where nothing does well, or the default does no longer, the search
+ * ends: what is in doubt then is as if it had not been tried. A wrong result is not in doubt: the machine ran it, and
+ * it was compared here.
  */
 #include "autosched/search/tuner.h"
 

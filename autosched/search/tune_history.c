@@ -145,7 +145,8 @@ bool searches_are_known(Arena *arena, Database *database, Program *const *progra
     for (int i = 0; i < count; i++) {
         const Task *task = task_new(arena, programs[i], user);
         SearchNote note = {0};
-        all &= database_find_note(database, task->key, database_target(target), options->threads, options->maker, &note);
+        all &=
+            database_find_note(database, task->key, database_target(target), options->threads, options->maker, &note);
         enough &= note.exhausted || note.trials >= options->trials;
         own[i] = note.trials;
         *used += note.trials;

@@ -1,5 +1,5 @@
-/* tune_race.c - the end of a tuning: the best few and the default are built again and measured thoroughly, in turns, those
- * of several algorithms together; and, before it, which algorithm's search goes on.
+/* tune_race.c - the end of a tuning: the best few and the default are built again and measured thoroughly, in turns,
+ * those of several algorithms together; and, before it, which algorithm's search goes on.
  *
  * A machine that is shared runs whole seconds at half its speed; in turns, all suffer alike, and the fastest of a
  * candidate's turns is compared. The default wins unless another is faster; whatever fails here is out.
@@ -148,7 +148,8 @@ static bool may_race(const Tuner *tuner, double limit) {
     return going && comparable && tuner->result->measured > 0 && tuner_best_trial(tuner) && tuner->best <= limit;
 }
 
-/* How many of its fastest each may send beside its default, so that there is time for a turn; below 0: not even that. */
+/* How many of its fastest each may send beside its default, so that there is time for a turn; below 0: not even that.
+ */
 static int affordable_racers(const Race *races, int count, int racers, double deadline) {
     double pace = 0;
     if (deadline <= 0)
@@ -159,8 +160,8 @@ static int affordable_racers(const Race *races, int count, int racers, double de
     return each >= racers + 1 ? racers : each >= 1 ? (int)each - 1 : -1;
 }
 
-/* So many turns of the fastest trials of each, and its default; no more than there is time for, and none with fewer than
- * `least` of the fastest. */
+/* So many turns of the fastest trials of each, and its default; no more than there is time for, and none with fewer
+ * than `least` of the fastest. */
 static void race(Tuner *const *tuners, int count, double limit, int least, int racers, int turns, double deadline) {
     Race races[count];
     double best = HUGE_VAL, started = monotonic_seconds();

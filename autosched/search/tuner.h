@@ -65,14 +65,15 @@ void tuner_run(Tuner *tuner, Trial **trials, int count);
 void tuner_record(Tuner *tuner, const Trial *trial);
 void tuner_forget(Tuner *tuner, const Trial *trial); /* what the database has of it */
 void tuner_flush(Tuner *tuner); /* what is recorded goes into the database, in one transaction */
-/* Waits until the builds of these candidates, which were submitted before, have ended; what is left over from rounds that were
- * halted is released. False: there are no more. */
+/* Waits until the builds of these candidates, which were submitted before, have ended; what is left over from rounds
+ * that were halted is released. False: there are no more. */
 bool tuner_collect(const Tuner *tuner, const Candidate *candidates, int count);
 /* tune_doubts.c: failures wait there until they can be told from the machine's; a search that lost its machine ends. */
 void tuner_doubt(Tuner *tuner, Trial *trial);
 bool tuner_doubts(const Tuner *tuner, const Trial *trial);
 void tuner_settle(Tuner *tuner);         /* what can be told now */
-const char *tuner_dismiss(Tuner *tuner); /* all are the machine's; returns the reason of the last, NULL: there are none */
+const char *tuner_dismiss(Tuner *tuner); /* all are the machine's; returns the reason of the last, NULL: there are */
+                                         /* none */
 const char *tuner_lost(const Tuner *tuner);
 /* tune_history.c: what the database knows of the task becomes trials; those of the space with their points. */
 void tuner_recall(Tuner *tuner);
@@ -80,8 +81,9 @@ void tuner_recall(Tuner *tuner);
 const char *trial_record_text(const Tuner *tuner, const Trial *trial);
 /* How far the search has come goes into the database, once the default is known. */
 void tuner_note(const Tuner *tuner);
-/* The trials of all searches for a function that count, of so many. More than those are there where what is written, the
- * first, was searched before, without the others: that is no reason not to search these, and a part of its own counts. */
+/* The trials of all searches for a function that count, of so many. More than those are there where what is written,
+ * the first, was searched before, without the others: that is no reason not to search these, and a part of its own
+ * counts. */
 int counted_trials(const int *own, int count, int trials);
 /* Texts that are measured already, or are about to be. */
 bool tuner_knows(const Tuner *tuner, const char *text);

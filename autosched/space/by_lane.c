@@ -1,9 +1,10 @@
 /* by_lane.c - reads whose lanes lie nowhere side by side in memory, and what code these become.
  *
- * Lanes along an axis are a row of memory, or a row and its ends, where the index is linear in the axis, or goes round or
- * is held at bounds that a mask can tell. All others are fetched one by one: an index is taken out of a vector of
- * indices, an element loaded and put into its place. Such code grows with the lanes and is no faster for them. So vectors
- * of such reads have no more lanes than a few registers have indices, and what such code is counts where tiles are unrolled.
+ * Lanes along an axis are a row of memory, or a row and its ends, where the index is linear in the axis, or goes round
+ * or is held at bounds that a mask can tell. All others are fetched one by one: an index is taken out of a vector of
+ * indices, an element loaded and put into its place. Such code grows with the lanes and is no faster for them. So
+ * vectors of such reads have no more lanes than a few registers have indices, and what such code is counts where tiles
+ * are unrolled.
  */
 #include "autosched/space/groups.h"
 #include "autosched/space/tile.h"

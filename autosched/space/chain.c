@@ -3,8 +3,8 @@
  * Fast algorithms are chains of stages: tiles are transformed, multiplied, and the products transformed back. What goes
  * from one to the next is several times as large as the image. Where blocks of it fit the second cache together with
  * the operands that all blocks read, or the last one, and the whole does not, its producers are computed at the root's
- * outer loops: over axes that all have (images, groups), and over the blocks x / 4 of those that the root reads by tiles.
- * The decision follows from sizes alone; the groups' own genes then describe one block.
+ * outer loops: over axes that all have (images, groups), and over the blocks x / 4 of those that the root reads by
+ * tiles. The decision follows from sizes alone; the groups' own genes then describe one block.
  */
 #include "autosched/space/groups.h"
 #include "lang/machine.h"
@@ -75,7 +75,8 @@ static bool suits_chain(Space *space, const Chain *chain, const Group *group) {
 
 /* --- shared axes -------------------------------------------------------------------------------------------------- */
 
-/* The dimension along which a stage reads a tensor by its own axis, or by tiles of it; -1: none, or not always the same. */
+/* The dimension along which a stage reads a tensor by its own axis, or by tiles of it; -1: none, or not always the
+ * same. */
 static int read_dimension(Space *space, const Stage *reader, int axis, int64_t step, const Stage *written,
                           bool *reads_it) {
     const Stage *stage = inlined_stage(space, reader);
@@ -195,7 +196,8 @@ static bool keeps_reuse(Space *space, const Chain *chain, int producer, int coun
     return true;
 }
 
-/* Bytes from beyond the second cache with the first `count` axes, beyond the operands once; below 0: it makes no sense. */
+/* Bytes from beyond the second cache with the first `count` axes, beyond the operands once; below 0: it makes no sense.
+ */
 static double chain_cost(Space *space, const Chain *chain, int count) {
     const Machine *machine = space->target->machine;
     double block = 0, operands = 0, whole = 0, iterations = 1, cache = (double)machine->cache_bytes[1];

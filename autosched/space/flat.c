@@ -1,6 +1,6 @@
 /* flat.c - the group of a stage that computes element by element what lies in the same order everywhere, where its rows
- * may not fill vectors: all of its axes are one loop, so that short rows fill them as long ones do. Members that it reads
- * are computed in it: the backend finds what is the same in several places of an expression.
+ * may not fill vectors: all of its axes are one loop, so that short rows fill them as long ones do. Members that it
+ * reads are computed in it: the backend finds what is the same in several places of an expression.
  */
 #include "autosched/space/tile.h"
 #include "lang/machine.h"
@@ -128,7 +128,8 @@ void flat_group_new(Space *space, Group *group) {
     double work = group_work(group);
     factors_single(space->arena, -1, VECTORS_LIMIT, &unroll);
     flat->unroll = group_add_gene(space, group, unroll);
-    Gene parallel = {.structural = true, .count = 2, .start = work < 0 || work >= space->target->machine->fork_operations};
+    Gene parallel = {
+        .structural = true, .count = 2, .start = work < 0 || work >= space->target->machine->fork_operations};
     parallel.name = arena_printf(space->arena, "%s parallel", group->root->name);
     flat->parallel_gene = group_add_gene(space, group, parallel);
 }

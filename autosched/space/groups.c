@@ -308,7 +308,8 @@ static void inline_stages(Grouping *grouping) {
 
 /* --- scans --- */
 
-/* The reader's own reads of what the producer writes, and those of what is inlined into it, that are of an earlier step.
+/* The reader's own reads of what the producer writes, and those of what is inlined into it, that are of an earlier
+ * step.
  */
 static bool reads_earlier_steps(Grouping *grouping, const StageFacts *reader, const StageFacts *producer) {
     bool earlier = false;
@@ -582,8 +583,8 @@ static bool is_of_elements(const StageFacts *facts, const Stage *root) {
            stage_first_scatter(stage) == stage->axis_count && same_domain(stage, root);
 }
 
-/* Takes in producers that are read element by element through others of them: they are computed in registers, beside the
- * root. Not where rows of what else the root reads would be computed together with it. */
+/* Takes in producers that are read element by element through others of them: they are computed in registers, beside
+ * the root. Not where rows of what else the root reads would be computed together with it. */
 static bool absorb_elements(Grouping *grouping, const StageFacts *root, bool *members) {
     bool elements[grouping->count], rows[grouping->count], any = false;
     memcpy(elements, members, sizeof elements);

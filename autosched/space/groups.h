@@ -1,4 +1,5 @@
-/* groups.h - how a space is made: its groups, their chains, cases, tile sizes and statements. Private to autosched/space. */
+/* groups.h - how a space is made: its groups, their chains, cases, tile sizes and statements. Private to
+ * autosched/space. */
 #ifndef AUTOSCHED_SPACE_GROUPS_H
 #define AUTOSCHED_SPACE_GROUPS_H
 
@@ -26,8 +27,8 @@ typedef struct Chain {
 void space_make_groups(Space *space);
 void tile_group_new(Space *space, Group *group,
                     const Stage *anchor); /* anchor: the reduction computed in the root's tile */
-/* Members share the first depth axes of the root; anchor: one that is computed a block of rows at a time, or NULL; product:
- * one that is computed of the block's rows, or NULL. */
+/* Members share the first depth axes of the root; anchor: one that is computed a block of rows at a time, or NULL;
+ * product: one that is computed of the block's rows, or NULL. */
 void row_group_new(Space *space, Group *group, int depth, const Stage *anchor, const Stage *product);
 void user_group_new(Space *space, Group *group, const Schedule *user);
 /* flat.c: of stages that are computed element by element in one order, in short rows or of run-time sizes. */
@@ -43,10 +44,11 @@ const Chain *chain_of(const Space *space, const Stage *stage, int *producer);
 const ChainAxis *chain_axis(const Chain *chain, int producer, int axis);
 int group_add_gene(Space *space, Group *group, Gene gene);
 bool stage_has_reuse(const Stage *stage);
-/* A reduction of each element of which conditions read from memory choose the terms: no two elements have loops in common. */
+/* A reduction of each element of which conditions read from memory choose the terms: no two elements have loops in
+ * common. */
 bool stage_is_ragged(const Stage *stage);
-/* A reduction over what lies side by side in memory, of which nothing is used again along two axes: better in vectors of
- * partial results than in a tile of elements. */
+/* A reduction over what lies side by side in memory, of which nothing is used again along two axes: better in
+ * vectors of partial results than in a tile of elements. */
 bool stage_is_row_reduction(const Space *space, const Stage *stage);
 /* Of neighbours that lie side by side in all that is read, each over what does not: better in vectors of neighbours. */
 bool stage_is_column_reduction(const Space *space, const Stage *stage);
@@ -55,8 +57,8 @@ bool stage_reduces_along_memory(const Stage *stage);
 enum { FEW_SUMS = 4 }; /* of a run-time size: values for which a product is sums along memory */
 /* How much code an evaluation of its value becomes (weight.c), against a multiply-add: 1 or more. */
 int64_t stage_weight(const Stage *stage, const Target *target);
-/* by_lane.c: of a stage's vectors along an axis, as few lanes as are of use where a read is fetched lane by lane; and the
- * instructions that such reads become, and rows with ends. */
+/* by_lane.c: of a stage's vectors along an axis, as few lanes as are of use where a read is fetched lane by lane;
+ * and the instructions that such reads become, and rows with ends. */
 int stage_lanes_along(const Target *target, const Stage *stage, const Var *axis, int lanes);
 int64_t stage_lane_code(const Target *target, const Stage *stage, const Var *axis, int lanes);
 /* Times that the group runs: the steps of its scan, 1 without one, -1 when not constant. */
@@ -82,7 +84,8 @@ int64_t group_case_period(Space *space, const Group *group, const Stage *root, i
 bool reads_by_cases(const Stage *stage, const Stage *producer);
 /* Whether inlined there, the producer's cases would be in the middle of an axis: x / 2 % 4 is no choice of a tile. */
 bool loses_cases(Space *space, const Stage *consumer, const Stage *producer);
-/* Whether each element is read once at most: every axis and reduction of the stage is an index, or two (x / 4, x % 4). */
+/* Whether each element is read once at most: every axis and reduction of the stage is an index, or two (x / 4, x % 4).
+ */
 bool read_is_injective(const Stage *stage, const Expr *read);
 /* Where what a tile of cases reads is computed. */
 typedef struct CasePlace {

@@ -1,8 +1,8 @@
 /* point.c - points of a space: drawing, changing, crossing and comparing them, and what they stand for.
  *
  * A point is an array of choices, one a gene. All randomness comes from the caller's stream. A point whose structure
- * has no usable sketch, or whose register tile does not fit, is never drawn where another can be found in a few tries, or
- * by making the tile of the starting point smaller.
+ * has no usable sketch, or whose register tile does not fit, is never drawn where another can be found in a few tries,
+ * or by making the tile of the starting point smaller.
  */
 #include "autosched/space/groups.h"
 #include "lang/machine.h"
@@ -23,8 +23,8 @@ static int64_t gene_part(const Gene *gene, int choice, int part) {
     return part < 0 ? 1 : gene->values[choice * gene->width + part];
 }
 
-/* Accumulators and one vector of each operand have to fit the registers, and an unrolled body the instruction cache; its
- * copies are run one after the other, but all of them have to be compiled. */
+/* Accumulators and one vector of each operand have to fit the registers, and an unrolled body the instruction cache;
+ * its copies are run one after the other, but all of them have to be compiled. */
 static bool tile_fits(const Space *space, const Group *group, const Sketch *sketch, const int *genes, int tile) {
     int64_t registers = sketch->registers, body = sketch->registers * sketch->copies, largest = 1;
     for (int i = 0; i < group->genes.count; i++) {
@@ -279,8 +279,8 @@ static bool point_statements(Arena *arena, Space *space, const int *point, int o
             (*choices)[holes++] = source.times * gene_part(gene, point[group->first_gene + source.gene], source.part);
         }
     }
-    *schedule =
-        (Schedule){.subject = space->program->name, .target = space->target->family->name, .count = prims, .prims = all};
+    *schedule = (Schedule){
+        .subject = space->program->name, .target = space->target->family->name, .count = prims, .prims = all};
     return true;
 }
 

@@ -3,15 +3,15 @@
  * The root's leading axes become one parallel loop; every producer is computed at it, a row at a time, and each stage
  * vectorizes its last axis on its own, or, of a reduction to one value, its last reduction: rfactor keeps a few vectors
  * of partial results in registers, which are combined to one vector, then to the value. A few rows are computed
- * together, stage after stage: the ends of their reductions, which wait for each other in one row, overlap then.
- * A reduction with reuse whose rows the members read (the scores of attention) is computed for a block of rows at a
- * time, by its own register tile, into a buffer that stays in a near cache; the block is that tile's rows. A product of
- * these rows that the root reads (of attention's weights and values) is computed of the block by a second tile.
- * Rows of a few elements are the lanes of vectors, one for each element, which members leave in registers.
- * A reduction over outer axes goes on in the whole row at each step. Short rows that follow each other in memory are one.
- * A reduction over the rows of a matrix is computed in a few streams side by side: memory serves these faster than one.
- * Of a single row each thread reduces a piece: rfactor keeps a partial result a piece, outside of all members.
- * A stage that scatters is such a group, of no leading axes where what it scatters over comes first.
+ * together, stage after stage: the ends of their reductions, which wait for each other in one row, overlap then. A
+ * reduction with reuse whose rows the members read (the scores of attention) is computed for a block of rows at a time,
+ * by its own register tile, into a buffer that stays in a near cache; the block is that tile's rows. A product of these
+ * rows that the root reads (of attention's weights and values) is computed of the block by a second tile. Rows of a few
+ * elements are the lanes of vectors, one for each element, which members leave in registers. A reduction over outer
+ * axes goes on in the whole row at each step. Short rows that follow each other in memory are one. A reduction over the
+ * rows of a matrix is computed in a few streams side by side: memory serves these faster than one. Of a single row each
+ * thread reduces a piece: rfactor keeps a partial result a piece, outside of all members. A stage that scatters is such
+ * a group, of no leading axes where what it scatters over comes first.
  */
 #include "autosched/space/tile.h"
 #include "lang/machine.h"
@@ -22,7 +22,13 @@ enum { UNKNOWN_LIMIT = 4 /* of run-time sizes: vectors that may all but one be e
 enum { UNROLL_LIMIT = 8, ROW_LEAST = 8, ROWS_LIMIT = 8 };
 enum { CODE_LIMIT = 64 /* of all vectors of a step, by weight */ };
 enum { FEW_TERMS = 16 /* of rows that are lanes */ };
-enum { SCATTER_STEPS = 4, STREAMS = 4, PIECES_A_THREAD = 4 /* unknown ones */, PIECE_LEAST = 4096 /* terms */, LONG_ROW = 128 };
+enum {
+    SCATTER_STEPS = 4,
+    STREAMS = 4,
+    PIECES_A_THREAD = 4 /* unknown ones */,
+    PIECE_LEAST = 4096 /* terms */,
+    LONG_ROW = 128
+};
 static const double forked_part = 2. / 3; /* of the work that pays for threads: rows wait for their own ends */
 
 typedef struct RowMember {
@@ -156,8 +162,8 @@ static bool reads_along_last(const Stage *stage) {
     return stage->axis_count > 0 && runs_along_memory(stage, stage->axes[stage->axis_count - 1]);
 }
 
-/* Whether neighbours along the last axis can be computed side by side, and are enough for vectors that do not wait for each
- * other: what combines the lanes of rows is saved, as of a filter. */
+/* Whether neighbours along the last axis can be computed side by side, and are enough for vectors that do not wait
+ * for each other: what combines the lanes of rows is saved, as of a filter. */
 static bool suits_columns(const Space *space, const Stage *stage) {
     int64_t extent = reads_along_last(stage) ? axis_extent(stage->axes[stage->axis_count - 1]) : 0;
     int64_t least = space->target->machine->chains * target_lanes(space->target, stage->components[0].tensor->type);
@@ -177,7 +183,8 @@ static bool has_few_values(const Var *axis) {
     return few || axis_extent(axis) == 1;
 }
 
-/* Whether nothing of what it reads most of is used again, as the keys of one query: a tile has nothing to gain there. */
+/* Whether nothing of what it reads most of is used again, as the keys of one query: a tile has nothing to gain there.
+ */
 static bool reads_each_once(const Space *space, const Stage *stage) {
     bool once = false;
     EACH_VALUE_READ(read, stage) {
@@ -283,7 +290,8 @@ static void make_member(Space *space, Group *group, const Stage *stage, int dept
     member->unroll = group_add_gene(space, group, unroll);
 }
 
-/* A stage of partial results in registers, for up to three loops: computed where the stage is, at `place`, or the root. */
+/* A stage of partial results in registers, for up to three loops: computed where the stage is, at `place`, or the root.
+ */
 static void write_partial(Space *space, Sketch *sketch, const char *name, const char *const *loops, int count,
                           const char *place) {
     PrimArg args[4];
@@ -300,8 +308,8 @@ static const char *loop_of(Space *space, const char *stage, const char *loop) {
     return arena_printf(space->arena, "%s.%s", stage, loop);
 }
 
-/* The lanes of what the backend does not combine by itself: by halves, each a stage of half as many. Returns the loop over
- * the last two. */
+/* The lanes of what the backend does not combine by itself: by halves, each a stage of half as many. Returns the
+ * loop over the last two. */
 static const char *write_halves(Space *space, Sketch *sketch, const RowMember *member, const char *stage,
                                 const char *lane, const char *place) {
     for (int lanes = member->lanes / 2; lanes > 1; lanes /= 2) {
@@ -350,7 +358,8 @@ static void write_streams(Space *space, Sketch *sketch, const RowMember *member,
     sketch_loops(space, sketch, PRIM_REORDER, order, 5);
 }
 
-/* The first reduction in pieces, each of which is reduced for itself, before all members. Returns the loop over them. */
+/* The first reduction in pieces, each of which is reduced for itself, before all members. Returns the loop over them.
+ */
 static const char *write_pieces(Space *space, Sketch *sketch, const RowMember *member) {
     const Stage *stage = member->stage;
     bool row = reduction_loops(stage) == 1;

@@ -62,8 +62,8 @@ typedef struct OperandList {
     Tile *tile;
 } OperandList;
 
-/* What the scan of the group writes step by step, or the group for a block of rows, cannot be copied beforehand: it is read
- * in place. */
+/* What the scan of the group writes step by step, or the group for a block of rows, cannot be copied beforehand: it
+ * is read in place. */
 static bool is_read_in_place(const OperandList *list, const Tensor *tensor) {
     const Stage *stage = program_stage_of(list->space->program, tensor);
     bool inside = stage && list->group->scan && stage->scan == list->group->scan;
@@ -207,7 +207,8 @@ static void make_axis(Space *space, Group *group, const Tile *tile, const Stage 
     if (!axis->tiled)
         return;
     int64_t cases = tile->anchor || tile->placed ? 0 : group_case_period(space, group, tile->value, number);
-    Gene tiles = tile_gene(space, axis->loop, axis->extent, inner_limit(group, tile, number, lanes, space->target->machine));
+    Gene tiles =
+        tile_gene(space, axis->loop, axis->extent, inner_limit(group, tile, number, lanes, space->target->machine));
     if (cases > 0)
         factors_cases(space->arena, axis->extent, cases, &tiles);
     axis->cases = cases > 0 && !has_lanes_of_cases(group, tile, axis);
@@ -385,7 +386,8 @@ bool tile_shares_operand(const Tile *tile, int a, int b) {
     return false;
 }
 
-/* With threads: whether some axes share an operand with the first candidate for vectors, and others after them do not. */
+/* With threads: whether some axes share an operand with the first candidate for vectors, and others after them do not.
+ */
 static bool has_apart(const Tile *tile) {
     int vector = tile->candidate_count ? tile->candidates[0] : -1;
     bool shared = false, apart = false;

@@ -6,7 +6,8 @@
  * used: index v              (d/n, others..., d%n)    a panel of n columns lies together index v + ... (others..., d)
  *     index s*v + ...      (others..., d%s, d/s)    what a stride skips lies apart
  *     without v            (reduced..., spatial...) for the elements that one step of the reduction broadcasts
- * Panels of a constant that is larger than the caches are as wide as the register tile, and in the order of the outer loops:
+ * Panels of a constant that is larger than the caches are as wide as the register tile, and in the order of the
+ * outer loops:
  * (spatial..., d/n, others..., d%n). Of others, versions for several sizes share one copy.
  */
 #include "autosched/space/tile.h"
@@ -157,7 +158,8 @@ static int number_of(const TileWriter *writer, const TileOperand *operand, const
     return number;
 }
 
-/* Whether another group reads the tensor: a copy for all of the program would leave nothing for the copies of that one. */
+/* Whether another group reads the tensor: a copy for all of the program would leave nothing for the copies of that one.
+ */
 static bool is_read_elsewhere(const TileWriter *writer, const Tensor *tensor) {
     for (int g = 0; g < writer->space->groups.count; g++) {
         const Group *group = writer->space->groups.items[g];

@@ -126,7 +126,8 @@ void tile_choose_start(Space *space, Group *group, Tile *tile) {
     else
         start_without(group, tile, vector);
     start_packing(group, tile, vector);
-    double small = space->target->machine->fork_operations * (group->scan ? STEP_FORKS : 1); /* in a scan every step waits for all threads */
+    double small = space->target->machine->fork_operations *
+                   (group->scan ? STEP_FORKS : 1); /* in a scan every step waits for all threads */
     if (work >= 0 && work < small && space->target->threads != 1)
         group->genes.items[tile->parallel_gene].start = 2;
     if (tile->reduction_count > 1)

@@ -1,7 +1,7 @@
 /* user.c - the space of a user's schedule with holes: one sketch, a gene a hole; holes of one name are one.
  *
- * The constraints of the schedule (require) hold for every point that is drawn; where the starting point breaks one, the
- * nearest that does not becomes the start, and where all break some, one that breaks the latest.
+ * The constraints of the schedule (require) hold for every point that is drawn; where the starting point breaks one,
+ * the nearest that does not becomes the start, and where all break some, one that breaks the latest.
  *
  * `? in {..}` lists its choices. A plain `?` is a size: powers of two and the divisors of the program's extents, up to
  * the largest of them; what the nest refuses of those is never measured.

@@ -1,12 +1,12 @@
 /* versions.c - values of run-time sizes for which a function deserves a version of its own.
  *
  * Of a product X(i, k) * W(j, k) each element of W is used again for each i: that pays for packing it and for tiles of
- * several rows. Where i has one value nothing is used again, and both cost more than all of the work. Where it has a few
- * and W lies along j in memory, W is better read in place. Where W lies along k, and j has a few values, each element is best
- * a sum of its own along the rows of both, which no packing comes before.
+ * several rows. Where i has one value nothing is used again, and both cost more than all of the work. Where it has a
+ * few and W lies along j in memory, W is better read in place. Where W lies along k, and j has a few values, each
+ * element is best a sum of its own along the rows of both, which no packing comes before.
  *
- * Of rows that are reduced, then gone through again with the result, a few at a time are better where they are short: the
- * ends of the reductions, which wait for each other in one row, overlap. Of long ones the near cache holds one.
+ * Of rows that are reduced, then gone through again with the result, a few at a time are better where they are short:
+ * the ends of the reductions, which wait for each other in one row, overlap. Of long ones the near cache holds one.
  */
 #include "autosched/space/groups.h"
 

@@ -2,7 +2,8 @@
  * limited by.
  *
  * Loads, multiply-adds and other plain operations are what the limits are made for: they count nothing. What has no
- * instruction becomes a sequence of them: conversions of half and bfloat16, mathematical functions, casts that saturate.
+ * instruction becomes a sequence of them: conversions of half and bfloat16, mathematical functions, casts that
+ * saturate.
  */
 #include "autosched/space/groups.h"
 

@@ -1,5 +1,5 @@
-/* emit.h - the door of what every code generator needs: targets by name, what is to be emitted, what a code generator is
- * (a Backend), and the files beside an object: its header, its make rule, data that it gets after it was made.
+/* emit.h - the door of what every code generator needs: targets by name, what is to be emitted, what a code generator
+ * is (a Backend), and the files beside an object: its header, its make rule, data that it gets after it was made.
  */
 #ifndef BACKENDS_EMIT_EMIT_H
 #define BACKENDS_EMIT_EMIT_H
@@ -8,9 +8,9 @@
 
 /* --- targets --- */
 
-/* The row of targets.def with this name, "host" filled in from this machine (cpu name, features, caches, threads), or
- * the cpu names "cortex-a53" and so on that LLVM knows; "NAME+FEATURE" has a feature of lang/features.def more. threads: 0 decided at run time, 1 no parallel loops. NULL:
- * unknown. */
+/* The row of targets.def with this name, "host" filled in from this machine (cpu name, features, caches, threads),
+ * or the cpu names "cortex-a53" and so on that LLVM knows; "NAME+FEATURE" has a feature of lang/features.def more.
+ * threads: 0 decided at run time, 1 no parallel loops. NULL: unknown. */
 const Target *target_make(Arena *arena, const char *name, int threads);
 /* The microarchitecture found: the key of records ("sapphirerapids"). */
 const char *target_microarchitecture(const Target *target);
@@ -90,9 +90,9 @@ typedef struct ObjectData {
     const void *context;
 } ObjectData;
 
-/* Defines the symbols that it needs as read-only data behind the rest of an ELF64 object for a little-endian machine, each
- * begun at a line of a cache. The object is malloc'ed and moves. False when it is no such object or memory is out: it is
- * as it was. */
+/* Defines the symbols that it needs as read-only data behind the rest of an ELF64 object for a little-endian
+ * machine, each begun at a line of a cache. The object is malloc'ed and moves. False when it is no such object or
+ * memory is out: it is as it was. */
 bool object_add_data(char **object, size_t *bytes, const ObjectData *data, int count);
 
 #endif

@@ -1,7 +1,7 @@
 /* memory.c - what libraries of C++ do when memory is out: they say so as everything here does.
  *
- * Their functions for it have no names in C; where a library has them not, it ends the program by abort, which has the same
- * status.
+ * Their functions for it have no names in C; where a library has them not, it ends the program by abort, which has the
+ * same status.
  */
 #include "backends/emit/emit.h"
 

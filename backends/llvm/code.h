@@ -251,7 +251,8 @@ typedef struct LanesInMemory {
     int count;        /* that exist */
 } LanesInMemory;
 
-/* Where masks are numbers, those of the first lanes are made as such: they need no vector register until they are used. */
+/* Where masks are numbers, those of the first lanes are made as such: they need no vector register until they are used.
+ */
 bool has_mask_numbers(const Code *code, int lanes);
 /* A constant mask inside loops, where masks have registers: a value made once, of which nothing is known. LLVM makes
  * constants in each iteration, and every load waits for it. */

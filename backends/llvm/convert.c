@@ -212,7 +212,8 @@ static LLVMValueRef real_to_narrow(Code *code, LLVMValueRef value, ElementType t
     return LLVMBuildTrunc(b, whole, type_like(memory_type(code, to), value), "");
 }
 
-/* To 32 or 64 bits on x86, where the intrinsic has no lanes either: what does not fit is chosen beside the conversion. */
+/* To 32 or 64 bits on x86, where the intrinsic has no lanes either: what does not fit is chosen beside the conversion.
+ */
 static LLVMValueRef real_to_wide(Code *code, LLVMValueRef value, ElementType to) {
     LLVMBuilderRef b = code->builder;
     bool is_signed = element_info[to].kind == KIND_SIGNED;

@@ -148,7 +148,8 @@ static const char folding_pipeline[] = "function(sroa,early-cse," COMBINE ")";
 static const char hoisting_pipeline[] = "function(loop-simplify,loop-mssa(licm),simplifycfg)";
 
 /* Where thousands of addresses live through all of a function, LLVM takes time that grows with their square to order
- * and allocate them: functions of so many instructions, beyond all that large tiles become, keep them where they are. */
+ * and allocate them: functions of so many instructions, beyond all that large tiles become, keep them where they are.
+ */
 enum { HOISTING_LIMIT = 32768 };
 
 static const char inline_pipeline[] = "always-inline,globaldce";

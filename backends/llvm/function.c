@@ -82,8 +82,8 @@ void bind_variable(Code *code, const Var *var, LLVMValueRef value) {
     address_map_set(code->arena, &code->frame->variables, var, value);
 }
 
-/* Of an address: loads of what is known to be constant cross the barriers between the steps of a reduction, and are kept in
- * registers until the accumulators no longer fit. */
+/* Of an address: loads of what is known to be constant cross the barriers between the steps of a reduction, and are
+ * kept in registers until the accumulators no longer fit. */
 LLVMValueRef unknown_value(Code *code, LLVMValueRef value) {
     char constraints[] = "=r,0"; /* not const: until LLVM 17 the parameter was not */
     LLVMBasicBlockRef here = LLVMGetInsertBlock(code->builder);

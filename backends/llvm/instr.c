@@ -1,8 +1,8 @@
 /* instr.c - calls of hardware instructions: an LLVM intrinsic, or a function of LLVM IR that the source gives.
  *
- * Operands go as they lie in memory, all their elements in a row; where the instruction wants other types of as many bits
- * (a vector of 32-bit integers for packed bytes) the bits are taken as those. What is wrong with a body is kept as the
- * module's problem: the source wrote it.
+ * Operands go as they lie in memory, all their elements in a row; where the instruction wants other types of as many
+ * bits (a vector of 32-bit integers for packed bytes) the bits are taken as those. What is wrong with a body is kept as
+ * the module's problem: the source wrote it.
  */
 #include "backends/llvm/code.h"
 #include "lang/expr.h"

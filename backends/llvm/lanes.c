@@ -95,8 +95,8 @@ static bool has_instructions(const Lanes *l) {
     return l->code->target->avx512;
 }
 
-/* A register, or several of them side by side: their instructions stand next to each other, so that one does not wait for
- * the one before it. */
+/* A register, or several of them side by side: their instructions stand next to each other, so that one does not
+ * wait for the one before it. */
 static bool fills_registers(const Lanes *l) {
     return has_instructions(l) && LLVMGetTypeKind(l->real) == LLVMVectorTypeKind &&
            LLVMGetVectorSize(l->real) % (unsigned)register_lanes(l) == 0;

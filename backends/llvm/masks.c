@@ -1,8 +1,8 @@
 /* masks.c - accesses under masks for which the processor has no instruction: lane by lane, without branches.
  *
- * LLVM would make a branch of each lane. The tail of a register tile has hundreds of them, over which all of its vectors
- * are alive: seconds of compile time. Here a lane that the mask leaves out is read from zeros, and stored where nobody
- * looks; the mask is a number whose bits are tested.
+ * LLVM would make a branch of each lane. The tail of a register tile has hundreds of them, over which all of its
+ * vectors are alive: seconds of compile time. Here a lane that the mask leaves out is read from zeros, and stored where
+ * nobody looks; the mask is a number whose bits are tested.
  */
 #include "backends/llvm/code.h"
 #include "lang/program.h"
@@ -124,7 +124,8 @@ LLVMValueRef load_each_lane(Code *code, const LanesInMemory *lanes, LLVMValueRef
     return vector;
 }
 
-/* The number of the first lane that is set: what a lane that is not set reads again. How many there are where none is. */
+/* The number of the first lane that is set: what a lane that is not set reads again. How many there are where none is.
+ */
 static LLVMValueRef first_lane(Code *code, LLVMValueRef bits, LLVMValueRef any, int padded) {
     LLVMTypeRef type = padded > LANE_BITS ? LLVMTypeOf(bits) : code->i64;
     LLVMValueRef wide = LLVMBuildIntCast2(code->builder, bits, type, false, "");
@@ -134,8 +135,8 @@ static LLVMValueRef first_lane(Code *code, LLVMValueRef bits, LLVMValueRef any, 
     return LLVMBuildSelect(code->builder, any, first, index_constant(code, padded), "");
 }
 
-/* The displacements depend on the mask alone, which all rows of a tile share; what decides over whole rows chooses their
- * addresses. */
+/* The displacements depend on the mask alone, which all rows of a tile share; what decides over whole rows chooses
+ * their addresses. */
 LLVMValueRef load_row_by_lane(Code *code, const LanesInMemory *lanes, LLVMValueRef address, LLVMValueRef condition,
                               LLVMValueRef mask) {
     int padded = lanes_of(mask);

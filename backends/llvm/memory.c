@@ -1,10 +1,11 @@
 /* memory.c - reads and stores of buffers in memory.
  *
- * The parts of an offset are added one by one, that of the outermost loop first, the constant last: what an inner loop does
- * not change is hoisted, and the elements of an unrolled tile differ by the displacement alone.
- * Contiguous lanes are one access, masked where there is a guard or where the lanes are not a power of two; small
- * constant strides are contiguous accesses, likewise masked, and a shuffle; lanes that go down in memory are those that go up, turned around; those that go round a row are two loads,
- * those that are held at its ends one and an element of each; everything else is a gather or scatter.
+ * The parts of an offset are added one by one, that of the outermost loop first, the constant last: what an inner loop
+ * does not change is hoisted, and the elements of an unrolled tile differ by the displacement alone. Contiguous lanes
+ * are one access, masked where there is a guard or where the lanes are not a power of two; small constant strides are
+ * contiguous accesses, likewise masked, and a shuffle; lanes that go down in memory are those that go up, turned
+ * around; those that go round a row are two loads, those that are held at its ends one and an element of each;
+ * everything else is a gather or scatter.
  */
 #include "backends/llvm/code.h"
 #include "lang/diag.h"
@@ -257,15 +258,16 @@ static LLVMValueRef address_of_any(Code *code, const Access *access, LLVMValueRe
     return LLVMBuildSelect(code->builder, any, address, zeros, "");
 }
 
-/* A masked load of memory that nobody has touched yet, as the rest of a temporary may be, takes as long as one outside of
- * all memory, each time; that is where lanes that go down are, when all of them are cut off. */
+/* A masked load of memory that nobody has touched yet, as the rest of a temporary may be, takes as long as one
+ * outside of all memory, each time; that is where lanes that go down are, when all of them are cut off. */
 static LLVMValueRef touched_address(Code *code, const Access *access, const Expr *guard, LLVMValueRef mask) {
     LLVMValueRef address = address_where(code, access, guard);
     bool outside = access->turned || access->tensor->role == ROLE_TEMPORARY;
     return outside ? address_of_any(code, access, address, mask) : address;
 }
 
-/* A masked load that stands outside of all memory takes very long: what decides for all lanes is no part of the mask. */
+/* A masked load that stands outside of all memory takes very long: what decides for all lanes is no part of the mask.
+ */
 static LLVMValueRef load_guarded_row(Code *code, const Access *access) {
     Expr *all = NULL, *each = NULL;
     split_guard(code, access->guard, &all, &each);
@@ -591,7 +593,8 @@ static LLVMValueRef value_to_store(Code *code, const Stmt *stmt) {
     struct Registers *registers = buffer_of(code, stmt->tensor)->registers;
     if (!registers)
         return stored_value(code, stmt->value);
-    LLVMValueRef value = registers_hold_memory(registers) ? stored_value(code, stmt->value) : emit_value(code, stmt->value);
+    LLVMValueRef value =
+        registers_hold_memory(registers) ? stored_value(code, stmt->value) : emit_value(code, stmt->value);
     if (!stmt->guard)
         return value;
     LLVMValueRef old = registers_read(code, registers, register_index(code, stmt), stmt->value->lanes);

@@ -169,7 +169,9 @@ static LLVMTypeRef vector_type(Code *code, const struct Registers *registers, in
 struct Registers *registers_new(Code *code, const Stmt *allocation) {
     struct Registers *registers = ARENA_NEW(code->arena, struct Registers);
     const Tensor *tensor = allocation->tensor;
-    *registers = (struct Registers){.tensor = tensor, .extent = extent_of(tensor), .as_memory = keeps_shuffles(tensor, allocation->body, allocation->count)};
+    *registers = (struct Registers){.tensor = tensor,
+                                    .extent = extent_of(tensor),
+                                    .as_memory = keeps_shuffles(tensor, allocation->body, allocation->count)};
     registers->pieces = ARENA_ARRAY(code->arena, Piece, registers->extent);
     registers->piece_at = ARENA_ARRAY(code->arena, int, registers->extent);
     Accesses accesses = {.arena = code->arena, .tensor = tensor, .extent = registers->extent};

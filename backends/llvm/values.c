@@ -114,8 +114,8 @@ static LLVMValueRef emit_room(Code *code, const Expr *limit, const Expr *base) {
 
 enum { WORD_BITS = 64 };
 
-/* The lanes of a vector that begins `from` lanes after the base. The vectors of a tile have one number together, of which
- * each takes a part. */
+/* The lanes of a vector that begins `from` lanes after the base. The vectors of a tile have one number together, of
+ * which each takes a part. */
 static LLVMValueRef emit_first_lanes(Code *code, LLVMValueRef room, int64_t from, int lanes) {
     LLVMBuilderRef b = code->builder;
     if (LLVMIsAConstantInt(room)) {
@@ -213,8 +213,8 @@ static const KnownDivisor *find_divisor(Code *code, const Expr *divisor) {
     return NULL;
 }
 
-/* The reciprocal is computed once for all that an unrolled loop divides by it: LLVM would have to prove that what is stored
- * between two reads of the divisor is something else. */
+/* The reciprocal is computed once for all that an unrolled loop divides by it: LLVM would have to prove that what is
+ * stored between two reads of the divisor is something else. */
 static KnownDivisor divisor_of(Code *code, const Expr *e) {
     const KnownDivisor *known = find_divisor(code, e);
     if (known)

@@ -1,4 +1,5 @@
-/* argument_memory.c - how much memory the arguments of a run may take: what the machine has, or this process may have of it. */
+/* argument_memory.c - how much memory the arguments of a run may take: what the machine has, or this process may
+ * have of it. */
 #include "backends/run/run.h"
 #include <math.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* builders.c - build processes: forked when there is something to build, while no other thread runs here, from a process
- * that has built once; each reads schedules as text and answers objects.
+/* builders.c - build processes: forked when there is something to build, while no other thread runs here, from a
+ * process that has built once; each reads schedules as text and answers objects.
  *
  * One that hangs or dies costs one candidate. Time on the processor is what a build may take, and what comes of the
  * machine's load is marked as passing. Builders hold the device lock together, while they build.
@@ -164,7 +164,8 @@ static _Noreturn void run_builder(const Builders *pool, pid_t parent, bool first
     _exit(0);
 }
 
-/* The first use of LLVM in a process costs as much as a whole build: builders are copies of a process that has done it. */
+/* The first use of LLVM in a process costs as much as a whole build: builders are copies of a process that has done it.
+ */
 static void warm_up(Builders *pool) {
     Arena *arena = arena_new();
     size_t bytes = 0;
@@ -190,7 +191,8 @@ int build_jobs(Arena *arena, int wanted, const char **why) {
     if (wanted <= most && wanted <= MOST_JOBS)
         return wanted;
     if (most < MOST_JOBS)
-        *why = arena_printf(arena, "a process may have %llu files open (ulimit -n)", (unsigned long long)files.rlim_cur);
+        *why =
+            arena_printf(arena, "a process may have %llu files open (ulimit -n)", (unsigned long long)files.rlim_cur);
     else
         *why = "more never wait";
     return most < MOST_JOBS ? (int)most : MOST_JOBS;

@@ -1,7 +1,7 @@
 /* device_lock.c - see device_lock.h; flock goes by open file, so that a process which ends gives back what it holds.
  *
- * The files stand in a folder that nobody else can enter: others can neither put something in their place nor lock them.
- * Where there is none, or the system has no locks, a warning says so and nothing is kept apart.
+ * The files stand in a folder that nobody else can enter: others can neither put something in their place nor lock
+ * them. Where there is none, or the system has no locks, a warning says so and nothing is kept apart.
  */
 #include "backends/run/device_lock.h"
 #include "lang/terminal.h"

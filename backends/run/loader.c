@@ -2,8 +2,8 @@
  *
  * A candidate travels as a plain object file; this places its allocated sections in one mapping, gives every undefined
  * symbol a slot in a table of addresses and a veneer, a jump through the slot, so that calls reach anywhere, and
- * applies relocations. Contents that come beside the file lie behind its data, as near as if they were in it. Code is made executable and no longer writable before anything runs. It trusts nothing in the
- * file: every offset is checked.
+ * applies relocations. Contents that come beside the file lie behind its data, as near as if they were in it. Code is
+ * made executable and no longer writable before anything runs. It trusts nothing in the file: every offset is checked.
  */
 #include "backends/run/loader.h"
 #include <dlfcn.h>

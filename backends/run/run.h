@@ -48,8 +48,8 @@ typedef struct RunResult {
 } RunResult;
 
 /* A worker process that runs one object after the other; started again whenever one took it down. command: a shell
- * command that starts tensorc-worker elsewhere, or NULL for this machine. NULL with *why where none answers; *passing (or
- * NULL): for want of processes or of time. */
+ * command that starts tensorc-worker elsewhere, or NULL for this machine. NULL with *why where none answers;
+ * *passing (or NULL): for want of processes or of time. */
 typedef struct Runner Runner;
 Runner *runner_open(Arena *arena, const char *command, Patience patience, const char **why, bool *passing);
 void runner_run(Runner *runner, Arena *arena, const RunRequest *request, RunResult *result);
@@ -71,8 +71,8 @@ int worker_main(int argc, char **argv);
 
 /* Toolchains for the searches over programs of one function, the first as it is written: they share build processes,
  * forked for the first candidates, a worker process to run in, and the check points, whose values come from the
- * interpreter. Closing kills and reaps every process. NULL with *why where nothing can be measured; *passing: another time it
- * may, or these programs never can. */
+ * interpreter. Closing kills and reaps every process. NULL with *why where nothing can be measured; *passing:
+ * another time it may, or these programs never can. */
 typedef struct ToolchainOptions {
     const Backend *backend; /* makes the candidates */
     int jobs, threads;
@@ -84,8 +84,8 @@ typedef struct ToolchainOptions {
     bool *locks_warned; /* whether it was said that nothing is kept apart; or NULL */
     double deadline; /* a monotonic time when nothing is waited for any more; 0: none */
 } ToolchainOptions;
-/* So many of the jobs that are wanted as the system's limits allow, which are raised as far as may be; *why: what allows no
- * more, or NULL. */
+/* So many of the jobs that are wanted as the system's limits allow, which are raised as far as may be; *why: what
+ * allows no more, or NULL. */
 int build_jobs(Arena *arena, int wanted, const char **why);
 Toolchain *const *toolchains_open(Arena *arena, Program *const *programs, int count, const Target *target,
                                   const ToolchainOptions *options, const char **why, bool *passing);

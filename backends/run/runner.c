@@ -1,8 +1,8 @@
 /* runner.c - the compiler's side of running candidates: requests to a worker process, answers, limits and deaths.
  *
- * A worker that crashed, hung or answered nonsense is killed, reaped and started again for the next request: what it did is
- * an outcome with a reason. Each new one is greeted first, so that what cannot start is not taken for a candidate's crash;
- * answers bear the number of their request, and times that no call can take are none.
+ * A worker that crashed, hung or answered nonsense is killed, reaped and started again for the next request: what it
+ * did is an outcome with a reason. Each new one is greeted first, so that what cannot start is not taken for a
+ * candidate's crash; answers bear the number of their request, and times that no call can take are none.
  */
 #include "backends/run/run.h"
 #include "backends/run/contents.h"

@@ -11,7 +11,8 @@
 #include <stdint.h>
 
 enum { WIRE_VERSION = 5 };
-/* A request begins with the version, its number and its kind; an answer with the number of its request and an Outcome. */
+/* A request begins with the version, its number and its kind; an answer with the number of its request and an Outcome.
+ */
 typedef enum RequestKind { REQUEST_GREETING, REQUEST_RUN } RequestKind;
 /* Why a worker has no result: the object cannot be used, the machine did not give it its threads, no object of these
  * arguments and threads can run there. */

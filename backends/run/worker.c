@@ -30,7 +30,8 @@ typedef struct Buffer {
     size_t mapped, bytes;
 } Buffer;
 
-/* The contents that an argument has before a call, made from the seed: most requests ask for those of the one before. */
+/* The contents that an argument has before a call, made from the seed: most requests ask for those of the one before.
+ */
 typedef struct Original {
     Buffer buffer; /* read only; no mapping: none yet */
     ElementType type;
@@ -276,7 +277,8 @@ static bool is_steady(const Job *job, const Times *times, double total) {
 }
 
 /* Repeats until min_seconds have been spent, or until more would change nothing (AdaTune's micro-batches); short calls
- * in groups of at least 50 microseconds so that the clock's grain does not matter. warm: the time of the call before. */
+ * in groups of at least 50 microseconds so that the clock's grain does not matter. warm: the time of the call before.
+ */
 static void repeat(Arena *arena, const Job *job, Entry entry, double warm, Times *times) {
     double begin = monotonic_seconds(), total = 0;
     int64_t group = warm > 5e-5 ? 1 : (int64_t)(5e-5 / (warm > 1e-9 ? warm : 1e-9)) + 1;
@@ -319,8 +321,8 @@ static void refuse(const Job *job, Wire *answer, Refusal reason, const char *why
     wire_put_text(answer, why);
 }
 
-/* OpenMP ends the process where the system gives it no threads, and no object does: the handler of that end answers. Hence
- * not in any structure. */
+/* OpenMP ends the process where the system gives it no threads, and no object does: the handler of that end answers.
+ * Hence not in any structure. */
 static const Job *running;
 
 static void answer_at_end(void) {

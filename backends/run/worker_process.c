@@ -1,7 +1,7 @@
 /* worker_process.c - see worker_process.h.
  *
- * The worker stands in a process group of its own, so that Ctrl-C reaches the compiler alone and a kill reaches whatever
- * the candidate started. Nothing that it does or leaves undone, such as reading, blocks the compiler.
+ * The worker stands in a process group of its own, so that Ctrl-C reaches the compiler alone and a kill reaches
+ * whatever the candidate started. Nothing that it does or leaves undone, such as reading, blocks the compiler.
  */
 #include "backends/run/worker_process.h"
 #include "lang/clock.h"
@@ -55,8 +55,8 @@ void worker_find(Arena *arena, WorkerProcess *process) {
 
 /* --- starting --- */
 
-/* What a command has started ends with the compiler, however that ends: it alone can write into the request's pipe, and this
- * process waits for the end of that. Its group's end is its own. */
+/* What a command has started ends with the compiler, however that ends: it alone can write into the request's pipe,
+ * and this process waits for the end of that. Its group's end is its own. */
 static void guard_group(const int ends[3]) {
     if (fork())
         return;
@@ -95,7 +95,8 @@ static _Noreturn void become_worker(const WorkerProcess *process, const int ends
     _exit(127);
 }
 
-/* Pairs for standard input, output and error of the worker, none of them one of ours. False, with errno set, opens none. */
+/* Pairs for standard input, output and error of the worker, none of them one of ours. False, with errno set, opens
+ * none. */
 static bool open_ends(int request[2], int answer[2], int errors[2]) {
     if (!wire_open(request, answer))
         return false;

@@ -1,5 +1,5 @@
-/* worker_process.h - the process that runs candidates: started, spoken to in frames, ended; what it wrote as messages is kept
- * for whoever has to say why it ended.
+/* worker_process.h - the process that runs candidates: started, spoken to in frames, ended; what it wrote as messages
+ * is kept for whoever has to say why it ended.
  */
 #ifndef BACKENDS_RUN_WORKER_PROCESS_H
 #define BACKENDS_RUN_WORKER_PROCESS_H
@@ -38,7 +38,8 @@ typedef struct Death {
     bool fault; /* by a fault of the code that ran; false: by what came from outside */
 } Death;
 
-/* Of this program: the system's word for it, or, without /proc, the path that it was started by; NULL: neither is known. */
+/* Of this program: the system's word for it, or, without /proc, the path that it was started by; NULL: neither is
+ * known. */
 const char *own_path(Arena *arena);
 void worker_find(Arena *arena, WorkerProcess *process);
 /* False with errno set. */

@@ -1,9 +1,9 @@
 /* instr.h - hardware instructions against loops: what tensorize asks.
  *
- * The meaning of an instruction is a small stage over the elements of its operands. Loops of a stage are the instruction
- * when a renaming of its operands to reads and of its indices to loops makes the one the other, and every operand lies in
- * memory as the instruction wants it in a register: row major, without gaps, or, where the operand does not change with
- * its outer indices, one copy of the rest.
+ * The meaning of an instruction is a small stage over the elements of its operands. Loops of a stage are the
+ * instruction when a renaming of its operands to reads and of its indices to loops makes the one the other, and every
+ * operand lies in memory as the instruction wants it in a register: row major, without gaps, or, where the operand does
+ * not change with its outer indices, one copy of the rest.
  */
 #ifndef LOWER_INSTR_INSTR_H
 #define LOWER_INSTR_INSTR_H
@@ -33,8 +33,8 @@ bool instr_match(Arena *arena, const Instr *instr, const Expr *value, const Expr
 /* What is added where the predicates of a value hold: v of p ? v : 0, for an instruction that ignores zeros. */
 const Expr *instr_added(const Instr *instr, const Expr *value);
 
-/* Visits assignments of loops to the indices of the instruction, loop_of[index], -1 for an index of one value: each loop
- * once, extents and sorts alike. Stops when visit answers true, and returns that. */
+/* Visits assignments of loops to the indices of the instruction, loop_of[index], -1 for an index of one value: each
+ * loop once, extents and sorts alike. Stops when visit answers true, and returns that. */
 typedef struct InstrLoop {
     int64_t extent;
     bool reduction;

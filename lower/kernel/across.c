@@ -1,8 +1,8 @@
-/* across.c - pass: neighbouring statements that combine the lanes of a register into one element do so by halves: what ends
- * a reduction that was computed in vectors.
+/* across.c - pass: neighbouring statements that combine the lanes of a register into one element do so by halves: what
+ * ends a reduction that was computed in vectors.
  *
- * n statements t = op(t, r(i)), i going up by one: the lanes r(i) to r(i + n - 1) are combined with each other first, in
- * log2(n) steps, where reductions may be computed in any order. Needs unrolled loops.
+ * n statements t = op(t, r(i)), i going up by one: the lanes r(i) to r(i + n - 1) are combined with each other first,
+ * in log2(n) steps, where reductions may be computed in any order. Needs unrolled loops.
  */
 #include "lower/kernel/passes.h"
 
@@ -83,7 +83,8 @@ static Expr *combine_lanes(Halves *halves, Op op, Expr *value) {
     int least = WHOLE_BYTES / element_info[value->type].bytes, last = type_is_float(value->type) ? 0 : 1;
     for (int half = value->lanes / 2; half > last; half /= 2) {
         int lanes = half < least && value->lanes >= least ? least : half > 1 ? half : 2;
-        Expr *both = expr_binary(arena, op, upper_lanes(halves, value, 0, lanes), upper_lanes(halves, value, half, lanes));
+        Expr *both =
+            expr_binary(arena, op, upper_lanes(halves, value, 0, lanes), upper_lanes(halves, value, half, lanes));
         value = vectors_keep(&halves->vectors, &halves->list, both);
     }
     Expr *first = lane_of(halves, value, 0);

@@ -80,9 +80,9 @@ static Expr *inlined_value(Build *b, const Stage *stage, const Tensor *tensor, E
     return lower_expr(b, expr_substitute(b->arena, value, list, stage->axis_count), path);
 }
 
-/* When a read that may be outside is made. One without `otherwise` is inside wherever it is needed. Conditions that read
- * memory have guards themselves, out of the conditions before them, so that their sizes can double with each: a long
- * path is left out for the bounds, which are as good but are not what loops are cut by. */
+/* When a read that may be outside is made. One without `otherwise` is inside wherever it is needed. Conditions that
+ * read memory have guards themselves, out of the conditions before them, so that their sizes can double with each: a
+ * long path is left out for the bounds, which are as good but are not what loops are cut by. */
 static Expr *read_guard(Expr *inside, const Expr *otherwise, Expr *path) {
     if (!inside || otherwise)
         return inside;
@@ -391,8 +391,8 @@ static void choose_late(Build *b, const NestStage *stage) {
     }
 }
 
-/* Whether the stage, or what is computed at it, adds to a buffer that is older than the iteration at hand: it must not be
- * left out of any. */
+/* Whether the stage, or what is computed at it, adds to a buffer that is older than the iteration at hand: it must
+ * not be left out of any. */
 static bool adds_to_older(const NestStage *stage) {
     if (stage->home != stage->parent || stage->home_depth != stage->depth)
         return true;
@@ -511,7 +511,8 @@ static void add_prefetch(Build *b, const NestStage *stage, const Prefetch *prefe
         producer ? producer->buffers[stage_component_of(producer->stage, prefetch->tensor)] : prefetch->tensor;
     tensor = tensor->role == ROLE_INITIAL ? tensor->buffer : tensor;
     int rank = tensor->rank;
-    int64_t line = target_line_bytes(b->nest->target) / element_info[tensor->type].bytes, *at = ARENA_ARRAY(b->arena, int64_t, rank + 1);
+    int64_t line = target_line_bytes(b->nest->target) / element_info[tensor->type].bytes,
+            *at = ARENA_ARRAY(b->arena, int64_t, rank + 1);
     for (int d = rank; d >= 0;) {
         Expr **index = ARENA_ARRAY(b->arena, Expr *, rank);
         for (int i = 0; i < rank; i++)

@@ -12,7 +12,8 @@ static bool reads_by_reads(const Expr *e) {
     return false;
 }
 
-/* The values of a loop for which a condition is not known to hold: from begin, end - begin of them if that is positive. */
+/* The values of a loop for which a condition is not known to hold: from begin, end - begin of them if that is positive.
+ */
 typedef struct Span {
     Expr *begin, *end;
 } Span;

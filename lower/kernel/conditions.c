@@ -1,7 +1,8 @@
 /* conditions.c - the arithmetic of conditions: where along a loop they begin or cease to hold. Used by the steps of
  * kernel/guards.c.
  *
- * Conditions are comparisons of whole numbers, affine in the loops' variables; what they read from memory may be any number.
+ * Conditions are comparisons of whole numbers, affine in the loops' variables; what they read from memory may be any
+ * number.
  */
 #include "lower/kernel/guards.h"
 
@@ -15,7 +16,8 @@ static bool is_wide(const Expr *e) {
     return !expr_is_exact(e);
 }
 
-/* The same number as far as places in tensors go. What is computed with numbers that are read may wrap: it stays whole. */
+/* The same number as far as places in tensors go. What is computed with numbers that are read may wrap: it stays whole.
+ */
 static Expr *near(Arena *arena, Expr *e) {
     int64_t most = INT64_C(1) << FAR_BITS;
     return expr_binary(arena, OP_MAX, expr_binary(arena, OP_MIN, e, expr_int(arena, most)), expr_int(arena, -most));

@@ -249,7 +249,8 @@ static const Stage *stage_at(Arena *arena, const Stage *stage, int axis, int64_t
     return part;
 }
 
-/* Where an axis chooses among cases, one case after the other: the interpreter computes all of them for each element. */
+/* Where an axis chooses among cases, one case after the other: the interpreter computes all of them for each element.
+ */
 static void compute(Arena *arena, const Given *given, const Stage *stage, char *data) {
     int axis = stage->combine == COMBINE_NONE ? choosing_axis(stage) : -1;
     if (axis < 0) {

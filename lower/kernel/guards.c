@@ -257,8 +257,8 @@ static void note_effects(Effects *effects, Stmt *stmt) {
     effects->own.count = own;
 }
 
-/* The part of a serial loop that stores something: of a tile that is computed in registers and stored where it is inside,
- * none may be; of a reduction under conditions that are read from memory a few terms may be all. */
+/* The part of a serial loop that stores something: of a tile that is computed in registers and stored where it is
+ * inside, none may be; of a reduction under conditions that are read from memory a few terms may be all. */
 static void cut_to_useful(Arena *arena, const Stmt *loop, const StmtList *body, Expr **begin, Expr **extent) {
     Effects effects = {.arena = arena};
     if (loop->loop != LOOP_SERIAL)

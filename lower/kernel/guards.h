@@ -18,13 +18,13 @@ bool first_failure(Arena *arena, Expr *condition, const Var *var, Expr **first);
 /* For a condition that holds for no small value of var and then for all: the first value where it holds, possibly
  * negative or beyond the extent. False when the condition has another form. */
 bool first_success(Arena *arena, Expr *condition, const Var *var, Expr **first);
-/* Whether all that the condition reads are inputs, at places that are there for all values of its variables and the same
- * for all of vars: it can be asked before their loops. */
+/* Whether all that the condition reads are inputs, at places that are there for all values of its variables and the
+ * same for all of vars: it can be asked before their loops. */
 bool reads_steadily(Arena *arena, const Expr *condition, const Var *const *vars, int count);
 /* For slope * var == numerator: false when the condition has another form. slope > 0. */
 bool equal_value(Arena *arena, Expr *condition, const Var *var, Expr **numerator, int64_t *slope);
-/* A condition that values are chosen by, and its opposite; what has to hold for either to hold for all values of the loops
- * inside. */
+/* A condition that values are chosen by, and its opposite; what has to hold for either to hold for all values of the
+ * loops inside. */
 typedef struct Choice {
     Expr *sides[2], *tests[2];
     bool uniform; /* it is about no loop inside */

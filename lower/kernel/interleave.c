@@ -1,10 +1,10 @@
-/* interleave.c - pass: lanes that lie a small stride apart in memory, and whose gaps are other vectors of lanes, columns:
- * the elements of all are contiguous, and are read or stored as such, with shuffles between.
+/* interleave.c - pass: lanes that lie a small stride apart in memory, and whose gaps are other vectors of lanes,
+ * columns: the elements of all are contiguous, and are read or stored as such, with shuffles between.
  *
- * Statements in a row, nothing but stores, are looked at together. Reads x(b + k + lane * stride), for several k less than
- * a stride apart, are made once: everything from the first element to the last one lies inside of the buffer. Stores
- * for all k at which nothing reads what is stored are made together. A vector of as many lanes as a register has is
- * made of `stride` registers; by turns for each prime factor of it. Needs unrolled loops.
+ * Statements in a row, nothing but stores, are looked at together. Reads x(b + k + lane * stride), for several k less
+ * than a stride apart, are made once: everything from the first element to the last one lies inside of the buffer.
+ * Stores for all k at which nothing reads what is stored are made together. A vector of as many lanes as a register has
+ * is made of `stride` registers; by turns for each prime factor of it. Needs unrolled loops.
  */
 #include "lang/program.h"
 #include "lower/kernel/passes.h"
@@ -239,7 +239,8 @@ static void join(Row *row, Expr **columns, int count, int lanes) {
 
 /* --- reads and stores of registers -------------------------------------------------------------------------------- */
 
-/* Of `lanes` elements from one of the first column's lane 0 on, those of lanes that the guard allows, and of columns. */
+/* Of `lanes` elements from one of the first column's lane 0 on, those of lanes that the guard allows, and of columns.
+ */
 static Expr *guard_at(Arena *arena, const Columns *columns, int64_t from, int lanes) {
     int pattern[lanes];
     if (!columns->guard)
@@ -281,8 +282,8 @@ static Expr *read_last(Row *row, const Columns *columns, int64_t from, int lanes
     return gap ? shuffle(row, value, NULL, pattern, lanes) : value;
 }
 
-/* Some have instructions for few whole columns, which LLVM finds in a load and shuffles of all its elements, and in a shuffle
- * of all columns and a store. */
+/* Some have instructions for few whole columns, which LLVM finds in a load and shuffles of all its elements, and in
+ * a shuffle of all columns and a store. */
 static bool has_column_access(const Kernel *kernel, const Columns *columns, int lanes) {
     return columns->stride <= kernel->target->family->column_most &&
            columns->width == columns->stride && !columns->guard && register_lanes(kernel, columns) == lanes &&
@@ -448,7 +449,8 @@ static int by_constant(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* More of them have to be read than the shuffles of all are worth, and the last register may not begin before the first.
+/* More of them have to be read than the shuffles of all are worth, and the last register may not begin before the
+ * first.
  */
 static bool pays(const Kernel *kernel, const Columns *columns, int members) {
     int gap = columns->stride - columns->width;
@@ -499,8 +501,8 @@ static void group_reads(Row *row) {
     }
 }
 
-/* From the first statement on that reads a column. Between the steps of a reduction as much is read together as there are
- * registers for, beside what each step adds to. */
+/* From the first statement on that reads a column. Between the steps of a reduction as much is read together as
+ * there are registers for, beside what each step adds to. */
 static void find_columns(Row *row) {
     Map seen = {0};
     for (; row->first < row->count; row->first++) {

@@ -10,7 +10,8 @@
  *   - A scalar among vectors stands in a BROADCAST; a vector read or store has a RAMP (stride 1: contiguous) or any
  *     vector of offsets as its index. Where a guard is false memory is not touched: a read gives 0, a store does
  *     nothing. What masked-off lanes compute is never used, but must not trap (integer division).
- *   - An index of memory is an OFFSET, the RAMP or BROADCAST of one, or a vector of any offsets; constants are INTs. The
+ *   - An index of memory is an OFFSET, the RAMP or BROADCAST of one, or a vector of any offsets; constants are INTs.
+ *     The
  *     parts of an OFFSET change in loops each inside of that of the part before: code generators compute each where its
  *     loop begins. Sizes are a part before all loops; what is read changes with the innermost.
  *   - A SHUFFLE stands for instructions that processors have. What several statements shuffle is kept in a register
@@ -69,8 +70,8 @@ TreeWalk *stmt_walk_exprs(TreeWalk *walk, const Stmt *stmt);
 #define EACH_STMT_EXPR(e, stmt) EACH_NODE(const Expr, e, stmt_walk_exprs(&e##_walk, stmt), expr_next)
 #define EACH_STMT_READ(e, stmt) EACH_NODE(const Expr, e, stmt_walk_exprs(&e##_walk, stmt), expr_next_read)
 
-/* A version of a function for known or small values of some of its run-time sizes: it is called where they have them. Its
- * program has the arguments of the general one, and those of its sizes that are not bound. */
+/* A version of a function for known or small values of some of its run-time sizes: it is called where they have
+ * them. Its program has the arguments of the general one, and those of its sizes that are not bound. */
 typedef struct Variant {
     const struct Kernel *kernel;
     const struct Binding *bindings;
@@ -115,7 +116,8 @@ void constant_store(const Tensor *tensor, void *to); /* the same where memory is
 /* A text that within one process, for constants of one program's nests, stands for the same contents; NULL: none is
  * known. It costs less than the contents. */
 const char *constant_key(Arena *arena, const Tensor *tensor);
-/* Those that the kernel reads and that are no tensors of its program; *list gets them, in the order of their first use. */
+/* Those that the kernel reads and that are no tensors of its program; *list gets them, in the order of their first use.
+ */
 int kernel_constants(Arena *arena, const Kernel *kernel, const Tensor ***list);
 /* Never fails on a nest that nest_build accepted; an IR that the verifier refuses is an internal error. */
 Kernel *expand(Arena *arena, const Nest *nest, const ExpandOptions *options);

@@ -1,9 +1,9 @@
 /* narrow.c - pass: vectors of a register tile of which the first lanes alone are stored get no more of them.
  *
  * The last vector of a tile holds what is left of a row: 4 lanes of 16 for 100 columns. Many processors compute a short
- * vector in half of the time of a long one, and none takes longer. A part of a buffer in registers is made narrower where
- * all that reads it, but for what it adds to itself, are stores under one and the same kind of guard: the first c lanes.
- * Needs unrolled loops: registers are accessed at constants.
+ * vector in half of the time of a long one, and none takes longer. A part of a buffer in registers is made narrower
+ * where all that reads it, but for what it adds to itself, are stores under one and the same kind of guard: the first c
+ * lanes. Needs unrolled loops: registers are accessed at constants.
  */
 #include "lower/kernel/passes.h"
 

@@ -1,10 +1,11 @@
 /* packing.c - functions whose const arguments come packed: the program that their schedule is chosen for, the kernel
  * that takes them packed, and those that pack.
  *
- * In that program a const argument is a constant whose contents come later. A stage at the root that reads it alone, and
- * alone reads it, as a copy does or the transform of filters, is then computed once, ahead of all calls, and so is what
- * is made of that in the same way: the last of them is what the argument holds when it is packed. An argument without
- * any is packed as it is. What packs takes the sizes of the argument's shape alone: they are the same under each schedule.
+ * In that program a const argument is a constant whose contents come later. A stage at the root that reads it alone,
+ * and alone reads it, as a copy does or the transform of filters, is then computed once, ahead of all calls, and so is
+ * what is made of that in the same way: the last of them is what the argument holds when it is packed. An argument
+ * without any is packed as it is. What packs takes the sizes of the argument's shape alone: they are the same under
+ * each schedule.
  */
 #include "lower/kernel/passes.h"
 #include "sema/sema.h"

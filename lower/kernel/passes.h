@@ -39,8 +39,8 @@ bool stores_registers(Stmt *const *stmts, int count);
 /* The statement with each expression of itself and of all below it passed through replace. */
 typedef Expr *ReplaceExpr(Arena *arena, Expr *e, void *context);
 Stmt *stmt_map_exprs(Arena *arena, Stmt *stmt, ReplaceExpr *replace, void *context);
-/* Like expr_rewrite, but what is shared is rewritten once and stays shared, and nothing is folded: for passes after those
- * that simplify. done: what was rewritten already; at first empty. */
+/* Like expr_rewrite, but what is shared is rewritten once and stays shared, and nothing is folded: for passes after
+ * those that simplify. done: what was rewritten already; at first empty. */
 Expr *expr_rewrite_once(Arena *arena, Map *done, Expr *e, ReplaceExpr *replace, void *context);
 Stmt *stmt_substitute(Arena *arena, Stmt *stmt, const Var *var, Expr *value);
 /* For expr_rewrite, context: a Renaming: reads of one tensor become reads of another. */
@@ -102,11 +102,11 @@ typedef struct LoopNotes {
 void note_expanded(Arena *arena, LoopNotes *notes, const Var *var);
 void note_kept(Arena *arena, LoopNotes *notes, const Var *var, const char *why, bool limited);
 void notes_finish(Kernel *kernel, LoopNotes *notes); /* and empties them, for the next nest */
-/* The loop over the steps of a scan inside of the loop in its body, where that goes through rows; else as it is. Once what
- * is kept of the steps is known. */
+/* The loop over the steps of a scan inside of the loop in its body, where that goes through rows; else as it is.
+ * Once what is kept of the steps is known. */
 Stmt *scan_by_rows(Arena *arena, Stmt *steps);
-/* The loop over the steps inside of those over rows, and after it what stores their last step; NULL: each step is stored.
- * Nothing outside reads another one. */
+/* The loop over the steps inside of those over rows, and after it what stores their last step; NULL: each step is
+ * stored. Nothing outside reads another one. */
 Stmt *scan_to_last(Arena *arena, Stmt *steps, const Tensor *tensor, int dimension);
 /* The body of the kernel with its scans by rows, and with room for those steps alone that are read later. */
 Stmt *finish_scans(Arena *arena, const Nest *nest, Stmt *body);

@@ -150,7 +150,8 @@ static const Tensor *only_allocates(Stmt *const *body, int count) {
     return one && size_is_fixed(body[0]->tensor) ? body[0]->tensor : NULL;
 }
 
-/* if c { allocate t { a } } else { allocate t { b } } as allocate t { if c { a } else { b } }, for as many as there are.
+/* if c { allocate t { a } } else { allocate t { b } } as allocate t { if c { a } else { b } }, for as many as there
+ * are.
  */
 static Stmt *unite(Arena *arena, Stmt *stmt) {
     const Tensor *tensor = only_allocates(stmt->body, stmt->count);

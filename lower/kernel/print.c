@@ -7,12 +7,12 @@
  *                 unrolled reduce ki in 0:4 {
  *                     R(ii, ramp(0, 1, 16)) = broadcast(A(io * 14 + ii where ii < M), 16) where jl < broadcast(N, 16)
  *
- * An allocation says `as (d1/16, d0, d1%16)` where the order of its elements is not row major. A loop is `for` or,
- * over a reduction, `reduce`; `of N` follows an extent that is smaller than its variable's bound. A number is int64,
- * with a point or exponent float; others say their type (`1:int32`). Names that are no plain words stand in
- * backquotes; loops and buffers that share a name are told apart by a number. A shuffle says which lanes of its vectors,
- * one behind the other, it has: `shuffle(a, b by 0:8:2, 15, any:3)` is 0, 2, 4, 6, 15 and three of anything. An offset is
- * `[N * 2, i * 16, j, 3]`: the parts that change in no loop, in i and in j, and the constant.
+ * An allocation says `as (d1/16, d0, d1%16)` where the order of its elements is not row major. A loop is `for` or, over
+ * a reduction, `reduce`; `of N` follows an extent that is smaller than its variable's bound. A number is int64, with a
+ * point or exponent float; others say their type (`1:int32`). Names that are no plain words stand in backquotes; loops
+ * and buffers that share a name are told apart by a number. A shuffle says which lanes of its vectors, one behind the
+ * other, it has: `shuffle(a, b by 0:8:2, 15, any:3)` is 0, 2, 4, 6, 15 and three of anything. An offset is `[N * 2, i *
+ * 16, j, 3]`: the parts that change in no loop, in i and in j, and the constant.
  */
 #include "lower/kernel/passes.h"
 #include <ctype.h>

@@ -1,5 +1,5 @@
-/* rows.c - pass: reads whose lanes are apart by numbers that are known at compile time become reads of a row, all from the
- * first lane's element to the last one's, and a shuffle.
+/* rows.c - pass: reads whose lanes are apart by numbers that are known at compile time become reads of a row, all from
+ * the first lane's element to the last one's, and a shuffle.
  *
  * Such are quotients and remainders of a row of lanes by a constant, where the row begins at a multiple of it: two
  * neighbours that read the same byte, the pairs and triples of a fused loop. Needs unrolled loops.

@@ -1,11 +1,11 @@
 /* scan.c - rows of a scan, one after the other: for t { for n { ... } } as for n { for t { ... } }.
  *
- * Where steps lie side by side in memory, and each iteration of the loop inside goes on from what it wrote itself, a few
- * rows at a time run through memory instead of all rows in each step. What a step reads of the one before then stays in
- * registers: through memory it would wait for the store. Used by build for the loop over the steps.
+ * Where steps lie side by side in memory, and each iteration of the loop inside goes on from what it wrote itself, a
+ * few rows at a time run through memory instead of all rows in each step. What a step reads of the one before then
+ * stays in registers: through memory it would wait for the store. Used by build for the loop over the steps.
  *
- * Where nothing but the last step is read in the end, all of a row stays in registers, wherever it lies: no step but the
- * last one stores it.
+ * Where nothing but the last step is read in the end, all of a row stays in registers, wherever it lies: no step but
+ * the last one stores it.
  */
 #include "lower/kernel/passes.h"
 
@@ -164,8 +164,8 @@ static bool is_of_last_step(const Carry *carry, const Stmt *store, const Expr *r
         bool step = stored->kind == EXPR_VAR && stored->var == carry->steps;
         if (!step && (expr_uses_var(stored, carry->steps) || expr_reads(stored)))
             return false;
-        if (!expr_affine_modular(carry->arena, expr_binary(carry->arena, OP_SUB, stored, from), &affine) || affine.count > 0 ||
-            affine.constant != step)
+        if (!expr_affine_modular(carry->arena, expr_binary(carry->arena, OP_SUB, stored, from), &affine) ||
+            affine.count > 0 || affine.constant != step)
             return false;
     }
     return true;
@@ -247,7 +247,8 @@ static Stmt *carry_steps(Arena *arena, Stmt *steps) {
     return any ? made : steps;
 }
 
-/* --- rows of which the last step is left ---------------------------------------------------------------------------- */
+/* --- rows of which the last step is left ----------------------------------------------------------------------------
+ */
 
 /* The statements with another store in the place of theirs. */
 static StmtList replace_store(Arena *arena, Stmt *const *body, int count, Stmt *store) {
@@ -309,7 +310,8 @@ Stmt *scan_to_last(Arena *arena, Stmt *steps, const Tensor *tensor, int dimensio
     return steps->loop == LOOP_SERIAL ? steps_inside(arena, steps, tensor, dimension, steps->body, steps->count) : NULL;
 }
 
-/* --- the loop over the steps --------------------------------------------------------------------------------------- */
+/* --- the loop over the steps ---------------------------------------------------------------------------------------
+ */
 
 Stmt *scan_by_rows(Arena *arena, Stmt *steps) {
     Stmt *row = steps && steps->kind == STMT_FOR && steps->count == 1 ? steps->body[0] : NULL;

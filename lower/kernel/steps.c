@@ -1,8 +1,8 @@
 /* steps.c - what a scan keeps of its steps: as many as are read later, not all.
  *
- * A temporary of which steps read the last few alone, and what comes after the scan the last few of all, has room for that
- * many: step t is where step t % count is. Used by build once everything that reads it is there. Each step stores all that
- * is read of it, under no condition, so that nothing of an older step is left.
+ * A temporary of which steps read the last few alone, and what comes after the scan the last few of all, has room for
+ * that many: step t is where step t % count is. Used by build once everything that reads it is there. Each step stores
+ * all that is read of it, under no condition, so that nothing of an older step is left.
  */
 #include "lower/kernel/passes.h"
 

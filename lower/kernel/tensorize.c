@@ -1,10 +1,10 @@
 /* tensorize.c - pass: loops that a hardware instruction runs become one call of it on vectors.
  *
  * Needs flat indices, and loops that the nest has matched against the instruction's meaning. Conditions that do not
- * depend on the loops stay an IF around the call. A condition on lanes of the result becomes a mask of the store, and of
- * the reads of operands that have these lanes; one on steps of the reduction a mask of the reads of all operands, which
- * then are zero, where zeros add nothing. Loops whose conditions are of another kind become vectorized and unrolled ones:
- * they mean the same.
+ * depend on the loops stay an IF around the call. A condition on lanes of the result becomes a mask of the store, and
+ * of the reads of operands that have these lanes; one on steps of the reduction a mask of the reads of all operands,
+ * which then are zero, where zeros add nothing. Loops whose conditions are of another kind become vectorized and
+ * unrolled ones: they mean the same.
  */
 #include "lower/instr/instr.h"
 #include "lower/kernel/passes.h"

@@ -1,9 +1,9 @@
-/* transpose.c - pass: neighbouring stores that copy the columns of a square block become reads of its rows, shuffles and the
- * stores: what packing does where the lanes lie a stride apart, and each store would be of a gather.
+/* transpose.c - pass: neighbouring stores that copy the columns of a square block become reads of its rows, shuffles
+ * and the stores: what packing does where the lanes lie a stride apart, and each store would be of a gather.
  *
  * n stores one after the other, store k of the n elements x(base + k + lane * stride): together they read what n reads
- * of n neighbouring elements read. The shuffles stay inside of 16 bytes as long as they can, as those of all targets do.
- * Needs unrolled loops.
+ * of n neighbouring elements read. The shuffles stay inside of 16 bytes as long as they can, as those of all targets
+ * do. Needs unrolled loops.
  */
 #include "lower/kernel/passes.h"
 
@@ -52,9 +52,10 @@ static bool has_shape(const Target *target, const Expr *read) {
 static bool is_block(const Kernel *kernel, Stmt *const *statements, int count) {
     const Stmt *first = statements[0];
     Expr *stride;
-    if (!kernel->target || !stores_row(first) || !reads_columns(first->value, &stride) || !has_shape(kernel->target, first->value) ||
-        count < first->value->lanes || first->tensor == first->value->tensor ||
-        first->tensor->type != first->value->tensor->type || expr_reads(first->value->args[0]))
+    if (!kernel->target || !stores_row(first) || !reads_columns(first->value, &stride) ||
+        !has_shape(kernel->target, first->value) || count < first->value->lanes ||
+        first->tensor == first->value->tensor || first->tensor->type != first->value->tensor->type ||
+        expr_reads(first->value->args[0]))
         return false;
     for (int i = 0; i < first->value->lanes; i++)
         if (!copies_column(kernel->arena, statements[i], first, i) || expr_reads(statements[i]->index[0]))
@@ -112,7 +113,8 @@ static int reversed_bits(int value, int count) {
     return reversed;
 }
 
-/* Inside of 16 bytes, which leaves column c at the place whose bits are those of c reversed, then 16 bytes at a time. */
+/* Inside of 16 bytes, which leaves column c at the place whose bits are those of c reversed, then 16 bytes at a time.
+ */
 static void transpose(Block *block) {
     for (int size = 1; size < block->group; size *= 2)
         shuffle_pairs(block, size, size, unpack);

@@ -9,8 +9,8 @@
 #include "lower/kernel/passes.h"
 #include <string.h>
 
-/* Nodes of all copies in an outermost loop; beyond, compile time explodes. Tiles of convolutions that pay have more than 250,000. Of a kernel as a whole there is
- * no limit: its code is as long as its nests are many. */
+/* Nodes of all copies in an outermost loop; beyond, compile time explodes. Tiles of convolutions that pay have more
+ * than 250,000. Of a kernel as a whole there is no limit: its code is as long as its nests are many. */
 enum { NODE_LIMIT = 1 << 19 };
 
 typedef struct Known {

@@ -270,7 +270,8 @@ static Stmt *vectorize_loop(Lanes *l, Stmt *loop, StmtList body) {
         why = "what it runs has no vectors";
     }
     if (!constant || extent > 1)
-        note_kept(l->arena, &l->notes, loop->var, constant && extent > LANE_LIMIT ? "it has too many lanes" : why, false);
+        note_kept(l->arena, &l->notes, loop->var, constant && extent > LANE_LIMIT ? "it has too many lanes" : why,
+                  false);
     return stmt_for(l->arena, loop->var, loop->extent, LOOP_SERIAL, body, loop->loc);
 }
 

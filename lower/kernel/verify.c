@@ -93,7 +93,8 @@ static void verify_offset(Verify *v, const Expr *e) {
     require(v, e->count > 0, "an offset has parts");
     for (int i = 0, depth = -1; i < e->count; i++) {
         int own = depth_of(v, e->args[i]);
-        require(v, e->args[i]->type == TYPE_INT64 && e->args[i]->lanes == 1, "a part of an offset is a scalar of type int64");
+        require(v, e->args[i]->type == TYPE_INT64 && e->args[i]->lanes == 1,
+                "a part of an offset is a scalar of type int64");
         require(v, own > depth, "a part of an offset changes in a loop inside of that of the part before");
         depth = own;
     }

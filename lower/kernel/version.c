@@ -5,8 +5,8 @@
  * loops too (the test is then outside the whole reduction). Statements whose conditions are ready are put under one
  * test together, as deep as the innermost spatial loop that a condition waits for, so that there are two copies
  * whatever the number of conditions. Where sizes are known and the else copy can only be the last tile, it is made for
- * that tile, and conditions of other dimensions then make copies of both, as long as the code stays small. Where they are
- * not, the else copy is several, for half of the rows or vectors of the tile, half of these and so on.
+ * that tile, and conditions of other dimensions then make copies of both, as long as the code stays small. Where they
+ * are not, the else copy is several, for half of the rows or vectors of the tile, half of these and so on.
  */
 #include "lower/kernel/guards.h"
 
@@ -240,7 +240,8 @@ static StmtList run_of(const StmtList *body, int first, int count) {
     return stmts_of(body->items + first, count);
 }
 
-/* --- what is left of an unrolled loop ------------------------------------------------------------------------------ */
+/* --- what is left of an unrolled loop ------------------------------------------------------------------------------
+ */
 
 /* Guards that hold for the first values of an unrolled loop each: for as many as there are left of the same thing. */
 typedef struct Leftover {
@@ -253,8 +254,8 @@ typedef struct Leftover {
 } Leftover;
 typedef LIST(Leftover) Leftovers;
 
-/* The one loop inside that is no loop over lanes and that the guard is about, where that is unrolled; NULL: there is none,
- * or another. *easiest: the guard for the lane that it holds for first. */
+/* The one loop inside that is no loop over lanes and that the guard is about, where that is unrolled; NULL: there is
+ * none, or another. *easiest: the guard for the lane that it holds for first. */
 static const Stmt *unrolled_loop_of(const Version *v, Expr *guard, Expr **easiest) {
     const Stmt *found = NULL;
     LIST(const Var *) lanes = {0};
@@ -353,7 +354,8 @@ static StmtList counted_versions(Context context, const StmtList *run, Leftovers
     return all;
 }
 
-/* --- what is gathered ---------------------------------------------------------------------------------------------- */
+/* --- what is gathered ----------------------------------------------------------------------------------------------
+ */
 
 typedef struct Gathered {
     const Var *lane; /* of the lanes around the statement at hand; or NULL */
@@ -430,7 +432,8 @@ static StmtList copy_by_elements(Arena *arena, const StmtList *run) {
     return tighten_body(arena, list.items, list.count);
 }
 
-/* --- two copies ---------------------------------------------------------------------------------------------------- */
+/* --- two copies ----------------------------------------------------------------------------------------------------
+ */
 
 /* The two copies under a test of some conditions; the second as several for what is left of unrolled loops. */
 static Stmt *make_versions(Context context, const StmtList *run, const ExprList *conditions, const ExprList *tests,
@@ -600,7 +603,8 @@ static Stmt *version_below(Context context, Stmt *stmt) {
     return made && made->kind == STMT_FOR ? cut_loop(context.arena, made) : made;
 }
 
-/* --- choices ------------------------------------------------------------------------------------------------------- */
+/* --- choices -------------------------------------------------------------------------------------------------------
+ */
 
 static bool has_choice(Context context, Stmt *const *run, int count, Choice *choice) {
     return !context.chosen && context.in_loop && find_choice(context.arena, run, count, choice) &&

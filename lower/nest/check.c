@@ -213,8 +213,9 @@ static bool check_register_index(NestState *state, const StageState *stage, cons
                                  int d) {
     Forms *forms = &state->forms;
     if (index == NULL)
-        return refuse_stage(state, stage, "%s lives in registers but %s indexes it by what is not known at compile time",
-                            stage->name, user->name);
+        return refuse_stage(state, stage,
+                            "%s lives in registers but %s indexes it by what is not known at compile time", stage->name,
+                            user->name);
     const Loop *loop = form_find_loop(form_add_scaled(forms, index, -1, stage->origin[d]), is_rolled, NULL);
     if (loop == NULL)
         return true;

@@ -202,9 +202,9 @@ static bool prefix_breaks(const Build *build, int count, const Refusal *rule) {
 
 enum { NEAR_PRIMS = 16 };
 
-/* The primitive that a rule of the whole nest was broken by: the one since which it is broken. A prefix may break others
- * that later primitives mend. Each step builds a nest: beyond the nearest few they double until one is found without the
- * fault, and what is between is halved. */
+/* The primitive that a rule of the whole nest was broken by: the one since which it is broken. A prefix may break
+ * others that later primitives mend. Each step builds a nest: beyond the nearest few they double until one is found
+ * without the fault, and what is between is halved. */
 static int find_culprit(const Build *build, const Refusal *last) {
     int broken = build->schedule->count, whole = 0;
     for (int step = 1; broken - step > 0 && whole == 0;) {
@@ -224,7 +224,8 @@ static int find_culprit(const Build *build, const Refusal *last) {
     return whole;
 }
 
-/* What makes an instruction or a second buffer fit stands before it; all else stands in the place of what was refused. */
+/* What makes an instruction or a second buffer fit stands before it; all else stands in the place of what was refused.
+ */
 static bool goes_before(const Build *build, int prim, const Prim *candidate) {
     PrimOp refused = build->schedule->prims[prim].op;
     return (refused == PRIM_TENSORIZE && candidate->op != PRIM_TENSORIZE) ||

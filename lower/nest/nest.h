@@ -33,7 +33,8 @@ extern const char *const loop_kind_words[LOOP_KIND_COUNT]; /* "serial", "unrolle
 bool loop_kind_is_expanded(LoopKind kind);                 /* unrolled, vectorized or tensorized: no loop remains */
 bool loop_kind_is_bound(LoopKind kind);                    /* to an axis of a device */
 
-/* Copies of one body that all unrolled and vectorized loops around it may make together: beyond, compile time explodes. */
+/* Copies of one body that all unrolled and vectorized loops around it may make together: beyond, compile time explodes.
+ */
 enum { COPIES_LIMIT = 16384 };
 
 typedef struct NestStage NestStage;
@@ -134,8 +135,8 @@ typedef struct Rolled {
     const char *why;
 } Rolled;
 typedef LIST(Rolled) RolledList;
-/* The same with all temporaries, sizes, the bytes of each tensor that one iteration of each loop touches, and what stayed
- * a loop (NULL: not known). */
+/* The same with all temporaries, sizes, the bytes of each tensor that one iteration of each loop touches, and what
+ * stayed a loop (NULL: not known). */
 void nest_explain(Text *text, const Nest *nest, const RolledList *rolled);
 /* "STAGE.LOOP, STAGE.LOOP and 3 more"; NULL: none of them is one of the nest. */
 const char *nest_rolled_names(Arena *arena, const Nest *nest, const RolledList *rolled);

@@ -161,8 +161,8 @@ static bool copies_axis(const Stage *stage, const Expr *value, int d) {
     return false;
 }
 
-/* What a read that may be outside of the stage is, `value` with the indices in place of the axes. Where each axis that it
- * may be outside of is one of what the stage copies, that is read so. */
+/* What a read that may be outside of the stage is, `value` with the indices in place of the axes. Where each axis
+ * that it may be outside of is one of what the stage copies, that is read so. */
 static Expr *inlined_otherwise(const Inlining *inlining, const Expr *e, const Expr *of, Expr *value) {
     const Stage *stage = inlining->stage->nest.stage;
     Arena *arena = inlining->state->arena;
@@ -192,8 +192,8 @@ static Expr *inline_read(Arena *arena, Expr *e, void *context) {
     return e->otherwise != NULL ? inlined_otherwise(inlining, e, of, value) : value;
 }
 
-/* Nodes up to a limit, once the conditions of reads are written out: that of a read with an else compares each index with
- * both of its ends. */
+/* Nodes up to a limit, once the conditions of reads are written out: that of a read with an else compares each index
+ * with both of its ends. */
 static int nodes_written_out(const Expr *root, int limit) {
     int nodes = 0;
     EACH_EXPR(e, root) {

@@ -60,7 +60,8 @@ typedef struct Factoring {
 
 static Var *leaf_variable(Factoring *f, Node *leaf, bool reduction) {
     NestState *state = f->state;
-    Var *var = var_new(state->arena, VAR_AXIS, TYPE_INT64, leaf->variable.name, affine_expr(state->arena, leaf->extent));
+    Var *var =
+        var_new(state->arena, VAR_AXIS, TYPE_INT64, leaf->variable.name, affine_expr(state->arena, leaf->extent));
     var->reduction = reduction;
     var->loc = leaf->variable.loc;
     list_push(state->arena, &f->renamed, ((Substitution){&leaf->variable, expr_var(state->arena, var)}));

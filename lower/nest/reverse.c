@@ -30,7 +30,8 @@ static int axis_of_index(const Stage *consumer, const Expr *index) {
     return found;
 }
 
-/* For each dimension of the producer the axis of the consumer that counts it; NULL when they do not match one to one. */
+/* For each dimension of the producer the axis of the consumer that counts it; NULL when they do not match one to one.
+ */
 static int *match_axes(NestState *state, const Stage *consumer, const Expr *read, bool *plain) {
     int *axes = ARENA_ARRAY(state->arena, int, read->count + 1);
     if (read->count != consumer->axis_count || read->otherwise != NULL)

@@ -117,7 +117,8 @@ bool check_steps_order(NestState *state, const StageState *stage) {
     return true;
 }
 
-/* What a scan writes is read in the body of its steps, after it was written or of an earlier step, or after the scan. */
+/* What a scan writes is read in the body of its steps, after it was written or of an earlier step, or after the scan.
+ */
 static bool check_scan_reader(NestState *state, const StageState *reader, const Access *access) {
     const StageState *producer = access->producer, *scan = producer->scan, *root = root_of(reader);
     if (root != scan)
@@ -180,8 +181,8 @@ bool check_scan_access(NestState *state, const StageState *reader, const Access 
                         loop_text(state, access->producer->at));
 }
 
-/* A stage that left the scan but is computed in its steps reads no step that is still to come. What cache_write made has
- * the step of its owner. */
+/* A stage that left the scan but is computed in its steps reads no step that is still to come. What cache_write made
+ * has the step of its owner. */
 bool check_steps_box(NestState *state, const StageState *stage) {
     const Stage *computed = stage->nest.stage;
     const StageState *root = root_of(stage);

@@ -86,8 +86,8 @@ static bool check_shift(NestState *state, const StageState *stage, const Relatio
 
 /* --- pieces of loops ---------------------------------------------------------------------------------------------- */
 
-/* What is said of loops holds at all sizes: cuts beyond the end and bodies beyond the last one are left out where a loop
- * is short. Only a statement that leaves all its loops as they were is worth a word. */
+/* What is said of loops holds at all sizes: cuts beyond the end and bodies beyond the last one are left out where a
+ * loop is short. Only a statement that leaves all its loops as they were is worth a word. */
 
 static bool is_repeated(const NestState *state, int prim) {
     for (int i = 0; i < state->stages.count; i++) {

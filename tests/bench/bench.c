@@ -5,11 +5,12 @@
  *   bench time ROW THREADS ROUNDS SECONDS WEIGHTS SIDE=FILE...
  *                                           prints a line a side, its fields separated by tabs
  *
- * ROW is a row of the tables, with one number for the batch. WEIGHTS is `bound` or `packed`: the objects hold the weights,
- * or take them packed. A SIDE named `library` is a library by its direct algorithms, `library-loose` one by those with a
- * larger error, every other one an object; `loose` is one that -ffp-error allows a larger error. Each side computes in short bursts that alternate, so that a slow second of the machine meets all
- * sides alike; between two bursts the threads of the former come to rest, and the first call of each counts for nothing.
- * Some elements of every result are compared with exact sums, and all of them with those of the first side.
+ * ROW is a row of the tables, with one number for the batch. WEIGHTS is `bound` or `packed`: the objects hold the
+ * weights, or take them packed. A SIDE named `library` is a library by its direct algorithms, `library-loose` one by
+ * those with a larger error, every other one an object; `loose` is one that -ffp-error allows a larger error. Each side
+ * computes in short bursts that alternate, so that a slow second of the machine meets all sides alike; between two
+ * bursts the threads of the former come to rest, and the first call of each counts for nothing. Some elements of every
+ * result are compared with exact sums, and all of them with those of the first side.
  */
 #define _GNU_SOURCE
 #include "rival.h"
@@ -236,8 +237,8 @@ static void print_side(const Workload *w, int threads, Side *side, double peak) 
            times[0], times[side->count / 2], side->error, side->verdict, peak, side->way);
 }
 
-/* As many processors as threads, so that a library which starts a thread for each starts as many; the first of those that
- * this process has. */
+/* As many processors as threads, so that a library which starts a thread for each starts as many; the first of those
+ * that this process has. */
 static void confine(int threads) {
     cpu_set_t has, wanted;
     CPU_ZERO(&wanted);
@@ -288,7 +289,8 @@ static int time_sides(const Workload *w, int threads, int rounds, double limit, 
     return status ? 3 : 0;
 }
 
-/* --- sources and weights -------------------------------------------------------------------------------------------- */
+/* --- sources and weights --------------------------------------------------------------------------------------------
+ */
 
 /* A NumPy file: a magic number, the length of a header of text, the header, the values. */
 static void write_weights(const Workload *w, const char *prefix, int input) {

@@ -1,5 +1,5 @@
-/* dnnl_versions.h - oneDNN 2 and 3 by the same functions: in 2 a layout is a struct and an operation has a description of
- * its own, in 3 a layout is a handle.
+/* dnnl_versions.h - oneDNN 2 and 3 by the same functions: in 2 a layout is a struct and an operation has a description
+ * of its own, in 3 a layout is a handle.
  */
 #ifndef TESTS_BENCH_DNNL_VERSIONS_H
 #define TESTS_BENCH_DNNL_VERSIONS_H

@@ -2,10 +2,10 @@
  *
  * usage: model [-v] DATABASE FOLDER FILE.tensor...
  *
- * DATABASE holds what tuning the files' exports with one thread measured; they import from FOLDER. A line for each file: how many
- * schedules are known, the rank correlation of estimated and measured times, the mean speed of the five that the model
- * puts first against the fastest, and in the end the geometric mean of these. With -v, a line for each schedule too:
- * microseconds measured and estimated, and what the estimate is made of.
+ * DATABASE holds what tuning the files' exports with one thread measured; they import from FOLDER. A line for each
+ * file: how many schedules are known, the rank correlation of estimated and measured times, the mean speed of the five
+ * that the model puts first against the fastest, and in the end the geometric mean of these. With -v, a line for each
+ * schedule too: microseconds measured and estimated, and what the estimate is made of.
  */
 #include "autosched/model/profile.h"
 #include "autosched/records/records.h"

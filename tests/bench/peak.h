@@ -1,4 +1,5 @@
-/* peak.h - how many operations a second multiply-adds of this machine reach that wait for nothing: to be compiled for it. */
+/* peak.h - how many operations a second multiply-adds of this machine reach that wait for nothing: to be compiled
+ * for it. */
 #ifndef TESTS_BENCH_PEAK_H
 #define TESTS_BENCH_PEAK_H
 

@@ -1,5 +1,5 @@
-/* plot.c - the ratios of a report as an SVG: a panel for each number of threads, a line for each workload with a mark for
- * each of tensorc's sides, where 1 is the speed of the fastest library, and for each operator the geometric means.
+/* plot.c - the ratios of a report as an SVG: a panel for each number of threads, a line for each workload with a mark
+ * for each of tensorc's sides, where 1 is the speed of the fastest library, and for each operator the geometric means.
  */
 #include "tests/bench/report.h"
 #include <math.h>

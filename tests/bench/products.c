@@ -1,6 +1,6 @@
-/* products.c THREADS ROUNDS - times a matrix product in bytes by a hardware instruction beside those in float, in turns, and
- * prints the best and the median of each and the ratio: by the time that the threads themselves take, for which what else
- * the machine does counts little, and by the clock.
+/* products.c THREADS ROUNDS - times a matrix product in bytes by a hardware instruction beside those in float, in
+ * turns, and prints the best and the median of each and the ratio: by the time that the threads themselves take, for
+ * which what else the machine does counts little, and by the clock.
  */
 #include "products.h"
 #include "examples/measure.h"

@@ -1,9 +1,9 @@
-/* report.c RESULTS PLOT - the tables and the plot of `make bench`: a row a workload, and for each operator the geometric
- * means of the ratios.
+/* report.c RESULTS PLOT - the tables and the plot of `make bench`: a row a workload, and for each operator the
+ * geometric means of the ratios.
  *
  * RESULTS has a line for each side of each workload, its fields separated by tabs: set, workload, kind, threads, side,
- * GFLOP/s of the best and of the median call, their seconds, error, verdict, peak, way. The sides O2, tuned and loose are
- * tensorc's; of the others, which are libraries, the fastest counts. PLOT is written, an SVG.
+ * GFLOP/s of the best and of the median call, their seconds, error, verdict, peak, way. The sides O2, tuned and loose
+ * are tensorc's; of the others, which are libraries, the fastest counts. PLOT is written, an SVG.
  */
 #include <math.h>
 #include <stdbool.h>

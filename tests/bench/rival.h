@@ -7,8 +7,8 @@
 #include "examples/measure.h"
 #include "tests/bench/workload.h"
 
-/* open() may pack weights, put images into the layout that the library likes best, allocate, and try several ways: nothing
- * of that is timed. call() computes once. fetch() puts the result into `out`, row major. */
+/* open() may pack weights, put images into the layout that the library likes best, allocate, and try several ways:
+ * nothing of that is timed. call() computes once. fetch() puts the result into `out`, row major. */
 typedef struct Rival {
     const char *(*name)(void);
     /* `loose`: by an algorithm with a larger error, Winograd's. NULL: the library cannot. */

@@ -1,8 +1,8 @@
 /* rival_onednn.c - convolutions of all kinds, products and scores by oneDNN.
  *
- * A convolution is tried with layouts of the library's own choice and with channels last, directly or by Winograd's algorithm;
- * the faster one is timed. Images and filters are put into the layouts ahead. Products and scores work on what is given: there the
- * ways differ in whether the operands are copied into another layout first, within the time.
+ * A convolution is tried with layouts of the library's own choice and with channels last, directly or by Winograd's
+ * algorithm; the faster one is timed. Images and filters are put into the layouts ahead. Products and scores work on
+ * what is given: there the ways differ in whether the operands are copied into another layout first, within the time.
  */
 #include "rival.h"
 #include <stdbool.h>
@@ -111,7 +111,8 @@ static bool use(State *s, int operand, Layout wanted) {
     return check(dnnl_memory_create(&s->used[operand], wanted, s->engine, DNNL_MEMORY_ALLOCATE));
 }
 
-/* --- convolutions --------------------------------------------------------------------------------------------------- */
+/* --- convolutions ---------------------------------------------------------------------------------------------------
+ */
 
 typedef struct Image {
     int count; /* of dimensions: batch, channel, and those of the image */
@@ -249,7 +250,8 @@ static bool open_convolution(State *s, const float *const *inputs, const Way *wa
     return made && copy_now(s, s->given[SOURCE], s->used[SOURCE]) && copy_now(s, s->given[WEIGHTS], s->used[WEIGHTS]);
 }
 
-/* --- products and scores ------------------------------------------------------------------------------------------------ */
+/* --- products and scores
+ * ------------------------------------------------------------------------------------------------ */
 
 /* Row-major strides of a part of the dimensions. */
 static void plain_strides(int count, const dnnl_dims_t dims, dnnl_dims_t strides) {
@@ -325,7 +327,8 @@ static bool open_scores(State *s, const float *const *inputs, const Way *way) {
     return true;
 }
 
-/* --- a way, and the best of them ------------------------------------------------------------------------------------------ */
+/* --- a way, and the best of them
+ * ------------------------------------------------------------------------------------------ */
 
 static void onednn_close(void *state) {
     State *s = state;

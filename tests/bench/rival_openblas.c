@@ -1,5 +1,5 @@
-/* rival_openblas.c - products and norms by OpenBLAS: with its own threads inside each product, or with one product, or one
- * part of a matrix, a thread. The faster way is timed.
+/* rival_openblas.c - products and norms by OpenBLAS: with its own threads inside each product, or with one product, or
+ * one part of a matrix, a thread. The faster way is timed.
  */
 #include "rival.h"
 #include <cblas.h>

@@ -1,5 +1,5 @@
-/* spend.c FILE COMMAND... - runs a command and appends to the file what it took: seconds by the clock, and the most memory
- * of it or of one of its processes, in kilobytes. Ends as the command ends.
+/* spend.c FILE COMMAND... - runs a command and appends to the file what it took: seconds by the clock, and the most
+ * memory of it or of one of its processes, in kilobytes. Ends as the command ends.
  */
 #include "examples/measure.h"
 #include <stdio.h>

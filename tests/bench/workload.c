@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Letters of numbers: T H W extents of an image, C channels, M filters, K the window, S stride, P pad, G groups, D dilation,
- * Q the side of a capsule, c and m channels and filters of a group; R rows, N columns, X depth, A heads. */
+/* Letters of numbers: T H W extents of an image, C channels, M filters, K the window, S stride, P pad, G groups, D
+ * dilation, Q the side of a capsule, c and m channels and filters of a group; R rows, N columns, X depth, A heads. */
 #define IMAGE "channels last"
 #define FILTERS(dims)                                                                                                  \
     {"I", NULL}, {                                                                                                     \
@@ -162,7 +162,8 @@ bool workload_read(Workload *w, const char *row) {
     return true;
 }
 
-/* --- as a line of a .tensor file ------------------------------------------------------------------------------------ */
+/* --- as a line of a .tensor file ------------------------------------------------------------------------------------
+ */
 
 static int letter_value(const Workload *w, char letter) {
     switch (letter) {
@@ -201,7 +202,8 @@ void workload_export(const Workload *w, const char *symbol, const char *prefix) 
     printf(") as %s\n", symbol);
 }
 
-/* --- sizes ---------------------------------------------------------------------------------------------------------- */
+/* --- sizes ----------------------------------------------------------------------------------------------------------
+ */
 
 static size_t volume(const int extents[3]) {
     return (size_t)extents[0] * extents[1] * extents[2];
@@ -257,7 +259,8 @@ double workload_flops(const Workload *w) {
     return 2.0 * (double)workload_output_size(w) * workload_terms(w);
 }
 
-/* --- exact results ----------------------------------------------------------------------------------------------------- */
+/* --- exact results
+ * ----------------------------------------------------------------------------------------------------- */
 
 static void add_product(Exact *sum, double a, double b) {
     sum->value += a * b;

@@ -30,8 +30,8 @@ struct Workload {
     const Kind *kind;
     char name[64];
     int batch;
-    /* Convolutions. Of three dimensions the last `dims` are used; the others have extent 1. `channels` and `filters` are those
-     * of all groups; `side` is that of a capsule's matrices, else 1. */
+    /* Convolutions. Of three dimensions the last `dims` are used; the others have extent 1. `channels` and `filters`
+     * are those of all groups; `side` is that of a capsule's matrices, else 1. */
     int in[3], out[3], window[3], pad[3], stride, dilation, groups, channels, filters, side;
     bool transposed;
     /* Products, norms; rows are the positions of scores, columns too, depth the features. */
@@ -40,7 +40,8 @@ struct Workload {
 
 /* A row of a table with one number for the batch; false: it is none. */
 bool workload_read(Workload *workload, const char *row);
-/* A line of a .tensor file that exports it; weights are bound to the files PREFIX.NAME.npy unless the prefix is empty. */
+/* A line of a .tensor file that exports it; weights are bound to the files PREFIX.NAME.npy unless the prefix is empty.
+ */
 void workload_export(const Workload *workload, const char *symbol, const char *prefix);
 /* Elements of an input, 0 beyond the last, and of the result. */
 size_t workload_input_size(const Workload *workload, int input);

@@ -76,8 +76,8 @@ static int64_t binding_value(const AstFile *tree, const char *name) {
     return 0;
 }
 
-/* The version of the program for the value of one of its sizes, or for no more than that, as `tune` and -O2 make them; where
- * a requirement cannot hold there is none. */
+/* The version of the program for the value of one of its sizes, or for no more than that, as `tune` and -O2 make
+ * them; where a requirement cannot hold there is none. */
 static Program *version_of(Arena *arena, const AstFile *whole, const char *text, Program *program) {
     const char *bound = header_value(arena, text, "bound=", NULL), *limited = header_value(arena, text, "limited=", NULL);
     const char *why = "", *name = bound ? bound : limited;

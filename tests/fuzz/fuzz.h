@@ -1,9 +1,9 @@
 /* fuzz.h - random programs under random schedules against the interpreter: what the files of this folder share.
  *
  * A case is a text: a .tensor file with one def, an export that binds every size and, perhaps, a schedule, after a line
- * `# fuzz: ...` that says what a file cannot: which sizes stay run-time ones, which of those the version that is run has
- * bound or limited, the target, the engine. It follows from a seed and a number alone, and whatever goes wrong is found
- * again by running the text.
+ * `# fuzz: ...` that says what a file cannot: which sizes stay run-time ones, which of those the version that is run
+ * has bound or limited, the target, the engine. It follows from a seed and a number alone, and whatever goes wrong is
+ * found again by running the text.
  */
 #ifndef TESTS_FUZZ_H
 #define TESTS_FUZZ_H

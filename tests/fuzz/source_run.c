@@ -1,4 +1,5 @@
-/* source_run.c - see source_run.h. Statements: their ranges are in source_ranges.c, their expressions in source_eval.c. */
+/* source_run.c - see source_run.h. Statements: their ranges are in source_ranges.c, their expressions in source_eval.c.
+ */
 #include "tests/fuzz/source_inside.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
-/* source_value.c - see source_value.h. Integers are computed in 128 bits and wrapped, floats in double or wider and rounded
- * once.
+/* source_value.c - see source_value.h. Integers are computed in 128 bits and wrapped, floats in double or wider and
+ * rounded once.
  */
 #include "tests/fuzz/source_value.h"
 

@@ -13,9 +13,9 @@ typedef enum Certainty {
     UNKNOWN  /* anything: nothing is compared */
 } Certainty;
 
-/* index: a whole number of the world of indices and literals, exact until it meets a value; fixed: of literals and sizes
- * alone. number: made of such and of literal floats; then `precise` is it in double. loose: a product that was rounded, which outside -fstrict a
- * sum may take in whole. */
+/* index: a whole number of the world of indices and literals, exact until it meets a value; fixed: of literals and
+ * sizes alone. number: made of such and of literal floats; then `precise` is it in double. loose: a product that was
+ * rounded, which outside -fstrict a sum may take in whole. */
 typedef struct Datum {
     ElementType type;
     Certainty certainty;

@@ -4,8 +4,8 @@
  *     values FILE...                                                            cases from files
  *     VALUES_WHY=1 shows what is left out and why.
  *
- * Both the interpreter and an object have to agree with it. Cases run in processes forked for a batch each. What is wrong
- * is printed with its text, the last line says what there was; exit status 0: nothing is wrong.
+ * Both the interpreter and an object have to agree with it. Cases run in processes forked for a batch each. What is
+ * wrong is printed with its text, the last line says what there was; exit status 0: nothing is wrong.
  */
 #include "tests/fuzz/values.h"
 #include "autosched/autosched.h"

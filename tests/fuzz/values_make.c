@@ -342,8 +342,8 @@ static Counter some_counter(Shapes *s, char name) {
     return (Counter){name, some_lower(s), random_below(s->random, 2) ? 'N' : 'M'};
 }
 
-/* = or a reduction, with conditions where there is something to keep. Sometimes the first of two indices finds its range
- * from a read. */
+/* = or a reduction, with conditions where there is something to keep. Sometimes the first of two indices finds its
+ * range from a read. */
 static void statement(Shapes *s, Shape *shape, bool again) {
     static const char *const reductions[] = {"+", "+", "max", "min"};
     Counter counters[3];

@@ -1,8 +1,8 @@
 /* failing.c - preloaded by tests: call number FAIL_AT of the function FAIL_NAME fails with the error FAIL_ERROR, with
- * FAIL_ON=1 those after it, too, with FAIL_EACH=N one in N; FAIL_KILL=1: it ends the program by SIGKILL instead. Each process
- * counts for itself. FAIL_PATH=PREFIX: there are no files whose paths begin so, for whoever opens, links, runs or asks for
- * them. FAIL_TMPFILE=1: there are no files without names. FAIL_FORKED=1: calls fail only in what is forked and runs no other
- * program. FAIL_CHILD=N: that is killed at its read number N.
+ * FAIL_ON=1 those after it, too, with FAIL_EACH=N one in N; FAIL_KILL=1: it ends the program by SIGKILL instead. Each
+ * process counts for itself. FAIL_PATH=PREFIX: there are no files whose paths begin so, for whoever opens, links, runs
+ * or asks for them. FAIL_TMPFILE=1: there are no files without names. FAIL_FORKED=1: calls fail only in what is forked
+ * and runs no other program. FAIL_CHILD=N: that is killed at its read number N.
  */
 #include <dlfcn.h>
 #include <errno.h>

@@ -212,7 +212,8 @@ bool model_cache_write(Model *m, const Prim *prim) {
     return true;
 }
 
-/* --- rfactor: the reduction loops move to a stage with an axis for each that is named ------------------------------ */
+/* --- rfactor: the reduction loops move to a stage with an axis for each that is named ------------------------------
+ */
 
 static bool is_named(Piece *const *named, int count, const Piece *loop) {
     for (int i = 0; i < count; i++)

@@ -1,5 +1,5 @@
-/* brute_model.c - see brute_model.h: the model of a program, and the primitives that change loops, their kinds and where
- * stages are computed.
+/* brute_model.c - see brute_model.h: the model of a program, and the primitives that change loops, their kinds and
+ * where stages are computed.
  */
 #include "brute_state.h"
 #include "lang/expr.h"
@@ -157,7 +157,8 @@ static bool has_guest(const Model *m, const Piece *loop) {
     return false;
 }
 
-/* --- extents -------------------------------------------------------------------------------------------------------- */
+/* --- extents --------------------------------------------------------------------------------------------------------
+ */
 
 int64_t piece_extent(const Piece *piece, const Domain *domain) {
     const Cut *cut = piece->made;

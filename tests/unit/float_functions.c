@@ -1,9 +1,9 @@
-/* float_functions.c - the functions that objects compute by sequences of their own, over all magnitudes of float
- * and double, against long double: within 4 ulp, infinities, NaN and numbers below the smallest normal one included. Quotients by what
- * all lanes share, of random magnitudes: within 2 ulp, and right under -fstrict.
+/* float_functions.c - the functions that objects compute by sequences of their own, over all magnitudes of float and
+ * double, against long double: within 4 ulp, infinities, NaN and numbers below the smallest normal one included.
+ * Quotients by what all lanes share, of random magnitudes: within 2 ulp, and right under -fstrict.
  *
- * FLOAT_STRIDE asks for every so many-th float in place of every 65521st, and for the worst of each function; FLOAT_ONLY
- * for one function alone.
+ * FLOAT_STRIDE asks for every so many-th float in place of every 65521st, and for the worst of each function;
+ * FLOAT_ONLY for one function alone.
  */
 #include "lang/value.h"
 #include "objects.h"
@@ -121,8 +121,8 @@ static float random_divisor(uint64_t *state) {
     return as_float((drawn_bits(state) & kind[0]) | kind[1]);
 }
 
-/* Exponents for pow: random floats, whole numbers, and such that the result is a float. The others: random floats and such
- * that are near x, or of its magnitude. */
+/* Exponents for pow: random floats, whole numbers, and such that the result is a float. The others: random floats
+ * and such that are near x, or of its magnitude. */
 static float second_operand(Op op, float x, uint64_t *state) {
     uint32_t bits = drawn_bits(state);
     if (op_info[op].arity < 2)

@@ -1,4 +1,5 @@
-/* kernel_read.h - kernels from the text that kernel_print writes: the form in which tests write, damage and compare them.
+/* kernel_read.h - kernels from the text that kernel_print writes: the form in which tests write, damage and compare
+ * them.
  */
 #ifndef TESTS_UNIT_KERNEL_READ_H
 #define TESTS_UNIT_KERNEL_READ_H

@@ -92,7 +92,8 @@ static _Noreturn void write_often(Arena *arena, char letter) {
     _exit(0);
 }
 
-/* Several processes write one file, some of which are killed: it is whole, and what they left goes with the next write. */
+/* Several processes write one file, some of which are killed: it is whole, and what they left goes with the next write.
+ */
 static void test_together(Arena *arena) {
     enum { WRITERS = 6, KILLED = 3 };
     int before = file_count(), failed = 0, status;

@@ -1,5 +1,5 @@
-/* packing.c - the law of packed arguments: under any schedule, what NAME_packed computes of what NAME_pack_ARG packed is
- * what the program means; and of constants: what is computed at compile time changes no result.
+/* packing.c - the law of packed arguments: under any schedule, what NAME_packed computes of what NAME_pack_ARG packed
+ * is what the program means; and of constants: what is computed at compile time changes no result.
  */
 #include "kernel_run.h"
 #include "programs.h"

@@ -109,7 +109,8 @@ static void test_structures(Arena *arena, const Target *target) {
        longest);
 }
 
-/* With a scan, the sketches of all groups ask for the stages as they are after inlining: the nest that tells is built once. */
+/* With a scan, the sketches of all groups ask for the stages as they are after inlining: the nest that tells is
+ * built once. */
 static void test_inlined_once(Arena *arena, const Target *target) {
     const char *text = "def f(float(N, M) a) -> (c, d) {\n"
                        "    b(i, j) = a(i, j)\n"

@@ -242,8 +242,8 @@ static bool builds_in_batches(Arena *arena, const Program *program, const Target
     return batches;
 }
 
-/* Builds that take long beside the budget: no more are made ahead than it has room to measure. Where the machine is so busy
- * that the search itself takes the time, it gets more of it. */
+/* Builds that take long beside the budget: no more are made ahead than it has room to measure. Where the machine is
+ * so busy that the search itself takes the time, it gets more of it. */
 static void test_slow_builds(Arena *arena, const Program *program, const Target *target) {
     ok(builds_in_batches(arena, program, target, 4) || builds_in_batches(arena, program, target, 16) ||
            builds_in_batches(arena, program, target, 64),

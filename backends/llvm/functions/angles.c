@@ -11,8 +11,8 @@
 
 /* --- turns --- */
 
-/* pi in parts: of doubles below 2^20, by fused multiply-adds, and 33 digits each; of floats in double; of floats by fused
- * multiply-adds. None is negative, so that -0 stays -0. */
+/* pi in parts: of doubles below 2^20, by fused multiply-adds, and 33 digits each; of floats in double; of floats by
+ * fused multiply-adds. None is negative, so that -0 stays -0. */
 enum { FUSED_PARTS = 3, SHORT_PARTS = 4 };
 static const double wide_fused_parts[] = {0x1.921fb54442d18p+1, 0x1.1a62633145c06p-53, 0x1.c1cd129024e09p-106};
 static const double wide_parts[] = {0x1.921fb544p+1, 0x1.0b4611a6p-33, 0x1.3198a2ep-68, 0x1.b839a252049c1p-103};

@@ -8,8 +8,8 @@
 
 /* --- exponents --- */
 
-/* x * 2^n for n from twice the least exponent to twice the largest, which `real` is too: by an instruction that does it,
- * or in two steps that each are in range; the last one rounds. */
+/* x * 2^n for n from twice the least exponent to twice the largest, which `real` is too: by an instruction that does
+ * it, or in two steps that each are in range; the last one rounds. */
 LLVMValueRef scale_real(Lanes *l, LLVMValueRef x, LLVMValueRef real, LLVMValueRef n) {
     if (lanes_can_scale(l))
         return lanes_scale(l, x, real);
@@ -60,8 +60,8 @@ LLVMValueRef reduced_expm1(Lanes *l, LLVMValueRef r) {
 
 /* --- exp, exp2, expm1 --- */
 
-/* 2^(n - whole n) by a table, n = 32nds, and a parabola for what is left, |r| <= log(2) / 64. From above x needs no bound:
- * the parabola has no zero, and the scale of what is large, or no number for an infinite x, is infinite. */
+/* 2^(n - whole n) by a table, n = 32nds, and a parabola for what is left, |r| <= log(2) / 64. From above x needs no
+ * bound: the parabola has no zero, and the scale of what is large, or no number for an infinite x, is infinite. */
 static LLVMValueRef looked_up_exp(Lanes *l, LLVMValueRef x) {
     static const double rounder = 0x1.8p18, linear = 1.0000146609, square = 0.5;
     double table[LANES_TABLE];
@@ -113,8 +113,8 @@ LLVMValueRef emit_exp2(Lanes *l, LLVMValueRef *args) {
     return scale_real(l, reduced_exp2(l, rest), real, n);
 }
 
-/* 2^n * p + (2^n - 1), at half the size, since 2^128 is no float. Where the result is -1 x needs not be smaller. Of -0 it
- * is 0. */
+/* 2^n * p + (2^n - 1), at half the size, since 2^128 is no float. Where the result is -1 x needs not be smaller. Of
+ * -0 it is 0. */
 static LLVMValueRef unsigned_expm1(Lanes *l, LLVMValueRef x) {
     bool wide = lanes_are_wide(l);
     LLVMValueRef n, real;

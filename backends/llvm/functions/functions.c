@@ -1,5 +1,5 @@
-/* functions.c - which functions are sequences of instructions; see functions/functions.h. A function without a row is the C
- * library's.
+/* functions.c - which functions are sequences of instructions; see functions/functions.h. A function without a row is
+ * the C library's.
  */
 #include "backends/llvm/functions/functions.h"
 

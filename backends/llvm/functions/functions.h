@@ -43,7 +43,8 @@ LLVMValueRef reduced_exp2(Lanes *l, LLVMValueRef f); /* 2^f for |f| <= 1/2 */
 /* functions/logarithms.c: m from sqrt(1/2) to sqrt(2) and n, a real, with x = m * 2^n, for a positive finite x. */
 LLVMValueRef decompose_real(Lanes *l, LLVMValueRef x, LLVMValueRef *n);
 
-RealFunction emit_log, emit_log1p, emit_log2, emit_log10, emit_asinh, emit_acosh, emit_atanh; /* functions/logarithms.c */
+RealFunction emit_log, emit_log1p, emit_log2, emit_log10, emit_asinh, emit_acosh,
+    emit_atanh;                                           /* functions/logarithms.c */
 RealFunction emit_asin, emit_acos, emit_atan, emit_atan2; /* functions/inverse_angles.c */
 RealFunction emit_cbrt, emit_hypot;                       /* functions/roots.c */
 RealFunction emit_erf, emit_erfc;                         /* functions/error_functions.c */

@@ -97,8 +97,8 @@ static LLVMValueRef sum_log(Lanes *l, const Decomposed *d, LLVMValueRef more) {
     return lanes_fused(l, d->n, lanes_number(l, high), lanes_add(l, d->fraction, sum));
 }
 
-/* Logarithms to a base: log(2) of float and double in two parts, of which none is negative, and what log(x) of the base e
- * is multiplied by. */
+/* Logarithms to a base: log(2) of float and double in two parts, of which none is negative, and what log(x) of the
+ * base e is multiplied by. */
 typedef struct Base {
     double (*of)(double);
     double high[2], low[2], factor;
@@ -143,8 +143,8 @@ static LLVMValueRef by_reciprocal(Lanes *l, LLVMValueRef more, LLVMValueRef r, L
     return lanes_scale(l, more, LLVMBuildFNeg(l->b, n, ""));
 }
 
-/* log(x + more), more no larger than a rounding error of x or NULL. x = m * 2^n: n * log(2) + log(1 / r) + log(m * r), m * r
- * near 1. No part of log(2) is negative, since n is infinite for 0 and for what is infinite. */
+/* log(x + more), more no larger than a rounding error of x or NULL. x = m * 2^n: n * log(2) + log(1 / r) + log(m *
+ * r), m * r near 1. No part of log(2) is negative, since n is infinite for 0 and for what is infinite. */
 static LLVMValueRef looked_up_log(Lanes *l, const Base *base, LLVMValueRef x, LLVMValueRef more) {
     double reciprocals[LANES_TABLE], logarithms[LANES_TABLE];
     bool wide = lanes_are_wide(l);

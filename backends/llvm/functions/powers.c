@@ -88,7 +88,8 @@ static Sum sum_quotient(Lanes *l, LLVMValueRef m) {
     return (Sum){high, lanes_multiply(l, rest, inverse)};
 }
 
-/* log2 of a positive finite double to about 66 digits: n + 2/log(2) * (s + s^3/3 + s^5 * P(s^2)), s = (m - 1) / (m + 1). */
+/* log2 of a positive finite double to about 66 digits: n + 2/log(2) * (s + s^3/3 + s^5 * P(s^2)), s = (m - 1) / (m +
+ * 1). */
 static Sum sum_log2(Lanes *l, LLVMValueRef x) {
     static const double terms[] = {0.57707801635558536,  0.412198583111144035, 0.320598897967052776,
                                    0.262308191491231998, 0.221952786121617179, 0.192380699875598387,

@@ -31,8 +31,8 @@ static LLVMValueRef guess_inverse(Lanes *l, LLVMValueRef a, const CubeRoot *root
     return real_of(l->code, bits, l->scalar);
 }
 
-/* Moroz, Samotyy, Walczyk, Cieslinski: the first step for this guess gives 10 digits. Then (1 - e)^(-1/3) by its series,
- * e = 1 - a * y^3, gives three times as many. */
+/* Moroz, Samotyy, Walczyk, Cieslinski: the first step for this guess gives 10 digits. Then (1 - e)^(-1/3) by its
+ * series, e = 1 - a * y^3, gives three times as many. */
 static LLVMValueRef inverse_cube_root(Lanes *l, LLVMValueRef a, const CubeRoot *root) {
     static const double first[] = {1.752319676, -1.2509524245, 0.5093818292}, next[] = {1, 1. / 3, 2. / 9};
     LLVMValueRef y = guess_inverse(l, a, root);
