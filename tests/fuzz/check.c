@@ -37,9 +37,12 @@ static const Target *find_target(Arena *arena, const char *name, int threads) {
     if (strcmp(name, "device"))
         return target_make(arena, name, threads);
     Target *device = ARENA_NEW(arena, Target);
+    Family *family = ARENA_NEW(arena, Family);
     *device = *target_make(arena, "x86-64-v4", threads);
+    *family = *device->family;
+    family->name = "gpu";
     device->name = name;
-    device->family = "gpu";
+    device->family = family;
     device->block_threads = 64;
     return device;
 }
