@@ -8,6 +8,7 @@
  */
 #include "lang/simplify.h"
 #include "lang/value.h"
+#include "lang/walk.h"
 
 #include <string.h>
 
@@ -16,6 +17,7 @@ enum {
     ROW_LIMIT = 160,    /* inequalities of one system */
     GROWTH_LIMIT = 400, /* inequalities that one elimination may leave */
     SPLIT_LIMIT = 4,    /* min, max, select and abs that are taken apart by cases, one inside the other */
+    ATOM_NODES = 64,    /* of what is more than looked at: each system and each case has all of them again */
     FACTOR_LIMIT = 16
 };
 
@@ -430,6 +432,15 @@ static void assume_equal(Prover *prover, Expr *atom, Expr *value) {
 
 static bool prove_nonnegative(Prover *prover, const Sum *goal);
 
+static bool is_small(Expr *e) {
+    int nodes = 0;
+    EACH_EXPR(part, e) {
+        if (++nodes > ATOM_NODES)
+            return false;
+    }
+    return true;
+}
+
 /* The condition under which the atom is its first case, and the two cases. */
 static Expr *case_condition(Arena *arena, Expr *atom, Expr **first, Expr **second) {
     *first = atom->args[atom->op == OP_SELECT ? 1 : 0];
@@ -466,7 +477,7 @@ static Expr *find_split(const Prover *prover, const Sum *goal) {
         bool has_cases = is_op(atom, OP_MIN) || is_op(atom, OP_MAX) || is_op(atom, OP_SELECT) || is_op(atom, OP_ABS);
         for (int s = 0; s < prover->splits; s++)
             has_cases = has_cases && !expr_equal(prover->split[s], atom);
-        if (has_cases)
+        if (has_cases && is_small(atom))
             return atom;
     }
     return NULL;
@@ -528,6 +539,9 @@ static bool holds(Prover *prover, Expr *e) {
 bool sum_prove_nonnegative(const Sum *goal, const AffineList *facts) {
     if (sum_is_nonnegative(goal))
         return true;
+    for (int i = 0; i < goal->count; i++)
+        if (!is_small(goal->terms[i].atom))
+            return false;
     Prover prover = {.arena = arena_new()};
     for (int i = 0; facts && i < facts->count; i++) {
         Sum *fact = new_sum(prover.arena);
