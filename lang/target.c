@@ -96,7 +96,7 @@ static const struct {
     const char *family, *spelling, *name;
 } features[] = {
 #define FEATURE(family, spelling, name) {family, spelling, name},
-#include "lang/features.def"
+#include "lang/processor_features.def"
 #undef FEATURE
 };
 

@@ -42,7 +42,7 @@ static bool is_transposed(const StageFacts *stage, const AccessFacts *access) {
     bool along = false;
     for (int l = 0; l < stage->loop_count; l++)
         along |= stage->loops[l]->kind == LOOP_UNROLLED && access->strides[l] == 1 && stage->extents[l] >= stage->lanes;
-    return along && stage->operations + stage->dear == 0 && !access->write;
+    return along && stage->operations + stage->expensive == 0 && !access->write;
 }
 
 static bool is_whole_stride(const AccessFacts *access, int loop, double limit) {

@@ -282,16 +282,16 @@ static void add_value(Walk *walk, const Expr *value);
 /* Each value of the axis has one of the two sides: the dearer one counts. */
 static void add_case(Walk *walk, const Expr *e) {
     StageFacts *facts = walk->facts;
-    double operations[2], dear[2], before = facts->operations, dear_before = facts->dear;
+    double operations[2], expensive[2], before = facts->operations, expensive_before = facts->expensive;
     for (int side = 0; side < 2; side++) {
         facts->operations = before;
-        facts->dear = dear_before;
+        facts->expensive = expensive_before;
         add_value(walk, e->args[1 + side]);
         operations[side] = facts->operations;
-        dear[side] = facts->dear;
+        expensive[side] = facts->expensive;
     }
     facts->operations = fmax(operations[0], operations[1]);
-    facts->dear = fmax(dear[0], dear[1]);
+    facts->expensive = fmax(expensive[0], expensive[1]);
 }
 
 /* The access belongs to those of the first one that it differs from in its offsets alone. */
@@ -337,7 +337,7 @@ static void add_access(Walk *walk, const Expr *read) {
 
 static void add_operation(StageFacts *facts, const Expr *e) {
     facts->operations++;
-    facts->dear += op_info[e->op].class == CLASS_MATH || (e->op == OP_DIV && type_is_float(e->type));
+    facts->expensive += op_info[e->op].class == CLASS_MATH || (e->op == OP_DIV && type_is_float(e->type));
 }
 
 static void add_value(Walk *walk, const Expr *value) {
@@ -556,7 +556,7 @@ Profile *profile_nest_at(Arena *arena, const Nest *nest, double typical) {
             continue;
         StageFacts *facts = &profile->stages[profile->stage_count];
         stage_fill(arena, nest, nest->stages[s], typical, facts);
-        double work = facts->iterations * (facts->operations + 4 * facts->dear + 0.5);
+        double work = facts->iterations * (facts->operations + 4 * facts->expensive + 0.5);
         profile->operations += facts->iterations * facts->operations;
         if (work > heaviest) {
             heaviest = work;

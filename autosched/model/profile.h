@@ -42,7 +42,7 @@ typedef struct StageFacts {
     double kept;           /* part of them that is left where terms outside of a tensor, which are 0, are left out */
     LIST(double *) predicates; /* forms that are negative where they hold; the others are left out, too */
     double operations;         /* of one scalar evaluation; a multiply-add counts 1 */
-    double dear;               /* of these: divisions, math functions */
+    double expensive;               /* of these: divisions, math functions */
     int depth;                 /* of a reduction: operations that wait for each other from one term to the next */
     int lanes;                 /* that a vector of the stage's type has */
     int registers;             /* vectors that the processor holds */

@@ -225,7 +225,7 @@ static Block block_of(const StageFacts *stage, const Target *target) {
         block.chain = across * stage->machine->chain_latency;
         return block;
     }
-    block.arithmetic = block.vectors * (stage->operations + stage->machine->function_cost * stage->dear);
+    block.arithmetic = block.vectors * (stage->operations + stage->machine->function_cost * stage->expensive);
     block_reads(stage, &block);
     block_writes(stage, &block);
     block_spills(stage, target, &block);

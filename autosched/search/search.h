@@ -20,7 +20,7 @@ typedef struct Candidate {
     size_t object_bytes;      /* that it occupies */
     Outcome outcome;
     const char *why; /* of a failure, in arena of the caller */
-    bool passing;    /* the failure hangs on the machine: another try may go well */
+    bool transient;  /* the failure is the machine's: another try may go well */
     bool died;       /* a process ended by it: its own fault only where others do well */
     double seconds, spread;
     int repeats;

@@ -158,7 +158,7 @@ static void show_progress(const Tuner *tuner) {
 
 /* What the machine's load made of a trial says nothing of its schedule. */
 static bool is_unsettled(const Trial *trial) {
-    return trial->candidate.outcome != OUTCOME_OK && trial->candidate.passing;
+    return trial->candidate.outcome != OUTCOME_OK && trial->candidate.transient;
 }
 
 /* A process may end for reasons that are not there the next time. */
@@ -176,7 +176,7 @@ static void finish_trial(Tuner *tuner, Trial *trial) {
     tuner->good += good;
     if (good)
         tuner->best = fmin(tuner->best, candidate->seconds);
-    else if (candidate->passing)
+    else if (candidate->transient)
         tuner->result->unsettled++;
     else
         tuner_count_failure(tuner, trial);

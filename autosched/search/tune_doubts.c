@@ -48,7 +48,7 @@ static Verdict probe_default(Tuner *tuner) {
         *probe = (Candidate){.id = tuner->next_id++, .schedule = tuner->standard->candidate.schedule};
         if (!run_probe(tuner, probe))
             return OPEN;
-        verdict = probe->outcome == OUTCOME_OK ? BELIEVED : probe->passing ? OPEN : DISMISSED;
+        verdict = probe->outcome == OUTCOME_OK ? BELIEVED : probe->transient ? OPEN : DISMISSED;
         tuner->good += verdict == BELIEVED;
     }
     return verdict;
@@ -68,7 +68,7 @@ const char *tuner_dismiss(Tuner *tuner) {
     const char *why = NULL;
     for (int d = 0; d < tuner->doubted.count; d++) {
         Candidate *candidate = &tuner->doubted.items[d]->candidate;
-        candidate->passing = true;
+        candidate->transient = true;
         tuner->result->failed[candidate->outcome]--;
         tuner->result->unsettled++;
         why = candidate->why;

@@ -22,19 +22,19 @@ enum {
     ASSUMED_EXTENT = 1024
 };
 
-typedef struct StageFacts {
+typedef struct StageUses {
     const Stage *stage;
     bool inlined, grouped, output;
     const Scan *scan;    /* that it is computed in: it was not taken out */
     bool reads_initial;  /* of what a caller's buffer held: computed before anything is stored there */
     LIST(int) producers; /* stages that it reads itself */
     LIST(int) consumers; /* that read it, also through inlined ones */
-} StageFacts;
+} StageUses;
 
 typedef struct Grouping {
     Space *space;
     int count;
-    StageFacts *facts;
+    StageUses *facts;
 } Grouping;
 
 /* --- questions about expressions --- */
@@ -93,7 +93,7 @@ bool stage_has_reuse(const Stage *stage) {
 }
 
 typedef struct OperationCount {
-    int operations, dear;
+    int operations, expensive;
 } OperationCount;
 
 /* Those of integers that only say where something is do not count. */
@@ -102,7 +102,7 @@ static OperationCount operations_of(const Expr *e) {
     EACH_EXPR(at, e)
         if (at->kind == EXPR_OP && type_is_float(at->type)) {
             count.operations++;
-            count.dear += op_info[at->op].class == CLASS_MATH || at->op == OP_DIV;
+            count.expensive += op_info[at->op].class == CLASS_MATH || at->op == OP_DIV;
         }
     EACH_EXPR(at, e) {
         count.operations += at->kind == EXPR_OP && type_is_integer(at->type) && expr_reads(at);
@@ -136,7 +136,7 @@ static bool is_elementwise(const Stage *stage, const Expr *read) {
 
 /* --- facts --- */
 
-static StageFacts *facts_of(Grouping *grouping, const Tensor *tensor) {
+static StageUses *facts_of(Grouping *grouping, const Tensor *tensor) {
     const Stage *stage = program_stage_of(grouping->space->program, tensor);
     return stage ? &grouping->facts[program_stage_index(grouping->space->program, stage)] : NULL;
 }
@@ -146,7 +146,7 @@ static void stage_reads(Grouping *grouping, const Stage *stage, Arena *arena, Re
     EACH_STAGE_READ(read, stage)
         list_push(arena, reads, read);
     EACH_STAGE_READ(read, stage) {
-        StageFacts *producer = facts_of(grouping, read->tensor);
+        StageUses *producer = facts_of(grouping, read->tensor);
         if (producer && producer->inlined)
             stage_reads(grouping, producer->stage, arena, reads);
     }
@@ -156,7 +156,7 @@ static void stage_reads(Grouping *grouping, const Stage *stage, Arena *arena, Re
 static void add_consumer(Grouping *grouping, int reader, int stage, int *seen) {
     for (int p = 0; p < grouping->facts[stage].producers.count; p++) {
         int producer = grouping->facts[stage].producers.items[p];
-        StageFacts *facts = &grouping->facts[producer];
+        StageUses *facts = &grouping->facts[producer];
         if (seen[producer] == reader)
             continue;
         seen[producer] = reader;
@@ -177,8 +177,8 @@ static void find_consumers(Grouping *grouping) {
             add_consumer(grouping, s, s, seen);
 }
 
-static void list_producer(Grouping *grouping, StageFacts *facts, const Tensor *tensor) {
-    const StageFacts *producer = facts_of(grouping, tensor);
+static void list_producer(Grouping *grouping, StageUses *facts, const Tensor *tensor) {
+    const StageUses *producer = facts_of(grouping, tensor);
     if (producer)
         list_push(grouping->space->arena, &facts->producers, (int)(producer - grouping->facts));
 }
@@ -186,7 +186,7 @@ static void list_producer(Grouping *grouping, StageFacts *facts, const Tensor *t
 static void collect_facts(Grouping *grouping) {
     const Program *program = grouping->space->program;
     for (int s = 0; s < program->stage_count; s++) {
-        StageFacts *facts = &grouping->facts[s];
+        StageUses *facts = &grouping->facts[s];
         facts->stage = program->stages[s];
         facts->output = stage_output(facts->stage) != NULL;
         facts->scan = facts->stage->scan;
@@ -242,7 +242,7 @@ static bool computed_once(Space *space, const Stage *consumer, const Stage *prod
     return (uses <= 1 || (consumer->reduction_count > 0 && uses * value_nodes(space, producer) <= INLINED_NODES));
 }
 
-static bool wants_inlining(Grouping *grouping, const StageFacts *facts) {
+static bool wants_inlining(Grouping *grouping, const StageUses *facts) {
     const Stage *stage = facts->stage;
     if (facts->output || facts->reads_initial || stage->combine != COMBINE_NONE || facts->consumers.count == 0 ||
         requirement_reads(grouping->space->program, stage))
@@ -262,7 +262,7 @@ static bool wants_inlining(Grouping *grouping, const StageFacts *facts) {
     }
     if (once && facts->consumers.count == 1)
         return true;
-    return !reused && cost.dear == 0 && cost.operations <= CHEAP_OPERATIONS && facts->consumers.count <= CHEAP_USES;
+    return !reused && cost.expensive == 0 && cost.operations <= CHEAP_OPERATIONS && facts->consumers.count <= CHEAP_USES;
 }
 
 static bool common_is_legal(Space *space) {
@@ -296,7 +296,7 @@ static void inline_stages(Grouping *grouping) {
     Space *space = grouping->space;
     for (int s = 0; s < grouping->count; s++) {
         find_consumers(grouping);
-        StageFacts *facts = &grouping->facts[s];
+        StageUses *facts = &grouping->facts[s];
         if (!wants_inlining(grouping, facts))
             continue;
         Prim prim = {.op = PRIM_INLINE, .arg_count = 1, .args = ARENA_NEW(space->arena, PrimArg)};
@@ -311,13 +311,13 @@ static void inline_stages(Grouping *grouping) {
 /* The reader's own reads of what the producer writes, and those of what is inlined into it, that are of an earlier
  * step.
  */
-static bool reads_earlier_steps(Grouping *grouping, const StageFacts *reader, const StageFacts *producer) {
+static bool reads_earlier_steps(Grouping *grouping, const StageUses *reader, const StageUses *producer) {
     bool earlier = false;
     if (!producer->scan)
         return false;
     EACH_STAGE_READ(read, reader->stage) {
         const Expr *step = read->count ? read->args[producer->stage->step] : NULL;
-        const StageFacts *read_stage = facts_of(grouping, read->tensor);
+        const StageUses *read_stage = facts_of(grouping, read->tensor);
         if (stage_writes(producer->stage, read->tensor))
             earlier |= reader->stage->scan != producer->scan ||
                        !stage_index_is_axis(reader->stage, step, reader->stage->step);
@@ -328,27 +328,27 @@ static bool reads_earlier_steps(Grouping *grouping, const StageFacts *reader, co
 }
 
 /* Whether it reads what stays in its scan. */
-static bool needs_scan(Grouping *grouping, const StageFacts *facts) {
+static bool needs_scan(Grouping *grouping, const StageUses *facts) {
     Arena *arena = arena_new();
     Reads reads = {0};
     stage_reads(grouping, facts->stage, arena, &reads);
     bool needs = false;
     for (int r = 0; r < reads.count; r++) {
-        const StageFacts *producer = facts_of(grouping, reads.items[r]->tensor);
+        const StageUses *producer = facts_of(grouping, reads.items[r]->tensor);
         needs |= producer && !producer->inlined && producer->scan == facts->scan;
     }
     arena_free(arena);
     return needs;
 }
 
-static bool is_needed_in_scan(const Grouping *grouping, const StageFacts *facts) {
+static bool is_needed_in_scan(const Grouping *grouping, const StageUses *facts) {
     for (int c = 0; c < facts->consumers.count; c++)
         if (grouping->facts[facts->consumers.items[c]].scan == facts->scan)
             return true;
     return false;
 }
 
-static void take_out(Grouping *grouping, StageFacts *facts) {
+static void take_out(Grouping *grouping, StageUses *facts) {
     Space *space = grouping->space;
     Prim prim = {.op = PRIM_COMPUTE_ROOT, .arg_count = 1, .args = ARENA_NEW(space->arena, PrimArg)};
     prim.args[0] = arg_name(facts->stage->name);
@@ -363,12 +363,12 @@ static void take_out(Grouping *grouping, StageFacts *facts) {
  * after it. */
 static void empty_scans(Grouping *grouping) {
     for (int s = 0; s < grouping->count; s++) {
-        StageFacts *facts = &grouping->facts[s];
+        StageUses *facts = &grouping->facts[s];
         if (facts->scan && !facts->inlined && !needs_scan(grouping, facts))
             take_out(grouping, facts);
     }
     for (int s = grouping->count - 1; s >= 0; s--) {
-        StageFacts *facts = &grouping->facts[s];
+        StageUses *facts = &grouping->facts[s];
         if (facts->scan && !facts->inlined && stage_has_reuse(facts->stage) && !is_needed_in_scan(grouping, facts))
             take_out(grouping, facts);
     }
@@ -377,12 +377,12 @@ static void empty_scans(Grouping *grouping) {
 /* --- groups --- */
 
 /* All that read it are members, in the same scan if in any, and of the same step. */
-static bool only_used_in(Grouping *grouping, const StageFacts *facts, const bool *members) {
+static bool only_used_in(Grouping *grouping, const StageUses *facts, const bool *members) {
     if (facts->inlined || facts->grouped || facts->output || facts->reads_initial || facts->consumers.count == 0 ||
         requirement_reads(grouping->space->program, facts->stage))
         return false;
     for (int c = 0; c < facts->consumers.count; c++) {
-        const StageFacts *consumer = &grouping->facts[facts->consumers.items[c]];
+        const StageUses *consumer = &grouping->facts[facts->consumers.items[c]];
         if (!members[facts->consumers.items[c]] || consumer->scan != facts->scan ||
             reads_earlier_steps(grouping, consumer, facts))
             return false;
@@ -395,7 +395,7 @@ static bool all_reads(Grouping *grouping, const Stage *stage, const Stage *writt
                       bool (*test)(const Stage *stage, const Expr *read, int depth)) {
     bool all = true;
     EACH_STAGE_READ(read, stage) {
-        StageFacts *producer = facts_of(grouping, read->tensor);
+        StageUses *producer = facts_of(grouping, read->tensor);
         if (stage_writes(written, read->tensor))
             all &= test(stage, read, depth);
         else if (producer && producer->inlined && values_use(producer->stage, written))
@@ -416,7 +416,7 @@ static bool same_domain(const Stage *a, const Stage *b) {
 }
 
 /* A reduction whose elements are better computed side by side, in a register tile, than each for itself. */
-static bool suits_tile(Grouping *grouping, const StageFacts *facts) {
+static bool suits_tile(Grouping *grouping, const StageUses *facts) {
     const Stage *stage = facts->stage;
     if (stage->combine == COMBINE_NONE || stage_is_row_reduction(grouping->space, stage) || stage_is_ragged(stage))
         return false;
@@ -425,11 +425,11 @@ static bool suits_tile(Grouping *grouping, const StageFacts *facts) {
 }
 
 /* The reduction that the root can carry in its tile, or NULL. */
-static StageFacts *find_anchor(Grouping *grouping, const Stage *root, const bool *members) {
+static StageUses *find_anchor(Grouping *grouping, const Stage *root, const bool *members) {
     if (root->combine != COMBINE_NONE)
         return NULL;
     for (int s = grouping->count - 1; s >= 0; s--) {
-        StageFacts *facts = &grouping->facts[s];
+        StageUses *facts = &grouping->facts[s];
         if (only_used_in(grouping, facts, members) && suits_tile(grouping, facts) && same_domain(facts->stage, root) &&
             all_reads(grouping, root, facts->stage, 0, elementwise_test))
             return facts;
@@ -438,7 +438,7 @@ static StageFacts *find_anchor(Grouping *grouping, const Stage *root, const bool
 }
 
 /* Leading axes that a producer shares with the members that read it. */
-static int shared_depth(Grouping *grouping, const StageFacts *facts, const bool *members, int limit) {
+static int shared_depth(Grouping *grouping, const StageUses *facts, const bool *members, int limit) {
     for (int depth = limit; depth > 0; depth--) {
         bool all = facts->stage->axis_count >= depth;
         for (int s = 0; s < grouping->count && all; s++)
@@ -457,7 +457,7 @@ static int minimum(int a, int b) {
 /* Whether the root, without a reduction, reads one along memory element by element: a row of that is one element. */
 static bool reads_row_reduction(Grouping *grouping, const Stage *root, const bool *members) {
     for (int s = 0; s < grouping->count; s++) {
-        const StageFacts *facts = &grouping->facts[s];
+        const StageUses *facts = &grouping->facts[s];
         if (only_used_in(grouping, facts, members) && stage_is_row_reduction(grouping->space, facts->stage) &&
             same_domain(facts->stage, root) && all_reads(grouping, root, facts->stage, root->axis_count, shares_axes))
             return true;
@@ -478,7 +478,7 @@ static int absorb_rows(Grouping *grouping, const Stage *root, bool *members) {
     depth = minimum(depth, stage_first_scatter(root));
     bool any = false;
     for (int s = grouping->count - 1; s >= 0; s--) {
-        StageFacts *facts = &grouping->facts[s];
+        StageUses *facts = &grouping->facts[s];
         bool tiled = stage_has_reuse(facts->stage) && !stage_is_row_reduction(grouping->space, facts->stage);
         tiled |= chooses_cases(grouping->space, facts->stage);
         if (!only_used_in(grouping, facts, members) || tiled)
@@ -524,9 +524,9 @@ static bool suits_blocks(const Space *space, const Stage *stage, int depth) {
 }
 
 /* The reduction with reuse whose rows the members read, which may be computed a block of rows at a time; or NULL. */
-static StageFacts *find_row_anchor(Grouping *grouping, const bool *members, int depth) {
+static StageUses *find_row_anchor(Grouping *grouping, const bool *members, int depth) {
     for (int s = grouping->count - 1; s >= 0 && depth > 0; s--) {
-        StageFacts *facts = &grouping->facts[s];
+        StageUses *facts = &grouping->facts[s];
         const Stage *stage = facts->stage;
         if (!members[s] && only_used_in(grouping, facts, members) && !facts->scan && stage->component_count == 1 &&
             stage_has_reuse(stage) && !stage_is_row_reduction(grouping->space, stage) && stage->axis_count > depth &&
@@ -539,13 +539,13 @@ static StageFacts *find_row_anchor(Grouping *grouping, const bool *members, int 
 /* Where the root reads a product of rows that are made of another one's (attention: of weights and values, weights are
  * made of scores): all of it can be computed a block of rows at a time, which pays where what is between them is too
  * large for a near cache. Returns the first one and takes in what is between them, or NULL. */
-static StageFacts *find_chain(Grouping *grouping, const Stage *root, const StageFacts *product, bool *members,
+static StageUses *find_chain(Grouping *grouping, const Stage *root, const StageUses *product, bool *members,
                               int *depth) {
     bool chain[grouping->count];
     memcpy(chain, members, sizeof chain);
     chain[product - grouping->facts] = true;
     int shared = root->axis_count > 1 ? absorb_rows(grouping, root, chain) : 0;
-    StageFacts *block = shared == root->axis_count - 1 ? find_row_anchor(grouping, chain, shared) : NULL;
+    StageUses *block = shared == root->axis_count - 1 ? find_row_anchor(grouping, chain, shared) : NULL;
     double between = block ? bytes_below(block->stage, 0) : 0;
     if (between <= 2 * cache_size(grouping->space, 1) || product->stage->component_count > 1 ||
         !suits_blocks(grouping->space, product->stage, shared))
@@ -562,7 +562,7 @@ static bool absorb_transforms(Grouping *grouping, const Stage *root, bool *membe
     if (!stage_has_cases(inlined) || root->component_count > 1)
         return false;
     for (int s = grouping->count - 1; s >= 0; s--) {
-        StageFacts *facts = &grouping->facts[s];
+        StageUses *facts = &grouping->facts[s];
         if (facts->stage == root || !only_used_in(grouping, facts, members) ||
             !reads_by_cases(inlined, inlined_stage(grouping->space, facts->stage)))
             continue;
@@ -577,7 +577,7 @@ static bool own_element_test(const Stage *stage, const Expr *read, int depth) {
 }
 
 /* Computed element by element, of sizes that are the root's. */
-static bool is_of_elements(const StageFacts *facts, const Stage *root) {
+static bool is_of_elements(const StageUses *facts, const Stage *root) {
     const Stage *stage = facts->stage;
     return stage->combine == COMBINE_NONE && stage->component_count == 1 && stage->axis_count > 0 && !facts->scan &&
            stage_first_scatter(stage) == stage->axis_count && same_domain(stage, root);
@@ -585,12 +585,12 @@ static bool is_of_elements(const StageFacts *facts, const Stage *root) {
 
 /* Takes in producers that are read element by element through others of them: they are computed in registers, beside
  * the root. Not where rows of what else the root reads would be computed together with it. */
-static bool absorb_elements(Grouping *grouping, const StageFacts *root, bool *members) {
+static bool absorb_elements(Grouping *grouping, const StageUses *root, bool *members) {
     bool elements[grouping->count], rows[grouping->count], any = false;
     memcpy(elements, members, sizeof elements);
     memcpy(rows, members, sizeof rows);
     for (int s = grouping->count - 1; s >= 0 && is_of_elements(root, root->stage); s--) {
-        const StageFacts *facts = &grouping->facts[s];
+        const StageUses *facts = &grouping->facts[s];
         bool own = only_used_in(grouping, facts, elements) && is_of_elements(facts, root->stage);
         for (int r = s + 1; r < grouping->count && own; r++)
             own = !elements[r] || all_reads(grouping, grouping->facts[r].stage, facts->stage, 0, own_element_test);
@@ -624,10 +624,10 @@ static void make_group(Grouping *grouping, int root) {
     group->root = grouping->facts[root].stage;
     group->scan = grouping->facts[root].scan;
     group->prefix = space->groups.count ? arena_printf(space->arena, "g%d_", space->groups.count + 1) : "";
-    StageFacts *anchor = find_anchor(grouping, group->root, members);
+    StageUses *anchor = find_anchor(grouping, group->root, members);
     int depth = 0;
     bool elements = false, rows = stage_is_row_reduction(space, group->root);
-    StageFacts *block = NULL, *product = NULL;
+    StageUses *block = NULL, *product = NULL;
     if (anchor && !group->scan && (block = find_chain(grouping, group->root, anchor, members, &depth)))
         product = anchor;
     else if (anchor)
@@ -661,11 +661,11 @@ static void make_group(Grouping *grouping, int root) {
 /* --- buffers of one step --- */
 
 /* Whether each step reads nothing of it but what it wrote itself. */
-static bool is_of_one_step(Grouping *grouping, const StageFacts *facts) {
+static bool is_of_one_step(Grouping *grouping, const StageUses *facts) {
     bool one = facts->scan && !facts->inlined && !facts->output && !facts->reads_initial &&
                !requirement_reads(grouping->space->program, facts->stage);
     for (int c = 0; c < facts->consumers.count && one; c++) {
-        const StageFacts *consumer = &grouping->facts[facts->consumers.items[c]];
+        const StageUses *consumer = &grouping->facts[facts->consumers.items[c]];
         one = consumer->scan == facts->scan && !reads_earlier_steps(grouping, consumer, facts);
     }
     return one && facts->consumers.count > 0;
@@ -676,7 +676,7 @@ static void shrink_buffers(Grouping *grouping) {
     Space *space = grouping->space;
     for (int g = 0; g < space->groups.count; g++) {
         const Group *group = space->groups.items[g];
-        StageFacts *facts = &grouping->facts[program_stage_index(space->program, group->root)];
+        StageUses *facts = &grouping->facts[program_stage_index(space->program, group->root)];
         if (!is_of_one_step(grouping, facts))
             continue;
         Prim prim = {.op = PRIM_COMPUTE_AT, .arg_count = 2, .args = ARENA_ARRAY(space->arena, PrimArg, 2)};
@@ -723,7 +723,7 @@ static void make_groups(Grouping *grouping) {
 
 void space_make_groups(Space *space) {
     Grouping grouping = {.space = space, .count = space->program->stage_count};
-    grouping.facts = ARENA_ARRAY(space->arena, StageFacts, grouping.count + 1);
+    grouping.facts = ARENA_ARRAY(space->arena, StageUses, grouping.count + 1);
     space_keep_stages(space);
     collect_facts(&grouping);
     inline_stages(&grouping);

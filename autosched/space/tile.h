@@ -13,7 +13,7 @@ typedef struct TileAxis {
     bool steps;       /* counts the steps of the scan that the root is in: the root has no such loop */
     bool tiled;       /* its extent is not 0 or 1 */
     bool chained;     /* a loop of the root's chain, outside of all others */
-    bool cases;       /* chooses between cases, too dear for lanes: whole periods of it are unrolled */
+    bool cases;       /* chooses between cases, too expensive for lanes: whole periods of it are unrolled */
     int lanes;        /* as the vector axis */
     int tile, vector; /* genes: (middle, inner); as the vector axis, (middle, vectors) */
     const char *outer, *middle, *inner, *lane, *anchor_outer, *anchor_lane; /* names of the loops it is split to */

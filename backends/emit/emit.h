@@ -9,7 +9,7 @@
 /* --- targets --- */
 
 /* The row of targets.def with this name, "host" filled in from this machine (cpu name, features, caches, threads),
- * or the cpu names "cortex-a53" and so on that LLVM knows; "NAME+FEATURE" has a feature of lang/features.def more.
+ * or the cpu names "cortex-a53" and so on that LLVM knows; "NAME+FEATURE" has a feature of lang/processor_features.def more.
  * threads: 0 decided at run time, 1 no parallel loops. NULL: unknown. */
 const Target *target_make(Arena *arena, const char *name, int threads);
 /* The microarchitecture found: the key of records ("sapphirerapids"). */

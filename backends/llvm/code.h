@@ -75,7 +75,7 @@ typedef struct Frame {
     LLVMBasicBlockRef entry; /* allocas alone; ends in a branch to the first block */
     LLVMBasicBlockRef leave; /* frees and returns */
     LLVMValueRef status;     /* alloca of what is returned; NULL in a function that returns nothing */
-    LLVMValueRef forgotten;  /* where a store goes that nobody wants; or NULL */
+    LLVMValueRef sink;       /* where a store goes that nobody wants; or NULL */
     LLVMValueRef heap;       /* temporaries: of the call, or this thread's slice of them; or NULL */
     HeldMask masks[MASKS_HELD];
     int mask_count;

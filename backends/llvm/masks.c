@@ -81,11 +81,11 @@ LLVMValueRef zeros_to_read(Code *code, int bytes) {
 }
 
 /* A place on the stack, of which LLVM does not know that nobody reads it: else it makes a branch after all. */
-static LLVMValueRef place_to_forget(Code *code) {
+static LLVMValueRef sink_of_stores(Code *code) {
     Frame *frame = code->frame;
-    if (!frame->forgotten)
-        frame->forgotten = unknown_value(code, entry_alloca(code, code->i64, WORD, "forgotten"));
-    return frame->forgotten;
+    if (!frame->sink)
+        frame->sink = unknown_value(code, entry_alloca(code, code->i64, WORD, "sink"));
+    return frame->sink;
 }
 
 /* The lanes of a mask as the bits of a number. */
@@ -165,7 +165,7 @@ void store_each_lane(Code *code, const LanesInMemory *lanes, LLVMValueRef addres
                      LLVMValueRef vector) {
     if (mask)
         addresses = LLVMBuildSelect(code->builder, mask, addresses,
-                                    emit_splat(code, place_to_forget(code), lanes_of(addresses)), "");
+                                    emit_splat(code, sink_of_stores(code), lanes_of(addresses)), "");
     for (int lane = 0; lane < lanes->count; lane++)
         store_lane(code, lanes, vector, lane,
                    LLVMBuildExtractElement(code->builder, addresses, index_constant(code, lane), ""));
@@ -173,11 +173,11 @@ void store_each_lane(Code *code, const LanesInMemory *lanes, LLVMValueRef addres
 
 void store_row_by_lane(Code *code, const LanesInMemory *lanes, LLVMValueRef address, LLVMValueRef mask,
                        LLVMValueRef vector) {
-    LLVMValueRef bits = mask_bits(code, mask), forgotten = place_to_forget(code);
+    LLVMValueRef bits = mask_bits(code, mask), sink = sink_of_stores(code);
     for (int lane = 0; lane < lanes->count; lane++) {
         LLVMValueRef at = index_constant(code, lane);
         LLVMValueRef place = LLVMBuildInBoundsGEP2(code->builder, lanes->type, address, &at, 1, "");
         store_lane(code, lanes, vector, lane,
-                   LLVMBuildSelect(code->builder, has_bit(code, bits, lane), place, forgotten, ""));
+                   LLVMBuildSelect(code->builder, has_bit(code, bits, lane), place, sink, ""));
     }
 }

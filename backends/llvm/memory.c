@@ -3,7 +3,7 @@
  * The parts of an offset are added one by one, that of the outermost loop first, the constant last: what an inner loop
  * does not change is hoisted, and the elements of an unrolled tile differ by the displacement alone. Contiguous lanes
  * are one access, masked where there is a guard or where the lanes are not a power of two; small constant strides are
- * contiguous accesses, likewise masked, and a shuffle; lanes that go down in memory are those that go up, turned
+ * contiguous accesses, likewise masked, and a shuffle; lanes that go down in memory are those that go up, reversed
  * around; those that go round a row are two loads, those that are held at its ends one and an element of each;
  * everything else is a gather or scatter.
  */
@@ -49,48 +49,48 @@ static LLVMValueRef element_address(Code *code, LLVMTypeRef type, LLVMValueRef p
 
 /* --- one access --- */
 
-typedef struct Access {
+typedef struct MemoryAccess {
     const Tensor *tensor;
     LLVMTypeRef type;  /* of an element in memory */
     LLVMValueRef base; /* the buffer */
     Expr *index;
     Expr *guard;
     int lanes;
-    bool turned; /* the guard's lanes, and the value's, lie in memory from the last to the first */
-} Access;
+    bool reversed; /* the guard's lanes, and the value's, lie in memory from the last to the first */
+} MemoryAccess;
 
-static Access access_of(Code *code, const Tensor *tensor, Expr **index, int count, Expr *guard, int lanes) {
+static MemoryAccess access_of(Code *code, const Tensor *tensor, Expr **index, int count, Expr *guard, int lanes) {
     ENSURE(count <= 1);
-    Access access = {.tensor = tensor, .type = memory_type(code, tensor->type), .guard = guard, .lanes = lanes};
+    MemoryAccess access = {.tensor = tensor, .type = memory_type(code, tensor->type), .guard = guard, .lanes = lanes};
     access.index = count ? index[0] : expr_int(code->arena, 0);
     access.base = buffer_of(code, tensor)->pointer;
     return access;
 }
 
-static bool constant_stride(const Access *access, int64_t *stride) {
+static bool constant_stride(const MemoryAccess *access, int64_t *stride) {
     return access->index->kind == EXPR_RAMP && expr_is_int(access->index->args[1], stride);
 }
 
-/* Of lanes that were turned around under a guard the first may lie before the buffer: nothing is promised of it. */
-static LLVMValueRef address_of(Code *code, const Access *access) {
+/* Of lanes that were reversed under a guard the first may lie before the buffer: nothing is promised of it. */
+static LLVMValueRef address_of(Code *code, const MemoryAccess *access) {
     Expr *index = access->index->kind == EXPR_RAMP ? access->index->args[0] : access->index;
-    if (access->turned && access->guard) {
+    if (access->reversed && access->guard) {
         LLVMValueRef at = emit_value(code, index);
         return LLVMBuildGEP2(code->builder, access->type, access->base, &at, 1, "");
     }
     return element_address(code, access->type, access->base, index);
 }
 
-static int alignment_of(const Access *access) {
+static int alignment_of(const MemoryAccess *access) {
     return element_info[access->tensor->type].bytes;
 }
 
-static LanesInMemory lanes_in_memory(const Access *access) {
+static LanesInMemory lanes_in_memory(const MemoryAccess *access) {
     return (LanesInMemory){access->type, alignment_of(access), access->lanes};
 }
 
 /* The first `lanes` of a vector from the last to the first. */
-static LLVMValueRef turned_lanes(Code *code, LLVMValueRef value, int lanes) {
+static LLVMValueRef reversed_lanes(Code *code, LLVMValueRef value, int lanes) {
     int count = lanes_of(value), indices[count];
     for (int i = 0; i < count; i++)
         indices[i] = i < lanes ? lanes - 1 - i : -1;
@@ -98,25 +98,25 @@ static LLVMValueRef turned_lanes(Code *code, LLVMValueRef value, int lanes) {
 }
 
 /* The same elements in the order of memory, where the lanes go down in it. */
-static Access turned_access(Code *code, const Access *access, int64_t stride) {
-    Access turned = *access;
+static MemoryAccess reversed_access(Code *code, const MemoryAccess *access, int64_t stride) {
+    MemoryAccess reversed = *access;
     Expr *first = expr_offset_beyond(code->arena, access->index->args[0], stride * (access->lanes - 1));
-    turned.index = expr_ramp(code->arena, first, expr_int(code->arena, -stride), access->lanes);
-    turned.turned = true;
-    return turned;
+    reversed.index = expr_ramp(code->arena, first, expr_int(code->arena, -stride), access->lanes);
+    reversed.reversed = true;
+    return reversed;
 }
 
 /* The lanes that may touch memory: those that the guard allows and that exist; NULL for all. */
-static LLVMValueRef access_mask(Code *code, const Access *access) {
+static LLVMValueRef access_mask(Code *code, const MemoryAccess *access) {
     int padded = padded_lanes(access->lanes);
     LLVMValueRef mask = access->guard ? emit_value(code, access->guard) : NULL;
     if (mask && lanes_of(mask) < padded)
         mask = emit_splat(code, mask, padded);
-    else if (mask && access->turned)
-        mask = turned_lanes(code, mask, access->lanes);
+    else if (mask && access->reversed)
+        mask = reversed_lanes(code, mask, access->lanes);
     if (access->lanes == padded)
         return mask;
-    if (mask && access->turned)
+    if (mask && access->reversed)
         mask = LLVMBuildFreeze(code->builder, mask, ""); /* what is behind the lanes was poison */
     LLVMValueRef real = lane_mask(code, access->lanes, padded);
     return mask ? LLVMBuildAnd(code->builder, mask, real, "") : real;
@@ -124,13 +124,13 @@ static LLVMValueRef access_mask(Code *code, const Access *access) {
 
 /* --- loads --- */
 
-static LLVMValueRef load(Code *code, const Access *access, LLVMTypeRef type, LLVMValueRef address) {
+static LLVMValueRef load(Code *code, const MemoryAccess *access, LLVMTypeRef type, LLVMValueRef address) {
     LLVMValueRef value = LLVMBuildLoad2(code->builder, type, address, "");
     LLVMSetAlignment(value, (unsigned)alignment_of(access));
     return value;
 }
 
-static LLVMValueRef masked_load(Code *code, const Access *access, LLVMValueRef address, LLVMValueRef mask) {
+static LLVMValueRef masked_load(Code *code, const MemoryAccess *access, LLVMValueRef address, LLVMValueRef mask) {
     LLVMTypeRef type = vector_of(access->type, lanes_of(mask)), overloads[] = {type, code->pointer};
     LLVMValueRef args[] = {address, constant_int(code->i32, alignment_of(access)), held_mask(code, mask),
                            LLVMConstNull(type)};
@@ -138,7 +138,7 @@ static LLVMValueRef masked_load(Code *code, const Access *access, LLVMValueRef a
 }
 
 /* `lanes` elements in a row, in padded lanes. Without cheap masks an odd number is loaded piece by piece, by LLVM. */
-static LLVMValueRef load_row(Code *code, const Access *access, LLVMValueRef address, int lanes) {
+static LLVMValueRef load_row(Code *code, const MemoryAccess *access, LLVMValueRef address, int lanes) {
     int padded = padded_lanes(lanes);
     if (lanes == padded || !has_masked_access(code, alignment_of(access)))
         return emit_resized(code, load(code, access, vector_of(access->type, lanes), address), padded);
@@ -154,7 +154,7 @@ static LLVMValueRef spread_mask(Code *code, LLVMValueRef mask, int lanes, int st
     return emit_shuffle(code, mask, LLVMConstNull(LLVMTypeOf(mask)), indices, padded);
 }
 
-static LLVMValueRef load_strided(Code *code, const Access *access, int stride) {
+static LLVMValueRef load_strided(Code *code, const MemoryAccess *access, int stride) {
     int span = stride * (access->lanes - 1) + 1, padded = padded_lanes(access->lanes), indices[padded];
     LLVMValueRef address = address_of(code, access), row;
     if (access->guard) /* under a mask that an instruction has */
@@ -179,7 +179,7 @@ static LLVMValueRef lane_indices(Code *code, const Expr *index) {
 }
 
 /* One pointer a lane. */
-static LLVMValueRef lane_addresses(Code *code, const Access *access) {
+static LLVMValueRef lane_addresses(Code *code, const MemoryAccess *access) {
     LLVMValueRef index, base = access->base;
     if (access->index->kind == EXPR_RAMP) {
         base = address_of(code, access);
@@ -191,7 +191,7 @@ static LLVMValueRef lane_addresses(Code *code, const Access *access) {
     return LLVMBuildInBoundsGEP2(code->builder, access->type, base, &index, 1, "");
 }
 
-static LLVMValueRef load_gathered(Code *code, const Access *access) {
+static LLVMValueRef load_gathered(Code *code, const MemoryAccess *access) {
     LLVMValueRef addresses = lane_addresses(code, access);
     int padded = lanes_of(addresses);
     if (!has_gathers(code, alignment_of(access))) {
@@ -207,7 +207,7 @@ static LLVMValueRef load_gathered(Code *code, const Access *access) {
 }
 
 /* Where all lanes are to be read from: under a guard that fails, zeros. */
-static LLVMValueRef address_where(Code *code, const Access *access, const Expr *guard) {
+static LLVMValueRef address_where(Code *code, const MemoryAccess *access, const Expr *guard) {
     LLVMValueRef address = address_of(code, access);
     if (!guard)
         return address;
@@ -216,7 +216,7 @@ static LLVMValueRef address_where(Code *code, const Access *access, const Expr *
 }
 
 /* All lanes or none: without a mask. */
-static LLVMValueRef load_row_where(Code *code, const Access *access, const Expr *guard) {
+static LLVMValueRef load_row_where(Code *code, const MemoryAccess *access, const Expr *guard) {
     return load_row(code, access, address_where(code, access, guard), access->lanes);
 }
 
@@ -251,7 +251,7 @@ static void split_guard(Code *code, Expr *guard, Expr **all, Expr **each) {
 }
 
 /* Where none of the lanes is to be read, from zeros. */
-static LLVMValueRef address_of_any(Code *code, const Access *access, LLVMValueRef address, LLVMValueRef mask) {
+static LLVMValueRef address_of_any(Code *code, const MemoryAccess *access, LLVMValueRef address, LLVMValueRef mask) {
     LLVMTypeRef type = LLVMTypeOf(mask);
     LLVMValueRef any = emit_intrinsic(code, "llvm.vector.reduce.or", &type, 1, &mask, 1);
     LLVMValueRef zeros = zeros_to_read(code, lanes_of(mask) * alignment_of(access));
@@ -260,20 +260,20 @@ static LLVMValueRef address_of_any(Code *code, const Access *access, LLVMValueRe
 
 /* A masked load of memory that nobody has touched yet, as the rest of a temporary may be, takes as long as one
  * outside of all memory, each time; that is where lanes that go down are, when all of them are cut off. */
-static LLVMValueRef touched_address(Code *code, const Access *access, const Expr *guard, LLVMValueRef mask) {
+static LLVMValueRef touched_address(Code *code, const MemoryAccess *access, const Expr *guard, LLVMValueRef mask) {
     LLVMValueRef address = address_where(code, access, guard);
-    bool outside = access->turned || access->tensor->role == ROLE_TEMPORARY;
+    bool outside = access->reversed || access->tensor->role == ROLE_TEMPORARY;
     return outside ? address_of_any(code, access, address, mask) : address;
 }
 
 /* A masked load that stands outside of all memory takes very long: what decides for all lanes is no part of the mask.
  */
-static LLVMValueRef load_guarded_row(Code *code, const Access *access) {
+static LLVMValueRef load_guarded_row(Code *code, const MemoryAccess *access) {
     Expr *all = NULL, *each = NULL;
     split_guard(code, access->guard, &all, &each);
     if (!each)
         return load_row_where(code, access, all);
-    Access row = *access;
+    MemoryAccess row = *access;
     row.guard = each;
     LLVMValueRef mask = access_mask(code, &row);
     if (has_masked_access(code, alignment_of(access)))
@@ -284,7 +284,7 @@ static LLVMValueRef load_guarded_row(Code *code, const Access *access) {
 }
 
 /* One element, for the lanes of the mask. */
-static LLVMValueRef load_same(Code *code, const Access *access) {
+static LLVMValueRef load_same(Code *code, const MemoryAccess *access) {
     LLVMValueRef mask = access_mask(code, access);
     LLVMValueRef element =
         load(code, access, access->type, address_of_any(code, access, address_of(code, access), mask));
@@ -293,7 +293,7 @@ static LLVMValueRef load_same(Code *code, const Access *access) {
 }
 
 /* Without branches: loads of several blocks would be moved together, far from where they are used. */
-static LLVMValueRef load_scalar(Code *code, const Access *access) {
+static LLVMValueRef load_scalar(Code *code, const MemoryAccess *access) {
     return load(code, access, access->type, address_where(code, access, access->guard));
 }
 
@@ -320,8 +320,8 @@ static bool find_wrapped(Code *code, const Expr *index, Wrapped *wrapped) {
     return wrapped->period >= index->lanes;
 }
 
-static LLVMValueRef load_part(Code *code, const Access *access, Expr *index, LLVMValueRef mask) {
-    Access part = *access;
+static LLVMValueRef load_part(Code *code, const MemoryAccess *access, Expr *index, LLVMValueRef mask) {
+    MemoryAccess part = *access;
     part.index = index;
     LLVMValueRef at = emit_value(code, index); /* of the first lane, which may be outside */
     LLVMValueRef address = LLVMBuildGEP2(code->builder, access->type, access->base, &at, 1, "");
@@ -329,7 +329,7 @@ static LLVMValueRef load_part(Code *code, const Access *access, Expr *index, LLV
 }
 
 /* The lanes before the end of the row and those after it, each under a mask; NULL: they are no such lanes. */
-static LLVMValueRef load_wrapped(Code *code, const Access *access) {
+static LLVMValueRef load_wrapped(Code *code, const MemoryAccess *access) {
     enum { LANES_LIMIT = 64 };
     Wrapped wrapped = {.around = expr_int(code->arena, 0)};
     int padded = padded_lanes(access->lanes);
@@ -401,7 +401,7 @@ static LLVMValueRef both_masks(Code *code, LLVMValueRef a, LLVMValueRef b) {
 }
 
 /* The lanes of the mask hold the element at a bound, the others what they were. */
-static LLVMValueRef hold(Code *code, const Access *access, const Clamped *clamped, Expr *bound, LLVMValueRef lanes,
+static LLVMValueRef hold(Code *code, const MemoryAccess *access, const Clamped *clamped, Expr *bound, LLVMValueRef lanes,
                          LLVMValueRef mask, LLVMValueRef value) {
     LLVMValueRef at = emit_value(code, expr_binary(code->arena, OP_ADD, clamped->around, bound));
     LLVMValueRef address = LLVMBuildGEP2(code->builder, access->type, access->base, &at, 1, "");
@@ -411,7 +411,7 @@ static LLVMValueRef hold(Code *code, const Access *access, const Clamped *clampe
 }
 
 /* The lanes between the bounds under a mask, the others from two elements; NULL: they are no such lanes. */
-static LLVMValueRef load_clamped(Code *code, const Access *access) {
+static LLVMValueRef load_clamped(Code *code, const MemoryAccess *access) {
     enum { LANES_LIMIT = 64 };
     Clamped clamped = {.around = expr_int(code->arena, 0)};
     int padded = padded_lanes(access->lanes);
@@ -434,15 +434,15 @@ static LLVMValueRef load_clamped(Code *code, const Access *access) {
     return above ? hold(code, access, &clamped, clamped.high, above, mask, value) : value;
 }
 
-static bool goes_down(const Access *access, int64_t *stride) {
+static bool goes_down(const MemoryAccess *access, int64_t *stride) {
     return constant_stride(access, stride) && *stride < 0 && *stride >= -SHUFFLED_STRIDE;
 }
 
-static LLVMValueRef load_vector(Code *code, const Access *access) {
+static LLVMValueRef load_vector(Code *code, const MemoryAccess *access) {
     int64_t stride = 0;
     if (goes_down(access, &stride)) {
-        Access turned = turned_access(code, access, stride);
-        return turned_lanes(code, load_vector(code, &turned), access->lanes);
+        MemoryAccess reversed = reversed_access(code, access, stride);
+        return reversed_lanes(code, load_vector(code, &reversed), access->lanes);
     }
     if (constant_stride(access, &stride) && stride == 1)
         return access->guard ? load_guarded_row(code, access)
@@ -457,7 +457,7 @@ static LLVMValueRef load_vector(Code *code, const Access *access) {
 }
 
 /* One element for all lanes. */
-static LLVMValueRef load_broadcast(Code *code, Access access) {
+static LLVMValueRef load_broadcast(Code *code, MemoryAccess access) {
     access.index = access.index->args[0];
     int lanes = access.lanes;
     if (access.guard && access.guard->kind == EXPR_BROADCAST)
@@ -480,7 +480,7 @@ static LLVMValueRef read_registers(Code *code, const Expr *e) {
 }
 
 static LLVMValueRef read_memory(Code *code, const Expr *e) {
-    Access access = access_of(code, e->tensor, e->args, e->count, e->guard, e->lanes);
+    MemoryAccess access = access_of(code, e->tensor, e->args, e->count, e->guard, e->lanes);
     if (access.lanes == 1)
         return load_scalar(code, &access);
     return access.index->kind == EXPR_BROADCAST ? load_broadcast(code, access) : load_vector(code, &access);
@@ -507,11 +507,11 @@ LLVMValueRef emit_stored_read(Code *code, const Expr *e) {
 
 /* --- stores --- */
 
-static void store(Code *code, const Access *access, LLVMValueRef value, LLVMValueRef address) {
+static void store(Code *code, const MemoryAccess *access, LLVMValueRef value, LLVMValueRef address) {
     LLVMSetAlignment(LLVMBuildStore(code->builder, value, address), (unsigned)alignment_of(access));
 }
 
-static void store_row(Code *code, const Access *access, LLVMValueRef value) {
+static void store_row(Code *code, const MemoryAccess *access, LLVMValueRef value) {
     LLVMValueRef address = address_of(code, access);
     bool odd = access->lanes != padded_lanes(access->lanes);
     if (!access->guard && odd && !has_masked_access(code, alignment_of(access))) {
@@ -533,7 +533,7 @@ static void store_row(Code *code, const Access *access, LLVMValueRef value) {
     emit_intrinsic(code, "llvm.masked.store", overloads, 2, args, 4);
 }
 
-static void store_scattered(Code *code, const Access *access, LLVMValueRef value) {
+static void store_scattered(Code *code, const MemoryAccess *access, LLVMValueRef value) {
     LLVMValueRef mask = access_mask(code, access), addresses = lane_addresses(code, access);
     if (!has_gathers(code, alignment_of(access))) {
         LanesInMemory lanes = lanes_in_memory(access);
@@ -565,11 +565,11 @@ static LLVMValueRef stored_value(Code *code, const Expr *e) {
     return to_memory(code, emit_value(code, e), e->type);
 }
 
-static void store_to_memory(Code *code, const Access *access, LLVMValueRef value) {
+static void store_to_memory(Code *code, const MemoryAccess *access, LLVMValueRef value) {
     int64_t stride;
     if (access->lanes > 1 && constant_stride(access, &stride) && stride == -1) {
-        Access turned = turned_access(code, access, stride);
-        store_to_memory(code, &turned, turned_lanes(code, value, access->lanes));
+        MemoryAccess reversed = reversed_access(code, access, stride);
+        store_to_memory(code, &reversed, reversed_lanes(code, value, access->lanes));
         return;
     }
     if (access->lanes == 1)
@@ -609,7 +609,7 @@ static void store_value(Code *code, const Stmt *stmt, const Expr *guard, LLVMVal
         registers_write(code, registers, register_index(code, stmt), value, lanes);
         return;
     }
-    Access access = access_of(code, stmt->tensor, stmt->index, stmt->index_count, (Expr *)guard, lanes);
+    MemoryAccess access = access_of(code, stmt->tensor, stmt->index, stmt->index_count, (Expr *)guard, lanes);
     store_to_memory(code, &access, value);
 }
 

@@ -2,7 +2,7 @@
  * process that has built once; each reads schedules as text and answers objects.
  *
  * One that hangs or dies costs one candidate. Time on the processor is what a build may take, and what comes of the
- * machine's load is marked as passing. Builders hold the device lock together, while they build.
+ * machine's load is marked as transient. Builders hold the device lock together, while they build.
  */
 #include "backends/run/builders.h"
 #include "backends/run/device_lock.h"
@@ -239,11 +239,11 @@ static void end_builder(Builder *builder) {
     builder->pid = 0;
 }
 
-static void finish(Builders *pool, Candidate *candidate, Outcome outcome, const char *why, bool passing) {
+static void finish(Builders *pool, Candidate *candidate, Outcome outcome, const char *why, bool transient) {
     candidate->outcome = outcome;
     candidate->died = false;
     candidate->why = why;
-    candidate->passing = passing;
+    candidate->transient = transient;
     list_push(pool->arena, &pool->finished, candidate);
 }
 
@@ -370,11 +370,11 @@ static void take_candidate(Builders *pool, Builder *builder) {
     finish(pool, candidate, built ? OUTCOME_OK : OUTCOME_BUILD_ERROR, made ? "" : why, made && !built);
 }
 
-static void lose_builder(Builders *pool, Builder *builder, const char *why, bool passing) {
+static void lose_builder(Builders *pool, Builder *builder, const char *why, bool transient) {
     Candidate *candidate = builder->candidate;
     end_builder(builder);
     builder->candidate = NULL;
-    finish(pool, candidate, OUTCOME_BUILD_ERROR, why, passing);
+    finish(pool, candidate, OUTCOME_BUILD_ERROR, why, transient);
 }
 
 /* How a process that has closed its pipes ended; .si_pid is 0 where that is not known. */
@@ -395,7 +395,7 @@ static void builder_died(Builders *pool, Builder *builder) {
         lose_builder(pool, builder, "there is no memory to build it", true);
     else
         lose_builder(pool, builder, killed ? "the build process was ended" : "the build process crashed", killed);
-    candidate->died = !candidate->passing;
+    candidate->died = !candidate->transient;
 }
 
 /* A build that uses the processor goes on until its limit, however little of it it gets; one that stands still has lost

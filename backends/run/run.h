@@ -38,8 +38,8 @@ typedef struct RunRequest {
 typedef struct RunResult {
     Outcome outcome;
     const char *why;
-    bool passing;   /* the failure hangs on the machine, not on the object */
-    bool unable;    /* nothing can run: no worker starts, or there is no memory for the arguments; passing, too */
+    bool transient; /* the failure is the machine's, not the object's */
+    bool unable;    /* nothing can run: no worker starts, or there is no memory for the arguments; transient, too */
     bool died;      /* the worker ended, or answered nonsense: of the object, if others do well there */
     int status;     /* what the function returned */
     double seconds; /* of one call: the lower quartile of the repeats, for what disturbs a run only ever adds time */
@@ -49,9 +49,9 @@ typedef struct RunResult {
 
 /* A worker process that runs one object after the other; started again whenever one took it down. command: a shell
  * command that starts tensorc-worker elsewhere, or NULL for this machine. NULL with *why where none answers;
- * *passing (or NULL): for want of processes or of time. */
+ * *transient (or NULL): for want of processes or of time. */
 typedef struct Runner Runner;
-Runner *runner_open(Arena *arena, const char *command, Patience patience, const char **why, bool *passing);
+Runner *runner_open(Arena *arena, const char *command, Patience patience, const char **why, bool *transient);
 void runner_run(Runner *runner, Arena *arena, const RunRequest *request, RunResult *result);
 void runner_close(Runner *runner);
 /* One run in a worker of its own. */
@@ -71,7 +71,7 @@ int worker_main(int argc, char **argv);
 
 /* Toolchains for the searches over programs of one function, the first as it is written: they share build processes,
  * forked for the first candidates, a worker process to run in, and the check points, whose values come from the
- * interpreter. Closing kills and reaps every process. NULL with *why where nothing can be measured; *passing:
+ * interpreter. Closing kills and reaps every process. NULL with *why where nothing can be measured; *transient:
  * another time it may, or these programs never can. */
 typedef struct ToolchainOptions {
     const Backend *backend; /* makes the candidates */
@@ -88,7 +88,7 @@ typedef struct ToolchainOptions {
  * allows no more, or NULL. */
 int build_jobs(Arena *arena, int wanted, const char **why);
 Toolchain *const *toolchains_open(Arena *arena, Program *const *programs, int count, const Target *target,
-                                  const ToolchainOptions *options, const char **why, bool *passing);
+                                  const ToolchainOptions *options, const char **why, bool *transient);
 void toolchains_close(Toolchain *const *toolchains);
 
 #endif

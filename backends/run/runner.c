@@ -156,27 +156,27 @@ static const char *greet(Runner *runner, Arena *arena, Patience patience, bool *
     return wrong;
 }
 
-/* NULL where a worker is ready. *passing: the machine was busy, or there was no time. */
-static const char *start_worker(Runner *runner, Arena *arena, Patience patience, bool *passing) {
+/* NULL where a worker is ready. *transient: the machine was busy, or there was no time. */
+static const char *start_worker(Runner *runner, Arena *arena, Patience patience, bool *transient) {
     contents_forget(&runner->told);
-    *passing = false;
+    *transient = false;
     if (!worker_start(&runner->process)) {
-        *passing = true;
+        *transient = true;
         return arena_printf(arena, "cannot start a worker process: %s", strerror(errno));
     }
     double limit = monotonic_seconds() + START_SECONDS;
     bool late = false, hurried = patience.deadline < limit;
     patience.deadline = hurried ? patience.deadline : limit;
     const char *wrong = greet(runner, arena, patience, &late);
-    *passing = late && (hurried || (patience.stop && *patience.stop));
+    *transient = late && (hurried || (patience.stop && *patience.stop));
     if (!wrong)
         return NULL;
-    if (late && !*passing)
+    if (late && !*transient)
         wrong = arena_printf(arena, "it has not answered for %d s", START_SECONDS);
     return arena_printf(arena, "%s does not start: %s", who(arena, &runner->process), wrong);
 }
 
-Runner *runner_open(Arena *arena, const char *command, Patience patience, const char **why, bool *passing) {
+Runner *runner_open(Arena *arena, const char *command, Patience patience, const char **why, bool *transient) {
     Runner *runner = ARENA_NEW(arena, Runner);
     bool unused;
     signal(SIGPIPE, SIG_IGN); /* a worker that ended is an outcome */
@@ -185,7 +185,7 @@ Runner *runner_open(Arena *arena, const char *command, Patience patience, const 
     runner->request = (int64_t)(monotonic_seconds() * 1e9);
     worker_find(arena, &runner->process);
     runner->process.name = who(arena, &runner->process);
-    const char *wrong = start_worker(runner, arena, patience, passing ? passing : &unused);
+    const char *wrong = start_worker(runner, arena, patience, transient ? transient : &unused);
     if (!wrong)
         return runner;
     *why = wrong;
@@ -285,7 +285,7 @@ static void read_refusal(Runner *runner, Arena *arena, Wire *answer, RunResult *
     const char *why = wire_get_text(answer);
     contents_forget(&runner->told); /* it may lack what it had no memory for */
     *result = (RunResult){.outcome = OUTCOME_BUILD_ERROR, .why = arena_strdup(arena, why)};
-    result->passing = reason != REFUSED_OBJECT;
+    result->transient = reason != REFUSED_OBJECT;
     result->unable = reason == REFUSED_ALL;
     if (reason == REFUSED_THREADS)
         result->why = arena_printf(arena, "%s%s", why, worker_last_message(arena, &runner->process));
@@ -337,7 +337,7 @@ static void read_answer(Runner *runner, Arena *arena, const RunRequest *request,
         read_refusal(runner, arena, answer, result);
     if (!fits || answer->failed)
         *result = (RunResult){.outcome = OUTCOME_CRASH, .why = "the worker's answer was damaged", .died = true};
-    if (result->died || result->passing)
+    if (result->died || result->transient)
         worker_kill(&runner->process);
 }
 
@@ -354,13 +354,13 @@ static void exchange(Runner *runner, Arena *arena, const RunRequest *request, co
     case EXCHANGE_ENDED:
         death = worker_death(arena, process);
         *result =
-            (RunResult){.outcome = OUTCOME_CRASH, .why = death.why, .passing = !death.fault, .died = death.fault};
+            (RunResult){.outcome = OUTCOME_CRASH, .why = death.why, .transient = !death.fault, .died = death.fault};
         break;
     case EXCHANGE_LATE:
         waited = processor_seconds(process->pid) - before < request->limit_seconds * slow_part;
         worker_kill(process);
         *result = (RunResult){.outcome = OUTCOME_TIMEOUT,
-                              .passing = waited,
+                              .transient = waited,
                               .why = arena_printf(arena, "the run took longer than %.3g s", request->limit_seconds)};
         break;
     }
@@ -370,14 +370,14 @@ static void exchange(Runner *runner, Arena *arena, const RunRequest *request, co
 void runner_run(Runner *runner, Arena *arena, const RunRequest *request, RunResult *result) {
     *result = (RunResult){.outcome = OUTCOME_BUILD_ERROR, .why = "the arguments are too large to run"};
     Wire message = {0};
-    bool passing;
+    bool transient;
     const char *wrong = NULL;
     if (!runner->process.pid)
-        wrong = start_worker(runner, arena, (Patience){HUGE_VAL, request->stop}, &passing);
+        wrong = start_worker(runner, arena, (Patience){HUGE_VAL, request->stop}, &transient);
     if (wrong && request->stop && *request->stop)
-        *result = (RunResult){.outcome = OUTCOME_TIMEOUT, .why = wrong, .passing = true};
+        *result = (RunResult){.outcome = OUTCOME_TIMEOUT, .why = wrong, .transient = true};
     else if (wrong)
-        *result = (RunResult){.outcome = OUTCOME_BUILD_ERROR, .why = wrong, .passing = true, .unable = true};
+        *result = (RunResult){.outcome = OUTCOME_BUILD_ERROR, .why = wrong, .transient = true, .unable = true};
     else if (put_request(runner, request, &message))
         exchange(runner, arena, request, &message, result);
     wire_free(&message);

@@ -2,7 +2,7 @@
  *
  * The programs of one function share all of it: they have the same arguments and the same meaning, so that the values
  * which the interpreter gives at the check points serve all of them; each allows its own error. Timing is alone on the
- * machine, also across processes, so `make -j` is safe. What the end of a search breaks off is marked as passing.
+ * machine, also across processes, so `make -j` is safe. What the end of a search breaks off is marked as transient.
  */
 #include "lang/random.h"
 #include "backends/run/builders.h"
@@ -198,7 +198,7 @@ static int64_t memory_limit(const Bench *bench) {
 static void fill_outcome(const Station *station, Candidate *candidate, const RunResult *result) {
     candidate->outcome = result->outcome;
     candidate->why = result->why;
-    candidate->passing = result->passing;
+    candidate->transient = result->transient;
     candidate->died = result->died;
     if (result->outcome != OUTCOME_OK)
         return;
@@ -260,7 +260,7 @@ static void measure(void *context, Candidate *candidate, double limit_seconds, b
     if (!prepare(bench)) {
         candidate->outcome = OUTCOME_BUILD_ERROR;
         candidate->why = bench->unprepared;
-        candidate->passing = true; /* no candidate can be measured */
+        candidate->transient = true; /* no candidate can be measured */
         lose(bench, bench->unprepared);
         return;
     }
@@ -271,7 +271,7 @@ static void measure(void *context, Candidate *candidate, double limit_seconds, b
     if (!device_lock(&bench->lock, true)) {
         candidate->outcome = OUTCOME_TIMEOUT;
         candidate->why = "another process had the machine";
-        candidate->passing = true;
+        candidate->transient = true;
         return;
     }
     double left = seconds_left(bench);
@@ -283,7 +283,7 @@ static void measure(void *context, Candidate *candidate, double limit_seconds, b
     if (bench->unable >= FAILED_STARTS)
         lose(bench, result.why);
     fill_outcome(station, candidate, &result);
-    candidate->passing |= cut && result.outcome == OUTCOME_TIMEOUT;
+    candidate->transient |= cut && result.outcome == OUTCOME_TIMEOUT;
 }
 
 /* --- opening and closing --- */
@@ -310,9 +310,9 @@ static void make_station(Bench *bench, int number, const Program *program) {
 }
 
 Toolchain *const *toolchains_open(Arena *arena, Program *const *programs, int count, const Target *target,
-                                  const ToolchainOptions *options, const char **why, bool *passing) {
+                                  const ToolchainOptions *options, const char **why, bool *transient) {
     if (programs[0]->size_count) {
-        *passing = true;
+        *transient = true;
         *why = "sizes that are known at run time only cannot be measured";
         return NULL;
     }
@@ -320,7 +320,7 @@ Toolchain *const *toolchains_open(Arena *arena, Program *const *programs, int co
     const char *missing = excess(arena, programs[0], sizes, !options->runner);
     if (missing) {
         *why = missing;
-        *passing = true;
+        *transient = true;
         return NULL;
     }
     Bench *bench = ARENA_NEW(arena, Bench);
@@ -338,7 +338,7 @@ Toolchain *const *toolchains_open(Arena *arena, Program *const *programs, int co
     bench->runner = runner_open(arena, options->runner, (Patience){deadline, options->stop}, why, &late);
     if (bench->runner && (!options->inputs || prepare(bench)))
         return bench->toolchains;
-    *passing = !bench->runner && late;
+    *transient = !bench->runner && late;
     *why = bench->runner ? arena_printf(arena, "the inputs that are given: %s", bench->unprepared) : *why;
     toolchains_close(bench->toolchains);
     return NULL;

@@ -44,10 +44,10 @@ typedef struct Unroll {
 
 /* --- sums: rest + constant ---------------------------------------------------------------------------------------- */
 
-typedef struct Sum {
+typedef struct SplitSum {
     Expr *rest; /* NULL: 0 */
     int64_t constant;
-} Sum;
+} SplitSum;
 
 static Expr *unroll_expr(Unroll *u, Expr *e);
 
@@ -55,7 +55,7 @@ static bool is_index_op(const Expr *e, Op op) {
     return e->kind == EXPR_OP && e->op == op && e->type == TYPE_INT64 && e->lanes == 1;
 }
 
-static Expr *sum_expr(Unroll *u, Sum sum, Expr *original) {
+static Expr *sum_expr(Unroll *u, SplitSum sum, Expr *original) {
     int64_t constant;
     if (!sum.rest)
         return expr_is_int(original, &constant) && constant == sum.constant ? original
@@ -68,12 +68,12 @@ static Expr *sum_expr(Unroll *u, Sum sum, Expr *original) {
     return expr_binary(u->arena, OP_ADD, sum.rest, expr_int(u->arena, sum.constant));
 }
 
-static Sum sum_of(Unroll *u, Expr *e);
+static SplitSum sum_of(Unroll *u, Expr *e);
 
-static Sum sum_of_addition(Unroll *u, Expr *e) {
-    Sum a = sum_of(u, e->args[0]), b = sum_of(u, e->args[1]), sum;
+static SplitSum sum_of_addition(Unroll *u, Expr *e) {
+    SplitSum a = sum_of(u, e->args[0]), b = sum_of(u, e->args[1]), sum;
     if (__builtin_add_overflow(a.constant, b.constant, &sum.constant))
-        return (Sum){expr_binary(u->arena, OP_ADD, sum_expr(u, a, e->args[0]), sum_expr(u, b, e->args[1])), 0};
+        return (SplitSum){expr_binary(u->arena, OP_ADD, sum_expr(u, a, e->args[0]), sum_expr(u, b, e->args[1])), 0};
     bool same = a.rest == e->args[0] && b.rest == e->args[1];
     sum.rest = same ? e : a.rest && b.rest ? expr_binary(u->arena, OP_ADD, a.rest, b.rest) : a.rest ? a.rest : b.rest;
     return sum;
@@ -88,29 +88,29 @@ static Expr *scaled(Unroll *u, Expr *rest, int64_t constant) {
     return expr_binary(u->arena, OP_MUL, rest, expr_int(u->arena, constant));
 }
 
-static Sum sum_of_product(Unroll *u, Expr *e) {
-    Sum a = sum_of(u, e->args[0]), b = sum_of(u, e->args[1]), product = {NULL, 0};
+static SplitSum sum_of_product(Unroll *u, Expr *e) {
+    SplitSum a = sum_of(u, e->args[0]), b = sum_of(u, e->args[1]), product = {NULL, 0};
     Expr *rest = a.rest, *by = e->args[1];
     if (b.rest && !a.rest) { /* the constant to the right */
-        Sum swapped = a;
+        SplitSum swapped = a;
         a = b, b = swapped;
         rest = a.rest, by = NULL;
     }
     if (b.rest || __builtin_mul_overflow(a.constant, b.constant, &product.constant))
-        return (Sum){expr_binary(u->arena, OP_MUL, sum_expr(u, a, e->args[0]), sum_expr(u, b, e->args[1])), 0};
+        return (SplitSum){expr_binary(u->arena, OP_MUL, sum_expr(u, a, e->args[0]), sum_expr(u, b, e->args[1])), 0};
     if (rest && b.constant != 0)
         product.rest = by && rest == e->args[0] && expr_is_int(by, NULL) ? e : scaled(u, rest, b.constant);
     return product;
 }
 
-static Sum sum_of(Unroll *u, Expr *e) {
+static SplitSum sum_of(Unroll *u, Expr *e) {
     int64_t constant;
     if (is_index_op(e, OP_ADD))
         return sum_of_addition(u, e);
     if (is_index_op(e, OP_MUL))
         return sum_of_product(u, e);
     Expr *made = unroll_expr(u, e);
-    return expr_is_int(made, &constant) ? (Sum){NULL, constant} : (Sum){made, 0};
+    return expr_is_int(made, &constant) ? (SplitSum){NULL, constant} : (SplitSum){made, 0};
 }
 
 /* --- conditions --------------------------------------------------------------------------------------------------- */

@@ -93,7 +93,7 @@ static void widen_box(Forms *forms, Box *box, const Form *low, const Form *width
     }
 }
 
-const Form *access_form(NestState *state, const StageState *stage, const Access *access, int dimension) {
+const Form *access_form(NestState *state, const StageState *stage, const NestRead *access, int dimension) {
     return form_of_expr(&state->forms, access->read->args[dimension], find_axis_form, stage);
 }
 
@@ -113,7 +113,7 @@ static void widen_by(Forms *forms, Box *box, const Form *index, LoopOutside *out
 }
 
 /* What stands beside the reader must have all that it ever reads; what is inside, what an iteration of it does. */
-static void widen_producer(NestState *state, const StageState *stage, const Access *access) {
+static void widen_producer(NestState *state, const StageState *stage, const NestRead *access) {
     StageState *producer = access->producer;
     Seeing seeing = {&state->forms, stage};
     bool inside = is_computed_in(producer, stage);
@@ -463,7 +463,7 @@ static void finish_stage(NestState *state, StageState *stage) {
     guard_buffer(state, stage);
     guard_window(state, stage);
     for (int i = 0; i < stage->accesses.count; i++) {
-        const Access *access = &stage->accesses.items[i];
+        const NestRead *access = &stage->accesses.items[i];
         if (access->producer != NULL && access->producer->boxes != NULL)
             widen_producer(state, stage, access);
     }

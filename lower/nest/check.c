@@ -24,7 +24,7 @@ static int first_reduction(const StageState *stage) {
 }
 
 /* A consumer must be in the body of the loop, and its initial value before the first reduction loop. */
-static bool check_consumer(NestState *state, const StageState *consumer, const Access *access) {
+static bool check_consumer(NestState *state, const StageState *consumer, const NestRead *access) {
     const StageState *stage = access->producer;
     const Node *at = stage->at;
     if (!stage_is_inside(consumer, at))
@@ -60,7 +60,7 @@ bool check_places(NestState *state) {
             !check_store(state, stage) || !check_doubled(state, stage))
             return false;
         for (int k = 0; k < stage->accesses.count; k++) {
-            const Access *access = &stage->accesses.items[k];
+            const NestRead *access = &stage->accesses.items[k];
             if (access->producer != NULL && !check_scan_access(state, stage, access))
                 return false;
             bool placed = access->producer != NULL && access->producer->at != NULL && access->producer->scan == NULL;
@@ -359,7 +359,7 @@ static bool computes_once(Forms *forms, const StageState *stage, const StageStat
 }
 
 /* A reduction goes on overwriting its elements once it has begun: what it begins with is read before. */
-static bool reads_in_time(const StageState *stage, const Access *access, const StageState *writer) {
+static bool reads_in_time(const StageState *stage, const NestRead *access, const StageState *writer) {
     if (writer->nest.stage->combine == COMBINE_NONE || stage->updates == writer)
         return true;
     if (stage == writer || writer->initialisation != NULL)
@@ -371,7 +371,7 @@ static bool reads_in_time(const StageState *stage, const Access *access, const S
 }
 
 /* Before anything is written all of it may be read; where it is being written, the element at hand and only once. */
-static bool check_initial_read(NestState *state, const StageState *stage, const Access *access) {
+static bool check_initial_read(NestState *state, const StageState *stage, const NestRead *access) {
     const Expr *read = access->read;
     const StageState *writer = state_producer(state, read->tensor->buffer), *root = root_of(stage);
     if (root != writer && order_of(state, root) < order_of(state, writer))

@@ -20,7 +20,7 @@ static bool is_constant(const Tensor *tensor) {
 }
 
 /* What a read of the nest means: the constant of a stage that is one itself. */
-static const Tensor *constant_of(const Access *access) {
+static const Tensor *constant_of(const NestRead *access) {
     return access->producer != NULL ? access->producer->nest.buffers[0] : access->read->tensor;
 }
 
@@ -159,7 +159,7 @@ static Expr *read_constant(Arena *arena, Expr *e, void *context) {
     if (e->kind != EXPR_READ)
         return e;
     for (int i = 0; i < stage->accesses.count; i++) {
-        const Access *access = &stage->accesses.items[i];
+        const NestRead *access = &stage->accesses.items[i];
         if (access->producer != NULL && access->read->tensor == e->tensor) {
             Expr *read = expr_read(arena, constant_of(access), e->args, e->otherwise);
             read->loc = e->loc;

@@ -67,7 +67,7 @@ static bool unknown_distance(const Reading *reading, const Form *distance) {
 }
 
 /* Widens the box by one dimension of a read. */
-static bool add_span(Reading *reading, const StageState *reader, const Access *access, int d) {
+static bool add_span(Reading *reading, const StageState *reader, const NestRead *access, int d) {
     NestState *state = reading->state;
     const Form *index = access_form(state, reader, access, d), *low, *width;
     int64_t extent, shift = 0, whole;
@@ -90,7 +90,7 @@ static bool add_span(Reading *reading, const StageState *reader, const Access *a
 
 static bool add_reads(Reading *reading, const StageState *reader) {
     for (int k = 0; k < reader->accesses.count; k++) {
-        const Access *access = &reader->accesses.items[k];
+        const NestRead *access = &reader->accesses.items[k];
         if (access->read->tensor != reading->order->tensor)
             continue;
         for (int d = 0; d < access->read->count; d++)

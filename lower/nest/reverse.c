@@ -92,7 +92,7 @@ static bool check_producer(NestState *state, const Prim *prim, const StageState 
         return refuse_stage(state, producer, "%s is also read by other stages than %s: it must be kept", name,
                             consumer->name);
     for (int k = 0; k < consumer->accesses.count; k++) {
-        const Access *access = &consumer->accesses.items[k];
+        const NestRead *access = &consumer->accesses.items[k];
         bool plain = true;
         if (access->producer != producer)
             continue;

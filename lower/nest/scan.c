@@ -84,7 +84,7 @@ void order_outside(NestState *state, StageState *stage, const StageState *scan) 
     state->stages.items[after] = stage;
 }
 
-bool reads_earlier_step(const StageState *stage, const Access *access) {
+bool reads_earlier_step(const StageState *stage, const NestRead *access) {
     const Stage *reader = stage->nest.stage;
     if (access->producer == NULL || reader->scan == NULL || access->producer->nest.stage->scan != reader->scan)
         return false;
@@ -119,7 +119,7 @@ bool check_steps_order(NestState *state, const StageState *stage) {
 
 /* What a scan writes is read in the body of its steps, after it was written or of an earlier step, or after the scan.
  */
-static bool check_scan_reader(NestState *state, const StageState *reader, const Access *access) {
+static bool check_scan_reader(NestState *state, const StageState *reader, const NestRead *access) {
     const StageState *producer = access->producer, *scan = producer->scan, *root = root_of(reader);
     if (root != scan)
         return order_of(state, root) > order_of(state, scan) ||
@@ -164,7 +164,7 @@ bool check_left_scan(NestState *state, const StageState *stage) {
            refuse_own_steps(state, stage);
 }
 
-bool check_scan_access(NestState *state, const StageState *reader, const Access *access) {
+bool check_scan_access(NestState *state, const StageState *reader, const NestRead *access) {
     if (access->producer->scan != NULL)
         return check_scan_reader(state, reader, access);
     bool left = access->producer->at == NULL && access->producer->nest.stage->scan != NULL;
@@ -201,7 +201,7 @@ bool check_steps_box(NestState *state, const StageState *stage) {
 bool all_read_earlier(const NestState *state, const Tensor *tensor) {
     for (int i = 0; i < state->stages.count; i++)
         for (int k = 0; k < state->stages.items[i]->accesses.count; k++) {
-            const Access *access = &state->stages.items[i]->accesses.items[k];
+            const NestRead *access = &state->stages.items[i]->accesses.items[k];
             if (access->read->tensor == tensor && !reads_earlier_step(state->stages.items[i], access))
                 return false;
         }

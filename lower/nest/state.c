@@ -225,7 +225,7 @@ StageState *state_producer(const NestState *state, const Tensor *tensor) {
 }
 
 static void add_access(NestState *state, StageState *stage, const Expr *read, bool initial) {
-    list_push(state->arena, &stage->accesses, ((Access){read, initial, state_producer(state, read->tensor)}));
+    list_push(state->arena, &stage->accesses, ((NestRead){read, initial, state_producer(state, read->tensor)}));
 }
 
 void stage_rewrite(NestState *state, StageState *stage, const Stage *rewritten) {

@@ -59,11 +59,11 @@ struct Relation {
 
 enum { UNROLL_LIMIT = 1024 }; /* values of one unrolled or vectorized loop */
 
-typedef struct Access {
+typedef struct NestRead {
     const Expr *read;
     bool initial;         /* in the stage's initial value */
     StageState *producer; /* NULL: an input */
-} Access;
+} NestRead;
 
 typedef struct GuardForm {
     const Form *value, *limit;
@@ -105,7 +105,7 @@ struct StageState {
     Node **roots;               /* axes, then reductions */
     LIST(Relation *) relations; /* a node is made by an earlier relation than it is taken by */
     LIST(Node *) leaves;
-    LIST(Access) accesses;
+    LIST(NestRead) accesses;
     StageState *owner;  /* made by cache_write: the stage that stores it, whose domain it shares; not when at root */
     StageState *scan;   /* whose step it is computed in, with the root of its step axis linked to that one's; or NULL */
     bool earlier_steps; /* made by cache_read: of what earlier steps of a scan wrote */
@@ -328,7 +328,7 @@ bool check_bound(NestState *state, const StageState *stage);
 bool find_prefetches(NestState *state);
 /* nest/tail.c: what splits ask of extents; notes cuts and factors that change nothing. */
 bool check_tails(NestState *state, const StageState *stage);
-const Form *access_form(NestState *state, const StageState *stage, const Access *access, int dimension);
+const Form *access_form(NestState *state, const StageState *stage, const NestRead *access, int dimension);
 
 typedef LIST(const Node *) NodeList;
 /* The leaves below a node in the order in which its values count up. */
@@ -353,13 +353,13 @@ void join_scan(NestState *state, StageState *stage, StageState *scan);
 bool leave_scan(NestState *state, const Prim *prim, StageState *stage);
 /* A stage that left the scan for the root: after the scan where it reads what that computes, else before. */
 void order_outside(NestState *state, StageState *stage, const StageState *scan);
-bool reads_earlier_step(const StageState *stage, const Access *access);
+bool reads_earlier_step(const StageState *stage, const NestRead *access);
 bool check_steps_loop(NestState *state, const Node *node, const char *what); /* "parallel" */
 bool check_steps_order(NestState *state, const StageState *stage);
 bool check_steps_box(NestState *state, const StageState *stage); /* after finish_bounds */
 bool check_left_scan(NestState *state, const StageState *stage);
 bool reads_itself_through(const NestState *state, const StageState *stage); /* others that are not parts of a scan */
-bool check_scan_access(NestState *state, const StageState *reader, const Access *access);
+bool check_scan_access(NestState *state, const StageState *reader, const NestRead *access);
 bool all_read_earlier(const NestState *state, const Tensor *tensor);
 
 /* --- nest/tensorize.c --- */

@@ -83,7 +83,7 @@ static bool place_of(const Matching *m, int operand, Place *place) {
     place->index = ARENA_ARRAY(m->state->arena, const Form *, tensor->rank);
     place->extent = ARENA_ARRAY(m->state->arena, const Form *, tensor->rank);
     for (int d = 0; d < tensor->rank; d++) {
-        Access access = {.read = m->reads[operand]};
+        NestRead access = {.read = m->reads[operand]};
         place->index[d] = operand == 0 ? m->stage->axes[d] : access_form(m->state, m->stage, &access, d);
         place->extent[d] = buffer_extent(m, producer, tensor, d);
         if (place->index[d] == NULL)

@@ -84,7 +84,7 @@ static bool is_within(const StageState *stage, const StageState *outer) {
 /* Nothing that the stage or what is computed inside it reads is made in the body of the loop. */
 static bool check_ahead(NestState *state, const StageState *stage, const StageState *inner) {
     for (int k = 0; k < inner->accesses.count; k++) {
-        const Access *access = &inner->accesses.items[k];
+        const NestRead *access = &inner->accesses.items[k];
         const StageState *producer = access->producer;
         if (access->read->tensor->role == ROLE_INITIAL)
             return refuse_stage(state, stage, "%s reads what the caller's buffer held, which %s may overwrite",
@@ -151,7 +151,7 @@ static int moved_dimension(const StageState *stage, const Node *node) {
 }
 
 /* Whether the read is of what each step of the scan that has the loop adds to, and not along dimension d. */
-static bool grows_across(const StageState *stage, const Access *access, const Node *node, int d) {
+static bool grows_across(const StageState *stage, const NestRead *access, const Node *node, int d) {
     const StageState *producer = access->producer;
     if (producer == NULL || producer->scan == NULL || producer->scan != stage_of(node))
         return false;

@@ -58,9 +58,9 @@ static int failure_of(const Simulated *simulated, const Candidate *candidate) {
 /* Also marks the candidate so. */
 static bool is_busy(Simulated *simulated, Candidate *candidate) {
     bool first = schedule_hash(candidate->schedule) == schedule_hash(simulated->queue.items[0]->schedule);
-    candidate->passing = simulated->busy > 0 || (simulated->busy < 0 && first);
+    candidate->transient = simulated->busy > 0 || (simulated->busy < 0 && first);
     simulated->busy -= simulated->busy > 0;
-    return candidate->passing;
+    return candidate->transient;
 }
 
 static Candidate *collect(void *context, bool wait) {
@@ -92,7 +92,7 @@ static int failure_of_machine(Simulated *simulated, Candidate *candidate, bool t
         return OUTCOME_CRASH;
     if (thorough && first && simulated->race_ends && --simulated->race_ends == 0) {
         simulated->race_ends = 1;
-        candidate->passing = true;
+        candidate->transient = true;
         return OUTCOME_BUILD_ERROR;
     }
     return OUTCOME_OK;

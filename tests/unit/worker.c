@@ -240,7 +240,7 @@ static void test_starts(Case *c) {
     static const struct {
         const char *command, *said;
         double seconds;
-        bool passing;
+        bool transient;
     } rows[] = {
         {"exec false", "exited with status 1", 60, false},
         {"echo no such machine >&2; exit 255", "status 255: no such machine$", 60, false},
@@ -254,13 +254,13 @@ static void test_starts(Case *c) {
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const char *why = "";
-        bool passing = !rows[i].passing;
+        bool transient = !rows[i].transient;
         Patience patience = {monotonic_seconds() + rows[i].seconds, NULL};
-        Runner *runner = runner_open(c->arena, rows[i].command, patience, &why, &passing);
+        Runner *runner = runner_open(c->arena, rows[i].command, patience, &why, &transient);
         regex_t pattern;
         regcomp(&pattern, rows[i].said, REG_EXTENDED | REG_NOSUB);
         ok(!runner && !regexec(&pattern, why, 0, NULL, 0), "%s does not start: %s", rows[i].command, why);
-        is_int(passing, rows[i].passing, "%s", passing ? "there was no time" : "which is an error");
+        is_int(transient, rows[i].transient, "%s", transient ? "there was no time" : "which is an error");
         regfree(&pattern);
         runner_close(runner);
     }
@@ -359,7 +359,7 @@ static void test_answers(Case *c) {
     ok(r.outcome == OUTCOME_OK && r.seconds > 0, "a worker behind another program: %s", r.why ? r.why : "");
     for (int i = 1; i < CHANGES; i++) {
         r = run_between(c, changes[i].name);
-        ok(r.outcome == OUTCOME_CRASH && r.died && !r.passing, "a wrong answer (%s) is none: %s", changes[i].name,
+        ok(r.outcome == OUTCOME_CRASH && r.died && !r.transient, "a wrong answer (%s) is none: %s", changes[i].name,
            r.why);
     }
 }
@@ -368,7 +368,7 @@ static void test_answers(Case *c) {
 static void test_ends(Case *c) {
     static const struct {
         const char *body;
-        bool passing;
+        bool transient;
     } rows[] = {
         {"kill(getpid(), SIGTERM); pause(); return 0;", true},  {"kill(getpid(), SIGHUP); pause(); return 0;", true},
         {"kill(getpid(), SIGINT); pause(); return 0;", true},   {"kill(getpid(), SIGKILL); pause(); return 0;", true},
@@ -380,15 +380,15 @@ static void test_ends(Case *c) {
     c->runner = runner_open(c->arena, NULL, forever, &why, NULL);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         r = run_text(c, rows[i].body, (RunRequest){0});
-        ok(r.outcome != OUTCOME_OK && r.passing == rows[i].passing && r.died == !rows[i].passing, "%s %s: %s",
-           rows[i].body, rows[i].passing ? "comes from outside" : "is a fault", r.why);
+        ok(r.outcome != OUTCOME_OK && r.transient == rows[i].transient && r.died == !rows[i].transient, "%s %s: %s",
+           rows[i].body, rows[i].transient ? "comes from outside" : "is a fault", r.why);
     }
     if (SANITIZES_ADDRESSES)
         skip(1, no_limits);
     for (int threads = SANITIZES_ADDRESSES ? 100000 : 10000; threads <= 1000000; threads *= 10) {
         const char *body = "tensorc_parallel(add, a[2], 12); return 0;";
         r = run_text(c, body, (RunRequest){.threads = threads, .limit_bytes = (int64_t)1 << 30});
-        ok(r.outcome == OUTCOME_BUILD_ERROR && r.passing && !r.died && r.unable == (threads > 16384),
+        ok(r.outcome == OUTCOME_BUILD_ERROR && r.transient && !r.died && r.unable == (threads > 16384),
            "%d threads, which have no room: %s", threads, r.why);
     }
     r = run_text(c, "return 0;", (RunRequest){0});

@@ -51,55 +51,55 @@ static LLVMValueRef float_magnitude_pow(Lanes *l, LLVMValueRef magnitude, LLVMVa
 }
 
 /* A number as a sum of two doubles, the second one below the last digit of the first. */
-typedef struct Sum {
+typedef struct DoubleSum {
     LLVMValueRef high, low;
-} Sum;
+} DoubleSum;
 
 static LLVMValueRef exactly_fused(Lanes *l, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c) {
     return emit_intrinsic(l->code, "llvm.fma", &l->real, 1, (LLVMValueRef[]){a, b, c}, 3);
 }
 
 /* a * b, but for the product of the low parts. */
-static Sum sum_multiply(Lanes *l, Sum a, Sum b) {
+static DoubleSum sum_multiply(Lanes *l, DoubleSum a, DoubleSum b) {
     LLVMValueRef high = lanes_multiply(l, a.high, b.high);
     LLVMValueRef low = exactly_fused(l, a.high, b.high, LLVMBuildFNeg(l->b, high, ""));
     low = lanes_fused(l, a.high, b.low, low);
-    return (Sum){high, lanes_fused(l, a.low, b.high, low)};
+    return (DoubleSum){high, lanes_fused(l, a.low, b.high, low)};
 }
 
 /* a + b for |a| >= |b| or a = 0. */
-static Sum sum_add(Lanes *l, LLVMValueRef a, LLVMValueRef b) {
+static DoubleSum sum_add(Lanes *l, LLVMValueRef a, LLVMValueRef b) {
     LLVMValueRef high = lanes_add(l, a, b);
-    return (Sum){high, lanes_subtract(l, b, lanes_subtract(l, high, a))};
+    return (DoubleSum){high, lanes_subtract(l, b, lanes_subtract(l, high, a))};
 }
 
-static Sum sum_number(Lanes *l, double high, double low) {
-    return (Sum){lanes_number(l, high), lanes_number(l, low)};
+static DoubleSum sum_number(Lanes *l, double high, double low) {
+    return (DoubleSum){lanes_number(l, high), lanes_number(l, low)};
 }
 
 /* (m - 1) / (m + 1). */
-static Sum sum_quotient(Lanes *l, LLVMValueRef m) {
+static DoubleSum sum_quotient(Lanes *l, LLVMValueRef m) {
     LLVMValueRef one = lanes_number(l, 1), above = lanes_subtract(l, m, one);
-    Sum below = sum_add(l, one, m); /* of two doubles of a magnitude: as good as the larger first */
+    DoubleSum below = sum_add(l, one, m); /* of two doubles of a magnitude: as good as the larger first */
     LLVMValueRef inverse = lanes_divide(l, one, below.high), high = lanes_multiply(l, above, inverse);
     LLVMValueRef negative = LLVMBuildFNeg(l->b, high, "");
     LLVMValueRef rest = exactly_fused(l, negative, below.high, above);
     rest = lanes_fused(l, negative, below.low, rest);
-    return (Sum){high, lanes_multiply(l, rest, inverse)};
+    return (DoubleSum){high, lanes_multiply(l, rest, inverse)};
 }
 
 /* log2 of a positive finite double to about 66 digits: n + 2/log(2) * (s + s^3/3 + s^5 * P(s^2)), s = (m - 1) / (m +
  * 1). */
-static Sum sum_log2(Lanes *l, LLVMValueRef x) {
+static DoubleSum sum_log2(Lanes *l, LLVMValueRef x) {
     static const double terms[] = {0.57707801635558536,  0.412198583111144035, 0.320598897967052776,
                                    0.262308191491231998, 0.221952786121617179, 0.192380699875598387,
                                    0.168881710620887981, 0.169167119923054604};
     LLVMValueRef n, m = decompose_real(l, x, &n);
-    Sum s = sum_quotient(l, m), square = sum_multiply(l, s, s), cube = sum_multiply(l, square, s);
-    Sum first = sum_multiply(l, s, sum_number(l, 0x1.71547652b82fep+1, 0x1.777d0ffda0d24p-55));
-    Sum third = sum_multiply(l, cube, sum_number(l, 0x1.ec709dc3a03fdp-1, 0x1.d27f05548af0cp-55));
+    DoubleSum s = sum_quotient(l, m), square = sum_multiply(l, s, s), cube = sum_multiply(l, square, s);
+    DoubleSum first = sum_multiply(l, s, sum_number(l, 0x1.71547652b82fep+1, 0x1.777d0ffda0d24p-55));
+    DoubleSum third = sum_multiply(l, cube, sum_number(l, 0x1.ec709dc3a03fdp-1, 0x1.d27f05548af0cp-55));
     LLVMValueRef fifth = lanes_multiply(l, cube.high, square.high);
-    Sum whole = sum_add(l, n, first.high), sum = sum_add(l, whole.high, third.high);
+    DoubleSum whole = sum_add(l, n, first.high), sum = sum_add(l, whole.high, third.high);
     LLVMValueRef low = lanes_add(l, first.low, third.low);
     low = lanes_fused(l, fifth, lanes_polynomial(l, square.high, terms, 8), low);
     low = lanes_add(l, lanes_add(l, low, whole.low), sum.low);
@@ -109,7 +109,7 @@ static Sum sum_log2(Lanes *l, LLVMValueRef x) {
 /* Where the power is 0 or infinite the exponent needs not be followed, nor its low part, which may be no number. */
 static LLVMValueRef double_magnitude_pow(Lanes *l, LLVMValueRef magnitude, LLVMValueRef y) {
     LLVMValueRef zero = lanes_number(l, 0), n;
-    Sum logarithm = sum_log2(l, magnitude), exponent = sum_multiply(l, logarithm, (Sum){y, zero});
+    DoubleSum logarithm = sum_log2(l, magnitude), exponent = sum_multiply(l, logarithm, (DoubleSum){y, zero});
     LLVMValueRef none = lanes_select_where(l, lanes_compare(l, LLVMRealOEQ, magnitude, 0), lanes_number(l, -INFINITY),
                                            lanes_number(l, INFINITY));
     LLVMValueRef ends = LLVMBuildOr(l->b, lanes_compare(l, LLVMRealOEQ, magnitude, 0),
