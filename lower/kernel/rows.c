@@ -4,15 +4,12 @@
  * Such are quotients and remainders of a row of lanes by a constant, where the row begins at a multiple of it: two
  * neighbours that read the same byte, the pairs and triples of a fused loop. Needs unrolled loops.
  */
+#include "lang/value.h"
 #include "lower/kernel/passes.h"
 
 /* Numbers whose products with lanes are no larger than an index. */
 static bool is_small(int64_t value) {
     return value >= INT32_MIN && value <= INT32_MAX;
-}
-
-static int64_t floor_quotient(int64_t a, int64_t by) {
-    return a / by - (a % by < 0);
 }
 
 static bool all_equal(const int64_t *offsets, int lanes, int64_t value) {
@@ -45,10 +42,8 @@ static bool divide_pattern(Arena *arena, const Expr *e, int lanes, Expr **base, 
     affine.constant = 0;
     if (!is_small(more))
         return false;
-    for (int i = 0; i < lanes; i++) {
-        int64_t quotient = floor_quotient(offsets[i] + more, by);
-        offsets[i] = e->op == OP_DIV ? quotient : offsets[i] + more - quotient * by;
-    }
+    for (int i = 0; i < lanes; i++)
+        offsets[i] = e->op == OP_DIV ? floor_div(offsets[i] + more, by) : floor_mod(offsets[i] + more, by);
     *base = e->op == OP_DIV ? affine_expr(arena, &affine) : expr_int(arena, 0);
     return true;
 }
