@@ -1,6 +1,6 @@
 /* passes.h - what the passes of expand share: making statements and walking them. Private to lower/kernel.
  *
- * Statements are never changed once made: a pass builds new ones and shares what it leaves as it was.
+ * Statements never change once made: a pass builds new ones and shares the parts that stay the same.
  */
 #ifndef LOWER_KERNEL_PASSES_H
 #define LOWER_KERNEL_PASSES_H
@@ -13,34 +13,34 @@ typedef LIST(Expr *) ExprList;
 
 /* --- making --- */
 
-/* Appends; a block gives its statements, NULL and what does nothing is left out. */
+/* Appends a statement. Of a block its statements are appended; NULL and statements without effect are left out. */
 void stmts_add(Arena *arena, StmtList *list, Stmt *stmt);
 void stmts_add_all(Arena *arena, StmtList *list, Stmt *const *stmts, int count);
 Stmt *stmt_block(Arena *arena, StmtList body);
 Stmt *stmt_for(Arena *arena, const Var *var, Expr *extent, LoopKind loop, StmtList body, Loc loc);
 /* The loop with another extent and body. */
 Stmt *stmt_for_like(Arena *arena, const Stmt *loop, Expr *extent, StmtList body);
-/* Only one of the two bodies when the condition is constant; NULL when nothing remains. */
+/* An IF, or one of its bodies when the condition is constant; NULL when nothing remains. */
 Stmt *stmt_if(Arena *arena, Expr *condition, StmtList body, StmtList otherwise, Loc loc);
 Stmt *stmt_if_like(Arena *arena, const Stmt *like, Expr *condition, StmtList body, StmtList otherwise);
 Stmt *stmt_store(Arena *arena, const Tensor *tensor, Expr **index, int index_count, Expr *value, Expr *guard, Loc loc);
-/* The one store, or several together; NULL when there is none. */
+/* One store as it is, several as a STMT_TOGETHER; NULL when there is none. */
 Stmt *stmt_together(Arena *arena, StmtList stores, Loc loc);
 Stmt *stmt_allocate(Arena *arena, const Tensor *tensor, StmtList body);
 Stmt *stmt_check(Arena *arena, Expr *condition, int status, Loc loc);
 Stmt *stmt_prefetch(Arena *arena, const Tensor *tensor, Expr **index, int index_count, Loc loc);
 Stmt *stmt_step(Arena *arena);
-/* stmt over other bodies; stmt itself when they are its own, NULL when it would do nothing. */
+/* stmt with other bodies: stmt itself when they are its own, NULL when it would do nothing. */
 Stmt *stmt_with_bodies(Arena *arena, Stmt *stmt, StmtList body, StmtList otherwise);
 
 /* --- walking and rewriting --- */
 
 bool stores_registers(Stmt *const *stmts, int count);
-/* The statement with each expression of itself and of all below it passed through replace. */
+/* The statement with all its expressions, and those of all statements below, passed through replace. */
 typedef Expr *ReplaceExpr(Arena *arena, Expr *e, void *context);
 Stmt *stmt_map_exprs(Arena *arena, Stmt *stmt, ReplaceExpr *replace, void *context);
 /* Like expr_rewrite, but what is shared is rewritten once and stays shared, and nothing is folded: for passes after
- * those that simplify. done: what was rewritten already; at first empty. */
+ * those that simplify. done: results so far, empty at first. */
 Expr *expr_rewrite_once(Arena *arena, Map *done, Expr *e, ReplaceExpr *replace, void *context);
 Stmt *stmt_substitute(Arena *arena, Stmt *stmt, const Var *var, Expr *value);
 /* For expr_rewrite, context: a Renaming: reads of one tensor become reads of another. */
@@ -59,26 +59,27 @@ bool conditions_have(const ExprList *list, const Expr *e); /* an equal one */
 Expr *conjunction(Arena *arena, const ExprList *list);
 Expr *expr_and(Arena *arena, Expr *a, Expr *b); /* NULL stands for true, also as the answer */
 
-/* The condition at the values of some variables where it is hardest to hold (worst) or easiest: it holds for all of
- * their values only if the first holds, for none if the second does not. NULL when a variable is hidden in a division
- * or the like. */
+/* The condition at the values of some variables where it is hardest (worst) or easiest to meet. If the worst case
+ * holds, the condition holds for all of these values; if the easiest does not, for none. NULL when a variable is hidden
+ * in a division or the like. */
 Expr *extreme_case(Arena *arena, Expr *condition, const Var *const *vars, int count, bool worst);
 
-/* The index of a dimension is inside the tensor when both hold. */
+/* Two conditions that both hold when the index of a dimension is inside the tensor. */
 void index_bounds(Arena *arena, const Tensor *tensor, int dimension, Expr *index, Expr *bounds[2]);
 
 /* --- sizes of expressions --- */
 
-/* What is shared counts each time, so that the whole number may take exponential time to find. */
+/* What is shared counts each time it is used, so counting all nodes can take exponential time. */
 int expr_nodes(const Expr *e);
-int expr_nodes_up_to(const Expr *e, int nodes); /* at most so many are counted */
+int expr_nodes_up_to(const Expr *e, int nodes); /* counts at most so many */
 bool expr_is_larger(const Expr *e, int nodes);  /* has more */
 /* The simplified expression, or e itself where multiplying out sums of run-time sizes would make it larger. */
 Expr *expr_compact(Arena *arena, Expr *e);
 
 /* --- passes, in their order --- */
 
-/* A part of a loop of a nest: its values are those of `value` over var, and over inner, which counts `factor` of them.
+/* A part of a loop of a nest. The loop's values there are those of `value` over var and inner; inner counts `factor` of
+ * them.
  */
 typedef struct Piece {
     const Var *var;
@@ -88,13 +89,13 @@ typedef struct Piece {
     int64_t factor;
 } Piece;
 typedef LIST(Piece) Pieces;
-/* The pieces of a loop that is cut or partly unrolled, in order; one, of the loop as it is, for any other. */
+/* The pieces, in order, of a loop that is cut or partly unrolled. Any other loop is one piece. */
 Pieces loop_pieces(Arena *arena, const Loop *loop, LoopKind kind);
 
-/* A check over all values of a loop: many at once in lanes, then the rest. */
+/* A check over all values of a loop: a vector at a time, then the rest. */
 Stmt *check_all(Arena *arena, const Target *target, Stmt *check, const Var *var);
-/* What becomes of the loops of one kind in an outermost nest, where copies of a loop may fare differently: one that is
- * expanded nowhere is noted in the kernel, as is one that a limit kept. */
+/* What became of the loops of one kind in an outermost nest. A loop may have several copies with different fates: the
+ * kernel notes those that no copy expanded, and those that a limit kept. */
 typedef struct LoopNotes {
     LIST(const Var *) expanded;
     RolledList kept, limited;
@@ -102,13 +103,13 @@ typedef struct LoopNotes {
 void note_expanded(Arena *arena, LoopNotes *notes, const Var *var);
 void note_kept(Arena *arena, LoopNotes *notes, const Var *var, const char *why, bool limited);
 void notes_finish(Kernel *kernel, LoopNotes *notes); /* and empties them, for the next nest */
-/* The loop over the steps of a scan inside of the loop in its body, where that goes through rows; else as it is.
- * Once what is kept of the steps is known. */
+/* Moves the loop over the steps of a scan inside the loop in its body, if that loop goes through rows; else changes
+ * nothing. Call it once it is known which steps are kept. */
 Stmt *scan_by_rows(Arena *arena, Stmt *steps);
-/* The loop over the steps inside of those over rows, and after it what stores their last step; NULL: each step is
- * stored. Nothing outside reads another one. */
+/* Moves the loop over the steps inside those over rows, and stores the last step alone, after it: for a tensor of which
+ * nothing outside reads another step. NULL where that cannot be: each step is stored. */
 Stmt *scan_to_last(Arena *arena, Stmt *steps, const Tensor *tensor, int dimension);
-/* The body of the kernel with its scans by rows, and with room for those steps alone that are read later. */
+/* The body of the kernel with its scans by rows, and with room only for the steps that are read later. */
 Stmt *finish_scans(Arena *arena, const Nest *nest, Stmt *body);
 Kernel *kernel_build(Arena *arena, const Nest *nest, const ExpandOptions *options);
 void pass_guards(Kernel *kernel);
@@ -125,10 +126,10 @@ void pass_across(Kernel *kernel);
 void pass_interleave(Kernel *kernel);
 void pass_offsets(Kernel *kernel);
 
-/* Appends what takes the place of as many of the statements, from the first on, as it answers; 0: of none. */
+/* Appends the replacement of the first statements, and returns how many it replaces; 0: none. */
 typedef int ReplaceStatements(const Kernel *kernel, StmtList *list, Stmt *const *statements, int count);
 void replace_statements(Kernel *kernel, ReplaceStatements *replace);
-/* Vectors in registers, each stored once: what several statements have in common. */
+/* Vectors that several statements have in common, in a register buffer; each is stored once. */
 typedef struct Vectors {
     Arena *arena;
     Tensor *tensor;
@@ -137,7 +138,7 @@ typedef struct Vectors {
 Vectors vectors_new(Arena *arena, const char *name, ElementType type, Loc loc);
 /* Appends the store of a value, and returns the read of it. */
 Expr *vectors_keep(Vectors *vectors, StmtList *list, Expr *value);
-Stmt *vectors_around(Vectors *vectors, StmtList body); /* the body, for which they are there */
+Stmt *vectors_around(Vectors *vectors, StmtList body); /* the body inside their allocation */
 
 /* --- text --- */
 

@@ -1,10 +1,9 @@
 /* nest.h - the annotated loop nest of a Program under a Schedule: the first half of lowering, what a search calls.
  *
- * nest_build applies the primitives, proves each legal or refuses it with the rule that it breaks, and infers the
- * region (a box) of every tensor that is computed at a loop. It is pure in (Program, Schedule, Target), keeps no
- * statics and allocates from the arena alone. Primitives that make or remove stages (inline, cache_read,
- * cache_write) rewrite stages: a NestStage has its own Stage, whose value reads the tensors of the nest. The Program
- * is never changed.
+ * nest_build applies the primitives. It proves each legal, or refuses it and names the rule that it breaks. It infers
+ * the region (a box) of every tensor that is computed at a loop. It is pure in (Program, Schedule, Target), has no
+ * statics and allocates from the arena alone. Primitives that make or remove stages (inline, cache_read, cache_write)
+ * rewrite stages: a NestStage has its own Stage, whose value reads the tensors of the nest. The Program never changes.
  */
 #ifndef LOWER_NEST_NEST_H
 #define LOWER_NEST_NEST_H
@@ -12,7 +11,7 @@
 #include "lang/diag.h"
 #include "lang/program.h"
 
-/* From BLOCK_X on: the values run along an axis of a device. */
+/* From BLOCK_X on: the values run along a device axis. */
 typedef enum LoopKind {
     LOOP_SERIAL,
     LOOP_UNROLLED,
@@ -33,7 +32,7 @@ extern const char *const loop_kind_words[LOOP_KIND_COUNT]; /* "serial", "unrolle
 bool loop_kind_is_expanded(LoopKind kind);                 /* unrolled, vectorized or tensorized: no loop remains */
 bool loop_kind_is_bound(LoopKind kind);                    /* to an axis of a device */
 
-/* Copies of one body that all unrolled and vectorized loops around it may make together: beyond, compile time explodes.
+/* How many copies of one body all unrolled and vectorized loops around it may make: more takes too long to compile.
  */
 enum { COPIES_LIMIT = 16384 };
 
@@ -45,59 +44,59 @@ typedef struct Loop {
     int64_t extent; /* when constant, else -1 */
     bool reduction;
     LoopKind kind;
-    bool masked;    /* conditions that its tail makes stay in the body: no copy without them */
-    int64_t unroll; /* of a serial loop: so many bodies an iteration, the rest after them; 0: one */
-    int cut_count;  /* it runs piece after piece, cut at these values, which ascend; negative ones from the end */
+    bool masked;    /* the condition of its tail stays in the body: no copy without it is made */
+    int64_t unroll; /* of a serial loop: bodies in one iteration; what remains runs after them; 0: one */
+    int cut_count;  /* it runs piece by piece, cut at these ascending values; negative ones count from the end */
     const int64_t *cuts;
-    int fused_count; /* made by fuse of loops with these extents, outermost first; 0: not, or not all are constant */
+    int fused_count; /* made by fuse of loops of these extents, outermost first; 0: not, or not all are constant */
     const int64_t *fused;
     NestStage *stage; /* the stage whose leaf it is now (cache_write moves loops) */
 } Loop;
 
-/* A condition under which the body runs: value < limit, made by a split that does not divide or a box that exceeds
- * its domain (below the domain: -index < 1). value is over loop variables (those of outer stages included), limit
- * over sizes. One over reduction loops holds for the update alone; the initialisation runs under the others. */
+/* A condition for running the body: value < limit. It comes from a split that does not divide, or from a box that
+ * exceeds its domain (below the domain: -index < 1). value is over loop variables (also those of outer stages), limit
+ * over sizes. A guard over reduction loops holds for the update alone; the initialisation runs under the others. */
 typedef struct Guard {
     Expr *value, *limit;
     bool reduction; /* value uses reduction loops of the stage */
 } Guard;
 
-/* Before the body of the first `depth` loops of a stage: what it reads of a tensor `distance` iterations later. */
+/* Before the body of the first `depth` loops of a stage: what it reads of a tensor some iterations later. */
 typedef struct Prefetch {
     const Tensor *tensor; /* as reads name it */
     int depth;
-    Expr **low;       /* first index of each dimension, over loops, of the iteration that is meant */
+    Expr **low;       /* first index of each dimension in the later iteration, over loops */
     int64_t *extents; /* of each dimension */
 } Prefetch;
 
 struct NestStage {
-    const Stage *stage;   /* rewritten: reads name tensors of the nest; axes are those of the program or fresh ones */
-    const Tensor **buffers; /* [stage->component_count] what it writes: the program's tensors, or some with the box's */
-                            /* dims when computed at a loop */
+    const Stage *stage; /* rewritten: reads name tensors of the nest; axes are the program's or fresh ones */
+    const Tensor *
+        *buffers; /* [stage->component_count] what it writes: the program's tensors, or smaller ones at a loop */
     int loop_count;
     Loop **loops;       /* outermost first */
-    Expr **axis_values; /* for stage->axes, then stage->reductions: the value over this and outer stages' loop vars, */
-                        /* box origin included: the index into the tensor's whole domain */
-    Expr **origin;      /* [rank] first index of the box in the domain, over outer loop vars; all 0 at root */
+    Expr **axis_values; /* of axes, then reductions: the index into the whole domain, box origin included, over loop */
+                        /* variables of this and outer stages */
+    Expr **origin;      /* [rank] first index of the box in the domain, over outer loop variables; all 0 at root */
     int guard_count;
     Guard *guards;
-    NestStage *parent; /* the stage it is computed at, NULL: at root. It is computed before what else the body of the */
-                       /* last of those loops holds: the initialisation, the next loop, or the store */
+    NestStage *parent; /* the stage it is computed at; NULL: at root. It runs first in the body of the last loop that */
+                       /* depth counts: before the initialisation, the next loop, or the store */
     int depth;         /* inside the first `depth` loops of the parent (the store nest's loops for a cache_write) */
-    bool doubled; /* computed an iteration of its place ahead: its buffer is twice as long in dimension 0, where odd */
-    Expr *turn;   /* iterations begin at this index */
-    NestStage *home; /* where its buffer lives: inside the first `home_depth` loops of it; NULL: at root. parent and */
-    int home_depth;  /* depth, unless store_at keeps it further out */
+    bool doubled;    /* computed one iteration ahead: dimension 0 of its buffer has a second half for odd iterations, */
+    Expr *turn;      /* which begins at this index */
+    NestStage *home; /* where its buffer lives: inside the first `home_depth` loops of home; NULL: at root. Like */
+    int home_depth;  /* parent and depth, unless store_at puts it further out */
     bool inlined;    /* no loops, nothing to run */
     bool constant;   /* computed at compile time: its buffer is a ROLE_CONSTANT, nothing runs */
     int child_count;
     NestStage **children; /* computed at this one, in order of execution */
-    const Scan *scan;     /* not a stage but the loop over a scan's steps: it writes nothing, its buffer is none */
-    bool in_scan;         /* computed at that loop into a buffer of its whole tensor, which lives around all steps */
+    const Scan *scan;     /* this is the loop over a scan's steps, not a stage: it writes nothing and has no buffer */
+    bool in_scan;         /* computed at such a loop, into a buffer of its whole tensor that lives around all steps */
     int prefetch_count;
     Prefetch *prefetches;
-    const NestStage *updates; /* the stage that it initialises, whose buffer it writes; or NULL */
-    bool initialises; /* a reduction: loops before the first reduction loop are shared with the initialisation */
+    const NestStage *updates; /* the stage that it initialises: it writes that one's buffer; or NULL */
+    bool initialises;         /* a reduction whose initialisation shares the loops before the first reduction loop */
 };
 
 typedef struct Nest {
@@ -107,48 +106,48 @@ typedef struct Nest {
     int stage_count;
     NestStage **stages; /* in order of execution, inlined ones too */
     int ineffective_count;
-    const int *ineffective; /* primitives that had no effect: a warning each */
+    const int *ineffective; /* primitives that had no effect: each gets a warning */
 } Nest;
 
 typedef struct NestError {
     int prim; /* index into schedule->prims */
     Loc loc;
-    const char *rule; /* one sentence: the rule that it breaks, with names and numbers */
+    const char *rule; /* one sentence: the rule that is broken, with names and numbers */
     const char *nest; /* the loop nest as it stood */
     int alternative_count;
     const char *alternatives[3]; /* statements that would be legal in its place, */
     bool goes_before[3];         /* or before it */
 } NestError;
 
-/* choices fill the holes in order (NULL when the schedule has none). NULL with *error filled when a primitive is
- * refused; error may be NULL: a search that only asks whether a schedule is legal saves the time of the explanation.
- * The identity schedule (NULL or no primitives) is always legal. Names: a loop is STAGE.NAME, or the local name that
- * a primitive returned; split and fuse without results name their loops i_0, i_1, ... and i_j. The loops of what
- * cache_read makes are named after the dimensions as the layout calls them, without "r_": k; j_0 for j/16, j_1 for
- * j%16. */
+/* choices fill the holes in order (NULL when the schedule has none). Returns NULL with *error filled when a primitive
+ * is refused. error may be NULL: a search that only asks whether a schedule is legal saves the time of the explanation.
+ * The identity schedule (NULL or no primitives) is always legal.
+ *
+ * Names: a loop is STAGE.NAME, or the local name that a primitive returned. split and fuse without results name their
+ * loops i_0, i_1, ... and i_j. The loops of a cache_read are named after the dimensions as the layout calls them,
+ * without "r_": k; j_0 for j/16, j_1 for j%16. */
 Nest *nest_build(Arena *arena, const Program *program, const Schedule *schedule, const int64_t *choices,
                  const Target *target, NestError *error);
 void nest_print(Text *text, const Nest *nest);
-/* A loop that the schedule unrolls or vectorizes and that stayed a loop in the kernel. */
+/* A loop that the schedule unrolls or vectorizes but that is still a loop in the kernel. */
 typedef struct Rolled {
     const Var *var;
     const char *why;
 } Rolled;
 typedef LIST(Rolled) RolledList;
-/* The same with all temporaries, sizes, the bytes of each tensor that one iteration of each loop touches, and what
- * stayed a loop (NULL: not known). */
+/* Prints the nest with all temporaries, sizes, the bytes of each tensor that one iteration of each loop touches, and
+ * the loops that stayed loops (rolled may be NULL: not known). */
 void nest_explain(Text *text, const Nest *nest, const RolledList *rolled);
-/* "STAGE.LOOP, STAGE.LOOP and 3 more"; NULL: none of them is one of the nest. */
+/* "STAGE.LOOP, STAGE.LOOP and 3 more"; NULL: none of them is a loop of the nest. */
 const char *nest_rolled_names(Arena *arena, const Nest *nest, const RolledList *rolled);
-/* The one tensor that what a constant is made of reads; NULL: none, or several. */
+/* The one tensor that the maker of a constant reads; NULL: none, or several. */
 const Tensor *made_of(const Stage *maker);
 /* The stage that writes a tensor of the nest; NULL: an input. */
 const NestStage *nest_producer(const Nest *nest, const Tensor *tensor);
-/* Reports a refusal at its statement: the rule, the nest, the alternatives. Returns false, for the caller to return. */
+/* Reports a refusal at its statement: the rule, the nest, the alternatives. Returns false. */
 bool nest_report(Diagnostics *diagnostics, const NestError *error);
 
-/* Vector registers that the register buffers live at once need, and whether each is indexed by constants after
- * unrolling. */
+/* How many vector registers the register buffers need that are live at the same time: the most at any place. */
 int nest_register_count(const Nest *nest, const Target *target);
 
 #endif
