@@ -47,8 +47,16 @@ static bool is_sum_like(const Expr *e) {
 }
 
 /* A product of sums that was too long to be multiplied out is one factor. */
+static bool is_product(const Expr *atom) {
+    return is_op(atom, OP_MUL) && !is_sum_like(atom->args[0]) && !is_sum_like(atom->args[1]);
+}
+
+int atom_degree(Expr *atom) {
+    return is_product(atom) ? atom_degree(atom->args[0]) + atom_degree(atom->args[1]) : 1;
+}
+
 int atom_factors(Expr *atom, Expr **factors, int limit) {
-    if (limit > 1 && is_op(atom, OP_MUL) && !is_sum_like(atom->args[0]) && !is_sum_like(atom->args[1])) {
+    if (limit > 1 && is_product(atom)) {
         int count = atom_factors(atom->args[0], factors, limit - 1);
         return count + atom_factors(atom->args[1], factors + count, limit - count);
     }
@@ -363,7 +371,7 @@ int64_t sum_divisor(const Sum *sum) {
 
 /* --- affine forms ------------------------------------------------------------------------------------------------- */
 
-static bool affine_of(Arena *arena, const Sum *sum, Affine *affine) {
+bool sum_affine(Arena *arena, const Sum *sum, Affine *affine) {
     affine->constant = sum->constant;
     affine->count = sum->count;
     affine->terms = ARENA_ARRAY(arena, Term, sum->count);
@@ -374,7 +382,7 @@ static bool affine_of(Arena *arena, const Sum *sum, Affine *affine) {
 bool expr_affine(Arena *arena, Expr *e, Affine *affine) {
     Sum sum;
     sum_of(&sum, arena, e);
-    return affine_of(arena, &sum, affine);
+    return sum_affine(arena, &sum, affine);
 }
 
 bool expr_affine_modular(Arena *arena, Expr *e, Affine *affine) {
@@ -384,7 +392,7 @@ bool expr_affine_modular(Arena *arena, Expr *e, Affine *affine) {
     sum_init(&sum, arena);
     sum.modular = true;
     sum_add_index(&sum, 1, e, true);
-    return affine_of(arena, &sum, affine);
+    return sum_affine(arena, &sum, affine);
 }
 
 bool affine_coefficient(const Affine *affine, const Var *var, int64_t *coefficient) {

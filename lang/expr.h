@@ -82,6 +82,8 @@ typedef struct Affine {
     int count;
     Term *terms;
 } Affine;
+
+typedef LIST(Affine) AffineList;
 /* Every exact scalar int64 expression has one (at worst one atom); false where it may wrap, and on overflow.
  * Products of sums are multiplied out, into products of atoms; atoms are simplified. */
 bool expr_affine(Arena *arena, Expr *e, Affine *affine);

@@ -75,7 +75,6 @@ bool sum_relax(Sum *relaxed, const Sum *sum, bool upper);
 /* Whether it is at least 0 for all values: by intervals and these bounds. */
 bool sum_is_nonnegative(const Sum *sum);
 /* The same where each of the facts is at least 0, which may be NULL: by elimination and cases, prove.c. */
-typedef LIST(Affine) AffineList;
 bool sum_prove_nonnegative(const Sum *goal, const AffineList *facts);
 /* 1: at least 0 for all values, -1: below 0 for all, 0: neither is known. */
 int sum_sign(const Sum *sum);
@@ -83,11 +82,14 @@ int sum_sign(const Sum *sum);
 /* Whether an axis or loop has one value alone, 0. */
 bool var_is_fixed(const Var *var);
 Expr *sum_expr(const Sum *sum);
+/* A copy that outlives the sum. False: it overflowed. */
+bool sum_affine(Arena *arena, const Sum *sum, Affine *affine);
 /* The greatest common divisor of the coefficients, 0 without terms. */
 int64_t sum_divisor(const Sum *sum);
 bool atom_equal(Expr *a, Expr *b); /* also with the factors of a product in another order */
 /* The factors of a product, or the atom itself; returns their number, at most limit. */
 int atom_factors(Expr *atom, Expr **factors, int limit);
+int atom_degree(Expr *atom); /* how many factors it has */
 Expr *atom_product(Arena *arena, Expr *const *factors, int count);
 
 Interval interval_add(Interval a, Interval b);

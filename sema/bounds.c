@@ -10,7 +10,7 @@
 #include "sema/check.h"
 #include <string.h>
 
-static const Poly minus_one = {-1, 0, NULL};
+static const Affine minus_one = {-1, 0, NULL};
 
 /* --- requirements --- */
 
@@ -30,32 +30,32 @@ void require(Builder *builder, Expr *condition, Status status, Loc loc) {
     require_in_words(builder, condition, status, loc, expr_text(builder->arena, condition));
 }
 
-Expr *poly_condition(Arena *arena, const Poly *p) {
-    Poly sides[2] = {{p->constant < 0 && p->constant != INT64_MIN ? -p->constant : 0, 0, NULL},
+Expr *affine_condition(Arena *arena, const Affine *p) {
+    Affine sides[2] = {{p->constant < 0 && p->constant != INT64_MIN ? -p->constant : 0, 0, NULL},
                      {p->constant > 0 ? p->constant : 0, 0, NULL}};
     for (int side = 0; side < 2; side++) {
-        sides[side].terms = ARENA_ARRAY(arena, Monomial, p->count);
+        sides[side].terms = ARENA_ARRAY(arena, Term, p->count);
         for (int i = 0; i < p->count; i++) {
             if ((p->terms[i].coefficient > 0) != side || p->terms[i].coefficient == INT64_MIN)
                 continue;
-            Monomial term = p->terms[i];
+            Term term = p->terms[i];
             term.coefficient = side ? term.coefficient : -term.coefficient;
             sides[side].terms[sides[side].count++] = term;
         }
     }
-    return expr_binary(arena, OP_LE, poly_expr(arena, &sides[0]), poly_expr(arena, &sides[1]));
+    return expr_binary(arena, OP_LE, affine_expr(arena, &sides[0]), affine_expr(arena, &sides[1]));
 }
 
 typedef enum Verdict { ALWAYS, NEVER, DEPENDS } Verdict;
 
 /* Whether p >= 0, where p is over sizes. */
-static Verdict judge(Arena *arena, const Poly *p, const Polys *facts) {
-    Poly opposite;
-    if (poly_never_negative(arena, p, facts))
+static Verdict judge(Arena *arena, const Affine *p, const AffineList *facts) {
+    Affine opposite;
+    if (affine_never_negative(arena, p, facts))
         return ALWAYS;
-    if (poly_negative_for_real_sizes(p))
+    if (affine_negative_for_real_sizes(p))
         return NEVER;
-    bool never = poly_sum(arena, p, -1, &minus_one, 1, &opposite) && poly_never_negative(arena, &opposite, facts);
+    bool never = affine_sum(arena, p, -1, &minus_one, 1, &opposite) && affine_never_negative(arena, &opposite, facts);
     return never ? NEVER : DEPENDS;
 }
 
@@ -68,21 +68,21 @@ static bool is_empty(const Statement *s) {
 }
 
 /* Requires p >= 0 unless a range is empty. If p >= 0 follows even from an empty range, p is a fact for later proofs. */
-static void require_on_domain(Statement *s, const Poly *p, Loc loc) {
+static void require_on_domain(Statement *s, const Affine *p, Loc loc) {
     Builder *builder = s->builder;
     Arena *arena = builder->arena;
-    Expr *condition = poly_condition(arena, p);
+    Expr *condition = affine_condition(arena, p);
     bool certain = true;
     for (int i = 0; i < s->indices.count; i++) {
-        Poly extent, none, last;
-        Polys facts = {0};
+        Affine extent, none, last;
+        AffineList facts = {0};
         for (int f = 0; f < builder->facts.count; f++)
             list_push(arena, &facts, builder->facts.items[f]);
-        if (!poly_of(arena, s->indices.items[i]->extent, &extent) ||
-            !poly_sum(arena, &extent, -1, &extent, 0, &none) || !poly_sum(arena, &extent, 1, &minus_one, 1, &last))
+        if (!size_affine(arena, s->indices.items[i]->extent, &extent) ||
+            !affine_sum(arena, &extent, -1, &extent, 0, &none) || !affine_sum(arena, &extent, 1, &minus_one, 1, &last))
             continue;
         list_push(arena, &facts, none);
-        if (poly_never_negative(arena, &last, &builder->facts) || poly_never_negative(arena, p, &facts))
+        if (affine_never_negative(arena, &last, &builder->facts) || affine_never_negative(arena, p, &facts))
             continue;
         certain = false;
         Expr *empty = expr_binary(arena, OP_LE, s->indices.items[i]->extent, expr_int(arena, 0));
@@ -94,32 +94,32 @@ static void require_on_domain(Statement *s, const Poly *p, Loc loc) {
 }
 
 /* min(a, b) + c >= 0 is a + c >= 0 and b + c >= 0. */
-static void require_not_negative(Builder *builder, const Poly *p, Loc loc) {
+static void require_not_negative(Builder *builder, const Affine *p, Loc loc) {
     Arena *arena = builder->arena;
-    const Expr *factor = p->count == 1 && p->terms[0].degree == 1 ? p->terms[0].factors[0] : NULL;
-    if (poly_never_negative(arena, p, &builder->facts))
+    const Expr *factor = p->count == 1 ? p->terms[0].atom : NULL;
+    if (affine_never_negative(arena, p, &builder->facts))
         return;
     if (factor && p->terms[0].coefficient == 1 && factor->kind == EXPR_OP && factor->op == OP_MIN) {
         for (int i = 0; i < 2; i++) {
-            Poly side, constant = {p->constant, 0, NULL};
-            if (poly_of(arena, factor->args[i], &side) && poly_sum(arena, &side, 1, &constant, 1, &side))
+            Affine side, constant = {p->constant, 0, NULL};
+            if (size_affine(arena, factor->args[i], &side) && affine_sum(arena, &side, 1, &constant, 1, &side))
                 require_not_negative(builder, &side, loc);
         }
         return;
     }
-    require(builder, poly_condition(arena, p), STATUS_BAD_SIZE, loc);
+    require(builder, affine_condition(arena, p), STATUS_BAD_SIZE, loc);
     list_push(arena, &builder->facts, *p);
 }
 
 /* Requires that the range does not end before it begins. */
 bool require_range(Statement *s, IndexVariable *index) {
     Builder *builder = s->builder;
-    Poly extent;
-    if (!poly_of(builder->arena, index->extent, &extent))
+    Affine extent;
+    if (!size_affine(builder->arena, index->extent, &extent))
         return true;
     Verdict verdict = judge(builder->arena, &extent, &builder->facts);
     int64_t known;
-    if (verdict == NEVER && poly_is_constant(&extent, &known)) {
+    if (verdict == NEVER && affine_is_constant(&extent, &known)) {
         ERROR(s->frame, negative_extent, index->loc, index->name, expr_text(builder->arena, index->low),
               expr_text(builder->arena, size_normal(builder->arena, expr_binary(builder->arena, OP_ADD, index->high,
                                                                                 expr_int(builder->arena, 1)))));
@@ -135,9 +135,9 @@ bool require_range(Statement *s, IndexVariable *index) {
 bool require_equal(Frame *frame, Expr *a, Expr *b, Loc loc, const char *what) {
     Builder *builder = frame->builder;
     Arena *arena = builder->arena;
-    Poly difference, opposite;
-    if (builder->names_only || !poly_of(arena, expr_binary(arena, OP_SUB, a, b), &difference) ||
-        !poly_sum(arena, &difference, -1, &difference, 0, &opposite))
+    Affine difference, opposite;
+    if (builder->names_only || !size_affine(arena, expr_binary(arena, OP_SUB, a, b), &difference) ||
+        !affine_sum(arena, &difference, -1, &difference, 0, &opposite))
         return true;
     Verdict up = judge(arena, &difference, &builder->facts), down = judge(arena, &opposite, &builder->facts);
     if (up == ALWAYS && down == ALWAYS)
@@ -154,14 +154,14 @@ bool require_equal(Frame *frame, Expr *a, Expr *b, Loc loc, const char *what) {
 
 /* --- conditions as facts --- */
 
-static void add_fact(Arena *arena, Polys *facts, Expr *larger, Expr *smaller, int64_t by) {
-    Poly p, distance = {-by, 0, NULL};
-    if (poly_of(arena, expr_binary(arena, OP_SUB, larger, smaller), &p) && poly_sum(arena, &p, 1, &distance, 1, &p))
+static void add_fact(Arena *arena, AffineList *facts, Expr *larger, Expr *smaller, int64_t by) {
+    Affine p, distance = {-by, 0, NULL};
+    if (size_affine(arena, expr_binary(arena, OP_SUB, larger, smaller), &p) && affine_sum(arena, &p, 1, &distance, 1, &p))
         list_push(arena, facts, p);
 }
 
-/* Adds what a condition says about indices, as polynomials that are not negative. */
-static void add_guard_facts(Arena *arena, Polys *facts, const Expr *guard) {
+/* Adds what a condition says about indices, as sums that are not negative. */
+static void add_guard_facts(Arena *arena, AffineList *facts, const Expr *guard) {
     if (guard->kind != EXPR_OP)
         return;
     Expr *a = guard->args[0], *b = guard->count > 1 ? guard->args[1] : NULL;
@@ -200,20 +200,20 @@ void add_condition_facts(Builder *builder, const Expr *condition) {
 
 /* --- proofs --- */
 
-static bool holds_on_domain(const Statement *s, const Poly *p) {
-    Poly lowest;
-    return extreme_over_domain(s, p, false, &lowest) && poly_never_negative(s->builder->arena, &lowest, &s->facts);
+static bool holds_on_domain(const Statement *s, const Affine *p) {
+    Affine lowest;
+    return extreme_over_domain(s, p, false, &lowest) && affine_never_negative(s->builder->arena, &lowest, &s->facts);
 }
 
-static int64_t coefficient_of(const Poly *p, const Var *var) {
+static int64_t coefficient_of(const Affine *p, const Var *var) {
     for (int i = 0; i < p->count; i++)
-        if (p->terms[i].degree == 1 && p->terms[i].factors[0]->kind == EXPR_VAR && p->terms[i].factors[0]->var == var)
+        if (p->terms[i].atom->kind == EXPR_VAR && p->terms[i].atom->var == var)
             return p->terms[i].coefficient;
     return 0;
 }
 
 /* The multiple of the guard to subtract from p so that a variable of both cancels; 1 when there is none. */
-static int64_t useful_multiple(const Statement *s, const Poly *p, const Poly *guard) {
+static int64_t useful_multiple(const Statement *s, const Affine *p, const Affine *guard) {
     for (int i = 0; i < s->indices.count; i++) {
         int64_t here = coefficient_of(p, s->indices.items[i]->raw);
         int64_t there = coefficient_of(guard, s->indices.items[i]->raw);
@@ -224,17 +224,17 @@ static int64_t useful_multiple(const Statement *s, const Poly *p, const Poly *gu
 }
 
 /* Whether p is a sum of guards (each not negative under its condition) and of something that is never negative. */
-static bool holds_under(const Statement *s, const Poly *p, const Polys *guards, int depth, int *steps) {
+static bool holds_under(const Statement *s, const Affine *p, const AffineList *guards, int depth, int *steps) {
     enum { GUARDS_TOGETHER = 3 };
     Arena *arena = s->builder->arena;
     for (int g = 0; g<guards->count && * steps> 0; g++) {
-        Poly rest;
+        Affine rest;
         --*steps;
-        if (!poly_sum(arena, p, 1, &guards->items[g], -useful_multiple(s, p, &guards->items[g]), &rest))
+        if (!affine_sum(arena, p, 1, &guards->items[g], -useful_multiple(s, p, &guards->items[g]), &rest))
             continue;
         if (holds_on_domain(s, &rest))
             return true;
-        Polys others = {guards->items + g + 1, guards->count - g - 1, 0};
+        AffineList others = {guards->items + g + 1, guards->count - g - 1, 0};
         if (depth < GUARDS_TOGETHER && holds_under(s, &rest, &others, depth + 1, steps))
             return true;
     }
@@ -243,18 +243,18 @@ static bool holds_under(const Statement *s, const Poly *p, const Polys *guards, 
 
 typedef enum Safety { SAFE, SAFE_UNDER_GUARD, UNSAFE } Safety;
 
-static Safety safety_of(const Statement *s, const Poly *p, const Polys *guards);
+static Safety safety_of(const Statement *s, const Affine *p, const AffineList *guards);
 
 /* A choice in the index: each side is safe where its condition holds. */
-static Safety safety_of_choice(const Statement *s, const Poly *p, int term, const Polys *guards) {
+static Safety safety_of_choice(const Statement *s, const Affine *p, int term, const AffineList *guards) {
     Arena *arena = s->builder->arena;
-    const Expr *choice = p->terms[term].factors[0];
+    const Expr *choice = p->terms[term].atom;
     Safety worst = SAFE;
     for (int side = 0; side < 2 && worst != UNSAFE; side++) {
-        Poly value, replaced;
-        Polys own = {0}, all = {0};
+        Affine value, replaced;
+        AffineList own = {0}, all = {0};
         add_guard_facts(arena, &own, side ? expr_unary(arena, OP_NOT, choice->args[0]) : choice->args[0]);
-        if (!poly_of(arena, choice->args[1 + side], &value) || !poly_replace(arena, p, term, &value, &replaced))
+        if (!size_affine(arena, choice->args[1 + side], &value) || !affine_replace(arena, p, term, &value, &replaced))
             return UNSAFE;
         if (safety_of(s, &replaced, &own) != UNSAFE)
             continue;
@@ -265,19 +265,19 @@ static Safety safety_of_choice(const Statement *s, const Poly *p, int term, cons
     return worst;
 }
 
-static int find_choice(const Poly *p) {
+static int find_choice(const Affine *p) {
     for (int i = 0; i < p->count; i++) {
-        const Expr *factor = p->terms[i].factors[0];
-        if (p->terms[i].degree == 1 && factor->kind == EXPR_OP && factor->op == OP_SELECT)
+        const Expr *atom = p->terms[i].atom;
+        if (atom->kind == EXPR_OP && atom->op == OP_SELECT)
             return i;
     }
     return -1;
 }
 
-static Safety safety_of(const Statement *s, const Poly *p, const Polys *guards) {
+static Safety safety_of(const Statement *s, const Affine *p, const AffineList *guards) {
     enum { STEP_LIMIT = 1000 };
     int steps = STEP_LIMIT, choice = find_choice(p);
-    Poly plain;
+    Affine plain;
     if (choice >= 0)
         return safety_of_choice(s, p, choice, guards);
     if (holds_on_domain(s, p))
@@ -299,14 +299,14 @@ static const AstExpr *index_place(const ReadSite *site, int d) {
 /* "0:H + KH - 1": the range of an index as the source counts it. */
 static const char *range_text(const Statement *s, const ReadSite *site, int d, Expr *index) {
     Arena *arena = s->builder->arena;
-    Poly p, low, high, end, one = {1, 0, NULL};
+    Affine p, low, high, end, one = {1, 0, NULL};
     if (site->view.lower)
         index = expr_binary(arena, OP_ADD, index, site->view.lower[d]);
-    if (!poly_of(arena, index, &p) || !extreme_over_domain(s, &p, false, &low) ||
-        !extreme_over_domain(s, &p, true, &high) || !poly_sum(arena, &high, 1, &one, 1, &end))
+    if (!size_affine(arena, index, &p) || !extreme_over_domain(s, &p, false, &low) ||
+        !extreme_over_domain(s, &p, true, &high) || !affine_sum(arena, &high, 1, &one, 1, &end))
         return NULL;
-    return arena_printf(arena, "%s:%s", expr_text(arena, poly_expr(arena, &low)),
-                        expr_text(arena, poly_expr(arena, &end)));
+    return arena_printf(arena, "%s:%s", expr_text(arena, affine_expr(arena, &low)),
+                        expr_text(arena, affine_expr(arena, &end)));
 }
 
 static void note_ranges(const Statement *s, const Expr *index) {
@@ -363,12 +363,12 @@ static bool refuse_target(Statement *s, const View *target, int d) {
 
 /* --- accesses --- */
 
-static bool check_side(Statement *s, ReadSite *site, int d, const Poly *p, const Polys *guards) {
+static bool check_side(Statement *s, ReadSite *site, int d, const Affine *p, const AffineList *guards) {
     Safety safety = safety_of(s, p, guards);
     site->guarded |= safety == SAFE_UNDER_GUARD;
     if (safety != UNSAFE || is_empty(s))
         return true;
-    Poly plain = *p, lowest;
+    Affine plain = *p, lowest;
     without_divisions(s, p, &plain);
     if (!extreme_over_domain(s, &plain, false, &lowest) || judge(s->builder->arena, &lowest, &s->facts) == NEVER)
         return refuse_site(s, site, d);
@@ -377,25 +377,25 @@ static bool check_side(Statement *s, ReadSite *site, int d, const Poly *p, const
 }
 
 /* index >= 0 and extent - 1 - index >= 0 */
-static bool side_polys(Arena *arena, Expr *index, Expr *extent, Poly *low, Poly *high) {
-    return poly_of(arena, index, low) && poly_of(arena, extent, high) && poly_sum(arena, high, 1, low, -1, high) &&
-           poly_sum(arena, high, 1, &minus_one, 1, high);
+static bool side_sums(Arena *arena, Expr *index, Expr *extent, Affine *low, Affine *high) {
+    return size_affine(arena, index, low) && size_affine(arena, extent, high) && affine_sum(arena, high, 1, low, -1, high) &&
+           affine_sum(arena, high, 1, &minus_one, 1, high);
 }
 
-static bool check_plain_index(Statement *s, ReadSite *site, int d, const Polys *guards) {
-    Poly low, high;
-    if (!side_polys(s->builder->arena, site->read->args[d], site->view.dims[d], &low, &high))
+static bool check_plain_index(Statement *s, ReadSite *site, int d, const AffineList *guards) {
+    Affine low, high;
+    if (!side_sums(s->builder->arena, site->read->args[d], site->view.dims[d], &low, &high))
         return refuse_site(s, site, d);
     return check_side(s, site, d, &low, guards) && check_side(s, site, d, &high, guards);
 }
 
 /* edge, wrap and reflect need an element to take. */
 static bool check_not_empty(Statement *s, ReadSite *site, int d) {
-    Poly extent;
-    if (!poly_of(s->builder->arena, site->view.dims[d], &extent) ||
-        !poly_sum(s->builder->arena, &extent, 1, &minus_one, 1, &extent))
+    Affine extent;
+    if (!size_affine(s->builder->arena, site->view.dims[d], &extent) ||
+        !affine_sum(s->builder->arena, &extent, 1, &minus_one, 1, &extent))
         return true;
-    return check_side(s, site, d, &extent, &(Polys){0});
+    return check_side(s, site, d, &extent, &(AffineList){0});
 }
 
 static void add_axis(Arena *arena, Requirement *requirement, const Var *axis) {
@@ -456,8 +456,8 @@ static bool require_gather(Statement *s, ReadSite *site, int d) {
     return true;
 }
 
-static Polys guard_facts(const Statement *s, const ReadSite *site) {
-    Polys facts = {0};
+static AffineList guard_facts(const Statement *s, const ReadSite *site) {
+    AffineList facts = {0};
     for (int g = 0; g < site->guard_count; g++)
         add_guard_facts(s->builder->arena, &facts, site->guards[g]);
     return facts;
@@ -465,13 +465,13 @@ static Polys guard_facts(const Statement *s, const ReadSite *site) {
 
 /* Finds the dimensions in which a read with an else is never outside. If that is all of them, the else is dropped. */
 static void find_needless_else(Statement *s, ReadSite *site) {
-    Polys none = {0};
+    AffineList none = {0};
     bool always = site->mode == ELSE_VALUE;
     for (int d = 0; d < site->view.rank; d++) {
-        Poly low, high;
+        Affine low, high;
         Expr *index = site->read->args[d];
         site->assured[d] = !is_data_dependent(index) &&
-                           side_polys(s->builder->arena, index, site->view.dims[d], &low, &high) &&
+                           side_sums(s->builder->arena, index, site->view.dims[d], &low, &high) &&
                            safety_of(s, &low, &none) == SAFE && safety_of(s, &high, &none) == SAFE;
         always &= site->assured[d];
     }
@@ -479,7 +479,7 @@ static void find_needless_else(Statement *s, ReadSite *site) {
 }
 
 static bool check_site(Statement *s, ReadSite *site) {
-    Polys guards = guard_facts(s, site);
+    AffineList guards = guard_facts(s, site);
     bool good = true;
     if (site->has_else)
         find_needless_else(s, site);
@@ -508,8 +508,8 @@ static bool check_target(Statement *s, const View *target) {
                           expr_binary(arena, OP_SUB, expr_binary(arena, OP_ADD, lower, extent),
                                       expr_binary(arena, OP_ADD, index->high, expr_int(arena, 1)))};
         for (int side = 0; side < 2; side++) {
-            Poly p;
-            if (is_empty(s) || !poly_of(arena, sides[side], &p))
+            Affine p;
+            if (is_empty(s) || !size_affine(arena, sides[side], &p))
                 continue;
             Verdict verdict = judge(arena, &p, &s->facts);
             if (verdict == NEVER)
@@ -637,16 +637,16 @@ void guard_over(Statement *s, const View *whole) {
         }
         wide.indices.items[i] = index;
     }
-    Polys none = {0};
+    AffineList none = {0};
     wide.facts = none;
     add_domain_facts(&wide);
     for (int i = 0; i < s->sites.count; i++) {
         ReadSite *site = s->sites.items[i];
         site->guarded |= site->never_outside;
         for (int d = 0; d < site->view.rank && !site->guarded && !site->has_else; d++) {
-            Poly low, high;
+            Affine low, high;
             Expr *index = site->read->args[d];
-            site->guarded = is_data_dependent(index) || !side_polys(arena, index, site->view.dims[d], &low, &high) ||
+            site->guarded = is_data_dependent(index) || !side_sums(arena, index, site->view.dims[d], &low, &high) ||
                             safety_of(&wide, &low, &none) != SAFE || safety_of(&wide, &high, &none) != SAFE;
         }
     }
@@ -668,15 +668,15 @@ static bool has_variable(const Expr *e) {
 static bool is_small(Arena *arena, const Tensor *tensor, int64_t room) {
     int64_t factor = 0;
     for (int d = 0; d < tensor->rank; d++) {
-        Poly p;
+        Affine p;
         if (expr_is_int(tensor->dims[d], NULL))
             continue;
-        if (factor || !poly_of(arena, tensor->dims[d], &p))
+        if (factor || !size_affine(arena, tensor->dims[d], &p))
             return false;
         factor = p.constant > 0 ? p.constant : 0;
         for (int i = 0; i < p.count; i++) {
-            bool fits = p.terms[i].degree == 1 && p.terms[i].coefficient < 1 << 20 && factor < 1 << 20;
-            if (!fits || p.terms[i].factors[0]->kind != EXPR_VAR)
+            bool fits = p.terms[i].coefficient < 1 << 20 && factor < 1 << 20;
+            if (!fits || p.terms[i].atom->kind != EXPR_VAR)
                 return false;
             factor += p.terms[i].coefficient > 0 ? p.terms[i].coefficient : 0;
         }

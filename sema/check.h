@@ -175,7 +175,7 @@ typedef struct Builder {
     Stages stages;
     LIST(Requirement) requirements;
     LIST(Scan *) scans;
-    Polys facts; /* over sizes, each >= 0: what the requirements promise */
+    AffineList facts; /* over sizes, each >= 0: what the requirements promise */
     LIST(struct Binding) bounds;
     LIST(TensorRange) ranges; /* of integer temporaries: what is known beyond their types (lost.c) */
     int calls;                /* how many were instantiated so far */
@@ -253,7 +253,7 @@ typedef struct Statement {
     LIST(const Expr *) wanted; /* casts to their own type in the source: they say that wrapping is meant */
     LIST(Loc) quotients;       /* integer quotients of two numbers with a remainder */
     bool strong_only;          /* reads with an else do not bound indices */
-    Polys facts;               /* over sizes, once ranges are known: those of the builder, and that no range is empty */
+    AffineList facts;               /* over sizes, once ranges are known: those of the builder, and that no range is empty */
 } Statement;
 
 /* Whether the type of an expression is known. It is not while it comes only from reads of a scan whose type is not
@@ -353,9 +353,9 @@ bool infer_ranges(Statement *statement, const View *target);
 /* Adds to the facts what the builder knows, and that no range of the statement is empty. */
 void add_domain_facts(Statement *statement);
 /* The smallest or largest value of p over the ranges of its index variables, in terms of sizes. False if unknown. */
-bool extreme_over_domain(const Statement *statement, const Poly *p, bool largest, Poly *extreme);
+bool extreme_over_domain(const Statement *statement, const Affine *p, bool largest, Affine *extreme);
 /* Replaces divisions of index variables in p >= 0: floor(x / k) + rest >= 0 is the same as x + k * rest >= 0. */
-bool without_divisions(const Statement *statement, const Poly *p, Poly *plain);
+bool without_divisions(const Statement *statement, const Affine *p, Affine *plain);
 bool uses_indices(const Statement *statement, const Expr *e);
 
 /* --- bounds (bounds.c) --- */
@@ -363,7 +363,7 @@ bool uses_indices(const Statement *statement, const Expr *e);
 /* target: what the left side already spans, or NULL. */
 bool check_bounds(Statement *statement, const View *target);
 /* p >= 0 as a comparison without minus signs: "KH <= H + 1". */
-Expr *poly_condition(Arena *arena, const Poly *p);
+Expr *affine_condition(Arena *arena, const Affine *p);
 void require(Builder *builder, Expr *condition, Status status, Loc loc);
 /* Adds what a required condition says of sizes to the facts for later proofs. */
 void add_condition_facts(Builder *builder, const Expr *condition);

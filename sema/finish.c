@@ -236,18 +236,19 @@ static void place_checks(Builder *builder) {
 
 /* --- sizes --- */
 
-static int degree_of(Arena *arena, Expr *e) {
-    Poly p;
-    int degree = 1;
-    if (!poly_of(arena, e, &p))
-        return degree;
-    for (int i = 0; i < p.count; i++)
-        degree = p.terms[i].degree > degree ? p.terms[i].degree : degree;
-    return degree;
-}
-
 static int larger(int a, int b) {
     return a > b ? a : b;
+}
+
+static int degree_of(Arena *arena, Expr *e) {
+    Affine p;
+    Expr **factors;
+    int degree = 1;
+    if (!size_affine(arena, e, &p))
+        return degree;
+    for (int i = 0; i < p.count; i++)
+        degree = larger(degree, term_factors(arena, &p.terms[i], &factors));
+    return degree;
 }
 
 /* Limits sizes so that the arithmetic of extents stays inside int64: to 2^40, or to less where sizes are multiplied. */

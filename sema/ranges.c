@@ -10,9 +10,9 @@
 
 #include <string.h>
 
-/* poly >= 0 */
+/* sum >= 0 */
 typedef struct Constraint {
-    Poly poly;
+    Affine sum;
     bool weak, used;
     ReadSite *site; /* NULL: of the left side */
     int dim;
@@ -34,69 +34,70 @@ bool uses_indices(const Statement *s, const Expr *e) {
     return false;
 }
 
-static bool extreme_expr(const Statement *s, Expr *e, bool largest, Poly *extreme) {
-    Poly p;
-    return poly_of(s->builder->arena, e, &p) && extreme_over_domain(s, &p, largest, extreme);
+static bool extreme_expr(const Statement *s, Expr *e, bool largest, Affine *extreme) {
+    Affine p;
+    return size_affine(s->builder->arena, e, &p) && extreme_over_domain(s, &p, largest, extreme);
 }
 
-static bool never_negative(const Statement *s, const Poly *p) {
-    return poly_never_negative(s->builder->arena, p, &s->facts);
+static bool never_negative(const Statement *s, const Affine *p) {
+    return affine_never_negative(s->builder->arena, p, &s->facts);
 }
 
 /* x % k is in 0:k. If x is never negative, x % k is at most x. */
-static bool extreme_modulo(const Statement *s, Expr *e, bool largest, Poly *extreme) {
+static bool extreme_modulo(const Statement *s, Expr *e, bool largest, Affine *extreme) {
     Arena *arena = s->builder->arena;
     if (!largest) {
-        *extreme = (Poly){0, 0, NULL};
+        *extreme = (Affine){0, 0, NULL};
         return true;
     }
     Expr *last = expr_binary(arena, OP_SUB, e->args[1], expr_int(arena, 1));
-    Poly low, high;
+    Affine low, high;
     if (extreme_expr(s, e->args[0], false, &low) && never_negative(s, &low) && extreme_expr(s, e->args[0], true, &high))
-        last = expr_binary(arena, OP_MIN, last, poly_expr(arena, &high));
-    return poly_of(arena, last, extreme);
+        last = expr_binary(arena, OP_MIN, last, affine_expr(arena, &high));
+    return size_affine(arena, last, extreme);
 }
 
 /* The extreme of a factor that is not a variable but uses index variables. All these operators grow with their
  * operands. */
-static bool extreme_factor(const Statement *s, Expr *e, bool largest, Poly *extreme) {
+static bool extreme_factor(const Statement *s, Expr *e, bool largest, Affine *extreme) {
     Arena *arena = s->builder->arena;
     if (e->kind != EXPR_OP || e->count < 2 || (e->op != OP_MIN && e->op != OP_MAX && uses_indices(s, e->args[1])))
         return false;
-    Poly a, b;
+    Affine a, b;
     switch (e->op) {
     case OP_MOD: return extreme_modulo(s, e, largest, extreme);
     case OP_DIV:
-        return poly_of(arena, e->args[1], &b) && never_negative(s, &b) && extreme_expr(s, e->args[0], largest, &a) &&
-               poly_of(arena, expr_binary(arena, OP_DIV, poly_expr(arena, &a), e->args[1]), extreme);
+        return size_affine(arena, e->args[1], &b) && never_negative(s, &b) && extreme_expr(s, e->args[0], largest, &a) &&
+               size_affine(arena, expr_binary(arena, OP_DIV, affine_expr(arena, &a), e->args[1]), extreme);
     case OP_MIN:
     case OP_MAX:
         return extreme_expr(s, e->args[0], largest, &a) && extreme_expr(s, e->args[1], largest, &b) &&
-               poly_of(arena, expr_binary(arena, e->op, poly_expr(arena, &a), poly_expr(arena, &b)), extreme);
+               size_affine(arena, expr_binary(arena, e->op, affine_expr(arena, &a), affine_expr(arena, &b)), extreme);
     default: return false;
     }
 }
 
-static bool extreme_of_factor(const Statement *s, Expr *e, bool largest, Poly *extreme) {
-    Poly p;
+static bool extreme_of_factor(const Statement *s, Expr *e, bool largest, Affine *extreme) {
+    Affine p;
     if (!uses_indices(s, e) || e->kind == EXPR_VAR)
-        return poly_of(s->builder->arena, e, &p) && extreme_over_domain(s, &p, largest, extreme);
+        return size_affine(s->builder->arena, e, &p) && extreme_over_domain(s, &p, largest, extreme);
     return extreme_factor(s, e, largest, extreme);
 }
 
 /* The extreme of a product. It grows with each factor if no factor is ever negative. With only one factor the sign does
  * not matter. */
-static bool extreme_term(const Statement *s, const Monomial *term, bool largest, Poly *extreme) {
+static bool extreme_term(const Statement *s, const Term *term, bool largest, Affine *extreme) {
     Arena *arena = s->builder->arena;
-    Poly product = {term->coefficient, 0, NULL};
+    Affine product = {term->coefficient, 0, NULL};
+    Expr **factors;
+    int degree = term_factors(arena, term, &factors);
     largest = largest == (term->coefficient > 0);
-    for (int f = 0; f < term->degree; f++) {
-        Poly low, value;
-        if (!extreme_of_factor(s, term->factors[f], largest, &value))
+    for (int f = 0; f < degree; f++) {
+        Affine low, value;
+        if (!extreme_of_factor(s, factors[f], largest, &value))
             return false;
-        bool sign_known =
-            term->degree == 1 || (extreme_of_factor(s, term->factors[f], false, &low) && never_negative(s, &low));
-        if (!sign_known || !poly_product(arena, &product, &value, &product))
+        bool sign_known = degree == 1 || (extreme_of_factor(s, factors[f], false, &low) && never_negative(s, &low));
+        if (!sign_known || !affine_times(arena, &product, &value, &product))
             return false;
     }
     *extreme = product;
@@ -104,11 +105,12 @@ static bool extreme_term(const Statement *s, const Monomial *term, bool largest,
 }
 
 /* Whether a term uses index variables in any other way than one variable times sizes. */
-static bool is_compound(const Statement *s, const Monomial *term) {
-    int variables = 0;
-    for (int f = 0; f < term->degree; f++) {
-        bool uses = uses_indices(s, term->factors[f]);
-        if (uses && term->factors[f]->kind != EXPR_VAR)
+static bool is_compound(const Statement *s, const Term *term) {
+    Expr **factors;
+    int variables = 0, degree = term_factors(s->builder->arena, term, &factors);
+    for (int f = 0; f < degree; f++) {
+        bool uses = uses_indices(s, factors[f]);
+        if (uses && factors[f]->kind != EXPR_VAR)
             return true;
         variables += uses;
     }
@@ -116,40 +118,40 @@ static bool is_compound(const Statement *s, const Monomial *term) {
 }
 
 /* p with each compound term replaced by its extreme. */
-static bool extreme_of_compounds(const Statement *s, const Poly *p, bool largest, Poly *result) {
+static bool extreme_of_compounds(const Statement *s, const Affine *p, bool largest, Affine *result) {
     Arena *arena = s->builder->arena;
-    *result = (Poly){p->constant, 0, NULL};
+    *result = (Affine){p->constant, 0, NULL};
     for (int i = 0; i < p->count; i++) {
-        Poly term = {0, 1, &p->terms[i]}, extreme;
+        Affine term = {0, 1, &p->terms[i]}, extreme;
         if (is_compound(s, &p->terms[i])) {
             if (!extreme_term(s, &p->terms[i], largest, &extreme))
                 return false;
             term = extreme;
         }
-        if (!poly_sum(arena, result, 1, &term, 1, result))
+        if (!affine_sum(arena, result, 1, &term, 1, result))
             return false;
     }
     return true;
 }
 
 /* Replaces one variable in p by one end of its range. The sign of its coefficient decides which end. */
-static bool put_at_end(const Statement *s, const IndexVariable *index, bool largest, Poly *p) {
+static bool put_at_end(const Statement *s, const IndexVariable *index, bool largest, Affine *p) {
     Arena *arena = s->builder->arena;
-    Poly coefficient, rest, opposite, end, product;
-    if (!poly_split(arena, p, index->raw, &coefficient, &rest))
+    Affine coefficient, rest, opposite, end, product;
+    if (!affine_split(arena, p, index->raw, &coefficient, &rest))
         return false;
     if (coefficient.count == 0 && coefficient.constant == 0)
         return true;
-    if (!index->low || !poly_sum(arena, &coefficient, -1, &coefficient, 0, &opposite))
+    if (!index->low || !affine_sum(arena, &coefficient, -1, &coefficient, 0, &opposite))
         return false;
     bool rises = never_negative(s, &coefficient);
     if (!rises && !never_negative(s, &opposite))
         return false;
-    return poly_of(arena, rises == largest ? index->high : index->low, &end) &&
-           poly_product(arena, &coefficient, &end, &product) && poly_sum(arena, &rest, 1, &product, 1, p);
+    return size_affine(arena, rises == largest ? index->high : index->low, &end) &&
+           affine_times(arena, &coefficient, &end, &product) && affine_sum(arena, &rest, 1, &product, 1, p);
 }
 
-bool extreme_over_domain(const Statement *s, const Poly *p, bool largest, Poly *extreme) {
+bool extreme_over_domain(const Statement *s, const Affine *p, bool largest, Affine *extreme) {
     if (!extreme_of_compounds(s, p, largest, extreme))
         return false;
     for (int i = 0; i < s->indices.count; i++)
@@ -159,26 +161,26 @@ bool extreme_over_domain(const Statement *s, const Poly *p, bool largest, Poly *
 }
 
 /* floor(x / k) + rest >= 0 is x + k*rest >= 0; rest - floor(x / k) >= 0 is k*rest + k-1 - x >= 0. */
-bool without_divisions(const Statement *s, const Poly *p, Poly *plain) {
+bool without_divisions(const Statement *s, const Affine *p, Affine *plain) {
     Arena *arena = s->builder->arena;
     *plain = *p;
     for (int i = 0; i < plain->count; i++) {
-        Monomial term = plain->terms[i];
-        const Expr *e = term.factors[0];
-        bool fits = term.degree == 1 && (term.coefficient == 1 || term.coefficient == -1) && e->kind == EXPR_OP &&
+        Term term = plain->terms[i];
+        const Expr *e = term.atom;
+        bool fits = (term.coefficient == 1 || term.coefficient == -1) && e->kind == EXPR_OP &&
                     e->op == OP_DIV && uses_indices(s, e) && !uses_indices(s, e->args[1]);
         if (!fits)
             continue;
-        Poly quotient = {0, 1, &term}, rest, numerator, divisor, product, sum;
-        if (!poly_of(arena, e->args[1], &divisor) || !never_negative(s, &divisor))
+        Affine quotient = {0, 1, &term}, rest, numerator, divisor, product, sum;
+        if (!size_affine(arena, e->args[1], &divisor) || !never_negative(s, &divisor))
             return false;
-        if (!poly_sum(arena, plain, 1, &quotient, -1, &rest) || !poly_of(arena, e->args[0], &numerator) ||
-            !poly_product(arena, &rest, &divisor, &product) ||
-            !poly_sum(arena, &product, 1, &numerator, term.coefficient, &sum))
+        if (!affine_sum(arena, plain, 1, &quotient, -1, &rest) || !size_affine(arena, e->args[0], &numerator) ||
+            !affine_times(arena, &rest, &divisor, &product) ||
+            !affine_sum(arena, &product, 1, &numerator, term.coefficient, &sum))
             return false;
-        Poly slack = {-1, 0, NULL};
+        Affine slack = {-1, 0, NULL};
         if (term.coefficient < 0 &&
-            (!poly_sum(arena, &sum, 1, &divisor, 1, &sum) || !poly_sum(arena, &sum, 1, &slack, 1, &sum)))
+            (!affine_sum(arena, &sum, 1, &divisor, 1, &sum) || !affine_sum(arena, &sum, 1, &slack, 1, &sum)))
             return false;
         *plain = sum;
         i = -1;
@@ -330,18 +332,18 @@ bool check_where(Statement *s) {
 
 /* --- constraints --- */
 
-static void add_constraint(Inference *in, Poly poly, ReadSite *site, int dim, bool weak) {
+static void add_constraint(Inference *in, Affine sum, ReadSite *site, int dim, bool weak) {
     Constraint constraint = {.weak = weak, .site = site, .dim = dim};
-    if (without_divisions(in->statement, &poly, &constraint.poly))
+    if (without_divisions(in->statement, &sum, &constraint.sum))
         list_push(in->arena, &in->constraints, constraint);
 }
 
 /* 0 <= index < extent */
 static void add_constraints(Inference *in, Expr *index, Expr *extent, ReadSite *site, int dim, bool weak) {
     Arena *arena = in->arena;
-    Poly low, size, high, one = {-1, 0, NULL};
-    if (!poly_of(arena, index, &low) || !poly_of(arena, extent, &size) || !poly_sum(arena, &size, 1, &low, -1, &high) ||
-        !poly_sum(arena, &high, 1, &one, 1, &high))
+    Affine low, size, high, one = {-1, 0, NULL};
+    if (!size_affine(arena, index, &low) || !size_affine(arena, extent, &size) || !affine_sum(arena, &size, 1, &low, -1, &high) ||
+        !affine_sum(arena, &high, 1, &one, 1, &high))
         return;
     add_constraint(in, low, site, dim, weak);
     add_constraint(in, high, site, dim, weak);
@@ -381,9 +383,8 @@ static IndexVariable *alone_in(const Inference *in, const Constraint *constraint
         if (index->low)
             continue;
         bool occurs = false;
-        for (int t = 0; t < constraint->poly.count && !occurs; t++)
-            for (int f = 0; f < constraint->poly.terms[t].degree && !occurs; f++)
-                occurs = expr_uses_var(constraint->poly.terms[t].factors[f], index->raw);
+        for (int t = 0; t < constraint->sum.count && !occurs; t++)
+            occurs = expr_uses_var(constraint->sum.terms[t].atom, index->raw);
         if (occurs && found)
             return NULL;
         if (occurs)
@@ -395,13 +396,13 @@ static IndexVariable *alone_in(const Inference *in, const Constraint *constraint
 /* The bound that c * v + rest >= 0 gives for v: the largest low end (c > 0) or the smallest high end; NULL if none. */
 static Expr *bound_from(const Inference *in, const Constraint *constraint, const IndexVariable *index, bool *is_low) {
     Arena *arena = in->arena;
-    Poly coefficient, rest, lowest;
+    Affine coefficient, rest, lowest;
     int64_t c;
-    if (!poly_split(arena, &constraint->poly, index->raw, &coefficient, &rest) || !poly_is_constant(&coefficient, &c) ||
+    if (!affine_split(arena, &constraint->sum, index->raw, &coefficient, &rest) || !affine_is_constant(&coefficient, &c) ||
         c == 0 || c == INT64_MIN || !extreme_over_domain(in->statement, &rest, false, &lowest))
         return NULL;
     *is_low = c > 0;
-    Expr *quotient = expr_binary(arena, OP_DIV, poly_expr(arena, &lowest), expr_int(arena, c > 0 ? c : -c));
+    Expr *quotient = expr_binary(arena, OP_DIV, affine_expr(arena, &lowest), expr_int(arena, c > 0 ? c : -c));
     return size_normal(arena, c > 0 ? expr_unary(arena, OP_NEG, quotient) : quotient);
 }
 
@@ -420,13 +421,12 @@ static Expr *tighter(Arena *arena, Expr *a, Expr *b, bool is_low) {
 }
 
 static bool is_own(const Inference *in, const Constraint *constraint, const IndexVariable *index) {
-    Poly coefficient, rest;
-    if (!poly_split(in->arena, &constraint->poly, index->raw, &coefficient, &rest))
+    Affine coefficient, rest;
+    if (!affine_split(in->arena, &constraint->sum, index->raw, &coefficient, &rest))
         return false;
     for (int t = 0; t < rest.count; t++)
-        for (int f = 0; f < rest.terms[t].degree; f++)
-            if (uses_indices(in->statement, rest.terms[t].factors[f]))
-                return false;
+        if (uses_indices(in->statement, rest.terms[t].atom))
+            return false;
     return true;
 }
 
@@ -462,12 +462,12 @@ static void join_conditional(const Inference *in, const IndexVariable *index, En
 
 /* Whether larger > smaller for all sizes above 1. */
 static bool always_above(const Inference *in, Expr *larger, Expr *smaller) {
-    Poly difference, opposite, one = {-1, 0, NULL};
-    const Polys *facts = &in->statement->builder->facts;
-    if (!larger || !smaller || !poly_of(in->arena, expr_binary(in->arena, OP_SUB, smaller, larger), &difference))
+    Affine difference, opposite, one = {-1, 0, NULL};
+    const AffineList *facts = &in->statement->builder->facts;
+    if (!larger || !smaller || !size_affine(in->arena, expr_binary(in->arena, OP_SUB, smaller, larger), &difference))
         return false;
-    return poly_negative_for_real_sizes(&difference) || (poly_sum(in->arena, &difference, -1, &one, 1, &opposite) &&
-                                                         poly_never_negative(in->arena, &opposite, facts));
+    return affine_negative_for_real_sizes(&difference) || (affine_sum(in->arena, &difference, -1, &one, 1, &opposite) &&
+                                                         affine_never_negative(in->arena, &opposite, facts));
 }
 
 /* Whether a reduction is always cut short by an index that `where` fixes. That is a mistake: the reduction keeps its
@@ -517,12 +517,12 @@ static IndexVariable **find_ends(Inference *in, Ends *found) {
 static bool settle_hull(const Inference *in, IndexVariable *index) {
     Arena *arena = in->arena;
     const Statement *s = in->statement;
-    Poly begin, end, low, high;
-    if (!poly_of(arena, index->begin, &begin) || !poly_of(arena, index->end, &end) ||
+    Affine begin, end, low, high;
+    if (!size_affine(arena, index->begin, &begin) || !size_affine(arena, index->end, &end) ||
         !extreme_over_domain(s, &begin, false, &low) || !extreme_over_domain(s, &end, true, &high))
         return false;
-    Expr *first = poly_expr(arena, &low);
-    Expr *extent = size_normal(arena, expr_binary(arena, OP_SUB, poly_expr(arena, &high), first));
+    Expr *first = affine_expr(arena, &low);
+    Expr *extent = size_normal(arena, expr_binary(arena, OP_SUB, affine_expr(arena, &high), first));
     Expr *last = expr_binary(arena, OP_SUB, size_max(arena, extent, expr_int(arena, 0)), expr_int(arena, 1));
     index->low = size_normal(arena, first);
     index->high = size_normal(arena, expr_binary(arena, OP_ADD, first, last));
@@ -680,9 +680,9 @@ static bool report_unresolved(Statement *s) {
 
 /* --- the whole --- */
 
-static bool poly_fits(Arena *arena, Expr *e) {
-    Poly p;
-    return poly_of(arena, e, &p);
+static bool size_fits(Arena *arena, Expr *e) {
+    Affine p;
+    return size_affine(arena, e, &p);
 }
 
 /* Makes the extent of an index whose range is known, and the axis that counts it from 0. */
@@ -690,7 +690,7 @@ static bool complete_index(Statement *s, IndexVariable *index) {
     Arena *arena = s->builder->arena;
     index->extent = expr_binary(arena, OP_SUB, index->high, index->low);
     index->extent = size_normal(arena, expr_binary(arena, OP_ADD, index->extent, expr_int(arena, 1)));
-    if (!poly_fits(arena, index->extent)) {
+    if (!size_fits(arena, index->extent)) {
         if (size_is_too_long(arena, index->extent))
             ERROR(s->frame, range_terms, index->loc, index->name, SIZE_TERM_LIMIT);
         else
@@ -712,8 +712,8 @@ void add_domain_facts(Statement *s) {
     for (int i = 0; i < s->builder->facts.count; i++)
         list_push(arena, &s->facts, s->builder->facts.items[i]);
     for (int i = 0; i < s->indices.count; i++) {
-        Poly extent, one = {-1, 0, NULL};
-        if (poly_of(arena, s->indices.items[i]->extent, &extent) && poly_sum(arena, &extent, 1, &one, 1, &extent))
+        Affine extent, one = {-1, 0, NULL};
+        if (size_affine(arena, s->indices.items[i]->extent, &extent) && affine_sum(arena, &extent, 1, &one, 1, &extent))
             list_push(arena, &s->facts, extent);
     }
 }

@@ -68,14 +68,14 @@ bool step_distance(Statement *s, const AstExpr *ast, const Carried *carried, int
     s->index_depth++;
     Typed step = translate(s, place);
     s->index_depth--;
-    Poly difference;
+    Affine difference;
     if (!step.expr || !steps)
         return false;
     if (!step.index ||
-        !poly_of(s->builder->arena,
+        !size_affine(s->builder->arena,
                  expr_binary(s->builder->arena, OP_SUB, expr_var(s->builder->arena, steps->raw), step.expr),
                  &difference) ||
-        !poly_is_constant(&difference, distance)) {
+        !affine_is_constant(&difference, distance)) {
         ERROR(s->frame, scan_distance, place->loc, carried->variable->name, expr_text(s->builder->arena, step.expr),
               index);
         return false;
