@@ -1,7 +1,6 @@
 /* autosched.h - finding schedules: by rules (-O1), by a static model (-O2), by measuring (-O tune).
  *
- * The doors of what the folder holds: spaces of schedules, models of their speed, records of what was measured,
- * searches.
+ * Includes the doors of the sub-folders: spaces of schedules, models of their speed, records of measurements, searches.
  */
 #ifndef AUTOSCHED_AUTOSCHED_H
 #define AUTOSCHED_AUTOSCHED_H

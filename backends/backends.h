@@ -1,4 +1,4 @@
-/* backends.h - from Kernels to objects, headers, and runs: the doors of what the folder holds. */
+/* backends.h - from Kernels to objects, headers, and runs: includes the doors of the sub-folders. */
 #ifndef BACKENDS_BACKENDS_H
 #define BACKENDS_BACKENDS_H
 
@@ -7,7 +7,7 @@
 
 /* The backend that the target's row names. */
 const Backend *backend_of(const Target *target);
-/* What is wrong where the backend has not all wanted abilities; NULL: it has them. */
+/* What the backend lacks of the wanted abilities, as a message; NULL: nothing. */
 const char *backend_lacks(Arena *arena, const Backend *backend, unsigned wanted);
 bool backend_can(const Backend *backend, Ability ability);
 

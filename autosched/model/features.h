@@ -6,7 +6,7 @@
 #include "autosched/model/profile.h"
 
 void profile_features(const Profile *profile, const Nest *nest, float *values);
-/* The static model's answer, which is one of the features: the logarithm of the speed, larger is faster. */
+/* The static model's answer, which is one of the features: the logarithm of the speed; larger is faster. */
 float features_static_score(const float *values);
 
 /* xgboost.c */

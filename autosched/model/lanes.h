@@ -1,6 +1,6 @@
-/* lanes.h - what the lanes of vectors cost in memory: how many instructions an access of the inner block of a stage,
- * its unrolled and vectorized loops, becomes. What is counted is what the code generator makes of it: contiguous
- * accesses, contiguous ones and shuffles, copies of blocks, gathers and scatters.
+/* lanes.h - what the lanes of vectors cost in memory: how many instructions an access becomes in the inner block of a
+ * stage (its unrolled and vectorized loops). Counts what the code generator makes of it: contiguous accesses,
+ * contiguous accesses with shuffles, copies of blocks, gathers and scatters.
  */
 #ifndef AUTOSCHED_MODEL_LANES_H
 #define AUTOSCHED_MODEL_LANES_H
@@ -8,14 +8,13 @@
 #include "autosched/model/profile.h"
 
 bool loop_is_expanded(const StageFacts *stage, int loop);
-/* All that an instruction runs is one operation on one vector of each operand. */
+/* A tensorized loop: the whole instruction counts as one operation on one vector of each operand. */
 bool loop_is_tensorized(const StageFacts *stage, int loop);
 double loop_vectors(const StageFacts *stage, int loop);
 bool access_is_vector(const StageFacts *stage, const AccessFacts *access);
-/* Distinct vectors (or scalars to broadcast) of an access in one run of the block. 0: another one fetches them too. */
+/* Distinct vectors (or scalars to broadcast) of an access in one run of the block. 0: another access fetches them. */
 double access_count_in_block(const StageFacts *stage, const AccessFacts *access);
-/* Instructions that put together the vectors of an access from those that it is spread over, or the other way around.
- */
+/* Shuffles that gather the vectors of a read from those that it is spread over, or spread those of a write. */
 double access_shuffles(const StageFacts *stage, const AccessFacts *access);
 
 #endif

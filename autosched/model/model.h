@@ -1,8 +1,8 @@
-/* model.h - cost models: from feature vectors to scores, larger for what is thought to be faster.
+/* model.h - cost models: from feature vectors to scores. A larger score means that the model expects a faster schedule.
  *
- * A score is comparable with those of the same model alone. fit gets all measurements so far, failed ones included
- * (seconds is then HUGE_VAL); false means that the model could not learn: it then answers as the static estimate does,
- * and says why.
+ * Scores are comparable within one model alone. fit gets all measurements so far, failed ones included (their seconds
+ * are HUGE_VAL). It returns false when the model could not learn: the model then answers with the static estimate, and
+ * `trouble` says why.
  */
 #ifndef AUTOSCHED_MODEL_MODEL_H
 #define AUTOSCHED_MODEL_MODEL_H
@@ -14,7 +14,7 @@ typedef struct CostModel {
     Arena *arena;
     uint64_t seed;
     void *state;
-    const char *trouble; /* why the last fit or prediction fell back; NULL when all went well */
+    const char *trouble; /* why the last fit or prediction fell back; NULL: all went well */
 } CostModel;
 
 typedef struct CostModelRow {
@@ -31,17 +31,17 @@ bool model_fit(CostModel *model, const float *features, const double *seconds, i
 void model_predict(CostModel *model, const float *features, int count, float *scores);
 void model_close(CostModel *model);
 
-/* A row of what an option may name. */
+/* One value that an option may name. */
 typedef struct NamedChoice {
     const char *name, *summary;
 } NamedChoice;
-/* Behind --cost-model=help; ends with a NULL name. */
+/* The rows that --cost-model=help lists; ends with a NULL name. */
 extern const NamedChoice cost_models[];
 
 /* --- without learning --- */
 
-/* The seconds that one call is thought to take; of run-time sizes the geometric mean over small ones,
- * which tiles may exceed, and large ones, which exceed caches. */
+/* The expected seconds of one call. With run-time sizes: the geometric mean over small sizes, which tiles may exceed,
+ * and large ones, which exceed caches. */
 double static_seconds(Arena *arena, const Nest *nest, const Target *target);
 
 /* --- features --- */
@@ -49,7 +49,7 @@ double static_seconds(Arena *arena, const Nest *nest, const Target *target);
 enum { FEATURE_VERSION = 1 };
 int feature_count(void);
 const char *feature_name(int feature);
-/* Of a whole nest; values has feature_count() entries. */
+/* The features of a whole nest; values has feature_count() entries. */
 void features_extract(Arena *arena, const Nest *nest, float *values);
 
 #endif

@@ -8,35 +8,35 @@
 
 struct Database {
     sqlite3 *handle;
-    sqlite3_stmt *insert; /* prepared once: the one statement that runs often */
+    sqlite3_stmt *insert; /* prepared once, because it runs often */
     const char *path;
-    bool failed;     /* some of it was found to be damaged */
-    Waiting waiting; /* for another process that has locked it */
+    bool failed;     /* damage was found in it */
+    Waiting waiting; /* for another process that locks it */
     double patience; /* seconds */
 };
 
 extern const char *const outcome_names[OUTCOME_COUNT];
-/* An Outcome, or -1. */
+/* The Outcome with this name, or -1. */
 int outcome_find(const char *name);
 
-/* One statement without results. False after printing nothing: sqlite3_errmsg has the reason. */
+/* Runs one statement without results. False, without a message: sqlite3_errmsg has the reason. */
 bool database_run(Database *database, const char *sql);
-/* Rows of records: "WHERE ..." and what follows it. NULL: sqlite3_errmsg has the reason. */
+/* Selects records; rest is "WHERE ..." and what follows it. NULL: sqlite3_errmsg has the reason. */
 sqlite3_stmt *database_select(Database *database, const char *rest);
-/* Texts are copied. False: the row is damaged. */
+/* Reads a record from a row; copies texts. False: the row is damaged. */
 bool database_row(Arena *arena, sqlite3_stmt *row, Record *record);
-/* A row of "SELECT trials, exhausted". */
+/* Reads a row of "SELECT trials, exhausted". */
 bool database_note_row(sqlite3_stmt *row, SearchNote *note);
 
-/* NULL: the record's text reads back to it. Others, of a damaged database or an old program, are as if they were not
- * there. */
+/* What prevents the record's text from being read back, or NULL. Such records come from a damaged database or an old
+ * program, and are ignored. */
 const char *record_fault(const Record *record);
-/* The reviewable text of one record, a paragraph that a blank line ends. */
+/* Writes one record as reviewable text: a paragraph that ends with a blank line. */
 void record_write(Text *text, const Record *record);
 /* 2030-01-31T23:59:59Z */
 void date_write(Text *text, int64_t date);
-/* Reads paragraphs and hands each record to take, until it answers false. NULL at the end of a well-formed text, else
- * what is wrong, with *line. */
+/* Reads paragraphs and passes each record to take, until that returns false. NULL at the end of a well-formed text,
+ * else what is wrong, with *line. */
 const char *records_read(Arena *arena, FILE *stream, bool (*take)(void *context, const Record *record), void *context,
                          int *line);
 

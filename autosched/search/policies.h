@@ -1,16 +1,16 @@
-/* policies.h - what the parts of a search share: estimates, what was measured, and policies that propose what to
- * measure next.
+/* policies.h - what the parts of a search share: estimates, measurements, and the policies that propose what to measure
+ * next.
  *
- * A policy is a row of a table. It sees the space, the cost model, and all that was measured; it answers with legal
- * points that were neither measured nor proposed before. With the same seed and the same measurements it proposes the
- * same.
+ * A policy is a row of a table. It sees the space, the cost model and all measurements, and proposes legal points that
+ * were neither measured nor proposed before. The same seed and measurements give the same proposals.
  */
 #ifndef AUTOSCHED_SEARCH_POLICIES_H
 #define AUTOSCHED_SEARCH_POLICIES_H
 
 #include "autosched/search/search.h"
 
-/* Seconds by the static model; HUGE_VAL where the point is refused. only: one group's statements alone, or -1. */
+/* Seconds by the static model; HUGE_VAL where the point is refused. only: the group whose statements are used; -1:
+ * all. */
 double point_estimate(Arena *scratch, Space *space, const int *point, int only);
 /* The schedule of -O1, -O2 or -O3. */
 StaticChoice *space_choice(Arena *arena, Space *space, Effort effort, uint64_t seed);
@@ -19,7 +19,7 @@ typedef struct Search Search;
 
 typedef struct SearchPolicy {
     const char *name, *summary;
-    /* Up to `wanted` points into points (memory of the search's arena); how many. */
+    /* Puts up to `wanted` points (in the search's arena) into points; returns their number. */
     int (*propose)(Search *search, int wanted, int **points);
 } SearchPolicy;
 
@@ -36,10 +36,10 @@ struct Search {
     const SearchPolicy *policy;
     Random random;
     int jobs;              /* threads that may score points; proposals do not depend on it */
-    LIST(Arena *) scratch; /* of each */
+    LIST(Arena *) scratch; /* of each thread */
     HashSet seen;          /* measured or proposed */
     int measured;
-    LIST(const int *) points; /* measured, NULL where known by its features alone */
+    LIST(const int *) points; /* measured ones; NULL where only the features are known */
     LIST(double) seconds;     /* HUGE_VAL: failed */
     float *features;          /* [measured * feature_count()] */
     int feature_capacity;
@@ -51,9 +51,9 @@ struct Search {
 /* NULL for an unknown policy. */
 Search *search_open(Arena *arena, Space *space, CostModel *model, const char *policy, uint64_t seed);
 void search_close(Search *search);
-/* What a measurement gave; point may be NULL (a record of another space), seconds HUGE_VAL for a failure. */
+/* Takes a measurement. point may be NULL (a record of another space); seconds is HUGE_VAL for a failure. */
 void search_tell(Search *search, const int *point, const float *features, double seconds);
-void search_learn(Search *search); /* fits the model to all that was told */
+void search_learn(Search *search); /* fits the model to all measurements */
 int search_propose(Search *search, int wanted, int **points);
 
 /* --- for policies --- */
@@ -65,9 +65,9 @@ void search_score(Search *search, int *const *points, int count, float *scores);
 bool search_is_new(const Search *search, const int *point); /* not seen */
 bool search_is_legal(Search *search, const int *point);
 int *search_copy(Search *search, const int *point);
-/* Fills up with random new legal points, up to wanted in all. Returns the count. */
+/* Adds random new legal points, up to wanted in all. Returns the count. */
 int search_fill(Search *search, int wanted, int **points, int count);
-/* Measured points, fastest first, up to limit; how many. */
+/* Puts up to limit measured points, fastest first, into points; returns their number. */
 int search_fastest(const Search *search, int limit, const int **points);
 int propose_anneal(Search *search, int wanted, int **points);
 int propose_genetic(Search *search, int wanted, int **points);

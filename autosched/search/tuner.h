@@ -27,70 +27,70 @@ struct Tuner {
     CostModel *model;
     Search *search;
     TuneResult *result;
-    Trial *standard;      /* the default schedule's */
-    bool standard_sought; /* from the first search on: it takes long to find */
-    bool standard_known;  /* measured, or failed for good: others can be compared with it */
-    LIST(Trial *) trials; /* measured here or found in the database, good or not */
-    HashSet known;        /* of texts */
-    Trial *winner;        /* of the race, or NULL */
-    double best;          /* seconds; HUGE_VAL before the first good one */
-    double spent, since;  /* seconds before this step of the search, and when that began; since is 0 between steps */
-    double deadline;      /* of this step, 0: none */
-    double pace;          /* seconds that a trial takes, built and measured, when it goes well; 0: not known */
-    double built_for, measured_for; /* seconds, all trials of the last batch together */
-    int last_count;                 /* of them */
-    int trial_limit;                /* of this step, in all */
-    bool exhausted;       /* nothing new is found any more, or there is no time */
-    bool complete;        /* nothing new is found any more */
+    Trial *standard;                /* the default schedule's */
+    bool standard_sought;           /* from the first search on: it takes long to find */
+    bool standard_known;            /* measured, or failed for good: others can be compared with it */
+    LIST(Trial *) trials;           /* measured here or found in the database, good or not */
+    HashSet known;                  /* the texts of trials, by hash */
+    Trial *winner;                  /* of the race, or NULL */
+    double best;                    /* seconds; HUGE_VAL before the first good one */
+    double spent, since;            /* seconds in earlier steps; start of this step, 0 between steps */
+    double deadline;                /* of this step, 0: none */
+    double pace;                    /* seconds to build and measure a trial when all goes well; 0: not known */
+    double built_for, measured_for; /* seconds for all trials of the last batch together */
+    int last_count;                 /* trials in that batch */
+    int trial_limit;                /* of this step; counts all trials */
+    bool exhausted;                 /* nothing new is found, or there is no time */
+    bool complete;                  /* nothing new is found */
     double flops;
-    LIST(Trial *) doubted;  /* failed here; whether of themselves is not known yet */
-    int good;               /* runs here that went well */
+    LIST(Trial *) doubted;  /* failed here; not yet known whether it was their own fault */
+    int good;               /* successful runs here */
     const char *lost;       /* why nothing more can be measured; NULL: it can */
-    LIST(Record) unwritten; /* measured, not yet in the database: it may have room, or be free, later */
-    double refused;         /* when the database last did not take them; 0: it took them */
+    LIST(Record) unwritten; /* measured, not yet in the database, which may be full or locked */
+    double refused;         /* when the database last failed to take them; 0: it took them */
     int next_id;
 };
 
 double tuner_elapsed(const Tuner *tuner);
 bool tuner_halted(const Tuner *tuner); /* stopped, out of time, or without a machine */
-/* A failure may be of the machine as it was: the default is tried again. */
+/* Whether the database's result of the default counts. A failure may be the machine's: then it is tried again. */
 bool trial_is_final(const Trial *trial);
-/* A trial that failed, for the reason that its candidate has. */
+/* Counts a failed trial under the reason of its candidate. */
 void tuner_count_failure(Tuner *tuner, const Trial *trial);
-/* A trial of a schedule; NULL when the nest refuses it. point may be NULL. */
+/* Makes a trial of a schedule; NULL when the nest refuses it. point may be NULL. */
 Trial *trial_new(Tuner *tuner, const Schedule *schedule, const int *point);
-/* Builds and measures the trials, tells the search and the database. What the machine's load made
- * fail is tried again and is never recorded. The array is left in any order. Stops early when halted. */
+/* Builds and measures the trials, and tells the search and the database. Transient failures are tried again and never
+ * recorded. Leaves the array in any order. Stops early when halted. */
 void tuner_run(Tuner *tuner, Trial **trials, int count);
 void tuner_record(Tuner *tuner, const Trial *trial);
-void tuner_forget(Tuner *tuner, const Trial *trial); /* what the database has of it */
-void tuner_flush(Tuner *tuner); /* what is recorded goes into the database, in one transaction */
-/* Waits until the builds of these candidates, which were submitted before, have ended; what is left over from rounds
- * that were halted is released. False: there are no more. */
+void tuner_forget(Tuner *tuner, const Trial *trial); /* deletes its record */
+void tuner_flush(Tuner *tuner);                      /* writes what is recorded to the database, in one transaction */
+/* Waits until the builds of these submitted candidates have ended; releases what is left over from halted rounds.
+ * False: no build is left to wait for. */
 bool tuner_collect(const Tuner *tuner, const Candidate *candidates, int count);
-/* tune_doubts.c: failures wait there until they can be told from the machine's; a search that lost its machine ends. */
+/* tune_doubts.c: failures wait until it is known whether they are the machine's; a search that lost its machine
+ * ends. */
 void tuner_doubt(Tuner *tuner, Trial *trial);
 bool tuner_doubts(const Tuner *tuner, const Trial *trial);
-void tuner_settle(Tuner *tuner);         /* what can be told now */
+void tuner_settle(Tuner *tuner);         /* decides what can be decided now */
 const char *tuner_dismiss(Tuner *tuner); /* all are the machine's; returns the reason of the last, NULL: there are */
                                          /* none */
 const char *tuner_lost(const Tuner *tuner);
-/* tune_history.c: what the database knows of the task becomes trials; those of the space with their points. */
+/* tune_history.c: makes trials of the task's records; those of the space get their points. */
 void tuner_recall(Tuner *tuner);
-/* The text that is stored: the point, as a comment, before the schedule's statements. */
+/* The text that is stored: the point as a comment, then the schedule's statements. */
 const char *trial_record_text(const Tuner *tuner, const Trial *trial);
-/* How far the search has come goes into the database, once the default is known. */
+/* Notes in the database how far the search has come, once the default is known. */
 void tuner_note(const Tuner *tuner);
-/* The trials of all searches for a function that count, of so many. More than those are there where what is written,
- * the first, was searched before, without the others: that is no reason not to search these, and a part of its own
- * counts. */
+/* How many trials, of `trials`, the searches for a function have done. If the program as written (the first) was
+ * searched before on its own, only a fixed part of its trials counts, so that the others are searched too. */
 int counted_trials(const int *own, int count, int trials);
-/* Texts that are measured already, or are about to be. */
+/* Texts that are measured or about to be. */
 bool tuner_knows(const Tuner *tuner, const char *text);
 void tuner_mark(Tuner *tuner, const char *text);
 void tuner_remember(Tuner *tuner, Trial *trial);
 bool tuner_stopped(const Tuner *tuner);
-/* The fastest, or NULL. */
+/* The fastest trial, or NULL. */
 Trial *tuner_best_trial(const Tuner *tuner);
 
 #endif

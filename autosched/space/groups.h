@@ -5,13 +5,13 @@
 
 #include "autosched/space/space.h"
 
-/* Groups that are computed at the outer loops of one that reads them (chain.c). */
+/* Groups that are computed at the outer loops of a group that reads them (chain.c). */
 enum { CHAIN_AXES = 4, CHAIN_PRODUCERS = 3 };
 typedef struct ChainAxis {
     int axis;                  /* of the root */
     int64_t step;              /* elements of a block; 1: the axis itself */
-    const char *outer, *inner; /* the root's loops: over the blocks, and in one */
-    int dims[CHAIN_PRODUCERS]; /* of the producers: they have it too, one value a block */
+    const char *outer, *inner; /* the root's loops: over the blocks, and inside one */
+    int dims[CHAIN_PRODUCERS]; /* the same axis of each producer, which computes one value of it in a block */
 } ChainAxis;
 typedef struct Chain {
     const Stage *root;
@@ -27,67 +27,67 @@ typedef struct Chain {
 void space_make_groups(Space *space);
 void tile_group_new(Space *space, Group *group,
                     const Stage *anchor); /* anchor: the reduction computed in the root's tile */
-/* Members share the first depth axes of the root; anchor: one that is computed a block of rows at a time, or NULL;
- * product: one that is computed of the block's rows, or NULL. */
+/* Members share the first depth axes of the root. anchor: one that is computed a block of rows at a time, or NULL;
+ * product: one that is computed from the block's rows, or NULL. */
 void row_group_new(Space *space, Group *group, int depth, const Stage *anchor, const Stage *product);
 void user_group_new(Space *space, Group *group, const Schedule *user);
-/* flat.c: of stages that are computed element by element in one order, in short rows or of run-time sizes. */
+/* flat.c: a group of stages that are computed element by element in one order, in short rows or with run-time sizes. */
 void flat_group_new(Space *space, Group *group);
 bool group_is_flat(Space *space, const Group *group);
 /* Whether the constraints of the user's schedule hold. */
 bool user_allows(const Space *space, const Group *group, const int *genes);
-/* Looks for chains among the groups and adds their statements. Groups that were made before do not know of them. */
+/* Looks for chains among the groups and adds their statements. Groups that were made before do not know them. */
 bool space_find_chains(Space *space);
-/* The chain that the stage is the root of, or else a producer of; NULL: none. */
+/* The chain that the stage is the root of, or else a producer in; NULL: none. */
 const Chain *chain_of(const Space *space, const Stage *stage, int *producer);
-/* What the chain has to do with an axis of that stage; NULL: nothing. chain may be NULL. */
+/* The chain's data about an axis of that stage; NULL: none. chain may be NULL. */
 const ChainAxis *chain_axis(const Chain *chain, int producer, int axis);
 int group_add_gene(Space *space, Group *group, Gene gene);
 bool stage_has_reuse(const Stage *stage);
-/* A reduction of each element of which conditions read from memory choose the terms: no two elements have loops in
- * common. */
+/* A reduction whose terms are chosen, for each element, by conditions read from memory: no two elements share loops. */
 bool stage_is_ragged(const Stage *stage);
-/* A reduction over what lies side by side in memory, of which nothing is used again along two axes: better in
- * vectors of partial results than in a tile of elements. */
+/* A reduction along contiguous memory that reuses nothing along two axes: better in vectors of partial results than in
+ * a tile of elements. */
 bool stage_is_row_reduction(const Space *space, const Stage *stage);
-/* Of neighbours that lie side by side in all that is read, each over what does not: better in vectors of neighbours. */
+/* Reductions of elements that are neighbours in all that is read, each along something else: vectors of neighbours
+ * win. */
 bool stage_is_column_reduction(const Space *space, const Stage *stage);
-/* All that it reads along its last reduction lies side by side. */
+/* Whether all that it reads is contiguous along its last reduction. */
 bool stage_reduces_along_memory(const Stage *stage);
-enum { FEW_SUMS = 4 }; /* of a run-time size: values for which a product is sums along memory */
-/* How much code an evaluation of its value becomes (weight.c), against a multiply-add: 1 or more. */
+enum { FEW_SUMS = 4 }; /* values of a run-time size for which a product is sums along memory */
+/* How much code an evaluation of its value becomes (weight.c), relative to a multiply-add: 1 or more. */
 int64_t stage_weight(const Stage *stage, const Target *target);
-/* by_lane.c: of a stage's vectors along an axis, as few lanes as are of use where a read is fetched lane by lane;
- * and the instructions that such reads become, and rows with ends. */
+/* by_lane.c: how few lanes of a stage's vectors along an axis are worth while when a read is fetched lane by lane; and
+ * how many instructions such reads and rows with ends become. */
 int stage_lanes_along(const Target *target, const Stage *stage, const Var *axis, int lanes);
 int64_t stage_lane_code(const Target *target, const Stage *stage, const Var *axis, int lanes);
-/* Times that the group runs: the steps of its scan, 1 without one, -1 when not constant. */
+/* How often the group runs: the steps of its scan, 1 without one, -1 when not constant. */
 int64_t group_steps(const Group *group);
-/* The axis counts the steps of the scan that the group's root is computed in. */
+/* Whether the axis counts the steps of the scan that computes the group's root. */
 bool is_steps_axis(const Group *group, const Stage *stage, int axis);
 const char *steps_loop(Space *space, const Group *group); /* "scan.t" */
 /* Whether the program is a version for a run-time size up to a limit. */
 bool has_limited_size(const Space *space);
 /* The extent when it is constant, else -1. */
 int64_t axis_extent(const Var *axis);
-/* A name that no tensor, size or index of the program has, made of the base. */
+/* A name derived from base that no tensor, size or index of the program has. */
 const char *space_local_name(Space *space, const Group *group, const char *base);
 
 /* --- cases (case.c): a == 0 ? ... : a == 1 ? ... --- */
 
-/* How many values of an axis stand together where each is a case of the stage's value; 0: it chooses no cases. */
+/* How many values of an axis stand together, each a case that the stage's value chooses by the axis; 0: no cases. */
 int64_t case_period(const Stage *stage, int axis);
 bool stage_has_cases(const Stage *stage);
-/* The same with what the members of the group choose by it; root: as the nest has it. */
+/* The same, with the choices that the group's members make by it. root: as the nest has it. */
 int64_t group_case_period(Space *space, const Group *group, const Stage *root, int axis);
-/* Whether the stage reads the producer at numbers and at axes alone: a tile of cases needs a small part of it. */
+/* Whether the stage reads the producer at constants and axes alone: a tile of cases needs a small part of it. */
 bool reads_by_cases(const Stage *stage, const Stage *producer);
-/* Whether inlined there, the producer's cases would be in the middle of an axis: x / 2 % 4 is no choice of a tile. */
+/* Whether inlining would put the producer's cases in the middle of an axis: x / 2 % 4 is not decided by a tile. */
 bool loses_cases(Space *space, const Stage *consumer, const Stage *producer);
-/* Whether each element is read once at most: every axis and reduction of the stage is an index, or two (x / 4, x % 4).
- */
+/* Whether each element is read at most once: every axis and reduction of the stage is an index, or two (x / 4, x %
+ * 4). */
 bool read_is_injective(const Stage *stage, const Expr *read);
-/* Where what a tile of cases reads is computed. */
+/* The place where a tile of cases computes what it reads. */
 typedef struct CasePlace {
     const Stage *root;
     const char *loop;
@@ -99,27 +99,26 @@ bool emit_producers(Space *space, const Group *group, Sketch *sketch, const Case
 
 /* --- parts of a program (part.c) --- */
 
-/* Begins with the stages as they are. */
+/* Starts with the stages unchanged. */
 void space_keep_stages(Space *space);
-/* Inlines a stage, by the given statement, into those that are marked; false: it is not legal. */
+/* Inlines a stage, by the given statement, into the marked readers. False: not legal. */
 bool space_inline(Space *space, const Prim *prim, int stage, const bool *readers);
-/* The stage as it is after inlining: its reads name what the loops really touch. */
+/* The stage after inlining: its reads name what the loops really touch. */
 const Stage *inlined_stage(Space *space, const Stage *stage);
-/* What the nests of a group are built of, and how many of the common statements they need. */
+/* The program that a group's nests are built from; and how many of the common statements it needs. */
 const Program *group_program(Space *space, Group *group);
 int part_common_count(const Space *space, const Program *part);
 
 /* --- tables of tile sizes (factors.c) --- */
 
-/* Pairs (middle, inner) for a loop of an extent (-1 unknown): inner at most limit. Writes to the gene: count, values.
- */
+/* Pairs (middle, inner) for a loop of an extent (-1: unknown), inner <= limit. Writes the gene's count and values. */
 void factors_tile(Arena *arena, int64_t extent, int64_t limit, Gene *gene);
-/* Inner sizes of one period alone, in no register tile. */
+/* Inner sizes of one period alone, outside any register tile. */
 void factors_cases(Arena *arena, int64_t extent, int64_t period, Gene *gene);
 /* Single inner sizes. */
 void factors_single(Arena *arena, int64_t extent, int64_t limit, Gene *gene);
 int64_t ceil_divide(int64_t value, int64_t by);
-/* Work done for work needed, at least 1, when a loop of extent is cut to pieces of size. */
+/* Work done divided by work needed, 1 or more, when a loop of an extent is cut into pieces of a size. */
 double tile_waste(int64_t extent, int64_t size);
 
 /* --- statements (sketch.c) --- */
@@ -135,9 +134,9 @@ PrimArg arg_op_gene(Space *space, Sketch *sketch, const char *name, char op, Hol
 PrimArg arg_keyed(PrimArg arg, const char *key);
 void sketch_add(Space *space, Sketch *sketch, PrimOp op, int results, const char *const *names, int count,
                 const PrimArg *args);
-/* op(names...) without results: reorder, vectorize, unroll, parallel. Nothing when count is 0. */
+/* Adds op(names...) without results: reorder, vectorize, unroll, parallel. Nothing when count is 0. */
 void sketch_loops(Space *space, Sketch *sketch, PrimOp op, const char *const *names, int count);
-/* The nest of what the sketch holds so far, at the starting choices; NULL when it is refused. */
+/* The nest of the sketch as far as it is written, at the starting choices; NULL when refused. */
 Nest *sketch_nest(Arena *arena, Space *space, Group *group, const Sketch *sketch);
 
 #endif

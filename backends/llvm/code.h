@@ -34,25 +34,25 @@ typedef struct Buffer {
     struct Registers *registers; /* or in registers */
 } Buffer;
 
-/* The values of expressions (Expr -> LLVMValueRef) on one way of control flow through a statement. What is known where
- * the way begins is known on it. */
+/* The values of expressions (Expr -> LLVMValueRef) on one path of control flow through a statement. A path knows the
+ * values that were known where it begins. */
 typedef struct Memo {
     Map values;
     struct Memo *outer;
-    int depth;  /* ways around it */
-    bool index; /* the values make an index: lanes that were never written are to be any one number */
+    int depth;  /* paths around it */
+    bool index; /* the values make an index: lanes that were never written must hold one number, whatever it is */
 } Memo;
 
-enum { FOLDED_BYTES = 4096 }; /* of constants whose elements may become parts of instructions */
+enum { FOLDED_BYTES = 4096 }; /* limit of constants whose elements may become parts of instructions */
 
-/* What a constant tensor holds, as the module has it: equal contents once. */
+/* The contents of a constant tensor in the module; equal contents are there once. */
 typedef struct Constant {
     const void *data;
     size_t bytes;
     LLVMValueRef global;
 } Constant;
 
-/* One that the object gets when LLVM has made it. */
+/* A constant that is added to the object after LLVM has made it. */
 typedef struct AddedConstant {
     const Tensor *tensor;
     const char *key; /* constant_key */
@@ -60,40 +60,39 @@ typedef struct AddedConstant {
     LLVMValueRef global;
 } AddedConstant;
 
-/* A function under construction. The body of a parallel loop is one of its own. */
-/* A mask that is a constant, in a register. */
+/* A constant mask that is kept in a register. */
 typedef struct HeldMask {
     uint64_t lanes;
     LLVMValueRef mask;
 } HeldMask;
 
-enum { MASKS_HELD = 6 }; /* at most: one of the registers for masks is for others */
+enum { MASKS_HELD = 6 }; /* at most: one of the mask registers is left for other masks */
 
 typedef struct Frame {
     struct Frame *outer;
     LLVMValueRef function;
-    LLVMBasicBlockRef entry; /* allocas alone; ends in a branch to the first block */
+    LLVMBasicBlockRef entry; /* holds only allocas; ends in a branch to the first block */
     LLVMBasicBlockRef leave; /* frees and returns */
     LLVMValueRef status;     /* alloca of what is returned; NULL in a function that returns nothing */
-    LLVMValueRef sink;       /* where a store goes that nobody wants; or NULL */
-    LLVMValueRef heap;       /* temporaries: of the call, or this thread's slice of them; or NULL */
+    LLVMValueRef sink;       /* where unwanted stores go; or NULL */
+    LLVMValueRef heap;       /* temporaries of the call, or this thread's slice of them; or NULL */
     HeldMask masks[MASKS_HELD];
     int mask_count;
     Map variables; /* Var -> LLVMValueRef */
     Map buffers;   /* Tensor -> Buffer */
     int depth;
-    bool parallel;         /* inside a parallel loop: further ones run serially */
+    bool parallel;         /* inside a parallel loop: nested ones run serially */
     LLVMMetadataRef scope; /* debug information */
 } Frame;
 
-/* A pointer and what was added to it. */
+/* An address: a pointer plus a part of an index. */
 typedef struct KnownAddress {
     LLVMValueRef from, address;
     LLVMTypeRef type;
     const Expr *part;
 } KnownAddress;
 
-/* What the read of a temporary became as a divisor. */
+/* What the read of a temporary became as a divisor: a reciprocal and a scale. */
 typedef struct KnownDivisor {
     const Expr *read;
     LLVMValueRef reciprocal, scale;
@@ -111,9 +110,9 @@ typedef struct Code {
     bool single_thread;     /* no parallel code at all */
     const Kernel *kernel;   /* the one being emitted */
     Frame *frame;
-    Memo *memo;                   /* of the statement and way being emitted */
-    LIST(KnownAddress) addresses; /* computed in the block below, with the variables as they are */
-    LIST(KnownDivisor) divisors;  /* in the block below, while stores alone follow each other */
+    Memo *memo;                   /* of the statement and path being emitted */
+    LIST(KnownAddress) addresses; /* computed in addresses_block, for the variables' present values */
+    LIST(KnownDivisor) divisors;  /* computed in divisors_block, while only stores follow each other */
     LLVMBasicBlockRef addresses_block, divisors_block;
     Map placements;           /* Tensor -> Placement: where the kernel's temporaries go */
     Map slices;               /* Stmt of a parallel loop -> Slices: its threads' temporaries */
@@ -123,8 +122,8 @@ typedef struct Code {
     Map checked;             /* Stmt of a check already emitted at the entry */
     int parallel_count;      /* loops outlined so far, for names */
     Map instrs;              /* Instr -> its function */
-    bool inlines;            /* functions that the source gave are to be inlined */
-    const char *problem;     /* what is wrong with one of those, or NULL */
+    bool inlines;            /* some functions that the source gave are to be inlined */
+    const char *problem;     /* what is wrong with such a function, or NULL */
     struct DebugInfo *debug;
 } Code;
 
@@ -133,66 +132,65 @@ typedef struct Code {
 int padded_lanes(int lanes); /* the next power of two */
 LLVMTypeRef value_type(Code *code, ElementType type, int lanes);
 LLVMTypeRef memory_type(Code *code, ElementType type);
-LLVMTypeRef vector_of(LLVMTypeRef scalar, int lanes); /* scalar itself for 1 lane; exactly as many lanes */
+LLVMTypeRef vector_of(LLVMTypeRef scalar, int lanes); /* scalar itself for 1 lane; exactly so many lanes */
 int lanes_of(LLVMValueRef value);
 LLVMTypeRef type_like(LLVMTypeRef scalar, LLVMValueRef value); /* a scalar or vector of as many lanes as value */
-/* Constants of the scalar type, in every lane of the type. */
+/* The constant in every lane of the type. */
 LLVMValueRef constant_int(LLVMTypeRef type, int64_t value);
 LLVMValueRef constant_real(LLVMTypeRef type, double value);
 LLVMValueRef index_constant(Code *code, int64_t value);
 LLVMValueRef iota(LLVMTypeRef element, int lanes);                   /* 0, 1, 2, ... */
 LLVMValueRef emit_splat(Code *code, LLVMValueRef scalar, int lanes); /* into padded_lanes(lanes) */
-/* A shuffle: indices count lanes of the result; -1 is any value. b may be NULL. */
+/* A shuffle: lane i of the result is lane indices[i] of a and b together; -1: any value. b may be NULL. */
 LLVMValueRef emit_shuffle(Code *code, LLVMValueRef a, LLVMValueRef b, const int *indices, int count);
-LLVMValueRef emit_lanes(Code *code, LLVMValueRef value, int first, int count); /* some of them, as a vector */
-LLVMValueRef emit_joined(Code *code, LLVMValueRef low, LLVMValueRef high);     /* of as many lanes each */
-LLVMValueRef emit_resized(Code *code, LLVMValueRef value,
-                          int lanes); /* to that many lanes, dropping or adding at the end */
-/* i1 per lane: true in the first `real` of `lanes`. */
+LLVMValueRef emit_lanes(Code *code, LLVMValueRef value, int first, int count); /* some of its lanes, as a vector */
+LLVMValueRef emit_joined(Code *code, LLVMValueRef low, LLVMValueRef high);     /* both have the same number of lanes */
+LLVMValueRef emit_resized(Code *code, LLVMValueRef value, int lanes); /* changes the number of lanes at the end */
+/* An i1 for each lane: true in the first `real` of `lanes`. */
 LLVMValueRef lane_mask(Code *code, int real, int lanes);
 LLVMValueRef emit_intrinsic(Code *code, const char *name, LLVMTypeRef *overloads, int overload_count,
                             LLVMValueRef *args, int count);
 LLVMValueRef unary_intrinsic(Code *code, const char *name, LLVMValueRef a); /* overloaded on the type of a */
 LLVMValueRef binary_intrinsic(Code *code, const char *name, LLVMValueRef a, LLVMValueRef b);
-LLVMValueRef multiply_add(Code *code, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c); /* fused where that is quick */
+LLVMValueRef multiply_add(Code *code, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c); /* fused where that is fast */
 LLVMValueRef bits_of(Code *code, LLVMValueRef real);                                   /* integer of the same size */
 LLVMValueRef real_of(Code *code, LLVMValueRef bits, LLVMTypeRef scalar);               /* and back */
 LLVMValueRef emit_call(Code *code, LLVMValueRef function, LLVMValueRef *args, int count);
-/* A function outside the module, declared on first use. */
+/* A function outside the module; declared on first use. */
 LLVMValueRef external_function(Code *code, const char *name, LLVMTypeRef result, LLVMTypeRef *parameters, int count);
 
 /* --- llvm/constants.c --- */
 
-LLVMValueRef constant_pointer(Code *code, const Tensor *tensor); /* of a ROLE_CONSTANT tensor, where it is first read */
-/* Gives the object, malloc'ed, the contents that the module left to it. False when memory is out; it is as it was. */
+LLVMValueRef constant_pointer(Code *code, const Tensor *tensor); /* of a ROLE_CONSTANT tensor; made at the first read */
+/* Adds the contents that the module left out to the malloc'ed object. False: memory is out, the object is unchanged. */
 bool add_constants(const Code *code, char **object, size_t *bytes);
 
 /* --- llvm/function.c --- */
 
 void set_target_attributes(Code *code, LLVMValueRef function);
 void add_attribute(Code *code, LLVMValueRef function, unsigned index, const char *name);
-Frame *frame_open(Code *code, LLVMValueRef function); /* the builder is at its first block after */
-void frame_close(Code *code);                         /* back to where the builder was is the caller's part */
+Frame *frame_open(Code *code, LLVMValueRef function); /* moves the builder to its first block */
+void frame_close(Code *code);                         /* the caller moves the builder back */
 LLVMBasicBlockRef new_block(Code *code, const char *name);
 LLVMValueRef entry_alloca(Code *code, LLVMTypeRef type, int alignment, const char *name);
-/* The same address or number, of which nothing is known; from the function's first block on. */
+/* The same address or number, hidden from LLVM's optimizer; usable from the function's first block on. */
 LLVMValueRef unknown_value(Code *code, LLVMValueRef value);
 LLVMValueRef variable_value(Code *code, const Var *var);
 void bind_variable(Code *code, const Var *var, LLVMValueRef value);
 Buffer *buffer_of(Code *code, const Tensor *tensor);
 void bind_buffer(Code *code, const Tensor *tensor, LLVMValueRef pointer);
-void return_status(Code *code, LLVMValueRef status); /* leaves the function; the builder has no block after */
+void return_status(Code *code, LLVMValueRef status); /* leaves the function; the builder has no block afterwards */
 void emit_function(Code *code, const Kernel *kernel);
 
-/* for i in low:high, both i64. between begin and end the builder is in the body. */
+/* for i in low:high, both i64. Between begin and end the builder is in the body. */
 typedef struct LoopBlocks {
     LLVMBasicBlockRef body, leave;
     LLVMValueRef index, high;
 } LoopBlocks;
 LoopBlocks loop_begin(Code *code, LLVMValueRef low, LLVMValueRef high, const char *name);
 void loop_end(Code *code, const LoopBlocks *loop);
-void forget_values(Code *code); /* what follows shares no value with what came before */
-/* if (condition) { ... } with values: a phi of the two ways. */
+void forget_values(Code *code); /* what follows shares no values with what came before */
+/* if (condition) { ... } with values: a phi of both paths. */
 typedef struct Branch {
     LLVMBasicBlockRef otherwise, join, then_end, other_end;
     Memo *memo;
@@ -237,34 +235,34 @@ void emit_stores_together(Code *code, const Stmt *stmt); /* of a STMT_TOGETHER *
 
 /* --- llvm/shuffle.c --- */
 
-/* Whether a value is what reads found, in other lanes at most. */
+/* Whether a value is what reads found, at most with other lanes. */
 bool is_copied(Code *code, const Expr *e);
-LLVMValueRef emit_stored(Code *code, const Expr *e); /* a copied value, its lanes as they are in memory */
+LLVMValueRef emit_stored(Code *code, const Expr *e); /* a copied value, its lanes in the order of memory */
 LLVMValueRef emit_shuffled(Code *code, const Expr *e);
 
 /* --- llvm/masks.c --- */
 
-/* Of one access. */
+/* The lanes of one access. */
 typedef struct LanesInMemory {
     LLVMTypeRef type; /* of an element in memory */
-    int alignment;    /* its bytes, too */
-    int count;        /* that exist */
+    int alignment;    /* also its size in bytes */
+    int count;        /* real lanes */
 } LanesInMemory;
 
-/* Where masks are numbers, those of the first lanes are made as such: they need no vector register until they are used.
- */
+/* Whether masks are numbers: then those of the first lanes are made as numbers, and need no vector register before
+ * their use. */
 bool has_mask_numbers(const Code *code, int lanes);
-/* A constant mask inside loops, where masks have registers: a value made once, of which nothing is known. LLVM makes
- * constants in each iteration, and every load waits for it. */
+/* A constant mask inside loops, where masks have registers: made once, hidden from LLVM's optimizer. LLVM would make
+ * the constant in each iteration, and every load would wait for it. */
 LLVMValueRef held_mask(Code *code, LLVMValueRef mask);
 bool has_masked_access(const Code *code, int bytes); /* whether instructions load and store elements under a mask */
 bool has_gathers(const Code *code, int bytes);       /* or gather and scatter them */
-LLVMValueRef zeros_to_read(Code *code, int bytes);   /* where what is outside is read from */
-/* One address a lane. mask: NULL for all; lanes that it leaves out are 0. */
+LLVMValueRef zeros_to_read(Code *code, int bytes);   /* zeros, which reads outside a tensor read instead */
+/* One address for each lane. mask: NULL for all lanes; lanes that it leaves out are 0. */
 LLVMValueRef load_each_lane(Code *code, const LanesInMemory *lanes, LLVMValueRef addresses, LLVMValueRef mask);
 void store_each_lane(Code *code, const LanesInMemory *lanes, LLVMValueRef addresses, LLVMValueRef mask,
                      LLVMValueRef vector);
-/* From an address on, where a scalar condition (or NULL) holds for all lanes and the mask for one. */
+/* Contiguous lanes from an address on. A scalar condition (or NULL) holds for all lanes, the mask for each. */
 LLVMValueRef load_row_by_lane(Code *code, const LanesInMemory *lanes, LLVMValueRef address, LLVMValueRef condition,
                               LLVMValueRef mask);
 void store_row_by_lane(Code *code, const LanesInMemory *lanes, LLVMValueRef address, LLVMValueRef mask,
@@ -272,22 +270,22 @@ void store_row_by_lane(Code *code, const LanesInMemory *lanes, LLVMValueRef addr
 
 /* --- llvm/registers.c --- */
 
-/* Register buffers: all accesses in the statements of the allocation decide how it is cut into vectors. */
+/* Register buffers: all accesses in the allocation's statements decide how a buffer is cut into vectors. */
 struct Registers *registers_new(Code *code, const Stmt *allocation);
-/* Whether they hold what memory would, and not values. */
+/* Whether they hold the bytes that memory would hold, not values. */
 bool registers_hold_memory(const struct Registers *registers);
 LLVMValueRef registers_read(Code *code, struct Registers *registers, const Expr *index, int lanes);
 void registers_write(Code *code, struct Registers *registers, const Expr *index, LLVMValueRef value, int lanes);
 
 typedef struct Placement {
     bool stack;
-    LLVMValueRef offset; /* in bytes from the frame's heap when not on the stack */
+    LLVMValueRef offset; /* bytes from the frame's heap, when not on the stack */
 } Placement;
 typedef struct Slices {
-    LLVMValueRef offset, bytes, count; /* first byte, bytes of one, how many */
+    LLVMValueRef offset, bytes, count; /* first byte, bytes of one slice, how many slices */
 } Slices;
-/* Decides where each temporary lives, takes the memory in one piece (status NO_MEMORY when there is none) and sets the
- * frame's heap. */
+/* Decides where each temporary lives, allocates the memory in one piece (status NO_MEMORY if there is none) and sets
+ * the frame's heap. */
 void allocate_temporaries(Code *code, const Stmt *body);
 void free_temporaries(Code *code);
 
@@ -295,7 +293,7 @@ void free_temporaries(Code *code);
 
 void emit_statement(Code *code, const Stmt *stmt);
 void emit_statements(Code *code, Stmt *const *statements, int count);
-void emit_early_checks(Code *code, const Stmt *body); /* checks of sizes: before anything is allocated */
+void emit_early_checks(Code *code, const Stmt *body); /* checks of sizes, before anything is allocated */
 void emit_parallel_loop(Code *code, const Stmt *stmt);
 
 /* --- debug information --- */

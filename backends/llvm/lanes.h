@@ -1,5 +1,5 @@
-/* lanes.h - a vocabulary for sequences of floating-point instructions: operations and constants of the same lanes
- * as a value, in float or double.
+/* lanes.h - a vocabulary for sequences of floating-point instructions in float or double: operations and constants with
+ * as many lanes as a value has.
  */
 #ifndef BACKENDS_LLVM_LANES_H
 #define BACKENDS_LLVM_LANES_H
@@ -31,17 +31,17 @@ LLVMValueRef lanes_polynomial(Lanes *l, LLVMValueRef x, const double *coefficien
 LLVMValueRef lanes_clamp(Lanes *l, LLVMValueRef x, double low, double high);
 /* x * y rounded to a whole number, as a real, and its low bits as an integer. NaN stays NaN, with any bits. */
 LLVMValueRef lanes_round_product(Lanes *l, LLVMValueRef x, double y, LLVMValueRef *bits);
-/* 2^n for an integer n for which that is a normal number. */
+/* 2^n for an integer n, if that is a normal number. */
 LLVMValueRef lanes_power_of_two(Lanes *l, LLVMValueRef n);
-/* x * 2^n in one instruction, rounded once, where the target has it for these lanes; n is rounded down first. Where
- * x is no number an infinite n gives infinity or 0. */
+/* x * 2^n in one instruction, rounded once, where the target has it for these lanes. n is rounded down first. If x is
+ * NaN, an infinite n gives infinity or 0. */
 bool lanes_can_scale(const Lanes *l);
 LLVMValueRef lanes_scale(Lanes *l, LLVMValueRef x, LLVMValueRef n);
-/* What AVX-512 does in one instruction each on whole registers, beside the former: an entry of a table, by as many
- * low bits of the index as it takes, 5 for float and 4 for double; the whole real e with 2^e <= |x| < 2^(e + 1),
- * infinite for 0 and for what is infinite; x, not negative, by the power of two that brings it to 3/4 <= m < 3/2, 1
- * for 0 and what is infinite, and no number for a negative x. */
-enum { LANES_TABLE = 32 }; /* entries at most */
+/* Single instructions that AVX-512 has on whole registers, beside the former:
+ * - look_up: an entry of a table, by the low bits of the index: 5 for float, 4 for double;
+ * - exponent: the whole real e with 2^e <= |x| < 2^(e + 1); infinite for 0 and for infinity;
+ * - mantissa: x >= 0 scaled by a power of two to 3/4 <= m < 3/2; 1 for 0 and infinity, NaN for x < 0. */
+enum { LANES_TABLE = 32 }; /* most entries */
 bool lanes_can_look_up(const Lanes *l);
 int lanes_table(const Lanes *l); /* entries */
 LLVMValueRef lanes_look_up(Lanes *l, const double *table, LLVMValueRef index);

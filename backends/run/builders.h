@@ -2,12 +2,12 @@
 #ifndef BACKENDS_RUN_BUILDERS_H
 #define BACKENDS_RUN_BUILDERS_H
 
-#include "backends/run/run.h"
 #include "backends/run/contents.h"
+#include "backends/run/run.h"
 
-/* What a candidate's object points at. */
+/* What Candidate.object points to. */
 typedef struct Built {
-    const Contents **constants; /* that it leaves out */
+    const Contents **constants; /* that the object leaves out */
     int constant_count;
     size_t bytes;
     void *object;
@@ -15,9 +15,9 @@ typedef struct Built {
 
 typedef struct Builders Builders;
 Builders *builders_open(Arena *arena, Program *const *programs, const Target *target, const ToolchainOptions *options);
-/* program: its number. Never blocks. */
+/* program: its index. Never blocks. */
 void builders_submit(Builders *builders, int program, Candidate *candidate);
-/* A candidate of any program whose build ended; NULL: none is under way, or the search is over. */
+/* A candidate of any program whose build ended; NULL: no build is running, or the search is over. */
 Candidate *builders_collect(Builders *builders, bool wait);
 void builders_release(Builders *builders, Candidate *candidate);
 void builders_close(Builders *builders);

@@ -1,4 +1,4 @@
-/* contents.h - contents of constants that candidates leave out of their objects: made and sent once, known by key. */
+/* contents.h - contents of constants that candidates leave out of their objects: made and sent once, found by key. */
 #ifndef BACKENDS_RUN_CONTENTS_H
 #define BACKENDS_RUN_CONTENTS_H
 
@@ -7,20 +7,20 @@
 
 typedef struct Contents {
     const char *key;
-    void *data; /* malloc'ed; NULL: known somewhere else */
+    void *data; /* malloc'ed; NULL: they are elsewhere */
     size_t bytes;
 } Contents;
 
 typedef struct ContentsTable {
-    LIST(Contents *) items; /* each stays where it is */
+    LIST(Contents *) items; /* their addresses do not change */
     size_t bytes;           /* of all */
 } ContentsTable;
 
-/* More than this is forgotten, all at once. */
+/* When the contents exceed this, all are forgotten at once. */
 #define CONTENTS_LIMIT ((size_t)256 << 20)
 
 const Contents *contents_find(const ContentsTable *table, const char *key); /* NULL: not there */
-/* A copy of the data, or with NULL the key alone; NULL when memory is out. The key must not be there. */
+/* Adds a copy of the data, or with NULL only the key, which must be new. NULL when memory is out. */
 const Contents *contents_add(Arena *arena, ContentsTable *table, const char *key, const void *data, size_t bytes);
 void contents_forget(ContentsTable *table);
 

@@ -8,14 +8,14 @@
 
 typedef struct LoadedObject LoadedObject;
 
-/* What undefined symbols resolve to before the process's own symbols are looked at. */
+/* Undefined symbols are looked up here before the symbols of the process. */
 typedef struct LoaderSymbol {
     const char *name;
     void *address;
-    size_t bytes; /* of contents at the address, which are copied to the object's data; 0: the symbol is the address */
+    size_t bytes; /* bytes at the address, which are copied to the object's data; 0: the symbol is the address */
 } LoaderSymbol;
 
-/* Maps and relocates; the bytes may go afterwards. NULL with a one-line *why, in the arena. */
+/* Maps and relocates an object; the caller may free the bytes afterwards. NULL with a one-line *why in the arena. */
 LoadedObject *loader_load(Arena *arena, const void *bytes, size_t size, const LoaderSymbol *symbols, int symbol_count,
                           const char **why);
 void *loader_find(const LoadedObject *object, const char *name); /* a defined global symbol, or NULL */

@@ -32,8 +32,7 @@ extern const char *const loop_kind_words[LOOP_KIND_COUNT]; /* "serial", "unrolle
 bool loop_kind_is_expanded(LoopKind kind);                 /* unrolled, vectorized or tensorized: no loop remains */
 bool loop_kind_is_bound(LoopKind kind);                    /* to an axis of a device */
 
-/* How many copies of one body all unrolled and vectorized loops around it may make: more takes too long to compile.
- */
+/* How many copies of a body its unrolled and vectorized loops may make together: more takes too long to compile. */
 enum { COPIES_LIMIT = 16384 };
 
 typedef struct NestStage NestStage;
@@ -70,9 +69,8 @@ typedef struct Prefetch {
 } Prefetch;
 
 struct NestStage {
-    const Stage *stage; /* rewritten: reads name tensors of the nest; axes are the program's or fresh ones */
-    const Tensor *
-        *buffers; /* [stage->component_count] what it writes: the program's tensors, or smaller ones at a loop */
+    const Stage *stage;     /* rewritten: reads name tensors of the nest; axes are the program's or fresh ones */
+    const Tensor **buffers; /* [stage->component_count] what it writes: the program's, or box-sized ones at a loop */
     int loop_count;
     Loop **loops;       /* outermost first */
     Expr **axis_values; /* of axes, then reductions: the index into the whole domain, box origin included, over loop */

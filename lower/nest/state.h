@@ -44,8 +44,8 @@ typedef enum RelationKind { RELATION_SPLIT, RELATION_FUSE } RelationKind;
  * piece begins earlier. EXACT: every piece must be full. */
 typedef enum Tail { TAIL_GUARD, TAIL_MASK, TAIL_SHIFT, TAIL_EXACT, TAIL_COUNT } Tail;
 
-/* SPLIT: whole = (part 0 * factor 1 + part 1) * factor 2 + part 2 ...; factor[0] is unused. If the tail is shifted, part
- * 0 * (product of the factors) is at most extent - product.
+/* SPLIT: whole = (part 0 * factor 1 + part 1) * factor 2 + part 2 ...; factor[0] is unused. If the tail is shifted,
+ * part 0 * (product of the factors) is at most extent - product.
  * FUSE: whole = part 0 * extent of part 1 + part 1. */
 struct Relation {
     RelationKind kind;

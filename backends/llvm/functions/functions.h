@@ -1,15 +1,15 @@
-/* functions.h - functions of float and double as sequences of instructions, for scalars and vectors, within 4 ulp for
- * all numbers: what they share, and the functions.
+/* functions.h - math functions of float and double as sequences of instructions, for scalars and vectors, within 4 ulp
+ * for all numbers.
  *
- * No step depends on fused multiply-adds for its accuracy: constants are split so that products with small whole
- * numbers are exact. Nothing converts a NaN to an integer, which would be undefined.
+ * Their accuracy never depends on fused multiply-adds: constants are split so that products with small whole numbers
+ * are exact. No NaN is converted to an integer, which would be undefined.
  */
 #ifndef BACKENDS_LLVM_FUNCTIONS_FUNCTIONS_H
 #define BACKENDS_LLVM_FUNCTIONS_FUNCTIONS_H
 
 #include "backends/llvm/lanes.h"
 
-/* Coefficients, of float and of double. */
+/* Coefficients of a series, for float and for double. */
 typedef struct Series {
     const double *terms;
     int count;
@@ -18,7 +18,7 @@ typedef struct Series {
     { terms, sizeof(terms) / sizeof *(terms) }
 LLVMValueRef lanes_series(Lanes *l, LLVMValueRef x, const Series *series);
 
-/* body(x) by a function of its own, which the module has once for a name and what is like x: for what is rare. */
+/* body(x) by a function of its own, for rare cases. The module has one function for each name and type of x. */
 typedef LLVMValueRef ApartFunction(Lanes *l, const void *context, LLVMValueRef x);
 LLVMValueRef emit_apart(Lanes *l, const char *name, ApartFunction *body, const void *context, LLVMValueRef x);
 
