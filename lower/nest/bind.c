@@ -1,9 +1,9 @@
 /* bind.c - bind: loops whose values run along the axes of a device.
  *
- * A launch is a grid of blocks of threads. Block loops are the outermost ones of a nest; inside them, in any order with
- * serial loops between, stand vthread loops (a thread runs their values one after the other, interleaved) and thread
- * loops. Each axis is counted by one loop around a statement, and by loops of one extent wherever a block uses it. What
- * several threads use is in shared or global memory.
+ * A launch is a grid of blocks of threads. Block loops are the outermost loops of a nest. Inside them stand thread
+ * loops and vthread loops (one thread runs their values one after the other, interleaved), in any order, with serial
+ * loops between them. At most one loop around a statement counts each axis; wherever a block uses an axis, its loops
+ * have the same extent. What several threads use lives in shared or global memory.
  */
 #include "lower/nest/state.h"
 
@@ -60,7 +60,7 @@ static bool check_extent(NestState *state, const Node *node) {
                        (long long)node->loop.extent, loop_kind_words[node->loop.kind], most);
 }
 
-/* All threads of a block together. */
+/* The number of threads in a block. */
 static bool check_threads(NestState *state, const Node *node) {
     int64_t threads = 1;
     for (const Node *at = node; at != NULL; at = next_outer(at))
@@ -79,7 +79,7 @@ static bool check_loop(NestState *state, const Node *node) {
 
 /* --- the whole launch --------------------------------------------------------------------------------------------- */
 
-/* Another loop of the launch that counts the same threads has as many values. */
+/* Other loops of the launch over the same threads must have the same extent. */
 static bool check_same_extent(NestState *state, const Node *node) {
     const StageState *root = root_of(stage_of(node));
     for (int i = 0; i < state->stages.count; i++) {
@@ -96,7 +96,7 @@ static bool check_same_extent(NestState *state, const Node *node) {
     return true;
 }
 
-/* A thread loop between the place of a buffer and its use; NULL: the buffer belongs to one thread. */
+/* A thread loop between a buffer's place and its use. NULL: the buffer belongs to one thread. */
 static const Node *thread_between(const StageState *user, const Node *at) {
     const Node *node = user->leaves.count > 0 ? user->leaves.items[user->leaves.count - 1] : user->at;
     for (; node != NULL && node != at; node = next_outer(node))

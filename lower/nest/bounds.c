@@ -1,10 +1,10 @@
 /* bounds.c - bound inference: extents, values, boxes and guards, from the last stage to the first.
  *
- * A stage at root runs over its domain. One that is computed at a loop runs over a box: the hull of what its
- * consumers read in the body of that loop. Consumers come later in the order of execution, so when a stage's turn
- * comes its box is complete; then extents go down its relations, values of loops come up, and its own reads widen
- * the boxes of its producers. A stage made by cache_write shares the domain or box of the stage that stores it; its
- * buffer holds the part it fills.
+ * A stage at root runs over its domain. A stage that is computed at a loop runs over a box: the hull of what its
+ * consumers read in the body of that loop. Consumers come later in the order of execution, so a stage's box is complete
+ * when its turn comes. Then extents go down its relations, values of loops come up, and its own reads widen the boxes
+ * of its producers. A stage made by cache_write shares the domain or box of the stage that stores it; its buffer holds
+ * the part that it fills.
  */
 #include "lower/nest/state.h"
 
@@ -14,7 +14,7 @@ static bool is_straight(LoopKind kind) {
     return loop_kind_is_expanded(kind);
 }
 
-/* Whether all leaves that were made of a node are unrolled or vectorized. */
+/* Whether all leaves made from a node are unrolled or vectorized. */
 static bool all_straight(const Node *node) {
     const Relation *relation = node->taken;
     if (relation == NULL)
@@ -27,8 +27,7 @@ static bool all_straight(const Node *node) {
     return true;
 }
 
-/* A ".store" loop that no primitive named is of the kind of the loop it was copied from, vectorized only where it
- * may. */
+/* The kind of a ".store" loop that no primitive named: that of its twin, but vectorized only where that is allowed. */
 static LoopKind twin_kind(const Node *store, bool may_vectorize) {
     const Node *twin = store->twin;
     if (!node_is_leaf(twin))
@@ -112,7 +111,8 @@ static void widen_by(Forms *forms, Box *box, const Form *index, LoopOutside *out
         box->whole = true;
 }
 
-/* What stands beside the reader must have all that it ever reads; what is inside, what an iteration of it does. */
+/* Widens a producer's box by a read: inside the reader by what one iteration reads, beside it by all that it ever
+ * reads. */
 static void widen_producer(NestState *state, const StageState *stage, const NestRead *access) {
     StageState *producer = access->producer;
     Seeing seeing = {&state->forms, stage};
@@ -126,13 +126,13 @@ static void widen_producer(NestState *state, const StageState *stage, const Nest
     }
 }
 
-/* An extent is not negative; a loop without values gives one that is. */
+/* The extent, made at least 0: a loop without values can give a negative one. */
 static const Form *not_negative(Forms *forms, const Form *extent) {
     const Form *zero = form_int(forms, 0);
     return form_at_most(forms, zero, extent) ? extent : form_extreme(forms, OP_MAX, extent, zero);
 }
 
-/* The first index and the extent of a box; all of the dimension where the box is as large. */
+/* The first index and the extent of a box; the whole dimension if the box is as large. */
 static void close_box(NestState *state, const StageState *stage, int d, const Box *box, const Form **low,
                       const Form **extent) {
     Forms *forms = &state->forms;
@@ -143,7 +143,7 @@ static void close_box(NestState *state, const StageState *stage, int d, const Bo
     *extent = all ? domain : size;
 }
 
-/* Where the stage's roots count from, and their extents. */
+/* Finds where the stage's roots count from, and their extents. */
 static void find_domain(NestState *state, StageState *stage) {
     int rank = stage->tensor->rank;
     stage->boxed = stage->owner != NULL ? stage->owner->boxed : stage->at != NULL && stage->scan == NULL;
@@ -170,8 +170,8 @@ static void find_domain(NestState *state, StageState *stage) {
         close_box(state, stage, d, &stage->stores[d], &stage->origin[d], &stage->size[d]);
 }
 
-/* The buffer of a stage made by cache_write holds what its loops fill. One in registers holds also the lanes and copies
- * that its guards cut off: they cost no more than the others, and the guards need not be tested. */
+/* A stage made by cache_write has a buffer for what its loops fill. A buffer in registers also holds the lanes and
+ * copies that guards cut off: they cost no more than others, and the guards need no test. */
 static void find_filled_part(NestState *state, StageState *stage) {
     Forms *forms = &state->forms;
     bool registers = stage->scope_set && stage->scope == SCOPE_REGISTER && stage->scan == NULL;
@@ -196,7 +196,7 @@ int64_t piece_size(const Relation *relation) {
     return product;
 }
 
-/* Whether the pieces together are the loop, whatever the sizes are. */
+/* Whether the pieces cover the loop exactly at all sizes. */
 static bool split_divides(Forms *forms, const Relation *relation) {
     const Form *pieces = form_int(forms, piece_size(relation));
     return form_equal(form_product(forms, relation->parts[0]->extent, pieces), relation->whole->extent);
@@ -235,7 +235,7 @@ static void find_relation_extents(Forms *forms, Relation *relation) {
         fuse_extent(forms, relation);
 }
 
-/* The inner parts of a split whose tail is masked, and what is made of them. */
+/* Marks the inner parts of masked splits, and the nodes made from them. */
 static void find_masked(StageState *stage) {
     for (int i = 0; i < stage->relations.count; i++) {
         Relation *relation = stage->relations.items[i];
@@ -261,7 +261,7 @@ static void find_extents(NestState *state, StageState *stage) {
     }
 }
 
-/* Of a leaf its variable, which is 0 where it has one value; of a link what it stands for. */
+/* The value of a leaf: its variable, or 0 if it has one value, or the value of the node that it is linked to. */
 static void find_leaf_value(Forms *forms, Node *node) {
     int64_t extent;
     if (node->taken != NULL)
@@ -275,7 +275,7 @@ bool split_shifts(Forms *forms, const Relation *relation) {
     return relation->kind == RELATION_SPLIT && relation->tail == TAIL_SHIFT && !split_divides(forms, relation);
 }
 
-/* Where a piece begins: its number times what one holds, but not so late that it reaches over the end. */
+/* The first value of a piece: its number times its size, or earlier if it would reach beyond the end. */
 static const Form *piece_begin(Forms *forms, const Relation *relation, int64_t product) {
     const Form *begin = form_add_scaled(forms, form_int(forms, 0), product, relation->parts[0]->value);
     if (!split_shifts(forms, relation))
@@ -378,7 +378,7 @@ void stage_add_guard(NestState *state, StageState *stage, GuardForm guard) {
     list_push(state->arena, &stage->guards, guard);
 }
 
-/* A split that divides covers its loop exactly; of any other bounds may show it. */
+/* A split that divides covers its loop exactly. For others the bounds may prove that. */
 bool relation_exceeds(NestState *state, const Relation *relation) {
     Forms *forms = &state->forms;
     const Node *whole = relation->whole;
@@ -400,14 +400,14 @@ static bool is_not_outside(const void *context, const Loop *loop) {
     return !loop_is_outside(context, loop);
 }
 
-/* Steps of a scan that are none compute nothing, and nothing of what they would read is there. A window loses nothing:
- * in each loop they come last, and the first iteration fills all of it. */
+/* The scan that a stage is computed in: the stage computes nothing in steps that its guards cut off. A window loses
+ * nothing by that: in each loop these steps come last, and the first iteration fills all of it. */
 static const StageState *scan_around(const StageState *stage) {
     const StageState *root = root_of(stage);
     return root != stage && root->nest.scan != NULL ? root : NULL;
 }
 
-/* The guards of the owner, or of the scan, that concern the loops around the stage alone hold for it too. */
+/* Guards of the owner, or of the scan, over loops around the stage alone hold for the stage too. */
 static void guard_like_owner(NestState *state, StageState *stage) {
     const StageState *owner = stage->owner != NULL ? stage->owner : scan_around(stage);
     for (int i = 0; owner != NULL && i < owner->guards.count; i++) {
@@ -417,7 +417,7 @@ static void guard_like_owner(NestState *state, StageState *stage) {
     }
 }
 
-/* A box can reach over the ends of its domain, where consumers have guards or read otherwise. */
+/* A box can reach beyond its domain, where consumers have guards or an otherwise. */
 static void guard_box(NestState *state, StageState *stage) {
     Forms *forms = &state->forms;
     for (int d = 0; stage->boxed && d < stage->tensor->rank; d++) {
@@ -431,14 +431,14 @@ static void guard_box(NestState *state, StageState *stage) {
     }
 }
 
-/* The box of one iteration can also reach over the ends of a buffer that is kept for all of them. What initialises such
- * a buffer apart fills the same. */
+/* The box of one iteration can also reach beyond a buffer that is kept for all iterations. A stage that initialises
+ * such a buffer fills the same part. */
 static void guard_buffer(NestState *state, StageState *stage) {
     Forms *forms = &state->forms;
     const StageState *holder = stage->updates != NULL ? stage->updates : stage;
     for (int d = 0; holder->stored && d < stage->tensor->rank; d++) {
         const Form *index = form_add_scaled(forms, stage->axes[d], -1, holder->origin[d]), *whole = index;
-        if (holder->slides != NULL && holder->slides[d]) /* within the box by the guard of its window */
+        if (holder->slides != NULL && holder->slides[d]) /* the guard of its window keeps it in the box */
             whole =
                 form_add_scaled(forms, form_add(forms, holder->low[d], stage->roots[d]->value), -1, holder->origin[d]);
         if (!form_below(forms, whole, holder->size[d]))

@@ -1,7 +1,7 @@
-/* cache.c - cache_read: copies what consumers read of a tensor into a buffer, in the order that a layout says.
+/* cache.c - cache_read: copies what consumers read of a tensor into a buffer, in the order that a layout gives.
  *
- * The copy is a stage over the whole tensor in its new layout, computed at a loop like any other, so that its box, its
- * guards and its placement are those of compute_at. nest/layout.c reads layouts.
+ * The copy is a stage over the whole tensor in its new layout, computed at a loop like any other stage. So it gets its
+ * box, guards and place as with compute_at. nest/layout.c reads layouts.
  */
 #include "lower/nest/state.h"
 
@@ -18,13 +18,13 @@ typedef struct Dimension {
 typedef struct Caching {
     NestState *state;
     const Tensor *source, *copy;
-    const StageState *reader; /* whose reads alone are copied; NULL: all */
-    const Expr *only;         /* the read of these that is copied; NULL: all */
+    const StageState *reader; /* only its reads are copied; NULL: all reads */
+    const Expr *only;         /* the one of these reads that is copied; NULL: all */
     StageList consumers;
     Dimension *dimensions;
     Layout layout;
-    const Expr *otherwise; /* the constant that all reads outside give; NULL: none, or several */
-    bool pads;             /* the copy holds what otherwise gives, and its readers need none */
+    const Expr *otherwise; /* the constant that all reads give outside the tensor; NULL: none, or several */
+    bool pads;             /* the copy also holds that constant, so that its readers need no otherwise */
 } Caching;
 
 static bool is_copied(const Caching *caching, const Expr *e) {
@@ -42,7 +42,7 @@ static const Expr *first_read(const Caching *caching) {
     return NULL;
 }
 
-/* What a dimension is called when no layout does: by the index that reads it alone, else by its size. */
+/* The name of a dimension without a layout: that of the index that alone reads it, else of its size. */
 static const char *default_name(const Caching *caching, int d) {
     const Expr *index = first_read(caching)->args[d];
     if (index->kind == EXPR_VAR)
@@ -83,7 +83,7 @@ static void each_read(Caching *caching, Visit *visit) {
         }
 }
 
-/* All reads that can miss must give the same constant for the copy to hold it. */
+/* Notes what a read gives outside the tensor: the copy can hold it if all such reads give the same constant. */
 static void note_otherwise(Caching *caching, StageState *consumer, const Expr *read) {
     const Expr *otherwise = read->otherwise;
     if (otherwise == NULL)
@@ -94,7 +94,7 @@ static void note_otherwise(Caching *caching, StageState *consumer, const Expr *r
     caching->otherwise = otherwise;
 }
 
-/* Widens a dimension to the indices of a read that has an otherwise: from a constant, to a bound over sizes. */
+/* Widens a dimension to the indices of a read with an otherwise: from a constant, to a bound over sizes. */
 static void widen(Caching *caching, StageState *consumer, const Expr *read) {
     Forms *forms = &caching->state->forms;
     for (int d = 0; read->otherwise != NULL && caching->pads && d < caching->source->rank; d++) {
@@ -155,7 +155,7 @@ static const char *fresh_axis_name(Caching *caching, Var *const *axes, int count
     return name;
 }
 
-/* The source's index in dimension d: the sum of its components over the copy's axes, from low on. */
+/* The source's index in dimension d: low plus the sum of its components over the copy's axes. */
 static Expr *source_index(Caching *caching, Var *const *axes, int d) {
     Arena *arena = caching->state->arena;
     Expr *index = expr_int(arena, 0);
@@ -289,7 +289,7 @@ static bool find_consumers(Caching *caching, const Node *loop) {
                        caching->source->name);
 }
 
-/* The number-th of the different reads of the source in its reader. */
+/* Finds the number-th distinct read of the source in its reader. */
 static bool find_read(Caching *caching, const PrimArg *arg, int64_t number) {
     LIST(const Expr *) reads = {0};
     for (int k = 0; k < caching->reader->accesses.count; k++) {
@@ -307,7 +307,7 @@ static bool find_read(Caching *caching, const PrimArg *arg, int64_t number) {
     return true;
 }
 
-/* reader=T, read=n: a part of the reads. */
+/* reader=T, read=n: copies only some of the reads. */
 static bool choose_reads(Caching *caching, const Prim *prim) {
     NestState *state = caching->state;
     const PrimArg *reader = prim_keyword(prim, "reader"), *read = prim_keyword(prim, "read");
@@ -330,7 +330,7 @@ static bool choose_reads(Caching *caching, const Prim *prim) {
     return argument_integer(state, prim, read, &number) && find_read(caching, read, number);
 }
 
-/* The copy; NULL when refused. */
+/* Makes the copying stage; NULL when refused. */
 static StageState *make_copy(Caching *caching, const Prim *prim, const PrimArg *list, Node *loop) {
     NestState *state = caching->state;
     const char *name = stage_name(state, prim, caching->source->name, "cache");

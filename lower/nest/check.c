@@ -1,7 +1,7 @@
-/* check.c - what must hold of the whole nest, whatever order its primitives came in.
+/* check.c - rules that hold for the whole nest, in whatever order its primitives came.
  *
- * A primitive that is fine where it stands may be broken by a later one (vectorize, then reorder), and one that is
- * not yet legal may become so; therefore these rules are looked at once, when the nest is finished.
+ * A later primitive can break what an earlier one left legal (vectorize, then reorder), or make legal what was not yet.
+ * So these rules are checked once, when the nest is finished.
  */
 #include "lower/nest/state.h"
 
@@ -23,7 +23,7 @@ static int first_reduction(const StageState *stage) {
     return first;
 }
 
-/* A consumer must be in the body of the loop, and its initial value before the first reduction loop. */
+/* A consumer must be in the body of the loop; its initial value must be read before the first reduction loop. */
 static bool check_consumer(NestState *state, const StageState *consumer, const NestRead *access) {
     const StageState *stage = access->producer;
     const Node *at = stage->at;
@@ -76,7 +76,7 @@ static bool is_foreign(const void *context, const Loop *loop) {
     return loop->stage != &stage->nest && !loop_is_outside(stage, loop);
 }
 
-/* What cache_write made counts from loops of its owner: they must stay outside of it. */
+/* A stage made by cache_write counts from loops of its owner, which must stay outside of it. */
 static bool check_owner(NestState *state, const StageState *stage) {
     for (int d = 0; stage->owner != NULL && d < stage->tensor->rank; d++) {
         const Loop *loop = form_find_loop(stage->axes[d], is_foreign, stage);
@@ -101,8 +101,8 @@ static bool counts_loop(const StageState *stage, const Node *node) {
     return node->loop.extent == 0 || node->loop.extent == 1;
 }
 
-/* An initialisation runs once for each element, before the first update: the loops of the update around it are among
- * those that it counts from, and none reduces. */
+/* An initialisation must run once for each element, before the first update. So the update's loops around it must be
+ * counted by its elements, and none may reduce. */
 static bool check_initialisation(NestState *state, const StageState *stage) {
     const StageState *updated = stage->updates;
     if (updated != NULL && shifts(&state->forms, updated))
@@ -145,7 +145,7 @@ static bool check_straight(NestState *state, const Node *node) {
     return true;
 }
 
-/* The loops around a loop, innermost first: of its own stage, then of those it is computed at. */
+/* Walks the loops around a loop, innermost first: those of its stage, then those that the stage is computed at. */
 static bool check_parallel(NestState *state, const Node *node) {
     for (const Node *outer = next_outer(node); outer != NULL; outer = next_outer(outer)) {
         if (outer->loop.kind == LOOP_PARALLEL)
@@ -180,7 +180,7 @@ static int64_t loop_copies(const Node *node) {
     return extent >= 0 && extent < copies ? extent + (extent == 0) : copies;
 }
 
-/* Counted from the innermost loop outwards over all stages around. */
+/* Counts copies from the innermost loop outwards, through all stages around. */
 static bool check_copies(NestState *state, const StageState *stage) {
     int64_t copies = 1;
     const Node *node = stage->leaves.count > 0 ? stage->leaves.items[stage->leaves.count - 1] : stage->at;
@@ -224,7 +224,7 @@ static bool check_register_index(NestState *state, const StageState *stage, cons
                         stage->name, loop_text(state, (const Node *)loop));
 }
 
-/* Registers belong to one thread: the loops of a user inside the place of the buffer are not shared out. */
+/* Registers belong to one thread: inside the place of the buffer no loop of a user may be shared out. */
 static bool check_register_threads(NestState *state, const StageState *stage, const StageState *user) {
     const Node *node = user->leaves.count > 0 ? user->leaves.items[user->leaves.count - 1] : user->at;
     for (; node != NULL && node != stage->at; node = next_outer(node))
@@ -273,7 +273,7 @@ static bool check_register(NestState *state, const StageState *stage) {
     return check_register_threads(state, stage, stage);
 }
 
-/* Of an element of the widest component. */
+/* Bytes of an element of the widest component. */
 static int64_t component_bytes(const StageState *stage) {
     int bytes = 0;
     for (int c = 0; c < stage->nest.stage->component_count; c++) {
@@ -311,7 +311,7 @@ void list_leaves(Arena *arena, const Node *node, NodeList *list) {
     }
 }
 
-/* Why the order is kept. */
+/* The reason for keeping the order. */
 static const char *order_reason(NestState *state, const Stage *stage) {
     const Combiner *combiner = stage->combiner;
     if (combiner != NULL && !(combiner->associative && combiner->commutative))
@@ -345,7 +345,7 @@ static bool is_same_element(const Stage *stage, const Expr *read) {
     return read->otherwise == NULL;
 }
 
-/* Whether each element is computed once: the stage counts all loops around it, up to the one that writes the output. */
+/* Whether each element is computed once: its indices count all loops around it, up to the writer of the output. */
 static bool computes_once(Forms *forms, const StageState *stage, const StageState *writer) {
     if (shifts(forms, writer))
         return false;
@@ -358,7 +358,7 @@ static bool computes_once(Forms *forms, const StageState *stage, const StageStat
     return true;
 }
 
-/* A reduction goes on overwriting its elements once it has begun: what it begins with is read before. */
+/* A reduction overwrites its elements from its first step on: the caller's values must be read before that. */
 static bool reads_in_time(const StageState *stage, const NestRead *access, const StageState *writer) {
     if (writer->nest.stage->combine == COMBINE_NONE || stage->updates == writer)
         return true;
@@ -370,7 +370,7 @@ static bool reads_in_time(const StageState *stage, const NestRead *access, const
     return true;
 }
 
-/* Before anything is written all of it may be read; where it is being written, the element at hand and only once. */
+/* Before the writer's nest all may be read; inside it only the element that is written, and only once. */
 static bool check_initial_read(NestState *state, const StageState *stage, const NestRead *access) {
     const Expr *read = access->read;
     const StageState *writer = state_producer(state, read->tensor->buffer), *root = root_of(stage);

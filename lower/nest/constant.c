@@ -1,17 +1,17 @@
 /* constant.c - which stages are computed at compile time: those at the root that read constants alone.
  *
- * What they hold does not depend on a call: it is data of the object, in the order that the stage's buffer has, and the
- * constants that nothing else reads are left out. A stage that would make much more data of little, or take long, is
- * computed in each call as any other is.
+ * Their contents do not depend on a call. They are data of the object, in the order of the stage's buffer; constants
+ * that nothing else reads are left out. A stage that would make much data from little, or take long to compute, is
+ * computed in each call instead.
  */
 #include "lower/nest/state.h"
 
 enum {
-    GROWTH = 3,             /* times the bytes of what it reads */
-    FREE_BYTES = 1 << 20,   /* beyond that */
-    TABLE_BYTES = 1 << 16,  /* of what reads nothing */
-    COPY_LIMIT = 1 << 30,   /* elements of a copy */
-    POINTS_LIMIT = 1 << 25, /* of anything else, reductions included */
+    GROWTH = 3,             /* allowed growth over the bytes that are read */
+    FREE_BYTES = 1 << 20,   /* and so many bytes more */
+    TABLE_BYTES = 1 << 16,  /* for stages that read nothing */
+    COPY_LIMIT = 1 << 30,   /* for copies: elements */
+    POINTS_LIMIT = 1 << 25, /* for anything else: points, reductions included */
     NODES_LIMIT = 1024
 };
 
@@ -19,7 +19,7 @@ static bool is_constant(const Tensor *tensor) {
     return tensor->role == ROLE_CONSTANT;
 }
 
-/* What a read of the nest means: the constant of a stage that is one itself. */
+/* The constant that a read means: the buffer of a constant stage, or the tensor itself. */
 static const Tensor *constant_of(const NestRead *access) {
     return access->producer != NULL ? access->producer->nest.buffers[0] : access->read->tensor;
 }
@@ -34,7 +34,7 @@ const Tensor *made_of(const Stage *maker) {
     return source;
 }
 
-/* Whose contents come after compiling, or what is made of such a one. */
+/* Whether the contents are known only after compiling: the tensor's own, or those that it is made from. */
 static bool is_later(const Tensor *tensor) {
     while (is_constant(tensor) && tensor->data == NULL && tensor->maker != NULL && made_of(tensor->maker) != NULL)
         tensor = made_of(tensor->maker);
@@ -48,7 +48,7 @@ static bool reads_later(const StageState *stage) {
     return false;
 }
 
-/* It alone reads all that the tensor is needed for. */
+/* Whether the stage alone reads the tensor, requirements included. */
 static bool is_only_reader(const NestState *state, const StageState *stage, const Tensor *tensor) {
     const Program *program = state->nest.program;
     for (int i = 0; i < program->requirement_count; i++)
@@ -69,7 +69,7 @@ static bool reads_by_reads(const Expr *e) {
     return false;
 }
 
-/* Few nodes, and neither sizes nor scalars, nor indices that are read. */
+/* Whether the value has few nodes and no sizes, scalars, or indices read from memory. */
 static bool is_known(const Stage *stage) {
     int nodes = 0;
     EACH_STAGE_EXPR(e, stage)
@@ -83,7 +83,7 @@ static int64_t bytes_of(const Tensor *tensor) {
     return elements < 0 || __builtin_mul_overflow(elements, element_info[tensor->type].bytes, &bytes) ? -1 : bytes;
 }
 
-/* The points of the domain; -1 when sizes are not known. */
+/* The number of points of the domain; -1 when the sizes are not known. */
 static int64_t points_of(const Stage *stage) {
     int64_t points = 1, extent;
     for (int i = 0; i < stage->axis_count + stage->reduction_count; i++) {
@@ -114,7 +114,7 @@ static bool has_sizes_alone(const Expr *e, const Tensor *of) {
     return true;
 }
 
-/* Its shape follows from that of the tensor: what packs an argument gets no other sizes. */
+/* Whether the sizes of the tensor decide the stage's shape: a function that packs an argument gets no others. */
 static bool has_sizes_of(const Stage *stage, const Tensor *buffer, const Tensor *tensor) {
     bool known = true;
     for (int d = 0; d < buffer->rank; d++)
@@ -126,7 +126,7 @@ static bool has_sizes_of(const Stage *stage, const Tensor *buffer, const Tensor 
     return known;
 }
 
-/* What is made once ahead of all calls: of one tensor that nothing else reads. */
+/* Whether the stage is packing: made once, before all calls, from one tensor that nothing else reads. */
 static bool packs(const NestState *state, const StageState *stage) {
     const Stage *made = stage->nest.stage;
     if (stage->accesses.count == 0 || !is_only_reader(state, stage, stage->accesses.items[0].read->tensor))
@@ -169,14 +169,14 @@ static Expr *read_constant(Arena *arena, Expr *e, void *context) {
     return e;
 }
 
-/* What a stage computes that compute_root took out of its scan, if it was in one, is no step of it. */
+/* What a constant stage computes. If compute_root took it out of a scan, it is no longer a step of that. */
 static const Stage *maker_of(NestState *state, StageState *stage) {
     Stage *maker = stage_copy(state->arena, stage_rewrite_exprs(state->arena, stage->nest.stage, read_constant, stage));
     maker->scan = NULL;
     return maker;
 }
 
-/* What was computed before for the stage as the program has it. */
+/* The contents that were computed before for this stage of the program, or NULL. */
 static const void *known_contents(const Program *program, const Stage *stage) {
     const Stage *own = program->known ? program_find_stage(program, stage->name) : NULL;
     return own && own->components[0].value->kind != EXPR_READ ? program->known[program_stage_index(program, own)]

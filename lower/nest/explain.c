@@ -1,8 +1,8 @@
-/* explain.c - what a person wants to know of a nest beside its loops: the size of each buffer, and how many bytes
- * of each tensor one iteration of each loop touches.
+/* explain.c - what people want to know of a nest beside its loops: the size of each buffer, and how many bytes of each
+ * tensor one iteration of each loop touches.
  *
- * A footprint is that of the widest read of the tensor in the body, those of stages that are computed there included;
- * several reads side by side may touch a little more. What lives in registers is not counted.
+ * A footprint is that of the widest read of the tensor in the body, including the stages that are computed there.
+ * Several reads side by side may touch a little more. Buffers in registers are not counted.
  */
 #include "lower/nest/state.h"
 
@@ -33,7 +33,7 @@ static bool is_in_body(const Explanation *e, const NestStage *inner) {
     return inner->parent == e->stage && inner->depth > e->depth;
 }
 
-/* The loops up to the one at hand, and all around its stage. */
+/* The explained loop, those outside it, and all loops around its stage. */
 static bool stands_still(const void *context, const Loop *loop) {
     const Explanation *e = context;
     if (loop->stage == e->stage)
@@ -43,7 +43,7 @@ static bool stands_still(const void *context, const Loop *loop) {
 
 /* --- footprints --------------------------------------------------------------------------------------------------- */
 
-/* Of an index how many values one iteration has of it, at most all of the dimension; -1: not known. */
+/* How many values an index has in one iteration, at most the whole dimension; -1: not known. */
 static int64_t spread(Explanation *e, const Form *index, const Expr *dimension) {
     const Form *low, *width;
     int64_t extent = -1, whole = -1;
@@ -54,7 +54,7 @@ static int64_t spread(Explanation *e, const Form *index, const Expr *dimension) 
     return whole >= 0 && extent > whole ? whole : extent;
 }
 
-/* Of a buffer that holds a part of its tensor at a time; -1: not known. */
+/* The bytes of a buffer that holds a part of its tensor at a time; -1: not known. */
 static int64_t buffer_bytes(const Explanation *e, const Tensor *tensor) {
     const NestStage *producer = nest_producer(e->nest, tensor);
     int64_t elements = producer != NULL ? tensor_elements(producer->buffers[0]) : -1, bytes;
@@ -112,7 +112,7 @@ static void add_writes(Explanation *e, const StageState *writer) {
 
 /* --- text --------------------------------------------------------------------------------------------------------- */
 
-/* "96 B", "1.5 KiB", "12 MiB": two digits at least. */
+/* "96 B", "1.5 KiB", "12 MiB": at least two digits. */
 static void print_bytes(Text *text, int64_t bytes) {
     static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
     double amount = (double)bytes;

@@ -16,7 +16,7 @@ const Form *form_product(Forms *forms, const Form *a, const Form *b) {
     return affine ? form_multiply(forms, a, b) : NULL;
 }
 
-/* What is not affine but is over sizes alone is an atom. */
+/* An expression over sizes alone that is not affine becomes an atom. */
 static const Form *form_of_sizes(Forms *forms, const Expr *e) {
     return e->type == TYPE_INT64 && expr_is_over_sizes(e) ? form_atom(forms, e) : NULL;
 }
@@ -61,7 +61,7 @@ static const Loop *visited_loop(const Expr *e, LoopOutside *visit, const void *c
     return loop != NULL && visit(context, loop) ? loop : NULL;
 }
 
-/* Most atoms are variables: no walk is begun for them. */
+/* Most atoms are variables, which need no walk. */
 static const Loop *find_loop(const Expr *atom, LoopOutside *visit, const void *context) {
     const Loop *found = visited_loop(atom, visit, context);
     if (found != NULL || atom->kind == EXPR_VAR)
@@ -123,7 +123,7 @@ static bool span_of_division(Span *span, const Expr *atom) {
     return true;
 }
 
-/* From 0, or from its least value, to its greatest. */
+/* From 0 or the least value of its range to the greatest. */
 static bool span_of_range(Span *span, Expr *atom) {
     const Form *alone = form_atom(span->forms, atom);
     const Form *low = form_lower(span->forms, alone), *high = form_upper(span->forms, alone);

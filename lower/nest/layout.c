@@ -1,8 +1,8 @@
-/* layout.c - layouts: what (j/16, k, j%16) says of a tensor's dimensions, and the primitives that give the buffer
- * of a stage one.
+/* layout.c - layouts: what (j/16, k, j%16) says of a tensor's dimensions, and the primitives that set the layout of a
+ * stage's buffer.
  *
- * A layout is a list of components (index / a) % b; each dimension's components together hold each of its elements
- * once: from the outermost one, without a modulus, down to divisor 1, each begins where the one before ends.
+ * A layout is a list of components (index / a) % b. The components of a dimension hold each of its elements once: the
+ * outermost has no modulus, each next one begins where the last ends, and the innermost has divisor 1.
  */
 #include "lower/nest/state.h"
 
@@ -57,8 +57,8 @@ static int fit_of_reads(const LayoutSubject *subject, const StageState *consumer
     return fit;
 }
 
-/* How well a name fits the dimension: 4 the index that writes it, over all reads 3 the index itself, 2 part of the
- * index, 1 dN or the size's name. */
+/* How well a name fits the dimension. 4: the index that writes it. The best of all reads: 3 the index itself, 2 part of
+ * the index. 1: dN or the size's name. */
 static int name_fit(const LayoutSubject *subject, const char *name, int d) {
     const char *size = subject->tensor->dim_names != NULL ? subject->tensor->dim_names[d] : NULL;
     if (subject->axes != NULL && same_index_name(name, subject->axes[d]->name))
@@ -104,7 +104,7 @@ static bool component_operand(const LayoutSubject *subject, const Prim *prim, co
             refuse_at(subject->state, number, "a layout divides by at least 1, not %lld", (long long)*value));
 }
 
-/* (x / a) % b taken further by / c or % c. */
+/* Divides (x / a) % b further, by / c or % c. */
 static bool read_component(const LayoutSubject *subject, const Prim *prim, const PrimArg *arg, LayoutPart *component) {
     NestState *state = subject->state;
     if (arg->kind == ARG_NAME) {
@@ -130,8 +130,8 @@ static bool read_component(const LayoutSubject *subject, const Prim *prim, const
     return true;
 }
 
-/* The component of a dimension that goes on where one of this divisor begins, first one that holds a single value, such
- * as j%1, which fits anywhere in the end; -1: none. */
+/* The component of a dimension that continues where one of this divisor begins; -1: none. A component that holds a
+ * single value, such as j%1, comes first: it fits anywhere at the end. */
 static int next_component(const Layout *layout, const bool *taken, int dimension, int64_t divisor) {
     int next = -1;
     for (int i = 0; i < layout->count; i++) {
@@ -147,7 +147,7 @@ static int next_component(const Layout *layout, const bool *taken, int dimension
     return next;
 }
 
-/* From the outermost component, which has no modulus, down to divisor 1, each beginning where the last one ends. */
+/* Walks from the outermost component, which has no modulus, down to divisor 1: each begins where the last one ends. */
 static bool check_dimension(const LayoutSubject *subject, Layout *layout, int d) {
     int used = 0, held = 0;
     for (int i = 0; i < layout->count; i++)
@@ -187,7 +187,7 @@ bool layout_read(const LayoutSubject *subject, const Prim *prim, const PrimArg *
 
 /* --- the primitives ----------------------------------------------------------------------------------------------- */
 
-/* The stage whose buffer is the compiler's own; NULL when refused. */
+/* The stage that writes the tensor, if its buffer is the compiler's own; NULL when refused. */
 static StageState *stored_stage(NestState *state, const Prim *prim, const Tensor *tensor) {
     const char *spelling = prim_info[prim->op].spelling;
     StageState *stage = state_producer(state, tensor);

@@ -1,19 +1,17 @@
-/* loops.c - the primitives that act on loops of one stage: split, tile, fuse, reorder, partition, unroll,
- * vectorize, parallel.
+/* loops.c - the primitives for loops of one stage: split, tile, fuse, reorder, partition, unroll, vectorize, parallel.
  *
- * What depends on extents (constant ones, limits) or on the final order of loops is checked when the nest is
- * finished.
+ * Rules about extents (constant ones, limits) and about the final order of loops are checked when the nest is finished.
  */
 #include "lower/nest/state.h"
 
-/* What a loop is that is no plain serial one any more; NULL of one that is. */
+/* The property that makes a loop more than a plain serial one; NULL: it is plain. */
 static const char *property_of(const Node *node) {
     if (node->loop.kind != LOOP_SERIAL)
         return loop_kind_words[node->loop.kind];
     return node->loop.unroll > 1 ? "unrolled" : node->loop.cut_count > 0 ? "partitioned" : NULL;
 }
 
-/* A loop that is cut or joined must not have a kind yet, for what kind would the new ones have? */
+/* A loop that is split or fused must not have a kind yet: it would be unclear which of the new loops gets it. */
 static bool check_serial(NestState *state, const Prim *prim, const Node *node) {
     const char *property = property_of(node);
     if (property == NULL)
@@ -22,7 +20,7 @@ static bool check_serial(NestState *state, const Prim *prim, const Node *node) {
                        prim_info[prim->op].spelling);
 }
 
-/* The name of a new loop: the result's, else wanted made unique. NULL when refused. */
+/* The name of a new loop: the given result, else `wanted` made unique. NULL when refused. */
 static const char *result_name(NestState *state, const Prim *prim, int index, StageState *stage, const char *wanted) {
     if (index >= prim->result_count)
         return fresh_loop_name(state, stage, wanted);
@@ -66,7 +64,7 @@ static bool read_factors(NestState *state, const Prim *prim, int first, int coun
     return true;
 }
 
-/* tail=, TAIL_GUARD when it is left out. */
+/* tail=; TAIL_GUARD when left out. */
 static bool read_tail(NestState *state, const Prim *prim, Tail *tail) {
     static const char *const words[TAIL_COUNT] = {"guard", "mask", "shift", "exact"};
     const PrimArg *arg = prim_keyword(prim, "tail");
@@ -75,7 +73,7 @@ static bool read_tail(NestState *state, const Prim *prim, Tail *tail) {
     return word >= 0;
 }
 
-/* An element that is added to twice is wrong; one that is written twice is not. */
+/* With a shifted tail elements are computed twice: wrong if that adds to them, harmless if it writes them. */
 static bool check_tail(NestState *state, const Prim *prim, Tail tail, const Node *node) {
     if (tail == TAIL_SHIFT && stage_of(node)->nest.scan != NULL)
         return refuse_at(state, prim_keyword(prim, "tail"),
@@ -87,7 +85,7 @@ static bool check_tail(NestState *state, const Prim *prim, Tail tail, const Node
                      loop_text(state, node));
 }
 
-/* Replaces the leaf by count parts: an outer one and inner ones of the extents given. */
+/* Replaces the leaf by `count` parts: an outer one, and inner ones with these extents. */
 static bool split_node(NestState *state, const Prim *prim, Node *node, const int64_t *factors, int count,
                        const int *results, Node **parts) {
     Tail tail;
@@ -134,7 +132,7 @@ bool apply_split(NestState *state, const Prim *prim) {
     return split_node(state, prim, node, factors, count, results, ARENA_ARRAY(state->arena, Node *, count));
 }
 
-/* Puts the loops, all of one stage, in the places that they hold together. False when that is the order already. */
+/* Puts the loops, all of one stage, into the places that they hold together. False: they are in that order already. */
 static bool put_in_order(StageState *stage, Node **order, int count) {
     bool changed = false;
     int next = 0;
@@ -262,7 +260,7 @@ bool apply_reorder(NestState *state, const Prim *prim) {
 
 /* --- kinds -------------------------------------------------------------------------------------------------------- */
 
-/* A partitioned loop runs piece after piece, each over its own values: in order or shared out, not as one vector. */
+/* A partitioned loop runs piece by piece: the pieces may be in order or shared out, but not one vector. */
 static bool check_kind(NestState *state, const Node *node, LoopKind kind) {
     const Loop *loop = &node->loop;
     bool pieces = loop->cut_count > 0 && kind != LOOP_PARALLEL;
@@ -352,7 +350,7 @@ bool apply_parallel(NestState *state, const Prim *prim) {
 
 /* --- partition ---------------------------------------------------------------------------------------------------- */
 
-/* Cuts count from the beginning, then, negative, from the end; each lies behind the one before. */
+/* Cuts count from the beginning; negative ones, after those, from the end. Each lies behind the one before. */
 static bool check_cut(NestState *state, const PrimArg *arg, const int64_t *cuts, int index) {
     int64_t cut = cuts[index];
     bool ascends = index == 0 || (cuts[index - 1] < 0) == (cut < 0) ? index == 0 || cuts[index - 1] < cut : cut < 0;

@@ -16,7 +16,7 @@ static uint64_t hash_name(const char *name, size_t length) {
     return hash;
 }
 
-/* Where a name stands among the slots, or where it would: a slot is the number of an alias, counted from 1. */
+/* The slot of a name, or the free slot where it belongs. A slot holds the number of an alias, counted from 1. */
 static int alias_slot(const NestState *state, const char *name, size_t length) {
     int mask = state->alias_slot_count - 1, slot = (int)(hash_name(name, length) >> 33) & mask;
     for (; state->alias_slots[slot] != 0; slot = (slot + 1) & mask) {
@@ -32,7 +32,7 @@ static const Alias *find_alias(const NestState *state, const char *name, size_t 
     return number ? &state->aliases.items[number - 1] : NULL;
 }
 
-/* Half of the slots at least stay free. */
+/* Keeps at least half of the slots free. */
 static void grow_alias_slots(NestState *state) {
     if (2 * (state->aliases.count + 1) <= state->alias_slot_count)
         return;
@@ -51,7 +51,7 @@ static void add_alias(NestState *state, const char *name, Node *node) {
     state->alias_slots[slot] = state->aliases.count;
 }
 
-/* A tuple is also found by its further tensors. */
+/* The stage of a tuple is also found by the names of its further tensors. */
 static bool writes_component(const StageState *stage, const char *name, size_t length) {
     for (int c = 1; c < stage->nest.stage->component_count; c++) {
         const char *own = stage->nest.stage->components[c].tensor->name;
@@ -61,7 +61,7 @@ static bool writes_component(const StageState *stage, const char *name, size_t l
     return false;
 }
 
-/* By its name, or as NAME[n] of the last version of a tensor that is defined n + 1 times. */
+/* Finds a stage by its name, or as NAME[n]: the last version of a tensor that is defined n + 1 times. */
 static StageState *find_stage(const NestState *state, const char *name, size_t length) {
     for (int i = 0; i < state->stages.count; i++) {
         StageState *stage = state->stages.items[i];
@@ -98,7 +98,7 @@ static const char *parts_text(NestState *state, const Relation *relation) {
     return text.text;
 }
 
-/* A node that is no leaf any more, to say what became of it. */
+/* The relation that took the named node, to say what became of that loop. */
 static const Relation *find_taken(const StageState *stage, const char *name) {
     for (int i = 0; i < stage->relations.count; i++) {
         Relation *relation = stage->relations.items[i];
@@ -111,7 +111,7 @@ static const Relation *find_taken(const StageState *stage, const char *name) {
     return NULL;
 }
 
-/* k for r_k, or a misspelt name; NULL: none is near. */
+/* The leaf that a wrong name is near to: r_k for k, or a misspelt name; NULL: none. */
 static const Node *nearest_leaf(NestState *state, const StageState *stage, const char *name) {
     const char **names = ARENA_ARRAY(state->arena, const char *, stage->leaves.count + 1);
     for (int i = 0; i < stage->leaves.count; i++) {
@@ -123,7 +123,7 @@ static const Node *nearest_leaf(NestState *state, const StageState *stage, const
     return nearest != NULL && strlen(nearest) > 2 ? find_leaf(stage, nearest) : NULL;
 }
 
-/* Of a name without a stage: the loop of the last stage that has one. */
+/* For a name without a stage: the loop of the last stage that has one of this name. */
 static const Node *leaf_of_any(const NestState *state, const char *name) {
     for (int i = state->stages.count - 1; i >= 0; i--) {
         const Node *leaf = state->stages.items[i]->nest.inlined ? NULL : find_leaf(state->stages.items[i], name);
@@ -177,7 +177,7 @@ static const char *all_stages_text(NestState *state) {
     return state->stages.count > 0 ? text.text : "none";
 }
 
-/* STAGE.LOOP where both may hold dots: the longest stage that has such a loop; else the longest stage at all. */
+/* STAGE.LOOP where both may hold dots: the longest stage name that has such a loop, else the longest stage name. */
 static Node *loop_of_path(NestState *state, const char *name) {
     StageState *longest = NULL;
     const char *rest = NULL;
@@ -211,7 +211,7 @@ static Node *loop_of_path(NestState *state, const char *name) {
     return NULL;
 }
 
-/* For the caret of a refusal. */
+/* Notes what an argument named, for the caret of a refusal. */
 static void note_named(NestState *state, const PrimArg *arg, const Node *node, const StageState *stage) {
     if (state->refusal->wanted)
         list_push(state->arena, &state->named, ((Named){arg, node, stage}));
@@ -305,12 +305,12 @@ static bool hole_value(NestState *state, const Prim *prim, const PrimArg *hole, 
     return true;
 }
 
-/* Which program is scheduled was decided before there is a nest. */
+/* The program to schedule was chosen before there is a nest. */
 bool apply_algorithm(NestState *state, const Prim *prim) {
     return refuse_at(state, &prim->args[0], "the algorithm is chosen for a whole unit, before its loops");
 }
 
-/* Of a schedule whose holes are not filled the holes are refused, not what is asked of them. */
+/* If the holes of a schedule are not filled, these are refused, not the requirements on them. */
 bool apply_require(NestState *state, const Prim *prim) {
     if (state->choices == NULL && schedule_hole_count(state->schedule) > 0)
         return true;
@@ -373,7 +373,7 @@ bool argument_scope(NestState *state, const Prim *prim, StageState *stage) {
 
 /* --- shape of a statement ----------------------------------------------------------------------------------------- */
 
-/* Whether a key stands after the blank of the row in prims.def. */
+/* Whether a key stands after the blank in the row of prims.def. */
 static bool has_keyword(PrimOp op, const char *key) {
     const char *word = strchr(prim_info[op].positional, ' ');
     size_t length = strlen(key);
@@ -428,7 +428,7 @@ const PrimArg *positional(const Prim *prim, int index) {
     return NULL;
 }
 
-/* The pattern of prims.def: letters, the last one followed by "..." may repeat. */
+/* Checks positional arguments against the pattern in prims.def: letters; "..." repeats the last one. */
 static bool positional_check(NestState *state, const Prim *prim) {
     const PrimInfo *info = &prim_info[prim->op];
     size_t letters = strcspn(info->positional, ". ");
@@ -457,7 +457,7 @@ static bool positional_check(NestState *state, const Prim *prim) {
     return true;
 }
 
-/* Results may be left out altogether. */
+/* Either all results are named or none. */
 static bool results_check(NestState *state, const Prim *prim) {
     const PrimInfo *info = &prim_info[prim->op];
     int wanted = info->results[0] == 'N' ? positional_count(prim) : info->results[0] - '0';
@@ -480,7 +480,7 @@ bool stage_has_loop(const StageState *stage, const char *name) {
     return find_leaf(stage, name) != NULL;
 }
 
-/* What is split or fused may give its name on; a name that is made up is not even that of a loop that was. */
+/* Whether a made-up name is free: no loop has it, nor one that was split or fused, which may pass its name on. */
 bool loop_name_is_free(NestState *state, const StageState *stage, const char *name) {
     return find_leaf(stage, name) == NULL && find_taken(stage, name) == NULL;
 }

@@ -1,8 +1,8 @@
-/* nest.c - nest_build: the table of primitives, building, and what is said of a refusal.
+/* nest.c - nest_build: the table of primitives, building, and explaining a refusal.
  *
- * A refusal that is found when the nest is finished does not know its primitive; the last one is to blame before
- * which the schedule was legal. Finding it, and alternatives that are legal, builds prefixes of the schedule again:
- * only when the caller wants the explanation.
+ * A refusal that is found when the nest is finished does not know its primitive. It blames the last primitive before
+ * which the schedule was legal. Finding that, and legal alternatives, builds prefixes of the schedule again: only when
+ * the caller wants the explanation.
  */
 #include "lower/nest/state.h"
 
@@ -16,7 +16,7 @@ static Handler *const handlers[] = {
 
 /* --- what others read of a finished nest -------------------------------------------------------------------------- */
 
-enum { STACK_DEFAULT = 64 * 1024 }; /* bytes of a component up to which it is on the stack by itself */
+enum { STACK_DEFAULT = 64 * 1024 }; /* a component of up to so many bytes goes on the stack by default */
 
 static Scope default_scope(const StageState *stage) {
     int64_t bytes = element_info[stage->tensor->type].bytes, size;
@@ -26,7 +26,7 @@ static Scope default_scope(const StageState *stage) {
     return bytes <= STACK_DEFAULT ? SCOPE_LOCAL : SCOPE_GLOBAL;
 }
 
-/* A stage at root writes its tensor, one that is computed at a loop a buffer of its box's extents. */
+/* A stage at root writes its tensor. A stage at a loop writes a buffer with the extents of its box. */
 static const Tensor *make_buffer(NestState *state, const StageState *stage, const Tensor *tensor) {
     bool whole = stage->at == NULL || stage->scan != NULL;
     if (whole && !stage->scope_set && stage->order == NULL)
@@ -62,7 +62,7 @@ static void publish_buffers(NestState *state, StageState *stage) {
     }
 }
 
-/* An alignment that every stride has already changes nothing. */
+/* An alignment that all strides have anyway changes nothing. */
 static void note_alignment(NestState *state, const StageState *stage) {
     bool aligned = false, padded = false;
     for (int i = 0; stage->order != NULL && i < stage->order->count; i++) {
@@ -103,7 +103,7 @@ static void publish_stage(NestState *state, StageState *stage) {
     nest->turn = stage->doubled ? affine_expr(state->arena, stage->size[0]) : NULL;
 }
 
-/* An initialisation writes where the update does. */
+/* An initialisation writes the buffer of the stage that it initialises. */
 static void share_buffers(NestState *state) {
     for (int i = 0; i < state->stages.count; i++) {
         const StageState *updated = state->stages.items[i]->updates;
@@ -189,7 +189,7 @@ static NestState *rebuild(const Build *build, const Schedule *schedule, int coun
     return build_prefix(build->arena, build->program, schedule, count, build->choices, build->target, checked, refusal);
 }
 
-/* What a primitive makes of loops that break a rule breaks it under other names. */
+/* Whether two refusals break the same rule: the names may differ, since primitives rename loops. */
 static bool is_same_rule(const Refusal *a, const Refusal *b) {
     return strcmp(a->rule, b->rule) == 0 || (a->cause != NULL && a->cause == b->cause && a->format == b->format);
 }
@@ -202,9 +202,9 @@ static bool prefix_breaks(const Build *build, int count, const Refusal *rule) {
 
 enum { NEAR_PRIMS = 16 };
 
-/* The primitive that a rule of the whole nest was broken by: the one since which it is broken. A prefix may break
- * others that later primitives mend. Each step builds a nest: beyond the nearest few they double until one is found
- * without the fault, and what is between is halved. */
+/* The primitive that broke a rule of the whole nest: since it the rule is broken. Each step of the search builds a
+ * nest, so the steps back double after the nearest few, until a prefix without this fault is found; then the range is
+ * halved. Prefixes may have other faults that later primitives mend. */
 static int find_culprit(const Build *build, const Refusal *last) {
     int broken = build->schedule->count, whole = 0;
     for (int step = 1; broken - step > 0 && whole == 0;) {
@@ -224,8 +224,8 @@ static int find_culprit(const Build *build, const Refusal *last) {
     return whole;
 }
 
-/* What makes an instruction or a second buffer fit stands before it; all else stands in the place of what was refused.
- */
+/* Whether a candidate goes before the refused primitive (it makes an instruction or a second buffer fit), not in its
+ * place. */
 static bool goes_before(const Build *build, int prim, const Prim *candidate) {
     PrimOp refused = build->schedule->prims[prim].op;
     return (refused == PRIM_TENSORIZE && candidate->op != PRIM_TENSORIZE) ||
@@ -279,7 +279,7 @@ static void find_alternatives(const Build *build, NestState *before, NestError *
     }
 }
 
-/* The nests of the stages that a statement names, or all where it names none. */
+/* The nests of the stages that a statement names; all nests when it names none. */
 static const char *nests_text(const Build *build, const NestState *state, const Prim *prim) {
     Text some = {.arena = build->arena}, all = {.arena = build->arena};
     nest_print(&all, &state->nest);

@@ -39,7 +39,7 @@ bool check_movable(NestState *state, const Prim *prim, const StageState *stage) 
     return true;
 }
 
-/* What shares the domain of another stage stays with it. */
+/* A stage that shares the domain of another must stay with it. */
 bool check_made(NestState *state, const StageState *stage) {
     if (stage->updates != NULL)
         return refuse_stage(state, stage, "%s was made by decompose and stays before the update of %s", stage->name,
@@ -59,7 +59,7 @@ static bool is_read(const NestState *state, const StageState *stage) {
 
 /* --- compute_at --------------------------------------------------------------------------------------------------- */
 
-/* The stage in whose loops a stage is, or goes when that moves: what stands beside another goes with it. */
+/* The stage whose loops a stage is in, or follows: what stands beside another stage moves with it. */
 static const StageState *outer_stage(const StageState *stage) {
     return stage->beside ? stage->updates : stage->at != NULL ? stage_of(stage->at) : NULL;
 }
@@ -137,7 +137,7 @@ typedef struct Inlining {
     StageState *consumer, *stage;
 } Inlining;
 
-/* Whether 0 <= index < extent, as far as it is not known. */
+/* The condition 0 <= index < extent, without the parts that are known to hold. */
 static Expr *range_condition(const Inlining *inlining, Expr *index, Expr *extent) {
     NestState *state = inlining->state;
     Forms *forms = &state->forms;
@@ -152,7 +152,7 @@ static Expr *range_condition(const Inlining *inlining, Expr *index, Expr *extent
     return condition;
 }
 
-/* A stage that copies: outside of its axis d is outside of what it reads. */
+/* Whether the stage copies along axis d: outside its axis is outside of what it reads. */
 static bool copies_axis(const Stage *stage, const Expr *value, int d) {
     for (int i = 0; i < value->count; i++)
         if (value->args[i]->kind == EXPR_VAR && value->args[i]->var == stage->axes[d] &&
@@ -161,8 +161,8 @@ static bool copies_axis(const Stage *stage, const Expr *value, int d) {
     return false;
 }
 
-/* What a read that may be outside of the stage is, `value` with the indices in place of the axes. Where each axis
- * that it may be outside of is one of what the stage copies, that is read so. */
+/* The value of a read of the inlined stage that may be outside of it; `value` has indices in place of axes. If the
+ * stage only copies along each axis that may be exceeded, the read goes to its source. */
 static Expr *inlined_otherwise(const Inlining *inlining, const Expr *e, const Expr *of, Expr *value) {
     const Stage *stage = inlining->stage->nest.stage;
     Arena *arena = inlining->state->arena;
@@ -192,8 +192,8 @@ static Expr *inline_read(Arena *arena, Expr *e, void *context) {
     return e->otherwise != NULL ? inlined_otherwise(inlining, e, of, value) : value;
 }
 
-/* Nodes up to a limit, once the conditions of reads are written out: that of a read with an else compares each index
- * with both of its ends. */
+/* Counts nodes up to a limit, with the conditions of reads written out: a read with an else compares each index with
+ * both ends. */
 static int nodes_written_out(const Expr *root, int limit) {
     int nodes = 0;
     EACH_EXPR(e, root) {
@@ -256,7 +256,7 @@ bool apply_inline(NestState *state, const Prim *prim) {
         if (!consumer->nest.inlined && reads_stage(consumer, stage) && !inline_into(state, consumer, stage))
             return false;
     }
-    /* What cache_write made of it beside its loops is a stage like any other from now on. */
+    /* what cache_write made of it becomes a stage like any other */
     for (int i = 0; i < state->stages.count; i++)
         if (state->stages.items[i]->owner == stage)
             state->stages.items[i]->owner = NULL;
@@ -269,8 +269,8 @@ bool apply_inline(NestState *state, const Prim *prim) {
 
 /* --- cache_write -------------------------------------------------------------------------------------------------- */
 
-/* What stands for a spatial node of `stage` in the new stage `made`. Loops at and above `index` are what the new stage
- * finds around it: it gets a link to them. Those below move. Nodes in between exist on both sides. */
+/* The image of a spatial node of `stage` in the new stage `made`. Loops up to `index` stay outside the new stage, which
+ * gets links to them. Loops below move. Nodes in between exist on both sides. */
 static Node *image_of(NestState *state, Node *node, StageState *stage, StageState *made, int index) {
     int position = node_is_leaf(node) ? leaf_index(stage, node) : -1;
     if (position > index)
@@ -283,7 +283,7 @@ static Node *image_of(NestState *state, Node *node, StageState *stage, StageStat
     return image;
 }
 
-/* A loop that moved is replaced in its old stage by a copy which stores what the new one computed. */
+/* A copy that takes the place of a moved loop in the old stage: it stores what the new stage computed. */
 static Node *store_loop(NestState *state, Node *moved, StageState *stage) {
     Node *copy = node_new(state, stage, arena_printf(state->arena, "%s.store", moved->variable.name), false);
     copy->variable.loc = moved->variable.loc;
@@ -293,7 +293,7 @@ static Node *store_loop(NestState *state, Node *moved, StageState *stage) {
     return copy;
 }
 
-/* The relation over images; the old one goes on over the ".store" copies. */
+/* Copies a relation to the images; the old one continues over the ".store" copies. */
 void copy_relation(NestState *state, const Relation *relation, StageState *made) {
     Relation *copy = relation_add(state, made, relation->kind, relation->whole->image, relation->count);
     copy->tail = relation->tail;
@@ -308,8 +308,7 @@ void copy_relation(NestState *state, const Relation *relation, StageState *made)
         copy->parts[i]->taken = copy;
 }
 
-/* Nodes of `stage` that are its leaves below index now belong to `made`; in relations, the ".store" copies replace
- * them. */
+/* Leaves that moved to `made` are replaced in the old stage's relations by their ".store" copies. */
 static void replace_moved(Node **slot, const StageState *made, Node *const *stores, const StageState *moved) {
     for (int i = 0; i < moved->leaves.count; i++)
         if (*slot == moved->leaves.items[i] && stores[i] != NULL)
@@ -330,7 +329,7 @@ static void set_images(NestState *state, StageState *stage, StageState *made, in
     }
 }
 
-/* Relations between reductions move as they are, the others are divided. */
+/* Relations between reductions move; all others are copied. */
 static void divide_relations(NestState *state, StageState *stage, StageState *made) {
     int kept = 0;
     for (int i = 0; i < stage->relations.count; i++) {
@@ -348,7 +347,7 @@ static void divide_relations(NestState *state, StageState *stage, StageState *ma
     stage->relations.count = kept;
 }
 
-/* Moves the leaves below index; those that are spatial leave ".store" copies behind. */
+/* Moves the leaves below index; spatial ones leave ".store" copies behind. */
 static Node **move_leaves(NestState *state, StageState *stage, StageState *made, int index) {
     Node **stores = ARENA_ARRAY(state->arena, Node *, stage->leaves.count);
     int kept = index + 1, moved = 0;
@@ -370,7 +369,7 @@ static void relink(Node *node, const StageState *stage) {
         node->link = node->link->image;
 }
 
-/* What an earlier cache_write made inside the loops that now move counts from their images. */
+/* Stages that an earlier cache_write made inside the moved loops now count from the images of these. */
 static void relink_inner_stages(NestState *state, const StageState *stage, const StageState *made) {
     for (int i = 0; i < state->stages.count; i++) {
         StageState *inner = state->stages.items[i];
@@ -434,7 +433,7 @@ const Tensor *tensor_copy(NestState *state, const Tensor *tensor, const char *na
     return cache;
 }
 
-/* Finds the at= loop, which must be one of the stage; *index is its place, -1 without one. */
+/* Finds the at= loop, which must belong to the stage; *index is its position, -1 without at=. */
 static bool cache_write_place(NestState *state, const Prim *prim, const StageState *stage, int *index) {
     const PrimArg *at = prim_keyword(prim, "at");
     Node *loop = at != NULL ? argument_loop(state, prim, at) : NULL;
@@ -452,7 +451,7 @@ static bool cache_write_place(NestState *state, const Prim *prim, const StageSta
     return true;
 }
 
-/* The buffer that cache_write makes is initialised where the old one was. */
+/* The buffer of cache_write is initialised where the old one was. */
 static bool check_initialisation(NestState *state, const StageState *stage, int index) {
     const StageState *initialisation = stage->initialisation;
     if (initialisation == NULL || (initialisation->beside ? index < 0 : leaf_index(stage, initialisation->at) >= index))
@@ -492,7 +491,7 @@ bool apply_cache_write(NestState *state, const Prim *prim) {
     StageState *made = stage_add_bare(state, copy, stage);
     made->at = at;
     made->owner = at != NULL ? stage : NULL;
-    for (int i = 0; i < state->stages.count; i++) /* what the stage stored so far, the new one reads from now on */
+    for (int i = 0; i < state->stages.count; i++) /* the new stage now reads what the old one stored */
         if (state->stages.items[i]->owner == stage && state->stages.items[i] != made)
             state->stages.items[i]->owner = made;
     divide_stage(state, stage, made, index);

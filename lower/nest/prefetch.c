@@ -1,8 +1,8 @@
-/* prefetch.c - prefetch: what the body of a loop reads of a tensor some iterations later is fetched before it.
+/* prefetch.c - prefetch: before the body of a loop, fetches what the body reads of a tensor some iterations later.
  *
- * The box is the hull of all reads of the tensor in the body, those of stages that are computed there included. A
- * prefetch touches no memory, so the iteration that is meant need not exist; but its box has a constant size, and few
- * lines, for each is an instruction.
+ * The box is the hull of all reads of the tensor in the body, including the stages that are computed there. A prefetch
+ * touches no memory, so the later iteration need not exist. But the box must have a constant size and few cache lines,
+ * because each line takes an instruction.
  */
 #include "lower/nest/state.h"
 
@@ -131,7 +131,7 @@ static bool check_lines(const Reading *reading) {
     return true;
 }
 
-/* Where a loop that never runs reads, or of a tensor without elements, there is nothing to fetch. */
+/* Whether there is nothing to fetch: the loop never runs, or the tensor has no elements. */
 static bool is_empty(const Reading *reading) {
     for (int d = 0; d < reading->order->tensor->rank; d++)
         if (reading->extents[d] < 1)

@@ -1,5 +1,5 @@
-/* print.c - a nest as indented text: one line a loop, one a computation, one a buffer that a box is computed
- * into. An explanation (--explain-schedule) adds to each loop what an iteration of it touches, and sizes.
+/* print.c - a nest as indented text: one line for each loop, computation, and buffer of a box. An explanation
+ * (--explain-schedule) adds what an iteration of each loop touches, and sizes.
  */
 #include "lower/nest/state.h"
 
@@ -67,12 +67,12 @@ static void print_guards(Text *text, const NestStage *stage) {
     }
 }
 
-/* What is written: an initialisation that stands by itself writes what it initialises. */
+/* The stage that is shown as written: for an initialisation of its own, the stage that it initialises. */
 static const Stage *written_stage(const NestStage *nest) {
     return nest->updates != NULL ? nest->updates->stage : nest->stage;
 }
 
-enum { VALUE_LENGTH = 400 }; /* what inlining made longer than that says nothing to a reader */
+enum { VALUE_LENGTH = 400 }; /* a longer value, as inlining makes it, tells a reader nothing */
 
 static void print_values(Text *text, const Stage *stage) {
     Text values = {.arena = text->arena};
@@ -93,7 +93,7 @@ static void print_body(Text *text, const NestStage *stage, int depth) {
     text_add(text, "\n");
 }
 
-/* The initialisation runs over the loops that do not reduce, also those below the first that does. */
+/* The initialisation runs over the loops that do not reduce, also those inside the first one that does. */
 static void print_initial(Text *text, const NestStage *stage, int depth, int indentation) {
     indent(text, indentation);
     stage_print_targets(text, written_stage(stage));
@@ -134,7 +134,7 @@ static void print_prefetches(Text *text, const NestStage *stage, int depth, int 
     }
 }
 
-/* Why the loop stays one; NULL where it does not. */
+/* Why the loop stays a loop; NULL: it does not. */
 static const char *rolled_reason(const RolledList *rolled, const Var *var) {
     for (int i = 0; i < rolled->count; i++)
         if (rolled->items[i].var == var)
@@ -185,7 +185,7 @@ static void print_depth(const View *view, const NestStage *stage, int depth, int
     print_depth(view, stage, depth + 1, indentation + 1);
 }
 
-/* What decompose made and what it initialises have one buffer: it is shown with what comes first. */
+/* A decomposed reduction and its initialisation have one buffer, which is shown with the first of them. */
 static bool is_decomposed(const NestStage *stage) {
     return stage->stage->combine != COMBINE_NONE && !stage->initialises;
 }

@@ -1,4 +1,4 @@
-/* query.c - questions about a finished nest that features and pruning ask: producers, registers. */
+/* query.c - what features and pruning ask of a finished nest: producers, registers. */
 #include "lower/nest/state.h"
 
 /* --- producers ---------------------------------------------------------------------------------------------------- */
@@ -12,7 +12,7 @@ const NestStage *nest_producer(const Nest *nest, const Tensor *tensor) {
 
 /* --- registers ---------------------------------------------------------------------------------------------------- */
 
-/* Elements of a register buffer in whole vectors where its stage is vectorized, else one register an element. */
+/* The registers of a buffer: one for each vector if its stage is vectorized, else one for each element. */
 static int registers_of(const NestStage *stage, const Tensor *buffer, const Target *target) {
     int64_t elements = 1, size, lanes = 1;
     for (int d = 0; d < buffer->rank; d++)
@@ -26,7 +26,8 @@ static int registers_of(const NestStage *stage, const Tensor *buffer, const Targ
     return (int)(vectors * ((lanes + whole - 1) / whole));
 }
 
-/* Buffers around a stage and its own live at once; what stands beside them lives at other times or is small. */
+/* Adds up the buffers of a stage and of those around it, which live at once; others live at other times or are
+ * small. */
 int nest_register_count(const Nest *nest, const Target *target) {
     int most = 0;
     for (int i = 0; i < nest->stage_count; i++) {

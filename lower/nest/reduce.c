@@ -1,12 +1,12 @@
 /* reduce.c - the primitives that take reductions apart: rfactor and decompose.
  *
- * rfactor makes a stage that keeps a partial result for each value of the loops that it names, and lets the old stage
- * reduce over those results. The new stage has the old one's axes and reads, an axis for each named loop behind them,
- * and reduces over what was not named. The reduction loops move into it; the indices that they stood for become
- * expressions over them, and a value beyond the end of a split that does not divide is the identity.
+ * rfactor makes a stage that keeps a partial result for each value of the named loops; the old stage then reduces those
+ * results. The new stage has the old one's axes and reads, then an axis for each named loop; it reduces over the other
+ * loops. The reduction loops move into it, and the reduction indices become expressions over them. A value beyond the
+ * end of a split that does not divide is the identity.
  *
- * decompose makes a stage that writes the initial values into the buffer of the reduction, before one of its loops. It
- * shares the reduction's domain, as what cache_write makes does: the loops outside are links, those below are copies.
+ * decompose makes a stage that writes the initial values into the reduction's buffer, before one of its loops. It
+ * shares the reduction's domain, as a stage of cache_write does: the loops outside are links, those below are copies.
  */
 #include "lower/nest/state.h"
 
@@ -53,8 +53,8 @@ typedef struct Factoring {
     const Var **axes;       /* of the new stage for the named loops */
     const Var **reductions; /* of the new stage for the others */
     int reduction_count;
-    Expr *inside; /* where the indices of the old stage's reductions are in range */
-    LIST(Substitution) renamed; /* variables of loops to those of the new stage */
+    Expr *inside; /* condition: the old stage's reduction indices are in range */
+    LIST(Substitution) renamed; /* variables of the loops -> variables of the new stage */
     LIST(Substitution) indices;
 } Factoring;
 
@@ -86,7 +86,7 @@ static Expr *renamed_expr(const Factoring *f, const Form *form) {
     return expr_substitute(state->arena, affine_expr(state->arena, form), f->renamed.items, f->renamed.count);
 }
 
-/* The old reductions as expressions over the new variables, and where these are in range. */
+/* The old reductions as expressions over the new variables, and the condition that these are in range. */
 static void find_indices(Factoring *f) {
     NestState *state = f->state;
     const Stage *computed = f->stage->nest.stage;
@@ -154,7 +154,7 @@ static Stage *partial_stage(Factoring *f) {
     return made;
 }
 
-/* The old stage: it reduces what `partial` keeps over variables of its own. */
+/* The old stage reduces the partial results over variables of its own. */
 static Stage *combining_stage(Factoring *f, const Stage *partial) {
     Arena *arena = f->state->arena;
     const Stage *computed = f->stage->nest.stage;
@@ -189,7 +189,7 @@ static void move_loop(Factoring *f, Node *leaf, bool reduction) {
     f->made->roots[f->made->root_count++] = leaf;
 }
 
-/* The loops that were named are the last axes of the new stage, the others its reductions; all keep their order. */
+/* The named loops become the last axes of the new stage, the others its reductions; all keep their order. */
 static void move_loops(Factoring *f) {
     NestState *state = f->state;
     StageState *made = f->made, *stage = f->stage;
@@ -206,7 +206,7 @@ static void move_loops(Factoring *f) {
             list_push(state->arena, &made->leaves, stage->leaves.items[i]);
 }
 
-/* The old stage has a reduction loop in the place of each one that was named, and no other. */
+/* The old stage gets a reduction loop in the place of each named loop, and keeps no other. */
 static void replace_loops(Factoring *f) {
     NestState *state = f->state;
     StageState *stage = f->stage;
@@ -284,7 +284,7 @@ static bool check_decompose(NestState *state, const StageState *stage, const Nod
     return true;
 }
 
-/* What stands for a spatial node of the stage in its initialisation: a link to a loop outside, else a copy. */
+/* The image of a spatial node of the stage in its initialisation: a link to a loop outside, else a copy. */
 static void set_image(NestState *state, const StageState *stage, StageState *made, Node *node, int index) {
     int position = node_is_leaf(node) ? leaf_index(stage, node) : -1;
     node->image = node_new(state, made, node->variable.name, false);

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* A line of the nest a line of the note, moved in, without the last line break. */
+/* Indents the lines of the nest for a note, without the last line break. */
 static const char *indented(Arena *arena, const char *nest) {
     Text text = {.arena = arena};
     for (const char *line = nest; *line != '\0';) {

@@ -1,13 +1,13 @@
-/* reverse.c - reverse_inline: an element-by-element consumer is computed where its producer stores.
+/* reverse.c - reverse_inline: computes an element-by-element consumer where its producer stores.
  *
- * The producer's value is written into the consumer, as inline does; then the consumer gives up its own loops and takes
- * those of the producer, with all that is computed at them: its axes are counted by the roots of the producer's
- * dimensions that it reads at. What cache_write made of the producer belongs to the consumer from then on, and finds
- * its dimensions among the consumer's by StageState.owner_axes.
+ * The producer's value is written into the consumer, as inline does. Then the consumer gives up its own loops and takes
+ * the producer's, with all that is computed at them: its axes are counted by the roots of the producer's dimensions
+ * that it reads. Stages that cache_write made of the producer then belong to the consumer; StageState.owner_axes maps
+ * their dimensions to its axes.
  */
 #include "lower/nest/state.h"
 
-/* Whether the index is the axis itself, shifted or mirrored; other axes are not in it. */
+/* Whether the index is the axis itself, shifted or mirrored, without other axes. */
 static bool follows(const Expr *index, const Var *axis) {
     if (index->kind == EXPR_VAR)
         return index->var == axis;
@@ -17,7 +17,7 @@ static bool follows(const Expr *index, const Var *axis) {
     return first != second && follows(index->args[first ? 0 : 1], axis);
 }
 
-/* The axis of the consumer that an index follows, -1 when it is none or several. */
+/* The axis of the consumer that an index follows; -1: none, or several. */
 static int axis_of_index(const Stage *consumer, const Expr *index) {
     int found = -1;
     for (int a = 0; a < consumer->axis_count; a++) {
@@ -30,8 +30,7 @@ static int axis_of_index(const Stage *consumer, const Expr *index) {
     return found;
 }
 
-/* For each dimension of the producer the axis of the consumer that counts it; NULL when they do not match one to one.
- */
+/* For each dimension of the producer, the consumer's axis that counts it; NULL when they do not match one to one. */
 static int *match_axes(NestState *state, const Stage *consumer, const Expr *read, bool *plain) {
     int *axes = ARENA_ARRAY(state->arena, int, read->count + 1);
     if (read->count != consumer->axis_count || read->otherwise != NULL)
@@ -65,7 +64,7 @@ static bool has_parts(const NestState *state, const StageState *producer) {
     return false;
 }
 
-/* Of a tuple the tensors may differ. */
+/* The tensors may differ: those of a tuple. */
 static bool same_indices(const Expr *a, const Expr *b) {
     bool same = a->count == b->count && !a->otherwise == !b->otherwise;
     for (int d = 0; same && d < a->count; d++)
@@ -135,7 +134,7 @@ static bool is_elementwise(NestState *state, const StageState *stage) {
     return true;
 }
 
-/* The last stage to run that the consumer reads. */
+/* The last stage to run among those that the consumer reads. */
 static StageState *last_producer(const NestState *state, const StageState *consumer) {
     for (int i = state->stages.count - 1; i >= 0; i--)
         if (!state->stages.items[i]->nest.inlined && reads_stage(consumer, state->stages.items[i]))
@@ -147,7 +146,7 @@ static void own_node(Node *node, StageState *stage) {
     node->loop.stage = &stage->nest;
 }
 
-/* What cache_write made of the producer finds its dimensions among those of the consumer. */
+/* Maps the dimensions of stages that cache_write made of the producer to the consumer's axes. */
 static void move_parts(NestState *state, StageState *consumer, const StageState *producer, const int *axes) {
     for (int i = 0; i < state->stages.count; i++) {
         StageState *part = state->stages.items[i];

@@ -1,9 +1,9 @@
-/* scan.c - scans in a nest: the loop over the steps, the stages that follow it, and what may not be done to them.
+/* scan.c - scans in a nest: the loop over the steps, the stages that follow it, and what is not allowed with them.
  *
- * A scan is a stage without a body whose loop SCAN.t counts the steps; it comes after its own stages in the order of
- * execution. They are computed at that loop: the root of their step axis is a link to its root, and they write all of
- * their tensors, so that earlier steps are there to be read. A stage that a primitive moves elsewhere (inside the body,
- * into a reader, to root) leaves the scan: it has a loop over the steps of its own, and a box like any other stage.
+ * A scan is a stage without a body. Its loop SCAN.t counts the steps, and it comes after its own stages in the order of
+ * execution. These are computed at that loop: the root of their step axis is a link to its root. They write their whole
+ * tensors, so that earlier steps can be read. A stage that a primitive moves elsewhere (inside the body, into a reader,
+ * to root) leaves the scan: it then has its own loop over the steps, and a box like any other stage.
  */
 #include "lower/nest/state.h"
 
@@ -102,7 +102,7 @@ bool check_steps_loop(NestState *state, const Node *node, const char *what) {
                        loop_text(state, node), what);
 }
 
-/* The parts of the loop over the steps stay in order. */
+/* The loop over the steps and its parts stay in order. */
 bool check_steps_order(NestState *state, const StageState *stage) {
     if (stage->nest.scan == NULL)
         return true;
@@ -117,8 +117,8 @@ bool check_steps_order(NestState *state, const StageState *stage) {
     return true;
 }
 
-/* What a scan writes is read in the body of its steps, after it was written or of an earlier step, or after the scan.
- */
+/* What a scan writes may be read in the body of its steps (of this step after it was written, or of an earlier one), or
+ * after the scan. */
 static bool check_scan_reader(NestState *state, const StageState *reader, const NestRead *access) {
     const StageState *producer = access->producer, *scan = producer->scan, *root = root_of(reader);
     if (root != scan)
@@ -135,7 +135,7 @@ static bool check_scan_reader(NestState *state, const StageState *reader, const 
                         producer->name);
 }
 
-/* Whether the stage reads the other one through others that no scan computes step by step; seen: those looked at. */
+/* Whether the stage reads the other one through stages outside scans; seen: those visited. */
 static bool reads_through(const NestState *state, const StageState *stage, const StageState *other, bool *seen) {
     seen[order_of(state, stage)] = true;
     for (int i = 0; i < stage->accesses.count; i++) {
@@ -158,7 +158,8 @@ static bool refuse_own_steps(NestState *state, const StageState *stage) {
     return refuse_stage(state, stage, "%s needs its own earlier steps, so it stays in the scan", stage->name);
 }
 
-/* A stage that left its scan has all of its steps computed at once, as has what is computed between two of them. */
+/* A stage that left its scan is computed for all steps at once, like what is between two steps: it must not need
+ * itself. */
 bool check_left_scan(NestState *state, const StageState *stage) {
     return stage->scan != NULL || stage->owner != NULL || !reads_itself_through(state, stage) ||
            refuse_own_steps(state, stage);
@@ -181,8 +182,8 @@ bool check_scan_access(NestState *state, const StageState *reader, const NestRea
                         loop_text(state, access->producer->at));
 }
 
-/* A stage that left the scan but is computed in its steps reads no step that is still to come. What cache_write made
- * has the step of its owner. */
+/* A stage that left the scan but is computed in its steps must not read a later step. A stage made by cache_write has
+ * the step of its owner. */
 bool check_steps_box(NestState *state, const StageState *stage) {
     const Stage *computed = stage->nest.stage;
     const StageState *root = root_of(stage);
@@ -197,7 +198,7 @@ bool check_steps_box(NestState *state, const StageState *stage) {
         stage->name, root->name, loop_text(state, stage->at));
 }
 
-/* Whether all that the stages read of a tensor was written by earlier steps. */
+/* Whether the stages read only what earlier steps wrote of a tensor. */
 bool all_read_earlier(const NestState *state, const Tensor *tensor) {
     for (int i = 0; i < state->stages.count; i++)
         for (int k = 0; k < state->stages.items[i]->accesses.count; k++) {

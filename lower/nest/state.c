@@ -13,8 +13,8 @@ static bool holds_arg(const PrimArg *args, int count, const PrimArg *arg) {
     return false;
 }
 
-/* An argument of the last primitive: this one, what names the loop or the stage, or, of what the whole nest breaks, the
- * only one that there is. */
+/* The argument of the last primitive to blame: this one, else the one that names the loop or stage, else, for rules of
+ * the whole nest, the only argument. */
 static const PrimArg *blamed(const NestState *state, const PrimArg *arg, const Node *node, const StageState *stage) {
     const Prim *prim = state->last;
     if (prim == NULL)
@@ -88,7 +88,7 @@ void no_effect(NestState *state) {
     no_effect_of(state, state->prim);
 }
 
-/* For messages: empty when none is wanted. */
+/* Text for messages; empty when none is wanted. */
 const char *state_text(NestState *state, const char *format, ...) {
     if (!state->refusal->wanted)
         return "";
@@ -276,8 +276,8 @@ StageState *stage_add_bare(NestState *state, const Stage *stage, StageState *bef
     return added;
 }
 
-/* Where a stage scatters, the loop over where to is no loop inside the loops that its one value depends on: axes before
- * it stay outside, then come the reductions, axes that the place depends on, the place, and all other axes. */
+/* The loop order of a stage that scatters. Its value must not depend on a loop inside the loop over the place. So: axes
+ * before it, reductions, axes that the place depends on, the place, all other axes. */
 static void order_scatter(NestState *state, StageState *added) {
     enum { BEFORE, REDUCTION, USED, PLACE, REST, RANKS };
     const Stage *stage = added->nest.stage;
@@ -344,7 +344,7 @@ bool stages_have_name(const NestState *state, const char *name) {
     return false;
 }
 
-/* Climbs from the stage to the place it is computed at, on to that stage's place and so on. */
+/* Climbs from the stage to the place where it is computed, on to that stage's place, and so on. */
 bool stage_is_inside(const StageState *stage, const Node *loop) {
     const StageState *owner = stage_of(loop);
     if (stage == owner)

@@ -1,6 +1,6 @@
-/* suggest.c - statements like a refused one, for the reader to choose from. Only the legal ones will be shown.
+/* suggest.c - statements like a refused one, for the reader to choose from. Only legal ones are shown.
  *
- * Candidates keep the primitive and vary the loop: those nearest to what the statement asked for come first.
+ * Candidates keep the primitive and change the loop. Those nearest to the refused statement come first.
  */
 #include "lower/nest/state.h"
 
@@ -18,7 +18,7 @@ static const char *path_of(NestState *state, const Node *node) {
     return arena_printf(state->arena, "%s.%s", stage_of(node)->name, node->variable.name);
 }
 
-/* The statement with argument number `index` naming another loop. */
+/* The statement with another loop as argument number `index`. */
 static void suggest_loop(Suggestions *list, int index, const Node *node) {
     if (list->count == list->limit)
         return;
@@ -53,7 +53,7 @@ static void suggest_number(Suggestions *list, int index, int64_t value) {
         copy->args[index] = (PrimArg){.kind = ARG_INT, .key = copy->args[index].key, .value = value};
 }
 
-/* The statement without an argument. */
+/* The statement without one of its arguments. */
 static void suggest_without(Suggestions *list, int index) {
     Prim *copy = suggest_changed(list);
     if (copy == NULL)
@@ -62,7 +62,7 @@ static void suggest_without(Suggestions *list, int index) {
     memmove(&copy->args[index], &copy->args[index + 1], sizeof(PrimArg) * (size_t)(copy->arg_count - index));
 }
 
-/* Every loop of a stage in place of an argument, from the innermost or the outermost on. */
+/* Every loop of a stage in place of an argument, from the innermost or the outermost. */
 static void suggest_loops_of(Suggestions *list, int index, const StageState *stage, bool innermost_first) {
     for (int i = 0; i < stage->leaves.count; i++)
         suggest_loop(list, index, stage->leaves.items[innermost_first ? stage->leaves.count - 1 - i : i]);
@@ -77,7 +77,7 @@ static StageState *stage_named(const NestState *state, const char *name, size_t 
     return NULL;
 }
 
-/* The stage that a loop's name, right or wrong, speaks of. */
+/* The stage that a loop's name means, even if the name is wrong. */
 static StageState *stage_of_argument(const NestState *state, const PrimArg *arg) {
     if (arg->kind != ARG_NAME)
         return NULL;
@@ -138,7 +138,7 @@ static Prim prim_of(Suggestions *list, PrimOp op, int result_count, int arg_coun
     return prim;
 }
 
-/* A name for what a suggested primitive makes of a stage: "t.e[1]" and "copy" give t_e_1__copy. */
+/* A name for the result of a suggested primitive: "t.e[1]" and "copy" give t_e_1__copy. */
 static const char *made_name(Suggestions *list, const char *stage, const char *what) {
     char *name = arena_printf(list->state->arena, "%s_%s", stage, what);
     for (char *at = name; *at != '\0'; at++)
@@ -173,7 +173,7 @@ static const Node *loop_of_argument(const NestState *state, const PrimArg *arg) 
     return NULL;
 }
 
-/* An output stays where and as it is: a buffer that is written first, in the scope that was asked for or another. */
+/* An output cannot change: suggests a buffer that is written first, in the wanted scope or another. */
 static void suggest_written_first(Suggestions *list) {
     const char *what = positional(list->prim, 0)->name;
     const PrimArg *last = positional(list->prim, positional_count(list->prim) - 1);
@@ -194,7 +194,7 @@ static void suggest_written_first(Suggestions *list) {
     }
 }
 
-/* The order in which the loop is innermost, all others as they stand. */
+/* A reorder that makes the loop innermost and leaves all others as they are. */
 static void suggest_innermost(Suggestions *list, const Node *node) {
     const StageState *stage = stage_of(node);
     Prim order = prim_of(list, PRIM_REORDER, 0, stage->leaves.count);
@@ -206,7 +206,7 @@ static void suggest_innermost(Suggestions *list, const Node *node) {
     suggest(list, order);
 }
 
-/* A split that leaves an inner loop of a constant extent. */
+/* A split that gives an inner loop of constant extent. */
 static void suggest_split(Suggestions *list, const Node *node) {
     Arena *arena = list->state->arena;
     Prim split = prim_of(list, PRIM_SPLIT, 2, 2);
@@ -217,7 +217,7 @@ static void suggest_split(Suggestions *list, const Node *node) {
     suggest(list, split);
 }
 
-/* vectorize, unroll: another loop, or first what makes this one fit. */
+/* vectorize, unroll: another loop, or first a primitive that makes this one legal. */
 static void suggest_straight(Suggestions *list) {
     suggest_other_loops(list);
     const Node *node = loop_of_argument(list->state, positional(list->prim, 0));
@@ -227,7 +227,7 @@ static void suggest_straight(Suggestions *list) {
         suggest_split(list, node);
 }
 
-/* parallel: another loop; inside a parallel one, what a thread may do with its own. */
+/* parallel: another loop; inside a parallel one, what a thread can do by itself. */
 static void suggest_shared(Suggestions *list) {
     suggest_other_loops(list);
     const Node *node = loop_of_argument(list->state, positional(list->prim, 0));
@@ -240,7 +240,7 @@ static void suggest_shared(Suggestions *list) {
     suggest(list, unroll);
 }
 
-/* bind, set_scope: another word in the last place; on a CPU parallel loops stand for axes. */
+/* bind, set_scope: another word in the last place; on a CPU parallel loops in place of bound ones. */
 static void suggest_words(Suggestions *list) {
     static const char *const scopes[] = {"local", "register", "global"};
     bool bind = list->prim->op == PRIM_BIND, device = state_for_device(list->state);
@@ -289,7 +289,7 @@ static const Tensor *tensor_named(const NestState *state, const char *name) {
     return stage != NULL ? stage->tensor : NULL;
 }
 
-/* compute_at: the loops of the stage that was named, then of every consumer; or inlining. */
+/* compute_at: the loops of the named stage, then of every consumer; or inlining. */
 static void suggest_places(Suggestions *list) {
     const PrimArg *what = positional(list->prim, 0), *where = positional(list->prim, 1);
     StageState *named = stage_of_argument(list->state, where);
@@ -301,7 +301,7 @@ static void suggest_places(Suggestions *list) {
     suggest(list, inlined);
 }
 
-/* decompose: the loops of the stage, from the outermost on. */
+/* decompose: the loops of the stage, outermost first. */
 static void suggest_own_loops(Suggestions *list) {
     const char *what = positional(list->prim, 0)->name;
     const StageState *stage = stage_named(list->state, what, strlen(what));
@@ -309,7 +309,7 @@ static void suggest_own_loops(Suggestions *list) {
         suggest_loops_of(list, index_of(list->prim, positional(list->prim, 1)), stage, false);
 }
 
-/* reverse_inline: computing what the stage reads in its loops, or storing it apart first. */
+/* reverse_inline: computes what the stage reads in its loops, or stores it apart first. */
 static void suggest_producers(Suggestions *list) {
     const char *what = positional(list->prim, 0)->name;
     const StageState *stage = stage_named(list->state, what, strlen(what));
@@ -333,7 +333,7 @@ static void suggest_producers(Suggestions *list) {
     }
 }
 
-/* store_at: the loops around the place of the stage, from the innermost on, and the root. */
+/* store_at: the loops around the stage's place, innermost first, and the root. */
 static void suggest_homes(Suggestions *list) {
     const char *what = positional(list->prim, 0)->name;
     const StageState *stage = stage_named(list->state, what, strlen(what));
@@ -353,7 +353,7 @@ static void suggest_homes(Suggestions *list) {
     suggest(list, root);
 }
 
-/* inline, or before double_buffer: computing the stage where it is read. */
+/* inline, or before double_buffer: computes the stage where it is read. */
 static void suggest_where_read(Suggestions *list) {
     Prim place = prim_of(list, PRIM_COMPUTE_AT, 0, 2);
     place.args[0] = *positional(list->prim, 0);
@@ -378,7 +378,7 @@ static void suggest_at(Suggestions *list) {
         suggest_readers(list, index_of(list->prim, at), tensor_named(list->state, what), stage);
 }
 
-/* reorder: the loops of the stage as they stand, the reductions innermost, for a start. */
+/* reorder: the loops of the stage in their order, reductions innermost, as a start. */
 static void suggest_order(Suggestions *list) {
     StageState *stage = stage_of_argument(list->state, positional(list->prim, 0));
     if (stage == NULL)
@@ -394,7 +394,7 @@ static void suggest_order(Suggestions *list) {
     suggest(list, order);
 }
 
-/* The dimensions in the opposite order. */
+/* The dimensions in reversed order. */
 static void suggest_reversed(Suggestions *list, int index, const Tensor *tensor) {
     Prim *copy = suggest_changed(list);
     if (copy == NULL)
@@ -406,7 +406,7 @@ static void suggest_reversed(Suggestions *list, int index, const Tensor *tensor)
         (PrimArg){.kind = ARG_LIST, .key = copy->args[index].key, .count = tensor->rank, .items = items};
 }
 
-/* The statement for a copy or a buffer that the compiler owns, or for another stage. */
+/* The statement for a copy or buffer that the compiler owns, or for another stage. */
 static void suggest_stored(Suggestions *list) {
     const Tensor *tensor = tensor_named(list->state, positional(list->prim, 0)->name);
     StageState *writer = tensor != NULL ? state_producer(list->state, tensor) : NULL;
@@ -508,13 +508,13 @@ static void suggest_placed(Suggestions *list) {
             suggest_stage(list, list->state->stages.items[i]->name);
 }
 
-/* What an output is refused for. */
+/* Whether the primitive is refused for outputs because it moves the stage. */
 static bool moves_stage(PrimOp op) {
     return op == PRIM_INLINE || op == PRIM_COMPUTE_AT || op == PRIM_STORE_AT || op == PRIM_DOUBLE_BUFFER ||
            op == PRIM_SET_SCOPE;
 }
 
-/* Where the statement names a stage that is none, those that there are. */
+/* If the statement names a stage that does not exist: the stages that do. */
 static void suggest_stages(Suggestions *list) {
     const PrimArg *first = positional(list->prim, 0);
     if (prim_info[list->prim->op].positional[0] != 'T' || tensor_named(list->state, first->name) != NULL)
@@ -523,7 +523,7 @@ static void suggest_stages(Suggestions *list) {
         suggest_stage(list, list->state->stages.items[i]->name);
 }
 
-/* The statement with the loops that its names are nearest to. */
+/* The statement with the loops that its wrong names are nearest to. */
 static void suggest_meant(Suggestions *list) {
     const char *kinds = prim_info[list->prim->op].positional;
     Prim *copy = NULL;
@@ -537,7 +537,7 @@ static void suggest_meant(Suggestions *list) {
     }
 }
 
-/* A copy in another order, a buffer in no scope of its own. */
+/* The copy in reversed order, or the buffer without a scope. */
 static void suggest_keywords(Suggestions *list) {
     int layout = keyword_index(list->prim, "layout"), scope = keyword_index(list->prim, "scope");
     const Tensor *tensor = layout >= 0 ? tensor_named(list->state, positional(list->prim, 0)->name) : NULL;

@@ -1,8 +1,8 @@
-/* tail.c - what must hold of splits whose tail is exact or shifted, and which loops that are partly unrolled or run
- * in pieces are too short for that, once extents and the order of loops are known.
+/* tail.c - rules for splits with an exact or shifted tail, and notes about loops that are too short for their unroll
+ * factor or cuts, once extents and the order of loops are known.
  *
- * A last piece that begins earlier computes elements twice. That is right where the second time begins anew: the outer
- * part stands outside the reduction loops, and one thread runs it.
+ * A last piece that begins earlier computes elements twice. That is legal if the second time starts anew: the outer
+ * part must be outside the reduction loops, and one thread must run it.
  */
 #include "lower/nest/state.h"
 
@@ -36,7 +36,7 @@ static bool is_made_of(const Node *leaf, const Node *node) {
     return false;
 }
 
-/* A loop that counts the pieces: each piece is one whole computation, and they run one after the other. */
+/* A loop over pieces: each piece must be a whole computation, and pieces must run one after the other. */
 static bool check_pieces(NestState *state, const StageState *stage, const Relation *relation, const Node *leaf) {
     LoopKind kind = leaf->loop.kind;
     if (kind != LOOP_SERIAL && kind != LOOP_UNROLLED)
@@ -52,7 +52,7 @@ static bool check_pieces(NestState *state, const StageState *stage, const Relati
     return true;
 }
 
-/* What is shared out is one piece after the other: values of the loops inside pieces write the same in two of them. */
+/* A loop inside the pieces must not be shared out around them: its values write the same elements in two pieces. */
 static bool check_inside_piece(NestState *state, const StageState *stage, const Relation *relation, const Node *leaf) {
     for (int i = 0; i < leaf->position; i++) {
         const Node *around = stage->leaves.items[i];
@@ -86,8 +86,8 @@ static bool check_shift(NestState *state, const StageState *stage, const Relatio
 
 /* --- pieces of loops ---------------------------------------------------------------------------------------------- */
 
-/* What is said of loops holds at all sizes: cuts beyond the end and bodies beyond the last one are left out where a
- * loop is short. Only a statement that leaves all its loops as they were is worth a word. */
+/* An unroll factor or cuts hold for all sizes: on a short loop, cuts beyond the end and excess bodies are left out.
+ * Only a statement that changes none of its loops gets a note. */
 
 static bool is_repeated(const NestState *state, int prim) {
     for (int i = 0; i < state->stages.count; i++) {
@@ -111,7 +111,7 @@ static int64_t between(int64_t least, int64_t value, int64_t most) {
     return value < least ? least : value > most ? most : value;
 }
 
-/* Where a loop of a known extent is cut, as loop_pieces does. */
+/* Notes cuts that leave a loop of known extent in one piece; cuts as loop_pieces does. */
 static void note_cuts(NestState *state, const Node *node) {
     int64_t extent = node->loop.extent, before = 0;
     int pieces = 0;

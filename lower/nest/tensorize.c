@@ -1,8 +1,8 @@
 /* tensorize.c - tensorize: loops that a hardware instruction runs.
  *
- * The primitive marks a loop and those inside it. Whether they are what the instruction does is looked at when the nest
- * is finished: the meaning's combine and value, extents, and where operands lie in memory. What remains for the kernel
- * are tails, which masks take care of.
+ * The primitive marks a loop and the loops inside it. Whether they match the instruction is checked when the nest is
+ * finished: combine and value of the meaning, extents, and the places of operands in memory. Tails remain for the
+ * kernel, where masks handle them.
  */
 #include "lower/instr/instr.h"
 #include "lower/nest/state.h"
@@ -11,7 +11,7 @@
 
 /* --- the instruction ---------------------------------------------------------------------------------------------- */
 
-/* Those that the target's family has. */
+/* The instructions of the target's family. */
 static const char *instrs_text(NestState *state) {
     const Program *program = state->nest.program;
     const Target *target = state->nest.target;
@@ -48,15 +48,15 @@ static const Instr *argument_instr(NestState *state, const PrimArg *arg) {
 
 /* --- matching ----------------------------------------------------------------------------------------------------- */
 
-/* The loops of a stage from one inwards against an instruction; forms are known. */
+/* Matches the loops of a stage, from one inwards, with an instruction; forms are known. */
 typedef struct Matching {
     NestState *state;
     StageState *stage;
     const Instr *instr;
     int first, count; /* leaves */
     const Expr **reads;
-    int *loop_of; /* of the assignment that was tried first, for messages */
-    int operand;  /* that does not lie as it must */
+    int *loop_of; /* the first assignment that was tried, for messages */
+    int operand;  /* the operand that lies in the wrong way */
     bool tried, same_extents;
 } Matching;
 
@@ -64,7 +64,7 @@ static Node *loop_at(const Matching *m, int loop) {
     return m->stage->leaves.items[m->first + loop];
 }
 
-/* An access as the forms of its indices and the extents of the buffer. */
+/* An access: the forms of its indices, and the extents of the buffer. */
 typedef struct Place {
     int rank;
     const Form **index, **extent;
@@ -92,7 +92,7 @@ static bool place_of(const Matching *m, int operand, Place *place) {
     return true;
 }
 
-/* How many elements lie between neighbours along a loop; false when not known. */
+/* The elements in memory from one value of a loop to the next; false when not known. */
 static bool step_of(const Place *place, const Loop *loop, int64_t *step) {
     int64_t inner = 1, extent, moved;
     bool known = true;
@@ -216,7 +216,7 @@ static bool check_reads(const Matching *m) {
     for (int i = 1; i < m->instr->operand_count; i++) {
         const Expr *read = m->reads[i];
         const StageState *producer = state_producer(m->state, read->tensor);
-        ENSURE(producer == NULL || !producer->nest.inlined); /* inline wrote its expression into all that read it */
+        ENSURE(producer == NULL || !producer->nest.inlined); /* inline replaced all reads of it */
         if (read->otherwise != NULL && !instr_zero(read->otherwise))
             return refuse(m->state,
                           "%s reads operand %s from memory, and %s gives %s outside of it: cache_read holds that",
@@ -226,7 +226,7 @@ static bool check_reads(const Matching *m) {
     return true;
 }
 
-/* "4 apart along C.ki, 1024 apart along C.jl", of an operand where it lies. */
+/* "4 apart along C.ki, 1024 apart along C.jl": how an operand lies. */
 static const char *steps_text(const Matching *m, int operand) {
     Text text = {.arena = m->state->arena};
     Place place;
@@ -331,7 +331,7 @@ bool apply_tensorize(NestState *state, const Prim *prim) {
     return true;
 }
 
-/* Loops that instructions run are innermost, all by one instruction. */
+/* Loops that instructions run are innermost, and all of them belong to one instruction. */
 static bool check_innermost(NestState *state, const StageState *stage, int first) {
     for (int i = first + 1; i < stage->leaves.count; i++)
         if (stage->leaves.items[i]->variable.instr != stage->leaves.items[first]->variable.instr)
@@ -357,7 +357,7 @@ bool check_tensorized(NestState *state, StageState *stage) {
 
 /* --- what would be legal ------------------------------------------------------------------------------------------ */
 
-/* The dimension of a read that moves with a loop, one element a step; -1: none, or several. */
+/* The dimension of a read that a loop moves, one element a step; -1: none, or several. */
 static int dimension_of(const Matching *m, const Place *place, int loop) {
     int found = -1;
     for (int d = 0; d < place->rank; d++) {
@@ -392,7 +392,7 @@ static const char *dimension_name(const Matching *m, const Expr *read, int d) {
     return strncmp(name, "r_", 2) == 0 && name[2] != '\0' ? name + 2 : name;
 }
 
-/* The layout in which the operand's elements lie side by side: (j/16, k/4, j%16, k%4). False when there is none. */
+/* The layout that makes the operand contiguous: (j/16, k/4, j%16, k%4). False when there is none. */
 static bool find_layout(const Matching *m, PrimArg *layout) {
     const Expr *read = m->reads[m->operand];
     const Tensor *operand = m->instr->operands[m->operand];
@@ -422,7 +422,7 @@ static bool find_layout(const Matching *m, PrimArg *layout) {
     return inner_count > 0;
 }
 
-/* cache_read of the operand that does not lie as it must, at a loop outside or, at NULL, at root. */
+/* A cache_read of the operand that lies in the wrong way, at a loop outside, or with NULL at the root. */
 static Prim cache_prim(const Matching *m, const Node *at, PrimArg layout) {
     Prim prim = {.op = PRIM_CACHE_READ, .args = ARENA_ARRAY(m->state->arena, PrimArg, 3), .result_count = 1};
     prim.results = ARENA_ARRAY(m->state->arena, const char *, 1);

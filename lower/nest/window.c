@@ -1,19 +1,17 @@
-/* window.c - buffers and iterations: store_at and double_buffer.
+/* window.c - buffers that outlive an iteration: store_at and double_buffer.
  *
- * store_at: a buffer that outlives the iterations that fill it, and what is left to compute then.
- *
- * The buffer of a stage that is stored further out than it is computed holds the hull of what all iterations of the
- * loops between read. Where they run one after the other, an iteration finds what earlier ones computed. For each of
- * those loops: if the box does not depend on it, only its first iteration computes; if one dimension of the box moves
- * with it by a step that is not larger than the box, later iterations compute the last `step` indices alone. A loop
- * that moves the box in another way computes all of it again.
+ * store_at puts the buffer of a stage further out than its computation: it holds the hull of what all iterations of the
+ * loops between read. If these iterations run one after the other, each finds what earlier ones computed. For each of
+ * these loops: if the box does not depend on it, only its first iteration computes; if one dimension of the box moves
+ * with it by a step that is not larger than the box, later iterations compute the last `step` indices alone; if the
+ * loop moves the box in another way, all is computed again.
  *
  * In the dimension d that moves with v the roots count from low + (width - step) * min(v, 1), under a guard that keeps
- * them inside the box. What else reads in those loops is told the whole box, by find_seen_form.
+ * them inside the box. Other stages that read in those loops see the whole box, by find_seen_form.
  *
- * double_buffer: what an iteration reads is computed in the one before, into the other half of a buffer of twice the
- * length; for the first iteration, before the loop. That is the same where the stage needs nothing that the body of the
- * loop computes.
+ * double_buffer computes what an iteration reads in the iteration before, into the other half of a buffer of twice the
+ * length; for the first iteration, before the loop. That means the same if the stage needs nothing from the loop's
+ * body.
  */
 #include "lower/nest/state.h"
 
@@ -81,7 +79,7 @@ static bool is_within(const StageState *stage, const StageState *outer) {
     return stage == outer;
 }
 
-/* Nothing that the stage or what is computed inside it reads is made in the body of the loop. */
+/* Neither the stage nor what is computed inside it may read what the body of the loop computes. */
 static bool check_ahead(NestState *state, const StageState *stage, const StageState *inner) {
     for (int k = 0; k < inner->accesses.count; k++) {
         const NestRead *access = &inner->accesses.items[k];
@@ -133,7 +131,7 @@ static bool may_skip(const StageState *stage) {
     return false;
 }
 
-/* The loops further in than the buffer is stored may not share a dimension with this one. */
+/* Whether no loop between the buffer's place and this one moves the same dimension. */
 static bool moves_alone(const StageState *stage, const Form *low, const Node *node) {
     for (const Node *inner = stage->at; inner != node; inner = next_outer(inner))
         if (form_has_loop(low, &inner->loop))
@@ -141,7 +139,7 @@ static bool moves_alone(const StageState *stage, const Form *low, const Node *no
     return true;
 }
 
-/* The one dimension of the box that a loop moves: -1 none, -2 several. */
+/* The dimension of the box that a loop moves; -1: none, -2: several. */
 static int moved_dimension(const StageState *stage, const Node *node) {
     int moved = -1;
     for (int d = 0; d < stage->tensor->rank; d++)
@@ -150,7 +148,7 @@ static int moved_dimension(const StageState *stage, const Node *node) {
     return moved;
 }
 
-/* Whether the read is of what each step of the scan that has the loop adds to, and not along dimension d. */
+/* Whether the read is of a tensor that each step of the loop's scan adds to, but not along dimension d. */
 static bool grows_across(const StageState *stage, const NestRead *access, const Node *node, int d) {
     const StageState *producer = access->producer;
     if (producer == NULL || producer->scan == NULL || producer->scan != stage_of(node))
@@ -159,7 +157,7 @@ static bool grows_across(const StageState *stage, const NestRead *access, const 
     return !stage_index_is_axis(stage->nest.stage, step, d);
 }
 
-/* Whether what an iteration computed is what a later one would: earlier steps of a scan stay as they are, but an
+/* Whether what an iteration computed stays valid for later ones. Earlier steps of a scan do not change, but an
  * iteration whose box reaches beyond them found nothing there. */
 static bool stays(const NestState *state, const StageState *stage, const Node *node, int d) {
     for (int i = 0; i < state->stages.count; i++) {
@@ -171,7 +169,7 @@ static bool stays(const NestState *state, const StageState *stage, const Node *n
     return true;
 }
 
-/* What the iterations of the loop after the first need not compute. */
+/* Leaves out what the iterations after the first need not compute. */
 static void slide(NestState *state, StageState *stage, const Node *node) {
     Forms *forms = &state->forms;
     int d = moved_dimension(stage, node);
@@ -200,20 +198,20 @@ void find_window(NestState *state, StageState *stage) {
     for (int d = 0; d < rank; d++)
         stage->low[d] = stage->base[d];
     for (const Node *node = stage->at; node != stage->store; node = next_outer(node))
-        if (node == NULL || may_skip(stage_of(node))) /* what an explanation shows may be stored where it is not */
+        if (node == NULL || may_skip(stage_of(node))) /* NULL: the nest of a refusal, being explained */
             return;
     for (const Node *node = stage->at; node != stage->store; node = next_outer(node))
         slide(state, stage, node);
 }
 
-/* The stage with a window whose dimension *axis this is, itself or through its owners; NULL: none slides. */
+/* The stage whose window slides along this dimension (*axis), itself or an owner; NULL: none. */
 static const StageState *window_of(const StageState *stage, int *axis) {
     for (; stage->owner != NULL; stage = stage->owner)
         *axis = stage->owner_axes != NULL ? stage->owner_axes[*axis] : *axis;
     return stage->slides != NULL && stage->slides[*axis] ? stage : NULL;
 }
 
-/* Nothing is computed beyond the window, also by what cache_write made of the stage. */
+/* Keeps the stage, also one made by cache_write, from computing beyond the window. */
 void guard_window(NestState *state, StageState *stage) {
     for (int d = 0; d < stage->tensor->rank; d++) {
         int axis = d;
@@ -225,7 +223,7 @@ void guard_window(NestState *state, StageState *stage) {
     }
 }
 
-/* An axis as it would be if the whole window were computed. */
+/* The value of an axis if the whole window were computed. */
 const Form *find_seen_form(const void *context, const Var *var) {
     const Seeing *seeing = context;
     const StageState *stage = seeing->stage;
