@@ -64,6 +64,10 @@ typedef struct Interval {
 } Interval;
 /* Of an int64 expression, from the extents of the variables in it (sizes are >= 0). */
 Interval expr_interval(const Expr *e);
+Interval interval_of_type(ElementType type); /* unbounded of 64 bits and of floats */
+/* Of what an operator gives before it becomes a value of its type; b stands for a where there is one operand. */
+Interval interval_combine(Op op, Interval a, Interval b);
+Interval interval_join(Interval a, Interval b); /* the least one that holds both */
 /* Whether no sum, product or quotient that an int64 expression is made of can leave the 64 bits: of indices, which
  * sizes keep small, and of values that are known to be narrow enough. What is not exact wraps: it is no sum of
  * mathematical integers, so it is not divided, compared or bounded as one. */

@@ -79,7 +79,7 @@ static Interval interval_max(Interval a, Interval b) {
     return interval_negate(interval_min(interval_negate(a), interval_negate(b)));
 }
 
-static Interval interval_join(Interval a, Interval b) {
+Interval interval_join(Interval a, Interval b) {
     return narrow(wide_low(a) < wide_low(b) ? wide_low(a) : wide_low(b),
                   wide_high(a) > wide_high(b) ? wide_high(a) : wide_high(b));
 }
@@ -128,7 +128,7 @@ static Interval interval_modulo(Interval a, Interval b) {
 
 /* --- expressions -------------------------------------------------------------------------------------------------- */
 
-static Interval type_interval(ElementType type) {
+Interval interval_of_type(ElementType type) {
     if (type_is_float(type) || type == TYPE_INT64 || type == TYPE_UINT64)
         return unbounded;
     return bounded(integer_limit(type, false), integer_limit(type, true));
@@ -156,7 +156,7 @@ static Known known_of(const Expr *e);
 /* Of an axis whose range is being looked for nothing is known. */
 static Known known_var(const Var *var) {
     if (var->kind == VAR_SCALAR)
-        return (Known){type_interval(var->type), false};
+        return (Known){interval_of_type(var->type), false};
     if (var->kind != VAR_SIZE && !var->extent)
         return (Known){unbounded, true};
     Known known = {{.has_low = true, .low = 0}, true};
@@ -168,7 +168,7 @@ static Known known_var(const Var *var) {
     return known;
 }
 
-static Interval combine_intervals(Op op, Interval a, Interval b) {
+Interval interval_combine(Op op, Interval a, Interval b) {
     switch (op) {
     case OP_ADD: return interval_add(a, b);
     case OP_SUB: return interval_add(a, interval_negate(b));
@@ -179,6 +179,7 @@ static Interval combine_intervals(Op op, Interval a, Interval b) {
     case OP_MAX: return interval_max(a, b);
     case OP_NEG: return interval_negate(a);
     case OP_ABS: return interval_abs(a);
+    case OP_SELECT: return interval_join(a, b);
     default: return unbounded;
     }
 }
@@ -205,7 +206,7 @@ static Known known_operation(const Expr *e) {
     int first = e->op == OP_SELECT ? 1 : 0;
     Known a = known_of(e->args[first]), b = e->count > 1 ? known_of(e->args[first + 1]) : a;
     bool sized = is_sized(a, b);
-    Interval range = e->op == OP_SELECT ? interval_join(a.range, b.range) : combine_intervals(e->op, a.range, b.range);
+    Interval range = interval_combine(e->op, a.range, b.range);
     if (e->type != TYPE_INT64)
         return (Known){range, false};
     return result_fits(e->op, a.range, b.range, range, sized) ? (Known){range, sized} : (Known){unbounded, false};
@@ -213,7 +214,7 @@ static Known known_operation(const Expr *e) {
 
 /* What was reasoned without wrapping holds when no value leaves the type; otherwise the type's own range does. */
 static Interval within_type(Interval interval, ElementType type) {
-    Interval whole = type_interval(type);
+    Interval whole = interval_of_type(type);
     bool fits = (!whole.has_low || (interval.has_low && interval.low >= whole.low)) &&
                 (!whole.has_high || (interval.has_high && interval.high <= whole.high));
     if (type == TYPE_UINT64)
@@ -238,7 +239,7 @@ static Known known_offset(const Expr *e) {
 /* An integer widened to 64 bits is itself; a uint64 may be any int64. */
 static Known known_cast(const Expr *e) {
     if (type_is_float(e->type) || type_is_float(e->args[0]->type) || e->type == TYPE_BOOL)
-        return (Known){type_interval(e->type), false};
+        return (Known){interval_of_type(e->type), false};
     return (Known){within_type(expr_interval(e->args[0]), e->type), false};
 }
 
@@ -251,12 +252,12 @@ static Known known_of(const Expr *e) {
         if (e->type == TYPE_INT64)
             return known_operation(e);
         return (Known){
-            type_is_integer(e->type) ? within_type(known_operation(e).range, e->type) : type_interval(e->type), false};
+            type_is_integer(e->type) ? within_type(known_operation(e).range, e->type) : interval_of_type(e->type), false};
     case EXPR_CAST: return known_cast(e);
     case EXPR_BROADCAST: return known_of(e->args[0]);
     case EXPR_RAMP: return known_ramp(e);
     case EXPR_OFFSET: return known_offset(e);
-    default: return (Known){type_interval(e->type), false};
+    default: return (Known){interval_of_type(e->type), false};
     }
 }
 
@@ -286,7 +287,7 @@ static Exactness exactness_of(const Expr *e) {
     if (!a.exact || !b.exact)
         return (Exactness){.exact = false};
     bool sized = is_sized(a.known, b.known);
-    Interval range = combine_intervals(e->op, a.known.range, b.known.range);
+    Interval range = interval_combine(e->op, a.known.range, b.known.range);
     return (Exactness){result_fits(e->op, a.known.range, b.known.range, range, sized), {range, sized}};
 }
 

@@ -155,14 +155,9 @@ typedef struct Algorithms {
     Replacement *chosen; /* while the program is made with others */
 } Algorithms;
 
-/* Both ends are included. */
-typedef struct Range {
-    int64_t low, high;
-} Range;
-
 typedef struct TensorRange {
     const Tensor *tensor;
-    Range range;
+    Interval range;
 } TensorRange;
 
 typedef struct Builder {

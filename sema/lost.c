@@ -12,95 +12,44 @@
 
 /* --- ranges of integers ------------------------------------------------------------------------------------------- */
 
-static const int64_t MOST = (int64_t)1 << 62; /* stands for everything larger */
-
-static int64_t limited(__int128 value) {
-    return value > MOST ? MOST : value < -MOST ? -MOST : (int64_t)value;
+/* What has 64 bits is taken to fit. */
+static bool fits(Interval range, ElementType type) {
+    Interval whole = interval_of_type(type);
+    return !whole.has_low || (range.has_low && range.low >= whole.low && range.has_high && range.high <= whole.high);
 }
 
-static Range type_range(ElementType type) {
-    int bits = 8 * element_info[type].bytes;
-    ElementKind kind = element_info[type].kind;
-    if (kind == KIND_BOOL)
-        return (Range){0, 1};
-    if (kind == KIND_SIGNED && bits < 64)
-        return (Range){-((int64_t)1 << (bits - 1)), ((int64_t)1 << (bits - 1)) - 1};
-    if (kind == KIND_UNSIGNED && bits < 64)
-        return (Range){0, ((int64_t)1 << bits) - 1};
-    return (Range){kind == KIND_UNSIGNED ? 0 : -MOST, MOST};
-}
-
-static bool fits(Range range, ElementType type) {
-    Range whole = type_range(type);
-    return range.low >= whole.low && range.high <= whole.high;
-}
-
-static Range hull(Range a, Range b) {
-    return (Range){a.low < b.low ? a.low : b.low, a.high > b.high ? a.high : b.high};
-}
-
-static Range product_of(Range a, Range b) {
-    int64_t ends[] = {limited((__int128)a.low * b.low), limited((__int128)a.low * b.high),
-                      limited((__int128)a.high * b.low), limited((__int128)a.high * b.high)};
-    Range range = {ends[0], ends[0]};
-    for (int i = 1; i < 4; i++)
-        range = hull(range, (Range){ends[i], ends[i]});
-    return range;
-}
-
-/* The range of a quotient or remainder. It is known only if the divisor is positive. */
-static Range divided(Op op, Range a, Range b) {
-    if (b.low < 1)
-        return (Range){-MOST, MOST};
-    if (op == OP_MOD)
-        return (Range){0, a.low >= 0 && a.high < b.high - 1 ? a.high : b.high - 1};
-    return (Range){a.low < 0 ? a.low : 0, a.high > 0 ? a.high / b.low : 0};
-}
-
-static Range value_range(const Statement *s, const Expr *e);
+static Interval value_range(const Statement *s, const Expr *e);
 
 /* The range of the exact result, before it becomes a value of its type. */
-static Range exact_range(const Statement *s, const Expr *e) {
-    Range a = value_range(s, e->args[e->op == OP_SELECT]);
-    Range b = e->count > 1 ? value_range(s, e->args[e->count - 1]) : a;
-    switch (e->op) {
-    case OP_ADD: return (Range){limited((__int128)a.low + b.low), limited((__int128)a.high + b.high)};
-    case OP_SUB: return (Range){limited((__int128)a.low - b.high), limited((__int128)a.high - b.low)};
-    case OP_MUL: return product_of(a, b);
-    case OP_NEG: return (Range){-a.high, -a.low};
-    case OP_SELECT: return hull(a, b);
-    case OP_MIN: return (Range){a.low < b.low ? a.low : b.low, a.high < b.high ? a.high : b.high};
-    case OP_MAX: return (Range){a.low > b.low ? a.low : b.low, a.high > b.high ? a.high : b.high};
-    case OP_DIV:
-    case OP_MOD: return divided(e->op, a, b);
-    default: return type_range(e->type);
-    }
+static Interval exact_range(const Statement *s, const Expr *e) {
+    Interval a = value_range(s, e->args[e->op == OP_SELECT]);
+    return interval_combine(e->op, a, e->count > 1 ? value_range(s, e->args[e->count - 1]) : a);
 }
 
-static Range index_range(const Statement *s, const Var *var) {
+static Interval index_range(const Statement *s, const Var *var) {
     int64_t low, high;
     for (int i = 0; i < s->indices.count; i++) {
         const IndexVariable *index = s->indices.items[i];
         if (index->raw == var && index->low && index->high && expr_is_int(index->low, &low) &&
             expr_is_int(index->high, &high))
-            return (Range){low, high};
+            return (Interval){true, true, low, high};
     }
-    return var->kind == VAR_SIZE ? (Range){0, MOST} : type_range(var->type);
+    return var->kind == VAR_SIZE ? (Interval){.has_low = true} : interval_of_type(var->type);
 }
 
-static Range read_range(const Statement *s, const Expr *read) {
-    Range range = type_range(read->tensor->type);
+static Interval read_range(const Statement *s, const Expr *read) {
+    Interval range = interval_of_type(read->tensor->type);
     for (int i = 0; i < s->builder->ranges.count; i++)
         if (s->builder->ranges.items[i].tensor == read->tensor)
             range = s->builder->ranges.items[i].range;
-    return read->otherwise ? hull(range, value_range(s, read->otherwise)) : range;
+    return read->otherwise ? interval_join(range, value_range(s, read->otherwise)) : range;
 }
 
 /* The range of an expression of integers or bools. */
-static Range value_range(const Statement *s, const Expr *e) {
-    Range range = type_range(e->type);
+static Interval value_range(const Statement *s, const Expr *e) {
+    Interval range = interval_of_type(e->type);
     if (e->kind == EXPR_INT && e->type != TYPE_UINT64)
-        range = (Range){limited(e->integer), limited(e->integer)};
+        range = (Interval){true, true, e->integer, e->integer};
     else if (e->kind == EXPR_VAR)
         range = index_range(s, e->var);
     else if (e->kind == EXPR_READ)
@@ -109,14 +58,14 @@ static Range value_range(const Statement *s, const Expr *e) {
         range = value_range(s, e->args[0]);
     else if (e->kind == EXPR_OP && !type_is_float(e->type) && op_info[e->op].class != CLASS_COMPARE)
         range = exact_range(s, e);
-    return fits(range, e->type) ? range : type_range(e->type);
+    return fits(range, e->type) ? range : interval_of_type(e->type);
 }
 
 void note_range(Statement *s, const Tensor *tensor, const Expr *value) {
     if (type_is_float(tensor->type) || element_info[tensor->type].bytes > 4)
         return;
     TensorRange known = {tensor, value_range(s, value)};
-    Range whole = type_range(tensor->type);
+    Interval whole = interval_of_type(tensor->type);
     if (known.range.low > whole.low || known.range.high < whole.high)
         list_push(s->builder->arena, &s->builder->ranges, known);
 }
@@ -263,11 +212,11 @@ void warn_lost_in_conditions(Statement *s) {
 
 /* --- reductions --------------------------------------------------------------------------------------------------- */
 
-/* An upper limit for how many terms an element has. */
-static int64_t term_count(const Statement *s, int rank) {
-    int64_t count = 1, extent;
+/* How many terms an element has. */
+static Interval term_count(const Statement *s, int rank) {
+    Interval count = {true, true, 0, 1};
     for (int i = rank; i < s->indices.count; i++)
-        count = expr_is_int(s->indices.items[i]->extent, &extent) ? limited((__int128)count * extent) : MOST;
+        count = interval_combine(OP_MUL, count, expr_interval(s->indices.items[i]->extent));
     return count;
 }
 
@@ -277,12 +226,11 @@ void warn_narrow_reduction(Statement *s, const Variable *variable, const Expr *v
     bool meant = declared || is_wanted(s, value) || (value->kind == EXPR_CAST && is_explicit(value));
     if (!may_look(s) || !combines || !is_narrow(value->type) || meant)
         return;
-    int64_t count = term_count(s, ast->targets.items[0].indices.count);
-    Range range = value_range(s, value);
+    Interval range = value_range(s, value);
     if (!ast->initialise)
-        range = hull(range, type_range(value->type));
-    Range all = sums ? product_of(range, (Range){0, count}) : range;
-    if (sums ? fits(all, value->type) && ast->initialise : range.low >= -1 && range.high <= 1)
+        range = interval_join(range, interval_of_type(value->type));
+    Interval sum = interval_combine(OP_MUL, range, term_count(s, ast->targets.items[0].indices.count));
+    if (sums ? fits(sum, value->type) && ast->initialise : range.low >= -1 && range.high <= 1)
         return;
     const char *narrow = element_info[value->type].spelling;
     WARN(s->frame, narrow_reduction, ast->loc, sums ? "sum" : "product", variable->name, narrow);
