@@ -1,4 +1,4 @@
-/* instr.c - see instr.h: the meanings of instructions, matched against values and loops. */
+/* instr.c - see instr.h: matches the meanings of instructions with values and loops. */
 #include "lower/instr/instr.h"
 #include "lang/value.h"
 
@@ -118,7 +118,7 @@ static bool commutes(Op op) {
     return op == OP_ADD || op == OP_MUL || op == OP_MIN || op == OP_MAX || op == OP_AND || op == OP_OR;
 }
 
-/* Both orders of a commutative operator; what the first one took for an operand is forgotten before the second. */
+/* Tries both orders of a commutative operator; operands bound by the first try are unbound before the second. */
 static bool match_op(Match *m, const Expr *meaning, const Expr *e) {
     if (meaning->op != e->op)
         return differ(m, meaning, e);
@@ -189,7 +189,7 @@ static bool is_taken(const int *loop_of, int count, int loop) {
     return false;
 }
 
-/* Loops of one value stand for no index. */
+/* Counts the loops of more than one value: others stand for no index. */
 static int moving_loops(const Assignment *a) {
     int count = 0;
     for (int l = 0; l < a->count; l++)

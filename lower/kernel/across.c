@@ -1,15 +1,15 @@
-/* across.c - pass: neighbouring statements that combine the lanes of a register into one element do so by halves: what
- * ends a reduction that was computed in vectors.
+/* across.c - pass: neighbouring statements that combine the lanes of a register into one element do so by halves. This
+ * is how a reduction ends that was computed in vectors.
  *
- * n statements t = op(t, r(i)), i going up by one: the lanes r(i) to r(i + n - 1) are combined with each other first,
- * in log2(n) steps, where reductions may be computed in any order. Needs unrolled loops.
+ * n statements t = op(t, r(i)), with i going up by one, first combine the lanes r(i) to r(i + n - 1) with each other,
+ * in log2(n) steps, if reductions may be computed in any order. Needs unrolled loops.
  */
 #include "lower/kernel/passes.h"
 
 enum { LEAST_LANES = 4, WHOLE_BYTES = 16 };
 
 typedef struct Lane {
-    Expr *held;       /* the read of what is stored again */
+    Expr *held;       /* the read of the element that is stored again */
     const Expr *lane; /* of a register */
     int64_t number;
 } Lane;
@@ -45,7 +45,7 @@ static bool combines_lane(const Kernel *kernel, const Stmt *stmt, Lane *lane) {
     return false;
 }
 
-/* How many statements go on with the next lane of what the first one combines: a power of two. */
+/* How many statements continue with the next lanes of what the first one combines: a power of two. */
 static int count_lanes(const Kernel *kernel, Stmt *const *statements, int count, const Lane *first) {
     int lanes = 1, found = 1;
     for (Lane next; found < count && combines_lane(kernel, statements[found], &next); found++)
@@ -62,22 +62,21 @@ typedef struct Halves {
     StmtList list;
 } Halves;
 
-/* The lanes from `from` on, in as many lanes of which the rest is anything. */
+/* The lanes from `from` on, in a vector of `lanes` lanes whose rest is anything. */
 static Expr *upper_lanes(const Halves *halves, Expr *value, int from, int lanes) {
     int pattern[lanes];
     for (int i = 0; i < lanes; i++)
         pattern[i] = from + i < value->lanes ? from + i : -1;
-    return from == 0 && lanes == value->lanes ? value
-                                              : expr_shuffle(halves->vectors.arena, &value, 1, pattern, lanes);
+    return from == 0 && lanes == value->lanes ? value : expr_shuffle(halves->vectors.arena, &value, 1, pattern, lanes);
 }
 
 static Expr *lane_of(const Halves *halves, Expr *value, int lane) {
     return value->lanes > 1 ? expr_shuffle(halves->vectors.arena, &value, 1, &lane, 1) : value;
 }
 
-/* Halves down to a whole register of 16 bytes, the rest within it: those have instructions that smaller ones lack.
- * Integers are scalars in the last step: LLVM takes a sum all in vectors, of products of 8 bits, for one that its
- * instruction for them computes, and of more than a register leaves lanes out. */
+/* Combines halves down to a register of 16 bytes, then within it: these have instructions that smaller ones lack. In
+ * the last step integers are scalars. LLVM takes a sum that is all in vectors, of products of 8 bits, for one that its
+ * instruction computes, and with more than a register leaves lanes out. */
 static Expr *combine_lanes(Halves *halves, Op op, Expr *value) {
     Arena *arena = halves->vectors.arena;
     int least = WHOLE_BYTES / element_info[value->type].bytes, last = type_is_float(value->type) ? 0 : 1;

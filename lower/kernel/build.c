@@ -1,9 +1,9 @@
 /* build.c - the first step of expand: a nest becomes loops, stores and conditions.
  *
  * Needs a nest that nest_build accepted. Keeps true: every read of a tensor that is computed at a loop is relative to
- * the origin of its box; a read with `else` touches memory only under its own condition; initialisation stands before
- * the first reduction loop; checks stand before the first store to an output; a variable is defined once in a nest
- * (side by side, two loops may share it).
+ * the origin of its box; a read with `else` touches memory only under its own condition; the initialisation is before
+ * the first reduction loop; checks are before the first store to an output; a variable is defined once in a nest (two
+ * loops side by side may share it).
  */
 #include "lang/diag.h"
 #include "lower/kernel/passes.h"
@@ -11,24 +11,24 @@
 
 typedef LIST(Substitution) Substitutions;
 
-/* What the update of a stage stands under, over loop variables: tested around a loop in the form that some value of the
- * loops inside makes true, and in full around the store. Those from `needed` on only say where a term is 0: loops leave
- * it out where a test does, the store adds it. */
+/* The predicates of a stage's update, over loop variables. Around a loop they are tested in a form that some value of
+ * the loops inside makes true; around the store they are tested in full. Those from `needed` on only say where a term
+ * is 0: loops that test them leave the term out, the store adds it. */
 typedef struct Predicates {
     ExprList full;
     int needed;
-    ExprList tested; /* of the loops so far: the last test of each, or NULL */
-    bool *late;      /* what it leaves out is computed in registers and put back after the reduction */
+    ExprList tested; /* of the loops so far: the last test of each predicate, or NULL */
+    bool *late;      /* lanes that it leaves out are computed in registers, and restored after the reduction */
 } Predicates;
 
 typedef struct Build {
     Arena *arena;
     const Nest *nest;
     const ExpandOptions *options;
-    Facts facts; /* the guards of the stage at hand */
+    Facts facts; /* the guards of the current stage */
     bool in_parallel;
-    Predicates *predicates; /* of the stage at hand */
-    Substitutions pieces;   /* variables of loops that run in pieces, around the statement at hand */
+    Predicates *predicates; /* of the current stage */
+    Substitutions pieces;   /* variables of loops that run in pieces, around the current statement */
 } Build;
 
 /* An expression of the nest over the loops of the kernel. */
@@ -38,10 +38,10 @@ static Expr *nest_expr(const Build *b, Expr *e) {
 
 /* --- reads -------------------------------------------------------------------------------------------------------- */
 
-/* Nodes of an index: of larger ones, read from memory, nothing is ever proved; nodes of what a read waits for. */
+/* In nodes: larger indices that are read from memory prove nothing; larger paths of reads are replaced. */
 enum { PROVE_LIMIT = 300, PATH_LIMIT = 300 };
 
-/* index inside the tensor; what the ranges of the variables prove is left out. NULL: always inside. */
+/* The condition that an index is inside the tensor, without what the variables' ranges prove. NULL: always inside. */
 static Expr *inside_condition(Build *b, const Tensor *tensor, Expr **index) {
     Expr *all = NULL;
     for (int d = 0; d < tensor->rank; d++) {
@@ -71,7 +71,7 @@ static Expr **relative_index(Build *b, const NestStage *producer, Expr **index, 
 
 static Expr *lower_expr(Build *b, Expr *e, Expr *path);
 
-/* What an inlined stage computes at an index. */
+/* The value of an inlined stage at an index. */
 static Expr *inlined_value(Build *b, const Stage *stage, const Tensor *tensor, Expr **index, Expr *path) {
     Substitution *list = ARENA_ARRAY(b->arena, Substitution, stage->axis_count);
     for (int d = 0; d < stage->axis_count; d++)
@@ -80,9 +80,9 @@ static Expr *inlined_value(Build *b, const Stage *stage, const Tensor *tensor, E
     return lower_expr(b, expr_substitute(b->arena, value, list, stage->axis_count), path);
 }
 
-/* When a read that may be outside is made. One without `otherwise` is inside wherever it is needed. Conditions that
- * read memory have guards themselves, out of the conditions before them, so that their sizes can double with each: a
- * long path is left out for the bounds, which are as good but are not what loops are cut by. */
+/* The guard of a read that may be outside. Without `otherwise` a read is inside wherever it is needed. Conditions that
+ * read memory have guards themselves, made of the conditions before them, so that sizes can double with each. A path
+ * that is too large is replaced by the bounds: as good, but loops are not cut by them. */
 static Expr *read_guard(Expr *inside, const Expr *otherwise, Expr *path) {
     if (!inside || otherwise)
         return inside;
@@ -110,7 +110,7 @@ static Expr *lower_read(Build *b, Expr *e, Expr *path) {
     return inside && otherwise && !expr_is_zero(otherwise) ? expr_select(b->arena, inside, read, otherwise) : read;
 }
 
-/* What &&, || or a choice may not come to, or stands behind an else, is not known to be read. */
+/* Whether `wanted` is surely read: not only in a part that &&, || or a choice may skip, or behind an else. */
 static bool surely_reads(const Expr *e, const Expr *wanted) {
     bool chooses = e->kind == EXPR_OP && (e->op == OP_AND || e->op == OP_OR || e->op == OP_SELECT);
     if (e->kind == EXPR_READ && expr_equal(e, wanted))
@@ -121,8 +121,8 @@ static bool surely_reads(const Expr *e, const Expr *wanted) {
     return e->guard && !chooses && !e->otherwise && surely_reads(e->guard, wanted);
 }
 
-/* Whether e reads what the condition before it has not read in any case: 0 <= A(A(i)) && A(A(i)) < N reads no more. A
- * guard would stand at each read in a read, and grow with it. */
+/* Whether e reads something that the condition before it has not read anyway: 0 <= A(A(i)) && A(A(i)) < N reads no
+ * more. (A guard would be at each read in a read, and grow with it.) */
 static bool reads_more(const Expr *e, const Expr *condition) {
     EACH_READ(read, e) {
         if (!surely_reads(condition, read))
@@ -152,7 +152,7 @@ static Expr *lower_op(Build *b, Expr *e, Expr *path) {
     return same ? e : expr_op(b->arena, e->op, e->type, args, e->count);
 }
 
-/* An expression over loop variables, as it reads the memory of the kernel. path: holds where it is needed; NULL
+/* Rewrites an expression over loop variables to read the kernel's memory. path: holds where it is needed; NULL:
  * always. */
 static Expr *lower_expr(Build *b, Expr *e, Expr *path) {
     switch (e->kind) {
@@ -163,14 +163,14 @@ static Expr *lower_expr(Build *b, Expr *e, Expr *path) {
     }
 }
 
-/* An expression of a stage, whose axes have values. path: as above. */
+/* Rewrites an expression of a stage whose axes have values. path: as above. */
 static Expr *lower_value(Build *b, Expr *e, const Substitutions *axes, Expr *path) {
     return lower_expr(b, expr_substitute(b->arena, e, axes->items, axes->count), path);
 }
 
 /* --- one stage ---------------------------------------------------------------------------------------------------- */
 
-/* A stage on its way: its axes and guards over loop variables. */
+/* A stage that is being built: its axes and guards over loop variables. */
 typedef struct StageBuild {
     const NestStage *stage;
     Substitutions axes; /* the axes, then the reductions */
@@ -208,7 +208,7 @@ static Stmt *under(Build *b, const ExprList *conditions, bool keeps, Stmt *stmt,
     return stmt_if_like(b->arena, &like, conjunction(b->arena, conditions), body, (StmtList){0});
 }
 
-/* O(i) = O(i): a sum that begins with what the caller's buffer holds. */
+/* O(i) = O(i): a sum that starts from what the caller's buffer holds. */
 static bool is_itself(const Tensor *tensor, Expr *const *index, const Expr *value) {
     bool same = value->kind == EXPR_READ && value->tensor == tensor && !value->guard;
     for (int d = 0; same && d < tensor->rank; d++)
@@ -225,7 +225,7 @@ static Expr **component_sources(Build *b, const Stage *stage, bool initial) {
     return sources;
 }
 
-/* What the stage's elements become when the values are combined with what they are. */
+/* Turns *values into the stage's new elements: the old ones combined with the values. */
 static void combine_values(Build *b, const NestStage *nest, Expr **index, Expr **values) {
     const Stage *stage = nest->stage;
     int count = stage->component_count;
@@ -261,7 +261,7 @@ static Stmt *stage_store(Build *b, const StageBuild *s, Expr *const *sources, Ex
     return stmt_together(b->arena, stores, stage->loc);
 }
 
-/* A predicate that lanes differ in masks what is stored, and of what is read that alone which it keeps inside. */
+/* Whether lanes differ in a predicate. It then masks the stores, and only those reads that it keeps inside. */
 static bool in_lanes(const NestStage *stage, const Expr *predicate) {
     for (int i = 0; i < stage->loop_count; i++)
         if (stage->loops[i]->kind == LOOP_VECTORIZED && expr_uses_var(predicate, stage->loops[i]->var))
@@ -269,7 +269,7 @@ static bool in_lanes(const NestStage *stage, const Expr *predicate) {
     return false;
 }
 
-/* Registers that outlive an iteration keep what earlier ones computed where a guard fails. */
+/* Whether registers outlive an iteration: where a guard fails they keep what earlier iterations computed. */
 static bool guards_keep(const NestStage *stage) {
     const NestStage *writer = stage->updates ? stage->updates : stage;
     bool outlives = writer->home != writer->parent || writer->home_depth != writer->depth;
@@ -310,7 +310,7 @@ static Stmt *guarded_store(Build *b, const StageBuild *s, Expr *const *sources, 
 
 /* --- predicates --------------------------------------------------------------------------------------------------- */
 
-/* combine(x, p ? v : identity) is x unless p holds: the conditions under which v is combined; *value becomes v. */
+/* combine(x, p ? v : identity) is x unless p holds. Returns the conditions for combining v; *value becomes v. */
 static ExprList take_predicates(Build *b, const Stage *stage, Expr **value) {
     ExprList list = {0};
     while ((*value)->kind == EXPR_OP && (*value)->op == OP_SELECT && is_identity(stage->combine, (*value)->args[2])) {
@@ -320,7 +320,7 @@ static ExprList take_predicates(Build *b, const Stage *stage, Expr **value) {
     return list;
 }
 
-/* Conditions under which a term of a sum may be other than 0: that its factors (T(i) else 0) are inside. */
+/* Adds the conditions for a term of a sum to be other than 0: its factors (T(i) else 0) are inside. */
 static void add_zero_conditions(Build *b, const Expr *term, ExprList *list) {
     bool chooses = term->kind == EXPR_OP && term->op == OP_SELECT && expr_is_zero(term->args[2]);
     if (chooses && !expr_reads(term->args[0]))
@@ -340,14 +340,15 @@ static void add_zero_conditions(Build *b, const Expr *term, ExprList *list) {
     }
 }
 
-/* 0 times infinity counts as 0, which -fstrict forbids; integers have none. */
+/* Zero terms may be left out: 0 times infinity then counts as 0, which -fstrict forbids. Integers have no infinity. */
 static bool may_leave_zeros_out(const Build *b, const Stage *stage) {
     bool strict = b->options->strict || b->nest->program->strict;
     return stage->combine == COMBINE_ADD && stage->reduction_count > 0 &&
            !(strict && type_is_float(stage->components[0].tensor->type));
 }
 
-/* What a predicate reads is read where the guards and the predicates before it hold. The first `needed` sources are. */
+/* A predicate reads only where the guards and predicates before it hold. Of the sources the first `needed` are
+ * needed. */
 static Predicates *lower_predicates(Build *b, const StageBuild *s, const ExprList *sources, int needed) {
     Predicates *made = ARENA_NEW(b->arena, Predicates);
     ExprList known = guard_list(b, s);
@@ -382,7 +383,7 @@ static bool begins_with_constants(const NestStage *stage) {
     return true;
 }
 
-/* Registers may hold anything where lanes are left out throughout the reduction, until it ends: no step has a mask. */
+/* Lanes that are left out of a whole reduction may hold anything in registers until it ends: no step needs a mask. */
 static void choose_late(Build *b, const NestStage *stage) {
     for (int i = 0; i < b->predicates->needed; i++) {
         const Expr *full = b->predicates->full.items[i];
@@ -391,8 +392,8 @@ static void choose_late(Build *b, const NestStage *stage) {
     }
 }
 
-/* Whether the stage, or what is computed at it, adds to a buffer that is older than the iteration at hand: it must
- * not be left out of any. */
+/* Whether the stage, or one computed at it, adds to a buffer that is older than the current iteration: it must run in
+ * all. */
 static bool adds_to_older(const NestStage *stage) {
     if (stage->home != stage->parent || stage->home_depth != stage->depth)
         return true;
@@ -402,7 +403,7 @@ static bool adds_to_older(const NestStage *stage) {
     return false;
 }
 
-/* Loops around such a stage run for terms that are 0 too. (Where predicates leave iterations out, nothing is kept.) */
+/* Loops around such a stage also run for zero terms. (Where predicates leave iterations out, nothing is kept.) */
 static int first_left_out(const NestStage *stage) {
     int depth = 0;
     for (int i = 0; i < stage->child_count; i++)
@@ -411,7 +412,7 @@ static int first_left_out(const NestStage *stage) {
     return depth;
 }
 
-/* The tests to make around the loop at a depth: they hold for some value of the loops from there on. */
+/* The tests around the loop at a depth: they hold for some value of the loops from there on. */
 static ExprList tests_at(Build *b, const NestStage *stage, int depth) {
     ExprList tests = {0};
     LIST(const Var *) inner = {0};
@@ -421,7 +422,7 @@ static ExprList tests_at(Build *b, const NestStage *stage, int depth) {
     for (int i = 0; i < count; i++) {
         Expr *test = extreme_case(b->arena, b->predicates->full.items[i], inner.items, inner.count, false);
         Expr *known = b->predicates->tested.items[i];
-        if (!test || expr_reads(test) /* what may be computed inside the loop */ ||
+        if (!test || expr_reads(test) /* its tensor may be computed inside the loop */ ||
             (known && expr_equal(known, test)) || expr_prove(b->arena, test, &(Facts){0}) == 1)
             continue;
         b->predicates->tested.items[i] = test;
@@ -438,7 +439,7 @@ static LoopKind loop_kind(const Build *b, const Loop *loop) {
     return loop->kind == LOOP_PARALLEL && !is_parallel(b, loop) ? LOOP_SERIAL : loop->kind;
 }
 
-/* Where the initialisation stands: before the first reduction loop, and before the loops that an instruction runs. */
+/* The depth of the initialisation: before the first reduction loop, and before the loops that an instruction runs. */
 static int first_reduction(const NestStage *stage) {
     int depth = 0;
     while (depth < stage->loop_count && !stage->loops[depth]->reduction && stage->loops[depth]->kind != LOOP_TENSORIZED)
@@ -446,7 +447,7 @@ static int first_reduction(const NestStage *stage) {
     return depth;
 }
 
-/* Loops that an instruction runs initialise in lanes: the innermost of those that do not reduce. */
+/* Loops of an instruction initialise in lanes (the innermost that does not reduce) or unrolled (the others). */
 static LoopKind initialisation_kind(const Build *b, const NestStage *stage, int depth) {
     const Loop *loop = stage->loops[depth];
     if (loop->kind != LOOP_TENSORIZED)
@@ -492,7 +493,7 @@ static Stmt *initialisation(Build *b, const NestStage *stage, int depth, Expr *u
 static StmtList stage_level(Build *b, const NestStage *stage, int depth);
 static StmtList stage_build_all(Build *b, const NestStage *stage);
 
-/* The list inside the life of each temporary that the stage writes. */
+/* The list inside the allocations of the temporaries that the stage writes. */
 static StmtList with_buffers(Build *b, const NestStage *stage, StmtList list) {
     for (int c = stage->stage->component_count - 1; c >= 0; c--) {
         if (stage->buffers[c]->role != ROLE_TEMPORARY || stage->updates)
@@ -504,7 +505,7 @@ static StmtList with_buffers(Build *b, const NestStage *stage, StmtList list) {
     return list;
 }
 
-/* One prefetch a cache line of the box: of a row the first element, and each that is a line further, and the last. */
+/* One prefetch for each cache line of the box: in a row the first element, each one a line further, and the last. */
 static void add_prefetch(Build *b, const NestStage *stage, const Prefetch *prefetch, StmtList *list) {
     const NestStage *producer = nest_producer(b->nest, prefetch->tensor);
     const Tensor *tensor =
@@ -529,7 +530,7 @@ static void add_prefetch(Build *b, const NestStage *stage, const Prefetch *prefe
     }
 }
 
-/* The statements as they are in another iteration of a loop around them, if there is such an iteration. */
+/* The statements for another iteration of a loop around them, if that exists. */
 static StmtList at_iteration(Build *b, const Loop *loop, Expr *iteration, StmtList body) {
     StmtList moved = {0}, list = {0};
     for (int i = 0; i < body.count; i++)
@@ -544,7 +545,7 @@ static StmtList next_iteration(Build *b, const Loop *loop, StmtList body) {
     return at_iteration(b, loop, next, body);
 }
 
-/* What the loop at a depth finds computed for its first iteration. */
+/* Computes before the loop at a depth what its first iteration finds computed. */
 static void add_prologues(Build *b, const NestStage *stage, int depth, StmtList *list) {
     for (int i = 0; i < stage->child_count; i++) {
         const NestStage *child = stage->children[i];
@@ -555,7 +556,7 @@ static void add_prologues(Build *b, const NestStage *stage, int depth, StmtList 
     }
 }
 
-/* What the body of the first depth loops computes before it goes on, then what is left, inside the buffers' lives. */
+/* The body of the first `depth` loops: children and prefetches, then `rest`, inside the buffers' allocations. */
 static StmtList with_children(Build *b, const NestStage *stage, int depth, StmtList rest) {
     StmtList list = {0};
     for (int i = 0; i < stage->prefetch_count; i++)
@@ -584,7 +585,7 @@ static Stmt *update(Build *b, const NestStage *stage) {
     return guarded_store(b, &s, values, b->predicates, stage->stage->combine != COMBINE_NONE);
 }
 
-/* All of a stage, computed at its place. */
+/* The whole stage, computed at its place. */
 static StmtList stage_build_all(Build *b, const NestStage *stage) {
     StageBuild s = stage_build(b, stage, false);
     Expr *value = stage->stage->components[0].value;
@@ -599,7 +600,7 @@ static StmtList stage_build_all(Build *b, const NestStage *stage) {
     return list;
 }
 
-/* The predicates in a piece of a loop: those that hold in all of it are not tested. */
+/* The predicates in a piece of a loop. Those that hold in the whole piece are not tested. */
 static Predicates *piece_predicates(Build *b, const Predicates *predicates, const Substitution *piece) {
     Predicates *made = ARENA_NEW(b->arena, Predicates);
     made->late = ARENA_ARRAY(b->arena, bool, predicates->full.count);
@@ -638,7 +639,7 @@ static bool predicates_read(const Build *b, const NestStage *producer) {
     return false;
 }
 
-/* The loops around the initialisation, and around what the predicates read, run whatever these say. */
+/* The first depth for tests of predicates: loops around the initialisation, and around what they read, always run. */
 static int first_tested(const Build *b, const NestStage *stage) {
     int depth = stage->initialises ? first_reduction(stage) : 0;
     for (int i = 0; i < stage->child_count; i++) {
@@ -656,7 +657,7 @@ static StmtList stage_level(Build *b, const NestStage *stage, int depth) {
     bool begins = stage->initialises && depth == first_reduction(stage);
     if (begins) {
         stmts_add(b->arena, &list, initialisation(b, stage, depth, NULL));
-        if (depth < stage->loop_count) /* after the loops of a reduction, if there are any, there is a place for it */
+        if (depth < stage->loop_count) /* without reduction loops there is no place after them */
             choose_late(b, stage);
     }
     if (depth == stage->loop_count) {
@@ -668,7 +669,7 @@ static StmtList stage_level(Build *b, const NestStage *stage, int depth) {
     LoopKind kind = loop_kind(b, loop);
     bool parallel = kind == LOOP_PARALLEL;
     b->in_parallel |= parallel;
-    bool stays = kind == LOOP_SERIAL || kind == LOOP_PARALLEL; /* of the others the lanes and copies see to it */
+    bool stays = kind == LOOP_SERIAL || kind == LOOP_PARALLEL; /* for other kinds the lanes and copies are tested */
     if (stays && depth >= first_tested(b, stage))
         tests = tests_at(b, stage, depth);
     add_prologues(b, stage, depth, &list);
@@ -724,7 +725,7 @@ static void note_needed(Needs *needs, const Expr *read) {
     }
 }
 
-/* How many stages of the nest have to run before the requirement can be checked. */
+/* How many stages of the nest must run before the requirement can be checked. */
 static int requirement_position(Build *b, const Requirement *requirement) {
     Needs needs = {b, 0};
     EACH_READ(read, requirement->after >= 0 ? requirement->condition : NULL)

@@ -1,9 +1,9 @@
-/* checks.c - loops over what a call has to satisfy: indices that are read are compared in lanes. Used by build.
+/* checks.c - loops over what a call must satisfy: indices read from memory are compared in lanes. Used by build.
  */
 #include "lower/kernel/guards.h"
 #include "lower/kernel/passes.h"
 
-/* A read whose index is read need not be inside where what comes before it in the condition fails. */
+/* Whether an index of a read is read itself: it may be outside where an earlier part of the condition fails. */
 static bool reads_by_reads(const Expr *e) {
     EACH_READ(read, e)
         for (int i = 0; i < read->count; i++)
@@ -12,13 +12,12 @@ static bool reads_by_reads(const Expr *e) {
     return false;
 }
 
-/* The values of a loop for which a condition is not known to hold: from begin, end - begin of them if that is positive.
- */
+/* The values of a loop for which a condition may fail: those from begin to end, if end is larger. */
 typedef struct Span {
     Expr *begin, *end;
 } Span;
 
-/* z < a || b <= z || inside(z): only z from a to b are looked at. */
+/* z < a || b <= z || inside(z): only z from a to b are tested. */
 static void narrow_span(Arena *arena, const Expr *condition, const Var *var, Span *span) {
     Expr *first;
     if (condition->kind != EXPR_OP)
@@ -44,7 +43,7 @@ static Span span_of(Arena *arena, const Stmt *check, const Var *var) {
     return (Span){expr_compact(arena, span.begin), expr_compact(arena, span.end)};
 }
 
-/* The check for all values of var, in lanes and one by one for those that are left. */
+/* The check for all values of var: `count` at a time in lanes, the rest one by one. */
 static Stmt *check_in_lanes(Arena *arena, Stmt *check, const Var *var, int64_t count, Expr *extent) {
     StmtList lanes = {0}, vectors = {0}, rest = {0}, list = {0};
     Expr *each = expr_int(arena, count), *whole = expr_compact(arena, expr_binary(arena, OP_DIV, extent, each));

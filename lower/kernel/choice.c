@@ -1,9 +1,9 @@
-/* choice.c - choices between values by indices, as of a concatenation or a mask: c ? a : b, where c is the same for
- * whole tiles of most.
+/* choice.c - choices between values by indices, as in a concatenation or a mask: c ? a : b, where c is the same for all
+ * of most tiles.
  *
- * Needs what kernel/version.c looks at: statements in which conditions stand where they can. A choice is found in the
- * value of a store when all loops around it that its condition is about are unrolled or lanes. Where much more
- * is done, as in a reduction, it is left as it is.
+ * Needs what kernel/version.c looks at: statements whose conditions stand where they can. A choice is found in the
+ * value of a store if all loops around that its condition depends on are unrolled or lanes. It is left alone where much
+ * more is done, as in a reduction.
  */
 #include "lower/kernel/guards.h"
 
@@ -12,13 +12,13 @@ enum { STORES_MOST = 64 }; /* after unrolling: each choice may make three copies
 typedef struct ChoiceSearch {
     Arena *arena;
     LIST(const Stmt *) loops;
-    LIST(const Var *) vars; /* theirs */
+    LIST(const Var *) vars; /* their variables */
     Choice *choice;
     bool found, reduces; /* reduces: there is a loop over a reduction */
     int64_t stores;
 } ChoiceSearch;
 
-/* Whether the condition does not change in a loop that stays one. */
+/* Whether the condition does not change in any loop that stays a loop. */
 static bool is_decided_by_tile(const ChoiceSearch *search, const Expr *condition) {
     for (int i = 0; i < search->loops.count; i++)
         if (!loop_kind_is_expanded(search->loops.items[i]->loop) && expr_uses_var(condition, search->vars.items[i]))
@@ -26,7 +26,7 @@ static bool is_decided_by_tile(const ChoiceSearch *search, const Expr *condition
     return true;
 }
 
-/* Takes the condition of a select, if it makes a choice. */
+/* Takes the condition of a select if it is a choice. */
 static bool take_choice(ChoiceSearch *search, Expr *condition) {
     Choice *choice = search->choice;
     if (!expr_compares_indices(condition) || expr_reads(condition) || !is_decided_by_tile(search, condition))

@@ -1,14 +1,14 @@
-/* conditions.c - the arithmetic of conditions: where along a loop they begin or cease to hold. Used by the steps of
+/* conditions.c - the arithmetic of conditions: where along a loop they start or cease to hold. Used by the steps of
  * kernel/guards.c.
  *
- * Conditions are comparisons of whole numbers, affine in the loops' variables; what they read from memory may be any
+ * Conditions are comparisons of whole numbers, affine in the loop variables. What they read from memory may be any
  * number.
  */
 #include "lower/kernel/guards.h"
 
 enum { FAR_BITS = 55 }; /* beyond all sizes, and far from overflow */
 
-/* Whether it may be any number, for what it reads, or wraps. */
+/* Whether it may be any number, because of what it reads or because it wraps. */
 static bool is_wide(const Expr *e) {
     EACH_READ(read, e)
         if (element_info[read->type].bytes >= 8 || type_is_float(read->type))
@@ -16,8 +16,8 @@ static bool is_wide(const Expr *e) {
     return !expr_is_exact(e);
 }
 
-/* The same number as far as places in tensors go. What is computed with numbers that are read may wrap: it stays whole.
- */
+/* The number, clamped beyond all places in tensors. Arithmetic on numbers that are read may wrap, so it is clamped as a
+ * whole. */
 static Expr *near(Arena *arena, Expr *e) {
     int64_t most = INT64_C(1) << FAR_BITS;
     return expr_binary(arena, OP_MAX, expr_binary(arena, OP_MIN, e, expr_int(arena, most)), expr_int(arena, -most));
@@ -39,7 +39,7 @@ bool as_difference(Arena *arena, const Expr *condition, Affine *difference, bool
     return expr_affine(arena, expr_binary(arena, OP_SUB, low, high), difference);
 }
 
-/* constant + terms without the term of an atom, all negated; false on overflow. */
+/* `added` minus the constant and the terms, without the term of one atom; false on overflow. */
 static bool negated_rest(Arena *arena, const Affine *affine, int without, int64_t added, Expr **rest) {
     Affine negated = {.terms = ARENA_ARRAY(arena, Term, affine->count)};
     if (__builtin_sub_overflow(added, affine->constant, &negated.constant))
@@ -55,7 +55,7 @@ static bool negated_rest(Arena *arena, const Affine *affine, int without, int64_
     return true;
 }
 
-/* A value that loops may begin or end at. */
+/* A value where loops may begin or end. */
 static Expr *loop_end(Arena *arena, Expr *value) {
     return expr_compact(arena, expr_compact(arena, value));
 }
@@ -88,7 +88,7 @@ bool first_success(Arena *arena, Expr *condition, const Var *var, Expr **first) 
     if (!as_difference(arena, condition, &difference, &or_equal) || !affine_coefficient(&difference, var, &slope) ||
         slope >= 0 || slope == INT64_MIN)
         return false;
-    Expr *rest; /* -(what slope * var has to outweigh) */
+    Expr *rest; /* -(what slope * var must outweigh) */
     if (!negated_rest(arena, &difference, term_of_var(&difference, var), 0, &rest))
         return false;
     Expr *sum = expr_binary(arena, OP_SUB, expr_int(arena, or_equal ? -slope - 1 : -slope), rest);
@@ -96,7 +96,7 @@ bool first_success(Arena *arena, Expr *condition, const Var *var, Expr **first) 
     return true;
 }
 
-/* Modulo 2^64 var == numerator has one answer, and slope * var == numerator as many as may be. */
+/* Modulo 2^64, var == numerator has one answer; slope * var == numerator may have many. */
 bool equal_value(Arena *arena, Expr *condition, const Var *var, Expr **numerator, int64_t *slope) {
     Affine difference;
     if (condition->kind != EXPR_OP || condition->op != OP_EQ || condition->lanes > 1 ||
@@ -125,7 +125,7 @@ Expr *extreme_case(Arena *arena, Expr *condition, const Var *const *vars, int co
         if (!affine_coefficient(&difference, var, &slope))
             return NULL;
         Expr *last = expr_binary(arena, OP_SUB, var->extent, expr_int(arena, 1));
-        bool at_last = slope != 0 && (slope > 0) == worst; /* where it cancels out, any value will do */
+        bool at_last = slope != 0 && (slope > 0) == worst; /* where var cancels out any value will do */
         list_push(arena, &list, ((Substitution){var, at_last ? last : expr_int(arena, 0)}));
     }
     return expr_compact(arena, expr_substitute(arena, condition, list.items, list.count));

@@ -1,5 +1,5 @@
-/* constants.c - the contents of constants that stages over others make: by the interpreter, which says what a program
- * means, or, for copies, which are large, by walking through the elements.
+/* constants.c - the contents of constants that stages make from others: by the interpreter, which defines what a
+ * program means, or for copies, which are large, by walking through the elements.
  */
 #include "lang/diag.h"
 #include "lower/kernel/passes.h"
@@ -46,7 +46,7 @@ static bool add_term(Copy *copy, const Stage *stage, int d, const Term *term) {
     return false;
 }
 
-/* The bytes of a constant; NULL when it is none. */
+/* The bytes of a constant expression; NULL for any other. */
 static const char *constant_bytes(Arena *arena, const Expr *e, ElementType type) {
     if (e->kind != EXPR_INT && e->kind != EXPR_REAL)
         return NULL;
@@ -83,7 +83,7 @@ static bool read_copy(Arena *arena, const Stage *stage, Copy *copy) {
     return true;
 }
 
-/* Rows: runs along the last axis. */
+/* A row is a run along the last axis. */
 
 /* Moves on to the next row in row-major order. */
 static void next_row(const Tensor *tensor, int64_t *at) {
@@ -95,7 +95,7 @@ static int64_t row_length(const Tensor *tensor) {
     return tensor->rank > 0 ? extent_of(tensor->dims[tensor->rank - 1]) : 1;
 }
 
-/* Narrows [*first, *last) to the points of a row at which start + slope * point is within the extent. */
+/* Narrows [*first, *last) to the points of a row where start + slope * point is within the extent. */
 static void narrow(int64_t start, int64_t slope, int64_t extent, int64_t *first, int64_t *last) {
     int64_t low = 0, high = *last; /* of the points within */
     if (slope == 0)
@@ -108,7 +108,7 @@ static void narrow(int64_t start, int64_t slope, int64_t extent, int64_t *first,
     *last = high < *last ? high : *last;
 }
 
-/* With a constant number of bytes this is a loop over words. */
+/* Becomes a loop over words where bytes is constant. */
 static inline void copy_run(char *to, const char *from, int64_t step, int64_t count, size_t bytes) {
     if (step == (int64_t)bytes) {
         memcpy(to, from, (size_t)count * bytes);
@@ -141,7 +141,7 @@ static void copy_row(const Copy *copy, const int64_t *at, int64_t length, char *
         copy_run(to + first * copy->bytes, from, step * copy->bytes, last - first, bytes);
 }
 
-/* The rows of a tensor, one after the other: those of a copy are made when they are asked for. */
+/* The rows of a tensor, one after another. Those of a copy are made on demand. */
 typedef struct Rows {
     const Copy *copy; /* or NULL */
     const char *data; /* all of them, or room for one */
@@ -149,7 +149,7 @@ typedef struct Rows {
     int bytes; /* of an element */
 } Rows;
 
-/* The row of the elements `first`, ... whose indices but the last are `at`. */
+/* The row of elements from `first` on, at the indices `at` without the last. */
 static const char *row_at(const Rows *rows, int64_t first, const int64_t *at) {
     if (!rows->copy)
         return rows->data + first * rows->bytes;
@@ -169,7 +169,7 @@ static const void *make_copy(Arena *arena, const Tensor *tensor, const Copy *cop
 
 typedef struct Given {
     LIST(const Tensor *) named; /* as the stage reads them */
-    LIST(const Tensor *) known; /* the same with their data, in the order of their dimensions */
+    LIST(const Tensor *) known; /* the same tensors with their data, row major */
 } Given;
 
 static Expr *read_known(Arena *arena, Expr *e, void *context) {
@@ -214,7 +214,7 @@ static void run_stage(Arena *arena, const Given *given, const Stage *stage, void
     interpreter_free(interpreter);
 }
 
-/* The axis that a select compares with a number; -1: none. */
+/* The axis that a select compares with a constant; -1: none. */
 static int choosing_axis(const Stage *stage) {
     int axis = -1;
     EACH_EXPR(e, stage->components[0].value) {
@@ -230,7 +230,7 @@ static int choosing_axis(const Stage *stage) {
     return axis;
 }
 
-/* The stage where an axis has one value: it is 0 there, in a tensor that is as narrow. */
+/* The stage at one value of an axis, which is 0 in a tensor of that width. */
 static const Stage *stage_at(Arena *arena, const Stage *stage, int axis, int64_t value) {
     Substitution at = {stage->axes[axis], expr_int(arena, value)};
     Stage *part = stage_copy(arena, stage);
@@ -249,8 +249,8 @@ static const Stage *stage_at(Arena *arena, const Stage *stage, int axis, int64_t
     return part;
 }
 
-/* Where an axis chooses among cases, one case after the other: the interpreter computes all of them for each element.
- */
+/* If an axis chooses among cases, computes one case after another: the interpreter would compute all for each
+ * element. */
 static void compute(Arena *arena, const Given *given, const Stage *stage, char *data) {
     int axis = stage->combine == COMBINE_NONE ? choosing_axis(stage) : -1;
     if (axis < 0) {
@@ -273,7 +273,7 @@ static void compute(Arena *arena, const Given *given, const Stage *stage, char *
     }
 }
 
-/* What it is made of may be as large, and is needed no longer. */
+/* Runs in an arena of its own: what the constant is made of may be as large, and is then no longer needed. */
 static const void *interpret(Arena *arena, const Tensor *tensor) {
     Arena *scratch = arena_new();
     Given given = {0};
@@ -311,7 +311,7 @@ static Rows rows_of(Arena *arena, const Tensor *tensor, Copy *copy) {
     return rows;
 }
 
-/* What each index of a dimension adds to the place of an element: the parts of an order are of one dimension each. */
+/* What each index of a dimension adds to an element's place. Each part of an order has one dimension. */
 static int64_t *places_of(Arena *arena, const Tensor *tensor, int dimension) {
     int64_t extent = extent_of(tensor->dims[dimension]), padding, *places = ARENA_ARRAY(arena, int64_t, extent + 1);
     for (int p = 0; p < tensor->order->count; p++) {
@@ -323,7 +323,7 @@ static int64_t *places_of(Arena *arena, const Tensor *tensor, int dimension) {
     return places;
 }
 
-/* How many neighbours stay neighbours: a row is pieces of so many elements. */
+/* How many neighbours stay neighbours: a row consists of pieces of so many elements. */
 static int64_t piece_length(const int64_t *places, int64_t length) {
     int64_t piece = 1;
     while (piece < length && places[piece] == places[0] + piece)
@@ -345,7 +345,7 @@ static void store_rows(Arena *arena, const Tensor *tensor, const Rows *rows, cha
         memcpy(to + i * rows->bytes, row_at(rows, i, at), (size_t)(rows->length * rows->bytes));
 }
 
-/* What padding and alignment leave free stays as it is. */
+/* Does not touch padding. */
 static void store_in_order(Arena *arena, const Tensor *tensor, const Rows *rows, char *to) {
     int bytes = rows->bytes;
     int64_t count = count_of(tensor), length = rows->length, *at = ARENA_ARRAY(arena, int64_t, tensor->rank + 1);
@@ -389,8 +389,8 @@ static void key_numbers(Text *text, const int64_t *numbers, int count) {
     text_add(text, ";");
 }
 
-/* Copies are told by what they copy and from where; contents that are known already, which live as long as the program,
- * by their address. */
+/* The key of a copy is its source and its place in it. Known contents, which live as long as the program, have their
+ * address as key. */
 static bool key_rows(Arena *arena, const Tensor *tensor, Text *text) {
     Copy copy;
     for (int d = 0; d < tensor->rank; d++)
@@ -429,7 +429,7 @@ void know_constants(Arena *arena, Program *program, const Target *target) {
         int number = program_stage_index(program, program_find_stage(program, stage->stage->name));
         if (!stage->constant || stage->buffers[0]->maker->components[0].value->kind == EXPR_READ || number < 0)
             continue;
-        Tensor *buffer = (Tensor *)stage->buffers[0]; /* of this nest, made for it: later stages read its contents */
+        Tensor *buffer = (Tensor *)stage->buffers[0]; /* this nest's own: later stages read its contents */
         known[number] = buffer->data = row_major(arena, buffer);
     }
     program->known = known;
@@ -458,7 +458,7 @@ static void note_tensor(Found *found, const Tensor *tensor) {
 int kernel_constants(Arena *arena, const Kernel *kernel, const Tensor ***list) {
     Found found = {.arena = arena, .program = kernel->program};
     EACH_STMT(s, kernel->body) {
-        if (s->kind == STMT_PREFETCH) /* simplification may have left no read of it */
+        if (s->kind == STMT_PREFETCH) /* after simplification nothing else may read it */
             note_tensor(&found, s->tensor);
         EACH_STMT_READ(read, s)
             note_tensor(&found, read->tensor);

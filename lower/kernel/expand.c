@@ -1,13 +1,13 @@
-/* expand.c - the second half of lowering: a nest becomes a kernel, the passes of the table run over it, the verifier
- * after each. Needs a nest that nest_build accepted; an invariant that a pass breaks is an internal error.
+/* expand.c - the second half of lowering: a nest becomes a kernel, and the passes of the table run over it; the
+ * verifier runs after each. Needs a nest that nest_build accepted. A broken invariant is an internal error.
  */
 #include "lang/clock.h"
-#include "lang/terminal.h"
 #include "lang/diag.h"
+#include "lang/terminal.h"
 #include "lower/kernel/passes.h"
 #include <string.h>
 
-/* In order. Letter n prints what build made. */
+/* In order. The letter n prints the output of build. */
 const Pass pass_table[] = {
     {"guards", 'g', pass_guards, "conditions moved out of loops; loops split into full and partial tiles"},
     {"flatten", 'f', pass_flatten, "one element offset an access, simplified"},
@@ -31,7 +31,7 @@ static void verify_after(const Kernel *kernel, const char *pass, bool flat) {
         INTERNAL_ERROR("after %s of %s: %s", pass, kernel->program->name, broken);
 }
 
-/* Prints the kernel after a pass when its letter is wanted; *printed is the text that was printed last. */
+/* Prints the kernel after a pass if its letter is wanted; *printed is the text printed last. */
 static void dump_after(const Kernel *kernel, const ExpandOptions *options, const char *name, char letter,
                        double seconds, char **printed) {
     FILE *stream = options->dump_stream ? options->dump_stream : stderr;

@@ -1,10 +1,10 @@
 /* flatten.c - pass: each access gets one index, the element offset in its buffer: row major, or as its ElementOrder
  * says.
  *
- * Needs scalar indices, one a dimension, as build wrote them: simplified together they show what simplified one by one
- * they would hide (x / 5 * 5 + x % 5 is x). An offset is a sum of coefficient * atom: constants collected, terms
- * ordered from outermost loop variable to innermost, the constant last, so that code generators find common prefixes
- * and the constant becomes the displacement of an address.
+ * Needs scalar indices, one for each dimension, as build wrote them: simplifying them together shows more than one by
+ * one (x / 5 * 5 + x % 5 is x). An offset is a sum of coefficient * atom: terms ordered from the outermost loop
+ * variable to the innermost, then one constant. So code generators find common prefixes, and the constant becomes the
+ * displacement of an address.
  */
 #include "lang/program.h"
 #include "lower/kernel/passes.h"
@@ -13,13 +13,13 @@ typedef LIST(Substitution) SizeNames;
 
 typedef struct Flatten {
     Arena *arena;
-    LIST(const Var *) loops; /* around the statement at hand, outermost first */
+    LIST(const Var *) loops; /* around the current statement, outermost first */
     SizeNames sizes;         /* names for extents that are sums of sizes */
 } Flatten;
 
 /* --- offsets ------------------------------------------------------------------------------------------------------ */
 
-/* Of the innermost loop in a term; -1 for sizes alone. */
+/* The depth of the innermost loop in a term; -1 for sizes alone. */
 static int depth_of(const Flatten *f, const Term *term) {
     int depth = -1;
     EACH_EXPR(e, term->atom)
@@ -52,7 +52,7 @@ static void add_factors(Arena *arena, ExprList *list, Expr *e) {
     }
 }
 
-/* sizes * (loops * coefficient): the product of the sizes is one for all values of the loops. */
+/* sizes * (loops * coefficient): so the product of the sizes is computed once for all values of the loops. */
 static Expr *term_expr(const Flatten *f, const Term *term) {
     ExprList factors = {0};
     Expr *sizes = NULL, *loops = expr_int(f->arena, 1);
@@ -84,7 +84,7 @@ static Expr *row_major(Arena *arena, Expr *const *dims, Expr *const *index, int 
     return offset;
 }
 
-/* Row major but for what an order says. */
+/* The row-major offset, unless an order is given. */
 static Expr *element_offset(Arena *arena, const Tensor *tensor, Expr *const *dims, Expr *const *index) {
     if (!tensor->order)
         return row_major(arena, dims, index, tensor->rank);
@@ -93,7 +93,7 @@ static Expr *element_offset(Arena *arena, const Tensor *tensor, Expr *const *dim
     return order_offset(arena, &named, index);
 }
 
-/* What is read from memory is no sum; what it is read at is in order already. */
+/* A value read from memory is no sum, and its own index is in order already. */
 static bool is_read(const Expr *e) {
     while (e->kind == EXPR_CAST)
         e = e->args[0];
@@ -102,10 +102,10 @@ static bool is_read(const Expr *e) {
 
 static Expr *ordered(const Flatten *f, Expr *offset) {
     Affine sum;
-    if (is_read(offset)) /* gathers in gathers would be looked through again at each level */
+    if (is_read(offset)) /* nested gathers would be walked again at each level */
         return offset;
     if (!expr_affine_modular(f->arena, offset, &sum))
-        return offset; /* it overflows when it is multiplied out */
+        return offset; /* multiplied out it overflows */
     sort_terms(f, &sum);
     return sum_expr(f, &sum);
 }
@@ -181,7 +181,7 @@ static Stmt *flatten_stmt(Flatten *f, const Stmt *stmt) {
             index[d] = flatten_expr(f, stmt->index[d]);
         made->index[0] = offset_of(f, stmt->tensor, index);
         made->index_count = 1;
-        made->value = flatten_expr(f, stmt->value); /* of a prefetch there is none */
+        made->value = flatten_expr(f, stmt->value); /* a prefetch has no value */
         made->guard = flatten_expr(f, stmt->guard);
         return made;
     }

@@ -18,12 +18,12 @@ static bool is_plain_if(const Stmt *stmt) {
     return stmt->kind == STMT_IF && stmt->otherwise_count == 0;
 }
 
-/* The IF that is all of the body of an IF, or NULL. */
+/* The IF that is the whole body of an IF, or NULL. */
 static Stmt *only_if(const Stmt *stmt) {
     return stmt->count == 1 && is_plain_if(stmt->body[0]) ? stmt->body[0] : NULL;
 }
 
-/* What a statement stands under; kept: by predicates alone. */
+/* The conditions of a statement; kept: only those of predicates. */
 static ExprList conditions_of(Arena *arena, const Stmt *stmt, bool kept) {
     ExprList list = {0};
     if (!is_plain_if(stmt))
@@ -34,13 +34,13 @@ static ExprList conditions_of(Arena *arena, const Stmt *stmt, bool kept) {
     return list;
 }
 
-/* Conditions that every statement of a body stands under. */
+/* Conditions that all statements of a body have. */
 static ExprList common_conditions(Arena *arena, const StmtList *body) {
     ExprList common = {0}, kept;
     bool first = true;
     for (int i = 0; i < body->count; i++) {
         if (body->items[i]->kind == STMT_PREFETCH)
-            continue; /* is of no use where nothing else is done */
+            continue; /* useless where nothing else is done */
         ExprList own = conditions_of(arena, body->items[i], false);
         kept = (ExprList){0};
         for (int c = 0; c < own.count; c++)
@@ -74,7 +74,7 @@ static StmtList without_conditions(Arena *arena, Stmt *const *body, int count, c
     return list;
 }
 
-/* The statement under conditions of a body: those of predicates inside, in an IF of their own. */
+/* Puts conditions of a body around a statement; those of predicates go inside, in an IF of their own. */
 static Stmt *under_conditions(Arena *arena, Stmt *stmt, const ExprList *conditions, const StmtList *body, Loc loc) {
     ExprList lists[2] = {{0}, {0}};
     for (int c = 0; c < conditions->count; c++) {
@@ -94,8 +94,8 @@ static Stmt *under_conditions(Arena *arena, Stmt *stmt, const ExprList *conditio
     return stmt;
 }
 
-/* The extent that a loop has where the condition holds: for condition a * var + rest < limit with a > 0. NULL when the
- * condition has another form, or an unrolled loop would lose its constant extent. */
+/* The extent of a loop where the condition a * var + rest < limit holds, a > 0. NULL when the condition has another
+ * form, or an unrolled loop would lose its constant extent. */
 static Expr *cut_extent(Arena *arena, const Stmt *loop, Expr *extent, Expr *condition) {
     Expr *first;
     if (loop->loop == LOOP_VECTORIZED || loop->loop == LOOP_TENSORIZED || loop_kind_is_bound(loop->loop) ||
@@ -130,15 +130,15 @@ static StmtList substituted(Arena *arena, const StmtList *body, const Var *var, 
     return list;
 }
 
-/* for v in 0:n { if a * v == e { body } } as if e % a == 0 && 0 <= e / a && e / a < n { body at v = e / a }. In lanes e
- * may differ, and lanes read what v would never have been. */
+/* for v in 0:n { if a * v == e { body } } as if e % a == 0 && 0 <= e / a && e / a < n { body at v = e / a }. Not in
+ * lanes: there e may differ, and lanes would read at values that v never has. */
 static Stmt *only_iteration(Arena *arena, const Stmt *loop, const StmtList *body, const ExprList *common) {
     Expr *numerator, *condition = NULL;
     int64_t slope;
     int which = 0;
     while (which < common->count && !equal_value(arena, common->items[which], loop->var, &numerator, &slope))
         which++;
-    if (which == common->count || stores_registers(body->items, body->count) /* at constants alone */ || loop->in_lanes)
+    if (which == common->count || stores_registers(body->items, body->count) /* constant indices */ || loop->in_lanes)
         return NULL;
     Expr *divisor = expr_int(arena, slope), *zero = expr_int(arena, 0);
     Expr *value = expr_compact(arena, expr_binary(arena, OP_DIV, numerator, divisor));
@@ -151,7 +151,7 @@ static Stmt *only_iteration(Arena *arena, const Stmt *loop, const StmtList *body
     return stmt_if_like(arena, &(Stmt){.keeps = true, .loc = loop->loc}, condition, inner, (StmtList){0});
 }
 
-/* The loop from `first` on, counted from 0: its conditions too. */
+/* The loop from `first` on, counted from 0, and its conditions. */
 static Stmt *loop_from(Arena *arena, const Stmt *loop, Expr *first, Expr *extent, const StmtList *body) {
     if (!first)
         return stmt_for_like(arena, loop, extent, *body);
@@ -162,7 +162,7 @@ static Stmt *loop_from(Arena *arena, const Stmt *loop, Expr *first, Expr *extent
     return stmt_for(arena, var, left, loop->loop, shifted, loop->loc);
 }
 
-/* Where a serial loop begins under a condition; NULL when it does not say. */
+/* Where a serial loop begins under a condition; NULL if the condition does not tell. */
 static Expr *cut_begin(Arena *arena, const Stmt *loop, Expr *begin, Expr *condition) {
     Expr *first;
     if (loop->loop != LOOP_SERIAL || !first_success(arena, condition, loop->var, &first))
@@ -171,20 +171,20 @@ static Expr *cut_begin(Arena *arena, const Stmt *loop, Expr *begin, Expr *condit
     return expr_compact(arena, expr_binary(arena, OP_MAX, known, first));
 }
 
-/* A loop without values reads nothing: what is read for a condition in it may not be there. */
+/* Whether a condition may leave a loop. One that reads may not if the loop may have no values: nothing may be there. */
 static bool may_leave(Arena *arena, const Stmt *loop, Expr *condition) {
     return !expr_reads(condition) ||
            expr_prove(arena, expr_binary(arena, OP_GE, loop->extent, expr_int(arena, 1)), &(Facts){0}) == 1;
 }
 
-/* What a body stores to buffers that are there outside of it. */
+/* What a body stores to buffers from outside it. */
 typedef struct Effects {
     Arena *arena;
-    LIST(const Var *) loops;  /* the loop, and those in its body around the statement at hand */
+    LIST(const Var *) loops;  /* the loop, and those in its body around the current statement */
     LIST(const Tensor *) own; /* allocated in the body */
-    ExprList path;            /* conditions around the statement at hand */
-    ExprList needed;          /* what holds, for some values of these loops, wherever something is stored */
-    bool any, other;          /* stores; what is not looked into */
+    ExprList path;            /* conditions around the current statement */
+    ExprList needed;          /* conditions that hold, for some values of these loops, at every store */
+    bool any, other;          /* there are stores; there are other effects */
 } Effects;
 
 static bool is_own(const Effects *effects, const Tensor *tensor) {
@@ -200,7 +200,7 @@ typedef struct Steady {
     int count;
 } Steady;
 
-/* Whether an input is read, at a place that is there and that none of the loops move. */
+/* Whether the read is of an input, inside it, at a place that no loop moves. */
 static bool is_steady_read(const Expr *e, const Steady *steady) {
     bool holds = e->tensor->role == ROLE_INPUT && !e->guard;
     for (int d = 0; d < e->count && holds; d++) {
@@ -257,8 +257,8 @@ static void note_effects(Effects *effects, Stmt *stmt) {
     effects->own.count = own;
 }
 
-/* The part of a serial loop that stores something: of a tile that is computed in registers and stored where it is
- * inside, none may be; of a reduction under conditions that are read from memory a few terms may be all. */
+/* Cuts a serial loop to the part that stores something. A tile computed in registers and stored where it is inside may
+ * store nothing; a reduction under conditions read from memory may have few terms. */
 static void cut_to_useful(Arena *arena, const Stmt *loop, const StmtList *body, Expr **begin, Expr **extent) {
     Effects effects = {.arena = arena};
     if (loop->loop != LOOP_SERIAL)
@@ -356,10 +356,10 @@ static bool index_inside(Arena *arena, const Tensor *tensor, Expr **index) {
 
 typedef struct SafeSearch {
     Arena *arena;
-    ExprList conditions; /* of what is inside */
+    ExprList conditions; /* of the IFs inside */
 } SafeSearch;
 
-/* Whether all that is under a guard stores inside register buffers, in loops that will be copies or lanes. */
+/* Whether everything under a guard stores inside register buffers, in loops that become copies or lanes. */
 static bool is_safe(SafeSearch *search, Stmt *const *stmts, int count) {
     EACH_STMT_OF(s, stmts, count) {
         bool safe = s->kind == STMT_TOGETHER; /* its stores are looked at next */
@@ -385,9 +385,9 @@ static bool uses_atom(const Expr *index, const Affine *atoms) {
     return false;
 }
 
-/* Whether the index is made of something that the condition is about. What it does not use has no part in its being
- * inside: an index that a split of another dimension does not touch is the same in its last tile. A condition about
- * nothing is decided already, for all that is under it. */
+/* Whether the index depends on anything in the condition. If not, the condition does not keep it inside: an index that
+ * a split of another dimension does not touch is the same in its last tile. A condition about nothing is decided for
+ * all that is under it. */
 static bool concerns(Arena *arena, Expr *condition, Expr *const *index, int count) {
     Affine sides[2];
     for (int side = 0; side < 2; side++) {
@@ -400,20 +400,19 @@ static bool concerns(Arena *arena, Expr *condition, Expr *const *index, int coun
     return sides[0].count + sides[1].count == 0;
 }
 
-/* A guard that reads what need not be there where the condition does not hold says nothing there. */
+/* A guard may itself read what only exists where the condition holds. */
 static bool concerns_read(Arena *arena, Expr *condition, const Expr *read) {
     return concerns(arena, condition, read->args, read->count) ||
            (read->guard && expr_reads(read->guard) && concerns(arena, condition, &read->guard, 1));
 }
 
-/* Conditions that an IF drops, and those of predicates that stay, inside and around it: much follows from both together
- * that follows from neither. */
+/* Conditions that an IF drops, and predicates that stay, inside and around it. Together they imply more than alone. */
 typedef struct Finish {
     ExprList dropped;
     ExprList kept;
 } Finish;
 
-/* loops: a loop variable, or a size or scalar. */
+/* loops: shares a loop variable; else a size or scalar. */
 static bool share_variable(const Expr *a, const Expr *b, bool loops) {
     EACH_EXPR(e, a)
         if (e->kind == EXPR_VAR && (e->var->kind == VAR_LOOP) == loops && expr_uses_var(b, e->var))
@@ -421,8 +420,8 @@ static bool share_variable(const Expr *a, const Expr *b, bool loops) {
     return false;
 }
 
-/* Whether a kept condition that is about the same loops as the dropped one makes it say something of the read: j of
- * j < i, or N by i == 5, where i < N is dropped. */
+/* Whether a kept condition, together with the dropped one about the same loops, says something of the read: j by j < i,
+ * or N by i == 5, where i < N is dropped. */
 static bool concerns_by(const Expr *kept, const Expr *dropped, const Expr *read) {
     if (!share_variable(kept, dropped, true))
         return false;
@@ -447,7 +446,7 @@ static bool is_inside_by_guard(Arena *arena, const Expr *read) {
     return true;
 }
 
-/* The guard and the dropped conditions that are about the loops of something in it: together they say more. */
+/* Adds to the guard the dropped conditions about loops that it uses: together they say more. */
 static void guard_by_loops(Arena *arena, const Finish *finish, Expr *read) {
     for (int i = 0; i < finish->dropped.count && read->guard; i++) {
         ExprList known = {0};
@@ -456,7 +455,7 @@ static void guard_by_loops(Arena *arena, const Finish *finish, Expr *read) {
             !share_variable(read->guard, finish->dropped.items[i], true))
             continue;
         read->guard = expr_and(arena, read->guard, finish->dropped.items[i]);
-        i = -1; /* those before it may be about its loops */
+        i = -1; /* earlier ones may use its loops */
     }
 }
 
@@ -489,7 +488,7 @@ static bool uses_reduction(const Expr *e) {
     return false;
 }
 
-/* around: the conditions of the IFs that it is in. */
+/* around: the conditions of the IFs around it. */
 static Stmt *finish_if(Arena *arena, Stmt *stmt, const ExprList *around) {
     SafeSearch search = {.arena = arena};
     if (!is_safe(&search, stmt->body, stmt->count) || stmt->keeps)

@@ -1,10 +1,10 @@
-/* interleave.c - pass: lanes that lie a small stride apart in memory, and whose gaps are other vectors of lanes,
- * columns: the elements of all are contiguous, and are read or stored as such, with shuffles between.
+/* interleave.c - pass: interleaved accesses: lanes a small stride apart in memory, with the gaps filled by other
+ * vectors of lanes (columns). Together their elements are contiguous: they are read or stored as such, and shuffled.
  *
- * Statements in a row, nothing but stores, are looked at together. Reads x(b + k + lane * stride), for several k less
- * than a stride apart, are made once: everything from the first element to the last one lies inside of the buffer.
- * Stores for all k at which nothing reads what is stored are made together. A vector of as many lanes as a register has
- * is made of `stride` registers; by turns for each prime factor of it. Needs unrolled loops.
+ * Works on runs of statements that are only stores. Reads x(b + k + lane * stride), for several k less than a stride
+ * apart, are made once: everything from the first element to the last is inside the buffer. Stores for all k are made
+ * together if nothing reads what they store. A vector of as many lanes as a register has is made of `stride` registers,
+ * interleaved by each prime factor of the stride in turn. Needs unrolled loops.
  */
 #include "lang/program.h"
 #include "lower/kernel/passes.h"
@@ -14,42 +14,42 @@
 
 enum { LEAST_STRIDE = 2, WHOLE_BYTES = 16, MOST_STORES = 256 };
 
-/* Accesses that differ in the constants of their indices alone: columns. */
+/* Columns: accesses whose indices differ in constants alone. */
 typedef struct Columns {
     const Tensor *tensor;
     Expr *guard; /* of lanes; or NULL */
     Expr *index; /* of the first column */
-    Affine at;   /* where that begins */
+    Affine at;   /* where that index begins */
     int stride, lanes;
-    int width; /* from the first column to the last */
-    int count; /* reads: of the columns that are read together */
+    int width; /* how many columns from the first to the last one accessed */
+    int count; /* reads of columns that are read together */
     struct Found *const *reads;
     bool done;
 } Columns;
 
-/* A read, as what it is a column of. */
+/* A read, seen as a column. */
 typedef struct Found {
     Expr *read;
     Columns columns;
     Columns *group; /* NULL: read alone */
 } Found;
 
-/* Statements one after the other, stores and steps between them. */
+/* A run of statements: stores, with steps between them. */
 typedef struct Row {
     const Kernel *kernel;
     Arena *arena;
     Stmt *const *statements;
     int count;
-    int first;     /* that reads a column */
-    bool strided;  /* one was seen */
-    bool steps;    /* of a reduction are among them */
+    int first;     /* the first statement that reads a column */
+    bool strided;  /* a column was seen */
+    bool steps;    /* it contains steps of a reduction */
     int held;      /* vectors that are kept over all steps */
     Map seen;      /* Expr -> itself */
     Map found_for; /* Expr, a read -> Found */
     LIST(Found *) found;
-    Map rewritten;                 /* Expr -> what it became */
+    Map rewritten;                /* Expr -> what it became */
     Vectors *vectors[TYPE_COUNT]; /* in registers, of each type */
-    StmtList list;                 /* what takes their place */
+    StmtList list;                /* the new statements */
 } Row;
 
 /* --- what is accessed --------------------------------------------------------------------------------------------- */
@@ -70,14 +70,14 @@ static bool reads_index(const Affine *affine) {
     return false;
 }
 
-/* Lanes up to an end: of the last vector of a loop. */
+/* Whether the guard cuts off lanes at an end: the last vector of a loop. */
 static bool is_end(const Kernel *kernel, const Tensor *tensor, const Expr *guard, int lanes) {
     return guard->kind == EXPR_OP && guard->op == OP_LT && guard->lanes == lanes && guard->args[0]->kind == EXPR_RAMP &&
            guard->args[1]->kind == EXPR_BROADCAST && !expr_reads(guard) &&
            target_masks(kernel->target, element_info[tensor->type].bytes);
 }
 
-/* What an access would be the first column of. */
+/* The columns that an access would be the first of. */
 static bool columns_of(const Kernel *kernel, const Tensor *tensor, Expr *index, Expr *guard, int lanes,
                        Columns *columns) {
     int64_t stride;
@@ -94,12 +94,12 @@ static bool same_guard(const Expr *a, const Expr *b) {
     return a && b ? expr_equal(a, b) : a == b;
 }
 
-/* They differ in constants, and in guards. */
+/* Whether they differ in constants and guards alone. */
 static bool same_columns(const Columns *a, const Columns *b) {
     return a->tensor == b->tensor && a->stride == b->stride && a->lanes == b->lanes && same_place(&a->at, &b->at);
 }
 
-/* Lanes of the registers that a vector is cut into. */
+/* Lanes of one register; a vector is cut into registers. */
 static int register_lanes(const Kernel *kernel, const Columns *columns) {
     int lanes = kernel->target->vector_bytes / element_info[columns->tensor->type].bytes;
     return lanes > columns->lanes || lanes < 1 ? columns->lanes : lanes;
@@ -128,8 +128,8 @@ static int least_factor(int number) {
     return factor;
 }
 
-/* Vectors of `lanes` lanes whose elements together are those of `count` columns by turns become these columns. An odd
- * number of columns has each element of a column in another lane: they are put into one vector, then in order. */
+/* Separates `count` columns that are interleaved in `count` vectors of `lanes` lanes. With an odd number each element
+ * of a column is in another lane: they are collected in one vector, then put in order. */
 static void separate_odd(Row *row, Expr **vectors, int count, int lanes) {
     Expr *columns[count];
     int pattern[lanes];
@@ -166,7 +166,7 @@ static void join_odd(Row *row, Expr **columns, int count, int lanes) {
     }
 }
 
-/* Every second lane of both, the first or the second ones. */
+/* Every second lane of both vectors, from lane `first`. */
 static Expr *every_second(Row *row, Expr *a, Expr *b, int lanes, int first) {
     int pattern[lanes];
     for (int lane = 0; lane < lanes; lane++)
@@ -174,7 +174,7 @@ static Expr *every_second(Row *row, Expr *a, Expr *b, int lanes, int first) {
     return shuffle(row, a, b, pattern, lanes);
 }
 
-/* The lanes of both by turns, of the first or the second halves. */
+/* The lanes of both vectors alternately, of their first or second halves. */
 static Expr *by_turns(Row *row, Expr *a, Expr *b, int lanes, int half) {
     int pattern[lanes];
     for (int lane = 0; lane < lanes; lane++)
@@ -202,7 +202,7 @@ static void join_step(Row *row, Expr **columns, int count, int lanes) {
     columns[0] = first;
 }
 
-/* Of count = p * q vectors: q times p vectors, each giving a vector of each of p streams, which are q columns. */
+/* Separates p * q vectors: q groups of p vectors give a vector each of p streams, and each stream is q columns. */
 static void separate(Row *row, Expr **vectors, int count, int lanes) {
     if (count == 1)
         return;
@@ -239,8 +239,8 @@ static void join(Row *row, Expr **columns, int count, int lanes) {
 
 /* --- reads and stores of registers -------------------------------------------------------------------------------- */
 
-/* Of `lanes` elements from one of the first column's lane 0 on, those of lanes that the guard allows, and of columns.
- */
+/* The guard of `lanes` elements from `from` on, counted from lane 0 of the first column: true for columns in lanes that
+ * the guard allows. */
 static Expr *guard_at(Arena *arena, const Columns *columns, int64_t from, int lanes) {
     int pattern[lanes];
     if (!columns->guard)
@@ -273,7 +273,7 @@ static void store_at(Row *row, const Columns *columns, const Stmt *like, int64_t
     stmts_add(row->arena, &row->list, stmt_store(row->arena, columns->tensor, index, 1, value, guard, like->loc));
 }
 
-/* The last register's elements end where the last column does: they are read from so many elements before. */
+/* Reads the last register so that it ends at the last column: it starts earlier by the gap. */
 static Expr *read_last(Row *row, const Columns *columns, int64_t from, int lanes) {
     int gap = columns->stride - columns->width, pattern[lanes];
     Expr *value = keep(row, read_at(row->arena, columns, from - gap, lanes));
@@ -282,15 +282,15 @@ static Expr *read_last(Row *row, const Columns *columns, int64_t from, int lanes
     return gap ? shuffle(row, value, NULL, pattern, lanes) : value;
 }
 
-/* Some have instructions for few whole columns, which LLVM finds in a load and shuffles of all its elements, and in
- * a shuffle of all columns and a store. */
+/* Some processors have instructions for few whole columns. LLVM finds them in a load with shuffles of all its elements,
+ * and in a shuffle of all columns with a store. */
 static bool has_column_access(const Kernel *kernel, const Columns *columns, int lanes) {
-    return columns->stride <= kernel->target->family->column_most &&
-           columns->width == columns->stride && !columns->guard && register_lanes(kernel, columns) == lanes &&
+    return columns->stride <= kernel->target->family->column_most && columns->width == columns->stride &&
+           !columns->guard && register_lanes(kernel, columns) == lanes &&
            lanes * element_info[columns->tensor->type].bytes >= WHOLE_BYTES / 2;
 }
 
-/* All of these values are computed before the first one is kept. */
+/* Keeps values in registers; all are computed before the first is stored. */
 static void keep_together(Row *row, Expr **values, int count) {
     StmtList list = row->list;
     row->list = (StmtList){0};
@@ -320,7 +320,7 @@ static void store_whole(Row *row, const Columns *columns, const Stmt *like, int 
              expr_shuffle(row->arena, values, stride, pattern, lanes * stride));
 }
 
-/* The columns of `lanes` lanes from one on. */
+/* Reads `lanes` lanes of all columns, from one lane on. */
 static void read_part(Row *row, const Columns *columns, int lane, int lanes, Expr **values) {
     if (has_column_access(row->kernel, columns, lanes)) {
         read_whole(row, columns, lane, lanes, values);
@@ -334,7 +334,7 @@ static void read_part(Row *row, const Columns *columns, int lane, int lanes, Exp
     separate(row, values, columns->stride, lanes);
 }
 
-/* The parts of a column one after the other. */
+/* Joins the parts of a column. */
 static Expr *joined_parts(Row *row, Expr **parts, int count) {
     for (; count > 1; count /= 2)
         for (int i = 0; i < count / 2; i++) {
@@ -402,7 +402,7 @@ static bool stores_to(const Row *row, const Tensor *tensor) {
     return false;
 }
 
-/* Calls visit for all nodes of lanes, each once, arguments first. */
+/* Visits all vector nodes, each once, arguments first. */
 static void each_vector(Arena *arena, Map *seen, Expr *e, void (*visit)(Row *row, Expr *e), Row *row) {
     if (e->lanes == 1 || address_map_get(seen, e))
         return;
@@ -432,7 +432,7 @@ static void find_read(Row *row, Expr *e) {
     list_push(row->arena, &row->found, found);
 }
 
-/* What a scalar decides about is not read where that is false. */
+/* A store under a scalar condition does not read where it is false. */
 static bool reads_always(const Stmt *stmt) {
     return stmt->kind == STMT_STORE && !(stmt->guard && stmt->guard->lanes == 1);
 }
@@ -449,16 +449,15 @@ static int by_constant(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* More of them have to be read than the shuffles of all are worth, and the last register may not begin before the
- * first.
- */
+/* Whether reading columns together pays: enough of them are read to be worth the shuffles, and the last register does
+ * not begin before the first. */
 static bool pays(const Kernel *kernel, const Columns *columns, int members) {
     int gap = columns->stride - columns->width;
     return members > 1 && (columns->stride <= SHUFFLED_STRIDE || 2 * members >= columns->stride) &&
            gap <= register_lanes(kernel, columns);
 }
 
-/* Reads of one place, in the order of their constants, from one on: those of one group of columns. Returns how many. */
+/* Makes one group of columns from the first reads, sorted by their constants. Returns how many reads it takes. */
 static int make_columns(Row *row, Found *const *reads, int count) {
     Columns *columns = ARENA_NEW(row->arena, Columns);
     int taken = 0, members = 0;
@@ -501,8 +500,8 @@ static void group_reads(Row *row) {
     }
 }
 
-/* From the first statement on that reads a column. Between the steps of a reduction as much is read together as
- * there are registers for, beside what each step adds to. */
+/* Finds columns from the first statement that reads one. Between steps of a reduction it reads only as much together as
+ * there are registers left beside the accumulators. */
 static void find_columns(Row *row) {
     Map seen = {0};
     for (; row->first < row->count; row->first++) {
@@ -520,7 +519,7 @@ static void find_columns(Row *row) {
     group_reads(row);
 }
 
-/* The columns that a statement is the first to read. */
+/* Reads the columns that a statement is the first to need. */
 static void read_column(Row *row, Expr *e) {
     const Found *found = e->kind == EXPR_READ ? address_map_get(&row->found_for, e) : NULL;
     if (found && found->group && !found->group->done)
@@ -537,7 +536,7 @@ static Expr *over_columns(Row *row, Expr *value) {
     return row->found.count ? expr_rewrite_once(row->arena, &row->rewritten, value, as_it_is, NULL) : value;
 }
 
-/* The statement, which reads columns where they were read together. */
+/* The statement with reads of columns replaced. */
 static Stmt *with_columns(Row *row, Stmt *stmt) {
     StmtList stores = {0};
     for (int i = 0; i < stmt->count; i++)
@@ -545,9 +544,9 @@ static Stmt *with_columns(Row *row, Stmt *stmt) {
     if (stmt->kind == STMT_TOGETHER)
         return stmt_with_bodies(row->arena, stmt, stores, (StmtList){0});
     Expr *value = reads_always(stmt) ? over_columns(row, stmt->value) : stmt->value;
-    return value == stmt->value ? stmt
-                                : stmt_store(row->arena, stmt->tensor, stmt->index, stmt->index_count, value,
-                                             stmt->guard, stmt->loc);
+    return value == stmt->value
+               ? stmt
+               : stmt_store(row->arena, stmt->tensor, stmt->index, stmt->index_count, value, stmt->guard, stmt->loc);
 }
 
 /* --- stores ------------------------------------------------------------------------------------------------------- */
@@ -572,7 +571,7 @@ static bool stores_column(const Kernel *kernel, const Stmt *stmt, Columns *colum
            columns_of(kernel, stmt->tensor, stmt->index[0], stmt->guard, stmt->value->lanes, columns);
 }
 
-/* Statements from the first one on that store columns of one place, without reading it: how many. */
+/* How many statements, from the first on, store columns of one place without reading its tensor. */
 static int stores_in_row(const Kernel *kernel, Stmt *const *statements, int count, Stored *stored) {
     Map seen = {0};
     int found = 0;
@@ -591,7 +590,7 @@ static int by_place(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Whether the first ones, as many as the stride, are all columns. */
+/* Whether the first stores, as many as the stride, are all columns. */
 static bool is_whole_group(const Stored *stored, int count) {
     int stride = stored->columns.stride;
     for (int c = 0; c < stride && stride <= count; c++)
@@ -618,7 +617,7 @@ static void store_group(Row *row, const Stored *stored) {
     store_columns(row, &columns, stored->stmt, values);
 }
 
-/* As many of the statements, from one on, as store all that lies between their lanes; returns how many. */
+/* Stores the groups that begin at a statement, if they fill all gaps; returns how many statements that replaces. */
 static int store_interleaved(Row *row, int at) {
     Stmt *const *statements = row->statements + at;
     int count = row->count - at;

@@ -1,7 +1,7 @@
 /* make.c - making, walking and rewriting statements.
  *
- * Keeps true: bodies hold no blocks and nothing that does nothing; a constant condition leaves no IF behind; rewriting
- * returns the statement itself where nothing changes.
+ * Keeps true: bodies hold no blocks and no statements without effect; no IF has a constant condition; rewriting returns
+ * the statement itself if nothing changes.
  */
 #include "lower/kernel/passes.h"
 #include <limits.h>
@@ -209,7 +209,7 @@ static Expr *map_expr(Arena *arena, Expr *e, ReplaceExpr *replace, void *context
     return made;
 }
 
-/* The statement over other expressions, its bodies as they are. */
+/* The statement with its expressions replaced, its bodies unchanged. */
 static Stmt *replace_own_exprs(Arena *arena, Stmt *stmt, ReplaceExpr *replace, void *context) {
     bool changed = false;
     Stmt copy = *stmt;
@@ -229,7 +229,7 @@ static Stmt *replace_own_exprs(Arena *arena, Stmt *stmt, ReplaceExpr *replace, v
     return made;
 }
 
-/* A store whose guard is false, an empty loop, an IF that is decided. */
+/* Removes a store with a false guard, an empty loop, an IF that is decided. */
 static Stmt *settle(Arena *arena, Stmt *stmt) {
     StmtList body = stmts_of(stmt->body, stmt->count);
     int64_t constant;

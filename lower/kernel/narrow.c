@@ -1,32 +1,32 @@
-/* narrow.c - pass: vectors of a register tile of which the first lanes alone are stored get no more of them.
+/* narrow.c - pass: shortens vectors of a register tile if only their first lanes are stored.
  *
- * The last vector of a tile holds what is left of a row: 4 lanes of 16 for 100 columns. Many processors compute a short
- * vector in half of the time of a long one, and none takes longer. A part of a buffer in registers is made narrower
- * where all that reads it, but for what it adds to itself, are stores under one and the same kind of guard: the first c
- * lanes. Needs unrolled loops: registers are accessed at constants.
+ * The last vector of a tile holds the rest of a row: 4 lanes of 16 for 100 columns. Many processors compute a short
+ * vector in half the time of a long one, and none takes longer. A part of a register buffer is made narrower if all
+ * that reads it, except what it adds to itself, are stores under the same kind of guard: the first c lanes. Needs
+ * unrolled loops: registers are accessed at constants.
  */
 #include "lower/kernel/passes.h"
 
-enum { LEAST_BYTES = 16 }; /* no vector is shorter */
+enum { LEAST_BYTES = 16 }; /* the shortest vector */
 
 /* One vector of a register buffer. */
 typedef struct Part {
     int64_t base;
-    int demand; /* its first lanes that something else reads */
-    bool stays; /* something reads it, or makes it, in a way that has no narrow form */
+    int demand; /* the first lanes that others read */
+    bool stays; /* it is read or made in a way that has no narrow form */
 } Part;
 
 typedef struct Narrow {
     Arena *arena;
     const Tensor *tensor;
-    int lanes; /* of all its vectors; 0: not seen yet */
+    int lanes; /* of all its vectors; 0: none seen yet */
     bool fails;
     LIST(Part) parts;
 } Narrow;
 
 /* --- what is accessed --------------------------------------------------------------------------------------------- */
 
-/* The part that a RAMP at a constant accesses; NULL: something else. */
+/* The part that a RAMP at a constant accesses; NULL: none. */
 static Part *part_at(Narrow *narrow, const Expr *index) {
     int64_t base, stride;
     bool vector = index->kind == EXPR_RAMP && expr_is_int(index->args[0], &base) &&
@@ -51,7 +51,7 @@ static void note_whole(Narrow *narrow, const Expr *read) {
 
 /* --- guards ------------------------------------------------------------------------------------------------------- */
 
-/* How many of the first lanes a guard leaves at most: ramp(0, 1, 16) < broadcast(4, 16) leaves 4. */
+/* How many first lanes a guard leaves at most: ramp(0, 1, 16) < broadcast(4, 16) leaves 4. */
 static int lanes_left(const Expr *guard, int lanes) {
     int64_t base, stride, limit;
     if (!guard || guard->kind != EXPR_OP)
@@ -84,7 +84,7 @@ static bool has_narrow_form(const Expr *e, int lanes) {
 
 static Expr *first_lanes(Arena *arena, Expr *e, int width);
 
-/* NULL where it leaves all lanes. */
+/* The guard for the first lanes; NULL where it leaves all of them. */
 static Expr *first_lanes_of_guard(Arena *arena, Expr *guard, int width) {
     if (!guard)
         return NULL;
@@ -116,9 +116,9 @@ static Expr *first_lanes(Arena *arena, Expr *e, int width) {
 
 typedef struct Demand {
     Narrow *narrow;
-    bool own; /* the store makes a part, */
+    bool own; /* the store makes a part of the buffer */
     int64_t own_base;
-    int lanes;   /* what the store keeps of what it reads */
+    int lanes;   /* lanes that the store keeps of what it reads */
     bool formed; /* the store has a narrow form */
 } Demand;
 
@@ -175,12 +175,12 @@ static int width_for(const Narrow *narrow, int demand) {
     return width < narrow->lanes ? width : narrow->lanes;
 }
 
-/* The lanes that a part keeps. */
+/* The lanes that remain of a part. */
 static int width_of(const Narrow *narrow, const Part *part) {
     return part->stays ? narrow->lanes : width_for(narrow, part->demand);
 }
 
-/* The lanes of what is made, or of what is kept where something narrower is read. */
+/* The lanes of the part that is made; or, if something narrower is read, of what is stored. */
 static int width_of_store(Narrow *narrow, const Stmt *store) {
     if (store->tensor == narrow->tensor)
         return width_of(narrow, part_at(narrow, store->index[0]));

@@ -1,20 +1,20 @@
-/* offsets.c - pass: each index of a buffer in memory says which part of it changes in which loop.
+/* offsets.c - pass: each index of a buffer in memory tells which part of it changes in which loop.
  *
- * An OFFSET is a sum of parts, one for each loop that it changes in, from the outermost one to the innermost, and of a
- * constant. Sizes are a part before all loops; what is read from memory changes with the innermost. So code generators
- * compute the address of a part where its loop begins, and the elements of an unrolled tile differ by the constant
- * alone. The last pass: nothing folds an OFFSET. Needs sums in the order in which flatten writes them.
+ * An OFFSET is a sum of a part for each loop that it changes in, from the outermost to the innermost, and a constant.
+ * Sizes are a part before all loops; values read from memory change with the innermost loop. So code generators compute
+ * the address of a part where its loop begins, and the elements of an unrolled tile differ in the constant alone. This
+ * is the last pass: nothing folds an OFFSET. Needs sums in the order that flatten gives them.
  */
 #include "lower/kernel/passes.h"
 
 typedef struct Offsets {
     Arena *arena;
-    LIST(const Var *) loops; /* around the statement at hand, outermost first */
+    LIST(const Var *) loops; /* around the current statement, outermost first */
     Map done;                /* Expr -> itself with OFFSETs, in these loops */
     Map split;               /* Expr, an index without its constant -> OFFSET */
 } Offsets;
 
-/* How many loops are around what the expression changes in: 0 for sizes alone. */
+/* The depth of the innermost loop that the expression changes in; 0 for sizes alone. */
 static int depth_of(const Offsets *o, const Expr *e) {
     int deepest = 0;
     EACH_EXPR(at, e) {
@@ -49,7 +49,7 @@ static Expr *offset_new(const Offsets *o, const Affine *sum) {
     return expr_offset(o->arena, parts, count, sum->constant);
 }
 
-/* The copies of an unrolled statement differ in constants: what is before those is taken apart once. */
+/* Copies of an unrolled statement differ in constants: the part before the constant is split once. */
 static Expr *offset_of(Offsets *o, Expr *index) {
     int64_t constant = 0;
     bool sum = index->kind == EXPR_OP && index->op == OP_ADD && expr_is_int(index->args[1], &constant);
@@ -58,8 +58,8 @@ static Expr *offset_of(Offsets *o, Expr *index) {
         return index;
     if (!offset) {
         Affine affine;
-        offset = expr_affine_modular(o->arena, rest, &affine) ? offset_new(o, &affine)
-                                                              : expr_offset(o->arena, &rest, 1, 0);
+        offset =
+            expr_affine_modular(o->arena, rest, &affine) ? offset_new(o, &affine) : expr_offset(o->arena, &rest, 1, 0);
         address_map_set(o->arena, &o->split, rest, offset);
     }
     return sum ? expr_offset_beyond(o->arena, offset, constant) : offset;
@@ -90,7 +90,7 @@ static Expr *rewrite(Offsets *o, Expr *e) {
 
 static StmtList rewrite_body(Offsets *o, Stmt *const *body, int count);
 
-/* What was taken apart outside of a loop has other depths in it. */
+/* Inside a loop the depths differ: nothing that was split outside is reused. */
 static StmtList rewrite_loop(Offsets *o, const Stmt *loop) {
     Offsets inner = {.arena = o->arena, .loops = o->loops};
     list_push(o->arena, &inner.loops, loop->var);

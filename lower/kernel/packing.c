@@ -1,11 +1,10 @@
 /* packing.c - functions whose const arguments come packed: the program that their schedule is chosen for, the kernel
- * that takes them packed, and those that pack.
+ * that takes packed arguments, and the kernels that pack.
  *
- * In that program a const argument is a constant whose contents come later. A stage at the root that reads it alone,
- * and alone reads it, as a copy does or the transform of filters, is then computed once, ahead of all calls, and so is
- * what is made of that in the same way: the last of them is what the argument holds when it is packed. An argument
- * without any is packed as it is. What packs takes the sizes of the argument's shape alone: they are the same under
- * each schedule.
+ * In that program a const argument is a constant whose contents come later. A stage at the root that alone reads it and
+ * reads nothing else (a copy, a transform of filters) is then computed once, before all calls. So is a stage made from
+ * that in the same way: the last one is what the packed argument holds. An argument without such a stage is packed as
+ * it is. A packing function takes the sizes of the argument's shape alone, which are the same under each schedule.
  */
 #include "lower/kernel/passes.h"
 #include "sema/sema.h"
@@ -34,13 +33,13 @@ Program *packing_program(Arena *arena, const Program *program) {
     Program *later = any ? program_bind(arena, program, NULL, 0, &why) : NULL;
     for (int i = 0; later && i < later->argument_count; i++)
         if (argument_is_packed(&later->arguments[i]))
-            ((Tensor *)later->arguments[i].tensor)->role = ROLE_CONSTANT; /* program_bind made it anew */
+            ((Tensor *)later->arguments[i].tensor)->role = ROLE_CONSTANT; /* program_bind made a copy */
     return later;
 }
 
 /* --- packing one -------------------------------------------------------------------------------------------------- */
 
-/* What copies an argument as it is. */
+/* A stage that copies an argument as it is. */
 static Stage *plain_copy(Arena *arena, const Tensor *from) {
     Stage *stage = stage_new(arena, (Component){NULL, NULL, NULL});
     stage->axis_count = from->rank;
@@ -64,7 +63,7 @@ static Tensor *tensor_like(Arena *arena, const Tensor *tensor, const char *name,
     return copy;
 }
 
-/* What is made of the tensor ahead of all calls, or NULL. */
+/* The tensor that is made from this one before all calls, or NULL. */
 static const Tensor *next_packed(const Nest *nest, const Tensor *tensor) {
     for (int i = 0; i < nest->stage_count; i++)
         if (nest->stages[i]->constant && made_of(nest->stages[i]->buffers[0]->maker) == tensor)
@@ -72,7 +71,7 @@ static const Tensor *next_packed(const Nest *nest, const Tensor *tensor) {
     return NULL;
 }
 
-/* NAME_pack_ARG(sizes of ARG..., from, to) while it is made: the stages from the argument to what is packed. */
+/* NAME_pack_ARG(sizes of ARG..., from, to) under construction: the stages from the argument to the packed tensor. */
 typedef struct Copying {
     Arena *arena;
     LIST(const Tensor *) tensors;
@@ -104,7 +103,7 @@ static void add_copies(Copying *copying, const Nest *nest, const Tensor *argumen
         add_copy(copying, plain_copy(arena, argument), argument, from, to);
 }
 
-/* Of the sizes of a call, those that the functions which pack the argument do not take are unknown there. */
+/* Whether a requirement uses only sizes that the packing function takes. */
 static bool is_checked(const Program *program, const Tensor *argument, const Requirement *requirement) {
     for (int i = 0; i < program->size_count; i++)
         if (expr_uses_var(requirement->condition, program->sizes[i]) && !is_size_of(argument, program->sizes[i]))
@@ -112,7 +111,7 @@ static bool is_checked(const Program *program, const Tensor *argument, const Req
     return requirement->status == STATUS_BAD_SIZE;
 }
 
-/* A shape may be known to be one by what a call requires of other sizes. */
+/* Requires a size of the shape to be 0 or more: only other sizes of a call may imply that. */
 static Requirement shape_requirement(Arena *arena, const Tensor *argument, int d) {
     Expr *condition = expr_binary(arena, OP_GE, argument->dims[d], expr_int(arena, 0));
     return (Requirement){.condition = condition,
@@ -161,7 +160,7 @@ static const Program *copying_program(Arena *arena, const Nest *nest, const Tens
 
 /* --- the whole ---------------------------------------------------------------------------------------------------- */
 
-/* What is made of an argument ahead of all calls, in the end; or the argument. */
+/* The last tensor made from an argument before all calls, or the argument itself. */
 static const Tensor *packed_tensor(const Nest *nest, const Tensor *argument) {
     const Tensor *packed = argument;
     for (const Tensor *next; (next = next_packed(nest, packed));)

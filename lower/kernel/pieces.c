@@ -1,8 +1,7 @@
-/* pieces.c - loops that run in pieces: those that are cut at some values, and those that are partly unrolled.
+/* pieces.c - loops that run in pieces: loops that are cut at some values, and loops that are partly unrolled.
  *
- * Each piece has a variable of its own, whose extent says how far it goes, so that conditions which hold in the whole
- * piece are decided. Where a loop known at run time alone is too short for a cut, the pieces behind it are empty: their
- * extents are 0 or less.
+ * Each piece has its own variable, whose extent shows how far it goes, so that conditions that hold in the whole piece
+ * are decided. If a run-time loop is too short for a cut, the pieces behind it are empty: their extents are 0 or less.
  */
 #include "lower/kernel/passes.h"
 
@@ -28,7 +27,7 @@ static void add_piece(Arena *arena, Pieces *pieces, Piece piece) {
         list_push(arena, pieces, piece);
 }
 
-/* begin + factor * var (+ inner), and what is left of the span. */
+/* Adds the piece begin + factor * var (+ inner), and one for the rest of the span. */
 static void add_unrolled(Arena *arena, const Loop *loop, LoopKind kind, Span span, Expr *length, Pieces *pieces) {
     Expr *factor = expr_int(arena, loop->unroll);
     Expr *count = simplified(arena, OP_DIV, length, factor);
@@ -57,8 +56,8 @@ static void add_span(Arena *arena, const Loop *loop, LoopKind kind, Span span, P
     add_piece(arena, pieces, (Piece){var, length, value, kind, NULL, 0});
 }
 
-/* A piece that begins behind the end of a short loop is empty by its end: its beginning needs no minimum. Cuts from the
- * end ascend; only the one before which nothing but beginnings stand can lie too early. */
+/* Where a cut begins. A piece behind the end of a short loop is empty by its end, so its beginning needs no minimum.
+ * Cuts from the end ascend; only the first of them can lie too early. */
 static Expr *cut_begin(Arena *arena, Expr *extent, int64_t cut, int64_t least) {
     if (cut >= 0)
         return expr_int(arena, cut);

@@ -1,9 +1,9 @@
-/* place.c - pass: allocations where they cost least.
+/* place.c - pass: moves allocations to where they cost least.
  *
- * Needs what unroll gives. A buffer whose size no loop decides is allocated outside the serial loops around it (every
- * iteration writes before it reads), but inside a parallel loop, whose iterations share nothing. A register buffer that
- * some access does not index by constants inside it becomes a local one: it cannot live in registers. A buffer that
- * nothing reads goes, with the stores to it.
+ * Needs what unroll gives. A buffer whose size depends on no loop is allocated outside the serial loops around it
+ * (every iteration writes before it reads), but inside a parallel loop, whose iterations share nothing. A register
+ * buffer with an access that is not at constants inside it becomes a local one: it cannot live in registers. A buffer
+ * that nothing reads is removed with the stores to it.
  */
 #include "lower/kernel/passes.h"
 
@@ -14,7 +14,7 @@ typedef struct Uses {
     bool read, in_memory;
 } Uses;
 
-/* Of every buffer that is allocated: a hash table by address, at most half full. */
+/* All allocated buffers: a hash table by address, at most half full. */
 typedef struct Place {
     Arena *arena;
     Uses *slots;
@@ -30,12 +30,12 @@ static Uses *find_uses(const Place *place, const Tensor *tensor) {
     return &place->slots[at];
 }
 
-/* Constants, all inside: lanes that a guard cuts off may not be, and are not read from memory then. */
+/* Whether the index is constant and inside. Lanes that a guard cuts off may be outside: memory is not read there. */
 static bool is_register_index(const Tensor *tensor, const Expr *e) {
     int64_t first, step = 0;
     const Expr *base = e->kind == EXPR_RAMP ? e->args[0] : e;
     if (tensor->scope != SCOPE_REGISTER)
-        return true; /* whatever it is */
+        return true; /* any index */
     if (!expr_is_int(base, &first) || (e->kind == EXPR_RAMP && !expr_is_int(e->args[1], &step)))
         return false;
     int64_t last = first + (e->lanes - 1) * step, elements = tensor_elements(tensor);
@@ -81,7 +81,7 @@ static StmtList redirect_stores(Arena *arena, Stmt *const *body, int count, cons
     for (int i = 0; i < count; i++) {
         Stmt *stmt = body[i];
         if (stmt->kind == STMT_PREFETCH && stmt->tensor == renaming->from)
-            continue; /* of registers, or of what nothing reads */
+            continue; /* of registers, or of an unread buffer */
         if (stmt->kind == STMT_STORE && stmt->tensor == renaming->from) {
             if (renaming->to)
                 stmts_add(arena, &list,
@@ -144,15 +144,13 @@ static Stmt *hoist(Arena *arena, Stmt *loop) {
     return stmt_allocate(arena, allocate->tensor, body);
 }
 
-/* A buffer in memory that is all that a body is about. */
+/* The buffer in memory whose allocation is the whole body, or NULL. */
 static const Tensor *only_allocates(Stmt *const *body, int count) {
     bool one = count == 1 && body[0]->kind == STMT_ALLOCATE && body[0]->tensor->scope != SCOPE_REGISTER;
     return one && size_is_fixed(body[0]->tensor) ? body[0]->tensor : NULL;
 }
 
-/* if c { allocate t { a } } else { allocate t { b } } as allocate t { if c { a } else { b } }, for as many as there
- * are.
- */
+/* if c { allocate t { a } } else { allocate t { b } } as allocate t { if c { a } else { b } }, repeatedly. */
 static Stmt *unite(Arena *arena, Stmt *stmt) {
     const Tensor *tensor = only_allocates(stmt->body, stmt->count);
     if (!tensor || tensor != only_allocates(stmt->otherwise, stmt->otherwise_count))

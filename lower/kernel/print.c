@@ -7,12 +7,12 @@
  *                 unrolled reduce ki in 0:4 {
  *                     R(ii, ramp(0, 1, 16)) = broadcast(A(io * 14 + ii where ii < M), 16) where jl < broadcast(N, 16)
  *
- * An allocation says `as (d1/16, d0, d1%16)` where the order of its elements is not row major. A loop is `for` or, over
- * a reduction, `reduce`; `of N` follows an extent that is smaller than its variable's bound. A number is int64, with a
- * point or exponent float; others say their type (`1:int32`). Names that are no plain words stand in backquotes; loops
- * and buffers that share a name are told apart by a number. A shuffle says which lanes of its vectors, one behind the
- * other, it has: `shuffle(a, b by 0:8:2, 15, any:3)` is 0, 2, 4, 6, 15 and three of anything. An offset is `[N * 2, i *
- * 16, j, 3]`: the parts that change in no loop, in i and in j, and the constant.
+ * An allocation shows `as (d1/16, d0, d1%16)` if the order of its elements is not row major. A loop is `for` or, over a
+ * reduction, `reduce`; `of N` follows an extent that is smaller than its variable's bound. A number is int64, or with a
+ * point or exponent float; others show their type (`1:int32`). Names that are no plain words are in backquotes; loops
+ * and buffers that share a name get a number. A shuffle lists lanes, counted through its vectors: `shuffle(a, b by
+ * 0:8:2, 15, any:3)` has 0, 2, 4, 6, 15 and three of anything. An offset is `[N * 2, i * 16, j, 3]`: the parts that
+ * change in no loop, in i and in j, and the constant.
  */
 #include "lower/kernel/passes.h"
 #include <ctype.h>
@@ -59,10 +59,10 @@ static const char *name_of(const Printer *p, const void *entity, const char *fal
 }
 
 static bool is_plain_name(const char *name) {
-    static const char *const words[] = {"ramp",     "broadcast", "where",  "inf",      "nan",      "true",   "false",
-                                        "kernel",   "repeat",    "call",   "by",       "symbol",   "target", "strict",
-                                        "for",      "reduce",    "in",     "of",       "if",       "else",   "check",
-                                        "status",   "step",      "block",  "allocate", "constant", "global", "local",
+    static const char *const words[] = {"ramp",     "broadcast", "where",  "inf",      "nan",      "true",    "false",
+                                        "kernel",   "repeat",    "call",   "by",       "symbol",   "target",  "strict",
+                                        "for",      "reduce",    "in",     "of",       "if",       "else",    "check",
+                                        "status",   "step",      "block",  "allocate", "constant", "global",  "local",
                                         "register", "shared",    "masked", "prefetch", "together", "shuffle", "any"};
     if (!isalpha((unsigned char)*name) && *name != '_')
         return false;
@@ -151,7 +151,7 @@ static void print_operator(Printer *p, const Expr *e, int precedence) {
         text_add(p->text, "%s(", info->spelling);
         print_list(p, e->args, e->count);
         text_add(p->text, ")");
-    } else if (e->count == 1) { /* parentheses always: -5 is a constant */
+    } else if (e->count == 1) { /* always parentheses: -5 is a constant */
         text_add(p->text, "%s(", info->spelling);
         print_expr(p, e->args[0], 0);
         text_add(p->text, ")");
@@ -179,7 +179,7 @@ static void print_call(Printer *p, const char *name, const Expr *e) {
     text_add(p->text, ")");
 }
 
-/* How many of the lanes from the first one on are so far apart. */
+/* How many lanes, from the first on, have this step between them. */
 static int run_length(const int *lanes, int count, int step) {
     int length = 1;
     while (length < count && lanes[length] == lanes[length - 1] + step)
@@ -191,7 +191,7 @@ static void print_pattern(Printer *p, const int *pattern, int lanes) {
     for (int lane = 0, length; lane < lanes; lane += length) {
         int first = pattern[lane], step = first < 0 ? 0 : lane + 1 < lanes ? pattern[lane + 1] - first : 1;
         length = (first < 0 || step > 0) ? run_length(pattern + lane, lanes - lane, step) : 1;
-        if (first >= 0 && length == 2) /* that may begin a longer run */
+        if (first >= 0 && length == 2) /* it may begin a longer run */
             length = 1;
         text_add(p->text, lane ? ", " : "");
         text_add(p->text, first < 0 ? "any" : "%d", first);
@@ -375,7 +375,7 @@ static void add_program_names(Printer *p, const Program *program) {
         name_add(p, program->tensors[i], program->tensors[i]->name);
 }
 
-/* What was computed at compile time; its contents are not a part of the text. */
+/* Prints constants that were computed at compile time, without their contents. */
 static void print_constants(Printer *p, const Kernel *kernel) {
     const Tensor **constants;
     int count = kernel_constants(p->text->arena, kernel, &constants);

@@ -1,7 +1,7 @@
 /* rolled.c - which loops that the schedule unrolls or vectorizes stay loops, for explanations.
  *
- * Copies of a loop, as those for last tiles, fare differently: where one has no constant extent another one has. So a
- * loop is noted when none of its copies was expanded, or when a limit kept one of them.
+ * Copies of a loop, such as those for last tiles, may differ: one has a constant extent, another has not. So a loop is
+ * noted if none of its copies was expanded, or if a limit kept one of them.
  */
 #include "lower/kernel/passes.h"
 

@@ -1,8 +1,8 @@
-/* rows.c - pass: reads whose lanes are apart by numbers that are known at compile time become reads of a row, all from
- * the first lane's element to the last one's, and a shuffle.
+/* rows.c - pass: reads whose lanes are known distances apart at compile time become a read of a row, from the first
+ * lane's element to the last one's, and a shuffle.
  *
- * Such are quotients and remainders of a row of lanes by a constant, where the row begins at a multiple of it: two
- * neighbours that read the same byte, the pairs and triples of a fused loop. Needs unrolled loops.
+ * Examples are quotients and remainders of a row of lanes by a constant, if the row begins at a multiple of it: two
+ * neighbours that read the same byte, or the pairs and triples of a fused loop. Needs unrolled loops.
  */
 #include "lang/value.h"
 #include "lower/kernel/passes.h"
@@ -19,14 +19,14 @@ static bool all_equal(const int64_t *offsets, int lanes, int64_t value) {
     return true;
 }
 
-/* The number that all lanes are; false: they differ, or it is not known. */
+/* The number that all lanes have; false: they differ, or it is not known. */
 static bool constant_of(const Expr *e, int64_t *value) {
     return e->kind == EXPR_BROADCAST ? constant_of(e->args[0], value) : expr_is_int(e, value);
 }
 
 static bool lane_pattern(Arena *arena, Expr *index, int lanes, Expr **base, int64_t *offsets);
 
-/* Quotient or remainder by a constant: of a base that is so many times it, and something that all lanes have more. */
+/* Quotient or remainder by a constant, of a base that is a multiple of it plus an offset for each lane. */
 static bool divide_pattern(Arena *arena, const Expr *e, int lanes, Expr **base, int64_t *offsets) {
     int64_t by;
     Affine affine;
@@ -72,7 +72,7 @@ static bool combine_patterns(Arena *arena, const Expr *e, int lanes, Expr **base
     return true;
 }
 
-/* An index as a scalar base and what each of its lanes is more than that; false: it is not known at compile time. */
+/* An index as a scalar base plus an offset for each lane; false: not known at compile time. */
 static bool lane_pattern(Arena *arena, Expr *index, int lanes, Expr **base, int64_t *offsets) {
     int64_t stride = 0;
     bool row = index->kind == EXPR_RAMP && expr_is_int(index->args[1], &stride);

@@ -1,11 +1,11 @@
-/* scan.c - rows of a scan, one after the other: for t { for n { ... } } as for n { for t { ... } }.
+/* scan.c - rows of a scan, one after another: for t { for n { ... } } as for n { for t { ... } }.
  *
- * Where steps lie side by side in memory, and each iteration of the loop inside goes on from what it wrote itself, a
- * few rows at a time run through memory instead of all rows in each step. What a step reads of the one before then
- * stays in registers: through memory it would wait for the store. Used by build for the loop over the steps.
+ * If steps are neighbours in memory and each iteration of the loop inside only continues what it wrote itself, a few
+ * rows at a time run through memory instead of all rows in each step. What a step reads of the one before then stays in
+ * registers: through memory it would wait for the store. build uses this for the loop over the steps.
  *
- * Where nothing but the last step is read in the end, all of a row stays in registers, wherever it lies: no step but
- * the last one stores it.
+ * If only the last step is read in the end, the whole row stays in registers, wherever it lies: only the last step
+ * stores.
  */
 #include "lower/kernel/passes.h"
 
@@ -38,8 +38,8 @@ static void note_row(Rows *rows, const Stmt *stmt) {
         list_push(rows->arena, &rows->reads, read);
 }
 
-/* How an index depends on the row: so many times the row, beyond what loops outside decide, and less than that many
- * beyond by loops inside. */
+/* How an index depends on the row: `times` the row, plus what loops outside decide, plus less than `times` from loops
+ * inside. */
 typedef struct Place {
     int64_t times;
     Expr *outside;
@@ -57,7 +57,7 @@ static bool is_of_row(const Rows *rows, Expr *index, Place *place) {
     return range.has_low && range.has_high && range.low >= 0 && range.high < place->times;
 }
 
-/* The same row is the same part of the dimension in all accesses. */
+/* Whether a row is the same part of the dimension in all accesses. */
 static bool agrees(const Rows *rows, Expr *index, Place *place) {
     Place own;
     if (!is_of_row(rows, index, &own) ||
@@ -67,7 +67,7 @@ static bool agrees(const Rows *rows, Expr *index, Place *place) {
     return true;
 }
 
-/* Whether all that touches the tensor says by one dimension which row it is of. */
+/* Whether all accesses of the tensor tell by one dimension which row they are in. */
 static bool rows_are_apart(const Rows *rows, const Tensor *tensor, int dimension) {
     Place place = {0};
     for (int i = 0; i < rows->stores.count; i++)
@@ -79,7 +79,7 @@ static bool rows_are_apart(const Rows *rows, const Tensor *tensor, int dimension
     return true;
 }
 
-/* Steps are the last index, the row is one before it. */
+/* The step must be the last index, and the row one before it. */
 static bool runs_by_rows(const Rows *rows, const Stmt *store) {
     if (has_tensor(rows->own.items, rows->own.count, store->tensor))
         return true;
@@ -94,21 +94,21 @@ static bool runs_by_rows(const Rows *rows, const Stmt *store) {
 
 /* --- what a step reads of the one before -------------------------------------------------------------------------- */
 
-/* A store of a step, and what it stored in the step before. */
+/* A store of a step, and the tensor that keeps what it stored in the step before. */
 typedef struct KeptStore {
     const Stmt *store;
-    int loops;    /* unrolled or vectorized, around it */
-    Tensor *kept; /* with a dimension each */
-    Expr **index; /* of that */
+    int loops;    /* number of unrolled or vectorized loops around it */
+    Tensor *kept; /* has a dimension for each of these */
+    Expr **index; /* into that */
     bool found;   /* it is read */
 } KeptStore;
 
 typedef struct Carry {
     Arena *arena;
     const Var *steps;
-    LIST(const Stmt *) loops; /* around what is looked at */
+    LIST(const Stmt *) loops; /* around the current expression */
     LIST(KeptStore) stores;   /* of the body, in order */
-    int at;                   /* the one whose value is looked at */
+    int at;                   /* the store whose value is rewritten */
     bool other;               /* the body is not stores of several tensors under such loops and conditions on rows */
 } Carry;
 
@@ -154,7 +154,7 @@ static void find_carry(Carry *carry, const Stmt *stmt) {
     carry->loops.count -= loop;
 }
 
-/* The element that the store writes one step before. */
+/* Whether the read is of the element that the store wrote one step before. */
 static bool is_of_last_step(const Carry *carry, const Stmt *store, const Expr *read) {
     Affine affine;
     if (read->kind != EXPR_READ || read->tensor != store->tensor)
@@ -171,7 +171,7 @@ static bool is_of_last_step(const Carry *carry, const Stmt *store, const Expr *r
     return true;
 }
 
-/* What the store itself, or one that comes after it in the step, wrote in the step before. */
+/* Replaces a read of what this or a later store of the step wrote one step before. */
 static Expr *keep_read(Arena *arena, Expr *e, void *context) {
     Carry *carry = context;
     for (int i = carry->at; i < carry->stores.count; i++) {
@@ -185,7 +185,7 @@ static Expr *keep_read(Arena *arena, Expr *e, void *context) {
     return e;
 }
 
-/* Whatever was kept comes second in an extreme: the test whether the first one is a number does not wait for it. */
+/* Puts the kept value second in a min or max: the NaN test of the first does not wait for it. */
 static Expr *kept_second(Arena *arena, Expr *e, void *context) {
     const Carry *carry = context;
     bool kept[2] = {false, false};
@@ -202,7 +202,7 @@ static Expr *with_kept_reads(Carry *carry, Expr *value) {
     return expr_rewrite(carry->arena, value, kept_second, carry);
 }
 
-/* The next store in two steps: to what is kept, and from there. */
+/* Makes the next store two: to the kept tensor, and from there. */
 static void store_both(Carry *carry, const Stmt *stmt, StmtList *list) {
     Arena *arena = carry->arena;
     KeptStore *of = &carry->stores.items[carry->at];
@@ -247,10 +247,9 @@ static Stmt *carry_steps(Arena *arena, Stmt *steps) {
     return any ? made : steps;
 }
 
-/* --- rows of which the last step is left ----------------------------------------------------------------------------
- */
+/* --- rows of which the last step is left -------------------------------------------------------------------------- */
 
-/* The statements with another store in the place of theirs. */
+/* The statements with their store replaced. */
 static StmtList replace_store(Arena *arena, Stmt *const *body, int count, Stmt *store) {
     StmtList list = {0};
     for (int i = 0; i < count; i++) {
@@ -261,7 +260,7 @@ static StmtList replace_store(Arena *arena, Stmt *const *body, int count, Stmt *
     return list;
 }
 
-/* What stores the last step of the rows, after the steps. */
+/* A store of the rows' last step, after the steps. */
 static Stmt *store_last(Arena *arena, const KeptStore *of, int dimension, Expr *steps) {
     const Stmt *store = of->store;
     Expr **index = ARENA_ARRAY(arena, Expr *, store->index_count);
@@ -271,7 +270,7 @@ static Stmt *store_last(Arena *arena, const KeptStore *of, int dimension, Expr *
     return stmt_store(arena, store->tensor, index, store->index_count, kept, NULL, store->loc);
 }
 
-/* The steps of the rows that one iteration of all loops outside is of. */
+/* The loop over the steps for the rows of one iteration of the loops outside. */
 static Stmt *steps_of_rows(Arena *arena, Stmt *steps, const Tensor *tensor, int dimension, Stmt *const *rows,
                            int count) {
     Carry carry = {.arena = arena, .steps = steps->var};
@@ -292,7 +291,7 @@ static Stmt *steps_of_rows(Arena *arena, Stmt *steps, const Tensor *tensor, int 
     return stmt_allocate(arena, of->kept, life);
 }
 
-/* Loops around the rows that stay together in registers come outside of the steps. */
+/* Moves loops around the rows that stay in registers together to the outside of the steps. */
 static Stmt *steps_inside(Arena *arena, Stmt *steps, const Tensor *tensor, int dimension, Stmt *const *body,
                           int count) {
     Stmt *row = count == 1 && body[0]->kind == STMT_FOR ? body[0] : NULL;
@@ -310,8 +309,7 @@ Stmt *scan_to_last(Arena *arena, Stmt *steps, const Tensor *tensor, int dimensio
     return steps->loop == LOOP_SERIAL ? steps_inside(arena, steps, tensor, dimension, steps->body, steps->count) : NULL;
 }
 
-/* --- the loop over the steps ---------------------------------------------------------------------------------------
- */
+/* --- the loop over the steps -------------------------------------------------------------------------------------- */
 
 Stmt *scan_by_rows(Arena *arena, Stmt *steps) {
     Stmt *row = steps && steps->kind == STMT_FOR && steps->count == 1 ? steps->body[0] : NULL;

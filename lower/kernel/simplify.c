@@ -1,8 +1,8 @@
-/* simplify.c - pass: small and canonical expressions, and no statement that does nothing.
+/* simplify.c - pass: small and canonical expressions, and no statement without effect.
  *
- * Needs scalar expressions, before unroll, while they are few; offsets are simple already. Loops that run once or never
- * disappear; conditions that the ranges of the variables decide too. Checks of sizes stay as they are: what is known of
- * a size, that it is not negative, holds because they say so.
+ * Needs scalar expressions, before unroll, while they are few; offsets are simple already. Removes loops that run once
+ * or never, and conditions that the variables' ranges decide. Checks of sizes stay: a size is known not to be negative
+ * only because they say so.
  */
 #include "lower/kernel/passes.h"
 

@@ -1,8 +1,8 @@
-/* steps.c - what a scan keeps of its steps: as many as are read later, not all.
+/* steps.c - how many of its steps a scan keeps: as many as are read later, not all.
  *
- * A temporary of which steps read the last few alone, and what comes after the scan the last few of all, has room for
- * that many: step t is where step t % count is. Used by build once everything that reads it is there. Each step stores
- * all that is read of it, under no condition, so that nothing of an older step is left.
+ * If steps read only the last few steps of a temporary, and so does everything after the scan, it has room for that
+ * many: step t is at t % count. Used by build once all readers are there. Each step stores all that is read of it,
+ * under no condition, so nothing of an older step remains.
  */
 #include "lower/kernel/passes.h"
 
@@ -11,15 +11,15 @@ enum { STEPS_LIMIT = 8 };
 typedef struct Steps {
     Arena *arena;
     const Tensor *tensor;
-    Tensor *kept;   /* what it becomes */
-    int dimension;  /* that counts the steps */
-    const Var *var; /* of the loop over them */
-    Stmt *loop;     /* over them */
-    Expr *extent;   /* of that */
-    int loops;      /* of such */
-    bool inside;    /* of such a loop, while statements are looked at */
-    int64_t count;  /* of steps that are kept */
-    bool last;      /* what comes after the scan reads the last step alone */
+    Tensor *kept;   /* the smaller tensor */
+    int dimension;  /* the dimension that counts the steps */
+    const Var *var; /* of the loop over the steps */
+    Stmt *loop;     /* the loop over the steps */
+    Expr *extent;   /* of that loop */
+    int loops;      /* number of such loops */
+    bool inside;    /* the current statement is inside such a loop */
+    int64_t count;  /* of kept steps */
+    bool last;      /* after the scan only the last step is read */
     bool other;     /* it is used in another way */
 } Steps;
 
@@ -55,7 +55,7 @@ static bool stores_it(const Steps *steps, Stmt *stmt) {
     return false;
 }
 
-/* Every statement of a buffer's life; repeated: a loop other than that over the steps is around it. */
+/* Visits every statement of a buffer's life; repeated: inside a loop other than that over the steps. */
 static void note_uses(Steps *steps, Stmt *stmt, bool repeated) {
     bool loop = stmt->kind == STMT_FOR && stmt->var == steps->var;
     if (loop) {
@@ -141,7 +141,7 @@ static StmtList replace_loop(Arena *arena, Stmt *const *body, int count, const S
     return list;
 }
 
-/* The buffer's life with what it keeps of the steps. */
+/* The buffer's life with the smaller tensor. */
 static Stmt *with_kept(Steps *steps, Stmt *life) {
     Arena *arena = steps->arena;
     Stmt *rows = steps->last ? scan_to_last(arena, steps->loop, steps->tensor, steps->dimension) : NULL;
@@ -167,7 +167,7 @@ static Stmt *fold_buffer(Arena *arena, Stmt *stmt, const Tensor *tensor, int dim
         Steps steps = {.arena = arena, .tensor = tensor, .dimension = dimension, .count = 1, .last = true};
         return keeps_few(&steps, stmt) ? with_kept(&steps, stmt) : stmt;
     }
-    if (stmt->kind == STMT_FOR) /* what lives in an iteration is of one step alone */
+    if (stmt->kind == STMT_FOR) /* a buffer inside an iteration has one step */
         return stmt;
     for (int i = 0; i < stmt->count; i++)
         stmts_add(arena, &body, fold_buffer(arena, stmt->body[i], tensor, dimension));

@@ -1,10 +1,9 @@
 /* tensorize.c - pass: loops that a hardware instruction runs become one call of it on vectors.
  *
- * Needs flat indices, and loops that the nest has matched against the instruction's meaning. Conditions that do not
- * depend on the loops stay an IF around the call. A condition on lanes of the result becomes a mask of the store, and
- * of the reads of operands that have these lanes; one on steps of the reduction a mask of the reads of all operands,
- * which then are zero, where zeros add nothing. Loops whose conditions are of another kind become vectorized and
- * unrolled ones: they mean the same.
+ * Needs flat indices, and loops that the nest matched with the instruction's meaning. Conditions that do not depend on
+ * the loops stay an IF around the call. A condition on lanes of the result becomes a mask of the store, and of the
+ * reads of operands with these lanes. A condition on steps of the reduction becomes a mask of all reads, where zeros
+ * add nothing. If a condition is of another kind, the loops become vectorized and unrolled ones, which mean the same.
  */
 #include "lower/instr/instr.h"
 #include "lower/kernel/passes.h"
@@ -14,7 +13,7 @@ typedef struct Tensorize {
     const Instr *instr;
     StmtList loops;      /* outermost first */
     ExprList conditions; /* of the IFs among them */
-    ExprList varying;    /* those on the loops' variables */
+    ExprList varying;    /* those that depend on the loops' variables */
     ExprList uniform;
     Stmt *store;
     const Expr **reads; /* of each operand */
@@ -50,7 +49,7 @@ static const Var **loop_vars(const Tensorize *t) {
     return vars;
 }
 
-/* Some lane runs where a condition holds at the values where it is easiest. */
+/* Sorts the conditions. Some lane runs if a condition holds at its easiest values. */
 static bool sort_conditions(Tensorize *t) {
     for (int i = 0; i < t->conditions.count; i++) {
         Expr *condition = t->conditions.items[i], *some = condition;
@@ -65,7 +64,7 @@ static bool sort_conditions(Tensorize *t) {
     return true;
 }
 
-/* What is combined with what the result holds; NULL when the store is of another form. */
+/* The value that is combined with the result; NULL when the store has another form. */
 static const Expr *combined_value(const Tensorize *t) {
     const Expr *value = t->store->value;
     if (!instr_accumulates(t->instr))
@@ -84,7 +83,7 @@ static const Var *loop_var(const Tensorize *t, const int *loop_of, int index) {
     return loop_of[index] < 0 ? NULL : t->loops.items[loop_of[index]]->var;
 }
 
-/* Whether the operand's elements differ with the variable, in the dimensions from `first` on. */
+/* Whether the operand depends on the variable, in the dimensions from `first` on. */
 static bool operand_has(const Tensorize *t, const int *loop_of, int operand, int first, const Var *var) {
     for (int d = first; d < t->instr->operands[operand]->rank; d++)
         if (loop_var(t, loop_of, instr_operand_index(t->instr, operand, d)) == var)
@@ -92,7 +91,7 @@ static bool operand_has(const Tensorize *t, const int *loop_of, int operand, int
     return false;
 }
 
-/* How many elements lie between neighbours in each dimension; false when an element's place is no sum of these. */
+/* The stride of each dimension, in elements; false when an element's place is no sum of these. */
 static bool operand_strides(const Tensorize *t, const int *loop_of, int operand, Expr *offset, int64_t *strides) {
     Affine affine;
     int64_t coefficient;
@@ -120,7 +119,7 @@ static Expr *at_first(const Tensorize *t, Expr *e) {
     return expr_compact(t->arena, expr_substitute(t->arena, e, list, t->loops.count));
 }
 
-/* The first of the operand's dimensions that its block of `lanes` elements spans. */
+/* The first dimension of the operand that its block of `lanes` elements spans. */
 static int block_start(const Tensorize *t, int operand, int64_t lanes) {
     const Tensor *tensor = t->instr->operands[operand];
     int first = tensor->rank;
@@ -129,7 +128,7 @@ static int block_start(const Tensorize *t, int operand, int64_t lanes) {
     return first;
 }
 
-/* A condition for each element of the block: the variables as the values that they have there. */
+/* The condition for each element of the block, at the values that its variables have there. */
 static Expr *condition_lanes(const Tensorize *t, const int *loop_of, int operand, int64_t lanes, Expr *condition) {
     const Tensor *tensor = t->instr->operands[operand];
     Arena *arena = t->arena;
@@ -151,7 +150,7 @@ static Expr *condition_lanes(const Tensorize *t, const int *loop_of, int operand
     return expr_broadcast(arena, expr_simplify(arena, expr_substitute(arena, condition, list, count)), (int)lanes);
 }
 
-/* Which of the loops that the condition is about the block of an operand has: all, none or some. */
+/* Which of the condition's loops the block of an operand has: all, none or some. */
 typedef enum Concern { CONCERNS_NONE, CONCERNS_SOME, CONCERNS_ALL } Concern;
 
 static Concern concern(const Tensorize *t, const int *loop_of, int operand, int64_t lanes, const Expr *condition) {
@@ -171,7 +170,7 @@ static bool is_about_steps(const Tensorize *t, const Expr *condition) {
     return false;
 }
 
-/* The mask of a read or, of operand 0, of the store; false when there is none that says the same. */
+/* The mask of a read or, for operand 0, of the store; false when no mask expresses the conditions. */
 static bool operand_mask(const Tensorize *t, const int *loop_of, int operand, int64_t lanes, Expr **mask) {
     *mask = NULL;
     for (int i = 0; i < t->varying.count; i++) {
@@ -203,7 +202,7 @@ static bool read_guard(const Tensorize *t, const int *loop_of, int operand, int6
     return true;
 }
 
-/* The operand as a vector: its block read at once, repeated where it stands for more. NULL when it does not lie so. */
+/* The operand as a vector: its block, read at once and repeated as needed. NULL when it does not lie so. */
 static Expr *operand_vector(const Tensorize *t, const int *loop_of, int operand) {
     const Expr *read = t->reads[operand];
     int64_t strides[t->instr->operands[operand]->rank + 1], block;
@@ -219,7 +218,7 @@ static Expr *operand_vector(const Tensorize *t, const int *loop_of, int operand)
     return expr_repeat(t->arena, vector, (int)instr_lanes(t->instr, operand));
 }
 
-/* What the result holds before: masked as the store is. */
+/* The old result, masked as the store is. */
 static Expr *former_vector(const Tensorize *t) {
     Expr *read = expr_copy(t->arena, t->store->value->args[0]);
     read->args[0] = t->index;
@@ -272,8 +271,8 @@ static Stmt *call_of(const Tensorize *t) {
     return stmt_if(arena, conjunction(arena, &t->uniform), body, (StmtList){0}, t->store->loc);
 }
 
-/* The same loops, the innermost that does not reduce in lanes, the others unrolled. *vector: a loop inside is in lanes.
- */
+/* The loops, vectorized (the innermost that does not reduce) and unrolled (the others). *vector: a loop inside is
+ * vectorized. */
 static Stmt *as_other_loops(Arena *arena, Stmt *stmt, bool *vector) {
     StmtList body = {0};
     *vector = false;

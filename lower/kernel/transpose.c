@@ -1,9 +1,9 @@
 /* transpose.c - pass: neighbouring stores that copy the columns of a square block become reads of its rows, shuffles
- * and the stores: what packing does where the lanes lie a stride apart, and each store would be of a gather.
+ * and the stores. Packing does this where lanes are a stride apart, so that each store would be of a gather.
  *
- * n stores one after the other, store k of the n elements x(base + k + lane * stride): together they read what n reads
- * of n neighbouring elements read. The shuffles stay inside of 16 bytes as long as they can, as those of all targets
- * do. Needs unrolled loops.
+ * n neighbouring stores, store k of the n elements x(base + k + lane * stride), together read what n reads of n
+ * contiguous elements read. The shuffles stay inside 16 bytes as long as they can, as on all targets. Needs unrolled
+ * loops.
  */
 #include "lower/kernel/passes.h"
 
@@ -11,7 +11,7 @@ enum { LANE_BYTES = 16, MOST_LANES = 64 };
 
 /* --- what is such a block ----------------------------------------------------------------------------------------- */
 
-/* A stride that is known at run time only may be any: the elements are the same. */
+/* A run-time stride may be any: the elements are the same. */
 static bool reads_columns(const Expr *e, Expr **stride) {
     int64_t known;
     if (e->kind != EXPR_READ || e->guard || e->count != 1 || e->args[0]->kind != EXPR_RAMP ||
@@ -27,7 +27,7 @@ static bool stores_row(const Stmt *stmt) {
            expr_is_int(stmt->index[0]->args[1], &stride) && stride == 1 && stmt->tensor->scope != SCOPE_REGISTER;
 }
 
-/* The index is that distance beyond the other one, both of loop variables alone. */
+/* Whether the index is `distance` beyond the other; both depend on loop variables alone. */
 static bool is_beyond(Arena *arena, Expr *index, Expr *from, int64_t distance) {
     Affine affine;
     return expr_affine_modular(arena, expr_binary(arena, OP_SUB, index, from), &affine) && affine.count == 0 &&
@@ -42,7 +42,7 @@ static bool copies_column(Arena *arena, const Stmt *stmt, const Stmt *first, int
            read->tensor == start->tensor && is_beyond(arena, read->args[0]->args[0], start->args[0]->args[0], column);
 }
 
-/* Lanes of 16 bytes at least, that a register holds. */
+/* Whether the lanes have at least 16 bytes and fit into a register. */
 static bool has_shape(const Target *target, const Expr *read) {
     int lanes = read->lanes, bytes = lanes * element_info[read->tensor->type].bytes;
     return lanes > 1 && (lanes & (lanes - 1)) == 0 && lanes <= MOST_LANES && bytes >= LANE_BYTES &&
@@ -72,7 +72,7 @@ typedef struct Block {
     Expr *rows[MOST_LANES];
 } Block;
 
-/* Of each 16 bytes of both vectors the first or the second half, pieces of `size` elements by turns. */
+/* From each 16 bytes of both vectors, takes the first or second half, in pieces of `size` elements alternately. */
 static void unpack(const Block *block, int size, bool high, int *pattern) {
     int pieces = block->group / size;
     for (int i = 0; i < block->lanes; i++) {
@@ -81,7 +81,7 @@ static void unpack(const Block *block, int size, bool high, int *pattern) {
     }
 }
 
-/* Every second 16 bytes of both vectors, from the first or the second on. */
+/* Every second 16 bytes of both vectors, from the first or second on. */
 static void thin(const Block *block, int size, bool high, int *pattern) {
     (void)size;
     for (int i = 0; i < block->lanes; i++)
@@ -90,7 +90,7 @@ static void thin(const Block *block, int size, bool high, int *pattern) {
 
 typedef void Shuffle(const Block *block, int size, bool high, int *pattern);
 
-/* Rows that lie `distance` apart, in pairs. */
+/* Shuffles pairs of rows that are `distance` apart. */
 static void shuffle_pairs(Block *block, int distance, int size, Shuffle *shuffle) {
     int pattern[MOST_LANES];
     for (int i = 0; i < block->lanes; i++) {
@@ -99,9 +99,8 @@ static void shuffle_pairs(Block *block, int distance, int size, Shuffle *shuffle
         Expr *pair[] = {block->rows[i], block->rows[i | distance]};
         for (int high = 0; high < 2; high++) {
             shuffle(block, size, high, pattern);
-            block->rows[i | (high ? distance : 0)] =
-                vectors_keep(&block->vectors, &block->list,
-                             expr_shuffle(block->vectors.arena, pair, 2, pattern, block->lanes));
+            block->rows[i | (high ? distance : 0)] = vectors_keep(
+                &block->vectors, &block->list, expr_shuffle(block->vectors.arena, pair, 2, pattern, block->lanes));
         }
     }
 }
@@ -113,8 +112,7 @@ static int reversed_bits(int value, int count) {
     return reversed;
 }
 
-/* Inside of 16 bytes, which leaves column c at the place whose bits are those of c reversed, then 16 bytes at a time.
- */
+/* First inside 16 bytes, which puts column c at the place with the reversed bits of c; then 16 bytes at a time. */
 static void transpose(Block *block) {
     for (int size = 1; size < block->group; size *= 2)
         shuffle_pairs(block, size, size, unpack);

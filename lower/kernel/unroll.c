@@ -1,16 +1,16 @@
 /* unroll.c - pass: unrolled loops become one copy of their body for each value.
  *
- * Needs flat indices. All unrolled loops around a statement are replaced at once: each copy of an expression is made
- * once, constants collected at the end of its sum, and what does not depend on unrolled variables is shared by pointer.
- * Conditions that the constants decide disappear. Between the steps of a reduction into register buffers stands a STEP:
- * without it code generators keep the broadcasts of several steps alive and spill. A loop whose extent is not constant,
- * or with too many copies, becomes a serial one.
+ * Needs flat indices. All unrolled loops around a statement are replaced at once. Each copy of an expression is made
+ * once, with constants collected at the end of its sum; what does not depend on unrolled variables is shared by
+ * pointer. Conditions that the constants decide disappear. A STEP stands between the steps of a reduction into register
+ * buffers: without it code generators keep the broadcasts of several steps alive and spill. A loop without constant
+ * extent, or with too many copies, becomes serial.
  */
 #include "lower/kernel/passes.h"
 #include <string.h>
 
-/* Nodes of all copies in an outermost loop; beyond, compile time explodes. Tiles of convolutions that pay have more
- * than 250,000. Of a kernel as a whole there is no limit: its code is as long as its nests are many. */
+/* Limit of the nodes of all copies in an outermost loop: more takes too long to compile. Tiles of convolutions that pay
+ * have over 250,000. A whole kernel has no limit: its code is as long as its nests are many. */
 enum { NODE_LIMIT = 1 << 19 };
 
 typedef struct Known {
@@ -18,11 +18,11 @@ typedef struct Known {
     int64_t value;
 } Known;
 
-/* What a condition of the body became for some values of the variables: copies ask again and again. */
+/* What a condition became for some values of the variables. Copies ask for it again and again. */
 typedef struct Decision {
     const Expr *condition;
-    const Known *known;    /* when it was decided */
-    int known_count, next; /* place of the next one of its chain plus 1; 0 ends it */
+    const Known *known;    /* the values that it was decided for */
+    int known_count, next; /* index + 1 of the next in its chain; 0 ends it */
     Expr *result;
 } Decision;
 
@@ -32,11 +32,11 @@ typedef struct Unroll {
     Arena *arena;
     Kernel *kernel;
     bool strict;
-    LIST(const Expr *) outside; /* zeros that stand for reads outside, in the store at hand */
+    LIST(const Expr *) outside; /* zeros in place of reads outside, in the current store */
     LIST(Substitution) bindings;
     int64_t copies;
-    int depth;                /* loops around the statement at hand */
-    int64_t made;             /* nodes of all copies in the outermost loop at hand so far */
+    int depth;                /* loops around the current statement */
+    int64_t made;             /* nodes so far of all copies in the current outermost loop */
     LIST(Decision) decisions; /* by the hash of the condition, chained */
     int heads[DECISION_HEADS];
     LoopNotes notes;
@@ -79,7 +79,7 @@ static SplitSum sum_of_addition(Unroll *u, Expr *e) {
     return sum;
 }
 
-/* rest * constant, the constant joined with one that is there. */
+/* rest * constant; merges the constant with one that is there. */
 static Expr *scaled(Unroll *u, Expr *rest, int64_t constant) {
     int64_t own, product;
     if (is_index_op(rest, OP_MUL) && expr_is_int(rest->args[1], &own) &&
@@ -91,7 +91,7 @@ static Expr *scaled(Unroll *u, Expr *rest, int64_t constant) {
 static SplitSum sum_of_product(Unroll *u, Expr *e) {
     SplitSum a = sum_of(u, e->args[0]), b = sum_of(u, e->args[1]), product = {NULL, 0};
     Expr *rest = a.rest, *by = e->args[1];
-    if (b.rest && !a.rest) { /* the constant to the right */
+    if (b.rest && !a.rest) { /* constants go to the right */
         SplitSum swapped = a;
         a = b, b = swapped;
         rest = a.rest, by = NULL;
@@ -124,7 +124,7 @@ static Expr *lane_of(Arena *arena, const Expr *e, int lane) {
     return expr_binary(arena, OP_ADD, e->args[0], step);
 }
 
-/* 1, 0 or -1 as of expr_prove; of a vector comparison of ramps, whose ends decide for all lanes. */
+/* 1, 0 or -1, as expr_prove; for a vector comparison of ramps both ends decide for all lanes. */
 static int decide(Unroll *u, Expr *condition) {
     if (condition->lanes == 1)
         return expr_prove(u->arena, condition, NULL);
@@ -147,8 +147,8 @@ static bool bool_constant(const Expr *e, int64_t *value) {
     return e->type == TYPE_BOOL && expr_is_int(e, value);
 }
 
-/* The variables that the condition uses, and their values. Of the versions of a nest, which share conditions, not all
- * need to bind the same ones. */
+/* The variables that the condition uses, and their values. Versions of a nest share conditions, but some may not bind
+ * all variables. */
 static Known *known_for(Unroll *u, const Expr *condition, int *count) {
     Known *known = ARENA_ARRAY(u->arena, Known, u->bindings.count + 1);
     *count = 0;
@@ -274,7 +274,7 @@ static Expr *unroll_expr(Unroll *u, Expr *e) {
 
 static StmtList unroll_body(Unroll *u, Stmt *const *body, int count);
 
-/* A product with what is read outside. */
+/* Whether it is a product with a read outside. */
 static bool is_zero_product(const Unroll *u, const Expr *e) {
     if (e->kind == EXPR_BROADCAST || e->kind == EXPR_CAST)
         return is_zero_product(u, e->args[0]);
@@ -286,8 +286,8 @@ static bool is_zero_product(const Unroll *u, const Expr *e) {
     return false;
 }
 
-/* O(i) = O(i) + (T(j) else 0) * x, outside: the term is left out, as if x were finite, which -fstrict does not take for
- * granted. */
+/* O(i) = O(i) + (T(j) else 0) * x, outside T: the term is left out as if x were finite, which -fstrict does not
+ * assume. */
 static bool adds_zero(const Unroll *u, const Stmt *store, const Expr *index, const Expr *value) {
     if (u->strict || value->kind != EXPR_OP || value->op != OP_ADD || value->args[0]->kind != EXPR_READ)
         return false;
@@ -344,7 +344,7 @@ static Stmt *unroll_loop(Unroll *u, Stmt *loop, int64_t extent) {
     return stmt_block(u->arena, list);
 }
 
-/* Nodes of a statement when all loops in it that are to be unrolled are; at most one more than the limit. */
+/* Nodes of a statement after unrolling; counts to at most one more than the limit. */
 static int64_t unrolled_nodes(const Stmt *stmt) {
     int64_t nodes = 0, inside = 0, copies = 1;
     EACH_STMT_EXPR(e, stmt)
@@ -360,7 +360,7 @@ static int64_t unrolled_nodes(const Stmt *stmt) {
     return nodes <= NODE_LIMIT ? nodes : NODE_LIMIT + 1;
 }
 
-/* An outermost loop takes with it what is in it: all copies of a loop are alike. */
+/* An outermost loop decides for the loops in it: all copies of a loop are alike. */
 static bool is_short(Unroll *u, const Stmt *loop, int64_t extent) {
     int64_t nodes = extent > COPIES_LIMIT / u->copies ? NODE_LIMIT + 1 : u->copies > 1 ? 0 : unrolled_nodes(loop);
     if (nodes > NODE_LIMIT - u->made) {

@@ -1,18 +1,18 @@
 /* vectorize.c - pass: vectorized loops become vector expressions with as many lanes as the loop has values.
  *
- * Needs flat indices. The variable becomes a ramp; an index that is affine in it a ramp with its coefficient as stride;
- * what does not depend on it stays scalar and is broadcast. A condition on it becomes a mask of stores and reads, one
- * that does not depend on it stays an IF. A loop that cannot run in lanes (its extent is not constant, a store would
- * hit one element twice, a buffer or a loop inside depends on the lane) becomes a serial one: it means the same.
+ * Needs flat indices. The variable becomes a ramp, and an index that is affine in it a ramp with its coefficient as
+ * stride. What does not depend on the variable stays scalar and is broadcast. A condition on it becomes a mask of
+ * stores and reads; any other stays an IF. A loop that cannot run in lanes (its extent is not constant, a store would
+ * hit one element twice, a buffer or loop inside depends on the lane) becomes a serial one, which means the same.
  */
 #include "lower/kernel/passes.h"
 
-/* The lanes that run: NULL all. What predicates leave out is inside all the same: it may be read. */
+/* The lanes that run; NULL: all. Lanes that predicates leave out are still inside: they may be read. */
 typedef struct Mask {
     Expr *stores; /* vector of bool */
     Expr *lanes;  /* the same without predicates */
-    Expr *any;    /* scalar bool: some of those lanes runs; NULL when that is not known */
-    int lane;     /* that runs if any does; -1 when that is not known */
+    Expr *any;    /* scalar bool: some lane runs; NULL: not known */
+    int lane;     /* a lane that runs if any does; -1: not known */
 } Mask;
 
 typedef struct Vectorize {
@@ -42,7 +42,7 @@ static Expr *ramp_or_broadcast(Arena *arena, Expr *base, Expr *stride, int lanes
     return is_int_constant(stride, 0) ? expr_broadcast(arena, base, lanes) : expr_ramp(arena, base, stride, lanes);
 }
 
-/* The operator on ramps as a ramp again where it is one, or NULL. */
+/* The result of an operator on ramps if it is a ramp, else NULL. */
 static Expr *ramp_op(Arena *arena, Op op, Expr *a, Expr *b, int lanes) {
     Expr *base[2], *stride[2];
     if (a->type != TYPE_INT64 || !as_ramp(arena, a, &base[0], &stride[0]) || !as_ramp(arena, b, &base[1], &stride[1]))
@@ -63,7 +63,7 @@ static Expr *ramp_op(Arena *arena, Op op, Expr *a, Expr *b, int lanes) {
 
 static Expr *vector_expr(Vectorize *v, Expr *e);
 
-/* The operands as vectors where one of them is; false when all stay scalar. */
+/* The operands as vectors if one of them is; false when all stay scalar. */
 static bool vector_args(Vectorize *v, const Expr *e, Expr **args) {
     bool changed = false;
     for (int i = 0; i < e->count; i++) {
@@ -75,8 +75,8 @@ static bool vector_args(Vectorize *v, const Expr *e, Expr **args) {
     return changed;
 }
 
-/* Reading cannot touch memory outside the buffer, for no value of the variables. What is read at an index that is read
- * may be anything where that was never written. */
+/* Whether reading stays inside the buffer for all values of the variables. An index read from memory may be anything
+ * where it was never written. */
 static bool always_inside(const Tensor *tensor, Expr *offset) {
     int64_t elements = tensor_elements(tensor);
     if (elements < 0 || expr_reads(offset))
@@ -135,8 +135,8 @@ static Expr *vector_expr(Vectorize *v, Expr *e) {
 
 /* --- masks -------------------------------------------------------------------------------------------------------- */
 
-/* The lane where the condition holds if it holds at any: the first when it gets harder with the lane, the last when
- * easier; -1 when it does neither. */
+/* The lane where the condition holds if it holds at any: the first if it gets harder with the lane, the last if easier;
+ * -1: neither. */
 static int best_lane(Vectorize *v, const Expr *condition) {
     Affine affine;
     int64_t slope;
@@ -154,8 +154,8 @@ static Expr *at_lane(Vectorize *v, Expr *condition, int lane) {
     return expr_substitute(v->arena, condition, &(Substitution){v->var, expr_int(v->arena, lane)}, 1);
 }
 
-/* The mask narrowed by conditions on the lane. When all of them are easiest at one lane, some lane runs exactly when
- * that one does. */
+/* Narrows the mask by conditions on the lane. If all of them are easiest at one lane, some lane runs exactly if that
+ * lane does. */
 static Mask narrow_mask(Vectorize *v, const ExprList *conditions) {
     Mask mask = v->mask;
     int lane = mask.lanes ? mask.lane : best_lane(v, conditions->items[0]);
@@ -203,8 +203,8 @@ static StmtList masked_body(Vectorize *v, const ExprList *conditions, bool keeps
     return list;
 }
 
-/* Conditions that the lanes share stay an IF; the others are masks of what is inside. Under a mask a read may be one of
- * lanes though its index is not. */
+/* Conditions that lanes share stay an IF; others become masks of what is inside. Under a mask a read may be of lanes
+ * though its index is scalar. */
 static Stmt *vector_if(Vectorize *v, Stmt *stmt) {
     ExprList all = {0}, uniform = {0}, varying = {0}, refused = {0};
     conjuncts_add(v->arena, &all, stmt->condition);
@@ -248,7 +248,7 @@ static StmtList vector_body(Vectorize *v, Stmt *const *body, int count) {
     return list;
 }
 
-/* More lanes than this do not pay: the loop is run serially instead. */
+/* More lanes do not pay: the loop stays serial. */
 enum { LANE_LIMIT = 4096 };
 
 typedef struct Lanes {

@@ -1,5 +1,5 @@
-/* vectors.c - what passes over unrolled statements share: replacing some of those that stand one after the other, and
- * vectors that several statements have in common, each kept in registers of its own.
+/* vectors.c - what passes over unrolled statements share: replacing runs of statements, and keeping vectors that
+ * several statements have in common in registers.
  */
 #include "lower/kernel/passes.h"
 

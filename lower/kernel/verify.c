@@ -1,6 +1,6 @@
-/* verify.c - the invariants of kernels: what every pass keeps and code generators rely on.
+/* verify.c - the invariants of kernels: every pass keeps them, and code generators rely on them.
  *
- * Variables are used inside the loop that defines them, which stands in no loop over the same variable; buffers inside
+ * Variables are used inside the loop that defines them, which is in no loop over the same variable; buffers inside
  * their allocation. Types and lanes agree at every operator. Checks come before the first store to an output. In a flat
  * kernel nothing is left to expand: see kernel.h.
  */
@@ -15,8 +15,8 @@ typedef struct Verify {
     LIST(const Tensor *) buffers;
     bool output_stored;
     int parallel_depth;
-    int axes;           /* of a device that loops around count: a bit each, by their kind */
-    const char *broken; /* the first rule that does not hold */
+    int axes;           /* device axes that loops around count: a bit for each, by kind */
+    const char *broken; /* the first rule that is broken */
     const Stmt *where;
 } Verify;
 
@@ -76,7 +76,7 @@ static int64_t last_index(const Expr *e) {
     return e->kind == EXPR_RAMP ? e->args[0]->integer + (e->lanes - 1) * e->args[1]->integer : e->integer;
 }
 
-/* How many loops are around what the expression changes in. */
+/* The depth of the innermost loop that the expression changes in. */
 static int depth_of(const Verify *v, const Expr *e) {
     int deepest = 0;
     EACH_EXPR(at, e) {
@@ -100,7 +100,7 @@ static void verify_offset(Verify *v, const Expr *e) {
     }
 }
 
-/* Where its lanes are known to be a stride apart, or there is one. */
+/* Whether its lanes are a known stride apart, or it has one lane. */
 static bool is_in_parts(const Expr *index) {
     const Expr *first = index->kind == EXPR_RAMP || index->kind == EXPR_BROADCAST ? index->args[0] : index;
     return first->lanes > 1 || first->kind == EXPR_INT || first->kind == EXPR_OFFSET;

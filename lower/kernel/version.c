@@ -1,38 +1,38 @@
 /* version.c - the middle step of kernel/guards.c: copies of loops in which conditions always hold.
  *
  * A condition is ready at a statement when every variable of it that the statement's loops define can be set to its
- * worst value: for a guard those of unrolled and vectorized loops, for a padded read's condition those of reduction
- * loops too (the test is then outside the whole reduction). Statements whose conditions are ready are put under one
- * test together, as deep as the innermost spatial loop that a condition waits for, so that there are two copies
- * whatever the number of conditions. Where sizes are known and the else copy can only be the last tile, it is made for
- * that tile, and conditions of other dimensions then make copies of both, as long as the code stays small. Where they
- * are not, the else copy is several, for half of the rows or vectors of the tile, half of these and so on.
+ * worst value: for a guard the variables of unrolled and vectorized loops, for the condition of a padded read also
+ * those of reduction loops (the test is then outside the whole reduction). Statements whose conditions are ready are
+ * put under one test together, as deep as the innermost spatial loop that a condition waits for. So there are two
+ * copies for any number of conditions. Where sizes are known and the else copy can only be the last tile, it is made
+ * for that tile; conditions of other dimensions then make copies of both, while the code stays small. Where sizes are
+ * not known, the else copy becomes several: for half of the tile's rows or vectors, half of these and so on.
  */
 #include "lower/kernel/guards.h"
 
-/* In stores after unrolling: what copies made for exact tiles may have together; what is worth a test that depends on
- * no loop inside (of fewer stores each reads under its own condition), unless there are serial loops inside. */
+/* In stores after unrolling. EXACT_BUDGET: all copies for exact tiles together. UNIFORM_...: bodies worth a test that
+ * no loop inside decides (with fewer stores each read has its own condition), unless serial loops are inside. */
 enum { EXACT_BUDGET = 1536, UNIFORM_LEAST = 8, UNIFORM_MOST = 256, COUNTED_MOST = 256, TILES_MOST = 128 };
 
 typedef struct Condition {
     Expr *expr;
     bool guard; /* of a statement, not of a read */
     bool ready;
-    bool uniform; /* no loop below decides it */
-    bool waits;   /* for a spatial loop below */
-    bool masked;  /* a loop below keeps it */
+    bool uniform; /* it does not depend on loops below */
+    bool waits;   /* it waits for a spatial loop below */
+    bool masked;  /* a loop below keeps it in its body */
     Expr *test;   /* when ready: it holds for all values of the loops below */
 } Condition;
 
 typedef struct Version {
     Arena *arena;
-    LIST(Stmt *) inner;     /* loops between the statement that is asked and the one at hand */
-    LIST(const Var *) vars; /* theirs */
-    LIST(const Stmt *) all; /* loops in the statement that is asked */
+    LIST(Stmt *) inner;     /* loops between the statement in question and the current one */
+    LIST(const Var *) vars; /* their variables */
+    LIST(const Stmt *) all; /* loops in the statement in question */
     LIST(Condition) found;
     int64_t size;       /* stores below after unrolling */
     bool uniform_only;  /* see Context */
-    bool loops, serial; /* the statement holds a loop, one that stays a loop */
+    bool loops, serial; /* the statement holds a loop; a loop that stays one */
 } Version;
 
 static const Stmt *loop_of(const Version *v, const Var *var) {
@@ -44,7 +44,7 @@ static const Stmt *loop_of(const Version *v, const Var *var) {
 
 /* --- collecting conditions ---------------------------------------------------------------------------------------- */
 
-/* What a variable of a loop inside makes of a condition. */
+/* Notes how a variable of a loop inside affects a condition. */
 static void note_inner_var(const Version *v, const Var *var, Condition *c) {
     const Stmt *loop = loop_of(v, var);
     if (!loop)
@@ -58,17 +58,17 @@ static void note_inner_var(const Version *v, const Var *var, Condition *c) {
 
 static void add_condition(Version *v, Expr *expr, bool guard) {
     Condition c = {.expr = expr, .guard = guard, .ready = true, .uniform = true};
-    bool reads = expr_reads(expr); /* what it reads need not be there yet, or only under other conditions */
+    bool reads = expr_reads(expr); /* what it reads may not exist yet, or only under other conditions */
     EACH_EXPR(e, expr)
         if (e->kind == EXPR_VAR)
             note_inner_var(v, e->var, &c);
-    if (reads || c.masked || (guard && c.uniform)) /* a uniform guard stands where it can */
+    if (reads || c.masked || (guard && c.uniform)) /* a uniform guard is placed already */
         return;
     if (v->uniform_only && !c.uniform)
         return;
     c.test = c.ready ? extreme_case(v->arena, expr, v->vars.items, v->vars.count, true) : NULL;
     int64_t holds;
-    c.ready = c.test && (!expr_is_int(c.test, &holds) || holds); /* one that never holds for all gives no copy */
+    c.ready = c.test && (!expr_is_int(c.test, &holds) || holds); /* a test that never holds gives no copy */
     for (int i = 0; i < v->found.count; i++) {
         Condition *known = &v->found.items[i];
         if (!expr_equal(known->expr, expr))
@@ -123,12 +123,12 @@ typedef struct InnerVars {
 
 typedef struct Known {
     ExprList always; /* conditions that hold */
-    ExprList never;  /* conditions that do not hold together */
-    Expr *from, *to; /* an expression that has one value; or NULL */
-    InnerVars inner; /* of the loops in the copy */
+    ExprList never;  /* conditions that do not all hold */
+    Expr *from, *to; /* an expression with one known value; or NULL */
+    InnerVars inner; /* variables of the loops in the copy */
 } Known;
 
-/* A conjunction that contains all conditions of `never`. */
+/* Whether a conjunction is false: it contains all conditions of `never`. */
 static bool is_refuted(Arena *arena, const Known *known, Expr *condition) {
     ExprList own = {0};
     conjuncts_add(arena, &own, condition);
@@ -138,7 +138,7 @@ static bool is_refuted(Arena *arena, const Known *known, Expr *condition) {
     return known->never.count > 0;
 }
 
-/* What always holds where e stands: of an inner loop, which may have no values, something is known inside it alone. */
+/* The facts that hold at e. An inner loop may have no values, so facts about its variable hold only inside it. */
 static ExprList facts_for(Arena *arena, const Known *known, const Expr *e) {
     ExprList facts = {0};
     for (int i = 0; i < known->always.count; i++) {
@@ -196,8 +196,7 @@ static StmtList assume(Arena *arena, const StmtList *stmts, Known *known) {
 
 /* --- exact tiles -------------------------------------------------------------------------------------------------- */
 
-/* Whether a test fails for one value alone of the one outer expression in it, the last: io * 14 + 13 < 49 for io =
- * 3. */
+/* Whether a test fails only at the last value of the one outer expression in it: io * 14 + 13 < 49 at io = 3. */
 static bool fails_at_last_only(Arena *arena, Expr *test, Expr **outer, int64_t *last) {
     Affine difference;
     bool or_equal;
@@ -219,12 +218,12 @@ static bool fails_at_last_only(Arena *arena, Expr *test, Expr **outer, int64_t *
 typedef struct Context {
     Arena *arena;
     int64_t budget;    /* for exact copies, in stores */
-    bool uniform_only; /* in a copy where conditions remain: only what no loop below decides */
-    bool chosen;       /* choices are made, or cannot be */
-    bool finished;     /* in a copy where such a condition does not hold: nothing */
-    bool is_small;     /* the whole: tiles with loops inside are worth such copies */
-    bool counts;       /* copies for what is left of unrolled loops: where masks are cheap */
-    bool in_loop;      /* outside all loops allocations stand around whole stages: nothing to decide there */
+    bool uniform_only; /* in a copy with conditions: handle only those that no loop below decides */
+    bool chosen;       /* choices are made, or impossible */
+    bool finished;     /* in a copy where such a condition is false: handle nothing */
+    bool is_small;     /* the kernel is small: tiles with loops inside are worth such copies */
+    bool counts;       /* make copies for leftovers of unrolled loops: masks are cheap */
+    bool in_loop;      /* inside some loop; outside all, allocations surround whole stages and nothing is decided */
 } Context;
 
 static StmtList version_list(Context context, const StmtList *body);
@@ -240,22 +239,21 @@ static StmtList run_of(const StmtList *body, int first, int count) {
     return stmts_of(body->items + first, count);
 }
 
-/* --- what is left of an unrolled loop ------------------------------------------------------------------------------
- */
+/* --- what is left of an unrolled loop ----------------------------------------------------------------------------- */
 
-/* Guards that hold for the first values of an unrolled loop each: for as many as there are left of the same thing. */
+/* Guards that each hold for the first `left` values of an unrolled loop. */
 typedef struct Leftover {
     Expr *left;   /* over loops outside */
-    int64_t most; /* values of the loops */
+    int64_t most; /* the most values of these loops */
     LIST(Expr *) guards;
-    LIST(const Var *) vars; /* of the loop that a guard is about */
-    bool lanes;             /* guards are about lanes too, and stay */
-    int64_t count;          /* what is left in the copy at hand; of lanes at most */
+    LIST(const Var *) vars; /* for each guard, the variable of its loop */
+    bool lanes;             /* guards depend on lanes too, and stay */
+    int64_t count;          /* values left in the current copy; with lanes the most */
 } Leftover;
 typedef LIST(Leftover) Leftovers;
 
-/* The one loop inside that is no loop over lanes and that the guard is about, where that is unrolled; NULL: there is
- * none, or another. *easiest: the guard for the lane that it holds for first. */
+/* The one unrolled loop inside that the guard depends on, besides lanes; NULL: none, or another kind or number of
+ * loops. *easiest: the guard at the lane where it holds first. */
 static const Stmt *unrolled_loop_of(const Version *v, Expr *guard, Expr **easiest) {
     const Stmt *found = NULL;
     LIST(const Var *) lanes = {0};
@@ -282,7 +280,7 @@ static Leftover *leftover_of(Arena *arena, Leftovers *leftovers, Expr *left) {
     return &leftovers->items[leftovers->count - 1];
 }
 
-/* Adds the guard where it says what is left; rows are worth copies where there are serial loops inside. */
+/* Adds a guard that tells how many values are left. Rows are worth copies if there are serial loops inside. */
 static void add_leftover(const Version *v, const Condition *condition, Leftovers *leftovers) {
     Expr *first, *easiest;
     int64_t extent;
@@ -313,7 +311,7 @@ static Expr *count_guards(Arena *arena, Expr *e, void *context) {
     return expr_rewrite(arena, e, count_guard, context);
 }
 
-/* Those whose copies are not too much code, first come, first served. */
+/* The leftovers whose copies stay small enough together, in order. */
 static Leftovers find_leftovers(const Version *v) {
     Leftovers all = {0}, chosen = {0};
     double size = (double)v->size;
@@ -331,8 +329,8 @@ static Leftovers find_leftovers(const Version *v) {
     return chosen;
 }
 
-/* The tile for what is left of the axes from one on: copies of half of its values, half of those and so on, then all of
- * them under guards. */
+/* Copies of the tile for the leftovers from one on: for half of its values, half of those and so on, last for all under
+ * guards. */
 static StmtList counted_versions(Context context, const StmtList *run, Leftovers *leftovers, int from) {
     if (from == leftovers->count)
         return version_list(context, run);
@@ -354,19 +352,17 @@ static StmtList counted_versions(Context context, const StmtList *run, Leftovers
     return all;
 }
 
-/* --- what is gathered ----------------------------------------------------------------------------------------------
- */
+/* --- what is gathered --------------------------------------------------------------------------------------------- */
 
 typedef struct Gathered {
-    const Var *lane; /* of the lanes around the statement at hand; or NULL */
-    bool apart,
-        beside;      /* the store at hand reads elements that lie apart in the lanes; or does more than to copy them */
-    bool any, other; /* such stores; other statements */
+    const Var *lane;    /* of the lanes around the current store; or NULL */
+    bool apart, beside; /* the current store reads elements that are apart in memory; it does more than copy */
+    bool any, other;    /* there are stores; there are others than such copies */
 } Gathered;
 
 enum { FEW_BETWEEN = 16 };
 
-/* Whether more lies between neighbours along a dimension than can be read or stored with them. */
+/* Whether more elements lie between neighbours along a dimension than can be read or stored with them. */
 static bool is_apart(const Tensor *tensor, int dimension) {
     int64_t between = 1;
     for (int d = dimension + 1; d < tensor->rank; d++) {
@@ -408,7 +404,7 @@ static void collect_gathered(Gathered *gathered, const Stmt *stmt) {
     gathered->lane = outer;
 }
 
-/* The statement with serial loops alone. */
+/* The statement with all loops serial. */
 static Stmt *one_by_one(Arena *arena, Stmt *stmt) {
     StmtList body = {0};
     for (int i = 0; i < stmt->count; i++)
@@ -418,8 +414,8 @@ static Stmt *one_by_one(Arena *arena, Stmt *stmt) {
     return stmt_with_bodies(arena, stmt, body, (StmtList){0});
 }
 
-/* Of a block that is turned over in registers, what is left at the ends: gathers would read no more at once, and of all
- * columns of the block. */
+/* Copies the ends of a block that is transposed in registers by single elements: gathers would read no more at once,
+ * and would read all columns of the block. */
 static StmtList copy_by_elements(Arena *arena, const StmtList *run) {
     Gathered gathered = {0};
     StmtList list = {0};
@@ -432,10 +428,9 @@ static StmtList copy_by_elements(Arena *arena, const StmtList *run) {
     return tighten_body(arena, list.items, list.count);
 }
 
-/* --- two copies ----------------------------------------------------------------------------------------------------
- */
+/* --- two copies --------------------------------------------------------------------------------------------------- */
 
-/* The two copies under a test of some conditions; the second as several for what is left of unrolled loops. */
+/* Two copies under a test; the second may become several, for leftovers of unrolled loops. */
 static Stmt *make_versions(Context context, const StmtList *run, const ExprList *conditions, const ExprList *tests,
                            Context first, Context second, Known known, Leftovers *leftovers) {
     known.always = *conditions;
@@ -454,7 +449,7 @@ static Stmt *make_versions(Context context, const StmtList *run, const ExprList 
     return stmt_if(context.arena, test, full, partial, run->items[0]->loc);
 }
 
-/* Copies for a condition that only the last tile breaks, or NULL when there is none. */
+/* Copies for a condition that fails only in the last tile; NULL: there is none. */
 static Stmt *exact_versions(Context context, const StmtList *run, const Version *v) {
     if (v->uniform_only || v->size > context.budget)
         return NULL;
@@ -481,7 +476,7 @@ static Stmt *exact_versions(Context context, const StmtList *run, const Version 
     return NULL;
 }
 
-/* Two copies for all conditions that are ready, or NULL when there are none or one waits for a loop below. */
+/* Two copies for all ready conditions; NULL: there are none, or one waits for a loop below. */
 static Stmt *joint_versions(Context context, const StmtList *run, const Version *v) {
     ExprList conditions = {0}, tests = {0};
     bool uniform = true;
@@ -515,8 +510,8 @@ static bool has_work(const Version *v) {
     return false;
 }
 
-/* The smaller of an extent and the first value where a condition fails. Of a loop over tiles they are (n + s - 1) / s
- * and n / s: that one is the smaller is seen from what is divided. */
+/* The minimum of an extent and the first value where a condition fails. For a loop over tiles these are (n + s - 1) / s
+ * and n / s: the dividends tell which one is smaller. */
 static Expr *smaller(Arena *arena, Expr *extent, Expr *first) {
     Affine difference;
     if (extent->kind == EXPR_OP && extent->op == OP_DIV && first->kind == EXPR_OP && first->op == OP_DIV &&
@@ -536,7 +531,7 @@ static bool has_serial_loop(Stmt *stmt) {
     return false;
 }
 
-/* The value up to which all conditions hold, or NULL when they do not depend on the loop in this way. */
+/* The value up to which all conditions hold; NULL if they do not depend on the loop in this way. */
 static Expr *cut_of(Arena *arena, const Stmt *loop, Expr *condition) {
     ExprList conditions = {0};
     Expr *cut = loop->extent, *first;
@@ -548,10 +543,10 @@ static Expr *cut_of(Arena *arena, const Stmt *loop, Expr *condition) {
     }
     cut = expr_compact(arena, expr_binary(arena, OP_MAX, cut, expr_int(arena, 0)));
     bool pays = loop->var->reduction || expr_is_int(cut, NULL) || !has_serial_loop(loop->body[0]);
-    return pays ? cut : NULL; /* where much is done a test in each iteration is cheap */
+    return pays ? cut : NULL; /* with much work inside a test in each iteration is cheap */
 }
 
-/* Whether what is left after n / s of (n + s - 1) / s iterations is one or none. */
+/* Whether at most one of (n + s - 1) / s iterations is left after n / s. */
 static bool leaves_one(Arena *arena, const Expr *extent, const Expr *cut) {
     Affine difference;
     return extent->kind == EXPR_OP && extent->op == OP_DIV && cut->kind == EXPR_OP && cut->op == OP_DIV &&
@@ -577,7 +572,7 @@ static Stmt *rest_of_loop(Arena *arena, const Stmt *loop, const Stmt *test, Expr
     return stmt_for(arena, rest, left, LOOP_SERIAL, tail, loop->loc);
 }
 
-/* Cuts a serial loop whose whole body is a test that holds up to some value of it:
+/* Cuts a serial loop whose whole body is a test that holds up to some value:
  * for i in 0:n { if i < m { a } else { b } } as for i in 0:m { a } for i in 0:n - m { b at m + i }. */
 static Stmt *cut_loop(Arena *arena, Stmt *loop) {
     Stmt *test = loop->body[0];
@@ -592,10 +587,10 @@ static Stmt *cut_loop(Arena *arena, Stmt *loop) {
     return stmt_block(arena, list);
 }
 
-/* The statement with versions made inside it. */
+/* Makes versions inside the statement. */
 static Stmt *version_below(Context context, Stmt *stmt) {
     context.in_loop |= stmt->kind == STMT_FOR;
-    context.chosen |= stmt->kind == STMT_FOR && loop_kind_is_expanded(stmt->loop); /* lanes have masks */
+    context.chosen |= stmt->kind == STMT_FOR && loop_kind_is_expanded(stmt->loop); /* lanes use masks */
     StmtList body = stmts_of(stmt->body, stmt->count), otherwise = stmts_of(stmt->otherwise, stmt->otherwise_count);
     body = version_list(context, &body);
     otherwise = version_list(context, &otherwise);
@@ -603,15 +598,14 @@ static Stmt *version_below(Context context, Stmt *stmt) {
     return made && made->kind == STMT_FOR ? cut_loop(context.arena, made) : made;
 }
 
-/* --- choices -------------------------------------------------------------------------------------------------------
- */
+/* --- choices ------------------------------------------------------------------------------------------------------ */
 
 static bool has_choice(Context context, Stmt *const *run, int count, Choice *choice) {
     return !context.chosen && context.in_loop && find_choice(context.arena, run, count, choice) &&
            (choice->uniform || !context.uniform_only);
 }
 
-/* Copies for where one side of a choice is taken, the other, and, where it may differ in a tile, both. */
+/* Copies for one side of a choice, for the other, and, if tiles can be mixed, for both. */
 static Stmt *choice_versions(Context context, const StmtList *run, const Choice *choice) {
     StmtList sides[2], both = {0};
     for (int i = 0; i < 2; i++) {

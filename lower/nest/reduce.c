@@ -53,7 +53,7 @@ typedef struct Factoring {
     const Var **axes;       /* of the new stage for the named loops */
     const Var **reductions; /* of the new stage for the others */
     int reduction_count;
-    Expr *inside; /* condition: the old stage's reduction indices are in range */
+    Expr *inside;               /* condition: the old stage's reduction indices are in range */
     LIST(Substitution) renamed; /* variables of the loops -> variables of the new stage */
     LIST(Substitution) indices;
 } Factoring;
