@@ -1,16 +1,16 @@
-/* clip.c - sums whose terms are 0 outside of a tensor: what is left of the work where loops leave such terms out.
+/* clip.c - sums whose terms are 0 outside a tensor: how much work is left when loops leave such terms out.
  *
- * (I(h + r - 1) else 0) * F(r): a serial loop over r runs over the values that are inside alone, when no copy or lane
- * of its body stands for another h. Copies for each h want r unrolled too, outside, and the first and the last h among
- * the serial loops apart (partition): then all is decided at compile time. space/tile_clip.c writes such schedules.
+ * In (I(h + r - 1) else 0) * F(r) a serial loop over r runs over the values inside alone, if no copy or lane of its
+ * body has another h. With copies for each h, r must be unrolled too, outside them, and the first and last h of the
+ * serial loops cut off (partition): then all is decided at compile time. space/tile_clip.c writes such schedules.
  */
 #include "autosched/model/profile.h"
 
 #include <math.h>
 
-enum { VALUES_LIMIT = 256, SAMPLES = 8 /* values of a loop that are looked at */ };
+enum { VALUES_LIMIT = 256, SAMPLES = 8 /* values of a loop that are sampled */ };
 
-/* One dimension of an access along the loops of its stage. */
+/* One dimension of an access, along the loops of its stage. */
 typedef struct Along {
     const StageFacts *stage;
     const double *slopes; /* [loop_count] */
@@ -31,7 +31,7 @@ static bool may_be_outside(const Along *along) {
     return low < 0 || high >= along->dim;
 }
 
-/* Whether loops decide what is inside: nothing is left to be tested for each element. */
+/* Whether loops decide what is inside, so that no element needs a test. */
 static bool is_decided(const Along *along) {
     bool copies = false, apart = true, rolled = false;
     for (int l = 0; l < along->stage->loop_count; l++) {
@@ -48,13 +48,13 @@ static bool is_decided(const Along *along) {
     return !copies || (apart && !rolled);
 }
 
-/* Of the positions low, low + step, ... high, the part that is inside when shifted. */
+/* The part of the positions low, low + step, ... high that is inside when shifted. */
 static double inside_part(const Along *along, double low, double high, double step, double shift) {
     double from = fmax(low + shift, 0), to = fmin(high + shift, along->dim - 1);
     return fmin(fmax((to - from + step) / (high - low + step), 0), 1);
 }
 
-/* The mean of that over the values of the reduction loops. */
+/* The mean of that part over the values of the reduction loops. */
 static double kept_part(const Along *along) {
     const StageFacts *stage = along->stage;
     double low = along->offset, high = along->offset, step = HUGE_VAL, values = 1, sum = 0;
@@ -83,8 +83,7 @@ static double kept_part(const Along *along) {
     return sum / values;
 }
 
-/* The least that a form may be for the expanded loops, where the others are a part of their way through their values
- * each. */
+/* The least value of a form over the expanded loops, at sample number `sample` of the values of the others. */
 static double least_value(const StageFacts *stage, const double *form, int sample) {
     double value = form[stage->loop_count];
     for (int l = 0; l < stage->loop_count; l++) {

@@ -1,4 +1,4 @@
-/* features.c - the feature vector of a nest, from its profile: features.def says what and in which order. */
+/* features.c - the feature vector of a nest, made from its profile. features.def has the features in order. */
 #include "autosched/model/features.h"
 
 #include <math.h>
@@ -59,7 +59,7 @@ static float log_of(double value) {
     return (float)log2(1 + fmax(value, 0));
 }
 
-/* Seconds as a logarithm, of a part of a nanosecond up. */
+/* The logarithm of seconds, from a part of a nanosecond up. */
 static float seconds_log(double seconds) {
     return (float)log2(fmax(seconds, 1e-10) * 1e10);
 }
@@ -164,7 +164,7 @@ static void loop_features(const StageFacts *stage, float *values) {
     }
 }
 
-/* For each threshold the largest body whose work stays below it: what it touches of the access, and how often each. */
+/* For each threshold takes the largest body whose work stays below it: what it touches of the access, and its reuse. */
 static void curve_features(const StageFacts *stage, const AccessFacts *access, float *curve) {
     double inside = 1;
     for (int l = stage->loop_count - 1; l >= -1; l--) {

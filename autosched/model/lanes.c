@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-enum { SHUFFLE_INDICES = 2 }; /* vectors that hold the places of a shuffle's lanes */
+enum { SHUFFLE_INDICES = 2 }; /* vectors of indices for shuffles */
 
 bool loop_is_expanded(const StageFacts *stage, int loop) {
     return loop_kind_is_expanded(stage->loops[loop]->kind);
@@ -26,7 +26,7 @@ bool access_is_vector(const StageFacts *stage, const AccessFacts *access) {
     return along;
 }
 
-/* What a vector of consecutive elements costs: those as long as a cache line cross one unless all strides are whole
+/* The cost of a vector of consecutive elements. One as long as a cache line crosses lines unless all strides are whole
  * vectors. */
 static double vector_cost(const StageFacts *stage, const AccessFacts *access) {
     double part = (double)stage->lanes * access->bytes / stage->machine->line_bytes;
@@ -37,7 +37,7 @@ static double vector_cost(const StageFacts *stage, const AccessFacts *access) {
     return 1;
 }
 
-/* What is read column by column where its neighbours are read too: a block of rows that is transposed. */
+/* Whether a block is read column by column, with neighbouring columns read too: the block of rows is transposed. */
 static bool is_transposed(const StageFacts *stage, const AccessFacts *access) {
     bool along = false;
     for (int l = 0; l < stage->loop_count; l++)
@@ -50,14 +50,14 @@ static bool is_whole_stride(const AccessFacts *access, int loop, double limit) {
     return !access->irregular && stride == floor(stride) && stride > 1 && stride <= limit;
 }
 
-/* Read as whole vectors, of which a part is taken. */
+/* Whether whole vectors are read and a part of them is taken. */
 static bool is_shuffled(const AccessFacts *access, int loop) {
     return !access->write && is_whole_stride(access, loop, SHUFFLED_STRIDE);
 }
 
-/* --- columns: lanes between whose elements those of others lie --- */
+/* --- columns: interleaved lanes --- */
 
-/* The one of the accesses that differ in their offsets alone which all count for. */
+/* The access that counts for all those that differ in offsets alone. */
 static const AccessFacts *first_shifted(const StageFacts *stage, const AccessFacts *access) {
     for (int a = 1; a < stage->access_count && access->shifts == 0; a++)
         if (stage->accesses[a].tensor == access->tensor && stage->accesses[a].shifts > 1)
@@ -65,7 +65,7 @@ static const AccessFacts *first_shifted(const StageFacts *stage, const AccessFac
     return access;
 }
 
-/* How many elements the offsets of those accesses are apart. */
+/* How many elements the offsets of these accesses are apart. */
 static double shifted_elements(const AccessFacts *access) {
     double elements = 0, step = 1;
     for (int d = access->rank - 1; d >= 0; d--) {
@@ -81,7 +81,7 @@ static bool goes_between(const StageFacts *stage, const AccessFacts *access, int
     return stage->loops[loop]->kind == LOOP_UNROLLED && stage->extents[loop] > 1 && step > 0 && step < stride;
 }
 
-/* Distinct vectors of lanes, so far apart, that lie between each other. */
+/* How many distinct vectors with this stride are interleaved. */
 static double column_count(const StageFacts *stage, const AccessFacts *access, double stride) {
     double columns = access->shifts > 1 && shifted_elements(access) < stride ? access->shifts : 1;
     for (int l = 0; l < stage->loop_count; l++)
@@ -90,7 +90,7 @@ static double column_count(const StageFacts *stage, const AccessFacts *access, d
     return fmin(columns, stride);
 }
 
-/* Registers that are loaded or stored in one run of the block. */
+/* Registers that one run of the block loads or stores. */
 static double column_vectors(const StageFacts *stage, const AccessFacts *access, int lanes) {
     double stride = access->strides[lanes], count = stride * loop_vectors(stage, lanes);
     for (int l = 0; l < stage->loop_count; l++)
@@ -100,8 +100,8 @@ static double column_vectors(const StageFacts *stage, const AccessFacts *access,
     return count;
 }
 
-/* Whether there are registers for all columns that the steps of an unrolled reduction read, beside what these add
- * to, and for what the shuffles of many need. */
+/* Whether the registers suffice for all columns that the steps of an unrolled reduction read, for the accumulators, and
+ * for shuffle indices. */
 static bool are_held(const StageFacts *stage, int lanes) {
     double held = loop_vectors(stage, lanes), widest = 0;
     bool steps = false;
@@ -130,7 +130,7 @@ static bool is_interleaved(const StageFacts *stage, const AccessFacts *access, i
     return columns > 1 && (stride <= SHUFFLED_STRIDE || 2 * columns >= stride) && are_held(stage, loop);
 }
 
-/* The loop of the lanes, -1: they are on their own. */
+/* The loop of interleaved lanes; -1: none. */
 static int interleaved_loop(const StageFacts *stage, const AccessFacts *access) {
     for (int l = 0; l < stage->loop_count && !access->in_registers; l++)
         if (is_interleaved(stage, access, l))
@@ -143,8 +143,8 @@ static double interleaved_vectors(const StageFacts *stage, const AccessFacts *ac
     return again ? 0 : column_vectors(stage, access, lanes);
 }
 
-/* Shuffles for a register: by turns for each prime factor, of which 2 needs one, another one as many as it is; or
- * what an instruction for whole columns does. */
+/* Shuffles for a register: one for each factor 2 of the stride, p for each other prime factor p; or the cost of an
+ * instruction for whole columns. */
 static double turns(const StageFacts *stage, double stride) {
     const Machine *machine = stage->machine;
     double shuffles = 0;
@@ -179,8 +179,7 @@ double access_count_in_block(const StageFacts *stage, const AccessFacts *access)
         else if (is_shuffled(access, l))
             count *= loop_vectors(stage, l) * fabs(access->strides[l]) * vector_cost(stage, access);
         else
-            count *= stage->extents[l] *
-                     (access->write ? stage->machine->scatter_cost : stage->machine->gather_cost);
+            count *= stage->extents[l] * (access->write ? stage->machine->scatter_cost : stage->machine->gather_cost);
     }
     return count;
 }

@@ -20,7 +20,7 @@ static void static_predict(CostModel *model, const float *features, int count, f
         scores[i] = features_static_score(features + (size_t)i * (size_t)feature_count());
 }
 
-/* A number that depends on the features and the seed: any order, but always the same. */
+/* A pseudo-random score from the features and the seed: an arbitrary order, but always the same. */
 static void none_predict(CostModel *model, const float *features, int count, float *scores) {
     for (int i = 0; i < count; i++) {
         uint64_t hash = model->seed;

@@ -38,7 +38,7 @@ static void form_of_var(Forms *forms, const Var *var, double *form) {
         form[forms->count] = size_of(forms, var);
         return;
     }
-    double step = 0; /* of the parts of a fused loop each counts as many values as those inside have together */
+    double step = 0; /* a part of a fused loop counts the values of all parts inside it */
     for (int l = forms->count - 1; l >= 0; l--)
         if (forms->loops[l]->var == var) {
             form[l] = step > 0 ? step : 1;
@@ -61,21 +61,19 @@ static bool is_constant(const Forms *forms, const double *form) {
     return true;
 }
 
-/* Whether the quotient by a constant stays the same while a loop, with all others at their start, goes through its
- * values.
- */
+/* Whether the quotient by a constant stays the same over all values of a loop, with the others at their start. */
 static bool quotient_stays(const Forms *forms, const double *a, int loop, double by) {
     double start = a[forms->count] - fabs(by) * floor(a[forms->count] / fabs(by));
     return start + fabs(a[loop]) * (extent_of(forms, loop) - 1) < fabs(by);
 }
 
-/* The index comes back while the loop goes on: its lanes have no stride. */
+/* The index repeats while the loop goes on: its lanes have no stride. */
 static double returning_slope(const Forms *forms, const double *a, int loop) {
     return a[loop] != 0 && forms->loops[loop]->kind == LOOP_VECTORIZED ? 0.5 : 0;
 }
 
-/* a op b for forms; a remainder is what the quotient leaves of a, so that by * (a / by) + a % by is a; a product of
- * two that vary is taken at the slope of the first, with b at a typical value. */
+/* a op b for forms. Remainders get the slopes that quotients drop, so that by * (a / by) + a % by is a. A product of
+ * two varying forms has the slopes of the first, with b at a typical value. */
 static void form_combine(const Forms *forms, Op op, double *a, double *b) {
     int last = forms->count;
     if (op == OP_MUL && is_constant(forms, a)) {
@@ -93,7 +91,7 @@ static void form_combine(const Forms *forms, Op op, double *a, double *b) {
         case OP_MUL: a[l] *= b[last]; break;
         case OP_DIV: a[l] = l == last ? floor(a[l] / by) : quotient_stays(forms, a, l, by) ? 0 : a[l] / by; break;
         case OP_MOD: a[l] = l == last || quotient_stays(forms, a, l, by) ? a[l] : returning_slope(forms, a, l); break;
-        default: break; /* minimum and maximum: the slope of the first */
+        default: break; /* minimum and maximum have the slope of the first */
         }
 }
 
@@ -110,7 +108,7 @@ static void form_of_operation(Forms *forms, const Expr *e, double *form) {
         form_combine(forms, e->op, form, other);
 }
 
-/* An index read from memory: somewhere else for every place that it is read from. */
+/* An index read from memory is taken as different for each place that it is read from. */
 static void form_of_gather(Forms *forms, const Expr *e, double *form) {
     double other[forms->count + 1];
     for (int a = 0; a < e->count; a++) {
@@ -144,7 +142,7 @@ static double form_constant(const Expr *e, double typical) {
 
 /* --- stages --- */
 
-/* A loop, or what it was fused of, into loops, which may be NULL. Returns their number. */
+/* Puts a loop, or the loops that it was fused from, into loops (may be NULL). Returns their number. */
 static int parts_fill(Arena *arena, const Loop *loop, const Loop **loops) {
     if (loops && loop->fused_count == 0)
         loops[0] = loop;
@@ -157,7 +155,7 @@ static int parts_fill(Arena *arena, const Loop *loop, const Loop **loops) {
     return loop->fused_count > 0 ? loop->fused_count : 1;
 }
 
-/* The loops around the first `depth` loops of the stage, and those; loops may be NULL. Returns their number. */
+/* Puts the first `depth` loops of the stage and all around them into loops (may be NULL). Returns their number. */
 static int chain_fill(Arena *arena, const NestStage *stage, int depth, const Loop **loops) {
     int count = stage->parent ? chain_fill(arena, stage->parent, stage->depth, loops) : 0;
     for (int l = 0; l < depth; l++)
@@ -172,7 +170,7 @@ int profile_loop_parts(const StageFacts *stage, int first) {
     return last - first;
 }
 
-/* Whether the loop is one that the stage is computed inside of. */
+/* Whether the stage is computed inside the loop. */
 static bool encloses(const Loop *loop, const NestStage *stage) {
     for (; stage->parent; stage = stage->parent)
         for (int l = 0; l < stage->depth; l++)
@@ -181,7 +179,7 @@ static bool encloses(const Loop *loop, const NestStage *stage) {
     return false;
 }
 
-/* What one step along dimension d crosses in memory: of the component that a step of this slope moves in. */
+/* The elements that one step along dimension d crosses: those of the component that a step of this slope moves. */
 static double ordered_stride(const AccessFacts *access, const ElementOrder *order, int d, double slope) {
     double elements = 1, stride = 0, reach = 0;
     for (int i = order->count - 1; i >= 0; i--) {
@@ -244,9 +242,9 @@ static void access_make(Forms *forms, StageFacts *facts, AccessFacts *access, co
 typedef struct Walk {
     Forms *forms;
     StageFacts *facts;
-    const Expr **seen; /* what is read again is loaded once */
+    const Expr **seen; /* repeated reads are loaded once */
     int seen_count;
-    bool padded; /* inside of a term that is 0 where some indices are outside */
+    bool padded; /* inside a term that is 0 where some indices are outside */
 } Walk;
 
 static bool is_seen(Walk *walk, const Expr *read) {
@@ -257,8 +255,7 @@ static bool is_seen(Walk *walk, const Expr *read) {
     return false;
 }
 
-/* Whether the choice is made at compile time: axis == 3 or axis % 4 == 3 where all loops that change it are unrolled.
- */
+/* Whether the choice is made at compile time: axis == 3 or axis % 4 == 3, if all loops that change it are unrolled. */
 static bool is_known_case(const Walk *walk, const Expr *condition) {
     int64_t value, period = 0;
     if (condition->kind != EXPR_OP || condition->op != OP_EQ || !expr_is_int(condition->args[1], &value))
@@ -279,7 +276,7 @@ static bool is_known_case(const Walk *walk, const Expr *condition) {
 
 static void add_value(Walk *walk, const Expr *value);
 
-/* Each value of the axis has one of the two sides: the dearer one counts. */
+/* Each value of the axis takes one of the two sides: the more expensive one counts. */
 static void add_case(Walk *walk, const Expr *e) {
     StageFacts *facts = walk->facts;
     double operations[2], expensive[2], before = facts->operations, expensive_before = facts->expensive;
@@ -294,7 +291,7 @@ static void add_case(Walk *walk, const Expr *e) {
     facts->expensive = fmax(expensive[0], expensive[1]);
 }
 
-/* The access belongs to those of the first one that it differs from in its offsets alone. */
+/* Adds the access to an earlier one that differs in offsets alone. */
 static void find_shift(const StageFacts *facts, int number) {
     AccessFacts *access = &facts->accesses[number];
     for (int a = 0; a < number; a++) {
@@ -314,12 +311,12 @@ static bool is_sum(const Walk *walk) {
     return walk->facts->stage->stage->combine == COMBINE_ADD && !walk->forms->nest->program->strict;
 }
 
-/* Whether the terms of the sum that are 0, for this read is outside, may be left out. */
+/* Whether terms of the sum that are 0 because this read is outside may be left out. */
 static bool adds_zeros(const Walk *walk, const Expr *read) {
     return walk->padded || (is_sum(walk) && read->otherwise && expr_is_zero(read->otherwise));
 }
 
-/* (h + r > 0 ? T((h + r) / 2) : 0) in a sum: what became of (U(h + r) else 0) when U was inlined. */
+/* (h + r > 0 ? T((h + r) / 2) : 0) in a sum: what (U(h + r) else 0) becomes when U is inlined. */
 static bool is_padding(const Walk *walk, const Expr *e) {
     return e->kind == EXPR_OP && e->op == OP_SELECT && is_sum(walk) && expr_is_zero(e->args[2]) &&
            !expr_reads(e->args[0]);
@@ -364,7 +361,7 @@ static void add_value(Walk *walk, const Expr *value) {
     }
 }
 
-/* Loops leave out iterations in which a predicate on indices does not hold. */
+/* Loops leave out iterations where a predicate on indices fails. */
 static void leave_out(const Walk *walk, const Expr *predicate) {
     if (predicate->kind != EXPR_OP)
         return;
@@ -390,7 +387,7 @@ static bool is_identity_of(const Stage *stage, int component, const Expr *e) {
                                               : is_identity(stage->combine, e);
 }
 
-/* What is combined where the predicates of a stage hold. Those on indices alone are tested outside the loops. */
+/* Walks what is combined where the stage's predicates hold. Those on indices alone are tested outside the loops. */
 static void walk_value(Walk *walk, const Stage *stage, int component) {
     const Expr *value = stage->components[component].value;
     while (value->kind == EXPR_OP && value->op == OP_SELECT && is_identity_of(stage, component, value->args[2])) {
@@ -412,7 +409,7 @@ static bool is_listed(const ExprsSeen *seen, const Expr *e) {
     return false;
 }
 
-/* What several results share is computed once. */
+/* Values that several results share are computed once. */
 static void add_combining(const Walk *walk, const Expr *result, ExprsSeen *seen) {
     EACH_EXPR(e, result) {
         if (e->kind != EXPR_OP)
@@ -426,7 +423,7 @@ static void add_combining(const Walk *walk, const Expr *result, ExprsSeen *seen)
     }
 }
 
-/* Operations from what was combined so far to the expression, and 1; 0: it has nothing to do with that. */
+/* Operations from what was combined so far to the expression, plus 1; 0: it does not depend on that. */
 static int depth_of(const Combiner *combiner, const Expr *e) {
     int depth = 0;
     for (int c = 0; c < combiner->count && e->kind == EXPR_VAR; c++)
@@ -469,7 +466,7 @@ static void stage_accesses(Forms *forms, StageFacts *facts) {
     facts->operations += stage->combine != COMBINE_NONE && stage->combine != COMBINE_DECLARED;
 }
 
-/* A loop over the place that a stage scatters to has one iteration where it stands inside the reductions. */
+/* A loop over the place that a stage scatters to has one iteration inside the reductions. */
 static void fill_scatter(StageFacts *facts, const double *values) {
     const Stage *stage = facts->stage->stage;
     int inside = facts->loop_count;
@@ -483,8 +480,8 @@ static void fill_scatter(StageFacts *facts, const double *values) {
             }
 }
 
-/* Of an axis whose size is known at run time only, the values that its register tile computes, and the part of these
- * that is left: there are copies of the tile for half of its vectors or rows, half of those and so on. */
+/* For an axis of run-time size: the part of its register tile's values that is computed. There are copies of the tile
+ * for half of its vectors or rows, half of those and so on. */
 static double counted_part(const StageFacts *facts, const double *value, double extent) {
     double reach = 1, unrolled = 1, lanes = 1;
     for (int l = 0; l < facts->loop_count; l++) {
@@ -496,7 +493,7 @@ static double counted_part(const StageFacts *facts, const double *value, double 
             lanes *= facts->extents[l];
     }
     double whole = floor(extent / (unrolled * lanes)), left = ceil((extent - whole * unrolled * lanes) / lanes);
-    if (unrolled * lanes <= 1) /* no tile: nothing is computed beyond the extent */
+    if (unrolled * lanes <= 1) /* without a tile nothing is computed beyond the extent */
         return 1;
     double copy = unrolled;
     while (copy > 1 && ceil(copy / 2) >= left)
@@ -571,7 +568,7 @@ Profile *profile_nest(Arena *arena, const Nest *nest) {
     return profile_nest_at(arena, nest, TYPICAL_SIZE);
 }
 
-enum { GAPS_LIMIT = 8 }; /* places of a dimension that are further apart: what is between is not touched */
+enum { GAPS_LIMIT = 8 }; /* places further apart: what lies between is not touched */
 
 double access_reach(const StageFacts *stage, const AccessFacts *access, int dimension, int depth) {
     double reach = 1;
@@ -593,7 +590,7 @@ static double footprint(const StageFacts *stage, const AccessFacts *access, int 
     return elements * access->bytes;
 }
 
-/* The same few are asked for by all levels of the memory and by the features. */
+/* Footprints are kept: all memory levels and the features ask for the same few. */
 double access_footprint(const StageFacts *stage, const AccessFacts *access, int depth) {
     if (depth < stage->changed)
         return footprint(stage, access, depth);

@@ -1,12 +1,12 @@
-/* static.c - an analytic estimate of the time of a nest: what -O2 chooses by, and where a search begins.
+/* static.c - an analytic estimate of the time of a nest: -O2 chooses by it, and searches begin with it.
  *
- * A stage's inner block is its unrolled and vectorized loops. The block takes the largest of: multiply-adds over the
- * ports, loads over the ports, stores, all instructions over the issue width, and the latency of each accumulator's
- * chain. Traffic between two levels of the memory is the footprint of the largest loop body that fits the nearer one,
- * times its runs (as ROLLER and the cache models before it do). All is counted for the thread that has most iterations
- * of the parallel loop, which are in one piece.
+ * A stage's inner block is its unrolled and vectorized loops. The block takes the largest of these times: multiply-adds
+ * on their ports, loads on theirs, stores, all instructions at the issue width, and the latency of each accumulator's
+ * chain. Traffic between two levels of memory is the footprint of the largest loop body that fits the nearer level,
+ * times its runs (as in ROLLER and the cache models before it). All is counted for the thread with the most iterations
+ * of the parallel loop, whose share is contiguous.
  *
- * What a machine does in how much time is its row of machines.def; only ratios matter, since estimates are compared
+ * What a machine does in how much time is its row of machines.def. Only ratios matter, since estimates are compared
  * with each other alone.
  */
 #include "autosched/model/lanes.h"
@@ -16,22 +16,22 @@
 #include <math.h>
 #include <string.h>
 
-/* What the C library does, whatever the machine: so many bytes of memory begin where a page does; more pages than those
- * are given back, and touched for the first time again. */
+/* What the C library does on every machine: allocations from PAGED_LEAST bytes on begin on a page; those of more pages
+ * than FAULTED_PAGES are given back, and fault again when they are touched. */
 enum { PAGED_LEAST = 1 << 16, FAULTED_PAGES = 32 };
 
 typedef struct Block {
     const Machine *machine;
     double runs;                      /* of the block */
-    double slots;                     /* of a port that one of its instructions takes */
-    double vectors;                   /* vector operations of one evaluation of the body in it */
+    double slots;                     /* port slots that one instruction takes */
+    double vectors;                   /* vector operations of one evaluation of the block */
     double arithmetic, loads, stores; /* instructions */
-    double guards, edges;             /* instructions more at the edges, part of the runs that is there */
+    double guards, edges;             /* extra instructions at the edges; part of the runs at edges */
     double accumulators;              /* vectors that live across the reduction */
-    double operands;                  /* vectors that one step of the block needs besides */
-    double spilled;                   /* vectors that are stored and loaded again for want of registers */
-    double chain;                     /* cycles that dependences take */
-    int serial;                       /* innermost loop that is run as a loop, -1: none */
+    double operands;                  /* other vectors that one step of the block needs */
+    double spilled;                   /* vectors that spill */
+    double chain;                     /* cycles of dependence chains */
+    int serial;                       /* innermost loop that stays a loop; -1: none */
 } Block;
 
 static void block_shape(const StageFacts *stage, Block *block) {
@@ -48,8 +48,8 @@ static void block_shape(const StageFacts *stage, Block *block) {
     }
 }
 
-/* Vectors of an access that have to be kept while the block runs once: all that lie inside of an expanded loop which
- * does not change the access, for they are used again in its next iteration. */
+/* Vectors of an access that stay live during a run of the block: those inside an expanded loop that does not change the
+ * access are used again in its next iteration. */
 static double live_operands(const StageFacts *stage, const AccessFacts *access) {
     double live = 1;
     bool kept = false;
@@ -65,7 +65,7 @@ static double live_operands(const StageFacts *stage, const AccessFacts *access) 
     return live;
 }
 
-/* Processors that split their widest vectors work on them in two steps. */
+/* Processors that split their widest vectors take two slots for them. */
 static double port_slots(const StageFacts *stage, const Target *target) {
     double lanes = 1;
     for (int l = 0; l < stage->loop_count; l++)
@@ -79,9 +79,8 @@ static bool reduces(const StageFacts *stage) {
     return stage->stage->stage->reduction_count > 0;
 }
 
-/* Part of all runs in which a guarded access of a reduction can be outside of its buffer: for the other tiles there is
- * a copy of the loops without the guard. Padded are dimensions that places and taps have together; two sides of each.
- */
+/* The part of the runs where a guarded access of a reduction may be outside; other tiles have a copy without the guard.
+ * A dimension is padded if places and taps share it; it has two sides. */
 static double edge_part(const StageFacts *stage, const AccessFacts *access) {
     double inside = 1;
     for (int d = 0; d < access->rank; d++) {
@@ -100,8 +99,8 @@ static double edge_part(const StageFacts *stage, const AccessFacts *access) {
     return reduces(stage) ? 1 - inside : 1;
 }
 
-/* Distinct tests of the indices of a guarded access in one run of the block; those that no loop around it changes are
- * made before. */
+/* Distinct index tests of a guarded access in one run of the block. Tests that no outer loop changes are made
+ * before. */
 static double block_tests(const StageFacts *stage, const AccessFacts *access) {
     double count = 1;
     bool changes = false;
@@ -139,7 +138,7 @@ static void block_reads(const StageFacts *stage, Block *block) {
     }
 }
 
-/* In a scan along memory, whose rows are computed one after the other: each step waits for the one before. */
+/* Whether the stage is a scan along memory, computed row by row: each step waits for the one before. */
 static bool scans_rows(const StageFacts *stage) {
     const Stage *computed = stage->stage->stage;
     return computed->scan && !reduces(stage) && computed->axis_count > 1 && computed->step == computed->axis_count - 1;
@@ -165,7 +164,7 @@ static void block_writes(const StageFacts *stage, Block *block) {
     }
 }
 
-/* Steps of the reduction in one run of the block. */
+/* Reduction steps in one run of the block. */
 static double unrolled_steps(const StageFacts *stage) {
     double steps = 1;
     for (int l = 0; l < stage->loop_count; l++)
@@ -174,8 +173,8 @@ static double unrolled_steps(const StageFacts *stage) {
     return steps;
 }
 
-/* Accumulators and operands beyond the registers are stored and loaded again in each step; what is computed for another
- * stage of the tile, once. */
+/* Accumulators and operands beyond the registers spill in each step. A stage that computes for another one of its tile
+ * spills once. */
 static void block_spills(const StageFacts *stage, const Target *target, Block *block) {
     double registers = target->vector_registers;
     double needed = block->accumulators + block->operands;
@@ -186,7 +185,7 @@ static void block_spills(const StageFacts *stage, const Target *target, Block *b
         block->spilled = (needed - registers) * unrolled_steps(stage);
 }
 
-/* Of what runs at the same time, with some more instructions. */
+/* The cycles of what runs in parallel, with `more` instructions added. */
 static double busy_cycles(const Block *block, double more) {
     const Machine *machine = block->machine;
     double cycles = fmax(block->arithmetic / machine->arithmetic_ports, block->loads / machine->load_ports);
@@ -200,12 +199,12 @@ static double block_cycles(const Block *block) {
     double cycles = busy_cycles(block, 0);
     cycles += block->edges * (busy_cycles(block, block->guards) - cycles);
     double body = block->arithmetic + block->loads + block->stores;
-    if (body > machine->decoded_most) /* twice as much takes half as long again */
+    if (body > machine->decoded_most) /* twice as much takes 1.5 times as long */
         cycles *= 1 + (body - machine->decoded_most) / (2 * machine->decoded_most);
     return cycles + machine->spill_cost * block->spilled + (block->serial >= 0 ? machine->loop_cost : 0);
 }
 
-/* Steps by halves of a block that combines the lanes of a register; 0: it does something else. */
+/* Halving steps of a block that combines the lanes of a register; 0: it is no such block. */
 static double across_steps(const StageFacts *stage, const Block *block) {
     bool lanes = reduces(stage) && stage->access_count == 2 && stage->accesses[1].in_registers && block->vectors > 1;
     for (int l = 0; l < stage->loop_count && lanes; l++)
@@ -234,8 +233,8 @@ static Block block_of(const StageFacts *stage, const Target *target) {
 
 /* --- memory --- */
 
-/* How much more is fetched than what the body of the first `depth` loops touches: whole cache lines, and of rows
- * shorter than one all of them. */
+/* Bytes fetched for each byte that the body of the first `depth` loops touches: whole cache lines, and all rows in a
+ * line. */
 static double line_times(const StageFacts *stage, const AccessFacts *access, int depth) {
     double times = 1, unit = access->bytes, line = stage->machine->line_bytes;
     for (int d = access->rank - 1; d >= 0; d--) {
@@ -248,7 +247,7 @@ static double line_times(const StageFacts *stage, const AccessFacts *access, int
     return times;
 }
 
-/* Bytes with whole cache lines, where neighbours along a line are not touched by the loop outside either. */
+/* Bytes in whole cache lines, unless the loop outside touches the rest of the line. */
 static double line_bytes(const StageFacts *stage, const AccessFacts *access, int depth) {
     if (access->in_registers)
         return 0;
@@ -263,8 +262,8 @@ static double common_power(double distance, double line, double period) {
     return power;
 }
 
-/* The room that the body of the first `depth` loops needs of a cache: rows whose distance is a multiple of a large
- * power of two share few sets, as if each were that long. */
+/* The cache space that the body of the first `depth` loops needs. Rows at a distance divisible by a large power of two
+ * share few sets, as if each were that long. */
 static double occupied_bytes(const StageFacts *stage, const AccessFacts *access, int depth) {
     double bytes = line_bytes(stage, access, depth), rows = 1, distance = access->bytes, run = 1;
     double line = stage->machine->line_bytes, period = stage->machine->set_bytes;
@@ -273,16 +272,15 @@ static double occupied_bytes(const StageFacts *stage, const AccessFacts *access,
     for (int d = access->rank - 1; d >= 0; d--) {
         double reach = fmin(access_reach(stage, access, d, depth), access->dims[d]);
         if (rows == 1 && run == fmax(distance / access->bytes, 1))
-            run *= reach; /* still in one piece */
+            run *= reach; /* still contiguous */
         else if (reach > 1)
-            bytes =
-                fmax(bytes, (rows *= reach) * (distance < line ? distance : common_power(distance, line, period)));
+            bytes = fmax(bytes, (rows *= reach) * (distance < line ? distance : common_power(distance, line, period)));
         distance *= access->dims[d];
     }
     return bytes;
 }
 
-/* How much more than the access alone it touches together with those that are shifted against it. */
+/* How much more the access touches together with those that are shifted against it. */
 static double shifted_times(const StageFacts *stage, const AccessFacts *access, int depth) {
     double times = 1;
     for (int d = 0; d < access->rank && access->shifts > 1; d++) {
@@ -299,8 +297,8 @@ static double body_bytes(const StageFacts *stage, int depth) {
     return bytes;
 }
 
-/* Cycles for the translation of addresses: a loop that goes on by a page or more in each iteration, over more pages
- * than the first level of the translation cache holds. */
+/* Cycles for address translation: when a loop moves by about a page or more each iteration, over more pages than the
+ * first-level TLB holds. */
 static double page_cycles(const StageFacts *stage, const Block *block) {
     double cycles = 0;
     if (block->serial < 0 || scans_rows(stage))
@@ -315,10 +313,10 @@ static double page_cycles(const StageFacts *stage, const Block *block) {
     return cycles * block->runs;
 }
 
-/* A run of elements that lie in one piece, and how many such runs are gone through side by side. */
+/* A contiguous run of elements, and how many such runs are walked side by side. */
 typedef struct Runs {
-    double length, count, distance; /* distance: of the last ones that were put side by side */
-    double places;                  /* of those; loops of the same stride overlap */
+    double length, count, distance; /* distance: between the runs added last */
+    double places;                  /* of those runs; loops of the same stride overlap */
 } Runs;
 
 static void runs_add(Runs *runs, double stride, double extent) {
@@ -332,7 +330,7 @@ static void runs_add(Runs *runs, double stride, double extent) {
     runs->places = places;
 }
 
-/* The loops from one on, short steps first: all that is touched is touched soon. */
+/* The runs of the loops from one on, short strides first: all is taken as touched at about the same time. */
 static Runs runs_inside(const StageFacts *stage, const AccessFacts *access, int from) {
     Runs runs = {1, 1, 0, 1};
     for (double last = 0, next = 0; next < HUGE_VAL; last = next) {
@@ -347,8 +345,8 @@ static Runs runs_inside(const StageFacts *stage, const AccessFacts *access, int 
     return runs;
 }
 
-/* Bytes that are touched one after the other before another part of the buffer is gone to: what the hardware fetches
- * ahead. A few such runs side by side are followed as well as one. */
+/* Bytes touched in sequence before another part of the buffer: the hardware prefetches these. It follows a few runs
+ * side by side as well as one. */
 static double sequential_bytes(const StageFacts *stage, const AccessFacts *access, double near) {
     int from = stage->loop_count;
     Runs runs = {1, 1, 0, 1};
@@ -365,9 +363,8 @@ static double sequential_bytes(const StageFacts *stage, const AccessFacts *acces
     return runs.length * access->bytes;
 }
 
-/* Part of what a loop body fetches that is not there any more from its last run, for more does not fit into the
- * cache. The last cache does not drop what was used longest ago, so that some of a body that hardly exceeds it
- * stays. */
+/* The part of a loop body's fetches that miss in its next run, because the body exceeds the cache. The last cache is
+ * not strictly LRU: some of a body that barely exceeds it stays. */
 static double missing_part(const Machine *machine, double body, double cache, int level) {
     return level == 2 ? fmin(machine->excess_missing * (body - cache) / body, 1) : 1;
 }
@@ -379,8 +376,8 @@ static int common_loops(const StageFacts *a, const StageFacts *b) {
     return count;
 }
 
-/* Whether a stage before this one, in the same iteration of loops around both, has read as much of the same, and
- * what both touch in it stays in the cache. */
+/* Whether an earlier stage in the same iteration of common loops read as much of the tensor, and all that both touch
+ * there stays in the cache. */
 static bool was_read_before(const Profile *profile, const StageFacts *stage, const AccessFacts *access, double cache) {
     for (int s = 0; s < profile->stage_count && profile->stages[s].stage != stage->stage; s++) {
         const StageFacts *other = &profile->stages[s];
@@ -394,7 +391,7 @@ static bool was_read_before(const Profile *profile, const StageFacts *stage, con
     return false;
 }
 
-/* Bytes that move into a cache of a size and a level. Depth goes outward from the block while the body fits. */
+/* Bytes that move into a cache of a size and level. Goes outwards from the block while the body fits. */
 static double traffic(const Profile *profile, const StageFacts *stage, const Block *block, double cache, int level) {
     const Machine *machine = stage->machine;
     int depth = block->serial + 1;
@@ -420,7 +417,7 @@ static double traffic(const Profile *profile, const StageFacts *stage, const Blo
 }
 
 /* Places along a dimension that expanded loops reach, and the bytes between them: the shortest step of these loops.
- * Loops along one dimension reach overlapping ones. */
+ * Loops along one dimension may overlap. */
 static double reached_places(const StageFacts *stage, const AccessFacts *access, int dimension, double *unit) {
     double reach = 0, places = 1, step = 0;
     *unit = 0;
@@ -439,14 +436,14 @@ static double reached_places(const StageFacts *stage, const AccessFacts *access,
     return step == 0 ? 1 : fmin(1 + reach / step, places);
 }
 
-/* Runs of the block that find an access on the same cache line, one after the other. */
+/* Successive runs of the block that find an access on the same cache line. */
 static double runs_on_line(const AccessFacts *access, const Block *block) {
     double step = block->serial >= 0 ? fabs(access->strides[block->serial]) * access->bytes : 0;
     return step > 0 ? fmax(block->machine->line_bytes / step, 1) : 1;
 }
 
-/* Cycles to fetch a line again, of a set that so many lines too many fall into. Scalars of a line are wanted one after
- * the other: it comes for the next ones while the last are used. */
+/* Cycles to fetch a line again whose set has `excess` lines too many. For scalars on one line the fetch overlaps with
+ * the use of the last ones. */
 static double conflict_cycles_of_line(const StageFacts *stage, const AccessFacts *access, const Block *block,
                                       double excess) {
     const Machine *machine = stage->machine;
@@ -456,8 +453,8 @@ static double conflict_cycles_of_line(const StageFacts *stage, const AccessFacts
     return cycles / runs_on_line(access, block);
 }
 
-/* Cycles of a run of the block for lines that are fetched again because too many of them fall into the same set of the
- * nearest cache, which repeats its sets after a period. From the last way on more and more do. */
+/* Cycles of a run of the block for conflict misses: too many lines fall into one set of the nearest cache, whose sets
+ * repeat after a period. They increase from the last way on. */
 static double access_conflicts(const StageFacts *stage, const AccessFacts *access, const Block *block, double period) {
     double lines = 1, sets = 1, most = 1, line = stage->machine->line_bytes;
     for (int d = 0; d < access->rank; d++) {
@@ -487,8 +484,8 @@ static double thread_count(const Target *target) {
     return target->threads > 0 ? target->threads : target->machine->threads;
 }
 
-/* The stage as the busiest thread runs it: of the parallel loop its piece alone, of what that is fused of the inner
- * loops whole. *part is its part of all iterations; *forks counts entries of parallel loops. */
+/* The stage as the busiest thread runs it: with its share of the parallel loop. Of the loops that this was fused from,
+ * inner ones stay whole. *part is its part of all iterations; *forks counts entries of parallel loops. */
 static StageFacts busiest_thread(const StageFacts *stage, const Target *target, double *extents, double *part,
                                  double *forks) {
     StageFacts thread = *stage;
@@ -519,7 +516,7 @@ static StageFacts busiest_thread(const StageFacts *stage, const Target *target, 
     return thread;
 }
 
-/* Part of the iterations of a thread that predicates leave, when its loops begin at their first values or end at
+/* The part of a thread's iterations that predicates leave, when its loops begin at their first values or (last) end at
  * their last. */
 static double held_part(const StageFacts *whole, const StageFacts *thread, bool last) {
     double part = 1, shifted[whole->loop_count + 1];
@@ -532,8 +529,8 @@ static double held_part(const StageFacts *whole, const StageFacts *thread, bool 
     return part;
 }
 
-/* Ends of pieces of memory that the busiest thread writes in turns with another one: what the hardware fetches ahead of
- * the one, the other has just written. Short pieces are no streams that it follows. */
+/* Ends of memory pieces that the busiest thread writes alternately with another: prefetching for one fetches what the
+ * other has just written. Short pieces do not start prefetching. */
 static double shared_edges(const StageFacts *thread, double part) {
     const AccessFacts *written = &thread->accesses[0];
     double piece = 1, all = 1;
@@ -549,7 +546,7 @@ static double shared_edges(const StageFacts *thread, double part) {
     return piece * written->bytes >= thread->machine->stream_bytes ? all / piece - 1 : 0;
 }
 
-/* The stage that computes what another one reads, in loops of its own; NULL: none of the profile. */
+/* The stage that computes what another one reads, in loops of its own; NULL: none in the profile. */
 static const StageFacts *producer_of(const Profile *profile, const StageFacts *stage, const AccessFacts *access) {
     for (int s = 0; s < profile->stage_count && access->temporary; s++)
         if (profile->stages[s].accesses[0].tensor == access->tensor && !profile->stages[s].accesses[0].in_registers &&
@@ -558,8 +555,8 @@ static const StageFacts *producer_of(const Profile *profile, const StageFacts *s
     return NULL;
 }
 
-/* Lines of a temporary that the busiest thread reads and another one has written, and will write again: they are in the
- * nearer caches of both. The first threads are taken to begin with the first elements. */
+/* Lines of a temporary that the busiest thread reads but another thread writes, again and again: both have them in near
+ * caches. First threads are taken to begin with first elements. */
 static double lines_of_others(const StageFacts *thread, const AccessFacts *access, const StageFacts *producer,
                               const Target *target) {
     double part, forks, extents[producer->loop_count + 1], all = 1, own = 1;
@@ -584,7 +581,7 @@ static double foreign_lines(const Profile *profile, const StageFacts *thread, co
 
 /* --- loads after stores --- */
 
-/* Lines of a distance at which loads seem to read what was stored, a bit each: the number of bits. */
+/* A set of lines has a bit for each line within the distance at which loads seem to read what was stored: how many. */
 static int alias_lines(const Machine *machine) {
     return machine->alias_bytes / machine->line_bytes;
 }
@@ -594,7 +591,7 @@ static uint64_t turned(uint64_t lines, int64_t by, int count) {
     return by ? (lines << by | lines >> (count - by)) & UINT64_MAX >> (64 - count) : lines;
 }
 
-/* Lines, a bit each, and those `times` - 1 times a step further on: of many bytes, or less than a line. */
+/* Adds to a set of lines the same lines `times` - 1 further steps on; a step may be many bytes, or less than a line. */
 static uint64_t repeated(uint64_t lines, double bytes, double times, const Machine *machine) {
     double step = bytes / machine->line_bytes;
     int count = alias_lines(machine);
@@ -610,7 +607,7 @@ static uint64_t repeated(uint64_t lines, double bytes, double times, const Machi
     return all;
 }
 
-/* The lines that the loops from `first` on touch of an access that begins at the first one. */
+/* The lines that the loops from `first` on touch, if the access begins at line 0. */
 static uint64_t lines_touched(const StageFacts *stage, const AccessFacts *access, int first) {
     uint64_t lines = 1;
     for (int l = first; l < stage->loop_count; l++)
@@ -618,7 +615,7 @@ static uint64_t lines_touched(const StageFacts *stage, const AccessFacts *access
     return lines;
 }
 
-/* How far, in lines, the first `count` loops move one access more than the other. */
+/* The distances, in lines, that the first `count` loops put between two accesses. */
 static uint64_t lines_apart(const StageFacts *stage, const AccessFacts *one, const AccessFacts *other, int count) {
     uint64_t lines = 1;
     for (int l = 0; l < count; l++)
@@ -627,18 +624,17 @@ static uint64_t lines_apart(const StageFacts *stage, const AccessFacts *one, con
     return lines;
 }
 
-/* The mean square of the part of the loaded lines that are stored ones, over all distances. */
+/* The mean square, over all distances, of the part of loaded lines that are stored ones. */
 static double mean_overlap(uint64_t loaded, uint64_t stored, uint64_t distances, int count) {
     double sum = 0;
     for (int d = 0; d < count; d++) {
-        double part =
-            (double)__builtin_popcountll(stored & turned(loaded, d, count)) / __builtin_popcountll(loaded);
+        double part = (double)__builtin_popcountll(stored & turned(loaded, d, count)) / __builtin_popcountll(loaded);
         sum += distances >> d & 1 ? part * part : 0;
     }
     return sum / __builtin_popcountll(distances);
 }
 
-/* The stage that stores what this one leaves in registers; NULL: none does. */
+/* The stage that stores what this one leaves in registers; NULL: none. */
 static const StageFacts *stage_that_stores(const Profile *profile, const StageFacts *stage) {
     for (int s = 0; s < profile->stage_count && stage->accesses[0].in_registers; s++) {
         const StageFacts *other = &profile->stages[s];
@@ -649,8 +645,8 @@ static const StageFacts *stage_that_stores(const Profile *profile, const StageFa
     return NULL;
 }
 
-/* How much of what is loaded in one iteration of a loop seems to be what was stored in the former one: from 0 to 1.
- * Large buffers begin at the same place of a page. */
+/* Which part of one iteration's loads seems to hit the former one's stores: 0 to 1. Large buffers begin at the same
+ * place of a page. */
 static double aliased_part(const StageFacts *stage, const StageFacts *storing, int loop) {
     const AccessFacts *written = &storing->accesses[0];
     uint64_t stored = lines_touched(storing, written, loop + 1);
@@ -667,8 +663,8 @@ static double aliased_part(const StageFacts *stage, const StageFacts *storing, i
     return part;
 }
 
-/* Cycles that the loads of a register tile wait because they seem to read what was stored of the tiles before, until
- * the stores are done. */
+/* Cycles that the loads of a register tile wait because they seem to read what earlier tiles stored, until the stores
+ * are done. */
 static double alias_cycles(const Profile *profile, const StageFacts *stage) {
     const Machine *machine = stage->machine;
     bool waits = reduces(stage) && machine->alias_cost > 0;
@@ -691,7 +687,7 @@ static double alias_cycles(const Profile *profile, const StageFacts *stage) {
 
 /* --- everything --- */
 
-/* Times that a stage is computed at a loop, into memory that another one reads then. */
+/* How often a stage is computed at a loop, into memory that another stage then reads. */
 static double entries(const StageFacts *stage) {
     double count = 1;
     if (!stage->stage->parent || stage->stage->parent->scan || stage->accesses[0].in_registers)
@@ -718,7 +714,7 @@ static void add_stage(const Profile *profile, const StageFacts *whole, const Tar
     block_shape(whole, &all);
     for (int level = 0; level < 3; level++) {
         double cache = (double)machine->cache_bytes[level] * machine->usable_part[level];
-        bool shared = level == 2; /* by all threads, as is the memory behind it */
+        bool shared = level == 2; /* shared by all threads, as is the memory behind it */
         double bytes = traffic(profile, shared ? whole : stage, shared ? &all : &block, cache, level);
         seconds[level + 1] = bytes / machine->bytes_per_cycle[level] / machine->clock_rate;
         seconds[level + 1] *= shared ? fmax(part, machine->memory_part) : 1;
@@ -728,7 +724,7 @@ static void add_stage(const Profile *profile, const StageFacts *whole, const Tar
         busiest = fmax(busiest, seconds[i]);
         sum += seconds[i];
     }
-    bool own = !stage->stage->parent || stage->stage->parent->scan; /* its loops are not another stage's */
+    bool own = !stage->stage->parent || stage->stage->parent->scan; /* it has loops of its own */
     double overhead = own ? forks * machine->fork_seconds : 0;
     if (stage->accesses[0].temporary && stage->accesses[0].size > FAULTED_PAGES * machine->page_bytes)
         overhead += stage->accesses[0].size / machine->page_bytes * machine->fault_seconds;

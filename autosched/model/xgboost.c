@@ -1,10 +1,10 @@
 /* xgboost.c - gradient-boosted trees through XGBoost's C API.
  *
- * What is learned is the difference between the logarithm of the measured speed and a straight line through the static
- * estimate: with few measurements the answer is near the static one, with many the trees decide (a global and a local
- * model added, AutoTVM 4, with the analytic model in the place of the global one). Failed candidates count as slow
- * ones. One thread, histogram trees, a fixed seed: the same measurements give the same model. Whatever call fails, the
- * line alone answers.
+ * The trees learn the difference between the logarithm of the measured speed and a straight line over the static
+ * estimate. With few measurements the answer is near the static one, with many the trees decide: a global and a local
+ * model added (AutoTVM section 4), with the analytic model as the global one. Failed candidates count as slow. One
+ * thread, histogram trees and a fixed seed: the same measurements give the same model. If any call fails, the line
+ * alone answers.
  */
 #include "autosched/model/features.h"
 
@@ -15,9 +15,9 @@
 #include <xgboost/c_api.h>
 
 enum { LEAST_EXAMPLES = 6, ROUNDS = 70 };
-static const double failure_penalty = 2; /* of speed's logarithm below the slowest */
+static const double failure_penalty = 2; /* below the slowest, in the logarithm of speed */
 
-/* XGBoost is loaded when a model is fitted: linked in, it would cost every compilation a third of its start. */
+/* XGBoost is loaded when a model is fitted: linked in, it would make every compilation take a third longer to start. */
 #define XGBOOST_FUNCTIONS(FUNCTION)                                                                                    \
     FUNCTION(XGBGetLastError)                                                                                          \
     FUNCTION(XGBoosterCreate)                                                                                          \
@@ -100,7 +100,7 @@ static bool trouble(CostModel *model) {
     return false;
 }
 
-/* The speeds' logarithms; failures lie below all others. False when nothing was measured. */
+/* The logarithms of speeds; failures are below all others. False when nothing was measured. */
 static bool targets(const double *seconds, int count, double *speeds) {
     double slowest = HUGE_VAL;
     for (int i = 0; i < count; i++)
@@ -111,7 +111,7 @@ static bool targets(const double *seconds, int count, double *speeds) {
     return slowest < HUGE_VAL;
 }
 
-/* Least squares of speed over the static score; slopes outside [0, 1] come of too few examples. */
+/* Least squares of speed over the static score. Slopes outside [0, 1] come from too few examples and are clamped. */
 static void fit_line(Boosted *boosted, const float *features, const double *seconds, const double *speeds, int count) {
     double n = 0, sx = 0, sy = 0, sxx = 0, sxy = 0;
     for (int i = 0; i < count; i++) {

@@ -1,11 +1,11 @@
 /* command.c - tensorc db: ls, export, import, merge, prune.
  *
- * A table of subcommands. Results go to standard output, what is wrong as one line to standard error. import and merge
- * are one transaction each: all of it or nothing.
+ * A table of subcommands. Results go to standard output; an error is one line on standard error. import and merge are
+ * one transaction each: all or nothing.
  */
 #include "autosched/records/database.h"
-#include "lang/terminal.h"
 #include "lang/files.h"
+#include "lang/terminal.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -20,7 +20,7 @@ enum { EXIT_OK = 0, EXIT_INPUT = 1, EXIT_USAGE = 2 };
 typedef struct Command {
     const char *name, *arguments, *summary;
     int minimum, maximum; /* number of arguments */
-    bool creates;         /* a database where there is none */
+    bool creates;         /* creates a database if there is none */
     int (*run)(Arena *arena, Database *database, int count, char **arguments);
 } Command;
 
@@ -47,8 +47,7 @@ static bool reader_is_gone(void) {
     return poll(&output, 1, 0) > 0 && output.revents & POLLERR;
 }
 
-/* Output errors (a full disk) show at the flush. Who reads the first lines alone, as head does, wants no word about it.
- */
+/* Output errors (a full disk) show at the flush. A reader that stops early, as head does, needs no message. */
 static int finish_output(void) {
     if (!ferror(stdout) && fflush(stdout) == 0)
         return EXIT_OK;
@@ -60,7 +59,7 @@ static int finish_output(void) {
     return complain("cannot write 'standard output': %s", strerror(errno));
 }
 
-/* A line of ls: the records of a task on a target with a number of threads. The latest says whose they are. */
+/* A line of ls: the records of a task on a target with a number of threads. The latest record names the function. */
 typedef struct Listed {
     Record first, latest;
     int count, failed;
@@ -93,7 +92,7 @@ static void print_listed(Arena *arena, const Listed *listed) {
     fputs(text.text, stdout);
 }
 
-/* Records come ordered by task. */
+/* Records must come ordered by task. */
 static void add_to_list(Arena *arena, Listed *listed, const Record *record) {
     if (!listed->count || !same_task(&listed->first, record)) {
         print_listed(arena, listed);
@@ -129,7 +128,7 @@ static int run_ls(Arena *arena, Database *database, int count, char **arguments)
     return finish_output();
 }
 
-/* A text in the place of a database would be the end of its records. */
+/* Whether the file is a database: writing text over one would destroy its records. */
 static bool is_database(const char *path) {
     static const char mark[] = "SQLite format 3";
     char start[sizeof mark] = "";
@@ -152,8 +151,7 @@ static int write_export(Arena *arena, const Database *database, const char *path
 }
 
 static int run_export(Arena *arena, Database *database, int count, char **arguments) {
-    sqlite3_stmt *row =
-        database_select(database, "ORDER BY task, target, threads, outcome != 0, seconds, schedule");
+    sqlite3_stmt *row = database_select(database, "ORDER BY task, target, threads, outcome != 0, seconds, schedule");
     if (!row)
         return complain_sqlite(database);
     Text text = {.arena = arena};
@@ -185,7 +183,7 @@ static bool import_one(void *context, const Record *record) {
     return database_add(import->database, record);
 }
 
-/* Folders can be opened, too. */
+/* Opens a text, but no folder. */
 static FILE *open_text(const char *path) {
     struct stat state;
     FILE *stream = fopen(path, "r");
@@ -220,7 +218,7 @@ static int run_import(Arena *arena, Database *database, int count, char **argume
     return finish_output();
 }
 
-/* All records of another database; false, after a message, when one cannot be read or stored. */
+/* Merges all records of another database; false, after a message, when one cannot be read or stored. */
 static bool merge_rows(Arena *arena, Database *database, Database *other, int *merged) {
     sqlite3_stmt *row = database_select(other, "");
     if (!row)
@@ -277,7 +275,7 @@ static int run_merge(Arena *arena, Database *database, int count, char **argumen
     return finish_output();
 }
 
-/* Keeps the best few records of each task, target and number of threads; failures go. */
+/* Keeps the best few records of each task, target and number of threads; deletes failures. */
 static int run_prune(Arena *arena, Database *database, int count, char **arguments) {
     char *end = "", *sql;
     long keep = count ? strtol(arguments[0], &end, 10) : 1;
@@ -291,7 +289,7 @@ static int run_prune(Arena *arena, Database *database, int count, char **argumen
     if (!database_run(database, sql))
         return complain_sqlite(database);
     show(stdout, "%d records removed\n", sqlite3_changes(database->handle));
-    database_run(database, "DELETE FROM searches"); /* they tell of records that are gone; old files have none */
+    database_run(database, "DELETE FROM searches"); /* notes refer to deleted records; old files have no notes */
     database_run(database, "DELETE FROM budgets");
     database_run(database, "VACUUM");
     return finish_output();

@@ -1,9 +1,9 @@
 /* database.c - the tuning database: SQLite, one file, a row for each schedule that was ever tried.
  *
- * Rollback journal, not write-ahead log: the database stays the one file that a user copies, works on network file
- * systems, and records come in transactions, so that a process killed at any moment leaves all earlier records. Writers
- * wait for each other. A file that is no tuning database, is damaged, was made by a newer version, or has what no
- * tuning database has (views, triggers) is refused with one line and is never written to.
+ * It uses a rollback journal, not a write-ahead log: the database stays one file that users can copy, it works on
+ * network file systems, and records come in transactions, so that a process killed at any moment leaves all earlier
+ * records. Writers wait for each other. A file is refused with one line, and never written to, if it is no tuning
+ * database, is damaged, was made by a newer version, or has what no tuning database has (views, triggers).
  */
 #include "autosched/records/database.h"
 
@@ -17,28 +17,24 @@ enum {
     SCHEMA_VERSION = 1,
     APPLICATION = 0x74756e65 /* "tune": marks the file as ours */
 };
-/* Seconds that a wait for other processes may take: to write, to read for a compilation, in any case, and after a
- * wait that was in vain. */
+/* Seconds that a wait for other processes may take: to write; to read for a compilation; at least; and after a wait
+ * that failed. */
 static const double write_patience = 20, read_patience = 5, least_patience = 0.5, lost_patience = 0.2;
 
 static const char schema[] =
     "CREATE TABLE IF NOT EXISTS records(task TEXT NOT NULL, target TEXT NOT NULL, threads INTEGER NOT NULL,"
     " schedule TEXT NOT NULL, outcome INTEGER NOT NULL, seconds REAL NOT NULL, spread REAL NOT NULL,"
     " repeats INTEGER NOT NULL, seed INTEGER NOT NULL, PRIMARY KEY(task, target, threads, schedule)) WITHOUT ROWID;";
-/* Files of older versions lack these columns until something is added to them; older versions leave them at the
- * defaults. */
+/* Files of older versions lack these columns until something is added to them; older versions leave the defaults. */
 static const struct Column {
     const char *name, *type, *missing;
-} columns[] = {{"task", NULL, NULL},         {"target", NULL, NULL},
-               {"threads", NULL, NULL},      {"schedule", NULL, NULL},
-               {"outcome", NULL, NULL},      {"seconds", NULL, NULL},
-               {"spread", NULL, NULL},       {"repeats", NULL, NULL},
-               {"seed", NULL, NULL},         {"date", "INTEGER", "0"},
-               {"function", "TEXT", "''"},   {"file", "TEXT", "''"},
-               {"operator", "TEXT", "''"},   {"inputs", "TEXT", "''"},
-               {"why", "TEXT", "''"}};
+} columns[] = {{"task", NULL, NULL},       {"target", NULL, NULL},     {"threads", NULL, NULL},
+               {"schedule", NULL, NULL},   {"outcome", NULL, NULL},    {"seconds", NULL, NULL},
+               {"spread", NULL, NULL},     {"repeats", NULL, NULL},    {"seed", NULL, NULL},
+               {"date", "INTEGER", "0"},   {"function", "TEXT", "''"}, {"file", "TEXT", "''"},
+               {"operator", "TEXT", "''"}, {"inputs", "TEXT", "''"},   {"why", "TEXT", "''"}};
 enum { COLUMN_COUNT = sizeof columns / sizeof *columns, KEY_COLUMNS = 4 };
-/* Older versions know nothing of it, and files of theirs lack it. */
+/* Older versions do not know this table, and their files lack it. */
 static const char notes_schema[] =
     "CREATE TABLE IF NOT EXISTS searches(task TEXT NOT NULL, target TEXT NOT NULL, threads INTEGER NOT NULL,"
     " maker TEXT NOT NULL, trials INTEGER NOT NULL, exhausted INTEGER NOT NULL, PRIMARY KEY(task, target, threads))"
@@ -86,7 +82,7 @@ static bool is_sound(Database *database) {
     return sound;
 }
 
-/* Whether each column of each record is of its type, as a whole; what they say is looked at when they are read. */
+/* Whether each column of each record has its type, checked as a whole; values are checked when they are read. */
 static bool is_typed(Database *database) {
     static const char sql[] =
         "SELECT count(*) FROM records WHERE typeof(task) != 'text' OR typeof(target) != 'text' OR"
@@ -99,7 +95,7 @@ static bool is_typed(Database *database) {
 
 /* --- what a tuning database is made of --- */
 
-/* A view may be without end, and a trigger may do anything. False: it cannot be read. */
+/* Counts what may run code: a view may be endless, and a trigger may do anything. False: it cannot be read. */
 static bool count_foreign_parts(Database *database, int64_t *count) {
     static const char sql[] =
         "SELECT (SELECT count(*) FROM sqlite_master WHERE type NOT IN ('table', 'index') OR sql LIKE 'CREATE VIRTUAL%')"
@@ -116,7 +112,7 @@ static bool has_records(Database *database) {
            count == 1;
 }
 
-/* mkdir -p of the folder that holds path. */
+/* Makes the folders that hold path, as mkdir -p. */
 static bool make_folders(const char *path) {
     char folder[PATH_MAX];
     if (strlen(path) >= sizeof folder) {
@@ -137,14 +133,14 @@ static const char *refuse(Arena *arena, const char *path, const char *reason) {
     return arena_printf(arena, "cannot use the tuning database '%s': %s", path, reason);
 }
 
-/* Creates the tables of a new file; several processes may do so at once. NULL when they are there. */
+/* Creates the tables of a new file; several processes may do so at once. NULL when they exist. */
 static const char *create(Arena *arena, Database *database, const char *path) {
     char sql[sizeof schema + 200];
     snprintf(sql, sizeof sql, "BEGIN IMMEDIATE; %s PRAGMA application_id=%d; PRAGMA user_version=%d; COMMIT;", schema,
              APPLICATION, SCHEMA_VERSION);
     if (database_run(database, sql))
         return NULL;
-    const char *why = refuse(arena, path, sqlite3_errmsg(database->handle)); /* before the next statement's */
+    const char *why = refuse(arena, path, sqlite3_errmsg(database->handle)); /* before the next statement changes it */
     database_run(database, "ROLLBACK");
     return why;
 }
@@ -185,8 +181,8 @@ static const char *check_contents(Arena *arena, Database *database, DatabaseUse 
     return check_tables(arena, database, use, damaged);
 }
 
-/* Whether to go on waiting for another process. What was waited for in vain is hardly waited for again, and a moment is
- * there in any case, so that the end of a search can be written down. */
+/* Whether to keep waiting for another process. After a wait that failed it hardly waits again, but always for a moment,
+ * so that the end of a search can be written. */
 static int wait_for_lock(void *context, int count) {
     Database *database = context;
     Waiting *waiting = &database->waiting;
@@ -202,7 +198,7 @@ static int wait_for_lock(void *context, int count) {
     return 1;
 }
 
-/* Nothing that the file says of itself is run. */
+/* Keeps SQLite from running anything that the file contains. */
 static void configure(Database *database) {
     static const struct {
         int what, value;
@@ -298,7 +294,7 @@ static void bind_record(sqlite3_stmt *statement, const Record *record) {
     bind_text(statement, 15, record->why);
 }
 
-/* Those that are there already are refused, which leaves them as they are. */
+/* SQLite refuses columns that exist, and leaves them unchanged. */
 static void add_columns(Database *database) {
     char sql[200];
     for (int i = 0; i < COLUMN_COUNT; i++) {
@@ -337,8 +333,8 @@ static bool prepare_insert(Database *database) {
     return prepared;
 }
 
-/* A schedule measured again replaces what was known of it: later measurements are the more thorough ones. A failure
- * never replaces a time: the machine may have failed, and what is lost cannot be told from what was never good. */
+/* A new measurement of a schedule replaces the old one: later ones are more thorough. A failure never replaces a time:
+ * the machine may have failed, and the time would be lost. */
 bool database_add(Database *database, const Record *record) {
     if (!database->insert && !prepare_insert(database))
         return false;
@@ -372,7 +368,7 @@ bool database_add_all(Database *database, const Record *records, int count) {
     return false;
 }
 
-/* Of a file that has all columns, or the first ones alone. */
+/* Selects all columns, or only those that every file has. */
 static sqlite3_stmt *select_columns(Database *database, const char *rest, bool all) {
     Text sql = {.arena = arena_new()};
     sqlite3_stmt *row = NULL;
@@ -479,8 +475,7 @@ bool database_note_budget(Database *database, const char *tasks, const char *tar
     return sqlite3_finalize(insert) == SQLITE_OK;
 }
 
-double database_find_budget(Database *database, const char *tasks, const char *target, int threads,
-                            const char *maker) {
+double database_find_budget(Database *database, const char *tasks, const char *target, int threads, const char *maker) {
     static const char sql[] = "SELECT seconds FROM budgets WHERE tasks=? AND target=? AND threads=? AND maker=?";
     sqlite3_stmt *row;
     if (sqlite3_prepare_v2(database->handle, sql, -1, &row, NULL) != SQLITE_OK)

@@ -1,5 +1,5 @@
-/* row.c - rows of the database as records: every column is checked for its type, its length and its range, for
- * the file may have been damaged, or made by somebody else.
+/* row.c - rows of the database as records. Every column is checked for type, length and range: the file may be damaged,
+ * or made by somebody else.
  */
 #include "autosched/records/database.h"
 

@@ -1,8 +1,8 @@
-/* task.c - the structural hash of a program and its canonical numbering of stages and tensors.
+/* task.c - the structural hash of a program, and its canonical numbering of stages and tensors.
  *
- * Two passes. The first hashes each stage with what it reads in place of names; by these hashes the stages that nothing
- * reads are ordered. The second walks from them to what they read, numbers stages after their producers and tensors at
- * first sight, and writes all of it as a text without names, whose hash is the key.
+ * Two passes. The first hashes each stage, with what it reads in place of names; these hashes order the stages that
+ * nothing reads. The second walks from these stages to what they read. It numbers stages after their producers and
+ * tensors at first sight, and writes everything as text without names. The hash of this text is the key.
  */
 #include "autosched/records/records.h"
 #include "lang/random.h"
@@ -16,13 +16,13 @@ enum { LANGUAGE_VERSION = 1 }; /* of schedules: part of every key */
 typedef struct Canon {
     Arena *arena;
     const Program *program;
-    uint64_t *hashes; /* [stage]: of the first pass, 0 unknown */
+    uint64_t *hashes; /* [stage]: first pass; 0: not known */
     bool *visited;
     LIST(const Stage *) stages;
     LIST(const Tensor *) tensors;
     LIST(const Var *) variables; /* sizes and scalars */
     LIST(const Scan *) scans;
-    const Stage *stage; /* whose axes are being named */
+    const Stage *stage; /* the stage whose axes are named */
     Text text;
 } Canon;
 
@@ -31,7 +31,7 @@ static int stage_of(const Canon *canon, const Tensor *tensor) {
     return stage ? program_stage_index(canon->program, stage) : -1;
 }
 
-/* --- text without names; `first` marks the first pass, in which tensors are hashes --- */
+/* --- text without names; first: in the first pass, where tensors are hashes --- */
 
 static void write_expr(Canon *canon, const Expr *e, bool first);
 
@@ -71,7 +71,7 @@ static void write_dims(Canon *canon, const Tensor *tensor, bool first) {
 
 static uint64_t stage_hash(Canon *canon, int number);
 
-/* Whether the stage at hand reads, at an earlier step of its scan, a stage that does not come before it. */
+/* Whether the current stage reads an earlier step of its scan from a stage that does not come before it. */
 static bool is_backward(const Canon *canon, int stage) {
     const Stage *reader = canon->stage;
     return reader && reader->scan && canon->program->stages[stage]->scan == reader->scan &&
@@ -138,7 +138,7 @@ static void write_expr(Canon *canon, const Expr *e, bool first) {
     text_add(&canon->text, ")");
 }
 
-/* The variables of a combiner are numbered where they are first seen, as scalars are. */
+/* Variables of a combiner are numbered at first sight, as scalars are. */
 static void write_combiner(Canon *canon, const Combiner *combiner, bool first) {
     text_add(&canon->text, " combiner %d%d", combiner->associative, combiner->commutative);
     for (int c = 0; c < combiner->count; c++) {
@@ -215,7 +215,7 @@ static void visit_stage(Canon *canon, int number) {
     list_push(canon->arena, &canon->stages, stage);
 }
 
-/* Reads of earlier steps of a scan, which go in a circle, do not count. */
+/* Reads of earlier steps of a scan do not count: they form a circle. */
 static bool is_read(const Canon *canon, int number) {
     const Stage *written = canon->program->stages[number];
     for (int s = 0; s < canon->program->stage_count; s++) {

@@ -21,7 +21,7 @@ static const char *rename_index(Arena *arena, const Stage *stage, const char *in
     return index;
 }
 
-/* The rest of the name after the prefix, "" or ".index"; NULL when it does not begin so. */
+/* The rest of the name after the prefix: "" or ".index"; NULL when the prefix differs. */
 static const char *after_prefix(const char *name, const char *prefix) {
     size_t length = strlen(prefix);
     if (strncmp(name, prefix, length) != 0 || (name[length] != '\0' && name[length] != '.'))
@@ -29,7 +29,7 @@ static const char *after_prefix(const char *name, const char *prefix) {
     return name + length;
 }
 
-/* The name of a scan's loop; NULL when it is none. */
+/* The new name of a scan's loop; NULL: it is none. */
 static const char *rename_scan(Arena *arena, const Task *task, const char *name, bool canonical) {
     for (int s = 0; s < task->scan_count; s++) {
         const Scan *scan = task->scans[s];
@@ -79,7 +79,7 @@ typedef struct Renaming {
     const Task *task;
     bool canonical;
     LIST(const char *) locals; /* results so far, as the schedule has them */
-    LIST(const char *) fresh;  /* and as they become */
+    LIST(const char *) fresh;  /* and their new names */
 } Renaming;
 
 static bool is_taken(const Program *program, const char *name) {
@@ -107,7 +107,7 @@ static const char *rename_use(Renaming *renaming, const char *name) {
     return rename_name(renaming->arena, renaming->task, name, renaming->canonical);
 }
 
-/* Of the arguments with keys, at= alone names a loop; of the others, those that the row says are loops and stages. */
+/* Whether an argument names a loop or stage: with a key only at= does, without one the row tells. */
 static bool names_loop_or_stage(const Prim *prim, int index) {
     const char *row = prim_info[prim->op].positional;
     int letters = (int)strcspn(row, ". "), last = letters - 1;

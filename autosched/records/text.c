@@ -1,5 +1,5 @@
-/* text.c - records as reviewable text: one paragraph a record, a word and its value a line, the schedule's
- * statements indented below it. What is written reads back to the same record, bit for bit.
+/* text.c - records as reviewable text: a paragraph for each record, a word and its value on each line, then the
+ * schedule's statements, indented. The text reads back to the same record, bit for bit.
  */
 #include "autosched/records/database.h"
 
@@ -49,7 +49,7 @@ static bool is_absent(const Field *field, const void *at) {
     return field->optional && (field->kind == FIELD_DATE ? *(const int64_t *)at == 0 : !value || !*value);
 }
 
-/* What a line cannot hold becomes blanks. */
+/* Replaces what a line cannot hold by blanks. */
 static void write_line(Text *text, const char *value) {
     for (; *value; value++)
         text_add(text, "%c", (unsigned char)*value < ' ' ? ' ' : *value);
@@ -136,7 +136,7 @@ static bool read_field(Arena *arena, const Field *field, const char *value, void
     return false;
 }
 
-/* The record that is being read: a bit a field that was seen, and the schedule's lines. */
+/* The record being read: a bit for each field seen, and the schedule's lines. */
 typedef struct Paragraph {
     Record record;
     unsigned seen;
@@ -168,9 +168,9 @@ static const char *read_line(Arena *arena, Paragraph *paragraph, char *line) {
     return arena_printf(arena, "unknown word '%s'", line);
 }
 
-/* --- which records there can be --- */
+/* --- valid records --- */
 
-/* Control bytes would not read back, or would reach a terminal. */
+/* Whether the text has no control bytes, which would not read back, or would reach a terminal. */
 static bool is_plain(const char *text, const char *allowed) {
     for (; *text; text++)
         if (((unsigned char)*text < ' ' || *text == 127) && !strchr(allowed, *text))

@@ -1,9 +1,9 @@
-/* anneal.c - simulated annealing with the cost model as energy (AutoTVM 3.3, Algorithm 1).
+/* anneal.c - simulated annealing with the cost model as energy (AutoTVM section 3.3, Algorithm 1).
  *
- * Parallel chains persist over the rounds; in each round they cool down once. The best points seen on the way are the
- * pool from which the batch is taken greedily: score, plus a reward for choices that the batch does not have yet
- * (equation 3). A part of the batch is random. In the first round, when nothing was measured, no structure may fill
- * more than a share of the batch.
+ * Parallel chains persist over the rounds and cool down once in each round. The best points seen form a pool, from
+ * which the batch is taken greedily by score plus a reward for choices that are new to the batch (equation 3). A part
+ * of the batch is random. In the first round, before anything is measured, no structure may fill more than a share of
+ * the batch.
  */
 #include "autosched/search/policies.h"
 
@@ -45,7 +45,7 @@ static void pool_add(Search *search, Pool *pool, const int *point, float score) 
 
 /* --- chains --- */
 
-/* New chains begin at random points; some at the start, and in later rounds at the fastest measured. */
+/* New chains begin at random points, one at the start; in later rounds some restart at the fastest measured points. */
 static void place_chains(Search *search) {
     if (!search->chains) {
         search->chain_count = CHAINS;
@@ -108,10 +108,10 @@ static void walk_chains(Search *search, Pool *pool) {
 
 /* --- the batch --- */
 
-/* Which (gene, choice) pairs and how many points of each structure the batch has. */
+/* The (gene, choice) pairs that the batch has, and how many points of each structure. */
 typedef struct Coverage {
     bool *covered;
-    int *first; /* of each gene in covered */
+    int *first; /* [gene]: its first pair in covered */
     HashSet structures[STRUCTURE_SHARE];
 } Coverage;
 
@@ -146,7 +146,7 @@ static uint64_t structure_hash(const Search *search, const int *point) {
     return hash;
 }
 
-/* The level below which a structure still has room: set l holds the structures with more than l points in the batch. */
+/* Whether a structure has room: set l holds those with more than l points in the batch. */
 static bool structure_has_room(const Coverage *coverage, uint64_t hash, int share) {
     return share > STRUCTURE_SHARE || !hash_set_has(&coverage->structures[share - 1], hash);
 }
@@ -162,7 +162,7 @@ static void cover(Search *search, Coverage *coverage, const int *point) {
         }
 }
 
-/* The member of the pool that adds most to the batch, or -1. */
+/* The pool member that adds most to the batch; -1: none. */
 static int pick(const Search *search, const Pool *pool, const Coverage *coverage, const bool *taken, double scale,
                 int share) {
     int best = -1;

@@ -1,8 +1,8 @@
 /* default.c - schedules without measuring: the starting points (-O1), and the best by the static model (-O2, -O3).
  *
- * Groups are independent, so each is chosen by itself, with the others as the program has them. What nest_build refuses
- * is never chosen, and a group for which it refuses everything keeps its plain loops, as does one whose plain loops are
- * thought to be the fastest. The number of points looked at is fixed, so that the same input gives the same schedule.
+ * Groups are independent, so each is chosen by itself, with the others as in the program. A schedule that nest_build
+ * refuses is never chosen. A group keeps its plain loops if nest_build refuses everything else, or if they are
+ * estimated to be the fastest. The number of points is fixed, so that the same input gives the same schedule.
  */
 #include "autosched/search/policies.h"
 
@@ -11,9 +11,9 @@
 #include <string.h>
 
 enum { FIXED_TRIES = 40, KEPT = 16, CROSSED = 4 };
-/* Of a group whose points take so long that a part of the others' number is looked at. */
+/* Groups with expensive points get only a part of the points. */
 enum { MANY_GENES = 32, FEW_READS = 6, MOST_PARTS = 32 };
-/* Points that a schedule is chosen from: in all, and the least of a group. */
+/* Points to choose a schedule from: in all, and the least of a group. */
 enum { MODEL_POINTS = 1000, MODEL_POINTS_MORE = 5000, ROUGH_POINTS = 160, GROUP_POINTS = 80, ROUGH_GROUP_POINTS = 32 };
 enum { OTHER_PART = 2, OTHER_RANDOM = 16 };
 
@@ -25,8 +25,8 @@ static bool is_of_other_group(const Space *space, const Stage *stage, int number
     return false;
 }
 
-/* The nest with the stages of one group alone, and those that its statements make: where the others have none, they
- * take as long whatever is chosen for the group. */
+/* The nest reduced to one group's stages and those that its statements make. The other groups have no statements, so
+ * their time is always the same. */
 static Nest *nest_of_group(Arena *scratch, const Space *space, const Nest *nest, int number) {
     Nest *part = ARENA_NEW(scratch, Nest);
     *part = *nest;
@@ -52,7 +52,7 @@ double estimated_seconds(Arena *arena, const Program *program, const Schedule *s
     return nest ? static_seconds(arena, nest, target) : HUGE_VAL;
 }
 
-/* The best few points so far of one group, best first. */
+/* The best few points of one group so far, best first. */
 typedef struct Leaders {
     Arena *arena; /* of their points */
     int count, length;
@@ -77,7 +77,7 @@ static void leaders_add(Leaders *leaders, const int *point, double seconds) {
     leaders->points[place] = slot;
 }
 
-/* Changes a leader, or what two of them have in common and apart. */
+/* Mutates a leader, or a cross of two. */
 static void change_leader(Space *space, int number, Random *random, const Leaders *leaders, int *point) {
     const int *from = leaders->points[random_below(random, leaders->count)];
     const int *other = leaders->points[random_below(random, leaders->count)];
@@ -88,7 +88,7 @@ static void change_leader(Space *space, int number, Random *random, const Leader
     group_mutate(space, number, random, point);
 }
 
-/* A point that was looked at before is no leader, or is one already. */
+/* Estimates a point, unless it was estimated before. */
 static void look_at(Arena *scratch, Space *space, int number, const int *point, HashSet *looked_at, Leaders *leaders) {
     uint64_t hash = group_hash(space, number, point);
     if (hash_set_has(looked_at, hash))
@@ -98,7 +98,7 @@ static void look_at(Arena *scratch, Space *space, int number, const int *point, 
     leaders_add(leaders, point, point_estimate(scratch, space, point, number));
 }
 
-/* From a starting point on, random points first, then mutations of the leaders. */
+/* Explores from a starting point: random points first, then mutations of the leaders. */
 static void explore_from(Space *space, int number, const int *start, int randoms, int budget, Random *random,
                          Leaders *leaders) {
     int length = space->gene_count;
@@ -124,10 +124,8 @@ static void explore_from(Space *space, int number, const int *start, int randoms
     arena_free(scratch);
 }
 
-/* All kinds of starting points, each with leaders of its own: what one kind is good at takes several steps to reach
- * from another, and the points of a kind that is only better in the end would leave it before. The leaders are the best
- * ones.
- */
+/* Explores from all kinds of starting points, each with its own leaders: the strengths of one kind are several steps
+ * away from another, and points that are better only in the end would be dropped before. Keeps the best leaders. */
 static void explore_group(Space *space, int number, int budget, Random *random, Leaders *leaders) {
     Group *group = space->groups.items[number];
     int *start = ARENA_ARRAY(leaders->arena, int, space->gene_count + 1);
@@ -194,7 +192,7 @@ static bool together_legal(Space *space, const int *point) {
     return legal;
 }
 
-/* Adds groups to those that are not plain, as many as are legal together: halves of what is refused one by one. */
+/* Stops groups from being plain, as many as are legal together: a refused range is halved. */
 static void add_legal(Space *space, const int *point, int first, int count, const bool *before) {
     leave_plain(space, first, count, false, before);
     if (count == 0 || together_legal(space, point))
@@ -206,14 +204,14 @@ static void add_legal(Space *space, const int *point, int first, int count, cons
     add_legal(space, point, first + count / 2, count - count / 2, before);
 }
 
-/* The stages that are plain though the model chose otherwise, for messages: "a, b and 3 more". NULL: none. */
+/* The stages that are plain although the model chose otherwise, for messages: "a, b and 3 more". NULL: none. */
 static const char *refused_names(Arena *arena, const Space *space, const bool *before) {
     enum { NAMED = 4 };
     Text text = {.arena = arena};
     int refused = 0;
     for (int g = 0; g < space->groups.count; g++) {
         const Group *group = space->groups.items[g];
-        bool refuses = group->root && group->skipped && (!before[g] || group->hopeless); /* a block has no root */
+        bool refuses = group->root && group->skipped && (!before[g] || group->hopeless); /* no root: a block */
         if (refuses && refused++ < NAMED)
             text_add(&text, "%s%s", refused > 1 ? ", " : "", group->root->name);
     }
@@ -222,7 +220,7 @@ static const char *refused_names(Arena *arena, const Space *space, const bool *b
     return text.text;
 }
 
-/* All groups together, or as many as are legal together: the others are left plain. */
+/* The schedule of all groups, or of as many as are legal together; the others stay plain. */
 static Schedule *combine(Arena *arena, Space *space, const int *point) {
     int groups = space->groups.count;
     bool *before = ARENA_ARRAY(arena, bool, groups + 1);
@@ -236,7 +234,7 @@ static Schedule *combine(Arena *arena, Space *space, const int *point) {
     return schedule;
 }
 
-/* Points for a group: a few for each, and of the others as many as its part of the work. */
+/* How many points a group gets: a few, plus its part of the work of the rest. */
 static int group_budget(const Space *space, int number, int points, int least) {
     int groups = space->groups.count, shared = points - groups * least;
     double own = group_work(space->groups.items[number]), all = 0;
@@ -251,7 +249,7 @@ static int group_budget(const Space *space, int number, int points, int least) {
     return least + (int)(shared * (all > 0 ? own / all : 0));
 }
 
-/* Of the stage of a group that reads most. */
+/* The most reads of a stage in the group. */
 static int most_reads(const Group *group) {
     int most = 0;
     for (int s = 0; s < group->stage_count; s++) {
@@ -263,7 +261,8 @@ static int most_reads(const Group *group) {
     return most;
 }
 
-/* A point takes longer by the square of the reads, and they have more kinds of starting points. */
+/* The divisor of a group's points: a point's time grows with the square of the reads, and there are more kinds of
+ * starts. */
 static int parts_of_budget(const Space *space, int number) {
     const Group *group = space->groups.items[number];
     int reads = most_reads(group), parts = reads * reads / (FEW_READS * FEW_READS);

@@ -1,4 +1,4 @@
-/* genetic.c - a genetic search on measured times alone: parents are the fastest so far, children are crossed and
+/* genetic.c - a genetic search on measured times alone: parents are the fastest so far; children are crossed and
  * mutated. */
 #include "autosched/search/policies.h"
 
@@ -7,7 +7,7 @@
 
 enum { PARENTS = 12, TRIES_PER_CHILD = 40 };
 
-/* Of three drawn parents the fastest: they are in order of time. */
+/* The fastest of three random parents, which are in order of time. */
 static const int *tournament(Search *search, const int **parents, int count) {
     int best = random_below(&search->random, count);
     for (int i = 0; i < 2; i++) {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RANDOM_TRIES = 200, FIRST_SLOTS = 256, SHARE_POINTS = 12 /* of a thread, at least */ };
+enum { RANDOM_TRIES = 200, FIRST_SLOTS = 256, SHARE_POINTS = 12 /* at least, for a thread */ };
 
 /* --- sets of hashes --- */
 
@@ -61,7 +61,7 @@ int *search_copy(Search *search, const int *point) {
     return copy;
 }
 
-/* A part of the points to be scored, for one thread: nests are built in an arena of its own. */
+/* A share of the points to score, for one thread, which builds nests in its own arena. */
 typedef struct Share {
     const Search *search;
     Arena *scratch;
@@ -86,7 +86,7 @@ static void *extract_share(void *argument) {
     return NULL;
 }
 
-/* Sketches are made when they are first asked for: threads only find them. */
+/* Makes all sketches before threads start, so that threads only find them. */
 static void make_sketches(Space *space, int *const *points, int count) {
     for (int i = 0; i < count; i++)
         for (int g = 0; g < space->groups.count; g++)
@@ -99,7 +99,7 @@ static Arena *scratch_of(Search *search, int thread) {
     return search->scratch.items[thread];
 }
 
-/* Features of all points, in as many threads as pay. What no thread can be had for is done here. */
+/* Features of all points, in as many threads as pay. What gets no thread is done here. */
 static void extract_all(Search *search, int *const *points, int count, float *features, bool *refused) {
     int jobs = search->jobs < count / SHARE_POINTS ? search->jobs : count / SHARE_POINTS;
     jobs = jobs > 1 ? jobs : 1;

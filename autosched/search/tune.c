@@ -1,8 +1,8 @@
-/* tune.c - the pipeline of a tuning: the default schedule first, then rounds of propose, build, measure, record, learn;
+/* tune.c - the pipeline of a tuning: first the default schedule, then rounds of propose, build, measure, record, learn;
  * last a race of the best.
  *
- * Nothing that a candidate does ends the search: it is a counted outcome. A tuning which is stopped or killed goes on
- * where it was: each result is in the database before the next candidate runs. Trials that the database holds count.
+ * Nothing that a candidate does ends the search: it is a counted outcome. A tuning that was stopped or killed resumes
+ * where it was, since each result is in the database before the next candidate runs. Trials in the database count.
  */
 #include "autosched/search/tuner.h"
 #include "lang/clock.h"
@@ -13,13 +13,11 @@
 #include <time.h>
 
 enum { BATCH = 16, BUILDS_AHEAD = 2, EMPTY_ROUNDS = 3, ATTEMPTS = 2 };
-static const size_t held_bytes = (size_t)256
-                                 << 20;   /* of objects that are built and not measured yet, or a single one */
-static const double batch_part = 0.25; /* of the time that is left: what is built and not measured any more is lost */
-static const double slow_factor = 1.5;    /* of the best: slower runs may stop early */
-static const double race_part = 0.12;     /* of the time budget, kept for the race */
-static const double retry_seconds = 2;    /* until a database that took nothing is asked again: it may have waited */
-                                          /* long */
+static const size_t held_bytes = (size_t)256 << 20; /* of objects built but not measured; one alone may exceed it */
+static const double batch_part = 0.25;              /* of the time left: what is built but not measured is lost */
+static const double slow_factor = 1.5;              /* of the best: slower runs may stop early */
+static const double race_part = 0.12;               /* of the time budget, kept for the race */
+static const double retry_seconds = 2; /* until a database that refused is asked again: it may have waited long */
 
 static void begin_step(Tuner *tuner) {
     tuner->since = monotonic_seconds();
@@ -39,8 +37,7 @@ bool tuner_stopped(const Tuner *tuner) {
 }
 
 bool tuner_halted(const Tuner *tuner) {
-    return tuner_stopped(tuner) || tuner_lost(tuner) ||
-           (tuner->deadline > 0 && monotonic_seconds() >= tuner->deadline);
+    return tuner_stopped(tuner) || tuner_lost(tuner) || (tuner->deadline > 0 && monotonic_seconds() >= tuner->deadline);
 }
 
 double tune_deadline(double budget_seconds) {
@@ -95,15 +92,15 @@ void tuner_record(Tuner *tuner, const Trial *trial) {
     list_push(tuner->arena, &tuner->unwritten, record);
 }
 
-/* A kill loses the trial that is under way alone: a transaction waits some milliseconds for the disk, a trial takes
- * longer. */
+/* Writes each trial at once, so that a kill loses only the current one: a transaction waits milliseconds for the disk,
+ * a trial takes longer. */
 static void keep_trial(Tuner *tuner, const Trial *trial) {
     tuner_record(tuner, trial);
     if (tuner->refused <= 0 || monotonic_seconds() - tuner->refused > retry_seconds)
         tuner_flush(tuner);
 }
 
-/* Digits do not count. */
+/* Whether two reasons are equal but for their numbers. */
 static bool is_same_reason(const char *a, const char *b) {
     while (*a || *b) {
         a += strspn(a, "0123456789.");
@@ -156,17 +153,17 @@ static void show_progress(const Tuner *tuner) {
     options->progress(options->progress_context, &progress);
 }
 
-/* What the machine's load made of a trial says nothing of its schedule. */
+/* A transient failure says nothing about the schedule. */
 static bool is_unsettled(const Trial *trial) {
     return trial->candidate.outcome != OUTCOME_OK && trial->candidate.transient;
 }
 
-/* A process may end for reasons that are not there the next time. */
+/* Transient failures deserve another try, and so do candidates that ended a process: another time they may not. */
 static bool deserves_another_try(const Trial *trial) {
     return is_unsettled(trial) || (trial->candidate.outcome != OUTCOME_OK && trial->candidate.died);
 }
 
-/* A trial whose outcome is known: into the counts, the search and the database. */
+/* Adds a finished trial to the counts, the search and the database. */
 static void finish_trial(Tuner *tuner, Trial *trial) {
     const Candidate *candidate = &trial->candidate;
     bool good = candidate->outcome == OUTCOME_OK;
@@ -180,7 +177,7 @@ static void finish_trial(Tuner *tuner, Trial *trial) {
         tuner->result->unsettled++;
     else
         tuner_count_failure(tuner, trial);
-    if (!is_unsettled(trial)) { /* a wrong result is the schedule's: see tune_doubts.c for the others */
+    if (!is_unsettled(trial)) { /* a wrong result is the schedule's fault; for others see tune_doubts.c */
         search_tell(tuner->search, trial->point, trial->features, good ? candidate->seconds : HUGE_VAL);
         if (good || candidate->outcome == OUTCOME_WRONG)
             keep_trial(tuner, trial);
@@ -197,7 +194,7 @@ static Trial *trial_of(Trial **trials, int count, const Candidate *candidate) {
     return NULL;
 }
 
-/* Measures a built candidate. A measurement that a stop broke off tells nothing. */
+/* Measures a built candidate. A measurement that a stop interrupted counts for nothing. */
 static void measure_trial(Tuner *tuner, Trial *trial, bool last_attempt) {
     Candidate *candidate = &trial->candidate;
     double limit = tuner->best < HUGE_VAL ? tuner->best * slow_factor : 0, since = monotonic_seconds();
@@ -210,8 +207,8 @@ static void measure_trial(Tuner *tuner, Trial *trial, bool last_attempt) {
         finish_trial(tuner, trial);
 }
 
-/* Builds trials until the count or what may be held is reached; each is `built` then, unless the tuning was halted.
- * Returns how many were begun. */
+/* Builds trials up to the count or the limit of objects. Each is then `built`, unless the tuning was halted. Returns
+ * how many were begun. */
 static int build_trials(Tuner *tuner, Trial **trials, int count) {
     const Toolchain *toolchain = tuner->toolchain;
     int submitted = 0, finished = 0, ahead = BUILDS_AHEAD * (toolchain->jobs > 0 ? toolchain->jobs : 1);
@@ -234,8 +231,8 @@ static int build_trials(Tuner *tuner, Trial **trials, int count) {
     return submitted;
 }
 
-/* All of a batch is built, on all processors, before the first is measured: builds and measurements exclude each other,
- * and a measurement that waits for one build leaves the other processors idle. */
+/* Builds a whole batch on all processors before it measures: builds and measurements exclude each other, and a
+ * measurement that waited for one build would leave the other processors idle. */
 static void run_once(Tuner *tuner, Trial **trials, int count, bool last_attempt) {
     for (int begun = 0, from = 0; begun < count && !tuner_halted(tuner); from = begun) {
         begun += build_trials(tuner, trials + from, count - from);
@@ -249,7 +246,7 @@ static void run_once(Tuner *tuner, Trial **trials, int count, bool last_attempt)
     }
 }
 
-/* Moves those that are to be tried again to the front. */
+/* Moves trials to try again to the front; returns their number. */
 static int keep_unsettled(Trial **trials, int count) {
     int kept = 0;
     for (int t = 0; t < count; t++)
@@ -295,7 +292,7 @@ void tuner_run(Tuner *tuner, Trial **trials, int count) {
 
 /* --- rounds --- */
 
-/* Trials of new points; a schedule that is known already tells the search and is not measured again. */
+/* Makes trials of new points. A schedule that is known already is not measured again. */
 static int make_trials(Tuner *tuner, int **points, int count, Trial **trials) {
     int made = 0;
     for (int i = 0; i < count; i++) {
@@ -303,13 +300,13 @@ static int make_trials(Tuner *tuner, int **points, int count, Trial **trials) {
         Trial *trial = schedule ? trial_new(tuner, schedule, points[i]) : NULL;
         if (!trial || tuner_knows(tuner, trial->text))
             continue;
-        tuner_mark(tuner, trial->text); /* two points of a batch may make the same schedule */
+        tuner_mark(tuner, trial->text); /* two points of a batch may give the same schedule */
         trials[made++] = trial;
     }
     return made;
 }
 
-/* As many as there is time for, by what the last ones took: builds are made side by side, measurements are not. */
+/* How many trials there is time for, judged by the last batch: builds run in parallel, measurements do not. */
 static int batch_size(const Tuner *tuner) {
     int left = tuner->trial_limit - tuner->result->trials, size = left < BATCH ? left : BATCH;
     int jobs = tuner->toolchain->jobs > 0 ? tuner->toolchain->jobs : 1;
@@ -342,7 +339,7 @@ bool trial_is_final(const Trial *trial) {
     return trial->candidate.outcome == OUTCOME_OK;
 }
 
-/* The trial of the default schedule, as the database has it where it does. */
+/* Finds the default schedule and its trial in the database, or makes a new trial. */
 static void find_default(Tuner *tuner) {
     if (tuner->standard_sought)
         return;
@@ -360,7 +357,7 @@ static void find_default(Tuner *tuner) {
         }
 }
 
-/* Measured whatever else is known: nothing is better than what was not measured. */
+/* The default is always measured: nothing counts as better than an unmeasured default. */
 static void measure_default(Tuner *tuner) {
     if (!tuner->standard || tuner->standard_known)
         return;
@@ -382,7 +379,7 @@ static void use_schedule(Tuner *tuner, const Trial *trial) {
     tuner->result->seconds = trial->raced > 0 ? trial->raced : trial->candidate.seconds;
 }
 
-/* Whatever was measured how: what is slower than the default is not taken. */
+/* A result slower than the default is never taken. */
 static void compare_with_default(Tuner *tuner) {
     const Trial *standard = tuner->standard;
     TuneResult *result = tuner->result;
@@ -393,7 +390,7 @@ static void compare_with_default(Tuner *tuner) {
         use_schedule(tuner, standard);
 }
 
-/* Why there is less than was asked for. */
+/* Sets the reason why there is less than was asked for. */
 static void set_reason(Tuner *tuner) {
     const Trial *standard = tuner->standard;
     TuneResult *result = tuner->result;
@@ -413,12 +410,11 @@ Trial *tuner_best_trial(const Tuner *tuner) {
     return best;
 }
 
-/* With nothing good measured: the default. Nothing is known to be better, also where it failed here. */
+/* Without a good measurement the default is taken, even if it failed here: nothing is known to be better. */
 static void fall_back(Tuner *tuner) {
-    tuner->result->schedule = tuner->standard
-                                  ? schedule_of(tuner, tuner->standard)
-                                  : autosched_default(tuner->arena, tuner->program, tuner->target, tuner->user,
-                                                      EFFORT_MODEL, tuner->options->seed);
+    tuner->result->schedule = tuner->standard ? schedule_of(tuner, tuner->standard)
+                                              : autosched_default(tuner->arena, tuner->program, tuner->target,
+                                                                  tuner->user, EFFORT_MODEL, tuner->options->seed);
 }
 
 static int by_value(const void *a, const void *b) {
@@ -474,7 +470,7 @@ int tuner_trials(const Tuner *tuner) {
     return tuner->result->trials;
 }
 
-/* Whether nothing has to be measured: the default can be compared with, and there are trials enough. */
+/* Whether nothing must be measured: the default is known, and there are enough trials. */
 static bool knows_enough(const Tuner *tuner, int trials) {
     bool known = !tuner->toolchain || !tuner->standard || tuner->standard_known;
     return known && tuner->result->trials >= trials && tuner_best_trial(tuner);
@@ -495,7 +491,7 @@ void tuner_search(Tuner *tuner, int trials, double deadline) {
         find_default(tuner);
     measure_default(tuner);
     run_rounds(tuner);
-    measure_default(tuner); /* the machine may have more time now */
+    measure_default(tuner); /* the machine may be less busy now */
     end_step(tuner);
     tuner->exhausted |= tuner->result->trials == before;
 }

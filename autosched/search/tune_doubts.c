@@ -1,9 +1,9 @@
-/* tune_doubts.c - failures that may be the machine's and not the schedule's.
+/* tune_doubts.c - failures that may be the machine's fault, not the schedule's.
  *
- * A failure is written down only beside a success of the same search; one that ended a worker or a build process, only
- * when the default schedule does well after it. Where nothing does well, or the default does no longer, the search
- * ends: what is in doubt then is as if it had not been tried. A wrong result is not in doubt: the machine ran it, and
- * it was compared here.
+ * A failure is recorded only when another trial of the same search succeeds; one that ended a worker or a build
+ * process, only when the default schedule succeeds after it. If nothing succeeds, or the default no longer does, the
+ * search ends, and failures in doubt count as never tried. A wrong result is not in doubt: the machine ran it, and it
+ * was compared here.
  */
 #include "autosched/search/tuner.h"
 
@@ -29,7 +29,7 @@ static bool some_died(const Tuner *tuner) {
     return false;
 }
 
-/* Builds the default and runs it. False: the search was halted before. */
+/* Builds and runs the default. False: the search was halted before that. */
 static bool run_probe(const Tuner *tuner, Candidate *probe) {
     const Toolchain *toolchain = tuner->toolchain;
     toolchain->submit(toolchain->context, probe);

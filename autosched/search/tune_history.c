@@ -1,7 +1,7 @@
 /* tune_history.c - a tuning's memory: trials by their text, and those of earlier runs from the database.
  *
- * A record begins with the point of the space that it came from, as a comment. A point is believed only when it makes
- * the very schedule of the record: another version of the space may have numbered its choices in another way.
+ * A record begins with its point in the space, as a comment. The point counts only if it gives exactly the record's
+ * schedule: another version of the space may have numbered its choices differently.
  */
 #include "autosched/search/tuner.h"
 
@@ -42,7 +42,7 @@ const char *trial_record_text(const Tuner *tuner, const Trial *trial) {
     return text.text;
 }
 
-/* The numbers of the comment, within the space's choices; NULL when they are not. */
+/* Reads the point of the comment; NULL when its numbers are not choices of the space. */
 static const int *read_point(const Tuner *tuner, const char *text) {
     if (strncmp(text, point_mark, sizeof point_mark - 1) != 0)
         return NULL;
@@ -94,7 +94,7 @@ void tuner_recall(Tuner *tuner) {
     int count = database_find(tuner->arena, tuner->database, tuner->task->key, database_target(tuner->target),
                               tuner->options->threads, &records);
     const char *inputs = tuner->options->inputs ? tuner->options->inputs : "";
-    bool measured = false; /* failures alone tell of a machine that could not run anything: they are tried again */
+    bool measured = false; /* only failures: the machine could run nothing, so they are tried again */
     for (int r = 0; r < count; r++) {
         bool same = strcmp(records[r].inputs, inputs) == 0;
         measured |= same && records[r].outcome == OUTCOME_OK; /* these come first */
@@ -115,7 +115,7 @@ void tuner_note(const Tuner *tuner) {
     database_note(tuner->database, tuner->task->key, database_target(tuner->target), tuner->options->threads, &note);
 }
 
-/* Of all programs of a function; that of a single one is its own. */
+/* The hash of the keys of all programs of a function. */
 static const char *hash_tasks(Arena *arena, Program *const *programs, int count, const Schedule *user) {
     Text keys = {.arena = arena};
     for (int i = 0; i < count; i++)

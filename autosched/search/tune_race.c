@@ -1,8 +1,8 @@
-/* tune_race.c - the end of a tuning: the best few and the default are built again and measured thoroughly, in turns,
- * those of several algorithms together; and, before it, which algorithm's search goes on.
+/* tune_race.c - the end of a tuning: the best trials and the default are built again and measured thoroughly, in turns,
+ * those of several algorithms together. Before that: which algorithm's search goes on.
  *
- * A machine that is shared runs whole seconds at half its speed; in turns, all suffer alike, and the fastest of a
- * candidate's turns is compared. The default wins unless another is faster; whatever fails here is out.
+ * A shared machine runs whole seconds at half its speed. In turns all candidates suffer alike, and each one's fastest
+ * turn is compared. The default wins unless another is faster; whatever fails here is out.
  */
 #include "autosched/search/tuner.h"
 #include "lang/clock.h"
@@ -10,10 +10,10 @@
 #include <math.h>
 
 enum { RACERS = 4, TURNS = 4, COMPARISONS = 2, GAIN_TRIALS = 16, TURN_TRIALS = 16, WRITTEN_PART = 4 };
-static const double expected_gain = 0.4; /* part of a default's time that a search saves at best */
-static const double further_gain = 0.1;  /* beyond what other searches saved */
-static const double near_enough = 1.15;  /* of the best time, for an algorithm to be in the race */
-static const double far_enough = 4;      /* of the best default's, for one to be out without another look */
+static const double expected_gain = 0.4; /* part of a default's time that a search is expected to save */
+static const double further_gain = 0.1;  /* in addition to what other searches saved */
+static const double near_enough = 1.15;  /* of the best time: slower algorithms are not in the race */
+static const double far_enough = 4;      /* of the best default: slower defaults are not compared again */
 
 typedef struct Race {
     Tuner *tuner;
@@ -23,7 +23,7 @@ typedef struct Race {
     bool built;
 } Race;
 
-/* The fastest trials, so many at most, and the default at the end where it is none of them. */
+/* Takes up to `most` of the fastest trials, then the default. */
 static int choose_racers(const Tuner *tuner, Trial **racers, int most) {
     int count = 0;
     for (int t = 0; t < tuner->trials.count && most > 0; t++) {
@@ -53,7 +53,7 @@ static void build_racers(Race *race) {
     race->built = tuner_collect(tuner, race->candidates, race->count);
 }
 
-/* What a process died of once it is measured once more. */
+/* Measures a candidate, and once more if a process died of it. */
 static void measure_again(const Tuner *tuner, Candidate *candidate) {
     const Toolchain *toolchain = tuner->toolchain;
     toolchain->measure(toolchain->context, candidate, 0, true);
@@ -74,12 +74,12 @@ static void take_turn(const Race *race, bool backward) {
     }
 }
 
-/* Failed by itself, for the default does well there: it gave a wrong result, or a process died of it twice. */
+/* Whether a failure is the candidate's own, since the default succeeds: a wrong result, or two processes died of it. */
 static bool is_proven(const Candidate *candidate) {
     return candidate->outcome == OUTCOME_WRONG || (candidate->outcome != OUTCOME_OK && candidate->died);
 }
 
-/* What the race found is the better measurement: the database gets it. */
+/* Records the race's result, which is the better measurement. */
 static void record_race(Tuner *tuner, Trial *trial, const Candidate *candidate) {
     trial->candidate.outcome = candidate->outcome;
     trial->candidate.why = candidate->why;
@@ -95,9 +95,9 @@ static void record_race(Tuner *tuner, Trial *trial, const Candidate *candidate) 
     tuner_record(tuner, trial);
 }
 
-/* Without the default, which the machine could not run any more, the others' times and failures say nothing. */
+/* The race counts only if the default still ran: otherwise the machine failed, and times and failures mean nothing. */
 static bool is_valid(const Race *race) {
-    int last = race->count - 1; /* where the default stands */
+    int last = race->count - 1; /* the default's place */
     bool died = false;
     if (!race->built || tuner_lost(race->tuner))
         return false;
@@ -111,7 +111,7 @@ static bool is_valid(const Race *race) {
     return standard->outcome == OUTCOME_OK && race->racers[last]->raced > 0;
 }
 
-/* What did not finish the race was measured at another time: it is not called faster than what won. */
+/* Trials that did not finish the race were measured at another time: they must not count as faster than the winner. */
 static void rank_behind(Tuner *tuner, const Trial *winner) {
     for (int t = 0; t < tuner->trials.count; t++) {
         Trial *trial = tuner->trials.items[t];
@@ -122,7 +122,7 @@ static void rank_behind(Tuner *tuner, const Trial *winner) {
     }
 }
 
-/* What the racers did counts, or nothing of it. */
+/* Takes the results of the racers, or none of them. */
 static void settle(Race *race, bool valid) {
     Tuner *tuner = race->tuner;
     for (int i = race->count - 1; i >= 0; i--) {
@@ -141,15 +141,14 @@ static void settle(Race *race, bool valid) {
         rank_behind(tuner, tuner->winner);
 }
 
-/* What an earlier run measured is raced again only where this one has measured, too. */
+/* Trials of an earlier run race only if this run has measured, too. */
 static bool may_race(const Tuner *tuner, double limit) {
     bool comparable = !tuner->standard || tuner->standard_known;
     bool going = tuner->toolchain && !tuner_stopped(tuner) && !tuner_lost(tuner);
     return going && comparable && tuner->result->measured > 0 && tuner_best_trial(tuner) && tuner->best <= limit;
 }
 
-/* How many of its fastest each may send beside its default, so that there is time for a turn; below 0: not even that.
- */
+/* How many of its fastest trials each search may race besides its default in the time left; below 0: not even that. */
 static int affordable_racers(const Race *races, int count, int racers, double deadline) {
     double pace = 0;
     if (deadline <= 0)
@@ -160,8 +159,8 @@ static int affordable_racers(const Race *races, int count, int racers, double de
     return each >= racers + 1 ? racers : each >= 1 ? (int)each - 1 : -1;
 }
 
-/* So many turns of the fastest trials of each, and its default; no more than there is time for, and none with fewer
- * than `least` of the fastest. */
+/* Races the fastest trials and the default of each search, in up to `turns` turns while there is time; not at all if
+ * there is time for fewer than `least` trials each. */
 static void race(Tuner *const *tuners, int count, double limit, int least, int racers, int turns, double deadline) {
     Race races[count];
     double best = HUGE_VAL, started = monotonic_seconds();
@@ -209,7 +208,7 @@ static double gain(const Tuner *tuner) {
     return known ? 1 - tuner->best / standard->candidate.seconds : 0;
 }
 
-/* What one search has saved, another may, too. */
+/* The best saving to expect: what one search saved, another may, too. */
 static double greatest_gain(Tuner *const *tuners, int count) {
     double greatest = expected_gain;
     for (int t = 0; t < count; t++)
@@ -217,7 +216,7 @@ static double greatest_gain(Tuner *const *tuners, int count) {
     return greatest;
 }
 
-/* The seconds that a search may come down to: the more it has tried, the nearer it is. */
+/* The time that a search may reach: the more it has tried, the less it can still gain. */
 static double promise(const Tuner *tuner, double greatest) {
     double tried = 1 + (double)tuner->result->trials / GAIN_TRIALS;
     return tuner->best * (1 - greatest / (tried * tried));
