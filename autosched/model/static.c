@@ -583,7 +583,8 @@ static double foreign_lines(const Profile *profile, const StageFacts *thread, co
 
 /* A set of lines has a bit for each line within the distance at which loads seem to read what was stored: how many. */
 static int alias_lines(const Machine *machine) {
-    return machine->alias_bytes / machine->line_bytes;
+    int lines = machine->alias_bytes / machine->line_bytes;
+    return lines < 64 ? lines : 64;
 }
 
 static uint64_t turned(uint64_t lines, int64_t by, int count) {

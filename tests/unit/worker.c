@@ -166,8 +166,10 @@ static void test_faults(Case *c) {
     RunResult r = run_text(c, "*(volatile int *)8 = 1; return 0;", (RunRequest){0});
     is_int(r.outcome, OUTCOME_CRASH, "a crash is an outcome");
     ok(r.why && strstr(r.why, "signal 11"), "with its signal: %s", r.why ? r.why : "");
-    r = run_text(c, "((volatile float *)a[2])[1 << 20] = 1; return 0;", (RunRequest){0});
-    is_int(r.outcome, OUTCOME_CRASH, "a write past a buffer hits a guard page");
+    const char *end = arena_printf(c->arena, "((volatile float *)a[2])[%lld + 1023] = 1; return 0;",
+                                   (long long)argument_elements(c->program, c->sizes, 2));
+    r = run_text(c, end, (RunRequest){0});
+    is_int(r.outcome, OUTCOME_CRASH, "a write less than a page past a buffer hits a guard page");
     r = run_text(c, "((volatile float *)a[0])[0] = 1; return 0;", (RunRequest){0});
     is_int(r.outcome, OUTCOME_CRASH, "so does a write into an input");
     r = run_text(c, "for (volatile int i = 0;;) i = 0;", (RunRequest){.limit_seconds = 0.3});
