@@ -1,26 +1,26 @@
-/* by_lane.c - reads whose lanes lie nowhere side by side in memory, and what code these become.
+/* by_lane.c - reads whose lanes are not contiguous in memory, and the code that these become.
  *
- * Lanes along an axis are a row of memory, or a row and its ends, where the index is linear in the axis, or goes round
- * or is held at bounds that a mask can tell. All others are fetched one by one: an index is taken out of a vector of
- * indices, an element loaded and put into its place. Such code grows with the lanes and is no faster for them. So
- * vectors of such reads have no more lanes than a few registers have indices, and what such code is counts where tiles
- * are unrolled.
+ * Lanes along an axis are a row of memory if the index is linear in the axis, or a row with ends if it wraps around or
+ * is clamped at bounds that a mask can express. All other lanes are fetched one by one: an index is taken from a vector
+ * of indices, an element is loaded and put into its place. Such code grows with the lanes and gains no speed. So
+ * vectors of such reads have no more lanes than a few registers have indices, and the code counts where tiles are
+ * unrolled.
  */
 #include "autosched/space/groups.h"
 #include "autosched/space/tile.h"
 #include "lang/program.h"
 
 enum {
-    INDEX_REGISTERS = 2, /* of the indices of a vector that is fetched lane by lane */
+    INDEX_REGISTERS = 2, /* registers of indices for a vector that is fetched lane by lane */
     INDEX_BYTES = 8,
-    FETCHED = 4,        /* instructions a lane */
-    EMULATED = 6,       /* of an operation on indices that registers have no instruction for */
-    ROW_ENDS = 20,      /* of a row and its ends */
-    DIVIDED = 4,        /* a lane, of a quotient or a remainder */
-    FETCHED_LIMIT = 384 /* instructions of a vector: where many reads are fetched so, it has fewer lanes, or one */
+    FETCHED = 4,        /* instructions for a lane */
+    EMULATED = 6,       /* instructions for an index operation that registers lack */
+    ROW_ENDS = 20,      /* instructions for a row with ends */
+    DIVIDED = 4,        /* instructions for a lane of a quotient or remainder */
+    FETCHED_LIMIT = 384 /* most instructions for a vector: many such reads leave it fewer lanes, or one */
 };
 
-/* A number that stays the same along the axis. */
+/* Whether a value does not change along the axis. */
 static bool is_bound(const Expr *e, const Var *axis) {
     return !expr_uses_var(e, axis) && !expr_reads(e);
 }
@@ -34,7 +34,7 @@ static bool is_linear(const Expr *index, const Var *axis) {
     return linear;
 }
 
-/* A remainder by a number that is at least the lanes. */
+/* Whether the index is a remainder by at least the number of lanes. */
 static bool goes_round(const Expr *index, const Var *axis, int lanes) {
     int64_t period;
     return index->op == OP_MOD && expr_is_int(index->args[1], &period) && period >= lanes &&
@@ -48,7 +48,7 @@ static bool is_held(const Expr *index, const Var *axis) {
     return is_bound(index->args[side], axis) && is_held(index->args[1 - side], axis);
 }
 
-/* Quotients and remainders by a power of two, of places that begin at a multiple of it, lie in a pattern. */
+/* Whether lanes have a known pattern: also quotients and remainders by a power of two, from a multiple of it on. */
 static bool is_pattern(const Expr *index, const Var *axis, int lanes) {
     int64_t by;
     if (is_linear(index, axis) || is_bound(index, axis))
@@ -61,7 +61,7 @@ static bool is_pattern(const Expr *index, const Var *axis, int lanes) {
            is_pattern(index->args[0], axis, lanes) && is_pattern(index->args[1], axis, lanes);
 }
 
-/* Of a column the lanes are fetched one by one, too, but where blocks of columns are transposed. */
+/* Lanes of a column are fetched one by one too, unless blocks of columns are transposed. */
 typedef enum LanesKind { LANES_ROW, LANES_ENDS, LANES_COLUMN, LANES_SINGLE } LanesKind;
 
 /* How an index of the last dimension lies along the axis. */
@@ -93,12 +93,12 @@ typedef struct LaneCode {
     const Var *axis;
     int lanes;
     bool single;          /* some read is fetched lane by lane */
-    int64_t instructions; /* of such reads, and of rows with ends */
-    int64_t fetched;      /* of such reads that no instruction gathers */
-    int64_t columns;      /* of columns: as dear where such reads make blocks of them impossible */
+    int64_t instructions; /* for such reads, and for rows with ends */
+    int64_t fetched;      /* for such reads that no instruction gathers */
+    int64_t columns;      /* for columns: they cost as much if such reads prevent transposed blocks */
 } LaneCode;
 
-/* What is computed of an index for each lane. */
+/* The instructions that compute an index for each lane. */
 static int64_t index_instructions(const LaneCode *code, const Expr *index) {
     int registers = code->lanes * INDEX_BYTES / (code->target->vector_bytes ? code->target->vector_bytes : INDEX_BYTES);
     int64_t instructions = 0, each = (registers > 1 ? registers : 1) * (code->target->masked_bytes > 0 ? 1 : EMULATED);

@@ -1,13 +1,13 @@
 /* case.c - axes that choose between the cases of a value: a == 0 ? ... : a == 1 ? ..., h % 4 == 0 ? ...
  *
- * The transforms of fast algorithms are written so. Where all values of such an axis stand beside each other in one
- * unrolled body, each has its case alone, and what the cases read is read once.
+ * The transforms of fast algorithms are written so. If all values of such an axis are in one unrolled body, each has
+ * one case, and what the cases read is read once.
  */
 #include "autosched/space/groups.h"
 
 enum { CASES_LIMIT = 8 };
 
-/* axis == 3, or axis % 4 == 3. */
+/* The period of axis == 3, or axis % 4 == 3. */
 static int64_t compared_period(const Expr *condition, const Var *axis) {
     int64_t value, period;
     if (condition->kind != EXPR_OP || condition->op != OP_EQ || !expr_is_int(condition->args[1], &value))
@@ -61,8 +61,8 @@ bool reads_by_cases(const Stage *stage, const Stage *producer) {
     return chosen && producer->combine == COMBINE_NONE && producer->component_count == 1;
 }
 
-/* x / 4 and x % 4 want whole fours of x; at the cases of the producer, as the nest has it, x wants all that it has of
- * them. */
+/* The period that a read wants of an axis: x / 4 and x % 4 want multiples of 4; x alone, where the producer (as the
+ * nest has it) chooses cases, wants all of these. */
 static int64_t wanted_period(const Expr *read, const Stage *producer, const Var *axis) {
     int64_t wanted = 0;
     for (int d = 0; d < read->count; d++) {
@@ -92,7 +92,7 @@ int64_t group_case_period(Space *space, const Group *group, const Stage *root, i
     return extent >= 0 && period > extent ? extent : period;
 }
 
-/* Whether two indices together are one axis: x / 4 and x % 4. */
+/* Whether two indices together are the axis: x / 4 and x % 4. */
 static bool is_split_pair(const Expr *a, const Expr *b, const Var *axis) {
     int64_t divisor, modulus;
     return a->kind == EXPR_OP && b->kind == EXPR_OP && a->op == OP_DIV && b->op == OP_MOD && axis_in(a) == axis &&
@@ -100,7 +100,7 @@ static bool is_split_pair(const Expr *a, const Expr *b, const Var *axis) {
            divisor == modulus;
 }
 
-/* Whether different values of the variable are different elements of what is read, whatever the others are. */
+/* Whether different values of the variable always mean different elements of what is read. */
 static bool is_told(const Expr *read, const Var *var) {
     bool told = axis_extent(var) == 1;
     for (int d = 0; d < read->count; d++) {
@@ -120,7 +120,7 @@ bool read_is_injective(const Stage *stage, const Expr *read) {
     return told;
 }
 
-/* x / 4 in the place of an axis that chooses. */
+/* Looks for x / 4 in the place of an axis that chooses. */
 bool loses_cases(Space *space, const Stage *consumer, const Stage *producer) {
     EACH_READ(read, consumer->components[0].value)
         for (int d = 0; d < read->count && read->tensor == producer->components[0].tensor; d++)
@@ -132,7 +132,7 @@ bool loses_cases(Space *space, const Stage *consumer, const Stage *producer) {
 
 /* --- statements --------------------------------------------------------------------------------------------------- */
 
-/* The dimension of what is read that an axis is; -1: none. */
+/* The dimension of a tensor that the reader indexes by an axis; -1: none. */
 static int dimension_of_axis(const Stage *reader, const Tensor *tensor, const Var *axis) {
     int dimension = -1;
     EACH_READ(read, reader->components[0].value)
@@ -142,7 +142,7 @@ static int dimension_of_axis(const Stage *reader, const Tensor *tensor, const Va
     return dimension;
 }
 
-/* For each member, readers before what they read, its dimension that the vector axis of the root is; -1: none. */
+/* For each member (readers before what they read): its dimension for the root's vector axis; -1: none. */
 static void find_lanes(Space *space, const Group *group, const CasePlace *place, int *dimensions) {
     for (int s = group->stage_count - 1; s >= 0; s--) {
         const Tensor *tensor = group->stages[s]->components[0].tensor;
@@ -159,7 +159,7 @@ static const char *producer_loop(Space *space, const Stage *producer, int axis) 
     return arena_printf(space->arena, "%s.%s", producer->name, producer->axes[axis]->name);
 }
 
-/* lane: the dimension that is vectorized, or -1. */
+/* lane: the vectorized dimension, or -1. */
 static void emit_producer(Space *space, const Group *group, Sketch *sketch, const CasePlace *place, int number,
                           int lane) {
     const Stage *producer = group->stages[number];

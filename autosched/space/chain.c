@@ -1,10 +1,10 @@
-/* chain.c - groups that are computed a block at a time inside of the loops of the one that reads them.
+/* chain.c - groups that are computed a block at a time inside the loops of the group that reads them.
  *
- * Fast algorithms are chains of stages: tiles are transformed, multiplied, and the products transformed back. What goes
- * from one to the next is several times as large as the image. Where blocks of it fit the second cache together with
- * the operands that all blocks read, or the last one, and the whole does not, its producers are computed at the root's
- * outer loops: over axes that all have (images, groups), and over the blocks x / 4 of those that the root reads by
- * tiles. The decision follows from sizes alone; the groups' own genes then describe one block.
+ * Fast algorithms are chains of stages: tiles are transformed, multiplied, and the products transformed back. The data
+ * between the stages is several times the image. If the whole does not fit the second cache, but blocks of it do,
+ * together with the operands that all blocks read, or else fit the last one, the producers are computed at the root's
+ * outer loops: over axes that all have (images, groups), and over the blocks x / 4 of axes that the root reads by
+ * tiles. Sizes alone decide that. The groups' own genes then describe one block.
  */
 #include "autosched/space/groups.h"
 #include "lang/machine.h"
@@ -13,8 +13,8 @@
 #include <string.h>
 
 enum { LEAST_REUSE = 4, TASKS_A_THREAD = 2, PASSES = 4, SHARED_PART = 4 };
-static const double used_part = 0.9;   /* of the second cache, by a block and what it reads */
-static const double needed_part = 0.6; /* of the bytes without a chain, at most */
+static const double used_part = 0.9;   /* the part of the second cache for a block and what it reads */
+static const double needed_part = 0.6; /* the most bytes, relative to those without a chain */
 
 /* --- what reads what ---------------------------------------------------------------------------------------------- */
 
@@ -28,7 +28,7 @@ static bool group_reads(Space *space, const Group *group, const Stage *stage) {
     return found;
 }
 
-/* x / 4: the divisor; 0: it is something else. */
+/* The divisor of x / 4; 0 for anything else. */
 static int64_t divisor_of(const Expr *index, const Var *axis) {
     int64_t divisor;
     bool quotient = index->kind == EXPR_OP && index->op == OP_DIV && index->args[0]->kind == EXPR_VAR &&
@@ -36,7 +36,7 @@ static int64_t divisor_of(const Expr *index, const Var *axis) {
     return quotient ? divisor : 0;
 }
 
-/* The tiles in which a stage reads along one of its axes; NULL: any. 0: none. */
+/* The size of the tiles in which a stage reads along one of its axes (NULL: any); 0: none. */
 static int64_t tiles_read(Space *space, const Stage *stage, const Var *axis) {
     int64_t divisor = 0;
     EACH_STAGE_READ(read, inlined_stage(space, stage))
@@ -56,7 +56,7 @@ static bool is_member(const Chain *chain, const Group *group) {
     return group->root == chain->root;
 }
 
-/* Whether the chain alone reads what the group makes. */
+/* Whether only the chain reads what the group computes. */
 static bool suits_chain(Space *space, const Chain *chain, const Group *group) {
     bool used = false;
     if (chain->producer_count == CHAIN_PRODUCERS || group->scan || group->root->component_count > 1 || !group->tiled ||
@@ -75,8 +75,7 @@ static bool suits_chain(Space *space, const Chain *chain, const Group *group) {
 
 /* --- shared axes -------------------------------------------------------------------------------------------------- */
 
-/* The dimension along which a stage reads a tensor by its own axis, or by tiles of it; -1: none, or not always the
- * same. */
+/* The dimension where a stage reads a tensor by its axis, or by tiles of it; -1: none, or different ones. */
 static int read_dimension(Space *space, const Stage *reader, int axis, int64_t step, const Stage *written,
                           bool *reads_it) {
     const Stage *stage = inlined_stage(space, reader);
@@ -97,8 +96,8 @@ static int read_dimension(Space *space, const Stage *reader, int axis, int64_t s
     return dimension;
 }
 
-/* Where the root's axis is in each stage of the chain, the root's group first, then the producers; false where that
- * is not one place for all that read it. */
+/* Finds the root's axis in each stage of the chain: the root's group first, then the producers. False: readers
+ * disagree. */
 static bool follow(Space *space, const Chain *chain, const Group *root, ChainAxis *axis) {
     int count = root->stage_count + chain->producer_count, dims[count];
     const Stage *stages[count];
@@ -144,7 +143,7 @@ static double tensor_bytes(const Tensor *tensor) {
     return (double)tensor_elements(tensor) * element_info[tensor->type].bytes;
 }
 
-/* What a member computes. */
+/* Whether a member computes the tensor. */
 static bool is_intermediate(const Space *space, const Chain *chain, const Tensor *tensor) {
     for (int g = 0; g < space->groups.count; g++)
         for (int s = 0; s < space->groups.items[g]->stage_count && is_member(chain, space->groups.items[g]); s++)
@@ -153,7 +152,7 @@ static bool is_intermediate(const Space *space, const Chain *chain, const Tensor
     return false;
 }
 
-/* What a block reads that is no block itself, of a producer. */
+/* The bytes that a block of a producer reads and that no member computes. */
 static double operand_bytes(Space *space, const Chain *chain, int producer, int count, bool *uses) {
     const Stage *stage = inlined_stage(space, chain->producers[producer]);
     LIST(const Tensor *) seen = {0};
@@ -176,7 +175,7 @@ static double operand_bytes(Space *space, const Chain *chain, int producer, int 
 
 /* --- whether ------------------------------------------------------------------------------------------------------ */
 
-/* Every operand of a reduction is still read again along axes of the block. */
+/* Whether every operand of a reduction is still reused along axes of the block. */
 static bool keeps_reuse(Space *space, const Chain *chain, int producer, int count) {
     const Stage *stage = inlined_stage(space, chain->producers[producer]);
     if (stage->reduction_count == 0)
@@ -196,8 +195,8 @@ static bool keeps_reuse(Space *space, const Chain *chain, int producer, int coun
     return true;
 }
 
-/* Bytes from beyond the second cache with the first `count` axes, beyond the operands once; below 0: it makes no sense.
- */
+/* Bytes moved from beyond the second cache with the first `count` axes, operands counted after their first read; below
+ * 0: makes no sense. */
 static double chain_cost(Space *space, const Chain *chain, int count) {
     const Machine *machine = space->target->machine;
     double block = 0, operands = 0, whole = 0, iterations = 1, cache = (double)machine->cache_bytes[1];
@@ -223,11 +222,11 @@ static double chain_cost(Space *space, const Chain *chain, int count) {
     return again + (near ? 0 : PASSES / 2 * iterations * block);
 }
 
-/* What one thread writes and another one reads does not stay near either of them. */
+/* The bytes moved without a chain. What one thread writes and another reads does not stay near either of them. */
 static double plain_cost(const Space *space, const Chain *chain) {
     const Machine *machine = space->target->machine;
     double bytes = 0, near = (double)machine->cache_bytes[1], last = (double)machine->cache_bytes[2];
-    /* of bytes from memory, when those from the last cache cost 1 */
+    /* cost of bytes from memory, if those from the last cache cost 1 */
     double far = round(machine->bytes_per_cycle[1] / machine->bytes_per_cycle[2]);
     for (int p = 0; p < chain->producer_count; p++)
         bytes += bytes_of(chain->producers[p]);
@@ -236,7 +235,7 @@ static double plain_cost(const Space *space, const Chain *chain) {
     return PASSES / 2 * bytes * (bytes > last / 2 ? far : 1);
 }
 
-/* The axes that operands have, too, are the outer ones, so that a part of these stays while the others go on. */
+/* Puts axes that operands have outermost, so that a part of these stays while the other axes go on. */
 static void order_axes(Space *space, Chain *chain) {
     bool uses[CHAIN_AXES] = {0};
     for (int p = 0; p < chain->producer_count; p++) {
@@ -274,7 +273,7 @@ static const ChainAxis *axis_of(const Chain *chain, int number) {
     return NULL;
 }
 
-/* All stages of a member, whose readers come before it. */
+/* Places all stages of a member; readers come before what they read. */
 static void place_stages(Space *space, const Chain *chain, const Group *group, Sketch *sketch) {
     for (int s = group->stage_count - 1; s >= 0; s--) {
         PrimArg args[2] = {arg_name(group->stages[s]->name), arg_name(chain->axes[chain->count - 1].outer)};
@@ -343,7 +342,7 @@ static bool find_axes(Space *space, Chain *chain, const Group *root) {
     return chain->count > 0;
 }
 
-/* The bytes that a chain saves with the best number of its axes; 0: none is worth it. */
+/* The bytes that a chain saves with its best number of axes; 0: none pays. */
 static double best_saving(Space *space, const Chain *chain, int *best) {
     double plain = plain_cost(space, chain), least = plain * needed_part;
     *best = 0;
@@ -357,7 +356,7 @@ static double best_saving(Space *space, const Chain *chain, int *best) {
     return *best ? plain - least : 0;
 }
 
-/* Takes a producer in where that saves more: what it lacks of the axes is lost to the chain. */
+/* Adds a producer if that saves more. The chain loses axes that the producer lacks. */
 static void add_producer(Space *space, Chain *chain, const Group *root, const Stage *producer) {
     Chain with = *chain;
     int count;

@@ -1,8 +1,7 @@
-/* factors.c - the tile sizes that a space offers for a loop: those that divide, and a few that waste little.
+/* factors.c - the tile sizes that a space offers for a loop: divisors, and a few sizes that waste little.
  *
- * Register levels (inner) are small; middle levels take what is left, in divisors. A size that does not divide costs
- * guarded or masked work, so only those are listed whose waste is small, or that are all there is (primes, unknown
- * extents).
+ * Register levels (inner) are small; middle levels take divisors of the rest. A size that does not divide costs guarded
+ * or masked work, so it is listed only if the waste is small, or there is nothing else (primes, unknown extents).
  */
 #include "autosched/space/groups.h"
 

@@ -1,6 +1,6 @@
-/* flat.c - the group of a stage that computes element by element what lies in the same order everywhere, where its rows
- * may not fill vectors: all of its axes are one loop, so that short rows fill them as long ones do. Members that it
- * reads are computed in it: the backend finds what is the same in several places of an expression.
+/* flat.c - the group of a stage that computes element by element, with all operands in the same order, when its rows
+ * may not fill vectors. All of its axes become one loop, so that short rows fill vectors as long ones do. Members that
+ * it reads are computed inside it; the backend finds common subexpressions.
  */
 #include "autosched/space/tile.h"
 #include "lang/machine.h"
@@ -8,20 +8,19 @@
 #include <string.h>
 
 enum { VECTORS_LIMIT = 4, INLINED_LIMIT = 256 /* nodes */ };
-static const double empty_lanes = 1.1; /* work done for work needed, from which rows are short */
+static const double empty_lanes = 1.1; /* rows are short from this ratio of work done to work needed on */
 
 typedef struct Flat {
     const char *whole, *outer, *inner, *lane; /* loops */
     int lanes, unroll, parallel_gene;
 } Flat;
 
-/* Each index is the axis of its own place, over all of the dimension. */
+/* Whether each index is the axis of its own dimension, over the whole dimension. */
 static bool reads_in_order(const Stage *stage, const Expr *read) {
     if (read->otherwise || read->count != stage->axis_count)
         return false;
     for (int d = 0; d < read->count; d++)
-        if (!stage_index_is_axis(stage, read->args[d], d) ||
-            !expr_equal(read->tensor->dims[d], stage->axes[d]->extent))
+        if (!stage_index_is_axis(stage, read->args[d], d) || !expr_equal(read->tensor->dims[d], stage->axes[d]->extent))
             return false;
     return true;
 }
@@ -50,7 +49,7 @@ static bool stage_is_flat(Space *space, const Stage *stage) {
     return any;
 }
 
-/* Nodes of a member's value, with those of the members that it reads. */
+/* Nodes of a member's value, including the members that it reads. */
 static double inlined_nodes(Space *space, const Group *group, int member, const double *sizes) {
     double size = 0;
     EACH_EXPR(e, inlined_stage(space, group->stages[member])->components[0].value) {
@@ -65,7 +64,7 @@ static double inlined_nodes(Space *space, const Group *group, int member, const 
     return size;
 }
 
-/* Nodes of the root's value once all members are inlined: what is read before comes before. */
+/* Nodes of the root's value once all members are inlined; members come before their readers. */
 static double inlined_size(Space *space, const Group *group) {
     double sizes[group->stage_count];
     memset(sizes, 0, sizeof sizes);

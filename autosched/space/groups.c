@@ -1,11 +1,11 @@
-/* groups.c - which stages are inlined, and which are scheduled together (Ansor's rules: skip, always inline, tiling
- * with fusion, over the dependence graph).
+/* groups.c - which stages are inlined, and which are scheduled together (Ansor's rules on the dependence graph: skip,
+ * always inline, tiling with fusion).
  *
- * From the last stage to the first: a stage without a group becomes a root, and takes in producers whose every use is
- * in the group: one reduction with reuse or across memory, where the root reads it element by element (it is then
- * computed in the root's register tile); otherwise all that share the leading axes of the root (computed a row at a
- * time: softmax, layer norm), and one reduction with reuse that they read row by row, which is computed for a block of
- * rows (the scores before a softmax). Such rows may end in a reduction with reuse that the root reads (attention).
+ * Goes from the last stage to the first. A stage without a group becomes a root, and takes in producers that only its
+ * group uses. If the root reads one reduction (with reuse, or across memory) element by element, that is computed in
+ * the root's register tile. Otherwise it takes in all that share its leading axes, computed a row at a time (softmax,
+ * layer norm), and one reduction with reuse that they read row by row, computed for a block of rows (the scores before
+ * a softmax). Such rows may end in a reduction with reuse that the root reads (attention).
  */
 #include "autosched/space/groups.h"
 #include "lang/machine.h"
@@ -25,10 +25,10 @@ enum {
 typedef struct StageUses {
     const Stage *stage;
     bool inlined, grouped, output;
-    const Scan *scan;    /* that it is computed in: it was not taken out */
-    bool reads_initial;  /* of what a caller's buffer held: computed before anything is stored there */
-    LIST(int) producers; /* stages that it reads itself */
-    LIST(int) consumers; /* that read it, also through inlined ones */
+    const Scan *scan;    /* the scan that computes it, unless it was taken out */
+    bool reads_initial;  /* reads what a caller's buffer held: computed before anything is stored there */
+    LIST(int) producers; /* the stages that it reads directly */
+    LIST(int) consumers; /* the stages that read it, also through inlined ones */
 } StageUses;
 
 typedef struct Grouping {
@@ -61,7 +61,7 @@ static bool chooses_terms(const Stage *stage, const Expr *condition, const Var *
     return expr_reads(condition) && uses_reduction(stage, condition) && expr_uses_var(condition, axis);
 }
 
-/* Whether conditions that are read from memory choose other terms for each value of the axis. */
+/* Whether conditions read from memory choose other terms for each value of the axis. */
 static bool is_ragged_along(const Stage *stage, const Var *axis) {
     const Expr *value = stage->components[0].value;
     while (value->kind == EXPR_OP && value->op == OP_SELECT && is_identity(stage->combine, value->args[2])) {
@@ -79,7 +79,7 @@ bool stage_is_ragged(const Stage *stage) {
     return ragged && stage->axis_count > 0 && stage_first_scatter(stage) == stage->axis_count;
 }
 
-/* A reduction some of whose operands are read again for other elements of the result: worth a register tile. */
+/* Whether some operand of the reduction is read again for other elements of the result: worth a register tile. */
 bool stage_has_reuse(const Stage *stage) {
     if (stage->combine == COMBINE_NONE || stage->reduction_count == 0 ||
         stage_first_scatter(stage) < stage->axis_count || stage_is_ragged(stage))
@@ -96,7 +96,7 @@ typedef struct OperationCount {
     int operations, expensive;
 } OperationCount;
 
-/* Those of integers that only say where something is do not count. */
+/* Integer operations that only compute places do not count. */
 static OperationCount operations_of(const Expr *e) {
     OperationCount count = {0};
     EACH_EXPR(at, e)
@@ -112,7 +112,7 @@ static OperationCount operations_of(const Expr *e) {
     return count;
 }
 
-/* The stage's read of a tensor has its first `depth` indices equal to the stage's first axes. */
+/* Whether the first `depth` indices of a read are the stage's first axes. */
 static bool shares_axes(const Stage *stage, const Expr *read, int depth) {
     if (read->count < depth || stage->axis_count < depth)
         return false;
@@ -122,7 +122,7 @@ static bool shares_axes(const Stage *stage, const Expr *read, int depth) {
     return true;
 }
 
-/* Every index is an axis of its own. */
+/* Whether every index is a different axis. */
 static bool is_elementwise(const Stage *stage, const Expr *read) {
     for (int d = 0; d < read->count; d++) {
         if (read->args[d]->kind != EXPR_VAR || read->args[d]->var->reduction)
@@ -141,7 +141,7 @@ static StageUses *facts_of(Grouping *grouping, const Tensor *tensor) {
     return stage ? &grouping->facts[program_stage_index(grouping->space->program, stage)] : NULL;
 }
 
-/* Reads of a stage, with those of inlined producers in their place: indices are of the inlined stage then. */
+/* The reads of a stage and of the producers inlined into it; indices of the latter are those of the inlined stage. */
 static void stage_reads(Grouping *grouping, const Stage *stage, Arena *arena, Reads *reads) {
     EACH_STAGE_READ(read, stage)
         list_push(arena, reads, read);
@@ -152,7 +152,8 @@ static void stage_reads(Grouping *grouping, const Stage *stage, Arena *arena, Re
     }
 }
 
-/* The reader is a consumer of what the stage reads, also through what is inlined. seen: what it is known to read. */
+/* Adds the reader to the consumers of what the stage reads, also through inlined stages. seen: the last reader
+ * added. */
 static void add_consumer(Grouping *grouping, int reader, int stage, int *seen) {
     for (int p = 0; p < grouping->facts[stage].producers.count; p++) {
         int producer = grouping->facts[stage].producers.items[p];
@@ -217,7 +218,7 @@ static bool values_use(const Stage *consumer, const Stage *producer) {
     return false;
 }
 
-/* Nodes of a stage's value as it is after inlining. */
+/* Nodes of a stage's value after inlining. */
 static int value_nodes(Space *space, const Stage *stage) {
     int nodes = 0;
     EACH_EXPR(e, inlined_stage(space, stage)->components[0].value)
@@ -225,8 +226,8 @@ static int value_nodes(Space *space, const Stage *stage) {
     return nodes;
 }
 
-/* How a consumer reads the producer: in its initial value or element by element, each element is computed once; a
- * reduction may read it again for the same element, which the backend finds. */
+/* Whether each element is computed once in a consumer: read element by element, or for the initial value. A reduction
+ * may read it again for the same element, which the backend finds. */
 static bool computed_once(Space *space, const Stage *consumer, const Stage *producer) {
     const Expr *first = NULL;
     int uses = 0;
@@ -262,7 +263,8 @@ static bool wants_inlining(Grouping *grouping, const StageUses *facts) {
     }
     if (once && facts->consumers.count == 1)
         return true;
-    return !reused && cost.expensive == 0 && cost.operations <= CHEAP_OPERATIONS && facts->consumers.count <= CHEAP_USES;
+    return !reused && cost.expensive == 0 && cost.operations <= CHEAP_OPERATIONS &&
+           facts->consumers.count <= CHEAP_USES;
 }
 
 static bool common_is_legal(Space *space) {
@@ -274,7 +276,7 @@ static bool common_is_legal(Space *space) {
     return legal;
 }
 
-/* Of a program with scans all of it is asked, which has the steps as a loop. */
+/* A program with scans is asked as a whole: it has the steps as a loop. */
 static bool inline_is_legal(Grouping *grouping, const Prim *prim, int stage) {
     Space *space = grouping->space;
     if (!space->present) {
@@ -308,9 +310,7 @@ static void inline_stages(Grouping *grouping) {
 
 /* --- scans --- */
 
-/* The reader's own reads of what the producer writes, and those of what is inlined into it, that are of an earlier
- * step.
- */
+/* Whether the reader, or a stage inlined into it, reads what an earlier step of the producer wrote. */
 static bool reads_earlier_steps(Grouping *grouping, const StageUses *reader, const StageUses *producer) {
     bool earlier = false;
     if (!producer->scan)
@@ -319,15 +319,15 @@ static bool reads_earlier_steps(Grouping *grouping, const StageUses *reader, con
         const Expr *step = read->count ? read->args[producer->stage->step] : NULL;
         const StageUses *read_stage = facts_of(grouping, read->tensor);
         if (stage_writes(producer->stage, read->tensor))
-            earlier |= reader->stage->scan != producer->scan ||
-                       !stage_index_is_axis(reader->stage, step, reader->stage->step);
+            earlier |=
+                reader->stage->scan != producer->scan || !stage_index_is_axis(reader->stage, step, reader->stage->step);
         else if (read_stage && read_stage->inlined && read_stage != reader)
             earlier |= values_use(read_stage->stage, producer->stage);
     }
     return earlier;
 }
 
-/* Whether it reads what stays in its scan. */
+/* Whether the stage reads something that stays in its scan. */
 static bool needs_scan(Grouping *grouping, const StageUses *facts) {
     Arena *arena = arena_new();
     Reads reads = {0};
@@ -359,8 +359,8 @@ static void take_out(Grouping *grouping, StageUses *facts) {
         space->common.count--;
 }
 
-/* What depends on no earlier step is computed for all steps at once, before the scan; reductions that no step needs,
- * after it. */
+/* Takes stages out of scans: what depends on no earlier step is computed for all steps before the scan; reductions that
+ * no step needs, after it. */
 static void empty_scans(Grouping *grouping) {
     for (int s = 0; s < grouping->count; s++) {
         StageUses *facts = &grouping->facts[s];
@@ -376,7 +376,7 @@ static void empty_scans(Grouping *grouping) {
 
 /* --- groups --- */
 
-/* All that read it are members, in the same scan if in any, and of the same step. */
+/* Whether only members read the stage, all in the same scan (if any) and the same step. */
 static bool only_used_in(Grouping *grouping, const StageUses *facts, const bool *members) {
     if (facts->inlined || facts->grouped || facts->output || facts->reads_initial || facts->consumers.count == 0 ||
         requirement_reads(grouping->space->program, facts->stage))
@@ -390,7 +390,7 @@ static bool only_used_in(Grouping *grouping, const StageUses *facts, const bool 
     return true;
 }
 
-/* Reads of what one stage writes by another and by what is inlined into it all satisfy the test; at least one does. */
+/* Whether all reads of `written` by `stage`, and by what is inlined into it, pass the test. */
 static bool all_reads(Grouping *grouping, const Stage *stage, const Stage *written, int depth,
                       bool (*test)(const Stage *stage, const Expr *read, int depth)) {
     bool all = true;
@@ -415,7 +415,7 @@ static bool same_domain(const Stage *a, const Stage *b) {
     return a->axis_count == b->axis_count;
 }
 
-/* A reduction whose elements are better computed side by side, in a register tile, than each for itself. */
+/* Whether a reduction is better computed in a register tile, neighbours together, than element by element. */
 static bool suits_tile(Grouping *grouping, const StageUses *facts) {
     const Stage *stage = facts->stage;
     if (stage->combine == COMBINE_NONE || stage_is_row_reduction(grouping->space, stage) || stage_is_ragged(stage))
@@ -424,7 +424,7 @@ static bool suits_tile(Grouping *grouping, const StageUses *facts) {
                                       stage_first_scatter(stage) == stage->axis_count);
 }
 
-/* The reduction that the root can carry in its tile, or NULL. */
+/* The reduction that the root can compute in its tile, or NULL. */
 static StageUses *find_anchor(Grouping *grouping, const Stage *root, const bool *members) {
     if (root->combine != COMBINE_NONE)
         return NULL;
@@ -437,7 +437,7 @@ static StageUses *find_anchor(Grouping *grouping, const Stage *root, const bool 
     return NULL;
 }
 
-/* Leading axes that a producer shares with the members that read it. */
+/* How many leading axes a producer shares with the members that read it. */
 static int shared_depth(Grouping *grouping, const StageUses *facts, const bool *members, int limit) {
     for (int depth = limit; depth > 0; depth--) {
         bool all = facts->stage->axis_count >= depth;
@@ -454,7 +454,7 @@ static int minimum(int a, int b) {
     return a < b ? a : b;
 }
 
-/* Whether the root, without a reduction, reads one along memory element by element: a row of that is one element. */
+/* Whether a root without a reduction reads a reduction along memory element by element: its row is one element. */
 static bool reads_row_reduction(Grouping *grouping, const Stage *root, const bool *members) {
     for (int s = 0; s < grouping->count; s++) {
         const StageUses *facts = &grouping->facts[s];
@@ -465,13 +465,13 @@ static bool reads_row_reduction(Grouping *grouping, const Stage *root, const boo
     return false;
 }
 
-/* The last transform of a fast algorithm: what it reads is computed beside a tile of it. */
+/* Whether it is the last transform of a fast algorithm: what it reads is computed beside a tile of it. */
 static bool chooses_cases(Space *space, const Stage *stage) {
     return stage->combine == COMBINE_NONE && stage->component_count == 1 &&
            stage_has_cases(inlined_stage(space, stage));
 }
 
-/* Takes in producers a row of which is enough for a row of the root. Returns the number of shared axes. */
+/* Takes in producers of which the root's row needs only a row. Returns the number of shared axes. */
 static int absorb_rows(Grouping *grouping, const Stage *root, bool *members) {
     bool along = root->axis_count > 1 && root->reduction_count == 0 && !reads_row_reduction(grouping, root, members);
     int depth = root->axis_count - (along || stage_is_column_reduction(grouping->space, root));
@@ -499,7 +499,7 @@ static double assumed_extent(const Var *axis) {
     return axis_extent(axis) < 0 ? ASSUMED_EXTENT : (double)axis_extent(axis);
 }
 
-/* Bytes of one of the first axes' elements and all of the others. */
+/* Bytes of all elements below one index of the first `depth` axes. */
 static double bytes_below(const Stage *stage, int depth) {
     double bytes = element_info[stage->components[0].tensor->type].bytes;
     for (int a = depth; a < stage->axis_count; a++)
@@ -511,7 +511,7 @@ static double cache_size(const Space *space, int level) {
     return (double)space->target->machine->cache_bytes[level];
 }
 
-/* Whether blocks of its rows can stay in a near cache, and what all blocks read again in the last one, and are many. */
+/* Whether there are many blocks of its rows that fit a near cache, and what all blocks read again fits the last one. */
 static bool suits_blocks(const Space *space, const Stage *stage, int depth) {
     double rows = 1, row = bytes_below(stage, depth), again = row;
     for (int r = 0; r < stage->reduction_count; r++)
@@ -523,7 +523,7 @@ static bool suits_blocks(const Space *space, const Stage *stage, int depth) {
            again > 0 && again <= fmax(cache_size(space, 2) / 2, cache / 2);
 }
 
-/* The reduction with reuse whose rows the members read, which may be computed a block of rows at a time; or NULL. */
+/* The reduction with reuse that the members read by rows, which may be computed a block of rows at a time; or NULL. */
 static StageUses *find_row_anchor(Grouping *grouping, const bool *members, int depth) {
     for (int s = grouping->count - 1; s >= 0 && depth > 0; s--) {
         StageUses *facts = &grouping->facts[s];
@@ -536,11 +536,11 @@ static StageUses *find_row_anchor(Grouping *grouping, const bool *members, int d
     return NULL;
 }
 
-/* Where the root reads a product of rows that are made of another one's (attention: of weights and values, weights are
- * made of scores): all of it can be computed a block of rows at a time, which pays where what is between them is too
- * large for a near cache. Returns the first one and takes in what is between them, or NULL. */
+/* For a root that reads a product of rows made of another product's rows (attention: weights times values, weights made
+ * of scores). All can be computed a block of rows at a time, which pays if the data between them is too large for a
+ * near cache. Returns the first product and takes in the stages between, or NULL. */
 static StageUses *find_chain(Grouping *grouping, const Stage *root, const StageUses *product, bool *members,
-                              int *depth) {
+                             int *depth) {
     bool chain[grouping->count];
     memcpy(chain, members, sizeof chain);
     chain[product - grouping->facts] = true;
@@ -555,7 +555,7 @@ static StageUses *find_chain(Grouping *grouping, const Stage *root, const StageU
     return block;
 }
 
-/* Takes in producers of which the root's cases read a little for each tile. */
+/* Takes in producers of which each tile of the root's cases reads a little. */
 static bool absorb_transforms(Grouping *grouping, const Stage *root, bool *members) {
     const Stage *inlined = inlined_stage(grouping->space, root);
     bool any = false;
@@ -571,20 +571,20 @@ static bool absorb_transforms(Grouping *grouping, const Stage *root, bool *membe
     return any;
 }
 
-/* Each element is read for the same element alone. */
+/* Whether each element is read only for the same element. */
 static bool own_element_test(const Stage *stage, const Expr *read, int depth) {
     return !read->otherwise && read->count == stage->axis_count && shares_axes(stage, read, stage->axis_count);
 }
 
-/* Computed element by element, of sizes that are the root's. */
+/* Whether the stage is computed element by element, with the root's sizes. */
 static bool is_of_elements(const StageUses *facts, const Stage *root) {
     const Stage *stage = facts->stage;
     return stage->combine == COMBINE_NONE && stage->component_count == 1 && stage->axis_count > 0 && !facts->scan &&
            stage_first_scatter(stage) == stage->axis_count && same_domain(stage, root);
 }
 
-/* Takes in producers that are read element by element through others of them: they are computed in registers, beside
- * the root. Not where rows of what else the root reads would be computed together with it. */
+/* Takes in producers that are read element by element, also through each other: they are computed in registers, beside
+ * the root. Not if the root also reads others that would be computed in rows together with it. */
 static bool absorb_elements(Grouping *grouping, const StageUses *root, bool *members) {
     bool elements[grouping->count], rows[grouping->count], any = false;
     memcpy(elements, members, sizeof elements);
@@ -660,7 +660,7 @@ static void make_group(Grouping *grouping, int root) {
 
 /* --- buffers of one step --- */
 
-/* Whether each step reads nothing of it but what it wrote itself. */
+/* Whether each step reads only what it wrote itself. */
 static bool is_of_one_step(Grouping *grouping, const StageUses *facts) {
     bool one = facts->scan && !facts->inlined && !facts->output && !facts->reads_initial &&
                !requirement_reads(grouping->space->program, facts->stage);
@@ -671,7 +671,7 @@ static bool is_of_one_step(Grouping *grouping, const StageUses *facts) {
     return one && facts->consumers.count > 0;
 }
 
-/* What only its own step reads is not kept for all of them. */
+/* Shrinks buffers that only their own step reads: they need not keep all steps. */
 static void shrink_buffers(Grouping *grouping) {
     Space *space = grouping->space;
     for (int g = 0; g < space->groups.count; g++) {
@@ -687,7 +687,7 @@ static void shrink_buffers(Grouping *grouping) {
     }
 }
 
-/* What is computed at compile time has no loops in a call: it is left as it is. */
+/* Stages computed at compile time have no loops in a call: they are left alone. */
 static void leave_constants(Grouping *grouping) {
     Space *space = grouping->space;
     Arena *scratch = arena_new();
@@ -708,7 +708,7 @@ static void leave_constants(Grouping *grouping) {
     arena_free(scratch);
 }
 
-/* From the last stage to the first; what is grouped already stays as it is. */
+/* From the last stage to the first; grouped stages stay as they are. */
 static void make_groups(Grouping *grouping) {
     bool grouped[grouping->count + 1];
     for (int s = 0; s < grouping->count; s++)

@@ -1,12 +1,12 @@
 /* part.c - the part of a program that the nests of one group are built from.
  *
  * A search builds thousands of nests of each group, and a program may have hundreds of groups: nests of the whole
- * program would take time that grows with the square of its length. The part has the group's stages, with what is
- * inlined into them already in its place; what is computed at compile time that they read; and, of the constants that
- * these read, all other readers, for a constant is rearranged ahead of time for its only reader. What the other groups
- * compute is an input of it. The nest of the part is, for the group's stages, that of the whole program.
+ * program would take time quadratic in its length. The part has the group's stages, already with what is inlined into
+ * them; the stages computed at compile time that they read; and all other readers of the constants that these read,
+ * because a constant is rearranged ahead of time only for an only reader. What other groups compute is an input. For
+ * the group's stages the nest of the part is that of the whole program.
  *
- * Steps of scans and chains of groups are more than the stages of one group: there the part is the whole program.
+ * With scans or chains of groups the part is the whole program: these need more than one group's stages.
  */
 #include "autosched/space/groups.h"
 
@@ -49,7 +49,7 @@ static void list_tensors(Program *part, Arena *arena) {
     part->tensors = uses.tensors.items;
 }
 
-/* The program with the stages that are marked alone, as they are at present. */
+/* The program with only the marked stages, as they are now. */
 static Program *marked_program(Arena *arena, const Space *space, const bool *marked) {
     const Program *whole = space->program;
     Program *part = ARENA_NEW(arena, Program);
@@ -93,10 +93,10 @@ bool space_inline(Space *space, const Prim *prim, int stage, const bool *readers
 typedef struct Marking {
     const Space *space;
     bool *marked;
-    LIST(const Tensor *) constants; /* that the marked stages read */
+    LIST(const Tensor *) constants; /* those that the marked stages read */
 } Marking;
 
-/* What is computed at compile time belongs to what reads it. */
+/* A stage computed at compile time belongs to its readers. */
 static void mark(Marking *marking, int stage) {
     const Space *space = marking->space;
     if (marking->marked[stage])
@@ -145,8 +145,8 @@ int part_common_count(const Space *space, const Program *part) {
     return part == space->program ? space->common.count : 0;
 }
 
-/* The nest of the statements that all groups share, made anew when there are others: it takes as long as a point of a
- * search, and the sketches of all groups ask for its stages. NULL: they are not legal together. */
+/* The nest of the common statements, rebuilt only when these change: it takes as long as a point of a search, and the
+ * sketches of all groups need it. NULL: they are not legal together. */
 static const Nest *common_nest(Space *space) {
     int count = space->common.count;
     const PrimArg *last = count ? space->common.items[count - 1].args : NULL;

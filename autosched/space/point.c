@@ -1,8 +1,8 @@
-/* point.c - points of a space: drawing, changing, crossing and comparing them, and what they stand for.
+/* point.c - points of a space: drawing, changing, crossing and comparing them, and their schedules.
  *
- * A point is an array of choices, one a gene. All randomness comes from the caller's stream. A point whose structure
- * has no usable sketch, or whose register tile does not fit, is never drawn where another can be found in a few tries,
- * or by making the tile of the starting point smaller.
+ * A point is an array of choices, one for each gene. All randomness comes from the caller's stream. A point without a
+ * usable sketch, or whose register tile does not fit, is not drawn if a few tries find another, or if making the tile
+ * of the starting point smaller does.
  */
 #include "autosched/space/groups.h"
 #include "lang/machine.h"
@@ -23,8 +23,8 @@ static int64_t gene_part(const Gene *gene, int choice, int part) {
     return part < 0 ? 1 : gene->values[choice * gene->width + part];
 }
 
-/* Accumulators and one vector of each operand have to fit the registers, and an unrolled body the instruction cache;
- * its copies are run one after the other, but all of them have to be compiled. */
+/* The accumulators and one vector of each operand must fit the registers, and an unrolled body the instruction cache.
+ * Copies of the body run one after another, but all of them must be compiled. */
 static bool tile_fits(const Space *space, const Group *group, const Sketch *sketch, const int *genes, int tile) {
     int64_t registers = sketch->registers, body = sketch->registers * sketch->copies, largest = 1;
     for (int i = 0; i < group->genes.count; i++) {
@@ -37,7 +37,7 @@ static bool tile_fits(const Space *space, const Group *group, const Sketch *sket
             largest = part;
         body *= part * gene_part(gene, genes[i], gene->unroll_part);
     }
-    bool one = body == 1; /* nothing is unrolled that could be left out */
+    bool one = body == 1; /* there is no unrolling to leave out */
     body *= group->weight ? group->weight : 1;
     return registers + registers / largest < space->target->vector_registers &&
            (one || body <= space->target->machine->unrolled_most);
@@ -47,12 +47,12 @@ static bool tiles_fit(const Space *space, const Group *group, const Sketch *sket
     return tile_fits(space, group, sketch, genes, 1) && tile_fits(space, group, sketch, genes, 2);
 }
 
-/* What a choice of a gene multiplies an unrolled body by. */
+/* The factor that a choice of a gene puts on an unrolled body. */
 static int64_t gene_copies(const Gene *gene, int choice) {
     return gene_part(gene, choice, gene->register_part) * gene_part(gene, choice, gene->unroll_part);
 }
 
-/* The largest of the choices that make fewer copies than the present one; -1: none does. */
+/* The largest choice with fewer copies than the present one; -1: none. */
 static int smaller_choice(const Gene *gene, int choice) {
     int64_t most = 0, own = gene_copies(gene, choice);
     int smaller = -1;
@@ -66,7 +66,7 @@ static int smaller_choice(const Gene *gene, int choice) {
     return smaller;
 }
 
-/* The gene to make a body shorter by: of those in use the one that makes most copies; -1: none can. */
+/* The gene that makes a body shorter: the one in use with the most copies; -1: none can. */
 static int largest_gene(const Group *group, const Sketch *sketch, const int *genes) {
     int64_t most = 1;
     int largest = -1;
@@ -141,7 +141,7 @@ void point_random(Space *space, Random *random, int *point) {
         group_random(space, g, random, point);
 }
 
-/* A gene of the group that its present sketch uses and that has another choice, or -1. */
+/* A random gene that the group's present sketch uses and that has another choice; -1: none. */
 static int pick_gene(Space *space, Group *group, Random *random, const int *genes) {
     Sketch *sketch = group_sketch(space, group, genes);
     int picked = -1, seen = 0;
@@ -152,7 +152,7 @@ static int pick_gene(Space *space, Group *group, Random *random, const int *gene
     return picked;
 }
 
-/* A step of a tile gene goes to a near entry of its table half of the time: neighbours there are similar sizes. */
+/* Half of the steps of a tile gene go to a near entry of its table, where sizes are similar. */
 static int step_choice(Random *random, const Gene *gene, int choice) {
     if (!gene->structural && gene->count > 6 && random_below(random, 2) == 0) {
         int step = 1 + random_below(random, 3);
@@ -164,7 +164,7 @@ static int step_choice(Random *random, const Gene *gene, int choice) {
     return other >= choice ? other + 1 : other;
 }
 
-/* A group to change, or -1: each with a weight by its number of genes. */
+/* A random group, weighted by its number of genes; -1: none. */
 static int pick_group(Space *space, Random *random) {
     int number = random_below(random, space->gene_count ? space->gene_count : 1);
     for (int g = 0; g < space->groups.count; g++) {
@@ -198,7 +198,7 @@ void point_mutate(Space *space, Random *random, int *point) {
         group_mutate(space, number, random, point);
 }
 
-/* Gene by gene from either parent; where that does not fit, the first parent's group. */
+/* Takes each gene from either parent; if that does not fit, the first parent's group. */
 static void cross_group(Space *space, Group *group, Random *random, const int *a, const int *b, int *child) {
     for (int i = 0; i < group->genes.count; i++) {
         int at = group->first_gene + i;
@@ -245,8 +245,8 @@ uint64_t point_hash(Space *space, const int *point) {
 
 /* --- what a point stands for --- */
 
-/* All statements, and the values of their holes; only: of one group, or of all for -1; common: how many of those that
- * all groups share. False: an unusable sketch. */
+/* All statements and the values of their holes. only: one group, -1: all. common: how many of the common statements.
+ * False: a sketch is unusable. */
 static bool point_statements(Arena *arena, Space *space, const int *point, int only, int common, Schedule *schedule,
                              int64_t **choices) {
     int prims = common, holes = 0, first = only < 0 ? 0 : only, end = only < 0 ? space->groups.count : only + 1;

@@ -1,31 +1,32 @@
 /* row.c - the group of stages that share leading axes: softmax, layer norm, and chains like them.
  *
- * The root's leading axes become one parallel loop; every producer is computed at it, a row at a time, and each stage
- * vectorizes its last axis on its own, or, of a reduction to one value, its last reduction: rfactor keeps a few vectors
- * of partial results in registers, which are combined to one vector, then to the value. A few rows are computed
- * together, stage after stage: the ends of their reductions, which wait for each other in one row, overlap then. A
- * reduction with reuse whose rows the members read (the scores of attention) is computed for a block of rows at a time,
- * by its own register tile, into a buffer that stays in a near cache; the block is that tile's rows. A product of these
- * rows that the root reads (of attention's weights and values) is computed of the block by a second tile. Rows of a few
- * elements are the lanes of vectors, one for each element, which members leave in registers. A reduction over outer
- * axes goes on in the whole row at each step. Short rows that follow each other in memory are one. A reduction over the
- * rows of a matrix is computed in a few streams side by side: memory serves these faster than one. Of a single row each
- * thread reduces a piece: rfactor keeps a partial result a piece, outside of all members. A stage that scatters is such
- * a group, of no leading axes where what it scatters over comes first.
+ * The root's leading axes become one parallel loop, and every producer is computed at it, a row at a time. Each stage
+ * vectorizes its own last axis, or in a reduction to one value its last reduction: rfactor keeps a few vectors of
+ * partial results in registers, which are combined into one vector, then into the value. A few rows are computed
+ * together, stage after stage, so that the ends of their reductions overlap: in one row these wait for each other.
+ *
+ * A reduction with reuse that the members read by rows (the scores of attention) is computed for a block of rows by its
+ * own register tile, into a buffer that stays in a near cache; the block is that tile's rows. A product of these rows
+ * that the root reads (of attention's weights and values) is computed from the block by a second tile. Rows of a few
+ * elements become the lanes of vectors: a vector for each element of a row, kept in registers. A reduction over outer
+ * axes continues in the whole row at each step. Short rows that are contiguous in memory are one row. A reduction over
+ * the rows of a matrix runs in a few streams, which memory serves faster than one. A single row is shared by threads:
+ * rfactor keeps a partial result for each piece, outside all members. A stage that scatters is such a group, without
+ * leading axes if the scattered ones come first.
  */
 #include "autosched/space/tile.h"
 #include "lang/machine.h"
 
 #include <string.h>
 
-enum { UNKNOWN_LIMIT = 4 /* of run-time sizes: vectors that may all but one be empty */ };
+enum { UNKNOWN_LIMIT = 4 /* for run-time sizes: vectors, of which all but one may be empty */ };
 enum { UNROLL_LIMIT = 8, ROW_LEAST = 8, ROWS_LIMIT = 8 };
-enum { CODE_LIMIT = 64 /* of all vectors of a step, by weight */ };
-enum { FEW_TERMS = 16 /* of rows that are lanes */ };
+enum { CODE_LIMIT = 64 /* weight of all vectors of a step */ };
+enum { FEW_TERMS = 16 /* terms of rows that are lanes */ };
 enum {
     SCATTER_STEPS = 4,
     STREAMS = 4,
-    PIECES_A_THREAD = 4 /* unknown ones */,
+    PIECES_A_THREAD = 4 /* if their number is unknown */,
     PIECE_LEAST = 4096 /* terms */,
     LONG_ROW = 128
 };
@@ -33,18 +34,18 @@ static const double forked_part = 2. / 3; /* of the work that pays for threads: 
 
 typedef struct RowMember {
     const Stage *stage;
-    int unroll;       /* gene: vectors a step, or -1 */
-    int vector_gene;  /* whether the vector loop is used; -1 where there is none */
+    int unroll;       /* gene: vectors in a step, or -1 */
+    int vector_gene;  /* gene: whether the vector loop is used; -1: there is none */
     bool fused;       /* the last two reductions are one loop */
     const char *axis; /* loop that is vectorized */
     const char *loop, *outer, *inner, *lane, *stream, *step;
-    const char *partial, *vector; /* of a reduction: stages of partial results */
+    const char *partial, *vector; /* in a reduction: stages of partial results */
     int64_t extent;
     int lanes;
-    bool reduction;            /* the vector loop is a reduction */
-    bool tried[2], refused[2]; /* whether the nest takes it apart, as a whole and in pieces, once that was asked */
-    int64_t pieces;            /* that threads may reduce; 1: it stays whole */
-    const char *piece, *rest, *share; /* loops over pieces and inside of one, the stage of their partial results */
+    bool reduction;                   /* the vector loop is a reduction */
+    bool tried[2], refused[2];        /* [whole, in pieces]: the nest was asked to take it apart; it refused */
+    int64_t pieces;                   /* pieces for threads; 1: it stays whole */
+    const char *piece, *rest, *share; /* loops over pieces and inside one; the stage of their partial results */
 } RowMember;
 
 typedef struct Row {
@@ -52,13 +53,13 @@ typedef struct Row {
     int member_count;
     RowMember *members;
     int parallel_gene;
-    int pieces_gene; /* whether threads share a single row; -1: there are more */
+    int pieces_gene; /* gene: whether threads share a single row; -1: there are more rows */
     int rows;        /* gene: rows computed together, of the last shared axis; -1: one */
-    int lanes_gene;  /* whether rows are the lanes of vectors; -1: they are too long, or too few */
+    int lanes_gene;  /* gene: whether rows are the lanes of vectors; -1: rows are too long, or too few */
     int lanes;
-    const Tile *tile;   /* of the reduction computed a block of rows at a time; or NULL */
-    Tile *product;      /* of the one that reads all of the block's rows; or NULL */
-    const char *prefix; /* of its local names */
+    const Tile *tile;   /* of the reduction that is computed a block of rows at a time; or NULL */
+    Tile *product;      /* of the product that reads the block's rows; or NULL */
+    const char *prefix; /* prefix of the product's local names */
     const char *block, *middle,
         *inner; /* loops of the last shared axis: over blocks, with a tile those inside of one */
 } Row;
@@ -79,7 +80,7 @@ static const Var *vector_axis(const Group *group, const Stage *stage, int depth,
     return stage_place_uses(stage, last) ? NULL : last;
 }
 
-/* Whether something of what the stage reads lies side by side in memory along the axis; *other: something does not. */
+/* Whether a read is contiguous along the axis; *other: another one is not. */
 static bool reads_along(const Stage *stage, const Var *axis, bool *other) {
     bool contiguous = false;
     *other = false;
@@ -93,13 +94,13 @@ static bool reads_along(const Stage *stage, const Var *axis, bool *other) {
     return contiguous;
 }
 
-/* What the stage reads along the axis lies side by side in memory. */
+/* Whether all reads along the axis are contiguous. */
 static bool runs_along_memory(const Stage *stage, const Var *axis) {
     bool other;
     return reads_along(stage, axis, &other) && !other;
 }
 
-/* Of a ragged one, some of it does. */
+/* In a ragged reduction it is enough that some reads are contiguous. */
 bool stage_reduces_along_memory(const Stage *stage) {
     if (stage->combine == COMBINE_NONE || stage->reduction_count == 0)
         return false;
@@ -108,7 +109,7 @@ bool stage_reduces_along_memory(const Stage *stage) {
            (!other || stage_is_ragged(stage));
 }
 
-/* Whether one of the read's first indices uses one of the variables. */
+/* Whether one of a read's first `count` indices uses one of the variables. */
 static bool uses_below(const Expr *read, int count, const Var *outer, const Var *inner) {
     for (int d = 0; d < count; d++)
         if (expr_uses_var(read->args[d], outer) || expr_uses_var(read->args[d], inner))
@@ -127,8 +128,8 @@ static bool is_adjacent(const Expr *read, const Var *outer, const Var *inner) {
            expr_equal(read->tensor->dims[last], inner->extent);
 }
 
-/* Whether the last reduction ends where the one around it goes on in memory, in all that is read: they run as one loop.
- * Where it is long, it does without; streams of rows are better then. */
+/* Whether the last two reductions are contiguous in all that is read, so that they can run as one loop. A long last
+ * reduction needs that not: streams of rows are better then. */
 static bool runs_on(const Stage *stage) {
     int last = stage->reduction_count - 1;
     if (last < 1 || axis_extent(stage->reductions[last]) >= LONG_ROW)
@@ -144,12 +145,12 @@ static bool runs_on(const Stage *stage) {
     return any;
 }
 
-/* Loops over its reductions, once the last two are one. */
+/* The number of reduction loops, the last two counted once if they are one. */
 static int reduction_loops(const Stage *stage) {
     return stage->reduction_count - runs_on(stage);
 }
 
-/* Terms of the loop along memory; -1 where they are known at run time only. */
+/* Terms of the loop along memory; -1: known at run time only. */
 static int64_t row_extent(const Stage *stage) {
     int last = stage->reduction_count - 1;
     int64_t extent = axis_extent(stage->reductions[last]);
@@ -157,13 +158,13 @@ static int64_t row_extent(const Stage *stage) {
     return extent < 0 || around < 0 ? -1 : extent * around;
 }
 
-/* Whether what the stage reads lies along its last axis, too. */
+/* Whether reads are contiguous along the stage's last axis too. */
 static bool reads_along_last(const Stage *stage) {
     return stage->axis_count > 0 && runs_along_memory(stage, stage->axes[stage->axis_count - 1]);
 }
 
-/* Whether neighbours along the last axis can be computed side by side, and are enough for vectors that do not wait
- * for each other: what combines the lanes of rows is saved, as of a filter. */
+/* Whether neighbours along the last axis can be computed together, and suffice for vectors that do not wait for each
+ * other (a filter): no lanes of rows must be combined. */
 static bool suits_columns(const Space *space, const Stage *stage) {
     int64_t extent = reads_along_last(stage) ? axis_extent(stage->axes[stage->axis_count - 1]) : 0;
     int64_t least = space->target->machine->chains * target_lanes(space->target, stage->components[0].tensor->type);
@@ -176,15 +177,14 @@ bool stage_is_column_reduction(const Space *space, const Stage *stage) {
            !stage_is_row_reduction(space, stage);
 }
 
-/* Too few for what is read to be used again so often that tiles pay. */
+/* Whether an axis has too few values for tiles to pay by reuse. */
 static bool has_few_values(const Var *axis) {
     const Expr *extent = axis->extent;
     bool few = extent->kind == EXPR_VAR && extent->var->most > 0 && extent->var->most <= FEW_SUMS;
     return few || axis_extent(axis) == 1;
 }
 
-/* Whether nothing of what it reads most of is used again, as the keys of one query: a tile has nothing to gain there.
- */
+/* Whether the largest operand is not reused, as the keys of one query: a tile gains nothing. */
 static bool reads_each_once(const Space *space, const Stage *stage) {
     bool once = false;
     EACH_VALUE_READ(read, stage) {
@@ -195,7 +195,7 @@ static bool reads_each_once(const Space *space, const Stage *stage) {
     return once && (extent < 0 || extent >= 2 * target_lanes(space->target, stage->components[0].tensor->type));
 }
 
-/* Lanes of a combiner take as long to be combined as several vectors: its short rows are computed side by side. */
+/* A user's combiner combines lanes as slowly as several vectors: its short rows are computed side by side. */
 bool stage_is_row_reduction(const Space *space, const Stage *stage) {
     int long_axes = 0;
     for (int a = 0; a < stage->axis_count; a++)
@@ -215,7 +215,7 @@ static int lanes_of(Space *space, const Stage *stage, const Var *axis, int64_t e
     return power;
 }
 
-/* Pieces of the member's first reduction, one a thread where the number of these is known. */
+/* Pieces of the member's first reduction; one for each thread if their number is known. */
 static int64_t piece_count(const Space *space, const Stage *stage) {
     const Machine *machine = space->target->machine;
     int64_t pieces = space->target->threads > 0 ? space->target->threads : PIECES_A_THREAD * machine->threads;
@@ -233,7 +233,7 @@ static void make_pieces(Space *space, Group *group, const char *base, RowMember 
     member->share = space_local_name(space, group, arena_printf(space->arena, "%s_s", base));
 }
 
-/* Steps of each stream of the reduction around the one along memory; 0: it is left as it is. */
+/* Steps of each stream of the reduction around the one along memory; 0: no streams. */
 static int64_t stream_steps(const RowMember *member, bool pieces) {
     const Stage *stage = member->stage;
     int loops = reduction_loops(stage);
@@ -244,7 +244,7 @@ static int64_t stream_steps(const RowMember *member, bool pieces) {
     return extent > 0 && extent % streams == 0 ? extent / streams : 0;
 }
 
-/* Vectors a step. Each is a copy of all code of the value: what is long gains nothing from it. */
+/* The most vectors in a step. Each copies all code of the value, so long code gains nothing. */
 static int64_t unroll_limit(Space *space, const RowMember *member, const Var *axis) {
     const Stage *stage = inlined_stage(space, member->stage);
     if (member->extent < 0 && !member->reduction && stage->reduction_count > 0) /* it ends in each step of these */
@@ -290,8 +290,8 @@ static void make_member(Space *space, Group *group, const Stage *stage, int dept
     member->unroll = group_add_gene(space, group, unroll);
 }
 
-/* A stage of partial results in registers, for up to three loops: computed where the stage is, at `place`, or the root.
- */
+/* Writes a stage of partial results in registers for up to three loops, computed where the stage is, at `place`, or at
+ * the root. */
 static void write_partial(Space *space, Sketch *sketch, const char *name, const char *const *loops, int count,
                           const char *place) {
     PrimArg args[4];
@@ -308,8 +308,8 @@ static const char *loop_of(Space *space, const char *stage, const char *loop) {
     return arena_printf(space->arena, "%s.%s", stage, loop);
 }
 
-/* The lanes of what the backend does not combine by itself: by halves, each a stage of half as many. Returns the
- * loop over the last two. */
+/* Combines lanes that the backend does not combine: by halves, each a stage of half as many lanes. Returns the loop
+ * over the last two. */
 static const char *write_halves(Space *space, Sketch *sketch, const RowMember *member, const char *stage,
                                 const char *lane, const char *place) {
     for (int lanes = member->lanes / 2; lanes > 1; lanes /= 2) {
@@ -328,7 +328,7 @@ static const char *write_halves(Space *space, Sketch *sketch, const RowMember *m
     return lane;
 }
 
-/* After the split: vectors of partial results, one vector of them, the value, which is the stage's. */
+/* After the split: writes vectors of partial results, then one vector of them, then the stage's value. */
 static void write_reduction(Space *space, Sketch *sketch, const RowMember *member, const char *stage, bool streams,
                             const char *place) {
     const char *kept[3] = {member->lane, member->inner, member->stream}, *lane = loop_of(space, stage, member->lane);
@@ -343,10 +343,10 @@ static void write_reduction(Space *space, Sketch *sketch, const RowMember *membe
     }
     if (member->stage->combine == COMBINE_DECLARED)
         lane = write_halves(space, sketch, member, stage, lane, place);
-    sketch_loops(space, sketch, PRIM_UNROLL, &lane, 1); /* the backend combines lanes of others by halves */
+    sketch_loops(space, sketch, PRIM_UNROLL, &lane, 1); /* the backend combines other lanes by halves */
 }
 
-/* The loop around the vectors', of the stage, is cut into streams, each step of which goes on in all of them. */
+/* Cuts the loop around the vectors' into streams; each step continues all of them. */
 static void write_streams(Space *space, Sketch *sketch, const RowMember *member, const char *stage, bool pieces,
                           int64_t steps) {
     int count = reduction_loops(member->stage);
@@ -358,8 +358,7 @@ static void write_streams(Space *space, Sketch *sketch, const RowMember *member,
     sketch_loops(space, sketch, PRIM_REORDER, order, 5);
 }
 
-/* The first reduction in pieces, each of which is reduced for itself, before all members. Returns the loop over them.
- */
+/* Cuts the first reduction into pieces, reduced by themselves before all members. Returns the loop over the pieces. */
 static const char *write_pieces(Space *space, Sketch *sketch, const RowMember *member) {
     const Stage *stage = member->stage;
     bool row = reduction_loops(stage) == 1;
@@ -382,7 +381,7 @@ static const char *write_pieces(Space *space, Sketch *sketch, const RowMember *m
     return task;
 }
 
-/* Each step of the reductions goes on in the whole row, which stays in the nearest cache. */
+/* Each step of the reductions continues in the whole row, which stays in the nearest cache. */
 static void write_reductions_around(Space *space, Sketch *sketch, const RowMember *member) {
     int count = member->stage->reduction_count;
     if (count == 0)
@@ -396,7 +395,7 @@ static void write_reductions_around(Space *space, Sketch *sketch, const RowMembe
     sketch_loops(space, sketch, PRIM_REORDER, order, count + 3);
 }
 
-/* The last two reductions, which are side by side in memory, are one loop. */
+/* Fuses the last two reductions, which are contiguous in memory. */
 static void write_fused(Space *space, Sketch *sketch, const RowMember *member) {
     const Stage *stage = member->stage;
     PrimArg args[2];
@@ -405,7 +404,7 @@ static void write_fused(Space *space, Sketch *sketch, const RowMember *member) {
     sketch_add(space, sketch, PRIM_FUSE, 1, &member->axis, 2, args);
 }
 
-/* The last reduction of what is scattered element by element goes on in a few steps at once. */
+/* The last reduction of a stage that scatters single elements does a few steps at once. */
 static void write_steps(Space *space, Sketch *sketch, const Stage *stage) {
     int count = stage->reduction_count;
     if (count == 0 || stage_first_scatter(stage) == stage->axis_count)
@@ -444,7 +443,7 @@ static void write_member(Space *space, Sketch *sketch, const RowMember *member, 
     sketch_loops(space, sketch, PRIM_UNROLL, &member->inner, 1);
 }
 
-/* Whether the nest takes the group's sketch; scratch work. */
+/* Whether the group's sketch is legal. Works in scratch memory. */
 static bool is_accepted(Space *space, Group *group, const Sketch *sketch) {
     Arena *scratch = arena_new();
     bool accepted = sketch_nest(scratch, space, group, sketch) != NULL;
@@ -452,14 +451,14 @@ static bool is_accepted(Space *space, Group *group, const Sketch *sketch) {
     return accepted;
 }
 
-/* The loop of a member over the rows that are computed together; own: that of the root. */
+/* The loop of a member over the rows that are computed together; own: the root's loop. */
 static const char *own_row(Space *space, const Group *group, const Row *row, const RowMember *member, const char *own) {
     const Stage *stage = member->stage;
     return stage == group->root ? own : loop_of(space, stage->name, stage->axes[row->depth - 1]->name);
 }
 
-/* A reduction that the nest refuses to take apart is left as it was. It is asked once: what it answers follows from the
- * stage, hardly from other choices. Returns whether the member is taken apart. */
+/* Takes a member's reduction apart, unless the nest refuses that. It is asked once: the answer depends on the stage,
+ * hardly on other choices. Returns whether the member is taken apart. */
 static bool try_member(Space *space, Group *group, RowMember *member, const int *genes, Sketch *sketch,
                        const char *place, bool pieces) {
     Sketch before = *sketch;
@@ -477,8 +476,8 @@ static bool try_member(Space *space, Group *group, RowMember *member, const int 
     return !member->refused[pieces];
 }
 
-/* Partial results are computed at `place`, or, where the root has a loop `own` over rows that are computed together, at
- * each member's. */
+/* Partial results are computed at `place`; or, if the root has a loop `own` over rows computed together, at each
+ * member's own loop over these. */
 static void write_members(Space *space, Group *group, Row *row, const int *genes, Sketch *sketch, const char *place,
                           const char *own) {
     for (int m = 0; m < row->member_count; m++) {
@@ -496,8 +495,8 @@ static const char *root_loop(Space *space, const Group *group, int axis) {
     return loop_of(space, group->root->name, group->root->axes[axis]->name);
 }
 
-/* The loops of the root's shared axes, the last one cut into blocks. Returns the loop over blocks; *around: that around
- * it, or NULL. */
+/* The loops of the root's shared axes, the last one cut into blocks. Returns the loop over blocks; *around: the loop
+ * around it, or NULL. */
 static const char *write_blocks(Space *space, Group *group, const Row *row, const int *genes, Sketch *sketch,
                                 const char **around) {
     const char *names[3] = {row->block, row->middle, row->inner}, *task = space_local_name(space, group, "row");
@@ -534,7 +533,7 @@ static void place_tile(Space *space, Sketch *sketch, const Tile *tile, const cha
     sketch_add(space, sketch, PRIM_COMPUTE_AT, 0, NULL, 2, args);
 }
 
-/* The tile of the product of the rows, whose names have another prefix. */
+/* The tile of the product of rows; its names have another prefix. */
 static bool emit_product(Space *space, Group *group, const Row *row, const int *genes, Sketch *sketch,
                          const char *around) {
     const char *prefix = group->prefix;
@@ -544,7 +543,7 @@ static bool emit_product(Space *space, Group *group, const Row *row, const int *
     return emitted;
 }
 
-/* What the product reads are rows of the whole block. */
+/* The product reads rows of the whole block. */
 static bool emit_blocks(Space *space, Group *group, Row *row, const int *genes, Sketch *sketch) {
     const char *around, *block = write_blocks(space, group, row, genes, sketch, &around);
     bool together = row->product || genes[row->rows] == 1;
@@ -557,8 +556,8 @@ static bool emit_blocks(Space *space, Group *group, Row *row, const int *genes, 
            (!row->product || emit_product(space, group, row, genes, sketch, around));
 }
 
-/* The loops of the shared axes from the first to the last that has more values than one: those outside and inside of
- * them are left as they are. Returns their number. */
+/* Lists the loops of the shared axes, from the first to the last with more than one value; others are left alone.
+ * Returns their number. */
 static int shared_loops(Space *space, const Group *group, const Row *row, PrimArg *axes) {
     int count = 0, used = 0;
     for (int d = 0; d < row->depth; d++) {
@@ -571,7 +570,7 @@ static int shared_loops(Space *space, const Group *group, const Row *row, PrimAr
     return used;
 }
 
-/* A member of rows that are lanes: a vector for each element of a row, in registers but for the root's. */
+/* A member whose rows are lanes: a vector for each element of a row, in registers except for the root. */
 static void write_lanes(Space *space, const Group *group, const Row *row, Sketch *sketch, const Stage *stage) {
     int own = stage->axis_count - row->depth, count = own + stage->reduction_count;
     const char **loops = ARENA_ARRAY(space->arena, const char *, count + 1);
@@ -632,7 +631,7 @@ static bool is_small(const Group *group, const Machine *machine) {
     return work < forked_part * machine->fork_operations * (double)group_steps(group);
 }
 
-/* With a tile, whether the rows of a register tile are computed together; else how many rows are, of enough. */
+/* The gene of rows computed together: with a tile, whether those of a register tile are; else how many of them. */
 static void make_rows(Space *space, Group *group, Row *row) {
     Gene gene = {.register_part = -1, .unroll_part = -1};
     gene.name = arena_printf(space->arena, "%s rows", group->root->name);
@@ -656,7 +655,7 @@ static void make_rows(Space *space, Group *group, Row *row) {
     row->rows = group_add_gene(space, group, gene);
 }
 
-/* Whether threads share the reductions of a single row. */
+/* The gene whether threads share the reductions of a single row. */
 static void make_pieces_gene(Space *space, Group *group, Row *row) {
     bool wanted = space->target->threads != 1 && !row->tile && !group->scan, any = false;
     for (int d = 0; d < row->depth; d++)
@@ -675,7 +674,7 @@ static void name_blocks(Space *space, Group *group, Row *row) {
     row->inner = space_local_name(space, group, arena_printf(space->arena, "%s_row", axis));
 }
 
-/* Elements of a row of the stage, or terms that it sums up for one: 0 where they are known at run time only. */
+/* Elements of a row of the stage, or terms of the sum for one; 0: known at run time only. */
 static int64_t row_terms(const Stage *stage, int depth) {
     int64_t terms = 1;
     for (int a = depth; a < stage->axis_count + stage->reduction_count && terms > 0 && terms <= FEW_TERMS; a++) {
@@ -685,7 +684,7 @@ static int64_t row_terms(const Stage *stage, int depth) {
     return terms;
 }
 
-/* Whether all that the members compute of a row is a few elements. */
+/* Whether all that the members compute for a row is a few elements. */
 static bool has_few_terms(const Group *group, const Row *row) {
     bool few = row->depth > 0 && !group->scan && group->stage_count > 1 && !row->tile && !row->product;
     for (int s = 0; s < group->stage_count && few; s++) {
@@ -697,7 +696,7 @@ static bool has_few_terms(const Group *group, const Row *row) {
     return few;
 }
 
-/* Rows that are short, and enough of them, may be lanes. */
+/* Short rows, if there are enough, may be lanes. */
 static void make_lanes(Space *space, Group *group, Row *row) {
     row->lanes_gene = -1;
     if (!has_few_terms(group, row))

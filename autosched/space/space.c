@@ -1,6 +1,6 @@
-/* space.c - the space as a whole: its groups, and its sketches as the outside sees them.
+/* space.c - the space as a whole: its groups, and its sketches as seen from outside.
  *
- * Needs the checked program and the target alone; the same input gives the same space.
+ * Needs only the checked program and the target; the same input gives the same space.
  */
 #include "autosched/space/groups.h"
 
@@ -107,7 +107,7 @@ Space *space_new(Arena *arena, const Program *program, const Target *target, con
 
 /* --- sketches --- */
 
-/* Mixed: a product of the numbers of choices wraps. */
+/* The key is mixed, because a product of the numbers of choices would wrap. */
 static uint64_t structure_key(const Group *group, const int *genes) {
     uint64_t key = 1;
     for (int g = 0; g < group->genes.count; g++)
@@ -116,7 +116,7 @@ static uint64_t structure_key(const Group *group, const int *genes) {
     return key;
 }
 
-/* Only a structure that nest_build accepts for the starting sizes is of use. */
+/* A sketch is usable only if nest_build accepts its structure for the starting sizes. */
 static Sketch *sketch_make(Space *space, Group *group, const int *genes) {
     Sketch *sketch = ARENA_NEW(space->arena, Sketch);
     sketch->registers = 1;
@@ -141,7 +141,7 @@ static struct CachedSketch **sketch_chain(const Group *group, uint64_t key) {
     return &group->sketches[key & (uint64_t)(group->chain_count - 1)];
 }
 
-/* Statements with many reads have more structures than are ever looked at: chains stay short, however many are. */
+/* Keeps hash chains short: statements with many reads have very many structures. */
 static void add_chains(Arena *arena, Group *group) {
     struct CachedSketch **before = group->sketches;
     int count = group->chain_count;

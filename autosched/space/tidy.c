@@ -1,8 +1,8 @@
 /* tidy.c - a filled schedule without the splits that do nothing: those whose sizes are all 1.
  *
- * The outermost part takes the name of the loop that was not cut, the others vanish from the lists that they stand in;
- * a place (at=) at one of them moves to the loop around it. What is left does the same and warns of nothing when it is
- * pasted into a source. A split with a part that something else needs stays.
+ * The outermost part takes the name of the loop that was not cut; the others vanish from the lists that hold them. A
+ * place (at=) at one of these moves to the loop around it. The rest does the same, and gives no warnings when it is
+ * pasted into a source. A split stays if something else needs one of its parts.
  */
 #include "autosched/space/groups.h"
 
@@ -30,7 +30,7 @@ static bool names(const PrimArg *arg, const char *name) {
     return arg->kind == ARG_NAME && arg->name && strcmp(arg->name, name) == 0;
 }
 
-/* The loop that stands before the name in the last reorder before the statement, or NULL. */
+/* The loop before the name in the last reorder before the statement, or NULL. */
 static const char *loop_around(const Tidying *tidying, int before, const char *name) {
     for (int p = before - 1; p >= 0; p--) {
         const Prim *prim = &tidying->prims[p];
@@ -41,7 +41,7 @@ static const char *loop_around(const Tidying *tidying, int before, const char *n
     return NULL;
 }
 
-/* Every use of the part is one that can do without it. */
+/* Whether every use of the part can do without it. */
 static bool is_dispensable(const Tidying *tidying, int split, const char *part) {
     for (int p = split + 1; p < tidying->count; p++)
         for (int a = 0; a < tidying->prims[p].arg_count; a++) {
@@ -67,7 +67,7 @@ static void remove_prim(Tidying *tidying, int index) {
             sizeof *tidying->prims * (size_t)(tidying->count - index));
 }
 
-/* Places first, from the last statement back, for they need the lists. */
+/* Removes places first, from the last statement backwards: they need the lists. */
 static void remove_part(Tidying *tidying, int split, const char *part) {
     for (int p = tidying->count - 1; p > split; p--)
         for (int a = tidying->prims[p].arg_count - 1; a >= 0; a--)

@@ -1,8 +1,8 @@
 /* tile.c - the group of one root with a register tile: its axes, operands and genes.
  *
- * Serves every stage with reuse, alone (cache_write) or inside an element-by-element consumer (compute_at), and stages
- * without a reduction as well, for which the register level is only unrolled. Nothing here knows operators: all comes
- * from how the axes occur in the reads.
+ * Serves every stage with reuse, alone (cache_write) or inside an element-by-element consumer (compute_at), and also
+ * stages without a reduction, whose register level is only unrolled. It knows no operators: all follows from how the
+ * axes occur in the reads.
  */
 #include "autosched/space/tile.h"
 #include "lang/machine.h"
@@ -12,15 +12,15 @@
 
 enum {
     SPATIAL_INNER_LIMIT = 28,
-    UNKNOWN_LIMIT = 4, /* of run-time sizes: of a last tile that may have one row, all are computed */
+    UNKNOWN_LIMIT = 4, /* for run-time sizes: the last tile may have one row but computes all */
     FEW_ROWS_VECTORS = 6,
     VECTOR_INNER_LIMIT = 8,
-    SCAN_CHAINS = 2, /* rows whose steps wait for each other: times as many as hide their latencies */
+    SCAN_CHAINS = 2, /* rows of waiting steps: this many times what hides their latencies */
     UNROLL_LIMIT = 8,
     BLOCK_UNROLL_LIMIT = 4,
     CANDIDATE_LIMIT = 3,
     CASES_NODES = 64,
-    VERSIONS = 4 /* of a tile where sizes are known at run time only: whole and cut short, packed and not */
+    VERSIONS = 4 /* versions of a tile with run-time sizes: whole and cut short, packed and not */
 };
 
 /* --- accesses --- */
@@ -62,8 +62,8 @@ typedef struct OperandList {
     Tile *tile;
 } OperandList;
 
-/* What the scan of the group writes step by step, or the group for a block of rows, cannot be copied beforehand: it
- * is read in place. */
+/* Whether the tensor must be read in place: the group's scan writes it step by step, or the group for a block of rows,
+ * so it cannot be copied beforehand. */
 static bool is_read_in_place(const OperandList *list, const Tensor *tensor) {
     const Stage *stage = program_stage_of(list->space->program, tensor);
     bool inside = stage && list->group->scan && stage->scan == list->group->scan;
@@ -72,7 +72,7 @@ static bool is_read_in_place(const OperandList *list, const Tensor *tensor) {
     return inside;
 }
 
-/* Given with the program, or made of such tensors alone. */
+/* Whether the tensor is given with the program, or made from such tensors alone. */
 static bool is_constant(const Program *program, const Tensor *tensor) {
     const Stage *stage = program_stage_of(program, tensor);
     if (tensor->role == ROLE_CONSTANT || !stage || stage->scan || stage->components[0].tensor->role != ROLE_TEMPORARY)
@@ -86,7 +86,7 @@ static bool is_constant(const Program *program, const Tensor *tensor) {
     return any;
 }
 
-/* Each call reads it from memory, in the order in which it lies there. */
+/* Whether each call reads the tensor from memory, in the order in which it lies there. */
 static bool is_streamed(const Space *space, const Tensor *tensor) {
     int64_t cache = space->target->machine->cache_bytes[2], elements = tensor_elements(tensor);
     return elements > cache / element_info[tensor->type].bytes && is_constant(space->program, tensor);
@@ -143,7 +143,7 @@ static const char *part_name(Space *space, const Group *group, const char *axis,
     return space_local_name(space, group, arena_printf(space->arena, "%s_%s", axis, ending));
 }
 
-/* Whether some operand is read again along the axis; side_by_side: or one lies along it in memory. */
+/* Whether some operand is reused along the axis; side_by_side: or is contiguous along it. */
 static bool serves_operand(const Tile *tile, const Var *axis, bool side_by_side) {
     for (int i = 0; i < tile->operands.count; i++) {
         int dimension;
@@ -155,8 +155,8 @@ static bool serves_operand(const Tile *tile, const Var *axis, bool side_by_side)
     return false;
 }
 
-/* Rows of a register tile along an axis, at most. Those of a run-time size have ends to pay for: only where one of the
- * two axes before the vectors' reads an operand again, or rows are to be transposed. */
+/* The most rows of a register tile along an axis. Rows of a run-time size pay for their ends: they are allowed only if
+ * an operand is reused along one of the two axes before the vectors' axis, or rows are transposed. */
 static int64_t inner_limit(const Group *group, const Tile *tile, int number, int lanes, const Machine *machine) {
     const Var *axis = tile->anchor ? tile->anchor->axes[number] : tile->axes[number].axis;
     int last = tile->root->axis_count - 1;
@@ -169,7 +169,7 @@ static int64_t inner_limit(const Group *group, const Tile *tile, int number, int
     return number >= last - 2 && serves_operand(tile, axis, false) ? UNKNOWN_LIMIT : 1;
 }
 
-/* Of an axis of a chain only a block is left, or nothing. */
+/* A chain leaves only a block of its axes, or nothing. */
 static void use_chain(const Tile *tile, TileAxis *axis, int number) {
     const ChainAxis *chained = chain_axis(tile->chain, tile->producer, number);
     if (!chained)
@@ -180,12 +180,12 @@ static void use_chain(const Tile *tile, TileAxis *axis, int number) {
     axis->loop = tile->producer < 0 ? chained->inner : axis->loop;
 }
 
-/* Vectors of a register tile along an axis of run-time size. Where another one is small, there is little else to do. */
+/* The most vectors of a register tile along an axis of run-time size. If another size is small, little else matters. */
 static int64_t unknown_vectors(const Space *space) {
     return has_limited_size(space) && space->target->masked_bytes > 0 ? FEW_ROWS_VECTORS : UNKNOWN_LIMIT;
 }
 
-/* Whether the lanes of an axis may compute all of its cases: there are many, and little is computed in them. */
+/* Whether the lanes of an axis may compute all of its cases: there are many lanes, and the cases are small. */
 static bool has_lanes_of_cases(const Group *group, const Tile *tile, const TileAxis *axis) {
     int nodes = 0;
     EACH_EXPR(e, tile->value->components[0].value)
@@ -217,7 +217,7 @@ static void make_axis(Space *space, Group *group, const Tile *tile, const Stage 
     Gene wide = tile_gene(space, arena_printf(space->arena, "%s vector", axis->loop), vectors,
                           axis->extent < 0 ? unknown_vectors(space) : VECTOR_INNER_LIMIT);
     if (!tile->anchor && !tile->placed && group->stage_count > 1 &&
-        stage_has_cases(tile->value)) /* what the members hold fills the registers already */
+        stage_has_cases(tile->value)) /* the members already fill the registers */
         factors_cases(space->arena, vectors, 1, &wide);
     axis->vector = group_add_gene(space, group, wide);
     axis->outer = part_name(space, group, name, "o");
@@ -262,8 +262,8 @@ static void make_reductions(Space *space, Group *group, Tile *tile) {
     }
 }
 
-/* A reduction whose extent is known at run time only is not split: the tail of every register tile would be doubled for
- * the little that unrolling gives. */
+/* A run-time reduction is not split: that would double the tail of every register tile for the little that unrolling
+ * gives. */
 static void make_reduction_genes(Space *space, Group *group, Tile *tile) {
     if (tile->reduction_count == 0)
         return;
@@ -294,7 +294,7 @@ static int add_choice(Space *space, Group *group, const Stage *root, const char 
     return group_add_gene(space, group, gene);
 }
 
-/* An index is a quotient of the axis: a few lanes read the same element, the next ones the next. */
+/* Whether an index is a quotient of the axis: a few lanes read one element, the next lanes the next one. */
 static bool reads_quotient(const Expr *read, const Var *axis) {
     int64_t by;
     int uses = 0;
@@ -309,7 +309,7 @@ static bool reads_quotient(const Expr *read, const Var *axis) {
     return uses == 1 && quotient;
 }
 
-/* The same for one read. Lanes that go down in memory are turned around. */
+/* The cost of one read for lanes along the axis. Lanes that go down in memory are reversed. */
 static double lanes_cost(const Expr *read, const Var *axis, bool *used) {
     int dimension = 0;
     int64_t coefficient = 0;
@@ -322,7 +322,7 @@ static double lanes_cost(const Expr *read, const Var *axis, bool *used) {
     return kind == ACCESS_IRREGULAR ? 8 : kind == ACCESS_STRIDED ? 0.5 : 0;
 }
 
-/* Few elements lie between two lanes along the axis: they are stored together. */
+/* Whether few elements lie between two lanes along the axis, so that they are stored together. */
 static bool is_before_columns(const Tile *tile, int number) {
     int64_t between = 1;
     for (int a = number + 1; a < tile->axis_count && between > 0; a++)
@@ -330,7 +330,7 @@ static bool is_before_columns(const Tile *tile, int number) {
     return between > 0 && between <= INTERLEAVED_STRIDE;
 }
 
-/* How bad an axis is as the vector axis: lanes lost, operands to be packed, scattered stores; below 0: of no use. */
+/* The cost of an axis as the vector axis: lost lanes, operands to pack, scattered stores; below 0: not possible. */
 static double vector_cost(const Tile *tile, const Stage *root, int number) {
     const TileAxis *axis = &tile->axes[number];
     const Expr *value = tile->anchor ? tile->anchor->components[0].value : root->components[0].value;
@@ -363,8 +363,7 @@ static void choose_candidates(Space *space, Tile *tile) {
             tile->candidates[place] = tile->candidates[place - 1];
         tile->candidates[place] = a;
     }
-    /* Where sizes are known at run time only, an axis that seems long may have one value: the natural one is the safe
-     * one. */
+    /* With run-time sizes an axis that seems long may have one value: the natural axis is safe. */
     int limit = space->program->size_count ? 1 : CANDIDATE_LIMIT;
     if (tile->candidate_count > limit)
         tile->candidate_count = limit;
@@ -386,8 +385,7 @@ bool tile_shares_operand(const Tile *tile, int a, int b) {
     return false;
 }
 
-/* With threads: whether some axes share an operand with the first candidate for vectors, and others after them do not.
- */
+/* With threads: whether some axes share an operand with the first candidate for vectors, and later ones do not. */
 static bool has_apart(const Tile *tile) {
     int vector = tile->candidate_count ? tile->candidates[0] : -1;
     bool shared = false, apart = false;
@@ -440,7 +438,7 @@ Tile *tile_new(Space *space, Group *group, const Stage *root, const Stage *ancho
     return tile;
 }
 
-/* Of the vector axis that is thought to be best. */
+/* The lane code of the best candidate for vectors. */
 static int64_t tile_lane_code(const Space *space, const Tile *tile) {
     const TileAxis *axis = tile->candidate_count ? &tile->axes[tile->candidates[0]] : NULL;
     return axis ? stage_lane_code(space->target, tile->value, axis->axis, axis->lanes) : 0;

@@ -1,15 +1,15 @@
-/* tile_clip.c - register tiles for sums whose terms are 0 outside of a tensor: nothing is computed there.
+/* tile_clip.c - register tiles for sums whose terms are 0 outside a tensor: these terms are not computed.
  *
- * (I(h + r_kh - 1, w + r_kw - 1, r_c) else 0) * F(...): r_kh and r_kw are clipped. Outermost among the reductions, they
- * are unrolled, so that each copy knows which elements of the register tile have a term, or stay loops, whose bounds
- * become those of what is inside. The first and the last of the tiles along such an axis get code of their own. The
- * padded operand is read in place, whatever is chosen for its packing: a copy has the zeros in it.
+ * In (I(h + r_kh - 1, w + r_kw - 1, r_c) else 0) * F(...), r_kh and r_kw are clipped. They are the outermost
+ * reductions. Either they are unrolled, so that each copy knows which elements of the register tile have a term, or
+ * they stay loops over what is inside. The first and the last tile along such an axis get code of their own. The padded
+ * operand is always read in place: a copy would have the zeros in it.
  */
 #include "autosched/space/tile.h"
 
-enum { CLIPPED_COPIES = 12 }; /* of the tile, for the values of the unrolled clipped reductions */
+enum { CLIPPED_COPIES = 12 }; /* most copies of the tile for values of unrolled clipped reductions */
 
-/* Together they decide whether the read is inside. */
+/* Whether both variables together decide if the read is inside. */
 static bool share_index(const Expr *read, const Var *a, const Var *b) {
     for (int d = 0; d < read->count; d++)
         if (expr_uses_var(read->args[d], a) && expr_uses_var(read->args[d], b))
@@ -21,7 +21,7 @@ static bool is_padded(const Expr *read) {
     return read->otherwise && expr_is_zero(read->otherwise);
 }
 
-/* Whether the reduction and an axis decide what is inside. axis: -1 for any but the vector axis. */
+/* Whether the reduction and an axis decide what is inside. axis: -1 for any except the vector axis. */
 static bool is_clipped(const Tile *tile, int reduction, int vector, int axis) {
     for (int i = 0; i < tile->operands.count; i++) {
         const Expr *read = tile->operands.items[i].read;
@@ -70,7 +70,7 @@ bool tile_clip_makes_sense(const TileWriter *writer) {
         copies *= tile->reductions[r].extent;
         unrolled++;
     }
-    return copies <= CLIPPED_COPIES && unrolled > (writer->order == REDUCE_CLIP_ALL); /* one alone is also the last */
+    return copies <= CLIPPED_COPIES && unrolled > (writer->order == REDUCE_CLIP_ALL); /* one alone is also last */
 }
 
 bool tile_reads_in_place(const TileWriter *writer, const TileOperand *operand) {

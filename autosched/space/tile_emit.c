@@ -1,10 +1,9 @@
-/* tile_emit.c - the statements of a tile group: loops from the outside in are
+/* tile_emit.c - the statements of a tile group. Its loops, from the outside in:
  *
- *     axes of extent 1, outer spatial (fused and parallel), middle spatial | reductions, inner spatial (unrolled),
- * lanes
+ *    axes of extent 1, outer spatial (fused and parallel), middle spatial | reductions, inner spatial (unrolled), lanes
  *
- * and what is right of the bar belongs to the stage in registers: made by cache_write of the root, or the anchor that
- * is computed at the last middle loop. Annotations come before cache_write, so that the loops that store the tile have
+ * What is right of the bar belongs to the stage in registers: made by cache_write of the root, or the anchor, which is
+ * computed at the last middle loop. Annotations come before cache_write, so that the loops that store the tile have
  * them too.
  */
 #include "autosched/space/tile.h"
@@ -51,7 +50,7 @@ static void split_axis(TileWriter *writer, const TileAxis *axis, bool vector) {
 
 typedef const char *AxisName(const TileWriter *writer, int axis);
 
-/* The tiled axes with the vector axis first, last, or in its place. */
+/* The tiled axes, with the vector axis first or last. */
 static void order_axes(const TileWriter *writer, bool vector_first, NameList *list, AxisName *name) {
     const Tile *tile = writer->tile;
     if (vector_first && writer->vector >= 0)
@@ -63,7 +62,7 @@ static void order_axes(const TileWriter *writer, bool vector_first, NameList *li
         names_add(list, name(writer, writer->vector));
 }
 
-/* The axes that share no operand with the vector axis first: threads then share what that is read from alone. */
+/* The axes that share no operand with the vector axis come first: threads then share what only these read. */
 static void order_apart(const TileWriter *writer, NameList *list, AxisName *name) {
     const Tile *tile = writer->tile;
     for (int sharing = 0; sharing <= 1; sharing++)
@@ -75,8 +74,8 @@ static void order_apart(const TileWriter *writer, NameList *list, AxisName *name
         names_add(list, name(writer, writer->vector));
 }
 
-/* Inside the register tile: the vector axis last, or first with those that share its operand. What the innermost loop
- * does not change is kept in registers over it, so that the better order keeps the smaller side. */
+/* Inside the register tile: the vector axis last, or first together with the axes that share its operand. What the
+ * innermost loop does not change stays in registers over it, so the better order keeps the smaller side. */
 static void order_inner(const TileWriter *writer, NameList *list, AxisName *name) {
     const Tile *tile = writer->tile;
     if (writer->genes[tile->inner_gene] == 0 || writer->vector < 0) {
@@ -138,7 +137,7 @@ static void split_reduction(TileWriter *writer, const TileReduction *reduction, 
     sketch_add(writer->space, writer->sketch, PRIM_SPLIT, count, names, count, args);
 }
 
-/* The reduction of an order that leaves out terms outside: the innermost one alone is split. */
+/* For an order that leaves out terms outside: only the innermost reduction is split. */
 static void write_clipped_reductions(TileWriter *writer) {
     int split = tile_order_clipped(writer);
     const TileReduction *reduction = &writer->tile->reductions[split < 0 ? 0 : split];
@@ -152,7 +151,7 @@ static void write_clipped_reductions(TileWriter *writer) {
     names_add(&writer->unrolled, reduction->inner);
 }
 
-/* Splits the reductions and lists their loops, outermost first; the unrolled one is the last. */
+/* Splits the reductions and lists their loops, outermost first; the unrolled one is last. */
 static void write_reductions(TileWriter *writer) {
     const Tile *tile = writer->tile;
     if (tile_clips(writer)) {
@@ -199,7 +198,7 @@ static void write_parallel(TileWriter *writer) {
         fused = mode == PARALLEL_FIRST ? 1 : chain->count; /* producers are computed at the last of these */
     else if (mode == PARALLEL_FIRST)
         for (fused = 1; fused < outers->count && strchr(outers->names[fused - 1], '.'); fused++)
-            ; /* loops of extent 1 keep their names of the form STAGE.axis */
+            ; /* loops of extent 1 keep names of the form STAGE.axis */
     writer->task = outers->names[0];
     if (fused > 1) {
         NameList list = {.count = fused, .names = outers->names};
@@ -229,7 +228,7 @@ static const char *tile_place(const TileWriter *writer) {
     return writer->middles.count ? writer->middles.names[writer->middles.count - 1] : writer->last_outer;
 }
 
-/* The loops of the root in order, with its kinds; reductions: NULL where another stage has them. */
+/* The loops of the root in order, with their kinds; reductions: NULL if another stage has them. */
 static void write_root_loops(TileWriter *writer, const NameList *reductions) {
     NameList all = names_new(writer->space->arena);
     names_join(&all, &writer->outers);
@@ -249,14 +248,14 @@ static void write_root_loops(TileWriter *writer, const NameList *reductions) {
     write_parallel(writer);
 }
 
-/* What a tile without a reduction reads of the group is computed beside it. */
+/* Without a reduction, what a tile reads from its group is computed beside it. */
 static bool write_producers(TileWriter *writer, const char *place) {
     const TileAxis *axis = writer->vector >= 0 ? &writer->tile->axes[writer->vector] : NULL;
     CasePlace at = {writer->tile->value, place, axis ? axis->axis : NULL, axis ? axis->lanes : 1};
     return emit_producers(writer->space, writer->group, writer->sketch, &at);
 }
 
-/* The root carries its own reduction: cache_write moves the register tile into a stage of its own. */
+/* The root has its own reduction: cache_write moves the register tile into a new stage. */
 static bool write_alone(TileWriter *writer) {
     write_reductions(writer);
     write_root_loops(writer, &writer->reductions);
@@ -273,13 +272,13 @@ static bool write_alone(TileWriter *writer) {
     return true;
 }
 
-/* The loop of the anchor that runs over an axis of the register tile: what is left of it outside the lanes. */
+/* The loop of the anchor over an axis of the register tile: the part of it outside the lanes. */
 static const char *anchor_name(const TileWriter *writer, int axis) {
     const TileAxis *of = &writer->tile->axes[axis];
     return axis == writer->vector ? of->anchor_outer : of->inner_loop;
 }
 
-/* The anchor's own loops once it is computed at the tile: its axes have the extents of the register tile. */
+/* The anchor's loops, once it is computed at the tile: its axes have the extents of the register tile. */
 static void write_anchor_loops(TileWriter *writer) {
     const Tile *tile = writer->tile;
     NameList order = names_new(writer->space->arena);
@@ -309,7 +308,7 @@ static void write_anchor_loops(TileWriter *writer) {
     annotate(writer, lane);
 }
 
-/* The root is an element-by-element consumer that carries the tile loops. */
+/* The root is an element-by-element consumer with the tile loops. */
 static void write_fused(TileWriter *writer) {
     write_root_loops(writer, NULL);
     PrimArg args[3] = {arg_name(writer->tile->anchor->name), arg_name(tile_place(writer)),

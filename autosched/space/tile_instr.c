@@ -1,8 +1,8 @@
 /* tile_instr.c - a hardware instruction of the program as the lanes of a tile group: tensorize instead of vectorize.
  *
- * An instruction fits a reduction whose value is its meaning, when one axis of the stage is its lanes and one reduction
- * its steps: an operand that has the axis is packed so that both lie innermost, one without it has the reduction
- * innermost already. Others may be used by hand.
+ * An instruction fits a reduction whose value is its meaning, if one axis of the stage is its lanes and one reduction
+ * its steps. An operand with that axis is packed so that both are innermost; an operand without it must have the
+ * reduction innermost already. Other instructions can be used by hand.
  */
 #include "autosched/space/tile.h"
 #include "lower/instr/instr.h"
@@ -16,7 +16,7 @@ static bool target_has(const Space *space, const Instr *instr) {
     return has;
 }
 
-/* acc(i) += ... over (i, r_k), operands indexed in this order. */
+/* Whether it is acc(i) += ... over (i, r_k), with operands indexed in this order. */
 static bool has_usual_form(const Instr *instr) {
     if (instr->meaning->axis_count != 1 || instr->meaning->reduction_count != 1 || !instr_ignores_zeros(instr))
         return false;
@@ -26,7 +26,7 @@ static bool has_usual_form(const Instr *instr) {
     return instr_extent(instr, 0) > 1 && instr_extent(instr, 1) > 1;
 }
 
-/* The dimension that is indexed by the variable alone; -1: there is none; -2: it occurs otherwise. */
+/* The dimension indexed by the variable alone; -1: none; -2: it occurs in another way. */
 static int plain_dimension(const Expr *read, const Var *var) {
     int found = -1;
     for (int d = 0; d < read->count; d++)
@@ -59,7 +59,7 @@ static bool pair_fits(const Tile *tile, const Instr *instr, const Expr *const *r
     return fits;
 }
 
-/* Only loops that some order of the group has innermost. */
+/* Considers only loops that some order of the group has innermost. */
 static bool find_pair(Tile *tile, const Instr *instr, const Expr *const *reads) {
     for (int c = 0; c < tile->candidate_count; c++)
         for (int r = tile->reduction_count - 1; r >= 0; r--)
@@ -106,7 +106,7 @@ bool tile_uses_instr(const TileWriter *writer) {
     return writer->tile->instr && writer->genes[writer->tile->instr_gene] == 1;
 }
 
-/* Whether the lanes and the innermost reduction of the structure are those of the instruction. */
+/* Whether the lanes and the innermost reduction of the structure are the instruction's. */
 bool tile_instr_agrees(const TileWriter *writer) {
     const Tile *tile = writer->tile;
     int cut = writer->order == REDUCE_SOURCE ? tile->reduction_count - 1 : tile->largest;

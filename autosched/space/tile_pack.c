@@ -1,14 +1,9 @@
-/* tile_pack.c - copies of a tile group's operands: packed so that the lanes of a vector lie side by side, padded where
- * the read has an `else`, placed at the root, in each task (without tasks, in the outer loops that the operand changes
- * in), or in each outer tile.
+/* tile_pack.c - copies of a tile group's operands: packed so that the lanes of a vector are contiguous, padded if the
+ * read has an `else`; placed at the root, in each task (without tasks: in the outer loops that change the operand), or
+ * in each outer tile.
  *
- * Layouts, for the dimension d that the vector axis v walks through, n lanes, others in the order in which they are
- * used: index v              (d/n, others..., d%n)    a panel of n columns lies together index v + ... (others..., d)
- *     index s*v + ...      (others..., d%s, d/s)    what a stride skips lies apart
- *     without v            (reduced..., spatial...) for the elements that one step of the reduction broadcasts
- * Panels of a constant that is larger than the caches are as wide as the register tile, and in the order of the
- * outer loops:
- * (spatial..., d/n, others..., d%n). Of others, versions for several sizes share one copy.
+ * Layouts, for n lanes and the dimension d that the vector axis v walks through; others are in the order of use:
+ *     index v              (d/n, others..., d%n)      a panel of n columns is contiguous
  */
 #include "autosched/space/tile.h"
 
@@ -22,7 +17,7 @@ static const char *dimension_name(Space *space, int dimension) {
     return arena_printf(space->arena, "d%d", dimension);
 }
 
-/* Where a dimension stands in the order of use: that of its innermost reduction, before all for spatial ones. */
+/* The rank of a dimension in the order of use: that of its innermost reduction; spatial ones come first. */
 static int use_rank(const TileWriter *writer, const Expr *index) {
     const Tile *tile = writer->tile;
     int rank = -1;
@@ -34,7 +29,7 @@ static int use_rank(const TileWriter *writer, const Expr *index) {
     return rank;
 }
 
-/* Dimensions but those that are done in the order of use; spatial_last puts those without reductions at the end. */
+/* Adds the dimensions that are not done, in the order of use; spatial_last puts those without reductions last. */
 static void add_others(TileWriter *writer, Layout *layout, const Expr *read, const bool *done, bool spatial_last) {
     int limit = 2 * writer->tile->reduction_count + 1;
     for (int rank = spatial_last ? 0 : -1; rank <= limit; rank++)
@@ -47,7 +42,7 @@ static void add_others(TileWriter *writer, Layout *layout, const Expr *read, con
         }
 }
 
-/* Where the axis' outer loop stands among all; -1: it has none. */
+/* The position of the axis' outer loop; -1: none. */
 static int outer_place(const TileWriter *writer, const TileAxis *axis) {
     for (int i = 0; i < writer->outers.count; i++)
         if (axis->tiled && strcmp(axis->outer, writer->outers.names[i]) == 0)
@@ -55,7 +50,7 @@ static int outer_place(const TileWriter *writer, const TileAxis *axis) {
     return -1;
 }
 
-/* Whether the dimension is walked through by loops outside of those over the panels alone. */
+/* Whether only loops outside those over the panels walk through the dimension. */
 static bool is_outside_panels(const TileWriter *writer, const Expr *index) {
     const Tile *tile = writer->tile;
     bool outside = false;
@@ -70,7 +65,7 @@ static bool is_outside_panels(const TileWriter *writer, const Expr *index) {
     return outside;
 }
 
-/* Panels lie in the order in which the loops reach them: memory is read from one end to the other. */
+/* Puts panels into the order in which the loops reach them: memory is read from one end to the other. */
 static void add_outside(TileWriter *writer, Layout *layout, const Expr *read, bool *done) {
     for (int d = 0; d < read->count; d++)
         if (!done[d] && is_outside_panels(writer, read->args[d])) {
@@ -79,8 +74,8 @@ static void add_outside(TileWriter *writer, Layout *layout, const Expr *read, bo
         }
 }
 
-/* A part of the vector axis' dimension, by the columns of a panel: those of a vector, or all of a register tile's,
- * which are then one stream of memory. */
+/* Adds a part of the vector axis' dimension, by the columns of a panel: those of a vector, or all of a register tile's,
+ * which then form one stream of memory. */
 static void add_panel(TileWriter *writer, Layout *layout, const TileOperand *operand, const char *name, char op) {
     const TileAxis *axis = &writer->tile->axes[writer->vector];
     HoleSource columns = {axis->vector, 1, axis->lanes};
@@ -89,7 +84,7 @@ static void add_panel(TileWriter *writer, Layout *layout, const TileOperand *ope
                                 : arg_op(writer->space, name, op, axis->lanes));
 }
 
-/* False: there is no layout that would help. An empty layout is that of the tensor. */
+/* False: no layout helps. An empty layout is that of the tensor. */
 static bool choose_layout(TileWriter *writer, const TileOperand *operand, PackPlace place, Layout *layout) {
     Space *space = writer->space;
     const Expr *read = operand->read;
@@ -128,7 +123,7 @@ static bool choose_layout(TileWriter *writer, const TileOperand *operand, PackPl
     return true;
 }
 
-/* The innermost outer loop that changes what the operand is read for: those inside of it read the same copy again. */
+/* The innermost outer loop that changes the operand: loops inside it read the same copy again. */
 static const char *last_changing(const TileWriter *writer, const Expr *read) {
     const Tile *tile = writer->tile;
     for (int i = writer->outers.count - 1; i >= 0; i--)
@@ -139,7 +134,7 @@ static const char *last_changing(const TileWriter *writer, const Expr *read) {
     return writer->last_outer;
 }
 
-/* The loop of a place; NULL at the root. False: the place is the same as another one, or does not exist. */
+/* The loop of a place; NULL: the root. False: it is the same as another place, or does not exist. */
 static bool place_loop(const TileWriter *writer, const Expr *read, PackPlace place, const char **loop) {
     *loop = NULL;
     if (place == PACK_TASK)
@@ -149,7 +144,7 @@ static bool place_loop(const TileWriter *writer, const Expr *read, PackPlace pla
     return place == PACK_ROOT || *loop;
 }
 
-/* Which of the reads of its tensor that are left the operand is. */
+/* The number of the operand among the remaining reads of its tensor. */
 static int number_of(const TileWriter *writer, const TileOperand *operand, const PackPlace *places) {
     const TileOperand *operands = writer->tile->operands.items;
     int number = 0;
@@ -158,8 +153,7 @@ static int number_of(const TileWriter *writer, const TileOperand *operand, const
     return number;
 }
 
-/* Whether another group reads the tensor: a copy for all of the program would leave nothing for the copies of that one.
- */
+/* Whether another group reads the tensor: a copy for the whole program would leave that group nothing to copy. */
 static bool is_read_elsewhere(const TileWriter *writer, const Tensor *tensor) {
     for (int g = 0; g < writer->space->groups.count; g++) {
         const Group *group = writer->space->groups.items[g];
@@ -201,8 +195,8 @@ static const char *copy_loop(TileWriter *writer, const NestStage *copy, int loop
     return arena_printf(writer->space->arena, "%s.%s", copy->stage->name, copy->loops[loop]->var->name);
 }
 
-/* The loop of a copy, outside of its lanes, that runs along the memory copied from; -1: none, or one known to be
- * shorter than the lanes. */
+/* The loop of a copy, outside its lanes, that runs along its source in memory; -1: none, or known to be shorter than
+ * the lanes. */
 static int loop_along_source(const NestStage *copy, int lanes) {
     const Expr *read = copy->stage->components[0].value;
     if (read->kind != EXPR_READ || read->count == 0)
@@ -217,8 +211,8 @@ static int loop_along_source(const NestStage *copy, int lanes) {
     return -1;
 }
 
-/* The lanes lie a stride apart: as many neighbours along the source as there are lanes are copied together, which makes
- * the gathers a block that is transposed in registers. */
+/* If lanes are a stride apart, copies as many neighbours along the source as there are lanes together: instead of
+ * gathers, a block is transposed in registers. */
 static void transpose_copy(TileWriter *writer, const NestStage *copy, int lanes) {
     Space *space = writer->space;
     int along = loop_along_source(copy, lanes), last = copy->loop_count - 1;
@@ -240,8 +234,8 @@ static void transpose_copy(TileWriter *writer, const NestStage *copy, int lanes)
     sketch_loops(space, writer->sketch, PRIM_UNROLL, &names[1], 1);
 }
 
-/* The loop over panels whose lanes go on where those of another end in the memory copied from; -1: none, or it is the
- * innermost already. */
+/* The loop over panels whose lanes continue in the source where those of another end; -1: none, or it is innermost
+ * already. */
 static int loop_over_panels(const NestStage *copy) {
     const Expr *read = copy->stage->components[0].value, *value = NULL;
     int last = copy->loop_count - 1;
@@ -255,7 +249,7 @@ static int loop_over_panels(const NestStage *copy) {
     return -1;
 }
 
-/* A row of all panels is copied at once: it lies in one piece, and rows may be pages apart. */
+/* Copies a row of all panels at once: it is contiguous, and rows may be pages apart. */
 static void copy_by_rows(TileWriter *writer, const NestStage *copy) {
     int panels = loop_over_panels(copy), last = copy->loop_count - 1;
     NameList order = names_new(writer->space->arena);
@@ -286,14 +280,14 @@ static void vectorize_copy(TileWriter *writer, const NestStage *copy, int lanes)
     transpose_copy(writer, copy, lanes);
 }
 
-/* The lanes and steps of an instruction lie the other way round in what is copied. */
+/* In the source the lanes and steps of an instruction are in the opposite order. */
 static void unroll_copy(TileWriter *writer, const NestStage *copy) {
     const char *names[2] = {copy_loop(writer, copy, copy->loop_count - 2),
                             copy_loop(writer, copy, copy->loop_count - 1)};
     sketch_loops(writer->space, writer->sketch, PRIM_UNROLL, names, 2);
 }
 
-/* Shares out the outer loops of a copy at the root, as many as give every thread some. */
+/* Makes the outer loops of a copy at the root parallel, as many as give every thread work. */
 static void parallelize_copy(TileWriter *writer, const NestStage *copy) {
     int count = 0;
     int64_t tasks = 1;

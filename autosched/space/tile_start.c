@@ -1,8 +1,8 @@
-/* tile_start.c - the starting point of a tile group, which is also what -O1 uses: a register tile of the usual shape.
+/* tile_start.c - the starting point of a tile group, which -O1 uses too: a register tile of the usual shape.
  *
- * The best vector axis with two vectors, and as many elements of one other axis as the registers then hold, preferring
- * sizes that divide; operands that are neither contiguous nor broadcast are packed once at the root, padded ones and
- * constants, which are packed at compile time, too.
+ * It takes two vectors of the best vector axis, and as many elements of one other axis as the registers then hold,
+ * preferring sizes that divide. Operands that are neither contiguous nor broadcast are packed once at the root; so are
+ * padded ones, and constants, which are packed at compile time.
  */
 #include "autosched/space/tile.h"
 #include "lang/machine.h"
@@ -19,7 +19,7 @@ static double gene_score(const Gene *gene, int choice, int64_t extent, int64_t i
     return reuse - 1e-4 * (double)(distance > 1000 ? 1000 : distance);
 }
 
-/* The largest good inner size, with the middle size that is nearest. */
+/* The largest good inner size, with the nearest middle size. */
 static void choose_tile(Gene *gene, int64_t extent, int64_t inner_limit, int64_t middle) {
     double best = -2;
     for (int c = 0; c < gene->count; c++) {
@@ -31,7 +31,7 @@ static void choose_tile(Gene *gene, int64_t extent, int64_t inner_limit, int64_t
     }
 }
 
-/* The innermost other axis that has some length: the second side of the register tile. */
+/* The innermost other axis that is long enough: the second side of the register tile. */
 static int second_axis(const Tile *tile, int vector) {
     int found = -1;
     for (int a = 0; a < tile->axis_count; a++)
@@ -60,7 +60,7 @@ static void start_with_reduction(const Space *space, Group *group, const Tile *t
                     1);
 }
 
-/* Without a reduction: long contiguous runs, enough tasks. */
+/* Without a reduction: long contiguous runs, and enough tasks. */
 static void start_without(Group *group, const Tile *tile, int vector) {
     Gene *genes = group->genes.items;
     int64_t others = 1;
@@ -79,7 +79,7 @@ static void start_without(Group *group, const Tile *tile, int vector) {
     }
 }
 
-/* In a scan: of one step. */
+/* The work of the group; in a scan, of one step. */
 static double work_at_once(const Group *group) {
     double work = group_work(group);
     int64_t steps = group_steps(group);
@@ -104,8 +104,8 @@ static void start_packing(Group *group, const Tile *tile, int vector) {
     }
 }
 
-/* Orders that leave out what is outside, and padded operands read in place: tiles that suit the one do not suit the
- * others. */
+/* Adds starts for orders that leave out what is outside, and for padded operands read in place: tiles that suit one do
+ * not suit the others. */
 static void add_other_starts(Space *space, Group *group, const Tile *tile) {
     for (int order = REDUCE_CLIP_LAST; order < group->genes.items[tile->reduce_gene].count; order++) {
         OtherStart other = {tile->reduce_gene, order};

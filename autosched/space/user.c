@@ -1,10 +1,11 @@
-/* user.c - the space of a user's schedule with holes: one sketch, a gene a hole; holes of one name are one.
+/* user.c - the space of a user's schedule with holes: one sketch, a gene for each hole; holes with the same name are
+ * one.
  *
- * The constraints of the schedule (require) hold for every point that is drawn; where the starting point breaks one,
- * the nearest that does not becomes the start, and where all break some, one that breaks the latest.
+ * The schedule's constraints (require) hold for every point that is drawn. If the starting point breaks one, the
+ * nearest point that breaks none becomes the start; if all break some, one that breaks the latest.
  *
  * `? in {..}` lists its choices. A plain `?` is a size: powers of two and the divisors of the program's extents, up to
- * the largest of them; what the nest refuses of those is never measured.
+ * the largest of them. Sizes that the nest refuses are never measured.
  */
 #include "autosched/space/groups.h"
 
@@ -74,7 +75,7 @@ static bool user_emit(Space *space, Group *group, const int *genes, Sketch *sket
     return true;
 }
 
-/* The first constraint that the choices break; count: none. */
+/* The first constraint that the choices break; if none, the number of constraints. */
 static int user_broken(const Space *space, const Group *group, const int *genes) {
     int64_t choices[group->genes.count + 1];
     for (int h = 0; h < group->genes.count; h++)
@@ -86,7 +87,7 @@ bool user_allows(const Space *space, const Group *group, const int *genes) {
     return user_broken(space, group, genes) == space->user->count;
 }
 
-/* Counts on, the first hole fastest; false when it is the starting point again. */
+/* Counts on, the first hole fastest; false when it reaches the starting point again. */
 static bool next_choices(const Group *group, int *genes) {
     for (int h = 0; h < group->genes.count; h++) {
         genes[h] = (genes[h] + 1) % group->genes.items[h].count;
@@ -96,7 +97,7 @@ static bool next_choices(const Group *group, int *genes) {
     return false;
 }
 
-/* The first from the starting point on that is allowed, or else that breaks the latest constraint. */
+/* Finds the first allowed point from the starting point on, or else one that breaks the latest constraint. */
 static void find_start(const Space *space, Group *group) {
     int count = group->genes.count, genes[count + 1], chosen[count + 1], kept = -1;
     for (int h = 0; h < count; h++)

@@ -1,12 +1,12 @@
 /* versions.c - values of run-time sizes for which a function deserves a version of its own.
  *
- * Of a product X(i, k) * W(j, k) each element of W is used again for each i: that pays for packing it and for tiles of
- * several rows. Where i has one value nothing is used again, and both cost more than all of the work. Where it has a
- * few and W lies along j in memory, W is better read in place. Where W lies along k, and j has a few values, each
- * element is best a sum of its own along the rows of both, which no packing comes before.
+ * In a product X(i, k) * W(j, k) each element of W is used again for each i, which pays for packing it and for tiles of
+ * several rows. If i has one value nothing is used again, and both cost more than all of the work. If i has a few
+ * values and W is contiguous along j, it is better read in place. If W is contiguous along k and j has a few values,
+ * each element is best a sum of its own along the rows of both, without packing.
  *
- * Of rows that are reduced, then gone through again with the result, a few at a time are better where they are short:
- * the ends of the reductions, which wait for each other in one row, overlap. Of long ones the near cache holds one.
+ * Rows that are reduced, then walked through with the result, are better computed a few at a time if they are short:
+ * the ends of the reductions, which wait for each other in one row, overlap. Of long rows the near cache holds one.
  */
 #include "autosched/space/groups.h"
 
@@ -14,12 +14,12 @@ enum { FEW = 16, SHORT_ROW = 256 };
 
 typedef struct SingleSearch {
     const Stage *stage;
-    const Var *axis;  /* of one value */
-    bool once, other; /* an argument that is then read once; one that the axis goes through */
-    bool along;       /* the former lies along the last axis of the stage */
+    const Var *axis;  /* the axis with one value */
+    bool once, other; /* an argument is then read once; the axis walks through another */
+    bool along;       /* the former is contiguous along the stage's last axis */
 } SingleSearch;
 
-/* Windows that overlap read an element again. */
+/* Whether all indices are variables: overlapping windows would read an element again. */
 static bool is_plain(const Expr *read) {
     for (int d = 0; d < read->count; d++)
         if (read->args[d]->kind != EXPR_VAR)
@@ -51,7 +51,7 @@ static void note_single_read(SingleSearch *search, const Expr *e) {
     search->along |= e->args[e->count - 1]->var == stage->axes[stage->axis_count - 1];
 }
 
-/* The axis of a stage that may have one value, from one on; NULL: none. */
+/* The axis of a stage, from one on, that may have one value; NULL: none. */
 static const Var *single_axis_of(const Stage *stage, int from, bool *along) {
     if (stage->scan || !stage_has_reuse(stage))
         return NULL;
@@ -69,7 +69,7 @@ static const Var *single_axis_of(const Stage *stage, int from, bool *along) {
     return NULL;
 }
 
-/* The last axis, where it may have one value as the first does, and what is then read once lies along the reduction. */
+/* The last axis if it too may have few values, and what is then read once lies along the reduction; or NULL. */
 static const Var *few_columns_of(const Stage *stage, const Var *rows) {
     bool along;
     const Var *axis = single_axis_of(stage, stage->axis_count - 1, &along);
@@ -93,7 +93,7 @@ static int product_versions(const Program *program, SizeVersion versions[SIZE_VE
 
 /* --- rows --- */
 
-/* The size of the rows along memory that the stage reduces to a value each; NULL: it does something else. */
+/* The size of the rows along memory that the stage reduces to one value each; NULL: it does not. */
 static const Var *row_size_of(const Stage *stage) {
     const Var *last = stage->reduction_count == 1 ? stage->reductions[0] : NULL;
     if (!last || stage->scan || stage->axis_count == 0 || last->extent->kind != EXPR_VAR || stage_has_reuse(stage))
@@ -105,7 +105,7 @@ static const Var *row_size_of(const Stage *stage) {
     return NULL;
 }
 
-/* Whether another stage goes through rows of that size again with what the one made of each. */
+/* Whether another stage walks through rows of that size with the stage's results. */
 static bool rows_are_read(const Program *program, const Stage *stage, const Var *size) {
     for (int s = 0; s < program->stage_count; s++) {
         const Stage *other = program->stages[s];

@@ -1,9 +1,7 @@
-/* weight.c - how much code an evaluation of a stage's value becomes on a target, for what the size of unrolled tiles is
- * limited by.
+/* weight.c - how much code one evaluation of a stage's value becomes on a target: it limits the size of unrolled tiles.
  *
- * Loads, multiply-adds and other plain operations are what the limits are made for: they count nothing. What has no
- * instruction becomes a sequence of them: conversions of half and bfloat16, mathematical functions, casts that
- * saturate.
+ * The limits are made for loads, multiply-adds and other plain operations, so these count nothing. What has no
+ * instruction becomes a sequence: conversions of half and bfloat16, math functions, saturating casts.
  */
 #include "autosched/space/groups.h"
 
@@ -21,7 +19,7 @@ static int load_instructions(const Target *target, ElementType type) {
     return type == TYPE_BFLOAT16 ? BFLOAT16_LOAD : type == TYPE_HALF && !target_converts_half(target) ? HALF_LOAD : 0;
 }
 
-/* What rounds to a type, and widens it again. */
+/* The instructions that round to a type and widen again. */
 static int round_instructions(const Target *target, ElementType type) {
     if (type == TYPE_BFLOAT16)
         return BFLOAT16_STORE + BFLOAT16_LOAD;
@@ -32,7 +30,7 @@ static bool saturates(const Expr *cast) {
     return type_is_float(cast->args[0]->type) && type_is_integer(cast->type);
 }
 
-/* Whether each element reads another one: what several share is converted once for all of them. */
+/* Whether each element reads another one. Values that several elements share are converted once. */
 static bool is_own(const Stage *stage, const Expr *read) {
     for (int a = 0; a < stage->axis_count; a++)
         if (!expr_uses_var(read, stage->axes[a]))
