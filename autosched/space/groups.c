@@ -316,11 +316,10 @@ static bool reads_earlier_steps(Grouping *grouping, const StageUses *reader, con
     if (!producer->scan)
         return false;
     EACH_STAGE_READ(read, reader->stage) {
-        const Expr *step = read->count ? read->args[producer->stage->step] : NULL;
         const StageUses *read_stage = facts_of(grouping, read->tensor);
         if (stage_writes(producer->stage, read->tensor))
-            earlier |=
-                reader->stage->scan != producer->scan || !stage_index_is_axis(reader->stage, step, reader->stage->step);
+            earlier |= reader->stage->scan != producer->scan ||
+                       !stage_index_is_axis(reader->stage, read->args[producer->stage->step], reader->stage->step);
         else if (read_stage && read_stage->inlined && read_stage != reader)
             earlier |= values_use(read_stage->stage, producer->stage);
     }
