@@ -238,27 +238,31 @@ static void restore_others(const Assignment *a, const SourceIndices *indices) {
     }
 }
 
-static void assign(SourceRun *run, const AstStatement *ast) {
+static void assign_all(SourceRun *run, const AstStatement *ast, SourceIndices *indices) {
     Assignment a = {.run = run, .ast = ast};
-    SourceIndices indices = {0};
-    run->statement = ast;
-    run->indices = &indices;
-    if (!source_find_ranges(run, ast, &indices))
+    if (!source_find_ranges(run, ast, indices))
         return;
     run->types_only++;
     a.type = datum_value(source_evaluate(run, ast->values.items[0])).type;
     run->types_only--;
     SourceName *known = source_name_find(run, ast->targets.items[0].name.text);
-    a.after = start(&a, &indices);
+    a.after = start(&a, indices);
     if (!a.after || run->why)
         return;
-    restore_others(&a, &indices);
+    restore_others(&a, indices);
     a.counts = ARENA_ARRAY(run->arena, int64_t, a.after->count + 1);
     a.sizes = ARENA_ARRAY(run->arena, double, a.after->count + 1);
-    source_each_point(run, &indices, visit_point, &a);
+    source_each_point(run, indices, visit_point, &a);
     if (!known)
         known = add_name(run, SOURCE_TENSOR, ast->targets.items[0].name.text);
     known->tensor = a.after;
+}
+
+static void assign(SourceRun *run, const AstStatement *ast) {
+    SourceIndices indices = {0};
+    run->statement = ast;
+    run->indices = &indices;
+    assign_all(run, ast, &indices);
     run->statement = NULL;
     run->indices = NULL;
 }
@@ -362,6 +366,7 @@ static void prepare(SourceRun *run, const AstStatement *ast) {
     a.type = typed ? result->type : value->type;
     source_take_wheres(run, ast, &indices);
     SourceTensor *tensor = first_definition(&a, &indices);
+    run->indices = NULL;
     if (!tensor)
         return;
     take_initial(run, tensor);
