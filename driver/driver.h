@@ -78,11 +78,13 @@ void close_database(Compilation *compilation);
 
 /* Checks the instructions that a nest uses against their meanings, each once. False after a message. */
 bool check_instrs_of(Compilation *compilation, const Nest *nest);
-/* The best record of the unit with any algorithms; *unit becomes the unit with these. NULL if there is none, or if the
- * algorithms that would be chosen without records have none: the recorded ones may be slower. With --tune-frozen only
- * records count. */
-const Schedule *best_record(Compilation *compilation, Database *database, const Unit **unit, const Target *target,
-                            const Schedule *user);
+/* The best record of the unit with any algorithms on these inputs ("": random ones); *unit becomes the unit with these.
+ * NULL if there is none, or if the algorithms that would be chosen without records have none: the recorded ones may be
+ * slower. With --tune-frozen only records count. */
+const Schedule *best_record(Compilation *compilation, const Unit **unit, const Target *target, const Schedule *user,
+                            const char *inputs);
+/* The same on the inputs that were given last; if it is none of them, on random ones. */
+const Schedule *best_known(Compilation *compilation, const Unit **unit, const Target *target, const Schedule *user);
 /* What the level chooses without a record and without measuring. */
 const Schedule *best_default(Compilation *compilation, const Unit **unit, const Target *target, const Schedule *user);
 /* What the static model has already chosen for a program without a user's block; NULL if nothing. */

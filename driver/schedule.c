@@ -244,34 +244,41 @@ int preferred_alternative(Compilation *c, const Unit *all, const Target *target)
     return -1;
 }
 
-/* Whether the database knows anything of the program, even if only failures. */
-static bool is_recorded(Compilation *c, Database *database, const Program *program, const Target *target) {
+/* Whether the database knows anything of the program on these inputs, even if only failures. */
+static bool is_recorded(Compilation *c, Database *database, const Program *program, const Target *target,
+                        const char *inputs) {
     Record *records;
-    return database_find(c->arena, database, task_hash(c->arena, program), database_target(target), target->threads,
-                         &records) > 0;
+    int count = database_find(c->arena, database, task_hash(c->arena, program), database_target(target),
+                              target->threads, &records);
+    for (int r = 0; r < count; r++)
+        if (!strcmp(records[r].inputs, inputs))
+            return true;
+    return false;
 }
 
 /* Whether records are enough to choose between algorithms: those that would be chosen without records must have
  * some. */
-static bool can_compare(Compilation *c, Database *database, const Unit *all, const Target *target) {
-    bool recorded = is_recorded(c, database, all->program, target);
+static bool can_compare(Compilation *c, Database *database, const Unit *all, const Target *target, const char *inputs) {
+    bool recorded = is_recorded(c, database, all->program, target, inputs);
     for (int i = 0; i < all->alternative_count && recorded; i++)
-        recorded = is_recorded(c, database, all->alternatives[i], target);
+        recorded = is_recorded(c, database, all->alternatives[i], target, inputs);
     if (recorded)
         return true;
     int preferred = preferred_alternative(c, all, target);
-    return is_recorded(c, database, preferred < 0 ? all->program : all->alternatives[preferred], target);
+    return is_recorded(c, database, preferred < 0 ? all->program : all->alternatives[preferred], target, inputs);
 }
 
-const Schedule *best_record(Compilation *c, Database *database, const Unit **unit, const Target *target,
-                            const Schedule *user) {
+const Schedule *best_record(Compilation *c, const Unit **unit, const Target *target, const Schedule *user,
+                            const char *inputs) {
+    Database *database = compilation_database(c);
     const Unit *all = *unit, *chosen = all;
     const Schedule *best = NULL;
     double seconds = HUGE_VAL;
     for (int i = -1; i < (user ? 0 : all->alternative_count); i++) {
         const Unit *one = unit_with(c, all, i);
         Record record;
-        const Schedule *found = database_best(c->arena, database, one->program, target, user, target->threads, &record);
+        const Schedule *found =
+            database_best(c->arena, database, one->program, target, user, target->threads, inputs, &record);
         if (!found || record.seconds >= seconds)
             continue;
         best = found;
@@ -279,10 +286,22 @@ const Schedule *best_record(Compilation *c, Database *database, const Unit **uni
         chosen = one;
     }
     bool choosing = best && !user && all->alternative_count && !c->options->frozen;
-    if (choosing && !can_compare(c, database, all, target))
+    if (choosing && !can_compare(c, database, all, target, inputs))
         return NULL;
     *unit = chosen;
     return best;
+}
+
+const Schedule *best_known(Compilation *c, const Unit **unit, const Target *target, const Schedule *user) {
+    const Unit *all = *unit;
+    int count = user ? 0 : all->alternative_count;
+    Program **programs = ARENA_ARRAY(c->arena, Program *, count + 1);
+    for (int i = -1; i < count; i++)
+        programs[i + 1] = unit_with(c, all, i)->program;
+    const char *inputs =
+        database_inputs(c->arena, compilation_database(c), programs, count + 1, target, user, target->threads);
+    const Schedule *best = best_record(c, unit, target, user, inputs);
+    return best || !*inputs ? best : best_record(c, unit, target, user, "");
 }
 
 /* Picks the schedule. *all becomes the unit with the algorithms that the schedule is for. */
@@ -296,8 +315,7 @@ static const Schedule *pick(Compilation *c, const Unit **all, const Target *targ
         return tune_unit(c, all, target, user, origin);
     }
     *origin = "the database";
-    Database *database = c->options->level >= LEVEL_2 ? compilation_database(c) : NULL;
-    if (database && (found = best_record(c, database, all, target, user)))
+    if (c->options->level >= LEVEL_2 && compilation_database(c) && (found = best_known(c, all, target, user)))
         return found;
     *origin = user ? "the source, its holes by the default" : "the default";
     return best_default(c, all, target, user);

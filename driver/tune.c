@@ -3,10 +3,10 @@
  * The first Ctrl-C ends the searches and keeps the best so far. The second one ends the program.
  */
 #include "driver/tune.h"
-#include "driver/inputs.h"
-#include "lang/terminal.h"
-#include "lang/ending_signals.h"
 #include "config.h"
+#include "driver/inputs.h"
+#include "lang/ending_signals.h"
+#include "lang/terminal.h"
 #include <math.h>
 #include <signal.h>
 #include <sys/stat.h>
@@ -63,7 +63,7 @@ static Schedule *unmeasured_schedule(Compilation *c, const Program *program, con
  * nothing. */
 static const Schedule *recorded_elsewhere(Compilation *c, const Unit **unit, const Target *target, const Schedule *user,
                                           const char *why) {
-    const Schedule *recorded = best_record(c, compilation_database(c), unit, target, user);
+    const Schedule *recorded = best_known(c, unit, target, user);
     if (!recorded)
         diag(c->diagnostics, DIAG_not_tuned, (Loc){0}, (*unit)->program->symbol,
              arena_printf(c->arena, " for %s: %s", target->name, why));
@@ -106,7 +106,7 @@ static Schedule *leave_to_run_time(Compilation *c, const Unit *unit, const Targe
 
 /* A missing record is an error only for a function that the source asks for. */
 static const Schedule *frozen_schedule(Compilation *c, const Unit **unit, const Target *target, const Schedule *user) {
-    const Schedule *found = best_record(c, compilation_database(c), unit, target, user);
+    const Schedule *found = best_known(c, unit, target, user);
     if (!found && (*unit)->is_automatic)
         return unmeasured_schedule(c, (*unit)->program, target, user);
     if (!found)
@@ -144,15 +144,18 @@ static Contest contest_of(Compilation *c, const Unit *all, const Target *target,
     return contest;
 }
 
+static const char *inputs_of(const Contest *contest) {
+    return contest->inputs_name ? contest->inputs_name : "";
+}
+
 /* What the default depends on besides its task: this build of the compiler, and the seed. */
-static const char *name_maker(const Compilation *c, const char *inputs) {
+static const char *name_maker(const Compilation *c) {
     struct stat file = {0};
     const char *path = own_path(c->arena);
     if (stat("/proc/self/exe", &file) && (!path || stat(path, &file)))
         return NULL;
-    return arena_printf(c->arena, "%s %lld %lld.%09ld %llu%s%s", PACKAGE_VERSION, (long long)file.st_size,
-                        (long long)file.st_mtim.tv_sec, file.st_mtim.tv_nsec, (unsigned long long)c->options->seed,
-                        inputs ? " " : "", inputs ? inputs : "");
+    return arena_printf(c->arena, "%s %lld %lld.%09ld %llu", PACKAGE_VERSION, (long long)file.st_size,
+                        (long long)file.st_mtim.tv_sec, file.st_mtim.tv_nsec, (unsigned long long)c->options->seed);
 }
 
 /* The part of the budget that a function gets in any case. A search that used it counts as done. */
@@ -166,7 +169,7 @@ static TuneOptions *search_options(Compilation *c, const Contest *contest, int n
     TuneOptions *options = ARENA_NEW(c->arena, TuneOptions);
     *options =
         (TuneOptions){.trials = contest->trials,
-                      .maker = name_maker(c, contest->inputs_name),
+                      .maker = name_maker(c),
                       .file = c->input,
                       .budget_seconds = own_budget(c),
                       .inputs = contest->inputs_name,
@@ -323,8 +326,7 @@ static const Schedule *search_algorithms(Compilation *c, const Unit **unit, Cont
     if (kept && contest->spent && !is_lost(contest))
         searches_note_budget(c->arena, compilation_database(c), contest->programs, contest->count, contest->target,
                              contest->user, search_options(c, contest, 0));
-    const Schedule *recorded =
-        kept ? best_record(c, compilation_database(c), &all, contest->target, contest->user) : NULL;
+    const Schedule *recorded = kept ? best_record(c, &all, contest->target, contest->user, inputs_of(contest)) : NULL;
     if (recorded) {
         *unit = all; /* the choice of later compilations, from the same records */
         *origin = "tuning";
@@ -340,7 +342,7 @@ static const Schedule *search_unit(Compilation *c, const Unit **unit, const Targ
     bool transient = true;
     int used = 0;
     if (contest_is_known(c, &contest, &used))
-        found = best_record(c, compilation_database(c), unit, target, user);
+        found = best_record(c, unit, target, user, inputs_of(&contest));
     if (found)
         show_found(c, (*unit)->program);
     else if (open_toolchains(c, &contest, &why, &transient))

@@ -59,7 +59,8 @@ static int finish_output(void) {
     return complain("cannot write 'standard output': %s", strerror(errno));
 }
 
-/* A line of ls: the records of a task on a target with a number of threads. The latest record names the function. */
+/* A line of ls: the records of a task on a target with a number of threads and some inputs. The latest record names
+ * the function. */
 typedef struct Listed {
     Record first, latest;
     int count, failed;
@@ -67,7 +68,8 @@ typedef struct Listed {
 } Listed;
 
 static bool same_task(const Record *a, const Record *b) {
-    return !strcmp(a->task, b->task) && !strcmp(a->target, b->target) && a->threads == b->threads;
+    return !strcmp(a->task, b->task) && !strcmp(a->target, b->target) && a->threads == b->threads &&
+           !strcmp(a->inputs, b->inputs);
 }
 
 static const char *or_dash(const char *text) {
@@ -85,7 +87,8 @@ static void print_listed(Arena *arena, const Listed *listed) {
     if (latest->date)
         date_write(&text, latest->date);
     text_add(&text, "%*s", latest->date ? 2 : 22, latest->date ? "" : "-  ");
-    text_add(&text, "%-20s %-20s %s", or_dash(latest->function), or_dash(latest->operator), or_dash(latest->file));
+    text_add(&text, "%-16s %-20s %-20s %s", or_dash(latest->inputs), or_dash(latest->function),
+             or_dash(latest->operator), or_dash(latest->file));
     for (char *at = text.text; *at; at++)
         *at = (unsigned char)*at < ' ' ? ' ' : *at;
     text_add(&text, "\n");
@@ -108,11 +111,11 @@ static void add_to_list(Arena *arena, Listed *listed, const Record *record) {
 }
 
 static int run_ls(Arena *arena, Database *database, int count, char **arguments) {
-    sqlite3_stmt *row = database_select(database, "ORDER BY task, target, threads, schedule");
+    sqlite3_stmt *row = database_select(database, "ORDER BY task, target, threads, inputs, schedule");
     if (!row)
         return complain_sqlite(database);
-    show(stdout, "%-32s %-16s %7s %7s %7s %14s  %-20s  %-20s %-20s %s\n", "task", "target", "threads", "records",
-         "failed", "best seconds", "date", "function", "operator", "file");
+    show(stdout, "%-32s %-16s %7s %7s %7s %14s  %-20s  %-16s %-20s %-20s %s\n", "task", "target", "threads", "records",
+         "failed", "best seconds", "date", "inputs", "function", "operator", "file");
     Listed listed = {.count = 0};
     int status;
     while ((status = sqlite3_step(row)) == SQLITE_ROW) {
@@ -151,7 +154,8 @@ static int write_export(Arena *arena, const Database *database, const char *path
 }
 
 static int run_export(Arena *arena, Database *database, int count, char **arguments) {
-    sqlite3_stmt *row = database_select(database, "ORDER BY task, target, threads, outcome != 0, seconds, schedule");
+    sqlite3_stmt *row =
+        database_select(database, "ORDER BY task, target, threads, inputs, outcome != 0, seconds, schedule");
     if (!row)
         return complain_sqlite(database);
     Text text = {.arena = arena};
@@ -275,18 +279,19 @@ static int run_merge(Arena *arena, Database *database, int count, char **argumen
     return finish_output();
 }
 
-/* Keeps the best few records of each task, target and number of threads; deletes failures. */
+/* Keeps the best few records of each task, target, number of threads and inputs; deletes failures. */
 static int run_prune(Arena *arena, Database *database, int count, char **arguments) {
     char *end = "", *sql;
     long keep = count ? strtol(arguments[0], &end, 10) : 1;
     if (*end || keep < 1)
         return complain("db prune: '%s' is not a number of records to keep", arguments[0]), EXIT_USAGE;
     sql = arena_printf(arena,
-                       "DELETE FROM records WHERE (task, target, threads, schedule) NOT IN (SELECT task, target,"
-                       " threads, schedule FROM (SELECT *, row_number() OVER (PARTITION BY task, target, threads"
-                       " ORDER BY seconds, schedule) AS place FROM records WHERE outcome = 0) WHERE place <= %ld)",
+                       "DELETE FROM records WHERE (task, target, threads, schedule, inputs) NOT IN (SELECT task,"
+                       " target, threads, schedule, inputs FROM (SELECT *, row_number() OVER (PARTITION BY task,"
+                       " target, threads, inputs ORDER BY seconds, schedule) AS place FROM records WHERE outcome = 0)"
+                       " WHERE place <= %ld)",
                        keep);
-    if (!database_run(database, sql))
+    if (!database_begin_changes(database) || !database_run(database, sql))
         return complain_sqlite(database);
     show(stdout, "%d records removed\n", sqlite3_changes(database->handle));
     database_run(database, "DELETE FROM searches"); /* notes refer to deleted records; old files have no notes */
@@ -296,13 +301,12 @@ static int run_prune(Arena *arena, Database *database, int count, char **argumen
 }
 
 static const Command commands[] = {
-    {"ls", "", "one line a task, target and number of threads: records, the best time, and whose they are", 0, 0, false,
-     run_ls},
+    {"ls", "", "one line a task, target, number of threads and inputs: records, the best time, and whose they are", 0,
+     0, false, run_ls},
     {"export", "[FILE]", "all records as text", 0, 1, false, run_export},
     {"import", "FILE...", "adds the records of exported texts (- is standard input)", 1, 1 << 20, true, run_import},
     {"merge", "DATABASE...", "adds the records of other databases", 1, 1 << 20, true, run_merge},
-    {"prune", "[COUNT]", "keeps the best records alone, 1 or COUNT of each task, target and number of threads", 0, 1,
-     false, run_prune},
+    {"prune", "[COUNT]", "keeps the best records alone, 1 or COUNT of each line of ls", 0, 1, false, run_prune},
 };
 enum { COMMAND_COUNT = sizeof commands / sizeof *commands };
 

@@ -24,15 +24,17 @@ static const double write_patience = 20, read_patience = 5, least_patience = 0.5
 static const char schema[] =
     "CREATE TABLE IF NOT EXISTS records(task TEXT NOT NULL, target TEXT NOT NULL, threads INTEGER NOT NULL,"
     " schedule TEXT NOT NULL, outcome INTEGER NOT NULL, seconds REAL NOT NULL, spread REAL NOT NULL,"
-    " repeats INTEGER NOT NULL, seed INTEGER NOT NULL, PRIMARY KEY(task, target, threads, schedule)) WITHOUT ROWID;";
-/* Files of older versions lack these columns until something is added to them; older versions leave the defaults. */
+    " repeats INTEGER NOT NULL, seed INTEGER NOT NULL, date INTEGER NOT NULL DEFAULT 0,"
+    " function TEXT NOT NULL DEFAULT '', file TEXT NOT NULL DEFAULT '', operator TEXT NOT NULL DEFAULT '',"
+    " inputs TEXT NOT NULL DEFAULT '', why TEXT NOT NULL DEFAULT '',"
+    " PRIMARY KEY(task, target, threads, schedule, inputs)) WITHOUT ROWID;";
+/* Files of older versions lack those that have a value here, or have no inputs in the key, until something is written;
+ * older versions leave them at the defaults. */
 static const struct Column {
-    const char *name, *type, *missing;
-} columns[] = {{"task", NULL, NULL},       {"target", NULL, NULL},     {"threads", NULL, NULL},
-               {"schedule", NULL, NULL},   {"outcome", NULL, NULL},    {"seconds", NULL, NULL},
-               {"spread", NULL, NULL},     {"repeats", NULL, NULL},    {"seed", NULL, NULL},
-               {"date", "INTEGER", "0"},   {"function", "TEXT", "''"}, {"file", "TEXT", "''"},
-               {"operator", "TEXT", "''"}, {"inputs", "TEXT", "''"},   {"why", "TEXT", "''"}};
+    const char *name, *missing;
+} columns[] = {{"task", NULL},     {"target", NULL}, {"threads", NULL},  {"schedule", NULL}, {"outcome", NULL},
+               {"seconds", NULL},  {"spread", NULL}, {"repeats", NULL},  {"seed", NULL},     {"date", "0"},
+               {"function", "''"}, {"file", "''"},   {"operator", "''"}, {"inputs", "''"},   {"why", "''"}};
 enum { COLUMN_COUNT = sizeof columns / sizeof *columns, KEY_COLUMNS = 4 };
 /* Older versions do not know this table, and their files lack it. */
 static const char notes_schema[] =
@@ -294,17 +296,35 @@ static void bind_record(sqlite3_stmt *statement, const Record *record) {
     bind_text(statement, 15, record->why);
 }
 
-/* SQLite refuses columns that exist, and leaves them unchanged. */
-static void add_columns(Database *database) {
-    char sql[200];
+static bool has_column(const Database *database, const char *table, const char *name, bool in_key) {
+    int key = 0;
+    int status = sqlite3_table_column_metadata(database->handle, NULL, table, name, NULL, NULL, NULL, &key, NULL);
+    return status == SQLITE_OK && (key || !in_key);
+}
+
+/* A table's columns; for those that it lacks, their values. */
+static void add_names(Text *sql, const Database *database, const char *table) {
     for (int i = 0; i < COLUMN_COUNT; i++) {
-        const struct Column *column = &columns[i];
-        if (!column->type)
-            continue;
-        snprintf(sql, sizeof sql, "ALTER TABLE records ADD COLUMN %s %s NOT NULL DEFAULT %s", column->name,
-                 column->type, column->missing);
-        database_run(database, sql);
+        bool missing = columns[i].missing && !has_column(database, table, columns[i].name, false);
+        text_add(sql, "%s%s%s%s", i ? ", " : "", missing ? columns[i].missing : "", missing ? " AS " : "",
+                 columns[i].name);
     }
+}
+
+/* Moves the records of an older version's file to a table of today's. */
+static bool renew(Database *database) {
+    Text sql = {.arena = arena_new()};
+    bool begun = database_run(database, "SAVEPOINT renewed");
+    bool renewed =
+        begun && database_run(database, "ALTER TABLE records RENAME TO old_records") && database_run(database, schema);
+    text_add(&sql, "INSERT INTO records SELECT ");
+    add_names(&sql, database, "old_records");
+    text_add(&sql, " FROM old_records; DROP TABLE old_records; RELEASE renewed");
+    renewed = renewed && database_run(database, sql.text);
+    if (begun && !renewed)
+        database_run(database, "ROLLBACK TO renewed; RELEASE renewed");
+    arena_free(sql.arena);
+    return renewed;
 }
 
 static const char *insert_text(Arena *arena) {
@@ -321,41 +341,26 @@ static const char *insert_text(Arena *arena) {
                         names.text, values.text, changes.text);
 }
 
-static bool prepare_insert(Database *database) {
+bool database_begin_changes(Database *database) {
+    if (database->insert)
+        return true;
     Arena *arena = arena_new();
-    const char *sql = insert_text(arena);
-    bool prepared = sqlite3_prepare_v2(database->handle, sql, -1, &database->insert, NULL) == SQLITE_OK;
-    if (!prepared) {
-        add_columns(database);
-        prepared = sqlite3_prepare_v2(database->handle, sql, -1, &database->insert, NULL) == SQLITE_OK;
-    }
+    bool current = has_column(database, "records", "inputs", true) || renew(database);
+    bool prepared =
+        current && sqlite3_prepare_v2(database->handle, insert_text(arena), -1, &database->insert, NULL) == SQLITE_OK;
     arena_free(arena);
     return prepared;
 }
 
-/* A new measurement of a schedule replaces the old one: later ones are more thorough. A failure never replaces a time:
- * the machine may have failed, and the time would be lost. */
+/* A new measurement of a schedule on the same inputs replaces the old one: later ones are more thorough. A failure
+ * never replaces a time: the machine may have failed, and the time would be lost. */
 bool database_add(Database *database, const Record *record) {
-    if (!database->insert && !prepare_insert(database))
+    if (!database_begin_changes(database))
         return false;
     bind_record(database->insert, record);
     bool added = sqlite3_step(database->insert) == SQLITE_DONE;
     sqlite3_reset(database->insert);
     return added;
-}
-
-bool database_forget_others(Database *database, const Record *record) {
-    static const char sql[] = "DELETE FROM records WHERE task=? AND target=? AND threads=? AND inputs != ?";
-    sqlite3_stmt *row;
-    if ((!database->insert && !prepare_insert(database)) ||
-        sqlite3_prepare_v2(database->handle, sql, -1, &row, NULL) != SQLITE_OK)
-        return false;
-    bind_text(row, 1, record->task);
-    bind_text(row, 2, record->target);
-    sqlite3_bind_int(row, 3, record->threads);
-    bind_text(row, 4, record->inputs);
-    sqlite3_step(row);
-    return sqlite3_finalize(row) == SQLITE_OK;
 }
 
 bool database_add_all(Database *database, const Record *records, int count) {
@@ -368,27 +373,15 @@ bool database_add_all(Database *database, const Record *records, int count) {
     return false;
 }
 
-/* Selects all columns, or only those that every file has. */
-static sqlite3_stmt *select_columns(Database *database, const char *rest, bool all) {
+sqlite3_stmt *database_select(Database *database, const char *rest) {
     Text sql = {.arena = arena_new()};
     sqlite3_stmt *row = NULL;
     text_add(&sql, "SELECT ");
-    for (int i = 0; i < COLUMN_COUNT; i++) {
-        bool missing = columns[i].type && !all;
-        text_add(&sql, "%s%s%s%s", i ? ", " : "", missing ? columns[i].missing : "", missing ? " AS " : "",
-                 columns[i].name);
-    }
+    add_names(&sql, database, "records");
     text_add(&sql, " FROM records %s", rest);
     if (sqlite3_prepare_v2(database->handle, sql.text, -1, &row, NULL) != SQLITE_OK)
         row = NULL;
     arena_free(sql.arena);
-    return row;
-}
-
-sqlite3_stmt *database_select(Database *database, const char *rest) {
-    sqlite3_stmt *row = select_columns(database, rest, true);
-    if (!row && sqlite3_errcode(database->handle) == SQLITE_ERROR)
-        row = select_columns(database, rest, false);
     return row;
 }
 
@@ -397,7 +390,7 @@ int database_find(Arena *arena, Database *database, const char *task, const char
     LIST(Record) found = {0};
     *records = NULL;
     sqlite3_stmt *row = database_select(database, "WHERE task=? AND target=? AND threads=?"
-                                                  " ORDER BY outcome != 0, inputs = '', seconds, schedule");
+                                                  " ORDER BY outcome != 0, seconds, schedule, inputs");
     database->failed |= !row && sqlite3_errcode(database->handle) == SQLITE_CORRUPT;
     if (!row)
         return 0;
@@ -423,12 +416,13 @@ static bool bind_task(sqlite3_stmt *statement, const char *task, const char *tar
            sqlite3_bind_text(statement, 4, maker, -1, SQLITE_STATIC) == SQLITE_OK;
 }
 
-bool database_forget(Database *database, const char *task, const char *target, int threads, const char *schedule) {
-    static const char sql[] = "DELETE FROM records WHERE task=? AND target=? AND threads=? AND schedule=?";
+bool database_forget(Database *database, const Record *record) {
+    static const char sql[] = "DELETE FROM records WHERE task=? AND target=? AND threads=? AND schedule=? AND inputs=?";
     sqlite3_stmt *row;
-    if (sqlite3_prepare_v2(database->handle, sql, -1, &row, NULL) != SQLITE_OK)
+    if (!database_begin_changes(database) || sqlite3_prepare_v2(database->handle, sql, -1, &row, NULL) != SQLITE_OK)
         return false;
-    bind_task(row, task, target, threads, schedule);
+    bind_task(row, record->task, record->target, record->threads, record->schedule);
+    bind_text(row, 5, record->inputs);
     sqlite3_step(row);
     return sqlite3_finalize(row) == SQLITE_OK;
 }

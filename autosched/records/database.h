@@ -21,6 +21,8 @@ int outcome_find(const char *name);
 
 /* Runs one statement without results. False, without a message: sqlite3_errmsg has the reason. */
 bool database_run(Database *database, const char *sql);
+/* Gives the file of an older version the current layout, before it is changed. False: it cannot be written. */
+bool database_begin_changes(Database *database);
 /* Selects records; rest is "WHERE ..." and what follows it. NULL: sqlite3_errmsg has the reason. */
 sqlite3_stmt *database_select(Database *database, const char *rest);
 /* Reads a record from a row; copies texts. False: the row is damaged. */

@@ -55,10 +55,8 @@ const char *database_default_path(Arena *arena);
 bool database_add(Database *database, const Record *record); /* false: could not be written (full disk) */
 /* All or none, in one transaction. */
 bool database_add_all(Database *database, const Record *records, int count);
-/* Deletes the records of the same task that were measured on other inputs: their times are not comparable. */
-bool database_forget_others(Database *database, const Record *record);
 /* Deletes a record whose result turned out to be invalid. */
-bool database_forget(Database *database, const char *task, const char *target, int threads, const char *schedule);
+bool database_forget(Database *database, const Record *record);
 /* The target's name in records: the microarchitecture found, else the name of the target's row. */
 const char *database_target(const Target *target);
 /* The records of a task on a target with a number of threads, best first. */
@@ -69,9 +67,13 @@ int database_find(Arena *arena, Database *database, const char *task, const char
 int database_command(int argc, char **argv, const char *path);
 
 /* The best record of the program (or of the user's block with holes; user may be NULL) that is still a legal schedule,
- * in the names of this program: what -O2 uses if there is one. NULL: none. record may be NULL. */
+ * in the names of this program: what -O2 uses if there is one. inputs: those it was measured on; times on others are not
+ * comparable. NULL: none. record may be NULL. */
 Schedule *database_best(Arena *arena, Database *database, const Program *program, const Target *target,
-                        const Schedule *user, int threads, Record *record);
+                        const Schedule *user, int threads, const char *inputs, Record *record);
+/* The inputs that the latest result of these programs was measured on; "": none was given for any of them. */
+const char *database_inputs(Arena *arena, Database *database, Program *const *programs, int count, const Target *target,
+                            const Schedule *user, int threads);
 
 /* --- notes beside the records --- */
 

@@ -37,7 +37,7 @@ bool database_row(Arena *arena, sqlite3_stmt *row, Record *record) {
                  sqlite3_column_type(row, 8) == SQLITE_INTEGER;
     record->outcome = (Outcome)outcome;
     record->date = sqlite3_column_int64(row, 9);
-    typed &= sqlite3_column_type(row, 9) == SQLITE_INTEGER && record->date >= 0;
+    typed &= sqlite3_column_type(row, 9) == SQLITE_INTEGER;
     typed &= text_column(arena, row, 10, &record->function) && text_column(arena, row, 11, &record->file) &&
              text_column(arena, row, 12, &record->operator) && text_column(arena, row, 13, &record->inputs) &&
              text_column(arena, row, 14, &record->why);

@@ -165,12 +165,13 @@ Schedule *task_schedule(Arena *arena, const Task *task, const Target *target, co
 }
 
 Schedule *database_best(Arena *arena, Database *database, const Program *program, const Target *target,
-                        const Schedule *user, int threads, Record *record) {
+                        const Schedule *user, int threads, const char *inputs, Record *record) {
     const Task *task = task_new(arena, program, user);
     Record *records;
     int count = database_find(arena, database, task->key, database_target(target), threads, &records);
     for (int i = 0; i < count && records[i].outcome == OUTCOME_OK; i++) {
-        Schedule *schedule = task_schedule(arena, task, target, records[i].schedule);
+        bool same = !strcmp(records[i].inputs, inputs);
+        Schedule *schedule = same ? task_schedule(arena, task, target, records[i].schedule) : NULL;
         if (!schedule || !nest_build(arena, program, schedule, NULL, target, NULL))
             continue;
         if (record)
@@ -178,4 +179,18 @@ Schedule *database_best(Arena *arena, Database *database, const Program *program
         return schedule;
     }
     return NULL;
+}
+
+const char *database_inputs(Arena *arena, Database *database, Program *const *programs, int count, const Target *target,
+                            const Schedule *user, int threads) {
+    const Record *latest = NULL;
+    for (int p = 0; p < count; p++) {
+        const Task *task = task_new(arena, programs[p], user);
+        Record *records;
+        int found = database_find(arena, database, task->key, database_target(target), threads, &records);
+        for (int i = 0; i < found && records[i].outcome == OUTCOME_OK; i++)
+            if (*records[i].inputs && (!latest || records[i].date > latest->date))
+                latest = &records[i];
+    }
+    return latest ? latest->inputs : "";
 }

@@ -32,6 +32,7 @@ enum {
     SCHEDULE_LIMIT = 16 << 20 /* bytes: more is damage */
 };
 static const char date_format[] = "%Y-%m-%dT%H:%M:%SZ";
+static const int64_t last_date = 253402300799; /* the end of the year 9999, beyond which a date does not read back */
 
 /* The fewest digits that read back to the same value. */
 static void write_real(Text *text, double value) {
@@ -194,7 +195,7 @@ const char *record_fault(const Record *record) {
     if (!is_word(record->task) || !is_word(record->target) || !is_schedule(record->schedule))
         return "a word of the record is not one";
     if ((unsigned)record->outcome >= OUTCOME_COUNT || record->threads < 0 || record->repeats < 0 ||
-        !is_figure(record->seconds) || !is_figure(record->spread))
+        !is_figure(record->seconds) || !is_figure(record->spread) || record->date < 0 || record->date > last_date)
         return "a value of the record is out of its range";
     return record->outcome == OUTCOME_OK && record->seconds <= 0 ? "the outcome is ok, but there is no time" : NULL;
 }

@@ -80,7 +80,7 @@ typedef struct TuneOptions {
     uint64_t seed;
     const char *maker;        /* names the compiler and the seed, which decide the default; NULL: nothing is noted */
     int threads;              /* threads of generated code: part of the key */
-    const char *inputs;       /* names the arguments' contents, NULL: random; records of others do not count, and go */
+    const char *inputs;       /* names the arguments' contents, NULL: random; records of others do not count */
     const char *file;         /* the function's source file, for records; or NULL */
     StaticChoice *standard;   /* the default, if it was made before with the same seed; or NULL */
     const volatile int *stop; /* becomes non-zero on Ctrl-C: finish with the best so far */

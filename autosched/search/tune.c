@@ -62,30 +62,32 @@ Trial *trial_new(Tuner *tuner, const Schedule *schedule, const int *point) {
 }
 
 void tuner_flush(Tuner *tuner) {
-    if (tuner->database && tuner->unwritten.count)
-        database_forget_others(tuner->database, &tuner->unwritten.items[0]);
     if (!tuner->database || tuner->unwritten.count == 0 ||
         database_add_all(tuner->database, tuner->unwritten.items, tuner->unwritten.count))
         tuner->unwritten.count = 0;
     tuner->refused = tuner->unwritten.count ? monotonic_seconds() : 0;
 }
 
+static Record record_of(const Tuner *tuner, const Trial *trial) {
+    return (Record){.task = tuner->task->key,
+                    .target = database_target(tuner->target),
+                    .schedule = trial_record_text(tuner, trial),
+                    .threads = tuner->options->threads,
+                    .outcome = trial->candidate.outcome,
+                    .seconds = trial->candidate.outcome == OUTCOME_OK ? trial->candidate.seconds : 0,
+                    .spread = trial->candidate.spread,
+                    .repeats = trial->candidate.repeats,
+                    .seed = (int64_t)tuner->options->seed,
+                    .date = (int64_t)time(NULL),
+                    .function = tuner->program->symbol,
+                    .file = tuner->options->file,
+                    .inputs = tuner->options->inputs,
+                    .operator= tuner->program->name,
+                    .why = trial->candidate.outcome == OUTCOME_OK ? NULL : trial->candidate.why};
+}
+
 void tuner_record(Tuner *tuner, const Trial *trial) {
-    Record record = {.task = tuner->task->key,
-                     .target = database_target(tuner->target),
-                     .schedule = trial_record_text(tuner, trial),
-                     .threads = tuner->options->threads,
-                     .outcome = trial->candidate.outcome,
-                     .seconds = trial->candidate.outcome == OUTCOME_OK ? trial->candidate.seconds : 0,
-                     .spread = trial->candidate.spread,
-                     .repeats = trial->candidate.repeats,
-                     .seed = (int64_t)tuner->options->seed,
-                     .date = (int64_t)time(NULL),
-                     .function = tuner->program->symbol,
-                     .file = tuner->options->file,
-                     .inputs = tuner->options->inputs,
-                     .operator= tuner->program->name,
-                     .why = trial->candidate.outcome == OUTCOME_OK ? NULL : trial->candidate.why};
+    Record record = record_of(tuner, trial);
     for (int i = 0; i < tuner->unwritten.count; i++)
         if (!strcmp(tuner->unwritten.items[i].schedule, record.schedule))
             tuner->unwritten.items[i--] = tuner->unwritten.items[--tuner->unwritten.count];
@@ -129,9 +131,9 @@ void tuner_count_failure(Tuner *tuner, const Trial *trial) {
 }
 
 void tuner_forget(Tuner *tuner, const Trial *trial) {
+    Record record = record_of(tuner, trial);
     if (tuner->database)
-        database_forget(tuner->database, tuner->task->key, database_target(tuner->target), tuner->options->threads,
-                        trial_record_text(tuner, trial));
+        database_forget(tuner->database, &record);
 }
 
 static void show_progress(const Tuner *tuner) {

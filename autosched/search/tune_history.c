@@ -105,6 +105,11 @@ void tuner_recall(Tuner *tuner) {
 
 /* --- notes --- */
 
+/* What was measured with other contents of arguments is another search. */
+static const char *note_key(Arena *arena, const Task *task, const TuneOptions *options) {
+    return options->inputs ? arena_printf(arena, "%s %s", task->key, options->inputs) : task->key;
+}
+
 void tuner_note(const Tuner *tuner) {
     bool known = tuner->database && tuner->options->maker && tuner->standard && tuner->standard_known;
     if (!known || !trial_is_final(tuner->standard) || tuner->unwritten.count)
@@ -112,28 +117,30 @@ void tuner_note(const Tuner *tuner) {
     SearchNote note = {.maker = tuner->options->maker,
                        .trials = tuner->result->trials - tuner->result->unsettled,
                        .exhausted = tuner->complete};
-    database_note(tuner->database, tuner->task->key, database_target(tuner->target), tuner->options->threads, &note);
+    database_note(tuner->database, note_key(tuner->arena, tuner->task, tuner->options), database_target(tuner->target),
+                  tuner->options->threads, &note);
 }
 
 /* The hash of the keys of all programs of a function. */
-static const char *hash_tasks(Arena *arena, Program *const *programs, int count, const Schedule *user) {
+static const char *hash_tasks(Arena *arena, Program *const *programs, int count, const Schedule *user,
+                              const TuneOptions *options) {
     Text keys = {.arena = arena};
     for (int i = 0; i < count; i++)
-        text_add(&keys, "%s ", task_new(arena, programs[i], user)->key);
+        text_add(&keys, "%s ", note_key(arena, task_new(arena, programs[i], user), options));
     return arena_printf(arena, "%016llx", (unsigned long long)text_key(keys.text));
 }
 
 bool searches_note_budget(Arena *arena, Database *database, Program *const *programs, int count, const Target *target,
                           const Schedule *user, const TuneOptions *options) {
     return options->maker &&
-           database_note_budget(database, hash_tasks(arena, programs, count, user), database_target(target),
+           database_note_budget(database, hash_tasks(arena, programs, count, user, options), database_target(target),
                                 options->threads, options->maker, options->budget_seconds);
 }
 
 static bool budget_is_spent(Arena *arena, Database *database, Program *const *programs, int count, const Target *target,
                             const Schedule *user, const TuneOptions *options) {
     return options->budget_seconds > 0 &&
-           database_find_budget(database, hash_tasks(arena, programs, count, user), database_target(target),
+           database_find_budget(database, hash_tasks(arena, programs, count, user, options), database_target(target),
                                 options->threads, options->maker) >= options->budget_seconds;
 }
 
@@ -143,10 +150,9 @@ bool searches_are_known(Arena *arena, Database *database, Program *const *progra
     int own[count];
     *used = 0;
     for (int i = 0; i < count; i++) {
-        const Task *task = task_new(arena, programs[i], user);
+        const char *key = note_key(arena, task_new(arena, programs[i], user), options);
         SearchNote note = {0};
-        all &=
-            database_find_note(database, task->key, database_target(target), options->threads, options->maker, &note);
+        all &= database_find_note(database, key, database_target(target), options->threads, options->maker, &note);
         enough &= note.exhausted || note.trials >= options->trials;
         own[i] = note.trials;
         *used += note.trials;

@@ -75,9 +75,16 @@ like "$(cat err)" 'tuned picked.R9.N32: [0-9]+ trials? in' "others are"
 tune --trials=6 --db=inputs.db -c inputs.tensor -o random.o
 like "$(cat err)" 'tuned picked.R9.N32: [0-9]+ trials? in [0-9.]+ s[,;] (each|[0-9])' "random ones are, too: other results do not count" ||
     diag_file err
-is "$("$TENSORC" db export --db=inputs.db | grep -c '^inputs')" 0 "and go"
+is "$("$TENSORC" db export --db=inputs.db | grep '^inputs' | sort -u | wc -l | tr -d ' ')" 2 "and stay"
 tune --trials=6 --db=inputs.db -c inputs.tensor -o again.o
-unlike "$(cat err)" 'tuned picked' "once"
+unlike "$(cat err)" 'tuned picked' "all are searched with once"
+same random.o again.o "to the same object"
+tune --trials=6 --input=row=near.npy --db=inputs.db -c inputs.tensor -o again.o
+unlike "$(cat err)" 'tuned picked' "also the first ones"
+same inputs.o again.o "to their object"
+"$TENSORC" db ls --db=inputs.db >listed
+is "$(grep -c 'Z  [0-9a-f-]* *picked.R9.N32 ' listed) $(awk '/picked.R9/ { print $8 }' listed | sort -u | wc -l | tr -d ' ')" "3 3" \
+    "db ls has a line for each" || diag_file listed
 tune --trials=6 --input=row=row.npy --db=far.db -c inputs.tensor -o far.o
 like "$status $(cat err)" '^1 tensorc: error: picked.R9.N32 cannot be tuned: the inputs that are given: ' "indices out of range: an error"
 tune --trials=6 --input=from=row.npy --db=far.db -c inputs.tensor -o far.o
@@ -107,7 +114,7 @@ same workers.o again.o "and is the same object"
 "$TENSORC" db export --db=workers.db >workers.txt
 "$TENSORC" db import --db=imported.db workers.txt >imported
 "$TENSORC" db ls --db=imported.db >listed
-like "$(cat listed)" '^[0-9a-f]+ .* [0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}Z +layer +conv2d_nhwc +algorithms.tensor$' \
+like "$(cat listed)" '^[0-9a-f]+ .* [0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}Z +- +layer +conv2d_nhwc +algorithms.tensor$' \
     "db ls says when, for which function and by what file each was measured" || diag_file listed
 tune -v --trials=6 --db=imported.db -ffp-error=1e-4 -c algorithms.tensor -o again.o
 like "$(cat err)" 'layer: found in the tuning database' "records that were imported are enough"

@@ -160,6 +160,32 @@ static int command(const char *path, const char *output, int count, char **argum
 #define COMMAND(path, output, ...)                                                                                     \
     command(path, output, (int)(sizeof(char *[]){__VA_ARGS__} / sizeof(char *)), (char *[]){__VA_ARGS__})
 
+/* What was measured on some inputs stands beside what was measured on others. */
+static void test_inputs(Arena *arena) {
+    static const char *const inputs[] = {"", "0123", "4567"};
+    const char *path = in_folder(arena, "inputs.db");
+    Database *database = open_or_die(arena, path);
+    Record record = sample(arena, "aa", 1, 0), *found;
+    for (int i = 0; i < 6; i++) {
+        record.inputs = inputs[i % 3];
+        record.seconds = 6 - i;
+        ok(database_add(database, &record), "a schedule on the inputs '%s'", record.inputs);
+    }
+    is_int(database_find(arena, database, "aa", "znver4", 2, &found), 3, "has a record for each of them");
+    for (int i = 0; i < 3; i++)
+        ok(found[i].seconds == 1 + i && !strcmp(found[i].inputs, inputs[2 - i]), "the last one for '%s'",
+           found[i].inputs);
+    ok(database_forget(database, &record), "one is forgotten");
+    is_int(database_find(arena, database, "aa", "znver4", 2, &found), 2, "and it alone");
+    record = sample(arena, "aa", 2, 9);
+    database_add(database, &record);
+    database_close(database);
+    is_int(COMMAND(path, "/dev/null", "prune"), 0, "prune");
+    database = open_or_die(arena, path);
+    is_int(database_find(arena, database, "aa", "znver4", 2, &found), 2, "keeps the best of each");
+    database_close(database);
+}
+
 static void change(const char *path, const char *sql) {
     sqlite3 *handle;
     char *message = NULL;
@@ -179,8 +205,8 @@ static Database *with_strange_row(Arena *arena, const char *path, const char *as
            arena_printf(
                arena,
                "BEGIN; DROP TABLE records; CREATE TABLE records(task, target, threads, schedule, outcome, seconds"
-               " REAL, spread REAL, repeats, seed); WITH n(i) AS (VALUES(0), (1), (2)) INSERT INTO records SELECT"
-               " 'aa', 'znver4', 2, 'a' || i, 0, 1.5, 0.5, 7, -3 FROM n; %s%s%s COMMIT",
+               " REAL, spread REAL, repeats, seed, date, inputs); WITH n(i) AS (VALUES(0), (1), (2)) INSERT INTO"
+               " records SELECT 'aa', 'znver4', 2, 'a' || i, 0, 1.5, 0.5, 7, -3, 253402300799, '' FROM n; %s%s%s COMMIT",
                *assignment ? "UPDATE records SET " : "", assignment, *assignment ? " WHERE schedule = 'a1';" : ""));
     return database_open_within(arena, path, DATABASE_TO_READ, (WaitLimit){0}, &why, NULL);
 }
@@ -206,7 +232,11 @@ static void test_strange_rows(Arena *arena) {
                                               "repeats = 2147483648",
                                               "repeats = 1.5",
                                               "seed = 'x'",
-                                              "seed = NULL"};
+                                              "seed = NULL",
+                                              "date = -1",
+                                              "date = 253402300800",
+                                              "date = 'x'",
+                                              "inputs = NULL"};
     const char *path = in_folder(arena, "strange.db");
     Record *found;
     Database *database = with_strange_row(arena, path, "");
@@ -427,32 +457,46 @@ static void test_commands(Arena *arena) {
     database_close(database);
 }
 
-/* Files of versions that had fewer columns are read as they are, and get the others with the first record. */
-static void test_old_file(Arena *arena) {
-    const char *path = in_folder(arena, "old.db");
-    static const char schema[] =
-        "CREATE TABLE records(task TEXT NOT NULL, target TEXT NOT NULL, threads INTEGER NOT NULL, schedule TEXT NOT NULL,"
-        " outcome INTEGER NOT NULL, seconds REAL NOT NULL, spread REAL NOT NULL, repeats INTEGER NOT NULL,"
-        " seed INTEGER NOT NULL, PRIMARY KEY(task, target, threads, schedule)) WITHOUT ROWID;"
-        "PRAGMA application_id=0x74756e65; PRAGMA user_version=1;";
+/* Files of versions that had fewer columns, or no inputs in the key, are read as they are, and get today's layout with
+ * the first record; and what those versions do to it goes well. */
+static void test_old_file(Arena *arena, const char *name, const char *more, const char *inputs) {
+    const char *path = in_folder(arena, name);
     static const char insert[] = "INSERT INTO records(task, target, threads, schedule, outcome, seconds, spread, repeats,"
                                  " seed) VALUES('aa', 'znver4', 2, 'a', 0, 1.0, 0, 3, 0)";
+    const char *schema = arena_printf(
+        arena,
+        "CREATE TABLE records(task TEXT NOT NULL, target TEXT NOT NULL, threads INTEGER NOT NULL, schedule TEXT NOT NULL,"
+        " outcome INTEGER NOT NULL, seconds REAL NOT NULL, spread REAL NOT NULL, repeats INTEGER NOT NULL,"
+        " seed INTEGER NOT NULL,%s PRIMARY KEY(task, target, threads, schedule)) WITHOUT ROWID;"
+        "PRAGMA application_id=0x74756e65; PRAGMA user_version=1;",
+        more);
     sqlite3 *handle;
     sqlite3_open(path, &handle);
     sqlite3_exec(handle, schema, NULL, NULL, NULL);
     sqlite3_exec(handle, insert, NULL, NULL, NULL);
-    Record *found, added = sample(arena, "aa", 2, 0.5);
+    Record *found, added = sample(arena, "aa", 2, 0.5), beside;
     Database *database = open_or_die(arena, path);
-    is_int(database_find(arena, database, "aa", "znver4", 2, &found), 1, "an old file is read");
-    ok(found[0].seconds == 1 && found[0].date == 0 && !*found[0].function && !*found[0].why, "and lacks what it lacks");
+    is_int(database_find(arena, database, "aa", "znver4", 2, &found), 1, "%s is read", name);
+    ok(found[0].seconds == 1 && !*found[0].function && !*found[0].why, "and lacks what it lacks");
+    is_text(found[0].inputs, inputs, "with the inputs that it knows");
+    beside = found[0];
     is_int(COMMAND(path, "/dev/null", "ls"), 0, "it can be listed");
     ok(database_add_all(database, &added, 1), "a record is added to it");
     is_int(database_find(arena, database, "aa", "znver4", 2, &found), 2, "beside the old one");
     is_text(found[0].function, "f", "with all that is known of it");
+    ok(found[1].seconds == 1 && found[1].date == beside.date, "which is as it was");
+    is_text(found[1].inputs, inputs, "with its inputs");
+    beside.inputs = "new";
+    ok(database_add(database, &beside), "the same on other inputs");
+    is_int(database_find(arena, database, "aa", "znver4", 2, &found), 3, "is another record");
     database_close(database);
     is_int(sqlite3_exec(handle, "DELETE FROM records", NULL, NULL, NULL), SQLITE_OK, "an old version empties it");
     is_int(sqlite3_exec(handle, insert, NULL, NULL, NULL), SQLITE_OK, "and adds a record to it");
+    is_int(sqlite3_exec(handle, arena_printf(arena, "%s ON CONFLICT DO UPDATE SET seconds = 2.0", insert), NULL, NULL,
+                        NULL),
+           SQLITE_OK, "and replaces it");
     sqlite3_close(handle);
+    database_close(open_or_die(arena, path));
 }
 
 int main(void) {
@@ -462,6 +506,7 @@ int main(void) {
     if (!mkdtemp(folder))
         return 1;
     test_storing(arena);
+    test_inputs(arena);
     test_failures(arena);
     test_damage(arena);
     test_strange_rows(arena);
@@ -471,7 +516,11 @@ int main(void) {
     test_killed_writers(arena);
     test_two_writers(arena);
     test_commands(arena);
-    test_old_file(arena);
+    test_old_file(arena, "a file of fewer columns", "", "");
+    test_old_file(arena, "a file without inputs in its key",
+                  " date INTEGER NOT NULL DEFAULT 5, function TEXT NOT NULL DEFAULT '', file TEXT NOT NULL DEFAULT '',"
+                  " operator TEXT NOT NULL DEFAULT '', inputs TEXT NOT NULL DEFAULT 'ab', why TEXT NOT NULL DEFAULT '',",
+                  "ab");
     int status = system(arena_printf(arena, "rm -rf '%s'", folder));
     arena_free(arena);
     return status ? status : done_testing();

@@ -1,6 +1,6 @@
 /* objects.c - see objects.h. */
-#include "lang/files.h"
 #include "objects.h"
+#include "lang/files.h"
 #include "tests/tap.h"
 
 #include <dlfcn.h>
@@ -25,6 +25,24 @@ void work_folder_remove(const char *folder) {
 const char *c_compiler(void) {
     const char *compiler = getenv("CC");
     return compiler && *compiler ? compiler : "cc";
+}
+
+char *compile_c(Arena *arena, const char *text, size_t *bytes) {
+    const char *folder = work_folder_make(arena), *path = arena_printf(arena, "%s/text.o", folder);
+    FILE *pipe = popen(arena_printf(arena, "%s -O1 -fPIC -w -x c -c -o '%s' -", c_compiler(), path), "w");
+    fputs(text, pipe);
+    FILE *file = pclose(pipe) ? NULL : fopen(path, "rb");
+    char *object = NULL;
+    if (file) {
+        fseek(file, 0, SEEK_END);
+        *bytes = (size_t)ftell(file);
+        rewind(file);
+        object = arena_alloc(arena, *bytes + 1);
+        *bytes = fread(object, 1, *bytes, file);
+        fclose(file);
+    }
+    work_folder_remove(folder);
+    return object;
 }
 
 bool command_works(const char *command) {

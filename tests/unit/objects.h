@@ -21,6 +21,8 @@ void *load_kernels(const char *folder, Kernel *const *kernels, int count, const 
 EntryFunction *entry_of(void *library, const char *name);
 /* "cc", or what $CC names. */
 const char *c_compiler(void);
+/* C text as a relocatable object; NULL when the compiler fails. */
+char *compile_c(Arena *arena, const char *text, size_t *bytes);
 /* Whether a command exists and succeeds, its output thrown away. */
 bool command_works(const char *command);
 

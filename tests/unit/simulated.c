@@ -1,6 +1,6 @@
 /* simulated.c - see simulated.h. */
-#include "autosched/model/profile.h"
 #include "simulated.h"
+#include "autosched/model/profile.h"
 
 #include <math.h>
 #include <signal.h>
@@ -90,6 +90,12 @@ static int failure_of_machine(Simulated *simulated, Candidate *candidate, bool t
     bool first = schedule_hash(candidate->schedule) == schedule_hash(simulated->queue.items[0]->schedule);
     if (simulated->broken_after && simulated->measured + simulated->raced >= simulated->broken_after)
         return OUTCOME_CRASH;
+    int again = first && !thorough ? simulated->first_runs++ : 0,
+        bad = simulated->default_dies + simulated->default_busy;
+    if (again > 0 && again <= bad) {
+        candidate->transient = simulated->default_busy > 0;
+        return OUTCOME_CRASH;
+    }
     if (thorough && first && simulated->race_ends && --simulated->race_ends == 0) {
         simulated->race_ends = 1;
         candidate->transient = true;
@@ -110,7 +116,7 @@ static void measure(void *context, Candidate *candidate, double limit_seconds, b
     failure = failure ? failure : failure_of_machine(simulated, candidate, thorough);
     candidate->outcome = (Outcome)failure;
     bool deaths = simulated->deaths || simulated->first_dies || simulated->broken_after;
-    candidate->died = failure == OUTCOME_CRASH && deaths;
+    candidate->died = failure == OUTCOME_CRASH && deaths && !candidate->transient;
     candidate->why = failure ? "it failed" : "";
     candidate->seconds = failure ? 0 : simulated_seconds(simulated, candidate->schedule);
     candidate->seconds *= simulated->slower > 0 ? simulated->slower : 1;

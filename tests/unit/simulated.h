@@ -16,6 +16,8 @@ typedef struct Simulated {
     bool deaths;      /* crashes end processes */
     bool first_dies;  /* the default does, always */
     int broken_after; /* so many runs every further one ends its process; 0: none */
+    int default_dies; /* the default's second run, before the race, and so many in all end their process */
+    int default_busy; /* the same by the machine's load */
     int race_ends;    /* the default's runs of the race from this one on find no process; 0: none */
     int busy;       /* so many of the next builds fail by the machine's load; -1: the default's builds do, always */
     int stop_after; /* measurements until *stop is set; 0: never */
@@ -27,6 +29,7 @@ typedef struct Simulated {
     double racing; /* the same of the race alone, besides; 0: as it says */
     double first;  /* the same of the first measurement alone, besides */
     int built, measured, raced, released;
+    int first_runs; /* of the default, before the race */
     int ahead; /* the most builds that waited for a measurement at once */
     int waiting;
     int repeated; /* schedules that were measured twice before the race */

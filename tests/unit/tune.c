@@ -86,7 +86,7 @@ static void test_whole(Arena *arena, const Program *program, const Target *targe
     ok(again->from_database && again->measured == 0 && simulated.built == 0, "a full hit builds nothing");
     options.progress = NULL;
     is_text(text_of(arena, again->schedule), text_of(arena, result->schedule), "and gives the same winner");
-    Schedule *best = database_best(arena, database, program, target, NULL, 2, NULL);
+    Schedule *best = database_best(arena, database, program, target, NULL, 2, "", NULL);
     is_text(best ? text_of(arena, best) : "", text_of(arena, result->schedule), "which -O2 finds too");
     database_close(database);
     simulated_close(&simulated);
@@ -129,7 +129,7 @@ static void test_interrupted(Arena *arena, const Program *program, const Target 
 
 static void test_killed(Arena *arena, const Program *program, const Target *target) {
     TuneOptions options = options_for(100000); /* more than there is time for */
-    options.cost_model = "static"; /* a child of a process that has used OpenMP cannot use XGBoost */
+    options.cost_model = "static";             /* a child of a process that has used OpenMP cannot use XGBoost */
     pid_t child = fork();
     Simulated simulated;
     if (child == 0) {
@@ -203,9 +203,12 @@ static void test_disasters(Arena *arena, const Program *program, const Target *t
     simulated_close(&simulated);
     simulated_open(&simulated, arena, program, target);
     simulated.all_fail = simulated.deaths = true;
+    options.trials = 400;
+    result = tune(arena, program, target, NULL, &simulated.toolchain, database, &options);
+    ok(result->lost && result->measured < 100, "so it is early: after %d of 400 trials", result->measured);
     options.trials = 3;
     result = tune(arena, program, target, NULL, &simulated.toolchain, database, &options);
-    is_text(text_of(arena, result->schedule), standard, "so it is after a few trials");
+    is_text(text_of(arena, result->schedule), standard, "and with fewer");
     is_int(count_records(arena, database, program, target), 0, "of which none is recorded");
     database_close(database);
     database = open_database(arena, "budget.db");
@@ -305,6 +308,20 @@ static void test_deaths(Arena *arena, const Program *program, const Target *targ
     database_close(database);
     simulated_close(&simulated);
 
+    for (int busy = 0; busy < 2; busy++) {
+        database = open_database(arena, busy ? "once-busy.db" : "once.db");
+        simulated_open(&simulated, arena, program, target);
+        simulated.failure_rate = 4;
+        simulated.deaths = true;
+        *(busy ? &simulated.default_busy : &simulated.default_dies) = busy ? 2 : 1;
+        result = tune(arena, program, target, NULL, &simulated.toolchain, database, &options);
+        failures = count_failures(arena, database, program, target);
+        ok(!result->lost && failures > 0 && result->trials == 64, "also where the default %s after it: %d",
+           busy ? "finds no time twice" : "dies once", failures);
+        database_close(database);
+        simulated_close(&simulated);
+    }
+
     database = open_database(arena, "first.db");
     simulated_open(&simulated, arena, program, target);
     simulated.first_dies = true;
@@ -332,7 +349,7 @@ static void test_broken(Arena *arena, const Program *program, const Target *targ
         bool kept = records == most && count_failures(arena, database, program, target) == 0;
         ok(kept && (result->lost || after >= 40), "broken after %d runs: %d records, no failure", after, records);
         ok(result->seconds > 0 && result->seconds <= result->default_seconds, "and nothing slower than the default");
-        Schedule *best = database_best(arena, database, program, target, NULL, 2, NULL);
+        Schedule *best = database_best(arena, database, program, target, NULL, 2, "", NULL);
         is_text(best ? text_of(arena, best) : "", text_of(arena, result->schedule), "-O2 takes the same");
         simulated.broken_after = 0;
         result = tune(arena, program, target, NULL, &simulated.toolchain, database, &options);
@@ -380,7 +397,7 @@ static void test_race_without_default(Arena *arena, const Program *program, cons
         simulated.racing = 0.5;
         TuneResult *result = tune(arena, program, target, NULL, &simulated.toolchain, database, &options);
         Record record;
-        Schedule *best = database_best(arena, database, program, target, NULL, 2, &record);
+        Schedule *best = database_best(arena, database, program, target, NULL, 2, "", &record);
         ok(result->seconds > 0 && result->seconds <= result->default_seconds && simulated.raced > 0,
            "a race that ends at turn %d: %g, %g", turn, result->seconds, result->default_seconds);
         ok(fabs(simulated_seconds(&simulated, result->schedule) - result->seconds) < 1e-12 &&
@@ -401,10 +418,39 @@ static void test_slower_race(Arena *arena, const Program *program, const Target 
     simulated_open(&simulated, arena, program, target);
     simulated.racing = 3;
     TuneResult *result = tune(arena, program, target, NULL, &simulated.toolchain, database, &options);
-    Schedule *best = database_best(arena, database, program, target, NULL, 2, NULL);
+    Schedule *best = database_best(arena, database, program, target, NULL, 2, "", NULL);
     is_text(text_of(arena, best), text_of(arena, result->schedule), "what won a slow race is the best of the database");
     database_close(database);
     simulated_close(&simulated);
+}
+
+/* Searches on several inputs stand beside each other, as do their notes. */
+static void test_inputs(Arena *arena, Program *program, const Target *target) {
+    static const char *const inputs[] = {NULL, "0123", NULL, "0123"};
+    Database *database = open_database(arena, "inputs.db");
+    TuneOptions options = options_for(12);
+    options.maker = "one";
+    options.cost_model = "static";
+    for (int i = 0; i < 4; i++) {
+        const char *name = inputs[i] ? inputs[i] : "";
+        Simulated simulated;
+        Record record = {0};
+        int used = 0;
+        options.inputs = inputs[i];
+        simulated_open(&simulated, arena, program, target);
+        simulated.slower = 1 + i % 2;
+        TuneResult *result = tune(arena, program, target, NULL, &simulated.toolchain, database, &options);
+        is_int(result->measured, i < 2 ? 12 : 0, "the inputs '%s' are searched with %s", name, i < 2 ? "" : "once");
+        database_best(arena, database, program, target, NULL, 2, name, &record);
+        ok(record.seconds == result->seconds && !strcmp(record.inputs, name), "the best record is one of theirs");
+        ok(searches_are_known(arena, database, &program, 1, target, NULL, &options, &used) && used == 12,
+           "and all are noted");
+        simulated_close(&simulated);
+    }
+    is_int(count_records(arena, database, program, target), 24, "all records are kept");
+    is_text(database_inputs(arena, database, &program, 1, target, NULL, 2), "0123",
+            "given inputs go before random ones");
+    database_close(database);
 }
 
 /* A default that the database calls not built is tried again. */
@@ -498,151 +544,13 @@ static void test_names(Arena *arena, const Target *target) {
     TuneOptions options = options_for(24);
     simulated_open(&simulated, arena, program, target);
     TuneResult *result = tune(arena, program, target, NULL, &simulated.toolchain, database, &options);
-    Schedule *found = database_best(arena, database, other, target, NULL, 2, NULL);
+    Schedule *found = database_best(arena, database, other, target, NULL, 2, "", NULL);
     ok(found && nest_build(arena, other, found, NULL, target, NULL),
        "a record is of use to a program with other names");
     simulated.program = other;
     ok(found && fabs(simulated_seconds(&simulated, found) / result->seconds - 1) < 0.1, "and as fast there");
     database_close(database);
     simulated_close(&simulated);
-}
-
-/* --- several algorithms: the same program at several speeds --- */
-
-enum { ALGORITHMS = 3 };
-
-typedef struct Contest {
-    Simulated simulated[ALGORITHMS];
-    Tuner *tuners[ALGORITHMS];
-    TuneOptions options;
-} Contest;
-
-static Contest *contest_new(Arena *arena, const Program *program, const Target *target, const double *slower) {
-    Contest *contest = ARENA_NEW(arena, Contest);
-    contest->options = options_for(0);
-    for (int i = 0; i < ALGORITHMS; i++) {
-        Simulated *simulated = &contest->simulated[i];
-        simulated_open(simulated, arena, program, target);
-        simulated->slower = slower[i];
-        contest->tuners[i] = tuner_new(arena, program, target, NULL, &simulated->toolchain, NULL, &contest->options);
-    }
-    return contest;
-}
-
-static void contest_run(Contest *contest, int trials) {
-    bool compared = false;
-    Tuner *next;
-    int until;
-    while ((next = tuners_next(contest->tuners, ALGORITHMS, trials, &until))) {
-        if (until > 1 && !compared)
-            tuners_compare(contest->tuners, ALGORITHMS, 0);
-        else
-            tuner_search(next, until, 0);
-        compared |= until > 1;
-    }
-}
-
-/* Ends it. Returns the fastest. */
-static int contest_winner(Contest *contest) {
-    int winner = 0;
-    double best = HUGE_VAL;
-    tuners_race(contest->tuners, ALGORITHMS, 0);
-    for (int i = 0; i < ALGORITHMS; i++) {
-        TuneResult *result = tuner_finish(contest->tuners[i]);
-        if (result->seconds < best)
-            winner = i;
-        best = fmin(best, result->seconds);
-        is_int(contest->simulated[i].built, contest->simulated[i].released, "every candidate of %d is released", i);
-        simulated_close(&contest->simulated[i]);
-    }
-    return winner;
-}
-
-static void test_contest(Arena *arena, const Program *program, const Target *target) {
-    Contest *contest = contest_new(arena, program, target, (double[]){1, 0.1, 0.3});
-    contest_run(contest, 60);
-    is_int(tuner_trials(contest->tuners[0]), 1, "what is slow by far has its default measured alone");
-    is_int(tuner_trials(contest->tuners[2]), 1, "each of those");
-    is_int(tuner_trials(contest->tuners[1]), 58, "all other trials are the fastest one's");
-    is_int(contest->simulated[0].raced, 0, "and what is slow by far is not measured again");
-    is_int(contest_winner(contest), 1, "which wins");
-
-    contest = contest_new(arena, program, target, (double[]){3, 1, 0.95});
-    contest_run(contest, 120);
-    int trials = tuner_trials(contest->tuners[1]) + tuner_trials(contest->tuners[2]);
-    ok(tuner_trials(contest->tuners[1]) > 16 && tuner_trials(contest->tuners[2]) > 16 && trials == 119,
-       "two that are near each other are both searched: %d, %d", tuner_trials(contest->tuners[1]),
-       tuner_trials(contest->tuners[2]));
-    contest_winner(contest);
-
-    contest = contest_new(arena, program, target, (double[]){1, 0.3, 2});
-    contest->simulated[1].first = 6;
-    contest_run(contest, 40);
-    is_int(tuner_trials(contest->tuners[1]), 38, "a default that met a slow second has its chance");
-    is_int(contest_winner(contest), 1, "and wins");
-
-    contest = contest_new(arena, program, target, (double[]){1, 0.5, 2});
-    tuner_search(contest->tuners[0], 40, 0);
-    contest_run(contest, 40);
-    ok(tuner_trials(contest->tuners[1]) >= 25, "searches of what is written do not count for the others: %d",
-       tuner_trials(contest->tuners[1]));
-    contest_winner(contest);
-
-    contest = contest_new(arena, program, target, (double[]){0.3, 1, 1.2});
-    tuner_search(contest->tuners[0], 40, 0);
-    contest_run(contest, 40);
-    ok(tuner_trials(contest->tuners[1]) > 1, "where the best has had all trials the next goes on: %d",
-       tuner_trials(contest->tuners[1]));
-    contest_winner(contest);
-}
-
-/* Where what is written is the best, its trials count like all others; again when they are found in the database. */
-static void test_contest_of_written(Arena *arena, const Program *program, const Target *target) {
-    Contest *contest = contest_new(arena, program, target, (double[]){0.3, 1, 1.2});
-    int own[ALGORITHMS], sum = 0;
-    contest_run(contest, 40);
-    for (int i = 0; i < ALGORITHMS; i++)
-        sum += own[i] = tuner_trials(contest->tuners[i]);
-    is_int(sum, 40, "so many trials are made as are asked for");
-    ok(own[0] > 10, "most of them of what is written: %d", own[0]);
-    contest_winner(contest);
-}
-
-static void test_contest_without_time(Arena *arena, const Program *program, const Target *target) {
-    Contest *contest = contest_new(arena, program, target, (double[]){1, 0.5, 2});
-    tuner_search(contest->tuners[1], 1, monotonic_seconds() - 1);
-    int until;
-    ok(!tuner_knows_default(contest->tuners[1]), "without time the default stays unknown");
-    ok(tuners_next(contest->tuners, ALGORITHMS, 40, &until) == contest->tuners[0], "the others are next");
-    for (int i = 0; i < ALGORITHMS; i++)
-        tuner_search(contest->tuners[i], 1, monotonic_seconds() - 1);
-    ok(!tuners_next(contest->tuners, ALGORITHMS, 40, &until), "none of them goes on");
-    for (int i = 0; i < ALGORITHMS; i++)
-        tuner_close(contest->tuners[i]);
-}
-
-/* A race that there is no time for is none. */
-static void test_race_without_time(Arena *arena, const Program *program, const Target *target) {
-    Contest *contest = contest_new(arena, program, target, (double[]){1, 0.5, 2});
-    contest_run(contest, 40);
-    int before = 0, after = 0;
-    for (int i = 0; i < ALGORITHMS; i++)
-        before += contest->simulated[i].raced;
-    tuners_compare(contest->tuners, ALGORITHMS, monotonic_seconds() - 1);
-    tuners_race(contest->tuners, ALGORITHMS, monotonic_seconds() - 1);
-    for (int i = 0; i < ALGORITHMS; i++)
-        after += contest->simulated[i].raced;
-    is_int(after, before, "what there is no time for is not raced");
-    is_int(contest_winner(contest), 1, "the fastest is known all the same");
-}
-
-static void test_alone(Arena *arena, const Program *program, const Target *target) {
-    Contest *contest = contest_new(arena, program, target, (double[]){1, 1, 1});
-    int until = 0;
-    ok(tuners_next(contest->tuners, 1, 40, &until) == contest->tuners[0] && until == 1, "the default comes first");
-    tuner_search(contest->tuners[0], 1, 0);
-    ok(tuners_next(contest->tuners, 1, 40, &until) && until == 40, "then one alone takes no turns: %d", until);
-    contest_winner(contest);
 }
 
 /* What a search notes tells the next one of the same maker at once whether there is anything left to do. */
@@ -680,7 +588,8 @@ static void test_notes(Arena *arena, Program *program, const Target *target) {
     options.maker = "one";
     ok(searches_are_known(arena, database, &program, 1, target, NULL, &options, &used), "trials are still known");
     options.trials = 1000;
-    ok(!searches_are_known(arena, database, &program, 1, target, NULL, &options, &used), "another maker's budget is not");
+    ok(!searches_are_known(arena, database, &program, 1, target, NULL, &options, &used),
+       "another maker's budget is not");
     options.budget_seconds = 0;
     simulated_close(&simulated);
 
@@ -736,6 +645,7 @@ int main(void) {
     test_exhausted(arena, &target);
     test_busy(arena, program, &target);
     test_old_failure(arena, program, &target);
+    test_inputs(arena, program, &target);
     test_deaths(arena, program, &target);
     test_broken(arena, program, &target);
     test_poisoned(arena, program, &target);
@@ -743,11 +653,6 @@ int main(void) {
     test_slower_race(arena, program, &target);
     test_tables(arena, program_matmul(arena, TYPE_FLOAT, 256, 256, 256), &target);
     test_names(arena, &target);
-    test_contest(arena, program, &target);
-    test_contest_of_written(arena, program, &target);
-    test_contest_without_time(arena, program, &target);
-    test_race_without_time(arena, program, &target);
-    test_alone(arena, program, &target);
     test_given_default(arena, program, &target);
     test_notes(arena, program, &target);
     int status = system(arena_printf(arena, "rm -rf '%s'", folder));

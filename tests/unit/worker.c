@@ -8,6 +8,7 @@
 #include "lang/clock.h"
 #include "lang/sanitized.h"
 #include "lang/value.h"
+#include "objects.h"
 #include "programs.h"
 #include "tests/tap.h"
 #include <math.h>
@@ -26,27 +27,6 @@ typedef struct Case {
     Program *program;
     int64_t sizes[1];
 } Case;
-
-/* Compiles C text to a relocatable object; NULL when the compiler fails. */
-static char *compile_c(Arena *arena, const char *text, size_t *bytes) {
-    const char *cc = getenv("CC"), *folder = getenv("TMPDIR");
-    char *base = arena_printf(arena, "%s/tensorc-worker-test-%d", folder ? folder : "/tmp", (int)getpid());
-    char *command = arena_printf(arena, "%s -O1 -fPIC -w -x c -c -o '%s.o' -", cc && *cc ? cc : "cc", base);
-    FILE *pipe = popen(command, "w");
-    fputs(text, pipe);
-    char *data = NULL;
-    if (!pclose(pipe)) {
-        FILE *file = fopen(arena_printf(arena, "%s.o", base), "rb");
-        fseek(file, 0, SEEK_END);
-        *bytes = (size_t)ftell(file);
-        rewind(file);
-        data = arena_alloc(arena, *bytes + 1);
-        *bytes = fread(data, 1, *bytes, file);
-        fclose(file);
-    }
-    unlink(arena_printf(arena, "%s.o", base));
-    return data;
-}
 
 static RunResult run_text(Case *c, const char *body, RunRequest request) {
     RunResult result = {.outcome = OUTCOME_COUNT};

@@ -1,0 +1,145 @@
+/* toolchain.c - build processes with a code generator of the test's own, which ends in all the ways that there are, and
+ * what the end of a search cuts short: builds that are waited for, and runs.
+ */
+#include "backends/backends.h"
+#include "backends/run/builders.h"
+#include "lang/clock.h"
+#include "objects.h"
+#include "programs.h"
+#include "tests/tap.h"
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+typedef enum Way { GIVES_OBJECT, REFUSES, STANDS_STILL, LACKS_MEMORY, EXITS, IS_KILLED, ABORTS } Way;
+
+static Way way; /* the builders are forked from this process */
+static pid_t compiler;
+static const char *object;
+static size_t object_bytes;
+
+/* In a build process it ends in its way. The compiler builds once, too, before it forks. */
+static char *emit(Kernel *const *kernels, int count, const Target *target, const EmitOptions *options, size_t *bytes,
+                  const char **why) {
+    bool forked = getpid() != compiler;
+    *why = "it is refused";
+    while (forked && way == STANDS_STILL)
+        pause();
+    if (forked && way == LACKS_MEMORY)
+        out_of_memory();
+    if (forked && way == EXITS)
+        _exit(1);
+    if (forked && (way == IS_KILLED || way == ABORTS))
+        kill(getpid(), way == ABORTS ? SIGABRT : SIGKILL);
+    char *copy = way == GIVES_OBJECT ? malloc(object_bytes) : NULL;
+    if (copy)
+        memcpy(copy, object, object_bytes);
+    *bytes = object_bytes;
+    return copy;
+}
+
+static const Backend backend = {.name = "test", .emit = emit, .run = run_object};
+
+typedef struct Case {
+    Arena *arena;
+    Program *program;
+    Target target;
+    Schedule schedule;
+} Case;
+
+static Builders *open_builders(Case *c, const volatile int *stop, double deadline) {
+    ToolchainOptions options = {.backend = &backend, .jobs = 1, .threads = 1, .stop = stop, .deadline = deadline};
+    return builders_open(c->arena, &c->program, &c->target, &options);
+}
+
+static void test_ends(Case *c) {
+    static const struct {
+        Way way;
+        const char *why;
+        bool transient, died;
+    } rows[] = {{REFUSES, "it is refused", false, false},
+                {LACKS_MEMORY, "there is no memory to build it", true, false},
+                {EXITS, "the build process crashed", false, true},
+                {ABORTS, "the build process crashed", false, true},
+                {IS_KILLED, "the build process was ended", true, false}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        Candidate candidate = {.schedule = &c->schedule};
+        way = rows[i].way;
+        Builders *builders = open_builders(c, NULL, 0);
+        builders_submit(builders, 0, &candidate);
+        ok(builders_collect(builders, true) == &candidate && candidate.outcome == OUTCOME_BUILD_ERROR,
+           "a build that fails");
+        is_text(candidate.why, rows[i].why, "says why");
+        ok(candidate.transient == rows[i].transient, "%s: %s", rows[i].why,
+           rows[i].transient ? "another try may go well" : "so it will the next time");
+        ok(candidate.died == rows[i].died, "a process %s by it", rows[i].died ? "ended" : "did not end");
+        builders_close(builders);
+    }
+}
+
+/* A build that never ends is waited for until the search does, and not until its own limit. */
+static void test_wait(Case *c) {
+    volatile int stop = 1;
+    way = STANDS_STILL;
+    for (int i = 0; i < 2; i++) {
+        Candidate candidate = {.schedule = &c->schedule};
+        Builders *builders = open_builders(c, i ? &stop : NULL, i ? 0 : monotonic_seconds() + 0.2);
+        builders_submit(builders, 0, &candidate);
+        ok(!builders_collect(builders, true), "nothing is collected after %s", i ? "a stop" : "the end of the search");
+        builders_close(builders);
+    }
+}
+
+/* Builds the object and measures it, for what is left of so many seconds. False: most of them were gone before. */
+static bool measure(Case *c, double seconds, Candidate *candidate) {
+    ToolchainOptions options = {
+        .backend = &backend, .jobs = 1, .threads = 16}; /* its part of a busy machine is large */
+    options.deadline = monotonic_seconds() + seconds;
+    const char *why = "";
+    bool transient;
+    Toolchain *const *toolchains = toolchains_open(c->arena, &c->program, 1, &c->target, &options, &why, &transient);
+    if (!toolchains)
+        return false;
+    Toolchain *toolchain = toolchains[0];
+    *candidate = (Candidate){.schedule = &c->schedule};
+    toolchain->submit(toolchain->context, candidate);
+    bool built = toolchain->collect(toolchain->context, true) == candidate;
+    bool early = monotonic_seconds() < options.deadline - seconds / 2;
+    if (built && early)
+        toolchain->measure(toolchain->context, candidate, 10, false);
+    if (built)
+        toolchain->release(toolchain->context, candidate);
+    toolchains_close(toolchains);
+    return built && early;
+}
+
+/* Of a run that never ends, which might take a minute. Where the machine is busy the search is longer. */
+static void test_cut(Case *c) {
+    Candidate candidate = {0};
+    double seconds = 0.5, limit = 0;
+    const char *text = "void tensorc_parallel(void (*)(void *, long, long), void *, long);"
+                       "static void turn(void *c, long b, long e) { for (volatile int i = 0;;) i = 0; }"
+                       "int %s_call(const long *sizes, void *const *a) { tensorc_parallel(turn, 0, 64); return 0; }";
+    way = GIVES_OBJECT;
+    object = compile_c(c->arena, arena_printf(c->arena, text, c->program->symbol), &object_bytes);
+    while (object && seconds < 40 && !measure(c, seconds, &candidate))
+        seconds *= 8;
+    is_int(candidate.outcome, OUTCOME_TIMEOUT, "a run without an end: %s", candidate.why ? candidate.why : "");
+    bool told = candidate.why && sscanf(candidate.why, "the run took longer than %lf s", &limit) == 1;
+    ok(told && limit <= seconds, "ends with the search, after %g of %g s", limit, seconds);
+    ok(candidate.transient, "which says nothing of its schedule");
+}
+
+int main(void) {
+    Case c = {.arena = arena_new(), .target = *target_find("x86-64")};
+    const char *folder = work_folder_make(c.arena);
+    setenv("XDG_RUNTIME_DIR", folder, 1); /* locks of its own */
+    compiler = getpid();
+    c.program = program_matmul(c.arena, TYPE_FLOAT, 5, 7, 3);
+    test_ends(&c);
+    test_wait(&c);
+    test_cut(&c);
+    work_folder_remove(folder);
+    arena_free(c.arena);
+    return done_testing();
+}
