@@ -3,7 +3,12 @@
  * in each outer tile.
  *
  * Layouts, for n lanes and the dimension d that the vector axis v walks through; others are in the order of use:
- *     index v              (d/n, others..., d%n)      a panel of n columns is contiguous
+ *     index v              (d/n, others..., d%n)     a panel of n columns is contiguous
+ *     index v + ...        (others..., d)
+ *     index s*v + ...      (others..., d%s, d/s)     elements that a stride skips lie apart
+ *     without v            (reduced..., spatial...)  for the elements that one step of the reduction broadcasts
+ * A constant that is larger than the caches has panels as wide as the register tile, in the order of the outer loops:
+ * (spatial..., d/n, others..., d%n). Versions for several sizes share one copy of any other constant.
  */
 #include "autosched/space/tile.h"
 

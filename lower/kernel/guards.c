@@ -3,12 +3,12 @@
  * Needs what build made, indices not yet simplified. Three steps:
  *   tighten  A condition moves out of loops that it does not depend on, and into the bounds of a serial loop that it
  *            cuts short: for i in 0:min(4, M - io * 4). A loop over v under v == e is no loop.
- *   version  What is left holds in most iterations. Where its outer variables are bound, `if (it holds for all values
- *            of the inner loops) { no condition } else { as before }`: one test for all conditions, two copies. When
- *            sizes are known the second copy is the one last tile, and its extents are exact. A serial loop around the
- *            test is cut in two instead of testing in each iteration. Conditions of padded reads are treated alike.
- *   finish   In the second copy a guard of a store into a register buffer becomes a guard of the reads: the position
- *            exists in the buffer, and nobody looks at it.
+ *   version  The remaining conditions hold in most iterations. Where their outer variables are bound:
+ *            `if (it holds for all values of the inner loops) { no condition } else { as before }`, one test for all
+ *            conditions and two copies. When sizes are known the second copy is the one last tile, with exact extents.
+ *            A serial loop around the test is cut in two instead. Conditions of padded reads are treated the same way.
+ *   finish   In the second copy a guard of a store into a register buffer becomes a guard of the reads: the element
+ *            exists in the buffer, and nobody reads it.
  */
 #include "lower/kernel/guards.h"
 
