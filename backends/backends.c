@@ -1,5 +1,5 @@
-/* backends.c - the table of backends. A new one is a folder with its emit function and a row here; rows of targets.def
- * choose it by its name.
+/* backends.c - the table of backends. A new backend is a folder with its emit function and a row here; rows of
+ * targets.def name it.
  */
 #include "backends/backends.h"
 #include "backends/llvm/llvm.h"

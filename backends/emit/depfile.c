@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* GNU make: a blank needs a backslash, and so does each backslash before one, # and :; $ is doubled. */
+/* GNU make: a blank needs a backslash, and so do each backslash before one, # and :; $ is doubled. */
 char *make_escape(Arena *arena, const char *name) {
     Text text = {.arena = arena};
     text_add(&text, "%s", "");
@@ -28,7 +28,7 @@ char *emit_depfile(Arena *arena, const char *targets, const char *const *files, 
     for (int i = 0; i < count; i++)
         text_add(&text, "%s%s", count > 1 ? " \\\n  " : " ", make_escape(arena, files[i]));
     text_add(&text, "\n");
-    for (int i = 1; phony && i < count; i++) /* the first is what is compiled: without it there is nothing to do */
+    for (int i = 1; phony && i < count; i++) /* the first is what is compiled: without it nothing can be made */
         text_add(&text, "\n%s:\n", make_escape(arena, files[i]));
     return text.text;
 }

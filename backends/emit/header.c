@@ -1,5 +1,5 @@
-/* header.c - the C header of generated functions: plain prototypes, valid in C and in C++, with what a caller must know
- * in comments: shapes, where indices count from, what is required, which sizes were bound.
+/* header.c - the C header of generated functions: plain prototypes, valid in C and C++. Comments tell what a caller
+ * must know: shapes, the first index, requirements, which sizes were bound.
  */
 #include "backends/emit/emit.h"
 #include "lang/expr.h"
@@ -20,7 +20,7 @@ static bool is_taken(const NameList *names, const char *name) {
     return false;
 }
 
-/* The name itself where C allows it, else with underscores behind. */
+/* The name itself if C allows it, else with underscores appended. */
 static const char *parameter_name(Arena *arena, NameList *names, const char *name) {
     while (is_word_of_c(name) || is_taken(names, name))
         name = arena_printf(arena, "%s_", name);
@@ -28,7 +28,7 @@ static const char *parameter_name(Arena *arena, NameList *names, const char *nam
     return name;
 }
 
-/* Upper case, underscores for what no macro may contain; a number then keeps "a-b.h" and "a_b.h" apart. */
+/* Upper case, with underscores for what macros may not contain; then a number keeps "a-b.h" and "a_b.h" apart. */
 static const char *include_guard(Arena *arena, const char *name) {
     Text text = {.arena = arena};
     uint32_t hash = 2166136261u;
@@ -46,7 +46,7 @@ static const char *include_guard(Arena *arena, const char *name) {
     return text.text;
 }
 
-/* Nothing that a text holds may end the comment that it stands in. */
+/* No text may end the comment that holds it. */
 static void add_comment_text(Text *text, const char *comment) {
     comment = shown_line(text->arena, comment);
     for (const char *at = comment; *at; at++) {
@@ -99,7 +99,7 @@ static void add_argument_comment(Text *text, Arena *arena, const Program *progra
     text_add(text, "\n");
 }
 
-/* Each once: two reads may require the same of what they read. */
+/* Each requirement once: two reads may need the same. */
 static void add_requirements(Text *text, Arena *arena, const Program *program) {
     NameList said = {0};
     for (int i = 0; i < program->requirement_count; i++) {
@@ -168,7 +168,7 @@ static void add_prototype(Text *text, const Program *program, const char *const 
     text_add(text, "%s);\n\n", count ? "" : "void");
 }
 
-/* The runtime's header has the same lines: a macro may be defined twice in the same way. */
+/* The runtime's header has the same lines: a macro may be defined twice if both are the same. */
 static void add_statuses(Text *text) {
 #define STATUS(id, value, words) text_add(text, "#define TENSORC_%s %d /* %s */\n", #id, value, words);
 #include "lang/status.def"
@@ -192,7 +192,7 @@ static const char *size_name(const Program *program, const char *const *names, c
     return names[i];
 }
 
-/* The type, which nothing but NAME_pack_ARG fills, and the two functions that make one. */
+/* The type, which only NAME_pack_ARG fills, and the two functions that make one. */
 static void add_packed_argument(Text *text, const Program *program, const char *const *names, const Tensor *tensor) {
     Arena *arena = text->arena;
     int count;

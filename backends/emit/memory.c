@@ -1,7 +1,6 @@
-/* memory.c - what libraries of C++ do when memory is out: they say so as everything here does.
+/* memory.c - lets C++ libraries report running out of memory as everything here does.
  *
- * Their functions for it have no names in C; where a library has them not, it ends the program by abort, which has the
- * same status.
+ * Their functions for it have no C names. If a library lacks them it ends the program by abort, with the same status.
  */
 #include "backends/emit/emit.h"
 
@@ -11,8 +10,9 @@
 typedef void NewHandler(void);
 typedef void AllocationHandler(void *context, const char *reason, bool crash);
 NewHandler *set_new_handler(NewHandler *handler) __asm__("_ZSt15set_new_handlerPFvvE") __attribute__((weak));
-void install_allocation_handler(AllocationHandler *handler, void *context)
-    __asm__("_ZN4llvm31install_bad_alloc_error_handlerEPFvPvPKcbES0_") __attribute__((weak));
+void install_allocation_handler(AllocationHandler *handler,
+                                void *context) __asm__("_ZN4llvm31install_bad_alloc_error_handlerEPFvPvPKcbES0_")
+    __attribute__((weak));
 
 static void on_allocation(void *context, const char *reason, bool crash) {
     out_of_memory();

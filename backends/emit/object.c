@@ -1,8 +1,8 @@
 /* object.c - read-only data for undefined symbols of an ELF64 object, added at its end.
  *
- * Large contents of constants never pass through the code generator, which would copy them several times: the object is
- * made with undefined symbols in their place. Nothing that is in the file moves: behind it come the data, a copy of the
- * names of sections with one more, and a copy of the table of sections with one more, which the header then points to.
+ * Large constants do not pass through the code generator, which would copy them several times: the object is made with
+ * undefined symbols in their place. Nothing in the file moves. Behind it come the data, and copies of the section names
+ * and of the section table with one more entry; the header then points to these.
  */
 #include "backends/emit/emit.h"
 #include <elf.h>
@@ -34,7 +34,7 @@ static Elf64_Shdr *sections_of(char *object) {
     return (Elf64_Shdr *)(object + ((const Elf64_Ehdr *)object)->e_shoff);
 }
 
-/* NULL: there is none that is undefined. */
+/* NULL: no undefined symbol has this name. */
 static Elf64_Sym *find_symbol(char *object, const char *name) {
     const Elf64_Shdr *sections = sections_of(object);
     for (int i = 0; i < ((const Elf64_Ehdr *)object)->e_shnum; i++) {

@@ -1,7 +1,7 @@
 /* target_host.c - targets by name: rows of targets.def, this machine, and the processors of processors.def.
  *
- * What this machine can do is taken from the features that it shows, never from its name: virtual machines give names
- * of one processor and features of another.
+ * What this machine can do follows from the features that it shows, never from its name: virtual machines give the name
+ * of one processor and the features of another.
  */
 #include "backends/emit/emit.h"
 #include "lang/machine.h"
@@ -45,8 +45,7 @@ static bool has(const char *features, const char *name) {
     return false;
 }
 
-/* Rows from the newest on: the first whose features are all there names a processor that LLVM knows by a name older
- * than its features. */
+/* Rows from the newest on: the first whose features are all there names a processor that LLVM took for an older one. */
 static const char *const generations[][4] = {
     {"sapphirerapids", "amx-int8", "avx512fp16"},
     {"cooperlake", "avx512bf16", "avx512vnni", "avx512vl"},
@@ -61,8 +60,8 @@ static bool generation_fits(const char *const *row, const char *features) {
     return true;
 }
 
-/* The processor that LLVM found, unless it knows no more than an architecture's level or an Intel processor shows
- * features that came after the one it is taken for. */
+/* The processor that LLVM found, unless LLVM knows only an architecture's level, or an Intel processor shows features
+ * that are newer than the one it is taken for. */
 static const char *processor_name(Arena *arena, const char *found, const char *features) {
     static const char *const older[] = {"x86-64",         "generic",        "rocketlake",
                                         "icelake-client", "icelake-server", "tigerlake"};
@@ -92,7 +91,7 @@ static bool read_line(const char *path, char *line, int bytes) {
     return read;
 }
 
-/* One of the caches that Linux lists: its level, and its bytes unless it holds instructions alone. */
+/* One of the caches that Linux lists: its level, and its bytes unless it is for instructions alone. */
 static bool cache_entry(int entry, int *level, int64_t *bytes) {
     char path[128], level_text[64], type[64], size[64];
     static const char folder[] = "/sys/devices/system/cpu/cpu0/cache/index";
@@ -108,7 +107,7 @@ static bool cache_entry(int entry, int *level, int64_t *bytes) {
     return true;
 }
 
-/* What neither Linux nor the C library tells keeps what the machine's row says. */
+/* A cache that neither Linux nor the C library tells keeps the size of the machine's row. */
 static void find_caches(Machine *machine) {
     static const int names[3] = {_SC_LEVEL1_DCACHE_SIZE, _SC_LEVEL2_CACHE_SIZE, _SC_LEVEL3_CACHE_SIZE};
     int64_t found[3] = {0}, bytes;
@@ -132,7 +131,7 @@ static bool has_all(Arena *arena, const char *features, const char *names) {
     return true;
 }
 
-/* The highest level of the family whose features are all there. */
+/* The highest level of the family with all features present. */
 static const Target *level_of_host(Arena *arena, const char *triple, const char *features) {
     const Target *level = NULL;
     for (int i = 0; i < target_count(); i++) {
@@ -155,16 +154,16 @@ static const char *joined(Arena *arena, const char *features, const char *more) 
     return !*more ? features : !*features ? more : arena_printf(arena, "%s,%s", features, more);
 }
 
-/* This machine, or what $TENSORC_HOST says that it stands for. */
+/* This machine, or the one that $TENSORC_HOST makes it stand for. */
 typedef struct Host {
     const char *triple, *cpu, *features;
-    const Target *level; /* NULL: no level, or a name that nobody knows */
+    const Target *level; /* NULL: no level, or an unknown name */
     const Machine *machine;
     bool stands_in;
 } Host;
 
-/* The features of `named` that `here` has, and all that `here` lacks: with them a processor's name gives no more than
- * the machine has. */
+/* The features of `named` that `here` has, and all that `here` lacks: they reduce a processor's name to what the
+ * machine has. */
 static const char *features_in_common(Arena *arena, const char *named, const char *here) {
     const char *common = "";
     for (const char *at = named; *at; at += strspn(at, ",")) {
@@ -183,7 +182,7 @@ static const char *features_in_common(Arena *arena, const char *named, const cha
     return common;
 }
 
-/* What is known by its features, or else a processor of the level that was found, or any of that level. */
+/* The machine known by its features; else a processor of the level that was found; else any of that level. */
 static const Machine *machine_of_host(Arena *arena, const Host *host) {
     for (int m = 0; m < MACHINE_COUNT; m++)
         if (machines[m].shows && has_all(arena, host->features, machines[m].shows) &&
@@ -194,8 +193,8 @@ static const Machine *machine_of_host(Arena *arena, const Host *host) {
     return known ? &machines[processor->machine] : host->level ? host->level->machine : NULL;
 }
 
-/* A processor or a row by name takes the place of this machine, whose code it must be able to run: it keeps the model
- * of the name, and loses the features that are not here. */
+/* Makes a processor or row by name take the place of this machine, which must be able to run its code: it keeps the
+ * name's machine model, and loses features that are missing here. */
 static void stand_in(Arena *arena, Host *host, const char *name) {
     const Processor *processor = processor_named(name);
     const Target *row = target_find(processor ? processor->row : name), *level = host->level;
@@ -246,8 +245,8 @@ static Target *host_target(Arena *arena, int threads) {
 
 /* --- by name --- */
 
-/* Whether this machine runs the code of a row: one of its own family whose level is not above its own. Rows of a family
- * stand in the order of their levels. Processors by name may have anything: only "host" is known to run. */
+/* Whether this machine runs the code of a row: one of its family, not above its level (a family's rows are in the order
+ * of levels). Processors by name may have anything: only "host" is known to run. */
 static bool host_runs(Arena *arena, const Target *row) {
     const Target *level = find_host(arena).level;
     return level && level->family == row->family && row <= level;
@@ -274,7 +273,7 @@ static Target *target_named(Arena *arena, const char *name, int threads) {
     return target;
 }
 
-/* NAME+FEATURE+FEATURE: a target that has more than its name says. */
+/* NAME+FEATURE+FEATURE: a target with more features than its name says. */
 const Target *target_make(Arena *arena, const char *name, int threads) {
     size_t length = strcspn(name, "+");
     Target *target = target_named(arena, arena_strndup(arena, name, length), threads);

@@ -1,6 +1,6 @@
-/* arithmetic.c - the operators of ops.def on values: what lang/value.c says of single values, on vectors.
+/* arithmetic.c - the operators of ops.def on values: on vectors what lang/value.c says of single values.
  *
- * No operand traps: integer division by zero gives 0 and the smallest by -1 wraps. NaN goes through min and max.
+ * No operand traps: integer division by zero gives 0, and the smallest integer by -1 wraps. min and max propagate NaN.
  */
 #include "backends/llvm/code.h"
 #include "lang/diag.h"
@@ -25,7 +25,7 @@ static LLVMValueRef unsigned_division(Code *code, Op op, LLVMValueRef a, LLVMVal
     return LLVMBuildSelect(code->builder, zero, zero_like(a), LLVMBuildUDiv(code->builder, a, divisor, ""), "");
 }
 
-/* Divides by 1 in place of 0 and -1; then the quotient is one too large where there is a rest of the other sign. */
+/* Divides by 1 in place of 0 and -1. Then the quotient is one too large if the remainder has the other sign. */
 static LLVMValueRef floor_division(Code *code, Op op, LLVMValueRef a, LLVMValueRef b) {
     LLVMBuilderRef at = code->builder;
     LLVMTypeRef type = LLVMTypeOf(a);
@@ -48,7 +48,7 @@ static LLVMValueRef integer_division(Code *code, Op op, ElementType type, LLVMVa
     return is_signed(type) ? floor_division(code, op, a, b) : unsigned_division(code, op, a, b);
 }
 
-/* A positive constant divisor, with what is known of the dividend's sign. */
+/* Division by a positive constant, using what is known of the dividend's sign. */
 static LLVMValueRef division_by_constant(Code *code, Op op, LLVMValueRef a, int64_t divisor, bool not_negative) {
     LLVMBuilderRef at = code->builder;
     LLVMTypeRef type = LLVMTypeOf(a);
@@ -87,7 +87,7 @@ LLVMValueRef emit_division(Code *code, const Expr *e, LLVMValueRef a, LLVMValueR
 
 /* --- arithmetic --- */
 
-/* C's arithmetic on 0 and 1, true where the result is not 0. */
+/* C's arithmetic on 0 and 1; true where the result is not 0. */
 static LLVMValueRef bool_arithmetic(Code *code, Op op, LLVMValueRef a, LLVMValueRef b) {
     switch (op) {
     case OP_ADD:
@@ -133,7 +133,7 @@ static bool is_number_constant(LLVMValueRef value) {
     return real == real;
 }
 
-/* Before 19, LLVM narrows these between conversions to the half form, which it then cannot select. */
+/* Before version 19, LLVM narrows these between conversions to the half form, which it then cannot select. */
 static bool has_extremes(const Code *code) {
     return code->target->family->extremes_keep_nan && LLVM_VERSION_MAJOR >= 19;
 }
@@ -153,7 +153,7 @@ static LLVMValueRef scalar_extreme(Code *code, Op op, LLVMValueRef a, LLVMValueR
     return LLVMBuildExtractElement(code->builder, result, index_constant(code, 0), "");
 }
 
-/* What LLVM makes of the comparison below it merges with the test for NaN; the instruction itself it leaves alone. */
+/* LLVM merges the comparison below with the test for NaN; it leaves the instruction itself alone. */
 static LLVMValueRef extreme_instruction(Code *code, Op op, LLVMValueRef a, LLVMValueRef b) {
     static const char *const names[3][2] = {{"llvm.x86.sse.min.ps", "llvm.x86.sse.max.ps"},
                                             {"llvm.x86.avx.min.ps.256", "llvm.x86.avx.max.ps.256"},
@@ -169,8 +169,8 @@ static LLVMValueRef extreme_instruction(Code *code, Op op, LLVMValueRef a, LLVMV
     return emit_intrinsic(code, names[width][op == OP_MAX], NULL, 0, args, lanes == 16 ? 3 : 2);
 }
 
-/* The result, or a where that is no number: one instruction of AVX-512, which looks up what to do for each kind of
- * number: its digit 0 is for quiet NaN, digit 1 for others, all else stays. NULL: there is none for these lanes. */
+/* The result, or a where that is NaN: one AVX-512 instruction with a table of what to do for each kind of number. Digit
+ * 0 is for quiet NaN, digit 1 for signalling NaN; all else keeps the result. NULL: not for these lanes. */
 static LLVMValueRef keep_unordered(Code *code, LLVMValueRef a, LLVMValueRef result) {
     static const char *const names[] = {"llvm.x86.avx512.mask.fixupimm.ps.128", "llvm.x86.avx512.mask.fixupimm.ps.256",
                                         "llvm.x86.avx512.mask.fixupimm.ps.512"};
@@ -184,8 +184,8 @@ static LLVMValueRef keep_unordered(Code *code, LLVMValueRef a, LLVMValueRef resu
     return emit_intrinsic(code, names[lanes == 16 ? 2 : lanes == 8], NULL, 0, args, lanes == 16 ? 6 : 5);
 }
 
-/* x86's minps(a, b) is a < b ? a : b, whose result is b where either is NaN: one instruction when only b can be. Arm
- * has the wanted one. */
+/* x86's minps(a, b) is a < b ? a : b, which gives b if either is NaN: one instruction if only b can be NaN. Arm has the
+ * wanted instruction. */
 static LLVMValueRef real_extreme(Code *code, Op op, LLVMValueRef a, LLVMValueRef b) {
     LLVMBuilderRef at = code->builder;
     if (has_extremes(code))

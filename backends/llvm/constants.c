@@ -1,8 +1,8 @@
-/* constants.c - constant tensors: read-only data of the object, each line of a cache begun at its first byte.
+/* constants.c - constant tensors: read-only data of the object, each beginning on a cache line.
  *
- * Contents are a string of bytes, which costs LLVM nothing, or, in assembly and LLVM text that somebody may read, an
- * array of elements. Tensors with the same contents share them. A candidate of the tuner may leave large ones out. What
- * is larger yet is a symbol until the object is there (object.c), for LLVM copies what it is given several times.
+ * Contents are a string of bytes, which costs LLVM nothing; in readable assembly and LLVM text they are an array of
+ * elements. Tensors with the same contents share them. A candidate of the tuner may leave large ones out. Still larger
+ * ones are a symbol until the object is there (object.c), because LLVM copies what it is given several times.
  */
 #include "backends/llvm/code.h"
 #include "lang/program.h"
@@ -48,7 +48,7 @@ static bool is_nan(ElementType type, const char *at) {
     return type == TYPE_DOUBLE && twice != twice;
 }
 
-/* A NaN keeps its bits in a string of bytes alone. */
+/* Whether an array of elements can hold the contents. (Only a string of bytes keeps the bits of a NaN.) */
 static bool is_readable(Code *code, const Tensor *tensor, const char *data, int64_t elements) {
     if (code->options->kind == EMIT_OBJECT || elements > READABLE_ELEMENTS)
         return false;
@@ -65,7 +65,7 @@ static LLVMValueRef array_constant(Code *code, const Tensor *tensor, const char 
     return LLVMConstArray2(memory_type(code, tensor->type), values, (uint64_t)elements);
 }
 
-/* LLVMConstStringInContext takes an unsigned length: larger contents are pieces, one behind the other. */
+/* LLVMConstStringInContext takes an unsigned length: larger contents are several pieces. */
 static LLVMValueRef bytes_constant(Code *code, const char *data, size_t bytes) {
     enum { PIECE = 1 << 30 };
     if (bytes <= PIECE)
@@ -95,7 +95,7 @@ static LLVMValueRef add_global(Code *code, const Tensor *tensor, const char *dat
     return global;
 }
 
-/* A symbol in place of contents, hidden: reached as what is in the object is. */
+/* A hidden symbol in place of contents: reached like what is in the object. */
 static LLVMValueRef declare_contents(Code *code, const char *name, size_t bytes) {
     LLVMValueRef global = LLVMAddGlobal(code->module, LLVMArrayType2(code->i8, bytes), name);
     set_constant(global);
@@ -103,10 +103,10 @@ static LLVMValueRef declare_contents(Code *code, const char *name, size_t bytes)
     return global;
 }
 
-/* NULL: the object has them. */
+/* The symbol of contents that the object leaves out; NULL: it has them. */
 static LLVMValueRef left_out(Code *code, const Tensor *tensor, size_t bytes) {
     LeftOut *list = code->options->left_out;
-    Arena *arena = code->kernel->arena; /* the list is read when the module is gone */
+    Arena *arena = code->kernel->arena; /* the list outlives the module */
     const char *key = list && bytes > FOLDED_BYTES ? constant_key(arena, tensor) : NULL;
     LLVMValueRef global = key ? LLVMGetNamedGlobal(code->module, key) : NULL;
     if (!key || global)
@@ -116,7 +116,7 @@ static LLVMValueRef left_out(Code *code, const Tensor *tensor, size_t bytes) {
     return global;
 }
 
-/* What the object gets when it is there, for targets whose objects are of the format that is known; NULL for others. */
+/* A symbol whose contents are added to the finished object, on targets with a known object format; NULL on others. */
 static LLVMValueRef added_later(Code *code, const Tensor *tensor, size_t bytes) {
     if (code->options->kind != EMIT_OBJECT || bytes < ADDED_BYTES || !strstr(code->target->triple, "linux"))
         return NULL;
@@ -126,7 +126,7 @@ static LLVMValueRef added_later(Code *code, const Tensor *tensor, size_t bytes) 
             return code->added.items[i].global;
     const char *name = arena_printf(code->arena, "%s.%s", code->kernel->program->symbol, tensor->name);
     LLVMValueRef global = declare_contents(code, name, bytes);
-    const char *symbol = arena_strdup(code->arena, LLVMGetValueName(global)); /* that nothing else has */
+    const char *symbol = arena_strdup(code->arena, LLVMGetValueName(global)); /* a unique name */
     list_push(code->arena, &code->added, ((AddedConstant){tensor, key, symbol, global}));
     return global;
 }
@@ -146,13 +146,14 @@ bool add_constants(const Code *code, char **object, size_t *bytes) {
     return count == 0 || object_add_data(object, bytes, data, count);
 }
 
-/* The bytes of a constant as the module has them; NULL where they are no string of bytes. */
+/* The bytes of a constant in the module; NULL: it is no string of bytes. */
 static const void *bytes_of(LLVMValueRef global, size_t *bytes) {
     LLVMValueRef contents = LLVMGetInitializer(global);
     return LLVMIsConstantString(contents) ? LLVMGetAsString(contents, bytes) : NULL;
 }
 
-/* Contents may be larger than all else: what they were made in is given back, the module has its own copy. */
+/* Includes contents, which the module copies, and frees the memory they were made in: they may be larger than all
+ * else. */
 static LLVMValueRef included(Code *code, const Tensor *tensor, size_t bytes) {
     Arena *scratch = arena_new();
     const char *data = constant_contents(scratch, tensor);

@@ -1,7 +1,7 @@
 /* convert.c - casts between element types, and half and bfloat16 in memory.
  *
- * Where the processor has no instructions for half, integer sequences take their place, so that objects need no
- * compiler's runtime library. bfloat16 always takes them: the instructions for it flush small numbers to zero.
+ * If the processor has no instructions for half, integer sequences are used, so that objects need no compiler runtime
+ * library. bfloat16 always uses them: its instructions flush small numbers to zero.
  */
 #include "backends/llvm/code.h"
 #include "lang/diag.h"
@@ -16,8 +16,7 @@ static LLVMValueRef select_of(Code *code, LLVMValueRef condition, LLVMValueRef a
 
 /* --- half --- */
 
-/* Giesen, "Half to float done quick": the exponent's new bias comes by a multiplication, which makes small numbers
- * normal. */
+/* Giesen, "Half to float done quick": a multiplication changes the exponent's bias, and makes small numbers normal. */
 static LLVMValueRef half_bits_to_float(Code *code, LLVMValueRef bits) {
     LLVMBuilderRef b = code->builder;
     LLVMValueRef wide = LLVMBuildZExt(b, bits, type_like(code->i32, bits), "");
@@ -61,8 +60,8 @@ static LLVMTypeRef half_type(Code *code, LLVMValueRef value) {
     return type_like(LLVMHalfTypeInContext(code->context), value);
 }
 
-/* The fence costs nothing; without it LLVM compares and converts the halves themselves, for which most processors have
- * no lanes. */
+/* The fence costs nothing. Without it LLVM compares and converts halves themselves, for which most processors have no
+ * vector instructions. */
 static LLVMValueRef half_from_memory(Code *code, LLVMValueRef bits) {
     if (!code->half_instructions)
         return half_bits_to_float(code, bits);
@@ -128,7 +127,7 @@ LLVMValueRef round_to(Code *code, LLVMValueRef value, ElementType type) {
 }
 
 /* Boldo and Melquiond, "Emulation of FMA and correctly rounded sums": rounding to odd first makes the second rounding
- * right. An even float that is not exact has its odd neighbour in the direction of the double. */
+ * correct. An even float that is not exact gets its odd neighbour, in the direction of the double. */
 LLVMValueRef round_double_to(Code *code, LLVMValueRef value, ElementType type) {
     LLVMBuilderRef b = code->builder;
     LLVMValueRef real = LLVMBuildFPTrunc(b, value, type_like(code->f32, value), "");
@@ -161,8 +160,8 @@ static LLVMValueRef integer_to_integer(Code *code, LLVMValueRef value, ElementTy
                                                   : LLVMBuildZExt(code->builder, value, type, "");
 }
 
-/* 64 bits to double, such that rounding again to fewer digits rounds as if from the integer: the lowest bit that a
- * double keeps says whether any below it was set. */
+/* 64 bits to double, so that rounding to fewer digits again rounds as from the integer: the lowest bit kept shows
+ * whether any bit below was set. */
 static LLVMValueRef sticky_integer(Code *code, LLVMValueRef value, bool is_signed) {
     LLVMBuilderRef b = code->builder;
     LLVMTypeRef type = LLVMTypeOf(value);
@@ -202,7 +201,7 @@ static LLVMValueRef cut_to(Code *code, LLVMValueRef value, ElementType to) {
     return select_of(code, LLVMBuildFCmp(b, LLVMRealOLT, cut, high, ""), cut, high);
 }
 
-/* To 8 or 16 bits: cut to what fits, which a float holds, then as an int32. The intrinsic for it has no lanes. */
+/* To 8 or 16 bits: clamps to what fits, in a float, then goes by int32. The intrinsic for it has no vector form. */
 static LLVMValueRef real_to_narrow(Code *code, LLVMValueRef value, ElementType to, bool fits) {
     LLVMBuilderRef b = code->builder;
     LLVMTypeRef integer = type_like(code->i32, value);
@@ -212,8 +211,8 @@ static LLVMValueRef real_to_narrow(Code *code, LLVMValueRef value, ElementType t
     return LLVMBuildTrunc(b, whole, type_like(memory_type(code, to), value), "");
 }
 
-/* To 32 or 64 bits on x86, where the intrinsic has no lanes either: what does not fit is chosen beside the conversion.
- */
+/* To 32 or 64 bits on x86, where the intrinsic has no vector form either: selects what does not fit beside the
+ * conversion. */
 static LLVMValueRef real_to_wide(Code *code, LLVMValueRef value, ElementType to) {
     LLVMBuilderRef b = code->builder;
     bool is_signed = element_info[to].kind == KIND_SIGNED;
@@ -246,7 +245,7 @@ static LLVMValueRef real_to_real(Code *code, LLVMValueRef value, ElementType fro
         return LLVMBuildFPExt(code->builder, value, type_like(code->f64, value), "");
     if (from == TYPE_DOUBLE)
         return round_double_to(code, value, to);
-    return round_to(code, value, to); /* of float, half and bfloat16 each is a float already */
+    return round_to(code, value, to); /* float, half and bfloat16 are floats already */
 }
 
 LLVMValueRef emit_conversion(Code *code, LLVMValueRef value, ElementType from, ElementType to) {

@@ -1,7 +1,7 @@
-/* debug.c - line numbers of the .tensor files for -g: a debugger stops at and shows the statement that runs.
+/* debug.c - line numbers of the .tensor files for -g: a debugger stops at the statement that runs, and shows it.
  *
- * Every function has a subprogram, the bodies of parallel loops too, and every statement a location. A statement from
- * another file than its function's, by import, is in a block of that file. Without -g all of this does nothing.
+ * Every function has a subprogram, also the bodies of parallel loops, and every statement a location. A statement from
+ * another file than its function's, by import, is in a block of that file. Without -g nothing here does anything.
  */
 #include "backends/llvm/code.h"
 #include "lang/diag.h"
@@ -12,10 +12,10 @@
 
 typedef struct DebugInfo {
     LLVMDIBuilderRef builder;
-    LLVMMetadataRef *files; /* by number; [0] for what has no file */
+    LLVMMetadataRef *files; /* by number; [0]: no file */
     int file_count;
     LLVMMetadataRef unit;
-    uint32_t function_file; /* of the function being made */
+    uint32_t function_file; /* file of the current function */
     int function_line;
 } DebugInfo;
 

@@ -1,7 +1,7 @@
-/* emit.c - the way into the LLVM code generator: kernels in, an object, assembly or LLVM text out.
+/* emit.c - the way into the LLVM code generator: kernels in; an object, assembly or LLVM text out.
  *
- * The same code is made for a candidate of the search and for what is emitted: the same passes, the same switches of
- * the code generator. Those switches are global to the process; they are set once, before the first machine is made.
+ * A candidate of the search gets the same code as the final output: the same passes, the same code generator switches.
+ * These switches are global to the process, and are set once, before the first machine is made.
  */
 #include "backends/llvm/code.h"
 #include "lang/diag.h"
@@ -25,8 +25,8 @@ static void fatal(const char *reason) {
     INTERNAL_ERROR("LLVM: %s", reason);
 }
 
-/* The scheduler before register allocation overlaps the steps of register tiles until they spill; strength reduction
- * costs time and gains nothing on addresses that are displacements already. */
+/* The scheduler before register allocation overlaps the steps of register tiles until they spill. Loop strength
+ * reduction takes time, and gains nothing on addresses that are displacements already. */
 static void start_llvm(void) {
     static const char *const switches[] = {"tensorc", "-enable-misched=false", "-disable-lsr"};
     LLVMInstallFatalErrorHandler(fatal);
@@ -98,8 +98,8 @@ static void add_module_flag(Code *code, const char *name, unsigned value) {
     LLVMAddModuleFlag(code->module, LLVMModuleFlagBehaviorOverride, name, strlen(name), constant);
 }
 
-/* Layout and triple come first: types and passes depend on them. Position-independent code always: whoever links may
- * make a position-independent program; without -fPIC what we define is known to stay ours. */
+/* Layout and triple come first: types and passes depend on them. Code is always position-independent, because whoever
+ * links may make a position-independent program; without -fPIC our definitions are known to stay ours. */
 static void open_module(Emission *emission, const Target *target, const EmitOptions *options) {
     Code *code = &emission->code;
     *code = (Code){.arena = arena_new(), .target = target, .options = options, .context = LLVMContextCreate()};
@@ -143,13 +143,12 @@ static void close_module(Emission *emission) {
 #else
 #define COMBINE "instcombine"
 #endif
-/* Code is in final form: promote the register buffers, fold what indices left, hoist what loops do not change. */
+/* The code is in final form: promotes register buffers, folds what indices left, hoists what loops do not change. */
 static const char folding_pipeline[] = "function(sroa,early-cse," COMBINE ")";
 static const char hoisting_pipeline[] = "function(loop-simplify,loop-mssa(licm),simplifycfg)";
 
-/* Where thousands of addresses live through all of a function, LLVM takes time that grows with their square to order
- * and allocate them: functions of so many instructions, beyond all that large tiles become, keep them where they are.
- */
+/* When thousands of addresses live through a whole function, LLVM's time to order and allocate them is quadratic.
+ * Functions with more instructions than this, far beyond large tiles, keep their addresses where they are. */
 enum { HOISTING_LIMIT = 32768 };
 
 static const char inline_pipeline[] = "always-inline,globaldce";
@@ -217,7 +216,7 @@ static char *generate(Emission *emission, LLVMCodeGenFileType type, size_t *coun
         LLVMDisposeMessage(text);
         return NULL;
     }
-    drop_module(&emission->code); /* its constants may be as large as what was made of them */
+    drop_module(&emission->code); /* its constants may be as large as the output */
     *count = LLVMGetBufferSize(buffer);
     char *bytes = copy_bytes(LLVMGetBufferStart(buffer), *count);
     LLVMDisposeMemoryBuffer(buffer);
@@ -229,7 +228,7 @@ static char *module_bytes(Emission *emission, EmitKind kind, size_t *count) {
         keep_error(emission, emission->code.problem);
         return NULL;
     }
-    if (!emission->code.options->candidate) /* those are checked by what they compute */
+    if (!emission->code.options->candidate) /* candidates are checked by their results */
         verify(emission);
     if (!optimize(emission))
         return NULL;
@@ -244,7 +243,7 @@ static char *module_bytes(Emission *emission, EmitKind kind, size_t *count) {
     return bytes;
 }
 
-/* The reason is kept in the arena of the first kernel, which is the caller's. */
+/* Keeps the reason in the arena of the first kernel, which is the caller's. */
 static char *fail(Emission *emission, Kernel *const *kernels, int count, const char **why) {
     const char *reason = emission->error ? emission->error : "out of memory";
     *why = count ? arena_strdup(kernels[0]->arena, reason) : "LLVM failed";

@@ -1,7 +1,7 @@
 /* function.c - functions, their frames, and control flow: loops in rotated form, branches with phis.
  *
- * Allocas stand in the entry block, which holds no other code, so that mem2reg promotes them. A function with
- * temporaries in memory returns through one block that frees them; others return where they stand.
+ * Allocas are in the entry block, which has no other code, so that mem2reg promotes them. A function with temporaries
+ * in memory returns through one block that frees them; others return directly.
  */
 #include "backends/llvm/code.h"
 #include "lang/diag.h"
@@ -22,8 +22,7 @@ static void add_text_attribute(Code *code, LLVMValueRef function, const char *na
     LLVMAddAttributeAtIndex(function, (unsigned)LLVMAttributeFunctionIndex, attribute);
 }
 
-/* The processor stands on every function: without it intrinsics become calls. LLVM would rather use half of
- * 512 bits. */
+/* Every function names the processor: without it intrinsics become calls. LLVM would rather use half of 512 bits. */
 void set_target_attributes(Code *code, LLVMValueRef function) {
     const Target *target = code->target;
     add_attribute(code, function, (unsigned)LLVMAttributeFunctionIndex, "nounwind");
@@ -82,8 +81,8 @@ void bind_variable(Code *code, const Var *var, LLVMValueRef value) {
     address_map_set(code->arena, &code->frame->variables, var, value);
 }
 
-/* Of an address: loads of what is known to be constant cross the barriers between the steps of a reduction, and are
- * kept in registers until the accumulators no longer fit. */
+/* Hides an address: otherwise loads of known constants cross the barriers between the steps of a reduction, and stay in
+ * registers until the accumulators no longer fit. */
 LLVMValueRef unknown_value(Code *code, LLVMValueRef value) {
     char constraints[] = "=r,0"; /* not const: until LLVM 17 the parameter was not */
     LLVMBasicBlockRef here = LLVMGetInsertBlock(code->builder);
@@ -159,7 +158,7 @@ void forget_values(Code *code) {
     code->memo = ARENA_NEW(code->arena, Memo);
 }
 
-/* What is computed on one way is not known on the other, nor after. */
+/* What is computed on one path is not known on the other, nor after it. */
 static void enter_way(Code *code, Memo *outer) {
     code->memo = ARENA_NEW(code->arena, Memo);
     *code->memo = (Memo){.outer = outer, .depth = outer->depth + 1, .index = outer->index};
@@ -217,7 +216,7 @@ static LLVMValueRef declare_function(Code *code, const Program *program) {
     return function;
 }
 
-/* Inputs may overlap each other, which noalias allows as long as nobody writes them. */
+/* Inputs may overlap each other: noalias allows that if nobody writes them. */
 static void bind_argument(Code *code, const Argument *argument, unsigned parameter) {
     LLVMValueRef value = LLVMGetParam(code->frame->function, parameter);
     if (argument->scalar) {
@@ -249,7 +248,7 @@ static LLVMValueRef pointer_at(Code *code, LLVMValueRef array, int index, LLVMTy
     return LLVMBuildInBoundsGEP2(code->builder, type, array, &at, 1, "");
 }
 
-/* int NAME_call(const int64_t *sizes, void *const *arguments): scalars by pointer too. */
+/* int NAME_call(const int64_t *sizes, void *const *arguments): scalars are passed by pointer too. */
 static void emit_entry(Code *code, const Program *program, LLVMValueRef function) {
     const char *name = arena_printf(code->arena, "%s_call", program->symbol);
     LLVMTypeRef types[] = {code->pointer, code->pointer};
@@ -274,7 +273,7 @@ static void emit_entry(Code *code, const Program *program, LLVMValueRef function
     frame_close(code);
 }
 
-/* All that follows takes sizes to be 0 or more. The sign of their bitwise or is that of the least. */
+/* Everything after this assumes sizes >= 0. The sign of their bitwise or is that of the smallest. */
 static void refuse_negative_sizes(Code *code, const Program *program) {
     if (program->size_count == 0)
         return;
@@ -350,7 +349,7 @@ static LLVMValueRef emit_body(Code *code, const Kernel *kernel, const LLVMValueR
 
 /* --- packing --- */
 
-/* The size that sizes which packing refuses have is 0: where return_status goes from here on. */
+/* For sizes that packing refuses the result is 0: return_status goes there from here on. */
 static void refuse_with_zero(Code *code, const Kernel *kernel) {
     Frame *frame = code->frame;
     LLVMBasicBlockRef here = LLVMGetInsertBlock(code->builder);

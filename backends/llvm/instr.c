@@ -1,8 +1,8 @@
-/* instr.c - calls of hardware instructions: an LLVM intrinsic, or a function of LLVM IR that the source gives.
+/* instr.c - calls of hardware instructions: an LLVM intrinsic, or a function of LLVM IR from the source.
  *
- * Operands go as they lie in memory, all their elements in a row; where the instruction wants other types of as many
- * bits (a vector of 32-bit integers for packed bytes) the bits are taken as those. What is wrong with a body is kept as
- * the module's problem: the source wrote it.
+ * Operands are passed as they lie in memory, all their elements in a row. If the instruction wants another type of as
+ * many bits (a vector of 32-bit integers for packed bytes), the bits are reinterpreted. An error in a body is kept as
+ * the module's problem, because the source wrote it.
  */
 #include "backends/llvm/code.h"
 #include "lang/expr.h"
@@ -51,7 +51,7 @@ static int first_operand(const Instr *instr) {
     return instr->meaning->combine == COMBINE_NONE;
 }
 
-/* What the source's types say the function is. */
+/* The function type that the source's types declare. */
 static LLVMTypeRef declared_type(Code *code, const Instr *instr) {
     LLVMTypeRef *parameters = ARENA_ARRAY(code->arena, LLVMTypeRef, instr->operand_count);
     int count = 0;
@@ -67,7 +67,7 @@ static const char *type_text(Code *code, LLVMTypeRef type) {
     return copy;
 }
 
-/* Whether a function takes as many operands, each of as many bits, and gives the first. */
+/* Whether a function takes as many operands, each with as many bits, and returns the first. */
 static bool type_fits(Code *code, const Instr *instr, LLVMTypeRef type) {
     LLVMTypeRef wanted = declared_type(code, instr);
     unsigned count = LLVMCountParamTypes(type);
@@ -107,7 +107,7 @@ static LLVMValueRef intrinsic_of(Code *code, const Instr *instr) {
     return type_fits(code, instr, type) ? LLVMGetIntrinsicDeclaration(code->module, id, NULL, 0) : NULL;
 }
 
-/* Statements alone become a function whose parameters are called after the operands. */
+/* Bare statements become a function whose parameters are named after the operands. */
 static const char *function_text(Code *code, const Instr *instr) {
     if (strstr(instr->body, "define "))
         return instr->body;
@@ -120,7 +120,7 @@ static const char *function_text(Code *code, const Instr *instr) {
     return text.text;
 }
 
-/* The first function that a module defines, its own and to be inlined. */
+/* Takes the first function that a module defines, made internal and always inlined. */
 static LLVMValueRef take_function(Code *code, const Instr *instr, LLVMModuleRef module) {
     LLVMValueRef function = LLVMGetFirstFunction(module);
     while (function && LLVMIsDeclaration(function))
@@ -170,7 +170,7 @@ static LLVMValueRef parsed_function(Code *code, const Instr *instr) {
     return NULL;
 }
 
-/* NULL, with the problem kept, when the body is wrong. */
+/* NULL, with the problem kept, if the body is wrong. */
 static LLVMValueRef instr_function(Code *code, const Instr *instr) {
     LLVMValueRef function = address_map_get(&code->instrs, instr);
     if (function || code->problem)
@@ -183,7 +183,7 @@ static LLVMValueRef instr_function(Code *code, const Instr *instr) {
 
 /* --- operands --- */
 
-/* A vector again and again. Small ones go as one integer: processors load and repeat these at once. */
+/* Repeats a vector. A small one goes as one integer, which processors load and repeat at once. */
 static LLVMValueRef repeated(Code *code, LLVMValueRef block, int times) {
     int lanes = lanes_of(block);
     unsigned bits = type_bits(LLVMTypeOf(block));
@@ -206,7 +206,7 @@ LLVMValueRef emit_repeat(Code *code, const Expr *e) {
     return emit_resized(code, repeated(code, value, e->lanes / block->lanes), padded_lanes(e->lanes));
 }
 
-/* A value as it lies in memory, in exactly its lanes; what was just read is not converted there and back. */
+/* A value as it lies in memory, in exactly its lanes. What was just read is not converted back and forth. */
 static LLVMValueRef stored_value(Code *code, const Expr *e) {
     if (e->kind == EXPR_REPEAT || e->kind == EXPR_BROADCAST)
         return repeated(code, stored_value(code, e->args[0]), e->lanes / e->args[0]->lanes);

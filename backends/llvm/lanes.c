@@ -68,7 +68,7 @@ LLVMValueRef lanes_clamp(Lanes *l, LLVMValueRef x, double low, double high) {
     return lanes_select_where(l, lanes_compare(l, LLVMRealOGT, x, high), lanes_number(l, high), x);
 }
 
-/* Adding 1.5 * 2^23, for double 1.5 * 2^52, leaves the whole number in the low bits. */
+/* Adding 1.5 * 2^23 (for double 1.5 * 2^52) leaves the whole number in the low bits. */
 LLVMValueRef lanes_round_product(Lanes *l, LLVMValueRef x, double y, LLVMValueRef *bits) {
     double rounder = l->scalar == l->code->f64 ? 0x1.8p52 : 0x1.8p23;
     LLVMValueRef shifted = lanes_fused(l, x, lanes_number(l, y), lanes_number(l, rounder));
@@ -95,8 +95,8 @@ static bool has_instructions(const Lanes *l) {
     return l->code->target->avx512;
 }
 
-/* A register, or several of them side by side: their instructions stand next to each other, so that one does not
- * wait for the one before it. */
+/* Whether the lanes fill a register or several. The instructions of several are neighbours, so that none waits for
+ * another. */
 static bool fills_registers(const Lanes *l) {
     return has_instructions(l) && LLVMGetTypeKind(l->real) == LLVMVectorTypeKind &&
            LLVMGetVectorSize(l->real) % (unsigned)register_lanes(l) == 0;
@@ -104,7 +104,7 @@ static bool fills_registers(const Lanes *l) {
 
 typedef LLVMValueRef RegisterFunction(Lanes *l, LLVMValueRef *args, const void *context);
 
-/* The function register by register, for lanes from `first` on. */
+/* Calls the function register by register, for lanes from `first` on. */
 static LLVMValueRef by_registers(Lanes *l, RegisterFunction *function, LLVMValueRef *args, int count, int first,
                                  int lanes, const void *context) {
     LLVMValueRef parts[MOST_ARGUMENTS];
@@ -123,8 +123,8 @@ static LLVMValueRef in_registers(Lanes *l, RegisterFunction *function, LLVMValue
     return by_registers(l, function, args, count, 0, lanes_of(args[0]), context);
 }
 
-/* An instruction of registers of so many bits, of float or double; a whole register's instruction takes a rounding, and
- * the mask, which is all of it, has at least 8 bits. */
+/* A masked instruction on registers of so many bits. For a whole register it also takes a rounding mode. The mask has
+ * all lanes, and at least 8 bits. */
 static LLVMValueRef masked_instruction(Lanes *l, const char *name, int lanes, LLVMValueRef *args, int count) {
     enum { CURRENT_ROUNDING = 4 };
     bool whole = lanes == register_lanes(l);
@@ -139,7 +139,7 @@ static LLVMValueRef masked_instruction(Lanes *l, const char *name, int lanes, LL
     return emit_intrinsic(l->code, full, NULL, 0, all, count + 2 + whole);
 }
 
-/* scalef works on whole registers and parts of one. */
+/* scalef works on whole registers and on parts of one. */
 bool lanes_can_scale(const Lanes *l) {
     int lanes = LLVMGetTypeKind(l->real) == LLVMVectorTypeKind ? (int)LLVMGetVectorSize(l->real) : 1;
     int part = REGISTER_BYTES / (lanes * (lanes_are_wide(l) ? 8 : 4));

@@ -1,15 +1,15 @@
-/* masks.c - accesses under masks for which the processor has no instruction: lane by lane, without branches.
+/* masks.c - masked accesses for which the processor has no instruction: lane by lane, without branches.
  *
- * LLVM would make a branch of each lane. The tail of a register tile has hundreds of them, over which all of its
- * vectors are alive: seconds of compile time. Here a lane that the mask leaves out is read from zeros, and stored where
- * nobody looks; the mask is a number whose bits are tested.
+ * LLVM would make a branch for each lane. The tail of a register tile has hundreds, and all of its vectors stay live
+ * over them: seconds of compile time. Instead, a lane that the mask leaves out is read from zeros, and stored to a
+ * sink. The mask is a number whose bits are tested.
  */
 #include "backends/llvm/code.h"
 #include "lang/program.h"
 
 #include <string.h>
 
-enum { WORD = 8, LANE_BITS = 64 /* of the number of a lane */, LEAST_MASK = 8, MOST_MASK = 64 };
+enum { WORD = 8, LANE_BITS = 64 /* bits of a lane's number */, LEAST_MASK = 8, MOST_MASK = 64 };
 
 bool has_masked_access(const Code *code, int bytes) {
     return target_masks(code->target, bytes);
@@ -24,7 +24,7 @@ bool has_mask_numbers(const Code *code, int lanes) {
            lanes == padded_lanes(lanes);
 }
 
-/* The lanes of a constant that has some, but not all. */
+/* The lanes of a constant mask with some lanes, but not all. */
 static bool constant_lanes(LLVMValueRef mask, uint64_t *lanes) {
     int count = lanes_of(mask);
     *lanes = 0;
@@ -63,7 +63,7 @@ LLVMValueRef held_mask(Code *code, LLVMValueRef mask) {
     return held->mask;
 }
 
-/* So many bytes, and enough for padded lanes. */
+/* Zeros for at least so many bytes, and for padded lanes. */
 LLVMValueRef zeros_to_read(Code *code, int bytes) {
     int words = 1;
     while (words * WORD < bytes)
@@ -80,7 +80,7 @@ LLVMValueRef zeros_to_read(Code *code, int bytes) {
     return global;
 }
 
-/* A place on the stack, of which LLVM does not know that nobody reads it: else it makes a branch after all. */
+/* The sink, on the stack, hidden from LLVM's optimizer: if it knew that nobody reads it, it would make a branch. */
 static LLVMValueRef sink_of_stores(Code *code) {
     Frame *frame = code->frame;
     if (!frame->sink)
@@ -124,8 +124,7 @@ LLVMValueRef load_each_lane(Code *code, const LanesInMemory *lanes, LLVMValueRef
     return vector;
 }
 
-/* The number of the first lane that is set: what a lane that is not set reads again. How many there are where none is.
- */
+/* The number of the first set lane, which lanes that are not set read again; the number of lanes if none is set. */
 static LLVMValueRef first_lane(Code *code, LLVMValueRef bits, LLVMValueRef any, int padded) {
     LLVMTypeRef type = padded > LANE_BITS ? LLVMTypeOf(bits) : code->i64;
     LLVMValueRef wide = LLVMBuildIntCast2(code->builder, bits, type, false, "");
@@ -135,8 +134,8 @@ static LLVMValueRef first_lane(Code *code, LLVMValueRef bits, LLVMValueRef any, 
     return LLVMBuildSelect(code->builder, any, first, index_constant(code, padded), "");
 }
 
-/* The displacements depend on the mask alone, which all rows of a tile share; what decides over whole rows chooses
- * their addresses. */
+/* Displacements depend only on the mask, which all rows of a tile share. The condition over whole rows selects their
+ * addresses. */
 LLVMValueRef load_row_by_lane(Code *code, const LanesInMemory *lanes, LLVMValueRef address, LLVMValueRef condition,
                               LLVMValueRef mask) {
     int padded = lanes_of(mask);

@@ -1,6 +1,5 @@
-/* math.c - the functions of ops.def: an instruction where there is one, a sequence of them (from
- * functions/functions.c), and the C library's function, lane by lane, for the rest. half and bfloat16 are computed in
- * float and rounded.
+/* math.c - the functions of ops.def: one instruction if there is one, else a sequence (functions/functions.c), else the
+ * C library's function, lane by lane. half and bfloat16 are computed in float and rounded.
  */
 #include "backends/llvm/code.h"
 #include "lang/diag.h"
@@ -15,7 +14,7 @@ static const char *const intrinsic_names[OP_COUNT] = {
 
 /* --- the C library --- */
 
-/* Reads and writes no memory that anyone could see: errno is nobody's. */
+/* Declared to touch no visible memory: nobody looks at errno. */
 static LLVMValueRef library_function(Code *code, Op op, LLVMTypeRef type) {
     const char *suffix = type == code->f32 ? "f" : "";
     const char *name = arena_printf(code->arena, "%s%s", op_info[op].libm, suffix);
@@ -53,7 +52,7 @@ static LLVMValueRef emit_rsqrt(Code *code, LLVMValueRef a) {
     return LLVMBuildFDiv(code->builder, one, unary_intrinsic(code, "llvm.sqrt", a), "");
 }
 
-/* a - b where a > b, else 0; a NaN goes through. */
+/* a - b where a > b, else 0; propagates NaN. */
 static LLVMValueRef emit_fdim(Code *code, LLVMValueRef a, LLVMValueRef b) {
     LLVMValueRef below = LLVMBuildFCmp(code->builder, LLVMRealOLE, a, b, "");
     LLVMValueRef zero = LLVMConstNull(LLVMTypeOf(a));
@@ -74,7 +73,7 @@ static LLVMValueRef emit_real_function(Code *code, Op op, bool single, LLVMValue
 
 /* --- the 16-bit types --- */
 
-/* In double the product is exact and the sum rounded where it no longer matters. */
+/* In double the product is exact, and the sum is rounded where that no longer matters. */
 static LLVMValueRef emit_narrow_fma(Code *code, ElementType type, LLVMValueRef *args) {
     LLVMValueRef wide[3];
     for (int i = 0; i < 3; i++)
@@ -83,7 +82,7 @@ static LLVMValueRef emit_narrow_fma(Code *code, ElementType type, LLVMValueRef *
     return round_double_to(code, LLVMBuildFAdd(code->builder, product, wide[2], ""), type);
 }
 
-/* One step of the bits, which count magnitudes up from either zero. */
+/* One step of the bits, whose order is that of magnitudes from either zero. */
 static LLVMValueRef emit_narrow_nextafter(Code *code, ElementType type, LLVMValueRef a, LLVMValueRef b) {
     LLVMBuilderRef at = code->builder;
     LLVMValueRef zero = LLVMConstNull(LLVMTypeOf(a));

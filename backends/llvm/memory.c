@@ -1,11 +1,11 @@
 /* memory.c - reads and stores of buffers in memory.
  *
- * The parts of an offset are added one by one, that of the outermost loop first, the constant last: what an inner loop
- * does not change is hoisted, and the elements of an unrolled tile differ by the displacement alone. Contiguous lanes
- * are one access, masked where there is a guard or where the lanes are not a power of two; small constant strides are
- * contiguous accesses, likewise masked, and a shuffle; lanes that go down in memory are those that go up, reversed
- * around; those that go round a row are two loads, those that are held at its ends one and an element of each;
- * everything else is a gather or scatter.
+ * The parts of an offset are added one by one, that of the outermost loop first and the constant last: LLVM hoists what
+ * an inner loop does not change, and the elements of an unrolled tile differ in the displacement alone. Contiguous
+ * lanes are one access, masked if there is a guard or the lanes are not a power of two. Small constant strides are
+ * contiguous accesses, likewise masked, and a shuffle. Lanes that go down in memory are read upwards and reversed.
+ * Lanes that wrap around a row are two loads. Lanes that are clamped at its ends are one load and an element for each
+ * end. Everything else is a gather or scatter.
  */
 #include "backends/llvm/code.h"
 #include "lang/diag.h"
@@ -13,16 +13,15 @@
 
 #include <string.h>
 
-
 /* --- addresses --- */
 
 static LLVMValueRef advance(Code *code, LLVMTypeRef type, LLVMValueRef pointer, LLVMValueRef elements) {
     return LLVMBuildInBoundsGEP2(code->builder, type, pointer, &elements, 1, "");
 }
 
-/* The pointer moved by a part of an offset. The addresses of an unrolled tile have most of their parts in common, which
- * are computed once in a block: LLVM would find that out, but takes longer over it than over all the rest. What a read
- * gives may change within a block. */
+/* The pointer plus a part of an offset. The addresses of an unrolled tile share most parts, which are computed once in
+ * a block: LLVM would find that out, but take longer than for all the rest. A value read from memory may change in a
+ * block. */
 static LLVMValueRef add_part(Code *code, LLVMTypeRef type, LLVMValueRef from, const Expr *part) {
     LLVMBasicBlockRef block = LLVMGetInsertBlock(code->builder);
     if (block != code->addresses_block)
@@ -39,7 +38,7 @@ static LLVMValueRef add_part(Code *code, LLVMTypeRef type, LLVMValueRef from, co
     return address;
 }
 
-/* Of an EXPR_INT or an EXPR_OFFSET. */
+/* The address at an EXPR_INT or an EXPR_OFFSET. */
 static LLVMValueRef element_address(Code *code, LLVMTypeRef type, LLVMValueRef pointer, const Expr *index) {
     ENSURE(index->kind == EXPR_OFFSET || index->kind == EXPR_INT);
     for (int i = 0; i < index->count; i++)
@@ -56,7 +55,7 @@ typedef struct MemoryAccess {
     Expr *index;
     Expr *guard;
     int lanes;
-    bool reversed; /* the guard's lanes, and the value's, lie in memory from the last to the first */
+    bool reversed; /* the lanes of guard and value are in memory from the last to the first */
 } MemoryAccess;
 
 static MemoryAccess access_of(Code *code, const Tensor *tensor, Expr **index, int count, Expr *guard, int lanes) {
@@ -71,7 +70,7 @@ static bool constant_stride(const MemoryAccess *access, int64_t *stride) {
     return access->index->kind == EXPR_RAMP && expr_is_int(access->index->args[1], stride);
 }
 
-/* Of lanes that were reversed under a guard the first may lie before the buffer: nothing is promised of it. */
+/* The first of reversed lanes under a guard may be before the buffer: its address is computed without "inbounds". */
 static LLVMValueRef address_of(Code *code, const MemoryAccess *access) {
     Expr *index = access->index->kind == EXPR_RAMP ? access->index->args[0] : access->index;
     if (access->reversed && access->guard) {
@@ -89,7 +88,7 @@ static LanesInMemory lanes_in_memory(const MemoryAccess *access) {
     return (LanesInMemory){access->type, alignment_of(access), access->lanes};
 }
 
-/* The first `lanes` of a vector from the last to the first. */
+/* Reverses the first `lanes` lanes of a vector. */
 static LLVMValueRef reversed_lanes(Code *code, LLVMValueRef value, int lanes) {
     int count = lanes_of(value), indices[count];
     for (int i = 0; i < count; i++)
@@ -97,7 +96,7 @@ static LLVMValueRef reversed_lanes(Code *code, LLVMValueRef value, int lanes) {
     return emit_shuffle(code, value, NULL, indices, count);
 }
 
-/* The same elements in the order of memory, where the lanes go down in it. */
+/* The same elements in the order of memory, for lanes that go down. */
 static MemoryAccess reversed_access(Code *code, const MemoryAccess *access, int64_t stride) {
     MemoryAccess reversed = *access;
     Expr *first = expr_offset_beyond(code->arena, access->index->args[0], stride * (access->lanes - 1));
@@ -106,7 +105,7 @@ static MemoryAccess reversed_access(Code *code, const MemoryAccess *access, int6
     return reversed;
 }
 
-/* The lanes that may touch memory: those that the guard allows and that exist; NULL for all. */
+/* The mask of lanes that may touch memory: those that exist and that the guard allows; NULL: all. */
 static LLVMValueRef access_mask(Code *code, const MemoryAccess *access) {
     int padded = padded_lanes(access->lanes);
     LLVMValueRef mask = access->guard ? emit_value(code, access->guard) : NULL;
@@ -117,7 +116,7 @@ static LLVMValueRef access_mask(Code *code, const MemoryAccess *access) {
     if (access->lanes == padded)
         return mask;
     if (mask && access->reversed)
-        mask = LLVMBuildFreeze(code->builder, mask, ""); /* what is behind the lanes was poison */
+        mask = LLVMBuildFreeze(code->builder, mask, ""); /* padding lanes were poison */
     LLVMValueRef real = lane_mask(code, access->lanes, padded);
     return mask ? LLVMBuildAnd(code->builder, mask, real, "") : real;
 }
@@ -137,7 +136,7 @@ static LLVMValueRef masked_load(Code *code, const MemoryAccess *access, LLVMValu
     return emit_intrinsic(code, "llvm.masked.load", overloads, 2, args, 4);
 }
 
-/* `lanes` elements in a row, in padded lanes. Without cheap masks an odd number is loaded piece by piece, by LLVM. */
+/* Loads `lanes` contiguous elements into padded lanes. Without cheap masks LLVM loads an odd number piece by piece. */
 static LLVMValueRef load_row(Code *code, const MemoryAccess *access, LLVMValueRef address, int lanes) {
     int padded = padded_lanes(lanes);
     if (lanes == padded || !has_masked_access(code, alignment_of(access)))
@@ -145,8 +144,7 @@ static LLVMValueRef load_row(Code *code, const MemoryAccess *access, LLVMValueRe
     return masked_load(code, access, address, lane_mask(code, lanes, padded));
 }
 
-/* The mask of lanes that lie a stride apart, as one of all elements from the first to the last: what is between them is
- * left out. */
+/* Spreads the mask of strided lanes to all elements from the first to the last; elements between lanes are left out. */
 static LLVMValueRef spread_mask(Code *code, LLVMValueRef mask, int lanes, int stride) {
     int padded = padded_lanes(stride * (lanes - 1) + 1), indices[padded], none = lanes_of(mask);
     for (int i = 0; i < padded; i++)
@@ -157,7 +155,7 @@ static LLVMValueRef spread_mask(Code *code, LLVMValueRef mask, int lanes, int st
 static LLVMValueRef load_strided(Code *code, const MemoryAccess *access, int stride) {
     int span = stride * (access->lanes - 1) + 1, padded = padded_lanes(access->lanes), indices[padded];
     LLVMValueRef address = address_of(code, access), row;
-    if (access->guard) /* under a mask that an instruction has */
+    if (access->guard) /* an instruction has this mask */
         row = masked_load(code, access, address, spread_mask(code, access_mask(code, access), access->lanes, stride));
     else
         row = load_row(code, access, address, span);
@@ -166,8 +164,8 @@ static LLVMValueRef load_strided(Code *code, const MemoryAccess *access, int str
     return emit_shuffle(code, row, NULL, indices, padded);
 }
 
-/* The indices of lanes that nothing asks for may be made of elements that nothing wrote. They are inside whatever those
- * hold, as long as they hold one value: what LLVM takes for undefined may be another one at each use. */
+/* Indices of unused lanes may come from elements that nothing wrote. They are in range whatever these hold, if they
+ * hold one value; but LLVM may give an undefined value differently at each use. So they are frozen. */
 static LLVMValueRef lane_indices(Code *code, const Expr *index) {
     Memo own = {.index = true}, *outer = code->memo;
     if (!expr_reads(index))
@@ -178,7 +176,7 @@ static LLVMValueRef lane_indices(Code *code, const Expr *index) {
     return value;
 }
 
-/* One pointer a lane. */
+/* One pointer for each lane. */
 static LLVMValueRef lane_addresses(Code *code, const MemoryAccess *access) {
     LLVMValueRef index, base = access->base;
     if (access->index->kind == EXPR_RAMP) {
@@ -206,7 +204,7 @@ static LLVMValueRef load_gathered(Code *code, const MemoryAccess *access) {
     return emit_intrinsic(code, "llvm.masked.gather", overloads, 2, args, 4);
 }
 
-/* Where all lanes are to be read from: under a guard that fails, zeros. */
+/* The address where all lanes are read: zeros if the guard fails. */
 static LLVMValueRef address_where(Code *code, const MemoryAccess *access, const Expr *guard) {
     LLVMValueRef address = address_of(code, access);
     if (!guard)
@@ -220,7 +218,7 @@ static LLVMValueRef load_row_where(Code *code, const MemoryAccess *access, const
     return load_row(code, access, address_where(code, access, guard), access->lanes);
 }
 
-/* What an expression is in every lane; NULL: they differ. */
+/* The scalar that an expression is in every lane; NULL: lanes differ. */
 static Expr *same_in_lanes(Code *code, const Expr *e) {
     if (e->kind == EXPR_BROADCAST)
         return e->args[0];
@@ -237,7 +235,7 @@ static Expr *both(Code *code, Expr *a, Expr *b) {
     return a && b ? expr_binary(code->arena, OP_AND, a, b) : a ? a : b;
 }
 
-/* A guard as what decides for all lanes, a scalar, and what does for each; NULL: nothing. */
+/* Splits a guard into a scalar condition for all lanes and one for each lane; NULL: none. */
 static void split_guard(Code *code, Expr *guard, Expr **all, Expr **each) {
     Expr *same = same_in_lanes(code, guard);
     if (same) {
@@ -250,7 +248,7 @@ static void split_guard(Code *code, Expr *guard, Expr **all, Expr **each) {
     }
 }
 
-/* Where none of the lanes is to be read, from zeros. */
+/* The address, or zeros if the mask has no lanes. */
 static LLVMValueRef address_of_any(Code *code, const MemoryAccess *access, LLVMValueRef address, LLVMValueRef mask) {
     LLVMTypeRef type = LLVMTypeOf(mask);
     LLVMValueRef any = emit_intrinsic(code, "llvm.vector.reduce.or", &type, 1, &mask, 1);
@@ -258,16 +256,15 @@ static LLVMValueRef address_of_any(Code *code, const MemoryAccess *access, LLVMV
     return LLVMBuildSelect(code->builder, any, address, zeros, "");
 }
 
-/* A masked load of memory that nobody has touched yet, as the rest of a temporary may be, takes as long as one
- * outside of all memory, each time; that is where lanes that go down are, when all of them are cut off. */
+/* A masked load of untouched memory (the rest of a temporary) takes as long as one outside all memory, each time.
+ * Reversed lanes are there when all of them are cut off. */
 static LLVMValueRef touched_address(Code *code, const MemoryAccess *access, const Expr *guard, LLVMValueRef mask) {
     LLVMValueRef address = address_where(code, access, guard);
     bool outside = access->reversed || access->tensor->role == ROLE_TEMPORARY;
     return outside ? address_of_any(code, access, address, mask) : address;
 }
 
-/* A masked load that stands outside of all memory takes very long: what decides for all lanes is no part of the mask.
- */
+/* A masked load outside all memory takes very long: so a condition for all lanes is no part of the mask. */
 static LLVMValueRef load_guarded_row(Code *code, const MemoryAccess *access) {
     Expr *all = NULL, *each = NULL;
     split_guard(code, access->guard, &all, &each);
@@ -292,15 +289,15 @@ static LLVMValueRef load_same(Code *code, const MemoryAccess *access) {
     return LLVMBuildSelect(code->builder, mask, all, LLVMConstNull(LLVMTypeOf(all)), "");
 }
 
-/* Without branches: loads of several blocks would be moved together, far from where they are used. */
+/* Has no branches: LLVM would move the loads of several blocks together, far from their uses. */
 static LLVMValueRef load_scalar(Code *code, const MemoryAccess *access) {
     return load(code, access, access->type, address_where(code, access, access->guard));
 }
 
-/* What lies along memory, and from some lane on goes on at the beginning of a row. */
+/* Contiguous lanes that continue, from some lane on, at the beginning of a row. */
 typedef struct Wrapped {
-    Expr *around, *first; /* the row's index, and where in the row the first lane would be, if that had no end */
-    int64_t period;       /* of the row; no fewer than the lanes */
+    Expr *around, *first; /* index of the row; place of the first lane in it, before wrapping */
+    int64_t period;       /* length of the row; at least the lanes */
 } Wrapped;
 
 static bool find_wrapped(Code *code, const Expr *index, Wrapped *wrapped) {
@@ -323,12 +320,12 @@ static bool find_wrapped(Code *code, const Expr *index, Wrapped *wrapped) {
 static LLVMValueRef load_part(Code *code, const MemoryAccess *access, Expr *index, LLVMValueRef mask) {
     MemoryAccess part = *access;
     part.index = index;
-    LLVMValueRef at = emit_value(code, index); /* of the first lane, which may be outside */
+    LLVMValueRef at = emit_value(code, index); /* of the first lane; may be outside */
     LLVMValueRef address = LLVMBuildGEP2(code->builder, access->type, access->base, &at, 1, "");
     return masked_load(code, &part, address_of_any(code, &part, address, mask), mask);
 }
 
-/* The lanes before the end of the row and those after it, each under a mask; NULL: they are no such lanes. */
+/* Loads the lanes before the end of the row and those after it, each under a mask; NULL: lanes are not like that. */
 static LLVMValueRef load_wrapped(Code *code, const MemoryAccess *access) {
     enum { LANES_LIMIT = 64 };
     Wrapped wrapped = {.around = expr_int(code->arena, 0)};
@@ -351,9 +348,9 @@ static LLVMValueRef load_wrapped(Code *code, const MemoryAccess *access) {
     return LLVMBuildSelect(code->builder, is_before, first, after, "");
 }
 
-/* What lies along memory between two bounds, and is held at those: min(max(e, low), high). */
+/* Contiguous lanes that are clamped at two bounds: min(max(e, low), high). */
 typedef struct Clamped {
-    Expr *around, *first; /* the row's index, and where in the row the first lane would be without bounds */
+    Expr *around, *first; /* index of the row; place of the first lane in it, before clamping */
     Expr *low, *high;     /* NULL: none */
 } Clamped;
 
@@ -387,7 +384,7 @@ static bool find_clamped(Code *code, const Expr *index, Clamped *clamped) {
     return find_bounds(code, index, clamped) && (clamped->low || clamped->high);
 }
 
-/* The lanes from a bound on, of as many as there are. */
+/* The mask of lanes from a bound on. */
 static LLVMValueRef lanes_from(Code *code, const Clamped *clamped, Expr *bound, int lanes) {
     Expr *count = expr_binary(code->arena, OP_SUB, bound, clamped->first);
     count = expr_binary(code->arena, OP_MAX, expr_binary(code->arena, OP_MIN, count, expr_int(code->arena, lanes)),
@@ -400,9 +397,9 @@ static LLVMValueRef both_masks(Code *code, LLVMValueRef a, LLVMValueRef b) {
     return a && b ? LLVMBuildAnd(code->builder, a, b, "") : a ? a : b;
 }
 
-/* The lanes of the mask hold the element at a bound, the others what they were. */
-static LLVMValueRef hold(Code *code, const MemoryAccess *access, const Clamped *clamped, Expr *bound, LLVMValueRef lanes,
-                         LLVMValueRef mask, LLVMValueRef value) {
+/* Lanes of the mask get the element at a bound; the others keep their value. */
+static LLVMValueRef hold(Code *code, const MemoryAccess *access, const Clamped *clamped, Expr *bound,
+                         LLVMValueRef lanes, LLVMValueRef mask, LLVMValueRef value) {
     LLVMValueRef at = emit_value(code, expr_binary(code->arena, OP_ADD, clamped->around, bound));
     LLVMValueRef address = LLVMBuildGEP2(code->builder, access->type, access->base, &at, 1, "");
     address = address_of_any(code, access, address, both_masks(code, lanes, mask));
@@ -410,7 +407,7 @@ static LLVMValueRef hold(Code *code, const MemoryAccess *access, const Clamped *
     return LLVMBuildSelect(code->builder, lanes, emit_splat(code, element, lanes_of(lanes)), value, "");
 }
 
-/* The lanes between the bounds under a mask, the others from two elements; NULL: they are no such lanes. */
+/* Loads the lanes between the bounds under a mask, and the others from two elements; NULL: lanes are not like that. */
 static LLVMValueRef load_clamped(Code *code, const MemoryAccess *access) {
     enum { LANES_LIMIT = 64 };
     Clamped clamped = {.around = expr_int(code->arena, 0)};
@@ -552,7 +549,7 @@ static bool reads_held_memory(Code *code, const Expr *e) {
     return registers && registers_hold_memory(registers);
 }
 
-/* A value as memory holds it: what is copied or chosen, and not computed with, is not converted on the way. */
+/* A value as memory holds it. What is only copied or chosen, not computed with, is not converted. */
 static LLVMValueRef stored_value(Code *code, const Expr *e) {
     bool narrow = e->type == TYPE_HALF || e->type == TYPE_BFLOAT16;
     if ((narrow || e->kind == EXPR_SHUFFLE || reads_held_memory(code, e)) && is_copied(code, e))
@@ -588,7 +585,7 @@ static bool branches(Code *code, const Stmt *stmt) {
     return stmt->guard && stmt->guard->lanes == 1 && !buffer_of(code, stmt->tensor)->registers;
 }
 
-/* What is to be stored, as memory or the registers hold it. */
+/* The value to store, as memory or the registers hold it. */
 static LLVMValueRef value_to_store(Code *code, const Stmt *stmt) {
     struct Registers *registers = buffer_of(code, stmt->tensor)->registers;
     if (!registers)
@@ -613,7 +610,7 @@ static void store_value(Code *code, const Stmt *stmt, const Expr *guard, LLVMVal
     store_to_memory(code, &access, value);
 }
 
-/* A guard on a scalar is a branch around the whole statement, its value included. */
+/* A scalar guard is a branch around the whole statement, including its value. */
 void emit_store(Code *code, const Stmt *stmt) {
     forget_values(code);
     if (!branches(code, stmt)) {

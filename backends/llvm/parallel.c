@@ -1,11 +1,11 @@
-/* parallel.c - parallel loops: the body in a function of its own, its values handed over in a closure.
+/* parallel.c - parallel loops: the body becomes a function of its own; its values are passed in a closure.
  *
  *   SYMBOL.loop.N(begin, end, values...)    runs a part of the loop; its pointers do not alias, as in the caller
  *   SYMBOL.range.N(closure, begin, end)     unpacks the closure: what a replacement of the threads calls
  *   SYMBOL.team.N(closure)                  what OpenMP's runtime calls in each thread: this thread's contiguous part
  *
- * A loop whose body has temporaries in memory runs over as many parts as there are slices of them; all others run over
- * the values of the loop. Parallel loops inside run serially. A candidate calls tensorc_parallel in place of OpenMP.
+ * A loop whose body has temporaries in memory runs over as many parts as there are slices of these; others run over the
+ * values of the loop. Parallel loops inside run serially. A candidate calls tensorc_parallel in place of OpenMP.
  */
 #include "backends/llvm/code.h"
 #include "lang/diag.h"
@@ -19,11 +19,11 @@ typedef struct Outline {
     const Slices *slices;        /* or NULL */
     LIST(const Var *) variables; /* of the caller's frame */
     LIST(const Tensor *) tensors;
-    LIST(Placement *) placements; /* whose offsets are not constant */
+    LIST(Placement *) placements; /* those whose offsets are not constant */
     Map seen;
-    Map inner;                 /* variables and buffers of the loop's own: one before it may have shared them */
+    Map inner;                 /* variables and buffers of this loop: an earlier loop may have shared them */
     bool checks;               /* the body may return a status */
-    LIST(LLVMValueRef) values; /* all that is handed over, in the caller */
+    LIST(LLVMValueRef) values; /* all that is passed, in the caller */
     LLVMTypeRef closure_type;  /* { extent, status, values... } */
     LLVMValueRef loop, range, team;
 } Outline;
@@ -141,7 +141,7 @@ static void open_inner(Outline *outline, LLVMValueRef function) {
     debug_function(outline->code, function, LLVMGetValueName2(function, &length), outline->stmt->loc);
 }
 
-/* Everything that the body names gets its value from a parameter. The offsets in a slice are the body's alone. */
+/* Everything that the body names gets its value from a parameter. Offsets in a slice belong to the body alone. */
 static void bind_parameters(Outline *outline) {
     Code *code = outline->code;
     Frame *frame = code->frame, *caller = frame->outer;
@@ -161,7 +161,7 @@ static void bind_parameters(Outline *outline) {
     frame->depth = caller->depth;
 }
 
-/* The loop after this one may be another piece of the same, with the same temporaries: they are the caller's again. */
+/* Makes temporaries the caller's again: the next loop may be another piece of this one, with the same temporaries. */
 static void unbind_placements(Outline *outline) {
     int first = outline->variables.count + outline->tensors.count;
     for (int i = 0; i < outline->placements.count; i++)
@@ -179,12 +179,12 @@ static void emit_values_loop(Outline *outline, LLVMValueRef begin, LLVMValueRef 
     loop_end(code, &loop);
 }
 
-/* A piece of a loop that ends before the piece begins has a negative extent: no iterations to share out. */
+/* The extent, at least 0: that of a piece that ends before it begins is negative. */
 static LLVMValueRef loop_extent(Code *code, const Stmt *stmt) {
     return binary_intrinsic(code, "llvm.smax", emit_value(code, stmt->extent), index_constant(code, 0));
 }
 
-/* Part p of n: where it begins; the first extent % n parts have one value more. */
+/* Where part p of n begins; the first extent % n parts have one value more. */
 static LLVMValueRef part_begin(Code *code, LLVMValueRef extent, LLVMValueRef part, LLVMValueRef parts) {
     LLVMBuilderRef b = code->builder;
     LLVMValueRef share = LLVMBuildUDiv(b, extent, parts, ""), rest = LLVMBuildURem(b, extent, parts, "");
@@ -192,7 +192,7 @@ static LLVMValueRef part_begin(Code *code, LLVMValueRef extent, LLVMValueRef par
     return LLVMBuildAdd(b, LLVMBuildMul(b, part, share, ""), more, "");
 }
 
-/* begin and end count slices; each slice's values are one part of the loop. */
+/* begin and end count slices. Each slice's values are one part of the loop. */
 static void emit_slices_loop(Outline *outline, LLVMValueRef begin, LLVMValueRef end) {
     Code *code = outline->code;
     Frame *frame = code->frame;
@@ -234,7 +234,7 @@ static LLVMValueRef closure_field(Outline *outline, LLVMValueRef closure, int fi
     return LLVMBuildStructGEP2(outline->code->builder, outline->closure_type, closure, (unsigned)field, "");
 }
 
-/* Threads whose part fails all write what went wrong; any of them will do. */
+/* Threads that fail all write their status; any of these will do. */
 static void keep_status(Outline *outline, LLVMValueRef closure, LLVMValueRef status) {
     Code *code = outline->code;
     LLVMValueRef failed = LLVMBuildICmp(code->builder, LLVMIntNE, status, constant_int(code->i32, STATUS_OK), "");
@@ -303,7 +303,7 @@ static LLVMTypeRef hook_type(Code *code) {
     return LLVMFunctionType(code->nothing, (LLVMTypeRef[]){code->pointer, code->pointer, code->i64}, 3, false);
 }
 
-/* The hook's variable is a weak reference: where nobody defines it, its address is null. */
+/* The hook's variable is a weak reference: its address is null if nobody defines it. */
 static LLVMValueRef hook_variable(Code *code) {
     LLVMValueRef hook = LLVMGetNamedGlobal(code->module, "tensorc_parallel_hook");
     if (!hook) {
@@ -347,7 +347,7 @@ static void call_threads(Outline *outline, LLVMValueRef closure, LLVMValueRef ex
     emit_call(code, function, (LLVMValueRef[]){outline->range, closure, extent}, 3);
 }
 
-/* One value, or none, is no work for threads. */
+/* Uses threads for more than one value. */
 static void emit_threads(Outline *outline, LLVMValueRef extent) {
     Code *code = outline->code;
     LLVMValueRef closure = fill_closure(outline, extent), one = index_constant(code, 1);

@@ -1,10 +1,9 @@
 /* registers.c - buffers of scope register: allocas of vectors that mem2reg turns into SSA values.
  *
- * All indices are constants. The buffer is cut into pieces. Where the vectors that are read and stored overlap in whole
- * or not at all, each is a piece, whatever its stride: a register tile. Otherwise the places where accesses begin and
- * end cut the buffer, so that each is made of whole pieces.
- * What is kept are values: half and bfloat16 as floats, bool as i1. Of a buffer that keeps shuffled
- * vectors it is what memory has, which may be half as wide.
+ * All indices are constants. The buffer is cut into pieces. If the vectors that are read and stored overlap wholly or
+ * not at all, each is a piece, whatever its stride: a register tile. Otherwise the beginnings and ends of accesses cut
+ * the buffer, so that each access is made of whole pieces. Pieces hold values: half and bfloat16 as floats, bool as i1.
+ * A buffer of shuffled vectors holds what memory has, which may be half as wide.
  */
 #include "backends/llvm/code.h"
 #include "lang/diag.h"
@@ -12,14 +11,14 @@
 
 #include <string.h>
 
-/* first, first + stride, ...: `lanes` elements. Stride 0: the same one in all lanes. */
+/* The elements first, first + stride, ...: `lanes` of them. Stride 0: the same one in all lanes. */
 typedef struct Elements {
     int64_t first, stride;
     int lanes;
 } Elements;
 
 typedef struct Piece {
-    Elements elements; /* stride at least 1 */
+    Elements elements; /* with a stride of at least 1 */
     LLVMValueRef alloca;
 } Piece;
 
@@ -102,7 +101,7 @@ static void forget_pieces(struct Registers *registers) {
     memset(registers->piece_at, 0, sizeof *registers->piece_at * (size_t)registers->extent);
 }
 
-/* A piece for the vector unless it is one already; false when it overlaps others in part. */
+/* Adds a piece for the vector unless it is one; false if it partly overlaps others. */
 static bool add_vector(struct Registers *registers, Elements elements) {
     int piece = registers->piece_at[elements.first];
     if (piece && same_elements(&registers->pieces[piece - 1].elements, &elements))
@@ -209,7 +208,7 @@ static LLVMValueRef element_load(Code *code, const struct Registers *registers, 
     return LLVMBuildExtractElement(code->builder, value, lane_in_piece(code, piece, element), "");
 }
 
-/* Puts part, of `count` lanes, into the lanes of whole from `at` on. */
+/* Puts `count` lanes of part into the lanes of whole, from `at` on. */
 static LLVMValueRef insert_lanes(Code *code, LLVMValueRef whole, LLVMValueRef part, int at, int count) {
     int lanes = lanes_of(whole), indices[lanes];
     if (lanes_of(part) == 1)
@@ -229,7 +228,7 @@ static LLVMValueRef extract_lanes(Code *code, LLVMValueRef whole, int at, int co
     return emit_shuffle(code, whole, NULL, indices, padded);
 }
 
-/* How many lanes from `lane` on are a whole piece; 0 when they are not. */
+/* How many lanes, from `lane` on, are a whole piece; 0: they are not. */
 static int whole_piece_lanes(const Piece *piece, const Elements *elements, int lane) {
     const Elements *own = &piece->elements;
     bool fits = own->first == element_at(elements, lane) && own->lanes <= elements->lanes - lane;

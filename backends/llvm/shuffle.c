@@ -1,6 +1,6 @@
 /* shuffle.c - lanes of vectors in another order.
  *
- * What was read and not computed with is shuffled as memory has it: half and bfloat16 are half as wide as their values.
+ * What is read but not computed with is shuffled in its memory form: half and bfloat16 are half as wide as values.
  */
 #include "backends/llvm/code.h"
 
@@ -12,7 +12,7 @@ bool is_copied(Code *code, const Expr *e) {
     return copied;
 }
 
-/* Vectors one behind the other, in one: of any number. */
+/* Joins any number of vectors into one. */
 static LLVMValueRef in_one_vector(Code *code, LLVMValueRef *vectors, int count) {
     LLVMValueRef all = vectors[0];
     for (int v = 1, lanes = lanes_of(all); v < count; v++) {
@@ -24,7 +24,7 @@ static LLVMValueRef in_one_vector(Code *code, LLVMValueRef *vectors, int count) 
     return all;
 }
 
-/* The lanes of vectors, which may be followed by others that stand for nothing. */
+/* The lanes of vectors; padding lanes may follow each vector's own. */
 static LLVMValueRef shuffle_vectors(Code *code, const Expr *e, LLVMValueRef *vectors) {
     int own = e->args[0]->lanes, lanes = lanes_of(vectors[0]), padded = padded_lanes(e->lanes), indices[padded];
     for (int i = 0; i < padded; i++) {

@@ -8,7 +8,7 @@
 
 /* --- checks --- */
 
-/* Of lanes, whether it holds for all. */
+/* Whether the condition holds, in all lanes. */
 static LLVMValueRef emit_holds(Code *code, const Expr *condition) {
     LLVMValueRef holds = emit_value(code, condition);
     if (condition->lanes == 1)
@@ -89,7 +89,7 @@ static void emit_for(Code *code, const Stmt *stmt) {
     loop_end(code, &loop);
 }
 
-/* The address may lie outside of the buffer: it is computed without the promise that it does not. */
+/* The address may be outside the buffer: it is computed without "inbounds". */
 static void emit_prefetch(Code *code, const Stmt *stmt) {
     LLVMValueRef at = stmt->index_count ? emit_value(code, stmt->index[0]) : index_constant(code, 0);
     LLVMValueRef base = buffer_of(code, stmt->tensor)->pointer;
@@ -100,7 +100,7 @@ static void emit_prefetch(Code *code, const Stmt *stmt) {
     emit_intrinsic(code, "llvm.prefetch", &type, 1, args, 4);
 }
 
-/* No instruction, but loads stay on their side: otherwise those that neighbouring steps share are kept in registers
+/* Emits no instruction, but loads do not cross it. Otherwise loads that neighbouring steps share stay in registers
  * until the accumulators no longer fit. */
 static void emit_step(Code *code) {
     char constraints[] = "~{memory}"; /* not const: until LLVM 17 the parameter was not */

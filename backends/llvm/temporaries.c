@@ -1,9 +1,9 @@
 /* temporaries.c - where a kernel's temporaries live.
  *
  * Small ones of constant size are on the stack. All others come from one aligned allocation at the entry of the
- * function, before anything is written, laid out as a stack is: temporaries that do not live at the same time share
- * bytes. Those of the body of a parallel loop are laid out in a slice, and there are as many slices as threads. A size
- * that overflows is a size that cannot be had.
+ * function, before anything is written, with the layout of a stack: temporaries that do not live at the same time share
+ * bytes. Those of a parallel loop's body are in a slice, and there are as many slices as threads. A size that overflows
+ * counts as one that cannot be allocated.
  */
 #include "backends/llvm/code.h"
 #include "lang/diag.h"
@@ -13,7 +13,7 @@
 
 enum {
     STACK_TENSOR_BYTES = 32 * 1024, /* the largest temporary on the stack */
-    STACK_FRAME_BYTES = 64 * 1024,  /* all of a function's: threads may have small stacks */
+    STACK_FRAME_BYTES = 64 * 1024,  /* all on a function's stack: threads may have small ones */
     TEMPORARY_ALIGNMENT = 64
 };
 
@@ -74,7 +74,7 @@ static int64_t constant_bytes(const Tensor *tensor) {
     return bytes;
 }
 
-/* The stride rounded up until it is as its part wants it. */
+/* The stride, rounded up as its part demands. */
 static LLVMValueRef aligned_stride(Layout *layout, LLVMValueRef stride, const OrderPart *part) {
     Code *code = layout->code;
     if (part->align == 0)
@@ -97,7 +97,7 @@ static LLVMValueRef element_count(Layout *layout, const Tensor *tensor) {
     return elements;
 }
 
-/* Rounded up to whole lines, and a line more for nothing at all, so that each has an address. */
+/* Rounded up to whole cache lines. An empty tensor gets one line too, so that each has an address. */
 static LLVMValueRef tensor_bytes(Layout *layout, const Tensor *tensor) {
     Code *code = layout->code;
     LLVMValueRef bytes = index_constant(code, element_info[tensor->type].bytes);
@@ -130,7 +130,7 @@ static LLVMValueRef lay_out_allocation(Layout *layout, const Stmt *stmt, LLVMVal
     return lay_out(layout, stmt->body, stmt->count, offset);
 }
 
-/* How many threads may run a parallel loop. More than exist only cost memory, fewer only speed. */
+/* How many threads may run a parallel loop. More than exist only cost memory; fewer only cost speed. */
 static LLVMValueRef thread_count(Code *code) {
     if (code->target->threads > 0)
         return index_constant(code, code->target->threads);
@@ -140,7 +140,7 @@ static LLVMValueRef thread_count(Code *code) {
     return LLVMBuildSExt(code->builder, count, code->i64, "");
 }
 
-/* The body is a function of its own, with a stack of its own. */
+/* The body is a function with its own stack. */
 static LLVMValueRef lay_out_parallel(Layout *layout, const Stmt *stmt, LLVMValueRef offset) {
     Code *code = layout->code;
     Layout body = {.code = code, .overflow = layout->overflow, .in_parallel = true};
@@ -165,7 +165,7 @@ static LLVMValueRef lay_out_statement(Layout *layout, const Stmt *stmt, LLVMValu
     return larger(layout, end, lay_out(layout, stmt->otherwise, stmt->otherwise_count, offset));
 }
 
-/* The end of what the statements need beyond offset. */
+/* The end of the memory that the statements need from offset on. */
 static LLVMValueRef lay_out(Layout *layout, Stmt *const *statements, int count, LLVMValueRef offset) {
     LLVMValueRef end = offset;
     for (int i = 0; i < count; i++)

@@ -1,4 +1,4 @@
-/* types.c - types, constants, intrinsics and the small idioms that every part of the generator uses. */
+/* types.c - types, constants, intrinsics and small idioms that all parts of the generator use. */
 #include "backends/llvm/code.h"
 #include "lang/diag.h"
 

@@ -1,8 +1,8 @@
 /* values.c - expressions.
  *
  * Expressions share nodes: within one statement each node is emitted once. What is the same in every lane is computed
- * once, then copied to the lanes. The two arms of a condition on a scalar that read memory or call functions become two
- * ways of control flow; everything else is a select.
+ * once and then copied to the lanes. If the two arms of a scalar condition read memory or call functions, they become
+ * two paths of control flow; everything else is a select.
  */
 #include "backends/llvm/lanes.h"
 #include "lang/diag.h"
@@ -49,7 +49,7 @@ static LLVMValueRef negated(Code *code, LLVMValueRef value) {
     return LLVMBuildFNeg(code->builder, value, "");
 }
 
-/* a*b + c, a*b - c and c - a*b, rounded once; the sign moves to where the processor has an instruction for it. */
+/* a*b + c, a*b - c and c - a*b, rounded once; the sign goes where the processor has an instruction for it. */
 static LLVMValueRef emit_contracted(Code *code, const Expr *e) {
     bool subtract = e->op == OP_SUB, second = is_op(e->args[1], OP_MUL);
     const Expr *product = e->args[second], *term = e->args[!second];
@@ -80,7 +80,7 @@ static bool is_costly(const Expr *e) {
     return false;
 }
 
-enum { WAY_LIMIT = 4 }; /* what two arms share is computed on both ways: deeper conditions are selects */
+enum { WAY_LIMIT = 4 }; /* code that two arms share is computed on both paths: deeper conditions are selects */
 
 static LLVMValueRef emit_select(Code *code, const Expr *e) {
     LLVMValueRef condition = emit_value(code, e->args[0]);
@@ -102,7 +102,7 @@ static bool is_natural(const Expr *e) {
     return range.has_low && range.low >= 0;
 }
 
-/* The difference of two naturals needs no care. */
+/* limit - base. With two naturals it cannot overflow. */
 static LLVMValueRef emit_room(Code *code, const Expr *limit, const Expr *base) {
     int64_t end, first, room;
     if (expr_is_int(limit, &end) && expr_is_int(base, &first) && !__builtin_sub_overflow(end, first, &room))
@@ -114,8 +114,8 @@ static LLVMValueRef emit_room(Code *code, const Expr *limit, const Expr *base) {
 
 enum { WORD_BITS = 64 };
 
-/* The lanes of a vector that begins `from` lanes after the base. The vectors of a tile have one number together, of
- * which each takes a part. */
+/* The mask of a vector's first lanes, for a vector that begins `from` lanes after the base. All vectors of a tile share
+ * one number, and each takes its part. */
 static LLVMValueRef emit_first_lanes(Code *code, LLVMValueRef room, int64_t from, int lanes) {
     LLVMBuilderRef b = code->builder;
     if (LLVMIsAConstantInt(room)) {
@@ -132,7 +132,7 @@ static LLVMValueRef emit_first_lanes(Code *code, LLVMValueRef room, int64_t from
     return LLVMBuildBitCast(b, LLVMBuildTrunc(b, bits, number, ""), vector_of(code->i1, lanes), "");
 }
 
-/* What a vector's lanes are counted from: a little before the first of them, where its tile begins. */
+/* The base that a vector's lanes are counted from: the beginning of its tile, a little before its first lane. */
 static const Expr *tile_base(const Expr *base, int lanes, int64_t *from) {
     int64_t constant = 0;
     bool sum = base->kind == EXPR_OP && base->op == OP_ADD && expr_is_int(base->args[1], &constant) && constant > 0 &&
@@ -141,7 +141,7 @@ static const Expr *tile_base(const Expr *base, int lanes, int64_t *from) {
     return sum ? base->args[0] : base;
 }
 
-/* Lane l of (base + l) < limit, without 64-bit lanes: l < limit - base. */
+/* (base + l) < limit for lane l, without 64-bit lanes: l < limit - base. */
 static LLVMValueRef emit_ramp_below(Code *code, const Expr *ramp, const Expr *limit, bool or_equal) {
     LLVMBuilderRef b = code->builder;
     int64_t from = 0;
@@ -168,7 +168,7 @@ static bool is_ramp_below(const Expr *e) {
 
 /* --- quotients --- */
 
-/* A divisor that is the same in all lanes, and no constant: those divide as they are written. */
+/* Whether the divisor is the same in all lanes and no constant: division by constants stays as written. */
 static bool divides_by_one_value(const Code *code, const Expr *e) {
     if (is_strict(code) || e->op != OP_DIV || !type_is_float(e->type) || e->args[1]->kind != EXPR_BROADCAST)
         return false;
@@ -176,8 +176,8 @@ static bool divides_by_one_value(const Code *code, const Expr *e) {
     return divisor->kind != EXPR_REAL && divisor->kind != EXPR_INT;
 }
 
-/* The power of two that brings a divisor to where its reciprocal is a normal number. Where it is not 1, the product of
- * an operand and that reciprocal only overflows, or loses digits, when the quotient does. */
+/* The power of two that scales a divisor so that its reciprocal is a normal number. If it is not 1, the product of an
+ * operand and that reciprocal overflows, or loses digits, only when the quotient does. */
 static LLVMValueRef divisor_scale(Lanes *l, LLVMValueRef divisor) {
     bool wide = l->scalar == l->code->f64;
     LLVMValueRef size = lanes_absolute(l, divisor);
@@ -193,7 +193,7 @@ void forget_divisors(Code *code, const Tensor *tensor) {
             code->divisors.items[i] = code->divisors.items[--code->divisors.count];
 }
 
-/* Another read of it in the same block has the same value until it is stored to. */
+/* Whether another read of the divisor in the same block gives the same value, until it is stored to. */
 static bool lasts(const Expr *divisor) {
     bool plain = divisor->kind == EXPR_READ && !divisor->guard &&
                  (divisor->tensor->role == ROLE_TEMPORARY || divisor->tensor->role == ROLE_INPUT);
@@ -213,8 +213,8 @@ static const KnownDivisor *find_divisor(Code *code, const Expr *divisor) {
     return NULL;
 }
 
-/* The reciprocal is computed once for all that an unrolled loop divides by it: LLVM would have to prove that what is
- * stored between two reads of the divisor is something else. */
+/* Computes the reciprocal once for all divisions of an unrolled loop: LLVM would have to prove that stores between two
+ * reads of the divisor do not change it. */
 static KnownDivisor divisor_of(Code *code, const Expr *e) {
     const KnownDivisor *known = find_divisor(code, e);
     if (known)
@@ -228,7 +228,7 @@ static KnownDivisor divisor_of(Code *code, const Expr *e) {
     return made;
 }
 
-/* Two products in place of a division, within 2 units in the last place; what a loop divides by, it computes once. */
+/* Two products in place of a division, within 2 units in the last place; a loop computes a fixed reciprocal once. */
 static LLVMValueRef emit_quotient(Code *code, const Expr *e) {
     LLVMValueRef dividend = emit_value(code, e->args[0]);
     KnownDivisor divisor = divisor_of(code, e->args[1]->args[0]);
@@ -262,7 +262,7 @@ static const Expr *without_broadcast(const Expr *e) {
     return e->kind == EXPR_BROADCAST ? e->args[0] : e;
 }
 
-/* x >= low and x < high, of which high is known to be no less than low: one comparison without signs. */
+/* x >= low and x < high, where high >= low is known: one unsigned comparison. */
 static bool is_inside(const Expr *from, const Expr *to, int64_t *low) {
     if (from->kind != EXPR_OP || to->kind != EXPR_OP || from->op != OP_GE || (to->op != OP_LT && to->op != OP_LE) ||
         from->args[0]->type != TYPE_INT64 || !expr_is_int(without_broadcast(from->args[1]), low) || *low < 0 ||
@@ -319,7 +319,7 @@ static LLVMValueRef emit_operation(Code *code, const Expr *e) {
 
 /* --- casts --- */
 
-/* Where a float lies if it is a number, as far as the operators outside say: what was cut needs not be cut again. */
+/* The range of a float, if not NaN, as min, max and rounding show: what is clamped need not be clamped again. */
 typedef struct RealRange {
     double low, high;
 } RealRange;
@@ -346,7 +346,7 @@ static bool fits(const Expr *from, ElementType to) {
     return range.low >= (double)integer_limit(to, false) && range.high <= (double)integer_limit(to, true);
 }
 
-/* A ramp cast to a narrower integer wraps lane by lane as its parts do. */
+/* Casting a ramp to a narrower integer wraps lane by lane, as its parts do. */
 static LLVMValueRef emit_cast(Code *code, const Expr *e) {
     const Expr *from = e->args[0];
     if (from->kind == EXPR_RAMP && type_is_integer(e->type) &&

@@ -1,12 +1,12 @@
 /* argument_memory.c - how much memory the arguments of a run may take: what the machine has, or this process may
- * have of it. */
+ * use. */
 #include "backends/run/run.h"
 #include <math.h>
 #include <stdio.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* A number that a file begins with; HUGE_VAL where there is none. */
+/* The number that a file begins with; HUGE_VAL: none. */
 static double read_number(const char *path) {
     FILE *file = fopen(path, "r");
     double number;
@@ -21,7 +21,7 @@ double memory_bytes(void) {
     struct rlimit limit;
     if (!getrlimit(RLIMIT_AS, &limit) && limit.rlim_cur != RLIM_INFINITY)
         bytes = fmin(bytes, (double)limit.rlim_cur);
-    bytes = fmin(bytes, read_number("/sys/fs/cgroup/memory.max")); /* of a container */
+    bytes = fmin(bytes, read_number("/sys/fs/cgroup/memory.max")); /* the limit of a container */
     return fmin(bytes, read_number("/sys/fs/cgroup/memory/memory.limit_in_bytes"));
 }
 

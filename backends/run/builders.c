@@ -1,8 +1,8 @@
 /* builders.c - build processes: forked when there is something to build, while no other thread runs here, from a
- * process that has built once; each reads schedules as text and answers objects.
+ * process that has built once. Each reads schedules as text and answers with objects.
  *
- * One that hangs or dies costs one candidate. Time on the processor is what a build may take, and what comes of the
- * machine's load is marked as transient. Builders hold the device lock together, while they build.
+ * A builder that hangs or dies costs one candidate. A build may take a limited processor time; failures that come from
+ * the machine's load are marked as transient. Builders share the device lock while they build.
  */
 #include "backends/run/builders.h"
 #include "backends/run/device_lock.h"
@@ -27,16 +27,16 @@
 #include <unistd.h>
 
 enum { BUILD_LIMIT_SECONDS = 20, MOST_JOBS = 1024, OTHER_FILES = 64 };
-enum { WITHOUT_MEMORY = 4 }; /* the exit status of a builder */
-static const double least_progress = 0.05; /* of a processor, below which a build is given up for this time */
+enum { WITHOUT_MEMORY = 4 };               /* exit status of a builder */
+static const double least_progress = 0.05; /* of a processor; below it a build is given up for now */
 
 typedef struct Builder {
     pid_t pid; /* 0: none */
     int input, output;
-    int64_t generation;     /* of the contents that it has sent */
-    Candidate *candidate;   /* under way, NULL when idle */
-    double deadline, spent; /* spent: on the processor, when it was last looked at */
-    double since;           /* on the processor, when this build began */
+    int64_t generation;     /* of the contents that it sent */
+    Candidate *candidate;   /* being built; NULL: idle */
+    double deadline, spent; /* spent: processor seconds when last checked */
+    double since;           /* processor seconds when this build began */
     Wire answer;
 } Builder;
 
@@ -47,7 +47,7 @@ struct Builders {
     ToolchainOptions options;
     Builder *items;       /* [options.jobs] */
     struct pollfd *ready; /* of each */
-    int room;             /* for so many the system has */
+    int room;             /* the system has room for so many */
     LIST(struct WaitingBuild {
         Candidate *candidate;
         int program;
@@ -56,9 +56,9 @@ struct Builders {
     int waiting_at;
     LIST(Candidate *) finished;
     int finished_at;
-    ContentsTable contents; /* that the objects leave out */
-    int64_t generation;     /* how often they were forgotten */
-    int held;               /* candidates that are built and not released */
+    ContentsTable contents; /* contents that objects leave out */
+    int64_t generation;     /* how often these were forgotten */
+    int held;               /* candidates built but not released */
     bool warm;
 };
 
@@ -88,7 +88,7 @@ static char *build(Arena *arena, const Builders *pool, int64_t program, const ch
     return pool->options.backend->emit(&kernel, 1, pool->target, &emit_options, bytes, why);
 }
 
-/* What one build gave back, the next one needs: without this it returns to the system and comes back as new pages. */
+/* Keeps freed memory for the next build: otherwise it returns to the system and comes back as new pages. */
 static void keep_memory(void) {
 #ifdef __GLIBC__
     mallopt(M_MMAP_THRESHOLD, 1 << 30);
@@ -96,7 +96,7 @@ static void keep_memory(void) {
 #endif
 }
 
-/* Contents are made and sent by each builder once. */
+/* Each builder makes and sends contents once. */
 static void put_left_out(Arena *arena, Arena *kept, const LeftOut *left_out, ContentsTable *told, Wire *wire) {
     wire_put_integer(wire, left_out->constants.count);
     for (int i = 0; i < left_out->constants.count; i++) {
@@ -112,7 +112,7 @@ static void put_left_out(Arena *arena, Arena *kept, const LeftOut *left_out, Con
     }
 }
 
-/* One request; the answer takes its place. */
+/* Serves one request; the answer replaces it in wire. */
 static void serve_build(const Builders *pool, DeviceLock *lock, Arena *kept, ContentsTable *told, Wire *wire) {
     Arena *arena = arena_new();
     LeftOut left_out = {0};
@@ -145,14 +145,14 @@ static void end_builder_without_memory(void) {
 
 static _Noreturn void run_builder(const Builders *pool, pid_t parent, bool first, int input, int output) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent) /* it has ended before that */
+    if (getppid() != parent) /* the parent has already ended */
         _exit(0);
     setpgid(0, 0);
-    for (int i = 0; i < ENDING_SIGNALS; i++) /* who ends it means it: the handlers are the compiler's */
+    for (int i = 0; i < ENDING_SIGNALS; i++) /* no handlers of the compiler: a signal ends it */
         signal(ending_signals[i], SIG_DFL);
     end_without_memory_by(end_builder_without_memory);
     keep_memory();
-    /* Descriptors of its own: flock goes by open file. The compiler decides how long a builder may wait. */
+    /* own descriptors: flock goes by open file. The compiler limits how long a builder may wait. */
     DeviceLock lock = device_lock_open(pool->arena, (WaitLimit){0}, first ? LOCK_TELLS : LOCK_SILENT);
     Wire wire = {0};
     ContentsTable told = {0};
@@ -164,8 +164,7 @@ static _Noreturn void run_builder(const Builders *pool, pid_t parent, bool first
     _exit(0);
 }
 
-/* The first use of LLVM in a process costs as much as a whole build: builders are copies of a process that has done it.
- */
+/* Builds once before forking: the first use of LLVM in a process costs as much as a whole build. */
 static void warm_up(Builders *pool) {
     Arena *arena = arena_new();
     size_t bytes = 0;
@@ -206,7 +205,7 @@ static bool start_builder(Builders *pool, Builder *builder) {
     fflush(NULL);
     pid_t parent = getpid(), pid = fork();
     if (!pid) {
-        for (int i = 0; i < pool->options.jobs; i++) /* the other builders' pipes must end with the compiler */
+        for (int i = 0; i < pool->options.jobs; i++) /* other builders' pipes must end with the compiler */
             if (pool->items[i].pid) {
                 close(pool->items[i].input);
                 close(pool->items[i].output);
@@ -254,7 +253,7 @@ static int busy_builders(const Builders *pool) {
     return busy;
 }
 
-/* The pool's contents serve what is held or being built. */
+/* Forgets the pool's contents when there are too many, unless some candidate that is held or being built needs them. */
 static void limit_contents(Builders *pool) {
     if (pool->contents.bytes <= CONTENTS_LIMIT || pool->held > 0 || busy_builders(pool) > 0)
         return;
@@ -271,7 +270,7 @@ static void put_build(Builders *pool, Builder *builder, const struct WaitingBuil
     wire_put_text(wire, text.text ? text.text : "");
 }
 
-/* Whether a builder can be had. Where the system has no room for one more, those that there are do the work. */
+/* Whether a builder is available. If the system has no room for another, the existing ones do the work. */
 static bool has_builder(Builders *pool, Builder *builder) {
     int alive = 0;
     for (int i = 0; i < pool->options.jobs; i++)
@@ -317,7 +316,7 @@ void builders_submit(Builders *pool, int program, Candidate *candidate) {
     hand_out(pool);
 }
 
-/* The next of the constants that an object leaves out; NULL when the answer is damaged or memory is out. */
+/* Reads the next constant that an object leaves out; NULL: the answer is damaged, or memory is out. */
 static const Contents *take_constant(Builders *pool, Wire *answer) {
     const char *key = wire_get_text(answer);
     int64_t bytes = wire_get_integer(answer);
@@ -334,7 +333,7 @@ static void free_built(Built *built) {
     free(built);
 }
 
-/* NULL where a part is missing. */
+/* Reads a built candidate; NULL: a part is missing. */
 static Built *take_built(Builders *pool, Wire *answer) {
     int64_t count = wire_get_integer(answer);
     Built *built = !answer->failed && count >= 0 && count <= (int64_t)answer->length ? calloc(1, sizeof *built) : NULL;
@@ -377,7 +376,7 @@ static void lose_builder(Builders *pool, Builder *builder, const char *why, bool
     finish(pool, candidate, OUTCOME_BUILD_ERROR, why, transient);
 }
 
-/* How a process that has closed its pipes ended; .si_pid is 0 where that is not known. */
+/* How a process that closed its pipes ended; .si_pid is 0 if not known. */
 static siginfo_t end_of(pid_t pid) {
     siginfo_t end = {0};
     for (int i = 0; i < 100 && !waitid(P_PID, (id_t)pid, &end, WEXITED | WNOHANG | WNOWAIT) && !end.si_pid; i++)
@@ -385,7 +384,7 @@ static siginfo_t end_of(pid_t pid) {
     return end;
 }
 
-/* A build without memory, or one that was ended from outside, says nothing of the schedule. */
+/* A build that ran out of memory, or was ended from outside, says nothing about the schedule. */
 static void builder_died(Builders *pool, Builder *builder) {
     Candidate *candidate = builder->candidate;
     siginfo_t end = end_of(builder->pid);
@@ -398,8 +397,8 @@ static void builder_died(Builders *pool, Builder *builder) {
     candidate->died = !candidate->transient;
 }
 
-/* A build that uses the processor goes on until its limit, however little of it it gets; one that stands still has lost
- * its process. */
+/* A build that uses the processor continues until its limit, however little it gets; one that stands still loses its
+ * process. */
 static void check_deadline(Builders *pool, Builder *builder) {
     double now = monotonic_seconds(), spent = processor_seconds(builder->pid);
     if (now <= builder->deadline)
@@ -413,13 +412,13 @@ static void check_deadline(Builders *pool, Builder *builder) {
     builder->spent = spent;
 }
 
-/* Takes what the builders have to say, waiting up to milliseconds for the first word. */
+/* Takes the builders' answers; waits up to `milliseconds` for the first. */
 static void listen_to_builders(Builders *pool, int milliseconds) {
     int jobs = pool->options.jobs;
     struct pollfd *ready = pool->ready;
     for (int i = 0; i < jobs; i++)
         ready[i] = (struct pollfd){.fd = pool->items[i].candidate ? pool->items[i].output : -1, .events = POLLIN};
-    if (poll(ready, (nfds_t)jobs, milliseconds) < 0) { /* all are looked at, none of which blocks; deadlines go on */
+    if (poll(ready, (nfds_t)jobs, milliseconds) < 0) { /* all are read without blocking; deadlines go on */
         nanosleep(&(struct timespec){0, 2000000}, NULL);
         for (int i = 0; i < jobs; i++)
             ready[i].revents = ready[i].fd >= 0 ? POLLIN : 0;
@@ -439,7 +438,7 @@ static void listen_to_builders(Builders *pool, int milliseconds) {
     hand_out(pool);
 }
 
-/* Seconds until nothing is waited for any more. */
+/* Seconds until waiting ends. */
 static double seconds_left(const Builders *pool) {
     const ToolchainOptions *options = &pool->options;
     if (options->stop && *options->stop)

@@ -1,7 +1,7 @@
-/* device_lock.c - see device_lock.h; flock goes by open file, so that a process which ends gives back what it holds.
+/* device_lock.c - see device_lock.h. flock goes by open file, so that a process that ends releases its locks.
  *
- * The files stand in a folder that nobody else can enter: others can neither put something in their place nor lock
- * them. Where there is none, or the system has no locks, a warning says so and nothing is kept apart.
+ * The files are in a folder that nobody else can enter: others can neither replace nor lock them. Without such a
+ * folder, or without locks in the system, a warning is given and nothing is kept apart.
  */
 #include "backends/run/device_lock.h"
 #include "lang/terminal.h"
@@ -28,7 +28,7 @@ static bool is_private(int folder) {
     return !fstat(folder, &state) && state.st_uid == geteuid() && !(state.st_mode & 077);
 }
 
-/* Made where it is not there. Below 0: it is not to be had, or not this user's alone. */
+/* Opens the folder, and makes it if needed. Below 0: impossible, or not this user's alone. */
 static int open_folder(const char *path) {
     if (mkdir(path, 0700) && errno != EEXIST)
         return -1;
@@ -96,7 +96,7 @@ void device_lock_close(DeviceLock *lock) {
 
 /* --- locking --- */
 
-/* A system without locks is gone around. */
+/* Locks a file; a system without locks is no obstacle. */
 static bool lock_file(DeviceLock *lock, int file, int how) {
     waiting_begin(&lock->waiting);
     while (file >= 0 && flock(file, how | LOCK_NB)) {

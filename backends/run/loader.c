@@ -1,9 +1,9 @@
 /* loader.c - a small ELF64 loader for relocatable objects of x86-64 and aarch64.
  *
- * A candidate travels as a plain object file; this places its allocated sections in one mapping, gives every undefined
- * symbol a slot in a table of addresses and a veneer, a jump through the slot, so that calls reach anywhere, and
- * applies relocations. Contents that come beside the file lie behind its data, as near as if they were in it. Code is
- * made executable and no longer writable before anything runs. It trusts nothing in the file: every offset is checked.
+ * A candidate travels as a plain object file. Its allocated sections are placed in one mapping. Every undefined symbol
+ * gets a slot in a table of addresses and a veneer (a jump through the slot), so that calls reach anywhere; relocations
+ * are applied. Contents that come beside the file lie behind its data, as near as if they were in it. Code becomes
+ * executable, and no longer writable, before anything runs. Nothing in the file is trusted: every offset is checked.
  */
 #include "backends/run/loader.h"
 #include <dlfcn.h>
@@ -17,14 +17,14 @@
 enum { VENEER_BYTES = 16, CONTENTS_ALIGNMENT = 64 };
 
 struct LoadedObject {
-    Arena *arena; /* of messages */
+    Arena *arena; /* for messages */
     uint8_t *base;
     size_t mapped;
     char *image; /* a copy of the file: names and symbols */
     size_t size;
     const Elf64_Ehdr *header;
     const Elf64_Shdr *sections;
-    size_t *placed; /* offset of each section in the mapping, SIZE_MAX when not there */
+    size_t *placed; /* offset of each section in the mapping; SIZE_MAX: not there */
     const Elf64_Sym *symbols;
     size_t symbol_count;
     const char *names;
@@ -84,7 +84,7 @@ static bool wanted(const Elf64_Shdr *s) {
     return (s->sh_flags & SHF_ALLOC) && s->sh_size;
 }
 
-/* Code first, on pages of its own with the veneers; then everything that stays writable. */
+/* Places code first, on its own pages with the veneers; then all that stays writable. */
 static bool place_sections(LoadedObject *o, const LoaderSymbol *symbols, int count, size_t *code_bytes,
                            const char **why) {
     size_t at = 0, page = (size_t)sysconf(_SC_PAGESIZE), limit = (size_t)1 << 31;
@@ -297,7 +297,7 @@ static bool relocate(const LoadedObject *o, uint32_t type, uint32_t symbol, int6
 
 static bool relocate_section(LoadedObject *o, const Elf64_Shdr *relocations) {
     if (relocations->sh_info >= o->header->e_shnum || o->placed[relocations->sh_info] == SIZE_MAX)
-        return true; /* of debug sections: nothing that runs */
+        return true; /* of debug sections, which do not run */
     const Elf64_Shdr *section = &o->sections[relocations->sh_info];
     if (section->sh_type == SHT_NOBITS || relocations->sh_offset % 8)
         return false;

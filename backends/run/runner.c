@@ -1,11 +1,11 @@
 /* runner.c - the compiler's side of running candidates: requests to a worker process, answers, limits and deaths.
  *
- * A worker that crashed, hung or answered nonsense is killed, reaped and started again for the next request: what it
- * did is an outcome with a reason. Each new one is greeted first, so that what cannot start is not taken for a
- * candidate's crash; answers bear the number of their request, and times that no call can take are none.
+ * A worker that crashed, hung or answered nonsense is killed, reaped and restarted for the next request; what happened
+ * is an outcome with a reason. Each new worker is greeted first, so that a worker that cannot start is not taken for a
+ * candidate's crash. Answers carry the number of their request, and impossible times are refused.
  */
-#include "backends/run/run.h"
 #include "backends/run/contents.h"
+#include "backends/run/run.h"
 #include "backends/run/wire.h"
 #include "lang/clock.h"
 #include "lang/value.h"
@@ -15,13 +15,13 @@
 #include <string.h>
 
 enum { START_SECONDS = 60 };
-static const double slow_part = 0.5; /* of a time limit on the processor: a run that had less of it was kept waiting */
+static const double slow_part = 0.5;       /* of a time limit, in processor time: a run with less was kept waiting */
 static const double shortest_call = 1e-10; /* seconds */
 
 struct Runner {
     WorkerProcess process;
     Arena *arena;
-    int64_t request;    /* number of the last one */
+    int64_t request;    /* number of the last request */
     ContentsTable told; /* keys of what the worker keeps */
 };
 
@@ -59,13 +59,13 @@ typedef struct RangeSearch {
     int64_t high;
 } RangeSearch;
 
-/* A read of the argument, or of what it holds before the call. */
+/* Whether it reads the argument, or what that holds before the call. */
 static bool reads_argument(const Expr *e, const Tensor *argument) {
     return e->kind == EXPR_READ &&
            (e->tensor == argument || (e->tensor->role == ROLE_INITIAL && e->tensor->buffer == argument));
 }
 
-/* Looks for `read < bound` and `read <= bound` below a requirement's condition. */
+/* Looks for `read < bound` and `read <= bound` in a requirement's condition. */
 static void find_bound(RangeSearch *search, const Expr *e) {
     int64_t bound;
     if (reads_argument(e, search->tensor))
@@ -115,7 +115,7 @@ static void put_head(Runner *runner, RequestKind kind, Wire *wire) {
     wire_put_integer(wire, kind);
 }
 
-/* Whether the answer is to the request that was sent last, and not to one before or to none. */
+/* Whether the answer is to the last request, not to an earlier one or none. */
 static bool is_answer(const Runner *runner, Wire *answer) {
     return wire_get_integer(answer) == runner->request && !answer->failed;
 }
@@ -126,7 +126,7 @@ static const char *who(Arena *arena, const WorkerProcess *process) {
     return arena_printf(arena, "the worker '%s'", process->program ? process->program : "tensorc --worker");
 }
 
-/* The first answer of a worker. NULL, or what is wrong with it. */
+/* Reads a worker's first answer. NULL, or what is wrong with it. */
 static const char *read_greeting(const Runner *runner, Wire *answer) {
     bool fits = is_answer(runner, answer) && wire_get_integer(answer) == OUTCOME_OK;
     int64_t version = wire_get_integer(answer);
@@ -135,8 +135,8 @@ static const char *read_greeting(const Runner *runner, Wire *answer) {
     return "what it answers is not what tensorc-worker of this version does";
 }
 
-/* A process that is asked for nothing but to answer: what does not do so never ran a candidate. NULL or what is wrong;
- * *late: there was no time to find out. */
+/* Asks a new worker only to answer: one that does not never ran a candidate. NULL or what is wrong; *late: there was no
+ * time to find out. */
 static const char *greet(Runner *runner, Arena *arena, Patience patience, bool *late) {
     Wire request = {0}, answer = {0};
     const char *wrong = NULL;
@@ -156,7 +156,7 @@ static const char *greet(Runner *runner, Arena *arena, Patience patience, bool *
     return wrong;
 }
 
-/* NULL where a worker is ready. *transient: the machine was busy, or there was no time. */
+/* Starts a worker. NULL: it is ready. *transient: the machine was busy, or time was short. */
 static const char *start_worker(Runner *runner, Arena *arena, Patience patience, bool *transient) {
     contents_forget(&runner->told);
     *transient = false;
@@ -221,7 +221,7 @@ static bool put_argument(const RunRequest *request, int argument, Wire *wire) {
     return true;
 }
 
-/* Whether the worker has room for what it was not told. */
+/* Whether the worker has room for the contents that it was not sent. */
 static bool has_room(const Runner *runner, const RunRequest *request) {
     size_t bytes = runner->told.bytes;
     for (int i = 0; i < request->constant_count; i++)
@@ -229,7 +229,7 @@ static bool has_room(const Runner *runner, const RunRequest *request) {
     return bytes <= CONTENTS_LIMIT;
 }
 
-/* Contents go with the first request that needs them. With none told the worker forgets what it has. */
+/* Sends contents with the first request that needs them. A worker that was told of none forgets its contents. */
 static void put_constants(Runner *runner, const RunRequest *request, Wire *wire) {
     if (!has_room(runner, request))
         contents_forget(&runner->told);
@@ -279,11 +279,11 @@ static bool put_request(Runner *runner, const RunRequest *request, Wire *wire) {
 
 /* --- answers --- */
 
-/* What the worker itself says that a run came to, when that is no result. */
+/* Reads the worker's own reason for having no result. */
 static void read_refusal(Runner *runner, Arena *arena, Wire *answer, RunResult *result) {
     int64_t reason = wire_get_integer(answer);
     const char *why = wire_get_text(answer);
-    contents_forget(&runner->told); /* it may lack what it had no memory for */
+    contents_forget(&runner->told); /* it may lack contents that it had no memory for */
     *result = (RunResult){.outcome = OUTCOME_BUILD_ERROR, .why = arena_strdup(arena, why)};
     result->transient = reason != REFUSED_OBJECT;
     result->unable = reason == REFUSED_ALL;
@@ -307,7 +307,7 @@ static void read_outputs(const RunRequest *request, Wire *answer) {
     }
 }
 
-/* No call takes less than the shortest, and all together none longer than the exchange did. */
+/* Whether times are possible: no call is too short, and all together take no longer than the exchange did. */
 static bool times_are_possible(const RunResult *result, double elapsed) {
     return result->repeats >= 1 && result->minimum >= shortest_call && result->minimum <= result->seconds &&
            result->seconds <= elapsed && isfinite(result->spread) && result->spread >= 0;
@@ -348,9 +348,7 @@ static void exchange(Runner *runner, Arena *arena, const RunRequest *request, co
     bool waited;
     Death death;
     switch (worker_exchange(process, message, &answer, (Patience){since + request->limit_seconds, request->stop})) {
-    case EXCHANGE_ANSWERED:
-        read_answer(runner, arena, request, &answer, monotonic_seconds() - since, result);
-        break;
+    case EXCHANGE_ANSWERED: read_answer(runner, arena, request, &answer, monotonic_seconds() - since, result); break;
     case EXCHANGE_ENDED:
         death = worker_death(arena, process);
         *result =

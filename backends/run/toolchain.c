@@ -1,35 +1,35 @@
 /* toolchain.c - what the tuner measures with: build processes, a worker, and the check points of a function.
  *
- * The programs of one function share all of it: they have the same arguments and the same meaning, so that the values
- * which the interpreter gives at the check points serve all of them; each allows its own error. Timing is alone on the
- * machine, also across processes, so `make -j` is safe. What the end of a search breaks off is marked as transient.
+ * The programs of one function share all of it. They have the same arguments and meaning, so the interpreter's values
+ * at the check points serve all of them; each allows its own error. Timing runs alone on the machine, across processes,
+ * so `make -j` is safe. What the end of a search interrupts is marked as transient.
  */
-#include "lang/random.h"
 #include "backends/run/builders.h"
 #include "backends/run/device_lock.h"
 #include "lang/clock.h"
+#include "lang/random.h"
 #include "sema/interpreter.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { SAMPLES_AN_OUTPUT = 192, FAILED_STARTS = 3 };
-enum { COPIES_HERE = 1, COPIES_OF_WORKER = 2 }; /* of the arguments */
+enum { COPIES_HERE = 1, COPIES_OF_WORKER = 2 }; /* copies of the arguments */
 
 typedef struct Bench Bench;
 
-/* One program's. */
+/* The toolchain of one program. */
 typedef struct Station {
     Toolchain toolchain;
     Bench *bench;
     const Program *program;
     int number;
-    Evaluated *expected; /* at the samples, within the program's error; NULL before they are needed */
+    Evaluated *expected; /* values at the samples with the program's error; NULL before they are needed */
 } Station;
 
 struct Bench {
     Arena *arena;
-    const Program *meaning; /* of all programs, with their arguments */
+    const Program *meaning; /* the meaning of all programs, with their arguments */
     ToolchainOptions options;
     Builders *builders;
     Runner *runner;
@@ -42,10 +42,10 @@ struct Bench {
     const char *unprepared; /* why there are no check points */
     int sample_count;
     struct SamplePoint *samples;
-    Evaluated *values; /* at the samples */
+    Evaluated *values; /* values at the samples */
     uint8_t *sample_bytes;
     void **arguments;
-    int unable; /* runs in a row that the worker was not able to do, whatever the object */
+    int unable; /* successive runs that the worker could not do with any object */
 };
 
 static void submit(void *context, Candidate *candidate) {
@@ -63,7 +63,7 @@ static void release(void *context, Candidate *candidate) {
 
 /* --- check points --- */
 
-/* First and last elements, those around multiples of 16 (where tiles end), and seeded ones. */
+/* Chooses samples: first and last elements, those around multiples of 16 (where tiles end), and seeded random ones. */
 static void choose_samples(Bench *bench, int argument, int64_t elements, int count, uint64_t seed) {
     Random random_state = {seed + (uint64_t)argument};
     for (int i = 0; i < count && elements > 0; i++) {
@@ -88,7 +88,7 @@ static void element_index(const Tensor *tensor, int64_t element, int64_t *index)
     }
 }
 
-/* As many points as some 2 * 10^7 operations pay for. */
+/* As many samples as about 2 * 10^7 operations pay for. */
 static int samples_an_output(const Bench *bench, int64_t elements) {
     double cost = interpreter_cost(bench->meaning, bench->sizes) / (double)(elements > 0 ? elements : 1);
     double affordable = 2e7 / (cost > 1 ? cost : 1);
@@ -131,7 +131,7 @@ static void evaluate_samples(Bench *bench, Interpreter *interpreter) {
     }
 }
 
-/* The values at the samples, made when the first candidate is measured. */
+/* Makes the values at the samples when the first candidate is measured. */
 static bool prepare(Bench *bench) {
     if (bench->prepared)
         return !bench->unprepared;
@@ -150,7 +150,7 @@ static bool prepare(Bench *bench) {
     return true;
 }
 
-/* Each output's samples stand together. */
+/* The samples of each output are contiguous. */
 static Evaluated *expect(const Station *station) {
     const Bench *bench = station->bench;
     Evaluated *expected = ARENA_ARRAY(bench->arena, Evaluated, bench->sample_count + 1);
@@ -217,15 +217,14 @@ static void fill_outcome(const Station *station, Candidate *candidate, const Run
     candidate->repeats = result->repeats;
 }
 
-/* How long a run may take: what is known of good candidates decides, else a speed that nothing worth having is below.
- */
+/* How long a run may take: decided by good candidates, else by a speed that nothing worth having is below. */
 static double patience(const Station *station, double limit_seconds) {
     double operations = interpreter_cost(station->program, station->bench->sizes);
     double seconds = limit_seconds > 0 ? 2 + 40 * limit_seconds : 5 + operations / 1e8;
     return seconds < 60 ? seconds : 60;
 }
 
-/* Until the search is over, or for long. */
+/* Seconds until the search is over; HUGE_VAL: no limit. */
 static double seconds_left(const Bench *bench) {
     return bench->options.deadline > 0 ? fmax(bench->options.deadline - monotonic_seconds(), 1e-3) : HUGE_VAL;
 }
@@ -260,7 +259,7 @@ static void measure(void *context, Candidate *candidate, double limit_seconds, b
     if (!prepare(bench)) {
         candidate->outcome = OUTCOME_BUILD_ERROR;
         candidate->why = bench->unprepared;
-        candidate->transient = true; /* no candidate can be measured */
+        candidate->transient = true; /* then no candidate can be measured */
         lose(bench, bench->unprepared);
         return;
     }
@@ -288,7 +287,7 @@ static void measure(void *context, Candidate *candidate, double limit_seconds, b
 
 /* --- opening and closing --- */
 
-/* NULL: there is memory for the arguments. */
+/* Why the arguments need too much memory; NULL: they do not. */
 static const char *excess(Arena *arena, const Program *program, const int64_t *sizes, bool worker_here) {
     double bytes = arguments_bytes(program, sizes), room = memory_bytes();
     if (bytes * (COPIES_HERE + (worker_here ? COPIES_OF_WORKER : 0)) <= room)

@@ -80,13 +80,13 @@ void wire_free(Wire *wire) {
     *wire = (Wire){0};
 }
 
-/* Room for most objects: each time that a pipe is full the processes change places. */
+/* A pipe with room for most objects: each time that it is full the processes take turns. */
 static bool open_pipe(int ends[2]) {
     enum { ROOM = 1 << 20 };
     if (pipe2(ends, O_CLOEXEC))
         return false;
 #ifdef F_SETPIPE_SZ
-    fcntl(ends[1], F_SETPIPE_SZ, ROOM); /* refused: smaller, and slower */
+    fcntl(ends[1], F_SETPIPE_SZ, ROOM); /* if refused it is smaller and slower */
 #endif
     return true;
 }
@@ -120,7 +120,7 @@ bool wire_send(const Wire *wire, int descriptor) {
            write_all(descriptor, wire->bytes, wire->length);
 }
 
-/* While a frame arrives its length stands in the first 8 bytes; they are dropped when it is whole. */
+/* While a frame arrives, its length is in the first 8 bytes; these are dropped when it is whole. */
 bool wire_receive_some(Wire *wire, int descriptor, bool *complete) {
     int64_t length = 0;
     size_t wanted = sizeof length;

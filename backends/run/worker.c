@@ -1,12 +1,12 @@
 /* worker.c - the process that runs candidates: reads a request, loads its object, calls it, times it, answers.
  *
- * It needs neither LLVM nor the compiler, so that it runs wherever a C program runs. Whatever a candidate does ends
- * here: buffers stand between guard pages, a crash or a hang takes down this process alone, and the runner starts
- * another. A hang that nobody ends, for the compiler was killed or is on another machine, ends by itself.
+ * It needs neither LLVM nor the compiler, so it runs wherever a C program runs. Whatever a candidate does ends here:
+ * buffers are between guard pages, and a crash or hang ends this process alone; the runner starts another. A hang that
+ * nobody ends, because the compiler was killed or is on another machine, ends by itself.
  */
-#include "backends/run/run.h"
 #include "backends/run/contents.h"
 #include "backends/run/loader.h"
+#include "backends/run/run.h"
 #include "backends/run/wire.h"
 #include "lang/clock.h"
 #include "lang/sanitized.h"
@@ -20,27 +20,26 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-enum { MOST_THREADS = 16384 }; /* what OpenMP starts without a fault of its own, or says that it cannot */
+enum { MOST_THREADS = 16384 }; /* OpenMP starts so many without crashing, or says that it cannot */
 enum { SLOW_REPEATS = 3, STEADY_REPEATS = 6, HOPELESS = 4 };
-static const double slow_seconds = 0.01; /* a call that takes longer is not disturbed by accident */
-static const double steady_part = 0.2;   /* of the time of repeating */
+static const double slow_seconds = 0.01; /* longer calls are not disturbed by accident */
+static const double steady_part = 0.2;   /* part of the time for repeats */
 
 typedef struct Buffer {
     uint8_t *mapping, *data;
     size_t mapped, bytes;
 } Buffer;
 
-/* The contents that an argument has before a call, made from the seed: most requests ask for those of the one before.
- */
+/* The contents of an argument before a call, made from the seed. Most requests ask for those of the one before. */
 typedef struct Original {
-    Buffer buffer; /* read only; no mapping: none yet */
+    Buffer buffer; /* read only; without a mapping: none yet */
     ElementType type;
     int64_t count, low, high;
     uint64_t seed;
 } Original;
 typedef LIST(Original) Originals;
 
-/* What stays from one request to the next. */
+/* What is kept from one request to the next. */
 typedef struct Kept {
     Arena *arena;
     Originals originals;
@@ -50,7 +49,7 @@ typedef struct Kept {
 typedef struct Job {
     int64_t number; /* of the request */
     RequestKind kind;
-    bool known, fits; /* of a version that this worker speaks; there is memory for it */
+    bool known, fits; /* of a known version; there is memory for it */
     const char *symbol;
     int64_t size_count, argument_count, sample_count, object_bytes, threads, max_repeats, limit_bytes;
     const int64_t *sizes;
@@ -59,9 +58,9 @@ typedef struct Job {
     const void *object;
     LoaderSymbol *symbols; /* what the object needs from here */
     int symbol_count;
-    Buffer *buffers; /* no mapping: the original itself, which calls only read */
+    Buffer *buffers; /* without a mapping: the original itself, which calls only read */
     void **arguments;
-    bool *wanted; /* whole output asked for */
+    bool *wanted; /* outputs to return whole */
     int64_t *elements;
     ElementType *types;
 } Job;
@@ -70,7 +69,7 @@ typedef int (*Entry)(const int64_t *sizes, void *const *arguments);
 
 /* --- what objects call --- */
 
-/* The parallel loops of candidates: contiguous shares, as the code of finished objects makes them. */
+/* Runs parallel loops of candidates in contiguous shares, as the code of finished objects does. */
 static void run_parallel(void (*body)(void *closure, int64_t begin, int64_t end), void *closure, int64_t extent) {
 #pragma omp parallel
     {
@@ -94,7 +93,7 @@ static bool buffer_make(Buffer *buffer, size_t bytes) {
     return !mprotect(mapping + page, body, PROT_READ | PROT_WRITE);
 }
 
-/* Nothing that is written into it from now on stays unnoticed. */
+/* Makes any further write to the buffer a fault. */
 static bool buffer_protect(const Buffer *buffer) {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     return !mprotect(buffer->mapping + page, buffer->mapped - 2 * page, PROT_READ);
@@ -126,7 +125,7 @@ static const Original *find_original(Kept *kept, int64_t index, const Original *
     return buffer_protect(&original->buffer) ? original : NULL;
 }
 
-/* An argument that calls may write gets a buffer of its own each time. */
+/* Places an argument. One that calls may write gets a new buffer each time. */
 static bool place_argument(Job *job, int64_t index, bool read_only, const void *data, const Original *original) {
     job->fits = data || original;
     if (!job->fits)
@@ -160,7 +159,7 @@ static bool read_argument(Kept *kept, Wire *wire, Job *job, int64_t index) {
            place_argument(job, index, read_only, data, given ? NULL : find_original(kept, index, &wanted));
 }
 
-/* A constant that the object leaves out: its contents come along, or came before. */
+/* Reads a constant that the object leaves out: its contents come along, or came before. */
 static bool read_constant(Kept *kept, Wire *wire, LoaderSymbol *symbol) {
     const char *key = wire_get_text(wire);
     int64_t bytes = wire_get_integer(wire);
@@ -232,7 +231,7 @@ static bool read_job(Arena *arena, Kept *kept, Wire *wire, Job *job) {
 
 /* --- answers --- */
 
-/* The sampled elements, 8 bytes each, and whole outputs: taken after the first call, before timing writes again. */
+/* The sampled elements, 8 bytes each, and whole outputs: taken after the first call, before timing overwrites them. */
 static void put_results(Wire *request, const Job *job, Wire *answer) {
     for (int64_t i = 0; i < job->sample_count; i++) {
         int64_t argument = wire_get_integer(request), element = wire_get_integer(request);
@@ -264,21 +263,21 @@ static double lower_quartile(const Times *times) {
     return times->items[times->count / 4];
 }
 
-/* Slower than what is worth knowing better: said after some calls, for a call may be disturbed. */
+/* Whether the object is too slow to be worth repeating: decided after some calls, since one may be disturbed. */
 static bool is_slow(const Job *job, const Times *times, double total) {
     return job->stop_seconds > 0 && times->items[0] > job->stop_seconds &&
            (times->count >= SLOW_REPEATS || total > slow_seconds);
 }
 
-/* A quarter of the calls agree: what disturbs a run only ever adds time. */
+/* Whether a quarter of the calls agree: disturbances only add time. */
 static bool is_steady(const Job *job, const Times *times, double total) {
     return job->steady > 0 && times->count >= STEADY_REPEATS && total > job->min_seconds * steady_part &&
            lower_quartile(times) <= times->items[0] * (1 + job->steady);
 }
 
-/* Repeats until min_seconds have been spent, or until more would change nothing (AdaTune's micro-batches); short calls
- * in groups of at least 50 microseconds so that the clock's grain does not matter. warm: the time of the call before.
- */
+/* Repeats until min_seconds have passed, or until more repeats would change nothing (AdaTune's micro-batches). Short
+ * calls run in groups of at least 50 microseconds, so that the clock's resolution does not matter. warm: the time of
+ * the call before. */
 static void repeat(Arena *arena, const Job *job, Entry entry, double warm, Times *times) {
     double begin = monotonic_seconds(), total = 0;
     int64_t group = warm > 5e-5 ? 1 : (int64_t)(5e-5 / (warm > 1e-9 ? warm : 1e-9)) + 1;
@@ -321,8 +320,8 @@ static void refuse(const Job *job, Wire *answer, Refusal reason, const char *why
     wire_put_text(answer, why);
 }
 
-/* OpenMP ends the process where the system gives it no threads, and no object does: the handler of that end answers.
- * Hence not in any structure. */
+/* OpenMP ends the process if the system gives it no threads, though no object is at fault: the handler of that end
+ * answers. Hence it is static. */
 static const Job *running;
 
 static void answer_at_end(void) {
@@ -333,7 +332,7 @@ static void answer_at_end(void) {
     wire_send(&answer, STDOUT_FILENO);
 }
 
-/* False: no machine has so many. */
+/* False: too many for any machine. */
 static bool set_threads(int64_t threads) {
     if (threads > 0 && threads <= MOST_THREADS)
         omp_set_num_threads((int)threads);
@@ -368,7 +367,7 @@ static void run_entry(Arena *arena, const Job *job, Entry entry, Wire *request, 
     put_times(&times, answer);
 }
 
-/* The sanitizer of addresses keeps a map of all memory, which any limit would forbid. */
+/* The address sanitizer maps all memory, which any limit would forbid. */
 enum { LIMITS_MEMORY = !SANITIZES_ADDRESSES };
 
 static void limit_memory(int64_t bytes) {
@@ -379,7 +378,7 @@ static void limit_memory(int64_t bytes) {
     setrlimit(RLIMIT_AS, &limit);
 }
 
-/* Later than the compiler gives up. */
+/* The worker's own limit is later than the compiler's. */
 static void limit_time(double seconds) {
     alarm(seconds > 0 && seconds < 1e6 ? (unsigned)seconds + 2 : 0);
 }
@@ -424,7 +423,7 @@ static void serve(Kept *kept, Wire *request, Wire *answer) {
     arena_free(arena);
 }
 
-/* No core files, no output files, and an end together with the compiler that started it. */
+/* No core files, no output files, and it ends with the compiler that started it. */
 static void confine(void) {
     setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
     setrlimit(RLIMIT_FSIZE, &(struct rlimit){0, 0});

@@ -1,7 +1,7 @@
 /* worker_process.c - see worker_process.h.
  *
- * The worker stands in a process group of its own, so that Ctrl-C reaches the compiler alone and a kill reaches
- * whatever the candidate started. Nothing that it does or leaves undone, such as reading, blocks the compiler.
+ * The worker has its own process group, so that Ctrl-C reaches the compiler alone and a kill reaches whatever the
+ * candidate started. Nothing that it does or fails to do, such as reading, blocks the compiler.
  */
 #include "backends/run/worker_process.h"
 #include "lang/clock.h"
@@ -20,7 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { SHELL_SIGNALS = 128 }; /* what a shell adds to the signal that ended its command */
+enum { SHELL_SIGNALS = 128 }; /* a shell adds this to the signal that ended its command */
 static const double death_seconds = 0.5;
 
 /* --- which program --- */
@@ -55,13 +55,13 @@ void worker_find(Arena *arena, WorkerProcess *process) {
 
 /* --- starting --- */
 
-/* What a command has started ends with the compiler, however that ends: it alone can write into the request's pipe,
- * and this process waits for the end of that. Its group's end is its own. */
+/* A guard that ends what a command has started when the compiler ends, however that happens: only the compiler can
+ * write to the request's pipe, and the guard waits for the end of that. It ends with its group. */
 static void guard_group(const int ends[3]) {
     if (fork())
         return;
     dup2(ends[0], STDIN_FILENO);
-    closefrom(STDIN_FILENO + 1); /* the compiler's end of that pipe among them */
+    closefrom(STDIN_FILENO + 1); /* includes the compiler's end of that pipe */
     struct pollfd closed = {.fd = STDIN_FILENO};
     while (poll(&closed, 1, -1) <= 0)
         continue;
@@ -72,9 +72,9 @@ static void guard_group(const int ends[3]) {
 static _Noreturn void become_worker(const WorkerProcess *process, const int ends[3], pid_t compiler) {
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != compiler) /* it has ended before that */
+    if (getppid() != compiler) /* the compiler has already ended */
         _exit(0);
-    int apart[3]; /* beyond what they become, so that none is closed by another or by the next program */
+    int apart[3]; /* above their final numbers, so that none closes another or is closed by the next program */
     for (int i = 0; i < 3; i++)
         apart[i] = fcntl(ends[i], F_DUPFD_CLOEXEC, 3);
     for (int i = 0; i < 3; i++)
@@ -95,8 +95,8 @@ static _Noreturn void become_worker(const WorkerProcess *process, const int ends
     _exit(127);
 }
 
-/* Pairs for standard input, output and error of the worker, none of them one of ours. False, with errno set, opens
- * none. */
+/* Opens pairs for standard input, output and error of the worker, none of them one of ours. False, with errno set: none
+ * is open. */
 static bool open_ends(int request[2], int answer[2], int errors[2]) {
     if (!wire_open(request, answer))
         return false;
@@ -144,7 +144,7 @@ bool worker_start(WorkerProcess *process) {
 
 /* --- messages --- */
 
-/* Of many the last are kept. */
+/* Keeps the last messages. */
 static void keep_messages(WorkerProcess *process, const char *bytes, int count) {
     int kept = process->message_bytes, room = MESSAGE_BYTES - count;
     if (kept > room) {
@@ -155,7 +155,7 @@ static void keep_messages(WorkerProcess *process, const char *bytes, int count) 
     process->message_bytes = kept + count;
 }
 
-/* What is there now. */
+/* Reads the messages that are there now. */
 static void read_messages(WorkerProcess *process) {
     char bytes[MESSAGE_BYTES / 2];
     for (int reads = 0; process->errors >= 0 && reads < 16; reads++) {
@@ -195,7 +195,7 @@ const char *worker_last_message(Arena *arena, WorkerProcess *process) {
 
 typedef struct Sending {
     const Wire *request;
-    int64_t length; /* goes before the bytes */
+    int64_t length; /* sent before the bytes */
     size_t sent;
 } Sending;
 
@@ -203,7 +203,7 @@ static bool is_sent(const Sending *sending) {
     return sending->sent == sizeof sending->length + sending->request->length;
 }
 
-/* As much as there is room for. False: nobody reads it any more. */
+/* Sends as much as there is room for. False: nobody reads it any more. */
 static bool send_some(Sending *sending, int descriptor) {
     size_t head = sizeof sending->length;
     while (!is_sent(sending)) {
@@ -221,7 +221,7 @@ static bool send_some(Sending *sending, int descriptor) {
     return true;
 }
 
-/* One wait for whatever comes first. False: the process has closed its ends. */
+/* Waits once, for whatever comes first. False: the process closed its ends. */
 static bool listen_and_speak(WorkerProcess *process, Sending *sending, Wire *answer, int milliseconds, bool *complete) {
     struct pollfd ready[] = {{.fd = process->output, .events = POLLIN},
                              {.fd = process->errors, .events = POLLIN},
@@ -229,7 +229,7 @@ static bool listen_and_speak(WorkerProcess *process, Sending *sending, Wire *ans
     int count = poll(ready, 3, milliseconds);
     if (count == 0 || (count < 0 && errno == EINTR))
         return true;
-    if (count < 0) { /* the system cannot wait: all ends are looked at, none of which blocks */
+    if (count < 0) { /* poll failed: all ends are tried, without blocking */
         nanosleep(&(struct timespec){0, 2000000}, NULL);
         for (int i = 0; i < 3; i++)
             ready[i].revents = ready[i].fd >= 0 ? ready[i].events : 0;
@@ -251,13 +251,13 @@ Exchange worker_exchange(WorkerProcess *process, const Wire *request, Wire *answ
         double left = patience.deadline - monotonic_seconds();
         if (left <= 0 || (patience.stop && *patience.stop))
             return EXCHANGE_LATE;
-        if (!is_sent(&sending) || !process->greeted) /* a run may take its time */
+        if (!is_sent(&sending) || !process->greeted) /* runs may take long */
             waiting_tell(&waiting);
         if (!listen_and_speak(process, &sending, answer, left < 0.1 ? (int)(left * 1000) + 1 : 100, &complete))
             return EXCHANGE_ENDED;
     }
     process->greeted = true;
-    answer->failed |= !is_sent(&sending); /* an answer to nothing */
+    answer->failed |= !is_sent(&sending); /* an answer before the request was sent */
     return EXCHANGE_ANSWERED;
 }
 
@@ -295,7 +295,7 @@ void worker_kill(WorkerProcess *process) {
     reap(process, NULL);
 }
 
-/* Whether the process has ended by itself, which may take a moment; then it is reaped. */
+/* Whether the process has ended by itself, which may take a moment; then reaps it. */
 static bool has_ended(WorkerProcess *process, double seconds, int *status) {
     double deadline = monotonic_seconds() + seconds;
     do {
@@ -306,7 +306,7 @@ static bool has_ended(WorkerProcess *process, double seconds, int *status) {
     return false;
 }
 
-/* A worker that loses its input ends. */
+/* A worker ends when it loses its input. */
 void worker_end(WorkerProcess *process) {
     int status;
     if (!process->pid)
@@ -318,7 +318,7 @@ void worker_end(WorkerProcess *process) {
         reap(process, &status);
         return;
     }
-    kill(-process->pid, SIGKILL); /* what it has started */
+    kill(-process->pid, SIGKILL); /* whatever it has started */
     process->pid = 0;
 }
 

@@ -7,14 +7,14 @@
  * iterations.
  *   - A loop runs for 0 <= var < extent; with an extent of 0 or less it does not run. var->extent is an upper bound of
  *     the extent. Two loops side by side may share a Var; one inside the other may not.
- *   - A scalar among vectors stands in a BROADCAST. The index of a vector read or store is a RAMP (stride 1: contiguous)
- *     or any vector of offsets. Where a guard is false memory is not touched: a read gives 0, a store does nothing. What
- *     masked-off lanes compute is never used, but must not trap (integer division).
+ *   - A scalar among vectors stands in a BROADCAST. The index of a vector read or store is a RAMP (stride 1:
+ *     contiguous) or any vector of offsets. Where a guard is false memory is not touched: a read gives 0, a store does
+ *     nothing. What masked-off lanes compute is never used, but must not trap (integer division).
  *   - An index of memory is an OFFSET, the RAMP or BROADCAST of one, or any vector of offsets; constants are INTs. Each
  *     part of an OFFSET changes in a loop inside that of the part before: code generators compute it where that loop
  *     begins. Run-time sizes are a part before all loops; values read from memory change with the innermost loop.
- *   - A SHUFFLE stands for instructions that processors have. Shuffled vectors that several statements use are kept in a
- *     register buffer; each vector has elements of its own.
+ *   - A SHUFFLE stands for instructions that processors have. Shuffled vectors that several statements use are kept in
+ *     a register buffer; each vector has elements of its own.
  *   - A read of ROLE_INITIAL has become a read of its output. Buffers are allocated outside the serial loops around
  *     them; one that is allocated inside a parallel loop belongs to the iteration.
  */

@@ -1,9 +1,8 @@
 /* angles.c - sin, cos and tan as sequences of instructions; see functions/functions.h.
  *
- * Coefficients of float: Moshier's Cephes; of double: Chebyshev's interpolation. An angle is brought to
- * a half or a quarter of a turn by parts of pi whose products with the number of those are exact, or part of a fused
- * multiply-add. What is too large
- * for that is computed apart.
+ * Coefficients for float: Moshier's Cephes; for double: Chebyshev interpolation. An angle is reduced to half or a
+ * quarter of a turn by parts of pi whose products with the number of turns are exact, or part of a fused multiply-add.
+ * Angles that are too large for that are computed apart.
  */
 #include "backends/llvm/functions/functions.h"
 
@@ -11,8 +10,8 @@
 
 /* --- turns --- */
 
-/* pi in parts: of doubles below 2^20, by fused multiply-adds, and 33 digits each; of floats in double; of floats by
- * fused multiply-adds. None is negative, so that -0 stays -0. */
+/* pi in parts: for doubles below 2^20, with fused multiply-adds, and with 33 digits each; for floats in double; for
+ * floats with fused multiply-adds. None is negative, so that -0 stays -0. */
 enum { FUSED_PARTS = 3, SHORT_PARTS = 4 };
 static const double wide_fused_parts[] = {0x1.921fb54442d18p+1, 0x1.1a62633145c06p-53, 0x1.c1cd129024e09p-106};
 static const double wide_parts[] = {0x1.921fb544p+1, 0x1.0b4611a6p-33, 0x1.3198a2ep-68, 0x1.b839a252049c1p-103};
@@ -40,7 +39,7 @@ static LLVMValueRef subtract_parts(Lanes *l, LLVMValueRef x, const Part *part, c
     return x;
 }
 
-/* What each difference but the first, which is exact, loses is added to the last. */
+/* The first difference is exact; what the others lose is added to the last. */
 static LLVMValueRef subtract_short_parts(Lanes *l, LLVMValueRef x, const Part *part, LLVMValueRef *n) {
     LLVMValueRef real = count_parts(l, x, part, n), lost = lanes_number(l, 0);
     x = lanes_subtract(l, x, lanes_multiply(l, real, lanes_number(l, wide_parts[0] * part->size)));
@@ -51,7 +50,7 @@ static LLVMValueRef subtract_short_parts(Lanes *l, LLVMValueRef x, const Part *p
         x = rest;
     }
     LLVMValueRef last = lanes_multiply(l, real, lanes_number(l, wide_parts[SHORT_PARTS - 1] * part->size));
-    return lanes_subtract(l, x, lanes_subtract(l, last, lost)); /* nothing from -0 is -0 */
+    return lanes_subtract(l, x, lanes_subtract(l, last, lost)); /* -0 minus 0 is -0 */
 }
 
 static LLVMValueRef wide_reduction(Lanes *l, LLVMValueRef x, const Part *part, LLVMValueRef *n) {
@@ -89,7 +88,7 @@ static const double half_turn_double[] = {-0.166666666666666666,    0.0083333333
                                           -7.64395762256061703e-13, 2.73128689130923065e-15};
 static const Series half_turn_series[] = {SERIES(half_turn_float), SERIES(half_turn_double)};
 
-/* r + r^3 * series, of the sign of r, also where that is -0. */
+/* r + r^3 * series, with the sign of r, also of -0. */
 static LLVMValueRef odd_series(Lanes *l, LLVMValueRef r, const Series *series) {
     LLVMValueRef square = lanes_multiply(l, r, r);
     LLVMValueRef sum = lanes_fused(l, lanes_multiply(l, lanes_series(l, square, series), square), r, r);
@@ -102,7 +101,7 @@ static LLVMValueRef reduced_cos(Lanes *l, LLVMValueRef r) {
     return lanes_fused(l, square, rest, lanes_number(l, 1));
 }
 
-/* The sine of r + n * pi, |r| <= pi/2: an odd n changes the sign. Roundings lead beyond 1. */
+/* The sine of r + n * pi, |r| <= pi/2: an odd n changes the sign. Clamped, since rounding can exceed 1. */
 static LLVMValueRef sin_of_half_turns(Lanes *l, LLVMValueRef r, LLVMValueRef n) {
     LLVMValueRef bits = lanes_whole(l, lanes_are_wide(l) ? 63 : 31);
     LLVMValueRef sine = lanes_clamp(l, odd_series(l, r, half_turn_series), -1, 1);
@@ -130,7 +129,7 @@ typedef struct Angle {
     LLVMValueRef (*of_reduced)(Lanes *l, LLVMValueRef r, LLVMValueRef n);
 } Angle;
 
-/* One large lane sends all of them the other way. */
+/* One large lane makes all of them take the other path. */
 static LLVMValueRef up_to(Lanes *l, const Angle *angle, LLVMValueRef x, double limit, Reduction *reduction,
                           ApartFunction *beyond) {
     LLVMValueRef large = lanes_compare(l, LLVMRealOGT, lanes_absolute(l, x), limit);

@@ -1,4 +1,4 @@
-/* error_functions.c - erf and erfc as sequences of instructions; see functions/functions.h. After Juffa. */
+/* error_functions.c - erf and erfc as sequences of instructions, after Juffa; see functions/functions.h. */
 #include "backends/llvm/functions/functions.h"
 
 #include <math.h>
@@ -17,15 +17,15 @@ static const double erfc_series_double[] = {
     -2.22857627371712263e-8, -6.56618677839811742e-9};
 static const Series erfc_series[] = {SERIES(erfc_series_float), SERIES(erfc_series_double)};
 
-/* 1 + x rounded, and what was lost; x is less than 1, or what is lost less than a digit of the sum. */
+/* 1 + x rounded, and the rounding error; x is less than 1, or the error less than a digit of the sum. */
 static LLVMValueRef one_and(Lanes *l, LLVMValueRef x, LLVMValueRef *lost) {
     LLVMValueRef one = lanes_number(l, 1), sum = lanes_add(l, x, one);
     *lost = lanes_subtract(l, x, lanes_subtract(l, sum, one));
     return sum;
 }
 
-/* (1 + 2a) * exp(a^2) * erfc(a) - 1 is smooth in (a - 2) / (a + 2), for all a that are not negative. What is lost from
- * the sums would show where the result is near 1. */
+/* (1 + 2a) * exp(a^2) * erfc(a) - 1 is smooth in (a - 2) / (a + 2) for all a >= 0. The rounding errors of the sums
+ * would show where the result is near 1. */
 static LLVMValueRef erfc_without_exp(Lanes *l, LLVMValueRef a) {
     LLVMValueRef two = lanes_number(l, 2), lost_above, lost_below;
     LLVMValueRef q = lanes_divide(l, lanes_subtract(l, a, two), lanes_add(l, a, two));
@@ -36,7 +36,7 @@ static LLVMValueRef erfc_without_exp(Lanes *l, LLVMValueRef a) {
     return lanes_fused(l, rest, quotient, quotient);
 }
 
-/* y * exp(-a^2): the square of the first half of the digits of a is exact. */
+/* y * exp(-a^2): the square of the upper half of a's digits is exact. */
 static LLVMValueRef times_exp_of_square(Lanes *l, LLVMValueRef a, LLVMValueRef y) {
     LLVMValueRef mask = lanes_whole(l, lanes_are_wide(l) ? -(INT64_C(1) << 27) : -(1 << 12));
     LLVMValueRef high = real_of(l->code, LLVMBuildAnd(l->b, bits_of(l->code, a), mask, ""), l->scalar);
@@ -47,7 +47,7 @@ static LLVMValueRef times_exp_of_square(Lanes *l, LLVMValueRef a, LLVMValueRef y
     return scale_real(l, lanes_fused(l, reduced_expm1(l, r), y, y), real, n);
 }
 
-/* erfc(|x|); from where it is 0 on x is not followed. */
+/* erfc(|x|); x is clamped where the result is 0. */
 static LLVMValueRef erfc_of_magnitude(Lanes *l, LLVMValueRef x) {
     LLVMValueRef a = lanes_clamp(l, lanes_absolute(l, x), 0, lanes_are_wide(l) ? 27.3 : 10.06);
     return times_exp_of_square(l, a, erfc_without_exp(l, a));
@@ -59,7 +59,7 @@ LLVMValueRef emit_erfc(Lanes *l, LLVMValueRef *args) {
     return lanes_select_where(l, lanes_compare(l, LLVMRealOLT, args[0], 0), mirrored, result);
 }
 
-/* 1 - exp(-a^2) * P((a - 2) / (a + 2)) for a from 1 on; where it is 1 a is not followed. */
+/* 1 - exp(-a^2) * P((a - 2) / (a + 2)) for a >= 1; a is clamped where the result is 1. */
 static LLVMValueRef double_erf_beyond_one(Lanes *l, LLVMValueRef a) {
     static const double terms[] = {0.255395676310505749,     -0.427185847413956312,    0.24165819424249241,
                                    -0.0789785810163528646,   0.00373289239442948221,   0.00699746174961973138,
@@ -96,7 +96,7 @@ static LLVMValueRef float_erf(Lanes *l, LLVMValueRef x) {
                                  -3.88396438e-3, 3.83197126e-4,  -1.72853470e-5};
     LLVMValueRef t = lanes_absolute(l, x), square = lanes_multiply(l, x, x);
     LLVMValueRef small = lanes_fused(l, lanes_polynomial(l, square, near, 6), x, x);
-    t = lanes_clamp(l, t, 0, 5); /* beyond, the polynomial turns */
+    t = lanes_clamp(l, t, 0, 5); /* beyond that the polynomial decreases */
     LLVMValueRef exponent = lanes_subtract(l, lanes_multiply(l, lanes_polynomial(l, t, far, 7), t), t);
     LLVMValueRef large = lanes_subtract(l, lanes_number(l, 1), emit_exp(l, &exponent));
     large = binary_intrinsic(l->code, "llvm.copysign", large, x);

@@ -1,6 +1,6 @@
 /* exponentials.c - exp, exp2, expm1, sinh, cosh and tanh as sequences of instructions; see functions/functions.h.
  *
- * Coefficients of float: Moshier's Cephes, if not said otherwise; others: Chebyshev's interpolation.
+ * Coefficients for float: Moshier's Cephes, unless stated otherwise; others: Chebyshev interpolation.
  */
 #include "backends/llvm/functions/functions.h"
 
@@ -8,13 +8,13 @@
 
 /* --- exponents --- */
 
-/* x * 2^n for n from twice the least exponent to twice the largest, which `real` is too: by an instruction that does
- * it, or in two steps that each are in range; the last one rounds. */
+/* x * 2^n for n from twice the least exponent to twice the largest; `real` is n as a real. One instruction if there is
+ * one, else two steps that are each in range; the last one rounds. */
 LLVMValueRef scale_real(Lanes *l, LLVMValueRef x, LLVMValueRef real, LLVMValueRef n) {
     if (lanes_can_scale(l))
         return lanes_scale(l, x, real);
     LLVMValueRef half;
-    if (lanes_are_wide(l)) /* few processors shift 64 bits and keep the sign */
+    if (lanes_are_wide(l)) /* few processors shift 64 bits arithmetically */
         round_to_whole(l, real, 0.5, &half);
     else
         half = LLVMBuildAShr(l->b, n, lanes_whole(l, 1), "");
@@ -29,7 +29,7 @@ LLVMValueRef round_to_whole(Lanes *l, LLVMValueRef x, double y, LLVMValueRef *n)
     return real;
 }
 
-/* The first part of log(2) times n is exact. */
+/* The product of n and the first part of log(2) is exact. */
 LLVMValueRef reduce_by_log2(Lanes *l, LLVMValueRef x, LLVMValueRef rest, LLVMValueRef real) {
     bool wide = lanes_are_wide(l);
     double high = wide ? 6.93147180369123816490e-01 : 0.693359375,
@@ -60,8 +60,8 @@ LLVMValueRef reduced_expm1(Lanes *l, LLVMValueRef r) {
 
 /* --- exp, exp2, expm1 --- */
 
-/* 2^(n - whole n) by a table, n = 32nds, and a parabola for what is left, |r| <= log(2) / 64. From above x needs no
- * bound: the parabola has no zero, and the scale of what is large, or no number for an infinite x, is infinite. */
+/* 2^(n - whole n) by a table for 32nds, and a parabola for the rest, |r| <= log(2) / 64. x needs no upper bound: the
+ * parabola has no zero, and the scale is infinite for large x and NaN for infinite x. */
 static LLVMValueRef looked_up_exp(Lanes *l, LLVMValueRef x) {
     static const double rounder = 0x1.8p18, linear = 1.0000146609, square = 0.5;
     double table[LANES_TABLE];
@@ -73,12 +73,12 @@ static LLVMValueRef looked_up_exp(Lanes *l, LLVMValueRef x) {
     LLVMValueRef r = lanes_fused(l, n, lanes_number(l, -0.693359375), x);
     r = lanes_fused(l, n, lanes_number(l, 2.12194440e-4), r);
     LLVMValueRef entry = lanes_look_up(l, table, bits_of(l->code, steps));
-    LLVMValueRef first = lanes_multiply(l, entry, r); /* before the last use of r, so that no copy of it is made */
+    LLVMValueRef first = lanes_multiply(l, entry, r); /* before the last use of r, to avoid a copy of it */
     LLVMValueRef slope = lanes_fused(l, r, lanes_number(l, square), lanes_number(l, linear));
     return lanes_scale(l, lanes_fused(l, first, slope, entry), n);
 }
 
-/* Minimax of (exp(r) - p(r)) / exp(r) for a reduced r, with p(0) = 1: 2 ulp together with the roundings. */
+/* Minimax of (exp(r) - p(r)) / exp(r) for a reduced r, with p(0) = 1: 2 ulp including rounding. */
 static LLVMValueRef reduced_exp(Lanes *l, LLVMValueRef r) {
     static const double terms[] = {
         1, 9.9999970631e-1, 4.9999147824e-1, 1.6667638131e-1, 4.1898161975e-2, 8.2902730950e-3};
@@ -113,8 +113,8 @@ LLVMValueRef emit_exp2(Lanes *l, LLVMValueRef *args) {
     return scale_real(l, reduced_exp2(l, rest), real, n);
 }
 
-/* 2^n * p + (2^n - 1), at half the size, since 2^128 is no float. Where the result is -1 x needs not be smaller. Of
- * -0 it is 0. */
+/* 2^n * p + (2^n - 1), computed at half the size, since 2^128 is no float. x is clamped where the result is -1. For -0
+ * the result is 0. */
 static LLVMValueRef unsigned_expm1(Lanes *l, LLVMValueRef x) {
     bool wide = lanes_are_wide(l);
     LLVMValueRef n, real;
@@ -152,9 +152,9 @@ static const double cosh_series_double[] = {0.5,
                                             2.09181708663059382e-9};
 static const Series cosh_series[] = {SERIES(cosh_series_float), SERIES(cosh_series_double)};
 
-/* Of |x| = n * log(2) + r. */
+/* The parts for |x| = n * log(2) + r. */
 typedef struct Hyperbolic {
-    LLVMValueRef sinh_whole, cosh_whole; /* of n * log(2), a half of each: 2^128 is no float */
+    LLVMValueRef sinh_whole, cosh_whole; /* of n * log(2), halved: 2^128 is no float */
     LLVMValueRef sinh_rest, cosh_rest;   /* sinh(r) and cosh(r) - 1 */
 } Hyperbolic;
 
@@ -173,7 +173,7 @@ static Hyperbolic split_hyperbolic(Lanes *l, LLVMValueRef x) {
     return h;
 }
 
-/* Where x is its own hyperbolic sine, its half may have a digit too many. */
+/* If x is its own hyperbolic sine it is returned: its half may have lost a digit. */
 LLVMValueRef emit_sinh(Lanes *l, LLVMValueRef *args) {
     Hyperbolic h = split_hyperbolic(l, args[0]);
     LLVMValueRef sum = lanes_fused(l, h.cosh_whole, h.sinh_rest, lanes_multiply(l, h.sinh_whole, h.cosh_rest));

@@ -1,5 +1,5 @@
-/* functions.c - which functions are sequences of instructions; see functions/functions.h. A function without a row is
- * the C library's.
+/* functions.c - which functions are sequences of instructions; see functions/functions.h. A function without a row
+ * calls the C library.
  */
 #include "backends/llvm/functions/functions.h"
 
@@ -20,7 +20,7 @@ static LLVMValueRef declare_apart(Lanes *l, const char *name) {
     return function;
 }
 
-/* It has no lines of the source. */
+/* Defines the function apart, without source lines. */
 static LLVMValueRef define_apart(Lanes *l, const char *name, ApartFunction *body, const void *context) {
     LLVMValueRef function = declare_apart(l, name);
     LLVMBasicBlockRef at = LLVMGetInsertBlock(l->b);
@@ -53,7 +53,7 @@ static RealFunction *const functions[OP_COUNT] = {
     [OP_ERFC] = emit_erfc,
 };
 
-/* Of one number the C library's are quicker: they take the way that it needs. */
+/* For a single number the C library is faster: it takes only the path that the number needs. */
 static bool suits_library(Op op, bool wide) {
     static const bool both[OP_COUNT] = {
         [OP_LOG] = true,  [OP_LOG2] = true,  [OP_LOG10] = true, [OP_LOG1P] = true,

@@ -1,11 +1,11 @@
 /* inverse_angles.c - asin, acos, atan and atan2 as sequences of instructions; see functions/functions.h. Coefficients:
- * Chebyshev's interpolation.
+ * Chebyshev interpolation.
  */
 #include "backends/llvm/functions/functions.h"
 
 #include <math.h>
 
-/* pi/2 in two parts: the first is what the width holds of it. */
+/* pi/2 in two parts: the first is pi/2 rounded to the width. */
 static LLVMValueRef quarter(Lanes *l, double times) {
     return lanes_number(l, times * M_PI_2);
 }
@@ -30,11 +30,11 @@ static const double asin_series_double[] = {0.166666666666666486,  0.07500000000
                                             0.0160355143491488231, -0.0107490503396978076, 0.0281692180608814129};
 static const Series asin_series[] = {SERIES(asin_series_float), SERIES(asin_series_double)};
 
-/* The arc sine of x, or beyond 1/2 that of the root of (1 - |x|) / 2, half the arc cosine of |x|. */
+/* The arc sine of x; or for |x| beyond 1/2 that of the root of (1 - |x|) / 2, which is half the arc cosine of |x|. */
 typedef struct Arc {
     LLVMValueRef far;  /* beyond 1/2 */
     LLVMValueRef s;    /* x or that root */
-    LLVMValueRef rest; /* its arc sine, without itself */
+    LLVMValueRef rest; /* the arc sine of s, minus s */
 } Arc;
 
 static Arc arc_of(Lanes *l, LLVMValueRef x) {
@@ -101,7 +101,7 @@ static LLVMValueRef has_sign(Lanes *l, LLVMValueRef x) {
     return LLVMBuildICmp(l->b, LLVMIntSLT, bits_of(l->code, x), lanes_whole(l, 0), "");
 }
 
-/* The smaller one of |x| and |y| by the larger: 0 / 0 counts as 0, and two infinities are as large as each other. */
+/* The smaller of |x| and |y| divided by the larger: 0 / 0 counts as 0, and two infinities as equal. */
 LLVMValueRef emit_atan2(Lanes *l, LLVMValueRef *args) {
     LLVMValueRef y = lanes_absolute(l, args[0]), x = lanes_absolute(l, args[1]), one = lanes_number(l, 1);
     LLVMValueRef steep = LLVMBuildFCmp(l->b, LLVMRealOGT, y, x, ""), back = has_sign(l, args[1]);

@@ -1,7 +1,7 @@
 /* logarithms.c - log, log1p, log2, log10, asinh, acosh and atanh as sequences of instructions; see
  * functions/functions.h.
  *
- * Coefficients of float: Moshier's Cephes; of double: Chebyshev's interpolation.
+ * Coefficients for float: Moshier's Cephes; for double: Chebyshev interpolation.
  */
 #include "backends/llvm/functions/functions.h"
 
@@ -14,9 +14,9 @@ typedef struct Decomposed {
     LLVMValueRef rest;     /* log(m) - fraction */
 } Decomposed;
 
-/* Of one width of real numbers. */
+/* Constants for one width of real numbers. */
 typedef struct Layout {
-    double least, up; /* the least normal number, and what makes all others normal */
+    double least, up; /* the least normal number; the factor that makes smaller ones normal */
     int digits, up_digits, bias;
     int64_t one, sqrt_half, fraction; /* bits */
 } Layout;
@@ -26,7 +26,7 @@ static const Layout layouts[] = {
     {0x1p-1022, 0x1p52, 52, 52, 1023, 0x3ff0000000000000, 0x3fe6a09e667f3bcd, 0xfffffffffffff},
 };
 
-/* A biased exponent as a real: few processors convert 64 bits. */
+/* A biased exponent as a real, without converting 64 bits, which few processors can. */
 static LLVMValueRef real_exponent(Lanes *l, LLVMValueRef exponent, LLVMValueRef bias) {
     if (!lanes_are_wide(l))
         return LLVMBuildSIToFP(l->b, LLVMBuildSub(l->b, exponent, bias, ""), l->real, "");
@@ -80,7 +80,7 @@ static Decomposed decompose_log(Lanes *l, LLVMValueRef x) {
     return d;
 }
 
-/* What a logarithm gives where its argument is not positive and finite: `distance` is the argument, or more than -1. */
+/* The result of a logarithm if its argument is not positive and finite: x is the argument or its distance from -1. */
 static LLVMValueRef logarithm_ends(Lanes *l, LLVMValueRef x, double zero, LLVMValueRef result) {
     LLVMValueRef none =
         lanes_select_where(l, lanes_compare(l, LLVMRealOEQ, x, zero), lanes_number(l, -INFINITY), lanes_number(l, NAN));
@@ -97,8 +97,8 @@ static LLVMValueRef sum_log(Lanes *l, const Decomposed *d, LLVMValueRef more) {
     return lanes_fused(l, d->n, lanes_number(l, high), lanes_add(l, d->fraction, sum));
 }
 
-/* Logarithms to a base: log(2) of float and double in two parts, of which none is negative, and what log(x) of the
- * base e is multiplied by. */
+/* Logarithms to a base: log(2) for float and double in two parts, neither negative, and the factor from log(x) to base
+ * e. */
 typedef struct Base {
     double (*of)(double);
     double high[2], low[2], factor;
@@ -110,8 +110,8 @@ static const Base natural = {log, {0x1.62e4p-1, 0x1.62e42fefa38p-1}, {1.42860676
                          {4.6050389811952137e-6, 0x1.fef311f12b358p-46},
                          M_LOG10E};
 
-/* Of equal parts of the mantissas from 3/4 to 3/2, as their first bits stand in memory: numbers of few digits near the
- * reciprocals, 1 next to 1, and the logarithms of what they are the reciprocals of. */
+/* Tables for equal parts of the mantissas from 3/4 to 3/2, indexed by their first bits in memory: numbers with few
+ * digits near the reciprocals (1 next to 1), and the logarithms of their reciprocals. */
 static void fill_log_tables(const Base *base, int count, double *reciprocals, double *logarithms) {
     for (int i = 0; i < count; i++) {
         double middle = (1 + (i + 0.5) / count) / (i < count / 2 ? 1 : 2);
@@ -136,15 +136,15 @@ static LLVMValueRef log_of_near_one(Lanes *l, const Base *base, LLVMValueRef f) 
     return lanes_fused(l, lanes_multiply(l, f, f), lanes_polynomial(l, f, terms, series->count), first);
 }
 
-/* more / x = more * r / 2^n / (1 + f), for a little more. */
+/* more / x = more * r / 2^n / (1 + f), for a small `more`. */
 static LLVMValueRef by_reciprocal(Lanes *l, LLVMValueRef more, LLVMValueRef r, LLVMValueRef f, LLVMValueRef n) {
     more = lanes_multiply(l, more, r);
     more = lanes_fused(l, LLVMBuildFNeg(l->b, more, ""), f, more);
     return lanes_scale(l, more, LLVMBuildFNeg(l->b, n, ""));
 }
 
-/* log(x + more), more no larger than a rounding error of x or NULL. x = m * 2^n: n * log(2) + log(1 / r) + log(m *
- * r), m * r near 1. No part of log(2) is negative, since n is infinite for 0 and for what is infinite. */
+/* log(x + more); more is NULL or at most a rounding error of x. With x = m * 2^n: n * log(2) + log(1 / r) + log(m * r),
+ * where m * r is near 1. No part of log(2) is negative, since n is infinite for 0 and infinity. */
 static LLVMValueRef looked_up_log(Lanes *l, const Base *base, LLVMValueRef x, LLVMValueRef more) {
     double reciprocals[LANES_TABLE], logarithms[LANES_TABLE];
     bool wide = lanes_are_wide(l);
@@ -170,7 +170,8 @@ LLVMValueRef emit_log(Lanes *l, LLVMValueRef *args) {
     return logarithm_ends(l, args[0], 0, sum_log(l, &d, NULL));
 }
 
-/* log(1 + x + more), more a rounding error of x or NULL: log(u) + c / u where u + c is 1 + x + more, u its real. */
+/* log(1 + x + more), more NULL or a rounding error of x: log(u) + c / u, where u + c = 1 + x + more and u is
+ * rounded. */
 static LLVMValueRef log_of_more(Lanes *l, LLVMValueRef x, LLVMValueRef more) {
     LLVMValueRef one = lanes_number(l, 1), u = lanes_add(l, x, one);
     LLVMValueRef below = lanes_subtract(l, x, lanes_subtract(l, u, one)),
@@ -213,7 +214,7 @@ LLVMValueRef emit_log10(Lanes *l, LLVMValueRef *args) {
 
 /* --- asinh, acosh, atanh --- */
 
-/* Where 1 is no longer seen beside the square of x. */
+/* From here on 1 is lost beside the square of x. */
 static double without_one(const Lanes *l) {
     return lanes_are_wide(l) ? 0x1p54 : 0x1p25;
 }
@@ -222,7 +223,7 @@ static LLVMValueRef square_root(Lanes *l, LLVMValueRef x) {
     return unary_intrinsic(l->code, "llvm.sqrt", x);
 }
 
-/* log(1 + t + more), log(2x) for a large x. */
+/* log(1 + t + more); for a large x log(2x). */
 static LLVMValueRef log_of_sum(Lanes *l, LLVMValueRef x, LLVMValueRef t, LLVMValueRef more) {
     LLVMValueRef large = lanes_compare(l, LLVMRealOGT, x, without_one(l)), zero = lanes_number(l, 0);
     if (more)

@@ -1,13 +1,13 @@
-/* powers.c - pow: that of float computed in part in double, that of double in part as a sum of two doubles, where
- * there are fused multiply-adds. */
+/* powers.c - pow: for float partly computed in double; for double partly as a sum of two doubles, if there are fused
+ * multiply-adds. */
 #include "backends/llvm/functions/functions.h"
 
 #include <math.h>
 
 static const int64_t SQRT_HALF_BITS = 0x3fe6a09e667f3bcd;
 
-/* log2 of a positive finite double that was a float, to about 36 digits: n + log2(m), log(m) = 2 artanh((m - 1) / (m +
- * 1)). */
+/* log2 of a positive finite double that was a float, to about 36 binary digits: n + log2(m), with log(m) = 2 artanh((m
+ * - 1) / (m + 1)). */
 static LLVMValueRef wide_log2(Lanes *l, LLVMValueRef x) {
     static const double terms[] = {2.88539008179001352, 0.961796673415497375, 0.577083573363693353,
                                    0.411673299141158126, 0.340721114954929513};
@@ -22,7 +22,7 @@ static LLVMValueRef wide_log2(Lanes *l, LLVMValueRef x) {
     return lanes_fused(l, lanes_polynomial(l, lanes_multiply(l, s, s), terms, 5), s, n);
 }
 
-/* 2^x for |x| <= 200, to about 28 digits. */
+/* 2^x for |x| <= 200, to about 28 binary digits. */
 static LLVMValueRef wide_exp2(Lanes *l, LLVMValueRef x) {
     static const double terms[] = {1.0,
                                    0.693147206860236196,
@@ -38,7 +38,7 @@ static LLVMValueRef wide_exp2(Lanes *l, LLVMValueRef x) {
     return lanes_multiply(l, power, real_of(l->code, exponent, l->scalar));
 }
 
-/* |x|^y, where 0 and infinity have infinite logarithms. */
+/* x|^y; 0 and infinity have infinite logarithms. */
 static LLVMValueRef float_magnitude_pow(Lanes *l, LLVMValueRef magnitude, LLVMValueRef y) {
     Lanes wide = lanes_like(l->code, l->code->f64, y);
     LLVMValueRef logarithm = wide_log2(&wide, LLVMBuildFPExt(l->b, magnitude, wide.real, ""));
@@ -50,7 +50,7 @@ static LLVMValueRef float_magnitude_pow(Lanes *l, LLVMValueRef magnitude, LLVMVa
     return LLVMBuildFPTrunc(l->b, wide_exp2(&wide, lanes_clamp(&wide, exponent, -200, 200)), l->real, "");
 }
 
-/* A number as a sum of two doubles, the second one below the last digit of the first. */
+/* A number as a sum of two doubles; the second is below the last digit of the first. */
 typedef struct DoubleSum {
     LLVMValueRef high, low;
 } DoubleSum;
@@ -59,7 +59,7 @@ static LLVMValueRef exactly_fused(Lanes *l, LLVMValueRef a, LLVMValueRef b, LLVM
     return emit_intrinsic(l->code, "llvm.fma", &l->real, 1, (LLVMValueRef[]){a, b, c}, 3);
 }
 
-/* a * b, but for the product of the low parts. */
+/* a * b, without the product of the low parts. */
 static DoubleSum sum_multiply(Lanes *l, DoubleSum a, DoubleSum b) {
     LLVMValueRef high = lanes_multiply(l, a.high, b.high);
     LLVMValueRef low = exactly_fused(l, a.high, b.high, LLVMBuildFNeg(l->b, high, ""));
@@ -80,7 +80,7 @@ static DoubleSum sum_number(Lanes *l, double high, double low) {
 /* (m - 1) / (m + 1). */
 static DoubleSum sum_quotient(Lanes *l, LLVMValueRef m) {
     LLVMValueRef one = lanes_number(l, 1), above = lanes_subtract(l, m, one);
-    DoubleSum below = sum_add(l, one, m); /* of two doubles of a magnitude: as good as the larger first */
+    DoubleSum below = sum_add(l, one, m); /* doubles of equal magnitude: any order is exact */
     LLVMValueRef inverse = lanes_divide(l, one, below.high), high = lanes_multiply(l, above, inverse);
     LLVMValueRef negative = LLVMBuildFNeg(l->b, high, "");
     LLVMValueRef rest = exactly_fused(l, negative, below.high, above);
@@ -88,8 +88,8 @@ static DoubleSum sum_quotient(Lanes *l, LLVMValueRef m) {
     return (DoubleSum){high, lanes_multiply(l, rest, inverse)};
 }
 
-/* log2 of a positive finite double to about 66 digits: n + 2/log(2) * (s + s^3/3 + s^5 * P(s^2)), s = (m - 1) / (m +
- * 1). */
+/* log2 of a positive finite double to about 66 binary digits: n + 2/log(2) * (s + s^3/3 + s^5 * P(s^2)), s = (m - 1) /
+ * (m + 1). */
 static DoubleSum sum_log2(Lanes *l, LLVMValueRef x) {
     static const double terms[] = {0.57707801635558536,  0.412198583111144035, 0.320598897967052776,
                                    0.262308191491231998, 0.221952786121617179, 0.192380699875598387,
@@ -106,7 +106,7 @@ static DoubleSum sum_log2(Lanes *l, LLVMValueRef x) {
     return sum_add(l, sum.high, low);
 }
 
-/* Where the power is 0 or infinite the exponent needs not be followed, nor its low part, which may be no number. */
+/* The exponent is clamped where the power is 0 or infinite; its low part, which may then be NaN, is dropped. */
 static LLVMValueRef double_magnitude_pow(Lanes *l, LLVMValueRef magnitude, LLVMValueRef y) {
     LLVMValueRef zero = lanes_number(l, 0), n;
     DoubleSum logarithm = sum_log2(l, magnitude), exponent = sum_multiply(l, logarithm, (DoubleSum){y, zero});
@@ -130,7 +130,7 @@ static LLVMValueRef is_whole(Lanes *l, LLVMValueRef x) {
     return LLVMBuildFCmp(l->b, LLVMRealOEQ, unary_intrinsic(l->code, "llvm.trunc", x), x, "");
 }
 
-/* C's special cases: a negative base needs a whole exponent, an odd one keeps the sign; 1^y and x^0 are 1 for all. */
+/* C's special cases: a negative base needs an integer exponent, an odd one keeps the sign; 1^y and x^0 are always 1. */
 LLVMValueRef emit_pow(Lanes *l, LLVMValueRef *args) {
     if (lanes_are_wide(l) && !l->code->target->fused_multiply_add)
         return NULL;

@@ -5,8 +5,8 @@
 
 /* --- cbrt --- */
 
-/* Of one width: below what numbers are made larger, so that what is left of them has all digits, by how much, and the
- * results smaller; half the digits; a first guess. Others are made an eighth, so that their neighbours are numbers. */
+/* Constants for one width: below `least` numbers are scaled up, to have all digits, and results down; half the digits;
+ * a first guess. Others are taken as an eighth, so that their neighbours are finite. */
 typedef struct CubeRoot {
     double least, up, down;
     int64_t half_digit;
@@ -16,7 +16,7 @@ typedef struct CubeRoot {
 static const CubeRoot cube_roots[] = {{0x1p-76, 0x1p48, 0x1p-16, 1 << 12, 0x548c2b4b},
                                       {0x1p-900, 0x1p108, 0x1p-36, 1 << 27, 0x553c3014}};
 
-/* a^(-1/3), by its bits as if they were a logarithm; a is not negative. Bits of a NaN are a number, too. */
+/* a^(-1/3) for a >= 0, from its bits as if they were a logarithm. The bits of a NaN are a number, too. */
 static LLVMValueRef guess_inverse(Lanes *l, LLVMValueRef a, const CubeRoot *root) {
     Lanes narrow = lanes_like(l->code, l->code->f32, a);
     bool wide = lanes_are_wide(l);
@@ -31,8 +31,8 @@ static LLVMValueRef guess_inverse(Lanes *l, LLVMValueRef a, const CubeRoot *root
     return real_of(l->code, bits, l->scalar);
 }
 
-/* Moroz, Samotyy, Walczyk, Cieslinski: the first step for this guess gives 10 digits. Then (1 - e)^(-1/3) by its
- * series, e = 1 - a * y^3, gives three times as many. */
+/* Moroz, Samotyy, Walczyk, Cieslinski: the first step from this guess gives 10 digits. Then the series of (1 -
+ * e)^(-1/3), e = 1 - a * y^3, gives three times as many. */
 static LLVMValueRef inverse_cube_root(Lanes *l, LLVMValueRef a, const CubeRoot *root) {
     static const double first[] = {1.752319676, -1.2509524245, 0.5093818292}, next[] = {1, 1. / 3, 2. / 9};
     LLVMValueRef y = guess_inverse(l, a, root);
@@ -45,14 +45,14 @@ static LLVMValueRef inverse_cube_root(Lanes *l, LLVMValueRef a, const CubeRoot *
     return lanes_multiply(l, y, lanes_polynomial(l, e, next, 3));
 }
 
-/* To half the digits, so that the square is exact. */
+/* Rounds to half the digits, so that the square is exact. */
 static LLVMValueRef round_to_half(Lanes *l, LLVMValueRef t, const CubeRoot *root) {
     LLVMValueRef bits = LLVMBuildAdd(l->b, bits_of(l->code, t), lanes_whole(l, root->half_digit / 2), "");
     return real_of(l->code, LLVMBuildAnd(l->b, bits, lanes_whole(l, -root->half_digit), ""), l->scalar);
 }
 
-/* y = a^(-1/3) (1 - e/3): t = a * y^2 (1 + 2e/3) and t + (a - t^3) * y^2 (1 + 2e/3) / 3: the root where that has few
- * digits. */
+/* y = a^(-1/3) (1 - e/3), t = a * y^2 (1 + 2e/3) rounded to few digits; the root is t + (a - t^3) * y^2 (1 + 2e/3) /
+ * 3. */
 static LLVMValueRef cube_root(Lanes *l, LLVMValueRef a, const CubeRoot *root) {
     LLVMValueRef y = inverse_cube_root(l, a, root), t = lanes_multiply(l, lanes_multiply(l, a, y), y);
     LLVMValueRef e = lanes_fused(l, LLVMBuildFNeg(l->b, t, ""), y, lanes_number(l, 1));
@@ -75,7 +75,8 @@ LLVMValueRef emit_cbrt(Lanes *l, LLVMValueRef *args) {
 
 /* --- hypot --- */
 
-/* At a power of two where no square leaves the range. What is infinite makes the result so, beside a NaN, too. */
+/* Scales by a power of two to keep squares in range. An infinite operand makes the result infinite, even beside a
+ * NaN. */
 LLVMValueRef emit_hypot(Lanes *l, LLVMValueRef *args) {
     bool wide = lanes_are_wide(l);
     int digits = wide ? 52 : 23, most = wide ? 2046 : 254; /* of exponents */
