@@ -47,6 +47,20 @@ char *arena_vprintf(Arena *arena, const char *format, va_list arguments);
             (list)->items = list_grow((arena), (list)->items, &(list)->capacity, sizeof *(list)->items);               \
         (list)->items[(list)->count++] = (value);                                                                      \
     } while (0)
+/* Before the item at an index, which may be the count. Value and index are evaluated more than once. */
+#define list_insert(arena, list, index, value)                                                                         \
+    do {                                                                                                               \
+        list_push((arena), (list), (value));                                                                           \
+        for (int at_ = (list)->count - 1; at_ > (index); at_--)                                                        \
+            (list)->items[at_] = (list)->items[at_ - 1];                                                               \
+        (list)->items[index] = (value);                                                                                \
+    } while (0)
+#define list_remove(list, index)                                                                                       \
+    do {                                                                                                               \
+        int at_ = (index);                                                                                             \
+        for ((list)->count--; at_ < (list)->count; at_++)                                                              \
+            (list)->items[at_] = (list)->items[at_ + 1];                                                               \
+    } while (0)
 void *list_grow(Arena *arena, void *items, int *capacity, size_t item_bytes);
 
 /* Text that is built piece by piece; text is always terminated. {.arena = a} is an empty one. */

@@ -212,11 +212,6 @@ static Relation relate(const Chain *chain, Expr *a, Expr *b) {
     return logic ? relate_logic(chain->arena, chain->op, a, b) : relate_extremes(chain->arena, chain->op, a, b);
 }
 
-static void remove_member(Chain *chain, int at) {
-    for (chain->members.count--; at < chain->members.count; at++)
-        chain->members.items[at] = chain->members.items[at + 1];
-}
-
 /* Drops what another member implies; true when two members together decide the chain. */
 static bool reduce_chain(Chain *chain) {
     for (int i = 0; i < chain->members.count; i++)
@@ -226,7 +221,7 @@ static bool reduce_chain(Chain *chain) {
                 return true;
             if (relation == RELATION_NONE)
                 continue;
-            remove_member(chain, relation == RELATION_KEEP_FIRST ? j : i);
+            list_remove(&chain->members, relation == RELATION_KEEP_FIRST ? j : i);
             if (relation == RELATION_KEEP_SECOND) {
                 i--;
                 break;
@@ -257,7 +252,7 @@ static Expr *simplify_logic(Arena *arena, Expr *e) {
         if (is_bool_constant(chain.members.items[i], !neutral))
             return expr_broadcast(arena, expr_bool(arena, !neutral), e->lanes);
         if (is_bool_constant(chain.members.items[i], neutral))
-            remove_member(&chain, i--);
+            list_remove(&chain.members, i--);
     }
     if (chain.members.count == 0)
         return expr_broadcast(arena, expr_bool(arena, neutral), e->lanes);

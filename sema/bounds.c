@@ -582,7 +582,7 @@ static ReadSite *take_next(ReadSites *left) {
     }
     next = next < left->count ? next : 0;
     ReadSite *site = left->items[next];
-    memmove(left->items + next, left->items + next + 1, sizeof *left->items * (size_t)(--left->count - next));
+    list_remove(left, next);
     return site;
 }
 

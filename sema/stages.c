@@ -332,14 +332,6 @@ static Expr *inside(const Assignment *a, const Var **axes) {
     return condition;
 }
 
-/* Makes this the first predicate: the others are evaluated only where it holds. */
-static void put_predicate_first(Statement *s, Expr *predicate) {
-    list_push(s->builder->arena, &s->predicates, predicate);
-    for (int i = s->predicates.count - 1; i > 0; i--)
-        s->predicates.items[i] = s->predicates.items[i - 1];
-    s->predicates.items[0] = predicate;
-}
-
 /* All stages of a scan run over all steps, so the stage of a part does too. A predicate limits its computing and
  * reading to its own steps. */
 static void widen_steps(Assignment *a) {
@@ -365,7 +357,7 @@ static void widen_steps(Assignment *a) {
     steps->extent = axis->extent;
     steps->axis = axis;
     if (own)
-        put_predicate_first(a->statement, own);
+        list_insert(a->statement->builder->arena, &a->statement->predicates, 0, own); /* the others hold under it */
 }
 
 /* The extents of the part: those of the statement's ranges. */

@@ -93,7 +93,7 @@ static bool split_node(NestState *state, const Prim *prim, Node *node, const int
         return false;
     StageState *stage = stage_of(node);
     int index = leaf_index(stage, node);
-    leaves_remove(stage, index);
+    list_remove(&stage->leaves, index);
     for (int k = 0; k < count; k++) {
         const char *wanted =
             prim->result_count > 0 ? NULL : arena_printf(state->arena, "%s_%d", node->variable.name, k);
@@ -101,7 +101,7 @@ static bool split_node(NestState *state, const Prim *prim, Node *node, const int
         if (name == NULL)
             return false;
         parts[k] = node_new(state, stage, name, node->loop.reduction);
-        leaves_insert(state, stage, index + k, parts[k]);
+        list_insert(state->arena, &stage->leaves, index + k, parts[k]);
     }
     Relation *relation = relation_add(state, stage, RELATION_SPLIT, node, count);
     relation->tail = tail;
@@ -232,7 +232,7 @@ bool apply_fuse(NestState *state, const Prim *prim) {
     StageState *stage = stage_of(nodes[0]);
     int index = leaf_index(stage, nodes[0]);
     for (int i = 0; i < count; i++)
-        leaves_remove(stage, index);
+        list_remove(&stage->leaves, index);
     const char *wanted = prim->result_count == 0 ? fused_name(state, nodes, count) : NULL;
     const char *name = result_name(state, prim, 0, stage, wanted);
     if (name == NULL)
@@ -243,7 +243,7 @@ bool apply_fuse(NestState *state, const Prim *prim) {
         relation->parts[i] = nodes[i];
         nodes[i]->taken = relation;
     }
-    leaves_insert(state, stage, index, whole);
+    list_insert(state->arena, &stage->leaves, index, whole);
     move_attached(state, nodes[count - 1], whole);
     return bind_loop(state, prim, 0, whole);
 }

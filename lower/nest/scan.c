@@ -24,7 +24,7 @@ static Stage *steps_stage(NestState *state, const Scan *scan) {
 
 void join_scan(NestState *state, StageState *stage, StageState *scan) {
     Node *steps = stage->roots[stage->nest.stage->step];
-    leaves_remove(stage, leaf_index(stage, steps));
+    list_remove(&stage->leaves, leaf_index(stage, steps));
     steps->link = scan->roots[0];
     stage->at = scan->leaves.items[scan->leaves.count - 1];
     stage->scan = scan;
@@ -48,7 +48,7 @@ bool leave_scan(NestState *state, const Prim *prim, StageState *stage) {
                                 state->stages.items[i]->name, stage->scan->name, prim_info[prim->op].spelling);
     Node *steps = stage->roots[stage->nest.stage->step];
     steps->link = NULL;
-    leaves_insert(state, stage, 0, steps);
+    list_insert(state->arena, &stage->leaves, 0, steps);
     stage->scan = NULL;
     return true;
 }
@@ -67,21 +67,12 @@ static bool is_read_inside(const NestState *state, const StageState *stage, cons
     return false;
 }
 
-static void order_remove(NestState *state, int index) {
-    state->stages.count--;
-    for (int i = index; i < state->stages.count; i++)
-        state->stages.items[i] = state->stages.items[i + 1];
-}
-
 void order_outside(NestState *state, StageState *stage, const StageState *scan) {
     if (!reads_scan(stage, scan) || is_read_inside(state, stage, scan))
         return;
-    order_remove(state, order_of(state, stage));
+    list_remove(&state->stages, order_of(state, stage));
     int after = order_of(state, scan) + 1;
-    list_push(state->arena, &state->stages, stage);
-    for (int i = state->stages.count - 1; i > after; i--)
-        state->stages.items[i] = state->stages.items[i - 1];
-    state->stages.items[after] = stage;
+    list_insert(state->arena, &state->stages, after, stage);
 }
 
 bool reads_earlier_step(const StageState *stage, const NestRead *access) {

@@ -78,10 +78,7 @@ void no_effect_of(NestState *state, int prim) {
         at++;
     if (at < state->ineffective.count && state->ineffective.items[at] == prim)
         return;
-    list_push(state->arena, &state->ineffective, prim);
-    for (int i = state->ineffective.count - 1; i > at; i--)
-        state->ineffective.items[i] = state->ineffective.items[i - 1];
-    state->ineffective.items[at] = prim;
+    list_insert(state->arena, &state->ineffective, at, prim);
 }
 
 void no_effect(NestState *state) {
@@ -189,19 +186,6 @@ int leaf_index(const StageState *stage, const Node *leaf) {
     return -1;
 }
 
-void leaves_insert(NestState *state, StageState *stage, int index, Node *node) {
-    list_push(state->arena, &stage->leaves, node);
-    for (int i = stage->leaves.count - 1; i > index; i--)
-        stage->leaves.items[i] = stage->leaves.items[i - 1];
-    stage->leaves.items[index] = node;
-}
-
-void leaves_remove(StageState *stage, int index) {
-    stage->leaves.count--;
-    for (int i = index; i < stage->leaves.count; i++)
-        stage->leaves.items[i] = stage->leaves.items[i + 1];
-}
-
 Relation *relation_add(NestState *state, StageState *stage, RelationKind kind, Node *whole, int count) {
     Relation *relation = ARENA_NEW(state->arena, Relation);
     relation->kind = kind;
@@ -260,10 +244,7 @@ static void order_insert(NestState *state, StageState *stage, const StageState *
     int index = 0;
     while (index < state->stages.count && state->stages.items[index] != before)
         index++;
-    list_push(state->arena, &state->stages, stage);
-    for (int i = state->stages.count - 1; i > index; i--)
-        state->stages.items[i] = state->stages.items[i - 1];
-    state->stages.items[index] = stage;
+    list_insert(state->arena, &state->stages, index, stage);
 }
 
 StageState *stage_add_bare(NestState *state, const Stage *stage, StageState *before) {

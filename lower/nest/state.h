@@ -235,8 +235,6 @@ StageState *stage_of(const Node *node);
 const Node *next_outer(const Node *node); /* the loop around a leaf: of its stage, then of where that is computed */
 bool node_is_leaf(const Node *node);
 int leaf_index(const StageState *stage, const Node *leaf);
-void leaves_insert(NestState *state, StageState *stage, int index, Node *node);
-void leaves_remove(StageState *stage, int index);
 Relation *relation_add(NestState *state, StageState *stage, RelationKind kind, Node *whole, int count);
 /* Whether the stage is computed inside the body of a loop, which belongs to its owner or to one of its consumers. */
 bool stage_is_inside(const StageState *stage, const Node *loop);
