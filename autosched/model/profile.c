@@ -1,4 +1,5 @@
-/* profile.c - see profile.h. Linear forms are arrays of doubles over the chain of loops, the constant last. */
+/* profile.c - see profile.h. Linear forms are arrays of doubles over the chain of loops, the constant last. They are
+ * estimates: sizes are typical ones, and what is not linear has a slope. lang's affine sums (lang/form.h) are exact. */
 #include "autosched/model/profile.h"
 
 #include <math.h>
@@ -6,7 +7,7 @@
 
 /* --- linear forms --- */
 
-typedef struct Forms {
+typedef struct LinearForms {
     Arena *arena;
     const Nest *nest;
     int count; /* loops in the chain */
@@ -15,24 +16,24 @@ typedef struct Forms {
     double *axes;   /* [(axes + reductions) * (count + 1)] */
     double typical; /* of run-time sizes */
     bool irregular;
-} Forms;
+} LinearForms;
 
-static void form_of(Forms *forms, const Expr *e, double *form);
+static void form_of(LinearForms *forms, const Expr *e, double *form);
 
-static void form_clear(const Forms *forms, double *form) {
+static void form_clear(const LinearForms *forms, double *form) {
     memset(form, 0, sizeof *form * (size_t)(forms->count + 1));
 }
 
-static double extent_of(const Forms *forms, int loop) {
+static double extent_of(const LinearForms *forms, int loop) {
     return forms->loops[loop]->extent > 0 ? (double)forms->loops[loop]->extent : forms->typical;
 }
 
 /* A size with a limit is about in the middle of what it may be. */
-static double size_of(const Forms *forms, const Var *size) {
+static double size_of(const LinearForms *forms, const Var *size) {
     return size->most ? fmin(forms->typical, ceil((double)size->most / 2)) : forms->typical;
 }
 
-static void form_of_var(Forms *forms, const Var *var, double *form) {
+static void form_of_var(LinearForms *forms, const Var *var, double *form) {
     form_clear(forms, form);
     if (var->kind == VAR_SIZE) {
         form[forms->count] = size_of(forms, var);
@@ -54,7 +55,7 @@ static void form_of_var(Forms *forms, const Var *var, double *form) {
         }
 }
 
-static bool is_constant(const Forms *forms, const double *form) {
+static bool is_constant(const LinearForms *forms, const double *form) {
     for (int l = 0; l < forms->count; l++)
         if (form[l] != 0)
             return false;
@@ -62,19 +63,19 @@ static bool is_constant(const Forms *forms, const double *form) {
 }
 
 /* Whether the quotient by a constant stays the same over all values of a loop, with the others at their start. */
-static bool quotient_stays(const Forms *forms, const double *a, int loop, double by) {
+static bool quotient_stays(const LinearForms *forms, const double *a, int loop, double by) {
     double start = a[forms->count] - fabs(by) * floor(a[forms->count] / fabs(by));
     return start + fabs(a[loop]) * (extent_of(forms, loop) - 1) < fabs(by);
 }
 
 /* The index repeats while the loop goes on: its lanes have no stride. */
-static double returning_slope(const Forms *forms, const double *a, int loop) {
+static double returning_slope(const LinearForms *forms, const double *a, int loop) {
     return a[loop] != 0 && forms->loops[loop]->kind == LOOP_VECTORIZED ? 0.5 : 0;
 }
 
 /* a op b for forms. Remainders get the slopes that quotients drop, so that by * (a / by) + a % by is a. A product of
  * two varying forms has the slopes of the first, with b at a typical value. */
-static void form_combine(const Forms *forms, Op op, double *a, double *b) {
+static void form_combine(const LinearForms *forms, Op op, double *a, double *b) {
     int last = forms->count;
     if (op == OP_MUL && is_constant(forms, a)) {
         double *swap = a;
@@ -95,7 +96,7 @@ static void form_combine(const Forms *forms, Op op, double *a, double *b) {
         }
 }
 
-static void form_of_operation(Forms *forms, const Expr *e, double *form) {
+static void form_of_operation(LinearForms *forms, const Expr *e, double *form) {
     double other[forms->count + 1];
     int first = e->op == OP_SELECT ? 1 : 0;
     form_of(forms, e->args[first], form);
@@ -109,7 +110,7 @@ static void form_of_operation(Forms *forms, const Expr *e, double *form) {
 }
 
 /* An index read from memory is taken as different for each place that it is read from. */
-static void form_of_gather(Forms *forms, const Expr *e, double *form) {
+static void form_of_gather(LinearForms *forms, const Expr *e, double *form) {
     double other[forms->count + 1];
     for (int a = 0; a < e->count; a++) {
         form_of(forms, e->args[a], other);
@@ -119,7 +120,7 @@ static void form_of_gather(Forms *forms, const Expr *e, double *form) {
     forms->irregular = true;
 }
 
-static void form_of(Forms *forms, const Expr *e, double *form) {
+static void form_of(LinearForms *forms, const Expr *e, double *form) {
     form_clear(forms, form);
     switch (e->kind) {
     case EXPR_INT: form[forms->count] = (double)e->integer; break;
@@ -134,7 +135,7 @@ static void form_of(Forms *forms, const Expr *e, double *form) {
 static double form_constant(const Expr *e, double typical) {
     if (e->kind == EXPR_INT)
         return (double)e->integer;
-    Forms none = {.typical = typical};
+    LinearForms none = {.typical = typical};
     double value;
     form_of(&none, e, &value);
     return value < 1 ? 1 : value;
@@ -209,7 +210,7 @@ static void access_strides(const StageFacts *facts, AccessFacts *access, const N
     }
 }
 
-static void access_make(Forms *forms, StageFacts *facts, AccessFacts *access, const Tensor *tensor,
+static void access_make(LinearForms *forms, StageFacts *facts, AccessFacts *access, const Tensor *tensor,
                         Expr *const *index) {
     const NestStage *producer = nest_producer(forms->nest, tensor);
     const Tensor *buffer = producer ? producer->buffers[stage_component_of(producer->stage, tensor)] : tensor;
@@ -240,7 +241,7 @@ static void access_make(Forms *forms, StageFacts *facts, AccessFacts *access, co
 }
 
 typedef struct Walk {
-    Forms *forms;
+    LinearForms *forms;
     StageFacts *facts;
     const Expr **seen; /* repeated reads are loaded once */
     int seen_count;
@@ -444,7 +445,7 @@ static void walk_combiner(Walk *walk, const Combiner *combiner) {
     }
 }
 
-static void stage_accesses(Forms *forms, StageFacts *facts) {
+static void stage_accesses(LinearForms *forms, StageFacts *facts) {
     const Stage *stage = facts->stage->stage;
     int most = stage->component_count;
     EACH_VALUE_READ(read, stage)
@@ -533,7 +534,8 @@ static void stage_fill(Arena *arena, const Nest *nest, const NestStage *stage, d
     facts->column_most = nest->target->family->column_most;
     facts->machine = nest->target->machine;
     int axes = stage->stage->axis_count + stage->stage->reduction_count;
-    Forms forms = {.arena = arena, .nest = nest, .count = facts->loop_count, .loops = facts->loops, .typical = typical};
+    LinearForms forms = {
+        .arena = arena, .nest = nest, .count = facts->loop_count, .loops = facts->loops, .typical = typical};
     double *values = ARENA_ARRAY(arena, double, axes *(facts->loop_count + 1));
     for (int a = 0; a < axes; a++)
         form_of(&forms, stage->axis_values[a], values + a * (facts->loop_count + 1));
