@@ -1,8 +1,8 @@
 /* arena.c - memory with one owner: a chain of blocks that is filled from its front and freed as a whole.
  *
  * Blocks double in size up to LARGEST_BLOCK; a request that is larger gets a block of its own size. A reset starts
- * again at the first block, so what a search allocates per candidate comes out of warm memory. Memory is zeroed when it
- * is handed out, not when it is taken from the system: a block that is never reached costs nothing.
+ * again at the first block, so what a search allocates per candidate comes out of warm memory. Memory is zeroed shortly
+ * before it is handed out, a piece at a time, not when it is taken from the system: what is never reached costs nothing.
  *
  * The sanitizer of addresses is told what is handed out: a piece is as long as was asked for, a gap follows it, and
  * what a reset takes back, or a text that grew left, is gone. Without it there are no gaps.
@@ -17,11 +17,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ALIGNMENT = 16, FIRST_BLOCK = 16 << 10, LARGEST_BLOCK = 1 << 20, GAP = SANITIZES_ADDRESSES ? ALIGNMENT : 0 };
+enum { ALIGNMENT = 16, FIRST_BLOCK = 16 << 10, LARGEST_BLOCK = 1 << 20, ZEROED_PIECE = 1 << 10 };
+enum { GAP = SANITIZES_ADDRESSES ? ALIGNMENT : 0 };
 
 typedef struct Block {
     struct Block *next;
-    size_t capacity, used;
+    size_t capacity, used, zeroed; /* from the front on */
     _Alignas(ALIGNMENT) unsigned char bytes[];
 } Block;
 
@@ -75,7 +76,7 @@ void arena_free(Arena *arena) {
 void arena_reset(Arena *arena) {
     for (Block *block = arena->first; block; block = block->next) {
         forbid_memory(block->bytes, block->used);
-        block->used = 0;
+        block->used = block->zeroed = 0;
     }
     arena->current = arena->first;
     arena->handed_out = 0;
@@ -89,6 +90,14 @@ static bool block_fits(const Block *block, size_t bytes) {
     return block->capacity - block->used >= bytes;
 }
 
+static void zero_more(Block *block, size_t bytes) {
+    size_t from = block->zeroed, needed = block->used + bytes;
+    block->zeroed = block->capacity - needed > ZEROED_PIECE ? needed + ZEROED_PIECE : block->capacity;
+    allow_memory(block->bytes + from, block->zeroed - from);
+    memset(block->bytes + from, 0, block->zeroed - from);
+    forbid_memory(block->bytes + from, block->zeroed - from);
+}
+
 /* Moves on to the first later block with room; what is skipped stays unused until the next reset. */
 static Block *block_with_room(Arena *arena, size_t bytes) {
     Block *block = arena->current;
@@ -99,6 +108,8 @@ static Block *block_with_room(Arena *arena, size_t bytes) {
         block->next = block_new(bytes > capacity ? bytes : capacity);
         block = block->next;
     }
+    if (block->zeroed - block->used < bytes)
+        zero_more(block, bytes);
     return arena->current = block;
 }
 
@@ -106,12 +117,14 @@ void *arena_alloc(Arena *arena, size_t bytes) {
     if (bytes > SIZE_MAX / 4)
         out_of_memory();
     size_t whole = (bytes + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
-    Block *block = block_fits(arena->current, whole + GAP) ? arena->current : block_with_room(arena, whole + GAP);
+    Block *block = arena->current;
+    if (block->zeroed - block->used < whole + GAP)
+        block = block_with_room(arena, whole + GAP);
     void *result = block->bytes + block->used;
     block->used += whole + GAP;
     arena->handed_out += whole;
     allow_memory(result, bytes);
-    return memset(result, 0, bytes);
+    return result;
 }
 
 char *arena_strndup(Arena *arena, const char *text, size_t length) {

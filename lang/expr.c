@@ -11,13 +11,19 @@
 #include <math.h>
 #include <string.h>
 
+/* With its arguments behind it. */
+static Expr *new_node(Arena *arena, int count) {
+    Expr *e = arena_alloc(arena, sizeof *e + sizeof *e->args * (size_t)count);
+    e->args = count ? (Expr **)(e + 1) : NULL;
+    return e;
+}
+
 static Expr *make_node(Arena *arena, ExprKind kind, ElementType type, int count) {
-    Expr *e = ARENA_NEW(arena, Expr);
+    Expr *e = new_node(arena, count);
     e->kind = kind;
     e->type = type;
     e->lanes = 1;
     e->count = count;
-    e->args = count ? ARENA_ARRAY(arena, Expr *, count) : NULL;
     return e;
 }
 
@@ -142,12 +148,11 @@ Expr *expr_read(Arena *arena, const Tensor *tensor, Expr **indices, Expr *otherw
 }
 
 Expr *expr_copy(Arena *arena, const Expr *e) {
-    Expr *copy = ARENA_NEW(arena, Expr);
+    Expr *copy = new_node(arena, e->count), **args = copy->args;
     *copy = *e;
-    if (e->count) {
-        copy->args = ARENA_ARRAY(arena, Expr *, e->count);
-        memcpy(copy->args, e->args, sizeof *e->args * (size_t)e->count);
-    }
+    copy->args = args;
+    for (int i = 0; i < e->count; i++)
+        args[i] = e->args[i];
     return copy;
 }
 
@@ -354,11 +359,19 @@ const Expr *expr_next(TreeWalk *walk) {
     return e->count ? walk->at = e->args[0] : walk_next(walk);
 }
 
+/* Passes by all that reads nothing below, which most nodes are. */
 const Expr *expr_next_read(TreeWalk *walk) {
-    const Expr *e;
-    do
-        e = expr_next(walk);
-    while (e && e->kind != EXPR_READ);
+    const Expr *e = walk->at;
+    if (e && e->kind == EXPR_READ) {
+        walk_push(walk, e->guard);
+        walk_push(walk, e->otherwise);
+    }
+    do {
+        for (int i = e ? e->count - 1 : -1; i >= 0; i--)
+            if (e->args[i]->count || e->args[i]->kind == EXPR_READ)
+                walk_push(walk, e->args[i]);
+        e = walk_next(walk);
+    } while (e && e->kind != EXPR_READ);
     return e;
 }
 
