@@ -6,6 +6,9 @@
  */
 #include "lower/instr/instr.h"
 #include "lower/kernel/passes.h"
+#include <string.h>
+
+enum { SEEN_COUNT = 64 };
 
 typedef struct Verify {
     Arena *arena;
@@ -13,6 +16,7 @@ typedef struct Verify {
     bool flat;
     LIST(const Var *) loops;
     LIST(const Tensor *) buffers;
+    const void *seen[SEEN_COUNT]; /* in these loops and buffers: some that unrolled statements share, by address */
     bool output_stored;
     int parallel_depth;
     int axes;           /* device axes that loops around count: a bit for each, by kind */
@@ -117,15 +121,15 @@ static void verify_index(Verify *v, const Tensor *tensor, Expr *const *index, in
     }
     if (!v->flat || v->broken)
         return;
-    int64_t elements = tensor_elements(tensor);
-    if (tensor->scope == SCOPE_REGISTER) {
-        require(v, constant_index(index[0]), "a register buffer is indexed by constants");
-        require(v, elements >= 0, "a register buffer has a constant size");
+    if (tensor->scope != SCOPE_REGISTER) {
+        require(v, is_in_parts(index[0]), "an index of a flat kernel is an offset");
+        return;
     }
-    require(v, tensor->scope == SCOPE_REGISTER || is_in_parts(index[0]), "an index of a flat kernel is an offset");
-    if (elements >= 0 && constant_index(index[0]) && tensor->scope == SCOPE_REGISTER)
-        require(v, last_index(index[0]) < elements && last_index(index[0]) >= 0,
-                "a register buffer's index is inside it");
+    int64_t elements = tensor_elements(tensor);
+    require(v, constant_index(index[0]), "a register buffer is indexed by constants");
+    require(v, elements >= 0, "a register buffer has a constant size");
+    require(v, v->broken || (last_index(index[0]) < elements && last_index(index[0]) >= 0),
+            "a register buffer's index is inside it");
 }
 
 static void verify_guard(Verify *v, const Expr *guard, int lanes) {
@@ -215,8 +219,11 @@ static void verify_node(Verify *v, const Expr *e) {
 }
 
 static void verify_expr(Verify *v, const Expr *e) {
-    if (v->broken)
+    const void *key = e->kind == EXPR_OFFSET ? (const void *)e->args : e; /* constants are all that others differ in */
+    const void **seen = &v->seen[((uintptr_t)key >> 4) % SEEN_COUNT];
+    if (v->broken || *seen == key)
         return;
+    *seen = key;
     verify_node(v, e);
     if (e->kind == EXPR_READ) {
         verify_index(v, e->tensor, e->args, e->count, e->lanes);
@@ -235,6 +242,13 @@ static void verify_scalar(Verify *v, const Expr *e, ElementType type, const char
 /* --- statements --------------------------------------------------------------------------------------------------- */
 
 static void verify_body(Verify *v, Stmt *const *body, int count);
+
+/* The body of a statement that has something in scope. */
+static void verify_scope(Verify *v, Stmt *stmt) {
+    memset(v->seen, 0, sizeof v->seen);
+    verify_body(v, stmt->body, stmt->count);
+    memset(v->seen, 0, sizeof v->seen);
+}
 
 static bool is_output(const Tensor *tensor) {
     return tensor->role == ROLE_OUTPUT;
@@ -259,7 +273,7 @@ static void verify_for(Verify *v, Stmt *stmt) {
     int axes = v->axes;
     v->axes |= loop_kind_is_bound(stmt->loop) ? 1 << stmt->loop : 0;
     list_push(v->arena, &v->loops, stmt->var);
-    verify_body(v, stmt->body, stmt->count);
+    verify_scope(v, stmt);
     v->loops.count--;
     v->parallel_depth -= parallel;
     v->axes = axes;
@@ -288,7 +302,7 @@ static void verify_allocate(Verify *v, Stmt *stmt) {
     for (int d = 0; d < tensor->rank; d++)
         verify_scalar(v, tensor->dims[d], TYPE_INT64, "a buffer's extents are scalars of type int64");
     list_push(v->arena, &v->buffers, tensor);
-    verify_body(v, stmt->body, stmt->count);
+    verify_scope(v, stmt);
     v->buffers.count--;
 }
 
