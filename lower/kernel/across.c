@@ -33,7 +33,7 @@ static bool may_reorder(const Kernel *kernel, const Expr *e) {
 
 static bool combines_lane(const Kernel *kernel, const Stmt *stmt, Lane *lane) {
     const Expr *e = stmt->value;
-    if (stmt->kind != STMT_STORE || stmt->guard || stmt->index_count > 1 || e->kind != EXPR_OP || e->lanes != 1 ||
+    if (stmt->kind != STMT_STORE || e->lanes != 1 || e->kind != EXPR_OP || stmt->guard || stmt->index_count > 1 ||
         !may_reorder(kernel, e) || e->type != stmt->tensor->type || e->type == TYPE_BOOL)
         return false;
     for (int first = 0; first < 2; first++)

@@ -532,9 +532,7 @@ static void add_prefetch(Build *b, const NestStage *stage, const Prefetch *prefe
 
 /* The statements for another iteration of a loop around them, if that exists. */
 static StmtList at_iteration(Build *b, const Loop *loop, Expr *iteration, StmtList body) {
-    StmtList moved = {0}, list = {0};
-    for (int i = 0; i < body.count; i++)
-        stmts_add(b->arena, &moved, stmt_substitute(b->arena, body.items[i], loop->var, iteration));
+    StmtList moved = stmts_substitute(b->arena, body, loop->var, iteration), list = {0};
     Expr *exists = expr_binary(b->arena, OP_LT, iteration, loop->var->extent);
     stmts_add(b->arena, &list, stmt_if(b->arena, expr_simplify(b->arena, exists), moved, (StmtList){0}, (Loc){0}));
     return list;

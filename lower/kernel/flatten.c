@@ -169,9 +169,8 @@ static Expr *flatten_expr(Flatten *f, Expr *e) {
     return e ? expr_rewrite(f->arena, e, flatten_read, f) : NULL;
 }
 
-static StmtList flatten_body(Flatten *f, Stmt *const *body, int count);
-
-static Stmt *flatten_stmt(Flatten *f, const Stmt *stmt) {
+static Stmt *flatten_stmt(Arena *arena, Stmt *stmt, void *context) {
+    Flatten *f = context;
     Stmt *made = ARENA_NEW(f->arena, Stmt);
     *made = *stmt;
     if (stmt->kind == STMT_STORE || stmt->kind == STMT_PREFETCH) {
@@ -189,8 +188,8 @@ static Stmt *flatten_stmt(Flatten *f, const Stmt *stmt) {
     made->condition = flatten_expr(f, stmt->condition);
     if (stmt->kind == STMT_FOR)
         list_push(f->arena, &f->loops, stmt->var);
-    StmtList body = flatten_body(f, stmt->body, stmt->count);
-    StmtList otherwise = flatten_body(f, stmt->otherwise, stmt->otherwise_count);
+    StmtList body = stmts_map(arena, stmt->body, stmt->count, flatten_stmt, f);
+    StmtList otherwise = stmts_map(arena, stmt->otherwise, stmt->otherwise_count, flatten_stmt, f);
     if (stmt->kind == STMT_FOR)
         f->loops.count--;
     made->body = body.items;
@@ -198,14 +197,7 @@ static Stmt *flatten_stmt(Flatten *f, const Stmt *stmt) {
     return made;
 }
 
-static StmtList flatten_body(Flatten *f, Stmt *const *body, int count) {
-    StmtList list = {0};
-    for (int i = 0; i < count; i++)
-        stmts_add(f->arena, &list, flatten_stmt(f, body[i]));
-    return list;
-}
-
 void pass_flatten(Kernel *kernel) {
     Flatten f = {.arena = kernel->arena};
-    kernel->body = stmt_block(kernel->arena, flatten_body(&f, kernel->body->body, kernel->body->count));
+    kernel->body = flatten_stmt(kernel->arena, kernel->body, &f);
 }

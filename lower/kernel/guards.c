@@ -52,26 +52,24 @@ static ExprList common_conditions(Arena *arena, const StmtList *body) {
     return common;
 }
 
-static StmtList without_conditions(Arena *arena, Stmt *const *body, int count, const ExprList *conditions);
-
-static Stmt *without_own(Arena *arena, Stmt *stmt, const ExprList *conditions) {
+static Stmt *without_own(Arena *arena, Stmt *stmt, void *context) {
+    const ExprList *conditions = context;
     ExprList own = {0}, left = {0};
+    if (stmt->kind == STMT_PREFETCH)
+        return stmt;
     conjuncts_add(arena, &own, stmt->condition);
     for (int c = 0; c < own.count; c++)
         if (!conditions_have(conditions, own.items[c]))
             list_push(arena, &left, own.items[c]);
     StmtList body = stmts_of(stmt->body, stmt->count);
     if (only_if(stmt))
-        body = without_conditions(arena, stmt->body, stmt->count, conditions);
+        body = stmts_map(arena, stmt->body, stmt->count, without_own, context);
     return stmt_if_like(arena, stmt, conjunction(arena, &left), body, (StmtList){0});
 }
 
 /* The body without conditions that now stand around it. */
-static StmtList without_conditions(Arena *arena, Stmt *const *body, int count, const ExprList *conditions) {
-    StmtList list = {0};
-    for (int i = 0; i < count; i++)
-        stmts_add(arena, &list, body[i]->kind == STMT_PREFETCH ? body[i] : without_own(arena, body[i], conditions));
-    return list;
+static StmtList without_conditions(Arena *arena, const StmtList *body, const ExprList *conditions) {
+    return stmts_map(arena, body->items, body->count, without_own, (void *)conditions);
 }
 
 /* Puts conditions of a body around a statement; those of predicates go inside, in an IF of their own. */
@@ -123,13 +121,6 @@ static Expr *shrunk_extent(Arena *arena, const Stmt *loop, const StmtList *body,
     return expr_is_int(cut, NULL) ? cut : extent;
 }
 
-static StmtList substituted(Arena *arena, const StmtList *body, const Var *var, Expr *value) {
-    StmtList list = {0};
-    for (int i = 0; i < body->count; i++)
-        stmts_add(arena, &list, stmt_substitute(arena, body->items[i], var, value));
-    return list;
-}
-
 /* for v in 0:n { if a * v == e { body } } as if e % a == 0 && 0 <= e / a && e / a < n { body at v = e / a }. Not in
  * lanes: there e may differ, and lanes would read at values that v never has. */
 static Stmt *only_iteration(Arena *arena, const Stmt *loop, const StmtList *body, const ExprList *common) {
@@ -146,8 +137,8 @@ static Stmt *only_iteration(Arena *arena, const Stmt *loop, const StmtList *body
         condition = expr_binary(arena, OP_EQ, expr_binary(arena, OP_MOD, numerator, divisor), zero);
     condition = expr_and(arena, condition, expr_binary(arena, OP_GE, value, zero));
     condition = expr_and(arena, condition, expr_binary(arena, OP_LT, value, loop->extent));
-    StmtList inner = without_conditions(arena, body->items, body->count, &(ExprList){common->items + which, 1, 1});
-    inner = substituted(arena, &inner, loop->var, value);
+    StmtList inner = without_conditions(arena, body, &(ExprList){common->items + which, 1, 1});
+    inner = stmts_substitute(arena, inner, loop->var, value);
     return stmt_if_like(arena, &(Stmt){.keeps = true, .loc = loop->loc}, condition, inner, (StmtList){0});
 }
 
@@ -157,7 +148,7 @@ static Stmt *loop_from(Arena *arena, const Stmt *loop, Expr *first, Expr *extent
         return stmt_for_like(arena, loop, extent, *body);
     Var *var = ARENA_NEW(arena, Var);
     *var = *loop->var;
-    StmtList shifted = substituted(arena, body, loop->var, expr_binary(arena, OP_ADD, expr_var(arena, var), first));
+    StmtList shifted = stmts_substitute(arena, *body, loop->var, expr_binary(arena, OP_ADD, expr_var(arena, var), first));
     Expr *left = expr_compact(arena, expr_binary(arena, OP_SUB, extent, first));
     return stmt_for(arena, var, left, loop->loop, shifted, loop->loc);
 }
@@ -303,7 +294,7 @@ static Stmt *tighten_for(Arena *arena, Stmt *loop, StmtList body) {
     cut_to_useful(arena, loop, &body, &begin, &extent);
     StmtList whole = body;
     if (moved.count)
-        body = without_conditions(arena, body.items, body.count, &moved);
+        body = without_conditions(arena, &body, &moved);
     Stmt *made = extent == loop->extent && !begin ? stmt_with_bodies(arena, loop, body, (StmtList){0})
                                                   : loop_from(arena, loop, begin, extent, &body);
     return made && outside.count ? under_conditions(arena, made, &outside, &whole, loop->loc) : made;
@@ -314,12 +305,13 @@ static Stmt *tighten_allocate(Arena *arena, Stmt *allocate, StmtList body) {
     ExprList common = common_conditions(arena, &body);
     if (!common.count)
         return stmt_with_bodies(arena, allocate, body, (StmtList){0});
-    StmtList inner = without_conditions(arena, body.items, body.count, &common);
+    StmtList inner = without_conditions(arena, &body, &common);
     Stmt *made = stmt_allocate(arena, allocate->tensor, inner);
     return under_conditions(arena, made, &common, &body, allocate->loc);
 }
 
-static Stmt *tighten(Arena *arena, Stmt *stmt) {
+static Stmt *tighten(Arena *arena, Stmt *stmt, void *context) {
+    (void)context;
     StmtList body = tighten_body(arena, stmt->body, stmt->count);
     if (stmt->kind == STMT_FOR)
         return tighten_for(arena, stmt, body);
@@ -335,10 +327,7 @@ static Stmt *tighten(Arena *arena, Stmt *stmt) {
 }
 
 StmtList tighten_body(Arena *arena, Stmt *const *body, int count) {
-    StmtList list = {0};
-    for (int i = 0; i < count; i++)
-        stmts_add(arena, &list, tighten(arena, body[i]));
-    return list;
+    return stmts_map(arena, body, count, tighten, NULL);
 }
 
 /* --- finish ------------------------------------------------------------------------------------------------------- */
@@ -477,10 +466,6 @@ static Expr *guard_read(Arena *arena, Expr *e, void *context) {
     return read;
 }
 
-static Expr *guard_reads(Arena *arena, Expr *e, void *context) {
-    return expr_rewrite(arena, e, guard_read, context);
-}
-
 static bool uses_reduction(const Expr *e) {
     EACH_EXPR(at, e)
         if (at->kind == EXPR_VAR && at->var->reduction)
@@ -508,9 +493,7 @@ static Stmt *finish_if(Arena *arena, Stmt *stmt, const ExprList *around) {
         return stmt;
     for (int i = 0; i < kept.count; i++)
         list_push(arena, &finish.kept, kept.items[i]);
-    StmtList body = {0};
-    for (int i = 0; i < stmt->count; i++)
-        stmts_add(arena, &body, stmt_map_exprs(arena, stmt->body[i], guard_reads, &finish));
+    StmtList body = stmts_rewrite(arena, stmts_of(stmt->body, stmt->count), guard_read, &finish);
     return stmt_if(arena, conjunction(arena, &kept), body, (StmtList){0}, stmt->loc);
 }
 

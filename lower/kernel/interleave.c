@@ -47,7 +47,7 @@ typedef struct Row {
     Map seen;      /* Expr -> itself */
     Map found_for; /* Expr, a read -> Found */
     LIST(Found *) found;
-    Map rewritten;                /* Expr -> what it became */
+    ReadMapping columns;          /* of reads that were made together */
     Vectors *vectors[TYPE_COUNT]; /* in registers, of each type */
     StmtList list;                /* the new statements */
 } Row;
@@ -358,7 +358,7 @@ static void read_columns(Row *row, Columns *columns) {
     }
     for (int i = 0; i < columns->count; i++) {
         const Found *found = columns->reads[i];
-        address_map_set(row->arena, &row->rewritten, found->read,
+        address_map_set(row->arena, &row->columns.done, found->read,
                         values[found->columns.at.constant - columns->at.constant]);
     }
     columns->done = true;
@@ -526,27 +526,18 @@ static void read_column(Row *row, Expr *e) {
         read_columns(row, found->group);
 }
 
-static Expr *as_it_is(Arena *arena, Expr *e, void *context) {
-    (void)arena;
-    (void)context;
-    return e;
-}
-
 static Expr *over_columns(Row *row, Expr *value) {
-    return row->found.count ? expr_rewrite_once(row->arena, &row->rewritten, value, as_it_is, NULL) : value;
+    return row->found.count ? expr_map_reads(&row->columns, value) : value;
 }
 
 /* The statement with reads of columns replaced. */
-static Stmt *with_columns(Row *row, Stmt *stmt) {
-    StmtList stores = {0};
-    for (int i = 0; i < stmt->count; i++)
-        stmts_add(row->arena, &stores, with_columns(row, stmt->body[i]));
+static Stmt *with_columns(Arena *arena, Stmt *stmt, void *context) {
     if (stmt->kind == STMT_TOGETHER)
-        return stmt_with_bodies(row->arena, stmt, stores, (StmtList){0});
-    Expr *value = reads_always(stmt) ? over_columns(row, stmt->value) : stmt->value;
+        return stmt_map_bodies(arena, stmt, with_columns, context);
+    Expr *value = reads_always(stmt) ? over_columns(context, stmt->value) : stmt->value;
     return value == stmt->value
                ? stmt
-               : stmt_store(row->arena, stmt->tensor, stmt->index, stmt->index_count, value, stmt->guard, stmt->loc);
+               : stmt_store(arena, stmt->tensor, stmt->index, stmt->index_count, value, stmt->guard, stmt->loc);
 }
 
 /* --- stores ------------------------------------------------------------------------------------------------------- */
@@ -647,6 +638,7 @@ static bool is_in_row(const Stmt *stmt) {
 
 static int interleave_row(const Kernel *kernel, StmtList *list, Stmt *const *statements, int count) {
     Row row = {.kernel = kernel, .arena = kernel->arena, .statements = statements};
+    row.columns = (ReadMapping){.arena = kernel->arena, .replace = expr_over_reads};
     while (row.count < count && is_in_row(statements[row.count]))
         row.count++;
     if (!kernel->target || !row.count)
@@ -658,7 +650,7 @@ static int interleave_row(const Kernel *kernel, StmtList *list, Stmt *const *sta
             Map seen = {0};
             if (row.found.count)
                 each_value(&row, &seen, statements[i], read_column);
-            stmts_add(row.arena, &row.list, with_columns(&row, statements[i]));
+            stmts_add(row.arena, &row.list, with_columns(row.arena, statements[i], &row));
         }
         i += stored ? stored : 1;
     }
@@ -673,5 +665,6 @@ static int interleave_row(const Kernel *kernel, StmtList *list, Stmt *const *sta
 }
 
 void pass_interleave(Kernel *kernel) {
-    replace_statements(kernel, interleave_row);
+    if (kernel->lanes_apart)
+        replace_statements(kernel, interleave_row);
 }

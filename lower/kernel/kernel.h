@@ -92,6 +92,7 @@ typedef struct Kernel {
     const Target *target;
     Stmt *body;
     bool strict;       /* no contraction, no reassociation */
+    bool lanes_apart;  /* vectorize: some vectors are no rows of memory */
     int variant_count; /* tried in order before the body */
     Variant *variants;
     const struct Kernel *packed; /* the same with const arguments packed in their places; or NULL */

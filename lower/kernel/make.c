@@ -43,6 +43,13 @@ StmtList stmts_of(Stmt *const *stmts, int count) {
     return (StmtList){(Stmt **)stmts, count, count};
 }
 
+void stmts_add_next(Arena *arena, StmtList *list, Stmt *const *body, int next, Stmt *made) {
+    if (made == body[next] && list->items == body && list->count == next)
+        *list = stmts_of(body, next + 1);
+    else
+        stmts_add(arena, list, made);
+}
+
 static void set_body(Stmt *stmt, StmtList body) {
     stmt->body = body.items;
     stmt->count = body.count;
@@ -196,11 +203,19 @@ bool stores_registers(Stmt *const *stmts, int count) {
     return false;
 }
 
-static StmtList map_body(Arena *arena, Stmt *const *body, int count, ReplaceExpr *replace, void *context) {
-    StmtList list = {0};
+StmtList stmts_map(Arena *arena, Stmt *const *body, int count, ReplaceStmt *replace, void *context) {
+    StmtList list = stmts_of(body, 0);
     for (int i = 0; i < count; i++)
-        stmts_add(arena, &list, stmt_map_exprs(arena, body[i], replace, context));
+        stmts_add_next(arena, &list, body, i, replace(arena, body[i], context));
     return list;
+}
+
+Stmt *stmt_map_bodies(Arena *arena, Stmt *stmt, ReplaceStmt *replace, void *context) {
+    if (!stmt->count && !stmt->otherwise_count)
+        return stmt;
+    StmtList body = stmts_map(arena, stmt->body, stmt->count, replace, context);
+    StmtList otherwise = stmts_map(arena, stmt->otherwise, stmt->otherwise_count, replace, context);
+    return stmt_with_bodies(arena, stmt, body, otherwise);
 }
 
 static Expr *map_expr(Arena *arena, Expr *e, ReplaceExpr *replace, void *context, bool *changed) {
@@ -209,8 +224,7 @@ static Expr *map_expr(Arena *arena, Expr *e, ReplaceExpr *replace, void *context
     return made;
 }
 
-/* The statement with its expressions replaced, its bodies unchanged. */
-static Stmt *replace_own_exprs(Arena *arena, Stmt *stmt, ReplaceExpr *replace, void *context) {
+Stmt *stmt_over_exprs(Arena *arena, Stmt *stmt, ReplaceExpr *replace, void *context) {
     bool changed = false;
     Stmt copy = *stmt;
     copy.extent = map_expr(arena, stmt->extent, replace, context, &changed);
@@ -245,28 +259,52 @@ static Stmt *settle(Arena *arena, Stmt *stmt) {
     return stmt;
 }
 
-Stmt *stmt_map_exprs(Arena *arena, Stmt *stmt, ReplaceExpr *replace, void *context) {
-    stmt = replace_own_exprs(arena, stmt, replace, context);
-    StmtList body = map_body(arena, stmt->body, stmt->count, replace, context);
-    StmtList otherwise = map_body(arena, stmt->otherwise, stmt->otherwise_count, replace, context);
-    stmt = stmt_with_bodies(arena, stmt, body, otherwise);
+typedef struct ExprMapping {
+    ReplaceExpr *replace;
+    void *context;
+} ExprMapping;
+
+static Stmt *map_exprs(Arena *arena, Stmt *stmt, void *context) {
+    const ExprMapping *mapping = context;
+    stmt = stmt_over_exprs(arena, stmt, mapping->replace, mapping->context);
+    stmt = stmt_map_bodies(arena, stmt, map_exprs, context);
     return stmt ? settle(arena, stmt) : NULL;
 }
 
-Expr *expr_rewrite_once(Arena *arena, Map *done, Expr *e, ReplaceExpr *replace, void *context) {
-    Expr *known = address_map_get(done, e), *made = e;
-    if (known)
-        return known;
-    Expr *guard = e->guard ? expr_rewrite_once(arena, done, e->guard, replace, context) : NULL;
+Stmt *stmt_map_exprs(Arena *arena, Stmt *stmt, ReplaceExpr *replace, void *context) {
+    return map_exprs(arena, stmt, &(ExprMapping){replace, context});
+}
+
+static Expr *rewrite(Arena *arena, Expr *e, void *context) {
+    const ExprMapping *mapping = context;
+    return expr_rewrite(arena, e, mapping->replace, mapping->context);
+}
+
+StmtList stmts_rewrite(Arena *arena, StmtList body, ReplaceExpr *replace, void *context) {
+    ExprMapping nodes = {replace, context}, exprs = {rewrite, &nodes};
+    return stmts_map(arena, body.items, body.count, map_exprs, &exprs);
+}
+
+Expr *expr_over_reads(ReadMapping *mapping, Expr *e) {
+    Expr *guard = e->guard ? expr_map_reads(mapping, e->guard) : NULL, *made = e;
     for (int i = 0; i < e->count; i++) {
-        Expr *arg = expr_rewrite_once(arena, done, e->args[i], replace, context);
-        made = arg != e->args[i] && made == e ? expr_copy(arena, e) : made;
+        Expr *arg = expr_map_reads(mapping, e->args[i]);
+        made = arg != e->args[i] && made == e ? expr_copy(mapping->arena, e) : made;
         made->args[i] = arg;
     }
-    made = guard != e->guard && made == e ? expr_copy(arena, e) : made;
+    made = guard != e->guard && made == e ? expr_copy(mapping->arena, e) : made;
     made->guard = guard;
-    made = replace(arena, made, context);
-    address_map_set(arena, done, e, made);
+    return made;
+}
+
+Expr *expr_map_reads(ReadMapping *mapping, Expr *e) {
+    if (!e->count && e->kind != EXPR_READ)
+        return e;
+    Expr *made = address_map_get(&mapping->done, e);
+    if (!made) {
+        made = e->kind == EXPR_READ ? mapping->replace(mapping, e) : expr_over_reads(mapping, e);
+        address_map_set(mapping->arena, &mapping->done, e, made);
+    }
     return made;
 }
 
@@ -276,6 +314,11 @@ static Expr *substitute(Arena *arena, Expr *e, void *context) {
 
 Stmt *stmt_substitute(Arena *arena, Stmt *stmt, const Var *var, Expr *value) {
     return stmt_map_exprs(arena, stmt, substitute, &(Substitution){var, value});
+}
+
+StmtList stmts_substitute(Arena *arena, StmtList body, const Var *var, Expr *value) {
+    ExprMapping mapping = {substitute, &(Substitution){var, value}};
+    return stmts_map(arena, body.items, body.count, map_exprs, &mapping);
 }
 
 /* --- conditions --------------------------------------------------------------------------------------------------- */

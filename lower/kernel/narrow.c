@@ -201,18 +201,8 @@ static Stmt *narrow_store(Narrow *narrow, Stmt *store) {
                       first_lanes_of_guard(arena, store->guard, width), store->loc);
 }
 
-static StmtList narrow_body(Narrow *narrow, Stmt *const *body, int count) {
-    StmtList list = {0};
-    for (int i = 0; i < count; i++) {
-        Stmt *stmt = body[i];
-        if (stmt->kind == STMT_STORE)
-            stmts_add(narrow->arena, &list, narrow_store(narrow, stmt));
-        else
-            stmts_add(narrow->arena, &list,
-                      stmt_with_bodies(narrow->arena, stmt, narrow_body(narrow, stmt->body, stmt->count),
-                                       narrow_body(narrow, stmt->otherwise, stmt->otherwise_count)));
-    }
-    return list;
+static Stmt *narrow_stmt(Arena *arena, Stmt *stmt, void *context) {
+    return stmt->kind == STMT_STORE ? narrow_store(context, stmt) : stmt_map_bodies(arena, stmt, narrow_stmt, context);
 }
 
 static bool worth_it(const Narrow *narrow) {
@@ -222,26 +212,19 @@ static bool worth_it(const Narrow *narrow) {
     return any && !narrow->fails;
 }
 
-static StmtList each_allocate(Arena *arena, Stmt *const *body, int count) {
-    StmtList list = {0};
-    for (int i = 0; i < count; i++) {
-        Stmt *stmt = body[i];
-        StmtList inner = each_allocate(arena, stmt->body, stmt->count);
-        StmtList otherwise = each_allocate(arena, stmt->otherwise, stmt->otherwise_count);
-        Narrow narrow = {.arena = arena, .tensor = stmt->tensor};
-        bool registers = stmt->kind == STMT_ALLOCATE && stmt->tensor->scope == SCOPE_REGISTER;
-        EACH_STMT_OF(s, inner.items, registers ? inner.count : 0) {
-            note_stmt(&narrow, s);
-            if (narrow.fails)
-                break;
-        }
-        if (registers && worth_it(&narrow))
-            inner = narrow_body(&narrow, inner.items, inner.count);
-        stmts_add(arena, &list, stmt_with_bodies(arena, stmt, inner, otherwise));
+static Stmt *narrow_allocate(Arena *arena, Stmt *stmt, void *context) {
+    Narrow narrow = {.arena = arena, .tensor = stmt->tensor};
+    stmt = stmt_map_bodies(arena, stmt, narrow_allocate, context);
+    if (stmt->kind != STMT_ALLOCATE || stmt->tensor->scope != SCOPE_REGISTER)
+        return stmt;
+    EACH_STMT_OF(s, stmt->body, stmt->count) {
+        note_stmt(&narrow, s);
+        if (narrow.fails)
+            break;
     }
-    return list;
+    return worth_it(&narrow) ? stmt_map_bodies(arena, stmt, narrow_stmt, &narrow) : stmt;
 }
 
 void pass_narrow(Kernel *kernel) {
-    kernel->body = stmt_block(kernel->arena, each_allocate(kernel->arena, kernel->body->body, kernel->body->count));
+    kernel->body = narrow_allocate(kernel->arena, kernel->body, NULL);
 }

@@ -8,9 +8,9 @@
 #include "lower/kernel/passes.h"
 
 typedef struct Offsets {
+    ReadMapping reads; /* to reads at OFFSETs, in these loops */
     Arena *arena;
     LIST(const Var *) loops; /* around the current statement, outermost first */
-    Map done;                /* Expr -> itself with OFFSETs, in these loops */
     Map split;               /* Expr, an index without its constant -> OFFSET */
 } Offsets;
 
@@ -58,73 +58,78 @@ static Expr *offset_of(Offsets *o, Expr *index) {
         return index;
     if (!offset) {
         Affine affine;
-        offset =
-            expr_affine_modular(o->arena, rest, &affine) ? offset_new(o, &affine) : expr_offset(o->arena, &rest, 1, 0);
+        Expr *over = expr_map_reads(&o->reads, rest);
+        offset = expr_affine_modular(o->arena, over, &affine) ? offset_new(o, &affine)
+                                                              : expr_offset(o->arena, &over, 1, 0);
         address_map_set(o->arena, &o->split, rest, offset);
     }
     return sum ? expr_offset_beyond(o->arena, offset, constant) : offset;
 }
 
 static Expr *with_offset(Offsets *o, const Tensor *tensor, Expr *index) {
-    bool vector = index->kind == EXPR_RAMP || index->kind == EXPR_BROADCAST;
-    if (tensor->scope == SCOPE_REGISTER || (index->lanes > 1 && !vector))
+    if (tensor->scope == SCOPE_REGISTER)
         return index;
-    if (!vector)
+    if (index->lanes == 1)
         return offset_of(o, index);
+    if (index->kind != EXPR_RAMP && index->kind != EXPR_BROADCAST)
+        return expr_map_reads(&o->reads, index);
     Expr *made = expr_copy(o->arena, index);
     made->args[0] = offset_of(o, index->args[0]);
+    if (index->kind == EXPR_RAMP)
+        made->args[1] = expr_map_reads(&o->reads, index->args[1]);
     return made;
 }
 
-static Expr *replace_read(Arena *arena, Expr *e, void *context) {
-    if (e->kind != EXPR_READ || e->count != 1)
+static Expr *over_offsets(Arena *arena, Expr *e, void *context) {
+    (void)arena;
+    return e ? expr_map_reads(context, e) : NULL;
+}
+
+static Expr *replace_read(ReadMapping *mapping, Expr *e) {
+    Offsets *o = (Offsets *)mapping;
+    Expr *index = with_offset(o, e->tensor, e->args[0]), *guard = over_offsets(o->arena, e->guard, o);
+    if (index == e->args[0] && guard == e->guard)
         return e;
-    Expr *read = expr_copy(arena, e);
-    read->args[0] = with_offset(context, e->tensor, e->args[0]);
+    Expr *read = expr_copy(o->arena, e);
+    read->args[0] = index;
+    read->guard = guard;
     return read;
 }
 
-static Expr *rewrite(Offsets *o, Expr *e) {
-    return e ? expr_rewrite_once(o->arena, &o->done, e, replace_read, o) : NULL;
-}
-
-static StmtList rewrite_body(Offsets *o, Stmt *const *body, int count);
+static Stmt *offset_stmt(Arena *arena, Stmt *stmt, void *context);
 
 /* Inside a loop the depths differ: nothing that was split outside is reused. */
-static StmtList rewrite_loop(Offsets *o, const Stmt *loop) {
-    Offsets inner = {.arena = o->arena, .loops = o->loops};
+static Stmt *offset_loop(Offsets *o, Stmt *loop) {
+    Offsets inner = {.reads = {.arena = o->arena, .replace = replace_read}, .arena = o->arena, .loops = o->loops};
     list_push(o->arena, &inner.loops, loop->var);
-    StmtList body = rewrite_body(&inner, loop->body, loop->count);
+    Stmt *made = stmt_map_bodies(o->arena, loop, offset_stmt, &inner);
     o->loops = inner.loops;
     o->loops.count--;
-    return body;
-}
-
-static Stmt *rewrite_stmt(Offsets *o, const Stmt *stmt) {
-    Stmt *made = ARENA_NEW(o->arena, Stmt);
-    *made = *stmt;
-    made->extent = rewrite(o, stmt->extent);
-    made->condition = rewrite(o, stmt->condition);
-    made->value = rewrite(o, stmt->value);
-    made->guard = rewrite(o, stmt->guard);
-    made->index = ARENA_ARRAY(o->arena, Expr *, stmt->index_count);
-    for (int i = 0; i < stmt->index_count; i++)
-        made->index[i] = with_offset(o, stmt->tensor, rewrite(o, stmt->index[i]));
-    StmtList body = stmt->kind == STMT_FOR ? rewrite_loop(o, stmt) : rewrite_body(o, stmt->body, stmt->count);
-    StmtList otherwise = rewrite_body(o, stmt->otherwise, stmt->otherwise_count);
-    made->body = body.items;
-    made->otherwise = otherwise.items;
     return made;
 }
 
-static StmtList rewrite_body(Offsets *o, Stmt *const *body, int count) {
-    StmtList list = {0};
-    for (int i = 0; i < count; i++)
-        stmts_add(o->arena, &list, rewrite_stmt(o, body[i]));
-    return list;
+static Stmt *offset_access(Offsets *o, Stmt *stmt) {
+    Expr *index = with_offset(o, stmt->tensor, stmt->index[0]);
+    Expr *value = over_offsets(o->arena, stmt->value, o), *guard = over_offsets(o->arena, stmt->guard, o);
+    if (index == stmt->index[0] && value == stmt->value && guard == stmt->guard)
+        return stmt;
+    Stmt *made = ARENA_NEW(o->arena, Stmt);
+    *made = *stmt;
+    made->index = ARENA_ARRAY(o->arena, Expr *, 1);
+    made->index[0] = index;
+    made->value = value;
+    made->guard = guard;
+    return made;
+}
+
+static Stmt *offset_stmt(Arena *arena, Stmt *stmt, void *context) {
+    if (stmt->index_count)
+        return offset_access(context, stmt);
+    stmt = stmt_over_exprs(arena, stmt, over_offsets, context);
+    return stmt->kind == STMT_FOR ? offset_loop(context, stmt) : stmt_map_bodies(arena, stmt, offset_stmt, context);
 }
 
 void pass_offsets(Kernel *kernel) {
-    Offsets o = {.arena = kernel->arena};
-    kernel->body = stmt_block(kernel->arena, rewrite_body(&o, kernel->body->body, kernel->body->count));
+    Offsets o = {.reads = {.arena = kernel->arena, .replace = replace_read}, .arena = kernel->arena};
+    kernel->body = offset_stmt(kernel->arena, kernel->body, &o);
 }

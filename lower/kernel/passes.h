@@ -16,6 +16,9 @@ typedef LIST(Expr *) ExprList;
 /* Appends a statement. Of a block its statements are appended; NULL and statements without effect are left out. */
 void stmts_add(Arena *arena, StmtList *list, Stmt *stmt);
 void stmts_add_all(Arena *arena, StmtList *list, Stmt *const *stmts, int count);
+/* Appends the result of the next statement of a body. As long as all statements stay, the list is the beginning of that
+ * body: nothing is copied. */
+void stmts_add_next(Arena *arena, StmtList *list, Stmt *const *body, int next, Stmt *made);
 Stmt *stmt_block(Arena *arena, StmtList body);
 Stmt *stmt_for(Arena *arena, const Var *var, Expr *extent, LoopKind loop, StmtList body, Loc loc);
 /* The loop with another extent and body. */
@@ -36,13 +39,28 @@ Stmt *stmt_with_bodies(Arena *arena, Stmt *stmt, StmtList body, StmtList otherwi
 /* --- walking and rewriting --- */
 
 bool stores_registers(Stmt *const *stmts, int count);
-/* The statement with all its expressions, and those of all statements below, passed through replace. */
+/* The statements of a body, not those below, passed through replace; the body itself if all stay. */
+typedef Stmt *ReplaceStmt(Arena *arena, Stmt *stmt, void *context);
+StmtList stmts_map(Arena *arena, Stmt *const *body, int count, ReplaceStmt *replace, void *context);
+Stmt *stmt_map_bodies(Arena *arena, Stmt *stmt, ReplaceStmt *replace, void *context);
+/* The statement with its expressions, or also those of all statements below, passed through replace. */
 typedef Expr *ReplaceExpr(Arena *arena, Expr *e, void *context);
+Stmt *stmt_over_exprs(Arena *arena, Stmt *stmt, ReplaceExpr *replace, void *context);
 Stmt *stmt_map_exprs(Arena *arena, Stmt *stmt, ReplaceExpr *replace, void *context);
-/* Like expr_rewrite, but what is shared is rewritten once and stays shared, and nothing is folded: for passes after
- * those that simplify. done: results so far, empty at first. */
-Expr *expr_rewrite_once(Arena *arena, Map *done, Expr *e, ReplaceExpr *replace, void *context);
+/* The same of statements, each expression passed through expr_rewrite. */
+StmtList stmts_rewrite(Arena *arena, StmtList body, ReplaceExpr *replace, void *context);
+/* The expression with its outermost reads passed through replace, which may go on with expr_over_reads. Unlike
+ * expr_rewrite: what is shared is made once and stays shared, and nothing is folded: for passes after those that
+ * simplify. */
+typedef struct ReadMapping {
+    Arena *arena;
+    Expr *(*replace)(struct ReadMapping *mapping, Expr *read);
+    Map done; /* Expr -> its result; empty at first */
+} ReadMapping;
+Expr *expr_map_reads(ReadMapping *mapping, Expr *e);
+Expr *expr_over_reads(ReadMapping *mapping, Expr *e); /* the same of each argument and the guard of e */
 Stmt *stmt_substitute(Arena *arena, Stmt *stmt, const Var *var, Expr *value);
+StmtList stmts_substitute(Arena *arena, StmtList body, const Var *var, Expr *value);
 /* For expr_rewrite, context: a Renaming: reads of one tensor become reads of another. */
 typedef struct Renaming {
     const Tensor *from, *to;

@@ -71,29 +71,14 @@ static Place find_all_uses(Kernel *kernel) {
 
 /* --- changes ------------------------------------------------------------------------------------------------------ */
 
-static Expr *rename_reads(Arena *arena, Expr *e, void *context) {
-    return expr_rewrite(arena, e, rename_read, context);
-}
-
 /* Stores to `from` go to `to`, or nowhere when that is NULL. */
-static StmtList redirect_stores(Arena *arena, Stmt *const *body, int count, const Renaming *renaming) {
-    StmtList list = {0};
-    for (int i = 0; i < count; i++) {
-        Stmt *stmt = body[i];
-        if (stmt->kind == STMT_PREFETCH && stmt->tensor == renaming->from)
-            continue; /* of registers, or of an unread buffer */
-        if (stmt->kind == STMT_STORE && stmt->tensor == renaming->from) {
-            if (renaming->to)
-                stmts_add(arena, &list,
-                          stmt_store(arena, renaming->to, stmt->index, stmt->index_count, stmt->value, stmt->guard,
-                                     stmt->loc));
-            continue;
-        }
-        StmtList inner = redirect_stores(arena, stmt->body, stmt->count, renaming);
-        StmtList otherwise = redirect_stores(arena, stmt->otherwise, stmt->otherwise_count, renaming);
-        stmts_add(arena, &list, stmt_with_bodies(arena, stmt, inner, otherwise));
-    }
-    return list;
+static Stmt *redirect_stores(Arena *arena, Stmt *stmt, void *context) {
+    const Renaming *renaming = context;
+    if ((stmt->kind != STMT_PREFETCH && stmt->kind != STMT_STORE) || stmt->tensor != renaming->from)
+        return stmt_map_bodies(arena, stmt, redirect_stores, context);
+    if (stmt->kind == STMT_PREFETCH || !renaming->to)
+        return NULL; /* a prefetch: of registers, or of an unread buffer */
+    return stmt_store(arena, renaming->to, stmt->index, stmt->index_count, stmt->value, stmt->guard, stmt->loc);
 }
 
 static Stmt *demoted(Arena *arena, Stmt *allocate) {
@@ -101,11 +86,8 @@ static Stmt *demoted(Arena *arena, Stmt *allocate) {
     *local = *allocate->tensor;
     local->scope = SCOPE_LOCAL;
     Renaming renaming = {allocate->tensor, local};
-    StmtList body = redirect_stores(arena, allocate->body, allocate->count, &renaming);
-    StmtList renamed = {0};
-    for (int i = 0; i < body.count; i++)
-        stmts_add(arena, &renamed, stmt_map_exprs(arena, body.items[i], rename_reads, &renaming));
-    return stmt_allocate(arena, local, renamed);
+    StmtList body = stmts_map(arena, allocate->body, allocate->count, redirect_stores, &renaming);
+    return stmt_allocate(arena, local, stmts_rewrite(arena, body, rename_read, &renaming));
 }
 
 /* --- placing ------------------------------------------------------------------------------------------------------ */
@@ -118,16 +100,12 @@ static bool size_is_fixed(const Tensor *tensor) {
     return true;
 }
 
-static StmtList place_body(const Place *place, Stmt *const *body, int count);
-
-static Stmt *place_allocate(const Place *place, Stmt *allocate, StmtList body) {
+static Stmt *place_allocate(const Place *place, Stmt *made) {
     Arena *arena = place->arena;
-    Stmt *made = stmt_with_bodies(arena, allocate, body, (StmtList){0});
-    if (!made)
-        return NULL;
     const Uses *uses = find_uses(place, made->tensor);
     if (!uses->read)
-        return stmt_block(arena, redirect_stores(arena, made->body, made->count, &(Renaming){made->tensor, NULL}));
+        return stmt_block(arena, stmts_map(arena, made->body, made->count, redirect_stores,
+                                           &(Renaming){made->tensor, NULL}));
     bool in_memory = uses->in_memory || tensor_elements(made->tensor) < 0;
     return made->tensor->scope == SCOPE_REGISTER && in_memory ? demoted(arena, made) : made;
 }
@@ -163,25 +141,19 @@ static Stmt *unite(Arena *arena, Stmt *stmt) {
     return stmt_allocate(arena, tensor, list);
 }
 
-static Stmt *place_stmt(const Place *place, Stmt *stmt) {
-    StmtList body = place_body(place, stmt->body, stmt->count);
-    StmtList otherwise = place_body(place, stmt->otherwise, stmt->otherwise_count);
-    if (stmt->kind == STMT_ALLOCATE)
-        return place_allocate(place, stmt, body);
-    Stmt *made = stmt_with_bodies(place->arena, stmt, body, otherwise);
-    if (made && made->kind == STMT_IF)
-        return unite(place->arena, made);
-    return made && made->kind == STMT_FOR ? hoist(place->arena, made) : made;
-}
-
-static StmtList place_body(const Place *place, Stmt *const *body, int count) {
-    StmtList list = {0};
-    for (int i = 0; i < count; i++)
-        stmts_add(place->arena, &list, place_stmt(place, body[i]));
-    return list;
+static Stmt *place_stmt(Arena *arena, Stmt *stmt, void *context) {
+    Stmt *made = stmt_map_bodies(arena, stmt, place_stmt, context);
+    if (!made)
+        return NULL;
+    switch (made->kind) {
+    case STMT_ALLOCATE: return place_allocate(context, made);
+    case STMT_IF: return unite(arena, made);
+    case STMT_FOR: return hoist(arena, made);
+    default: return made;
+    }
 }
 
 void pass_place(Kernel *kernel) {
     Place place = find_all_uses(kernel);
-    kernel->body = stmt_block(kernel->arena, place_body(&place, kernel->body->body, kernel->body->count));
+    kernel->body = place_stmt(kernel->arena, kernel->body, &place);
 }

@@ -105,12 +105,13 @@ static Expr *read_at(Arena *arena, const Expr *like, Expr *first, int lanes) {
     return read;
 }
 
-static Expr *replace_read(Arena *arena, Expr *e, void *context) {
-    (void)context;
+static Expr *replace_read(ReadMapping *mapping, Expr *e) {
+    Arena *arena = mapping->arena;
     int64_t offsets[e->lanes], first = INT64_MAX, last = INT64_MIN;
     int pattern[e->lanes];
     Expr *base;
-    if (e->kind != EXPR_READ || e->count != 1 || e->guard || e->tensor->scope == SCOPE_REGISTER ||
+    e = expr_over_reads(mapping, e);
+    if (e->count != 1 || e->guard || e->tensor->scope == SCOPE_REGISTER ||
         e->args[0]->kind != EXPR_OP || e->lanes == 1 || !lane_pattern(arena, e->args[0], e->lanes, &base, offsets))
         return e;
     for (int i = 0; i < e->lanes; i++) {
@@ -129,10 +130,12 @@ static Expr *replace_read(Arena *arena, Expr *e, void *context) {
 }
 
 static Expr *rewrite(Arena *arena, Expr *e, void *context) {
-    return expr_rewrite_once(arena, context, e, replace_read, NULL);
+    (void)arena;
+    return expr_map_reads(context, e);
 }
 
 void pass_rows(Kernel *kernel) {
-    Map done = {0};
-    kernel->body = stmt_map_exprs(kernel->arena, kernel->body, rewrite, &done);
+    ReadMapping mapping = {.arena = kernel->arena, .replace = replace_read};
+    if (kernel->lanes_apart)
+        kernel->body = stmt_map_exprs(kernel->arena, kernel->body, rewrite, &mapping);
 }

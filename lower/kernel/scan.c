@@ -203,28 +203,20 @@ static Expr *with_kept_reads(Carry *carry, Expr *value) {
 }
 
 /* Makes the next store two: to the kept tensor, and from there. */
-static void store_both(Carry *carry, const Stmt *stmt, StmtList *list) {
-    Arena *arena = carry->arena;
+static Stmt *store_both(Arena *arena, Stmt *stmt, void *context) {
+    if (stmt->kind != STMT_STORE)
+        return stmt_map_bodies(arena, stmt, store_both, context);
+    Carry *carry = context;
+    StmtList list = {0};
     KeptStore *of = &carry->stores.items[carry->at];
     Expr *value = with_kept_reads(carry, stmt->value);
     carry->at++;
     if (of->found) {
-        stmts_add(arena, list, stmt_store(arena, of->kept, of->index, of->kept->rank, value, NULL, stmt->loc));
+        stmts_add(arena, &list, stmt_store(arena, of->kept, of->index, of->kept->rank, value, NULL, stmt->loc));
         value = expr_read(arena, of->kept, of->index, NULL);
     }
-    stmts_add(arena, list, stmt_store(arena, stmt->tensor, stmt->index, stmt->index_count, value, NULL, stmt->loc));
-}
-
-static StmtList store_kept(Carry *carry, Stmt *const *body, int count) {
-    StmtList list = {0};
-    for (int i = 0; i < count; i++)
-        if (body[i]->kind == STMT_STORE) {
-            store_both(carry, body[i], &list);
-        } else {
-            StmtList inner = store_kept(carry, body[i]->body, body[i]->count);
-            stmts_add(carry->arena, &list, stmt_with_bodies(carry->arena, body[i], inner, (StmtList){0}));
-        }
-    return list;
+    stmts_add(arena, &list, stmt_store(arena, stmt->tensor, stmt->index, stmt->index_count, value, NULL, stmt->loc));
+    return stmt_block(arena, list);
 }
 
 static Stmt *carry_steps(Arena *arena, Stmt *steps) {
@@ -235,7 +227,7 @@ static Stmt *carry_steps(Arena *arena, Stmt *steps) {
         find_carry(&carry, steps->body[i]);
     if (carry.other)
         return steps;
-    StmtList body = store_kept(&carry, steps->body, steps->count);
+    StmtList body = stmts_map(arena, steps->body, steps->count, store_both, &carry);
     Stmt *made = stmt_for_like(arena, steps, steps->extent, body);
     bool any = false;
     for (int i = carry.stores.count - 1; i >= 0; i--) {
@@ -249,15 +241,9 @@ static Stmt *carry_steps(Arena *arena, Stmt *steps) {
 
 /* --- rows of which the last step is left -------------------------------------------------------------------------- */
 
-/* The statements with their store replaced. */
-static StmtList replace_store(Arena *arena, Stmt *const *body, int count, Stmt *store) {
-    StmtList list = {0};
-    for (int i = 0; i < count; i++) {
-        StmtList inner = replace_store(arena, body[i]->body, body[i]->count, store);
-        bool here = body[i]->kind == STMT_STORE;
-        stmts_add(arena, &list, here ? store : stmt_with_bodies(arena, body[i], inner, (StmtList){0}));
-    }
-    return list;
+/* The statement with its stores replaced. */
+static Stmt *replace_store(Arena *arena, Stmt *stmt, void *store) {
+    return stmt->kind == STMT_STORE ? store : stmt_map_bodies(arena, stmt, replace_store, store);
 }
 
 /* A store of the rows' last step, after the steps. */
@@ -284,9 +270,9 @@ static Stmt *steps_of_rows(Arena *arena, Stmt *steps, const Tensor *tensor, int 
             return NULL;
     Expr *value = with_kept_reads(&carry, of->store->value);
     Stmt *keep = stmt_store(arena, of->kept, of->index, of->kept->rank, value, NULL, of->store->loc);
-    StmtList body = replace_store(arena, rows, count, keep), life = {0};
+    StmtList body = stmts_map(arena, rows, count, replace_store, keep), life = {0};
     stmts_add(arena, &life, stmt_for_like(arena, steps, steps->extent, body));
-    body = replace_store(arena, rows, count, store_last(arena, of, dimension, steps->extent));
+    body = stmts_map(arena, rows, count, replace_store, store_last(arena, of, dimension, steps->extent));
     stmts_add_all(arena, &life, body.items, body.count);
     return stmt_allocate(arena, of->kept, life);
 }

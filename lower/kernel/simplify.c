@@ -35,18 +35,17 @@ static Expr *simplify_value(Arena *arena, Expr *e) {
     return expr_rewrite(arena, e, simplify_node, NULL);
 }
 
-static StmtList simplify_body(Arena *arena, Stmt *const *body, int count);
+static Stmt *simplify_stmt(Arena *arena, Stmt *stmt, void *context);
 
 static Stmt *simplify_loop(Arena *arena, Stmt *loop) {
     int64_t constant;
     StmtList body = stmts_of(loop->body, loop->count);
     Expr *extent = expr_compact(arena, loop->extent);
-    if (expr_is_int(extent, &constant) && constant == 1) {
-        Stmt *once = stmt_substitute(arena, stmt_block(arena, body), loop->var, expr_int(arena, 0));
-        return once ? stmt_block(arena, simplify_body(arena, once->body, once->count)) : NULL;
-    }
-    body = simplify_body(arena, loop->body, loop->count);
-    return stmt_for_like(arena, loop, extent, body);
+    bool once = expr_is_int(extent, &constant) && constant == 1;
+    if (once)
+        body = stmts_substitute(arena, body, loop->var, expr_int(arena, 0));
+    body = stmts_map(arena, body.items, body.count, simplify_stmt, NULL);
+    return once ? stmt_block(arena, body) : stmt_for_like(arena, loop, extent, body);
 }
 
 static Stmt *simplify_store(Arena *arena, Stmt *stmt) {
@@ -54,7 +53,7 @@ static Stmt *simplify_store(Arena *arena, Stmt *stmt) {
     return stmt_store(arena, stmt->tensor, stmt->index, stmt->index_count, value, stmt->guard, stmt->loc);
 }
 
-static Stmt *simplify_stmt(Arena *arena, Stmt *stmt) {
+static Stmt *simplify_stmt(Arena *arena, Stmt *stmt, void *context) {
     if (stmt->kind == STMT_CHECK && stmt->status == STATUS_BAD_SIZE)
         return stmt;
     if (stmt->kind == STMT_CHECK)
@@ -63,20 +62,13 @@ static Stmt *simplify_stmt(Arena *arena, Stmt *stmt) {
         return simplify_loop(arena, stmt);
     if (stmt->kind == STMT_STORE)
         return simplify_store(arena, stmt);
-    StmtList body = simplify_body(arena, stmt->body, stmt->count);
-    StmtList otherwise = simplify_body(arena, stmt->otherwise, stmt->otherwise_count);
-    if (stmt->kind == STMT_IF)
-        return stmt_if_like(arena, stmt, simplify_value(arena, stmt->condition), body, otherwise);
-    return stmt_with_bodies(arena, stmt, body, otherwise);
-}
-
-static StmtList simplify_body(Arena *arena, Stmt *const *body, int count) {
-    StmtList list = {0};
-    for (int i = 0; i < count; i++)
-        stmts_add(arena, &list, simplify_stmt(arena, body[i]));
-    return list;
+    if (stmt->kind != STMT_IF)
+        return stmt_map_bodies(arena, stmt, simplify_stmt, context);
+    StmtList body = stmts_map(arena, stmt->body, stmt->count, simplify_stmt, context);
+    StmtList otherwise = stmts_map(arena, stmt->otherwise, stmt->otherwise_count, simplify_stmt, context);
+    return stmt_if_like(arena, stmt, simplify_value(arena, stmt->condition), body, otherwise);
 }
 
 void pass_simplify(Kernel *kernel) {
-    kernel->body = stmt_block(kernel->arena, simplify_body(kernel->arena, kernel->body->body, kernel->body->count));
+    kernel->body = simplify_stmt(kernel->arena, kernel->body, NULL);
 }

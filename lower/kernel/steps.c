@@ -15,6 +15,7 @@ typedef struct Steps {
     int dimension;  /* the dimension that counts the steps */
     const Var *var; /* of the loop over the steps */
     Stmt *loop;     /* the loop over the steps */
+    Stmt *rows;     /* what replaces it; or NULL */
     Expr *extent;   /* of that loop */
     int loops;      /* number of such loops */
     bool inside;    /* the current statement is inside such a loop */
@@ -112,42 +113,27 @@ static Expr *kept_read(Arena *arena, Expr *e, void *context) {
     return read;
 }
 
-static Expr *kept_reads(Arena *arena, Expr *e, void *context) {
-    return expr_rewrite(arena, e, kept_read, context);
+static Stmt *kept_stores(Arena *arena, Stmt *stmt, void *context) {
+    const Steps *steps = context;
+    if (stmt->kind != STMT_STORE || stmt->tensor != steps->tensor)
+        return stmt_map_bodies(arena, stmt, kept_stores, context);
+    return stmt_store(arena, steps->kept, kept_index(steps, stmt->index), stmt->index_count, stmt->value, NULL,
+                      stmt->loc);
 }
 
-static StmtList kept_stores(const Steps *steps, Stmt *const *body, int count) {
-    StmtList list = {0};
-    for (int i = 0; i < count; i++) {
-        Stmt *stmt = body[i];
-        if (stmt->kind == STMT_STORE && stmt->tensor == steps->tensor)
-            stmt = stmt_store(steps->arena, steps->kept, kept_index(steps, stmt->index), stmt->index_count, stmt->value,
-                              NULL, stmt->loc);
-        StmtList inner = kept_stores(steps, stmt->body, stmt->count);
-        StmtList otherwise = kept_stores(steps, stmt->otherwise, stmt->otherwise_count);
-        stmts_add(steps->arena, &list, stmt_with_bodies(steps->arena, stmt, inner, otherwise));
-    }
-    return list;
-}
-
-/* The statements with the loop over the steps replaced. */
-static StmtList replace_loop(Arena *arena, Stmt *const *body, int count, const Stmt *loop, Stmt *by) {
-    StmtList list = {0};
-    for (int i = 0; i < count; i++) {
-        StmtList inner = replace_loop(arena, body[i]->body, body[i]->count, loop, by);
-        StmtList otherwise = replace_loop(arena, body[i]->otherwise, body[i]->otherwise_count, loop, by);
-        stmts_add(arena, &list, body[i] == loop ? by : stmt_with_bodies(arena, body[i], inner, otherwise));
-    }
-    return list;
+/* The loop over the steps by rows. */
+static Stmt *replace_loop(Arena *arena, Stmt *stmt, void *context) {
+    const Steps *steps = context;
+    return stmt == steps->loop ? steps->rows : stmt_map_bodies(arena, stmt, replace_loop, context);
 }
 
 /* The buffer's life with the smaller tensor. */
 static Stmt *with_kept(Steps *steps, Stmt *life) {
     Arena *arena = steps->arena;
-    Stmt *rows = steps->last ? scan_to_last(arena, steps->loop, steps->tensor, steps->dimension) : NULL;
     StmtList all = stmts_of(life->body, life->count);
-    if (rows) {
-        all = replace_loop(arena, life->body, life->count, steps->loop, rows);
+    steps->rows = steps->last ? scan_to_last(arena, steps->loop, steps->tensor, steps->dimension) : NULL;
+    if (steps->rows) {
+        all = stmts_map(arena, life->body, life->count, replace_loop, steps);
         steps->count = 1;
     }
     steps->kept = ARENA_NEW(arena, Tensor);
@@ -155,49 +141,36 @@ static Stmt *with_kept(Steps *steps, Stmt *life) {
     steps->kept->dims = ARENA_ARRAY(arena, Expr *, steps->tensor->rank);
     for (int d = 0; d < steps->tensor->rank; d++)
         steps->kept->dims[d] = d == steps->dimension ? expr_int(arena, steps->count) : steps->tensor->dims[d];
-    StmtList stores = kept_stores(steps, all.items, all.count), body = {0};
-    for (int i = 0; i < stores.count; i++)
-        stmts_add(arena, &body, stmt_map_exprs(arena, stores.items[i], kept_reads, steps));
-    return stmt_allocate(arena, steps->kept, body);
+    all = stmts_map(arena, all.items, all.count, kept_stores, steps);
+    return stmt_allocate(arena, steps->kept, stmts_rewrite(arena, all, kept_read, steps));
 }
 
-static Stmt *fold_buffer(Arena *arena, Stmt *stmt, const Tensor *tensor, int dimension) {
-    StmtList body = {0}, otherwise = {0};
-    if (stmt->kind == STMT_ALLOCATE && stmt->tensor == tensor) {
-        Steps steps = {.arena = arena, .tensor = tensor, .dimension = dimension, .count = 1, .last = true};
+static Stmt *fold_buffer(Arena *arena, Stmt *stmt, void *context) {
+    Steps steps = *(const Steps *)context;
+    if (stmt->kind == STMT_ALLOCATE && stmt->tensor == steps.tensor)
         return keeps_few(&steps, stmt) ? with_kept(&steps, stmt) : stmt;
-    }
     if (stmt->kind == STMT_FOR) /* a buffer inside an iteration has one step */
         return stmt;
-    for (int i = 0; i < stmt->count; i++)
-        stmts_add(arena, &body, fold_buffer(arena, stmt->body[i], tensor, dimension));
-    for (int i = 0; i < stmt->otherwise_count; i++)
-        stmts_add(arena, &otherwise, fold_buffer(arena, stmt->otherwise[i], tensor, dimension));
-    return stmt_with_bodies(arena, stmt, body, otherwise);
+    return stmt_map_bodies(arena, stmt, fold_buffer, context);
 }
 
 static Stmt *fold_steps(Arena *arena, const NestStage *stage, Stmt *body) {
     bool kept = stage->stage->scan && !stage->scan && !stage->inlined && !stage->constant && !stage->doubled;
     for (int c = 0; c < stage->stage->component_count && kept; c++) {
         const Tensor *buffer = stage->buffers[c];
+        Steps steps = {arena, .tensor = buffer, .dimension = stage->stage->step, .count = 1, .last = true};
         if (buffer->role == ROLE_TEMPORARY && buffer->scope == SCOPE_GLOBAL && !buffer->order &&
             buffer->rank == stage->stage->components[0].tensor->rank)
-            body = fold_buffer(arena, body, buffer, stage->stage->step);
+            body = fold_buffer(arena, body, &steps);
     }
     return body;
 }
 
 /* --- scans by rows ------------------------------------------------------------------------------------------------ */
 
-static Stmt *order_steps(Arena *arena, Stmt *stmt, const Var *var) {
-    StmtList body = {0}, otherwise = {0};
-    if (stmt->kind == STMT_FOR && stmt->var == var)
-        return scan_by_rows(arena, stmt);
-    for (int i = 0; i < stmt->count; i++)
-        stmts_add(arena, &body, order_steps(arena, stmt->body[i], var));
-    for (int i = 0; i < stmt->otherwise_count; i++)
-        stmts_add(arena, &otherwise, order_steps(arena, stmt->otherwise[i], var));
-    return stmt_with_bodies(arena, stmt, body, otherwise);
+static Stmt *order_steps(Arena *arena, Stmt *stmt, void *var) {
+    bool here = stmt->kind == STMT_FOR && stmt->var == var;
+    return here ? scan_by_rows(arena, stmt) : stmt_map_bodies(arena, stmt, order_steps, var);
 }
 
 Stmt *finish_scans(Arena *arena, const Nest *nest, Stmt *body) {
@@ -209,7 +182,7 @@ Stmt *finish_scans(Arena *arena, const Nest *nest, Stmt *body) {
         int loops = 0;
         EACH_STMT(s, var ? body : NULL)
             loops += s->kind == STMT_FOR && s->var == var;
-        body = loops == 1 ? order_steps(arena, body, var) : body;
+        body = loops == 1 ? order_steps(arena, body, (void *)var) : body;
     }
     return body;
 }

@@ -296,20 +296,11 @@ static Stmt *tensorize_loop(Arena *arena, Stmt *loop) {
     return as_other_loops(arena, loop, &vector);
 }
 
-static StmtList tensorize_body(Arena *arena, Stmt *const *body, int count) {
-    StmtList list = {0};
-    for (int i = 0; i < count; i++) {
-        if (body[i]->kind == STMT_FOR && body[i]->loop == LOOP_TENSORIZED) {
-            stmts_add(arena, &list, tensorize_loop(arena, body[i]));
-            continue;
-        }
-        StmtList inner = tensorize_body(arena, body[i]->body, body[i]->count);
-        StmtList otherwise = tensorize_body(arena, body[i]->otherwise, body[i]->otherwise_count);
-        stmts_add(arena, &list, stmt_with_bodies(arena, body[i], inner, otherwise));
-    }
-    return list;
+static Stmt *tensorize_stmt(Arena *arena, Stmt *stmt, void *context) {
+    bool here = stmt->kind == STMT_FOR && stmt->loop == LOOP_TENSORIZED;
+    return here ? tensorize_loop(arena, stmt) : stmt_map_bodies(arena, stmt, tensorize_stmt, context);
 }
 
 void pass_tensorize(Kernel *kernel) {
-    kernel->body = stmt_block(kernel->arena, tensorize_body(kernel->arena, kernel->body->body, kernel->body->count));
+    kernel->body = tensorize_stmt(kernel->arena, kernel->body, NULL);
 }

@@ -160,5 +160,6 @@ static int transpose_block(const Kernel *kernel, StmtList *list, Stmt *const *st
 }
 
 void pass_transpose(Kernel *kernel) {
-    replace_statements(kernel, transpose_block);
+    if (kernel->lanes_apart)
+        replace_statements(kernel, transpose_block);
 }

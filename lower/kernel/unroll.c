@@ -272,7 +272,11 @@ static Expr *unroll_expr(Unroll *u, Expr *e) {
 
 /* --- statements --------------------------------------------------------------------------------------------------- */
 
-static StmtList unroll_body(Unroll *u, Stmt *const *body, int count);
+static Stmt *unroll_stmt(Arena *arena, Stmt *stmt, void *context);
+
+static StmtList unroll_body(Unroll *u, Stmt *const *body, int count) {
+    return stmts_map(u->arena, body, count, unroll_stmt, u);
+}
 
 /* Whether it is a product with a read outside. */
 static bool is_zero_product(const Unroll *u, const Expr *e) {
@@ -413,7 +417,8 @@ static Stmt *unroll_if(Unroll *u, Stmt *stmt) {
     return stmt_if_like(u->arena, stmt, condition, body, otherwise);
 }
 
-static Stmt *unroll_stmt(Unroll *u, Stmt *stmt) {
+static Stmt *unroll_stmt(Arena *arena, Stmt *stmt, void *context) {
+    Unroll *u = context;
     switch (stmt->kind) {
     case STMT_STORE: return unroll_store(u, stmt);
     case STMT_PREFETCH: return unroll_prefetch(u, stmt);
@@ -423,21 +428,14 @@ static Stmt *unroll_stmt(Unroll *u, Stmt *stmt) {
         if (stmt->status == STATUS_BAD_SIZE)
             return stmt;
         Expr *condition = unroll_expr(u, stmt->condition);
-        return condition == stmt->condition ? stmt : stmt_check(u->arena, condition, stmt->status, stmt->loc);
+        return condition == stmt->condition ? stmt : stmt_check(arena, condition, stmt->status, stmt->loc);
     }
-    default: return stmt_with_bodies(u->arena, stmt, unroll_body(u, stmt->body, stmt->count), (StmtList){0});
+    default: return stmt_map_bodies(arena, stmt, unroll_stmt, u);
     }
-}
-
-static StmtList unroll_body(Unroll *u, Stmt *const *body, int count) {
-    StmtList list = {0};
-    for (int i = 0; i < count; i++)
-        stmts_add(u->arena, &list, unroll_stmt(u, body[i]));
-    return list;
 }
 
 void pass_unroll(Kernel *kernel) {
     Unroll u = {.arena = kernel->arena, .kernel = kernel, .strict = kernel->strict, .copies = 1};
-    kernel->body = stmt_block(kernel->arena, unroll_body(&u, kernel->body->body, kernel->body->count));
+    kernel->body = unroll_stmt(kernel->arena, kernel->body, &u);
     notes_finish(kernel, &u.notes);
 }

@@ -275,21 +275,32 @@ static Stmt *vectorize_loop(Lanes *l, Stmt *loop, StmtList body) {
     return stmt_for(l->arena, loop->var, loop->extent, LOOP_SERIAL, body, loop->loc);
 }
 
-static StmtList vectorize_body(Lanes *l, Stmt *const *body, int count) {
-    StmtList list = {0};
-    for (int i = 0; i < count; i++) {
-        StmtList inner = vectorize_body(l, body[i]->body, body[i]->count);
-        StmtList otherwise = vectorize_body(l, body[i]->otherwise, body[i]->otherwise_count);
-        if (body[i]->kind == STMT_FOR && body[i]->loop == LOOP_VECTORIZED)
-            stmts_add(l->arena, &list, vectorize_loop(l, body[i], inner));
-        else
-            stmts_add(l->arena, &list, stmt_with_bodies(l->arena, body[i], inner, otherwise));
+static Stmt *vectorize_stmt(Arena *arena, Stmt *stmt, void *context) {
+    if (stmt->kind == STMT_FOR && stmt->loop == LOOP_VECTORIZED)
+        return vectorize_loop(context, stmt, stmts_map(arena, stmt->body, stmt->count, vectorize_stmt, context));
+    return stmt_map_bodies(arena, stmt, vectorize_stmt, context);
+}
+
+static bool lanes_lie_apart(const Expr *index) {
+    bool vector = index->lanes > 1 && index->kind != EXPR_BROADCAST;
+    return vector && (index->kind != EXPR_RAMP || !is_int_constant(index->args[1], 1));
+}
+
+/* Whether some vector is accessed that is no row: before unroll copies what does it. */
+static bool has_lanes_apart(const Kernel *kernel) {
+    EACH_STMT(s, kernel->body) {
+        if (s->index_count && lanes_lie_apart(s->index[0]))
+            return true;
+        EACH_STMT_READ(read, s)
+            if (lanes_lie_apart(read->args[0]))
+                return true;
     }
-    return list;
+    return false;
 }
 
 void pass_vectorize(Kernel *kernel) {
     Lanes l = {.arena = kernel->arena};
-    kernel->body = stmt_block(kernel->arena, vectorize_body(&l, kernel->body->body, kernel->body->count));
+    kernel->body = vectorize_stmt(kernel->arena, kernel->body, &l);
+    kernel->lanes_apart = has_lanes_apart(kernel);
     notes_finish(kernel, &l.notes);
 }

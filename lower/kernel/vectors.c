@@ -3,23 +3,26 @@
  */
 #include "lower/kernel/passes.h"
 
+static StmtList replaced(const Kernel *kernel, ReplaceStatements *replace, Stmt *const *body, int count);
+
+static Stmt *replaced_inside(const Kernel *kernel, ReplaceStatements *replace, Stmt *stmt) {
+    if (!stmt->count && !stmt->otherwise_count)
+        return stmt;
+    StmtList body = replaced(kernel, replace, stmt->body, stmt->count);
+    StmtList otherwise = replaced(kernel, replace, stmt->otherwise, stmt->otherwise_count);
+    return stmt_with_bodies(kernel->arena, stmt, body, otherwise);
+}
+
 static StmtList replaced(const Kernel *kernel, ReplaceStatements *replace, Stmt *const *body, int count) {
-    StmtList list = {0};
-    for (int i = 0; i < count;) {
-        int done = replace(kernel, &list, body + i, count - i);
-        if (!done) {
-            Stmt *stmt = body[i];
-            StmtList inner = replaced(kernel, replace, stmt->body, stmt->count);
-            StmtList otherwise = replaced(kernel, replace, stmt->otherwise, stmt->otherwise_count);
-            stmts_add(kernel->arena, &list, stmt_with_bodies(kernel->arena, stmt, inner, otherwise));
-        }
-        i += done ? done : 1;
-    }
+    StmtList list = stmts_of(body, 0);
+    for (int i = 0, done; i < count; i += done ? done : 1)
+        if (!(done = replace(kernel, &list, body + i, count - i)))
+            stmts_add_next(kernel->arena, &list, body, i, replaced_inside(kernel, replace, body[i]));
     return list;
 }
 
 void replace_statements(Kernel *kernel, ReplaceStatements *replace) {
-    kernel->body = stmt_block(kernel->arena, replaced(kernel, replace, kernel->body->body, kernel->body->count));
+    kernel->body = replaced_inside(kernel, replace, kernel->body);
 }
 
 Vectors vectors_new(Arena *arena, const char *name, ElementType type, Loc loc) {

@@ -179,19 +179,12 @@ static Expr *apply_known(Arena *arena, Expr *e, void *context) {
     return read;
 }
 
-static Expr *apply_to_expr(Arena *arena, Expr *e, void *context) {
-    return expr_rewrite(arena, e, apply_known, context);
-}
-
 static StmtList assume(Arena *arena, const StmtList *stmts, Known *known) {
-    StmtList list = {0};
     known->inner = (InnerVars){.arena = arena};
     EACH_STMT_OF(s, stmts->items, stmts->count)
         if (s->kind == STMT_FOR)
             list_push(arena, &known->inner.list, s->var);
-    for (int i = 0; i < stmts->count; i++)
-        stmts_add(arena, &list, stmt_map_exprs(arena, stmts->items[i], apply_to_expr, known));
-    return list;
+    return stmts_rewrite(arena, *stmts, apply_known, known);
 }
 
 /* --- exact tiles -------------------------------------------------------------------------------------------------- */
@@ -307,10 +300,6 @@ static Expr *count_guard(Arena *arena, Expr *e, void *context) {
     return e;
 }
 
-static Expr *count_guards(Arena *arena, Expr *e, void *context) {
-    return expr_rewrite(arena, e, count_guard, context);
-}
-
 /* The leftovers whose copies stay small enough together, in order. */
 static Leftovers find_leftovers(const Version *v) {
     Leftovers all = {0}, chosen = {0};
@@ -338,9 +327,7 @@ static StmtList counted_versions(Context context, const StmtList *run, Leftovers
     StmtList all = counted_versions(context, run, leftovers, from + 1);
     for (int64_t most = leftover->most; most > 1; most = leftover->count) {
         leftover->count = (most + 1) / 2;
-        StmtList counted = {0};
-        for (int i = 0; i < run->count; i++)
-            stmts_add(context.arena, &counted, stmt_map_exprs(context.arena, run->items[i], count_guards, leftover));
+        StmtList counted = stmts_rewrite(context.arena, *run, count_guard, leftover);
         counted = tighten_body(context.arena, counted.items, counted.count);
         counted = counted_versions(context, &counted, leftovers, from + 1);
         Expr *test = expr_binary(context.arena, leftover->lanes ? OP_LE : OP_EQ, leftover->left,
@@ -405,26 +392,22 @@ static void collect_gathered(Gathered *gathered, const Stmt *stmt) {
 }
 
 /* The statement with all loops serial. */
-static Stmt *one_by_one(Arena *arena, Stmt *stmt) {
-    StmtList body = {0};
-    for (int i = 0; i < stmt->count; i++)
-        stmts_add(arena, &body, one_by_one(arena, stmt->body[i]));
-    if (stmt->kind == STMT_FOR && (stmt->loop == LOOP_VECTORIZED || stmt->loop == LOOP_UNROLLED))
-        return stmt_for(arena, stmt->var, stmt->extent, LOOP_SERIAL, body, stmt->loc);
-    return stmt_with_bodies(arena, stmt, body, (StmtList){0});
+static Stmt *one_by_one(Arena *arena, Stmt *stmt, void *context) {
+    Stmt *made = stmt_map_bodies(arena, stmt, one_by_one, context);
+    if (!made || stmt->kind != STMT_FOR || (stmt->loop != LOOP_VECTORIZED && stmt->loop != LOOP_UNROLLED))
+        return made;
+    return stmt_for(arena, stmt->var, stmt->extent, LOOP_SERIAL, stmts_of(made->body, made->count), stmt->loc);
 }
 
 /* Copies the ends of a block that is transposed in registers by single elements: gathers would read no more at once,
  * and would read all columns of the block. */
 static StmtList copy_by_elements(Arena *arena, const StmtList *run) {
     Gathered gathered = {0};
-    StmtList list = {0};
     for (int i = 0; i < run->count; i++)
         collect_gathered(&gathered, run->items[i]);
     if (!gathered.any || gathered.other)
         return *run;
-    for (int i = 0; i < run->count; i++)
-        stmts_add(arena, &list, one_by_one(arena, run->items[i]));
+    StmtList list = stmts_map(arena, run->items, run->count, one_by_one, NULL);
     return tighten_body(arena, list.items, list.count);
 }
 
@@ -557,7 +540,6 @@ static bool leaves_one(Arena *arena, const Expr *extent, const Expr *cut) {
 
 /* The iterations from `cut` on. */
 static Stmt *rest_of_loop(Arena *arena, const Stmt *loop, const Stmt *test, Expr *cut) {
-    StmtList tail = {0};
     bool once = leaves_one(arena, loop->extent, cut);
     Var *rest = ARENA_NEW(arena, Var);
     *rest = *loop->var;
@@ -565,8 +547,8 @@ static Stmt *rest_of_loop(Arena *arena, const Stmt *loop, const Stmt *test, Expr
     if (expr_is_int(left, NULL))
         rest->extent = left;
     Expr *at = once ? cut : expr_binary(arena, OP_ADD, expr_var(arena, rest), cut);
-    for (int i = 0; i < test->otherwise_count; i++)
-        stmts_add(arena, &tail, stmt_substitute(arena, test->otherwise[i], loop->var, at));
+    StmtList otherwise = stmts_of(test->otherwise, test->otherwise_count);
+    StmtList tail = stmts_substitute(arena, otherwise, loop->var, at);
     if (once)
         return stmt_if(arena, expr_binary(arena, OP_LT, cut, loop->extent), tail, (StmtList){0}, loop->loc);
     return stmt_for(arena, rest, left, LOOP_SERIAL, tail, loop->loc);
