@@ -1,8 +1,8 @@
 /* arena.c - memory with one owner: a chain of blocks that is filled from its front and freed as a whole.
  *
  * Blocks double in size up to LARGEST_BLOCK; a request that is larger gets a block of its own size. A reset starts
- * again at the first block, so what a search allocates per candidate comes out of warm memory. Memory is zeroed shortly
- * before it is handed out, a piece at a time, not when it is taken from the system: what is never reached costs nothing.
+ * again at the first block, so what a search allocates per candidate comes out of warm memory. Memory is zeroed in
+ * pieces shortly before it is handed out, not when it is taken from the system: what is never reached costs nothing.
  *
  * The sanitizer of addresses is told what is handed out: a piece is as long as was asked for, a gap follows it, and
  * what a reset takes back, or a text that grew left, is gone. Without it there are no gaps.

@@ -148,7 +148,8 @@ static Stmt *loop_from(Arena *arena, const Stmt *loop, Expr *first, Expr *extent
         return stmt_for_like(arena, loop, extent, *body);
     Var *var = ARENA_NEW(arena, Var);
     *var = *loop->var;
-    StmtList shifted = stmts_substitute(arena, *body, loop->var, expr_binary(arena, OP_ADD, expr_var(arena, var), first));
+    Expr *moved = expr_binary(arena, OP_ADD, expr_var(arena, var), first);
+    StmtList shifted = stmts_substitute(arena, *body, loop->var, moved);
     Expr *left = expr_compact(arena, expr_binary(arena, OP_SUB, extent, first));
     return stmt_for(arena, var, left, loop->loop, shifted, loop->loc);
 }
