@@ -20,6 +20,9 @@ void catch_memory_ends(void);
 
 /* --- code --- */
 
+/* Bytes: where constants, temporaries, and the buffers of runs begin. A vector of any target lies in one such piece. */
+enum { DATA_ALIGNMENT = 64 };
+
 typedef enum EmitKind { EMIT_OBJECT, EMIT_ASSEMBLY, EMIT_LLVM } EmitKind;
 
 /* Large constants that an object leaves out. They become undefined symbols, named by their keys. */

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DATA_ALIGNMENT = 64 };
 static const char section_name[] = ".rodata";
 
 typedef struct Layout {

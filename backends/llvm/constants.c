@@ -10,7 +10,6 @@
 #include <string.h>
 
 enum {
-    CONSTANT_ALIGNMENT = 64,
     ADDED_BYTES = 1 << 20,
     READABLE_ELEMENTS = 1 << 16 /* LLVM keeps every different element */
 };
@@ -80,7 +79,7 @@ static LLVMValueRef bytes_constant(Code *code, const char *data, size_t bytes) {
 
 static void set_constant(LLVMValueRef global) {
     LLVMSetGlobalConstant(global, true);
-    LLVMSetAlignment(global, CONSTANT_ALIGNMENT);
+    LLVMSetAlignment(global, DATA_ALIGNMENT);
 }
 
 static LLVMValueRef add_global(Code *code, const Tensor *tensor, const char *data, size_t bytes) {

@@ -47,7 +47,7 @@ static LLVMValueRef temporary_address(Code *code, const Tensor *tensor) {
         return LLVMBuildInBoundsGEP2(code->builder, code->i8, code->frame->heap, &offset, 1, tensor->name);
     }
     LLVMTypeRef type = LLVMArrayType(memory_type(code, tensor->type), (unsigned)tensor_elements(tensor));
-    return entry_alloca(code, type, 64, tensor->name);
+    return entry_alloca(code, type, DATA_ALIGNMENT, tensor->name);
 }
 
 static void emit_allocation(Code *code, const Stmt *stmt) {

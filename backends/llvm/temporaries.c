@@ -13,8 +13,7 @@
 
 enum {
     STACK_TENSOR_BYTES = 32 * 1024, /* the largest temporary on the stack */
-    STACK_FRAME_BYTES = 64 * 1024,  /* all on a function's stack: threads may have small ones */
-    TEMPORARY_ALIGNMENT = 64
+    STACK_FRAME_BYTES = 64 * 1024 /* all on a function's stack: threads may have small ones */
 };
 
 typedef struct Layout {
@@ -102,8 +101,8 @@ static LLVMValueRef tensor_bytes(Layout *layout, const Tensor *tensor) {
     Code *code = layout->code;
     LLVMValueRef bytes = index_constant(code, element_info[tensor->type].bytes);
     bytes = multiply_bytes(layout, element_count(layout, tensor), bytes);
-    bytes = add_bytes(layout, bytes, index_constant(code, TEMPORARY_ALIGNMENT - 1));
-    return LLVMBuildAnd(code->builder, bytes, index_constant(code, -TEMPORARY_ALIGNMENT), "");
+    bytes = add_bytes(layout, bytes, index_constant(code, DATA_ALIGNMENT - 1));
+    return LLVMBuildAnd(code->builder, bytes, index_constant(code, -DATA_ALIGNMENT), "");
 }
 
 /* --- the layout --- */
@@ -191,11 +190,11 @@ void allocate_temporaries(Code *code, const Stmt *body) {
     LLVMValueRef bytes = lay_out(&layout, (Stmt *const[]){(Stmt *)body}, 1, none);
     if (bytes == none)
         return;
-    LLVMValueRef all = index_constant(code, INT64_MAX & -TEMPORARY_ALIGNMENT);
+    LLVMValueRef all = index_constant(code, INT64_MAX & -DATA_ALIGNMENT);
     bytes = LLVMBuildSelect(b, layout.overflow, all, bytes, "");
-    bytes = larger(&layout, bytes, index_constant(code, TEMPORARY_ALIGNMENT));
+    bytes = larger(&layout, bytes, index_constant(code, DATA_ALIGNMENT));
     LLVMTypeRef parameters[] = {code->i64, code->i64};
-    LLVMValueRef args[] = {index_constant(code, TEMPORARY_ALIGNMENT), bytes};
+    LLVMValueRef args[] = {index_constant(code, DATA_ALIGNMENT), bytes};
     LLVMValueRef heap =
         emit_call(code, external_function(code, "aligned_alloc", code->pointer, parameters, 2), args, 2);
     LLVMBasicBlockRef failed = new_block(code, "no_memory"), work = new_block(code, "work");

@@ -6,6 +6,7 @@
  * executable, and no longer writable, before anything runs. Nothing in the file is trusted: every offset is checked.
  */
 #include "backends/run/loader.h"
+#include "backends/emit/emit.h"
 #include <dlfcn.h>
 #include <elf.h>
 #include <stdint.h>
@@ -14,7 +15,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { VENEER_BYTES = 16, CONTENTS_ALIGNMENT = 64 };
+enum { VENEER_BYTES = 16 };
 
 struct LoadedObject {
     Arena *arena; /* for messages */
@@ -107,15 +108,15 @@ static bool place_sections(LoadedObject *o, const LoaderSymbol *symbols, int cou
         }
     }
     o->slots = align_up(at, 8);
-    o->commons = align_up(o->slots + o->symbol_count * 8, 64);
+    o->commons = align_up(o->slots + o->symbol_count * 8, DATA_ALIGNMENT);
     at = o->commons;
     for (size_t i = 0; i < o->symbol_count; i++)
         if (o->symbols[i].st_shndx == SHN_COMMON)
-            at += align_up(o->symbols[i].st_size, 64);
-    o->contents = at = align_up(at, CONTENTS_ALIGNMENT);
+            at += align_up(o->symbols[i].st_size, DATA_ALIGNMENT);
+    o->contents = at = align_up(at, DATA_ALIGNMENT);
     for (int i = 0; i < count; i++) {
         *why = "the object is too large";
-        if (symbols[i].bytes > limit || (at += align_up(symbols[i].bytes, CONTENTS_ALIGNMENT)) > limit)
+        if (symbols[i].bytes > limit || (at += align_up(symbols[i].bytes, DATA_ALIGNMENT)) > limit)
             return false;
     }
     o->mapped = align_up(at + 1, page);
@@ -133,7 +134,7 @@ static bool map_sections(LoadedObject *o, const LoaderSymbol *symbols, int count
         if (o->placed[i] != SIZE_MAX && o->sections[i].sh_type != SHT_NOBITS)
             memcpy(o->base + o->placed[i], o->image + o->sections[i].sh_offset, o->sections[i].sh_size);
     uint8_t *contents = o->base + o->contents;
-    for (int i = 0; i < count; contents += align_up(symbols[i++].bytes, CONTENTS_ALIGNMENT))
+    for (int i = 0; i < count; contents += align_up(symbols[i++].bytes, DATA_ALIGNMENT))
         if (symbols[i].bytes)
             memcpy(contents, symbols[i].address, symbols[i].bytes);
     return true;
@@ -143,7 +144,7 @@ static bool map_sections(LoadedObject *o, const LoaderSymbol *symbols, int count
 
 static void *find_outside(const LoadedObject *o, const char *name, const LoaderSymbol *symbols, int count) {
     uint8_t *contents = o->base + o->contents;
-    for (int i = 0; i < count; contents += align_up(symbols[i++].bytes, CONTENTS_ALIGNMENT))
+    for (int i = 0; i < count; contents += align_up(symbols[i++].bytes, DATA_ALIGNMENT))
         if (!strcmp(symbols[i].name, name))
             return symbols[i].bytes ? contents : symbols[i].address;
     return dlsym(RTLD_DEFAULT, name);
@@ -187,7 +188,7 @@ static bool resolve_symbols(LoadedObject *o, const LoaderSymbol *symbols, int co
             o->values[i] = (uint64_t)(uintptr_t)address;
         } else if (s->st_shndx == SHN_COMMON) {
             o->values[i] = (uint64_t)(uintptr_t)(o->base + common);
-            common += align_up(s->st_size, 64);
+            common += align_up(s->st_size, DATA_ALIGNMENT);
         } else if (s->st_shndx == SHN_ABS) {
             o->values[i] = s->st_value;
         } else if (s->st_shndx >= o->header->e_shnum) {

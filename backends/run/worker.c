@@ -84,7 +84,7 @@ static void run_parallel(void (*body)(void *closure, int64_t begin, int64_t end)
 /* --- buffers --- */
 
 static bool buffer_make(Buffer *buffer, size_t bytes) {
-    size_t page = (size_t)sysconf(_SC_PAGESIZE), inner = (bytes + 63) / 64 * 64;
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), inner = (bytes + DATA_ALIGNMENT - 1) / DATA_ALIGNMENT * DATA_ALIGNMENT;
     size_t body = (inner + page - 1) / page * page + page;
     uint8_t *mapping = mmap(NULL, body + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (mapping == MAP_FAILED)
