@@ -21,7 +21,6 @@ typedef struct AccessFacts {
     double *slopes;  /* [rank * loop_count]: of each index by each loop */
     double *offsets; /* [rank]: of each index where all loops are 0 */
     int shifts;      /* itself and reads of the tensor that differ in offsets alone; 0: an earlier one counts it */
-                     /* of those of a read before it */
     double *spread;  /* [rank]: how far apart their offsets are */
     double *strides; /* [loop_count]: elements from one iteration to the next */
     double size;     /* bytes of the buffer */

@@ -67,8 +67,8 @@ int database_find(Arena *arena, Database *database, const char *task, const char
 int database_command(int argc, char **argv, const char *path);
 
 /* The best record of the program (or of the user's block with holes; user may be NULL) that is still a legal schedule,
- * in the names of this program: what -O2 uses if there is one. inputs: those it was measured on; times on others are not
- * comparable. NULL: none. record may be NULL. */
+ * in the names of this program: what -O2 uses if there is one. inputs: those it was measured on; times on others are
+ * not comparable. NULL: none. record may be NULL. */
 Schedule *database_best(Arena *arena, Database *database, const Program *program, const Target *target,
                         const Schedule *user, int threads, const char *inputs, Record *record);
 /* The inputs that the latest result of these programs was measured on; "": none was given for any of them. */

@@ -73,8 +73,7 @@ bool tuner_collect(const Tuner *tuner, const Candidate *candidates, int count);
 void tuner_doubt(Tuner *tuner, Trial *trial);
 bool tuner_doubts(const Tuner *tuner, const Trial *trial);
 void tuner_settle(Tuner *tuner);         /* decides what can be decided now */
-const char *tuner_dismiss(Tuner *tuner); /* all are the machine's; returns the reason of the last, NULL: there are */
-                                         /* none */
+const char *tuner_dismiss(Tuner *tuner); /* all as the machine's; returns the last one's reason, or NULL */
 const char *tuner_lost(const Tuner *tuner);
 /* tune_history.c: makes trials of the task's records; those of the space get their points. */
 void tuner_recall(Tuner *tuner);

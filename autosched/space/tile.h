@@ -58,8 +58,7 @@ typedef struct Tile {
     const Stage *root;  /* the stage whose loops these are */
     const Chain *chain; /* the chain that the root is part of, or NULL */
     int producer;       /* the root's number among its producers; -1: it is the chain's root */
-    int placed; /* it is computed inside of loops that go through its first axes, the last of these in blocks of */
-                /* the axis' tile; 0: it is at the root */
+    int placed;         /* its first axes that loops around it have, the last in blocks of its tile; 0: it is at root */
     const Stage *anchor; /* as the nest has it after inlining; NULL: the root has no reduction */
     const Stage *value;  /* the anchor, or without one the root, as the nest has it */
     bool fused;          /* the anchor is not the root */

@@ -38,9 +38,9 @@ typedef struct EmitOptions {
     EmitKind kind;
     bool debug;     /* -g: line numbers of the .tensor file */
     bool pic;       /* -fPIC; candidates always */
-    bool candidate; /* no OpenMP reference: parallel loops call tensorc_parallel, which the worker supplies; and for */
-                    /* each function an entry `int NAME_call(const int64_t *sizes, void *const *arguments)`, scalars */
-                    /* by pointer too: what a worker can call without knowing the signature. Used by -run as well. */
+    bool candidate; /* parallel loops call tensorc_parallel, which the worker supplies, not OpenMP. Each function has an
+                     * entry `int NAME_call(const int64_t *sizes, void *const *arguments)`, scalars by pointer too:
+                     * a worker calls it without knowing the signature. Used by -run too. */
     LeftOut *left_out; /* gets the large constants; NULL: the object has all of them */
     const Sources *sources;
     const char *producer;

@@ -214,7 +214,7 @@ LLVMValueRef emit_math(Code *code, Op op, ElementType type, LLVMValueRef *args);
 /* A sequence of instructions for float or double, or NULL where there is none. */
 LLVMValueRef emit_function_of_reals(Code *code, Op op, bool wide, LLVMValueRef *args);
 LLVMValueRef emit_conversion(Code *code, LLVMValueRef value, ElementType from, ElementType to);
-/* Of a float that is no number or inside the range of the integers, of 8 or 16 bits. */
+/* For a float that is NaN or in the range of the integers, of 8 or 16 bits. */
 LLVMValueRef emit_fitting_conversion(Code *code, LLVMValueRef value, ElementType to);
 LLVMValueRef round_to(Code *code, LLVMValueRef value, ElementType type); /* a float to what half or bfloat16 can hold */
 LLVMValueRef round_double_to(Code *code, LLVMValueRef value, ElementType type); /* a double, rounded once */

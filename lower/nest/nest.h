@@ -73,13 +73,13 @@ struct NestStage {
     const Tensor **buffers; /* [stage->component_count] what it writes: the program's, or box-sized ones at a loop */
     int loop_count;
     Loop **loops;       /* outermost first */
-    Expr **axis_values; /* of axes, then reductions: the index into the whole domain, box origin included, over loop */
-                        /* variables of this and outer stages */
+    Expr **axis_values; /* of axes, then reductions: the index into the whole domain, box origin included, over loop
+                         * variables of this and outer stages */
     Expr **origin;      /* [rank] first index of the box in the domain, over outer loop variables; all 0 at root */
     int guard_count;
     Guard *guards;
-    NestStage *parent; /* the stage it is computed at; NULL: at root. It runs first in the body of the last loop that */
-                       /* depth counts: before the initialisation, the next loop, or the store */
+    NestStage *parent; /* the stage it is computed at; NULL: at root. In the body of the last loop that depth counts
+                        * it runs first: before the initialisation, the next loop, or the store */
     int depth;         /* inside the first `depth` loops of the parent (the store nest's loops for a cache_write) */
     bool doubled;    /* computed one iteration ahead: dimension 0 of its buffer has a second half for odd iterations, */
     Expr *turn;      /* which begins at this index */
