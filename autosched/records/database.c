@@ -159,7 +159,7 @@ static const char *check_tables(Arena *arena, Database *database, DatabaseUse us
     if (!count_foreign_parts(database, &foreign))
         return refuse_unread(arena, database, damaged);
     if (foreign)
-        return refuse(arena, path, "it has views, triggers or computed columns, as no tuning database has");
+        return refuse(arena, path, "it has views, triggers or computed columns, which no tuning database has");
     if (!has_records(database))
         return refuse(arena, path, "it has no table of records");
     *damaged = use != DATABASE_TO_READ && (!is_sound(database) || !is_typed(database));

@@ -328,7 +328,7 @@ static void answer_at_end(void) {
     Wire answer = {0};
     if (!running)
         return;
-    refuse(running, &answer, REFUSED_THREADS, "the run ended its process, as OpenMP does where it gets no threads");
+    refuse(running, &answer, REFUSED_THREADS, "the run ended its process, as OpenMP does when it gets no threads");
     wire_send(&answer, STDOUT_FILENO);
 }
 
@@ -393,7 +393,7 @@ static void run_job(Arena *arena, const Job *job, Wire *request, Wire *answer) {
     limit_time(job->limit_seconds);
     running = job;
     if (!set_threads(job->threads))
-        refuse(job, answer, REFUSED_ALL, "the machine has not so many threads");
+        refuse(job, answer, REFUSED_ALL, "the machine does not have that many threads");
     else if (entry)
         run_entry(arena, job, entry, request, answer);
     else

@@ -39,7 +39,8 @@ static bool check_around(NestState *state, const Node *node, const Node *outer) 
         return refuse_loop(state, node, "%s counts blocks inside %s, which does not: block loops are the outermost",
                            loop_text(state, node), loop_text(state, outer));
     if (kind == LOOP_VTHREAD && is_thread(outer))
-        return refuse_loop(state, node, "%s is a vthread inside %s, which counts threads: it stands outside of them",
+        return refuse_loop(state, node,
+                           "%s is a vthread inside %s, which counts threads: vthread loops are outside of thread loops",
                            loop_text(state, node), loop_text(state, outer));
     if (around == LOOP_UNROLLED || around == LOOP_VECTORIZED || around == LOOP_PARALLEL)
         return refuse_loop(state, node, "%s is bound inside %s, which is %s: a device starts its axes once",

@@ -318,7 +318,7 @@ static bool choose_reads(Caching *caching, const Prim *prim) {
         const StageState *producer = caching->reader->accesses.items[k].producer;
         if (caching->reader->accesses.items[k].read->tensor == caching->source && producer != NULL &&
             producer->scan != NULL)
-            return refuse_at(state, reader, "%s is made step by step: all that reads it reads the copy",
+            return refuse_at(state, reader, "%s is computed step by step: all of its readers must read the copy",
                              caching->source->name);
     }
     if (reader != NULL && !reads_tensor(caching->reader, caching->source))

@@ -107,8 +107,8 @@ static bool check_initialisation(NestState *state, const StageState *stage) {
     const StageState *updated = stage->updates;
     if (updated != NULL && shifts(&state->forms, updated))
         return refuse(state,
-                      "%s initialises %s apart, but a tail that is shifted updates some elements of %s twice: "
-                      "another tail, or no decompose",
+                      "%s initialises %s apart, but a shifted tail updates some elements of %s twice: use another "
+                      "tail, or no decompose",
                       stage->name, updated->name, updated->name);
     for (int i = 0; updated != NULL && !stage->beside && i <= stage->at->position; i++) {
         const Node *node = updated->leaves.items[i];

@@ -124,7 +124,7 @@ static bool read_component(const LayoutSubject *subject, const Prim *prim, const
     if (arg->op == '%')
         part->modulus = c;
     else if (__builtin_mul_overflow(part->divisor, c, &part->divisor))
-        return refuse_at(state, arg, "the layout divides by more than 64 bits hold");
+        return refuse_at(state, arg, "the divisors of the layout multiply to more than 64 bits hold");
     else if (modulus != 0)
         part->modulus = modulus / c;
     return true;

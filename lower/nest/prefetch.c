@@ -114,7 +114,7 @@ static bool check_producer(const Reading *reading) {
                             "%s is computed in the body of %s: there is nothing to fetch for a later iteration",
                             producer->name, loop_text(state, loop));
     return !producer->scope_set || producer->scope != SCOPE_REGISTER ||
-           refuse_stage(state, producer, "%s lives in registers, which nothing fetches", producer->name);
+           refuse_stage(state, producer, "%s lives in registers: there is nothing to fetch", producer->name);
 }
 
 static bool check_lines(const Reading *reading) {

@@ -294,7 +294,7 @@ static bool check_cut_steps(const Matching *m) {
     for (int i = 0; i < m->stage->guards.count; i++) {
         const Loop *loop = form_find_loop(m->stage->guards.items[i].value, is_step, m);
         if (loop != NULL && !instr_ignores_zeros(m->instr))
-            return refuse(m->state, "%s is cut short by a split that does not divide, and %s with zeros is not nothing",
+            return refuse(m->state, "%s is cut short by a split that does not divide, and zeros change what %s gives",
                           loop_text(m->state, (const Node *)loop), m->instr->name);
     }
     return true;
@@ -322,7 +322,7 @@ bool apply_tensorize(NestState *state, const Prim *prim) {
         if (leaf->loop.kind == LOOP_TENSORIZED)
             return refuse(state, "%s is already run by %s", loop_text(state, leaf), leaf->variable.instr->name);
         if (leaf->loop.kind != LOOP_SERIAL)
-            return refuse(state, "%s has a kind already: what an instruction runs is neither unrolled nor vectorized",
+            return refuse(state, "%s is not serial, as the loops that an instruction runs must be",
                           loop_text(state, leaf));
         leaf->loop.kind = LOOP_TENSORIZED;
         leaf->kind_set = true;

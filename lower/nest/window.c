@@ -102,14 +102,16 @@ bool check_doubled(NestState *state, const StageState *stage) {
         return true;
     if (stage->at == NULL || stage->at->loop.kind != LOOP_SERIAL || stage->at->loop.cut_count > 0 ||
         stage->at->loop.unroll > 1)
-        return refuse_stage(state, stage,
-                            "%s is computed an iteration ahead, which takes a serial loop in one piece, not %s",
-                            stage->name, stage->at != NULL ? loop_text(state, stage->at) : "the root");
-    if (stage->stored || stage->order != NULL || stage->initialisation != NULL)
         return refuse_stage(
-            state, stage, "%s has two buffers by turns: no store_at, layout or decompose goes with that", stage->name);
+            state, stage,
+            "%s is computed an iteration ahead, which needs a serial loop that is not cut or unrolled, not %s",
+            stage->name, stage->at != NULL ? loop_text(state, stage->at) : "the root");
+    if (stage->stored || stage->order != NULL || stage->initialisation != NULL)
+        return refuse_stage(state, stage,
+                            "%s has two buffers that take turns, which rules out store_at, layout and decompose",
+                            stage->name);
     if (stage->scope_set && stage->scope == SCOPE_REGISTER)
-        return refuse_stage(state, stage, "%s lives in registers, which cannot be taken by turns in a loop",
+        return refuse_stage(state, stage, "%s lives in registers: a loop cannot alternate between two buffers there",
                             stage->name);
     for (int i = 0; i < state->stages.count; i++)
         if (!state->stages.items[i]->nest.inlined && is_within(state->stages.items[i], stage) &&

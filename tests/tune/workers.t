@@ -86,8 +86,8 @@ unmeasured() {
     same none.o default.o "$unmeasured_name: gives the same"
 }
 unmeasured "arguments larger than memory" 'its arguments take .* GB, for which a memory of .* GB is too small' "$TENSORC" -c large.tensor
-unmeasured "too many threads" 'the machine has not so many threads' "$TENSORC" --threads=1000000 -c small.tensor
-unmeasured "too many threads of the environment" 'the machine has not so many threads' \
+unmeasured "too many threads" 'the machine does not have that many threads' "$TENSORC" --threads=1000000 -c small.tensor
+unmeasured "too many threads of the environment" 'the machine does not have that many threads' \
     OMP_NUM_THREADS=100000 "$TENSORC" -c small.tensor
 
 # What it had measured well stays, and records of failures alone are no reason to measure nothing.

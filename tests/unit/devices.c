@@ -129,7 +129,7 @@ static const struct Refused {
     {false, false, "bind(C.j, block.x)", "C.j counts blocks inside C.i, which does not: block loops are the outermost",
      "bind(C.j, thread.x)"},
     {false, false, "bind(C.i, thread.x)\nbind(C.j, vthread)",
-     "C.j is a vthread inside C.i, which counts threads: it stands outside of them", NULL},
+     "C.j is a vthread inside C.i, which counts threads: vthread loops are outside of thread loops", NULL},
     {false, false, "unroll(C.i)\nbind(C.j, thread.x)",
      "C.j is bound inside C.i, which is unrolled: a device starts its axes once", NULL},
     {false, true, "bind(C.i, thread.x)", "C.i has an extent known only at run time, M, so it cannot count thread.x",
