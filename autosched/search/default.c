@@ -220,8 +220,7 @@ static const char *refused_names(Arena *arena, const Space *space, const bool *b
     return text.text;
 }
 
-/* The schedule of all groups, or of as many as are legal together; the others stay plain. */
-static Schedule *combine(Arena *arena, Space *space, const int *point) {
+Schedule *space_combine(Arena *arena, Space *space, const int *point) {
     int groups = space->groups.count;
     bool *before = ARENA_ARRAY(arena, bool, groups + 1);
     for (int g = 0; g < groups; g++)
@@ -286,7 +285,7 @@ static void choose_point(Space *space, Effort effort, uint64_t seed, int *point)
 StaticChoice *space_choice(Arena *arena, Space *space, Effort effort, uint64_t seed) {
     int *point = ARENA_ARRAY(arena, int, space->gene_count + 1);
     choose_point(space, effort, seed, point);
-    Schedule *schedule = combine(arena, space, point);
+    Schedule *schedule = space_combine(arena, space, point);
     bool exact = schedule != NULL;
     for (int g = 0; g < space->groups.count; g++) {
         exact &= !space->groups.items[g]->skipped;

@@ -12,6 +12,9 @@
 /* Seconds by the static model; HUGE_VAL where the point is refused. only: the group whose statements are used; -1:
  * all. */
 double point_estimate(Arena *scratch, Space *space, const int *point, int only);
+/* The schedule of all groups at a point, or of as many as are legal together; the others stay plain, and the schedule
+ * names them. NULL: plain loops are not legal either. */
+Schedule *space_combine(Arena *arena, Space *space, const int *point);
 /* The schedule of -O1, -O2 or -O3. */
 StaticChoice *space_choice(Arena *arena, Space *space, Effort effort, uint64_t seed);
 

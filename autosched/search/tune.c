@@ -381,15 +381,11 @@ static void use_schedule(Tuner *tuner, const Trial *trial) {
     tuner->result->seconds = trial->raced > 0 ? trial->raced : trial->candidate.seconds;
 }
 
-/* A result slower than the default is never taken. */
-static void compare_with_default(Tuner *tuner) {
+/* The result is not slower: the default takes part in each race, and is a trial like the others. */
+static void set_default_seconds(Tuner *tuner) {
     const Trial *standard = tuner->standard;
-    TuneResult *result = tuner->result;
-    if (!standard || standard->candidate.outcome != OUTCOME_OK)
-        return;
-    result->default_seconds = standard->raced > 0 ? standard->raced : standard->candidate.seconds;
-    if (result->seconds > result->default_seconds)
-        use_schedule(tuner, standard);
+    if (standard && standard->candidate.outcome == OUTCOME_OK)
+        tuner->result->default_seconds = standard->raced > 0 ? standard->raced : standard->candidate.seconds;
 }
 
 /* Sets the reason why there is less than was asked for. */
@@ -527,7 +523,7 @@ TuneResult *tuner_finish(Tuner *tuner) {
         use_schedule(tuner, winner);
     else
         fall_back(tuner);
-    compare_with_default(tuner);
+    set_default_seconds(tuner);
     set_reason(tuner);
     tuner->result->from_database |= tuner->result->measured == 0 && winner && !tuner_stopped(tuner);
     tuner->result->stopped = tuner_stopped(tuner);

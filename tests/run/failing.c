@@ -2,7 +2,7 @@
  * FAIL_ON=1 those after it, too, with FAIL_EACH=N one in N; FAIL_KILL=1: it ends the program by SIGKILL instead. Each
  * process counts for itself. FAIL_PATH=PREFIX: there are no files whose paths begin so, for whoever opens, links, runs
  * or asks for them. FAIL_TMPFILE=1: there are no files without names. FAIL_FORKED=1: calls fail only in what is forked
- * and runs no other program. FAIL_CHILD=N: that is killed at its read number N.
+ * and runs no other program. FAIL_USER=N: the user has this number. FAIL_CHILD=N: that is killed at its read number N.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -108,6 +108,11 @@ FAILING(int, -1, close, (int file), (file))
 FAILING(int, -1, pipe2, (int ends[2], int flags), (ends, flags))
 FAILING(int, -1, poll, (struct pollfd * files, nfds_t count, int milliseconds), (files, count, milliseconds))
 FAILING(int, -1, flock, (int file, int how), (file, how))
+
+uid_t geteuid(void) {
+    long user = number("FAIL_USER");
+    return user ? (uid_t)user : ((uid_t(*)(void))real("geteuid"))();
+}
 
 ssize_t read(int file, void *bytes, size_t count) {
     static pid_t counted;

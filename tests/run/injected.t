@@ -87,8 +87,28 @@ search() {
 }
 search flock $ENOLCK 1
 is "$status" 0 "a system without locks is gone around"
-like "$(cat err)" '^tensorc: warning: measurements are not kept apart .*: flock: No locks available' "with a word"
+like "$(cat err)" '^tensorc: warning: measurements are not kept apart from those of other processes: flock: No locks available$' "with a word"
+# The folder that somebody else has made for this user.
+user=4123456789
+unset XDG_RUNTIME_DIR
+capture env FAIL_USER=$user LD_PRELOAD="$failing" "$TENSORC" -O tune --threads=1 --trials=2 --db=user.db -c k.tensor -o out.o
+rmdir /tmp/tensorc-$user
+is "$status" 0 "locks in a folder of somebody else are gone around"
+like "$(cat err)" "^tensorc: warning: measurements are not kept apart from those of other processes: '/tmp/tensorc-$user': it is not a folder of this user alone$" \
+    "with a word" || diag_file err
 search fcntl $EAGAIN 1
+# A database that somebody else has locked for ever is waited for within the budget, and not for as long as without one.
+for wait in 1 2 3; do # the machine may be busy
+    since=$(date +%s)
+    capture env FAIL_ON=1 FAIL_NAME=fcntl FAIL_ERROR=$EAGAIN FAIL_AT=1 LD_PRELOAD="$failing" "$TENSORC" -O tune --threads=1 \
+        --trials=2 --budget=0.5 --db=locked.db -c k.tensor -o locked.o
+    waited=$(($(date +%s) - since))
+    [ $waited -ge 15 ] || break
+done
+[ $waited -lt 15 ]
+report $? "a locked database: the end of the budget is the end ($waited s)"
+like "$status $(cat err)" "^1 tensorc: error: cannot use the tuning database 'locked.db': database is locked" "with an error" ||
+    diag_file err
 for at in 1 4; do
     search fork $EAGAIN $at
     search pipe2 $EMFILE $at

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 static char *folder;
+enum { PATIENT = 300 }; /* seconds, after which what has to end is taken for something without an end */
 
 static const char *in_folder(Arena *arena, const char *name) {
     return arena_printf(arena, "%s/%s", folder, name);
@@ -292,6 +293,25 @@ static void test_foreign_parts(Arena *arena) {
     is_int(COMMAND(path, "/dev/null", "merge", (char *)path), 1, "nor is a database merged with itself");
 }
 
+/* What somebody adds to a database that is open already is not run. */
+static void test_parts_added_later(Arena *arena) {
+    const char *path = in_folder(arena, "later.db");
+    Database *database = open_or_die(arena, path);
+    Record record = sample(arena, "aa", 1, 0.5), *found;
+    database_add(database, &record);
+    change(path, "CREATE TRIGGER t AFTER INSERT ON records BEGIN DELETE FROM records; END");
+    record.schedule = "another\n";
+    ok(database_add(database, &record), "a record is added beside a trigger");
+    is_int(database_find(arena, database, "aa", "znver4", 2, &found), 2, "which deletes none");
+    change(path, "DROP TABLE records; CREATE VIEW records AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)"
+                 " SELECT 'b' task, 'b' target, 1 threads, 'c' schedule, 0 outcome, 1.0 seconds, 0.0 spread, 1 repeats,"
+                 " i seed, 0 date, '' function, '' file, '' operator, '' inputs, '' why FROM n");
+    alarm(PATIENT);
+    is_int(database_find(arena, database, "aa", "znver4", 2, &found), 0, "an endless view is not read");
+    alarm(0);
+    database_close(database);
+}
+
 /* Every byte of a page that holds records is changed: records come whole or not at all. */
 static void test_changed_bytes(Arena *arena) {
     const char *path = in_folder(arena, "bytes.db"), *changed = in_folder(arena, "changed.db");
@@ -511,6 +531,7 @@ int main(void) {
     test_damage(arena);
     test_strange_rows(arena);
     test_foreign_parts(arena);
+    test_parts_added_later(arena);
     test_changed_bytes(arena);
     test_locked(arena);
     test_killed_writers(arena);

@@ -1,8 +1,8 @@
 /* parts.c - what a nest of one group is built from: a part of the program that does not grow with it, and of which the
- * group's stages have the nests, and the estimates, that they have in the whole.
+ * group's stages have the nests, and the estimates, that they have in the whole; and how groups are put together.
  */
-#include "autosched/space/groups.h"
 #include "autosched/search/policies.h"
+#include "autosched/space/groups.h"
 #include "tests/tap.h"
 
 #include <math.h>
@@ -142,6 +142,60 @@ static void test_tiles_fit(Arena *arena) {
     ok(!before && group_plausible(space, 0, point), "a tile that is too large for a long value is made smaller");
 }
 
+/* Genes of a group that are not legal, whatever the others are. */
+static void spoil(Space *space, int number, Random *random, int *point) {
+    const Group *group = space->groups.items[number];
+    Arena *scratch = arena_new();
+    do {
+        arena_reset(scratch);
+        for (int g = 0; g < group->genes.count; g++)
+            point[group->first_gene + g] = random_below(random, group->genes.items[g].count);
+    } while (point_nest(scratch, space, point, number));
+    arena_free(scratch);
+}
+
+/* The groups, from the result's on, that have statements in the schedule, as letters; the others as points. */
+static const char *scheduled_groups(Arena *arena, const Space *space, const Schedule *schedule) {
+    char *letters = ARENA_ARRAY(arena, char, space->groups.count + 1);
+    for (int g = 0; g < space->groups.count; g++) {
+        const char *root = space->groups.items[g]->root->name;
+        letters[g] = '.';
+        for (int p = 0; p < schedule->count; p++)
+            for (int i = 0; i < schedule->prims[p].arg_count; i++) {
+                const char *name = schedule->prims[p].args[i].name;
+                if (name && name[0] == root[0] && (name[1] == '.' || !name[1]))
+                    letters[g] = root[0];
+            }
+    }
+    return letters;
+}
+
+/* What is not legal at a point stays plain, alone, and is named. */
+static void test_combined(Arena *arena, const Target *target) {
+    static const struct {
+        const char *spoiled, *scheduled, *refused;
+    } rows[] = {{"", "yvut", ""},       {"y", ".vut", "y"},     {"t", "yvu.", "t"},
+                {"vu", "y..t", "v, u"}, {"yt", ".vu.", "y, t"}, {"yvut", "....", "y, v, u, t"}};
+    const char *text = "def f(float(64, 64) x, float(64, 64) a) -> (y) {\n"
+                       "    t(i, j) +=! x(i, r_k) * a(r_k, j)  u(i, j) +=! t(i, r_k) * a(r_k, j)\n"
+                       "    v(i, j) +=! u(i, r_k) * a(r_k, j)  y(i, j) +=! v(i, r_k) * a(r_k, j) }\n";
+    Program *program = program_of_text(arena, text, NULL, 0);
+    Random random = {3};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        Space *space = space_new(arena, program, target, NULL);
+        int *point = ARENA_ARRAY(arena, int, space->gene_count + 1);
+        point_start(space, point);
+        for (int g = 0; g < space->groups.count; g++)
+            if (strchr(rows[i].spoiled, space->groups.items[g]->root->name[0]))
+                spoil(space, g, &random, point);
+        Schedule *schedule = space_combine(arena, space, point);
+        ok(nest_build(arena, program, schedule, NULL, target, NULL) != NULL, "without '%s' a program is legal",
+           rows[i].spoiled);
+        is_text(scheduled_groups(arena, space, schedule), rows[i].scheduled, "all others are scheduled");
+        is_text(schedule->refused ? schedule->refused : "", rows[i].refused, "and they are named");
+    }
+}
+
 int main(void) {
     Arena *arena = arena_new();
     Target target = *target_find("x86-64-v4");
@@ -152,6 +206,7 @@ int main(void) {
     test_structures(arena, &target);
     test_inlined_once(arena, &target);
     test_tiles_fit(arena);
+    test_combined(arena, &target);
     arena_free(arena);
     return done_testing();
 }

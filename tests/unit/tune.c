@@ -336,7 +336,7 @@ static void test_deaths(Arena *arena, const Program *program, const Target *targ
 /* A machine that fails from some moment on: what was found before is kept, and it alone. */
 static void test_broken(Arena *arena, const Program *program, const Target *target) {
     TuneOptions options = options_for(40);
-    static const int moments[] = {1, 4, 17, 43, 50};
+    static const int moments[] = {1, 4, 17, 43, 50, 56}; /* the last: the default has had all its turns */
     options.cost_model = "static";
     for (size_t i = 0; i < sizeof moments / sizeof *moments; i++) {
         int after = moments[i];
