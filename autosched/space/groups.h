@@ -129,7 +129,7 @@ PrimArg arg_int(int64_t value);
 PrimArg arg_gene(Space *space, Sketch *sketch, int gene, int part);
 /* name / value or name % value */
 PrimArg arg_op(Space *space, const char *name, char op, int64_t value);
-/* The same with so many times what the next hole holds: part `part` of a gene. */
+/* The same with a hole in place of value: part source.part of a gene, multiplied by source.times. */
 PrimArg arg_op_gene(Space *space, Sketch *sketch, const char *name, char op, HoleSource source);
 PrimArg arg_keyed(PrimArg arg, const char *key);
 void sketch_add(Space *space, Sketch *sketch, PrimOp op, int results, const char *const *names, int count,

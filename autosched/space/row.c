@@ -30,7 +30,7 @@ enum {
     PIECE_LEAST = 4096 /* terms */,
     LONG_ROW = 128
 };
-static const double forked_part = 2. / 3; /* of the work that pays for threads: rows wait for their own ends */
+static const double forked_part = 2. / 3; /* of a machine's least work for threads: rows wait for their ends anyway */
 
 typedef struct RowMember {
     const Stage *stage;
@@ -61,7 +61,7 @@ typedef struct Row {
     Tile *product;      /* of the product that reads the block's rows; or NULL */
     const char *prefix; /* prefix of the product's local names */
     const char *block, *middle,
-        *inner; /* loops of the last shared axis: over blocks, with a tile those inside of one */
+        *inner; /* loops of the last shared axis: over blocks; with a tile, also those inside a block */
 } Row;
 
 typedef enum RowParallel { ROWS_SERIAL, ROWS_PARALLEL, ROWS_PARALLEL_FIRST } RowParallel;

@@ -1,7 +1,7 @@
 /* code.h - what the files of the LLVM code generator share: one module under construction.
  *
  * The generator turns flat Kernels into SSA in final form: vectors are explicit, register buffers are allocas that
- * mem2reg promotes, multiply-adds are fused here. No later pass has to find anything, so few and quick ones are run.
+ * mem2reg promotes, multiply-adds are fused here. Later passes need not find anything, so only a few quick ones run.
  *   llvm/emit.c        the way in: modules, passes, bytes out
  *   llvm/constants.c   contents of constant tensors
  *   llvm/types.c       types, constants, intrinsics, small idioms
@@ -13,9 +13,9 @@
  *   llvm/masks.c       accesses under masks that no instruction has
  *   llvm/statements.c  statements; llvm/parallel.c parallel loops; llvm/debug.c line numbers
  *
- * A value of lanes > 1 is an LLVM vector of the next power of two of lanes: the lanes beyond are never read from memory
- * or stored and hold anything. half and bfloat16 are computed in float, rounded to the type after each operation, so
- * that a value of theirs is a float that the type can hold; bool is i1 in values and a byte in memory.
+ * A value of several lanes is an LLVM vector with the next power of two of lanes. Those beyond its own hold anything,
+ * and are never read from memory or stored. half and bfloat16 values are floats that the type can hold: they are
+ * computed in float and rounded to the type after each operation. bool is i1 in values and a byte in memory.
  */
 #ifndef BACKENDS_LLVM_CODE_H
 #define BACKENDS_LLVM_CODE_H
@@ -203,10 +203,10 @@ LLVMValueRef branch_phi(Code *code, const Branch *branch, LLVMValueRef then_valu
 /* --- values --- */
 
 LLVMValueRef emit_value(Code *code, const Expr *e);
-void forget_divisors(Code *code, const Tensor *tensor); /* that are read from the tensor; NULL: all */
-/* An operator on values already there; type is that of the operands. Math functions included. */
+void forget_divisors(Code *code, const Tensor *tensor); /* those read from the tensor; NULL: all */
+/* An operator on values that exist already, math functions included; type: of the operands. */
 LLVMValueRef emit_operator(Code *code, Op op, ElementType type, LLVMValueRef *args);
-/* Integer division or modulo, where the divisor or the sign of the dividend may be known. */
+/* Integer division or modulo; uses what is known of the divisor and of the dividend's sign. */
 LLVMValueRef emit_division(Code *code, const Expr *e, LLVMValueRef a, LLVMValueRef b);
 /* The C library's function, lane by lane. */
 LLVMValueRef call_by_lane(Code *code, Op op, LLVMValueRef *args);
@@ -229,15 +229,15 @@ LLVMValueRef emit_repeat(Code *code, const Expr *e);
 /* --- memory --- */
 
 LLVMValueRef emit_read(Code *code, const Expr *e);
-LLVMValueRef emit_stored_read(Code *code, const Expr *e); /* its lanes as they are in memory */
+LLVMValueRef emit_stored_read(Code *code, const Expr *e); /* its lanes in their memory form */
 void emit_store(Code *code, const Stmt *stmt);
-void emit_stores_together(Code *code, const Stmt *stmt); /* of a STMT_TOGETHER */
+void emit_stores_together(Code *code, const Stmt *stmt); /* for a STMT_TOGETHER */
 
 /* --- llvm/shuffle.c --- */
 
 /* Whether a value is what reads found, at most with other lanes. */
 bool is_copied(Code *code, const Expr *e);
-LLVMValueRef emit_stored(Code *code, const Expr *e); /* a copied value, its lanes in the order of memory */
+LLVMValueRef emit_stored(Code *code, const Expr *e); /* a copied value, its lanes in their memory form */
 LLVMValueRef emit_shuffled(Code *code, const Expr *e);
 
 /* --- llvm/masks.c --- */

@@ -67,7 +67,7 @@ static Stmt *without_own(Arena *arena, Stmt *stmt, void *context) {
     return stmt_if_like(arena, stmt, conjunction(arena, &left), body, (StmtList){0});
 }
 
-/* The body without conditions that now stand around it. */
+/* The body without conditions that are now around it. */
 static StmtList without_conditions(Arena *arena, const StmtList *body, const ExprList *conditions) {
     return stmts_map(arena, body->items, body->count, without_own, (void *)conditions);
 }

@@ -61,7 +61,7 @@ Expr *expr_map_reads(ReadMapping *mapping, Expr *e);
 Expr *expr_over_reads(ReadMapping *mapping, Expr *e); /* the same of each argument and the guard of e */
 Stmt *stmt_substitute(Arena *arena, Stmt *stmt, const Var *var, Expr *value);
 StmtList stmts_substitute(Arena *arena, StmtList body, const Var *var, Expr *value);
-/* For expr_rewrite, context: a Renaming: reads of one tensor become reads of another. */
+/* For expr_rewrite, with a Renaming as context: reads of one tensor become reads of another. */
 typedef struct Renaming {
     const Tensor *from, *to;
 } Renaming;
@@ -75,7 +75,7 @@ void conjuncts_add(Arena *arena, ExprList *list, Expr *condition);
 bool conditions_have(const ExprList *list, const Expr *e); /* an equal one */
 /* The conjunction; true when the list is empty. */
 Expr *conjunction(Arena *arena, const ExprList *list);
-Expr *expr_and(Arena *arena, Expr *a, Expr *b); /* NULL stands for true, also as the answer */
+Expr *expr_and(Arena *arena, Expr *a, Expr *b); /* NULL means true, also as the result */
 
 /* The condition at the values of some variables where it is hardest (worst) or easiest to meet. If the worst case
  * holds, the condition holds for all of these values; if the easiest does not, for none. NULL when a variable is hidden
@@ -120,7 +120,7 @@ typedef struct LoopNotes {
 } LoopNotes;
 void note_expanded(Arena *arena, LoopNotes *notes, const Var *var);
 void note_kept(Arena *arena, LoopNotes *notes, const Var *var, const char *why, bool limited);
-void notes_finish(Kernel *kernel, LoopNotes *notes); /* and empties them, for the next nest */
+void notes_finish(Kernel *kernel, LoopNotes *notes); /* and empties the notes, for the next nest */
 /* Moves the loop over the steps of a scan inside the loop in its body, if that loop goes through rows; else changes
  * nothing. Call it once it is known which steps are kept. */
 Stmt *scan_by_rows(Arena *arena, Stmt *steps);
@@ -154,7 +154,7 @@ typedef struct Vectors {
     int64_t used; /* elements */
 } Vectors;
 Vectors vectors_new(Arena *arena, const char *name, ElementType type, Loc loc);
-/* Appends the store of a value, and returns the read of it. */
+/* Appends a store of a value, and returns a read of it. */
 Expr *vectors_keep(Vectors *vectors, StmtList *list, Expr *value);
 Stmt *vectors_around(Vectors *vectors, StmtList body); /* the body inside their allocation */
 

@@ -111,8 +111,8 @@ static Expr *replace_read(ReadMapping *mapping, Expr *e) {
     int pattern[e->lanes];
     Expr *base;
     e = expr_over_reads(mapping, e);
-    if (e->count != 1 || e->guard || e->tensor->scope == SCOPE_REGISTER ||
-        e->args[0]->kind != EXPR_OP || e->lanes == 1 || !lane_pattern(arena, e->args[0], e->lanes, &base, offsets))
+    if (e->count != 1 || e->guard || e->tensor->scope == SCOPE_REGISTER || e->args[0]->kind != EXPR_OP ||
+        e->lanes == 1 || !lane_pattern(arena, e->args[0], e->lanes, &base, offsets))
         return e;
     for (int i = 0; i < e->lanes; i++) {
         first = offsets[i] < first ? offsets[i] : first;

@@ -15,7 +15,7 @@ typedef struct Rows {
     LIST(const Tensor *) own;
     LIST(const Expr *) reads;
     LIST(const Stmt *) stores;
-    LIST(Substitution) inner; /* 0 for the row and for each loop inside */
+    LIST(Substitution) inner; /* the row and each loop inside at 0 */
     bool other;               /* a statement that is not moved */
 } Rows;
 
@@ -109,7 +109,7 @@ typedef struct Carry {
     LIST(const Stmt *) loops; /* around the current expression */
     LIST(KeptStore) stores;   /* of the body, in order */
     int at;                   /* the store whose value is rewritten */
-    bool other;               /* the body is not stores of several tensors under such loops and conditions on rows */
+    bool other;               /* not just stores of several tensors under such loops and conditions on rows */
 } Carry;
 
 static KeptStore kept_store(const Carry *carry, const Stmt *store) {

@@ -37,7 +37,7 @@ typedef struct Unroll {
     int64_t copies;
     int depth;                /* loops around the current statement */
     int64_t made;             /* nodes so far of all copies in the current outermost loop */
-    LIST(Decision) decisions; /* by the hash of the condition, chained */
+    LIST(Decision) decisions; /* chained by the hash of the condition */
     int heads[DECISION_HEADS];
     LoopNotes notes;
 } Unroll;

@@ -303,7 +303,7 @@ static bool set_unroll(NestState *state, Node *node, int64_t factor, bool *chang
     return true;
 }
 
-/* Loops of any stages, each once. */
+/* Names loops of any stages, each once. */
 static bool check_named_once(NestState *state, const Prim *prim) {
     for (int i = 1; i < positional_count(prim); i++) {
         const Node *node = argument_loop(state, prim, positional(prim, i));

@@ -72,7 +72,7 @@ static bool same_indices(const Expr *a, const Expr *b) {
     return same && (a->otherwise == NULL || expr_equal(a->otherwise, b->otherwise));
 }
 
-/* Whether the consumer can be computed where this producer stores; *axes as match_axes gives them. */
+/* Whether the consumer can be computed where this producer stores. *axes: see match_axes. */
 static bool check_producer(NestState *state, const Prim *prim, const StageState *consumer, const StageState *producer,
                            int **axes) {
     const char *name = producer->name;

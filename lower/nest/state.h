@@ -201,7 +201,7 @@ bool refuse_at(NestState *state, const PrimArg *arg, const char *format, ...) __
 bool refuse_loop(NestState *state, const Node *node, const char *format, ...) __attribute__((format(printf, 3, 4)));
 bool refuse_stage(NestState *state, const StageState *stage, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-bool state_for_device(const NestState *state); /* whose loops can be bound to axes */
+bool state_for_device(const NestState *state); /* a device: its loops can be bound to axes */
 const char *state_target_name(const NestState *state);
 void no_effect(NestState *state);
 void no_effect_of(NestState *state, int prim);
@@ -212,7 +212,7 @@ FindForm find_domain_form; /* context: a Seeing; gives axes and reductions as ro
 void copy_relation(NestState *state, const Relation *relation, StageState *made);
 const Tensor *tensor_copy(NestState *state, const Tensor *tensor, const char *name); /* a temporary like it */
 Node *node_new(NestState *state, StageState *stage, const char *name, bool reduction);
-/* The form of a node's variable, whose extent is the node's from then on. */
+/* The form of a node's variable, whose extent is now the node's. */
 const Form *node_form(Forms *forms, Node *node);
 /* Adds a stage with a root and a leaf for each axis and reduction, placed before `before` in the order of execution. */
 StageState *stage_add(NestState *state, const Stage *stage, StageState *before);
@@ -222,7 +222,7 @@ StageState *stage_add_bare(NestState *state, const Stage *stage, StageState *bef
 const char *stage_name(NestState *state, const Prim *prim, const char *tensor, const char *word);
 /* Adds a root and leaf for an axis or reduction, named after it if that name is free. */
 void stage_add_root(NestState *state, StageState *stage, const Var *axis, bool reduction);
-/* Gives the stage another Stage (reads rewritten) and lists its reads again. */
+/* Gives the stage a rewritten Stage, and lists its reads again. */
 void stage_rewrite(NestState *state, StageState *stage, const Stage *rewritten);
 StageState *state_producer(const NestState *state, const Tensor *tensor); /* NULL for an input */
 const Form *extent_form(NestState *state, const Expr *extent);            /* of a domain: over sizes alone */
@@ -329,7 +329,7 @@ bool check_tails(NestState *state, const StageState *stage);
 const Form *access_form(NestState *state, const StageState *stage, const NestRead *access, int dimension);
 
 typedef LIST(const Node *) NodeList;
-/* The leaves below a node in the order in which its values count up. */
+/* Lists the leaves below a node, in the order in which its values count up. */
 void list_leaves(Arena *arena, const Node *node, NodeList *list);
 
 /* --- nest/window.c --- */
@@ -372,7 +372,7 @@ void find_constants(NestState *state); /* of a nest that is published, but not i
 
 /* --- nest.c --- */
 
-/* The nest after the first `count` primitives; checked: NULL when it breaks a rule. */
+/* The nest after the first `count` primitives. checked: NULL when it breaks a rule. */
 NestState *build_prefix(Arena *arena, const Program *program, const Schedule *schedule, int count,
                         const int64_t *choices, const Target *target, bool checked, Refusal *refusal);
 /* nest/suggest.c: statements like the refused one, into candidates; returns their number. */

@@ -21,7 +21,7 @@ static bool check_exact(NestState *state, const Relation *relation) {
                      (long long)piece_size(relation), loop_text(state, whole), extent_text(state, whole));
 }
 
-/* Whether a leaf was made of a node. */
+/* Whether a leaf was made from a node. */
 static bool is_made_of(const Node *leaf, const Node *node) {
     const Relation *relation = node->taken;
     if (leaf == node)

@@ -211,7 +211,7 @@ static bool check_value(Matching *m) {
                   expr_text(m->state->arena, found), element_info[found->type].spelling);
 }
 
-/* Operands are read from memory as they are. */
+/* Operands must be read from memory as they are. */
 static bool check_reads(const Matching *m) {
     for (int i = 1; i < m->instr->operand_count; i++) {
         const Expr *read = m->reads[i];

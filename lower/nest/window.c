@@ -122,7 +122,7 @@ bool check_doubled(NestState *state, const StageState *stage) {
 
 /* --- what is left to compute -------------------------------------------------------------------------------------- */
 
-/* A reduction whose value has a predicate may skip whole loops. */
+/* Whether the stage is a reduction whose predicates may skip whole loops. */
 static bool may_skip(const StageState *stage) {
     const Stage *computed = stage->nest.stage;
     for (int c = 0; c < computed->component_count; c++) {
