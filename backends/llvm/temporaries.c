@@ -96,7 +96,7 @@ static LLVMValueRef element_count(Layout *layout, const Tensor *tensor) {
     return elements;
 }
 
-/* Rounded up to whole cache lines. An empty tensor gets one line too, so that each has an address. */
+/* Rounded up to whole cache lines; an empty tensor takes none. */
 static LLVMValueRef tensor_bytes(Layout *layout, const Tensor *tensor) {
     Code *code = layout->code;
     LLVMValueRef bytes = index_constant(code, element_info[tensor->type].bytes);

@@ -230,7 +230,7 @@ static int choosing_axis(const Stage *stage) {
     return axis;
 }
 
-/* The stage at one value of an axis, which is 0 in a tensor of that width. */
+/* The stage at one value of an axis, whose extent becomes 1. */
 static const Stage *stage_at(Arena *arena, const Stage *stage, int axis, int64_t value) {
     Substitution at = {stage->axes[axis], expr_int(arena, value)};
     Stage *part = stage_copy(arena, stage);
@@ -389,8 +389,8 @@ static void key_numbers(Text *text, const int64_t *numbers, int count) {
     text_add(text, ";");
 }
 
-/* The key of a copy is its source and its place in it. Known contents, which live as long as the program, have their
- * address as key. */
+/* The key of a copy names its source, and where it copies from. Known contents, which live as long as the program, have
+ * their address as key. */
 static bool key_rows(Arena *arena, const Tensor *tensor, Text *text) {
     Copy copy;
     for (int d = 0; d < tensor->rank; d++)
@@ -458,7 +458,7 @@ static void note_tensor(Found *found, const Tensor *tensor) {
 int kernel_constants(Arena *arena, const Kernel *kernel, const Tensor ***list) {
     Found found = {.arena = arena, .program = kernel->program};
     EACH_STMT(s, kernel->body) {
-        if (s->kind == STMT_PREFETCH) /* after simplification nothing else may read it */
+        if (s->kind == STMT_PREFETCH) /* simplification may have removed all reads of it */
             note_tensor(&found, s->tensor);
         EACH_STMT_READ(read, s)
             note_tensor(&found, read->tensor);

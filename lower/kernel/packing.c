@@ -111,7 +111,7 @@ static bool is_checked(const Program *program, const Tensor *argument, const Req
     return requirement->status == STATUS_BAD_SIZE;
 }
 
-/* Requires a size of the shape to be 0 or more: only other sizes of a call may imply that. */
+/* Requires a computed extent to be 0 or more: in a call the requirements on other sizes may ensure that. */
 static Requirement shape_requirement(Arena *arena, const Tensor *argument, int d) {
     Expr *condition = expr_binary(arena, OP_GE, argument->dims[d], expr_int(arena, 0));
     return (Requirement){.condition = condition,

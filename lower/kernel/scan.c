@@ -106,7 +106,7 @@ typedef struct KeptStore {
 typedef struct Carry {
     Arena *arena;
     const Var *steps;
-    LIST(const Stmt *) loops; /* around the current expression */
+    LIST(const Stmt *) loops; /* around the current statement */
     LIST(KeptStore) stores;   /* of the body, in order */
     int at;                   /* the store whose value is rewritten */
     bool other;               /* not just stores of several tensors under such loops and conditions on rows */
