@@ -202,14 +202,8 @@ static int wait_for_lock(void *context, int count) {
 
 /* Keeps SQLite from running anything that the file contains. */
 static void configure(Database *database) {
-    static const struct {
-        int what, value;
-    } rows[] = {{SQLITE_DBCONFIG_ENABLE_TRIGGER, 0},
-                {SQLITE_DBCONFIG_ENABLE_VIEW, 0},
-                {SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0},
-                {SQLITE_DBCONFIG_DEFENSIVE, 1}};
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        sqlite3_db_config(database->handle, rows[i].what, rows[i].value, NULL);
+    sqlite3_db_config(database->handle, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
+    sqlite3_db_config(database->handle, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
     sqlite3_busy_handler(database->handle, wait_for_lock, database);
     database_run(database, "PRAGMA synchronous=NORMAL");
 }

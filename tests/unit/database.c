@@ -272,6 +272,11 @@ static void test_foreign_parts(Arena *arena) {
         {"CREATE VIEW other AS SELECT 1", "views"},
         {arena_printf(arena, "CREATE TRIGGER t AFTER INSERT ON records BEGIN DELETE FROM records; END"), "triggers"},
         {"ALTER TABLE records ADD COLUMN more TEXT AS (task || 'x')", "computed"},
+        {"CREATE TABLE searches(task TEXT, more TEXT AS (task || 'x'))", "computed"},
+        {"CREATE TABLE budgets(tasks TEXT, more TEXT AS (tasks || 'x'))", "computed"},
+        {"PRAGMA writable_schema=ON; INSERT INTO sqlite_master(type, name, tbl_name, rootpage, sql)"
+         " VALUES('table', 'v', 'v', 0, 'CREATE VIRTUAL TABLE v USING absent(x)')",
+         "views"},
         {"DROP TABLE records", "no table of records"},
     };
     const char *path = in_folder(arena, "parts.db");

@@ -439,6 +439,8 @@ static void test_inputs(Arena *arena, Program *program, const Target *target) {
         options.inputs = inputs[i];
         simulated_open(&simulated, arena, program, target);
         simulated.slower = 1 + i % 2;
+        bool known = searches_are_known(arena, database, &program, 1, target, NULL, &options, &used);
+        ok(known == (i >= 2), "the inputs '%s' are known when they were searched before", name);
         TuneResult *result = tune(arena, program, target, NULL, &simulated.toolchain, database, &options);
         is_int(result->measured, i < 2 ? 12 : 0, "the inputs '%s' are searched with %s", name, i < 2 ? "" : "once");
         database_best(arena, database, program, target, NULL, 2, name, &record);
