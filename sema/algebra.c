@@ -19,7 +19,7 @@ enum { SIMPLE_TRIALS = 150, TRIALS = 700, POOL = 4 };
 static const double tolerance = 1e-6;
 
 typedef struct Algebra {
-    Frame *frame;
+    CallFrame *frame;
     const Combiner *combiner;
     const AstCombiner *ast;
     Expr *const *constants; /* [count]: the value of a component that is a constant; NULL: any value */
@@ -278,14 +278,14 @@ static bool same_constants(Expr *const *a, Expr *const *b, int count) {
     return true;
 }
 
-bool check_algebra(Frame *frame, CombinerDefinition *definition, Expr **constants, Loc statement) {
+bool check_algebra(CallFrame *frame, CombinerDefinition *definition, Expr **constants, Loc statement) {
     const Combiner *combiner = definition->combiner;
     for (int i = 0; i < definition->tested.count; i++)
         if (same_constants(definition->tested.items[i], constants, combiner->count))
             return true;
     list_push(frame->builder->arena, &definition->tested, constants);
     Builder builder = *frame->builder;
-    Frame inner = *frame;
+    CallFrame inner = *frame;
     inner.builder = &builder;
     builder.arena = arena_new();
     Algebra a = {.frame = &inner, .combiner = combiner, .ast = definition->ast, .constants = constants};

@@ -32,7 +32,7 @@ void require(Builder *builder, Expr *condition, Status status, Loc loc) {
 
 Expr *affine_condition(Arena *arena, const Affine *p) {
     Affine sides[2] = {{p->constant < 0 && p->constant != INT64_MIN ? -p->constant : 0, 0, NULL},
-                     {p->constant > 0 ? p->constant : 0, 0, NULL}};
+                       {p->constant > 0 ? p->constant : 0, 0, NULL}};
     for (int side = 0; side < 2; side++) {
         sides[side].terms = ARENA_ARRAY(arena, Term, p->count);
         for (int i = 0; i < p->count; i++) {
@@ -132,7 +132,7 @@ bool require_range(Statement *s, IndexVariable *index) {
 }
 
 /* Requires a == b. An error (false) if the two differ for all sizes above 1. */
-bool require_equal(Frame *frame, Expr *a, Expr *b, Loc loc, const char *what) {
+bool require_equal(CallFrame *frame, Expr *a, Expr *b, Loc loc, const char *what) {
     Builder *builder = frame->builder;
     Arena *arena = builder->arena;
     Affine difference, opposite;
@@ -156,7 +156,8 @@ bool require_equal(Frame *frame, Expr *a, Expr *b, Loc loc, const char *what) {
 
 static void add_fact(Arena *arena, AffineList *facts, Expr *larger, Expr *smaller, int64_t by) {
     Affine p, distance = {-by, 0, NULL};
-    if (size_affine(arena, expr_binary(arena, OP_SUB, larger, smaller), &p) && affine_sum(arena, &p, 1, &distance, 1, &p))
+    if (size_affine(arena, expr_binary(arena, OP_SUB, larger, smaller), &p) &&
+        affine_sum(arena, &p, 1, &distance, 1, &p))
         list_push(arena, facts, p);
 }
 
@@ -378,8 +379,8 @@ static bool check_side(Statement *s, ReadSite *site, int d, const Affine *p, con
 
 /* index >= 0 and extent - 1 - index >= 0 */
 static bool side_sums(Arena *arena, Expr *index, Expr *extent, Affine *low, Affine *high) {
-    return size_affine(arena, index, low) && size_affine(arena, extent, high) && affine_sum(arena, high, 1, low, -1, high) &&
-           affine_sum(arena, high, 1, &minus_one, 1, high);
+    return size_affine(arena, index, low) && size_affine(arena, extent, high) &&
+           affine_sum(arena, high, 1, low, -1, high) && affine_sum(arena, high, 1, &minus_one, 1, high);
 }
 
 static bool check_plain_index(Statement *s, ReadSite *site, int d, const AffineList *guards) {
@@ -696,7 +697,7 @@ static const char *size_text(Arena *arena, const Tensor *tensor, const char *nam
 
 /* Requires that the bytes of a tensor fit into int64. This is decided here if the extents are known. Otherwise the call
  * checks INT64_MAX / bytes / d0 / d1 ... >= 1, which cannot overflow. */
-void check_tensor_size(Frame *frame, const Tensor *tensor, const char *name) {
+void check_tensor_size(CallFrame *frame, const Tensor *tensor, const char *name) {
     Builder *builder = frame->builder;
     Arena *arena = builder->arena;
     int64_t room = INT64_MAX / element_info[tensor->type].bytes;

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-bool is_call(const Frame *frame, const AstExpr *ast) {
+bool is_call(const CallFrame *frame, const AstExpr *ast) {
     if (ast->kind != AST_APPLY || is_read(frame, ast))
         return false;
     return find_definition(frame->builder->arena, frame->definition->file, ast->name.text) != NULL;
@@ -18,7 +18,7 @@ bool is_call(const Frame *frame, const AstExpr *ast) {
 
 /* For a wrong rank: suggests a def of the same file whose name extends the called one (relu_rows for relu) and that
  * takes this rank. */
-static void hint_other_rank(Frame *frame, const AstParameter *formal, int rank) {
+static void hint_other_rank(CallFrame *frame, const AstParameter *formal, int rank) {
     for (int f = 0; f < frame->builder->checker->files.count; f++) {
         const SourceFile *file = frame->builder->checker->files.items[f];
         const AstDef *called = NULL;
@@ -38,7 +38,7 @@ static void hint_other_rank(Frame *frame, const AstParameter *formal, int rank) 
     }
 }
 
-static bool actual_of_variable(Frame *frame, const AstExpr *ast, Variable *variable, Actual *actual) {
+static bool actual_of_variable(CallFrame *frame, const AstExpr *ast, Variable *variable, Actual *actual) {
     variable->used = true;
     actual->view = variable->view;
     actual->view.lower = NULL; /* the called def counts from 0 */
@@ -47,7 +47,7 @@ static bool actual_of_variable(Frame *frame, const AstExpr *ast, Variable *varia
     return variable->view.tensor != NULL;
 }
 
-static bool actual_of_call(Frame *frame, const AstExpr *ast, const char *name, Actual *actual) {
+static bool actual_of_call(CallFrame *frame, const AstExpr *ast, const char *name, Actual *actual) {
     View *results;
     int count;
     if (!check_call(frame, ast, arena_printf(frame->builder->arena, "%s.%s", name, ast->name.text), &results, &count))
@@ -61,7 +61,7 @@ static bool actual_of_call(Frame *frame, const AstExpr *ast, const char *name, A
 }
 
 /* A scalar argument: any value that does not depend on an index. */
-static bool actual_value(Frame *frame, const AstExpr *ast, ElementType type, Actual *actual) {
+static bool actual_value(CallFrame *frame, const AstExpr *ast, ElementType type, Actual *actual) {
     Statement s = {.frame = frame, .builder = frame->builder};
     Typed value = translate(&s, ast);
     if (!value.expr)
@@ -84,7 +84,7 @@ static bool actual_value(Frame *frame, const AstExpr *ast, ElementType type, Act
     return true;
 }
 
-static bool actual_tensor(Frame *frame, const AstExpr *ast, const char *name, Actual *actual) {
+static bool actual_tensor(CallFrame *frame, const AstExpr *ast, const char *name, Actual *actual) {
     Symbol *symbol = ast->kind == AST_NAME || ast->kind == AST_APPLY ? frame_symbol(frame, ast->name.text) : NULL;
     if (symbol && symbol->kind == SYMBOL_TENSOR && (ast->kind == AST_NAME || ast->args.count == 0))
         return actual_of_variable(frame, ast, symbol->variable, actual);
@@ -105,7 +105,7 @@ static bool actual_tensor(Frame *frame, const AstExpr *ast, const char *name, Ac
 
 /* --- the header of the called def --- */
 
-static bool check_argument_type(Frame *frame, const AstParameter *formal, const AstExpr *ast, const View *view) {
+static bool check_argument_type(CallFrame *frame, const AstParameter *formal, const AstExpr *ast, const View *view) {
     if (view->tensor->type != formal->type) {
         ERROR(frame, argument_type, ast->loc, element_info[view->tensor->type].spelling,
               element_info[formal->type].spelling);
@@ -124,7 +124,7 @@ static bool check_argument_type(Frame *frame, const AstParameter *formal, const 
 }
 
 /* A size that is a whole dimension in the header takes the extent of the actual argument. */
-static void bind_sizes(Frame *callee, const AstParameter *formal, const View *view) {
+static void bind_sizes(CallFrame *callee, const AstParameter *formal, const View *view) {
     for (int d = 0; d < view->rank; d++) {
         const AstExpr *dim = formal->dims.items[d];
         if (dim->kind == AST_NAME && !frame_symbol(callee, dim->name.text))
@@ -133,7 +133,7 @@ static void bind_sizes(Frame *callee, const AstParameter *formal, const View *vi
 }
 
 /* The actual tensor with the sizes of the header, which its own sizes must equal. */
-static bool lay_over(Frame *callee, const AstParameter *formal, const AstExpr *ast, View *view) {
+static bool lay_over(CallFrame *callee, const AstParameter *formal, const AstExpr *ast, View *view) {
     Arena *arena = callee->builder->arena;
     View seen = {.tensor = view->tensor, .rank = view->rank, .dims = ARENA_ARRAY(arena, Expr *, view->rank)};
     for (int d = 0; d < view->rank; d++) {
@@ -151,7 +151,7 @@ static bool lay_over(Frame *callee, const AstParameter *formal, const AstExpr *a
     return true;
 }
 
-static void add_argument(Frame *callee, const AstParameter *formal, const Actual *actual) {
+static void add_argument(CallFrame *callee, const AstParameter *formal, const Actual *actual) {
     if (!formal->is_tensor) {
         frame_add(callee, SYMBOL_SCALAR, formal->name.text, formal->name.loc)->value = actual->value;
         return;
@@ -161,7 +161,7 @@ static void add_argument(Frame *callee, const AstParameter *formal, const Actual
     variable->view = actual->view;
 }
 
-bool pass_arguments(Frame *callee, const AstExpr *call, Actual *actuals) {
+bool pass_arguments(CallFrame *callee, const AstExpr *call, Actual *actuals) {
     const AstDef *def = callee->definition->ast;
     for (int i = 0; i < def->arguments.count; i++)
         if (def->arguments.items[i].is_tensor)
@@ -179,7 +179,7 @@ bool pass_arguments(Frame *callee, const AstExpr *call, Actual *actuals) {
 
 /* --- the call --- */
 
-static Actual *check_actuals(Frame *frame, const AstDef *def, const AstExpr *call, const char *name) {
+static Actual *check_actuals(CallFrame *frame, const AstDef *def, const AstExpr *call, const char *name) {
     Actual *actuals = ARENA_ARRAY(frame->builder->arena, Actual, def->arguments.count);
     if (call->args.count != def->arguments.count) {
         ERROR(frame, wrong_argument_count, call->loc, def->name.text, def->arguments.count,
@@ -205,7 +205,7 @@ static bool has_parameter(const AstDef *def, const char *name) {
     return false;
 }
 
-static void hint_parameter(Frame *frame, const AstDef *def, const char *name) {
+static void hint_parameter(CallFrame *frame, const AstDef *def, const char *name) {
     Nearest nearest = {.name = name};
     for (int i = 0; i < def->parameters.count; i++)
         nearest_offer(&nearest, def->parameters.items[i].name.text);
@@ -219,7 +219,7 @@ static void hint_parameter(Frame *frame, const AstDef *def, const char *name) {
 }
 
 /* conv2d[S=2](...): the values in brackets are constants of the caller. */
-static bool check_brackets(Frame *frame, const AstDef *def, const AstExpr *call, Bounds *bounds) {
+static bool check_brackets(CallFrame *frame, const AstDef *def, const AstExpr *call, Bounds *bounds) {
     bool good = true;
     for (int i = 0; i < call->parameters.count; i++) {
         const AstBinding *binding = &call->parameters.items[i];
@@ -243,13 +243,13 @@ static bool check_brackets(Frame *frame, const AstDef *def, const AstExpr *call,
 
 /* Limits the size of a program: defs that each call two others would multiply without end. A limit on depth keeps the
  * recursion of the checker short. */
-static bool check_growth(Frame *frame, const AstExpr *call) {
+static bool check_growth(CallFrame *frame, const AstExpr *call) {
     enum { DEPTH_LIMIT = 400, CALL_LIMIT = 20000 };
     Builder *builder = frame->builder;
     if (builder->checker->depth < DEPTH_LIMIT && ++builder->calls < CALL_LIMIT)
         return true;
     Loc outermost = call->name.loc;
-    for (const Frame *f = frame; f->caller; f = f->caller)
+    for (const CallFrame *f = frame; f->caller; f = f->caller)
         outermost = f->call;
     if (builder->calls <= CALL_LIMIT)
         ERROR(frame, too_many_calls, outermost, CALL_LIMIT, DEPTH_LIMIT);
@@ -258,7 +258,7 @@ static bool check_growth(Frame *frame, const AstExpr *call) {
     return false;
 }
 
-static bool check_recursion(Frame *frame, const Definition *definition, const AstExpr *call) {
+static bool check_recursion(CallFrame *frame, const Definition *definition, const AstExpr *call) {
     if (definition->state != CHECK_RUNNING)
         return true;
     ERROR(frame, recursion, call->name.loc, definition->ast->name.text);
@@ -267,7 +267,7 @@ static bool check_recursion(Frame *frame, const Definition *definition, const As
 }
 
 /* A name for the result of a call that no other call of the frame has. */
-static const char *call_name(Frame *frame, const char *wanted) {
+static const char *call_name(CallFrame *frame, const char *wanted) {
     Arena *arena = frame->builder->arena;
     const char *name = wanted;
     for (int i = 0, number = 2; i < frame->call_names.count; i++)
@@ -279,7 +279,7 @@ static const char *call_name(Frame *frame, const char *wanted) {
     return name;
 }
 
-static void take_results(Frame *callee, const char *name, View *results) {
+static void take_results(CallFrame *callee, const char *name, View *results) {
     const AstDef *def = callee->definition->ast;
     for (int i = 0; i < def->results.count; i++) {
         Variable *variable = frame_symbol(callee, def->results.items[i].name.text)->variable;
@@ -292,15 +292,15 @@ static void take_results(Frame *callee, const char *name, View *results) {
 }
 
 /* The frame of the called def with all that its body needs; NULL after an error. */
-static Frame *enter_call(Frame *frame, Definition *definition, const AstExpr *call, const char *name) {
+static CallFrame *enter_call(CallFrame *frame, Definition *definition, const AstExpr *call, const char *name) {
     Arena *arena = frame->builder->arena;
     Bounds bounds = {0};
     bool good = check_brackets(frame, definition->ast, call, &bounds);
     Actual *actuals = check_actuals(frame, definition->ast, call, name);
     if (!good || !actuals)
         return NULL;
-    Frame *callee = ARENA_NEW(arena, Frame);
-    *callee = (Frame){.builder = frame->builder, .caller = frame, .definition = definition, .call = call->loc};
+    CallFrame *callee = ARENA_NEW(arena, CallFrame);
+    *callee = (CallFrame){.builder = frame->builder, .caller = frame, .definition = definition, .call = call->loc};
     callee->prefix = arena_printf(arena, "%s.", name);
     if (!bind_parameters(callee, &bounds, false) || !pass_arguments(callee, call, actuals) ||
         !check_header_conditions(callee))
@@ -309,7 +309,7 @@ static Frame *enter_call(Frame *frame, Definition *definition, const AstExpr *ca
 }
 
 /* A call makes new tensors, so there is no buffer that an inout result could begin with. */
-static bool check_inout(Frame *frame, const Definition *definition, const AstExpr *call) {
+static bool check_inout(CallFrame *frame, const Definition *definition, const AstExpr *call) {
     const AstResults *results = &definition->ast->results;
     for (int i = 0; i < results->count; i++) {
         const AstResult *result = &results->items[i];
@@ -324,7 +324,7 @@ static bool check_inout(Frame *frame, const Definition *definition, const AstExp
     return true;
 }
 
-bool check_call(Frame *frame, const AstExpr *call, const char *name, View **results, int *result_count) {
+bool check_call(CallFrame *frame, const AstExpr *call, const char *name, View **results, int *result_count) {
     Arena *arena = frame->builder->arena;
     Definition *definition = find_definition(arena, frame->definition->file, call->name.text);
     if (!check_recursion(frame, definition, call) || !check_inout(frame, definition, call) ||
@@ -335,7 +335,7 @@ bool check_call(Frame *frame, const AstExpr *call, const char *name, View **resu
         return false;
     }
     name = call_name(frame, name ? name : arena_printf(arena, "%s%s", frame->prefix, call->name.text));
-    Frame *callee = enter_call(frame, definition, call, name);
+    CallFrame *callee = enter_call(frame, definition, call, name);
     if (!callee)
         return false;
     callee->definition->state = CHECK_RUNNING;
@@ -351,7 +351,7 @@ bool check_call(Frame *frame, const AstExpr *call, const char *name, View **resu
 
 /* --- statements --- */
 
-static bool check_declared(Frame *frame, const Variable *variable, const AstTarget *target, const View *view) {
+static bool check_declared(CallFrame *frame, const Variable *variable, const AstTarget *target, const View *view) {
     const AstResult *result = variable->result;
     View declared;
     if (result && result->has_type && result->type != view->tensor->type) {
@@ -377,7 +377,7 @@ static bool check_declared(Frame *frame, const Variable *variable, const AstTarg
 }
 
 /* Returns the variable, or NULL if the target is not a variable. */
-static Variable *assign_result(Frame *frame, const AstTarget *target, const View *view) {
+static Variable *assign_result(CallFrame *frame, const AstTarget *target, const View *view) {
     Variable *variable = target_variable(frame, target);
     if (!variable)
         return NULL;
@@ -396,7 +396,7 @@ static Variable *assign_result(Frame *frame, const AstTarget *target, const View
 }
 
 /* a, b = f(x, y) */
-void check_call_statement(Frame *frame, const AstStatement *ast) {
+void check_call_statement(CallFrame *frame, const AstStatement *ast) {
     const AstExpr *call = ast->values.items[0];
     View *results = NULL;
     int count = 0;

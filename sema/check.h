@@ -1,6 +1,6 @@
 /* check.h - what the files of sema share: the module that is checked, the program that is built, the current statement.
  *
- * A Builder makes one Program. A Frame is one def inside it: the def of the unit, or of a call. A Statement is one
+ * A Builder makes one Program. A CallFrame is one def inside it: the def of the unit, or of a call. A Statement is one
  * assignment. Expressions of a statement use its index variables as the source counts them. Once ranges are known,
  * resolve_value rewrites them over the axes of the stage, which start at 0. A NULL expression is poisoned: its error
  * has been reported, and whatever uses it stays silent.
@@ -177,9 +177,9 @@ typedef struct Builder {
     bool names_only;          /* integer parameters have made-up values: no errors about ranges and bounds */
 } Builder;
 
-typedef struct Frame {
+typedef struct CallFrame {
     Builder *builder;
-    struct Frame *caller;
+    struct CallFrame *caller;
     Definition *definition;
     Loc call;           /* of the call in the caller, or of the export */
     const char *prefix; /* of its tensors' names: "" or "t." */
@@ -188,7 +188,7 @@ typedef struct Frame {
     LIST(const char *) call_names; /* the prefixes of nested calls */
     ScanBlock *scan;               /* the block that is being checked, or NULL */
     bool failed;
-} Frame;
+} CallFrame;
 
 /* What the caller passes: one for each argument of the def. */
 typedef struct Actual {
@@ -233,7 +233,7 @@ typedef struct ReadSite {
 } ReadSite;
 
 typedef struct Statement {
-    Frame *frame;
+    CallFrame *frame;
     Builder *builder;
     const AstStatement *ast;
     LIST(IndexVariable *) indices;
@@ -248,7 +248,7 @@ typedef struct Statement {
     LIST(const Expr *) wanted; /* casts to their own type in the source: they say that wrapping is meant */
     LIST(Loc) quotients;       /* integer quotients of two numbers with a remainder */
     bool strong_only;          /* reads with an else do not bound indices */
-    AffineList facts;               /* over sizes, once ranges are known: those of the builder, and that no range is empty */
+    AffineList facts;          /* over sizes, once ranges are known: those of the builder, and that no range is empty */
 } Statement;
 
 /* Whether the type of an expression is known. It is not while it comes only from reads of a scan whose type is not
@@ -271,9 +271,9 @@ typedef struct Typed {
 
 /* --- reporting (scope.c): the place is the first argument after the id --- */
 
-void frame_fail(Frame *frame); /* an error was reported in it, or in a def that it calls */
-bool may_warn(const Frame *frame);
-void note_calls(const Frame *frame);
+void frame_fail(CallFrame *frame); /* an error was reported in it, or in a def that it calls */
+bool may_warn(const CallFrame *frame);
+void note_calls(const CallFrame *frame);
 #define DIAGNOSTICS(frame) ((frame)->builder->checker->diagnostics)
 #define ERROR(frame, id, ...) (frame_fail(frame), diag(DIAGNOSTICS(frame), DIAG_##id, __VA_ARGS__))
 #define WARN(frame, id, ...) (may_warn(frame) ? diag(DIAGNOSTICS(frame), DIAG_##id, __VA_ARGS__) : (void)0)
@@ -282,8 +282,8 @@ void note_calls(const Frame *frame);
 
 /* --- names (scope.c) --- */
 
-Symbol *frame_symbol(const Frame *frame, const char *name);
-Symbol *frame_add(Frame *frame, SymbolKind kind, const char *name, Loc loc);
+Symbol *frame_symbol(const CallFrame *frame, const char *name);
+Symbol *frame_add(CallFrame *frame, SymbolKind kind, const char *name, Loc loc);
 Definition *definition_in(const SourceFile *file, const char *name); /* not of its imports; or NULL */
 CombinerDefinition *combiner_in(const SourceFile *file, const char *name);
 Definition *find_definition(Arena *arena, const SourceFile *from, const char *name);
@@ -294,8 +294,8 @@ typedef struct Nearest {
     int distance;
 } Nearest;
 void nearest_offer(Nearest *nearest, const char *candidate);
-void hint_nearest_function(Frame *frame, const char *name);
-void hint_nearest_combiner(Frame *frame, const char *name);
+void hint_nearest_function(CallFrame *frame, const char *name);
+void hint_nearest_combiner(CallFrame *frame, const char *name);
 /* Hints for a tensor that its own first definition reads. */
 void hint_own_read(const Statement *statement, const AstExpr *read, const AstTarget *target, const Variable *variable);
 void hint_nearest_value(const Statement *statement, const char *name);
@@ -306,7 +306,7 @@ int find_builtin(const char *name); /* an Op, or -1 */
 /* A function that is an expression of others. A def of the library with its name is for whole tensors and does not hide
  * it. */
 bool is_value_function(const char *name);
-bool is_read(const Frame *frame, const AstExpr *apply);
+bool is_read(const CallFrame *frame, const AstExpr *apply);
 
 /* --- types (types.c) --- */
 
@@ -330,7 +330,7 @@ void note_range(Statement *statement, const Tensor *tensor, const Expr *value);
 
 Typed translate(Statement *statement, const AstExpr *ast);
 IndexVariable *find_index(const Statement *statement, const char *name);
-void warn_hiding(Frame *frame, AstName name);
+void warn_hiding(CallFrame *frame, AstName name);
 /* A condition, translated under the conditions so far; NULL after an error. */
 Expr *translate_condition(Statement *statement, const AstExpr *ast);
 IndexVariable *add_index(Statement *statement, AstName name);
@@ -363,14 +363,14 @@ void require(Builder *builder, Expr *condition, Status status, Loc loc);
 /* Adds what a required condition says of sizes to the facts for later proofs. */
 void add_condition_facts(Builder *builder, const Expr *condition);
 /* Requires a == b. False, with an error, if they are never equal. */
-bool require_equal(Frame *frame, Expr *a, Expr *b, Loc loc, const char *what);
+bool require_equal(CallFrame *frame, Expr *a, Expr *b, Loc loc, const char *what);
 /* Sets `guarded` of all reads that would leave their tensor if the indices ran over `whole`. */
 void guard_over(Statement *statement, const View *whole);
 /* Requires low <= high + 1, at run time if that depends on sizes. False after an error. */
 bool require_range(Statement *statement, IndexVariable *index);
-void check_tensor_size(Frame *frame, const Tensor *tensor, const char *name); /* NULL: no caller knows it */
+void check_tensor_size(CallFrame *frame, const Tensor *tensor, const char *name); /* NULL: no caller knows it */
 /* The conditions in the header, on sizes and parameters with known values: errors (false), requirements, facts. */
-bool check_header_conditions(Frame *frame);
+bool check_header_conditions(CallFrame *frame);
 
 /* --- resolving (resolve.c) --- */
 
@@ -382,16 +382,16 @@ Expr *resolve_conditions(Statement *statement);
 
 /* --- statements (statement.c, stages.c) and calls (calls.c) --- */
 
-void check_statement(Frame *frame, const AstStatement *ast);
+void check_statement(CallFrame *frame, const AstStatement *ast);
 /* The variable on the left side, made if it is new; NULL after an error. */
-Variable *target_variable(Frame *frame, const AstTarget *target);
-void poison_targets(Frame *frame, const AstStatement *ast); /* of a statement with an error */
+Variable *target_variable(CallFrame *frame, const AstTarget *target);
+void poison_targets(CallFrame *frame, const AstStatement *ast); /* of a statement with an error */
 /* From here on the variable stands for this tensor. */
 void variable_define(Builder *builder, Variable *variable, Tensor *tensor, View view);
 /* Translates the names, the value and the where ranges of an assignment. False after errors. */
 bool translate_assignment(Statement *statement, const Variable *variable, Typed *value);
 /* The combiner of the statement, which has as many components as the statement has targets; NULL after an error. */
-CombinerDefinition *statement_combiner(Frame *frame, const AstStatement *ast);
+CombinerDefinition *statement_combiner(CallFrame *frame, const AstStatement *ast);
 /* The same for a statement with a combiner: one value for each target. */
 bool translate_tuple(Statement *statement, Variable *const *variables, Typed *values);
 /* Makes the stages of a checked assignment, whose ranges are known. declared: the sizes in the header, or NULL. */
@@ -401,16 +401,16 @@ void define_stages(Statement *statement, Variable *variable, Typed value, const 
 void define_tuple(Statement *statement, const Combiner *combiner, Variable *const *variables, const Typed *values,
                   const View *target);
 /* The declared sizes of a result; false after an error. */
-bool declared_view(Frame *frame, const AstResult *result, View *view);
+bool declared_view(CallFrame *frame, const AstResult *result, View *view);
 Tensor *new_tensor(Builder *builder, ElementType type, int rank, Loc loc);
 
-bool is_call(const Frame *frame, const AstExpr *ast);
+bool is_call(const CallFrame *frame, const AstExpr *ast);
 /* Checks a call, adds its stages and gives one view for each result. name: what the results are named after; NULL: the
  * def. False after errors. */
-bool check_call(Frame *frame, const AstExpr *call, const char *name, View **results, int *result_count);
-void check_call_statement(Frame *frame, const AstStatement *ast);
+bool check_call(CallFrame *frame, const AstExpr *call, const char *name, View **results, int *result_count);
+void check_call_statement(CallFrame *frame, const AstStatement *ast);
 
-bool pass_arguments(Frame *callee, const AstExpr *call, Actual *actuals);
+bool pass_arguments(CallFrame *callee, const AstExpr *call, Actual *actuals);
 
 /* --- algorithms (implement.c) --- */
 
@@ -421,9 +421,9 @@ Bounds *implementation_bounds(Checker *checker, const AstDef *def);
 /* Checks that the program of an implementation has the results of the implemented def. */
 bool check_implemented_results(Checker *checker, const Definition *definition);
 /* Notes which defs may replace the def of the frame, whose parameters and sizes are known. */
-void note_places(Frame *frame, const char *name);
+void note_places(CallFrame *frame, const char *name);
 /* The frame to continue with: the callee's, or that of the def that replaces it; NULL after an error. */
-Frame *enter_chosen(Frame *callee, const AstExpr *call, Actual *actuals, const char *name);
+CallFrame *enter_chosen(CallFrame *callee, const AstExpr *call, Actual *actuals, const char *name);
 /* Makes the unit's program with other algorithms. */
 void add_alternatives(Checker *checker, Definition *definition, const Bounds *bounds, bool defines, Unit *unit,
                       const Algorithms *algorithms);
@@ -441,13 +441,13 @@ Definition *recognise_calls(Checker *checker, Definition *definition, const Boun
 
 /* --- recurrences (scan.c) --- */
 
-void check_scan(Frame *frame, const AstStatement *ast);
+void check_scan(CallFrame *frame, const AstStatement *ast);
 /* The entry of the variable in the current scan block; NULL if the block does not define it. */
-Carried *find_carried(const Frame *frame, const Variable *variable);
+Carried *find_carried(const CallFrame *frame, const Variable *variable);
 /* What the left side spans, as far as the whole block tells, or NULL. */
-const View *carried_target(const Frame *frame, const Variable *variable);
+const View *carried_target(const CallFrame *frame, const Variable *variable);
 /* Whether the expression reads what the current scan block makes. */
-bool reads_carried(const Frame *frame, const Expr *e);
+bool reads_carried(const CallFrame *frame, const Expr *e);
 /* How many steps back this read of a carried tensor goes. False after an error. */
 bool step_distance(Statement *statement, const AstExpr *ast, const Carried *carried, int64_t *distance);
 /* --- combiners (combiner.c, algebra.c) --- */
@@ -456,7 +456,7 @@ bool step_distance(Statement *statement, const AstExpr *ast, const Carried *carr
 const Combiner *check_combiner(Checker *checker, CombinerDefinition *definition);
 /* Tests the claims of a combiner without errors, on values from a seed. The statement combines tuples in which the
  * given components are constants (NULL: any value). Reports what breaks a law, and the statement; false then. */
-bool check_algebra(Frame *frame, CombinerDefinition *definition, Expr **constants, Loc statement);
+bool check_algebra(CallFrame *frame, CombinerDefinition *definition, Expr **constants, Loc statement);
 
 /* --- instructions (instr.c) --- */
 
@@ -471,28 +471,28 @@ SourceFile *library_file(Checker *checker, const char *name); /* from the compil
 Program *build_program(Checker *checker, Definition *definition, Bounds *bounds, bool defines, const AstName *symbol,
                        Algorithms *algorithms);
 /* Integer parameters get their values. False after an error. */
-bool bind_parameters(Frame *frame, Bounds *bounds, bool defines);
+bool bind_parameters(CallFrame *frame, Bounds *bounds, bool defines);
 /* The contents of a tensor argument from a file; NULL after an error. */
-const Array *constant_array(Frame *frame, const AstBinding *binding);
+const Array *constant_array(CallFrame *frame, const AstBinding *binding);
 /* Adds the sizes that the shapes of bound arrays give to the bounds. False after an error. */
-bool bind_shapes(Frame *frame, Bounds *bounds);
+bool bind_shapes(CallFrame *frame, Bounds *bounds);
 /* Makes the tensor of an argument, whose dims are set, a constant. */
-void make_constant(Frame *frame, const Bound *constant, Tensor *tensor);
+void make_constant(CallFrame *frame, const Bound *constant, Tensor *tensor);
 /* Checks the statements and results of a def whose parameters and arguments the frame has. */
-void check_body(Frame *frame);
-Variable *new_variable(Frame *frame, const char *name, Loc loc);
+void check_body(CallFrame *frame);
+Variable *new_variable(CallFrame *frame, const char *name, Loc loc);
 /* A constant integer in brackets, an export or a default. False after an error. */
-bool constant_value(Frame *frame, const AstExpr *ast, int64_t *value);
+bool constant_value(CallFrame *frame, const AstExpr *ast, int64_t *value);
 /* A condition on the sizes and parameters of the frame; NULL after an error. */
-Expr *size_condition(Frame *frame, const AstExpr *ast);
+Expr *size_condition(CallFrame *frame, const AstExpr *ast);
 /* An integer made of the sizes and constants of the frame; NULL after an error. */
-Expr *size_value(Frame *frame, const AstExpr *ast);
+Expr *size_value(CallFrame *frame, const AstExpr *ast);
 /* Checks a def by itself, once, with symbolic sizes. False if it has errors. */
 bool check_definition(Checker *checker, Definition *definition, bool defines);
 /* Makes a Program of what the frame's builder holds: names, roles, order. */
-Program *finish_program(Frame *frame, const char *symbol);
+Program *finish_program(CallFrame *frame, const char *symbol);
 /* Reads of a caller's buffer that may come too late read copies, which are made first (initial.c). */
 void copy_overwritten(Builder *builder);
-void name_versions(Frame *frame);
+void name_versions(CallFrame *frame);
 
 #endif

@@ -10,7 +10,7 @@
 #include <string.h>
 
 typedef struct Check {
-    Frame frame;
+    CallFrame frame;
     Builder builder;
     const AstCombiner *ast;
     Combiner *made;
@@ -150,7 +150,7 @@ static Combiner *make_combiner(Checker *checker, CombinerDefinition *definition)
     AstDef empty = {.name = definition->ast->name};
     Definition nowhere = {.ast = &empty, .file = definition->file};
     Check c = {.ast = definition->ast, .builder = {.checker = checker, .arena = checker->arena}};
-    c.frame = (Frame){.builder = &c.builder, .definition = &nowhere, .prefix = ""};
+    c.frame = (CallFrame){.builder = &c.builder, .definition = &nowhere, .prefix = ""};
     Combiner *made = c.made = ARENA_NEW(checker->arena, Combiner);
     made->name = c.ast->name.text;
     made->loc = c.ast->name.loc;

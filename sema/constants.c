@@ -37,7 +37,7 @@ static const char *find_path(Checker *checker, const SourceFile *from, const cha
     return beside;
 }
 
-static const Array *load_array(Frame *frame, const AstBinding *binding, ElementType type) {
+static const Array *load_array(CallFrame *frame, const AstBinding *binding, ElementType type) {
     Checker *checker = frame->builder->checker;
     const char *path = find_path(checker, checker->files.items[0], binding->text), *why = "";
     const Array *known = loaded_array(checker, path, type);
@@ -62,7 +62,7 @@ static const AstParameter *find_argument(const AstDef *def, const char *name) {
     return NULL;
 }
 
-const Array *constant_array(Frame *frame, const AstBinding *binding) {
+const Array *constant_array(CallFrame *frame, const AstBinding *binding) {
     const AstDef *def = frame->definition->ast;
     const AstParameter *argument = find_argument(def, binding->name.text);
     if (argument && argument->is_tensor)
@@ -79,7 +79,7 @@ const Array *constant_array(Frame *frame, const AstBinding *binding) {
 
 /* --- shapes --- */
 
-static void bind_extent(Frame *frame, Bounds *bounds, const Bound *constant, const AstExpr *dim, int d) {
+static void bind_extent(CallFrame *frame, Bounds *bounds, const Bound *constant, const AstExpr *dim, int d) {
     if (dim->kind != AST_NAME)
         return;
     int64_t extent = constant->array->shape[d];
@@ -98,7 +98,7 @@ static void bind_extent(Frame *frame, Bounds *bounds, const Bound *constant, con
     list_push(frame->builder->arena, bounds, bound);
 }
 
-static bool check_rank(Frame *frame, const Bound *constant, const AstParameter *argument) {
+static bool check_rank(CallFrame *frame, const Bound *constant, const AstParameter *argument) {
     const Array *array = constant->array;
     if (array->rank == argument->dims.count)
         return true;
@@ -108,7 +108,7 @@ static bool check_rank(Frame *frame, const Bound *constant, const AstParameter *
     return false;
 }
 
-bool bind_shapes(Frame *frame, Bounds *bounds) {
+bool bind_shapes(CallFrame *frame, Bounds *bounds) {
     const AstDef *def = frame->definition->ast;
     int count = bounds ? bounds->count : 0;
     for (int i = 0; i < count; i++) {
@@ -125,7 +125,7 @@ bool bind_shapes(Frame *frame, Bounds *bounds) {
     return !frame->failed;
 }
 
-void make_constant(Frame *frame, const Bound *constant, Tensor *tensor) {
+void make_constant(CallFrame *frame, const Bound *constant, Tensor *tensor) {
     Arena *arena = frame->builder->arena;
     const Array *array = constant->array;
     for (int d = 0; d < tensor->rank; d++) {

@@ -559,7 +559,7 @@ static Typed call_value(Statement *s, const AstExpr *ast, ReadSite **site) {
     return read_view(s, read, ast->name.text, &results[0], site);
 }
 
-static bool is_defined_later(const Frame *frame, const char *name) {
+static bool is_defined_later(const CallFrame *frame, const char *name) {
     const AstStatements *statements = &frame->definition->ast->statements;
     for (int i = 0; i < statements->count; i++)
         for (int t = 0; t < statements->items[i]->targets.count; t++)

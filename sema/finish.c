@@ -11,14 +11,14 @@
 
 /* --- names --- */
 
-static const char *version_name(const Frame *frame, const Variable *variable, int version) {
+static const char *version_name(const CallFrame *frame, const Variable *variable, int version) {
     Arena *arena = frame->builder->arena;
     if (version >= variable->versions.count - 1)
         return arena_printf(arena, "%s%s", frame->prefix, variable->name);
     return arena_printf(arena, "%s%s[%d]", frame->prefix, variable->name, version);
 }
 
-void name_versions(Frame *frame) {
+void name_versions(CallFrame *frame) {
     for (int i = 0; i < frame->variables.count; i++) {
         const Variable *variable = frame->variables.items[i];
         for (int v = 0; v < variable->versions.count; v++)
@@ -172,7 +172,7 @@ static void copy_at_end(Builder *builder, Variable *variable) {
     list_push(arena, &variable->versions, to);
 }
 
-static void make_outputs(Frame *frame) {
+static void make_outputs(CallFrame *frame) {
     Builder *builder = frame->builder;
     Needs checks = needs_of_checks(builder);
     for (int i = 0; i < frame->variables.count; i++) {
@@ -191,7 +191,7 @@ static void make_outputs(Frame *frame) {
 
 /* --- order --- */
 
-static void order_stages(Frame *frame) {
+static void order_stages(CallFrame *frame) {
     Builder *builder = frame->builder;
     const bool *checked = needs_of_checks(builder).needed;
     Needs live = {.builder = builder, .places = find_places(builder)};
@@ -308,7 +308,7 @@ static void fill_scans(const Builder *builder, Program *program) {
 
 /* --- the program --- */
 
-static void fill_arguments(const Frame *frame, Program *program) {
+static void fill_arguments(const CallFrame *frame, Program *program) {
     const Builder *builder = frame->builder;
     int results = frame->definition->ast->results.count;
     program->arguments = ARENA_ARRAY(program->arena, Argument, builder->inputs.count + results);
@@ -336,7 +336,7 @@ static void fill_tensors(const Builder *builder, Program *program) {
     }
 }
 
-Program *finish_program(Frame *frame, const char *symbol) {
+Program *finish_program(CallFrame *frame, const char *symbol) {
     Builder *builder = frame->builder;
     if (builder->names_only)
         return NULL;

@@ -147,9 +147,9 @@ static bool check_error(Checker *checker, const AstDef *def) {
 /* --- conditions --------------------------------------------------------------------------------------------------- */
 
 /* Makes the sizes and parameters of a def known to its conditions. */
-static void enter_header(Checker *checker, Definition *definition, Builder *builder, Frame *frame) {
+static void enter_header(Checker *checker, Definition *definition, Builder *builder, CallFrame *frame) {
     *builder = (Builder){.checker = checker, .arena = checker->arena, .names_only = true};
-    *frame = (Frame){.builder = builder, .definition = definition, .prefix = ""};
+    *frame = (CallFrame){.builder = builder, .definition = definition, .prefix = ""};
     bind_parameters(frame, NULL, false);
     for (int i = 0; i < definition->ast->arguments.count; i++) {
         const AstExprs *dims = &definition->ast->arguments.items[i].dims;
@@ -163,7 +163,7 @@ static void enter_header(Checker *checker, Definition *definition, Builder *buil
 
 static bool check_conditions(Checker *checker, const AstDef *def, Definition *of) {
     Builder builder;
-    Frame frame;
+    CallFrame frame;
     enter_header(checker, of, &builder, &frame);
     bool good = true;
     for (int i = 0; i < def->implements_wheres.count; i++) {
@@ -214,7 +214,7 @@ bool check_implementation(Checker *checker, Definition *definition) {
     Definition *of = implemented(checker, definition);
     if (of == NULL || of->ast->damaged) {
         Builder builder;
-        Frame frame = {.builder = &builder, .definition = definition, .prefix = ""};
+        CallFrame frame = {.builder = &builder, .definition = definition, .prefix = ""};
         builder = (Builder){.checker = checker, .arena = checker->arena};
         if (of == NULL) {
             ERROR(&frame, undefined_name, def->implements.loc, def->implements.text);
@@ -275,7 +275,7 @@ bool check_implemented_results(Checker *checker, const Definition *definition) {
         return false;
     Bounds *bounds = implementation_bounds(checker, def);
     Builder builder;
-    Frame frame;
+    CallFrame frame;
     enter_header(checker, of, &builder, &frame);
     for (int i = 0; i < def->implements_parameters.count; i++) {
         const AstBinding *binding = &def->implements_parameters.items[i];
@@ -293,12 +293,12 @@ bool check_implemented_results(Checker *checker, const Definition *definition) {
 
 /* --- places ------------------------------------------------------------------------------------------------------- */
 
-static bool symbol_value(const Frame *frame, const char *name, int64_t *value) {
+static bool symbol_value(const CallFrame *frame, const char *name, int64_t *value) {
     const Symbol *symbol = frame_symbol(frame, name);
     return symbol && symbol->kind == SYMBOL_SIZE && symbol->value && expr_is_int(symbol->value, value);
 }
 
-static bool parameters_hold(Frame *frame, const AstDef *def) {
+static bool parameters_hold(CallFrame *frame, const AstDef *def) {
     for (int i = 0; i < def->implements_parameters.count; i++) {
         const AstBinding *binding = &def->implements_parameters.items[i];
         int64_t value, wanted;
@@ -310,7 +310,7 @@ static bool parameters_hold(Frame *frame, const AstDef *def) {
 }
 
 /* Whether all conditions are known to hold. */
-static bool wheres_hold(Frame *frame, const AstWheres *wheres) {
+static bool wheres_hold(CallFrame *frame, const AstWheres *wheres) {
     for (int i = 0; i < wheres->count; i++) {
         const Expr *condition = size_condition(frame, wheres->items[i].value);
         int64_t value;
@@ -321,7 +321,7 @@ static bool wheres_hold(Frame *frame, const AstWheres *wheres) {
 }
 
 /* The parameters of the implemented def that this def has too, with their values. */
-static Bounds passed_parameters(const Frame *frame, const AstDef *def) {
+static Bounds passed_parameters(const CallFrame *frame, const AstDef *def) {
     Bounds bounds = {0};
     for (int i = 0; i < def->parameters.count; i++) {
         Bound bound = {.name = def->parameters.items[i].name.text, .loc = frame->call};
@@ -332,7 +332,7 @@ static Bounds passed_parameters(const Frame *frame, const AstDef *def) {
     return bounds;
 }
 
-static void note_place(Frame *frame, const char *name, Definition *definition) {
+static void note_place(CallFrame *frame, const char *name, Definition *definition) {
     Checker *checker = frame->builder->checker;
     Replacement place = {.name = name, .definition = definition};
     error_of(definition->ast, &place.error);
@@ -343,7 +343,7 @@ static void note_place(Frame *frame, const char *name, Definition *definition) {
     list_push(checker->arena, &frame->builder->algorithms->found, place);
 }
 
-void note_places(Frame *frame, const char *name) {
+void note_places(CallFrame *frame, const char *name) {
     const Checker *checker = frame->builder->checker;
     if (!frame->builder->algorithms || frame->builder->algorithms->chosen || checker->options->strict ||
         !wheres_hold(frame, &frame->definition->ast->wheres))
@@ -365,18 +365,18 @@ static Replacement *chosen_at(const Algorithms *algorithms, const char *name) {
     return NULL;
 }
 
-Frame *enter_chosen(Frame *callee, const AstExpr *call, Actual *actuals, const char *name) {
+CallFrame *enter_chosen(CallFrame *callee, const AstExpr *call, Actual *actuals, const char *name) {
     Replacement *place = chosen_at(callee->builder->algorithms, name);
     if (!place) {
         note_places(callee, name);
         return callee;
     }
-    Frame *frame = ARENA_NEW(callee->builder->arena, Frame);
-    *frame = (Frame){.builder = callee->builder,
-                     .caller = callee->caller,
-                     .definition = place->definition,
-                     .call = callee->call,
-                     .prefix = callee->prefix};
+    CallFrame *frame = ARENA_NEW(callee->builder->arena, CallFrame);
+    *frame = (CallFrame){.builder = callee->builder,
+                         .caller = callee->caller,
+                         .definition = place->definition,
+                         .call = callee->call,
+                         .prefix = callee->prefix};
     place->used = true;
     return bind_parameters(frame, &place->parameters, false) && pass_arguments(frame, call, actuals) ? frame : NULL;
 }

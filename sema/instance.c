@@ -17,7 +17,7 @@ static Bound *find_bound(Bounds *bounds, const char *name) {
     return NULL;
 }
 
-static Define *find_define(const Frame *frame, const char *name) {
+static Define *find_define(const CallFrame *frame, const char *name) {
     SemaOptions *options = frame->builder->checker->options;
     for (int i = options->define_count - 1; i >= 0; i--)
         if (strcmp(options->defines[i].name, name) == 0)
@@ -25,14 +25,14 @@ static Define *find_define(const Frame *frame, const char *name) {
     return NULL;
 }
 
-static void note_binding(Frame *frame, const char *name, int64_t value) {
+static void note_binding(CallFrame *frame, const char *name, int64_t value) {
     struct Binding binding = {name, value};
     if (!frame->caller)
         list_push(frame->builder->arena, &frame->builder->bounds, binding);
 }
 
 /* The value that is bound to a name; false when there is none. */
-static bool bound_value(Frame *frame, Bounds *bounds, bool defines, const char *name, Loc *loc, int64_t *value) {
+static bool bound_value(CallFrame *frame, Bounds *bounds, bool defines, const char *name, Loc *loc, int64_t *value) {
     Bound *bound = find_bound(bounds, name);
     Define *define = find_define(frame, name);
     if (define && defines)
@@ -50,7 +50,7 @@ static bool bound_value(Frame *frame, Bounds *bounds, bool defines, const char *
     return true;
 }
 
-Expr *size_value(Frame *frame, const AstExpr *ast) {
+Expr *size_value(CallFrame *frame, const AstExpr *ast) {
     Statement s = {.frame = frame, .builder = frame->builder};
     Typed size = translate(&s, ast);
     if (!size.expr)
@@ -66,7 +66,7 @@ Expr *size_value(Frame *frame, const AstExpr *ast) {
     return size_normal(frame->builder->arena, size.expr);
 }
 
-bool constant_value(Frame *frame, const AstExpr *ast, int64_t *value) {
+bool constant_value(CallFrame *frame, const AstExpr *ast, int64_t *value) {
     Expr *e = size_value(frame, ast);
     if (!e)
         return false;
@@ -81,7 +81,7 @@ bool constant_value(Frame *frame, const AstExpr *ast, int64_t *value) {
 
 /* --- parameters --- */
 
-static bool name_is_free(Frame *frame, const char *name, Loc loc) {
+static bool name_is_free(CallFrame *frame, const char *name, Loc loc) {
     Symbol *symbol = frame_symbol(frame, name);
     if (!symbol)
         return true;
@@ -91,13 +91,13 @@ static bool name_is_free(Frame *frame, const char *name, Loc loc) {
 }
 
 /* A parameter that has no value yet: unknown, like a run-time size. */
-static Expr *any_value(Frame *frame, const char *name) {
+static Expr *any_value(CallFrame *frame, const char *name) {
     Arena *arena = frame->builder->arena;
     return expr_var(arena, var_new(arena, VAR_SIZE, TYPE_INT64, name, NULL));
 }
 
 /* The value of a parameter; NULL after an error. */
-static Expr *parameter_value(Frame *frame, const AstBinding *parameter, Bounds *bounds, bool defines) {
+static Expr *parameter_value(CallFrame *frame, const AstBinding *parameter, Bounds *bounds, bool defines) {
     const char *name = parameter->name.text;
     Loc loc = parameter->name.loc;
     const Bound *bound = find_bound(bounds, name);
@@ -125,7 +125,7 @@ static Expr *parameter_value(Frame *frame, const AstBinding *parameter, Bounds *
     return NULL;
 }
 
-bool bind_parameters(Frame *frame, Bounds *bounds, bool defines) {
+bool bind_parameters(CallFrame *frame, Bounds *bounds, bool defines) {
     const AstDef *def = frame->definition->ast;
     bool good = true;
     for (int i = 0; i < def->parameters.count; i++) {
@@ -146,14 +146,14 @@ bool bind_parameters(Frame *frame, Bounds *bounds, bool defines) {
 
 /* --- the arguments of a unit --- */
 
-static Expr *new_size(Frame *frame, AstName name) {
+static Expr *new_size(CallFrame *frame, AstName name) {
     Var *size = var_new(frame->builder->arena, VAR_SIZE, TYPE_INT64, name.text, NULL);
     size->loc = name.loc;
     list_push(frame->builder->arena, &frame->builder->sizes, size);
     return expr_var(frame->builder->arena, size);
 }
 
-static void bind_size(Frame *frame, AstName name, Bounds *bounds, bool defines) {
+static void bind_size(CallFrame *frame, AstName name, Bounds *bounds, bool defines) {
     if (frame_symbol(frame, name.text))
         return;
     int64_t value;
@@ -167,7 +167,7 @@ static void bind_size(Frame *frame, AstName name, Bounds *bounds, bool defines) 
         bound ? expr_int(frame->builder->arena, value) : new_size(frame, name);
 }
 
-static void bind_sizes(Frame *frame, const AstExprs *dims, Bounds *bounds, bool defines) {
+static void bind_sizes(CallFrame *frame, const AstExprs *dims, Bounds *bounds, bool defines) {
     for (int d = 0; d < dims->count; d++)
         if (dims->items[d]->kind == AST_NAME)
             bind_size(frame, dims->items[d]->name, bounds, defines);
@@ -195,7 +195,7 @@ static void order_sizes_of(Builder *builder, Sizes *ordered, const AstExprs *dim
 
 /* Sorts sizes by their first appearance, wherever they are declared. In float(M + 1) a, float(N) b, float(M) c size M
  * comes before N. */
-static void order_sizes(Frame *frame) {
+static void order_sizes(CallFrame *frame) {
     const AstDef *def = frame->definition->ast;
     Sizes ordered = {0};
     for (int i = 0; i < def->arguments.count; i++)
@@ -207,7 +207,7 @@ static void order_sizes(Frame *frame) {
         frame->builder->sizes.items[i] = ordered.items[i];
 }
 
-static bool check_dimension(Frame *frame, const AstExpr *ast, const Expr *extent) {
+static bool check_dimension(CallFrame *frame, const AstExpr *ast, const Expr *extent) {
     int64_t value;
     if (!expr_is_int(extent, &value) || value >= 0)
         return true;
@@ -215,7 +215,7 @@ static bool check_dimension(Frame *frame, const AstExpr *ast, const Expr *extent
     return false;
 }
 
-static void add_input_tensor(Frame *frame, const AstParameter *parameter, Bounds *bounds) {
+static void add_input_tensor(CallFrame *frame, const AstParameter *parameter, Bounds *bounds) {
     Builder *builder = frame->builder;
     const Bound *bound = find_bound(bounds, parameter->name.text);
     Tensor *tensor = new_tensor(builder, parameter->type, parameter->dims.count, parameter->loc);
@@ -241,7 +241,7 @@ static void add_input_tensor(Frame *frame, const AstParameter *parameter, Bounds
     check_tensor_size(frame, tensor, tensor->name);
 }
 
-static void add_input_scalar(Frame *frame, const AstParameter *parameter, Bounds *bounds) {
+static void add_input_scalar(CallFrame *frame, const AstParameter *parameter, Bounds *bounds) {
     Builder *builder = frame->builder;
     if (!name_is_free(frame, parameter->name.text, parameter->name.loc))
         return;
@@ -251,7 +251,7 @@ static void add_input_scalar(Frame *frame, const AstParameter *parameter, Bounds
     list_push(builder->arena, &builder->inputs, (Argument){.scalar = scalar});
 }
 
-static void bind_arguments(Frame *frame, Bounds *bounds, bool defines) {
+static void bind_arguments(CallFrame *frame, Bounds *bounds, bool defines) {
     const AstDef *def = frame->definition->ast;
     for (int i = 0; i < def->arguments.count; i++)
         bind_sizes(frame, &def->arguments.items[i].dims, bounds, defines);
@@ -266,7 +266,7 @@ static void bind_arguments(Frame *frame, Bounds *bounds, bool defines) {
 
 /* --- conditions of the header --- */
 
-Expr *size_condition(Frame *frame, const AstExpr *ast) {
+Expr *size_condition(CallFrame *frame, const AstExpr *ast) {
     Statement s = {.frame = frame, .builder = frame->builder};
     Expr *condition = translate_condition(&s, ast);
     if (!condition)
@@ -280,7 +280,7 @@ Expr *size_condition(Frame *frame, const AstExpr *ast) {
     return NULL;
 }
 
-static bool report_condition(Frame *frame, const AstWhere *where) {
+static bool report_condition(CallFrame *frame, const AstWhere *where) {
     Text text = {.arena = frame->builder->arena};
     ast_print_expr(&text, where->value);
     ERROR(frame, def_fails, frame->call, frame->definition->ast->name.text, text.text);
@@ -288,7 +288,7 @@ static bool report_condition(Frame *frame, const AstWhere *where) {
     return false;
 }
 
-static bool check_header_condition(Frame *frame, const AstWhere *where) {
+static bool check_header_condition(CallFrame *frame, const AstWhere *where) {
     Expr *condition = where->kind == WHERE_PREDICATE ? size_condition(frame, where->value) : NULL;
     int64_t holds;
     if (where->kind != WHERE_PREDICATE)
@@ -302,7 +302,7 @@ static bool check_header_condition(Frame *frame, const AstWhere *where) {
     return true;
 }
 
-bool check_header_conditions(Frame *frame) {
+bool check_header_conditions(CallFrame *frame) {
     bool good = true;
     for (int i = 0; i < frame->definition->ast->wheres.count; i++)
         good &= check_header_condition(frame, &frame->definition->ast->wheres.items[i]);
@@ -312,7 +312,7 @@ bool check_header_conditions(Frame *frame) {
 /* --- the body --- */
 
 /* An inout result begins with the contents of the caller's buffer. */
-static void begin_inout(Frame *frame, Variable *variable) {
+static void begin_inout(CallFrame *frame, Variable *variable) {
     View view;
     if (!declared_view(frame, variable->result, &view)) {
         variable->poisoned = true;
@@ -330,7 +330,7 @@ static void begin_inout(Frame *frame, Variable *variable) {
     list_push(frame->builder->arena, &variable->parts, ((Part){initial, 0, "initial"}));
 }
 
-static void add_results(Frame *frame) {
+static void add_results(CallFrame *frame) {
     const AstDef *def = frame->definition->ast;
     for (int i = 0; i < def->results.count; i++) {
         const AstResult *result = &def->results.items[i];
@@ -382,7 +382,7 @@ static bool brings_size(const AstDef *def, const AstParameter *argument) {
 }
 
 /* A def that implements another has the arguments of that one, so unused ones are no mistake there. */
-static void warn_unused_arguments(Frame *frame) {
+static void warn_unused_arguments(CallFrame *frame) {
     const AstDef *def = frame->definition->ast;
     for (int i = 0; i < def->arguments.count && !frame->caller && !def->implements.text && !frame->failed; i++) {
         const AstParameter *argument = &def->arguments.items[i];
@@ -393,7 +393,7 @@ static void warn_unused_arguments(Frame *frame) {
     }
 }
 
-static void check_variables(Frame *frame) {
+static void check_variables(CallFrame *frame) {
     for (int i = 0; i < frame->variables.count; i++) {
         Variable *variable = frame->variables.items[i];
         first_beside(variable)->together_used |= variable->used || variable->result;
@@ -408,7 +408,7 @@ static void check_variables(Frame *frame) {
     warn_unused_arguments(frame);
 }
 
-void check_body(Frame *frame) {
+void check_body(CallFrame *frame) {
     const AstDef *def = frame->definition->ast;
     frame->builder->checker->depth++;
     add_results(frame);
@@ -425,7 +425,7 @@ void check_body(Frame *frame) {
 Program *build_program(Checker *checker, Definition *definition, Bounds *bounds, bool defines, const AstName *symbol,
                        Algorithms *algorithms) {
     Builder builder = {.checker = checker, .arena = checker->arena, .algorithms = algorithms};
-    Frame frame = {.builder = &builder, .definition = definition, .prefix = ""};
+    CallFrame frame = {.builder = &builder, .definition = definition, .prefix = ""};
     frame.call = symbol ? symbol->loc : definition->ast->name.loc;
     CheckState state = definition->state;
     definition->state = CHECK_RUNNING;
@@ -451,7 +451,7 @@ static bool has_value(const Checker *checker, const AstBinding *parameter, bool 
 /* A def with a parameter that has no value yet is checked for names and types only. */
 static bool check_names(Checker *checker, Definition *definition, bool defines) {
     Builder builder = {.checker = checker, .arena = checker->arena, .names_only = true};
-    Frame frame = {.builder = &builder, .definition = definition, .prefix = ""};
+    CallFrame frame = {.builder = &builder, .definition = definition, .prefix = ""};
     definition->state = CHECK_RUNNING;
     bind_parameters(&frame, NULL, defines);
     bind_arguments(&frame, NULL, defines);

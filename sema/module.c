@@ -9,9 +9,9 @@
 #include <errno.h>
 #include <string.h>
 
-static Frame module_frame(Checker *checker, Builder *builder, Definition *definition) {
+static CallFrame module_frame(Checker *checker, Builder *builder, Definition *definition) {
     *builder = (Builder){.checker = checker, .arena = checker->arena};
-    return (Frame){.builder = builder, .definition = definition, .prefix = ""};
+    return (CallFrame){.builder = builder, .definition = definition, .prefix = ""};
 }
 
 /* --- imports --- */
@@ -261,7 +261,7 @@ static bool check_symbol(Checker *checker, AstName symbol) {
     return true;
 }
 
-static bool binding_value(Frame *frame, const AstBinding *binding, int64_t *value) {
+static bool binding_value(CallFrame *frame, const AstBinding *binding, int64_t *value) {
     if (binding->value)
         return constant_value(frame, binding->value, value);
     ERROR(frame, parameter_not_constant, binding->name.loc, binding->name.text);
@@ -270,7 +270,7 @@ static bool binding_value(Frame *frame, const AstBinding *binding, int64_t *valu
 
 static bool read_bindings(Checker *checker, Definition *definition, const AstBindings *list, Bounds *bounds) {
     Builder builder;
-    Frame frame = module_frame(checker, &builder, definition);
+    CallFrame frame = module_frame(checker, &builder, definition);
     for (int i = 0; i < list->count; i++) {
         const AstBinding *binding = &list->items[i];
         Bound bound = {.name = binding->name.text, .loc = binding->name.loc};
@@ -366,7 +366,7 @@ static void make_export(Checker *checker, const AstExport *export) {
     if (!definition) {
         Builder builder;
         Definition nowhere = {.file = main_file};
-        Frame frame = module_frame(checker, &builder, &nowhere);
+        CallFrame frame = module_frame(checker, &builder, &nowhere);
         ERROR(&frame, undefined_name, export->def.loc, export->def.text);
         hint_nearest_function(&frame, export->def.text);
         return;

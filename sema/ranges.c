@@ -67,7 +67,8 @@ static bool extreme_factor(const Statement *s, Expr *e, bool largest, Affine *ex
     switch (e->op) {
     case OP_MOD: return extreme_modulo(s, e, largest, extreme);
     case OP_DIV:
-        return size_affine(arena, e->args[1], &b) && never_negative(s, &b) && extreme_expr(s, e->args[0], largest, &a) &&
+        return size_affine(arena, e->args[1], &b) && never_negative(s, &b) &&
+               extreme_expr(s, e->args[0], largest, &a) &&
                size_affine(arena, expr_binary(arena, OP_DIV, affine_expr(arena, &a), e->args[1]), extreme);
     case OP_MIN:
     case OP_MAX:
@@ -167,8 +168,8 @@ bool without_divisions(const Statement *s, const Affine *p, Affine *plain) {
     for (int i = 0; i < plain->count; i++) {
         Term term = plain->terms[i];
         const Expr *e = term.atom;
-        bool fits = (term.coefficient == 1 || term.coefficient == -1) && e->kind == EXPR_OP &&
-                    e->op == OP_DIV && uses_indices(s, e) && !uses_indices(s, e->args[1]);
+        bool fits = (term.coefficient == 1 || term.coefficient == -1) && e->kind == EXPR_OP && e->op == OP_DIV &&
+                    uses_indices(s, e) && !uses_indices(s, e->args[1]);
         if (!fits)
             continue;
         Affine quotient = {0, 1, &term}, rest, numerator, divisor, product, sum;
@@ -342,8 +343,8 @@ static void add_constraint(Inference *in, Affine sum, ReadSite *site, int dim, b
 static void add_constraints(Inference *in, Expr *index, Expr *extent, ReadSite *site, int dim, bool weak) {
     Arena *arena = in->arena;
     Affine low, size, high, one = {-1, 0, NULL};
-    if (!size_affine(arena, index, &low) || !size_affine(arena, extent, &size) || !affine_sum(arena, &size, 1, &low, -1, &high) ||
-        !affine_sum(arena, &high, 1, &one, 1, &high))
+    if (!size_affine(arena, index, &low) || !size_affine(arena, extent, &size) ||
+        !affine_sum(arena, &size, 1, &low, -1, &high) || !affine_sum(arena, &high, 1, &one, 1, &high))
         return;
     add_constraint(in, low, site, dim, weak);
     add_constraint(in, high, site, dim, weak);
@@ -398,8 +399,9 @@ static Expr *bound_from(const Inference *in, const Constraint *constraint, const
     Arena *arena = in->arena;
     Affine coefficient, rest, lowest;
     int64_t c;
-    if (!affine_split(arena, &constraint->sum, index->raw, &coefficient, &rest) || !affine_is_constant(&coefficient, &c) ||
-        c == 0 || c == INT64_MIN || !extreme_over_domain(in->statement, &rest, false, &lowest))
+    if (!affine_split(arena, &constraint->sum, index->raw, &coefficient, &rest) ||
+        !affine_is_constant(&coefficient, &c) || c == 0 || c == INT64_MIN ||
+        !extreme_over_domain(in->statement, &rest, false, &lowest))
         return NULL;
     *is_low = c > 0;
     Expr *quotient = expr_binary(arena, OP_DIV, affine_expr(arena, &lowest), expr_int(arena, c > 0 ? c : -c));
@@ -467,7 +469,7 @@ static bool always_above(const Inference *in, Expr *larger, Expr *smaller) {
     if (!larger || !smaller || !size_affine(in->arena, expr_binary(in->arena, OP_SUB, smaller, larger), &difference))
         return false;
     return affine_negative_for_real_sizes(&difference) || (affine_sum(in->arena, &difference, -1, &one, 1, &opposite) &&
-                                                         affine_never_negative(in->arena, &opposite, facts));
+                                                           affine_never_negative(in->arena, &opposite, facts));
 }
 
 /* Whether a reduction is always cut short by an index that `where` fixes. That is a mistake: the reduction keeps its

@@ -17,7 +17,7 @@ static Carried *carried_in(const ScanBlock *block, const Variable *variable) {
     return NULL;
 }
 
-Carried *find_carried(const Frame *frame, const Variable *variable) {
+Carried *find_carried(const CallFrame *frame, const Variable *variable) {
     return frame->scan ? carried_in(frame->scan, variable) : NULL;
 }
 
@@ -28,12 +28,12 @@ static bool is_spanned(const Carried *carried) {
     return true;
 }
 
-const View *carried_target(const Frame *frame, const Variable *variable) {
+const View *carried_target(const CallFrame *frame, const Variable *variable) {
     const Carried *carried = find_carried(frame, variable);
     return carried && is_spanned(carried) && !frame->builder->names_only ? &carried->last : NULL;
 }
 
-static bool is_carried(const Frame *frame, const Tensor *tensor) {
+static bool is_carried(const CallFrame *frame, const Tensor *tensor) {
     const ScanBlock *block = frame->scan;
     const Builder *builder = frame->builder;
     for (int i = 0; i < block->carried.count; i++)
@@ -45,7 +45,7 @@ static bool is_carried(const Frame *frame, const Tensor *tensor) {
     return false;
 }
 
-bool reads_carried(const Frame *frame, const Expr *e) {
+bool reads_carried(const CallFrame *frame, const Expr *e) {
     EACH_READ(read, frame->scan ? e : NULL)
         if (is_carried(frame, read->tensor))
             return true;
@@ -73,8 +73,8 @@ bool step_distance(Statement *s, const AstExpr *ast, const Carried *carried, int
         return false;
     if (!step.index ||
         !size_affine(s->builder->arena,
-                 expr_binary(s->builder->arena, OP_SUB, expr_var(s->builder->arena, steps->raw), step.expr),
-                 &difference) ||
+                     expr_binary(s->builder->arena, OP_SUB, expr_var(s->builder->arena, steps->raw), step.expr),
+                     &difference) ||
         !affine_is_constant(&difference, distance)) {
         ERROR(s->frame, scan_distance, place->loc, carried->variable->name, expr_text(s->builder->arena, step.expr),
               index);
@@ -97,7 +97,7 @@ static int step_index(const ScanBlock *block, const AstTarget *target) {
     return -1;
 }
 
-static void unite_view(Frame *frame, Carried *carried) {
+static void unite_view(CallFrame *frame, Carried *carried) {
     Variable *variable = carried->variable;
     const AstResult *result = variable->result;
     Arena *arena = frame->builder->arena;
@@ -121,7 +121,7 @@ static void unite_view(Frame *frame, Carried *carried) {
     }
 }
 
-static bool add_target(Frame *frame, ScanBlock *block, const AstTarget *target) {
+static bool add_target(CallFrame *frame, ScanBlock *block, const AstTarget *target) {
     int step = step_index(block, target);
     const char *index = block->ast->scan_index.text;
     if (step < 0) {
@@ -147,7 +147,7 @@ static bool add_target(Frame *frame, ScanBlock *block, const AstTarget *target) 
     return true;
 }
 
-static bool add_statement(Frame *frame, ScanBlock *block, const AstStatement *ast) {
+static bool add_statement(CallFrame *frame, ScanBlock *block, const AstStatement *ast) {
     if (ast->kind == STATEMENT_SCAN) {
         ERROR(frame, scan_nested, ast->loc);
         return false;
@@ -228,7 +228,7 @@ static bool probe_values(Statement *s, Variable **variables, Typed *values, bool
 }
 
 /* True if the statement says something new. */
-static bool probe_statement(Frame *frame, const AstStatement *ast, ProbeLevel level, bool literals) {
+static bool probe_statement(CallFrame *frame, const AstStatement *ast, ProbeLevel level, bool literals) {
     int count = ast->targets.count;
     Arena *arena = frame->builder->arena;
     Variable **variables = ARENA_ARRAY(arena, Variable *, count);
@@ -272,7 +272,7 @@ static bool share_steps(ScanBlock *block) {
 
 /* --- probing until nothing new is found --------------------------------------------------------------------------- */
 
-static bool probe_level(Frame *frame, ScanBlock *block, ProbeLevel level, bool literals) {
+static bool probe_level(CallFrame *frame, ScanBlock *block, ProbeLevel level, bool literals) {
     bool news = false;
     for (int i = 0; i < block->ast->body.count; i++)
         if (block->ast->body.items[i]->combiner.text || block->ast->body.items[i]->targets.count == 1)
@@ -280,7 +280,7 @@ static bool probe_level(Frame *frame, ScanBlock *block, ProbeLevel level, bool l
     return news;
 }
 
-static void probe_all(Frame *frame, ScanBlock *block) {
+static void probe_all(CallFrame *frame, ScanBlock *block) {
     for (bool news = true; news;) {
         news = false;
         for (int level = 0; level < PROBE_LEVELS && !news; level++)
@@ -291,17 +291,17 @@ static void probe_all(Frame *frame, ScanBlock *block) {
 }
 
 /* Probes the block. What that makes and reports is dropped. */
-static void probe_block(Frame *frame, ScanBlock *block) {
+static void probe_block(CallFrame *frame, ScanBlock *block) {
     Builder *builder = frame->builder, before = *builder;
     bool muted = diag_mute(DIAGNOSTICS(frame), true);
-    LIST(Frame *) failed = {0};
-    for (Frame *f = frame; f; f = f->caller)
+    LIST(CallFrame *) failed = {0};
+    for (CallFrame *f = frame; f; f = f->caller)
         if (f->failed)
             list_push(builder->arena, &failed, f);
     block->probing = true;
     probe_all(frame, block);
     block->probing = false;
-    for (Frame *f = frame; f; f = f->caller)
+    for (CallFrame *f = frame; f; f = f->caller)
         f->failed = false;
     for (int i = 0; i < failed.count; i++)
         failed.items[i]->failed = true;
@@ -324,7 +324,7 @@ static bool same_steps(Arena *arena, const Carried *a, const Carried *b) {
            size_equal(arena, a->last.lower[a->step], b->last.lower[b->step]);
 }
 
-static bool check_steps(Frame *frame, const ScanBlock *block) {
+static bool check_steps(CallFrame *frame, const ScanBlock *block) {
     const Carried *first = NULL;
     Arena *arena = frame->builder->arena;
     for (int i = 0; i < block->carried.count && !frame->builder->names_only; i++) {
@@ -342,7 +342,7 @@ static bool check_steps(Frame *frame, const ScanBlock *block) {
     return true;
 }
 
-static void make_last_versions(Frame *frame, ScanBlock *block) {
+static void make_last_versions(CallFrame *frame, ScanBlock *block) {
     for (int i = 0; i < block->carried.count; i++) {
         Carried *carried = &block->carried.items[i];
         if (!carried->typed || !is_spanned(carried))
@@ -355,7 +355,7 @@ static void make_last_versions(Frame *frame, ScanBlock *block) {
     }
 }
 
-static void begin_scan(Frame *frame, ScanBlock *block) {
+static void begin_scan(CallFrame *frame, ScanBlock *block) {
     Builder *builder = frame->builder;
     Scan *scan = ARENA_NEW(builder->arena, Scan);
     const Carried *first = &block->carried.items[0];
@@ -369,7 +369,7 @@ static void begin_scan(Frame *frame, ScanBlock *block) {
 }
 
 /* Reports reads that failed because a type or a size is unknown, unless another error explains them. */
-static void report_unknown(Frame *frame, const ScanBlock *block, int errors) {
+static void report_unknown(CallFrame *frame, const ScanBlock *block, int errors) {
     for (int i = 0; i < block->carried.count; i++) {
         const Carried *carried = &block->carried.items[i];
         if (!carried->unknown.file || diag_error_count(DIAGNOSTICS(frame)) > errors)
@@ -380,7 +380,7 @@ static void report_unknown(Frame *frame, const ScanBlock *block, int errors) {
     }
 }
 
-void check_scan(Frame *frame, const AstStatement *ast) {
+void check_scan(CallFrame *frame, const AstStatement *ast) {
     ScanBlock block = {.ast = ast};
     bool good = true;
     for (int i = 0; i < ast->body.count; i++)

@@ -12,32 +12,32 @@
 
 /* --- reporting --- */
 
-void frame_fail(Frame *frame) {
+void frame_fail(CallFrame *frame) {
     for (; frame; frame = frame->caller)
         frame->failed = true;
 }
 
 /* No warnings inside the compiler's own library: users cannot change it. */
-bool may_warn(const Frame *frame) {
+bool may_warn(const CallFrame *frame) {
     return !frame->definition->file->embedded && !frame->definition->instr;
 }
 
 /* Notes the calls that lead to an error which shows only in a call of the def. */
-void note_calls(const Frame *frame) {
+void note_calls(const CallFrame *frame) {
     for (; frame && frame->caller; frame = frame->caller)
         NOTE(frame, frame->call, "in this call of '%s'", frame->definition->ast->name.text);
 }
 
 /* --- symbols --- */
 
-Symbol *frame_symbol(const Frame *frame, const char *name) {
+Symbol *frame_symbol(const CallFrame *frame, const char *name) {
     for (int i = 0; i < frame->symbols.count; i++)
         if (strcmp(frame->symbols.items[i]->name, name) == 0)
             return frame->symbols.items[i];
     return NULL;
 }
 
-Symbol *frame_add(Frame *frame, SymbolKind kind, const char *name, Loc loc) {
+Symbol *frame_add(CallFrame *frame, SymbolKind kind, const char *name, Loc loc) {
     Symbol *symbol = ARENA_NEW(frame->builder->arena, Symbol);
     symbol->kind = kind;
     symbol->name = name;
@@ -126,7 +126,7 @@ Definition *find_definition(Arena *arena, const SourceFile *from, const char *na
 }
 
 /* A tensor hides functions of its name only after its first definition: max(n) max=! max(X(n, d), 0) is valid. */
-bool is_read(const Frame *frame, const AstExpr *apply) {
+bool is_read(const CallFrame *frame, const AstExpr *apply) {
     const char *name = apply->name.text;
     const Symbol *symbol = frame_symbol(frame, name);
     if (!symbol || symbol->kind != SYMBOL_TENSOR || apply->parameters.count)
@@ -162,14 +162,14 @@ void nearest_offer(Nearest *nearest, const char *candidate) {
     }
 }
 
-static void offer_symbols(Nearest *nearest, const Frame *frame, bool tensors_only) {
+static void offer_symbols(Nearest *nearest, const CallFrame *frame, bool tensors_only) {
     for (int i = 0; i < frame->symbols.count; i++)
         if (!tensors_only || frame->symbols.items[i]->kind == SYMBOL_TENSOR)
             nearest_offer(nearest, frame->symbols.items[i]->name);
 }
 
 /* Whether an operator or a combiner of a library file that is not imported has the name. */
-static bool library_has(const Frame *frame, const char *file, const char *name, bool combiner) {
+static bool library_has(const CallFrame *frame, const char *file, const char *name, bool combiner) {
     const Checker *checker = frame->builder->checker;
     uint32_t number = checker->options->find_embedded
                           ? checker->options->find_embedded(checker->options->context, checker->sources, file)
@@ -184,7 +184,7 @@ static bool library_has(const Frame *frame, const char *file, const char *name, 
     return false;
 }
 
-static bool hint_foreign(Frame *frame, const char *name) {
+static bool hint_foreign(CallFrame *frame, const char *name) {
     ElementType type = foreign_type(name);
     if (type < TYPE_COUNT)
         HINT(frame, "the type is called %s here", element_info[type].spelling);
@@ -197,7 +197,7 @@ static bool hint_foreign(Frame *frame, const char *name) {
     return true;
 }
 
-void hint_nearest_function(Frame *frame, const char *name) {
+void hint_nearest_function(CallFrame *frame, const char *name) {
     if (hint_foreign(frame, name))
         return;
     Nearest nearest = {.name = name};
@@ -214,7 +214,7 @@ void hint_nearest_function(Frame *frame, const char *name) {
         HINT(frame, "did you mean '%s'?", nearest.best);
 }
 
-void hint_nearest_combiner(Frame *frame, const char *name) {
+void hint_nearest_combiner(CallFrame *frame, const char *name) {
     Nearest nearest = {.name = name};
     Walk walk = begin_walk(frame->definition->file);
     for (const SourceFile *file; (file = next_visible(&walk));)

@@ -342,8 +342,7 @@ bool affine_negative_for_real_sizes(const Affine *affine) {
     int64_t value = affine->constant;
     for (int i = 0; i < affine->count; i++) {
         int64_t term = affine->terms[i].coefficient;
-        if (term >= 0 || !times_real_sizes(affine->terms[i].atom, &term) ||
-            __builtin_add_overflow(value, term, &value))
+        if (term >= 0 || !times_real_sizes(affine->terms[i].atom, &term) || __builtin_add_overflow(value, term, &value))
             return false;
     }
     return affine->count > 0 && value < 0;

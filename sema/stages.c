@@ -46,7 +46,7 @@ static bool is_literal(const Expr *e, ElementType type) {
 /* Decides the type of the tensor: the declared one, else that of its first definition, else that of the value. */
 static bool decide_type(Assignment *a, Typed typed) {
     Expr *value = typed_value(a->arena, typed);
-    Frame *frame = a->statement->frame;
+    CallFrame *frame = a->statement->frame;
     const Variable *variable = a->variable;
     bool declared = variable->result && variable->result->has_type;
     bool sums = a->statement->ast->combine == COMBINE_ADD || a->statement->ast->combine == COMBINE_MUL;
@@ -104,7 +104,7 @@ static Stage *make_stage(Assignment *a, const Tensor *tensor, const Var **axes, 
     Stage *stage = stage_new(a->arena, (Component){tensor, NULL, value});
     stage->axes = axes;
     stage->loc = a->loc;
-    const Frame *frame = a->statement->frame;
+    const CallFrame *frame = a->statement->frame;
     if (frame->scan) {
         stage->scan = frame->scan->scan;
         stage->step = find_carried(frame, a->variable)->step;
@@ -186,7 +186,7 @@ static const char *span_text(const Assignment *a) {
 }
 
 static void warn_former(const Assignment *a, Loc loc) {
-    Frame *frame = a->statement->frame;
+    CallFrame *frame = a->statement->frame;
     if (!may_warn(frame))
         return;
     if (a->full && accumulates(a))
@@ -214,7 +214,7 @@ static void hint_choice(const Assignment *a) {
 
 /* The version before this one; NULL after an error. */
 static const Tensor *former_version(Assignment *a) {
-    Frame *frame = a->statement->frame;
+    CallFrame *frame = a->statement->frame;
     if (a->variable->view.tensor)
         return a->variable->view.tensor;
     Loc loc = a->statement->ast->targets.items[0].loc;
@@ -474,7 +474,7 @@ typedef struct Tuple {
 /* Decides the type, which the combiner gives. A declared or former type must be the same. */
 static bool decide_component(const Tuple *tuple, int component, Typed typed) {
     Assignment *a = &tuple->components[component];
-    Frame *frame = a->statement->frame;
+    CallFrame *frame = a->statement->frame;
     const Variable *variable = a->variable;
     const AstStatement *ast = a->statement->ast;
     a->type = tuple->combiner->left[component]->type;

@@ -8,7 +8,7 @@
 
 /* --- variables --- */
 
-Variable *new_variable(Frame *frame, const char *name, Loc loc) {
+Variable *new_variable(CallFrame *frame, const char *name, Loc loc) {
     Arena *arena = frame->builder->arena;
     Variable *variable = ARENA_NEW(arena, Variable);
     variable->name = name;
@@ -18,7 +18,7 @@ Variable *new_variable(Frame *frame, const char *name, Loc loc) {
     return variable;
 }
 
-Variable *target_variable(Frame *frame, const AstTarget *target) {
+Variable *target_variable(CallFrame *frame, const AstTarget *target) {
     Symbol *symbol = frame_symbol(frame, target->name.text);
     if (!symbol)
         return new_variable(frame, target->name.text, target->name.loc);
@@ -47,7 +47,7 @@ static void poison(Variable *variable) {
 }
 
 /* Poisons the variables that a statement with an error would have defined. */
-void poison_targets(Frame *frame, const AstStatement *ast) {
+void poison_targets(CallFrame *frame, const AstStatement *ast) {
     for (int i = 0; i < ast->targets.count; i++)
         poison(target_variable(frame, &ast->targets.items[i]));
     for (int i = 0; i < ast->body.count; i++)
@@ -57,7 +57,7 @@ void poison_targets(Frame *frame, const AstStatement *ast) {
 /* --- the left side --- */
 
 /* Names of a statement hide those of the def. For a size that is hardly meant. */
-void warn_hiding(Frame *frame, AstName name) {
+void warn_hiding(CallFrame *frame, AstName name) {
     const Symbol *symbol = frame_symbol(frame, name.text);
     if (!symbol || symbol->kind != SYMBOL_SIZE || !may_warn(frame))
         return;
@@ -218,7 +218,7 @@ static bool check_reductions(Statement *s) {
     return true;
 }
 
-bool declared_view(Frame *frame, const AstResult *result, View *view) {
+bool declared_view(CallFrame *frame, const AstResult *result, View *view) {
     *view = (View){.rank = result->dims.count, .dims = ARENA_ARRAY(frame->builder->arena, Expr *, result->dims.count)};
     for (int d = 0; d < view->rank; d++) {
         view->dims[d] = size_value(frame, result->dims.items[d]);
@@ -251,14 +251,14 @@ static bool is_ranged(const Statement *s, const IndexVariable *index) {
     return ranged;
 }
 
-static bool has_calls(const Frame *frame, const AstExpr *ast) {
+static bool has_calls(const CallFrame *frame, const AstExpr *ast) {
     bool found = is_call(frame, ast);
     for (int i = 0; i < ast->args.count && !found; i++)
         found = has_calls(frame, ast->args.items[i]);
     return found;
 }
 
-static bool calls_defs(const Frame *frame, const AstStatement *ast) {
+static bool calls_defs(const CallFrame *frame, const AstStatement *ast) {
     bool found = has_calls(frame, ast->values.items[0]);
     for (int i = 0; i < ast->wheres.count && !found; i++) {
         const AstWhere *where = &ast->wheres.items[i];
@@ -269,13 +269,13 @@ static bool calls_defs(const Frame *frame, const AstStatement *ast) {
 }
 
 /* Whether the statement defines the target again, in a form that look_ahead can handle. */
-static bool defines_again(const Frame *frame, const AstStatement *ast, const AstTarget *target) {
+static bool defines_again(const CallFrame *frame, const AstStatement *ast, const AstTarget *target) {
     return ast->kind == STATEMENT_ASSIGN && ast->targets.count == 1 && ast->values.count == 1 && !ast->combiner.text &&
            strcmp(ast->targets.items[0].name.text, target->name.text) == 0 &&
            ast->targets.items[0].indices.count == target->indices.count && !calls_defs(frame, ast);
 }
 
-static void learn_ranges(Frame *frame, const AstStatement *ast, const Variable *variable, View *view) {
+static void learn_ranges(CallFrame *frame, const AstStatement *ast, const Variable *variable, View *view) {
     Statement s = {.frame = frame, .builder = frame->builder, .ast = ast, .let_limit = ast->wheres.count};
     Typed value;
     Arena *arena = frame->builder->arena;
@@ -293,11 +293,11 @@ static void learn_ranges(Frame *frame, const AstStatement *ast, const Variable *
 }
 
 /* Takes ranges from a later statement. What that makes and reports is dropped. */
-static void look_ahead(Frame *frame, const AstStatement *ast, const Variable *variable, View *view) {
+static void look_ahead(CallFrame *frame, const AstStatement *ast, const Variable *variable, View *view) {
     Builder *builder = frame->builder, before = *builder;
     bool failed = frame->failed, muted = diag_mute(DIAGNOSTICS(frame), true);
-    LIST(Frame *) good = {0};
-    for (Frame *f = frame; f; f = f->caller)
+    LIST(CallFrame *) good = {0};
+    for (CallFrame *f = frame; f; f = f->caller)
         if (!f->failed)
             list_push(builder->arena, &good, f);
     learn_ranges(frame, ast, variable, view);
@@ -354,7 +354,7 @@ static bool check_assignment(Statement *s, Variable *variable) {
     return !s->failed;
 }
 
-static void check_assign(Frame *frame, const AstStatement *ast) {
+static void check_assign(CallFrame *frame, const AstStatement *ast) {
     const AstTarget *target = &ast->targets.items[0];
     Variable *variable = target_variable(frame, target);
     Statement s = {.frame = frame, .builder = frame->builder, .ast = ast, .let_limit = ast->wheres.count};
@@ -365,7 +365,7 @@ static void check_assign(Frame *frame, const AstStatement *ast) {
 /* --- combiners ---------------------------------------------------------------------------------------------------- */
 
 /* The combiner of the statement, which has as many components as the statement has targets; NULL after an error. */
-CombinerDefinition *statement_combiner(Frame *frame, const AstStatement *ast) {
+CombinerDefinition *statement_combiner(CallFrame *frame, const AstStatement *ast) {
     Checker *checker = frame->builder->checker;
     AstName name = ast->combiner;
     CombinerDefinition *definition = find_combiner(frame->builder->arena, frame->definition->file, name.text);
@@ -391,13 +391,13 @@ CombinerDefinition *statement_combiner(Frame *frame, const AstStatement *ast) {
 }
 
 /* Whether both places have the same text. */
-static bool same_text(const Frame *frame, Loc a, Loc b) {
+static bool same_text(const CallFrame *frame, Loc a, Loc b) {
     const Source *source = source_get(frame->builder->checker->sources, a.file);
     return a.file == b.file && a.end - a.begin == b.end - b.begin &&
            memcmp(source->text + a.begin, source->text + b.begin, a.end - a.begin) == 0;
 }
 
-static bool same_indices(const Frame *frame, const AstTarget *a, const AstTarget *b) {
+static bool same_indices(const CallFrame *frame, const AstTarget *a, const AstTarget *b) {
     for (int i = 0; i < a->indices.count && a->indices.count == b->indices.count; i++)
         if (!same_text(frame, a->indices.items[i]->loc, b->indices.items[i]->loc))
             return false;
@@ -509,7 +509,7 @@ static bool check_tuple(Statement *s, CombinerDefinition *definition, Variable *
     return !s->failed;
 }
 
-static void check_combination(Frame *frame, const AstStatement *ast) {
+static void check_combination(CallFrame *frame, const AstStatement *ast) {
     Statement s = {.frame = frame, .builder = frame->builder, .ast = ast, .let_limit = ast->wheres.count};
     Variable **variables = ARENA_ARRAY(frame->builder->arena, Variable *, ast->targets.count);
     CombinerDefinition *definition = statement_combiner(frame, ast);
@@ -524,7 +524,7 @@ static void check_combination(Frame *frame, const AstStatement *ast) {
         poison(variables[i]);
 }
 
-void check_statement(Frame *frame, const AstStatement *ast) {
+void check_statement(CallFrame *frame, const AstStatement *ast) {
     if (ast->kind == STATEMENT_SCAN) {
         check_scan(frame, ast);
         return;

@@ -30,7 +30,7 @@ enum { BUILD_LIMIT_SECONDS = 20, MOST_JOBS = 1024, OTHER_FILES = 64 };
 enum { WITHOUT_MEMORY = 4 };               /* exit status of a builder */
 static const double least_progress = 0.05; /* of a processor; below it a build is given up for now */
 
-typedef struct Builder {
+typedef struct BuildProcess {
     pid_t pid; /* 0: none */
     int input, output;
     int64_t generation;     /* of the contents that it sent */
@@ -38,14 +38,14 @@ typedef struct Builder {
     double deadline, spent; /* spent: processor seconds when last checked */
     double since;           /* processor seconds when this build began */
     Wire answer;
-} Builder;
+} BuildProcess;
 
 struct Builders {
     Arena *arena;
     Program *const *programs;
     const Target *target;
     ToolchainOptions options;
-    Builder *items;       /* [options.jobs] */
+    BuildProcess *items;       /* [options.jobs] */
     struct pollfd *ready; /* of each */
     int room;             /* the system has room for so many */
     LIST(struct WaitingBuild {
@@ -197,7 +197,7 @@ int build_jobs(Arena *arena, int wanted, const char **why) {
     return most < MOST_JOBS ? (int)most : MOST_JOBS;
 }
 
-static bool start_builder(Builders *pool, Builder *builder) {
+static bool start_builder(Builders *pool, BuildProcess *builder) {
     int request[2], answer[2];
     warm_up(pool);
     if (!wire_open(request, answer))
@@ -222,11 +222,11 @@ static bool start_builder(Builders *pool, Builder *builder) {
         return false;
     }
     fcntl(answer[0], F_SETFL, O_NONBLOCK);
-    *builder = (Builder){.pid = pid, .input = request[1], .output = answer[0]};
+    *builder = (BuildProcess){.pid = pid, .input = request[1], .output = answer[0]};
     return true;
 }
 
-static void end_builder(Builder *builder) {
+static void end_builder(BuildProcess *builder) {
     if (!builder->pid)
         return;
     kill(builder->pid, SIGKILL);
@@ -261,7 +261,7 @@ static void limit_contents(Builders *pool) {
     pool->generation++;
 }
 
-static void put_build(Builders *pool, Builder *builder, const struct WaitingBuild *build, Wire *wire) {
+static void put_build(Builders *pool, BuildProcess *builder, const struct WaitingBuild *build, Wire *wire) {
     Text text = {.arena = pool->arena};
     schedule_print_statements(&text, build->candidate->schedule);
     wire_put_integer(wire, builder->generation != pool->generation);
@@ -271,7 +271,7 @@ static void put_build(Builders *pool, Builder *builder, const struct WaitingBuil
 }
 
 /* Whether a builder is available. If the system has no room for another, the existing ones do the work. */
-static bool has_builder(Builders *pool, Builder *builder) {
+static bool has_builder(Builders *pool, BuildProcess *builder) {
     int alive = 0;
     for (int i = 0; i < pool->options.jobs; i++)
         alive += pool->items[i].pid != 0;
@@ -289,7 +289,7 @@ static bool has_builder(Builders *pool, Builder *builder) {
 static void hand_out(Builders *pool) {
     limit_contents(pool);
     for (int i = 0; i < pool->options.jobs && pool->waiting_at < pool->waiting.count; i++) {
-        Builder *builder = &pool->items[i];
+        BuildProcess *builder = &pool->items[i];
         bool there = !builder->candidate && has_builder(pool, builder);
         if (builder->candidate || (!there && busy_builders(pool) > 0))
             continue;
@@ -352,7 +352,7 @@ static Built *take_built(Builders *pool, Wire *answer) {
     return NULL;
 }
 
-static void take_candidate(Builders *pool, Builder *builder) {
+static void take_candidate(Builders *pool, BuildProcess *builder) {
     Candidate *candidate = builder->candidate;
     Wire *answer = &builder->answer;
     size_t before = pool->contents.bytes;
@@ -369,7 +369,7 @@ static void take_candidate(Builders *pool, Builder *builder) {
     finish(pool, candidate, built ? OUTCOME_OK : OUTCOME_BUILD_ERROR, made ? "" : why, made && !built);
 }
 
-static void lose_builder(Builders *pool, Builder *builder, const char *why, bool transient) {
+static void lose_builder(Builders *pool, BuildProcess *builder, const char *why, bool transient) {
     Candidate *candidate = builder->candidate;
     end_builder(builder);
     builder->candidate = NULL;
@@ -385,7 +385,7 @@ static siginfo_t end_of(pid_t pid) {
 }
 
 /* A build that ran out of memory, or was ended from outside, says nothing about the schedule. */
-static void builder_died(Builders *pool, Builder *builder) {
+static void builder_died(Builders *pool, BuildProcess *builder) {
     Candidate *candidate = builder->candidate;
     siginfo_t end = end_of(builder->pid);
     bool exited = end.si_pid && end.si_code == CLD_EXITED;
@@ -399,7 +399,7 @@ static void builder_died(Builders *pool, Builder *builder) {
 
 /* A build that uses the processor continues until its limit, however little it gets; one that stands still loses its
  * process. */
-static void check_deadline(Builders *pool, Builder *builder) {
+static void check_deadline(Builders *pool, BuildProcess *builder) {
     double now = monotonic_seconds(), spent = processor_seconds(builder->pid);
     if (now <= builder->deadline)
         return;
@@ -424,7 +424,7 @@ static void listen_to_builders(Builders *pool, int milliseconds) {
             ready[i].revents = ready[i].fd >= 0 ? POLLIN : 0;
     }
     for (int i = 0; i < jobs; i++) {
-        Builder *builder = &pool->items[i];
+        BuildProcess *builder = &pool->items[i];
         bool complete = false;
         if (!builder->candidate)
             continue;
@@ -466,7 +466,7 @@ void builders_release(Builders *pool, Candidate *candidate) {
 Builders *builders_open(Arena *arena, Program *const *programs, const Target *target, const ToolchainOptions *options) {
     Builders *pool = ARENA_NEW(arena, Builders);
     *pool = (Builders){.arena = arena, .programs = programs, .target = target, .options = *options};
-    pool->items = ARENA_ARRAY(arena, Builder, options->jobs);
+    pool->items = ARENA_ARRAY(arena, BuildProcess, options->jobs);
     pool->ready = ARENA_ARRAY(arena, struct pollfd, options->jobs);
     pool->room = options->jobs;
     return pool;

@@ -16,7 +16,7 @@ enum { WIRE_VERSION = 5 };
 typedef enum RequestKind { REQUEST_GREETING, REQUEST_RUN } RequestKind;
 /* Why a worker has no result: the object cannot be used; the machine did not provide the threads; no object with these
  * arguments and threads can run there. */
-typedef enum Refusal { REFUSED_OBJECT, REFUSED_THREADS, REFUSED_ALL } Refusal;
+typedef enum RequestRefusal { REFUSED_OBJECT, REFUSED_THREADS, REFUSED_ALL } RequestRefusal;
 #define WIRE_LIMIT ((int64_t)1 << 36) /* limit of a frame: a greater length is damaged */
 
 typedef struct Wire {

@@ -314,7 +314,7 @@ static void begin_answer(const Job *job, Outcome outcome, Wire *answer) {
     wire_put_integer(answer, outcome);
 }
 
-static void refuse(const Job *job, Wire *answer, Refusal reason, const char *why) {
+static void refuse(const Job *job, Wire *answer, RequestRefusal reason, const char *why) {
     begin_answer(job, OUTCOME_BUILD_ERROR, answer);
     wire_put_integer(answer, reason);
     wire_put_text(answer, why);
