@@ -8,10 +8,17 @@ const ElementInfo element_info[TYPE_COUNT] = {
 };
 
 const OpInfo op_info[OP_COUNT] = {
-#define OPERATOR(id, spelling, arity, class, precedence, libm, exactness, code)                                        \
-    [OP_##id] = {#id, spelling, arity, CLASS_##class, precedence, libm, EXACTNESS_##exactness, CODE_##code},
+#define NONE
+#define TEXT(name) #name
+#define OPERATOR(id, spelling, arity, class, precedence, exactness, code)                                              \
+    [OP_##id] = {#id,         spelling,     arity, CLASS_##class, precedence, "", EXACTNESS_##exactness,               \
+                 CODE_##code, BETWEEN_OTHER},
+#define FUNCTION(id, spelling, arity, libm, exactness, code, vectors, between)                                         \
+    [OP_##id] = {#id,         spelling,         arity, CLASS_MATH, 0, TEXT(libm), EXACTNESS_##exactness,               \
+                 CODE_##code, BETWEEN_##between},
 #include "lang/ops.def"
 #undef OPERATOR
+#undef FUNCTION
 };
 
 const PrimInfo prim_info[PRIM_COUNT] = {

@@ -67,8 +67,10 @@ typedef struct Var {
 
 typedef enum Op {
 #define OPERATOR(id, ...) OP_##id,
+#define FUNCTION OPERATOR
 #include "lang/ops.def"
 #undef OPERATOR
+#undef FUNCTION
     OP_COUNT
 } Op;
 
@@ -80,6 +82,7 @@ typedef enum OpExactness {
     EXACTNESS_STEPS
 } OpExactness; /* of results that are floats */
 typedef enum OpCode { CODE_INSTRUCTION, CODE_SEQUENCE } OpCode;
+typedef enum OpBetween { BETWEEN_OTHER, BETWEEN_MONOTONE } OpBetween;
 
 typedef struct OpInfo {
     const char *name; /* "ADD" */
@@ -90,6 +93,7 @@ typedef struct OpInfo {
     const char *libm;
     OpExactness exactness;
     OpCode code;
+    OpBetween between; /* of a function */
 } OpInfo;
 extern const OpInfo op_info[OP_COUNT];
 

@@ -314,23 +314,18 @@ static Value apply_logic(Op op, const Value *args) {
 
 /* --- built-in functions ------------------------------------------------------------------------------------------- */
 
-static double rsqrt(double a) {
-    return 1 / sqrt(a);
-}
-
-static double (*const unary_functions[OP_COUNT])(double) = {
-    [OP_EXP] = exp,       [OP_EXP2] = exp2,   [OP_EXPM1] = expm1, [OP_LOG] = log,     [OP_LOG2] = log2,
-    [OP_LOG10] = log10,   [OP_LOG1P] = log1p, [OP_SIN] = sin,     [OP_COS] = cos,     [OP_TAN] = tan,
-    [OP_ASIN] = asin,     [OP_ACOS] = acos,   [OP_ATAN] = atan,   [OP_SINH] = sinh,   [OP_COSH] = cosh,
-    [OP_TANH] = tanh,     [OP_ASINH] = asinh, [OP_ACOSH] = acosh, [OP_ATANH] = atanh, [OP_SQRT] = sqrt,
-    [OP_RSQRT] = rsqrt,   [OP_CBRT] = cbrt,   [OP_ERF] = erf,     [OP_ERFC] = erfc,   [OP_LGAMMA] = lgamma,
-    [OP_TGAMMA] = tgamma, [OP_FLOOR] = floor, [OP_CEIL] = ceil,   [OP_ROUND] = round, [OP_RINT] = rint,
-    [OP_TRUNC] = trunc,   [OP_FABS] = fabs,
-};
-
-static double (*const binary_functions[OP_COUNT])(double, double) = {
-    [OP_ATAN2] = atan2, [OP_POW] = pow,   [OP_HYPOT] = hypot, [OP_FMOD] = fmod,
-    [OP_FMIN] = fmin,   [OP_FMAX] = fmax, [OP_FDIM] = fdim,   [OP_COPYSIGN] = copysign,
+/* Those of the C library. */
+static const union {
+    double (*of_1)(double);
+    double (*of_2)(double, double);
+    double (*of_3)(double, double, double);
+} functions[OP_COUNT] = {
+#define NONE NULL
+#define OPERATOR(...)
+#define FUNCTION(id, spelling, arity, libm, ...) [OP_##id] = {.of_##arity = libm},
+#include "lang/ops.def"
+#undef OPERATOR
+#undef FUNCTION
 };
 
 /* The next value of the type itself after a towards b. The 16-bit types step by their bits. */
@@ -349,15 +344,19 @@ static double next_after(ElementType type, double a, double b) {
 }
 
 static double apply_function(Op op, ElementType type, const Value *args) {
-    if (unary_functions[op])
-        return unary_functions[op](args[0].real);
-    if (binary_functions[op])
-        return binary_functions[op](args[0].real, args[1].real);
+    double a = args[0].real;
+    int arity = op_info[op].arity;
     if (op == OP_NEXTAFTER)
-        return next_after(type, args[0].real, args[1].real);
-    ENSURE(op == OP_FMA);
-    return type == TYPE_FLOAT ? fmaf((float)args[0].real, (float)args[1].real, (float)args[2].real)
-                              : fma(args[0].real, args[1].real, args[2].real);
+        return next_after(type, a, args[1].real);
+    if (op == OP_FMA && type == TYPE_FLOAT)
+        return fmaf((float)a, (float)args[1].real, (float)args[2].real);
+    if (op == OP_RSQRT)
+        return 1 / sqrt(a);
+    if (!functions[op].of_1)
+        INTERNAL_ERROR("function %s has no value", op_info[op].spelling);
+    return arity == 1   ? functions[op].of_1(a)
+           : arity == 2 ? functions[op].of_2(a, args[1].real)
+                        : functions[op].of_3(a, args[1].real, args[2].real);
 }
 
 Value value_apply(Op op, const Value *args) {

@@ -176,23 +176,32 @@ static double spread(const Instruction *in, int lane, double result) {
     return greatest;
 }
 
-/* The bound for functions whose values between the ends may be farther away than at the ends. */
+/* Of an angle: tangents have a pole between two of them. */
+static double half_turn(double angle) {
+    return floor(angle / M_PI + 0.5);
+}
+
+/* The bound for functions whose values between the ends may be farther away than at the ends, or a pole. */
 static double function_error(const Instruction *in, int lane, double result) {
     double error_a = error_of(in->args[0], lane), error_b = in->count > 1 ? error_of(in->args[1], lane) : 0;
-    double a = value_of(in->args[0], lane);
+    double a = value_of(in->args[0], lane), b = in->count > 1 ? value_of(in->args[1], lane) : 0;
     switch (in->op) {
     case OP_SIN:
     case OP_COS: return error_a;
-    case OP_TAN: /* a pole between the ends */ return error_a > 0.5 ? INFINITY : spread(in, lane, result) * 2;
+    case OP_TAN: return half_turn(a - error_a) != half_turn(a + error_a) ? INFINITY : spread(in, lane, result) * 2;
     case OP_TGAMMA:
     case OP_LGAMMA: return a - error_a <= 0 ? INFINITY : spread(in, lane, result) * 2;
-    case OP_FMOD: return error_a + error_b + fabs(value_of(in->args[1], lane));
-    case OP_COPYSIGN: return fabs(value_of(in->args[1], lane)) <= error_b ? 2 * fabs(a) + error_a : error_a;
+    case OP_POW: return fabs(a) <= error_a && b < error_b ? INFINITY : spread(in, lane, result) * 2;
+    case OP_FMOD: return fabs(b) <= error_b ? INFINITY : error_a + error_b + fabs(b);
+    case OP_COPYSIGN: return fabs(b) <= error_b ? 2 * fabs(a) + error_a : error_a;
     case OP_FMIN:
     case OP_FMAX:
     case OP_FABS: return largest_of(error_a, error_b);
     case OP_NEXTAFTER: return error_a + 2 * type_roundoff(in->type) * fabs(a) + smallest_step(in->type);
-    default: return spread(in, lane, result) * (op_info[in->op].exactness == EXACTNESS_STEPS ? 1 : 2);
+    default:
+        if (op_info[in->op].between != BETWEEN_MONOTONE)
+            return INFINITY;
+        return spread(in, lane, result) * (op_info[in->op].exactness == EXACTNESS_STEPS ? 1 : 2);
     }
 }
 

@@ -7,9 +7,14 @@
 #include <string.h>
 
 static const char *const intrinsic_names[OP_COUNT] = {
-    [OP_SQRT] = "llvm.sqrt",   [OP_FLOOR] = "llvm.floor", [OP_CEIL] = "llvm.ceil",         [OP_TRUNC] = "llvm.trunc",
-    [OP_RINT] = "llvm.rint",   [OP_ROUND] = "llvm.round", [OP_FABS] = "llvm.fabs",         [OP_FMIN] = "llvm.minnum",
-    [OP_FMAX] = "llvm.maxnum", [OP_FMA] = "llvm.fma",     [OP_COPYSIGN] = "llvm.copysign",
+#define OWN(name) NULL
+#define INTRINSIC(name) "llvm." #name
+#define LIBRARY NULL
+#define OPERATOR(...)
+#define FUNCTION(id, spelling, arity, libm, exactness, code, vectors, between) [OP_##id] = vectors,
+#include "lang/ops.def"
+#undef OPERATOR
+#undef FUNCTION
 };
 
 /* --- the C library --- */
@@ -45,28 +50,10 @@ LLVMValueRef call_by_lane(Code *code, Op op, LLVMValueRef *args) {
     return result;
 }
 
-/* --- combinations --- */
-
-static LLVMValueRef emit_rsqrt(Code *code, LLVMValueRef a) {
-    LLVMValueRef one = constant_real(LLVMTypeOf(a), 1);
-    return LLVMBuildFDiv(code->builder, one, unary_intrinsic(code, "llvm.sqrt", a), "");
-}
-
-/* a - b where a > b, else 0; propagates NaN. */
-static LLVMValueRef emit_fdim(Code *code, LLVMValueRef a, LLVMValueRef b) {
-    LLVMValueRef below = LLVMBuildFCmp(code->builder, LLVMRealOLE, a, b, "");
-    LLVMValueRef zero = LLVMConstNull(LLVMTypeOf(a));
-    return LLVMBuildSelect(code->builder, below, zero, LLVMBuildFSub(code->builder, a, b, ""), "");
-}
-
 static LLVMValueRef emit_real_function(Code *code, Op op, bool single, LLVMValueRef *args) {
     LLVMTypeRef type = LLVMTypeOf(args[0]);
     if (intrinsic_names[op])
         return emit_intrinsic(code, intrinsic_names[op], &type, 1, args, op_info[op].arity);
-    if (op == OP_RSQRT)
-        return emit_rsqrt(code, args[0]);
-    if (op == OP_FDIM)
-        return emit_fdim(code, args[0], args[1]);
     LLVMValueRef result = emit_function_of_reals(code, op, !single, args);
     return result ? result : call_by_lane(code, op, args);
 }

@@ -309,37 +309,24 @@ static Datum comparison(Op op, const Datum *a, const Datum *b) {
 
 /* --- functions --- */
 
+/* Those of the C library, which alone are shared with the compiler. */
 typedef struct Function {
-    Op op;
-    bool exact;
-    long double (*one)(long double);
-    long double (*two)(long double, long double);
+    long double (*of_1)(long double);
+    long double (*of_2)(long double, long double);
+    long double (*of_3)(long double, long double, long double);
 } Function;
 
 static long double reciprocal_root(long double x) {
     return 1 / sqrtl(x);
 }
 
-static const Function functions[] = {
-    {OP_EXP, false, expl, NULL},     {OP_EXP2, false, exp2l, NULL},
-    {OP_EXPM1, false, expm1l, NULL}, {OP_LOG, false, logl, NULL},
-    {OP_LOG2, false, log2l, NULL},   {OP_LOG10, false, log10l, NULL},
-    {OP_LOG1P, false, log1pl, NULL}, {OP_SIN, false, sinl, NULL},
-    {OP_COS, false, cosl, NULL},     {OP_TAN, false, tanl, NULL},
-    {OP_ASIN, false, asinl, NULL},   {OP_ACOS, false, acosl, NULL},
-    {OP_ATAN, false, atanl, NULL},   {OP_ATAN2, false, NULL, atan2l},
-    {OP_SINH, false, sinhl, NULL},   {OP_COSH, false, coshl, NULL},
-    {OP_TANH, false, tanhl, NULL},   {OP_ASINH, false, asinhl, NULL},
-    {OP_ACOSH, false, acoshl, NULL}, {OP_ATANH, false, atanhl, NULL},
-    {OP_SQRT, false, sqrtl, NULL},   {OP_RSQRT, false, reciprocal_root, NULL},
-    {OP_CBRT, false, cbrtl, NULL},   {OP_POW, false, NULL, powl},
-    {OP_HYPOT, false, NULL, hypotl}, {OP_ERF, false, erfl, NULL},
-    {OP_ERFC, false, erfcl, NULL},   {OP_FLOOR, true, floorl, NULL},
-    {OP_CEIL, true, ceill, NULL},    {OP_ROUND, true, roundl, NULL},
-    {OP_RINT, true, rintl, NULL},    {OP_TRUNC, true, truncl, NULL},
-    {OP_FABS, true, fabsl, NULL},    {OP_FMOD, true, NULL, fmodl},
-    {OP_FMIN, true, NULL, fminl},    {OP_FMAX, true, NULL, fmaxl},
-    {OP_FDIM, false, NULL, fdiml},   {OP_COPYSIGN, true, NULL, copysignl},
+static const Function functions[OP_COUNT] = {
+#define NONEl reciprocal_root
+#define OPERATOR(...)
+#define FUNCTION(id, spelling, arity, libm, ...) [OP_##id] = {.of_##arity = libm##l},
+#include "lang/ops.def"
+#undef OPERATOR
+#undef FUNCTION
 };
 
 static double next_towards(ElementType type, double a, double b) {
@@ -359,37 +346,47 @@ static bool is_zero(const Datum *d) {
     return d->real == 0;
 }
 
+static bool is_exact(Op op) {
+    static const Op exact[] = {OP_FLOOR, OP_CEIL, OP_ROUND, OP_RINT,     OP_TRUNC,    OP_FABS,
+                               OP_FMOD,  OP_FMIN, OP_FMAX,  OP_COPYSIGN, OP_NEXTAFTER};
+    for (size_t i = 0; i < sizeof exact / sizeof *exact; i++)
+        if (exact[i] == op)
+            return true;
+    return false;
+}
+
 /* Angles beyond a million are as the C library has them; zeros of either sign are one to fmin and fmax. */
-static Certainty function_certainty(const Function *f, const Datum *args, int count) {
-    bool angle = f->op == OP_SIN || f->op == OP_COS || f->op == OP_TAN;
+static Certainty function_certainty(Op op, const Datum *args, int count) {
+    bool angle = op == OP_SIN || op == OP_COS || op == OP_TAN;
     if (worst(args, count) != CERTAIN)
-        return f->op == OP_FABS ? worst(args, count) : UNKNOWN;
+        return op == OP_FABS ? worst(args, count) : UNKNOWN;
     if (angle && !(fabs(args[0].real) <= 1e6) && isfinite(args[0].real))
         return UNKNOWN;
-    bool zeros = (f->op == OP_FMIN || f->op == OP_FMAX) && is_zero(&args[0]) && is_zero(&args[1]);
-    return f->exact && !zeros ? CERTAIN : NEAR;
+    bool zeros = (op == OP_FMIN || op == OP_FMAX) && is_zero(&args[0]) && is_zero(&args[1]);
+    return is_exact(op) && !zeros ? CERTAIN : NEAR;
 }
 
 static Datum function(Op op, const Datum *args, int count) {
     ElementType type = args[0].type;
-    Certainty certain = worst(args, count) == CERTAIN ? CERTAIN : UNKNOWN;
+    const Function *f = &functions[op];
+    long double a = args[0].real, result;
     if (op == OP_NEXTAFTER)
-        return real_datum(type, next_towards(type, args[0].real, args[1].real), certain);
-    if (op == OP_FMA)
-        return real_datum(type, fmal(args[0].real, args[1].real, args[2].real), certain == CERTAIN ? NEAR : UNKNOWN);
-    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
-        const Function *f = &functions[i];
-        if (f->op == op)
-            return real_datum(type, f->one ? f->one(args[0].real) : f->two(args[0].real, args[1].real),
-                              function_certainty(f, args, count));
-    }
-    return (Datum){.type = type, .certainty = UNKNOWN};
+        result = next_towards(type, args[0].real, args[1].real);
+    else if (count == 1 && f->of_1)
+        result = f->of_1(a);
+    else if (count == 2 && f->of_2)
+        result = f->of_2(a, args[1].real);
+    else if (count == 3 && f->of_3)
+        result = f->of_3(a, args[1].real, args[2].real);
+    else
+        abort();
+    return real_datum(type, result, function_certainty(op, args, count));
 }
 
 /* --- an operator on operands of any types --- */
 
 static bool is_function(Op op) {
-    return op >= OP_EXP;
+    return op_info[op].class == CLASS_MATH;
 }
 
 static ElementType common_type(Op op, const Datum *args, int count) {

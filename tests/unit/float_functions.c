@@ -21,33 +21,45 @@ typedef struct Subject {
     bool wide, strict; /* of double; under -fstrict */
 } Subject;
 
-#define BOTH(op)                                                                                                       \
-    {op, false, false}, {                                                                                              \
-        op, true, false                                                                                                \
-    }
-static const Subject subjects[] = {
-    BOTH(OP_EXP),   BOTH(OP_EXP2),  BOTH(OP_EXPM1), BOTH(OP_LOG),           BOTH(OP_LOG1P),        BOTH(OP_LOG2),
-    BOTH(OP_LOG10), BOTH(OP_TANH),  BOTH(OP_ERF),   BOTH(OP_SIN),           BOTH(OP_COS),          BOTH(OP_TAN),
-    BOTH(OP_SQRT),  BOTH(OP_RSQRT), BOTH(OP_POW),   BOTH(OP_ASIN),          BOTH(OP_ACOS),         BOTH(OP_ATAN),
-    BOTH(OP_ATAN2), BOTH(OP_SINH),  BOTH(OP_COSH),  BOTH(OP_ASINH),         BOTH(OP_ACOSH),        BOTH(OP_ATANH),
-    BOTH(OP_CBRT),  BOTH(OP_HYPOT), BOTH(OP_ERFC),  {OP_DIV, false, false}, {OP_DIV, false, true},
-};
-enum { SUBJECTS = sizeof subjects / sizeof *subjects };
-
 static long double rsqrt_of(long double x) {
     return 1 / sqrtl(x);
 }
 
-/* With more digits than a double has. */
-static long double (*const unary[OP_COUNT])(long double) = {
-    [OP_EXP] = expl,     [OP_EXP2] = exp2l,   [OP_EXPM1] = expm1l, [OP_LOG] = logl,       [OP_LOG1P] = log1pl,
-    [OP_LOG2] = log2l,   [OP_LOG10] = log10l, [OP_TANH] = tanhl,   [OP_ERF] = erfl,       [OP_SIN] = sinl,
-    [OP_COS] = cosl,     [OP_TAN] = tanl,     [OP_SQRT] = sqrtl,   [OP_RSQRT] = rsqrt_of, [OP_ASIN] = asinl,
-    [OP_ACOS] = acosl,   [OP_ATAN] = atanl,   [OP_SINH] = sinhl,   [OP_COSH] = coshl,     [OP_ASINH] = asinhl,
-    [OP_ACOSH] = acoshl, [OP_ATANH] = atanhl, [OP_CBRT] = cbrtl,   [OP_ERFC] = erfcl,
+/* Those of the C library with more digits than a double has. */
+typedef struct Precise {
+    bool own; /* a sequence of its own, not an instruction or a call */
+    long double (*of_1)(long double);
+    long double (*of_2)(long double, long double);
+    long double (*of_3)(long double, long double, long double);
+} Precise;
+static const Precise precise[OP_COUNT] = {
+#define NONEl rsqrt_of
+#define OWN(name) true
+#define INTRINSIC(name) false
+#define LIBRARY false
+#define OPERATOR(...)
+#define FUNCTION(id, spelling, arity, libm, exactness, code, vectors, between)                                         \
+    [OP_##id] = {.own = vectors, .of_##arity = libm##l},
+#include "lang/ops.def"
+#undef OPERATOR
+#undef FUNCTION
 };
-static long double (*const binary[OP_COUNT])(long double,
-                                             long double) = {[OP_POW] = powl, [OP_ATAN2] = atan2l, [OP_HYPOT] = hypotl};
+
+enum { SUBJECTS_MOST = 2 * OP_COUNT };
+static Subject subjects[SUBJECTS_MOST];
+static int subject_count;
+
+static void add_subject(Op op, bool wide, bool strict) {
+    subjects[subject_count++] = (Subject){op, wide, strict};
+}
+
+static void list_subjects(void) {
+    for (Op op = 0; op < OP_COUNT; op++)
+        for (int wide = 0; wide < 2 && (precise[op].own || op == OP_SQRT); wide++)
+            add_subject(op, wide, false);
+    add_subject(OP_DIV, false, false);
+    add_subject(OP_DIV, false, true);
+}
 
 static float as_float(uint32_t bits) {
     float value;
@@ -68,12 +80,10 @@ static double as_double(uint64_t bits) {
 
 static Kernel *kernel_of(Arena *arena, int f, const Target *target, int lanes) {
     Op op = subjects[f].op;
-    const char *name = op_info[op].libm;
+    const char *name = op_info[op].spelling;
     const char *call = op_info[op].arity == 2 ? "%s(X(i, j), B(i, j))" : "%s(X(i, j)) where exists B(i, j)";
     if (op == OP_DIV)
         call = "X(i, j) %s B(i, 0)";
-    if (!*name)
-        name = op == OP_DIV ? "/" : "rsqrt";
     const char *type = subjects[f].wide ? "double" : "float";
     const char *format = arena_printf(arena, "def f%d(%s(N, %d) X, %s(N, %d) B) -> (Y) { Y(i, j) = %s }", f, type,
                                       lanes, type, lanes, call);
@@ -107,7 +117,7 @@ typedef struct Worst {
 } Worst;
 
 static long double wanted_of(Op op, long double x, long double b) {
-    return unary[op] ? unary[op](x) : binary[op] ? binary[op](x, b) : x / b;
+    return precise[op].of_1 ? precise[op].of_1(x) : precise[op].of_2 ? precise[op].of_2(x, b) : x / b;
 }
 
 /* Divisors of whole rows: what has no reciprocal, or none that is a normal number, among random floats. */
@@ -308,15 +318,15 @@ static void test_points(const Subject *subject, EntryFunction *entry, const char
 static void test_target(const char *folder, const char *name, int lanes, uint32_t stride) {
     Arena *arena = arena_new();
     const Target *target = target_make(arena, name, 1);
-    Kernel *kernels[SUBJECTS];
-    for (int f = 0; f < SUBJECTS; f++)
+    Kernel *kernels[SUBJECTS_MOST];
+    for (int f = 0; f < subject_count; f++)
         kernels[f] = kernel_of(arena, f, target, lanes);
     EmitOptions options = {.kind = EMIT_OBJECT, .pic = true, .candidate = true};
     const char *shown = arena_printf(arena, "%s, %d lanes", name, lanes);
-    void *library = load_kernels(folder, kernels, SUBJECTS, target, &options);
+    void *library = load_kernels(folder, kernels, subject_count, target, &options);
     ok(library != NULL, "%s: an object", shown);
     const char *only = getenv("FLOAT_ONLY");
-    for (int f = 0; library && f < SUBJECTS; f++)
+    for (int f = 0; library && f < subject_count; f++)
         if (!only || strcmp(only, op_info[subjects[f].op].spelling) == 0) {
             EntryFunction *entry = entry_of(library, arena_printf(arena, "f%d", f));
             test_function(&subjects[f], entry, stride, shown);
@@ -331,6 +341,7 @@ int main(void) {
     uint32_t stride = getenv("FLOAT_STRIDE") ? (uint32_t)atoi(getenv("FLOAT_STRIDE")) : 65521;
     Arena *arena = arena_new();
     const char *folder = work_folder_make(arena);
+    list_subjects();
     test_target(folder, "host", ROW, stride);
     test_target(folder, "host", 4, stride);
     static const char *const rows[] = {"x86-64", "x86-64-v3"};

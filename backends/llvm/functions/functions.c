@@ -1,5 +1,5 @@
-/* functions.c - which functions are sequences of instructions; see functions/functions.h. A function without a row
- * calls the C library.
+/* functions.c - the functions that are sequences of instructions, of ops.def, and what they share; see
+ * functions/functions.h.
  */
 #include "backends/llvm/functions/functions.h"
 
@@ -43,14 +43,21 @@ LLVMValueRef emit_apart(Lanes *l, const char *name, ApartFunction *body, const v
 
 /* --- the table --- */
 
+/* a - b where a > b, else 0; propagates NaN. */
+LLVMValueRef emit_fdim(Lanes *l, LLVMValueRef *args) {
+    LLVMValueRef below = LLVMBuildFCmp(l->b, LLVMRealOLE, args[0], args[1], "");
+    return LLVMBuildSelect(l->b, below, lanes_number(l, 0), lanes_subtract(l, args[0], args[1]), "");
+}
+
 static RealFunction *const functions[OP_COUNT] = {
-    [OP_EXP] = emit_exp,     [OP_EXP2] = emit_exp2,   [OP_EXPM1] = emit_expm1, [OP_LOG] = emit_log,
-    [OP_LOG1P] = emit_log1p, [OP_LOG2] = emit_log2,   [OP_LOG10] = emit_log10, [OP_SIN] = emit_sin,
-    [OP_COS] = emit_cos,     [OP_TAN] = emit_tan,     [OP_ASIN] = emit_asin,   [OP_ACOS] = emit_acos,
-    [OP_ATAN] = emit_atan,   [OP_ATAN2] = emit_atan2, [OP_SINH] = emit_sinh,   [OP_COSH] = emit_cosh,
-    [OP_TANH] = emit_tanh,   [OP_ASINH] = emit_asinh, [OP_ACOSH] = emit_acosh, [OP_ATANH] = emit_atanh,
-    [OP_CBRT] = emit_cbrt,   [OP_POW] = emit_pow,     [OP_HYPOT] = emit_hypot, [OP_ERF] = emit_erf,
-    [OP_ERFC] = emit_erfc,
+#define OWN(name) emit_##name
+#define INTRINSIC(name) NULL
+#define LIBRARY NULL
+#define OPERATOR(...)
+#define FUNCTION(id, spelling, arity, libm, exactness, code, vectors, between) [OP_##id] = vectors,
+#include "lang/ops.def"
+#undef OPERATOR
+#undef FUNCTION
 };
 
 /* For a single number the C library is faster: it takes only the path that the number needs. */

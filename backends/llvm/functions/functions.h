@@ -22,6 +22,21 @@ LLVMValueRef lanes_series(Lanes *l, LLVMValueRef x, const Series *series);
 typedef LLVMValueRef ApartFunction(Lanes *l, const void *context, LLVMValueRef x);
 LLVMValueRef emit_apart(Lanes *l, const char *name, ApartFunction *body, const void *context, LLVMValueRef x);
 
+/* --- the functions of ops.def, each in the file of its kind --- */
+
+typedef LLVMValueRef RealFunction(Lanes *l, LLVMValueRef *args);
+#define OWN(name) RealFunction emit_##name;
+#define INTRINSIC(name)
+#define LIBRARY
+#define OPERATOR(...)
+#define FUNCTION(id, spelling, arity, libm, exactness, code, vectors, between) vectors
+#include "lang/ops.def"
+#undef OWN
+#undef INTRINSIC
+#undef LIBRARY
+#undef OPERATOR
+#undef FUNCTION
+
 /* --- functions/exponentials.c --- */
 
 /* x * y rounded, as a real and as an integer; for values below 2^22. */
@@ -32,23 +47,11 @@ LLVMValueRef reduce_by_log2(Lanes *l, LLVMValueRef x, LLVMValueRef rest, LLVMVal
 LLVMValueRef reduced_expm1(Lanes *l, LLVMValueRef r);
 /* x * 2^n, as a real and as an integer. */
 LLVMValueRef scale_real(Lanes *l, LLVMValueRef x, LLVMValueRef real, LLVMValueRef n);
-
-typedef LLVMValueRef RealFunction(Lanes *l, LLVMValueRef *args);
-RealFunction emit_exp, emit_exp2, emit_expm1, emit_sinh, emit_cosh, emit_tanh;
-
 LLVMValueRef reduced_exp2(Lanes *l, LLVMValueRef f); /* 2^f for |f| <= 1/2 */
 
 /* --- others --- */
 
 /* functions/logarithms.c: m from sqrt(1/2) to sqrt(2) and n, a real, with x = m * 2^n, for a positive finite x. */
 LLVMValueRef decompose_real(Lanes *l, LLVMValueRef x, LLVMValueRef *n);
-
-RealFunction emit_log, emit_log1p, emit_log2, emit_log10, emit_asinh, emit_acosh,
-    emit_atanh;                                           /* functions/logarithms.c */
-RealFunction emit_asin, emit_acos, emit_atan, emit_atan2; /* functions/inverse_angles.c */
-RealFunction emit_cbrt, emit_hypot;                       /* functions/roots.c */
-RealFunction emit_erf, emit_erfc;                         /* functions/error_functions.c */
-RealFunction emit_sin, emit_cos, emit_tan;                /* functions/angles.c */
-RealFunction emit_pow;                                    /* functions/powers.c */
 
 #endif

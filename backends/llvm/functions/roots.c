@@ -1,7 +1,11 @@
-/* roots.c - cbrt and hypot as sequences of instructions; see functions/functions.h. */
+/* roots.c - rsqrt, cbrt and hypot as sequences of instructions; see functions/functions.h. */
 #include "backends/llvm/functions/functions.h"
 
 #include <math.h>
+
+LLVMValueRef emit_rsqrt(Lanes *l, LLVMValueRef *args) {
+    return lanes_divide(l, lanes_number(l, 1), unary_intrinsic(l->code, "llvm.sqrt", args[0]));
+}
 
 /* --- cbrt --- */
 
