@@ -1,0 +1,34 @@
+#!/bin/sh
+# lang/REFERENCE.md names each operator and function of lang/ops.def and each primitive of lang/prims.def.
+. "${srcdir:-.}/tests/lib.sh"
+reference=$srcdir/lang/REFERENCE.md
+
+# column NUMBER FILE ROW...: that column of such rows, without quotes.
+column() {
+    number=$1 file=$2
+    shift 2
+    for row; do sed -n "s/^$row(\(.*\)/\1/p" "$file"; done | awk -F', ' "{ gsub(/\"/, \"\", \$$number); print \$$number }"
+}
+
+# Rows of tables have no other bars, and a choice has places for its operands.
+tables() { sed -n 's/\\|/|/g; s/`c ? a : b`/`?:`/; /^|/p' "$reference"; }
+
+column 2 "$srcdir/lang/ops.def" OPERATOR FUNCTION | sort -u >"$work/operators"
+column 2 "$srcdir/lang/prims.def" PRIMITIVE | sort -u >"$work/primitives"
+tables >"$work/tables"
+for list in operators primitives; do
+    [ "$(wc -l <"$work/$list")" -gt 20 ]
+    report $? "$list are read"
+done
+
+while read -r spelling; do
+    grep -qF -- "\`$spelling\`" "$work/tables" || echo "$spelling"
+done <"$work/operators" >"$work/missing"
+is "$(cat "$work/missing")" "" "a table has each operator and function"
+
+while read -r primitive; do
+    grep -q "[\` ]$primitive(" "$work/tables" || echo "$primitive"
+done <"$work/primitives" >"$work/missing"
+is "$(cat "$work/missing")" "" "a table has each primitive"
+
+done_testing
