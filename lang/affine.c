@@ -316,6 +316,8 @@ void sum_of(Sum *sum, Arena *arena, Expr *e) {
 static Expr *term_expr(Arena *arena, int64_t coefficient, Expr *atom) {
     if (coefficient == 1)
         return atom;
+    if (!is_product(atom))
+        return expr_binary(arena, OP_MUL, expr_int(arena, coefficient), atom);
     Expr *factors[FACTOR_LIMIT + 1] = {expr_int(arena, coefficient)};
     return atom_product(arena, factors, 1 + atom_factors(atom, factors + 1, FACTOR_LIMIT));
 }

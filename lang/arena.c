@@ -138,11 +138,15 @@ char *arena_strdup(Arena *arena, const char *text) {
 }
 
 char *arena_vprintf(Arena *arena, const char *format, va_list arguments) {
+    char small[64]; /* most are, and are formatted once */
     va_list again;
     va_copy(again, arguments);
-    int length = vsnprintf(NULL, 0, format, arguments);
+    int length = vsnprintf(small, sizeof small, format, arguments);
     char *text = arena_alloc(arena, (size_t)length + 1);
-    vsnprintf(text, (size_t)length + 1, format, again);
+    if ((size_t)length < sizeof small)
+        memcpy(text, small, (size_t)length);
+    else
+        vsnprintf(text, (size_t)length + 1, format, again);
     va_end(again);
     return text;
 }

@@ -12,12 +12,10 @@
 enum { FACTOR_LIMIT = 16, ROUND_LIMIT = 4 /* an extent may name other loops: these suffice for what is met */ };
 
 bool expr_is_over_sizes(const Expr *e) {
-    if (e->kind == EXPR_VAR)
-        return e->var->kind == VAR_SIZE;
-    EACH_EXPR(at, e)
-        if (at->kind == EXPR_READ || (at->kind == EXPR_VAR && at->var->kind != VAR_SIZE))
-            return false;
-    return true;
+    bool over = e->kind != EXPR_READ && (e->kind != EXPR_VAR || e->var->kind == VAR_SIZE);
+    for (int i = 0; i < e->count && over; i++)
+        over = expr_is_over_sizes(e->args[i]);
+    return over;
 }
 
 bool sum_is_over_sizes(const Sum *sum) {
@@ -34,13 +32,19 @@ static void add_end(bool *known, int64_t *sum, bool has_end, int64_t end, int64_
              !__builtin_add_overflow(*sum, product, sum);
 }
 
+/* What is at least 0 need not be looked at for its lower end. */
+static Interval atom_ends(const Expr *atom, bool high) {
+    bool counts = atom->kind == EXPR_VAR && (atom->var->kind == VAR_SIZE || atom->var->extent);
+    return counts && !high ? (Interval){.has_low = true} : expr_interval(atom);
+}
+
 /* The ends that are asked for, the others unknown. */
 static Interval ends_of(const Sum *sum, bool low, bool high) {
     Interval ends = {low && !sum->overflow, high && !sum->overflow, sum->constant, sum->constant};
     for (int i = 0; i < sum->count && (ends.has_low || ends.has_high); i++) {
-        Interval atom = expr_interval(sum->terms[i].atom);
         int64_t factor = sum->terms[i].coefficient;
         bool falls = factor < 0;
+        Interval atom = atom_ends(sum->terms[i].atom, falls ? ends.has_low : ends.has_high);
         add_end(&ends.has_low, &ends.low, falls ? atom.has_high : atom.has_low, falls ? atom.high : atom.low, factor);
         add_end(&ends.has_high, &ends.high, falls ? atom.has_low : atom.has_high, falls ? atom.low : atom.high, factor);
     }
@@ -215,26 +219,34 @@ bool sum_bound(Sum *bound, const Sum *sum, bool upper) {
     return replaced;
 }
 
+/* The c of c * (x / c), or of a multiple of that; 0: it is none. */
+static int64_t whole_divisor(Term term) {
+    int64_t divisor;
+    bool quotient = term.atom->kind == EXPR_OP && term.atom->op == OP_DIV && expr_is_int(term.atom->args[1], &divisor);
+    return quotient && divisor > 0 && term.coefficient % divisor == 0 ? divisor : 0;
+}
+
 /* x - c + 1 <= c * (x / c) <= x. */
 bool sum_relax(Sum *relaxed, const Sum *sum, bool upper) {
-    bool replaced = false;
+    int first = 0;
+    while (first < sum->count && !whole_divisor(sum->terms[first]))
+        first++;
+    if (first == sum->count)
+        return false;
     sum_init(relaxed, sum->arena);
     relaxed->overflow = sum->overflow;
     relaxed->constant = sum->constant;
     for (int i = 0; i < sum->count; i++) {
         Term term = sum->terms[i];
-        int64_t divisor;
-        if (term.atom->kind != EXPR_OP || term.atom->op != OP_DIV || !expr_is_int(term.atom->args[1], &divisor) ||
-            divisor <= 0 || term.coefficient % divisor != 0) {
+        int64_t divisor = i < first ? 0 : whole_divisor(term);
+        if (divisor)
+            sum_add_expr(relaxed, term.coefficient / divisor, term.atom->args[0], false);
+        else
             sum_add_atom(relaxed, term.coefficient, term.atom);
-            continue;
-        }
-        replaced = true;
-        sum_add_expr(relaxed, term.coefficient / divisor, term.atom->args[0], false);
-        if (upper != (term.coefficient > 0))
+        if (divisor && upper != (term.coefficient > 0))
             sum_add_constant(relaxed, term.coefficient / divisor, 1 - divisor);
     }
-    return replaced;
+    return true;
 }
 
 bool sum_is_nonnegative(const Sum *sum) {
