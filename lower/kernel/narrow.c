@@ -20,7 +20,7 @@ typedef struct Narrow {
     Arena *arena;
     const Tensor *tensor;
     int lanes; /* of all its vectors; 0: none seen yet */
-    bool fails;
+    bool fails, by_forms;
     LIST(Part) parts;
 } Narrow;
 
@@ -137,7 +137,7 @@ static bool store_has_narrow_form(const Stmt *store, int lanes) {
 
 static void note_store(Narrow *narrow, Stmt *store) {
     Demand demand = {.narrow = narrow, .lanes = store->value->lanes};
-    demand.formed = store_has_narrow_form(store, store->index[0]->lanes);
+    demand.formed = !narrow->by_forms || store_has_narrow_form(store, store->index[0]->lanes);
     if (store->tensor == narrow->tensor) {
         Part *own = part_at(narrow, store->index[0]);
         if (!own)
@@ -209,7 +209,18 @@ static bool worth_it(const Narrow *narrow) {
     bool any = false;
     for (int i = 0; i < narrow->parts.count; i++)
         any |= width_of(narrow, &narrow->parts.items[i]) < narrow->lanes;
-    return any && !narrow->fails;
+    return any;
+}
+
+/* By the lanes that are needed; by the forms too, which take longer to look at. */
+static bool can_narrow(Narrow *narrow, const Stmt *allocate, bool by_forms) {
+    narrow->by_forms = by_forms;
+    EACH_STMT_OF(s, allocate->body, allocate->count) {
+        note_stmt(narrow, s);
+        if (narrow->fails)
+            return false;
+    }
+    return worth_it(narrow);
 }
 
 static Stmt *narrow_allocate(Arena *arena, Stmt *stmt, void *context) {
@@ -217,12 +228,8 @@ static Stmt *narrow_allocate(Arena *arena, Stmt *stmt, void *context) {
     stmt = stmt_map_bodies(arena, stmt, narrow_allocate, context);
     if (stmt->kind != STMT_ALLOCATE || stmt->tensor->scope != SCOPE_REGISTER)
         return stmt;
-    EACH_STMT_OF(s, stmt->body, stmt->count) {
-        note_stmt(&narrow, s);
-        if (narrow.fails)
-            break;
-    }
-    return worth_it(&narrow) ? stmt_map_bodies(arena, stmt, narrow_stmt, &narrow) : stmt;
+    bool good = can_narrow(&narrow, stmt, false) && can_narrow(&narrow, stmt, true);
+    return good ? stmt_map_bodies(arena, stmt, narrow_stmt, &narrow) : stmt;
 }
 
 void pass_narrow(Kernel *kernel) {

@@ -10,63 +10,48 @@
 /* --- what happens to a buffer ------------------------------------------------------------------------------------- */
 
 typedef struct Uses {
-    const Tensor *tensor; /* NULL: a free slot */
+    int64_t elements;
     bool read, in_memory;
 } Uses;
 
-/* All allocated buffers: a hash table by address, at most half full. */
 typedef struct Place {
     Arena *arena;
-    Uses *slots;
-    size_t slot_count; /* a power of two */
-    size_t buffers;
+    Map uses; /* Tensor, a buffer -> Uses */
 } Place;
 
-static Uses *find_uses(const Place *place, const Tensor *tensor) {
-    size_t at = ((uintptr_t)tensor >> 4) * 0x9e3779b97f4a7c15u;
-    for (at &= place->slot_count - 1; place->slots[at].tensor; at = (at + 1) & (place->slot_count - 1))
-        if (place->slots[at].tensor == tensor)
-            break;
-    return &place->slots[at];
+static Uses *find_uses(Place *place, const Tensor *tensor) {
+    Uses *uses = address_map_get(&place->uses, tensor);
+    if (!uses) {
+        uses = ARENA_NEW(place->arena, Uses);
+        uses->elements = tensor_elements(tensor);
+        address_map_set(place->arena, &place->uses, tensor, uses);
+    }
+    return uses;
 }
 
 /* Whether the index is constant and inside. Lanes that a guard cuts off may be outside: memory is not read there. */
-static bool is_register_index(const Tensor *tensor, const Expr *e) {
+static bool is_register_index(int64_t elements, const Expr *e) {
     int64_t first, step = 0;
     const Expr *base = e->kind == EXPR_RAMP ? e->args[0] : e;
-    if (tensor->scope != SCOPE_REGISTER)
-        return true; /* any index */
     if (!expr_is_int(base, &first) || (e->kind == EXPR_RAMP && !expr_is_int(e->args[1], &step)))
         return false;
-    int64_t last = first + (e->lanes - 1) * step, elements = tensor_elements(tensor);
+    int64_t last = first + (e->lanes - 1) * step;
     return elements < 0 || (first >= 0 && first < elements && last >= 0 && last < elements);
 }
 
-static void note_stmt(Place *place, Stmt *stmt) {
-    EACH_STMT_READ(read, stmt) {
-        if (read->tensor->role != ROLE_TEMPORARY)
-            continue;
-        Uses *uses = find_uses(place, read->tensor);
-        uses->read = true;
-        uses->in_memory |= !is_register_index(read->tensor, read->args[0]);
-    }
-    if (stmt->kind == STMT_STORE && stmt->tensor->role == ROLE_TEMPORARY)
-        find_uses(place, stmt->tensor)->in_memory |= !is_register_index(stmt->tensor, stmt->index[0]);
+static void note_use(Place *place, const Tensor *tensor, const Expr *index, bool read) {
+    if (tensor->role != ROLE_TEMPORARY)
+        return;
+    Uses *uses = find_uses(place, tensor);
+    uses->read |= read;
+    uses->in_memory |= tensor->scope == SCOPE_REGISTER && !is_register_index(uses->elements, index);
 }
 
-static Place find_all_uses(Kernel *kernel) {
-    Place place = {.arena = kernel->arena, .slot_count = 1};
-    EACH_STMT(s, kernel->body)
-        place.buffers += s->kind == STMT_ALLOCATE;
-    while (place.slot_count < 2 * place.buffers + 1)
-        place.slot_count *= 2;
-    place.slots = ARENA_ARRAY(kernel->arena, Uses, place.slot_count);
-    EACH_STMT(s, kernel->body)
-        if (s->kind == STMT_ALLOCATE)
-            find_uses(&place, s->tensor)->tensor = s->tensor;
-    EACH_STMT(s, kernel->body)
-        note_stmt(&place, s);
-    return place;
+static void note_stmt(Place *place, const Stmt *stmt) {
+    EACH_STMT_READ(read, stmt)
+        note_use(place, read->tensor, read->args[0], true);
+    if (stmt->kind == STMT_STORE)
+        note_use(place, stmt->tensor, stmt->index[0], false);
 }
 
 /* --- changes ------------------------------------------------------------------------------------------------------ */
@@ -100,13 +85,13 @@ static bool size_is_fixed(const Tensor *tensor) {
     return true;
 }
 
-static Stmt *place_allocate(const Place *place, Stmt *made) {
+static Stmt *place_allocate(Place *place, Stmt *made) {
     Arena *arena = place->arena;
     const Uses *uses = find_uses(place, made->tensor);
     if (!uses->read)
         return stmt_block(arena, stmts_map(arena, made->body, made->count, redirect_stores,
                                            &(Renaming){made->tensor, NULL}));
-    bool in_memory = uses->in_memory || tensor_elements(made->tensor) < 0;
+    bool in_memory = uses->in_memory || uses->elements < 0;
     return made->tensor->scope == SCOPE_REGISTER && in_memory ? demoted(arena, made) : made;
 }
 
@@ -154,6 +139,8 @@ static Stmt *place_stmt(Arena *arena, Stmt *stmt, void *context) {
 }
 
 void pass_place(Kernel *kernel) {
-    Place place = find_all_uses(kernel);
+    Place place = {.arena = kernel->arena};
+    EACH_STMT(s, kernel->body)
+        note_stmt(&place, s);
     kernel->body = place_stmt(kernel->arena, kernel->body, &place);
 }

@@ -17,7 +17,7 @@ typedef struct Verify {
     LIST(const Var *) loops;
     LIST(const Tensor *) buffers;
     const void *seen[SEEN_COUNT]; /* in these loops and buffers: some that unrolled statements share, by address */
-    bool output_stored;
+    int checks, stores; /* so far; stores to outputs */
     int parallel_depth;
     int axes;           /* device axes that loops around count: a bit for each, by kind */
     const char *broken; /* the first rule that is broken */
@@ -263,24 +263,19 @@ static void verify_for(Verify *v, Stmt *stmt) {
     bool parallel = stmt->loop == LOOP_PARALLEL;
     require(v, !parallel || v->parallel_depth == 0, "no parallel loop stands inside another");
     require(v, !loop_kind_is_bound(stmt->loop) || !(v->axes & 1 << stmt->loop), "an axis is counted once in a nest");
-    bool checks = false, stores = false;
-    EACH_STMT(s, v->loops.count == 0 ? stmt : NULL) {
-        checks |= s->kind == STMT_CHECK;
-        stores |= s->kind == STMT_STORE && is_output(s->tensor);
-    }
-    require(v, !checks || !stores, "a check stands before the first store to an output");
+    int axes = v->axes, checks = v->checks, stores = v->stores;
     v->parallel_depth += parallel;
-    int axes = v->axes;
     v->axes |= loop_kind_is_bound(stmt->loop) ? 1 << stmt->loop : 0;
     list_push(v->arena, &v->loops, stmt->var);
     verify_scope(v, stmt);
+    require(v, v->checks == checks || v->stores == stores, "a check stands before the first store to an output");
     v->loops.count--;
     v->parallel_depth -= parallel;
     v->axes = axes;
 }
 
 static void verify_store(Verify *v, Stmt *stmt) {
-    v->output_stored |= is_output(stmt->tensor);
+    v->stores += is_output(stmt->tensor);
     require(v, stmt->tensor->role == ROLE_OUTPUT || stmt->tensor->role == ROLE_TEMPORARY, "no input is stored to");
     verify_expr(v, stmt->value);
     require(v, stmt->value->type == stmt->tensor->type, "a value has the type of its tensor");
@@ -321,7 +316,8 @@ static void verify_stmt(Verify *v, Stmt *stmt) {
     case STMT_CHECK:
         verify_expr(v, stmt->condition);
         require(v, stmt->condition->type == TYPE_BOOL, "what is checked is of type bool");
-        require(v, !v->output_stored, "a check stands before the first store to an output");
+        require(v, v->stores == 0, "a check stands before the first store to an output");
+        v->checks++;
         require(v, v->parallel_depth == 0, "a check stands in no parallel loop");
         break;
     case STMT_PREFETCH:
