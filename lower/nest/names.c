@@ -17,18 +17,20 @@ static uint64_t hash_name(const char *name, size_t length) {
 }
 
 /* The slot of a name, or the free slot where it belongs. A slot holds the number of an alias, counted from 1. */
-static int alias_slot(const NestState *state, const char *name, size_t length) {
-    int mask = state->alias_slot_count - 1, slot = (int)(hash_name(name, length) >> 33) & mask;
+static int alias_slot(const NestState *state, const char *name, size_t length, uint64_t hash) {
+    int mask = state->alias_slot_count - 1, slot = (int)hash & mask;
     for (; state->alias_slots[slot] != 0; slot = (slot + 1) & mask) {
         const Alias *alias = &state->aliases.items[state->alias_slots[slot] - 1];
-        if (strncmp(alias->name, name, length) == 0 && alias->name[length] == '\0')
+        if (alias->hash == hash && strncmp(alias->name, name, length) == 0 && alias->name[length] == '\0')
             break;
     }
     return slot;
 }
 
 static const Alias *find_alias(const NestState *state, const char *name, size_t length) {
-    int number = state->aliases.count ? state->alias_slots[alias_slot(state, name, length)] : 0;
+    if (state->aliases.count == 0)
+        return NULL;
+    int number = state->alias_slots[alias_slot(state, name, length, hash_name(name, length))];
     return number ? &state->aliases.items[number - 1] : NULL;
 }
 
@@ -39,15 +41,16 @@ static void grow_alias_slots(NestState *state) {
     state->alias_slot_count = state->alias_slot_count ? 2 * state->alias_slot_count : 32;
     state->alias_slots = ARENA_ARRAY(state->arena, int, state->alias_slot_count);
     for (int i = 0; i < state->aliases.count; i++) {
-        const char *name = state->aliases.items[i].name;
-        state->alias_slots[alias_slot(state, name, strlen(name))] = i + 1;
+        const Alias *alias = &state->aliases.items[i];
+        state->alias_slots[alias_slot(state, alias->name, strlen(alias->name), alias->hash)] = i + 1;
     }
 }
 
 static void add_alias(NestState *state, const char *name, Node *node) {
     grow_alias_slots(state);
-    int slot = alias_slot(state, name, strlen(name));
-    list_push(state->arena, &state->aliases, ((Alias){.name = name, .node = node}));
+    uint64_t hash = hash_name(name, strlen(name));
+    int slot = alias_slot(state, name, strlen(name), hash);
+    list_push(state->arena, &state->aliases, ((Alias){name, node, hash}));
     state->alias_slots[slot] = state->aliases.count;
 }
 

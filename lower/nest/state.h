@@ -136,6 +136,7 @@ struct StageState {
 typedef struct Alias {
     const char *name;
     Node *node;
+    uint64_t hash; /* of the name */
 } Alias;
 
 /* A prefetch as the schedule asks for it. The final place of its loop, and what is read there, are found when the nest
