@@ -81,6 +81,16 @@ int schedule_broken(const Schedule *schedule, const int64_t *choices); /* the fi
 /* The schedule with every hole filled: hole h gets choices[h]. Its constraints are left out. Shares what it can. */
 Schedule *schedule_fill(Arena *arena, const Schedule *schedule, const int64_t *choices);
 int prim_find(const char *spelling); /* a PrimOp, or -1 */
+/* What a letter of prims.def asks for: a word for signatures, words for messages. A hole is an integer. */
+typedef struct PrimLetter {
+    char letter;
+    PrimArgKind kind;
+    const char *word, *wanted;
+} PrimLetter;
+int prim_letter_count(PrimOp op, bool *repeated);    /* repeated: the last one asks for one argument or more */
+const PrimLetter *prim_letter(PrimOp op, int index); /* of a positional argument; behind the last letter: that one */
+bool prim_takes(PrimArgKind kind, const PrimArg *argument);
+bool prim_has_key(PrimOp op, const char *key);
 /* The argument with this key, or NULL. */
 const PrimArg *prim_keyword(const Prim *prim, const char *key);
 

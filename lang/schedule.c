@@ -2,6 +2,7 @@
  *
  * What is printed parses back to the same Schedule: records, --emit-schedule and the reader of both rely on it.
  */
+#include "lang/diag.h"
 #include "lang/program.h"
 
 #include <ctype.h>
@@ -12,6 +13,46 @@ int prim_find(const char *spelling) {
         if (!strcmp(prim_info[op].spelling, spelling))
             return op;
     return -1;
+}
+
+static const PrimLetter letters[] = {
+    {'L', ARG_NAME, "loop", "the name of a loop"},
+    {'T', ARG_NAME, "stage", "the name of a stage or tensor"},
+    {'I', ARG_NAME, "instruction", "the name of an instruction"},
+    {'D', ARG_NAME, "def", "the name of a def"},
+    {'C', ARG_LIST, "(dimensions)", "a list of dimensions in parentheses"},
+    {'S', ARG_NAME, "scope", "a scope: global, local, register or shared"},
+    {'X', ARG_NAME, "axis", "an axis: block.x, block.y, block.z, thread.x, thread.y, thread.z or vthread"},
+    {'Q', ARG_OP, "comparison", "a comparison of named holes and integers"},
+    {'i', ARG_INT, "integer", "an integer or '?'"}};
+
+int prim_letter_count(PrimOp op, bool *repeated) {
+    const char *row = prim_info[op].positional;
+    int count = (int)strcspn(row, ". ");
+    *repeated = row[count] == '.';
+    return count;
+}
+
+const PrimLetter *prim_letter(PrimOp op, int index) {
+    bool repeated;
+    int last = prim_letter_count(op, &repeated) - 1;
+    char letter = prim_info[op].positional[index < last ? index : last];
+    const PrimLetter *found = letters;
+    for (; found->letter != letter; found++)
+        ENSURE(found + 1 < letters + sizeof letters / sizeof *letters);
+    return found;
+}
+
+bool prim_takes(PrimArgKind kind, const PrimArg *argument) {
+    return argument->kind == kind || (kind == ARG_INT && argument->kind == ARG_HOLE);
+}
+
+bool prim_has_key(PrimOp op, const char *key) {
+    size_t length = strlen(key);
+    for (const char *at = prim_info[op].positional; (at = strchr(at, ' '));)
+        if (!strncmp(++at, key, length) && (at[length] == ' ' || !at[length]))
+            return true;
+    return false;
 }
 
 const PrimArg *prim_keyword(const Prim *prim, const char *key) {

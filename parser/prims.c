@@ -42,71 +42,38 @@ typedef struct Checked {
     int positional, integers;
 } Checked;
 
-/* The letters of a row: the word for a signature, and the words for a message. */
-static const struct Letter {
-    char letter;
-    const char *word, *wanted;
-} letters[] = {{'L', "loop", "the name of a loop"},
-               {'T', "stage", "the name of a stage or tensor"},
-               {'I', "instruction", "the name of an instruction"},
-               {'D', "def", "the name of a def"},
-               {'C', "(dimensions)", "a list of dimensions in parentheses"},
-               {'S', "scope", "a scope: global, local, register or shared"},
-               {'X', "axis", "an axis: block.x, block.y, block.z, thread.x, thread.y, thread.z or vthread"},
-               {'Q', "comparison", "a comparison of named holes and integers"},
-               {'i', "integer", "an integer or '?'"}};
-
-static const struct Letter *letter_of(char letter) {
-    const struct Letter *found = letters;
-    while (found->letter != letter)
-        found++;
-    return found;
-}
-
-static void add_arguments(Text *text, const char *row) {
-    const char *at = row;
-    for (; *at && *at != ' ' && *at != '.'; at++)
-        text_add(text, "%s%s", at == row ? "" : ", ", letter_of(*at)->word);
-    text_add(text, *at == '.' ? ", ..." : "");
-    while ((at = strchr(at, ' '))) {
+static void add_arguments(Text *text, PrimOp op) {
+    bool repeated;
+    int count = prim_letter_count(op, &repeated);
+    for (int i = 0; i < count; i++)
+        text_add(text, "%s%s", i ? ", " : "", prim_letter(op, i)->word);
+    text_add(text, repeated ? ", ..." : "");
+    for (const char *at = prim_info[op].positional; (at = strchr(at, ' '));) {
         int length = (int)strcspn(++at, " ");
         text_add(text, ", %.*s=...", length, at);
     }
 }
 
 /* "outer, ..., inner = split(loop, integer, ...)": the form of the statement. */
-static const char *signature(Arena *arena, const PrimInfo *info) {
+static const char *signature(Arena *arena, PrimOp op) {
+    const PrimInfo *info = &prim_info[op];
     static const char *const results[] = {"", "x = ", "a, b = ", "a, b, c = ", "a, b, c, d = "};
     Text text = {.arena = arena};
     text_add(&text, "%s%s(", *info->results == 'N' ? "outer, ..., inner = " : results[*info->results - '0'],
              info->spelling);
-    add_arguments(&text, info->positional);
+    add_arguments(&text, op);
     text_add(&text, ")");
     return text.text;
 }
 
 static void hint_signature(const Checked *checked) {
-    diag_hint(checked->parser->diagnostics, "%s %s", signature(checked->parser->arena, checked->info),
+    diag_hint(checked->parser->diagnostics, "%s %s", signature(checked->parser->arena, checked->prim->op),
               checked->info->summary);
-}
-
-static void read_row(Checked *checked) {
-    const char *row = checked->info->positional;
-    checked->letters = (int)strcspn(row, ". ");
-    checked->repeated = row[checked->letters] == '.';
-}
-
-static bool has_key(const PrimInfo *info, const char *key) {
-    size_t length = strlen(key);
-    for (const char *at = strchr(info->positional, ' '); at; at = strchr(at + 1, ' '))
-        if (!strncmp(at + 1, key, length) && (at[1 + length] == ' ' || !at[1 + length]))
-            return true;
-    return false;
 }
 
 static bool check_key(const Checked *checked, const PrimArg *argument) {
     Diagnostics *diagnostics = checked->parser->diagnostics;
-    if (!has_key(checked->info, argument->key)) {
+    if (!prim_has_key(checked->prim->op, argument->key)) {
         diag(diagnostics, DIAG_primitive_key, argument->loc, checked->info->spelling, argument->key);
         hint_signature(checked);
         return false;
@@ -158,17 +125,14 @@ static bool is_constraint(const PrimArg *argument) {
 static bool check_positional(Checked *checked, const PrimArg *argument) {
     int last = checked->letters - 1;
     int position = checked->positional++;
-    char letter = checked->info->positional[position < last ? position : last];
-    bool fits = letter == 'i'   ? argument->kind == ARG_INT || argument->kind == ARG_HOLE
-                : letter == 'C' ? argument->kind == ARG_LIST
-                : letter == 'Q' ? is_constraint(argument)
-                                : argument->kind == ARG_NAME;
-    checked->integers += letter == 'i';
+    const PrimLetter *letter = prim_letter(checked->prim->op, position);
+    bool fits = prim_takes(letter->kind, argument) && (letter->kind != ARG_OP || is_constraint(argument));
+    checked->integers += letter->kind == ARG_INT;
     bool one_too_many = position > last && !checked->repeated; /* check_count reports it */
     if (fits || one_too_many)
         return true;
     diag(checked->parser->diagnostics, DIAG_primitive_argument, argument->loc, position + 1, checked->info->spelling,
-         letter_of(letter)->wanted);
+         letter->wanted);
     hint_signature(checked);
     return false;
 }
@@ -255,7 +219,7 @@ void prims_add(Parser *parser, Prims *prims, AstNames results, AstName spelling,
     for (int i = 0; i < results.count; i++)
         prim.results[i] = results.items[i].text;
     Checked checked = {.parser = parser, .info = &prim_info[op], .prim = &prim};
-    read_row(&checked);
+    checked.letters = prim_letter_count(prim.op, &checked.repeated);
     if (check_arguments(&checked) && check_results(&checked, results))
         list_push(parser->arena, prims, prim);
 }

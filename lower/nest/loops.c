@@ -16,7 +16,7 @@ static bool check_serial(NestState *state, const Prim *prim, const Node *node) {
     const char *property = property_of(node);
     if (property == NULL)
         return true;
-    return refuse_loop(state, node, "%s is already %s: %s it before that", loop_text(state, node), property,
+    return refuse_loop(state, node, "%s is already %s: %s comes before that", loop_text(state, node), property,
                        prim_info[prim->op].spelling);
 }
 

@@ -376,16 +376,6 @@ bool argument_scope(NestState *state, const Prim *prim, StageState *stage) {
 
 /* --- shape of a statement ----------------------------------------------------------------------------------------- */
 
-/* Whether a key stands after the blank in the row of prims.def. */
-static bool has_keyword(PrimOp op, const char *key) {
-    const char *word = strchr(prim_info[op].positional, ' ');
-    size_t length = strlen(key);
-    for (; word != NULL; word = strchr(word + 1, ' '))
-        if (strncmp(word + 1, key, length) == 0 && (word[length + 1] == ' ' || word[length + 1] == '\0'))
-            return true;
-    return false;
-}
-
 typedef struct KeyKind {
     const char *key;
     PrimArgKind kind;
@@ -410,10 +400,10 @@ static bool keyword_check(NestState *state, const Prim *prim, int index) {
     for (int i = 0; i < index; i++)
         if (prim->args[i].key != NULL && strcmp(prim->args[i].key, arg->key) == 0)
             return refuse_at(state, arg, "%s has %s= twice", spelling, arg->key);
-    if (!has_keyword(prim->op, arg->key))
+    if (!prim_has_key(prim->op, arg->key))
         return refuse_at(state, arg, "%s has no argument %s=", spelling, arg->key);
     const KeyKind *wanted = key_kind(arg->key);
-    return arg->kind == wanted->kind || (wanted->kind == ARG_INT && arg->kind == ARG_HOLE) ||
+    return prim_takes(wanted->kind, arg) ||
            refuse_at(state, arg, "%s= of %s takes %s", arg->key, spelling, wanted->words);
 }
 
@@ -431,31 +421,18 @@ const PrimArg *positional(const Prim *prim, int index) {
     return NULL;
 }
 
-/* Checks positional arguments against the pattern in prims.def: letters; "..." repeats the last one. */
+/* Checks positional arguments against the letters in prims.def. */
 static bool positional_check(NestState *state, const Prim *prim) {
-    const PrimInfo *info = &prim_info[prim->op];
-    size_t letters = strcspn(info->positional, ". ");
-    bool repeats = info->positional[letters] == '.';
-    int count = positional_count(prim);
-    if (count < (int)letters || (count > (int)letters && !repeats))
-        return refuse(state, "%s takes %s%d argument%s, not %d", info->spelling, repeats ? "at least " : "",
-                      (int)letters, letters == 1 ? "" : "s", count);
+    const char *spelling = prim_info[prim->op].spelling;
+    bool repeats;
+    int letters = prim_letter_count(prim->op, &repeats), count = positional_count(prim);
+    if (count < letters || (count > letters && !repeats))
+        return refuse(state, "%s takes %s%d argument%s, not %d", spelling, repeats ? "at least " : "", letters,
+                      letters == 1 ? "" : "s", count);
     for (int i = 0; i < count; i++) {
-        char letter = info->positional[i < (int)letters ? i : (int)letters - 1];
-        PrimArgKind kind = positional(prim, i)->kind;
-        bool fits = letter == 'i'   ? kind == ARG_INT || kind == ARG_HOLE
-                    : letter == 'C' ? kind == ARG_LIST
-                    : letter == 'Q' ? kind == ARG_OP
-                                    : kind == ARG_NAME;
-        if (!fits)
-            return refuse_at(state, positional(prim, i), "argument %d of %s is %s", i + 1, info->spelling,
-                             letter == 'i'   ? "a number or ?"
-                             : letter == 'C' ? "a list of dimensions in parentheses"
-                             : letter == 'L' ? "a loop's name"
-                             : letter == 'T' ? "a stage's or tensor's name"
-                             : letter == 'I' ? "an instruction's name"
-                             : letter == 'Q' ? "a comparison"
-                                             : "a word");
+        const PrimLetter *letter = prim_letter(prim->op, i);
+        if (!prim_takes(letter->kind, positional(prim, i)))
+            return refuse_at(state, positional(prim, i), "argument %d of %s is %s", i + 1, spelling, letter->wanted);
     }
     return true;
 }

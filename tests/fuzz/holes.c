@@ -67,8 +67,7 @@ void dig_holes(Arena *arena, Schedule *schedule, Random *random) {
     Prim *prims = ARENA_ARRAY(arena, Prim, schedule->count + 1);
     for (int i = 0; i < schedule->count; i++) {
         Prim *prim = &schedule->prims[i];
-        bool sizes = prim->op == PRIM_SPLIT || prim->op == PRIM_TILE || prim->op == PRIM_UNROLL;
-        for (int k = 0; k < prim->arg_count && sizes; k++)
+        for (int k = 0; k < prim->arg_count; k++)
             if (prim->args[k].kind == ARG_INT && random_below(random, 2))
                 prim->args[k] = dig(&d, &prim->args[k]);
         prims[i] = *prim;

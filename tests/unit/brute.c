@@ -174,14 +174,35 @@ static const struct {
     bool (*make)(Maker *m);
     int weight;
 } makers[] = {
-    {PRIM_SPLIT, make_split, 5},           {PRIM_FUSE, make_fuse, 2},
-    {PRIM_REORDER, make_reorder, 4},       {PRIM_UNROLL, make_kind, 1},
-    {PRIM_VECTORIZE, make_kind, 2},        {PRIM_PARALLEL, make_kind, 3},
-    {PRIM_COMPUTE_AT, make_compute_at, 6}, {PRIM_COMPUTE_ROOT, make_stage, 1},
-    {PRIM_INLINE, make_stage, 1},          {PRIM_CACHE_WRITE, make_cache_write, 3},
-    {PRIM_CACHE_READ, make_cache_read, 2}, {PRIM_RFACTOR, make_rfactor, 4},
+    {PRIM_SPLIT, make_split, 5},
+    {PRIM_FUSE, make_fuse, 2},
+    {PRIM_REORDER, make_reorder, 4},
+    {PRIM_UNROLL, make_kind, 1},
+    {PRIM_VECTORIZE, make_kind, 2},
+    {PRIM_PARALLEL, make_kind, 3},
+    {PRIM_COMPUTE_AT, make_compute_at, 6},
+    {PRIM_COMPUTE_ROOT, make_stage, 1},
+    {PRIM_INLINE, make_stage, 1},
+    {PRIM_CACHE_WRITE, make_cache_write, 3},
+    {PRIM_CACHE_READ, make_cache_read, 2},
+    {PRIM_RFACTOR, make_rfactor, 4},
     {PRIM_STORE_AT, make_store_at, 4},
+    /* What the model does not know. */
+    {PRIM_TILE, NULL, 0},
+    {PRIM_PARTITION, NULL, 0},
+    {PRIM_BIND, NULL, 0},
+    {PRIM_DOUBLE_BUFFER, NULL, 0},
+    {PRIM_REVERSE_INLINE, NULL, 0},
+    {PRIM_DECOMPOSE, NULL, 0},
+    {PRIM_SET_SCOPE, NULL, 0},
+    {PRIM_PREFETCH, NULL, 0},
+    {PRIM_REQUIRE, NULL, 0},
+    {PRIM_ALGORITHM, NULL, 0},
+    {PRIM_TENSORIZE, NULL, 0},
+    {PRIM_LAYOUT, NULL, 0},
+    {PRIM_STORAGE_ALIGN, NULL, 0},
 };
+enum { MAKERS = sizeof makers / sizeof *makers };
 
 static void name_results(Maker *m, Prim *prim) {
     const char *results = prim_info[prim->op].results;
@@ -193,7 +214,10 @@ static void name_results(Maker *m, Prim *prim) {
 }
 
 static bool make_prim(Maker *m, Prim *prim) {
-    int left = pick(m, 38), chosen = 0;
+    int left = 0, chosen = 0;
+    for (int i = 0; i < MAKERS; i++)
+        left += makers[i].weight;
+    left = pick(m, left);
     while (left >= makers[chosen].weight)
         left -= makers[chosen++].weight;
     m->args.count = m->args.capacity = 0;
@@ -325,6 +349,13 @@ static void report(const Tally *tally) {
                   tally->refused[op]);
 }
 
+static bool is_unknown(PrimOp op) {
+    for (int i = 0; i < MAKERS; i++)
+        if (makers[i].op == op)
+            return makers[i].weight == 0;
+    return false;
+}
+
 int main(void) {
     static Tally tally;
     uint64_t cases = from_environment("BRUTE_CASES", 20000), seed = from_environment("BRUTE_SEED", 1);
@@ -341,5 +372,8 @@ int main(void) {
     ok(tally.accepted_legal >= tally.legal * 0.95, "of %d schedules that break none %d are accepted", tally.legal,
        tally.accepted_legal);
     ok(tally.legal > (int)cases / 4, "there are some");
+    for (PrimOp op = 0; op < PRIM_COUNT; op++)
+        ok(is_unknown(op) || tally.with[op] > 0, "%s is in some of them, or unknown to the model",
+           prim_info[op].spelling);
     return done_testing();
 }

@@ -384,9 +384,9 @@ static const RefusedCase refused_cases[] = {
     {OF(matmul), "hole", "a, b = split(C.i, ?)", 0,
      "a ? of split is not filled in: it takes a tuner's choice or a number", "a, b = split(C.i, 8)"},
     {OF(matmul), "split a parallel one", "parallel(C.i)\na, b = split(C.i, 4)", 1,
-     "C.i is already parallel: split it before that", "a, b = split(C.j, 4)"},
+     "C.i is already parallel: split comes before that", "a, b = split(C.j, 4)"},
     {OF(matmul), "fuse parallel", "parallel(C.i)\nf = fuse(C.i, C.j)", 1,
-     "C.i is already parallel: fuse it before that", NULL},
+     "C.i is already parallel: fuse comes before that", NULL},
     {OF(matmul), "fuse not adjacent", "reorder(C.i, C.r_k, C.j)\nf = fuse(C.i, C.j)", 1,
      "C.j is not the loop just inside C.i: fuse joins adjacent loops, the outer one first; the loops are "
      "C.i, C.r_k and C.j",
@@ -527,7 +527,7 @@ static void test_made_statements(Bench *bench, const Program *program) {
     test_made(bench, program, (Prim){.op = PRIM_SPLIT, .arg_count = 1, .args = &loop},
               "split takes at least 2 arguments, not 1");
     test_made(bench, program, (Prim){.op = PRIM_SPLIT, .arg_count = 2, .args = (PrimArg[]){four, four}},
-              "argument 1 of split is a loop's name");
+              "argument 1 of split is the name of a loop");
     PrimArg operation = {.kind = ARG_OP, .op = '/', .count = 1, .items = &loop};
     PrimArg layout = {.kind = ARG_LIST, .key = "layout", .count = 1, .items = &operation};
     PrimArg b = {.kind = ARG_NAME, .name = "B"};

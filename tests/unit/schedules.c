@@ -391,22 +391,28 @@ static const struct {
     {PRIM_DOUBLE_BUFFER, make_double_buffer, 4},
     {PRIM_REVERSE_INLINE, make_reverse_inline, 2},
     {PRIM_TENSORIZE, make_tensorize, 1},
+    {PRIM_REQUIRE, NULL, 0},   /* needs holes */
+    {PRIM_ALGORITHM, NULL, 0}, /* needs calls */
 };
+enum { MAKERS = sizeof makers / sizeof *makers };
+
 /* Of so many one: of primitives on a device a bind, of first ones reverse_inline, which wants loops that are as they
  * were; after a stage was put at a loop, what says more about its place. */
 enum { BIND_EVERY = 4, REVERSE_EVERY = 4, MORE_EVERY = 3 };
 
 static int maker_of(PrimOp op) {
-    int found = 0;
-    while (makers[found].op != op)
-        found++;
-    return found;
+    for (int i = 0; i < MAKERS; i++)
+        if (makers[i].op == op)
+            return i;
+    INTERNAL_ERROR("tests/unit/schedules.c makes no %s", prim_info[op].spelling);
 }
 
 static int choose_maker(Maker *m) {
     int total = 0, chosen = 0;
-    for (size_t i = 0; i < sizeof makers / sizeof *makers; i++)
+    for (int i = 0; i < MAKERS; i++)
         total += makers[i].weight;
+    for (PrimOp op = 0; op < PRIM_COUNT; op++)
+        maker_of(op);
     int left = pick(m, total);
     while (left >= makers[chosen].weight)
         left -= makers[chosen++].weight;
