@@ -7,10 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void print_features(const Family *family) {
+typedef const char *Spelling(int index, const char *family);
+
+static void print_spellings(const char *what, const Family *family, Spelling *spelling_of) {
     const char *spelling;
-    int column = printf("  %-16s on %s:", "NAME+FEATURE", family->title);
-    for (int i = 0; (spelling = cpu_feature_spelling(i, family->name)); i++) {
+    int column = printf("  %-16s on %s:", what, family->title);
+    for (int i = 0; (spelling = spelling_of(i, family->name)); i++) {
         if (*spelling && column > 100)
             column = printf("\n  %-16s ", "") - 1;
         column += *spelling ? printf(" %s", spelling) : 0;
@@ -21,9 +23,10 @@ static void print_features(const Family *family) {
 int print_targets(void) {
     for (int i = 0; i < target_count(); i++)
         printf("  %-16s %s\n", target_row(i)->name, target_row(i)->summary);
-    puts("  CPU              any processor name of LLVM, such as cortex-a53, znver4 or sapphirerapids");
     for (int f = 0; family_row(f); f++)
-        print_features(family_row(f));
+        print_spellings("CPU", family_row(f), processor_spelling);
+    for (int f = 0; family_row(f); f++)
+        print_spellings("NAME+FEATURE", family_row(f), cpu_feature_spelling);
     return 0;
 }
 

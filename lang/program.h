@@ -106,6 +106,8 @@ const char *target_family(const char *name);
 const char *
 target_nearest(const char *name);       /* the one that a name of other tools, or a misspelt one, stands for; or NULL */
 bool target_is_known(const char *name); /* a target, a family of them, or a processor */
+/* A row of processors.def; "" where it is not of the family, NULL behind the last one. */
+const char *processor_spelling(int index, const char *family);
 /* A feature of processors as `needs` spells it: LLVM's name of it, NULL when the family has none of that name. */
 const char *cpu_feature_name(const char *family, const char *spelling);
 /* The spelling of row `index` where it is of the family, "" where it is not; NULL behind the last. */

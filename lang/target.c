@@ -67,16 +67,24 @@ const char *target_family(const char *name) {
     return NULL;
 }
 
-static const char *const processors[] = {
-#define PROCESSOR(name, ...) name,
+static const struct {
+    const char *name, *row;
+} processors[] = {
+#define PROCESSOR(name, row, ...) {name, row},
 #include "lang/processors.def"
 #undef PROCESSOR
 };
 enum { PROCESSORS = sizeof processors / sizeof *processors };
 
+const char *processor_spelling(int index, const char *family) {
+    if (index >= PROCESSORS)
+        return NULL;
+    return strcmp(target_family(processors[index].row), family) == 0 ? processors[index].name : "";
+}
+
 bool target_is_known(const char *name) {
     for (int i = 0; i < PROCESSORS; i++)
-        if (strcmp(processors[i], name) == 0)
+        if (strcmp(processors[i].name, name) == 0)
             return true;
     return target_family(name) != NULL;
 }
@@ -88,7 +96,7 @@ const char *target_nearest(const char *name) {
     for (int i = 0; i < target_count(); i++)
         names[i] = targets[i].name;
     for (int i = 0; i < PROCESSORS; i++)
-        names[target_count() + i] = processors[i];
+        names[target_count() + i] = processors[i].name;
     return spelling_nearest(name, names, target_count() + PROCESSORS);
 }
 

@@ -9,7 +9,7 @@
 /* --- targets --- */
 
 /* The target with this name: a row of targets.def; "host", filled in from this machine (cpu name, features, caches,
- * threads); or a cpu name that LLVM knows, such as "cortex-a53". "NAME+FEATURE" adds a feature of
+ * threads); or a row of processors.def, such as "cortex-a53". "NAME+FEATURE" adds a feature of
  * lang/processor_features.def. threads: 0 decides at run time, 1 makes no parallel loops. NULL: unknown. */
 const Target *target_make(Arena *arena, const char *name, int threads);
 /* The microarchitecture that was found: the key of records ("sapphirerapids"). */

@@ -20,10 +20,13 @@ typedef struct Processor {
     const char *name, *row;
     MachineModel machine;
     const char *features;
+    const char *shows;
+    bool stands_for_later;
 } Processor;
 
 static const Processor processors[] = {
-#define PROCESSOR(name, row, machine, features) {name, row, MACHINE_##machine, features},
+#define PROCESSOR(name_, row_, machine_, ...)                                                                          \
+    {.name = name_, .row = row_, .machine = MACHINE_##machine_, .features = __VA_ARGS__},
 #include "lang/processors.def"
 #undef PROCESSOR
 };
@@ -45,34 +48,30 @@ static bool has(const char *features, const char *name) {
     return false;
 }
 
-/* Rows from the newest on: the first whose features are all there names a processor that LLVM took for an older one. */
-static const char *const generations[][4] = {
-    {"sapphirerapids", "amx-int8", "avx512fp16"},
-    {"cooperlake", "avx512bf16", "avx512vnni", "avx512vl"},
-    {"skylake-avx512", "avx512bw", "avx512dq", "avx512vl"},
-    {"haswell", "avx2", "fma", "bmi2"},
-};
-
-static bool generation_fits(const char *const *row, const char *features) {
-    for (int i = 1; i < 4 && row[i]; i++)
-        if (!has(features, row[i]))
+static bool has_all(Arena *arena, const char *features, const char *names) {
+    for (const char *at = names; *at; at += strspn(at, ",")) {
+        size_t length = strcspn(at, ",");
+        if (!has(features, arena_strndup(arena, at, length)))
             return false;
+        at += length;
+    }
     return true;
 }
 
-/* The processor that LLVM found, unless LLVM knows only an architecture's level, or an Intel processor shows features
- * that are newer than the one it is taken for. */
+static bool is_level(const char *cpu) {
+    for (int i = 0; i < target_count(); i++)
+        if (strcmp(target_row(i)->cpu, cpu) == 0)
+            return true;
+    return false;
+}
+
+/* The processor that LLVM found, or a later one that the features show: see processors.def. */
 static const char *processor_name(Arena *arena, const char *found, const char *features) {
-    static const char *const older[] = {"x86-64",         "generic",        "rocketlake",
-                                        "icelake-client", "icelake-server", "tigerlake"};
-    for (size_t i = 0; i < sizeof older / sizeof *older; i++) {
-        if (strcmp(found, older[i]) != 0)
-            continue;
-        bool named = i >= 2;
-        for (size_t g = 0; g < (named ? 1 : sizeof generations / sizeof *generations); g++)
-            if (generation_fits(generations[g], features))
-                return generations[g][0];
-    }
+    const Processor *known = processor_named(found), *end = processors + sizeof processors / sizeof *processors;
+    bool vague = known ? known->stands_for_later : is_level(found);
+    for (const Processor *p = known ? known : processors; vague && p < end; p++)
+        if (p->shows && has_all(arena, features, p->shows))
+            found = p->name;
     return arena_strdup(arena, found);
 }
 
@@ -119,16 +118,6 @@ static void find_caches(Machine *machine) {
         if (found[i] || told > 0)
             machine->cache_bytes[i] = found[i] ? found[i] : told;
     }
-}
-
-static bool has_all(Arena *arena, const char *features, const char *names) {
-    for (const char *at = names; *at; at += strspn(at, ",")) {
-        size_t length = strcspn(at, ",");
-        if (!has(features, arena_strndup(arena, at, length)))
-            return false;
-        at += length;
-    }
-    return true;
 }
 
 /* The highest level of the family with all features present. */

@@ -9,9 +9,12 @@
 #include "tests/unit/programs.h"
 #include "tests/unit/schedules.h"
 
+#include <llvm-c/Target.h>
+#include <llvm-c/TargetMachine.h>
 #include <math.h>
 #include <stddef.h>
 #include <string.h>
+#include <unistd.h>
 
 typedef enum Kind { REAL, INT, INT64 } Kind;
 
@@ -140,16 +143,65 @@ static void test_rows(void) {
         ok(target_row(t)->machine && target_row(t)->family, "%s names a machine and a family", target_row(t)->name);
 }
 
-/* Processors of one level that differ in their machines; those of x86 as their level's row says. */
+/* --- names --- */
+
+/* LLVM says on standard error which names it does not know: what it said, on one line. */
+static const char *complaint_of_llvm(Arena *arena, const char *triple, const char *cpu, const char *features) {
+    char *error = NULL, said[1000] = "";
+    LLVMTargetRef target;
+    FILE *file = tmpfile();
+    int before = dup(STDERR_FILENO);
+    dup2(fileno(file), STDERR_FILENO);
+    if (LLVMGetTargetFromTriple(triple, &target, &error) == 0)
+        LLVMDisposeTargetMachine(LLVMCreateTargetMachine(target, triple, cpu, features, LLVMCodeGenLevelDefault,
+                                                         LLVMRelocPIC, LLVMCodeModelDefault));
+    dup2(before, STDERR_FILENO);
+    close(before);
+    rewind(file);
+    said[fread(said, 1, sizeof said - 1, file)] = '\0';
+    fclose(file);
+    said[strcspn(said, "\n")] = '\0';
+    return arena_strdup(arena, error ? error : said);
+}
+
+static void start_llvm(void) {
+    LLVMInitializeX86TargetInfo();
+    LLVMInitializeX86Target();
+    LLVMInitializeX86TargetMC();
+    LLVMInitializeAArch64TargetInfo();
+    LLVMInitializeAArch64Target();
+    LLVMInitializeAArch64TargetMC();
+}
+
+static void test_features(Arena *arena, const Target *target) {
+    const char *spelling;
+    for (int i = 0; (spelling = cpu_feature_spelling(i, target->family->name)); i++) {
+        const char *name = *spelling ? cpu_feature_name(target->family->name, spelling) : NULL;
+        if (name)
+            is_text(complaint_of_llvm(arena, target->triple, target->cpu, arena_printf(arena, "+%s", name)), "",
+                    "LLVM knows the feature %s", spelling);
+    }
+}
+
+/* Each processor is known to LLVM, with its features, and has the machine of its row. */
 static void test_processors(Arena *arena) {
-    static const char *const rows[][2] = {
-        {"x86-64", "x86"},         {"haswell", "x86_desktop"},     {"sapphirerapids", "x86_server"},
-        {"znver4", "zen4"},        {"aarch64", "arm"},             {"cortex-a53", "arm_little"},
-        {"cortex-a57", "arm_older"}, {"cortex-a76", "arm_big"},    {"neoverse-n1", "arm_server"},
-        {"neoverse-v1", "arm_wide"}, {"apple-m1", "apple"},        {"a64fx", "a64fx"},
+    start_llvm();
+    static const struct {
+        const char *name, *machine;
+    } rows[] = {
+#define PROCESSOR(name, row, machine, ...) {name, #machine},
+#include "lang/processors.def"
+#undef PROCESSOR
     };
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        is_text(target_make(arena, rows[i][0], 1)->machine->name, rows[i][1], "the machine of %s", rows[i][0]);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const Target *target = target_make(arena, rows[i].name, 1);
+        is_text(target->machine->name, rows[i].machine, "the machine of %s", rows[i].name);
+        is_text(complaint_of_llvm(arena, target->triple, target->cpu, target->features), "", "LLVM knows it");
+    }
+    test_features(arena, target_find("x86-64"));
+    test_features(arena, target_find("aarch64"));
+    const char *nobody = complaint_of_llvm(arena, target_find("x86-64")->triple, "nobody", "");
+    ok(strstr(nobody, "nobody") != NULL, "of a name that it does not know it says so: %s", nobody);
 }
 
 /* --- what they reach --- */
