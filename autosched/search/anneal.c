@@ -46,22 +46,23 @@ static void pool_add(Search *search, Pool *pool, const int *point, float score) 
 /* --- chains --- */
 
 /* New chains begin at random points, one at the start; in later rounds some restart at the fastest measured points. */
-static void place_chains(Search *search) {
-    if (!search->chains) {
-        search->chain_count = CHAINS;
-        search->chains = ARENA_ARRAY(search->arena, int *, CHAINS);
+static int **place_chains(Search *search) {
+    int **chains = search->state;
+    if (!chains) {
+        search->state = chains = ARENA_ARRAY(search->arena, int *, CHAINS);
         for (int c = 0; c < CHAINS; c++) {
-            search->chains[c] = ARENA_ARRAY(search->arena, int, search->space->gene_count + 1);
+            chains[c] = ARENA_ARRAY(search->arena, int, search->space->gene_count + 1);
             if (c == 0)
-                point_start(search->space, search->chains[c]);
+                point_start(search->space, chains[c]);
             else
-                point_random(search->space, &search->random, search->chains[c]);
+                point_random(search->space, &search->random, chains[c]);
         }
     }
     const int *fastest[SEEDS];
     int count = search_fastest(search, SEEDS, fastest);
     for (int s = 0; s < count; s++)
-        memcpy(search->chains[CHAINS - 1 - s], fastest[s], sizeof **fastest * (size_t)search->space->gene_count);
+        memcpy(chains[CHAINS - 1 - s], fastest[s], sizeof **fastest * (size_t)search->space->gene_count);
+    return chains;
 }
 
 static double score_spread(const float *scores, int count) {
@@ -79,20 +80,20 @@ static bool is_accepted(Search *search, float from, float to, double temperature
     return to >= from || random_unit(&search->random) < exp(((double)to - from) / fmax(temperature, 1e-6));
 }
 
-static void walk_chains(Search *search, Pool *pool) {
-    int count = search->chain_count, length = search->space->gene_count, steps = search->rounds ? STEPS : FIRST_STEPS;
+static void walk_chains(Search *search, int **chains, Pool *pool) {
+    int count = CHAINS, length = search->space->gene_count, steps = search->rounds ? STEPS : FIRST_STEPS;
     float scores[CHAINS], proposed[CHAINS];
     int *next[CHAINS];
     for (int c = 0; c < count; c++)
         next[c] = ARENA_ARRAY(search->arena, int, length + 1);
-    search_score(search, search->chains, count, scores);
+    search_score(search, chains, count, scores);
     for (int c = 0; c < count; c++)
-        pool_add(search, pool, search->chains[c], scores[c]);
+        pool_add(search, pool, chains[c], scores[c]);
     double scale = score_spread(scores, count) * start_temperature;
     for (int step = 0; step < steps; step++) {
         double temperature = scale * (1 - (double)step / steps);
         for (int c = 0; c < count; c++) {
-            memcpy(next[c], search->chains[c], sizeof(int) * (size_t)length);
+            memcpy(next[c], chains[c], sizeof(int) * (size_t)length);
             point_mutate(search->space, &search->random, next[c]);
         }
         search_score(search, next, count, proposed);
@@ -100,7 +101,7 @@ static void walk_chains(Search *search, Pool *pool) {
             pool_add(search, pool, next[c], proposed[c]);
             if (!is_accepted(search, scores[c], proposed[c], temperature))
                 continue;
-            memcpy(search->chains[c], next[c], sizeof(int) * (size_t)length);
+            memcpy(chains[c], next[c], sizeof(int) * (size_t)length);
             scores[c] = proposed[c];
         }
     }
@@ -209,8 +210,7 @@ int propose_anneal(Search *search, int wanted, int **points) {
     pool.hashes = ARENA_ARRAY(search->arena, uint64_t, pool.capacity);
     if (search->space->gene_count == 0)
         return search_fill(search, wanted, points, 0);
-    place_chains(search);
-    walk_chains(search, &pool);
+    walk_chains(search, place_chains(search), &pool);
     int by_chance = (int)(wanted * random_part + 0.5);
     int count = choose_batch(search, &pool, wanted - by_chance, points);
     free(pool.members.slots);

@@ -171,22 +171,22 @@ int search_fastest(const Search *search, int limit, const int **points) {
 
 /* --- policies --- */
 
-static int propose_random(Search *search, int wanted, int **points) {
+int propose_random(Search *search, int wanted, int **points) {
     return search_fill(search, wanted, points, 0);
 }
 
-#define POLICIES(POLICY)                                                                                               \
-    POLICY(anneal, "simulated annealing on the cost model: parallel chains that persist, diverse batches",             \
-           propose_anneal)                                                                                             \
-    POLICY(genetic, "crossing and mutation of the fastest measured, without a cost model", propose_genetic)            \
-    POLICY(random, "points drawn evenly", propose_random)
-
-#define ROW(name, summary, propose) {#name, summary, propose},
-static const SearchPolicy policies[] = {POLICIES(ROW)};
+static const SearchPolicy policies[] = {
+#define POLICY(name, summary) {#name, summary, propose_##name},
+#include "autosched/search/policies.def"
+#undef POLICY
+};
 enum { POLICY_COUNT = sizeof policies / sizeof *policies };
 
-#define CHOICE(name, summary, propose) {#name, summary},
-const NamedChoice search_policies[] = {POLICIES(CHOICE){NULL, NULL}};
+const NamedChoice search_policies[] = {
+#define POLICY(name, summary) {#name, summary},
+#include "autosched/search/policies.def"
+#undef POLICY
+    {NULL, NULL}};
 
 /* --- a search --- */
 

@@ -47,8 +47,7 @@ struct Search {
     float *features;          /* [measured * feature_count()] */
     int feature_capacity;
     int rounds;
-    int chain_count;
-    int **chains; /* of annealing: kept between rounds */
+    void *state; /* what the policy keeps between rounds, in the arena; NULL: nothing yet */
 };
 
 /* NULL for an unknown policy. */
@@ -72,7 +71,9 @@ int *search_copy(Search *search, const int *point);
 int search_fill(Search *search, int wanted, int **points, int count);
 /* Puts up to limit measured points, fastest first, into points; returns their number. */
 int search_fastest(const Search *search, int limit, const int **points);
-int propose_anneal(Search *search, int wanted, int **points);
-int propose_genetic(Search *search, int wanted, int **points);
+
+#define POLICY(name, summary) int propose_##name(Search *search, int wanted, int **points);
+#include "autosched/search/policies.def"
+#undef POLICY
 
 #endif
