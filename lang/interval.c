@@ -58,17 +58,7 @@ static Wide wide_multiply(Wide a, Wide b) {
     return a * b;
 }
 
-/* One positive number, as most factors and divisors are. */
-static bool is_positive_constant(Interval a) {
-    return a.has_low && a.has_high && a.low == a.high && a.low > 0;
-}
-
 static Interval interval_multiply(Interval a, Interval b) {
-    if (is_positive_constant(b)) {
-        a.has_low = a.has_low && !__builtin_mul_overflow(a.low, b.low, &a.low);
-        a.has_high = a.has_high && !__builtin_mul_overflow(a.high, b.low, &a.high);
-        return a;
-    }
     Wide corners[4] = {wide_multiply(wide_low(a), wide_low(b)), wide_multiply(wide_low(a), wide_high(b)),
                        wide_multiply(wide_high(a), wide_low(b)), wide_multiply(wide_high(a), wide_high(b))};
     Wide low = corners[0], high = corners[0];
@@ -110,8 +100,6 @@ static Wide wide_divide(Wide a, Wide b) {
 }
 
 static Interval interval_divide(Interval a, Interval b) {
-    if (is_positive_constant(b))
-        return (Interval){a.has_low, a.has_high, floor_div(a.low, b.low), floor_div(a.high, b.low)};
     if (b.has_high && b.high <= -1)
         return interval_divide(interval_negate(a), interval_negate(b));
     if (!b.has_low || b.low < 0) { /* the quotient is never larger than what is divided */

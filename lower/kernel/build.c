@@ -202,10 +202,8 @@ static ExprList guard_list(Build *b, const StageBuild *s) {
 
 /* The statement under conditions, if there are any. */
 static Stmt *under(Build *b, const ExprList *conditions, bool keeps, Stmt *stmt, Loc loc) {
-    StmtList body = {0};
-    stmts_add(b->arena, &body, stmt);
     Stmt like = {.keeps = keeps, .loc = loc};
-    return stmt_if_like(b->arena, &like, conjunction(b->arena, conditions), body, (StmtList){0});
+    return stmt_if_like(b->arena, &like, conjunction(b->arena, conditions), stmts_one(b->arena, stmt), (StmtList){0});
 }
 
 /* O(i) = O(i): a sum that starts from what the caller's buffer holds. */
@@ -461,8 +459,7 @@ static LoopKind initialisation_kind(const Build *b, const NestStage *stage, int 
 static Stmt *loop_stmt(Build *b, const NestStage *stage, const Loop *loop, const Piece *piece, StmtList body) {
     if (piece->inner) {
         Stmt *inner = stmt_for(b->arena, piece->inner, piece->inner->extent, LOOP_UNROLLED, body, stage->stage->loc);
-        body = (StmtList){0};
-        stmts_add(b->arena, &body, inner);
+        body = stmts_one(b->arena, inner);
     }
     Stmt *made = stmt_for(b->arena, piece->var, piece->extent, piece->kind, body, stage->stage->loc);
     if (made)
@@ -479,13 +476,10 @@ static Stmt *initialisation(Build *b, const NestStage *stage, int depth, Expr *u
     if (depth == stage->loop_count) {
         StageBuild s = stage_build(b, stage, true);
         Stmt *store = guarded_store(b, &s, component_sources(b, stage->stage, true), NULL, false);
-        StmtList stores = {0};
-        stmts_add(b->arena, &stores, store);
-        return unless ? stmt_if(b->arena, unless, (StmtList){0}, stores, stage->stage->loc) : store;
+        return unless ? stmt_if(b->arena, unless, (StmtList){0}, stmts_one(b->arena, store), stage->stage->loc) : store;
     }
     const Loop *loop = stage->loops[depth];
-    StmtList body = {0};
-    stmts_add(b->arena, &body, initialisation(b, stage, depth + 1, unless));
+    StmtList body = stmts_one(b->arena, initialisation(b, stage, depth + 1, unless));
     return loop_stmt(b, stage, loop,
                      &(Piece){loop->var, loop->var->extent, NULL, initialisation_kind(b, stage, depth), NULL, 0}, body);
 }
@@ -495,13 +489,9 @@ static StmtList stage_build_all(Build *b, const NestStage *stage);
 
 /* The list inside the allocations of the temporaries that the stage writes. */
 static StmtList with_buffers(Build *b, const NestStage *stage, StmtList list) {
-    for (int c = stage->stage->component_count - 1; c >= 0; c--) {
-        if (stage->buffers[c]->role != ROLE_TEMPORARY || stage->updates)
-            continue;
-        StmtList outer = {0};
-        stmts_add(b->arena, &outer, stmt_allocate(b->arena, stage->buffers[c], list));
-        list = outer;
-    }
+    for (int c = stage->stage->component_count - 1; c >= 0; c--)
+        if (stage->buffers[c]->role == ROLE_TEMPORARY && !stage->updates)
+            list = stmts_one(b->arena, stmt_allocate(b->arena, stage->buffers[c], list));
     return list;
 }
 

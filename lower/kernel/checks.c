@@ -72,10 +72,7 @@ Stmt *check_all(Arena *arena, const Target *target, Stmt *check, const Var *var)
         Expr *value = expr_binary(arena, OP_ADD, span.begin, expr_var(arena, var));
         check = stmt_substitute(arena, check, var, value);
     }
-    if (nested || (expr_is_int(extent, &known) && known < 2 * count)) {
-        StmtList body = {0};
-        stmts_add(arena, &body, check);
-        return stmt_for(arena, var, extent, LOOP_SERIAL, body, check->loc);
-    }
+    if (nested || (expr_is_int(extent, &known) && known < 2 * count))
+        return stmt_for(arena, var, extent, LOOP_SERIAL, stmts_one(arena, check), check->loc);
     return check_in_lanes(arena, check, var, count, extent);
 }

@@ -84,10 +84,8 @@ static Stmt *under_conditions(Arena *arena, Stmt *stmt, const ExprList *conditio
         list_push(arena, &lists[keeps], conditions->items[c]);
     }
     for (int keeps = 1; keeps >= 0; keeps--) {
-        StmtList inner = {0};
-        stmts_add(arena, &inner, stmt);
         Stmt like = {.keeps = keeps, .loc = loc};
-        stmt = stmt_if_like(arena, &like, conjunction(arena, &lists[keeps]), inner, (StmtList){0});
+        stmt = stmt_if_like(arena, &like, conjunction(arena, &lists[keeps]), stmts_one(arena, stmt), (StmtList){0});
     }
     return stmt;
 }

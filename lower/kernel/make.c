@@ -43,6 +43,12 @@ StmtList stmts_of(Stmt *const *stmts, int count) {
     return (StmtList){(Stmt **)stmts, count, count};
 }
 
+StmtList stmts_one(Arena *arena, Stmt *stmt) {
+    StmtList list = {0};
+    stmts_add(arena, &list, stmt);
+    return list;
+}
+
 void stmts_add_next(Arena *arena, StmtList *list, Stmt *const *body, int next, Stmt *made) {
     if (made == body[next] && list->items == body && list->count == next)
         *list = stmts_of(body, next + 1);
@@ -312,13 +318,34 @@ static Expr *substitute(Arena *arena, Expr *e, void *context) {
     return expr_substitute(arena, e, context, 1);
 }
 
+/* The loop over a variable of its own, which has that bound. */
+static Stmt *with_bound(Arena *arena, const Stmt *loop, Expr *bound) {
+    Var *var = ARENA_NEW(arena, Var);
+    *var = *loop->var;
+    var->extent = bound;
+    Stmt *made = ARENA_NEW(arena, Stmt);
+    *made = *loop;
+    made->var = var;
+    set_body(made, stmts_substitute(arena, stmts_of(loop->body, loop->count), loop->var, expr_var(arena, var)));
+    return made;
+}
+
+static Stmt *substitute_stmt(Arena *arena, Stmt *stmt, void *context) {
+    const Substitution *substitution = context;
+    Expr *bound = stmt->kind == STMT_FOR ? stmt->var->extent : NULL;
+    if (bound && expr_uses_var(bound, substitution->var))
+        stmt = with_bound(arena, stmt, expr_simplify(arena, expr_substitute(arena, bound, substitution, 1)));
+    stmt = stmt_over_exprs(arena, stmt, substitute, context);
+    stmt = stmt_map_bodies(arena, stmt, substitute_stmt, context);
+    return stmt ? settle(arena, stmt) : NULL;
+}
+
 Stmt *stmt_substitute(Arena *arena, Stmt *stmt, const Var *var, Expr *value) {
-    return stmt_map_exprs(arena, stmt, substitute, &(Substitution){var, value});
+    return substitute_stmt(arena, stmt, &(Substitution){var, value});
 }
 
 StmtList stmts_substitute(Arena *arena, StmtList body, const Var *var, Expr *value) {
-    ExprMapping mapping = {substitute, &(Substitution){var, value}};
-    return stmts_map(arena, body.items, body.count, map_exprs, &mapping);
+    return stmts_map(arena, body.items, body.count, substitute_stmt, &(Substitution){var, value});
 }
 
 /* --- conditions --------------------------------------------------------------------------------------------------- */

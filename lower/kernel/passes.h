@@ -16,6 +16,7 @@ typedef LIST(Expr *) ExprList;
 /* Appends a statement. Of a block its statements are appended; NULL and statements without effect are left out. */
 void stmts_add(Arena *arena, StmtList *list, Stmt *stmt);
 void stmts_add_all(Arena *arena, StmtList *list, Stmt *const *stmts, int count);
+StmtList stmts_one(Arena *arena, Stmt *stmt);
 /* Appends the result of the next statement of a body. As long as all statements stay, the list is the beginning of that
  * body: nothing is copied. */
 void stmts_add_next(Arena *arena, StmtList *list, Stmt *const *body, int next, Stmt *made);

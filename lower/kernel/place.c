@@ -102,9 +102,7 @@ static Stmt *hoist(Arena *arena, Stmt *loop) {
         return loop;
     Stmt *allocate = loop->body[0];
     Stmt *inner = stmt_with_bodies(arena, loop, stmts_of(allocate->body, allocate->count), (StmtList){0});
-    StmtList body = {0};
-    stmts_add(arena, &body, hoist(arena, inner));
-    return stmt_allocate(arena, allocate->tensor, body);
+    return stmt_allocate(arena, allocate->tensor, stmts_one(arena, hoist(arena, inner)));
 }
 
 /* The buffer in memory whose allocation is the whole body, or NULL. */
@@ -121,9 +119,7 @@ static Stmt *unite(Arena *arena, Stmt *stmt) {
     Stmt *body = stmt->body[0], *otherwise = stmt->otherwise[0];
     Stmt *inner =
         stmt_with_bodies(arena, stmt, stmts_of(body->body, body->count), stmts_of(otherwise->body, otherwise->count));
-    StmtList list = {0};
-    stmts_add(arena, &list, unite(arena, inner));
-    return stmt_allocate(arena, tensor, list);
+    return stmt_allocate(arena, tensor, stmts_one(arena, unite(arena, inner)));
 }
 
 static Stmt *place_stmt(Arena *arena, Stmt *stmt, void *context) {

@@ -231,10 +231,9 @@ static Stmt *carry_steps(Arena *arena, Stmt *steps) {
     Stmt *made = stmt_for_like(arena, steps, steps->extent, body);
     bool any = false;
     for (int i = carry.stores.count - 1; i >= 0; i--) {
-        StmtList life = {0};
-        stmts_add(arena, &life, made);
-        any |= carry.stores.items[i].found;
-        made = carry.stores.items[i].found ? stmt_allocate(arena, carry.stores.items[i].kept, life) : made;
+        const KeptStore *store = &carry.stores.items[i];
+        any |= store->found;
+        made = store->found ? stmt_allocate(arena, store->kept, stmts_one(arena, made)) : made;
     }
     return any ? made : steps;
 }
@@ -286,9 +285,7 @@ static Stmt *steps_inside(Arena *arena, Stmt *steps, const Tensor *tensor, int d
     if (row->var->reduction || expr_uses_var(row->extent, steps->var) || expr_reads(row->extent))
         return NULL;
     Stmt *made = steps_inside(arena, steps, tensor, dimension, row->body, row->count);
-    StmtList inner = {0};
-    stmts_add(arena, &inner, made);
-    return made ? stmt_for_like(arena, row, row->extent, inner) : NULL;
+    return made ? stmt_for_like(arena, row, row->extent, stmts_one(arena, made)) : NULL;
 }
 
 Stmt *scan_to_last(Arena *arena, Stmt *steps, const Tensor *tensor, int dimension) {

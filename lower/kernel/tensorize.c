@@ -266,8 +266,7 @@ static Stmt *call_of(const Tensorize *t) {
     Expr **index = ARENA_ARRAY(arena, Expr *, 1);
     index[0] = t->index;
     Expr *call = expr_call(arena, t->instr, t->args, t->instr->operand_count - !instr_accumulates(t->instr));
-    StmtList body = {0};
-    stmts_add(arena, &body, stmt_store(arena, t->store->tensor, index, 1, call, t->mask, t->store->loc));
+    StmtList body = stmts_one(arena, stmt_store(arena, t->store->tensor, index, 1, call, t->mask, t->store->loc));
     return stmt_if(arena, conjunction(arena, &t->uniform), body, (StmtList){0}, t->store->loc);
 }
 

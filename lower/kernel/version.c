@@ -333,8 +333,7 @@ static StmtList counted_versions(Context context, const StmtList *run, Leftovers
         Expr *test = expr_binary(context.arena, leftover->lanes ? OP_LE : OP_EQ, leftover->left,
                                  expr_int(context.arena, leftover->count));
         Stmt *both = stmt_if(context.arena, test, counted, all, run->items[0]->loc);
-        all = (StmtList){0};
-        stmts_add(context.arena, &all, both);
+        all = stmts_one(context.arena, both);
     }
     return all;
 }
@@ -563,8 +562,8 @@ static Stmt *cut_loop(Arena *arena, Stmt *loop) {
     Expr *cut = cut_of(arena, loop, test->condition);
     if (!cut)
         return loop;
-    StmtList list = {0};
-    stmts_add(arena, &list, stmt_for(arena, loop->var, cut, LOOP_SERIAL, stmts_of(test->body, test->count), loop->loc));
+    StmtList body = stmts_of(test->body, test->count);
+    StmtList list = stmts_one(arena, stmt_for(arena, loop->var, cut, LOOP_SERIAL, body, loop->loc));
     stmts_add(arena, &list, rest_of_loop(arena, loop, test, cut));
     return stmt_block(arena, list);
 }
@@ -602,8 +601,7 @@ static Stmt *choice_versions(Context context, const StmtList *run, const Choice 
         return stmt_if(context.arena, choice->tests[0], sides[0], sides[1], loc);
     context.chosen = true;
     both = version_list(context, run);
-    StmtList second = {0};
-    stmts_add(context.arena, &second, stmt_if(context.arena, choice->tests[1], sides[1], both, loc));
+    StmtList second = stmts_one(context.arena, stmt_if(context.arena, choice->tests[1], sides[1], both, loc));
     return stmt_if(context.arena, choice->tests[0], sides[0], second, loc);
 }
 
