@@ -429,10 +429,11 @@ static bool positional_check(NestState *state, const Prim *prim) {
     if (count < letters || (count > letters && !repeats))
         return refuse(state, "%s takes %s%d argument%s, not %d", spelling, repeats ? "at least " : "", letters,
                       letters == 1 ? "" : "s", count);
-    for (int i = 0; i < count; i++) {
-        const PrimLetter *letter = prim_letter(prim->op, i);
-        if (!prim_takes(letter->kind, positional(prim, i)))
-            return refuse_at(state, positional(prim, i), "argument %d of %s is %s", i + 1, spelling, letter->wanted);
+    count = 0;
+    for (const PrimArg *arg = prim->args; arg < prim->args + prim->arg_count; arg++) {
+        const PrimLetter *letter = arg->key == NULL ? prim_letter(prim->op, count++) : NULL;
+        if (letter != NULL && !prim_takes(letter->kind, arg))
+            return refuse_at(state, arg, "argument %d of %s is %s", count, spelling, letter->wanted);
     }
     return true;
 }
