@@ -10,8 +10,10 @@ export f(M=4096, K=64, N=64)'
 many() { printf '%s\nschedule f on x86 {\n' "$product"; awk "BEGIN { n = ${2:-1000}; $1 }"; echo '}'; }
 # splits FACTOR LINES: so many, each of the outer loop of the one before.
 splits() { printf 'for (i = 0; i < n; i++) printf "    a%%d, b%%d = split(%%s, %d)\\n", i, i, i ? "a" (i - 1) : "C.i"; %s' "$1" "$2"; }
-# within STATUS NAME FILE: this exit status, in time.
-within() { exits "$1" "$2" sh -c 'ulimit -t 15; exec "$@"' - "$TENSORC" -O1 --threads=1 -w -c "$3" -o out.o; }
+# within STATUS NAME FILE: this exit status, in seconds of a processor that a sanitizer has more of.
+seconds=15
+if sanitized; then seconds=300; fi
+within() { exits "$1" "$2" sh -c "ulimit -t $seconds; exec \"\$@\"" - "$TENSORC" -O1 --threads=1 -w -c "$3" -o out.o; }
 
 many "$(splits 2 '')" 3000 >nested.tensor
 within 1 "three thousand splits, most of which do not fit" nested.tensor

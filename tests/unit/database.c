@@ -309,7 +309,7 @@ static void test_parts_added_later(Arena *arena) {
     ok(database_add(database, &record), "a record is added beside a trigger");
     is_int(database_find(arena, database, "aa", "znver4", 2, &found), 2, "which deletes none");
     change(path, "DROP TABLE records; CREATE VIEW records AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)"
-                 " SELECT 'b' || i task, 'b' || i target, i threads, 'c' schedule, 0 outcome, 1.0 seconds, 0.0 spread, 1 repeats,"
+                 " SELECT 'aa' task, 'znver4' target, 2 threads, 'c' schedule, 0 outcome, 1.0 seconds, 0.0 spread, 1 repeats,"
                  " i seed, 0 date, '' function, '' file, '' operator, '' inputs, '' why FROM n");
     alarm(PATIENT);
     is_int(database_find(arena, database, "aa", "znver4", 2, &found), 0, "an endless view is not read");
