@@ -2,6 +2,7 @@
 #include "autosched/model/features.h"
 #include "autosched/autosched.h"
 #include "autosched/space/groups.h"
+#include "lang/random.h"
 #include "tests/tap.h"
 #include "tests/unit/programs.h"
 
@@ -33,6 +34,22 @@ static void test_table(void) {
     }
     ok(count > 100 && named == count, "all %d features have a name", count);
     is_int(distinct, count, "each its own");
+}
+
+/* The names of each version, as a number: a row more or less is another version. */
+static void test_version(void) {
+    static const struct {
+        int version;
+        uint64_t names;
+    } versions[] = {{1, 0x95842cd6506b6054}};
+    uint64_t names = 0;
+    bool known = false;
+    for (int f = 0; f < feature_count(); f++)
+        for (const char *at = feature_name(f); *at; at++)
+            names = hash_mix(names + (unsigned char)*at);
+    for (size_t v = 0; v < sizeof versions / sizeof *versions; v++)
+        known |= versions[v].version == FEATURE_VERSION && versions[v].names == names;
+    ok(known, "version %d has the features 0x%016llx", FEATURE_VERSION, (unsigned long long)names);
 }
 
 static bool all_finite(const float *values) {
@@ -91,6 +108,7 @@ int main(void) {
     target = *target_find("x86-64-v4");
     target.threads = 2;
     test_table();
+    test_version();
     test_programs(arena);
     test_differences(arena);
     arena_free(arena);
