@@ -110,6 +110,7 @@ static void print_reports(const Compilation *c, const Scheduled *scheduled, cons
     const Program *program = scheduled->unit->program;
     if (c->options->explain) {
         Text explained = {.arena = c->arena};
+        schedule_notes(&explained, scheduled->schedule, "");
         nest_explain(&explained, scheduled->nest, rolled);
         const char *algorithms = program_algorithms(c->arena, program);
         show(stdout, "%s: scheduled by %s; beside each loop what one iteration of it touches\n%s%s%s%s", symbol,

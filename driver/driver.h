@@ -86,6 +86,7 @@ const Schedule *best_record(Compilation *compilation, const Unit **unit, const T
 /* The same on the inputs that were given last; if it is none of them, on random ones. */
 const Schedule *best_known(Compilation *compilation, const Unit **unit, const Target *target, const Schedule *user);
 /* What the level chooses without a record and without measuring. */
+void schedule_notes(Text *text, const Schedule *schedule, const char *before);
 const Schedule *best_default(Compilation *compilation, const Unit **unit, const Target *target, const Schedule *user);
 /* What the static model has already chosen for a program without a user's block; NULL if nothing. */
 StaticChoice *known_choice(const Compilation *compilation, const Program *program, const Target *target);

@@ -330,14 +330,26 @@ const Schedule *name_schedule(Compilation *c, const Schedule *schedule, const ch
     return named;
 }
 
+/* What was not done to the stages that was meant to be, and why: a line each, after `before`. */
+void schedule_notes(Text *text, const Schedule *schedule, const char *before) {
+    if (schedule->refused)
+        text_add(text, "%sleft with plain loops, as nothing that was tried for them is legal: %s\n", before,
+                 schedule->refused);
+    if (schedule->smaller)
+        text_add(text, "%ssmaller tiles, as the function would be too much code: %s\n", before, schedule->smaller);
+    if (schedule->shorter)
+        text_add(text, "%sshorter vectors, as some of their lanes are fetched one by one: %s\n", before,
+                 schedule->shorter);
+}
+
 static void show_choice(Compilation *c, const Scheduled *scheduled) {
     const Program *program = scheduled->unit->program;
     const char *algorithms = program_algorithms(c->arena, program);
     show(stderr, "tensorc: %s: scheduled by %s%s%s\n", program->symbol, scheduled->origin, algorithms ? "; " : "",
          algorithms ? algorithms : "");
-    if (scheduled->schedule->refused)
-        show(stderr, "tensorc: %s: left with plain loops, as nothing that was tried for them is legal: %s\n",
-             program->symbol, scheduled->schedule->refused);
+    Text notes = {.arena = c->arena};
+    schedule_notes(&notes, scheduled->schedule, arena_printf(c->arena, "tensorc: %s: ", program->symbol));
+    show(stderr, "%s", notes.text ? notes.text : "");
 }
 
 bool choose_schedule(Compilation *c, const Unit *unit, const Target *target, Scheduled *scheduled) {

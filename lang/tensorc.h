@@ -360,7 +360,10 @@ typedef struct Schedule {
     int count;
     Prim *prims;
     Loc loc;
-    const char *refused; /* the stages for which nothing that was chosen was legal: their loops are plain; or NULL */
+    /* Names of stages, for messages; or NULL: */
+    const char *refused; /* for which nothing that was chosen was legal: their loops are plain */
+    const char *smaller; /* whose tiles were made smaller, as the function would be too much code */
+    const char *shorter; /* whose vectors are shorter than registers, as lanes are fetched one by one */
 } Schedule;
 
 /* --- targets --- */

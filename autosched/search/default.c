@@ -12,7 +12,7 @@
 
 enum { FIXED_TRIES = 40, KEPT = 16, CROSSED = 4 };
 /* Groups with expensive points get only a part of the points. */
-enum { MANY_GENES = 32, FEW_READS = 6, MOST_PARTS = 32 };
+enum { MANY_GENES = 32, FEW_READS = 6, MANY_STAGES = 16, MOST_PARTS = 32 };
 /* Points to choose a schedule from: in all, and the least of a group. */
 enum { MODEL_POINTS = 1000, MODEL_POINTS_MORE = 5000, ROUGH_POINTS = 160, GROUP_POINTS = 80, ROUGH_GROUP_POINTS = 32 };
 enum { OTHER_PART = 2, OTHER_RANDOM = 16 };
@@ -204,32 +204,58 @@ static void add_legal(Space *space, const int *point, int first, int count, cons
     add_legal(space, point, first + count / 2, count - count / 2, before);
 }
 
-/* The stages that are plain although the model chose otherwise, for messages: "a, b and 3 more". NULL: none. */
-static const char *refused_names(Arena *arena, const Space *space, const bool *before) {
+/* The stages of some groups, for messages: "a, b and 3 more". NULL: none. */
+static const char *names_of(Arena *arena, const Space *space, const bool *which) {
     enum { NAMED = 4 };
     Text text = {.arena = arena};
-    int refused = 0;
+    int count = 0;
     for (int g = 0; g < space->groups.count; g++) {
         const Group *group = space->groups.items[g];
-        bool refuses = group->root && group->skipped && (!before[g] || group->hopeless); /* no root: a block */
-        if (refuses && refused++ < NAMED)
-            text_add(&text, "%s%s", refused > 1 ? ", " : "", group->root->name);
+        bool named = which[g] && group->root; /* a block has no root */
+        if (named && count++ < NAMED)
+            text_add(&text, "%s%s", count > 1 ? ", " : "", group->root->name);
     }
-    if (refused > NAMED)
-        text_add(&text, " and %d more", refused - NAMED);
+    if (count > NAMED)
+        text_add(&text, " and %d more", count - NAMED);
     return text.text;
 }
 
-Schedule *space_combine(Arena *arena, Space *space, const int *point) {
+/* Whether the group is plain though the model chose otherwise. */
+static bool is_refused(const Group *group, bool before) {
+    return group->skipped && (!before || group->hopeless);
+}
+
+/* Each smaller tile is legal by itself; where they are not together, all stay as they were. */
+static void fit_together(Arena *arena, Space *space, int *point, bool *smaller) {
+    size_t bytes = sizeof *point * (size_t)space->gene_count;
+    int *before = ARENA_ARRAY(arena, int, space->gene_count + 1);
+    memcpy(before, point, bytes);
+    if (!fit_code(space, point, smaller) || together_legal(space, point))
+        return;
+    memcpy(point, before, bytes);
+    memset(smaller, 0, sizeof *smaller * (size_t)space->groups.count);
+}
+
+Schedule *space_combine(Arena *arena, Space *space, int *point, bool fit) {
     int groups = space->groups.count;
-    bool *before = ARENA_ARRAY(arena, bool, groups + 1);
+    bool *before = ARENA_ARRAY(arena, bool, groups + 1), *smaller = ARENA_ARRAY(arena, bool, groups + 1);
+    bool *shorter = ARENA_ARRAY(arena, bool, groups + 1);
     for (int g = 0; g < groups; g++)
         before[g] = space->groups.items[g]->skipped;
     add_legal(space, point, 0, groups, before);
     if (!together_legal(space, point))
         return NULL;
+    if (fit)
+        fit_together(arena, space, point, smaller);
     Schedule *schedule = point_schedule(arena, space, point);
-    schedule->refused = refused_names(arena, space, before);
+    for (int g = 0; g < groups; g++) {
+        Group *group = space->groups.items[g];
+        before[g] = is_refused(group, before[g]);
+        shorter[g] = !group->skipped && group_sketch(space, group, point + group->first_gene)->shorter;
+    }
+    schedule->refused = names_of(arena, space, before);
+    schedule->smaller = names_of(arena, space, smaller);
+    schedule->shorter = names_of(arena, space, shorter);
     return schedule;
 }
 
@@ -266,6 +292,8 @@ static int parts_of_budget(const Space *space, int number) {
     const Group *group = space->groups.items[number];
     int reads = most_reads(group), parts = reads * reads / (FEW_READS * FEW_READS);
     int least = group->genes.count > MANY_GENES ? 4 : 1;
+    if (!space->present && space->program->stage_count > MANY_STAGES) /* each point is a nest of all of them */
+        least *= 1 + space->program->stage_count / MANY_STAGES;
     return parts > least ? parts < MOST_PARTS ? parts : MOST_PARTS : least;
 }
 
@@ -285,7 +313,7 @@ static void choose_point(Space *space, Effort effort, uint64_t seed, int *point)
 StaticChoice *space_choice(Arena *arena, Space *space, Effort effort, uint64_t seed) {
     int *point = ARENA_ARRAY(arena, int, space->gene_count + 1);
     choose_point(space, effort, seed, point);
-    Schedule *schedule = space_combine(arena, space, point);
+    Schedule *schedule = space_combine(arena, space, point, effort != EFFORT_ROUGH);
     bool exact = schedule != NULL;
     for (int g = 0; g < space->groups.count; g++) {
         exact &= !space->groups.items[g]->skipped;

@@ -13,10 +13,15 @@
  * all. */
 double point_estimate(Arena *scratch, Space *space, const int *point, int only);
 /* The schedule of all groups at a point, or of as many as are legal together; the others stay plain, and the schedule
- * names them. NULL: plain loops are not legal either. */
-Schedule *space_combine(Arena *arena, Space *space, const int *point);
+ * names them. fit: tiles are made smaller where they are too much code. NULL: plain loops are not legal either. */
+Schedule *space_combine(Arena *arena, Space *space, int *point, bool fit);
 /* The schedule of -O1, -O2 or -O3. */
 StaticChoice *space_choice(Arena *arena, Space *space, Effort effort, uint64_t seed);
+
+/* Makes the tiles of groups smaller where a function would be too much code (fit.c): says of which, and whether any. */
+bool fit_code(Space *space, int *point, bool *smaller);
+/* What of a limit each may have, where those with less leave theirs to the others. */
+int64_t fair_share(const int64_t *amounts, int count, int64_t limit);
 
 typedef struct Search Search;
 

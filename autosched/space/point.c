@@ -91,6 +91,27 @@ void group_fit(Space *space, int number, int *point) {
         genes[gene] = smaller_choice(&group->genes.items[gene], genes[gene]);
 }
 
+/* Copies of its values that the group makes. */
+static double copies_of(const Group *group, const Sketch *sketch, const int *genes) {
+    double copies = 1;
+    for (int i = 0; i < group->genes.count; i++)
+        if (!group->genes.items[i].structural && sketch->active[i])
+            copies *= (double)gene_copies(&group->genes.items[i], genes[i]);
+    return copies;
+}
+
+bool group_shrink(Space *space, int number, double part, int *point) {
+    Group *group = space->groups.items[number];
+    int *genes = point + group->first_gene, gene;
+    const Sketch *sketch = group_sketch(space, group, genes);
+    double before = copies_of(group, sketch, genes), copies = before;
+    while (copies > before * part && (gene = largest_gene(group, sketch, genes)) >= 0) {
+        genes[gene] = smaller_choice(&group->genes.items[gene], genes[gene]);
+        copies = copies_of(group, sketch, genes);
+    }
+    return copies < before;
+}
+
 static bool group_fits(Space *space, Group *group, const int *genes) {
     Sketch *sketch = group_sketch(space, group, genes);
     if (!sketch->usable || (space->user && !user_allows(space, group, genes)))

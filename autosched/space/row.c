@@ -42,6 +42,7 @@ typedef struct RowMember {
     const char *partial, *vector; /* in a reduction: stages of partial results */
     int64_t extent;
     int lanes;
+    bool shorter;                     /* the lanes are fewer than registers have */
     bool reduction;                   /* the vector loop is a reduction */
     bool tried[2], refused[2];        /* [whole, in pieces]: the nest was asked to take it apart; it refused */
     int64_t pieces;                   /* pieces for threads; 1: it stays whole */
@@ -57,6 +58,7 @@ typedef struct Row {
     int rows;        /* gene: rows computed together, of the last shared axis; -1: one */
     int lanes_gene;  /* gene: whether rows are the lanes of vectors; -1: rows are too long, or too few */
     int lanes;
+    bool shorter;       /* the lanes are fewer than registers have */
     const Tile *tile;   /* of the reduction that is computed a block of rows at a time; or NULL */
     Tile *product;      /* of the product that reads the block's rows; or NULL */
     const char *prefix; /* prefix of the product's local names */
@@ -207,11 +209,13 @@ bool stage_is_row_reduction(const Space *space, const Stage *stage) {
     return stage_first_scatter(stage) == stage->axis_count && (extent < 0 || extent >= least);
 }
 
-static int lanes_of(Space *space, const Stage *stage, const Var *axis, int64_t extent) {
-    int lanes = target_lanes(space->target, stage->components[0].tensor->type), power = 1;
-    lanes = stage_lanes_along(space->target, inlined_stage(space, stage), axis, lanes);
+/* *shorter: these are fewer than registers have. */
+static int lanes_of(Space *space, const Stage *stage, const Var *axis, int64_t extent, bool *shorter) {
+    int whole = target_lanes(space->target, stage->components[0].tensor->type), power = 1;
+    int lanes = stage_lanes_along(space->target, inlined_stage(space, stage), axis, whole);
     while (power < lanes && (extent < 0 || power < extent))
         power *= 2;
+    *shorter |= power == lanes && power < whole && (extent < 0 || power < extent);
     return power;
 }
 
@@ -261,7 +265,7 @@ static void make_member(Space *space, Group *group, const Stage *stage, int dept
         return;
     member->fused = member->reduction && runs_on(stage);
     member->extent = member->fused ? row_extent(stage) : axis_extent(axis);
-    member->lanes = lanes_of(space, stage, axis, member->extent);
+    member->lanes = lanes_of(space, stage, axis, member->extent, &member->shorter);
     if ((member->extent >= 0 && member->extent < 2) || member->lanes < 2)
         return;
     member->axis = axis->name;
@@ -430,6 +434,7 @@ static void write_member(Space *space, Sketch *sketch, const RowMember *member, 
     PrimArg args[3] = {arg_name(loop_of(space, stage, rest ? member->rest : member->axis))};
     args[1] = arg_gene(space, sketch, member->unroll, 0);
     args[2] = arg_int(member->lanes);
+    sketch->shorter |= member->shorter;
     sketch_add(space, sketch, PRIM_SPLIT, 3, names, 3, args);
     int64_t steps = stream_steps(member, pieces);
     if (steps > 0)
@@ -613,6 +618,7 @@ static bool row_emit(Space *space, Group *group, const int *genes, Sketch *sketc
     if (space->target->threads != 1 && loops > 0 && genes[row->parallel_gene] == 1)
         sketch_loops(space, sketch, PRIM_PARALLEL, &place, 1);
     place_members(space, group, row, sketch, place);
+    sketch->shorter |= lanes && row->shorter;
     for (int m = 0; m < row->member_count && lanes; m++)
         write_lanes(space, group, row, sketch, row->members[m].stage);
     if (!lanes)
@@ -702,9 +708,9 @@ static void make_lanes(Space *space, Group *group, Row *row) {
     if (!has_few_terms(group, row))
         return;
     int64_t extent = axis_extent(group->root->axes[row->depth - 1]);
-    row->lanes = lanes_of(space, group->root, group->root->axes[row->depth - 1], extent);
+    row->lanes = lanes_of(space, group->root, group->root->axes[row->depth - 1], extent, &row->shorter);
     for (int s = 0; s < group->stage_count; s++) {
-        int lanes = lanes_of(space, group->stages[s], group->stages[s]->axes[row->depth - 1], extent);
+        int lanes = lanes_of(space, group->stages[s], group->stages[s]->axes[row->depth - 1], extent, &row->shorter);
         row->lanes = lanes < row->lanes ? lanes : row->lanes;
     }
     if (row->lanes < 2 || (extent >= 0 && extent < row->lanes))

@@ -37,6 +37,7 @@ typedef struct Sketch {
     LIST(HoleSource) holes;
     bool *active; /* [gene count of the group] */
     bool usable;
+    bool shorter;   /* its vectors have fewer lanes than registers, as some are fetched one by one */
     int registers;  /* the part of the register tile that the structure fixes, besides the genes: 1 or more */
     int64_t copies; /* copies of that tile, one after another, that the structure unrolls around it: 1 or more */
     LIST(Prim) prims;
@@ -121,6 +122,8 @@ int program_size_versions(const Program *program, SizeVersion versions[SIZE_VERS
 void point_start(const Space *space, int *point); /* the fixed heuristics */
 /* Makes the group's register tile smaller until it fits. */
 void group_fit(Space *space, int number, int *point);
+/* Leaves about that part of the copies that it makes of its values; false: it makes no more than one. */
+bool group_shrink(Space *space, int number, double part, int *point);
 void group_random(Space *space, int number, Random *random, int *point);
 void group_mutate(Space *space, int number, Random *random, int *point);
 void point_random(Space *space, Random *random, int *point);

@@ -204,6 +204,7 @@ static void make_axis(Space *space, Group *group, const Tile *tile, const Stage 
     use_chain(tile, axis, number);
     const Var *along = tile->anchor ? tile->anchor->axes[number] : axis->axis;
     axis->lanes = power_above(axis->extent, stage_lanes_along(space->target, tile->value, along, lanes));
+    axis->shorter = axis->lanes < power_above(axis->extent, lanes);
     if (!axis->tiled)
         return;
     int64_t cases = tile->anchor || tile->placed ? 0 : group_case_period(space, group, tile->value, number);

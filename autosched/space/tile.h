@@ -15,6 +15,7 @@ typedef struct TileAxis {
     bool chained;     /* it is a loop of the root's chain, outside all others */
     bool cases;       /* it chooses between cases that are too expensive for lanes: whole periods are unrolled */
     int lanes;        /* lanes when it is the vector axis */
+    bool shorter;     /* the lanes are fewer than registers have */
     int tile, vector; /* genes: (middle, inner); when it is the vector axis, (middle, vectors) */
     const char *outer, *middle, *inner, *lane, *anchor_outer, *anchor_lane; /* names of its loops after splitting */
 } TileAxis;

@@ -45,6 +45,7 @@ static void split_axis(TileWriter *writer, const TileAxis *axis, bool vector) {
     args[1] = hole(writer, gene, 0);
     args[2] = hole(writer, gene, 1);
     args[3] = arg_int(axis->lanes);
+    writer->sketch->shorter |= vector && axis->shorter;
     sketch_add(writer->space, writer->sketch, PRIM_SPLIT, count, names, count, args);
 }
 

@@ -123,6 +123,8 @@ typedef struct Code {
     int parallel_count;      /* loops outlined so far, for names */
     Map instrs;              /* Instr -> its function */
     bool inlines;            /* some functions that the source gave are to be inlined */
+    int lanes_chosen;        /* of the kernel so far, in rows under masks that no instruction has */
+    int lanes_converted;     /* of the kernel so far, to half and back, where no instruction does it */
     const char *problem;     /* what is wrong with such a function, or NULL */
     struct DebugInfo *debug;
 } Code;
@@ -171,6 +173,18 @@ void set_target_attributes(Code *code, LLVMValueRef function);
 void add_attribute(Code *code, LLVMValueRef function, unsigned index, const char *name);
 Frame *frame_open(Code *code, LLVMValueRef function); /* moves the builder to its first block */
 void frame_close(Code *code);                         /* the caller moves the builder back */
+/* A function of the module's own, which is called and never inlined, for sequences that stand in many places: it has
+ * no lines of the source. What is emitted between open and close is its body, which ends with a return. */
+typedef struct Apart {
+    LLVMValueRef function;
+    LLVMBasicBlockRef at;
+    LLVMMetadataRef line;
+} Apart;
+Apart apart_open(Code *code, const char *name, LLVMTypeRef type);
+LLVMValueRef apart_close(Code *code, const Apart *apart); /* the function; the builder is where it was */
+/* Besides constants it touches no memory, or that which its arguments point to. LLVM's numbers for it. */
+typedef enum ApartMemory { APART_NO_MEMORY = 0, APART_READS = 1, APART_WRITES = 3 } ApartMemory;
+void apart_touches(Code *code, const Apart *apart, ApartMemory memory);
 LLVMBasicBlockRef new_block(Code *code, const char *name);
 LLVMValueRef entry_alloca(Code *code, LLVMTypeRef type, int alignment, const char *name);
 /* The same address or number, hidden from LLVM's optimizer; usable from the function's first block on. */

@@ -56,6 +56,30 @@ static LLVMValueRef float_to_half_bits(Code *code, LLVMValueRef real) {
     return LLVMBuildTrunc(b, half, type_like(code->i16, half), "");
 }
 
+typedef LLVMValueRef Conversion(Code *code, LLVMValueRef value);
+
+static LLVMValueRef define_conversion(Code *code, const char *name, Conversion *convert, LLVMTypeRef to,
+                                      LLVMTypeRef from) {
+    Apart apart = apart_open(code, name, LLVMFunctionType(to, &from, 1, false));
+    apart_touches(code, &apart, APART_NO_MEMORY);
+    LLVMBuildRet(code->builder, convert(code, LLVMGetParam(apart.function, 0)));
+    return apart_close(code, &apart);
+}
+
+/* The sequence, or, where a kernel has many already, a call of it. */
+static LLVMValueRef convert_half(Code *code, const char *what, Conversion *convert, LLVMTypeRef to,
+                                 LLVMValueRef value) {
+    int lanes = lanes_of(value);
+    code->lanes_converted += lanes;
+    if (code->lanes_converted <= CONVERTED_LANES)
+        return convert(code, value);
+    const char *name = arena_printf(code->arena, "%s.%d", what, lanes);
+    LLVMValueRef function = LLVMGetNamedFunction(code->module, name);
+    if (!function)
+        function = define_conversion(code, name, convert, vector_of(to, lanes), LLVMTypeOf(value));
+    return emit_call(code, function, &value, 1);
+}
+
 static LLVMTypeRef half_type(Code *code, LLVMValueRef value) {
     return type_like(LLVMHalfTypeInContext(code->context), value);
 }
@@ -64,7 +88,7 @@ static LLVMTypeRef half_type(Code *code, LLVMValueRef value) {
  * vector instructions. */
 static LLVMValueRef half_from_memory(Code *code, LLVMValueRef bits) {
     if (!code->half_instructions)
-        return half_bits_to_float(code, bits);
+        return convert_half(code, "tensorc.half.to", half_bits_to_float, code->f32, bits);
     LLVMValueRef half = LLVMBuildBitCast(code->builder, bits, half_type(code, bits), "");
     LLVMValueRef real = LLVMBuildFPExt(code->builder, half, type_like(code->f32, bits), "");
     LLVMTypeRef type = LLVMTypeOf(real);
@@ -73,7 +97,7 @@ static LLVMValueRef half_from_memory(Code *code, LLVMValueRef bits) {
 
 static LLVMValueRef half_to_memory(Code *code, LLVMValueRef real) {
     if (!code->half_instructions)
-        return float_to_half_bits(code, real);
+        return convert_half(code, "tensorc.half.of", float_to_half_bits, code->i16, real);
     LLVMValueRef half = LLVMBuildFPTrunc(code->builder, real, half_type(code, real), "");
     return LLVMBuildBitCast(code->builder, half, type_like(code->i16, real), "");
 }

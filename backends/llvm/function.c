@@ -54,6 +54,32 @@ void frame_close(Code *code) {
     code->frame = frame->outer;
 }
 
+Apart apart_open(Code *code, const char *name, LLVMTypeRef type) {
+    Apart apart = {.at = LLVMGetInsertBlock(code->builder), .line = LLVMGetCurrentDebugLocation2(code->builder)};
+    apart.function = LLVMAddFunction(code->module, name, type);
+    LLVMSetLinkage(apart.function, LLVMInternalLinkage);
+    set_target_attributes(code, apart.function);
+    add_attribute(code, apart.function, (unsigned)LLVMAttributeFunctionIndex, "noinline");
+    add_attribute(code, apart.function, (unsigned)LLVMAttributeFunctionIndex, "willreturn");
+    LLVMSetCurrentDebugLocation2(code->builder, NULL);
+    frame_open(code, apart.function);
+    return apart;
+}
+
+LLVMValueRef apart_close(Code *code, const Apart *apart) {
+    frame_close(code);
+    LLVMPositionBuilderAtEnd(code->builder, apart->at);
+    LLVMSetCurrentDebugLocation2(code->builder, apart->line);
+    return apart->function;
+}
+
+void apart_touches(Code *code, const Apart *apart, ApartMemory memory) {
+    unsigned kind = LLVMGetEnumAttributeKindForName("memory", strlen("memory"));
+    if (kind) /* from LLVM 16 on */
+        LLVMAddAttributeAtIndex(apart->function, (unsigned)LLVMAttributeFunctionIndex,
+                                LLVMCreateEnumAttribute(code->context, kind, memory));
+}
+
 LLVMBasicBlockRef new_block(Code *code, const char *name) {
     return LLVMAppendBasicBlockInContext(code->context, code->frame->function, name);
 }
@@ -328,6 +354,7 @@ static void call_variant(Code *code, const Program *program, const Variant *vari
 static LLVMValueRef emit_body(Code *code, const Kernel *kernel, const LLVMValueRef *variants) {
     const Program *program = kernel->program;
     code->kernel = kernel;
+    code->lanes_chosen = code->lanes_converted = 0;
     code->placements = code->slices = code->checked = (Map){0};
     code->parallel_count = 0;
     LLVMValueRef function = declare_function(code, program);

@@ -136,8 +136,8 @@ static LLVMValueRef first_lane(Code *code, LLVMValueRef bits, LLVMValueRef any, 
 
 /* Displacements depend only on the mask, which all rows of a tile share. The condition over whole rows selects their
  * addresses. */
-LLVMValueRef load_row_by_lane(Code *code, const LanesInMemory *lanes, LLVMValueRef address, LLVMValueRef condition,
-                              LLVMValueRef mask) {
+static LLVMValueRef load_row_here(Code *code, const LanesInMemory *lanes, LLVMValueRef address, LLVMValueRef condition,
+                                  LLVMValueRef mask) {
     int padded = lanes_of(mask);
     LLVMValueRef bits = mask_bits(code, mask);
     LLVMValueRef any = LLVMBuildICmp(code->builder, LLVMIntNE, bits, LLVMConstNull(LLVMTypeOf(bits)), "");
@@ -170,8 +170,8 @@ void store_each_lane(Code *code, const LanesInMemory *lanes, LLVMValueRef addres
                    LLVMBuildExtractElement(code->builder, addresses, index_constant(code, lane), ""));
 }
 
-void store_row_by_lane(Code *code, const LanesInMemory *lanes, LLVMValueRef address, LLVMValueRef mask,
-                       LLVMValueRef vector) {
+static void store_row_here(Code *code, const LanesInMemory *lanes, LLVMValueRef address, LLVMValueRef mask,
+                           LLVMValueRef vector) {
     LLVMValueRef bits = mask_bits(code, mask), sink = sink_of_stores(code);
     for (int lane = 0; lane < lanes->count; lane++) {
         LLVMValueRef at = index_constant(code, lane);
@@ -179,4 +179,66 @@ void store_row_by_lane(Code *code, const LanesInMemory *lanes, LLVMValueRef addr
         store_lane(code, lanes, vector, lane,
                    LLVMBuildSelect(code->builder, has_bit(code, bits, lane), place, sink, ""));
     }
+}
+
+/* --- rows in functions of their own -------------------------------------------------------------------------------- */
+
+/* Whether a kernel has so many rows by lane already that the next one is a call: each is hundreds of instructions. */
+static bool goes_apart(Code *code, const LanesInMemory *lanes) {
+    code->lanes_chosen += lanes->count;
+    return code->lanes_chosen > CHOSEN_LANES;
+}
+
+/* The last one: a condition of loads, the value of stores. */
+typedef enum RowParameter { ROW_ADDRESS, ROW_BITS, ROW_OTHER } RowParameter;
+
+static LLVMValueRef define_row(Code *code, const char *name, const LanesInMemory *lanes, LLVMTypeRef *parameters,
+                               int padded, bool stores) {
+    LLVMTypeRef result = stores ? code->nothing : vector_of(lanes->type, padded);
+    Apart apart = apart_open(code, name, LLVMFunctionType(result, parameters, 3, false));
+    apart_touches(code, &apart, stores ? APART_WRITES : APART_READS);
+    LLVMValueRef address = LLVMGetParam(apart.function, ROW_ADDRESS);
+    LLVMValueRef other = LLVMGetParam(apart.function, ROW_OTHER);
+    LLVMValueRef bits = LLVMGetParam(apart.function, ROW_BITS);
+    LLVMValueRef mask = LLVMBuildBitCast(code->builder, bits, vector_of(code->i1, padded), "");
+    if (stores) {
+        store_row_here(code, lanes, address, mask, other);
+        LLVMBuildRetVoid(code->builder);
+    } else {
+        LLVMBuildRet(code->builder, load_row_here(code, lanes, address, other, mask));
+    }
+    return apart_close(code, &apart);
+}
+
+static LLVMValueRef row_function(Code *code, const LanesInMemory *lanes, LLVMTypeRef *parameters, int padded,
+                                 bool stores) {
+    char *type = LLVMPrintTypeToString(lanes->type);
+    const char *name = arena_printf(code->arena, "tensorc.%s.%s.%dof%d", stores ? "store" : "load", type, lanes->count,
+                                    padded);
+    LLVMDisposeMessage(type);
+    LLVMValueRef function = LLVMGetNamedFunction(code->module, name);
+    return function ? function : define_row(code, name, lanes, parameters, padded, stores);
+}
+
+static LLVMValueRef call_row(Code *code, const LanesInMemory *lanes, LLVMValueRef *args, int padded, bool stores) {
+    LLVMTypeRef parameters[] = {code->pointer, LLVMTypeOf(args[ROW_BITS]), LLVMTypeOf(args[ROW_OTHER])};
+    return emit_call(code, row_function(code, lanes, parameters, padded, stores), args, 3);
+}
+
+LLVMValueRef load_row_by_lane(Code *code, const LanesInMemory *lanes, LLVMValueRef address, LLVMValueRef condition,
+                              LLVMValueRef mask) {
+    if (!goes_apart(code, lanes))
+        return load_row_here(code, lanes, address, condition, mask);
+    LLVMValueRef args[] = {address, mask_bits(code, mask), condition ? condition : LLVMConstInt(code->i1, 1, false)};
+    return call_row(code, lanes, args, lanes_of(mask), false);
+}
+
+void store_row_by_lane(Code *code, const LanesInMemory *lanes, LLVMValueRef address, LLVMValueRef mask,
+                       LLVMValueRef vector) {
+    if (!goes_apart(code, lanes)) {
+        store_row_here(code, lanes, address, mask, vector);
+        return;
+    }
+    LLVMValueRef args[] = {address, mask_bits(code, mask), vector};
+    call_row(code, lanes, args, lanes_of(mask), true);
 }

@@ -122,6 +122,13 @@ const char *constant_key(Arena *arena, const Tensor *tensor);
 int kernel_constants(Arena *arena, const Kernel *kernel, const Tensor ***list);
 /* Never fails on a nest that nest_build accepted; an IR that the verifier refuses is an internal error. */
 Kernel *expand(Arena *arena, const Nest *nest, const ExpandOptions *options);
+/* Instructions that the kernel's stores to a tensor become, with all that is computed for them: an estimate (code.c). */
+typedef struct TensorCode {
+    const Tensor *tensor;
+    int64_t instructions;
+} TensorCode;
+typedef LIST(TensorCode) KernelCode;
+KernelCode kernel_code(Arena *arena, const Kernel *kernel);
 /* The program with its const arguments as constants of unknown contents: the schedule of NAME_packed is chosen for it.
  * NULL when it has none. */
 Program *packing_program(Arena *arena, const Program *program);
@@ -138,6 +145,9 @@ const char *kernel_verify(Arena *arena, const Kernel *kernel, bool flat);
  * of a vector. Up to SHUFFLED_STRIDE, loading everything between the lanes costs less than a gather. Up to
  * INTERLEAVED_STRIDE, the lanes and those between them are loaded or stored together. */
 enum { SHUFFLED_STRIDE = 4, INTERLEAVED_STRIDE = 16 };
+/* Lanes of a kernel, in rows under masks that no instruction has, which are chosen where they stand, and of half that
+ * no instruction converts: others are in functions that are called. */
+enum { CHOSEN_LANES = 2048, CONVERTED_LANES = 1024 };
 
 typedef struct Pass {
     const char *name;

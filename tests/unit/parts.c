@@ -188,12 +188,38 @@ static void test_combined(Arena *arena, const Target *target) {
         for (int g = 0; g < space->groups.count; g++)
             if (strchr(rows[i].spoiled, space->groups.items[g]->root->name[0]))
                 spoil(space, g, &random, point);
-        Schedule *schedule = space_combine(arena, space, point);
+        Schedule *schedule = space_combine(arena, space, point, false);
         ok(nest_build(arena, program, schedule, NULL, target, NULL) != NULL, "without '%s' a program is legal",
            rows[i].spoiled);
         is_text(scheduled_groups(arena, space, schedule), rows[i].scheduled, "all others are scheduled");
         is_text(schedule->refused ? schedule->refused : "", rows[i].refused, "and they are named");
     }
+}
+
+/* What cheap nests leave of a limit goes to the expensive ones; these are cut at the same height. */
+static void test_shares(void) {
+    static const int64_t amounts[] = {10, 1000, 20, 4000, 30, 4000};
+    int64_t share = fair_share(amounts, 6, 3000), used = 0, all = fair_share(amounts, 6, 100000);
+    for (int i = 0; i < 6; i++)
+        used += amounts[i] < share ? amounts[i] : share;
+    ok(share >= 970 && used <= 3000 && used > 2990, "of 3000, nests of 10, 20 and 30 leave the others %d each",
+       (int)share);
+    ok(all >= 4000, "what all have together needs no shares");
+    ok(fair_share(amounts, 0, 100) == 100, "nor does nothing");
+}
+
+/* A tile is made smaller by about the part that is asked for, down to one copy. */
+static void test_shrinks(Arena *arena, const Target *target) {
+    const char *text = "def f(float(256, 256) a, float(256, 256) b) -> (c) { c(i, j) +=! a(i, r_k) * b(r_k, j) }";
+    Space *space = space_new(arena, program_of_text(arena, text, NULL, 0), target, NULL);
+    int *point = ARENA_ARRAY(arena, int, space->gene_count + 1), steps = 0;
+    point_start(space, point);
+    uint64_t before = point_hash(space, point);
+    bool shrunk = group_shrink(space, 0, 0.5, point);
+    ok(shrunk && point_hash(space, point) != before && group_plausible(space, 0, point), "a tile becomes smaller");
+    while (group_shrink(space, 0, 0.5, point) && steps < 100)
+        steps++;
+    ok(steps > 0 && steps < 20, "until it is one copy: %d times", steps);
 }
 
 int main(void) {
@@ -207,6 +233,8 @@ int main(void) {
     test_inlined_once(arena, &target);
     test_tiles_fit(arena);
     test_combined(arena, &target);
+    test_shares();
+    test_shrinks(arena, &target);
     arena_free(arena);
     return done_testing();
 }

@@ -10,28 +10,12 @@ LLVMValueRef lanes_series(Lanes *l, LLVMValueRef x, const Series *series) {
 
 /* --- functions apart --- */
 
-static LLVMValueRef declare_apart(Lanes *l, const char *name) {
-    LLVMValueRef function = LLVMAddFunction(l->code->module, name, LLVMFunctionType(l->real, &l->real, 1, false));
-    LLVMSetLinkage(function, LLVMInternalLinkage);
-    set_target_attributes(l->code, function);
-    add_attribute(l->code, function, (unsigned)LLVMAttributeFunctionIndex, "noinline");
-    add_attribute(l->code, function, (unsigned)LLVMAttributeFunctionIndex, "cold");
-    add_attribute(l->code, function, (unsigned)LLVMAttributeFunctionIndex, "willreturn");
-    return function;
-}
-
 /* Defines the function apart, without source lines. */
 static LLVMValueRef define_apart(Lanes *l, const char *name, ApartFunction *body, const void *context) {
-    LLVMValueRef function = declare_apart(l, name);
-    LLVMBasicBlockRef at = LLVMGetInsertBlock(l->b);
-    LLVMMetadataRef line = LLVMGetCurrentDebugLocation2(l->b);
-    LLVMSetCurrentDebugLocation2(l->b, NULL);
-    frame_open(l->code, function);
-    LLVMBuildRet(l->b, body(l, context, LLVMGetParam(function, 0)));
-    frame_close(l->code);
-    LLVMPositionBuilderAtEnd(l->b, at);
-    LLVMSetCurrentDebugLocation2(l->b, line);
-    return function;
+    Apart apart = apart_open(l->code, name, LLVMFunctionType(l->real, &l->real, 1, false));
+    add_attribute(l->code, apart.function, (unsigned)LLVMAttributeFunctionIndex, "cold");
+    LLVMBuildRet(l->b, body(l, context, LLVMGetParam(apart.function, 0)));
+    return apart_close(l->code, &apart);
 }
 
 LLVMValueRef emit_apart(Lanes *l, const char *name, ApartFunction *body, const void *context, LLVMValueRef x) {

@@ -1,0 +1,192 @@
+/* code.c - how much code a kernel becomes: what it stores to each tensor, in instructions, after the last pass.
+ *
+ * An estimate for limits of compile time, the same for all code generators. What copies of a statement share counts
+ * once in a loop. Lanes count one by one where no instruction treats them together: those of reads that lie apart
+ * in memory, of accesses under masks that the processor lacks, of divisions.
+ */
+#include "lang/map.h"
+#include "lang/program.h"
+#include "lang/random.h"
+#include "lower/kernel/kernel.h"
+
+enum {
+    MASKED = 4,   /* an access under a mask that an instruction has */
+    ROW_ENDS = 16 /* a row and its ends, or one that goes round */,
+    GATHERED = 3,
+    FETCHED = 3, /* a lane, without gathers */
+    CHOSEN = 6,  /* a lane, under a mask that no instruction has */
+    CALLED = 8,  /* all lanes of such a mask, in a function of their own */
+    DIVIDED = 3, /* a lane */
+    FUNCTION = 24,
+    HALF = 16,    /* a register, of a conversion that no instruction does */
+    CONVERTED = 4 /* or that one does */
+};
+
+typedef struct Counting {
+    Arena *arena;
+    const Target *target;
+    int chosen, converted; /* lanes under masks that no instruction has; of half */
+    Map hashes;            /* of expressions */
+    Map seen;              /* values of the loop at hand, by their hashes */
+} Counting;
+
+static bool is_row(const Expr *index) {
+    int64_t stride;
+    return index->kind != EXPR_RAMP || (expr_is_int(index->args[1], &stride) && stride >= -SHUFFLED_STRIDE &&
+                                        stride <= INTERLEAVED_STRIDE);
+}
+
+/* Whether lanes are those of rows and their ends: a bound or a remainder of a ramp. */
+static bool has_ends(const Expr *index) {
+    if (index->kind != EXPR_OP)
+        return index->kind == EXPR_RAMP;
+    bool ends = index->op == OP_MIN || index->op == OP_MAX || index->op == OP_MOD || index->op == OP_ADD;
+    for (int i = 0; i < index->count && ends; i++)
+        ends = index->args[i]->kind == EXPR_BROADCAST || has_ends(index->args[i]);
+    return ends;
+}
+
+static int64_t chosen_code(Counting *counting, int lanes) {
+    counting->chosen += lanes;
+    return counting->chosen > CHOSEN_LANES ? CALLED : CHOSEN * lanes;
+}
+
+/* An access of so many lanes of elements. */
+static int64_t access_code(Counting *counting, ElementType type, const Expr *index, const Expr *guard,
+                           int lanes) {
+    int bytes = element_info[type].bytes;
+    bool masks = target_masks(counting->target, bytes);
+    if (lanes == 1)
+        return guard ? 3 : 2;
+    if (index->lanes == 1 || (index->kind == EXPR_RAMP && is_row(index)))
+        return !guard ? 2 : masks ? MASKED : chosen_code(counting, lanes);
+    if (masks && index->kind == EXPR_OP && has_ends(index))
+        return ROW_ENDS;
+    if (target_gathers(counting->target, bytes))
+        return GATHERED;
+    return (guard ? FETCHED + CHOSEN : FETCHED) * lanes;
+}
+
+/* Registers that a vector fills. */
+static int64_t registers_of(const Counting *counting, const Expr *e) {
+    int64_t bytes = (int64_t)e->lanes * element_info[e->type].bytes, whole = counting->target->vector_bytes;
+    return whole > 0 && bytes > whole ? bytes / whole : 1;
+}
+
+static bool is_half(ElementType type) {
+    return type == TYPE_HALF || type == TYPE_BFLOAT16;
+}
+
+/* Of values of that type, which floats are rounded to and widened from. */
+static int64_t half_code(Counting *counting, ElementType type, int64_t registers, int lanes) {
+    if (type == TYPE_HALF && target_converts_half(counting->target))
+        return CONVERTED * registers;
+    counting->converted += type == TYPE_HALF ? lanes : 0;
+    return type == TYPE_HALF && counting->converted > CONVERTED_LANES ? CALLED : HALF * registers;
+}
+
+/* What is read or stored at that place, so many lanes of it. */
+static int64_t memory_code(Counting *counting, const Tensor *tensor, const Expr *index, const Expr *guard, int lanes) {
+    int64_t bytes = (int64_t)lanes * element_info[TYPE_FLOAT].bytes, whole = counting->target->vector_bytes;
+    int64_t registers = whole && bytes > whole ? bytes / whole : 1, instructions = 0;
+    if (is_half(tensor->type))
+        instructions = half_code(counting, tensor->type, registers, lanes);
+    return instructions + access_code(counting, tensor->type, index, guard, lanes);
+}
+
+static int64_t read_code(Counting *counting, const Expr *e) {
+    if (e->tensor->scope == SCOPE_REGISTER)
+        return 0;
+    return memory_code(counting, e->tensor, e->count ? e->args[0] : e, e->guard, e->lanes);
+}
+
+static int64_t op_code(Counting *counting, const Expr *e) {
+    int64_t registers = registers_of(counting, e);
+    if (e->kind == EXPR_OP && op_info[e->op].code == CODE_SEQUENCE)
+        return FUNCTION * registers;
+    if (e->kind == EXPR_OP && (e->op == OP_DIV || e->op == OP_MOD) && !type_is_float(e->type))
+        return e->lanes == 1 ? 1 : DIVIDED * e->lanes;
+    ElementType from = e->kind == EXPR_CAST ? e->args[0]->type : e->type;
+    bool half = is_half(e->type) || is_half(from);
+    return half ? half_code(counting, is_half(e->type) ? e->type : from, registers, e->lanes) : registers;
+}
+
+static int64_t own_code(Counting *counting, const Expr *e) {
+    switch (e->kind) {
+    case EXPR_READ: return read_code(counting, e);
+    case EXPR_OFFSET: return e->count;
+    case EXPR_OP:
+    case EXPR_CAST: return op_code(counting, e);
+    case EXPR_RAMP:
+    case EXPR_BROADCAST: return 2;
+    case EXPR_REPEAT:
+    case EXPR_SHUFFLE:
+    case EXPR_CALL: return 1;
+    default: return 0;
+    }
+}
+
+/* The same for expressions that are computed once: equal ones in a loop, wherever they stand. */
+static uint64_t value_hash(Counting *counting, const Expr *e) {
+    uint64_t known = (uint64_t)(uintptr_t)address_map_get(&counting->hashes, e);
+    if (known)
+        return known;
+    uint64_t hash = hash_mix((uint64_t)e->kind * 64 + (uint64_t)e->op) + (uint64_t)e->lanes * 64 + (uint64_t)e->type;
+    hash = hash_mix(hash + (uint64_t)e->integer); /* or what it names */
+    for (int i = 0; i < e->count; i++)
+        hash = hash_mix(hash + value_hash(counting, e->args[i]));
+    hash = hash_mix(hash + (e->guard ? value_hash(counting, e->guard) : 0)) | 1;
+    address_map_set(counting->arena, &counting->hashes, e, (void *)(uintptr_t)hash);
+    return hash;
+}
+
+/* Of what the loop has not computed yet. */
+static int64_t expr_code(Counting *counting, const Expr *e) {
+    if (!e || e->kind == EXPR_INT || e->kind == EXPR_VAR)
+        return 0;
+    const void *value = (const void *)(uintptr_t)value_hash(counting, e);
+    if (address_map_get(&counting->seen, value))
+        return 0;
+    address_map_set(counting->arena, &counting->seen, value, counting);
+    int64_t instructions = own_code(counting, e) + expr_code(counting, e->guard);
+    for (int i = 0; i < e->count; i++)
+        instructions += expr_code(counting, e->args[i]);
+    return instructions;
+}
+
+/* Register buffers are no memory: they become the values themselves. */
+static int64_t store_code(Counting *counting, const Stmt *store) {
+    const Expr *index = store->index_count ? store->index[0] : store->value;
+    int64_t instructions = expr_code(counting, store->value) + expr_code(counting, store->guard);
+    if (store->tensor->scope == SCOPE_REGISTER)
+        return instructions;
+    return instructions + expr_code(counting, index) +
+           memory_code(counting, store->tensor, index, store->guard, store->value->lanes);
+}
+
+static void add_code(Arena *arena, KernelCode *code, const Tensor *tensor, int64_t instructions) {
+    for (int i = code->count - 1; i >= 0; i--)
+        if (code->items[i].tensor == tensor) {
+            code->items[i].instructions += instructions;
+            return;
+        }
+    list_push(arena, code, ((TensorCode){tensor, instructions}));
+}
+
+static void count_code(Counting *counting, KernelCode *code, const Stmt *stmt) {
+    if (stmt->kind == STMT_STORE)
+        add_code(counting->arena, code, stmt->tensor, store_code(counting, stmt));
+    if (stmt->kind == STMT_FOR)
+        counting->seen = (Map){0};
+    for (int i = 0; i < stmt->count; i++)
+        count_code(counting, code, stmt->body[i]);
+    for (int i = 0; i < stmt->otherwise_count; i++)
+        count_code(counting, code, stmt->otherwise[i]);
+}
+
+KernelCode kernel_code(Arena *arena, const Kernel *kernel) {
+    KernelCode code = {0};
+    Counting counting = {.arena = arena, .target = kernel->target};
+    count_code(&counting, &code, kernel->body);
+    return code;
+}

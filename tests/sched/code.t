@@ -1,0 +1,75 @@
+#!/bin/sh
+# What functions of many nests become: no more code than LLVM takes in a few seconds, shared fairly among the nests. What is
+# made smaller or shorter for that is said.
+. "${srcdir:-.}/tests/lib.sh"
+cd "$work" || exit 1
+
+# stages NUMBER TYPE VALUE [SIZES]: a chain of stages, p stands for the one before.
+stages() {
+    {
+        echo "def f($2(N, M) x0) -> (x$1) {"
+        for s in $(seq "$1"); do
+            echo "    x$s(i, j) +=! $2($(echo "$3" | sed "s/p(/x$((s - 1))(/g")) where i in 0:N, j in 0:M, r in 0:5"
+        done
+        echo "}"
+        echo "export f${4:-}"
+    } >file.tensor
+}
+
+# instructions TARGET: lines of LLVM code.
+instructions() {
+    "$TENSORC" -O2 -emit-llvm file.tensor --target="$1" -o file.ll || echo failed
+    grep -c . file.ll
+}
+
+masked="(p(i + r - 1, j) else 0) * (p(i, j - 1) else 0) + (p(i + r - 2, j + 2) else 0)"
+stages 40 uint8 "$masked"
+for target in x86-64 x86-64-v3 x86-64-v4; do
+    count=$(instructions $target)
+    ok "40 sums of bytes for $target: $count lines of code" [ "$count" -lt 40000 ]
+done
+stages 40 half "$masked"
+for target in x86-64 x86-64-v3; do
+    count=$(instructions $target)
+    ok "40 sums of halves for $target: $count lines of code" [ "$count" -lt 40000 ]
+done
+instructions x86-64 >/dev/null
+is "$(grep -c 'define internal .*@tensorc.half.of.4(' file.ll)" "1" "many conversions of halves are calls of one function"
+
+stages 60 uint8 "(p(i + r - 1, j) else reflect) * (p(i, j + r) else edge) + (p(i - 3, j + 2) else 0)"
+runs "tiles are made smaller" "$TENSORC" -O2 -emit-ir -v file.tensor --target=x86-64-v3 -o file.ir --explain-schedule
+said='smaller tiles, as the function would be too much code: x[0-9]+, .* and [0-9]+ more$'
+like "$(cat "$work/err")" "^tensorc: f: $said" "-v says so"
+like "$(cat "$work/out")" "^$said" "--explain-schedule says so"
+stages 4 uint8 "$masked"
+runs "a few nests" "$TENSORC" -O2 -emit-llvm -v file.tensor --target=x86-64-v3 -o file.ll --explain-schedule
+unlike "$(cat "$work/err")$(cat "$work/out")" 'smaller tiles' "have limits of their own alone"
+
+# An expensive nest beside many cheap ones.
+{
+    echo "def f(float(256, 256) a, float(256, 256) b) -> (y) {"
+    echo "    x0(i, j) +=! a(i, r_k) * b(r_k, j)"
+    for s in $(seq 12); do echo "    x$s(i, j) +=! x$((s - 1))(i, r_k) * b(r_k, j)"; done
+    echo "    y(i, j) = x12(i, j) + 1 }"
+    echo "export f"
+} >file.tensor
+runs "products beside each other" "$TENSORC" -O2 -emit-ir -v file.tensor --target=x86-64-v4 -o file.ir
+unlike "$(cat "$work/err")" 'smaller tiles' "keep their tiles: together they are little code"
+
+# Vectors whose lanes are fetched one by one.
+echo "def f(uint8(N) x) -> (y) { y(i) = (x(max(0, min((i + 1) % N + 2, N - 1)))) + x(i) where i in 0:N } export f" >file.tensor
+runs "lanes that are fetched one by one" "$TENSORC" -O2 -emit-ir -v file.tensor --target=x86-64-v3 -o file.ir --explain-schedule
+like "$(cat "$work/err")" '^tensorc: f: shorter vectors, as some of their lanes are fetched one by one: y$' "-v says so"
+like "$(cat "$work/out")" '^shorter vectors, as some of their lanes are fetched one by one: y$' "--explain-schedule says so"
+echo "def f(uint8(N) x) -> (y) { y(i) = x(i) + 1 where i in 0:N } export f" >file.tensor
+runs "rows of bytes" "$TENSORC" -O2 -emit-ir -v file.tensor --target=x86-64-v3 -o file.ir
+unlike "$(cat "$work/err")" 'shorter vectors' "fill registers"
+
+# What is called computes the same as what stands where it is used.
+for type in uint8 half float; do
+    stages 12 $type "$masked" "(N=9, M=37)"
+    for target in x86-64 x86-64-v3; do
+        runs "12 sums of $type run for $target" "$TENSORC" -O2 -run file.tensor --target=$target
+    done
+done
+done_testing
