@@ -1,6 +1,7 @@
 /* holes.c - numbers of a schedule become holes with candidates and constraints, and get values again.
  *
- * Among the candidates is the number that stood there, and the constraints hold for it: so there is a legal choice.
+ * Candidates have no sign. Among them is the number that stood there, and the constraints hold for it: so there is a
+ * legal choice.
  */
 #include "fuzz.h"
 #include "lang/program.h"
@@ -68,7 +69,7 @@ void dig_holes(Arena *arena, Schedule *schedule, Random *random) {
     for (int i = 0; i < schedule->count; i++) {
         Prim *prim = &schedule->prims[i];
         for (int k = 0; k < prim->arg_count; k++)
-            if (prim->args[k].kind == ARG_INT && random_below(random, 2))
+            if (prim->args[k].kind == ARG_INT && prim->args[k].value >= 0 && random_below(random, 2))
                 prim->args[k] = dig(&d, &prim->args[k]);
         prims[i] = *prim;
     }
