@@ -251,8 +251,9 @@ static Known known_of(const Expr *e) {
     case EXPR_OP:
         if (e->type == TYPE_INT64)
             return known_operation(e);
-        return (Known){
-            type_is_integer(e->type) ? within_type(known_operation(e).range, e->type) : interval_of_type(e->type), false};
+        return (Known){type_is_integer(e->type) ? within_type(known_operation(e).range, e->type)
+                                                : interval_of_type(e->type),
+                       false};
     case EXPR_CAST: return known_cast(e);
     case EXPR_BROADCAST: return known_of(e->args[0]);
     case EXPR_RAMP: return known_ramp(e);

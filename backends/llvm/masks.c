@@ -181,7 +181,7 @@ static void store_row_here(Code *code, const LanesInMemory *lanes, LLVMValueRef 
     }
 }
 
-/* --- rows in functions of their own -------------------------------------------------------------------------------- */
+/* --- rows in functions of their own --- */
 
 /* Whether a kernel has so many rows by lane already that the next one is a call: each is hundreds of instructions. */
 static bool goes_apart(Code *code, const LanesInMemory *lanes) {

@@ -122,7 +122,7 @@ const char *constant_key(Arena *arena, const Tensor *tensor);
 int kernel_constants(Arena *arena, const Kernel *kernel, const Tensor ***list);
 /* Never fails on a nest that nest_build accepted; an IR that the verifier refuses is an internal error. */
 Kernel *expand(Arena *arena, const Nest *nest, const ExpandOptions *options);
-/* Instructions that the kernel's stores to a tensor become, with all that is computed for them: an estimate (code.c). */
+/* Instructions that the stores to a tensor become, with all that is computed for them: an estimate (code.c). */
 typedef struct TensorCode {
     const Tensor *tensor;
     int64_t instructions;
