@@ -68,8 +68,8 @@ static int64_t access_code(Counting *counting, ElementType type, const Expr *ind
 }
 
 /* Registers that a vector fills. */
-static int64_t registers_of(const Counting *counting, const Expr *e) {
-    int64_t bytes = (int64_t)e->lanes * element_info[e->type].bytes, whole = counting->target->vector_bytes;
+static int64_t registers_of(const Counting *counting, ElementType type, int lanes) {
+    int64_t bytes = (int64_t)lanes * element_info[type].bytes, whole = counting->target->vector_bytes;
     return whole > 0 && bytes > whole ? bytes / whole : 1;
 }
 
@@ -87,10 +87,9 @@ static int64_t half_code(Counting *counting, ElementType type, int64_t registers
 
 /* What is read or stored at that place, so many lanes of it. */
 static int64_t memory_code(Counting *counting, const Tensor *tensor, const Expr *index, const Expr *guard, int lanes) {
-    int64_t bytes = (int64_t)lanes * element_info[TYPE_FLOAT].bytes, whole = counting->target->vector_bytes;
-    int64_t registers = whole && bytes > whole ? bytes / whole : 1, instructions = 0;
+    int64_t instructions = 0;
     if (is_half(tensor->type))
-        instructions = half_code(counting, tensor->type, registers, lanes);
+        instructions = half_code(counting, tensor->type, registers_of(counting, TYPE_FLOAT, lanes), lanes);
     return instructions + access_code(counting, tensor->type, index, guard, lanes);
 }
 
@@ -101,7 +100,7 @@ static int64_t read_code(Counting *counting, const Expr *e) {
 }
 
 static int64_t op_code(Counting *counting, const Expr *e) {
-    int64_t registers = registers_of(counting, e);
+    int64_t registers = registers_of(counting, e->type, e->lanes);
     if (e->kind == EXPR_OP && op_info[e->op].code == CODE_SEQUENCE)
         return FUNCTION * registers;
     if (e->kind == EXPR_OP && (e->op == OP_DIV || e->op == OP_MOD) && !type_is_float(e->type))

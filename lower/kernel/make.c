@@ -314,6 +314,27 @@ Expr *expr_map_reads(ReadMapping *mapping, Expr *e) {
     return made;
 }
 
+Expr *expr_read_at(Arena *arena, Expr *read, Expr *index, Expr *guard) {
+    if (index == read->args[0] && guard == read->guard)
+        return read;
+    Expr *made = expr_copy(arena, read);
+    made->args[0] = index;
+    made->guard = guard;
+    return made;
+}
+
+int expr_depth(const Expr *e, const Var *const *loops, int count) {
+    int deepest = 0;
+    EACH_EXPR(at, e) {
+        int depth = at->kind == EXPR_READ ? count : 0;
+        for (int i = count; at->kind == EXPR_VAR && i > depth; i--)
+            if (loops[i - 1] == at->var)
+                depth = i;
+        deepest = depth > deepest ? depth : deepest;
+    }
+    return deepest;
+}
+
 static Expr *substitute(Arena *arena, Expr *e, void *context) {
     return expr_substitute(arena, e, context, 1);
 }

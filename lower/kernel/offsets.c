@@ -14,19 +14,6 @@ typedef struct Offsets {
     Map split;               /* Expr, an index without its constant -> OFFSET */
 } Offsets;
 
-/* The depth of the innermost loop that the expression changes in; 0 for sizes alone. */
-static int depth_of(const Offsets *o, const Expr *e) {
-    int deepest = 0;
-    EACH_EXPR(at, e) {
-        int depth = at->kind == EXPR_READ ? o->loops.count : 0;
-        for (int i = o->loops.count; at->kind == EXPR_VAR && i > depth; i--)
-            if (o->loops.items[i - 1] == at->var)
-                depth = i;
-        deepest = depth > deepest ? depth : deepest;
-    }
-    return deepest;
-}
-
 static Expr *term_expr(Arena *arena, const Term *term) {
     return expr_binary(arena, OP_MUL, term->atom, expr_int(arena, term->coefficient));
 }
@@ -35,7 +22,7 @@ static Expr *offset_new(const Offsets *o, const Affine *sum) {
     int *depths = ARENA_ARRAY(o->arena, int, sum->count), count = 0;
     Expr **parts = ARENA_ARRAY(o->arena, Expr *, sum->count);
     for (int i = 0; i < sum->count; i++)
-        depths[i] = depth_of(o, sum->terms[i].atom);
+        depths[i] = expr_depth(sum->terms[i].atom, o->loops.items, o->loops.count);
     for (int depth = 0; depth <= o->loops.count; depth++) {
         Expr *part = NULL;
         for (int i = 0; i < sum->count; i++)
@@ -88,12 +75,7 @@ static Expr *over_offsets(Arena *arena, Expr *e, void *context) {
 static Expr *replace_read(ReadMapping *mapping, Expr *e) {
     Offsets *o = (Offsets *)mapping;
     Expr *index = with_offset(o, e->tensor, e->args[0]), *guard = over_offsets(o->arena, e->guard, o);
-    if (index == e->args[0] && guard == e->guard)
-        return e;
-    Expr *read = expr_copy(o->arena, e);
-    read->args[0] = index;
-    read->guard = guard;
-    return read;
+    return expr_read_at(o->arena, e, index, guard);
 }
 
 static Stmt *offset_stmt(Arena *arena, Stmt *stmt, void *context);

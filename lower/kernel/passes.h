@@ -59,6 +59,11 @@ typedef struct ReadMapping {
     Map done; /* Expr -> its result; empty at first */
 } ReadMapping;
 Expr *expr_map_reads(ReadMapping *mapping, Expr *e);
+/* A flat read at another index under another guard; the read itself where both are its own. */
+Expr *expr_read_at(Arena *arena, Expr *read, Expr *index, Expr *guard);
+/* The depth, from 1, of the innermost of these loops, outermost first, that the expression changes in; 0: in none. A
+ * read changes in the innermost one. */
+int expr_depth(const Expr *e, const Var *const *loops, int count);
 Expr *expr_over_reads(ReadMapping *mapping, Expr *e); /* the same of each argument and the guard of e */
 Stmt *stmt_substitute(Arena *arena, Stmt *stmt, const Var *var, Expr *value);
 StmtList stmts_substitute(Arena *arena, StmtList body, const Var *var, Expr *value);

@@ -193,12 +193,7 @@ static Expr *unroll_read(Unroll *u, Expr *e) {
         }
         guard = NULL;
     }
-    if (index == e->args[0] && guard == e->guard)
-        return e;
-    Expr *read = expr_copy(u->arena, e);
-    read->args[0] = index;
-    read->guard = guard;
-    return read;
+    return expr_read_at(u->arena, e, index, guard);
 }
 
 static Expr *unroll_comparison(Unroll *u, Expr *e) {

@@ -80,23 +80,10 @@ static int64_t last_index(const Expr *e) {
     return e->kind == EXPR_RAMP ? e->args[0]->integer + (e->lanes - 1) * e->args[1]->integer : e->integer;
 }
 
-/* The depth of the innermost loop that the expression changes in. */
-static int depth_of(const Verify *v, const Expr *e) {
-    int deepest = 0;
-    EACH_EXPR(at, e) {
-        int depth = at->kind == EXPR_READ ? v->loops.count : 0;
-        for (int i = v->loops.count; at->kind == EXPR_VAR && i > depth; i--)
-            if (v->loops.items[i - 1] == at->var)
-                depth = i;
-        deepest = depth > deepest ? depth : deepest;
-    }
-    return deepest;
-}
-
 static void verify_offset(Verify *v, const Expr *e) {
     require(v, e->count > 0, "an offset has parts");
     for (int i = 0, depth = -1; i < e->count; i++) {
-        int own = depth_of(v, e->args[i]);
+        int own = expr_depth(e->args[i], v->loops.items, v->loops.count);
         require(v, e->args[i]->type == TYPE_INT64 && e->args[i]->lanes == 1,
                 "a part of an offset is a scalar of type int64");
         require(v, own > depth, "a part of an offset changes in a loop inside of that of the part before");
