@@ -26,9 +26,12 @@ static void fatal(const char *reason) {
 }
 
 /* The scheduler before register allocation overlaps the steps of register tiles until they spill. Loop strength
- * reduction takes time, and gains nothing on addresses that are displacements already. */
+ * reduction takes time, and gains nothing on addresses that are displacements already. Reassignment of domains goes
+ * through the function again for each closure of values that might be masks: most of the time on AVX-512, for values
+ * that are masks already. */
 static void start_llvm(void) {
-    static const char *const switches[] = {"tensorc", "-enable-misched=false", "-disable-lsr"};
+    static const char *const switches[] = {"tensorc", "-enable-misched=false", "-disable-lsr",
+                                           "-disable-x86-domain-reassignment"};
     LLVMInstallFatalErrorHandler(fatal);
     LLVMParseCommandLineOptions(sizeof switches / sizeof *switches, switches, NULL);
     LLVMInitializeX86TargetInfo();
