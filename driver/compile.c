@@ -104,14 +104,27 @@ static bool check_input(Compilation *c) {
 
 /* --- kernels --- */
 
+/* What loops keep their tests, as a line; "": none. */
+static const char *tested_note(Arena *arena, const Kernel *kernel) {
+    enum { NAMED = 4 };
+    Text text = {.arena = arena};
+    for (int i = 0; i < kernel->tested.count && i < NAMED; i++)
+        text_add(&text, "%s%s", i > 0 ? ", " : "tests stay in loops, as copies without them would be too much code: ",
+                 kernel->tested.items[i]->name);
+    if (kernel->tested.count > NAMED)
+        text_add(&text, " and %d more", kernel->tested.count - NAMED);
+    text_add(&text, kernel->tested.count > 0 ? "\n" : "");
+    return text.text ? text.text : "";
+}
+
 /* Reports on the function with the name `symbol`. */
-static void print_reports(const Compilation *c, const Scheduled *scheduled, const char *symbol,
-                          const RolledList *rolled) {
+static void print_reports(const Compilation *c, const Scheduled *scheduled, const char *symbol, const Kernel *kernel) {
     const Program *program = scheduled->unit->program;
     if (c->options->explain) {
         Text explained = {.arena = c->arena};
         schedule_notes(&explained, scheduled->schedule, "");
-        nest_explain(&explained, scheduled->nest, rolled);
+        text_add(&explained, "%s", tested_note(c->arena, kernel));
+        nest_explain(&explained, scheduled->nest, &kernel->rolled);
         const char *algorithms = program_algorithms(c->arena, program);
         show(stdout, "%s: scheduled by %s; beside each loop what one iteration of it touches\n%s%s%s%s", symbol,
              scheduled->origin, algorithms ? "computed: " : "", algorithms ? algorithms : "", algorithms ? "\n" : "",
@@ -146,6 +159,11 @@ static void tell_rolled(Compilation *c, const Scheduled *scheduled, const Rolled
         show(stderr, "tensorc: %s: stays a loop, not unrolled or vectorized: %s\n", symbol, names);
 }
 
+static void tell_tested(const Compilation *c, const Kernel *kernel) {
+    if (kernel->tested.count && c->options->verbose)
+        show(stderr, "tensorc: %s: %s", kernel->program->symbol, tested_note(c->arena, kernel));
+}
+
 static Kernel *make_kernel(Compilation *c, const Scheduled *scheduled) {
     const Options *o = c->options;
     ExpandOptions options = {.strict = o->strict,
@@ -164,8 +182,9 @@ static Kernel *schedule_kernel(Compilation *c, const Unit *unit, const Target *t
     dump_nest(c, scheduled->nest);
     Kernel *kernel = make_kernel(c, scheduled);
     report_time(c, "lower, in all", &since);
-    print_reports(c, scheduled, scheduled->unit->program->symbol, &kernel->rolled);
+    print_reports(c, scheduled, scheduled->unit->program->symbol, kernel);
     tell_rolled(c, scheduled, &kernel->rolled);
+    tell_tested(c, kernel);
     return kernel;
 }
 
@@ -273,7 +292,7 @@ static void pack_arguments(Compilation *c, const Unit *unit, const Target *targe
                        &c->variant_schedules);
     Scheduled scheduled = {packed, schedule, nest, schedule && schedule == user ? "the source" : "the default"};
     if (o->explain)
-        print_reports(c, &scheduled, symbol, &kernel->packed->rolled);
+        print_reports(c, &scheduled, symbol, kernel->packed);
     report_time(c, "pack", &since);
 }
 

@@ -514,7 +514,7 @@ static StmtList finish_body(Arena *arena, Stmt *const *body, int count, ExprList
 void pass_guards(Kernel *kernel) {
     Arena *arena = kernel->arena;
     StmtList body = tighten_body(arena, kernel->body->body, kernel->body->count);
-    body = version_body(arena, kernel->target, &body);
+    body = version_body(kernel, &body);
     body = finish_body(arena, body.items, body.count, &(ExprList){0});
     kernel->body = stmt_block(arena, body);
 }

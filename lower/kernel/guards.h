@@ -8,8 +8,8 @@
 
 /* Moves conditions out of loops that they do not depend on, and into the extents of loops that they cut short. */
 StmtList tighten_body(Arena *arena, Stmt *const *body, int count);
-/* Makes copies of loops that need no conditions. */
-StmtList version_body(Arena *arena, const Target *target, const StmtList *body);
+/* Makes copies of loops that need no conditions; notes where there would be too many. */
+StmtList version_body(Kernel *kernel, const StmtList *body);
 /* Writes a comparison as difference < 0, or with or_equal as difference <= 0. */
 bool as_difference(Arena *arena, const Expr *condition, Affine *difference, bool *or_equal);
 /* For a condition that holds for small values of var and then for none: the first value where it does not hold. That

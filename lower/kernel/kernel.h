@@ -98,7 +98,9 @@ typedef struct Kernel {
     const struct Kernel *packed; /* the same with const arguments packed in their places; or NULL */
     int packing_count;
     Packing *packings;
-    RolledList rolled; /* for explanations */
+    /* For explanations: */
+    RolledList rolled;
+    LIST(const Tensor *) tested; /* stored in loops with tests, as copies without them would be too much code */
 } Kernel;
 
 typedef struct ExpandOptions {

@@ -6,13 +6,19 @@
  * put under one test together, as deep as the innermost spatial loop that a condition waits for. So there are two
  * copies for any number of conditions. Where sizes are known and the else copy can only be the last tile, it is made
  * for that tile; conditions of other dimensions then make copies of both, while the code stays small. Where sizes are
- * not known, the else copy becomes several: for half of the tile's rows or vectors, half of these and so on.
+ * not known, the else copy becomes several: for half of the tile's rows or vectors, half of these and so on. Each copy
+ * may have versions again, for conditions of the loops inside: all copies together have a limit in proportion to the
+ * nest, and what is left has its tests in its loops.
  */
 #include "lower/kernel/guards.h"
 
 /* In stores after unrolling. EXACT_BUDGET: all copies for exact tiles together. UNIFORM_...: bodies worth a test that
  * no loop inside decides (with fewer stores each read has its own condition), unless serial loops are inside. */
 enum { EXACT_BUDGET = 1536, UNIFORM_LEAST = 8, UNIFORM_MOST = 256, COUNTED_MOST = 256, TILES_MOST = 128 };
+
+/* The nodes of all copies in an outermost loop, for each of its own: products that pay have up to 11. A nest counts as
+ * if it had no more than NODES_MOST. */
+enum { COPIED_NODES = 16, NODES_MOST = 1 << 16 };
 
 typedef struct Condition {
     Expr *expr;
@@ -208,8 +214,15 @@ static bool fails_at_last_only(Arena *arena, Expr *test, Expr **outer, int64_t *
 
 /* --- versions ----------------------------------------------------------------------------------------------------- */
 
+/* What is left of the limit in the current outermost loop. */
+typedef struct Room {
+    Kernel *kernel;
+    int64_t nodes;
+} Room;
+
 typedef struct Context {
     Arena *arena;
+    Room *room;
     int64_t budget;    /* for exact copies, in stores */
     bool uniform_only; /* in a copy with conditions: handle only those that no loop below decides */
     bool chosen;       /* choices are made, or impossible */
@@ -230,6 +243,43 @@ static Version collect_all(Context context, Stmt *const *stmts, int count) {
 
 static StmtList run_of(const StmtList *body, int first, int count) {
     return stmts_of(body->items + first, count);
+}
+
+/* --- room for copies ---------------------------------------------------------------------------------------------- */
+
+/* What is shared counts each time: counts to at most the limit. */
+static int64_t nodes_up_to(const StmtList *stmts, int64_t limit) {
+    int64_t nodes = 0;
+    EACH_STMT_OF(s, stmts->items, stmts->count) {
+        nodes++;
+        EACH_STMT_EXPR(e, s)
+            if (++nodes >= limit)
+                return limit;
+    }
+    return nodes;
+}
+
+/* Notes what the statements store: they keep their tests. */
+static void note_tested(Kernel *kernel, const StmtList *stmts) {
+    EACH_STMT_OF(s, stmts->items, stmts->count) {
+        bool known = s->kind != STMT_STORE;
+        for (int i = 0; i < kernel->tested.count && !known; i++)
+            known = kernel->tested.items[i] == s->tensor;
+        if (!known)
+            list_push(kernel->arena, &kernel->tested, s->tensor);
+    }
+}
+
+/* Takes the room of some more copies. False: there is not as much. */
+static bool take_room(const Context *context, const StmtList *run, int copies) {
+    Room *room = context->room;
+    int64_t most = room->nodes / copies, nodes = nodes_up_to(run, most + 1);
+    if (nodes > most) {
+        note_tested(room->kernel, run);
+        return false;
+    }
+    room->nodes -= nodes * copies;
+    return true;
 }
 
 /* --- what is left of an unrolled loop ----------------------------------------------------------------------------- */
@@ -325,7 +375,7 @@ static StmtList counted_versions(Context context, const StmtList *run, Leftovers
         return version_list(context, run);
     Leftover *leftover = &leftovers->items[from];
     StmtList all = counted_versions(context, run, leftovers, from + 1);
-    for (int64_t most = leftover->most; most > 1; most = leftover->count) {
+    for (int64_t most = leftover->most; most > 1 && take_room(&context, run, 1); most = leftover->count) {
         leftover->count = (most + 1) / 2;
         StmtList counted = stmts_rewrite(context.arena, *run, count_guard, leftover);
         counted = tighten_body(context.arena, counted.items, counted.count);
@@ -451,6 +501,8 @@ static Stmt *exact_versions(Context context, const StmtList *run, const Version 
                 expr_equal(other, known.from) && other_last == last)
                 list_push(context.arena, &conditions, same->expr);
         }
+        if (!take_room(&context, run, 1))
+            return NULL;
         Context inner = context;
         inner.budget = context.budget / 2;
         return make_versions(context, run, &conditions, &tests, inner, inner, known, &(Leftovers){0});
@@ -474,7 +526,7 @@ static Stmt *joint_versions(Context context, const StmtList *run, const Version 
             list_push(context.arena, &tests, c->test);
     }
     bool worth = !uniform || (v->size <= UNIFORM_MOST && (v->serial || v->size >= UNIFORM_LEAST));
-    if (conditions.count == 0 || !worth)
+    if (conditions.count == 0 || !worth || !take_room(&context, run, 1))
         return NULL;
     bool counts = context.counts && !uniform && (context.is_small || !v->serial);
     Leftovers leftovers = counts ? find_leftovers(v) : (Leftovers){0};
@@ -586,9 +638,11 @@ static bool has_choice(Context context, Stmt *const *run, int count, Choice *cho
            (choice->uniform || !context.uniform_only);
 }
 
-/* Copies for one side of a choice, for the other, and, if tiles can be mixed, for both. */
+/* Copies for one side of a choice, for the other, and, if tiles can be mixed, for both. NULL: there is no room. */
 static Stmt *choice_versions(Context context, const StmtList *run, const Choice *choice) {
     StmtList sides[2], both = {0};
+    if (!take_room(&context, run, choice->uniform ? 1 : 2))
+        return NULL;
     for (int i = 0; i < 2; i++) {
         Known known = {0};
         list_push(context.arena, &known.always, choice->sides[i]);
@@ -638,7 +692,9 @@ static StmtList version_list(Context context, const StmtList *body) {
         return *body;
     for (int i = 0; i < body->count;) {
         int length = run_length(context, body, i);
-        StmtList run = run_of(body, i, length);
+        StmtList run = run_of(body, i, length), nest = run_of(body, i, length ? length : 1);
+        if (!context.in_loop)
+            context.room->nodes = COPIED_NODES * nodes_up_to(&nest, NODES_MOST);
         Stmt *made = length ? version_run(context, &run) : NULL;
         for (int j = 0; !made && j < (length ? length : 1); j++) {
             StmtList alone = run_of(body, i + j, 1);
@@ -651,8 +707,11 @@ static StmtList version_list(Context context, const StmtList *body) {
     return list;
 }
 
-StmtList version_body(Arena *arena, const Target *target, const StmtList *body) {
-    Context context = {.arena = arena, .budget = EXACT_BUDGET, .counts = target && target->masked_bytes > 0};
+StmtList version_body(Kernel *kernel, const StmtList *body) {
+    const Target *target = kernel->target;
+    Room room = {kernel, 0};
+    Context context = {
+        .arena = kernel->arena, .room = &room, .budget = EXACT_BUDGET, .counts = target && target->masked_bytes > 0};
     context.is_small = collect_all(context, body->items, body->count).size <= TILES_MOST;
     return version_list(context, body);
 }

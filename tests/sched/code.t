@@ -22,6 +22,20 @@ instructions() {
     grep -c . file.ll
 }
 
+# stencils [SIZES]: stencils in one nest, each with tests of its own, whose copies have copies.
+stencils() {
+    in="where i in 0:N, j in 0:M"
+    {
+        echo "def f(uint16(N, M) a) -> (t) {"
+        echo "    p(i, j) = (a(i, j) else 0) > (a(i + 2, j - 1) else 0) ? (a(i + 1, j - 1) else 0) : (a(i + 2, j) else 0) $in"
+        echo "    q(i, j) = uint16((p(i, j + 2) else 0) + (p(i - 3, j + 1) else 0)) $in"
+        echo "    r(i, j) = uint16((q(i - 3, j - 1) else 0) + (q(i + 1, j) else 0)) $in"
+        echo "    s(i, j) = max((r(i + 1, j) else 0), (r(i, j) else 0)) $in"
+        echo "    t(i, j) = uint16((s(i, j) else 0) - (s(i, j + 1) else 0)) $in }"
+        echo "export f${1:-}"
+    } >file.tensor
+}
+
 masked="(p(i + r - 1, j) else 0) * (p(i, j - 1) else 0) + (p(i + r - 2, j + 2) else 0)"
 stages 40 uint8 "$masked"
 for target in x86-64 x86-64-v3 x86-64-v4; do
@@ -43,7 +57,7 @@ like "$(cat "$work/err")" "^tensorc: f: $said" "-v says so"
 like "$(cat "$work/out")" "^$said" "--explain-schedule says so"
 stages 4 uint8 "$masked"
 runs "a few nests" "$TENSORC" -O2 -emit-llvm -v file.tensor --target=x86-64-v3 -o file.ll --explain-schedule
-unlike "$(cat "$work/err")$(cat "$work/out")" 'smaller tiles' "have limits of their own alone"
+unlike "$(cat "$work/err")$(cat "$work/out")" 'smaller tiles|tests stay' "have limits of their own alone"
 
 # An expensive nest beside many cheap ones.
 {
@@ -55,6 +69,18 @@ unlike "$(cat "$work/err")$(cat "$work/out")" 'smaller tiles' "have limits of th
 } >file.tensor
 runs "products beside each other" "$TENSORC" -O2 -emit-ir -v file.tensor --target=x86-64-v4 -o file.ir
 unlike "$(cat "$work/err")" 'smaller tiles' "keep their tiles: together they are little code"
+
+stencils
+for target in x86-64-v3 x86-64-v4; do
+    count=$(instructions $target)
+    ok "5 stencils for $target: $count lines of code" [ "$count" -lt 10000 ]
+done
+runs "tests stay in loops" "$TENSORC" -O2 -emit-ir -v file.tensor --target=x86-64-v3 -o file.ir --explain-schedule
+said='tests stay in loops, as copies without them would be too much code: [a-t](, [a-t])*$'
+like "$(cat "$work/err")" "^tensorc: f: $said" "-v says so"
+like "$(cat "$work/out")" "^$said" "--explain-schedule says so"
+stencils "(N=20, M=75)"
+runs "what has tests computes the same" "$TENSORC" -O2 -run file.tensor --target=x86-64-v3
 
 # Vectors whose lanes are fetched one by one.
 echo "def f(uint8(N) x) -> (y) { y(i) = (x(max(0, min((i + 1) % N + 2, N - 1)))) + x(i) where i in 0:N } export f" >file.tensor
