@@ -45,6 +45,17 @@ static double value_of(const Instruction *in, int lane) {
     return in->type == TYPE_UINT64 ? (double)(uint64_t)integer : (double)integer;
 }
 
+/* A product that overflows keeps its full precision where it is added: there it may be finite. So it has a bound, by which
+ * sums know it. */
+static bool product_overflows(const Instruction *in, int lane) {
+    return in->op == OP_MUL && type_is_float(in->type) && isinf(in->result->real[lane]) &&
+           isfinite(value_of(in->args[0], lane)) && isfinite(value_of(in->args[1], lane));
+}
+
+double error_of_term(double term, double error) {
+    return isinf(term) && error > 0 ? INFINITY : error;
+}
+
 /* A bound that is NaN comes from a NaN or an infinity. It is 0 if the operands are finite, else infinite. */
 static double settle(double error, double a, double b) {
     if (!isnan(error))
@@ -72,7 +83,7 @@ static double roundings_of(Op op) {
 static double arithmetic_error(Op op, double a, double b, double result, double error_a, double error_b) {
     switch (op) {
     case OP_ADD:
-    case OP_SUB: return error_a + error_b;
+    case OP_SUB: return error_of_term(a, error_a) + error_of_term(b, error_b);
     case OP_MUL: return (error_b ? fabs(a) * error_b : 0) + (error_a ? fabs(b) * error_a : 0) + error_a * error_b;
     case OP_DIV:
         if (error_b == 0)
@@ -95,6 +106,8 @@ static void bound_arithmetic(const Instruction *in, int count) {
         double error = arithmetic_error(in->op, a, b, result, error_a, error_b);
         if (in->op == OP_DIV && !rounds && error > 0)
             error += 1; /* the quotient of integers may jump by 1 */
+        if (product_overflows(in, l))
+            result = largest_value(in->type);
         in->result->error[l] =
             may_be_left_out(in, l)
                 ? INFINITY
@@ -102,12 +115,18 @@ static void bound_arithmetic(const Instruction *in, int count) {
     }
 }
 
+static double bound_of_infinite(const Instruction *in, int lane) {
+    if (may_be_left_out(in, lane))
+        return INFINITY;
+    return product_overflows(in, lane) ? rounding(in->type, largest_value(in->type), 2) : 0;
+}
+
 /* The most common case, without calls. */
 static void bound_exact_operands(const Instruction *in, int count) {
     double unit = roundings_of(in->op) * type_roundoff(in->type), least = smallest_step(in->type);
     for (int l = 0; l < count; l++) {
         double size = fabs(in->result->real[l]);
-        in->result->error[l] = size <= DBL_MAX ? unit * size + least : may_be_left_out(in, l) ? INFINITY : 0;
+        in->result->error[l] = size <= DBL_MAX ? unit * size + least : bound_of_infinite(in, l);
     }
 }
 

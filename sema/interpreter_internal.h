@@ -193,5 +193,7 @@ void wrap_lanes(ElementType type, int64_t *values, int count);
 /* interpreter_bounds.c: the error of the last result. */
 void bound_lanes(const Instruction *instruction, int count);
 void bound_cast(const Instruction *instruction, int count);
+/* What a term adds to the bound of a sum: an infinite one that is not certain decides nothing. */
+double error_of_term(double term, double error);
 
 #endif

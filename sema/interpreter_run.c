@@ -243,7 +243,7 @@ static void add_terms(Code *code, const Instruction *value, int count) {
     round_lanes(code->type, sum, count);
     if (!value->exact)
         for (int l = 0; l < count; l++)
-            code->result.error[l] += value->result->error[l];
+            code->result.error[l] += error_of_term(term[l], value->result->error[l]);
 }
 
 static void combine_real(Code *code, int to, double term, double error) {
@@ -253,7 +253,7 @@ static void combine_real(Code *code, int to, double term, double error) {
     if (code->combine == COMBINE_ADD) {
         code->plain_sum[to] += term;
         code->magnitude[to] += fabs(term);
-        *sum_error += error;
+        *sum_error += error_of_term(term, error);
     } else if (code->combine == COMBINE_MUL) {
         double step = isfinite(*sum) ? 2 * type_roundoff(code->type) * fabs(*sum) + smallest_step(code->type) : 0;
         double passed_on = (error ? fabs(before) * error : 0) + (*sum_error ? fabs(term) * *sum_error : 0);

@@ -1,4 +1,5 @@
-/* bounds.c - the error bounds of functions: no operands in their ranges give a result farther off than the bound says. */
+/* bounds.c - the error bounds of functions: no operands in their ranges give a result farther off than the bound says.
+ * And those of a product that overflows. */
 #include "lang/random.h"
 #include "lang/value.h"
 #include "sema/interpreter_internal.h"
@@ -83,9 +84,20 @@ static void test_function(Op op) {
        TRIALS);
 }
 
+/* Where it is added it keeps its full range, and so may be finite. */
+static void test_overflow(void) {
+    Range factors[OPERANDS] = {{1e200, 0}, {1e200, 1e90}}, infinite[OPERANDS] = {{HUGE_VAL, 0}, {1, 0}};
+    double bound = bound_of(OP_MUL, factors);
+    ok(isinf(result.real[0]) && bound > 0 && isfinite(bound), "a product that overflows has a finite bound");
+    Range terms[OPERANDS] = {{HUGE_VAL, bound}, {-HUGE_VAL, 0}};
+    ok(isinf(bound_of(OP_ADD, terms)) && isinf(bound_of(OP_SUB, terms)), "a sum with it may be anything");
+    ok(bound_of(OP_MUL, infinite) == 0 && bound_of(OP_ADD, infinite) == 0, "an infinite operand overflows nothing");
+}
+
 int main(void) {
     for (Op op = 0; op < OP_COUNT; op++)
         if (op_info[op].class == CLASS_MATH)
             test_function(op);
+    test_overflow();
     return done_testing();
 }
