@@ -414,6 +414,14 @@ typedef enum Outcome {
     OUTCOME_COUNT
 } Outcome;
 
+/* What disturbed a measurement, as far as the system tells. */
+typedef struct Disturbance {
+    int switches;          /* of the processor to something else, against the program's will, in the kept repeats */
+    double processor_part; /* processor seconds over those of the clock, for each thread: 1 is undisturbed */
+    double steal;          /* part of the machine's time that its host took */
+    int undisturbed;       /* repeats that nothing disturbed; all zero: not known */
+} Disturbance;
+
 typedef struct Record {
     const char *task;     /* structural hash with sizes, hexadecimal */
     const char *target;   /* the microarchitecture found, not the flag */
@@ -429,6 +437,16 @@ typedef struct Record {
     const char *file, *operator;
     const char *inputs; /* names the contents that were given for arguments; none: all were random */
     const char *why;    /* of a failure, in a line */
+    /* The following are 0, or "", or NULL in records of older versions. */
+    int features;               /* the version of what cost models see */
+    int order;                  /* the number of the trial in its search, from 1; measured again it keeps it */
+    double wall_seconds;        /* what the trial took: building and measuring */
+    const char *policy, *model; /* of the search, with their options */
+    double prediction;          /* the model's score when the trial was proposed; NAN: none, as for the default */
+    double reference_seconds; /* of a fixed kernel run beside it, which tells how fast the machine was then; 0: none */
+    Disturbance disturbance;
+    const char *device;    /* what it ran on: the processor's name */
+    const char *toolchain; /* what built it: versions of the compiler and of its code generator */
 } Record;
 
 #endif

@@ -24,7 +24,9 @@ typedef struct Candidate {
     bool died;       /* a process ended while it ran: its own fault only if other candidates succeed */
     double seconds, spread;
     int repeats;
-    double build_seconds; /* 0: it was not built here */
+    double build_seconds;     /* 0: it was not built here */
+    double reference_seconds; /* of the reference kernel beside it; 0: none */
+    Disturbance disturbance;
 } Candidate;
 
 typedef struct Toolchain {

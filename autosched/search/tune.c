@@ -83,7 +83,10 @@ static Record record_of(const Tuner *tuner, const Trial *trial) {
                     .file = tuner->options->file,
                     .inputs = tuner->options->inputs,
                     .operator= tuner->program->name,
-                    .why = trial->candidate.outcome == OUTCOME_OK ? NULL : trial->candidate.why};
+                    .why = trial->candidate.outcome == OUTCOME_OK ? NULL : trial->candidate.why,
+                    .prediction = NAN,
+                    .reference_seconds = trial->candidate.reference_seconds,
+                    .disturbance = trial->candidate.disturbance};
 }
 
 void tuner_record(Tuner *tuner, const Trial *trial) {
