@@ -34,7 +34,19 @@ static Record sample(Arena *arena, const char *task, int number, double seconds)
                     .file = "folder/f.tensor",
                     .operator= "matmul",
                     .inputs = "0123",
-                    .why = number % 5 == 4 ? "wrong result: element 3" : ""};
+                    .why = number % 5 == 4 ? "wrong result: element 3" : "",
+                    .features = 3,
+                    .order = 40 + number,
+                    .wall_seconds = 0.7 / 3,
+                    .policy = "anneal:chains=8",
+                    .model = "xgboost:cold",
+                    .prediction = number % 2 ? -1.0 / 3 : NAN,
+                    .reference_seconds = 1e-5 / 3,
+                    .disturbance = {.switches = 2, .processor_part = 0.9, .steal = 0.01, .undisturbed = 5},
+                    .operations = 2e9,
+                    .peak = 1e11,
+                    .device = "a processor, of a kind",
+                    .toolchain = "tensorc 0, LLVM 0"};
 }
 
 static Database *open_or_die(Arena *arena, const char *path) {
@@ -67,6 +79,18 @@ static void test_storing(Arena *arena) {
     is_text(arena_printf(arena, "%s %s %s %s", found[0].function, found[0].file, found[0].operator, found[0].inputs),
             "f folder/f.tensor matmul 0123", "whose it is, and of what inputs");
     is_text(found[9].why, "wrong result: element 3", "why it failed");
+    const Record *first = &found[0], *second = &found[1];
+    is_text(arena_printf(arena, "%d %d %s %s %s %s", first->features, first->order, first->policy, first->model,
+                         first->device, first->toolchain),
+            "3 48 anneal:chains=8 xgboost:cold a processor, of a kind tensorc 0, LLVM 0",
+            "what searched and measured it, and when in its search");
+    ok(first->wall_seconds == 0.7 / 3 && first->reference_seconds == 1e-5 / 3 && first->operations == 2e9 &&
+           first->peak == 1e11,
+       "its figures, to the bit");
+    ok(first->disturbance.switches == 2 && first->disturbance.processor_part == 0.9 &&
+           first->disturbance.steal == 0.01 && first->disturbance.undisturbed == 5,
+       "what disturbed it");
+    ok(isnan(first->prediction) && second->prediction == -1.0 / 3, "what was predicted of it, or that nothing was");
     is_int(database_find(arena, database, "aa", "znver4", 1, &found), 0, "other threads: none");
     is_int(database_find(arena, database, "aa", "znver3", 2, &found), 0, "another target: none");
     Record again = sample(arena, "aa", 8, 0.5);
@@ -206,8 +230,10 @@ static Database *with_strange_row(Arena *arena, const char *path, const char *as
            arena_printf(
                arena,
                "BEGIN; DROP TABLE records; CREATE TABLE records(task, target, threads, schedule, outcome, seconds"
-               " REAL, spread REAL, repeats, seed, date, inputs); WITH n(i) AS (VALUES(0), (1), (2)) INSERT INTO"
-               " records SELECT 'aa', 'znver4', 2, 'a' || i, 0, 1.5, 0.5, 7, -3, 253402300799, '' FROM n; %s%s%s COMMIT",
+               " REAL, spread REAL, repeats, seed, date, inputs, prediction DEFAULT NULL, policy DEFAULT '', wall REAL"
+               " DEFAULT 0, trial DEFAULT 0); WITH n(i) AS (VALUES(0), (1), (2)) INSERT INTO"
+               " records(task, target, threads, schedule, outcome, seconds, spread, repeats, seed, date, inputs)"
+               " SELECT 'aa', 'znver4', 2, 'a' || i, 0, 1.5, 0.5, 7, -3, 253402300799, '' FROM n; %s%s%s COMMIT",
                *assignment ? "UPDATE records SET " : "", assignment, *assignment ? " WHERE schedule = 'a1';" : ""));
     return database_open_within(arena, path, DATABASE_TO_READ, (WaitLimit){0}, &why, NULL);
 }
@@ -237,7 +263,12 @@ static void test_strange_rows(Arena *arena) {
                                               "date = -1",
                                               "date = 253402300800",
                                               "date = 'x'",
-                                              "inputs = NULL"};
+                                              "inputs = NULL",
+                                              "prediction = 'x'",
+                                              "prediction = 9e999",
+                                              "policy = 7",
+                                              "wall = -1",
+                                              "trial = 0.5"};
     const char *path = in_folder(arena, "strange.db");
     Record *found;
     Database *database = with_strange_row(arena, path, "");
@@ -272,8 +303,9 @@ static void test_foreign_parts(Arena *arena) {
         {"CREATE VIEW other AS SELECT 1", "views"},
         {arena_printf(arena, "CREATE TRIGGER t AFTER INSERT ON records BEGIN DELETE FROM records; END"), "triggers"},
         {"ALTER TABLE records ADD COLUMN more TEXT AS (task || 'x')", "computed"},
-        {"CREATE TABLE searches(task TEXT, more TEXT AS (task || 'x'))", "computed"},
-        {"CREATE TABLE budgets(tasks TEXT, more TEXT AS (tasks || 'x'))", "computed"},
+        {"ALTER TABLE searches ADD COLUMN more TEXT AS (task || 'x')", "computed"},
+        {"ALTER TABLE budgets ADD COLUMN more TEXT AS (tasks || 'x')", "computed"},
+        {"ALTER TABLE tasks ADD COLUMN more TEXT AS (task || 'x')", "computed"},
         {"PRAGMA writable_schema=ON; INSERT INTO sqlite_master(type, name, tbl_name, rootpage, sql)"
          " VALUES('table', 'v', 'v', 0, 'CREATE VIRTUAL TABLE v USING absent(x)')",
          "views"},
@@ -484,6 +516,14 @@ static void test_commands(Arena *arena) {
 
 /* Files of versions that had fewer columns, or no inputs in the key, are read as they are, and get today's layout with
  * the first record; and what those versions do to it goes well. */
+static int version_of(sqlite3 *handle) {
+    sqlite3_stmt *row;
+    sqlite3_prepare_v2(handle, "PRAGMA user_version", -1, &row, NULL);
+    int version = sqlite3_step(row) == SQLITE_ROW ? sqlite3_column_int(row, 0) : -1;
+    sqlite3_finalize(row);
+    return version;
+}
+
 static void test_old_file(Arena *arena, const char *name, const char *more, const char *inputs) {
     const char *path = in_folder(arena, name);
     static const char insert[] = "INSERT INTO records(task, target, threads, schedule, outcome, seconds, spread, repeats,"
@@ -503,10 +543,20 @@ static void test_old_file(Arena *arena, const char *name, const char *more, cons
     Database *database = open_or_die(arena, path);
     is_int(database_find(arena, database, "aa", "znver4", 2, &found), 1, "%s is read", name);
     ok(found[0].seconds == 1 && !*found[0].function && !*found[0].why, "and lacks what it lacks");
+    ok(!found[0].order && !*found[0].policy && isnan(found[0].prediction) && !database_program(arena, database, "aa"),
+       "also of what came later");
     is_text(found[0].inputs, inputs, "with the inputs that it knows");
     beside = found[0];
     is_int(COMMAND(path, "/dev/null", "ls"), 0, "it can be listed");
+    is_int(version_of(handle), 1, "and stays as it is");
+    sqlite3_exec(handle, "CREATE TABLE old_records(task)", NULL, NULL, NULL);
+    ok(!database_add_all(database, &added, 1), "one that cannot be renewed takes no record");
+    is_int(database_find(arena, database, "aa", "znver4", 2, &found), 1, "and is read as before");
+    is_int(version_of(handle), 1, "as it was");
+    is_int(sqlite3_exec(handle, "DROP TABLE old_records", NULL, NULL, NULL), SQLITE_OK, "what was in the way goes");
+    is_int(database_find(arena, database, "aa", "znver4", 2, &found), 1, "it is read again");
     ok(database_add_all(database, &added, 1), "a record is added to it");
+    is_int(version_of(handle), 2, "which renews it");
     is_int(database_find(arena, database, "aa", "znver4", 2, &found), 2, "beside the old one");
     is_text(found[0].function, "f", "with all that is known of it");
     ok(found[1].seconds == 1 && found[1].date == beside.date, "which is as it was");
