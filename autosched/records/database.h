@@ -81,6 +81,8 @@ bool database_note_row(sqlite3_stmt *row, SearchNote *note);
 /* What prevents the record's text from being read back, or NULL. Such records come from a damaged database or an old
  * program, and are ignored. */
 const char *record_fault(const Record *record);
+/* Whether the record has nothing there, as one of an older version. */
+bool column_is_absent(const RecordColumn *column, const void *at);
 /* Writes a column's value in a line. */
 void record_write_value(Text *text, const RecordColumn *column, const void *at);
 /* Writes one record as reviewable text: a paragraph that ends with a blank line. */

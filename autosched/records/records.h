@@ -83,6 +83,19 @@ Schedule *database_best(Arena *arena, Database *database, const Program *program
 const char *database_inputs(Arena *arena, Database *database, Program *const *programs, int count, const Target *target,
                             const Schedule *user, int threads);
 
+/* --- a log of trials beside the database --- */
+
+typedef struct RecordLog {
+    const char *path;
+    int file;
+    int trouble; /* the first error that writing met; 0: none */
+} RecordLog;
+/* NULL with errno set. "-" is standard output. */
+RecordLog *record_log_open(Arena *arena, const char *path);
+/* Adds the record as a line of JSON: a value for each column that it has, after the event. */
+void record_log(RecordLog *log, const char *event, const Record *record);
+void record_log_close(RecordLog *log); /* NULL: nothing */
+
 /* --- notes beside the records --- */
 
 /* How far a search has come. Kept beside its records, to be found quickly the next time. */

@@ -27,8 +27,7 @@ static void write_real(Text *text, double value) {
     text_add(text, "%s", digits);
 }
 
-/* Whether the record has nothing there, as one of an older version. */
-static bool is_absent(const RecordColumn *column, const void *at) {
+bool column_is_absent(const RecordColumn *column, const void *at) {
     const char *text;
     switch (column->kind) {
     case COLUMN_TEXT: text = *(const char *const *)at; return !text || !*text;
@@ -56,7 +55,7 @@ void date_write(Text *text, int64_t date) {
 }
 
 static void write_column(Text *text, const RecordColumn *column, const void *at) {
-    if (column->kind == COLUMN_SCHEDULE || (column->optional && is_absent(column, at)))
+    if (column->kind == COLUMN_SCHEDULE || (column->optional && column_is_absent(column, at)))
         return;
     text_add(text, "%s ", column->name);
     record_write_value(text, column, at);

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 static char *folder;
+static int kills = 6; /* KILLS asks for another number of processes to kill */
 enum { PATIENT = 300 }; /* seconds, after which what has to end is taken for something without an end */
 
 static const char *in_folder(Arena *arena, const char *name) {
@@ -410,7 +411,7 @@ static void test_locked(Arena *arena) {
 static void test_killed_writers(Arena *arena) {
     const char *path = in_folder(arena, "killed.db");
     int acknowledged = 0;
-    for (int round = 0; round < 6; round++) {
+    for (int round = 0; round < kills; round++) {
         int ends[2];
         if (pipe(ends) != 0)
             exit(1);
@@ -425,9 +426,9 @@ static void test_killed_writers(Arena *arena) {
         }
         close(ends[1]);
         char byte;
-        for (int wanted = 1 + round * 3; wanted > 0 && read(ends[0], &byte, 1) == 1; wanted--)
+        for (int wanted = 1 + round * 3 % 17; wanted > 0 && read(ends[0], &byte, 1) == 1; wanted--)
             acknowledged++;
-        usleep((useconds_t)(round * 700));
+        usleep((useconds_t)(round * 700 % 20000));
         kill(child, SIGKILL);
         waitpid(child, NULL, 0);
         while (read(ends[0], &byte, 1) == 1)
@@ -437,9 +438,63 @@ static void test_killed_writers(Arena *arena) {
     Database *database = open_or_die(arena, path);
     Record *found;
     int count = database_find(arena, database, "aa", "znver4", 2, &found);
-    ok(count >= acknowledged && count <= acknowledged + 6, "6 writers killed: %d acknowledged, %d found", acknowledged,
-       count);
+    ok(count >= acknowledged && count <= acknowledged + kills, "%d writers killed: %d acknowledged, %d found", kills,
+       acknowledged, count);
+    int whole = 0;
+    for (int r = 0; r < count; r++)
+        whole += found[r].order > 0 && found[r].wall_seconds == 0.7 / 3 &&
+                 !strcmp(found[r].toolchain, "tensorc 0, LLVM 0");
+    is_int(whole, count, "with all that is known of each");
     database_close(database);
+}
+
+/* A file of version 1 with OLD_RECORDS records. */
+enum { OLD_RECORDS = 300 };
+static void make_old_file(const char *path) {
+    unlink(path);
+    change(path,
+           "BEGIN; CREATE TABLE records(task TEXT NOT NULL, target TEXT NOT NULL, threads INTEGER NOT NULL,"
+           " schedule TEXT NOT NULL, outcome INTEGER NOT NULL, seconds REAL NOT NULL, spread REAL NOT NULL, repeats INTEGER NOT NULL,"
+           " seed INTEGER NOT NULL, inputs TEXT NOT NULL DEFAULT '', why TEXT NOT NULL DEFAULT '',"
+           " PRIMARY KEY(task, target, threads, schedule, inputs)) WITHOUT ROWID; WITH RECURSIVE n(i) AS (VALUES(1) UNION ALL SELECT i + 1 FROM n WHERE i < 300) INSERT INTO"
+           " records SELECT 'aa', 'znver4', 2, 'a' || i, 0, 1.0, 0.0, 3, 0, '', '' FROM n;"
+           " PRAGMA application_id=0x74756e65; PRAGMA user_version=1; COMMIT");
+}
+
+/* Killed while the file of an older version is renewed: it is old and whole, or new and whole. */
+static void test_killed_renewal(Arena *arena) {
+    const char *path = in_folder(arena, "renewal.db");
+    int whole = 0, renewed = 0;
+    for (int round = 0; round < kills; round++) {
+        make_old_file(path);
+        int ends[2];
+        char byte;
+        if (pipe(ends) != 0)
+            exit(1);
+        pid_t child = fork();
+        if (child == 0) {
+            Record record = sample(arena, "aa", 1, 0.5);
+            Database *database = open_or_die(arena, path);
+            _exit(write(ends[1], "x", 1) != 1 || !database_add(database, &record));
+        }
+        close(ends[1]);
+        if (read(ends[0], &byte, 1) != 1)
+            diag_line("the writer did not begin");
+        close(ends[0]);
+        usleep((useconds_t)(round * 311 % 4000));
+        kill(child, SIGKILL);
+        waitpid(child, NULL, 0);
+        Record *found;
+        Database *database = open_or_die(arena, path);
+        int count = database_find(arena, database, "aa", "znver4", 2, &found), old = 0;
+        for (int r = 0; r < count; r++)
+            old += found[r].seconds == 1 && found[r].repeats == 3 && !found[r].order;
+        whole += old == OLD_RECORDS && (count == old || count == old + 1) && !database_failed(database);
+        renewed += count > old;
+        database_close(database);
+    }
+    is_int(whole, kills, "%d files were being renewed: they are whole", kills);
+    diag_line("%d of them were done", renewed);
 }
 
 static void test_two_writers(Arena *arena) {
@@ -576,7 +631,8 @@ static void test_old_file(Arena *arena, const char *name, const char *more, cons
 
 int main(void) {
     Arena *arena = arena_new();
-    const char *place = getenv("TMPDIR");
+    const char *place = getenv("TMPDIR"), *asked = getenv("KILLS");
+    kills = asked ? atoi(asked) : kills;
     folder = arena_printf(arena, "%s/tensorc-database-XXXXXX", place && *place ? place : "/tmp");
     if (!mkdtemp(folder))
         return 1;
@@ -590,6 +646,7 @@ int main(void) {
     test_changed_bytes(arena);
     test_locked(arena);
     test_killed_writers(arena);
+    test_killed_renewal(arena);
     test_two_writers(arena);
     test_commands(arena);
     test_old_file(arena, "a file of fewer columns", "", "");
