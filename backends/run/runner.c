@@ -307,16 +307,38 @@ static void read_outputs(const RunRequest *request, Wire *answer) {
     }
 }
 
+/* So much of a disturbance, too. */
+static bool disturbance_is_possible(const Disturbance *d) {
+    return d->switches >= 0 && d->undisturbed >= 0 && isfinite(d->processor_part) && d->processor_part >= 0 &&
+           isfinite(d->steal) && d->steal >= 0;
+}
+
 /* Whether times are possible: no call is too short, and all together take no longer than the exchange did. */
 static bool times_are_possible(const RunResult *result, double elapsed) {
     return result->repeats >= 1 && result->minimum >= shortest_call && result->minimum <= result->seconds &&
-           result->seconds <= elapsed && isfinite(result->spread) && result->spread >= 0;
+           result->seconds <= elapsed && isfinite(result->spread) && result->spread >= 0 &&
+           disturbance_is_possible(&result->disturbance);
+}
+
+/* -1: no number of things. */
+static int read_count(Wire *answer) {
+    int64_t count = wire_get_integer(answer);
+    return count < 0 || count > INT32_MAX ? -1 : (int)count;
+}
+
+static Disturbance read_disturbance(Wire *answer) {
+    Disturbance d = {.switches = read_count(answer)};
+    d.undisturbed = read_count(answer);
+    d.processor_part = wire_get_real(answer);
+    d.steal = wire_get_real(answer);
+    return d;
 }
 
 static void read_result(const RunRequest *request, Wire *answer, double elapsed, RunResult *result) {
     *result = (RunResult){.outcome = OUTCOME_OK, .why = ""};
     result->status = (int)wire_get_integer(answer);
     read_outputs(request, answer);
+    result->disturbance = read_disturbance(answer);
     result->repeats = (int)wire_get_integer(answer);
     result->seconds = wire_get_real(answer);
     result->minimum = wire_get_real(answer);

@@ -215,6 +215,7 @@ static void fill_outcome(const Station *station, Candidate *candidate, const Run
     candidate->seconds = result->seconds;
     candidate->spread = result->spread;
     candidate->repeats = result->repeats;
+    candidate->disturbance = result->disturbance;
 }
 
 /* How long a run may take: decided by good candidates, else by a speed that nothing worth having is below. */
@@ -242,7 +243,7 @@ static RunRequest run_request(const Station *station, const Built *built, double
                         .seed = bench->options.seed,
                         .threads = bench->options.threads,
                         .min_seconds = thorough ? 0.03 : 0.025,
-                        .max_repeats = thorough ? 400 : 200,
+                        .max_repeats = thorough ? 4000 : 2000,
                         .steady = thorough ? 0 : 0.01,
                         .stop_seconds = limit_seconds,
                         .limit_seconds = patience(station, limit_seconds),

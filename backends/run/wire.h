@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { WIRE_VERSION = 5 };
+enum { WIRE_VERSION = 6 };
 /* A request begins with the version, its number and its kind; an answer with the number of its request and an Outcome.
  */
 typedef enum RequestKind { REQUEST_GREETING, REQUEST_RUN } RequestKind;

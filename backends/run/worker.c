@@ -7,10 +7,12 @@
 #include "backends/run/contents.h"
 #include "backends/run/loader.h"
 #include "backends/run/run.h"
+#include "backends/run/watch.h"
 #include "backends/run/wire.h"
 #include "lang/clock.h"
 #include "lang/sanitized.h"
 #include "lang/value.h"
+#include <math.h>
 #include <omp.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -20,10 +22,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-enum { MOST_THREADS = 16384 }; /* OpenMP starts so many without crashing, or says that it cannot */
-enum { SLOW_REPEATS = 3, STEADY_REPEATS = 6, HOPELESS = 4 };
-static const double slow_seconds = 0.01; /* longer calls are not disturbed by accident */
-static const double steady_part = 0.2;   /* part of the time for repeats */
+enum { MOST_THREADS = 16384 };           /* OpenMP starts so many without crashing, or says that it cannot */
+enum { HOPELESS = 4 };                   /* times slower than wanted: needs no call to warm it */
+static const double slow_seconds = 0.01; /* longer calls need none either */
 
 typedef struct Buffer {
     uint8_t *mapping, *data;
@@ -66,20 +67,6 @@ typedef struct Job {
 } Job;
 
 typedef int (*Entry)(const int64_t *sizes, void *const *arguments);
-
-/* --- what objects call --- */
-
-/* Runs parallel loops of candidates in contiguous shares, as the code of finished objects does. */
-static void run_parallel(void (*body)(void *closure, int64_t begin, int64_t end), void *closure, int64_t extent) {
-#pragma omp parallel
-    {
-        int64_t threads = omp_get_num_threads(), thread = omp_get_thread_num();
-        int64_t begin = extent / threads * thread + (thread < extent % threads ? thread : extent % threads);
-        int64_t end = begin + extent / threads + (thread < extent % threads);
-        if (begin < end)
-            body(closure, begin, end);
-    }
-}
 
 /* --- buffers --- */
 
@@ -180,7 +167,7 @@ static bool read_symbols(Arena *arena, Kept *kept, Wire *wire, Job *job) {
     if (wire->failed || count < 0 || count > (int64_t)wire->length)
         return false;
     job->symbols = ARENA_ARRAY(arena, LoaderSymbol, count + 1);
-    job->symbols[job->symbol_count++] = (LoaderSymbol){.name = "tensorc_parallel", .address = (void *)run_parallel};
+    job->symbols[job->symbol_count++] = (LoaderSymbol){.name = "tensorc_parallel", .address = (void *)watch_parallel};
     for (int64_t i = 0; i < count; i++)
         if (!read_constant(kept, wire, &job->symbols[job->symbol_count++]))
             return false;
@@ -248,64 +235,39 @@ static void put_results(Wire *request, const Job *job, Wire *answer) {
             wire_put(answer, job->arguments[i], (size_t)job->elements[i] * (size_t)element_info[job->types[i]].bytes);
 }
 
-/* Times of calls, the fastest first. */
-typedef LIST(double) Times;
-
-static void add_time(Arena *arena, Times *times, double seconds) {
-    list_push(arena, times, seconds);
-    int place = times->count - 1;
-    for (; place > 0 && times->items[place - 1] > seconds; place--)
-        times->items[place] = times->items[place - 1];
-    times->items[place] = seconds;
-}
-
-static double lower_quartile(const Times *times) {
-    return times->items[times->count / 4];
-}
-
-/* Whether the object is too slow to be worth repeating: decided after some calls, since one may be disturbed. */
-static bool is_slow(const Job *job, const Times *times, double total) {
-    return job->stop_seconds > 0 && times->items[0] > job->stop_seconds &&
-           (times->count >= SLOW_REPEATS || total > slow_seconds);
-}
-
-/* Whether a quarter of the calls agree: disturbances only add time. */
-static bool is_steady(const Job *job, const Times *times, double total) {
-    return job->steady > 0 && times->count >= STEADY_REPEATS && total > job->min_seconds * steady_part &&
-           lower_quartile(times) <= times->items[0] * (1 + job->steady);
-}
-
-/* Repeats until min_seconds have passed, or until more repeats would change nothing (AdaTune's micro-batches). Short
- * calls run in groups of at least 50 microseconds, so that the clock's resolution does not matter. warm: the time of
- * the call before. */
-static void repeat(Arena *arena, const Job *job, Entry entry, double warm, Times *times) {
-    double begin = monotonic_seconds(), total = 0;
+/* Repeats until more repeats would change nothing (AdaTune's micro-batches). Short calls run in groups of at least 50
+ * microseconds, so that the clock's resolution does not matter. warm: the time of the call before. */
+static void repeat(Calls *calls, const WatchedCall *call, double warm) {
     int64_t group = warm > 5e-5 ? 1 : (int64_t)(5e-5 / (warm > 1e-9 ? warm : 1e-9)) + 1;
-    for (int64_t repeats = 0; repeats < job->max_repeats && (repeats < 3 || total < job->min_seconds); repeats++) {
-        double from = monotonic_seconds();
-        for (int64_t i = 0; i < group; i++)
-            entry(job->sizes, job->arguments);
-        double to = monotonic_seconds();
-        add_time(arena, times, (to - from) / (double)group);
-        total = to - begin;
-        if (is_slow(job, times, total) || is_steady(job, times, total))
-            break;
-    }
+    int status;
+    while (calls_go_on(calls))
+        calls_add(calls, watch_call(call, group, calls_need_examining(calls), &status), group);
 }
 
-/* Repeats, lower quartile, minimum and the coefficient of variation. */
-static void put_times(const Times *times, Wire *answer) {
-    double sum = 0, squares = 0;
-    for (int i = 0; i < times->count; i++)
-        sum += times->items[i];
-    double mean = sum / times->count;
-    for (int i = 0; i < times->count; i++)
-        squares += (times->items[i] - mean) * (times->items[i] - mean);
-    double deviation = times->count > 1 ? squares / (times->count - 1) : 0;
-    wire_put_integer(answer, times->count);
-    wire_put_real(answer, lower_quartile(times));
-    wire_put_real(answer, times->items[0]);
-    wire_put_real(answer, mean > 0 ? __builtin_sqrt(deviation) / mean : 0);
+/* Disturbances, repeats, seconds, least and spread. */
+static void put_times(const Calls *calls, double steal, Wire *answer) {
+    CallTimes times = calls_times(calls);
+    Disturbance disturbance = calls_disturbance(calls);
+    wire_put_integer(answer, disturbance.switches);
+    wire_put_integer(answer, disturbance.undisturbed);
+    wire_put_real(answer, disturbance.processor_part);
+    wire_put_real(answer, steal);
+    wire_put_integer(answer, calls->times.count);
+    wire_put_real(answer, times.seconds);
+    wire_put_real(answer, times.least);
+    wire_put_real(answer, times.spread);
+}
+
+/* Of a call that gave another status than 0. */
+static void put_no_times(Wire *answer) {
+    wire_put_integer(answer, 0);
+    wire_put_integer(answer, 0);
+    wire_put_real(answer, 0);
+    wire_put_real(answer, 0);
+    wire_put_integer(answer, 0);
+    wire_put_real(answer, 0);
+    wire_put_real(answer, 0);
+    wire_put_real(answer, 0);
 }
 
 static void begin_answer(const Job *job, Outcome outcome, Wire *answer) {
@@ -339,32 +301,48 @@ static bool set_threads(int64_t threads) {
     return threads <= MOST_THREADS && omp_get_max_threads() <= MOST_THREADS;
 }
 
+static double seen_seconds(const CallSeen *seen) {
+    return seen->examined && seen->path < seen->caller.wall ? seen->path : seen->caller.wall;
+}
+
+/* Calls it again, to time it. The first call and the one after it, which warms caches and pages, count where they are
+ * long. */
+static void time_entry(Arena *arena, const Job *job, const WatchedCall *call, CallSeen seen, Wire *answer) {
+    CallLimits limits = {.threads = omp_get_max_threads(),
+                         .max_calls = job->max_repeats,
+                         .min_seconds = job->min_seconds,
+                         .steady = job->steady,
+                         .stop_seconds = job->stop_seconds};
+    Calls calls = {.arena = arena, .limits = limits};
+    double first = seen_seconds(&seen), since = monotonic_seconds();
+    int processors, status;
+    double stolen = watch_stolen(&processors);
+    bool hopeless = job->stop_seconds > 0 && first > HOPELESS * job->stop_seconds && first > slow_seconds;
+    if (hopeless) {
+        calls_add(&calls, seen, 1);
+    } else {
+        seen = watch_call(call, 1, true, &status);
+        first = seen_seconds(&seen);
+        if (job->max_repeats <= 0 || (job->stop_seconds > 0 && first > fmax(job->stop_seconds, slow_seconds)))
+            calls_add(&calls, seen, 1);
+    }
+    if (job->max_repeats > 0)
+        repeat(&calls, call, first);
+    double passed = (monotonic_seconds() - since) * processors;
+    put_times(&calls, passed > 0 ? fmax(watch_stolen(&processors) - stolen, 0) / passed : 0, answer);
+}
+
 static void run_entry(Arena *arena, const Job *job, Entry entry, Wire *request, Wire *answer) {
-    double begin = monotonic_seconds();
-    int status = entry(job->sizes, job->arguments);
-    double first = monotonic_seconds() - begin;
+    WatchedCall call = {entry, job->sizes, job->arguments};
+    int status;
+    CallSeen seen = watch_call(&call, 1, true, &status);
     begin_answer(job, OUTCOME_OK, answer);
     wire_put_integer(answer, status);
     put_results(request, job, answer);
-    if (status) {
-        wire_put_integer(answer, 0);
-        wire_put_real(answer, 0);
-        wire_put_real(answer, 0);
-        wire_put_real(answer, 0);
-        return;
-    }
-    bool hopeless = job->stop_seconds > 0 && first > HOPELESS * job->stop_seconds && first > slow_seconds;
-    if (!hopeless) { /* the first call also warms caches and pages */
-        begin = monotonic_seconds();
-        entry(job->sizes, job->arguments);
-        first = monotonic_seconds() - begin;
-    }
-    Times times = {0};
-    if (hopeless || job->max_repeats <= 0 || (job->stop_seconds > 0 && first > job->stop_seconds))
-        add_time(arena, &times, first);
-    if (!hopeless && !(times.count && is_slow(job, &times, first)))
-        repeat(arena, job, entry, first, &times);
-    put_times(&times, answer);
+    if (status)
+        put_no_times(answer);
+    else
+        time_entry(arena, job, &call, seen, answer);
 }
 
 /* The address sanitizer maps all memory, which any limit would forbid. */

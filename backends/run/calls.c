@@ -1,0 +1,163 @@
+/* calls.c - judges calls by what was seen of them: how long each took, whether that was disturbed, whether to go on.
+ *
+ * Disturbed calls are repeated, within a limit of their own: the limit of those that nothing disturbs does not change.
+ */
+#include "backends/run/calls.h"
+#include <math.h>
+
+enum { FEWEST = 3, STEADY_CALLS = 6, LONGER = 16, LONGEST = 40 };
+enum { MOST_DISTURBED = 2, DISTURBED_PART = 8 }; /* of calls that nothing examines */
+static const double long_seconds = 0.25;   /* the processor time of such a call tells as much as several calls do */
+static const double steady_part = 0.2;     /* part of the time for repeats, after which they may end */
+static const double still_part = 0.95;     /* of the wall clock: with less the processor was elsewhere */
+static const double gang_part = 0.9;       /* the same of several threads, which wait for each other */
+static const double switch_seconds = 2e-5; /* what a switch costs the thread that comes back, mostly by its caches */
+static const double switched_part = 0.02;  /* of a call: so much by switches does not matter */
+
+double reading_seconds(const Reading *reading) {
+    bool by_itself = reading->waits > 0 && reading->switches == 0;
+    return by_itself || reading->processor > reading->wall ? reading->wall : reading->processor;
+}
+
+/* Whether the wall clock shows the time of the call. */
+static bool is_still(const CallSeen *seen, int64_t threads) {
+    const Reading *caller = &seen->caller;
+    if (threads > 1)
+        return seen->all_switches == 0 && seen->all_processor >= gang_part * (double)threads * caller->wall;
+    return caller->switches == 0 && (caller->waits > 0 || caller->processor >= still_part * caller->wall);
+}
+
+static double path_seconds(const Calls *calls, const CallSeen *seen) {
+    double ends = seen->loops ? (double)seen->loops * calls->begin_and_end : 0;
+    return fmin(seen->path + ends, seen->caller.wall);
+}
+
+static double call_seconds(const Calls *calls, const CallSeen *seen) {
+    bool by_wall = is_still(seen, calls->limits.threads) || !seen->examined;
+    return by_wall ? seen->caller.wall : path_seconds(calls, seen);
+}
+
+static bool is_clean(const Calls *calls, const CallSeen *seen) {
+    return is_still(seen, calls->limits.threads) ||
+           (seen->examined && (double)seen->path_switches * switch_seconds <= switched_part * seen->path);
+}
+
+static void add_time(Arena *arena, Times *times, double seconds) {
+    list_push(arena, times, seconds);
+    int place = times->count - 1;
+    for (; place > 0 && times->items[place - 1] > seconds; place--)
+        times->items[place] = times->items[place - 1];
+    times->items[place] = seconds;
+}
+
+static void add_seen(Calls *calls, const CallSeen *seen) {
+    double seconds = call_seconds(calls, seen);
+    add_time(calls->arena, &calls->times, seconds);
+    if (!is_clean(calls, seen))
+        return;
+    add_time(calls->arena, &calls->clean, seconds);
+    calls->undisturbed += seconds * (double)seen->calls;
+}
+
+/* One of so many. */
+static CallSeen part_of(CallSeen seen, int64_t group) {
+    double part = 1 / (double)group;
+    seen.caller.wall *= part;
+    seen.caller.processor *= part;
+    seen.all_processor *= part;
+    seen.path *= part;
+    seen.loops /= group;
+    seen.calls = group;
+    return seen;
+}
+
+void calls_add(Calls *calls, CallSeen seen, int64_t group) {
+    bool first = calls->seen.count == 0, known = !first && calls->begin_and_end < HUGE_VAL;
+    calls->total += seen.caller.wall;
+    seen = part_of(seen, group);
+    list_push(calls->arena, &calls->seen, seen);
+    double before = first ? HUGE_VAL : calls->begin_and_end;
+    calls->begin_and_end = seen.examined ? fmin(before, seen.begin_and_end) : before;
+    if (known && calls->begin_and_end < before) { /* the calls before took less, too */
+        calls->times.count = calls->clean.count = 0;
+        calls->undisturbed = 0;
+        for (int i = 0; i + 1 < calls->seen.count; i++)
+            add_seen(calls, &calls->seen.items[i]);
+    }
+    add_seen(calls, &calls->seen.items[calls->seen.count - 1]);
+}
+
+static double lower_quartile(const Times *times) {
+    return times->items[times->count / 4];
+}
+
+/* Whether undisturbed calls have filled this part of the time for repeats. */
+static bool have_filled(const Calls *calls, double part) {
+    return calls->clean.count >= FEWEST && calls->undisturbed >= part * calls->limits.min_seconds;
+}
+
+/* Whether it is too slow to be worth repeating. */
+static bool is_slow(const Calls *calls) {
+    double stop = calls->limits.stop_seconds;
+    bool is_long = calls->clean.count && calls->clean.items[0] >= long_seconds;
+    return stop > 0 && calls->times.items[0] > stop && (is_long || have_filled(calls, steady_part));
+}
+
+/* Whether a quarter of the calls agree: disturbances only add time. */
+static bool is_steady(const Calls *calls) {
+    return calls->limits.steady > 0 && calls->clean.count >= STEADY_CALLS && have_filled(calls, steady_part) &&
+           lower_quartile(&calls->clean) <= calls->clean.items[0] * (1 + calls->limits.steady);
+}
+
+/* Calls that wait for the processor are given a longer time, and a still longer one to be undisturbed at all. */
+static bool is_enough(const Calls *calls) {
+    double past = calls->total / fmax(calls->limits.min_seconds, 1e-9);
+    return have_filled(calls, 1) || past >= (calls->clean.count >= FEWEST ? LONGER : LONGEST);
+}
+
+bool calls_go_on(const Calls *calls) {
+    int64_t most = calls->limits.max_calls;
+    if (calls->times.count == 0)
+        return true;
+    if (calls->times.count >= most || is_slow(calls) || is_steady(calls))
+        return false;
+    return calls->times.count < FEWEST || !is_enough(calls);
+}
+
+bool calls_need_examining(const Calls *calls) {
+    int plain = 0, disturbed = 0;
+    for (int i = 0; i < calls->seen.count; i++) {
+        const CallSeen *seen = &calls->seen.items[i];
+        plain += !seen->examined;
+        disturbed += !seen->examined && !is_still(seen, calls->limits.threads);
+    }
+    return calls->limits.threads <= 1 || (disturbed >= MOST_DISTURBED && disturbed * DISTURBED_PART > plain);
+}
+
+CallTimes calls_times(const Calls *calls) {
+    const Times *times = calls->clean.count ? &calls->clean : &calls->times;
+    double sum = 0, squares = 0;
+    for (int i = 0; i < times->count; i++)
+        sum += times->items[i];
+    double mean = sum / times->count;
+    for (int i = 0; i < times->count; i++)
+        squares += (times->items[i] - mean) * (times->items[i] - mean);
+    double deviation = times->count > 1 ? squares / (times->count - 1) : 0;
+    return (CallTimes){lower_quartile(times), times->items[0], mean > 0 ? sqrt(deviation) / mean : 0};
+}
+
+Disturbance calls_disturbance(const Calls *calls) {
+    Disturbance d = {.undisturbed = calls->clean.count};
+    double wall = 0, processor = 0;
+    for (int i = 0; i < calls->seen.count; i++) {
+        const CallSeen *seen = &calls->seen.items[i];
+        d.switches += (int)seen->all_switches;
+        wall += seen->caller.wall;
+        processor += seen->all_processor;
+    }
+    if (d.undisturbed && d.undisturbed < FEWEST && calls->clean.items[0] >= long_seconds)
+        d.undisturbed = FEWEST;
+    d.processor_part =
+        wall > 0 ? processor / wall / (double)(calls->limits.threads > 1 ? calls->limits.threads : 1) : 0;
+    return d;
+}

@@ -1,0 +1,189 @@
+/* watch.c - see watch.h. What cannot be asked counts as undisturbed. */
+#include "backends/run/watch.h"
+#include "lang/clock.h"
+#include <math.h>
+#include <omp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+enum { LINE_BYTES = 64, EMPTY_LOOPS = 20 };
+static const double short_loop = 5e-6, patience = 0.3; /* seconds: an empty loop takes no longer; no more for trying */
+
+/* A thread's share of a loop; a cache line of its own. */
+typedef struct Share {
+    _Alignas(LINE_BYTES) Reading reading;
+} Share;
+
+/* Of the call that is watched; static because objects call back without a context. */
+static struct Watch {
+    bool on;
+    Share *shares;
+    int share_count;
+    Reading loops;         /* of the caller, in loops */
+    double path;           /* in loops */
+    int64_t path_switches; /* in loops */
+    int64_t loop_count;
+    double begin_and_end;
+} watch;
+
+static double clock_seconds(clockid_t clock) {
+    struct timespec now;
+    return clock_gettime(clock, &now) ? 0 : (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static Reading read_thread(void) {
+    struct rusage used = {0};
+    getrusage(RUSAGE_THREAD, &used);
+    return (Reading){monotonic_seconds(), clock_seconds(CLOCK_THREAD_CPUTIME_ID), used.ru_nivcsw, used.ru_nvcsw};
+}
+
+static Reading since(const Reading *begin) {
+    Reading end = read_thread();
+    return (Reading){end.wall - begin->wall, end.processor - begin->processor, end.switches - begin->switches,
+                     end.waits - begin->waits};
+}
+
+static void reading_add(Reading *sum, const Reading *part) {
+    sum->wall += part->wall;
+    sum->processor += part->processor;
+    sum->switches += part->switches;
+    sum->waits += part->waits;
+}
+
+/* --- parallel loops --- */
+
+static void run_share(void (*body)(void *closure, int64_t begin, int64_t end), void *closure, int64_t extent) {
+    int64_t threads = omp_get_num_threads(), thread = omp_get_thread_num();
+    int64_t begin = extent / threads * thread + (thread < extent % threads ? thread : extent % threads);
+    int64_t end = begin + extent / threads + (thread < extent % threads);
+    if (begin < end)
+        body(closure, begin, end);
+}
+
+static void note_loop(const Reading *whole) {
+    double path = 0, longest = 0;
+    int64_t switches = 0;
+    for (int i = 0; i < watch.share_count; i++) {
+        const Reading *share = &watch.shares[i].reading;
+        path = fmax(path, reading_seconds(share));
+        longest = fmax(longest, share->wall);
+        switches = share->switches > switches ? share->switches : switches;
+    }
+    reading_add(&watch.loops, whole);
+    watch.path += path;
+    watch.path_switches += switches;
+    watch.loop_count++;
+    watch.begin_and_end = fmin(watch.begin_and_end, fmax(whole->wall - longest, 0));
+}
+
+void watch_parallel(void (*body)(void *closure, int64_t begin, int64_t end), void *closure, int64_t extent) {
+    int threads = omp_get_max_threads();
+    bool watched = watch.on && !omp_in_parallel() && threads > 1 && threads <= watch.share_count;
+    if (!watched) {
+#pragma omp parallel
+        run_share(body, closure, extent);
+        return;
+    }
+    Reading begin = read_thread();
+    for (int i = 0; i < watch.share_count; i++)
+        watch.shares[i].reading = (Reading){0};
+#pragma omp parallel
+    {
+        Reading from = read_thread();
+        run_share(body, closure, extent);
+        watch.shares[omp_get_thread_num()].reading = since(&from);
+    }
+    Reading whole = since(&begin);
+    note_loop(&whole);
+}
+
+static void do_nothing(void *closure, int64_t begin, int64_t end) {
+}
+
+/* The least time of a loop without work, whose threads wait for each other. On a busy machine they rarely run at once,
+ * but then a single one of them tells it. Kept for each number of threads. */
+static double empty_loop_seconds(int threads) {
+    static int known_threads;
+    static double known;
+    double begin = monotonic_seconds();
+    if (known_threads != threads)
+        known = HUGE_VAL;
+    known_threads = threads;
+    for (int i = 0; known > short_loop && (i < EMPTY_LOOPS || monotonic_seconds() < begin + patience); i++) {
+        double from = monotonic_seconds();
+        watch_parallel(do_nothing, NULL, threads);
+        known = fmin(known, monotonic_seconds() - from);
+    }
+    return known;
+}
+
+/* --- calls --- */
+
+static bool make_shares(int threads) {
+    if (watch.share_count >= threads)
+        return true;
+    free(watch.shares);
+    watch.shares = aligned_alloc(LINE_BYTES, (size_t)threads * sizeof *watch.shares);
+    watch.share_count = watch.shares ? threads : 0;
+    return watch.shares != NULL;
+}
+
+static void begin_watch(bool examine) {
+    bool possible = examine && make_shares(omp_get_max_threads());
+    watch = (struct Watch){
+        .on = possible, .shares = watch.shares, .share_count = watch.share_count, .begin_and_end = HUGE_VAL};
+}
+
+/* What the caller did outside of loops is on the path, too. */
+static void end_watch(CallSeen *seen) {
+    Reading outside = seen->caller, loops = watch.loops;
+    outside.wall -= loops.wall;
+    outside.processor = fmax(outside.processor - loops.processor, 0);
+    outside.switches -= loops.switches;
+    outside.waits -= loops.waits;
+    seen->examined = watch.on;
+    seen->path = watch.path + reading_seconds(&outside);
+    seen->path_switches = watch.path_switches + outside.switches;
+    seen->loops = watch.loop_count;
+    seen->begin_and_end = watch.begin_and_end;
+    watch.on = false;
+    if (seen->loops > 0)
+        seen->begin_and_end = fmin(seen->begin_and_end, empty_loop_seconds(omp_get_max_threads()));
+}
+
+CallSeen watch_call(const WatchedCall *call, int64_t count, bool examine, int *status) {
+    CallSeen seen = {0};
+    struct rusage before = {0}, after = {0};
+    begin_watch(examine);
+    getrusage(RUSAGE_SELF, &before);
+    double processor = clock_seconds(CLOCK_PROCESS_CPUTIME_ID);
+    Reading begin = read_thread();
+    double from = monotonic_seconds();
+    for (int64_t i = 0; i < count; i++)
+        *status = call->entry(call->sizes, call->arguments);
+    double wall = monotonic_seconds() - from;
+    seen.caller = since(&begin);
+    seen.all_processor = clock_seconds(CLOCK_PROCESS_CPUTIME_ID) - processor;
+    getrusage(RUSAGE_SELF, &after);
+    seen.all_switches = after.ru_nivcsw - before.ru_nivcsw;
+    seen.caller.wall = wall;
+    end_watch(&seen);
+    return seen;
+}
+
+/* --- the host --- */
+
+double watch_stolen(int *processors) {
+    double ticks[8] = {0};
+    long second = sysconf(_SC_CLK_TCK), count = sysconf(_SC_NPROCESSORS_ONLN);
+    FILE *file = fopen("/proc/stat", "r");
+    *processors = count > 0 ? (int)count : 1;
+    if (!file)
+        return 0;
+    int read = fscanf(file, "cpu %lf %lf %lf %lf %lf %lf %lf %lf", &ticks[0], &ticks[1], &ticks[2], &ticks[3],
+                      &ticks[4], &ticks[5], &ticks[6], &ticks[7]);
+    fclose(file);
+    return read == 8 && second > 0 ? ticks[7] / (double)second : 0;
+}
