@@ -33,6 +33,12 @@ static void add_outputs(Compilation *c, const Target *const *targets, UsedFiles 
         add_file(c, files, USE_WRITTEN, o->run_outputs.items[i].path);
 }
 
+/* The log is added to, not written as a whole: it has to be a file of its own. */
+static void add_log(Compilation *c, UsedFiles *files) {
+    if (c->options->level == LEVEL_TUNE)
+        add_file(c, files, USE_WRITTEN, c->options->log);
+}
+
 /* The database and the file that SQLite keeps beside it. */
 static void add_database(Compilation *c, UsedFiles *files) {
     const char *path = c->options->database ? c->options->database : database_default_path(c->arena);
@@ -64,6 +70,7 @@ static void refuse(const struct UsedFile *output, const struct UsedFile *other) 
 bool files_are_apart(Compilation *c, const Target *const *targets) {
     UsedFiles files = {0};
     add_outputs(c, targets, &files);
+    add_log(c, &files);
     for (int i = 0; i < c->module->files.count; i++)
         add_file(c, &files, USE_INPUT, c->module->files.items[i]);
     for (int i = 0; i < c->options->run_inputs.count; i++)
@@ -78,6 +85,21 @@ bool files_are_apart(Compilation *c, const Target *const *targets) {
     return true;
 }
 
+static bool open_log(Compilation *c) {
+    const char *path = c->options->log;
+    c->log = path ? record_log_open(c->arena, path) : NULL;
+    if (path && !c->log)
+        complain("cannot write '%s': %s", path, strerror(errno));
+    return !path || c->log;
+}
+
+bool close_log(Compilation *c) {
+    record_log_close(c->log);
+    if (c->log && c->log->trouble)
+        complain("cannot write '%s': %s", c->log->path, strerror(c->log->trouble));
+    return !c->log || !c->log->trouble;
+}
+
 bool outputs_can_be_written(Compilation *c, const Target *const *targets) {
     UsedFiles files = {0};
     add_outputs(c, targets, &files);
@@ -86,7 +108,7 @@ bool outputs_can_be_written(Compilation *c, const Target *const *targets) {
             complain("cannot write '%s': %s", files.items[i].path, strerror(errno));
             return false;
         }
-    return true;
+    return open_log(c);
 }
 
 /* Inputs with the same name in several folders have the same output here. */

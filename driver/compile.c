@@ -546,6 +546,8 @@ int compile_file(const Options *options, const char *input) {
     if (!status)
         status = compile_checked(&c);
     close_database(&c);
+    if (!close_log(&c) && !status)
+        status = 1;
     if (diag_finish(c.diagnostics) && !status)
         status = 1;
     for (int i = 0; i < c.codes.count; i++)

@@ -24,6 +24,7 @@ typedef struct Compilation {
     choices;            /* of the static model; each is made once */
     Database *database; /* opened when it is first needed */
     bool database_tried;
+    RecordLog *log; /* of trials; NULL: none */
     LIST(struct CheckedInstr {
         const Instr *instr;
         const Target *target;
@@ -52,6 +53,9 @@ const char *depfile_path(Compilation *compilation, const char *object);
 bool files_are_apart(Compilation *compilation, const Target *const *targets);
 /* Whether all outputs can be written: asked before a search, which takes long. False after a message. */
 bool outputs_can_be_written(Compilation *compilation, const Target *const *targets);
+/* Ends the log, which outputs_can_be_written has opened. False, after a message, when a line of it could not be
+ * written. */
+bool close_log(Compilation *compilation);
 /* Whether the outputs of several inputs are different files. False after a message. */
 bool inputs_are_apart(Arena *arena, const Options *options);
 /* The output for an input file if -o does not name it. */

@@ -10,6 +10,7 @@
 #include <math.h>
 #include <signal.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 static volatile int stop_requested; /* set by a signal handler, so it cannot be part of a structure */
@@ -163,6 +164,30 @@ static double own_budget(const Compilation *c) {
     return c->tune_units > 0 ? c->options->budget / c->tune_units : 0;
 }
 
+/* The processor's name; NULL: the system does not tell. */
+static const char *name_processor(Arena *arena) {
+    FILE *file = fopen("/proc/cpuinfo", "r");
+    char line[256], name[200];
+    const char *found = NULL;
+    while (file && !found && fgets(line, sizeof line, file))
+        if (sscanf(line, "model name : %199[^\n]", name) == 1)
+            found = arena_strdup(arena, name);
+    if (file)
+        fclose(file);
+    return found;
+}
+
+/* Where candidates run: the processor and the host, or the runner that knows them. */
+static const char *name_device(const Compilation *c) {
+    struct utsname host;
+    const char *processor = name_processor(c->arena);
+    if (c->options->runner)
+        return arena_printf(c->arena, "runner: %s", c->options->runner);
+    bool named = uname(&host) == 0;
+    return arena_printf(c->arena, "%s%s%s", processor ? processor : named ? host.machine : "", named ? " on " : "",
+                        named ? host.nodename : "");
+}
+
 static TuneOptions *search_options(Compilation *c, const Contest *contest, int number) {
     const Options *o = c->options;
     contest->shown[number] = (ShownSearch){.contest = contest};
@@ -173,6 +198,10 @@ static TuneOptions *search_options(Compilation *c, const Contest *contest, int n
                       .file = c->input,
                       .budget_seconds = own_budget(c),
                       .inputs = contest->inputs_name,
+                      .device = name_device(c),
+                      .toolchain = "tensorc " PACKAGE_VERSION ", LLVM " LLVM_VERSION_TEXT,
+                      .processors = o->runner ? 0 : (int)sysconf(_SC_NPROCESSORS_ONLN),
+                      .log = c->log,
                       .search = o->search,
                       .cost_model = o->cost_model,
                       .seed = o->seed,

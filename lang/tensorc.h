@@ -445,8 +445,11 @@ typedef struct Record {
     double prediction;          /* the model's score when the trial was proposed; NAN: none, as for the default */
     double reference_seconds; /* of a fixed kernel run beside it, which tells how fast the machine was then; 0: none */
     Disturbance disturbance;
+    double operations;     /* of arithmetic in a call; 0: not known */
+    double peak;           /* operations a second that the target does at most, by the compiler's table; 0: not known */
     const char *device;    /* what it ran on: the processor's name */
     const char *toolchain; /* what built it: versions of the compiler and of its code generator */
+    const char *program;   /* of the task, as task_program writes it; NULL: it is not given with each record */
 } Record;
 
 #endif

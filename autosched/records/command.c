@@ -153,18 +153,27 @@ static int write_export(Arena *arena, const Database *database, const char *path
                                                        : complain("cannot write '%s': %s", path, strerror(errno));
 }
 
+/* Gives the first record of each task its program. */
+static void add_program(Arena *arena, Database *database, Record *record, const char **task) {
+    if (strcmp(record->task, *task))
+        record->program = database_program(arena, database, record->task);
+    *task = record->task;
+}
+
 static int run_export(Arena *arena, Database *database, int count, char **arguments) {
     sqlite3_stmt *row =
         database_select(database, "ORDER BY task, target, threads, inputs, outcome != 0, seconds, schedule");
     if (!row)
         return complain_sqlite(database);
     Text text = {.arena = arena};
-    text_add(&text, "# tuning records of tensorc, format 2\n\n");
+    text_add(&text, "# tuning records of tensorc, format 3\n\n");
     int status;
+    const char *task = "";
     while ((status = sqlite3_step(row)) == SQLITE_ROW) {
         Record record;
         if (!database_row(arena, row, &record))
             break;
+        add_program(arena, database, &record, &task);
         record_write(&text, &record);
     }
     sqlite3_finalize(row);
@@ -228,10 +237,13 @@ static bool merge_rows(Arena *arena, Database *database, Database *other, int *m
     if (!row)
         return complain_sqlite(other), false;
     int status;
+    const char *task = "";
     bool stored = true, sound = true;
     while (stored && sound && (status = sqlite3_step(row)) == SQLITE_ROW) {
         Record record;
         sound = database_row(arena, row, &record);
+        if (sound)
+            add_program(arena, other, &record, &task);
         stored = !sound || database_add(database, &record);
         *merged += stored && sound;
     }
@@ -296,6 +308,7 @@ static int run_prune(Arena *arena, Database *database, int count, char **argumen
     show(stdout, "%d records removed\n", sqlite3_changes(database->handle));
     database_run(database, "DELETE FROM searches"); /* notes refer to deleted records; old files have no notes */
     database_run(database, "DELETE FROM budgets");
+    database_run(database, "DELETE FROM tasks WHERE task NOT IN (SELECT task FROM records)");
     database_run(database, "VACUUM");
     return finish_output();
 }

@@ -13,38 +13,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum {
-    SCHEMA_VERSION = 1,
-    APPLICATION = 0x74756e65 /* "tune": marks the file as ours */
-};
+enum { APPLICATION = 0x74756e65 /* "tune": marks the file as ours */ };
 /* Seconds that a wait for other processes may take: to write; to read for a compilation; at least; and after a wait
  * that failed. */
 static const double write_patience = 20, read_patience = 5, least_patience = 0.5, lost_patience = 0.2;
-
-static const char schema[] =
-    "CREATE TABLE IF NOT EXISTS records(task TEXT NOT NULL, target TEXT NOT NULL, threads INTEGER NOT NULL,"
-    " schedule TEXT NOT NULL, outcome INTEGER NOT NULL, seconds REAL NOT NULL, spread REAL NOT NULL,"
-    " repeats INTEGER NOT NULL, seed INTEGER NOT NULL, date INTEGER NOT NULL DEFAULT 0,"
-    " function TEXT NOT NULL DEFAULT '', file TEXT NOT NULL DEFAULT '', operator TEXT NOT NULL DEFAULT '',"
-    " inputs TEXT NOT NULL DEFAULT '', why TEXT NOT NULL DEFAULT '',"
-    " PRIMARY KEY(task, target, threads, schedule, inputs)) WITHOUT ROWID;";
-/* Files of older versions lack those that have a value here, or have no inputs in the key, until something is written;
- * older versions leave them at the defaults. */
-static const struct Column {
-    const char *name, *missing;
-} columns[] = {{"task", NULL},     {"target", NULL}, {"threads", NULL},  {"schedule", NULL}, {"outcome", NULL},
-               {"seconds", NULL},  {"spread", NULL}, {"repeats", NULL},  {"seed", NULL},     {"date", "0"},
-               {"function", "''"}, {"file", "''"},   {"operator", "''"}, {"inputs", "''"},   {"why", "''"}};
-enum { COLUMN_COUNT = sizeof columns / sizeof *columns, KEY_COLUMNS = 4 };
-/* Older versions do not know this table, and their files lack it. */
-static const char notes_schema[] =
-    "CREATE TABLE IF NOT EXISTS searches(task TEXT NOT NULL, target TEXT NOT NULL, threads INTEGER NOT NULL,"
-    " maker TEXT NOT NULL, trials INTEGER NOT NULL, exhausted INTEGER NOT NULL, PRIMARY KEY(task, target, threads))"
-    " WITHOUT ROWID;";
-
-static const char budgets_schema[] =
-    "CREATE TABLE IF NOT EXISTS budgets(tasks TEXT NOT NULL, target TEXT NOT NULL, threads INTEGER NOT NULL,"
-    " maker TEXT NOT NULL, seconds REAL NOT NULL, PRIMARY KEY(tasks, target, threads)) WITHOUT ROWID;";
 
 const char *const outcome_names[OUTCOME_COUNT] = {
     [OUTCOME_OK] = "ok",       [OUTCOME_BUILD_ERROR] = "build-error",
@@ -103,7 +75,8 @@ static bool count_foreign_parts(Database *database, int64_t *count) {
         "SELECT (SELECT count(*) FROM sqlite_master WHERE type NOT IN ('table', 'index') OR sql LIKE 'CREATE VIRTUAL%')"
         " + (SELECT count(*) FROM pragma_table_xinfo('records') WHERE hidden != 0)"
         " + (SELECT count(*) FROM pragma_table_xinfo('searches') WHERE hidden != 0)"
-        " + (SELECT count(*) FROM pragma_table_xinfo('budgets') WHERE hidden != 0)";
+        " + (SELECT count(*) FROM pragma_table_xinfo('budgets') WHERE hidden != 0)"
+        " + (SELECT count(*) FROM pragma_table_xinfo('tasks') WHERE hidden != 0)";
     return query_integer(database, sql, count);
 }
 
@@ -137,9 +110,8 @@ static const char *refuse(Arena *arena, const char *path, const char *reason) {
 
 /* Creates the tables of a new file; several processes may do so at once. NULL when they exist. */
 static const char *create(Arena *arena, Database *database, const char *path) {
-    char sql[sizeof schema + 200];
-    snprintf(sql, sizeof sql, "BEGIN IMMEDIATE; %s PRAGMA application_id=%d; PRAGMA user_version=%d; COMMIT;", schema,
-             APPLICATION, SCHEMA_VERSION);
+    const char *sql =
+        arena_printf(arena, "BEGIN IMMEDIATE; %s PRAGMA application_id=%d; COMMIT;", schema_tables(arena), APPLICATION);
     if (database_run(database, sql))
         return NULL;
     const char *why = refuse(arena, path, sqlite3_errmsg(database->handle)); /* before the next statement changes it */
@@ -252,6 +224,7 @@ void database_close(Database *database) {
     if (!database)
         return;
     sqlite3_finalize(database->insert);
+    sqlite3_finalize(database->insert_task);
     sqlite3_close(database->handle);
 }
 
@@ -272,62 +245,14 @@ static void bind_text(sqlite3_stmt *statement, int number, const char *text) {
     sqlite3_bind_text(statement, number, text ? text : "", -1, SQLITE_STATIC);
 }
 
-static void bind_record(sqlite3_stmt *statement, const Record *record) {
-    bind_text(statement, 1, record->task);
-    bind_text(statement, 2, record->target);
-    sqlite3_bind_int(statement, 3, record->threads);
-    bind_text(statement, 4, record->schedule);
-    sqlite3_bind_int(statement, 5, (int)record->outcome);
-    sqlite3_bind_double(statement, 6, record->seconds);
-    sqlite3_bind_double(statement, 7, record->spread);
-    sqlite3_bind_int(statement, 8, record->repeats);
-    sqlite3_bind_int64(statement, 9, record->seed);
-    sqlite3_bind_int64(statement, 10, record->date);
-    bind_text(statement, 11, record->function);
-    bind_text(statement, 12, record->file);
-    bind_text(statement, 13, record->operator);
-    bind_text(statement, 14, record->inputs);
-    bind_text(statement, 15, record->why);
-}
-
-static bool has_column(const Database *database, const char *table, const char *name, bool in_key) {
-    int key = 0;
-    int status = sqlite3_table_column_metadata(database->handle, NULL, table, name, NULL, NULL, NULL, &key, NULL);
-    return status == SQLITE_OK && (key || !in_key);
-}
-
-/* A table's columns; for those that it lacks, their values. */
-static void add_names(Text *sql, const Database *database, const char *table) {
-    for (int i = 0; i < COLUMN_COUNT; i++) {
-        bool missing = columns[i].missing && !has_column(database, table, columns[i].name, false);
-        text_add(sql, "%s%s%s%s", i ? ", " : "", missing ? columns[i].missing : "", missing ? " AS " : "",
-                 columns[i].name);
-    }
-}
-
-/* Moves the records of an older version's file to a table of today's. */
-static bool renew(Database *database) {
-    Text sql = {.arena = arena_new()};
-    bool begun = database_run(database, "SAVEPOINT renewed");
-    bool renewed =
-        begun && database_run(database, "ALTER TABLE records RENAME TO old_records") && database_run(database, schema);
-    text_add(&sql, "INSERT INTO records SELECT ");
-    add_names(&sql, database, "old_records");
-    text_add(&sql, " FROM old_records; DROP TABLE old_records; RELEASE renewed");
-    renewed = renewed && database_run(database, sql.text);
-    if (begun && !renewed)
-        database_run(database, "ROLLBACK TO renewed; RELEASE renewed");
-    arena_free(sql.arena);
-    return renewed;
-}
-
 static const char *insert_text(Arena *arena) {
     Text names = {.arena = arena}, values = {.arena = arena}, changes = {.arena = arena};
-    for (int i = 0; i < COLUMN_COUNT; i++) {
-        text_add(&names, "%s%s", i ? ", " : "", columns[i].name);
-        text_add(&values, "%s", i ? ", ?" : "?");
-        if (i >= KEY_COLUMNS)
-            text_add(&changes, "%s%s = excluded.%s", i > KEY_COLUMNS ? ", " : "", columns[i].name, columns[i].name);
+    for (int c = 0; c < RECORD_COLUMN_COUNT; c++) {
+        const char *name = record_columns[c].name;
+        text_add(&names, "%s%s", c ? ", " : "", name);
+        text_add(&values, "%s", c ? ", ?" : "?");
+        if (c >= KEY_COLUMNS)
+            text_add(&changes, "%s%s = excluded.%s", c > KEY_COLUMNS ? ", " : "", name, name);
     }
     return arena_printf(arena,
                         "INSERT INTO records(%s) VALUES(%s) ON CONFLICT DO UPDATE SET %s"
@@ -335,26 +260,53 @@ static const char *insert_text(Arena *arena) {
                         names.text, values.text, changes.text);
 }
 
+static bool prepare(Database *database, const char *sql, sqlite3_stmt **statement) {
+    return sqlite3_prepare_v2(database->handle, sql, -1, statement, NULL) == SQLITE_OK;
+}
+
 bool database_begin_changes(Database *database) {
     if (database->insert)
         return true;
     Arena *arena = arena_new();
-    bool current = has_column(database, "records", "inputs", true) || renew(database);
     bool prepared =
-        current && sqlite3_prepare_v2(database->handle, insert_text(arena), -1, &database->insert, NULL) == SQLITE_OK;
+        schema_renew(database) &&
+        prepare(database, "INSERT OR IGNORE INTO tasks(task, program) VALUES(?, ?)", &database->insert_task) &&
+        prepare(database, insert_text(arena), &database->insert);
     arena_free(arena);
     return prepared;
+}
+
+static bool run_once(sqlite3_stmt *statement) {
+    bool done = sqlite3_step(statement) == SQLITE_DONE;
+    sqlite3_reset(statement);
+    return done;
+}
+
+static bool add_program(Database *database, const char *task, const char *program) {
+    bind_text(database->insert_task, 1, task);
+    bind_text(database->insert_task, 2, program);
+    return run_once(database->insert_task);
 }
 
 /* A new measurement of a schedule on the same inputs replaces the old one: later ones are more thorough. A failure
  * never replaces a time: the machine may have failed, and the time would be lost. */
 bool database_add(Database *database, const Record *record) {
-    if (!database_begin_changes(database))
+    if (!database_begin_changes(database) || (record->program && !add_program(database, record->task, record->program)))
         return false;
-    bind_record(database->insert, record);
-    bool added = sqlite3_step(database->insert) == SQLITE_DONE;
-    sqlite3_reset(database->insert);
-    return added;
+    database_bind(database->insert, record);
+    return run_once(database->insert);
+}
+
+const char *database_program(Arena *arena, Database *database, const char *task) {
+    sqlite3_stmt *row;
+    const char *program = NULL;
+    if (!prepare(database, "SELECT program FROM tasks WHERE task=?", &row))
+        return NULL; /* a file of an older version */
+    bind_text(row, 1, task);
+    if (sqlite3_step(row) == SQLITE_ROW && sqlite3_column_type(row, 0) == SQLITE_TEXT)
+        program = arena_strdup(arena, (const char *)sqlite3_column_text(row, 0));
+    sqlite3_finalize(row);
+    return program && task_program_fits(task, program) ? program : NULL;
 }
 
 bool database_add_all(Database *database, const Record *records, int count) {
@@ -371,7 +323,7 @@ sqlite3_stmt *database_select(Database *database, const char *rest) {
     Text sql = {.arena = arena_new()};
     sqlite3_stmt *row = NULL;
     text_add(&sql, "SELECT ");
-    add_names(&sql, database, "records");
+    schema_add_names(&sql, database, "records");
     text_add(&sql, " FROM records %s", rest);
     if (sqlite3_prepare_v2(database->handle, sql.text, -1, &row, NULL) != SQLITE_OK)
         row = NULL;
@@ -425,8 +377,7 @@ bool database_note(Database *database, const char *task, const char *target, int
     static const char sql[] = "INSERT OR REPLACE INTO searches(task, target, threads, maker, trials, exhausted)"
                               " VALUES(?, ?, ?, ?, ?, ?)";
     sqlite3_stmt *insert;
-    if (!database_run(database, notes_schema) ||
-        sqlite3_prepare_v2(database->handle, sql, -1, &insert, NULL) != SQLITE_OK)
+    if (!database_begin_changes(database) || sqlite3_prepare_v2(database->handle, sql, -1, &insert, NULL) != SQLITE_OK)
         return false;
     bind_task(insert, task, target, threads, note->maker);
     sqlite3_bind_int(insert, 5, note->trials);
@@ -454,8 +405,7 @@ bool database_note_budget(Database *database, const char *tasks, const char *tar
     static const char sql[] =
         "INSERT OR REPLACE INTO budgets(tasks, target, threads, maker, seconds) VALUES(?, ?, ?, ?, ?)";
     sqlite3_stmt *insert;
-    if (!database_run(database, budgets_schema) ||
-        sqlite3_prepare_v2(database->handle, sql, -1, &insert, NULL) != SQLITE_OK)
+    if (!database_begin_changes(database) || sqlite3_prepare_v2(database->handle, sql, -1, &insert, NULL) != SQLITE_OK)
         return false;
     bind_task(insert, tasks, target, threads, maker);
     sqlite3_bind_double(insert, 5, seconds);

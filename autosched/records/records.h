@@ -18,7 +18,8 @@ const char *task_hash(Arena *arena, const Program *program);
 typedef struct Task {
     const Program *program;
     const char *key; /* hexadecimal: task_hash, with the user's schedule where there is one */
-    bool renames;    /* false with a user's schedule, whose text is part of the key, names included */
+    const Schedule *user;
+    bool renames; /* false with a user's schedule, whose text is part of the key, names included */
     int stage_count;
     const Stage **stages; /* in canonical order */
     int tensor_count;
@@ -30,6 +31,11 @@ typedef struct Task {
 Task *task_new(Arena *arena, const Program *program, const Schedule *user);
 /* The schedule's statements in canonical names. */
 const char *task_text(Arena *arena, const Task *task, const Schedule *schedule);
+/* The program as text that names nothing of the source, for readers and for later versions: a line for each stage, in
+ * canonical order, then what the user's schedule adds. */
+const char *task_program(Arena *arena, const Task *task);
+/* Whether the text is that of the task with this key: it is hashed again. */
+bool task_program_fits(const char *key, const char *program);
 /* Reads such a text back as a schedule in the program's names; NULL when it cannot be read. Does not check legality. */
 Schedule *task_schedule(Arena *arena, const Task *task, const Target *target, const char *text);
 
@@ -55,6 +61,8 @@ const char *database_default_path(Arena *arena);
 bool database_add(Database *database, const Record *record); /* false: could not be written (full disk) */
 /* All or none, in one transaction. */
 bool database_add_all(Database *database, const Record *records, int count);
+/* The text of a task's program; NULL: none is known, as in files of older versions. */
+const char *database_program(Arena *arena, Database *database, const char *task);
 /* Deletes a record whose result turned out to be invalid. */
 bool database_forget(Database *database, const Record *record);
 /* The target's name in records: the microarchitecture found, else the name of the target's row. */
@@ -74,6 +82,19 @@ Schedule *database_best(Arena *arena, Database *database, const Program *program
 /* The inputs that the latest result of these programs was measured on; "": none was given for any of them. */
 const char *database_inputs(Arena *arena, Database *database, Program *const *programs, int count, const Target *target,
                             const Schedule *user, int threads);
+
+/* --- a log of trials beside the database --- */
+
+typedef struct RecordLog {
+    const char *path;
+    int file;
+    int trouble; /* the first error that writing met; 0: none */
+} RecordLog;
+/* NULL with errno set. "-" is standard output. */
+RecordLog *record_log_open(Arena *arena, const char *path);
+/* Adds the record as a line of JSON: a value for each column that it has, after the event. */
+void record_log(RecordLog *log, const char *event, const Record *record);
+void record_log_close(RecordLog *log); /* NULL: nothing */
 
 /* --- notes beside the records --- */
 

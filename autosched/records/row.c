@@ -4,6 +4,7 @@
 #include "autosched/records/database.h"
 
 #include <limits.h>
+#include <math.h>
 #include <string.h>
 
 static bool text_column(Arena *arena, sqlite3_stmt *row, int column, const char **text) {
@@ -27,21 +28,68 @@ static bool real_column(sqlite3_stmt *row, int column, double *number) {
     return sqlite3_column_type(row, column) == SQLITE_FLOAT;
 }
 
+static bool long_column(sqlite3_stmt *row, int column, int64_t *number) {
+    *number = sqlite3_column_int64(row, column);
+    return sqlite3_column_type(row, column) == SQLITE_INTEGER;
+}
+
+static bool score_column(sqlite3_stmt *row, int column, double *number) {
+    *number = NAN;
+    return sqlite3_column_type(row, column) == SQLITE_NULL || real_column(row, column, number);
+}
+
+static bool outcome_column(sqlite3_stmt *row, int column, Outcome *outcome) {
+    int number = 0;
+    bool typed = int_column(row, column, &number);
+    *outcome = (Outcome)number;
+    return typed;
+}
+
+static bool read_column(Arena *arena, sqlite3_stmt *row, int column, void *to) {
+    switch (record_columns[column].kind) {
+    case COLUMN_TEXT:
+    case COLUMN_SCHEDULE: return text_column(arena, row, column, to);
+    case COLUMN_INT: return int_column(row, column, to);
+    case COLUMN_LONG:
+    case COLUMN_DATE: return long_column(row, column, to);
+    case COLUMN_OUTCOME: return outcome_column(row, column, to);
+    case COLUMN_REAL: return real_column(row, column, to);
+    case COLUMN_SCORE: return score_column(row, column, to);
+    case COLUMN_KIND_COUNT: break;
+    }
+    return false;
+}
+
 bool database_row(Arena *arena, sqlite3_stmt *row, Record *record) {
-    int outcome = 0;
-    *record = (Record){.seed = sqlite3_column_int64(row, 8)};
-    bool typed = text_column(arena, row, 0, &record->task) && text_column(arena, row, 1, &record->target) &&
-                 int_column(row, 2, &record->threads) && text_column(arena, row, 3, &record->schedule) &&
-                 int_column(row, 4, &outcome) && real_column(row, 5, &record->seconds) &&
-                 real_column(row, 6, &record->spread) && int_column(row, 7, &record->repeats) &&
-                 sqlite3_column_type(row, 8) == SQLITE_INTEGER;
-    record->outcome = (Outcome)outcome;
-    record->date = sqlite3_column_int64(row, 9);
-    typed &= sqlite3_column_type(row, 9) == SQLITE_INTEGER;
-    typed &= text_column(arena, row, 10, &record->function) && text_column(arena, row, 11, &record->file) &&
-             text_column(arena, row, 12, &record->operator) && text_column(arena, row, 13, &record->inputs) &&
-             text_column(arena, row, 14, &record->why);
-    return typed && !record_fault(record);
+    *record = (Record){0};
+    for (int c = 0; c < RECORD_COLUMN_COUNT; c++)
+        if (!read_column(arena, row, c, column_of(record, c)))
+            return false;
+    return !record_fault(record);
+}
+
+static void bind_column(sqlite3_stmt *statement, int column, const void *at) {
+    int parameter = column + 1;
+    const char *text;
+    switch (record_columns[column].kind) {
+    case COLUMN_TEXT:
+    case COLUMN_SCHEDULE:
+        text = *(const char *const *)at;
+        sqlite3_bind_text(statement, parameter, text ? text : "", -1, SQLITE_STATIC);
+        break;
+    case COLUMN_INT: sqlite3_bind_int(statement, parameter, *(const int *)at); break;
+    case COLUMN_LONG:
+    case COLUMN_DATE: sqlite3_bind_int64(statement, parameter, *(const int64_t *)at); break;
+    case COLUMN_OUTCOME: sqlite3_bind_int(statement, parameter, (int)*(const Outcome *)at); break;
+    case COLUMN_REAL:
+    case COLUMN_SCORE: sqlite3_bind_double(statement, parameter, *(const double *)at); break; /* NAN becomes NULL */
+    case COLUMN_KIND_COUNT: break;
+    }
+}
+
+void database_bind(sqlite3_stmt *statement, const Record *record) {
+    for (int c = 0; c < RECORD_COLUMN_COUNT; c++)
+        bind_column(statement, c, column_of(record, c));
 }
 
 bool database_note_row(sqlite3_stmt *row, SearchNote *note) {

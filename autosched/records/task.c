@@ -2,7 +2,8 @@
  *
  * Two passes. The first hashes each stage, with what it reads in place of names; these hashes order the stages that
  * nothing reads. The second walks from these stages to what they read. It numbers stages after their producers and
- * tensors at first sight, and writes everything as text without names. The hash of this text is the key.
+ * tensors at first sight, and writes everything as text without names. The hash of this text is the key. Readers get it
+ * with words in place of numbers, which is turned back before it is hashed again.
  */
 #include "autosched/records/records.h"
 #include "lang/random.h"
@@ -15,6 +16,7 @@ enum { LANGUAGE_VERSION = 1 }; /* of schedules: part of every key */
 
 typedef struct Canon {
     Arena *arena;
+    bool readable; /* words in place of numbers */
     const Program *program;
     uint64_t *hashes; /* [stage]: first pass; 0: not known */
     bool *visited;
@@ -29,6 +31,84 @@ typedef struct Canon {
 static int stage_of(const Canon *canon, const Tensor *tensor) {
     const Stage *stage = program_stage_of(canon->program, tensor);
     return stage ? program_stage_index(canon->program, stage) : -1;
+}
+
+/* --- words for readers: none of them stands anywhere else in the text --- */
+
+static const char *const combine_words[COMBINE_COUNT] = {"each", "sum", "product", "least", "greatest", "combined"};
+static const char *const role_words[] = {[ROLE_INPUT] = "input",
+                                         [ROLE_OUTPUT] = "output",
+                                         [ROLE_TEMPORARY] = "temporary",
+                                         [ROLE_CONSTANT] = "constant",
+                                         [ROLE_INITIAL] = "initial"};
+static const char cast_word[] = "cast", user_line[] = "user\n";
+enum { ROLE_WORDS = sizeof role_words / sizeof *role_words };
+
+static void write_number(Canon *canon, int number, const char *word) {
+    if (canon->readable)
+        text_add(&canon->text, "%s", word);
+    else
+        text_add(&canon->text, "%d", number);
+}
+
+static void write_type(Canon *canon, ElementType type) {
+    write_number(canon, (int)type, element_info[type].spelling);
+}
+
+static bool is_word(const char *word, size_t length, const char *other) {
+    return strlen(other) == length && strncmp(word, other, length) == 0;
+}
+
+static int find_word(const char *word, size_t length, const char *const *words, int count) {
+    int found = 0;
+    while (found < count && !is_word(word, length, words[found]))
+        found++;
+    return found < count ? found : -1;
+}
+
+static int find_type(const char *word, size_t length) {
+    int type = 0;
+    while (type < TYPE_COUNT && !is_word(word, length, element_info[type].spelling))
+        type++;
+    return type < TYPE_COUNT ? type : -1;
+}
+
+/* Writes what the word stands for. */
+static void unspell_word(Text *text, const char *word, size_t length) {
+    int combine = find_word(word, length, combine_words, COMBINE_COUNT);
+    int role = find_word(word, length, role_words, ROLE_WORDS), type = find_type(word, length);
+    int variable = *word == 'v' ? find_type(word + 1, length - 1) : -1;
+    int number = combine >= 0 ? combine : role >= 0 ? role : type;
+    if (number >= 0)
+        text_add(text, "%d", number);
+    else if (variable >= 0)
+        text_add(text, "v%d", variable);
+    else if (is_word(word, length, cast_word))
+        text_add(text, "k%d", (int)EXPR_CAST);
+    else
+        text_add_bytes(text, word, length);
+}
+
+/* The text that is hashed. */
+static const char *unspell(Arena *arena, const char *program) {
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
+    Text text = {.arena = arena};
+    for (bool begins = true; *program; begins = program[-1] == '\n') {
+        if (begins && !strncmp(program, user_line, sizeof user_line - 1)) {
+            text_add(&text, "%s", program + sizeof user_line - 1);
+            break;
+        }
+        size_t length = strspn(program, letters);
+        if (begins && *program == 'S' && program[length] == ' ')
+            program += length + 1; /* the stage's name */
+        length = strspn(program, letters);
+        if (length)
+            unspell_word(&text, program, length);
+        else
+            text_add_bytes(&text, program, length = 1);
+        program += length;
+    }
+    return text.text ? text.text : "";
 }
 
 /* --- text without names; first: in the first pass, where tensors are hashes --- */
@@ -55,13 +135,19 @@ static void write_var(Canon *canon, const Var *var, bool first) {
             text_add(&canon->text, "r%d", r);
             return;
         }
-    text_add(&canon->text, "v%d:%d", (int)var->type, first ? 0 : variable_number(canon, var));
+    text_add(&canon->text, "v");
+    write_type(canon, var->type);
+    text_add(&canon->text, ":%d", first ? 0 : variable_number(canon, var));
     if (var->most)
         text_add(&canon->text, "<%" PRId64, var->most);
 }
 
 static void write_dims(Canon *canon, const Tensor *tensor, bool first) {
-    text_add(&canon->text, "<%d,%d,%d", (int)tensor->type, (int)tensor->role, tensor->constant);
+    text_add(&canon->text, "<");
+    write_type(canon, tensor->type);
+    text_add(&canon->text, ",");
+    write_number(canon, (int)tensor->role, role_words[tensor->role]);
+    text_add(&canon->text, ",%d", tensor->constant);
     for (int d = 0; d < tensor->rank; d++) {
         text_add(&canon->text, ",");
         write_expr(canon, tensor->dims[d], first);
@@ -117,6 +203,13 @@ static void write_tensor(Canon *canon, const Tensor *tensor, bool first) {
     write_dims(canon, tensor, first);
 }
 
+static void write_kind(Canon *canon, ExprKind kind) {
+    if (canon->readable && kind == EXPR_CAST)
+        text_add(&canon->text, "%s", cast_word);
+    else
+        text_add(&canon->text, "k%d", (int)kind);
+}
+
 static void write_expr(Canon *canon, const Expr *e, bool first) {
     switch (e->kind) {
     case EXPR_INT: text_add(&canon->text, "%" PRId64, e->integer); break;
@@ -124,9 +217,11 @@ static void write_expr(Canon *canon, const Expr *e, bool first) {
     case EXPR_VAR: write_var(canon, e->var, first); break;
     case EXPR_READ: write_tensor(canon, e->tensor, first); break;
     case EXPR_OP: text_add(&canon->text, "%s", op_info[e->op].name); break;
-    default: text_add(&canon->text, "k%d", (int)e->kind); break;
+    default: write_kind(canon, e->kind); break;
     }
-    text_add(&canon->text, ":%d(", (int)e->type);
+    text_add(&canon->text, ":");
+    write_type(canon, e->type);
+    text_add(&canon->text, "(");
     for (int a = 0; a < e->count; a++) {
         write_expr(canon, e->args[a], first);
         text_add(&canon->text, ",");
@@ -160,7 +255,9 @@ static void write_component(Canon *canon, Component component, bool first) {
 
 static void write_stage(Canon *canon, const Stage *stage, bool first) {
     canon->stage = NULL;
-    text_add(&canon->text, "stage %d ", (int)stage->combine);
+    text_add(&canon->text, "stage ");
+    write_number(canon, (int)stage->combine, combine_words[stage->combine]);
+    text_add(&canon->text, " ");
     write_dims(canon, stage->components[0].tensor, first);
     for (int r = 0; r < stage->reduction_count; r++) {
         text_add(&canon->text, " over ");
@@ -251,20 +348,30 @@ static void write_user(Canon *canon, const Schedule *user) {
     schedule_print_statements(&canon->text, user);
 }
 
+static void write_program(Canon *canon, const Schedule *user) {
+    text_add(&canon->text, "schedules %d strict %d\n", LANGUAGE_VERSION, canon->program->strict);
+    for (int s = 0; s < canon->stages.count; s++) {
+        if (canon->readable)
+            text_add(&canon->text, "S%d ", s);
+        write_stage(canon, canon->stages.items[s], false);
+    }
+    if (user && canon->readable)
+        text_add(&canon->text, "%s", user_line);
+    if (user)
+        write_user(canon, user);
+}
+
 Task *task_new(Arena *arena, const Program *program, const Schedule *user) {
     Canon canon = {.arena = arena, .program = program, .text = {.arena = arena}};
     canon.hashes = ARENA_ARRAY(arena, uint64_t, program->stage_count + 1);
     canon.visited = ARENA_ARRAY(arena, bool, program->stage_count + 1);
     visit_all(&canon);
-    text_add(&canon.text, "schedules %d strict %d\n", LANGUAGE_VERSION, program->strict);
-    for (int s = 0; s < canon.stages.count; s++)
-        write_stage(&canon, canon.stages.items[s], false);
-    if (user)
-        write_user(&canon, user);
+    write_program(&canon, user);
     Task *task = ARENA_NEW(arena, Task);
     *task = (Task){.program = program,
                    .key = key_of(arena, canon.text.text),
                    .renames = !user,
+                   .user = user,
                    .stage_count = canon.stages.count,
                    .stages = canon.stages.items,
                    .tensor_count = canon.tensors.count,
@@ -272,6 +379,21 @@ Task *task_new(Arena *arena, const Program *program, const Schedule *user) {
                    .scan_count = canon.scans.count,
                    .scans = canon.scans.items};
     return task;
+}
+
+const char *task_program(Arena *arena, const Task *task) {
+    Canon canon = {.arena = arena, .readable = true, .program = task->program, .text = {.arena = arena}};
+    for (int s = 0; s < task->stage_count; s++)
+        list_push(arena, &canon.stages, task->stages[s]);
+    write_program(&canon, task->user);
+    return canon.text.text;
+}
+
+bool task_program_fits(const char *key, const char *program) {
+    Arena *scratch = arena_new();
+    bool fits = strcmp(key_of(scratch, unspell(scratch, program)), key) == 0;
+    arena_free(scratch);
+    return fits;
 }
 
 const char *task_hash(Arena *arena, const Program *program) {

@@ -9,27 +9,9 @@
 #include <string.h>
 #include <time.h>
 
-typedef enum FieldKind { FIELD_TEXT, FIELD_INT, FIELD_LONG, FIELD_REAL, FIELD_OUTCOME, FIELD_DATE } FieldKind;
-
-typedef struct Field {
-    const char *name;
-    FieldKind kind;
-    size_t offset;
-    bool optional;
-} Field;
-
-#define FIELD(name, kind, optional)                                                                                    \
-    { #name, FIELD_##kind, offsetof(Record, name), optional }
-static const Field fields[] = {FIELD(task, TEXT, false),       FIELD(target, TEXT, false),  FIELD(threads, INT, false),
-                               FIELD(outcome, OUTCOME, false), FIELD(why, TEXT, true),      FIELD(seconds, REAL, false),
-                               FIELD(spread, REAL, false),     FIELD(repeats, INT, false),  FIELD(seed, LONG, false),
-                               FIELD(date, DATE, true),        FIELD(function, TEXT, true), FIELD(operator, TEXT, true),
-                               FIELD(file, TEXT, true),        FIELD(inputs, TEXT, true)};
-#undef FIELD
 enum {
-    FIELD_COUNT = sizeof fields / sizeof *fields,
     INDENT = 4,
-    SCHEDULE_LIMIT = 16 << 20 /* bytes: more is damage */
+    TEXT_LIMIT = 16 << 20 /* bytes of a schedule or a program: more is damage */
 };
 static const char date_format[] = "%Y-%m-%dT%H:%M:%SZ";
 static const int64_t last_date = 253402300799; /* the end of the year 9999, beyond which a date does not read back */
@@ -45,9 +27,16 @@ static void write_real(Text *text, double value) {
     text_add(text, "%s", digits);
 }
 
-static bool is_absent(const Field *field, const void *at) {
-    const char *value = field->kind == FIELD_TEXT ? *(const char *const *)at : NULL;
-    return field->optional && (field->kind == FIELD_DATE ? *(const int64_t *)at == 0 : !value || !*value);
+bool column_is_absent(const RecordColumn *column, const void *at) {
+    const char *text;
+    switch (column->kind) {
+    case COLUMN_TEXT: text = *(const char *const *)at; return !text || !*text;
+    case COLUMN_INT: return *(const int *)at == 0;
+    case COLUMN_DATE: return *(const int64_t *)at == 0;
+    case COLUMN_REAL: return *(const double *)at == 0;
+    case COLUMN_SCORE: return isnan(*(const double *)at);
+    default: return false;
+    }
 }
 
 /* Replaces what a line cannot hold by blanks. */
@@ -65,32 +54,50 @@ void date_write(Text *text, int64_t date) {
     text_add(text, "%s", shown);
 }
 
-static void write_field(Text *text, const Field *field, const void *at) {
-    if (is_absent(field, at))
+static void write_column(Text *text, const RecordColumn *column, const void *at) {
+    if (column->kind == COLUMN_SCHEDULE || (column->optional && column_is_absent(column, at)))
         return;
-    text_add(text, "%s ", field->name);
-    switch (field->kind) {
-    case FIELD_TEXT: write_line(text, *(const char *const *)at); break;
-    case FIELD_DATE: date_write(text, *(const int64_t *)at); break;
-    case FIELD_INT: text_add(text, "%d", *(const int *)at); break;
-    case FIELD_LONG: text_add(text, "%lld", (long long)*(const int64_t *)at); break;
-    case FIELD_REAL: write_real(text, *(const double *)at); break;
-    case FIELD_OUTCOME: text_add(text, "%s", outcome_names[*(const Outcome *)at]); break;
-    }
+    text_add(text, "%s ", column->name);
+    record_write_value(text, column, at);
     text_add(text, "\n");
 }
 
-void record_write(Text *text, const Record *record) {
-    for (int f = 0; f < FIELD_COUNT; f++)
-        write_field(text, &fields[f], (const char *)record + fields[f].offset);
-    text_add(text, "schedule\n");
-    for (const char *line = record->schedule; *line;) {
+void record_write_value(Text *text, const RecordColumn *column, const void *at) {
+    const char *value;
+    switch (column->kind) {
+    case COLUMN_TEXT:
+    case COLUMN_SCHEDULE:
+        value = *(const char *const *)at;
+        write_line(text, value ? value : "");
+        break;
+    case COLUMN_DATE: date_write(text, *(const int64_t *)at); break;
+    case COLUMN_INT: text_add(text, "%d", *(const int *)at); break;
+    case COLUMN_LONG: text_add(text, "%lld", (long long)*(const int64_t *)at); break;
+    case COLUMN_REAL:
+    case COLUMN_SCORE: write_real(text, *(const double *)at); break;
+    case COLUMN_OUTCOME: text_add(text, "%s", outcome_names[*(const Outcome *)at]); break;
+    case COLUMN_KIND_COUNT: break;
+    }
+}
+
+/* A word, and indented lines below it. */
+static void write_lines(Text *text, const char *word, const char *line) {
+    text_add(text, "%s\n", word);
+    while (*line) {
         size_t length = strcspn(line, "\n");
         text_add(text, "%*s", INDENT, "");
         text_add_bytes(text, line, length);
         text_add(text, "\n");
         line += length + (line[length] == '\n');
     }
+}
+
+void record_write(Text *text, const Record *record) {
+    for (int c = 0; c < RECORD_COLUMN_COUNT; c++)
+        write_column(text, &record_columns[c], column_of(record, c));
+    if (record->program)
+        write_lines(text, "program", record->program);
+    write_lines(text, "schedule", record->schedule);
     text_add(text, "\n");
 }
 
@@ -107,7 +114,7 @@ static bool read_integer(const char *value, int64_t low, int64_t high, int64_t *
 static bool read_real(const char *value, double *result) {
     char *end;
     *result = strtod(value, &end);
-    return end != value && *end == '\0' && isfinite(*result) && *result >= 0;
+    return end != value && *end == '\0' && isfinite(*result);
 }
 
 static bool read_date(const char *value, int64_t *result) {
@@ -117,53 +124,67 @@ static bool read_date(const char *value, int64_t *result) {
     return end && !*end && *result > 0;
 }
 
-static bool read_field(Arena *arena, const Field *field, const char *value, void *at) {
+static bool read_value(Arena *arena, const RecordColumn *column, const char *value, void *at) {
     int64_t integer;
-    switch (field->kind) {
-    case FIELD_TEXT: *(const char **)at = arena_strdup(arena, value); return *value != '\0';
-    case FIELD_INT:
+    switch (column->kind) {
+    case COLUMN_TEXT: *(const char **)at = arena_strdup(arena, value); return *value != '\0';
+    case COLUMN_INT:
         if (!read_integer(value, 0, INT32_MAX, &integer))
             return false;
         *(int *)at = (int)integer;
         return true;
-    case FIELD_LONG: return read_integer(value, INT64_MIN, INT64_MAX, at);
-    case FIELD_REAL: return read_real(value, at);
-    case FIELD_DATE: return read_date(value, at);
-    case FIELD_OUTCOME:
+    case COLUMN_LONG: return read_integer(value, INT64_MIN, INT64_MAX, at);
+    case COLUMN_REAL: return read_real(value, at) && *(const double *)at >= 0;
+    case COLUMN_SCORE: return read_real(value, at);
+    case COLUMN_DATE: return read_date(value, at);
+    case COLUMN_OUTCOME:
         integer = outcome_find(value);
         *(Outcome *)at = (Outcome)integer;
         return integer >= 0;
+    case COLUMN_SCHEDULE:
+    case COLUMN_KIND_COUNT: break;
     }
     return false;
 }
 
-/* The record being read: a bit for each field seen, and the schedule's lines. */
+/* The record being read: a bit for each column seen, and the lines of its texts. */
 typedef struct Paragraph {
     Record record;
-    unsigned seen;
-    bool in_schedule;
-    Text schedule;
+    uint64_t seen;
+    Text program, schedule, *lines; /* lines: the one that the next lines belong to; NULL: none yet */
 } Paragraph;
 
+static Paragraph new_paragraph(Arena *arena) {
+    return (Paragraph){.record = {.prediction = NAN}, .program = {.arena = arena}, .schedule = {.arena = arena}};
+}
+
+static Text *lines_named(Paragraph *paragraph, const char *word) {
+    return strcmp(word, "schedule") == 0  ? &paragraph->schedule
+           : strcmp(word, "program") == 0 ? &paragraph->program
+                                          : NULL;
+}
+
 static const char *read_line(Arena *arena, Paragraph *paragraph, char *line) {
-    if (paragraph->in_schedule) {
-        if (strncmp(line, "    ", INDENT) != 0)
-            return "expected a statement of the schedule, indented by four blanks";
-        text_add(&paragraph->schedule, "%s\n", line + INDENT);
+    Text *lines = paragraph->lines == &paragraph->schedule ? NULL : lines_named(paragraph, line);
+    if (lines) {
+        paragraph->lines = lines;
+        text_add(lines, "%s", "");
         return NULL;
     }
-    if (strcmp(line, "schedule") == 0) {
-        paragraph->in_schedule = true;
+    if (paragraph->lines) {
+        if (strncmp(line, "    ", INDENT) != 0)
+            return "expected a statement of the schedule, indented by four blanks";
+        text_add(paragraph->lines, "%s\n", line + INDENT);
         return NULL;
     }
     char *blank = strchr(line, ' ');
     if (blank)
         *blank = '\0';
-    for (int f = 0; f < FIELD_COUNT; f++) {
-        if (strcmp(line, fields[f].name) != 0)
+    for (int c = 0; c < RECORD_COLUMN_COUNT; c++) {
+        if (strcmp(line, record_columns[c].name) != 0)
             continue;
-        paragraph->seen |= 1u << f;
-        bool valid = blank && read_field(arena, &fields[f], blank + 1, (char *)&paragraph->record + fields[f].offset);
+        paragraph->seen |= UINT64_C(1) << c;
+        bool valid = blank && read_value(arena, &record_columns[c], blank + 1, column_of(&paragraph->record, c));
         return valid ? NULL : arena_printf(arena, "bad value of '%s'", line);
     }
     return arena_printf(arena, "unknown word '%s'", line);
@@ -183,43 +204,57 @@ static bool is_word(const char *text) {
     return text && *text && is_plain(text, "");
 }
 
-static bool is_schedule(const char *text) {
-    return text && strlen(text) <= SCHEDULE_LIMIT && is_plain(text, "\n\t");
+static bool is_lines(const char *text) {
+    return text && strlen(text) <= TEXT_LIMIT && is_plain(text, "\n\t");
 }
 
 static bool is_figure(double value) {
     return isfinite(value) && value >= 0;
 }
 
+static bool is_in_range(const RecordColumn *column, const void *at) {
+    switch (column->kind) {
+    case COLUMN_INT: return *(const int *)at >= 0;
+    case COLUMN_REAL: return is_figure(*(const double *)at);
+    case COLUMN_SCORE: return !isinf(*(const double *)at);
+    case COLUMN_DATE: return *(const int64_t *)at >= 0 && *(const int64_t *)at <= last_date;
+    case COLUMN_OUTCOME: return (unsigned)*(const Outcome *)at < OUTCOME_COUNT;
+    default: return true;
+    }
+}
+
 const char *record_fault(const Record *record) {
-    if (!is_word(record->task) || !is_word(record->target) || !is_schedule(record->schedule))
+    if (!is_word(record->task) || !is_word(record->target) || !is_lines(record->schedule))
         return "a word of the record is not one";
-    if ((unsigned)record->outcome >= OUTCOME_COUNT || record->threads < 0 || record->repeats < 0 ||
-        !is_figure(record->seconds) || !is_figure(record->spread) || record->date < 0 || record->date > last_date)
-        return "a value of the record is out of its range";
+    for (int c = 0; c < RECORD_COLUMN_COUNT; c++)
+        if (!is_in_range(&record_columns[c], column_of(record, c)))
+            return "a value of the record is out of its range";
+    if (record->program && (!is_lines(record->program) || !task_program_fits(record->task, record->program)))
+        return "the program is not that of the task";
     return record->outcome == OUTCOME_OK && record->seconds <= 0 ? "the outcome is ok, but there is no time" : NULL;
 }
 
 static const char *finish(Arena *arena, Paragraph *paragraph, bool (*take)(void *, const Record *), void *context) {
-    if (!paragraph->seen && !paragraph->in_schedule)
+    if (!paragraph->seen && !paragraph->lines)
         return NULL;
-    for (int f = 0; f < FIELD_COUNT; f++)
-        if (!(paragraph->seen >> f & 1) && !fields[f].optional)
-            return arena_printf(arena, "the record lacks '%s'", fields[f].name);
-    if (!paragraph->in_schedule)
+    for (int c = 0; c < RECORD_COLUMN_COUNT; c++)
+        if (!(paragraph->seen >> c & 1) && !record_columns[c].optional && c != RECORD_COLUMN_schedule)
+            return arena_printf(arena, "the record lacks '%s'", record_columns[c].name);
+    if (!paragraph->schedule.text)
         return "the record lacks 'schedule'";
-    paragraph->record.schedule = paragraph->schedule.text ? paragraph->schedule.text : "";
+    paragraph->record.schedule = paragraph->schedule.text;
+    paragraph->record.program = paragraph->program.text;
     const char *fault = record_fault(&paragraph->record);
     if (fault)
         return fault;
     bool taken = take(context, &paragraph->record);
-    *paragraph = (Paragraph){.schedule = {.arena = arena}};
+    *paragraph = new_paragraph(arena);
     return taken ? NULL : "the record could not be stored";
 }
 
 const char *records_read(Arena *arena, FILE *stream, bool (*take)(void *context, const Record *record), void *context,
                          int *line) {
-    Paragraph paragraph = {.schedule = {.arena = arena}};
+    Paragraph paragraph = new_paragraph(arena);
     const char *wrong = NULL;
     char *text = NULL;
     size_t capacity = 0;

@@ -80,6 +80,9 @@ typedef struct TuneOptions {
     const char *search;     /* a row of search_policies: "random", "anneal", ... */
     const char *cost_model; /* a row of cost_models: "xgboost", "static", "none" */
     uint64_t seed;
+    const char *device, *toolchain; /* of the Record; or NULL */
+    int processors;           /* that the device has; 0: not known */
+    RecordLog *log;           /* NULL: none */
     const char *maker;        /* names the compiler and the seed, which decide the default; NULL: nothing is noted */
     int threads;              /* threads of generated code: part of the key */
     const char *inputs;       /* names the arguments' contents, NULL: random; records of others do not count */

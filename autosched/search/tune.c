@@ -10,14 +10,12 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { BATCH = 16, BUILDS_AHEAD = 2, EMPTY_ROUNDS = 3, ATTEMPTS = 2 };
 static const size_t held_bytes = (size_t)256 << 20; /* of objects built but not measured; one alone may exceed it */
 static const double batch_part = 0.25;              /* of the time left: what is built but not measured is lost */
 static const double slow_factor = 1.5;              /* of the best: slower runs may stop early */
 static const double race_part = 0.12;               /* of the time budget, kept for the race */
-static const double retry_seconds = 2; /* until a database that refused is asked again: it may have waited long */
 
 static void begin_step(Tuner *tuner) {
     tuner->since = monotonic_seconds();
@@ -53,56 +51,14 @@ Trial *trial_new(Tuner *tuner, const Schedule *schedule, const int *point) {
     if (trial) {
         float *features = ARENA_ARRAY(tuner->arena, float, feature_count());
         features_extract(scratch, nest, features);
-        *trial =
-            (Trial){.candidate = {.id = tuner->next_id++, .schedule = schedule}, .point = point, .features = features};
+        *trial = (Trial){.candidate = {.id = tuner->next_id++, .schedule = schedule},
+                         .point = point,
+                         .features = features,
+                         .prediction = NAN};
         trial->text = task_text(tuner->arena, tuner->task, schedule);
     }
     arena_free(scratch);
     return trial;
-}
-
-void tuner_flush(Tuner *tuner) {
-    if (!tuner->database || tuner->unwritten.count == 0 ||
-        database_add_all(tuner->database, tuner->unwritten.items, tuner->unwritten.count))
-        tuner->unwritten.count = 0;
-    tuner->refused = tuner->unwritten.count ? monotonic_seconds() : 0;
-}
-
-static Record record_of(const Tuner *tuner, const Trial *trial) {
-    return (Record){.task = tuner->task->key,
-                    .target = database_target(tuner->target),
-                    .schedule = trial_record_text(tuner, trial),
-                    .threads = tuner->options->threads,
-                    .outcome = trial->candidate.outcome,
-                    .seconds = trial->candidate.outcome == OUTCOME_OK ? trial->candidate.seconds : 0,
-                    .spread = trial->candidate.spread,
-                    .repeats = trial->candidate.repeats,
-                    .seed = (int64_t)tuner->options->seed,
-                    .date = (int64_t)time(NULL),
-                    .function = tuner->program->symbol,
-                    .file = tuner->options->file,
-                    .inputs = tuner->options->inputs,
-                    .operator= tuner->program->name,
-                    .why = trial->candidate.outcome == OUTCOME_OK ? NULL : trial->candidate.why,
-                    .prediction = NAN,
-                    .reference_seconds = trial->candidate.reference_seconds,
-                    .disturbance = trial->candidate.disturbance};
-}
-
-void tuner_record(Tuner *tuner, const Trial *trial) {
-    Record record = record_of(tuner, trial);
-    for (int i = 0; i < tuner->unwritten.count; i++)
-        if (!strcmp(tuner->unwritten.items[i].schedule, record.schedule))
-            tuner->unwritten.items[i--] = tuner->unwritten.items[--tuner->unwritten.count];
-    list_push(tuner->arena, &tuner->unwritten, record);
-}
-
-/* Writes each trial at once, so that a kill loses only the current one: a transaction waits milliseconds for the disk,
- * a trial takes longer. */
-static void keep_trial(Tuner *tuner, const Trial *trial) {
-    tuner_record(tuner, trial);
-    if (tuner->refused <= 0 || monotonic_seconds() - tuner->refused > retry_seconds)
-        tuner_flush(tuner);
 }
 
 /* Whether two reasons are equal but for their numbers. */
@@ -131,12 +87,6 @@ void tuner_count_failure(Tuner *tuner, const Trial *trial) {
             return;
         }
     list_push(tuner->arena, &result->reasons, ((FailureReason){outcome, arena_strdup(tuner->arena, why), 1}));
-}
-
-void tuner_forget(Tuner *tuner, const Trial *trial) {
-    Record record = record_of(tuner, trial);
-    if (tuner->database)
-        database_forget(tuner->database, &record);
 }
 
 static void show_progress(const Tuner *tuner) {
@@ -174,6 +124,7 @@ static void finish_trial(Tuner *tuner, Trial *trial) {
     bool good = candidate->outcome == OUTCOME_OK;
     tuner->result->trials++;
     tuner->result->measured++;
+    trial->order = ++tuner->order;
     tuner_remember(tuner, trial);
     tuner->good += good;
     if (good)
@@ -185,7 +136,7 @@ static void finish_trial(Tuner *tuner, Trial *trial) {
     if (!is_unsettled(trial)) { /* a wrong result is the schedule's fault; for others see tune_doubts.c */
         search_tell(tuner->search, trial->point, trial->features, good ? candidate->seconds : HUGE_VAL);
         if (good || candidate->outcome == OUTCOME_WRONG)
-            keep_trial(tuner, trial);
+            tuner_keep(tuner, trial);
         else
             tuner_doubt(tuner, trial);
     }
@@ -207,6 +158,7 @@ static void measure_trial(Tuner *tuner, Trial *trial, bool last_attempt) {
         tuner->toolchain->measure(tuner->toolchain->context, candidate, limit, false);
     tuner->built_for += candidate->build_seconds;
     tuner->measured_for += monotonic_seconds() - since;
+    trial->wall_seconds = candidate->build_seconds + monotonic_seconds() - since;
     bool settled = !deserves_another_try(trial) || (last_attempt && !tuner_halted(tuner));
     if (settled && (!tuner_stopped(tuner) || candidate->outcome == OUTCOME_OK))
         finish_trial(tuner, trial);
@@ -297,6 +249,13 @@ void tuner_run(Tuner *tuner, Trial **trials, int count) {
 
 /* --- rounds --- */
 
+/* The model's score, by which the trial is proposed; NAN: none. */
+static double predict(const Tuner *tuner, const Trial *trial) {
+    float score = NAN;
+    model_predict(tuner->model, trial->features, 1, &score);
+    return isfinite(score) ? score : NAN;
+}
+
 /* Makes trials of new points. A schedule that is known already is not measured again. */
 static int make_trials(Tuner *tuner, int **points, int count, Trial **trials) {
     int made = 0;
@@ -306,6 +265,7 @@ static int make_trials(Tuner *tuner, int **points, int count, Trial **trials) {
         if (!trial || tuner_knows(tuner, trial->text))
             continue;
         tuner_mark(tuner, trial->text); /* two points of a batch may give the same schedule */
+        trial->prediction = predict(tuner, trial);
         trials[made++] = trial;
     }
     return made;
@@ -360,6 +320,8 @@ static void find_default(Tuner *tuner) {
             tuner->standard_known = true;
             return;
         }
+    if (tuner->standard)
+        tuner->standard->unproposed = true;
 }
 
 /* The default is always measured: nothing counts as better than an unmeasured default. */
@@ -438,6 +400,7 @@ static bool tuner_open(Tuner *tuner) {
     tuner->best = HUGE_VAL;
     tuner->flops = program_flops(tuner->program);
     tuner->task = task_new(tuner->arena, tuner->program, tuner->user);
+    tuner->text = task_program(tuner->arena, tuner->task);
     tuner->result = ARENA_NEW(tuner->arena, TuneResult);
     tuner->space = options->standard ? options->standard->space
                                      : space_new(tuner->arena, tuner->program, tuner->target, tuner->user);

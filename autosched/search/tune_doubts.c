@@ -83,8 +83,10 @@ void tuner_settle(Tuner *tuner) {
         tuner->lost = tuner_dismiss(tuner);
     if (verdict != BELIEVED)
         return;
-    for (int d = 0; d < tuner->doubted.count; d++)
+    for (int d = 0; d < tuner->doubted.count; d++) {
         tuner_record(tuner, tuner->doubted.items[d]);
+        tuner_log(tuner, tuner->doubted.items[d], "trial");
+    }
     tuner->doubted.count = 0;
 }
 

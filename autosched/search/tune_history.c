@@ -78,7 +78,12 @@ static void recall(Tuner *tuner, const Record *record) {
     trial->candidate.spread = record->spread;
     trial->candidate.repeats = record->repeats;
     trial->candidate.why = record->why;
+    trial->candidate.reference_seconds = record->reference_seconds;
+    trial->candidate.disturbance = record->disturbance;
+    trial->past = record;
+    trial->order = record->order;
     tuner->result->trials++;
+    tuner->order = record->order > tuner->order ? record->order : tuner->order;
     if (good)
         tuner->best = fmin(tuner->best, record->seconds);
     else
@@ -101,6 +106,8 @@ void tuner_recall(Tuner *tuner) {
         if (same && measured)
             recall(tuner, &records[r]);
     }
+    if (tuner->order < tuner->result->trials) /* records of older versions have no number */
+        tuner->order = tuner->result->trials;
 }
 
 /* --- notes --- */

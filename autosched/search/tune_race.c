@@ -85,6 +85,8 @@ static void record_race(Tuner *tuner, Trial *trial, const Candidate *candidate) 
     trial->candidate.why = candidate->why;
     trial->candidate.spread = candidate->spread;
     trial->candidate.repeats = candidate->repeats;
+    trial->candidate.reference_seconds = candidate->reference_seconds;
+    trial->candidate.disturbance = candidate->disturbance;
     if (candidate->outcome == OUTCOME_OK) {
         trial->candidate.seconds = trial->raced;
         tuner->best = fmin(tuner->best, trial->raced);
@@ -93,6 +95,7 @@ static void record_race(Tuner *tuner, Trial *trial, const Candidate *candidate) 
         tuner_forget(tuner, trial);
     }
     tuner_record(tuner, trial);
+    tuner_log(tuner, trial, "race");
 }
 
 /* The race counts only if the default still ran: otherwise the machine failed, and times and failures mean nothing. */

@@ -9,9 +9,13 @@ typedef struct Trial {
     Candidate candidate;
     const int *point; /* NULL: not a point of the space */
     const float *features;
-    const char *text; /* of the schedule in canonical names: its key in the database */
-    double raced;     /* seconds in the final race; 0 before */
-    bool built;       /* well or not */
+    const char *text;                /* of the schedule in canonical names: its key in the database */
+    double raced;                    /* seconds in the final race; 0 before */
+    bool built;                      /* well or not */
+    bool unproposed;                 /* the default: no policy proposed it */
+    int order;                       /* its number in the search, from 1 */
+    double wall_seconds, prediction; /* see Record */
+    const Record *past;              /* what the database had of it; NULL: nothing */
 } Trial;
 
 struct Tuner {
@@ -23,6 +27,7 @@ struct Tuner {
     Database *database;
     const TuneOptions *options;
     const Task *task;
+    const char *text; /* of the program, for the database */
     Space *space;
     CostModel *model;
     Search *search;
@@ -48,6 +53,7 @@ struct Tuner {
     const char *lost;       /* why nothing more can be measured; NULL: it can */
     LIST(Record) unwritten; /* measured, not yet in the database, which may be full or locked */
     double refused;         /* when the database last failed to take them; 0: it took them */
+    int order;              /* of the last trial, those of earlier searches included */
     int next_id;
 };
 
@@ -62,9 +68,15 @@ Trial *trial_new(Tuner *tuner, const Schedule *schedule, const int *point);
 /* Builds and measures the trials, and tells the search and the database. Transient failures are tried again and never
  * recorded. Leaves the array in any order. Stops early when halted. */
 void tuner_run(Tuner *tuner, Trial **trials, int count);
+/* tune_record.c: the database and the log */
 void tuner_record(Tuner *tuner, const Trial *trial);
 void tuner_forget(Tuner *tuner, const Trial *trial); /* deletes its record */
 void tuner_flush(Tuner *tuner);                      /* writes what is recorded to the database, in one transaction */
+/* Records a trial and writes it at once, so that a kill loses only the current one: a transaction waits milliseconds
+ * for the disk, a trial takes longer. */
+void tuner_keep(Tuner *tuner, const Trial *trial);
+/* Adds a line to the log, if there is one: "trial", or "race" for a result of the race. */
+void tuner_log(Tuner *tuner, const Trial *trial, const char *event);
 /* Waits until the builds of these submitted candidates have ended; releases what is left over from halted rounds.
  * False: no build is left to wait for. */
 bool tuner_collect(const Tuner *tuner, const Candidate *candidates, int count);

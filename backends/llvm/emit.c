@@ -156,6 +156,10 @@ enum { HOISTING_LIMIT = 32768 };
 
 static const char inline_pipeline[] = "always-inline,globaldce";
 
+/* Nests that differ in nothing but their tensors, as those that pack arguments often do, become one function: their
+ * tensors are its arguments. With source lines each keeps its own. */
+static const char sharing_pipeline[] = "mergefunc";
+
 static bool run_passes(Emission *emission, const char *pipeline) {
     LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
     LLVMErrorRef error = LLVMRunPasses(emission->code.module, pipeline, emission->machine, options);
@@ -185,6 +189,7 @@ static bool may_hoist(LLVMModuleRef module) {
 
 static bool optimize(Emission *emission) {
     return (!emission->code.inlines || run_passes(emission, inline_pipeline)) &&
+           (emission->code.options->debug || run_passes(emission, sharing_pipeline)) &&
            run_passes(emission, folding_pipeline) &&
            (!may_hoist(emission->code.module) || run_passes(emission, hoisting_pipeline));
 }

@@ -10,6 +10,7 @@
  * may have versions again, for conditions of the loops inside: all copies together have a limit in proportion to the
  * nest, and what is left has its tests in its loops.
  */
+#include "lang/map.h"
 #include "lower/kernel/guards.h"
 
 /* In stores after unrolling. EXACT_BUDGET: all copies for exact tiles together. UNIFORM_...: bodies worth a test that
@@ -24,10 +25,11 @@ typedef struct Condition {
     Expr *expr;
     bool guard; /* of a statement, not of a read */
     bool ready;
-    bool uniform; /* it does not depend on loops below */
-    bool waits;   /* it waits for a spatial loop below */
-    bool masked;  /* a loop below keeps it in its body */
-    Expr *test;   /* when ready: it holds for all values of the loops below */
+    bool uniform;       /* it does not depend on loops below */
+    bool waits;         /* it waits for a spatial loop below */
+    bool masked;        /* a loop below keeps it in its body */
+    Expr *test;         /* when ready: it holds for all values of the loops below */
+    const Stmt *inside; /* the innermost of them where it was found first; or NULL */
 } Condition;
 
 typedef struct Version {
@@ -62,8 +64,24 @@ static void note_inner_var(const Version *v, const Var *var, Condition *c) {
     c->waits |= !expanded && !var->reduction;
 }
 
+static const Stmt *innermost(const Version *v) {
+    return v->inner.count ? v->inner.items[v->inner.count - 1] : NULL;
+}
+
+static Condition *known_condition(const Version *v, const Expr *expr) {
+    for (int i = 0; i < v->found.count; i++)
+        if (expr_equal(v->found.items[i].expr, expr))
+            return &v->found.items[i];
+    return NULL;
+}
+
+/* Many reads have one condition, and to set its variables takes long: where it stands beside the first of them it is
+ * ready when that is. */
 static void add_condition(Version *v, Expr *expr, bool guard) {
-    Condition c = {.expr = expr, .guard = guard, .ready = true, .uniform = true};
+    Condition c = {.expr = expr, .guard = guard, .ready = true, .uniform = true, .inside = innermost(v)};
+    Condition *known = known_condition(v, expr);
+    if (known && known->guard == guard && known->inside == c.inside)
+        return;
     bool reads = expr_reads(expr); /* what it reads may not exist yet, or only under other conditions */
     EACH_EXPR(e, expr)
         if (e->kind == EXPR_VAR)
@@ -75,16 +93,13 @@ static void add_condition(Version *v, Expr *expr, bool guard) {
     c.test = c.ready ? extreme_case(v->arena, expr, v->vars.items, v->vars.count, true) : NULL;
     int64_t holds;
     c.ready = c.test && (!expr_is_int(c.test, &holds) || holds); /* a test that never holds gives no copy */
-    for (int i = 0; i < v->found.count; i++) {
-        Condition *known = &v->found.items[i];
-        if (!expr_equal(known->expr, expr))
-            continue;
-        known->ready &= c.ready;
-        known->waits |= c.waits;
-        known->uniform &= c.uniform;
+    if (!known) {
+        list_push(v->arena, &v->found, c);
         return;
     }
-    list_push(v->arena, &v->found, c);
+    known->ready &= c.ready;
+    known->waits |= c.waits;
+    known->uniform &= c.uniform;
 }
 
 static void add_conditions(Version *v, Expr *condition, bool guard) {
@@ -132,6 +147,7 @@ typedef struct Known {
     ExprList never;  /* conditions that do not all hold */
     Expr *from, *to; /* an expression with one known value; or NULL */
     InnerVars inner; /* variables of the loops in the copy */
+    Map decided;     /* comparisons, and what became of them: many reads share one */
 } Known;
 
 /* Whether a conjunction is false: it contains all conditions of `never`. */
@@ -158,8 +174,19 @@ static ExprList facts_for(Arena *arena, const Known *known, const Expr *e) {
     return facts;
 }
 
+static Expr *decide_comparison(Arena *arena, Known *known, Expr *e) {
+    Expr *made = address_map_get(&known->decided, e);
+    if (made)
+        return made;
+    ExprList facts = facts_for(arena, known, e);
+    int decided = expr_prove(arena, e, &(Facts){facts.count, facts.items});
+    made = decided < 0 ? e : expr_bool(arena, decided);
+    address_map_set(arena, &known->decided, e, made);
+    return made;
+}
+
 static Expr *apply_known(Arena *arena, Expr *e, void *context) {
-    const Known *known = context;
+    Known *known = context;
     int64_t holds;
     if (e->kind == EXPR_OP && e->op == OP_SELECT && expr_is_int(e->args[0], &holds))
         return e->args[holds ? 1 : 2];
@@ -168,9 +195,7 @@ static Expr *apply_known(Arena *arena, Expr *e, void *context) {
     if (expr_compares_indices(e) && known->always.count) {
         if (conditions_have(&known->always, e))
             return expr_bool(arena, true);
-        ExprList facts = facts_for(arena, known, e);
-        int decided = expr_prove(arena, e, &(Facts){facts.count, facts.items});
-        return decided < 0 ? e : expr_bool(arena, decided);
+        return decide_comparison(arena, known, e);
     }
     if (e->kind == EXPR_OP && e->op == OP_SELECT && is_refuted(arena, known, e->args[0]))
         return e->args[2];
@@ -187,6 +212,7 @@ static Expr *apply_known(Arena *arena, Expr *e, void *context) {
 
 static StmtList assume(Arena *arena, const StmtList *stmts, Known *known) {
     known->inner = (InnerVars){.arena = arena};
+    known->decided = (Map){0};
     EACH_STMT_OF(s, stmts->items, stmts->count)
         if (s->kind == STMT_FOR)
             list_push(arena, &known->inner.list, s->var);

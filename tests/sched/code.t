@@ -82,6 +82,28 @@ like "$(cat "$work/out")" "^$said" "--explain-schedule says so"
 stencils "(N=20, M=75)"
 runs "what has tests computes the same" "$TENSORC" -O2 -run file.tensor --target=x86-64-v3
 
+# products NUMBER [SIZES]: nests that differ in nothing but their tensors.
+products() {
+    {
+        echo "def f(float(N, M) x0) -> (x$1) {"
+        for s in $(seq "$1"); do
+            echo "    x$s(i, j) +=! (x$((s - 1))(i + r_k, j) else wrap) * (x$((s - 1))(i, r_k) else 0)"
+            echo "        where i in 0:N, j in 0:M, r_k in 0:M"
+        done
+        echo "} export f${2:-}"
+    } >file.tensor
+}
+functions() {
+    "$TENSORC" -O2 -emit-llvm file.tensor --target=x86-64-v3 "$@" -o file.ll || echo failed
+    grep -c '^define' file.ll
+}
+products 8
+all=$(functions -g)
+shared=$(functions)
+ok "8 nests that are alike are $shared functions, with source lines $all" [ $((shared + 4)) -lt "$all" ]
+products 3 "(N=9, M=37)"
+runs "they compute what each of them would" "$TENSORC" -O2 -run file.tensor --target=x86-64-v3
+
 # Vectors whose lanes are fetched one by one.
 echo "def f(uint8(N) x) -> (y) { y(i) = (x(max(0, min((i + 1) % N + 2, N - 1)))) + x(i) where i in 0:N } export f" >file.tensor
 runs "lanes that are fetched one by one" "$TENSORC" -O2 -emit-ir -v file.tensor --target=x86-64-v3 -o file.ir --explain-schedule

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 static char *folder;
+static int kills = 6; /* KILLS asks for another number of processes to kill */
 enum { PATIENT = 300 }; /* seconds, after which what has to end is taken for something without an end */
 
 static const char *in_folder(Arena *arena, const char *name) {
@@ -34,7 +35,19 @@ static Record sample(Arena *arena, const char *task, int number, double seconds)
                     .file = "folder/f.tensor",
                     .operator= "matmul",
                     .inputs = "0123",
-                    .why = number % 5 == 4 ? "wrong result: element 3" : ""};
+                    .why = number % 5 == 4 ? "wrong result: element 3" : "",
+                    .features = 3,
+                    .order = 40 + number,
+                    .wall_seconds = 0.7 / 3,
+                    .policy = "anneal:chains=8",
+                    .model = "xgboost:cold",
+                    .prediction = number % 2 ? -1.0 / 3 : NAN,
+                    .reference_seconds = 1e-5 / 3,
+                    .disturbance = {.switches = 2, .processor_part = 0.9, .steal = 0.01, .undisturbed = 5},
+                    .operations = 2e9,
+                    .peak = 1e11,
+                    .device = "a processor, of a kind",
+                    .toolchain = "tensorc 0, LLVM 0"};
 }
 
 static Database *open_or_die(Arena *arena, const char *path) {
@@ -67,6 +80,18 @@ static void test_storing(Arena *arena) {
     is_text(arena_printf(arena, "%s %s %s %s", found[0].function, found[0].file, found[0].operator, found[0].inputs),
             "f folder/f.tensor matmul 0123", "whose it is, and of what inputs");
     is_text(found[9].why, "wrong result: element 3", "why it failed");
+    const Record *first = &found[0], *second = &found[1];
+    is_text(arena_printf(arena, "%d %d %s %s %s %s", first->features, first->order, first->policy, first->model,
+                         first->device, first->toolchain),
+            "3 48 anneal:chains=8 xgboost:cold a processor, of a kind tensorc 0, LLVM 0",
+            "what searched and measured it, and when in its search");
+    ok(first->wall_seconds == 0.7 / 3 && first->reference_seconds == 1e-5 / 3 && first->operations == 2e9 &&
+           first->peak == 1e11,
+       "its figures, to the bit");
+    ok(first->disturbance.switches == 2 && first->disturbance.processor_part == 0.9 &&
+           first->disturbance.steal == 0.01 && first->disturbance.undisturbed == 5,
+       "what disturbed it");
+    ok(isnan(first->prediction) && second->prediction == -1.0 / 3, "what was predicted of it, or that nothing was");
     is_int(database_find(arena, database, "aa", "znver4", 1, &found), 0, "other threads: none");
     is_int(database_find(arena, database, "aa", "znver3", 2, &found), 0, "another target: none");
     Record again = sample(arena, "aa", 8, 0.5);
@@ -206,8 +231,10 @@ static Database *with_strange_row(Arena *arena, const char *path, const char *as
            arena_printf(
                arena,
                "BEGIN; DROP TABLE records; CREATE TABLE records(task, target, threads, schedule, outcome, seconds"
-               " REAL, spread REAL, repeats, seed, date, inputs); WITH n(i) AS (VALUES(0), (1), (2)) INSERT INTO"
-               " records SELECT 'aa', 'znver4', 2, 'a' || i, 0, 1.5, 0.5, 7, -3, 253402300799, '' FROM n; %s%s%s COMMIT",
+               " REAL, spread REAL, repeats, seed, date, inputs, prediction DEFAULT NULL, policy DEFAULT '', wall REAL"
+               " DEFAULT 0, trial DEFAULT 0); WITH n(i) AS (VALUES(0), (1), (2)) INSERT INTO"
+               " records(task, target, threads, schedule, outcome, seconds, spread, repeats, seed, date, inputs)"
+               " SELECT 'aa', 'znver4', 2, 'a' || i, 0, 1.5, 0.5, 7, -3, 253402300799, '' FROM n; %s%s%s COMMIT",
                *assignment ? "UPDATE records SET " : "", assignment, *assignment ? " WHERE schedule = 'a1';" : ""));
     return database_open_within(arena, path, DATABASE_TO_READ, (WaitLimit){0}, &why, NULL);
 }
@@ -237,7 +264,12 @@ static void test_strange_rows(Arena *arena) {
                                               "date = -1",
                                               "date = 253402300800",
                                               "date = 'x'",
-                                              "inputs = NULL"};
+                                              "inputs = NULL",
+                                              "prediction = 'x'",
+                                              "prediction = 9e999",
+                                              "policy = 7",
+                                              "wall = -1",
+                                              "trial = 0.5"};
     const char *path = in_folder(arena, "strange.db");
     Record *found;
     Database *database = with_strange_row(arena, path, "");
@@ -272,8 +304,9 @@ static void test_foreign_parts(Arena *arena) {
         {"CREATE VIEW other AS SELECT 1", "views"},
         {arena_printf(arena, "CREATE TRIGGER t AFTER INSERT ON records BEGIN DELETE FROM records; END"), "triggers"},
         {"ALTER TABLE records ADD COLUMN more TEXT AS (task || 'x')", "computed"},
-        {"CREATE TABLE searches(task TEXT, more TEXT AS (task || 'x'))", "computed"},
-        {"CREATE TABLE budgets(tasks TEXT, more TEXT AS (tasks || 'x'))", "computed"},
+        {"ALTER TABLE searches ADD COLUMN more TEXT AS (task || 'x')", "computed"},
+        {"ALTER TABLE budgets ADD COLUMN more TEXT AS (tasks || 'x')", "computed"},
+        {"ALTER TABLE tasks ADD COLUMN more TEXT AS (task || 'x')", "computed"},
         {"PRAGMA writable_schema=ON; INSERT INTO sqlite_master(type, name, tbl_name, rootpage, sql)"
          " VALUES('table', 'v', 'v', 0, 'CREATE VIRTUAL TABLE v USING absent(x)')",
          "views"},
@@ -378,7 +411,7 @@ static void test_locked(Arena *arena) {
 static void test_killed_writers(Arena *arena) {
     const char *path = in_folder(arena, "killed.db");
     int acknowledged = 0;
-    for (int round = 0; round < 6; round++) {
+    for (int round = 0; round < kills; round++) {
         int ends[2];
         if (pipe(ends) != 0)
             exit(1);
@@ -393,9 +426,9 @@ static void test_killed_writers(Arena *arena) {
         }
         close(ends[1]);
         char byte;
-        for (int wanted = 1 + round * 3; wanted > 0 && read(ends[0], &byte, 1) == 1; wanted--)
+        for (int wanted = 1 + round * 3 % 17; wanted > 0 && read(ends[0], &byte, 1) == 1; wanted--)
             acknowledged++;
-        usleep((useconds_t)(round * 700));
+        usleep((useconds_t)(round * 700 % 20000));
         kill(child, SIGKILL);
         waitpid(child, NULL, 0);
         while (read(ends[0], &byte, 1) == 1)
@@ -405,9 +438,63 @@ static void test_killed_writers(Arena *arena) {
     Database *database = open_or_die(arena, path);
     Record *found;
     int count = database_find(arena, database, "aa", "znver4", 2, &found);
-    ok(count >= acknowledged && count <= acknowledged + 6, "6 writers killed: %d acknowledged, %d found", acknowledged,
-       count);
+    ok(count >= acknowledged && count <= acknowledged + kills, "%d writers killed: %d acknowledged, %d found", kills,
+       acknowledged, count);
+    int whole = 0;
+    for (int r = 0; r < count; r++)
+        whole += found[r].order > 0 && found[r].wall_seconds == 0.7 / 3 &&
+                 !strcmp(found[r].toolchain, "tensorc 0, LLVM 0");
+    is_int(whole, count, "with all that is known of each");
     database_close(database);
+}
+
+/* A file of version 1 with OLD_RECORDS records. */
+enum { OLD_RECORDS = 300 };
+static void make_old_file(const char *path) {
+    unlink(path);
+    change(path,
+           "BEGIN; CREATE TABLE records(task TEXT NOT NULL, target TEXT NOT NULL, threads INTEGER NOT NULL,"
+           " schedule TEXT NOT NULL, outcome INTEGER NOT NULL, seconds REAL NOT NULL, spread REAL NOT NULL, repeats INTEGER NOT NULL,"
+           " seed INTEGER NOT NULL, inputs TEXT NOT NULL DEFAULT '', why TEXT NOT NULL DEFAULT '',"
+           " PRIMARY KEY(task, target, threads, schedule, inputs)) WITHOUT ROWID; WITH RECURSIVE n(i) AS (VALUES(1) UNION ALL SELECT i + 1 FROM n WHERE i < 300) INSERT INTO"
+           " records SELECT 'aa', 'znver4', 2, 'a' || i, 0, 1.0, 0.0, 3, 0, '', '' FROM n;"
+           " PRAGMA application_id=0x74756e65; PRAGMA user_version=1; COMMIT");
+}
+
+/* Killed while the file of an older version is renewed: it is old and whole, or new and whole. */
+static void test_killed_renewal(Arena *arena) {
+    const char *path = in_folder(arena, "renewal.db");
+    int whole = 0, renewed = 0;
+    for (int round = 0; round < kills; round++) {
+        make_old_file(path);
+        int ends[2];
+        char byte;
+        if (pipe(ends) != 0)
+            exit(1);
+        pid_t child = fork();
+        if (child == 0) {
+            Record record = sample(arena, "aa", 1, 0.5);
+            Database *database = open_or_die(arena, path);
+            _exit(write(ends[1], "x", 1) != 1 || !database_add(database, &record));
+        }
+        close(ends[1]);
+        if (read(ends[0], &byte, 1) != 1)
+            diag_line("the writer did not begin");
+        close(ends[0]);
+        usleep((useconds_t)(round * 311 % 4000));
+        kill(child, SIGKILL);
+        waitpid(child, NULL, 0);
+        Record *found;
+        Database *database = open_or_die(arena, path);
+        int count = database_find(arena, database, "aa", "znver4", 2, &found), old = 0;
+        for (int r = 0; r < count; r++)
+            old += found[r].seconds == 1 && found[r].repeats == 3 && !found[r].order;
+        whole += old == OLD_RECORDS && (count == old || count == old + 1) && !database_failed(database);
+        renewed += count > old;
+        database_close(database);
+    }
+    is_int(whole, kills, "%d files were being renewed: they are whole", kills);
+    diag_line("%d of them were done", renewed);
 }
 
 static void test_two_writers(Arena *arena) {
@@ -484,6 +571,14 @@ static void test_commands(Arena *arena) {
 
 /* Files of versions that had fewer columns, or no inputs in the key, are read as they are, and get today's layout with
  * the first record; and what those versions do to it goes well. */
+static int version_of(sqlite3 *handle) {
+    sqlite3_stmt *row;
+    sqlite3_prepare_v2(handle, "PRAGMA user_version", -1, &row, NULL);
+    int version = sqlite3_step(row) == SQLITE_ROW ? sqlite3_column_int(row, 0) : -1;
+    sqlite3_finalize(row);
+    return version;
+}
+
 static void test_old_file(Arena *arena, const char *name, const char *more, const char *inputs) {
     const char *path = in_folder(arena, name);
     static const char insert[] = "INSERT INTO records(task, target, threads, schedule, outcome, seconds, spread, repeats,"
@@ -503,10 +598,20 @@ static void test_old_file(Arena *arena, const char *name, const char *more, cons
     Database *database = open_or_die(arena, path);
     is_int(database_find(arena, database, "aa", "znver4", 2, &found), 1, "%s is read", name);
     ok(found[0].seconds == 1 && !*found[0].function && !*found[0].why, "and lacks what it lacks");
+    ok(!found[0].order && !*found[0].policy && isnan(found[0].prediction) && !database_program(arena, database, "aa"),
+       "also of what came later");
     is_text(found[0].inputs, inputs, "with the inputs that it knows");
     beside = found[0];
     is_int(COMMAND(path, "/dev/null", "ls"), 0, "it can be listed");
+    is_int(version_of(handle), 1, "and stays as it is");
+    sqlite3_exec(handle, "CREATE TABLE old_records(task)", NULL, NULL, NULL);
+    ok(!database_add_all(database, &added, 1), "one that cannot be renewed takes no record");
+    is_int(database_find(arena, database, "aa", "znver4", 2, &found), 1, "and is read as before");
+    is_int(version_of(handle), 1, "as it was");
+    is_int(sqlite3_exec(handle, "DROP TABLE old_records", NULL, NULL, NULL), SQLITE_OK, "what was in the way goes");
+    is_int(database_find(arena, database, "aa", "znver4", 2, &found), 1, "it is read again");
     ok(database_add_all(database, &added, 1), "a record is added to it");
+    is_int(version_of(handle), 2, "which renews it");
     is_int(database_find(arena, database, "aa", "znver4", 2, &found), 2, "beside the old one");
     is_text(found[0].function, "f", "with all that is known of it");
     ok(found[1].seconds == 1 && found[1].date == beside.date, "which is as it was");
@@ -526,7 +631,8 @@ static void test_old_file(Arena *arena, const char *name, const char *more, cons
 
 int main(void) {
     Arena *arena = arena_new();
-    const char *place = getenv("TMPDIR");
+    const char *place = getenv("TMPDIR"), *asked = getenv("KILLS");
+    kills = asked ? atoi(asked) : kills;
     folder = arena_printf(arena, "%s/tensorc-database-XXXXXX", place && *place ? place : "/tmp");
     if (!mkdtemp(folder))
         return 1;
@@ -540,6 +646,7 @@ int main(void) {
     test_changed_bytes(arena);
     test_locked(arena);
     test_killed_writers(arena);
+    test_killed_renewal(arena);
     test_two_writers(arena);
     test_commands(arena);
     test_old_file(arena, "a file of fewer columns", "", "");

@@ -3,6 +3,7 @@
  */
 #include "autosched/search/policies.h"
 #include "autosched/space/groups.h"
+#include "lower/kernel/kernel.h"
 #include "tests/tap.h"
 
 #include <math.h>
@@ -222,6 +223,35 @@ static void test_shrinks(Arena *arena, const Target *target) {
     ok(steps > 0 && steps < 20, "until it is one copy: %d times", steps);
 }
 
+/* Bytes of memory that lowering takes for a sum of so many reads that have one condition. */
+static size_t bytes_of_reads(const Target *target, int reads) {
+    Arena *arena = arena_new(), *lowered = arena_new();
+    Text text = {.arena = arena};
+    text_add(&text, "def f(float(N, M) a) -> (c) {\n"
+                    "    b(i, j) = (a(i, 3*j - 2) else wrap) where i in 0:N, j in 0:M\n    c(i, j) = 0");
+    for (int i = 0; i < reads; i++)
+        text_add(&text, " + (b(i - 2, j - 3) else 0) * %d", i + 2);
+    text_add(&text, " where i in 0:N, j in 0:M }");
+    const Program *program = program_of_text(arena, text.text, NULL, 0);
+    Space *space = space_new(arena, program, target, NULL);
+    int *point = ARENA_ARRAY(arena, int, space->gene_count + 1);
+    point_start(space, point);
+    const Nest *nest = point_nest(arena, space, point, -1);
+    ok(nest != NULL, "a sum of %d reads is legal", reads);
+    if (nest)
+        expand(lowered, nest, NULL);
+    size_t bytes = arena_bytes(lowered);
+    arena_free(lowered);
+    arena_free(arena);
+    return bytes;
+}
+
+/* What a condition becomes in a copy is found once, not for each read that has it. */
+static void test_shared_conditions(const Target *target) {
+    size_t few = bytes_of_reads(target, 4), many = bytes_of_reads(target, 20);
+    ok(many < 4 * few, "20 reads of one condition take %zu kB of memory, 4 take %zu", many / 1000, few / 1000);
+}
+
 int main(void) {
     Arena *arena = arena_new();
     Target target = *target_find("x86-64-v4");
@@ -235,6 +265,7 @@ int main(void) {
     test_combined(arena, &target);
     test_shares();
     test_shrinks(arena, &target);
+    test_shared_conditions(&target);
     arena_free(arena);
     return done_testing();
 }

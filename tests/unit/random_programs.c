@@ -1,10 +1,11 @@
-/* random_programs.c - laws of random programs: sema accepts them, the interpreter gives what plain recursion does, and
- * their kernels, as they stand and under random schedules, compute what they mean.
+/* random_programs.c - laws of random programs: sema accepts them, their records' text gives their key, the interpreter
+ * gives what plain recursion does, and their kernels, as they stand and under random schedules, compute what they mean.
  *
  * RANDOM_CASES asks for another number of programs, RANDOM_SEED for other ones, RANDOM_ONLY for a single one, printed.
  * With a number as its argument it only prints the program of that seed, with an export, and with a second one also a
  * schedule of that many random primitives: for tests that need a file.
  */
+#include "autosched/records/records.h"
 #include "kernel_run.h"
 #include "lower/kernel/passes.h"
 #include "parser/ast.h"
@@ -124,6 +125,23 @@ static void compare_schedule(Case *c, Interpreter *interpreter, int primitives) 
         compare_kernel(c, expand(c->arena, nest, &options), interpreter, "expanded");
 }
 
+/* What the database keeps of a program is hashed to its key again, with a user's schedule, too, and only as it is. */
+static void check_record(Case *c) {
+    Schedule *user = random_schedule(c->arena, c->program, c->target, &c->random, 2);
+    for (int u = 0; u < 2 && !c->wrong; u++) {
+        const Task *task = task_new(c->arena, c->program, u ? user : NULL);
+        const char *text = task_program(c->arena, task);
+        char *number = strpbrk(text + strlen("schedules 1 "), "123456789");
+        if (!task_program_fits(task->key, text) || !strstr(text, "\nS0 stage "))
+            c->wrong = arena_printf(c->arena, "its text does not give its key:\n%s", text);
+        if (number && !c->wrong) {
+            *number = *number == '9' ? '1' : *number + 1;
+            if (task_program_fits(task->key, text))
+                c->wrong = arena_printf(c->arena, "another number gives its key, too:\n%s", text);
+        }
+    }
+}
+
 static void run_case(Case *c, uint64_t seed) {
     struct Binding bindings[RANDOM_SIZES];
     int status;
@@ -131,6 +149,7 @@ static void run_case(Case *c, uint64_t seed) {
     c->program = check_text(c, bindings);
     if (!c->program)
         return;
+    check_record(c);
     for (int s = 0; s < c->program->size_count; s++)
         for (int i = 0; i < RANDOM_SIZES; i++)
             if (!strcmp(bindings[i].name, c->program->sizes[s]->name))

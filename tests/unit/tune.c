@@ -29,7 +29,13 @@ static Database *open_database(Arena *arena, const char *name) {
 }
 
 static TuneOptions options_for(int trials) {
-    return (TuneOptions){.trials = trials, .search = "anneal", .cost_model = "xgboost", .seed = 7, .threads = 2};
+    return (TuneOptions){.trials = trials,
+                         .search = "anneal",
+                         .cost_model = "xgboost",
+                         .seed = 7,
+                         .threads = 2,
+                         .device = "a device",
+                         .toolchain = "a toolchain"};
 }
 
 static const char *text_of(Arena *arena, const Schedule *schedule) {
@@ -49,6 +55,34 @@ static void show(void *context, const TuneProgress *progress) {
     shown->calls++;
     shown->orderly &= progress->trials == shown->last_trials + 1 && progress->trials <= progress->trial_limit;
     shown->last_trials = progress->trials;
+}
+
+/* The records of a search say when each trial was made, by whom it was proposed, and what was predicted; the text of
+ * the program is there once. */
+static void has_history(Arena *arena, Database *database, const Program *program, const Target *target, int trials,
+                        const char *name) {
+    Record *records;
+    int count = database_find(arena, database, task_hash(arena, program), database_target(target), 2, &records);
+    bool *seen = ARENA_ARRAY(arena, bool, trials + 1);
+    int ordered = 0, defaults = 0, predicted = 0, described = 0;
+    for (int r = 0; r < count; r++) {
+        const Record *record = &records[r];
+        bool first = record->order == 1 && !strcmp(record->policy, "default") && isnan(record->prediction);
+        if (record->order >= 1 && record->order <= trials && !seen[record->order])
+            ordered += seen[record->order] = true;
+        defaults += first;
+        predicted += !first && !strcmp(record->policy, "anneal") && isfinite(record->prediction);
+        described += !strcmp(record->device, "a device") && !strcmp(record->toolchain, "a toolchain") &&
+                     record->features == FEATURE_VERSION && record->wall_seconds > 0 && record->operations > 0 &&
+                     record->peak > 0;
+    }
+    is_int(ordered, trials, "%s: each trial has its number", name);
+    is_int(defaults, 1, "the first is the default");
+    is_int(predicted, trials - 1, "what the policy proposed was predicted");
+    is_int(described, trials, "what measured them, and in how long");
+    const Task *task = task_new(arena, program, NULL);
+    const char *text = database_program(arena, database, task->key);
+    is_text(text ? text : "", task_program(arena, task), "and the text of the program");
 }
 
 static void test_whole(Arena *arena, const Program *program, const Target *target) {
@@ -80,6 +114,7 @@ static void test_whole(Arena *arena, const Program *program, const Target *targe
     int count = database_find(arena, database, task_hash(arena, program), database_target(target), 2, &records);
     is_int(count, 64, "all trials are in the database");
     is_int(records[0].outcome, OUTCOME_OK, "a good one is the first");
+    has_history(arena, database, program, target, 64, "a search");
 
     simulated.built = 0;
     TuneResult *again = tune(arena, program, target, NULL, &simulated.toolchain, database, &options);
@@ -123,6 +158,7 @@ static void test_interrupted(Arena *arena, const Program *program, const Target 
     result = tune(arena, program, target, NULL, &simulated.toolchain, database, &options);
     ok(!result->stopped && result->trials == 40 && result->measured == 29, "called again it makes the other 29");
     is_int(simulated.repeated, 0, "and measures nothing of the first 11 again");
+    has_history(arena, database, program, target, 40, "a search in two parts");
     database_close(database);
     simulated_close(&simulated);
 }
@@ -180,6 +216,7 @@ static void test_killed_at(Arena *arena, const Program *program, const Target *t
     int count = database_find(arena, database, task_hash(arena, program), database_target(target), 2, &records);
     ok(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL, "a tuning is killed at trial %d", trial);
     is_int(count, trial - 1, "and has kept all before it");
+    has_history(arena, database, program, target, trial - 1, "what is left of it");
     database_close(database);
 }
 
