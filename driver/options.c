@@ -102,6 +102,18 @@ int print_help(void) {
     return 0;
 }
 
+static int print_settings(const NamedChoice *choice) {
+    const Setting *setting = choice->settings;
+    if (!setting)
+        printf("%s has no settings\n", choice->name);
+    for (; setting && setting->name; setting++)
+        if (setting->kind == SETTING_FLAG)
+            printf("  %-16s %s\n", setting->name, setting->summary);
+        else
+            printf("  %-16s %s (%g)\n", setting->name, setting->summary, setting->standard);
+    return 0;
+}
+
 static int print_choices(const NamedChoice *choices) {
     for (; choices->name; choices++)
         printf("  %-16s %s\n", choices->name, choices->summary);
@@ -241,10 +253,14 @@ static int read_choice(const Given *given, const NamedChoice *choices) {
     if (!strcmp(given->text, "help"))
         return print_choices(choices);
     *(const char **)given->to = given->text;
-    for (; choices->name; choices++)
-        if (!strcmp(choices->name, given->text))
-            return STATUS_GO_ON;
-    return usage("%s: no '%s'; %s=help lists the names", given->spelling, given->text, given->spelling);
+    int row = choice_row(given->text, choices);
+    if (row < 0)
+        return usage("%s: no '%s'; %s=help lists the names", given->spelling, given->text, given->spelling);
+    if (!strcmp(given->text + strlen(choices[row].name), ":help"))
+        return print_settings(&choices[row]);
+    double *values;
+    const char *wrong = choice_read(given->arena, given->text, choices, &row, &values);
+    return wrong ? usage("%s: %s", given->spelling, wrong) : STATUS_GO_ON;
 }
 
 static int read_search(const Given *given) {

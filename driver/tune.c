@@ -194,7 +194,7 @@ static TuneOptions *search_options(Compilation *c, const Contest *contest, int n
     TuneOptions *options = ARENA_NEW(c->arena, TuneOptions);
     *options =
         (TuneOptions){.trials = contest->trials,
-                      .maker = name_maker(c),
+                      .maker = search_is_cold(o->search) ? NULL : name_maker(c),
                       .file = c->input,
                       .budget_seconds = own_budget(c),
                       .inputs = contest->inputs_name,

@@ -55,6 +55,11 @@ const char *feature_name(int feature) {
     return names[feature];
 }
 
+bool feature_is_estimate(int feature) {
+    static const char prefix[] = "static_";
+    return strncmp(names[feature], prefix, sizeof prefix - 1) == 0;
+}
+
 static float log_of(double value) {
     return (float)log2(1 + fmax(value, 0));
 }

@@ -34,29 +34,27 @@ static void none_predict(CostModel *model, const float *features, int count, flo
 }
 
 #define MODELS(MODEL)                                                                                                  \
-    MODEL(xgboost, "gradient-boosted trees over loop features, trained while searching", xgboost_open, xgboost_fit,    \
-          xgboost_predict, xgboost_close)                                                                              \
-    MODEL(static, "the analytic estimate that -O2 uses; learns nothing", nothing_open, nothing_fit, static_predict,    \
-          nothing_close)                                                                                               \
-    MODEL(none, "no preference: every candidate is as good as another", nothing_open, nothing_fit, none_predict,       \
+    MODEL(xgboost, "gradient-boosted trees over loop features, trained while searching", xgboost_settings,             \
+          xgboost_open, xgboost_fit, xgboost_predict, xgboost_close)                                                   \
+    MODEL(static, "the analytic estimate that -O2 uses; learns nothing", NULL, nothing_open, nothing_fit,              \
+          static_predict, nothing_close)                                                                               \
+    MODEL(none, "no preference: every candidate is as good as another", NULL, nothing_open, nothing_fit, none_predict, \
           nothing_close)
 
-#define ROW(name, summary, open, fit, predict, close) {#name, summary, open, fit, predict, close},
+#define ROW(name, summary, settings, open, fit, predict, close) {#name, summary, open, fit, predict, close},
 static const CostModelRow rows[] = {MODELS(ROW)};
-enum { ROW_COUNT = sizeof rows / sizeof *rows };
 
-#define CHOICE(name, summary, open, fit, predict, close) {#name, summary},
-const NamedChoice cost_models[] = {MODELS(CHOICE){NULL, NULL}};
+#define CHOICE(name, summary, settings, open, fit, predict, close) {#name, summary, settings},
+const NamedChoice cost_models[] = {MODELS(CHOICE){NULL, NULL, NULL}};
 
 CostModel *model_open(Arena *arena, const char *name, uint64_t seed) {
-    for (int r = 0; r < ROW_COUNT; r++) {
-        if (strcmp(rows[r].name, name) != 0)
-            continue;
-        CostModel *model = ARENA_NEW(arena, CostModel);
-        *model = (CostModel){.row = &rows[r], .arena = arena, .seed = seed};
-        return rows[r].open(model) ? model : NULL;
-    }
-    return NULL;
+    int row;
+    double *settings;
+    if (choice_read(arena, name, cost_models, &row, &settings))
+        return NULL;
+    CostModel *model = ARENA_NEW(arena, CostModel);
+    *model = (CostModel){.row = &rows[row], .arena = arena, .seed = seed, .settings = settings};
+    return rows[row].open(model) ? model : NULL;
 }
 
 bool model_fit(CostModel *model, const float *features, const double *seconds, int count) {

@@ -7,12 +7,14 @@
 #ifndef AUTOSCHED_MODEL_MODEL_H
 #define AUTOSCHED_MODEL_MODEL_H
 
+#include "lang/choices.h"
 #include "lower/nest/nest.h"
 
 typedef struct CostModel {
     const struct CostModelRow *row;
     Arena *arena;
     uint64_t seed;
+    const double *settings; /* one for each of the row's */
     void *state;
     const char *trouble; /* why the last fit or prediction fell back; NULL: all went well */
 } CostModel;
@@ -25,16 +27,12 @@ typedef struct CostModelRow {
     void (*close)(CostModel *model);
 } CostModelRow;
 
-/* NULL for an unknown name. */
+/* NULL for an unknown name. A name may have settings: "xgboost:cold". */
 CostModel *model_open(Arena *arena, const char *name, uint64_t seed);
 bool model_fit(CostModel *model, const float *features, const double *seconds, int count);
 void model_predict(CostModel *model, const float *features, int count, float *scores);
 void model_close(CostModel *model);
 
-/* One value that an option may name. */
-typedef struct NamedChoice {
-    const char *name, *summary;
-} NamedChoice;
 /* The rows that --cost-model=help lists; ends with a NULL name. */
 extern const NamedChoice cost_models[];
 

@@ -4,7 +4,7 @@
  * estimate. With few measurements the answer is near the static one, with many the trees decide: a global and a local
  * model added (AutoTVM section 4), with the analytic model as the global one. Failed candidates count as slow. One
  * thread, histogram trees and a fixed seed: the same measurements give the same model. If any call fails, the line
- * alone answers.
+ * alone answers. A cold model has neither the static estimate nor its parts: its line is the mean.
  */
 #include "autosched/model/features.h"
 
@@ -14,7 +14,16 @@
 #include <string.h>
 #include <xgboost/c_api.h>
 
-enum { LEAST_EXAMPLES = 6, ROUNDS = 70 };
+enum { LEAST_EXAMPLES = 6 };
+
+enum { TREES, DEPTH, ETA, COLD };
+const Setting xgboost_settings[] = {
+    [TREES] = {"trees", SETTING_COUNT, 70, 1, 10000, "how many trees"},
+    [DEPTH] = {"depth", SETTING_COUNT, 5, 1, 20, "the most levels of a tree"},
+    [ETA] = {"eta", SETTING_REAL, 0.15, 0.001, 1, "what part of its answer a tree adds"},
+    [COLD] = {"cold", SETTING_FLAG, 0, 0, 1, "learns from measured times alone, without the static estimate"},
+    {NULL, SETTING_FLAG, 0, 0, 0, NULL}};
+
 static const double failure_penalty = 2; /* below the slowest, in the logarithm of speed */
 
 /* XGBoost is loaded when a model is fitted: linked in, it would make every compilation take a third longer to start. */
@@ -40,6 +49,7 @@ typedef struct Boosted {
     Library library;
     BoosterHandle booster; /* NULL: the line alone */
     double slope, offset;
+    bool cold;
 } Boosted;
 
 typedef struct Parameter {
@@ -53,8 +63,6 @@ static const Parameter parameters[] = {
     {"max_bin", "64"},
     {"objective", "reg:squarederror"},
     {"base_score", "0"},
-    {"eta", "0.15"},
-    {"max_depth", "5"},
     {"min_child_weight", "1"},
     {"lambda", "1"},
     {"subsample", "0.9"},
@@ -64,7 +72,8 @@ enum { PARAMETER_COUNT = sizeof parameters / sizeof *parameters };
 
 bool xgboost_open(CostModel *model) {
     Boosted *boosted = ARENA_NEW(model->arena, Boosted);
-    *boosted = (Boosted){.slope = 1};
+    bool cold = model->settings[COLD] != 0;
+    *boosted = (Boosted){.slope = cold ? 0 : 1, .cold = cold};
     model->state = boosted;
     return true;
 }
@@ -121,12 +130,35 @@ static void fit_line(Boosted *boosted, const float *features, const double *seco
         n++, sx += x, sy += speeds[i], sxx += x * x, sxy += x * speeds[i];
     }
     double spread = n * sxx - sx * sx;
-    boosted->slope = n > 2 && spread > 1e-6 ? fmin(fmax((n * sxy - sx * sy) / spread, 0.05), 1) : 1;
+    boosted->slope = boosted->cold ? 0 : n > 2 && spread > 1e-6 ? fmin(fmax((n * sxy - sx * sy) / spread, 0.05), 1) : 1;
     boosted->offset = n > 0 ? (sy - boosted->slope * sx) / n : 0;
 }
 
 static double line_at(const Boosted *boosted, const float *features) {
     return boosted->offset + boosted->slope * features_static_score(features);
+}
+
+static bool set_number(const Library *library, BoosterHandle booster, const char *name, double value) {
+    char text[32];
+    snprintf(text, sizeof text, "%.10g", value);
+    return library->XGBoosterSetParam(booster, name, text) == 0;
+}
+
+/* A matrix of the features that the trees may see; NULL if it cannot be made. */
+static DMatrixHandle matrix_of(const Boosted *boosted, const float *features, int count) {
+    size_t length = (size_t)feature_count();
+    float *seen = NULL;
+    DMatrixHandle data;
+    if (boosted->cold) {
+        seen = memory_given(malloc(sizeof *seen * length * (size_t)(count + 1)));
+        ENSURE(seen);
+        for (size_t i = 0; i < length * (size_t)count; i++)
+            seen[i] = feature_is_estimate((int)(i % length)) ? NAN : features[i];
+    }
+    int status = boosted->library.XGDMatrixCreateFromMat(seen ? seen : features, (bst_ulong)count, (bst_ulong)length,
+                                                         NAN, &data);
+    free(seen);
+    return status == 0 ? data : NULL;
 }
 
 static bool train(CostModel *model, Boosted *boosted, DMatrixHandle data) {
@@ -135,10 +167,12 @@ static bool train(CostModel *model, Boosted *boosted, DMatrixHandle data) {
     snprintf(seed, sizeof seed, "%u", (unsigned)(model->seed & 0x7fffffff));
     if (library->XGBoosterCreate(&data, 1, &boosted->booster) != 0)
         return trouble(model);
-    bool good = library->XGBoosterSetParam(boosted->booster, "seed", seed) == 0;
+    bool good = library->XGBoosterSetParam(boosted->booster, "seed", seed) == 0 &&
+                set_number(library, boosted->booster, "max_depth", model->settings[DEPTH]) &&
+                set_number(library, boosted->booster, "eta", model->settings[ETA]);
     for (int p = 0; p < PARAMETER_COUNT; p++)
         good = good && library->XGBoosterSetParam(boosted->booster, parameters[p].name, parameters[p].value) == 0;
-    for (int round = 0; round < ROUNDS && good; round++)
+    for (int round = 0; round < (int)model->settings[TREES] && good; round++)
         good = library->XGBoosterUpdateOneIter(boosted->booster, round, data) == 0;
     if (!good) {
         trouble(model);
@@ -149,8 +183,8 @@ static bool train(CostModel *model, Boosted *boosted, DMatrixHandle data) {
 
 static bool train_on(CostModel *model, Boosted *boosted, const float *features, const float *labels, int count) {
     const Library *library = &boosted->library;
-    DMatrixHandle data;
-    if (library->XGDMatrixCreateFromMat(features, (bst_ulong)count, (bst_ulong)feature_count(), NAN, &data) != 0)
+    DMatrixHandle data = matrix_of(boosted, features, count);
+    if (!data)
         return trouble(model);
     bool good = library->XGDMatrixSetFloatInfo(data, "label", labels, (bst_ulong)count) == 0
                     ? train(model, boosted, data)
@@ -180,10 +214,10 @@ bool xgboost_fit(CostModel *model, const float *features, const double *seconds,
 
 static bool add_trees(CostModel *model, Boosted *boosted, const float *features, int count, float *scores) {
     const Library *library = &boosted->library;
-    DMatrixHandle data;
+    DMatrixHandle data = matrix_of(boosted, features, count);
     bst_ulong length = 0;
     const float *results;
-    if (library->XGDMatrixCreateFromMat(features, (bst_ulong)count, (bst_ulong)feature_count(), NAN, &data) != 0)
+    if (!data)
         return trouble(model);
     bool good = library->XGBoosterPredict(boosted->booster, data, 0, 0, 0, &length, &results) == 0 &&
                 length == (bst_ulong)count;

@@ -11,8 +11,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CHAINS = 48, STEPS = 44, FIRST_STEPS = 60, POOL_FACTOR = 6, SEEDS = 12, STRUCTURE_SHARE = 6 };
-static const double random_part = 0.08, diversity = 0.25, start_temperature = 1.0;
+enum { POOL_FACTOR = 6, SEEDS = 12, STRUCTURE_SHARE = 6 };
+
+enum { CHAINS = SEARCH_SETTINGS, STEPS, RANDOM_PART, DIVERSITY, TEMPERATURE };
+const Setting anneal_settings[] = {
+    COMMON_SETTINGS,
+    [CHAINS] = {"chains", SETTING_COUNT, 48, 1, 65536, "parallel chains"},
+    [STEPS] = {"steps", SETTING_COUNT, 44, 1, 1000000, "of each chain in a round; more in the first, unless it is cold"},
+    [RANDOM_PART] = {"random", SETTING_REAL, 0.08, 0, 1, "part of a batch that is drawn evenly"},
+    [DIVERSITY] = {"diversity", SETTING_REAL, 0.25, 0, 1000, "reward for choices that are new to a batch"},
+    [TEMPERATURE] = {"temperature", SETTING_REAL, 1, 0, 1000, "at which a round begins, in spreads of the score"},
+    END_OF_SETTINGS};
+static const double first_part = 4. / 11; /* of the steps of a round, more in the first one */
 
 typedef struct Pool {
     int count, capacity;
@@ -45,23 +55,27 @@ static void pool_add(Search *search, Pool *pool, const int *point, float score) 
 
 /* --- chains --- */
 
-/* New chains begin at random points, one at the start; in later rounds some restart at the fastest measured points. */
+static int chain_count(const Search *search) {
+    return (int)search->settings[CHAINS];
+}
+
+/* New chains begin at random points, one at the start unless the search is cold; in later rounds some restart at the fastest measured points. */
 static int **place_chains(Search *search) {
     int **chains = search->state;
     if (!chains) {
-        search->state = chains = ARENA_ARRAY(search->arena, int *, CHAINS);
-        for (int c = 0; c < CHAINS; c++) {
+        search->state = chains = ARENA_ARRAY(search->arena, int *, chain_count(search));
+        for (int c = 0; c < chain_count(search); c++) {
             chains[c] = ARENA_ARRAY(search->arena, int, search->space->gene_count + 1);
-            if (c == 0)
+            if (c == 0 && !search->settings[SEARCH_COLD])
                 point_start(search->space, chains[c]);
             else
                 point_random(search->space, &search->random, chains[c]);
         }
     }
     const int *fastest[SEEDS];
-    int count = search_fastest(search, SEEDS, fastest);
-    for (int s = 0; s < count; s++)
-        memcpy(chains[CHAINS - 1 - s], fastest[s], sizeof **fastest * (size_t)search->space->gene_count);
+    int last = chain_count(search) - 1, count = search_fastest(search, SEEDS, fastest);
+    for (int s = 0; s < count && s <= last; s++)
+        memcpy(chains[last - s], fastest[s], sizeof **fastest * (size_t)search->space->gene_count);
     return chains;
 }
 
@@ -81,15 +95,18 @@ static bool is_accepted(Search *search, float from, float to, double temperature
 }
 
 static void walk_chains(Search *search, int **chains, Pool *pool) {
-    int count = CHAINS, length = search->space->gene_count, steps = search->rounds ? STEPS : FIRST_STEPS;
-    float scores[CHAINS], proposed[CHAINS];
-    int *next[CHAINS];
+    int count = chain_count(search), length = search->space->gene_count;
+    int steps = (int)search->settings[STEPS];
+    if (!search->rounds && !search->settings[SEARCH_COLD])
+        steps += (int)(steps * first_part + 0.5);
+    float *scores = ARENA_ARRAY(search->arena, float, count), *proposed = ARENA_ARRAY(search->arena, float, count);
+    int **next = ARENA_ARRAY(search->arena, int *, count);
     for (int c = 0; c < count; c++)
         next[c] = ARENA_ARRAY(search->arena, int, length + 1);
     search_score(search, chains, count, scores);
     for (int c = 0; c < count; c++)
         pool_add(search, pool, chains[c], scores[c]);
-    double scale = score_spread(scores, count) * start_temperature;
+    double scale = score_spread(scores, count) * search->settings[TEMPERATURE];
     for (int step = 0; step < steps; step++) {
         double temperature = scale * (1 - (double)step / steps);
         for (int c = 0; c < count; c++) {
@@ -171,7 +188,8 @@ static int pick(const Search *search, const Pool *pool, const Coverage *coverage
     for (int i = 0; i < pool->count; i++) {
         if (taken[i] || !structure_has_room(coverage, structure_hash(search, pool->points[i]), share))
             continue;
-        double value = pool->scores[i] / scale + diversity * new_choices(search, coverage, pool->points[i]);
+        double value =
+            pool->scores[i] / scale + search->settings[DIVERSITY] * new_choices(search, coverage, pool->points[i]);
         if (value > best_value) {
             best_value = value;
             best = i;
@@ -211,7 +229,7 @@ int propose_anneal(Search *search, int wanted, int **points) {
     if (search->space->gene_count == 0)
         return search_fill(search, wanted, points, 0);
     walk_chains(search, place_chains(search), &pool);
-    int by_chance = (int)(wanted * random_part + 0.5);
+    int by_chance = (int)(wanted * search->settings[RANDOM_PART] + 0.5);
     int count = choose_batch(search, &pool, wanted - by_chance, points);
     free(pool.members.slots);
     return search_fill(search, wanted, points, count);

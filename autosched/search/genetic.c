@@ -5,7 +5,12 @@
 #include <math.h>
 #include <string.h>
 
-enum { PARENTS = 12, TRIES_PER_CHILD = 40 };
+enum { TRIES_PER_CHILD = 40 };
+
+enum { PARENTS = SEARCH_SETTINGS };
+const Setting genetic_settings[] = {
+    COMMON_SETTINGS, [PARENTS] = {"parents", SETTING_COUNT, 12, 4, 4096, "how many of the fastest have children"},
+    END_OF_SETTINGS};
 
 /* The fastest of three random parents, which are in order of time. */
 static const int *tournament(Search *search, const int **parents, int count) {
@@ -18,8 +23,9 @@ static const int *tournament(Search *search, const int **parents, int count) {
 }
 
 int propose_genetic(Search *search, int wanted, int **points) {
-    const int *parents[PARENTS];
-    int available = search_fastest(search, PARENTS, parents), count = 0;
+    int most = (int)search->settings[PARENTS], count = 0;
+    const int **parents = ARENA_ARRAY(search->arena, const int *, most);
+    int available = search_fastest(search, most, parents);
     int *child = ARENA_ARRAY(search->arena, int, search->space->gene_count + 1);
     int children = available < 4 ? 0 : wanted - wanted / 8;
     for (int attempt = 0; attempt < children * TRIES_PER_CHILD && count < children; attempt++) {

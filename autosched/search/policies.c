@@ -171,35 +171,49 @@ int search_fastest(const Search *search, int limit, const int **points) {
 
 /* --- policies --- */
 
+const Setting random_settings[] = {COMMON_SETTINGS, END_OF_SETTINGS};
+
 int propose_random(Search *search, int wanted, int **points) {
     return search_fill(search, wanted, points, 0);
 }
 
 static const SearchPolicy policies[] = {
-#define POLICY(name, summary) {#name, summary, propose_##name},
+#define POLICY(name, summary) {#name, propose_##name},
 #include "autosched/search/policies.def"
 #undef POLICY
 };
-enum { POLICY_COUNT = sizeof policies / sizeof *policies };
 
 const NamedChoice search_policies[] = {
-#define POLICY(name, summary) {#name, summary},
+#define POLICY(name, summary) {#name, summary, name##_settings},
 #include "autosched/search/policies.def"
 #undef POLICY
-    {NULL, NULL}};
+    {NULL, NULL, NULL}};
 
 /* --- a search --- */
 
 Search *search_open(Arena *arena, Space *space, CostModel *model, const char *policy, uint64_t seed) {
-    for (int p = 0; p < POLICY_COUNT; p++) {
-        if (strcmp(policies[p].name, policy) != 0)
-            continue;
-        Search *search = ARENA_NEW(arena, Search);
-        *search = (Search){
-            .arena = arena, .space = space, .model = model, .policy = &policies[p], .random = {seed}, .jobs = 1};
-        return search;
-    }
-    return NULL;
+    int row;
+    double *settings;
+    if (choice_read(arena, policy, search_policies, &row, &settings))
+        return NULL;
+    Search *search = ARENA_NEW(arena, Search);
+    *search = (Search){.arena = arena,
+                       .space = space,
+                       .model = model,
+                       .policy = &policies[row],
+                       .settings = settings,
+                       .random = {seed},
+                       .jobs = 1};
+    return search;
+}
+
+bool search_is_cold(const char *policy) {
+    Arena *scratch = arena_new();
+    int row;
+    double *settings;
+    bool cold = !choice_read(scratch, policy, search_policies, &row, &settings) && settings[SEARCH_COLD];
+    arena_free(scratch);
+    return cold;
 }
 
 void search_close(Search *search) {

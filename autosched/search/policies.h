@@ -25,8 +25,21 @@ int64_t fair_share(const int64_t *amounts, int count, int64_t limit);
 
 typedef struct Search Search;
 
+/* Settings that each policy has, before its own. */
+enum { SEARCH_COLD, SEARCH_BATCH, SEARCH_SETTINGS };
+#define COMMON_SETTINGS                                                                                                \
+    [SEARCH_COLD] = {"cold",                                                                                           \
+                     SETTING_FLAG,                                                                                     \
+                     0,                                                                                                \
+                     0,                                                                                                \
+                     1,                                                                                                \
+                     "begins without the schedule of -O2, which is not measured, and takes its own records alone"},    \
+    [SEARCH_BATCH] = {"batch", SETTING_COUNT, 16, 1, 4096, "candidates of a round, after which the model learns"}
+#define END_OF_SETTINGS                                                                                                \
+    { NULL, SETTING_FLAG, 0, 0, 0, NULL }
+
 typedef struct SearchPolicy {
-    const char *name, *summary;
+    const char *name;
     /* Puts up to `wanted` points (in the search's arena) into points; returns their number. */
     int (*propose)(Search *search, int wanted, int **points);
 } SearchPolicy;
@@ -42,6 +55,7 @@ struct Search {
     Space *space;
     CostModel *model;
     const SearchPolicy *policy;
+    const double *settings; /* of the policy, by their number in its list */
     Random random;
     int jobs;              /* threads that may score points; proposals do not depend on it */
     LIST(Arena *) scratch; /* of each thread */
@@ -55,7 +69,7 @@ struct Search {
     void *state; /* what the policy keeps between rounds, in the arena; NULL: nothing yet */
 };
 
-/* NULL for an unknown policy. */
+/* NULL for an unknown policy. The name may have settings: "anneal:chains=128,cold". */
 Search *search_open(Arena *arena, Space *space, CostModel *model, const char *policy, uint64_t seed);
 void search_close(Search *search);
 /* Takes a measurement. point may be NULL (a record of another space); seconds is HUGE_VAL for a failure. */
@@ -77,7 +91,9 @@ int search_fill(Search *search, int wanted, int **points, int count);
 /* Puts up to limit measured points, fastest first, into points; returns their number. */
 int search_fastest(const Search *search, int limit, const int **points);
 
-#define POLICY(name, summary) int propose_##name(Search *search, int wanted, int **points);
+#define POLICY(name, summary)                                                                                          \
+    int propose_##name(Search *search, int wanted, int **points);                                                      \
+    extern const Setting name##_settings[];
 #include "autosched/search/policies.def"
 #undef POLICY
 

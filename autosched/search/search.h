@@ -77,12 +77,12 @@ typedef struct TuneProgress {
 typedef struct TuneOptions {
     int trials;             /* in all, including those in the database */
     double budget_seconds;  /* 0: none */
-    const char *search;     /* a row of search_policies: "random", "anneal", ... */
-    const char *cost_model; /* a row of cost_models: "xgboost", "static", "none" */
+    const char *search;     /* a row of search_policies and settings: "random", "anneal:cold", ... */
+    const char *cost_model; /* a row of cost_models and settings: "xgboost", "static", "none" */
     uint64_t seed;
     const char *device, *toolchain; /* of the Record; or NULL */
-    int processors;           /* that the device has; 0: not known */
-    RecordLog *log;           /* NULL: none */
+    int processors;                 /* that the device has; 0: not known */
+    RecordLog *log;                 /* NULL: none */
     const char *maker;        /* names the compiler and the seed, which decide the default; NULL: nothing is noted */
     int threads;              /* threads of generated code: part of the key */
     const char *inputs;       /* names the arguments' contents, NULL: random; records of others do not count */
@@ -154,5 +154,7 @@ void tuner_close(Tuner *tuner); /* in place of tuner_finish, when no result is w
 
 /* The rows that --search=help lists; ends with a NULL name. */
 extern const NamedChoice search_policies[];
+/* Whether a policy with its settings begins without the default: the search is to stand for itself. */
+bool search_is_cold(const char *policy);
 
 #endif

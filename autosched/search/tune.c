@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BATCH = 16, BUILDS_AHEAD = 2, EMPTY_ROUNDS = 3, ATTEMPTS = 2 };
+enum { BUILDS_AHEAD = 2, EMPTY_ROUNDS = 3, ATTEMPTS = 2 };
 static const size_t held_bytes = (size_t)256 << 20; /* of objects built but not measured; one alone may exceed it */
 static const double batch_part = 0.25;              /* of the time left: what is built but not measured is lost */
 static const double slow_factor = 1.5;              /* of the best: slower runs may stop early */
@@ -273,7 +273,8 @@ static int make_trials(Tuner *tuner, int **points, int count, Trial **trials) {
 
 /* How many trials there is time for, judged by the last batch: builds run in parallel, measurements do not. */
 static int batch_size(const Tuner *tuner) {
-    int left = tuner->trial_limit - tuner->result->trials, size = left < BATCH ? left : BATCH;
+    int left = tuner->trial_limit - tuner->result->trials, most = (int)tuner->search->settings[SEARCH_BATCH];
+    int size = left < most ? left : most;
     int jobs = tuner->toolchain->jobs > 0 ? tuner->toolchain->jobs : 1;
     if (tuner->deadline <= 0 || tuner->last_count == 0)
         return size;
@@ -284,8 +285,9 @@ static int batch_size(const Tuner *tuner) {
 }
 
 static void run_rounds(Tuner *tuner) {
-    int *points[BATCH], empty = 0;
-    Trial *trials[BATCH];
+    int most = (int)tuner->search->settings[SEARCH_BATCH], empty = 0;
+    int **points = ARENA_ARRAY(tuner->arena, int *, most);
+    Trial **trials = ARENA_ARRAY(tuner->arena, Trial *, most);
     while (tuner->result->trials < tuner->trial_limit && !tuner_halted(tuner) && empty < EMPTY_ROUNDS) {
         int wanted = batch_size(tuner);
         search_learn(tuner->search);
@@ -304,11 +306,17 @@ bool trial_is_final(const Trial *trial) {
     return trial->candidate.outcome == OUTCOME_OK;
 }
 
-/* Finds the default schedule and its trial in the database, or makes a new trial. */
+bool tuner_is_cold(const Tuner *tuner) {
+    return tuner->search && tuner->search->settings[SEARCH_COLD];
+}
+
+/* Finds the default schedule, of which a cold search knows nothing, and its trial in the database, or makes a new trial. */
 static void find_default(Tuner *tuner) {
     if (tuner->standard_sought)
         return;
     tuner->standard_sought = true;
+    if (tuner_is_cold(tuner))
+        return;
     const StaticChoice *choice = tuner->options->standard;
     if (!choice)
         choice = space_choice(tuner->arena, tuner->space, EFFORT_MODEL, tuner->options->seed);
@@ -324,7 +332,7 @@ static void find_default(Tuner *tuner) {
         tuner->standard->unproposed = true;
 }
 
-/* The default is always measured: nothing counts as better than an unmeasured default. */
+/* The default is always measured, unless the search is cold: nothing counts as better than an unmeasured default. */
 static void measure_default(Tuner *tuner) {
     if (!tuner->standard || tuner->standard_known)
         return;
@@ -402,10 +410,11 @@ static bool tuner_open(Tuner *tuner) {
     tuner->task = task_new(tuner->arena, tuner->program, tuner->user);
     tuner->text = task_program(tuner->arena, tuner->task);
     tuner->result = ARENA_NEW(tuner->arena, TuneResult);
-    tuner->space = options->standard ? options->standard->space
-                                     : space_new(tuner->arena, tuner->program, tuner->target, tuner->user);
     const char *model = options->cost_model ? options->cost_model : "xgboost";
     const char *search = options->search ? options->search : "anneal";
+    tuner->space = options->standard && !search_is_cold(search)
+                       ? options->standard->space
+                       : space_new(tuner->arena, tuner->program, tuner->target, tuner->user);
     tuner->model = model_open(tuner->arena, model, options->seed);
     tuner->search = tuner->model ? search_open(tuner->arena, tuner->space, tuner->model, search, options->seed) : NULL;
     if (tuner->search && tuner->toolchain)

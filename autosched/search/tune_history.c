@@ -92,6 +92,14 @@ static void recall(Tuner *tuner, const Record *record) {
     search_tell(tuner->search, trial->point, trial->features, good ? record->seconds : HUGE_VAL);
 }
 
+/* A cold search goes on where it was itself, with the same seed. */
+static bool may_recall(const Tuner *tuner, const Record *record) {
+    const TuneOptions *options = tuner->options;
+    return !tuner_is_cold(tuner) ||
+           (!strcmp(record->policy, options->search) && !strcmp(record->model, options->cost_model) &&
+            record->seed == (int64_t)options->seed);
+}
+
 void tuner_recall(Tuner *tuner) {
     Record *records;
     if (!tuner->database)
@@ -101,7 +109,7 @@ void tuner_recall(Tuner *tuner) {
     const char *inputs = tuner->options->inputs ? tuner->options->inputs : "";
     bool measured = false; /* only failures: the machine could run nothing, so they are tried again */
     for (int r = 0; r < count; r++) {
-        bool same = strcmp(records[r].inputs, inputs) == 0;
+        bool same = strcmp(records[r].inputs, inputs) == 0 && may_recall(tuner, &records[r]);
         measured |= same && records[r].outcome == OUTCOME_OK; /* these come first */
         if (same && measured)
             recall(tuner, &records[r]);

@@ -61,6 +61,8 @@ double tuner_elapsed(const Tuner *tuner);
 bool tuner_halted(const Tuner *tuner); /* stopped, out of time, or without a machine */
 /* Whether the database's result of the default counts. A failure may be the machine's: then it is tried again. */
 bool trial_is_final(const Trial *trial);
+/* Whether the default and what other searches recorded are to be left out. */
+bool tuner_is_cold(const Tuner *tuner);
 /* Counts a failed trial under the reason of its candidate. */
 void tuner_count_failure(Tuner *tuner, const Trial *trial);
 /* Makes a trial of a schedule; NULL when the nest refuses it. point may be NULL. */

@@ -92,6 +92,8 @@ fault 2 '-MF needs -MD' "a dependency file without -MD" -c good.tensor $to -MF .
 fault 2 '-MT needs -MD' "the target of a rule without -MD" -c good.tensor $to -MT k.o
 fault 2 '-MP needs -MD' "empty rules without -MD" -c good.tensor $to -MP
 fault 2 'search' "an unknown search" --search=luck -O tune -c good.tensor $to
+fault 2 "'anneal' has no setting 'luck'; it takes cold, batch=N" "an unknown setting" --search=anneal:luck -O tune -c good.tensor $to
+fault 2 "'none' has no setting 'cold'; it takes none" "a setting of a model that has none" --cost-model=none:cold -O tune -c good.tensor $to
 fault 2 'cost-model' "an unknown cost model" --cost-model=luck -O tune -c good.tensor $to
 fault 2 'o' "-o without its argument" -c good.tensor -o
 fault 2 'D' "-D without a value" -c good.tensor -DN $to

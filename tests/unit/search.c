@@ -80,6 +80,85 @@ static void test_models(Arena *arena, Simulated *simulated) {
     model_close(fixed);
 }
 
+/* A cold model takes nothing from the static one: neither before nor after it has learned. */
+static void test_cold_model(Arena *arena, Simulated *simulated) {
+    Examples examples = collect_examples(arena, simulated, TRAINED);
+    static const char *const names[] = {"xgboost", "xgboost:trees=40,cold"};
+    float scores[4];
+    size_t length = (size_t)feature_count();
+    float *changed = ARENA_ARRAY(arena, float, length);
+    memcpy(changed, examples.features, sizeof *changed * length);
+    for (size_t f = 0; f < length; f++)
+        if (!strncmp(feature_name((int)f), "static_", strlen("static_")))
+            changed[f] -= 3;
+    for (int cold = 0; cold < 2; cold++) {
+        CostModel *model = model_open(arena, names[cold], 1);
+        model_predict(model, examples.features, 1, &scores[0]);
+        model_predict(model, changed, 1, &scores[1]);
+        ok(model_fit(model, examples.features, examples.seconds, TRAINED), "%s fits", names[cold]);
+        model_predict(model, examples.features, 1, &scores[2]);
+        model_predict(model, changed, 1, &scores[3]);
+        ok((scores[0] == scores[1]) == cold && (scores[2] == scores[3]) == cold,
+           cold ? "and does not look at the static estimate: %g %g, %g %g"
+                : "and looks at the static estimate: %g %g, %g %g",
+           scores[0], scores[1], scores[2], scores[3]);
+        float others[TRAINED];
+        model_predict(model, examples.features, TRAINED, others);
+        ok(ordered_part(others, examples.seconds, TRAINED) > 0.8, "what it learned orders what it has seen: %.2f",
+           ordered_part(others, examples.seconds, TRAINED));
+        model_close(model);
+    }
+}
+
+/* Whether a policy with one chain of one step proposes the point that -O2's search starts from. */
+static bool proposes_start(Arena *arena, Simulated *simulated, const char *policy) {
+    Space *space = space_new(arena, simulated->program, &target, NULL);
+    CostModel *model = model_open(arena, "static", 1);
+    Search *search = search_open(arena, space, model, policy, 1);
+    int *points[BATCH], *start = ARENA_ARRAY(arena, int, space->gene_count + 1);
+    point_start(space, start);
+    bool found = false;
+    int count = search_propose(search, 2, points);
+    for (int i = 0; i < count; i++)
+        found |= point_hash(space, points[i]) == point_hash(space, start);
+    search_close(search);
+    model_close(model);
+    return found;
+}
+
+static void test_settings(Arena *arena, Simulated *simulated) {
+    static const struct Fault {
+        const char *text, *why;
+    } faults[] = {
+        {"anneal:luck", "'anneal' has no setting 'luck'; it takes cold, batch=N, chains=N"},
+        {"anneal:", "'anneal' has no setting ''"},
+        {"anneal:cold,", "'anneal' has no setting ''"},
+        {"anneal:chains", "'chains' needs a whole number from 1 to"},
+        {"anneal:chains=", "'chains' needs a whole number from 1 to"},
+        {"anneal:chains=0", "'chains' needs a whole number from 1 to"},
+        {"anneal:chains=1.5", "'chains' needs a whole number from 1 to"},
+        {"anneal:chains=8x", "'chains' needs a whole number from 1 to"},
+        {"anneal:random=nan", "'random' needs a number from 0 to 1"},
+        {"anneal:cold=1", "'cold' takes no value"},
+        {"annealing", ""},
+    };
+    int row;
+    double *values;
+    for (size_t f = 0; f < sizeof faults / sizeof *faults; f++) {
+        const char *why = choice_read(arena, faults[f].text, search_policies, &row, &values);
+        ok(why && !strncmp(why, faults[f].why, strlen(faults[f].why)), "%s: %s", faults[f].text, why ? why : "taken");
+    }
+    ok(!choice_read(arena, "genetic:batch=64,cold", search_policies, &row, &values) &&
+           !strcmp(search_policies[row].name, "genetic") && values[SEARCH_COLD] == 1 && values[SEARCH_BATCH] == 64,
+       "settings are read");
+    ok(!choice_read(arena, "genetic", search_policies, &row, &values) && values[SEARCH_COLD] == 0 &&
+           values[SEARCH_BATCH] == 16,
+       "and have their values where they are not set");
+    ok(search_is_cold("random:cold") && !search_is_cold("random"), "a search is cold where that is said");
+    ok(proposes_start(arena, simulated, "anneal:chains=1,steps=1,random=0"), "a search begins where -O2 does");
+    ok(!proposes_start(arena, simulated, "anneal:chains=1,steps=1,random=0,cold"), "a cold one does not");
+}
+
 /* The best time that a policy finds in ROUNDS batches; *bad counts proposals that are illegal or were made before. */
 static double search_with(Arena *arena, Simulated *simulated, const char *policy, const char *model_name, uint64_t seed,
                           int jobs, int *bad) {
@@ -149,6 +228,8 @@ int main(void) {
     Program *program = program_conv2d(arena, TYPE_FLOAT, (ConvShape){1, 32, 28, 28, 48, 3, 3, 1, 1, 1});
     simulated_open(&simulated, arena, program, &target);
     test_models(arena, &simulated);
+    test_cold_model(arena, &simulated);
+    test_settings(arena, &simulated);
     test_policies(arena, &simulated);
     simulated_close(&simulated);
     arena_free(arena);

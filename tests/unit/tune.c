@@ -665,6 +665,48 @@ static void test_given_default(Arena *arena, const Program *program, const Targe
     simulated_close(&simulated);
 }
 
+static int count_by(Arena *arena, Database *database, const Program *program, const Target *target,
+                    const char *policy) {
+    Record *records;
+    int count = database_find(arena, database, task_hash(arena, program), database_target(target), 2, &records);
+    int found = 0;
+    for (int r = 0; r < count; r++)
+        found += !strcmp(records[r].policy, policy);
+    return found;
+}
+
+/* A cold search stands for itself: it measures no default, and goes on from what it found itself alone. */
+static void test_cold(Arena *arena, const Program *program, const Target *target) {
+    Simulated simulated;
+    Database *database = open_database(arena, "cold.db");
+    TuneOptions options = options_for(20);
+    simulated_open(&simulated, arena, program, target);
+    tune(arena, program, target, NULL, &simulated.toolchain, database, &options);
+    is_int(count_by(arena, database, program, target, "default"), 1, "a search measures the default");
+    simulated_close(&simulated);
+    simulated_open(&simulated, arena, program, target);
+    options.search = "anneal:batch=4,chains=8,steps=4,cold";
+    options.cost_model = "xgboost:cold";
+    options.seed = 8;
+    options.trials = 12;
+    options.standard = static_choice(arena, program, target, EFFORT_FIXED, options.seed);
+    TuneResult *result = tune(arena, program, target, NULL, &simulated.toolchain, database, &options);
+    ok(result->measured == 12 && result->seconds > 0, "a cold search takes nothing of it: %d measured",
+       result->measured);
+    ok(result->default_seconds == 0, "and measures no default");
+    is_int(count_by(arena, database, program, target, options.search), 12, "what it proposed has its name");
+    result = tune(arena, program, target, NULL, &simulated.toolchain, database, &options);
+    ok(result->measured == 0 && result->from_database, "its own records count");
+    options.cost_model = "xgboost";
+    result = tune(arena, program, target, NULL, &simulated.toolchain, database, &options);
+    is_int(result->measured, 12, "not with another model");
+    options.seed = 9;
+    result = tune(arena, program, target, NULL, &simulated.toolchain, database, &options);
+    is_int(result->measured, 12, "nor with another seed");
+    database_close(database);
+    simulated_close(&simulated);
+}
+
 int main(void) {
     Arena *arena = arena_new();
     Target target = wide_target();
@@ -693,6 +735,7 @@ int main(void) {
     test_tables(arena, program_matmul(arena, TYPE_FLOAT, 256, 256, 256), &target);
     test_names(arena, &target);
     test_given_default(arena, program, &target);
+    test_cold(arena, program, &target);
     test_notes(arena, program, &target);
     int status = system(arena_printf(arena, "rm -rf '%s'", folder));
     arena_free(arena);
