@@ -1,4 +1,4 @@
-/* command.c - tensorc db: ls, export, import, merge, prune.
+/* command.c - tensorc db: ls, show, stats, export, import, merge, prune.
  *
  * A table of subcommands. Results go to standard output; an error is one line on standard error. import and merge are
  * one transaction each: all or nothing.
@@ -59,18 +59,37 @@ static int finish_output(void) {
     return complain("cannot write 'standard output': %s", strerror(errno));
 }
 
+/* Shows a text that names what it holds: the control characters of these names are escaped. */
+static int finish_report(const Database *database, ReportStatus status, const Text *text, const char *prefix) {
+    switch (status) {
+    case REPORT_NONE: return complain("no task of '%s' begins with '%s'", database->path, prefix);
+    case REPORT_SEVERAL: return complain("several tasks of '%s' begin with '%s'", database->path, prefix);
+    case REPORT_DAMAGED: return complain_damage(database);
+    case REPORT_UNREAD: return complain_sqlite(database);
+    case REPORT_GOOD: break;
+    }
+    show(stdout, "%s", text->text);
+    return finish_output();
+}
+
+static int run_show(Arena *arena, Database *database, int count, char **arguments) {
+    Text text = {.arena = arena};
+    ReportStatus status = report_task(&text, database, arguments[0]);
+    return finish_report(database, status, &text, arguments[0]);
+}
+
+static int run_stats(Arena *arena, Database *database, int count, char **arguments) {
+    Text text = {.arena = arena};
+    ReportStatus status = report_all(&text, database);
+    return finish_report(database, status, &text, "");
+}
+
 /* A line of ls: the records of a task on a target with a number of threads and some inputs. The latest record names
  * the function. */
 typedef struct Listed {
-    Record first, latest;
+    Record first, latest, best; /* best: without a time if there is none */
     int count, failed;
-    double best;
 } Listed;
-
-static bool same_task(const Record *a, const Record *b) {
-    return !strcmp(a->task, b->task) && !strcmp(a->target, b->target) && a->threads == b->threads &&
-           !strcmp(a->inputs, b->inputs);
-}
 
 static const char *or_dash(const char *text) {
     return *text ? text : "-";
@@ -83,7 +102,8 @@ static void print_listed(Arena *arena, const Listed *listed) {
         return;
     text_add(&text, "%-32s %-16s %7d %7d %7d ", first->task, first->target, first->threads, listed->count,
              listed->failed);
-    text_add(&text, "%14s  ", listed->best > 0 ? arena_printf(arena, "%.6g", listed->best) : "-");
+    text_add(&text, "%14s %6s  ", listed->best.seconds > 0 ? arena_printf(arena, "%.6g", listed->best.seconds) : "-",
+             share_of_peak(arena, &listed->best));
     if (latest->date)
         date_write(&text, latest->date);
     text_add(&text, "%*s", latest->date ? 2 : 22, latest->date ? "" : "-  ");
@@ -97,7 +117,7 @@ static void print_listed(Arena *arena, const Listed *listed) {
 
 /* Records must come ordered by task. */
 static void add_to_list(Arena *arena, Listed *listed, const Record *record) {
-    if (!listed->count || !same_task(&listed->first, record)) {
+    if (!listed->count || !records_are_beside(&listed->first, record)) {
         print_listed(arena, listed);
         *listed = (Listed){.first = *record, .latest = *record};
     }
@@ -106,16 +126,16 @@ static void add_to_list(Arena *arena, Listed *listed, const Record *record) {
         listed->latest = *record;
     if (record->outcome != OUTCOME_OK)
         listed->failed++;
-    else if (listed->best <= 0 || record->seconds < listed->best)
-        listed->best = record->seconds;
+    else if (listed->best.seconds <= 0 || record->seconds < listed->best.seconds)
+        listed->best = *record;
 }
 
 static int run_ls(Arena *arena, Database *database, int count, char **arguments) {
     sqlite3_stmt *row = database_select(database, "ORDER BY task, target, threads, inputs, schedule");
     if (!row)
         return complain_sqlite(database);
-    show(stdout, "%-32s %-16s %7s %7s %7s %14s  %-20s  %-16s %-20s %-20s %s\n", "task", "target", "threads", "records",
-         "failed", "best seconds", "date", "inputs", "function", "operator", "file");
+    show(stdout, "%-32s %-16s %7s %7s %7s %14s %6s  %-20s  %-16s %-20s %-20s %s\n", "task", "target", "threads",
+         "records", "failed", "best seconds", "peak", "date", "inputs", "function", "operator", "file");
     Listed listed = {.count = 0};
     int status;
     while ((status = sqlite3_step(row)) == SQLITE_ROW) {
@@ -314,8 +334,12 @@ static int run_prune(Arena *arena, Database *database, int count, char **argumen
 }
 
 static const Command commands[] = {
-    {"ls", "", "one line a task, target, number of threads and inputs: records, the best time, and whose they are", 0,
-     0, false, run_ls},
+    {"ls", "",
+     "one line a task, target, number of threads and inputs: the best time, its part of the peak, whose it is", 0, 0,
+     false, run_ls},
+    {"show", "TASK", "each trial of a task, which may be shortened, in its order, and the best schedule", 1, 1, false,
+     run_show},
+    {"stats", "", "how many records there are of what", 0, 0, false, run_stats},
     {"export", "[FILE]", "all records as text", 0, 1, false, run_export},
     {"import", "FILE...", "adds the records of exported texts (- is standard input)", 1, 1 << 20, true, run_import},
     {"merge", "DATABASE...", "adds the records of other databases", 1, 1 << 20, true, run_merge},

@@ -94,4 +94,23 @@ void date_write(Text *text, int64_t date);
 const char *records_read(Arena *arena, FILE *stream, bool (*take)(void *context, const Record *record), void *context,
                          int *line);
 
+/* --- report.c: texts for people --- */
+
+typedef enum ReportStatus {
+    REPORT_GOOD,
+    REPORT_NONE,    /* no task begins so */
+    REPORT_SEVERAL, /* several tasks do */
+    REPORT_DAMAGED,
+    REPORT_UNREAD /* sqlite3_errmsg has the reason */
+} ReportStatus;
+/* The course of the searches for the task whose key begins with prefix: each trial, the best so far, the best one's
+ * schedule. */
+ReportStatus report_task(Text *out, Database *database, const char *prefix);
+/* What the database holds, in numbers. */
+ReportStatus report_all(Text *out, Database *database);
+/* Of the operations that the target does at most, what the record reached: "12.3%"; "-": not known. */
+const char *share_of_peak(Arena *arena, const Record *record);
+/* Whether times of two records are of the same task, target, number of threads and inputs. */
+bool records_are_beside(const Record *a, const Record *b);
+
 #endif
