@@ -17,11 +17,18 @@ enum { MANY_GENES = 32, FEW_READS = 6, MANY_STAGES = 16, MOST_PARTS = 32 };
 enum { MODEL_POINTS = 1000, MODEL_POINTS_MORE = 5000, ROUGH_POINTS = 160, GROUP_POINTS = 80, ROUGH_GROUP_POINTS = 32 };
 enum { OTHER_PART = 2, OTHER_RANDOM = 16 };
 
+static bool has_stage(const Group *group, const Stage *stage) {
+    for (int s = 0; s < group->stage_count; s++)
+        if (group->stages[s]->components[0].tensor == stage->components[0].tensor)
+            return true;
+    return false;
+}
+
+/* A pipeline's stages are also those of the groups that compute it apart. */
 static bool is_of_other_group(const Space *space, const Stage *stage, int number) {
     for (int g = 0; g < space->groups.count; g++)
-        for (int s = 0; g != number && s < space->groups.items[g]->stage_count; s++)
-            if (space->groups.items[g]->stages[s]->components[0].tensor == stage->components[0].tensor)
-                return true;
+        if (g != number && has_stage(space->groups.items[g], stage))
+            return !has_stage(space->groups.items[number], stage);
     return false;
 }
 
@@ -130,6 +137,10 @@ static void explore_group(Space *space, int number, int budget, Random *random, 
     Group *group = space->groups.items[number];
     int *start = ARENA_ARRAY(leaders->arena, int, space->gene_count + 1);
     point_start(space, start);
+    if (group->fused) {
+        group->kept_gene = 0;
+        start[group->first_gene] = 1;
+    }
     group_fit(space, number, start);
     explore_from(space, number, start, budget / 4, budget, random, leaders);
     for (int i = 0; i < group->others.count; i++) {
@@ -159,7 +170,8 @@ static void choose_group(Space *space, int number, int budget, Random *random, i
     Leaders leaders = {.arena = arena_new()};
     explore_group(space, number, budget, random, &leaders);
     group->hopeless = leaders.count == 0;
-    group->skipped = group->hopeless || plain_estimate(space, number, point) < leaders.seconds[0];
+    group->skipped =
+        group->hopeless || (!group->fused && plain_estimate(space, number, point) < leaders.seconds[0]);
     if (leaders.count)
         memcpy(point + group->first_gene, leaders.points[0] + group->first_gene,
                sizeof *point * (size_t)group->genes.count);
@@ -297,6 +309,33 @@ static int parts_of_budget(const Space *space, int number) {
     return parts > least ? parts < MOST_PARTS ? parts : MOST_PARTS : least;
 }
 
+/* The estimate of a pipeline's groups when it is computed apart. */
+static double apart_estimate(Space *space, const Pipeline *pipeline, const int *point) {
+    Arena *scratch = arena_new();
+    double seconds = 0;
+    for (int g = 0; g < space->groups.count; g++)
+        if (space->groups.items[g]->apart == pipeline) {
+            arena_reset(scratch);
+            seconds += point_estimate(scratch, space, point, g);
+        }
+    arena_free(scratch);
+    return seconds;
+}
+
+/* Computes the pipelines in strips that are estimated to be faster so. */
+static void choose_pipelines(Space *space, int *point) {
+    Arena *scratch = arena_new();
+    for (int g = 0; g < space->groups.count; g++) {
+        const Group *group = space->groups.items[g];
+        if (!group->fused || group->skipped)
+            continue;
+        arena_reset(scratch);
+        double strips = point_estimate(scratch, space, point, g);
+        point[group->first_gene] = strips < apart_estimate(space, group->fused, point);
+    }
+    arena_free(scratch);
+}
+
 static void choose_point(Space *space, Effort effort, uint64_t seed, int *point) {
     Random random = {seed};
     static const int points[] = {0, 0, ROUGH_POINTS, MODEL_POINTS, MODEL_POINTS_MORE};
@@ -308,6 +347,14 @@ static void choose_point(Space *space, Effort effort, uint64_t seed, int *point)
                          point);
         else
             fix_group(space, g, &random, point);
+    if (effort >= EFFORT_ROUGH)
+        choose_pipelines(space, point);
+}
+
+/* Whether the point says what the group is: a plain group is not one of its points, unless its pipeline is in strips. */
+static bool group_is_in_order(const Space *space, const Group *group, const int *point) {
+    bool replaced = group->apart && group_is_used(space, group->apart->group, point);
+    return !group->skipped || replaced || (group->fused && !point[group->first_gene]);
 }
 
 StaticChoice *space_choice(Arena *arena, Space *space, Effort effort, uint64_t seed) {
@@ -316,7 +363,7 @@ StaticChoice *space_choice(Arena *arena, Space *space, Effort effort, uint64_t s
     Schedule *schedule = space_combine(arena, space, point, effort != EFFORT_ROUGH);
     bool exact = schedule != NULL;
     for (int g = 0; g < space->groups.count; g++) {
-        exact &= !space->groups.items[g]->skipped;
+        exact &= group_is_in_order(space, space->groups.items[g], point);
         space->groups.items[g]->skipped = space->groups.items[g]->hopeless;
     }
     if (!schedule) {

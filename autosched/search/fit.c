@@ -24,9 +24,9 @@ static bool computes(const Group *group, const Tensor *tensor) {
 }
 
 /* The group that a tensor of a nest is computed in, or made for: buffers have the names of theirs. -1: none. */
-static int group_of(const Space *space, const Tensor *tensor) {
+static int group_of(const Space *space, const Tensor *tensor, const int *point) {
     for (int g = 0; g < space->groups.count; g++)
-        if (computes(space->groups.items[g], tensor))
+        if (group_is_used(space, space->groups.items[g], point) && computes(space->groups.items[g], tensor))
             return g;
     for (int g = 0; g < space->groups.count; g++) {
         const char *prefix = space->groups.items[g]->prefix;
@@ -44,7 +44,7 @@ static bool count_code(Space *space, const int *point, int64_t *code) {
     if (nest) {
         KernelCode counted = kernel_code(scratch, expand(scratch, nest, NULL));
         for (int i = counted.count - 1, group = -1; i >= 0; i--) {
-            int own = group_of(space, counted.items[i].tensor);
+            int own = group_of(space, counted.items[i].tensor, point);
             group = own >= 0 ? own : group; /* what is shuffled on the way to a store is that store's */
             if (group >= 0)
                 code[group] += counted.items[i].instructions;
@@ -76,7 +76,7 @@ static bool shrink_group(Space *space, int number, double part, int *point) {
     Arena *scratch = arena_new();
     int *before = ARENA_ARRAY(scratch, int, space->gene_count + 1);
     memcpy(before, point, sizeof *point * (size_t)space->gene_count);
-    bool smaller = !group->skipped && group_shrink(space, number, part, point);
+    bool smaller = group_is_used(space, group, point) && group_shrink(space, number, part, point);
     if (smaller && !point_nest(scratch, space, point, number)) {
         memcpy(point, before, sizeof *point * (size_t)space->gene_count);
         smaller = false;

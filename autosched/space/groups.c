@@ -294,9 +294,13 @@ static bool inline_is_legal(Grouping *grouping, const Prim *prim, int stage) {
     return legal;
 }
 
-static void inline_stages(Grouping *grouping) {
+/* piped: the stages of pipelines that others of theirs read, or all the others. */
+static void inline_stages(Grouping *grouping, bool piped) {
     Space *space = grouping->space;
     for (int s = 0; s < grouping->count; s++) {
+        const Pipeline *pipeline = pipeline_of(space, s);
+        if ((pipeline && pipeline->stages[pipeline->count - 1] != s) != piped)
+            continue;
         find_consumers(grouping);
         StageUses *facts = &grouping->facts[s];
         if (!wants_inlining(grouping, facts))
@@ -725,11 +729,15 @@ void space_make_groups(Space *space) {
     grouping.facts = ARENA_ARRAY(space->arena, StageUses, grouping.count + 1);
     space_keep_stages(space);
     collect_facts(&grouping);
-    inline_stages(&grouping);
+    space_find_pipelines(space);
+    inline_stages(&grouping, false);
+    space_keep_apart(space);
+    inline_stages(&grouping, true);
     empty_scans(&grouping);
     leave_constants(&grouping);
     make_groups(&grouping);
     if (space_find_chains(space))
         make_groups(&grouping);
     shrink_buffers(&grouping);
+    space_add_pipelines(space);
 }

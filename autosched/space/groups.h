@@ -97,10 +97,22 @@ typedef struct CasePlace {
 /* Computes the members that the root reads in registers at the place. False: one has no lanes there. */
 bool emit_producers(Space *space, const Group *group, Sketch *sketch, const CasePlace *place);
 
+/* --- pipelines (pipeline.c, pipeline_emit.c) --- */
+
+/* Finds the pipelines of a program without scans. */
+void space_find_pipelines(Space *space);
+/* The pipeline that a stage is in; NULL: none. */
+Pipeline *pipeline_of(const Space *space, int stage);
+/* Makes the groups of pipelines, once the other groups are made. They come after these. */
+void space_add_pipelines(Space *space);
+void pipeline_group_new(Space *space, Group *group, const Pipeline *pipeline);
+
 /* --- parts of a program (part.c) --- */
 
 /* Starts with the stages unchanged. */
 void space_keep_stages(Space *space);
+/* Keeps the stages as they are now for the groups of pipelines, which inline for themselves. */
+void space_keep_apart(Space *space);
 /* Inlines a stage, by the given statement, into the marked readers. False: not legal. */
 bool space_inline(Space *space, const Prim *prim, int stage, const bool *readers);
 /* The stage after inlining: its reads name what the loops really touch. */
@@ -136,6 +148,10 @@ void sketch_add(Space *space, Sketch *sketch, PrimOp op, int results, const char
                 const PrimArg *args);
 /* Adds op(names...) without results: reorder, vectorize, unroll, parallel. Nothing when count is 0. */
 void sketch_loops(Space *space, Sketch *sketch, PrimOp op, const char *const *names, int count);
+/* Adds statements as text: %s a name, %d a number, %g a hole for the first part of a gene. They become statements of the
+ * sketch when it is read, before any that are added by other means. */
+void sketch_write(Space *space, Sketch *sketch, const char *format, ...);
+void sketch_read(Space *space, Sketch *sketch);
 /* The nest of the sketch as far as it is written, at the starting choices; NULL when refused. */
 Nest *sketch_nest(Arena *arena, Space *space, Group *group, const Sketch *sketch);
 

@@ -23,6 +23,14 @@ void space_keep_stages(Space *space) {
         space->present[s] = program->stages[s];
 }
 
+void space_keep_apart(Space *space) {
+    int count = space->program->stage_count;
+    if (!space->present || !space->pipelines.count)
+        return;
+    space->apart = ARENA_ARRAY(space->arena, const Stage *, count + 1);
+    memcpy(space->apart, space->present, sizeof *space->apart * (size_t)count);
+}
+
 /* --- inlining one stage ------------------------------------------------------------------------------------------- */
 
 typedef struct Uses {
@@ -49,8 +57,8 @@ static void list_tensors(Program *part, Arena *arena) {
     part->tensors = uses.tensors.items;
 }
 
-/* The program with only the marked stages, as they are now. */
-static Program *marked_program(Arena *arena, const Space *space, const bool *marked) {
+/* The program with only the marked stages, as they are in that list. */
+static Program *marked_program(Arena *arena, const Space *space, const Stage *const *stages, const bool *marked) {
     const Program *whole = space->program;
     Program *part = ARENA_NEW(arena, Program);
     *part = *whole;
@@ -62,7 +70,7 @@ static Program *marked_program(Arena *arena, const Space *space, const bool *mar
             continue;
         if (whole->known && whole->stages[s]->components[0].value->kind != EXPR_READ)
             part->known[part->stage_count] = whole->known[s];
-        part->stages[part->stage_count++] = space->present[s];
+        part->stages[part->stage_count++] = stages[s];
     }
     list_tensors(part, arena);
     return part;
@@ -80,7 +88,7 @@ bool space_inline(Space *space, const Prim *prim, int stage, const bool *readers
     bool marked[count + 1];
     memcpy(marked, readers, sizeof *marked * (size_t)count);
     marked[stage] = true;
-    Program *part = marked_program(space->arena, space, marked);
+    Program *part = marked_program(space->arena, space, space->present, marked);
     Schedule schedule = {.subject = part->name, .target = space->target->name, .count = 1, .prims = (Prim *)prim};
     const Nest *nest = nest_build(space->arena, part, &schedule, NULL, space->target, NULL);
     for (int s = 0; nest && s < nest->stage_count; s++)
@@ -92,6 +100,7 @@ bool space_inline(Space *space, const Prim *prim, int stage, const bool *readers
 
 typedef struct Marking {
     const Space *space;
+    const Stage *const *stages; /* as the part has them */
     bool *marked;
     LIST(const Tensor *) constants; /* those that the marked stages read */
 } Marking;
@@ -102,7 +111,7 @@ static void mark(Marking *marking, int stage) {
     if (marking->marked[stage])
         return;
     marking->marked[stage] = true;
-    EACH_STAGE_READ(read, space->present[stage]) {
+    EACH_STAGE_READ(read, marking->stages[stage]) {
         const Tensor *tensor = read->tensor;
         const Stage *producer = tensor->role == ROLE_TEMPORARY ? program_stage_of(space->program, tensor) : NULL;
         int number = producer ? program_stage_index(space->program, producer) : -1;
@@ -127,12 +136,13 @@ static const Program *part_of(Space *space, const Group *group) {
         return space->program;
     bool own[count + 1], all[count + 1];
     memset(own, 0, sizeof own);
-    Marking marking = {.space = space, .marked = own};
+    const Stage *const *stages = group->fused ? space->apart : space->present;
+    Marking marking = {.space = space, .stages = stages, .marked = own};
     for (int s = 0; s < group->stage_count; s++)
         mark(&marking, program_stage_index(space->program, group->stages[s]));
     for (int s = 0; s < count; s++)
-        all[s] = own[s] || (!space->inlined[s] && reads_any(space->present[s], &marking));
-    return marked_program(space->arena, space, all);
+        all[s] = own[s] || (!space->inlined[s] && reads_any(stages[s], &marking));
+    return marked_program(space->arena, space, stages, all);
 }
 
 const Program *group_program(Space *space, Group *group) {

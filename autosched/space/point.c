@@ -44,7 +44,11 @@ static bool tile_fits(const Space *space, const Group *group, const Sketch *sket
 }
 
 static bool tiles_fit(const Space *space, const Group *group, const Sketch *sketch, const int *genes) {
-    return tile_fits(space, group, sketch, genes, 1) && tile_fits(space, group, sketch, genes, 2);
+    int count = group->tile_count > 1 ? group->tile_count : 1;
+    for (int tile = 1; tile <= count; tile++)
+        if (!tile_fits(space, group, sketch, genes, tile))
+            return false;
+    return true;
 }
 
 /* The factor that a choice of a gene puts on an unrolled body. */
@@ -126,7 +130,7 @@ bool group_plausible(Space *space, int number, const int *point) {
 
 bool point_plausible(Space *space, const int *point) {
     for (int g = 0; g < space->groups.count; g++)
-        if (!space->groups.items[g]->skipped && !group_plausible(space, g, point))
+        if (group_is_used(space, space->groups.items[g], point) && !group_plausible(space, g, point))
             return false;
     return true;
 }
@@ -247,6 +251,8 @@ void group_cross(Space *space, int number, Random *random, const int *a, const i
 
 static uint64_t mix_group(Space *space, int number, const int *point, uint64_t hash) {
     Group *group = space->groups.items[number];
+    if (group->apart && !group_is_used(space, group, point) && !group->skipped)
+        return hash_mix(hash);
     const Sketch *sketch = group_sketch(space, group, point + group->first_gene);
     for (int i = 0; i < group->genes.count; i++)
         hash = hash_mix(hash + 0x9e37u + (uint64_t)(sketch->active[i] ? point[group->first_gene + i] + 1 : 0));
@@ -266,6 +272,24 @@ uint64_t point_hash(Space *space, const int *point) {
 
 /* --- what a point stands for --- */
 
+static bool has_statements(const Space *space, int number, const int *point, int only) {
+    const Group *group = space->groups.items[number];
+    return only < 0 ? group_is_used(space, group, point) : !group->skipped;
+}
+
+/* A pipeline in strips inlines by its own statements. */
+static bool common_is_used(const Space *space, const Prim *prim, const int *point) {
+    for (int p = 0; p < space->pipelines.count && prim->op == PRIM_INLINE; p++) {
+        const Pipeline *pipeline = space->pipelines.items[p];
+        if (!pipeline->group || !group_is_used(space, pipeline->group, point))
+            continue;
+        for (int s = 0; s < pipeline->count; s++)
+            if (strcmp(space->program->stages[pipeline->stages[s]]->name, prim->args[0].name) == 0)
+                return false;
+    }
+    return true;
+}
+
 /* All statements and the values of their holes. only: one group, -1: all. common: how many of the common statements.
  * False: a sketch is unusable. */
 static bool point_statements(Arena *arena, Space *space, const int *point, int only, int common, Schedule *schedule,
@@ -273,7 +297,7 @@ static bool point_statements(Arena *arena, Space *space, const int *point, int o
     int prims = common, holes = 0, first = only < 0 ? 0 : only, end = only < 0 ? space->groups.count : only + 1;
     for (int g = first; g < end; g++) {
         Group *group = space->groups.items[g];
-        if (group->skipped)
+        if (!has_statements(space, g, point, only))
             continue;
         const Sketch *sketch = group_sketch(space, group, point + group->first_gene);
         if (!sketch->usable)
@@ -283,12 +307,13 @@ static bool point_statements(Arena *arena, Space *space, const int *point, int o
     }
     Prim *all = ARENA_ARRAY(arena, Prim, prims + 1);
     *choices = ARENA_ARRAY(arena, int64_t, holes + 1);
-    if (common)
-        memcpy(all, space->common.items, sizeof *all * (size_t)common);
-    prims = common, holes = 0;
+    prims = holes = 0;
+    for (int c = 0; c < common; c++)
+        if (only >= 0 || common_is_used(space, &space->common.items[c], point))
+            all[prims++] = space->common.items[c];
     for (int g = first; g < end; g++) {
         Group *group = space->groups.items[g];
-        if (group->skipped)
+        if (!has_statements(space, g, point, only))
             continue;
         const Sketch *sketch = group_sketch(space, group, point + group->first_gene);
         if (sketch->schedule.count)

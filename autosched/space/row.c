@@ -727,6 +727,7 @@ static void make_product(Space *space, Group *group, Row *row, const Stage *prod
     row->prefix = group->prefix = arena_printf(space->arena, "%sof_", prefix);
     row->product = tile_new(space, group, product, product, row->depth);
     row->product->axes[row->depth - 1].tile = shared;
+    group->tile_count = 2;
     group->prefix = prefix;
     for (int g = 0; g < group->genes.count; g++)
         group->genes.items[g].tiles = g == shared ? 0 : g < count ? 1 : 2;

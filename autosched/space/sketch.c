@@ -1,6 +1,9 @@
 /* sketch.c - writing schedules: arguments and statements of a sketch, and the nest of a sketch under construction. */
 #include "autosched/space/groups.h"
+#include "lang/diag.h"
+#include "parser/ast.h"
 
+#include <stdarg.h>
 #include <string.h>
 
 PrimArg arg_name(const char *name) {
@@ -57,6 +60,38 @@ void sketch_loops(Space *space, Sketch *sketch, PrimOp op, const char *const *na
     for (int i = 0; i < count; i++)
         args[i] = arg_name(names[i]);
     sketch_add(space, sketch, op, 0, NULL, count, args);
+}
+
+void sketch_write(Space *space, Sketch *sketch, const char *format, ...) {
+    va_list values;
+    va_start(values, format);
+    sketch->text.arena = space->arena;
+    for (const char *at = format; *at; at++) {
+        if (*at != '%') {
+            text_add_bytes(&sketch->text, at, 1);
+            continue;
+        }
+        switch (*++at) {
+        case 's': text_add(&sketch->text, "%s", va_arg(values, const char *)); break;
+        case 'd': text_add(&sketch->text, "%d", va_arg(values, int)); break;
+        default:
+            ENSURE(*at == 'g');
+            add_hole(space, sketch, (HoleSource){va_arg(values, int), 0, 1});
+            text_add_bytes(&sketch->text, "?", 1);
+        }
+    }
+    va_end(values);
+}
+
+void sketch_read(Space *space, Sketch *sketch) {
+    Sources sources = {.arena = space->arena};
+    int file = source_add(&sources, "a sketch", sketch->text.text, sketch->text.length, false);
+    Diagnostics *diagnostics = diag_new(space->arena, &sources, (DiagOptions){.silent = true});
+    const Schedule *read = parse_schedule(space->arena, &sources, (uint32_t)file, diagnostics);
+    ENSURE(diag_finish(diagnostics) == 0 && read);
+    for (int p = 0; p < read->count; p++)
+        list_push(space->arena, &sketch->prims, read->prims[p]);
+    sketch->text = (Text){.arena = space->arena};
 }
 
 Nest *sketch_nest(Arena *arena, Space *space, Group *group, const Sketch *sketch) {

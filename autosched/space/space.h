@@ -23,7 +23,7 @@ typedef struct Gene {
     const int64_t *values; /* [count * width] */
     int register_part;     /* the hole whose value multiplies the register tile, or -1 */
     int unroll_part;       /* likewise for the unrolled body */
-    int tiles;             /* in a group with two register tiles: the tile, 1 or 2, that it belongs to; 0: both */
+    int tiles;             /* in a group with several register tiles: the tile, from 1 on, that it belongs to; 0: all */
 } Gene;
 
 /* Where a hole of a sketch gets its value. */
@@ -40,11 +40,20 @@ typedef struct Sketch {
     bool shorter;   /* its vectors have fewer lanes than registers, as some are fetched one by one */
     int registers;  /* the part of the register tile that the structure fixes, besides the genes: 1 or more */
     int64_t copies; /* copies of that tile, one after another, that the structure unrolls around it: 1 or more */
+    Text text; /* statements that are not read yet */
     LIST(Prim) prims;
 } Sketch;
 
 typedef struct Space Space;
 typedef struct Group Group;
+
+/* Stages that read each other's neighbours and end in one: they can be computed in strips of that one (Halide's
+ * pipelines), or apart, in the groups that the rules make. */
+typedef struct Pipeline {
+    int count;
+    int *stages; /* numbers in the program, in order; the last one is the root */
+    Group *group;
+} Pipeline;
 
 /* The starting point with another choice of one gene. */
 typedef struct OtherStart {
@@ -64,6 +73,9 @@ struct Group {
     bool tiled;              /* it is a tile group */
     bool skipped;            /* keeps the loops of the program */
     bool hopeless;           /* skipped because none of its schedules is legal */
+    Pipeline *fused; /* the pipeline that it computes in strips, where its first gene says so; or NULL */
+    Pipeline *apart;   /* the pipeline that it is a part of, where that is computed apart; or NULL */
+    int tile_count;          /* of register tiles, with genes of their own: Gene.tiles */
     bool contradicts;        /* with a user's schedule: no choices meet all of its constraints */
     const Program *part;     /* what its nests are built from; NULL: not made yet */
     int64_t weight;          /* code size of each element of an unrolled tile; 0: 1 */
@@ -84,10 +96,12 @@ struct Space {
     const Target *target;
     LIST(Prim) common; /* inline statements and those of chains: they come before all groups */
     LIST(struct Chain *) chains;
+    LIST(Pipeline *) pipelines;
     LIST(Group *) groups;
     int gene_count;
     /* For each stage of the program; NULL if there are scans: */
     const Stage **present; /* the stage after inlining so far */
+    const Stage **apart;   /* the stage before stages of pipelines were inlined */
     bool *inlined;
     bool *constant; /* computed at compile time */
     /* With scans: the nest of the first common_count common statements; the last of them has these arguments. */
@@ -105,6 +119,9 @@ struct Space {
  * holes are the space instead; or NULL. */
 Space *space_new(Arena *arena, const Program *program, const Target *target, const Schedule *user);
 
+/* Whether the group's statements are those of the point: it does not keep plain loops, and its pipeline is computed the
+ * way that it stands for. */
+bool group_is_used(const Space *space, const Group *group, const int *point);
 /* Operations and elements in all steps together; -1 when known only at run time. */
 double group_work(const Group *group);
 /* A value of a run-time size that deserves a version of the program: for this value alone, or for all up to it. */

@@ -1,0 +1,231 @@
+/* pipeline.c - which stages form a pipeline: stages that read each other's neighbours (stencils), and end in one.
+ *
+ * Goes from the last stage to the first, as groups are made. A stage that is no part of a pipeline yet begins one as its
+ * root, and takes in the stages that only its pipeline reads. A stage of a pipeline computes element by element or sums
+ * few terms, so its value is needed near the place where it is computed; what sums many terms has a tile of its own and
+ * ends the pipelines that read it. The same input gives the same pipelines, before anything is inlined.
+ *
+ * A pipeline may be computed in strips (pipeline_emit.c) or apart, stage after stage, by the other groups. Both are in
+ * the space: the first gene of the pipeline's group chooses.
+ */
+#include "autosched/space/groups.h"
+#include "lang/machine.h"
+
+#include <string.h>
+
+enum {
+    FEW_TERMS = 64,  /* of a sum in a pipeline */
+    STAGES_MOST = 12 /* of one pipeline: a point's nest has all of them */
+};
+
+static bool sums_few_terms(const Stage *stage) {
+    int64_t terms = 1;
+    for (int r = 0; r < stage->reduction_count; r++) {
+        int64_t extent = axis_extent(stage->reductions[r]);
+        if (extent < 0 || extent > FEW_TERMS || (terms *= extent) > FEW_TERMS)
+            return false;
+    }
+    return true;
+}
+
+static bool is_required(const Program *program, const Tensor *tensor) {
+    for (int r = 0; r < program->requirement_count; r++)
+        if (expr_uses_tensor(program->requirements[r].condition, tensor))
+            return true;
+    return false;
+}
+
+/* Whether it reads something that a call gives: other stages are computed at compile time. */
+static bool reads_arguments(const Program *program, const Stage *stage) {
+    EACH_STAGE_READ(read, stage) {
+        const Stage *producer = program_stage_of(program, read->tensor);
+        if (producer ? producer != stage && reads_arguments(program, producer)
+                     : read->tensor->role != ROLE_CONSTANT)
+            return true;
+    }
+    return false;
+}
+
+static bool reads_initial(const Stage *stage) {
+    EACH_STAGE_READ(read, stage)
+        if (read->tensor->role == ROLE_INITIAL)
+            return true;
+    return false;
+}
+
+/* Whether it is computed at places near those that it reads, in loops that can be cut into strips. */
+static bool suits_strips(const Program *program, const Stage *stage) {
+    return stage->component_count == 1 && stage->axis_count > 0 && !stage->scan &&
+           stage->combine != COMBINE_DECLARED && stage_first_scatter(stage) == stage->axis_count &&
+           !stage_is_ragged(stage) && sums_few_terms(stage) && !reads_initial(stage) &&
+           reads_arguments(program, stage);
+}
+
+/* Whether the read is of the element's own place: each index is an axis. */
+static bool is_of_own_place(const Stage *stage, const Expr *read) {
+    for (int d = 0; d < read->count; d++)
+        if (read->args[d]->kind != EXPR_VAR || read->args[d]->var->reduction)
+            return false;
+    return !read->otherwise && read->count <= stage->axis_count;
+}
+
+/* --- finding ------------------------------------------------------------------------------------------------------ */
+
+typedef struct Finding {
+    Space *space;
+    const Program *program;
+    bool *taken;  /* by a pipeline */
+    bool *member; /* of the pipeline that is being found */
+    int first;    /* member */
+} Finding;
+
+/* Whether only members read the stage, and some do. */
+static bool only_members_read(const Finding *finding, int stage) {
+    const Tensor *tensor = finding->program->stages[stage]->components[0].tensor;
+    bool any = false;
+    for (int s = stage + 1; s < finding->program->stage_count; s++) {
+        bool reads = stage_uses_tensor(finding->program->stages[s], tensor);
+        if (reads && !finding->member[s])
+            return false;
+        any |= reads;
+    }
+    return any && tensor->role == ROLE_TEMPORARY && !is_required(finding->program, tensor);
+}
+
+/* Takes in producers, from the root on. Returns the number of stages. */
+static int take_members(Finding *finding, int root) {
+    int count = 1;
+    finding->member[root] = true;
+    for (int s = root - 1; s >= 0 && count < STAGES_MOST; s--)
+        if (!finding->taken[s] && suits_strips(finding->program, finding->program->stages[s]) &&
+            only_members_read(finding, s)) {
+            finding->member[s] = true;
+            finding->first = s;
+            count++;
+        }
+    return count;
+}
+
+/* Whether a member reads another one at a neighbour's place. If all read their own places alone, other groups compute
+ * them together. */
+static bool reads_neighbours(const Finding *finding, int root) {
+    for (int s = finding->first; s <= root; s++) {
+        const Stage *reader = finding->program->stages[s];
+        if (!finding->member[s])
+            continue;
+        EACH_VALUE_READ(read, reader) {
+            const Stage *producer = program_stage_of(finding->program, read->tensor);
+            if (producer && finding->member[program_stage_index(finding->program, producer)] &&
+                !is_of_own_place(reader, read))
+                return true;
+        }
+    }
+    return false;
+}
+
+/* Whether what stages hand on does not fit the nearest memory anyway. */
+static bool is_large(const Finding *finding, int root) {
+    double bytes = 0;
+    for (int s = finding->first; s < root; s++) {
+        const Tensor *tensor = finding->program->stages[s]->components[0].tensor;
+        int64_t elements = finding->member[s] ? tensor_elements(tensor) : 0;
+        if (elements < 0)
+            return true;
+        bytes += (double)elements * element_info[tensor->type].bytes;
+    }
+    return bytes > (double)finding->space->target->machine->cache_bytes[0];
+}
+
+static void add_pipeline(Finding *finding, int root, int count) {
+    Arena *arena = finding->space->arena;
+    Pipeline *pipeline = ARENA_NEW(arena, Pipeline);
+    pipeline->stages = ARENA_ARRAY(arena, int, count);
+    for (int s = finding->first; s <= root; s++)
+        if (finding->member[s]) {
+            finding->taken[s] = true;
+            pipeline->stages[pipeline->count++] = s;
+        }
+    list_push(arena, &finding->space->pipelines, pipeline);
+}
+
+void space_find_pipelines(Space *space) {
+    const Program *program = space->program;
+    if (program->scan_count > 0)
+        return;
+    bool taken[program->stage_count + 1], member[program->stage_count + 1];
+    memset(taken, 0, sizeof taken);
+    for (int root = program->stage_count - 1; root > 0; root--) {
+        if (taken[root] || !suits_strips(program, program->stages[root]))
+            continue;
+        Finding finding = {space, program, taken, member, root};
+        memset(member, 0, sizeof member);
+        int count = take_members(&finding, root);
+        if (count > 1 && reads_neighbours(&finding, root) && is_large(&finding, root))
+            add_pipeline(&finding, root, count);
+    }
+}
+
+Pipeline *pipeline_of(const Space *space, int stage) {
+    for (int p = 0; p < space->pipelines.count; p++)
+        for (int s = 0; s < space->pipelines.items[p]->count; s++)
+            if (space->pipelines.items[p]->stages[s] == stage)
+                return space->pipelines.items[p];
+    return NULL;
+}
+
+/* --- groups of pipelines ------------------------------------------------------------------------------------------ */
+
+static Pipeline *pipeline_of_member(const Space *space, const Stage *stage) {
+    return pipeline_of(space, program_stage_index(space->program, stage));
+}
+
+/* Whether all stages of each group are in the pipeline, or none; and its root has a group. */
+static bool divides_into_groups(Space *space, const Pipeline *pipeline) {
+    int producer, root = pipeline->stages[pipeline->count - 1];
+    bool rooted = false;
+    for (int g = 0; g < space->groups.count; g++) {
+        const Group *group = space->groups.items[g];
+        int inside = 0;
+        for (int s = 0; s < group->stage_count; s++)
+            inside += pipeline_of_member(space, group->stages[s]) == pipeline;
+        if (inside && (inside < group->stage_count || chain_of(space, group->root, &producer)))
+            return false;
+        rooted |= group->root == space->program->stages[root];
+    }
+    return rooted;
+}
+
+static void add_group(Space *space, Pipeline *pipeline) {
+    Arena *arena = space->arena;
+    Group *group = ARENA_NEW(arena, Group);
+    group->kept_gene = -1;
+    group->root = space->program->stages[pipeline->stages[pipeline->count - 1]];
+    group->prefix = arena_printf(arena, "g%d_", space->groups.count + 1);
+    group->stage_count = pipeline->count;
+    group->stages = ARENA_ARRAY(arena, const Stage *, pipeline->count);
+    for (int s = 0; s < pipeline->count; s++)
+        group->stages[s] = space->program->stages[pipeline->stages[s]];
+    for (int g = 0; g < space->groups.count; g++)
+        if (pipeline_of_member(space, space->groups.items[g]->root) == pipeline)
+            space->groups.items[g]->apart = pipeline;
+    group->fused = pipeline;
+    pipeline->group = group;
+    pipeline_group_new(space, group, pipeline);
+    list_push(arena, &space->groups, group);
+}
+
+void space_add_pipelines(Space *space) {
+    for (int p = 0; p < space->pipelines.count; p++)
+        if (divides_into_groups(space, space->pipelines.items[p]))
+            add_group(space, space->pipelines.items[p]);
+}
+
+static bool is_in_strips(const Group *group, const int *point) {
+    return !group->skipped && point[group->first_gene] == 1;
+}
+
+bool group_is_used(const Space *space, const Group *group, const int *point) {
+    if (group->fused)
+        return is_in_strips(group, point);
+    return !group->skipped && !(group->apart && is_in_strips(group->apart->group, point));
+}

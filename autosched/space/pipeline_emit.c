@@ -1,0 +1,374 @@
+/* pipeline_emit.c - the group of a pipeline: its root's loops in strips, and where each other stage is computed.
+ *
+ * The root's loops, from the outside in:
+ *
+ *    strip (parallel), tile, other axes, rows of a strip, vectors of a row, reductions, register rows and vectors, lanes
+ *
+ * Every other stage has a place: it is inlined, or computed whole (root), for a strip, for a tile of a strip, for the next
+ * row of a strip, where it keeps what earlier rows computed (a sliding window), or for a register tile. A place is at
+ * most as far inside as those of the stages that read it. The stage has its own register rows and vectors there. Sums
+ * are kept in registers.
+ */
+#include "autosched/space/tile.h"
+#include "lang/machine.h"
+
+#include <string.h>
+
+enum { STRIP_MOST = 256, TILE_VECTORS = 64, ROWS_MOST = 4, VECTORS_MOST = 8, ASSUMED_EXTENT = 1024, START_ROWS = 16 };
+
+/* From the outside in; the order counts. */
+typedef enum Place { PLACE_ROOT, PLACE_STRIP, PLACE_TILE, PLACE_ROW, PLACE_REGISTERS, PLACE_INLINE, PLACE_COUNT } Place;
+
+typedef struct Member {
+    const Stage *stage;
+    int vector, row; /* axes; row: -1 where there is one axis */
+    int lanes;
+    int rows_gene, vectors_gene; /* of its register tile; rows: -1 without a row axis */
+    int place_gene;              /* -1: the root */
+    int place_count;
+    Place places[PLACE_COUNT];
+    const char *outer, *inner, *lane, *row_outer, *row_inner, *sum; /* local names */
+} Member;
+
+typedef struct Strips {
+    int count; /* the last one is the root */
+    Member *members;
+    int strip_gene, tiled_gene, tile_gene, parallel_gene;
+    const char *strip, *tile; /* the root's loops over strips and tiles */
+} Strips;
+
+enum { CHOSEN_GENE }; /* 0: apart, 1: in strips */
+
+static double extent_of(const Var *axis) {
+    return axis_extent(axis) < 0 ? ASSUMED_EXTENT : (double)axis_extent(axis);
+}
+
+/* --- axes --------------------------------------------------------------------------------------------------------- */
+
+/* The last axis that fills vectors, or the last one. */
+static int vector_axis(const Stage *stage, int lanes) {
+    for (int a = stage->axis_count - 1; a >= 0; a--)
+        if (2 * extent_of(stage->axes[a]) >= lanes)
+            return a;
+    return stage->axis_count - 1;
+}
+
+/* The longest other axis; -1: there is none. */
+static int row_axis(const Stage *stage, int vector) {
+    int row = -1;
+    for (int a = 0; a < stage->axis_count; a++)
+        if (a != vector && (row < 0 || extent_of(stage->axes[a]) > extent_of(stage->axes[row])))
+            row = a;
+    return row;
+}
+
+static const char *loop_of(const Space *space, const Stage *stage, const Var *axis) {
+    return arena_printf(space->arena, "%s.%s", stage->name, axis->name);
+}
+
+/* --- genes -------------------------------------------------------------------------------------------------------- */
+
+/* Powers of two up to a limit and to the first one that covers the extent. start: the value to start with. */
+static int add_powers(Space *space, Group *group, const char *name, int64_t extent, int64_t limit, int64_t start,
+                      int tile) {
+    LIST(int64_t) values = {0};
+    for (int64_t value = 1; value <= limit && (value == 1 || extent < 0 || value / 2 < extent); value *= 2)
+        list_push(space->arena, &values, value);
+    Gene gene = {.name = name,
+                 .width = 1,
+                 .values = values.items,
+                 .count = values.count,
+                 .register_part = tile ? 0 : -1,
+                 .unroll_part = -1,
+                 .tiles = tile};
+    while (gene.start + 1 < gene.count && values.items[gene.start + 1] <= start)
+        gene.start++;
+    return group_add_gene(space, group, gene);
+}
+
+static int add_choice(Space *space, Group *group, const char *name, int count, int start) {
+    return group_add_gene(space, group, (Gene){.name = name, .structural = true, .count = count, .start = start});
+}
+
+/* The register tile of a member. Genes of each tile have its number, from 1 on. */
+static void make_tile(Space *space, Group *group, Member *member, int number) {
+    const Stage *stage = member->stage;
+    Arena *arena = space->arena;
+    int64_t extent = axis_extent(stage->axes[member->vector]);
+    member->rows_gene = member->row < 0
+                            ? -1
+                            : add_powers(space, group, arena_printf(arena, "%s rows", stage->name),
+                                         axis_extent(stage->axes[member->row]), ROWS_MOST, 1, number);
+    member->vectors_gene =
+        add_powers(space, group, arena_printf(arena, "%s vectors", stage->name),
+                   extent < 0 ? -1 : ceil_divide(extent, member->lanes), VECTORS_MOST, 2, number);
+}
+
+/* --- places ------------------------------------------------------------------------------------------------------- */
+
+/* Whether the read has each axis of the stage as an index, in order, and nothing else. */
+static bool is_own_element(const Stage *reader, const Expr *read) {
+    for (int d = 0; d < read->count; d++)
+        if (!stage_index_is_axis(reader, read->args[d], d))
+            return false;
+    return !read->otherwise && read->count == reader->axis_count;
+}
+
+/* Whether all members that read the stage read it for their own elements. */
+static bool only_own_elements(const Strips *strips, const Stage *stage) {
+    for (int m = 0; m < strips->count; m++) {
+        EACH_STAGE_READ(read, strips->members[m].stage)
+            if (stage_writes(stage, read->tensor) && !is_own_element(strips->members[m].stage, read))
+                return false;
+    }
+    return true;
+}
+
+/* The places that a member may have; the one to start with is the rule's: inlined where the other groups inline it, in
+ * registers where that needs no other loops, else once a strip. */
+static void make_places(Space *space, Group *group, const Strips *strips, Member *member) {
+    const Stage *stage = member->stage;
+    bool inlined = space->inlined[program_stage_index(space->program, stage)];
+    bool own = only_own_elements(strips, stage), rows = strips->members[strips->count - 1].row >= 0;
+    const bool allowed[PLACE_COUNT] = {[PLACE_ROOT] = true,
+                                       [PLACE_STRIP] = true,
+                                       [PLACE_TILE] = rows,
+                                       [PLACE_ROW] = rows,
+                                       [PLACE_REGISTERS] = own,
+                                       [PLACE_INLINE] = stage->combine == COMBINE_NONE};
+    Place wanted = inlined ? PLACE_INLINE : own && stage->combine != COMBINE_NONE ? PLACE_REGISTERS : PLACE_STRIP;
+    int start = 0;
+    for (Place place = PLACE_ROOT; place < PLACE_COUNT; place++) {
+        if (!allowed[place])
+            continue;
+        start = place == wanted ? member->place_count : start;
+        member->places[member->place_count++] = place;
+    }
+    member->place_gene = add_choice(space, group, arena_printf(space->arena, "%s place", stage->name),
+                                    member->place_count, start);
+}
+
+static bool reads_member(const Stage *reader, const Stage *stage) {
+    return stage_uses_tensor(reader, stage->components[0].tensor);
+}
+
+/* The places at a point: no farther inside than those of the readers, through inlined ones. */
+static void find_places(const Strips *strips, const int *genes, Place *places) {
+    Place reach[strips->count];
+    bool tiled = genes[strips->tiled_gene] == 1;
+    for (int m = strips->count - 1; m >= 0; m--) {
+        const Member *member = &strips->members[m];
+        Place limit = PLACE_REGISTERS;
+        for (int r = m + 1; r < strips->count; r++)
+            if (reads_member(strips->members[r].stage, member->stage) && reach[r] < limit)
+                limit = reach[r];
+        Place place = member->place_gene < 0 ? PLACE_REGISTERS : member->places[genes[member->place_gene]];
+        reach[m] = place == PLACE_INLINE || place > limit ? limit : place;
+        if (reach[m] == PLACE_TILE && !tiled)
+            reach[m] = PLACE_STRIP;
+        places[m] = place == PLACE_INLINE ? place : reach[m];
+    }
+}
+
+/* --- statements --------------------------------------------------------------------------------------------------- */
+
+typedef struct Writer {
+    Space *space;
+    Sketch *sketch;
+    const Strips *strips;
+    const int *genes;
+} Writer;
+
+static void write_reductions(const Writer *writer, const Member *member) {
+    for (int r = 0; r < member->stage->reduction_count; r++)
+        sketch_write(writer->space, writer->sketch, ", %s",
+                     loop_of(writer->space, member->stage, member->stage->reductions[r]));
+}
+
+static void write_other_axes(const Writer *writer, const Member *member) {
+    for (int a = 0; a < member->stage->axis_count; a++)
+        if (a != member->vector && a != member->row)
+            sketch_write(writer->space, writer->sketch, "%s, ",
+                         loop_of(writer->space, member->stage, member->stage->axes[a]));
+}
+
+/* What is inside of the last loop over memory: vectorized, unrolled, its sums in registers. */
+static void write_register_tile(const Writer *writer, const Member *member) {
+    Space *space = writer->space;
+    sketch_write(space, writer->sketch, "vectorize(%s)\nunroll(%s", member->lane, member->inner);
+    if (member->row >= 0)
+        sketch_write(space, writer->sketch, ", %s", member->row_inner);
+    write_reductions(writer, member);
+    sketch_write(space, writer->sketch, ")\n");
+    if (member->stage->combine != COMBINE_NONE)
+        sketch_write(space, writer->sketch, "%s = cache_write(%s, at=%s, scope=register)\n", member->sum,
+                     member->stage->name, member->outer);
+}
+
+/* The root: strips of rows, or of a single axis, and tiles of them. */
+static void write_root(const Writer *writer) {
+    Space *space = writer->space;
+    Sketch *sketch = writer->sketch;
+    const Strips *strips = writer->strips;
+    const Member *root = &strips->members[strips->count - 1];
+    bool tiled = writer->genes[strips->tiled_gene] == 1 || root->row < 0;
+    const char *vector = loop_of(space, root->stage, root->stage->axes[root->vector]);
+    const char *tile = root->row < 0 ? strips->strip : strips->tile;
+    if (root->row >= 0)
+        sketch_write(space, sketch, "%s, %s, %s = split(%s, %g, %g)\n", strips->strip, root->row_outer, root->row_inner,
+                     loop_of(space, root->stage, root->stage->axes[root->row]), strips->strip_gene, root->rows_gene);
+    if (tiled)
+        sketch_write(space, sketch, "%s, %s, %s, %s = split(%s, %g, %g, %d)\n", tile, root->outer, root->inner,
+                     root->lane, vector, strips->tile_gene, root->vectors_gene, root->lanes);
+    else
+        sketch_write(space, sketch, "%s, %s, %s = split(%s, %g, %d)\n", root->outer, root->inner, root->lane, vector,
+                     root->vectors_gene, root->lanes);
+    sketch_write(space, sketch, "reorder(%s, ", strips->strip);
+    if (tiled && root->row >= 0)
+        sketch_write(space, sketch, "%s, ", strips->tile);
+    write_other_axes(writer, root);
+    if (root->row >= 0)
+        sketch_write(space, sketch, "%s, ", root->row_outer);
+    sketch_write(space, sketch, "%s", root->outer);
+    write_reductions(writer, root);
+    if (root->row >= 0)
+        sketch_write(space, sketch, ", %s", root->row_inner);
+    sketch_write(space, sketch, ", %s, %s)\n", root->inner, root->lane);
+    write_register_tile(writer, root);
+    if (space->target->threads != 1 && writer->genes[strips->parallel_gene] == 1)
+        sketch_write(space, sketch, "parallel(%s)\n", strips->strip);
+}
+
+/* A member in the registers of the root's tile: all loops unrolled. */
+static void write_in_registers(const Writer *writer, const Member *member) {
+    Space *space = writer->space;
+    Sketch *sketch = writer->sketch;
+    const Stage *stage = member->stage;
+    sketch_write(space, sketch, "%s, %s = split(%s, %d)\nreorder(", member->inner, member->lane,
+                 loop_of(space, stage, stage->axes[member->vector]), member->lanes);
+    for (int r = 0; r < stage->reduction_count; r++)
+        sketch_write(space, sketch, "%s, ", loop_of(space, stage, stage->reductions[r]));
+    write_other_axes(writer, member);
+    if (member->row >= 0)
+        sketch_write(space, sketch, "%s, ", loop_of(space, stage, stage->axes[member->row]));
+    sketch_write(space, sketch, "%s, %s)\nvectorize(%s)\nunroll(%s", member->inner, member->lane, member->lane,
+                 member->inner);
+    write_reductions(writer, member);
+    for (int a = 0; a < stage->axis_count; a++)
+        if (a != member->vector)
+            sketch_write(space, sketch, ", %s", loop_of(space, stage, stage->axes[a]));
+    sketch_write(space, sketch, ")\n");
+}
+
+/* A member in loops of its own, at a loop of the root or at root. */
+static void write_in_loops(const Writer *writer, const Member *member, bool parallel) {
+    Space *space = writer->space;
+    Sketch *sketch = writer->sketch;
+    const Stage *stage = member->stage;
+    if (member->row >= 0)
+        sketch_write(space, sketch, "%s, %s = split(%s, %g)\n", member->row_outer, member->row_inner,
+                     loop_of(space, stage, stage->axes[member->row]), member->rows_gene);
+    sketch_write(space, sketch, "%s, %s, %s = split(%s, %g, %d)\nreorder(", member->outer, member->inner, member->lane,
+                 loop_of(space, stage, stage->axes[member->vector]), member->vectors_gene, member->lanes);
+    write_other_axes(writer, member);
+    if (member->row >= 0)
+        sketch_write(space, sketch, "%s, ", member->row_outer);
+    sketch_write(space, sketch, "%s", member->outer);
+    write_reductions(writer, member);
+    if (member->row >= 0)
+        sketch_write(space, sketch, ", %s", member->row_inner);
+    sketch_write(space, sketch, ", %s, %s)\n", member->inner, member->lane);
+    write_register_tile(writer, member);
+    bool first = member->row == 0 || (member->row > 0 && stage->axis_count == 2);
+    if (parallel)
+        sketch_write(space, sketch, "parallel(%s)\n",
+                     first             ? member->row_outer
+                     : member->row < 0 ? member->outer
+                                       : loop_of(space, stage, stage->axes[member->vector == 0]));
+}
+
+static void write_member(const Writer *writer, const Member *member, Place place) {
+    Space *space = writer->space;
+    Sketch *sketch = writer->sketch;
+    const Strips *strips = writer->strips;
+    const Member *root = &strips->members[strips->count - 1];
+    const char *name = member->stage->name;
+    const char *loops[PLACE_COUNT] = {NULL, strips->strip, strips->tile, root->row_outer, root->outer, NULL};
+    if (place == PLACE_REGISTERS)
+        sketch_write(space, sketch, "compute_at(%s, %s, scope=register)\n", name, loops[place]);
+    else if (place != PLACE_ROOT)
+        sketch_write(space, sketch, "compute_at(%s, %s)\n", name, loops[place]);
+    if (place == PLACE_ROW)
+        sketch_write(space, sketch, "store_at(%s, %s)\n", name,
+                     writer->genes[strips->tiled_gene] ? strips->tile : strips->strip);
+    if (place == PLACE_REGISTERS)
+        write_in_registers(writer, member);
+    else
+        write_in_loops(writer, member,
+                       place == PLACE_ROOT && space->target->threads != 1 && writer->genes[strips->parallel_gene]);
+}
+
+/* Readers are placed before what they read. */
+static bool strips_emit(Space *space, Group *group, const int *genes, Sketch *sketch) {
+    const Strips *strips = group->details;
+    Writer writer = {space, sketch, strips, genes};
+    Place places[strips->count];
+    if (genes[CHOSEN_GENE] == 0)
+        return true;
+    find_places(strips, genes, places);
+    for (int m = 0; m + 1 < strips->count; m++)
+        if (places[m] == PLACE_INLINE)
+            sketch_write(space, sketch, "inline(%s)\n", strips->members[m].stage->name);
+    write_root(&writer);
+    for (int m = strips->count - 2; m >= 0; m--)
+        if (places[m] != PLACE_INLINE)
+            write_member(&writer, &strips->members[m], places[m]);
+    sketch_read(space, sketch);
+    return true;
+}
+
+/* --- the group ---------------------------------------------------------------------------------------------------- */
+
+static void make_member(Space *space, Group *group, const Stage *stage, int number, Member *member) {
+    int lanes = stage_lanes(space, stage);
+    *member = (Member){.stage = stage, .place_gene = -1};
+    member->vector = vector_axis(stage, lanes);
+    member->row = row_axis(stage, member->vector);
+    member->lanes = 1;
+    while (member->lanes < lanes && member->lanes < extent_of(stage->axes[member->vector]))
+        member->lanes *= 2;
+    const char *const endings[] = {"o", "i", "v", "ro", "ri", "sum"};
+    const char **const names[] = {&member->outer,     &member->inner,     &member->lane,
+                                  &member->row_outer, &member->row_inner, &member->sum};
+    for (size_t n = 0; n < sizeof names / sizeof *names; n++)
+        *names[n] = space_local_name(space, group, arena_printf(space->arena, "%s_%s", stage->name, endings[n]));
+    make_tile(space, group, member, number);
+}
+
+void pipeline_group_new(Space *space, Group *group, const Pipeline *pipeline) {
+    Strips *strips = ARENA_NEW(space->arena, Strips);
+    Arena *arena = space->arena;
+    const char *name = group->root->name;
+    group->details = strips;
+    group->emit = strips_emit;
+    group->tile_count = strips->count = pipeline->count;
+    strips->members = ARENA_ARRAY(arena, Member, pipeline->count);
+    ENSURE(add_choice(space, group, arena_printf(arena, "%s pipeline", name), 2, 0) == CHOSEN_GENE);
+    for (int m = 0; m < pipeline->count; m++)
+        make_member(space, group, group->stages[m], m + 1, &strips->members[m]);
+    for (int m = 0; m + 1 < pipeline->count; m++)
+        make_places(space, group, strips, &strips->members[m]);
+    const Member *root = &strips->members[pipeline->count - 1];
+    int64_t vectors = axis_extent(root->stage->axes[root->vector]);
+    strips->strip_gene = root->row < 0 ? -1
+                                       : add_powers(space, group, arena_printf(arena, "%s strip", name),
+                                                    axis_extent(root->stage->axes[root->row]), STRIP_MOST, START_ROWS, 0);
+    strips->tiled_gene = add_choice(space, group, arena_printf(arena, "%s tiled", name), root->row < 0 ? 1 : 2, 0);
+    strips->tile_gene = add_powers(space, group, arena_printf(arena, "%s tile", name),
+                                   vectors < 0 ? -1 : ceil_divide(vectors, root->lanes), TILE_VECTORS, 16, 0);
+    double work = group_work(group);
+    strips->parallel_gene = add_choice(space, group, arena_printf(arena, "%s parallel", name), 2,
+                                       work < 0 || work >= space->target->machine->fork_operations);
+    strips->strip = space_local_name(space, group, "strip");
+    strips->tile = space_local_name(space, group, "tile");
+}
