@@ -15,6 +15,7 @@
 
 enum {
     FEW_TERMS = 64,  /* of a sum in a pipeline */
+    SHORT = 8,       /* a dimension of which an element may need all */
     STAGES_MOST = 12 /* of one pipeline: a point's nest has all of them */
 };
 
@@ -61,6 +62,24 @@ static bool suits_strips(const Program *program, const Stage *stage) {
            reads_arguments(program, stage);
 }
 
+static bool uses_axis(const Stage *stage, const Expr *index) {
+    for (int a = 0; a < stage->axis_count; a++)
+        if (expr_uses_var(index, stage->axes[a]))
+            return true;
+    return false;
+}
+
+/* Whether an element reads near its own place: each index moves with an axis, or has few values. */
+static bool reads_near(const Stage *stage, const Expr *read) {
+    for (int d = 0; d < read->count; d++) {
+        int64_t extent;
+        bool short_dimension = expr_is_int(read->tensor->dims[d], &extent) && extent <= SHORT;
+        if (!short_dimension && (!uses_axis(stage, read->args[d]) || expr_reads(read->args[d])))
+            return false;
+    }
+    return true;
+}
+
 /* Whether the read is of the element's own place: each index is an axis. */
 static bool is_of_own_place(const Stage *stage, const Expr *read) {
     for (int d = 0; d < read->count; d++)
@@ -79,13 +98,20 @@ typedef struct Finding {
     int first;    /* member */
 } Finding;
 
-/* Whether only members read the stage, and some do. */
+static bool all_near(const Stage *reader, const Tensor *tensor) {
+    EACH_STAGE_READ(read, reader)
+        if (read->tensor == tensor && !reads_near(reader, read))
+            return false;
+    return true;
+}
+
+/* Whether only members read the stage, near their own places, and some do. */
 static bool only_members_read(const Finding *finding, int stage) {
     const Tensor *tensor = finding->program->stages[stage]->components[0].tensor;
     bool any = false;
     for (int s = stage + 1; s < finding->program->stage_count; s++) {
         bool reads = stage_uses_tensor(finding->program->stages[s], tensor);
-        if (reads && !finding->member[s])
+        if (reads && (!finding->member[s] || !all_near(finding->program->stages[s], tensor)))
             return false;
         any |= reads;
     }

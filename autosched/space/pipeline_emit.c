@@ -90,15 +90,16 @@ static int add_choice(Space *space, Group *group, const char *name, int count, i
     return group_add_gene(space, group, (Gene){.name = name, .structural = true, .count = count, .start = start});
 }
 
-/* The register tile of a member. Genes of each tile have its number, from 1 on. */
+/* The register tile of a member. Genes of each tile have its number, from 1 on. Rows of a run-time size would pay for
+ * their ends. */
 static void make_tile(Space *space, Group *group, Member *member, int number) {
     const Stage *stage = member->stage;
     Arena *arena = space->arena;
     int64_t extent = axis_extent(stage->axes[member->vector]);
-    member->rows_gene = member->row < 0
-                            ? -1
-                            : add_powers(space, group, arena_printf(arena, "%s rows", stage->name),
-                                         axis_extent(stage->axes[member->row]), ROWS_MOST, 1, number);
+    int64_t rows = member->row < 0 ? 1 : axis_extent(stage->axes[member->row]);
+    member->rows_gene = member->row < 0 ? -1
+                                        : add_powers(space, group, arena_printf(arena, "%s rows", stage->name), rows,
+                                                     rows < 0 ? 1 : ROWS_MOST, 1, number);
     member->vectors_gene =
         add_powers(space, group, arena_printf(arena, "%s vectors", stage->name),
                    extent < 0 ? -1 : ceil_divide(extent, member->lanes), VECTORS_MOST, 2, number);

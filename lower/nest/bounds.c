@@ -92,6 +92,30 @@ static void widen_box(Forms *forms, Box *box, const Form *low, const Form *width
     }
 }
 
+static bool is_zero(const Expr *e) {
+    int64_t value;
+    return expr_is_int(e, &value) && value == 0;
+}
+
+/* Whether the expression is the last index of a dimension. */
+static bool is_last_index(NestState *state, const StageState *producer, int d, const Expr *e) {
+    const Form *last = form_add_int(&state->forms, domain_extent(state, producer, d), -1);
+    const Form *form = form_of_expr(&state->forms, (Expr *)e, find_axis_form, producer);
+    return form != NULL && form_equal(form, last);
+}
+
+/* What an index clamps to its dimension, as max(0, min(i, n - 1)) or the half of it that is needed; or the index. */
+static const Expr *unclamped(NestState *state, const StageState *producer, int d, const Expr *index) {
+    const Expr *inside = index;
+    for (int a = 0; a < 2 && inside->kind == EXPR_OP && inside->op == OP_MAX; a++)
+        if (is_zero(inside->args[a]))
+            inside = inside->args[1 - a];
+    for (int a = 0; a < 2 && inside->kind == EXPR_OP && inside->op == OP_MIN; a++)
+        if (is_last_index(state, producer, d, inside->args[a]))
+            inside = inside->args[1 - a];
+    return inside;
+}
+
 const Form *access_form(NestState *state, const StageState *stage, const NestRead *access, int dimension) {
     return form_of_expr(&state->forms, access->read->args[dimension], find_axis_form, stage);
 }
@@ -111,15 +135,25 @@ static void widen_by(Forms *forms, Box *box, const Form *index, LoopOutside *out
         box->whole = true;
 }
 
+/* The index of a read, as loops of the reader, or beside it as all that it ever is. */
+static const Form *index_form(NestState *state, const StageState *stage, const Expr *index, bool inside) {
+    Seeing seeing = {&state->forms, stage};
+    return inside ? form_of_expr(&state->forms, (Expr *)index, find_axis_form, stage)
+                  : form_of_expr(&state->forms, (Expr *)index, find_seen_form, &seeing);
+}
+
 /* Widens a producer's box by a read: inside the reader by what one iteration reads, beside it by all that it ever
  * reads. */
 static void widen_producer(NestState *state, const StageState *stage, const NestRead *access) {
     StageState *producer = access->producer;
-    Seeing seeing = {&state->forms, stage};
     bool inside = is_computed_in(producer, stage);
     for (int d = 0; d < access->read->count; d++) {
-        const Form *index = inside ? access_form(state, stage, access, d)
-                                   : form_of_expr(&state->forms, access->read->args[d], find_seen_form, &seeing);
+        const Expr *place = unclamped(state, producer, d, access->read->args[d]);
+        const Form *index = index_form(state, stage, place, inside);
+        bool clamped = place != access->read->args[d];
+        producer->boxes[d].clamped |= clamped;
+        if (producer->stored)
+            producer->stores[d].clamped |= clamped;
         widen_by(&state->forms, &producer->boxes[d], index, loop_is_outside, producer);
         if (producer->stored)
             widen_by(&state->forms, &producer->stores[d], index, loop_is_outside_buffer, producer);
@@ -132,13 +166,22 @@ static const Form *not_negative(Forms *forms, const Form *extent) {
     return form_at_most(forms, zero, extent) ? extent : form_extreme(forms, OP_MAX, extent, zero);
 }
 
+/* Whether a box that holds indices before they are clamped also holds what they become: it reaches into the dimension.
+ * An index below 0 becomes 0, which is in a box that begins below 0 and ends at 0 or later; likewise at the end. */
+static bool holds_clamped(NestState *state, const Box *box, const Form *domain) {
+    Forms *forms = &state->forms;
+    const Form *last = form_add(forms, box->low, box->width);
+    return form_at_most(forms, form_int(forms, 0), last) && form_below(forms, box->low, domain);
+}
+
 /* The first index and the extent of a box; the whole dimension if the box is as large. */
 static void close_box(NestState *state, const StageState *stage, int d, const Box *box, const Form **low,
                       const Form **extent) {
     Forms *forms = &state->forms;
     const Form *domain = domain_extent(state, stage, d);
     const Form *size = box->whole || !box->begun ? domain : not_negative(forms, form_add_int(forms, box->width, 1));
-    bool all = box->whole || !box->begun || form_at_most(forms, domain, size);
+    bool all = box->whole || !box->begun || form_at_most(forms, domain, size) ||
+               (box->clamped && !holds_clamped(state, box, domain));
     *low = all ? form_int(forms, 0) : box->low;
     *extent = all ? domain : size;
 }

@@ -74,6 +74,7 @@ typedef struct GuardForm {
 /* One dimension of the hull of all that consumers read inside the place where a stage is computed. */
 typedef struct Box {
     bool begun, whole;
+    bool clamped;      /* some indices count as the nearest one inside where they are outside: else edge */
     const Form *low;   /* over loops that stand still */
     const Form *width; /* extent - 1, over sizes */
 } Box;

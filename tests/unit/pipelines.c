@@ -1,0 +1,137 @@
+/* pipelines.c - stages that may be computed together in strips: which ones, that their points are legal and mean what they
+ * say, and that strips are chosen where they pay.
+ */
+#include "autosched/search/policies.h"
+#include "autosched/space/groups.h"
+#include "tests/tap.h"
+
+#include <string.h>
+
+/* Of tests/unit/schedules.h, whose random numbers are others. */
+Program *program_of_text(Arena *arena, const char *text, const struct Binding *bindings, int count);
+
+enum { POINTS = 150 };
+
+typedef struct Case {
+    const char *name, *text;
+    int stages; /* of its pipeline; 0: none */
+} Case;
+
+#define ROWS " where y in 0:H, x in 0:W "
+static const Case cases[] = {
+    {"blur",
+     "def f(float(2048, 4096) i) -> (o) { b(y, x) = (i(y, x) + i(y, x + 1) + i(y, x + 2)) / 3\n"
+     "o(y, x) = (b(y, x) + b(y + 1, x) + b(y + 2, x)) / 3 }",
+     2},
+    {"steps at edges",
+     "def f(float(H, W) a) -> (d) { b(y, x) = (a(y - 1, x) else edge) + (a(y + 1, x) else edge)" ROWS
+     "c(y, x) = exp((b(y - 1, x) else edge) + (b(y + 1, x) else edge) + (b(y, x + 1) else edge))" ROWS
+     "d(y, x) = (c(y, x - 1) else edge) + (c(y - 2, x) else edge)" ROWS "}",
+     3},
+    {"sums of products",
+     "def f(float(300, 531) i) -> (o) { g(y, x) = i(y, x + 2) - i(y, x)  h(y, x) = i(y + 2, x) - i(y, x)\n"
+     "s(y, x) +=! g(y + r_i, x + r_j) * h(y + r_i, x + r_j) where r_i in 0:3, r_j in 0:3\n"
+     "t(y, x) +=! g(y + r_i, x + r_j) * g(y + r_i, x + r_j) where r_i in 0:3, r_j in 0:3\n"
+     "o(y, x) = s(y, x) * t(y, x) }",
+     5},
+    {"planes",
+     "def f(float(3, 270, 251) i) -> (o) { g(y, x) = exp(0.3 * i(0, y, x) + 0.6 * i(1, y, x) + 0.1 * i(2, y, x))\n"
+     "m(y, x) = g(y, x) + g(y + 1, x) + g(y + 2, x + 1)  o(c, y, x) = m(y, x) * i(c, y, x) }",
+     3},
+    {"a single axis",
+     "def f(float(100003) i) -> (o) { a(x) = exp(i(x))  b(x) = sqrt(a(x) + a(x + 1))  o(x) = b(x) * b(x + 5) }", 3},
+    {"products",
+     "def f(float(64, 64) a) -> (o) { b(i, j) +=! a(i, r_k) * a(r_k, j)  o(i, j) +=! b(i, r_k) * b(r_k, j) }", 0},
+    {"own elements alone",
+     "def f(float(512, 512) a) -> (o) { b(i, j) = exp(a(i, j))  c(i, j) = b(i, j) * b(i, j)  o(i, j) = c(i, j) + b(i, j) }",
+     0},
+    {"a result that is read",
+     "def f(float(512, 512) a) -> (b, o) { b(i, j) = exp(a(i, j))  o(i, j) = b(i, j) + b(i, j + 1) }", 0},
+    {"little data", "def f(float(20, 20) a) -> (o) { b(i, j) = exp(a(i, j))  o(i, j) = b(i, j) + b(i, j + 1) }", 0},
+};
+enum { CASES = sizeof cases / sizeof *cases };
+
+static Space *space_of(Arena *arena, const Case *c, const Target *target) {
+    return space_new(arena, program_of_text(arena, c->text, NULL, 0), target, NULL);
+}
+
+static void test_stages(Arena *arena, const Case *c, const Target *target) {
+    const Space *space = space_of(arena, c, target);
+    const Pipeline *pipeline = space->pipelines.count ? space->pipelines.items[0] : NULL;
+    is_int(pipeline ? pipeline->count : 0, c->stages, "%s: %d stages", c->name, c->stages);
+    ok(!pipeline == !c->stages && (!pipeline || pipeline->group), "%s: they have a group", c->name);
+}
+
+/* Points in strips are legal, whatever the genes; and every statement has an effect. */
+static void test_points(Arena *arena, const Case *c, const Target *target) {
+    Space *space = space_of(arena, c, target);
+    const Group *group = space->pipelines.items[0]->group;
+    Random random = {7};
+    int point[space->gene_count], usable = 0, refused = 0;
+    Text all = {.arena = arena};
+    Arena *scratch = arena_new();
+    for (int i = 0; i < POINTS; i++) {
+        arena_reset(scratch);
+        point_random(space, &random, point);
+        point[group->first_gene] = 1;
+        if (!point_plausible(space, point))
+            continue;
+        usable++;
+        const Schedule *schedule = point_schedule(scratch, space, point);
+        refused += !schedule || !nest_build(scratch, space->program, schedule, NULL, target, NULL);
+        if (schedule)
+            schedule_print_statements(&all, schedule);
+    }
+    ok(usable > POINTS / 3 && refused == 0, "%s: %d points of %d are usable, %d of them refused", c->name, usable, POINTS,
+       refused);
+    static const char *const places[] = {"inline(", "compute_at(", "store_at(", "vectorize(", "parallel("};
+    for (size_t p = 0; p < sizeof places / sizeof *places; p++)
+        ok(strstr(all.text, places[p]) || (p == 2 && group->root->axis_count == 1), "%s: some have %s...)", c->name,
+           places[p]);
+    arena_free(scratch);
+}
+
+/* What the other way to compute a pipeline would take does not matter. */
+static void test_genes(Arena *arena, const Target *target) {
+    Space *space = space_of(arena, &cases[0], target);
+    Group *group = space->pipelines.items[0]->group;
+    int point[space->gene_count], other[space->gene_count];
+    for (int strips = 0; strips <= 1; strips++) {
+        point_start(space, point);
+        point[group->first_gene] = strips;
+        memcpy(other, point, sizeof point);
+        other[space->groups.items[0]->first_gene] += 1; /* of the groups apart */
+        bool apart = point_hash(space, point) != point_hash(space, other);
+        memcpy(other, point, sizeof point);
+        other[group->first_gene + 1] += 1;
+        bool fused = point_hash(space, point) != point_hash(space, other);
+        ok(apart == !strips && fused == strips, "%s: only its own genes count", strips ? "in strips" : "apart");
+        for (int g = 0; g < space->groups.count; g++)
+            ok(group_is_used(space, space->groups.items[g], point) == ((space->groups.items[g] == group) == strips),
+               "%s: group %d", strips ? "in strips" : "apart", g);
+    }
+}
+
+static void test_choice(Arena *arena, const Target *target) {
+    const StaticChoice *choice =
+        static_choice(arena, program_of_text(arena, cases[2].text, NULL, 0), target, EFFORT_MODEL, 0);
+    Text text = {.arena = arena};
+    schedule_print_statements(&text, choice->schedule);
+    ok(strstr(text.text, "strip = split") || strstr(text.text, "strip, "), "-O2 computes sums of products in strips");
+    ok(choice->point != NULL, "which is a point of the space");
+}
+
+int main(void) {
+    Arena *arena = arena_new();
+    Target target = *target_find("x86-64-v4");
+    target.threads = 2;
+    for (int c = 0; c < CASES; c++)
+        test_stages(arena, &cases[c], &target);
+    for (int c = 0; c < CASES; c++)
+        if (cases[c].stages)
+            test_points(arena, &cases[c], &target);
+    test_genes(arena, &target);
+    test_choice(arena, &target);
+    arena_free(arena);
+    return done_testing();
+}
