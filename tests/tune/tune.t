@@ -82,6 +82,10 @@ wait "$search" 2>/dev/null
 [ ! -e killed.o ] && [ -z "$(find . -name '*killed.o*')" ]
 report $? "killed, it leaves no part of an object"
 before=$(measured killed.db)
+"$TENSORC" db export --db=killed.db | sed -n 's/^trial //p' | sort -n >numbers
+is "$(cat numbers)" "$(seq "$before")" "it leaves each trial before the last one, with its number" || diag_file numbers
+is "$("$TENSORC" db export --db=killed.db | grep -c '^wall \|^policy \|^features \|^toolchain ')" $((4 * before)) \
+    "and with all that is known of it"
 runs "a search goes on with its database" "$TENSORC" -O tune --db=killed.db --trials=$((before + 2)) -c k.tensor -o killed.o
 [ "$(measured killed.db)" -ge "$before" ]
 report $? "and has lost nothing"

@@ -291,6 +291,23 @@ static void test_strange_rows(Arena *arena) {
     }
 }
 
+/* A table with a row that today's cannot hold is not renewed, and stays as it is. */
+static void test_failed_renewal(Arena *arena) {
+    const char *path = in_folder(arena, "unrenewed.db");
+    Record *found, record = sample(arena, "aa", 1, 0.5);
+    Database *database = with_strange_row(arena, path, "schedule = NULL");
+    ok(!database_add(database, &record), "a file with a row that cannot be kept takes no record");
+    is_int(database_find(arena, database, "aa", "znver4", 2, &found), 2, "and has its others");
+    database_close(database);
+    sqlite3 *handle;
+    sqlite3_stmt *row;
+    sqlite3_open(path, &handle);
+    sqlite3_prepare_v2(handle, "SELECT count(*) FROM records, pragma_table_info('records')", -1, &row, NULL);
+    is_int(sqlite3_step(row) == SQLITE_ROW ? sqlite3_column_int(row, 0) : -1, 3 * 15, "in its own columns");
+    sqlite3_finalize(row);
+    sqlite3_close(handle);
+}
+
 static void test_foreign_parts(Arena *arena) {
     static const char endless[] = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)";
     const struct Part {
@@ -641,6 +658,7 @@ int main(void) {
     test_failures(arena);
     test_damage(arena);
     test_strange_rows(arena);
+    test_failed_renewal(arena);
     test_foreign_parts(arena);
     test_parts_added_later(arena);
     test_changed_bytes(arena);
