@@ -150,6 +150,8 @@ static void run_case(Case *c, uint64_t seed) {
     if (!c->program)
         return;
     check_record(c);
+    if (c->wrong)
+        return;
     for (int s = 0; s < c->program->size_count; s++)
         for (int i = 0; i < RANDOM_SIZES; i++)
             if (!strcmp(bindings[i].name, c->program->sizes[s]->name))
