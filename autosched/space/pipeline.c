@@ -54,12 +54,17 @@ static bool reads_initial(const Stage *stage) {
     return false;
 }
 
+/* Whether statements can spell the name: not that of one stage of several that were made from one. */
+static bool has_plain_name(const Stage *stage) {
+    return !strchr(stage->name, '[');
+}
+
 /* Whether it is computed at places near those that it reads, in loops that can be cut into strips. */
 static bool suits_strips(const Program *program, const Stage *stage) {
     return stage->component_count == 1 && stage->axis_count > 0 && !stage->scan &&
            stage->combine != COMBINE_DECLARED && stage_first_scatter(stage) == stage->axis_count &&
            !stage_is_ragged(stage) && sums_few_terms(stage) && !reads_initial(stage) &&
-           reads_arguments(program, stage);
+           has_plain_name(stage) && reads_arguments(program, stage);
 }
 
 static bool uses_axis(const Stage *stage, const Expr *index) {
@@ -69,12 +74,20 @@ static bool uses_axis(const Stage *stage, const Expr *index) {
     return false;
 }
 
+/* Whether the index may jump: what wraps around or is reflected at an end is far away there. */
+static bool jumps(const Expr *index) {
+    EACH_EXPR(e, index)
+        if (e->kind == EXPR_OP && e->op == OP_MOD)
+            return true;
+    return expr_reads(index);
+}
+
 /* Whether an element reads near its own place: each index moves with an axis, or has few values. */
 static bool reads_near(const Stage *stage, const Expr *read) {
     for (int d = 0; d < read->count; d++) {
         int64_t extent;
         bool short_dimension = expr_is_int(read->tensor->dims[d], &extent) && extent <= SHORT;
-        if (!short_dimension && (!uses_axis(stage, read->args[d]) || expr_reads(read->args[d])))
+        if (!short_dimension && (!uses_axis(stage, read->args[d]) || jumps(read->args[d])))
             return false;
     }
     return true;

@@ -15,6 +15,7 @@
 #include <string.h>
 
 enum { STRIP_MOST = 256, TILE_VECTORS = 64, ROWS_MOST = 4, VECTORS_MOST = 8, ASSUMED_EXTENT = 1024, START_ROWS = 16 };
+enum { CODE_LIMIT = 64 /* weight of all vectors of a register tile */ };
 
 /* From the outside in; the order counts. */
 typedef enum Place { PLACE_ROOT, PLACE_STRIP, PLACE_TILE, PLACE_ROW, PLACE_REGISTERS, PLACE_INLINE, PLACE_COUNT } Place;
@@ -23,6 +24,8 @@ typedef struct Member {
     const Stage *stage;
     int vector, row; /* axes; row: -1 where there is one axis */
     int lanes;
+    bool shorter; /* the lanes are fewer than registers have, as some are fetched one by one */
+    int64_t code; /* weight of a vector */
     int rows_gene, vectors_gene; /* of its register tile; rows: -1 without a row axis */
     int place_gene;              /* -1: the root */
     int place_count;
@@ -97,12 +100,14 @@ static void make_tile(Space *space, Group *group, Member *member, int number) {
     Arena *arena = space->arena;
     int64_t extent = axis_extent(stage->axes[member->vector]);
     int64_t rows = member->row < 0 ? 1 : axis_extent(stage->axes[member->row]);
+    int64_t most = member->code < CODE_LIMIT ? CODE_LIMIT / member->code : 1;
     member->rows_gene = member->row < 0 ? -1
                                         : add_powers(space, group, arena_printf(arena, "%s rows", stage->name), rows,
-                                                     rows < 0 ? 1 : ROWS_MOST, 1, number);
+                                                     rows < 0 || most < ROWS_MOST ? 1 : ROWS_MOST, 1, number);
     member->vectors_gene =
         add_powers(space, group, arena_printf(arena, "%s vectors", stage->name),
-                   extent < 0 ? -1 : ceil_divide(extent, member->lanes), VECTORS_MOST, 2, number);
+                   extent < 0 ? -1 : ceil_divide(extent, member->lanes),
+                   most < VECTORS_MOST ? most : VECTORS_MOST, 2, number);
 }
 
 /* --- places ------------------------------------------------------------------------------------------------------- */
@@ -320,6 +325,8 @@ static bool strips_emit(Space *space, Group *group, const int *genes, Sketch *sk
     for (int m = 0; m + 1 < strips->count; m++)
         if (places[m] == PLACE_INLINE)
             sketch_write(space, sketch, "inline(%s)\n", strips->members[m].stage->name);
+    for (int m = 0; m < strips->count; m++)
+        sketch->shorter |= places[m] != PLACE_INLINE && strips->members[m].shorter;
     write_root(&writer);
     for (int m = strips->count - 2; m >= 0; m--)
         if (places[m] != PLACE_INLINE)
@@ -331,11 +338,15 @@ static bool strips_emit(Space *space, Group *group, const int *genes, Sketch *sk
 /* --- the group ---------------------------------------------------------------------------------------------------- */
 
 static void make_member(Space *space, Group *group, const Stage *stage, int number, Member *member) {
-    int lanes = stage_lanes(space, stage);
+    const Stage *value = space->apart[program_stage_index(space->program, stage)];
+    int whole = stage_lanes(space, stage);
     *member = (Member){.stage = stage, .place_gene = -1};
-    member->vector = vector_axis(stage, lanes);
+    member->vector = vector_axis(stage, whole);
     member->row = row_axis(stage, member->vector);
     member->lanes = 1;
+    const Var *axis = value->axes[member->vector];
+    int lanes = stage_lanes_along(space->target, value, axis, whole);
+    member->shorter = lanes < whole;
     while (member->lanes < lanes && member->lanes < extent_of(stage->axes[member->vector]))
         member->lanes *= 2;
     const char *const endings[] = {"o", "i", "v", "ro", "ri", "sum"};
@@ -343,6 +354,7 @@ static void make_member(Space *space, Group *group, const Stage *stage, int numb
                                   &member->row_outer, &member->row_inner, &member->sum};
     for (size_t n = 0; n < sizeof names / sizeof *names; n++)
         *names[n] = space_local_name(space, group, arena_printf(space->arena, "%s_%s", stage->name, endings[n]));
+    member->code = stage_weight(value, space->target) + stage_lane_code(space->target, value, axis, member->lanes);
     make_tile(space, group, member, number);
 }
 

@@ -40,6 +40,13 @@ static const Case cases[] = {
      3},
     {"a single axis",
      "def f(float(100003) i) -> (o) { a(x) = exp(i(x))  b(x) = sqrt(a(x) + a(x + 1))  o(x) = b(x) * b(x + 5) }", 3},
+    {"long values",
+     "def f(float(400, 1000) a) -> (o) { b(i, j) = exp(a(i, j))\n"
+     "c(i, j) = sin(b(i, 2*j)) + cos(b(i + 1, 2*j)) + tan(b(i, 2*j + 1)) + erf(b(i + 1, 2*j + 1)) + pow(b(i, j), b(i, 2*j))\n"
+     "o(i, j) = sqrt(c(i, j) + c(i + 1, j)) }",
+     3},
+    {"wrapped", "def f(float(400, 1000) a) -> (o) { b(i, j) = exp(a(i, j))\n"
+     "o(i, j) = (b(i, j + 1) else wrap) + (b(i, j - 1) else reflect) where i in 0:400, j in 0:1000 }", 0},
     {"products",
      "def f(float(64, 64) a) -> (o) { b(i, j) +=! a(i, r_k) * a(r_k, j)  o(i, j) +=! b(i, r_k) * b(r_k, j) }", 0},
     {"own elements alone",
