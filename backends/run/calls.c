@@ -6,7 +6,7 @@
 #include <math.h>
 
 enum { FEWEST = 3, STEADY_CALLS = 6, LONGER = 16, LONGEST = 40 };
-enum { MOST_DISTURBED = 2, DISTURBED_PART = 8 }; /* of calls that nothing examines */
+enum { MOST_DISTURBED = 2, DISTURBED_PART = 8, FEW = 16 }; /* of calls that nothing examines */
 static const double long_seconds = 0.25;   /* the processor time of such a call tells as much as several calls do */
 static const double steady_part = 0.2;     /* part of the time for repeats, after which they may end */
 static const double still_part = 0.95;     /* of the wall clock: with less the processor was elsewhere */
@@ -57,6 +57,10 @@ static void add_seen(Calls *calls, const CallSeen *seen) {
         return;
     add_time(calls->arena, &calls->clean, seconds);
     calls->undisturbed += seconds * (double)seen->calls;
+    if (!is_still(seen, calls->limits.threads))
+        return;
+    add_time(calls->arena, &calls->still, seconds);
+    calls->still_seconds += seconds * (double)seen->calls;
 }
 
 /* One of so many. */
@@ -79,8 +83,8 @@ void calls_add(Calls *calls, CallSeen seen, int64_t group) {
     double before = first ? HUGE_VAL : calls->begin_and_end;
     calls->begin_and_end = seen.examined ? fmin(before, seen.begin_and_end) : before;
     if (known && calls->begin_and_end < before) { /* the calls before took less, too */
-        calls->times.count = calls->clean.count = 0;
-        calls->undisturbed = 0;
+        calls->times.count = calls->clean.count = calls->still.count = 0;
+        calls->undisturbed = calls->still_seconds = 0;
         for (int i = 0; i + 1 < calls->seen.count; i++)
             add_seen(calls, &calls->seen.items[i]);
     }
@@ -91,9 +95,26 @@ static double lower_quartile(const Times *times) {
     return times->items[times->count / 4];
 }
 
+/* Threads that rarely have the processors at once mostly begin with empty caches: then the fastest calls tell more. */
+static double typical_seconds(const Calls *calls, const Times *times) {
+    bool rarely = calls->limits.threads > 1 && calls_need_examining(calls);
+    return rarely ? times->items[times->count / FEW] : lower_quartile(times);
+}
+
+/* The wall clock is trusted more than what is added up from processor times: a thread that just got its processor finds
+ * nothing in its caches. */
+static bool are_enough_still(const Calls *calls) {
+    return calls->still.count >= STEADY_CALLS;
+}
+
+static const Times *chosen_times(const Calls *calls) {
+    return are_enough_still(calls) ? &calls->still : calls->clean.count ? &calls->clean : &calls->times;
+}
+
 /* Whether undisturbed calls have filled this part of the time for repeats. */
 static bool have_filled(const Calls *calls, double part) {
-    return calls->clean.count >= FEWEST && calls->undisturbed >= part * calls->limits.min_seconds;
+    double filled = are_enough_still(calls) ? calls->still_seconds : calls->undisturbed;
+    return calls->clean.count >= FEWEST && filled >= part * calls->limits.min_seconds;
 }
 
 /* Whether it is too slow to be worth repeating. */
@@ -106,7 +127,7 @@ static bool is_slow(const Calls *calls) {
 /* Whether a quarter of the calls agree: disturbances only add time. */
 static bool is_steady(const Calls *calls) {
     return calls->limits.steady > 0 && calls->clean.count >= STEADY_CALLS && have_filled(calls, steady_part) &&
-           lower_quartile(&calls->clean) <= calls->clean.items[0] * (1 + calls->limits.steady);
+           lower_quartile(chosen_times(calls)) <= chosen_times(calls)->items[0] * (1 + calls->limits.steady);
 }
 
 /* Calls that wait for the processor are given a longer time, and a still longer one to be undisturbed at all. */
@@ -135,7 +156,7 @@ bool calls_need_examining(const Calls *calls) {
 }
 
 CallTimes calls_times(const Calls *calls) {
-    const Times *times = calls->clean.count ? &calls->clean : &calls->times;
+    const Times *times = chosen_times(calls);
     double sum = 0, squares = 0;
     for (int i = 0; i < times->count; i++)
         sum += times->items[i];
@@ -143,7 +164,7 @@ CallTimes calls_times(const Calls *calls) {
     for (int i = 0; i < times->count; i++)
         squares += (times->items[i] - mean) * (times->items[i] - mean);
     double deviation = times->count > 1 ? squares / (times->count - 1) : 0;
-    return (CallTimes){lower_quartile(times), times->items[0], mean > 0 ? sqrt(deviation) / mean : 0};
+    return (CallTimes){typical_seconds(calls, times), times->items[0], mean > 0 ? sqrt(deviation) / mean : 0};
 }
 
 Disturbance calls_disturbance(const Calls *calls) {

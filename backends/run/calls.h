@@ -42,9 +42,11 @@ typedef LIST(double) Times; /* the least first */
 typedef struct Calls {
     Arena *arena;
     CallLimits limits;
-    LIST(CallSeen) seen;                      /* of one call each */
-    Times times, clean;                       /* of all calls; of those that nothing disturbed */
-    double begin_and_end, total, undisturbed; /* seconds: by the wall clock, and of undisturbed calls together */
+    LIST(CallSeen) seen; /* of one call each */
+    Times times, clean;  /* of all calls; of those that nothing disturbed */
+    Times still;         /* of those of them that the wall clock tells */
+    double begin_and_end;
+    double total, undisturbed, still_seconds; /* by the wall clock, also for waiting; of `clean`; of `still` */
 } Calls;
 
 /* A part of a call that one thread runs. A thread that gave the processor away by itself takes the time until it came

@@ -3,6 +3,7 @@
 #include "lang/clock.h"
 #include <math.h>
 #include <omp.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -117,6 +118,42 @@ static double empty_loop_seconds(int threads) {
         known = fmin(known, monotonic_seconds() - from);
     }
     return known;
+}
+
+/* The processor that thread so-and-so of a gang gets, of those that are allowed. */
+static int nth_processor(const cpu_set_t *allowed, int thread) {
+    for (int processor = 0; processor < CPU_SETSIZE; processor++)
+        if (CPU_ISSET(processor, allowed) && thread-- == 0)
+            return processor;
+    return 0;
+}
+
+void watch_spread(bool apart) {
+    static cpu_set_t allowed;
+    static bool spread;
+    int threads = omp_get_max_threads();
+    if (apart == spread || (apart && (sched_getaffinity(0, sizeof allowed, &allowed) || CPU_COUNT(&allowed) < threads)))
+        return;
+    spread = apart;
+#pragma omp parallel
+    {
+        cpu_set_t own;
+        CPU_ZERO(&own);
+        CPU_SET(nth_processor(&allowed, omp_get_thread_num()), &own);
+        sched_setaffinity(0, sizeof own, apart ? &own : &allowed);
+    }
+}
+
+double watch_gather(double limit_seconds) {
+    int threads = omp_get_max_threads();
+    double quick = fmax(short_loop, 2 * empty_loop_seconds(threads)), begin = monotonic_seconds(), now = begin;
+    for (double from = begin; now < begin + limit_seconds; from = now) {
+        watch_parallel(do_nothing, NULL, threads);
+        now = monotonic_seconds();
+        if (now - from <= quick)
+            break;
+    }
+    return now - begin;
 }
 
 /* --- calls --- */

@@ -25,6 +25,8 @@
 enum { MOST_THREADS = 16384 };           /* OpenMP starts so many without crashing, or says that it cannot */
 enum { HOPELESS = 4 };                   /* times slower than wanted: needs no call to warm it */
 static const double slow_seconds = 0.01; /* longer calls need none either */
+/* On a busy machine all threads have the processors at once for about a slice; how long they wait for that. */
+static const double slice_seconds = 1e-3, gather_seconds = 0.05;
 
 typedef struct Buffer {
     uint8_t *mapping, *data;
@@ -240,8 +242,14 @@ static void put_results(Wire *request, const Job *job, Wire *answer) {
 static void repeat(Calls *calls, const WatchedCall *call, double warm) {
     int64_t group = warm > 5e-5 ? 1 : (int64_t)(5e-5 / (warm > 1e-9 ? warm : 1e-9)) + 1;
     int status;
-    while (calls_go_on(calls))
-        calls_add(calls, watch_call(call, group, calls_need_examining(calls), &status), group);
+    while (calls_go_on(calls)) {
+        bool examine = calls_need_examining(calls);
+        watch_spread(examine && calls->limits.threads > 1);
+        if (examine && calls->limits.threads > 1 && warm < slice_seconds)
+            calls->total += watch_gather(gather_seconds);
+        calls_add(calls, watch_call(call, group, examine, &status), group);
+    }
+    watch_spread(false);
 }
 
 /* Disturbances, repeats, seconds, least and spread. */
