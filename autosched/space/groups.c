@@ -5,7 +5,7 @@
  * group uses. If the root reads one reduction (with reuse, or across memory) element by element, that is computed in
  * the root's register tile. Otherwise it takes in all that share its leading axes, computed a row at a time (softmax,
  * layer norm), and one reduction with reuse that they read row by row, computed for a block of rows (the scores before
- * a softmax). Such rows may end in a reduction with reuse that the root reads (attention).
+ * a softmax). Such rows may end in a reduction with reuse that the root reads, or is (attention).
  */
 #include "autosched/space/groups.h"
 #include "lang/machine.h"
@@ -474,9 +474,17 @@ static bool chooses_cases(Space *space, const Stage *stage) {
            stage_has_cases(inlined_stage(space, stage));
 }
 
+/* Whether it is a reduction that a register tile computes a block of rows at a time. */
+static bool is_product(const Grouping *grouping, const StageUses *facts) {
+    return stage_has_reuse(facts->stage) && !stage_is_row_reduction(grouping->space, facts->stage) && !facts->scan &&
+           facts->stage->component_count == 1;
+}
+
 /* Takes in producers of which the root's row needs only a row. Returns the number of shared axes. */
 static int absorb_rows(Grouping *grouping, const Stage *root, bool *members) {
-    bool along = root->axis_count > 1 && root->reduction_count == 0 && !reads_row_reduction(grouping, root, members);
+    const StageUses *own = &grouping->facts[program_stage_index(grouping->space->program, root)];
+    bool along = root->axis_count > 1 && !reads_row_reduction(grouping, root, members);
+    along &= root->reduction_count == 0 || is_product(grouping, own);
     int depth = root->axis_count - (along || stage_is_column_reduction(grouping->space, root));
     depth = minimum(depth, stage_first_scatter(root));
     bool any = false;
@@ -486,9 +494,9 @@ static int absorb_rows(Grouping *grouping, const Stage *root, bool *members) {
         tiled |= chooses_cases(grouping->space, facts->stage);
         if (!only_used_in(grouping, facts, members) || tiled)
             continue;
-        int own = facts->stage->axis_count - stage_is_column_reduction(grouping->space, facts->stage);
-        own = minimum(own, stage_first_scatter(facts->stage));
-        int shared = shared_depth(grouping, facts, members, minimum(depth, own));
+        int axes = facts->stage->axis_count - stage_is_column_reduction(grouping->space, facts->stage);
+        axes = minimum(axes, stage_first_scatter(facts->stage));
+        int shared = shared_depth(grouping, facts, members, minimum(depth, axes));
         bool rows = stage_is_row_reduction(grouping->space, facts->stage) && stage_has_reuse(facts->stage);
         if (shared == 0 || (rows && shared < facts->stage->axis_count))
             continue;
@@ -531,17 +539,26 @@ static StageUses *find_row_anchor(Grouping *grouping, const bool *members, int d
     for (int s = grouping->count - 1; s >= 0 && depth > 0; s--) {
         StageUses *facts = &grouping->facts[s];
         const Stage *stage = facts->stage;
-        if (!members[s] && only_used_in(grouping, facts, members) && !facts->scan && stage->component_count == 1 &&
-            stage_has_reuse(stage) && !stage_is_row_reduction(grouping->space, stage) && stage->axis_count > depth &&
-            shared_depth(grouping, facts, members, depth) == depth && suits_blocks(grouping->space, stage, depth))
+        if (!members[s] && only_used_in(grouping, facts, members) && is_product(grouping, facts) &&
+            stage->axis_count > depth && shared_depth(grouping, facts, members, depth) == depth &&
+            suits_blocks(grouping->space, stage, depth))
             return facts;
     }
     return NULL;
 }
 
-/* For a root that reads a product of rows made of another product's rows (attention: weights times values, weights made
- * of scores). All can be computed a block of rows at a time, which pays if the data between them is too large for a
- * near cache. Returns the first product and takes in the stages between, or NULL. */
+/* Whether a member other than the product is a reduction: of rows, as no other kind is taken in. */
+static bool has_row_reduction(const Grouping *grouping, const bool *members, const StageUses *product) {
+    for (int s = 0; s < grouping->count; s++)
+        if (members[s] && &grouping->facts[s] != product && grouping->facts[s].stage->reduction_count > 0)
+            return true;
+    return false;
+}
+
+/* For a root that reads, or is, a product of rows made of another product's rows (attention: weights times values,
+ * weights made of scores). All can be computed a block of rows at a time, which pays if the data between them is too
+ * large for a near cache; for a root that is one, also only if there are reductions of rows between (softmax). Returns
+ * the first product and takes in the stages between, or NULL. */
 static StageUses *find_chain(Grouping *grouping, const Stage *root, const StageUses *product, bool *members,
                              int *depth) {
     bool chain[grouping->count];
@@ -551,6 +568,7 @@ static StageUses *find_chain(Grouping *grouping, const Stage *root, const StageU
     StageUses *block = shared == root->axis_count - 1 ? find_row_anchor(grouping, chain, shared) : NULL;
     double between = block ? bytes_below(block->stage, 0) : 0;
     if (between <= 2 * cache_size(grouping->space, 1) || product->stage->component_count > 1 ||
+        (product->stage == root && !has_row_reduction(grouping, chain, product)) ||
         !suits_blocks(grouping->space, product->stage, shared))
         return NULL;
     memcpy(members, chain, sizeof chain);
@@ -630,9 +648,14 @@ static void make_group(Grouping *grouping, int root) {
     StageUses *anchor = find_anchor(grouping, group->root, members);
     int depth = 0;
     bool elements = false, rows = stage_is_row_reduction(space, group->root);
-    StageUses *block = NULL, *product = NULL;
-    if (anchor && !group->scan && (block = find_chain(grouping, group->root, anchor, members, &depth)))
-        product = anchor;
+    StageUses *block = NULL, *product = anchor;
+    if (!anchor && is_product(grouping, &grouping->facts[root]))
+        product = &grouping->facts[root];
+    if (product && !group->scan)
+        block = find_chain(grouping, group->root, product, members, &depth);
+    product = block ? product : NULL;
+    if (product)
+        members[product - grouping->facts] = true;
     else if (anchor)
         members[anchor - grouping->facts] = true;
     else if (!absorb_transforms(grouping, group->root, members) &&

@@ -7,8 +7,8 @@
  *
  * A reduction with reuse that the members read by rows (the scores of attention) is computed for a block of rows by its
  * own register tile, into a buffer that stays in a near cache; the block is that tile's rows. A product of these rows
- * that the root reads (of attention's weights and values) is computed from the block by a second tile. Rows of a few
- * elements become the lanes of vectors: a vector for each element of a row, kept in registers. A reduction over outer
+ * (of attention's weights and values), the root or what it reads, is computed from the block by a second tile. Rows of
+ * a few elements become the lanes of vectors: a vector for each element of a row, kept in registers. A reduction over outer
  * axes continues in the whole row at each step. Short rows that are contiguous in memory are one row. A reduction over
  * the rows of a matrix runs in a few streams, which memory serves faster than one. A single row is shared by threads:
  * rfactor keeps a partial result for each piece, outside all members. A stage that scatters is such a group, without
@@ -548,11 +548,11 @@ static bool emit_product(Space *space, Group *group, const Row *row, const int *
     return emitted;
 }
 
-/* The product reads rows of the whole block. */
+/* The product reads rows of the whole block. If it is the root, the blocks are its own. */
 static bool emit_blocks(Space *space, Group *group, Row *row, const int *genes, Sketch *sketch) {
     const char *around, *block = write_blocks(space, group, row, genes, sketch, &around);
     bool together = row->product || genes[row->rows] == 1;
-    if (row->product)
+    if (row->product && !row->product->around)
         place_tile(space, sketch, row->product, block);
     place_members(space, group, row, sketch, row->product ? block : together ? row->middle : row->inner);
     place_tile(space, sketch, row->tile, block);
@@ -678,6 +678,10 @@ static void name_blocks(Space *space, Group *group, Row *row) {
     row->block = space_local_name(space, group, arena_printf(space->arena, "%s_block", axis));
     row->middle = space_local_name(space, group, arena_printf(space->arena, "%s_rows", axis));
     row->inner = space_local_name(space, group, arena_printf(space->arena, "%s_row", axis));
+    if (row->product && row->product->around) {
+        row->product->axes[row->depth - 1].middle = row->middle;
+        row->product->axes[row->depth - 1].inner = row->inner;
+    }
 }
 
 /* Elements of a row of the stage, or terms of the sum for one; 0: known at run time only. */
@@ -726,6 +730,7 @@ static void make_product(Space *space, Group *group, Row *row, const Stage *prod
     int count = group->genes.count, shared = row->tile->axes[row->depth - 1].tile;
     row->prefix = group->prefix = arena_printf(space->arena, "%sof_", prefix);
     row->product = tile_new(space, group, product, product, row->depth);
+    row->product->around = product == group->root;
     row->product->axes[row->depth - 1].tile = shared;
     group->tile_count = 2;
     group->prefix = prefix;

@@ -60,6 +60,7 @@ typedef struct Tile {
     const Chain *chain; /* the chain that the root is part of, or NULL */
     int producer;       /* the root's number among its producers; -1: it is the chain's root */
     int placed;         /* its first axes that loops around it have, the last in blocks of its tile; 0: it is at root */
+    bool around;        /* it is the group's root: these loops are its own, and are cut already */
     const Stage *anchor; /* after inlining; NULL: the root has no reduction */
     const Stage *value;  /* the anchor, or without one the root, as the nest has it */
     bool fused;          /* the anchor is not the root */

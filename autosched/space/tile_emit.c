@@ -57,7 +57,7 @@ static void order_axes(const TileWriter *writer, bool vector_first, NameList *li
     if (vector_first && writer->vector >= 0)
         names_add(list, name(writer, writer->vector));
     for (int a = 0; a < tile->axis_count; a++)
-        if (tile->axes[a].tiled && a != writer->vector)
+        if (tile->axes[a].tiled && a != writer->vector && name(writer, a))
             names_add(list, name(writer, a));
     if (!vector_first && writer->vector >= 0)
         names_add(list, name(writer, writer->vector));
@@ -68,7 +68,7 @@ static void order_apart(const TileWriter *writer, NameList *list, AxisName *name
     const Tile *tile = writer->tile;
     for (int sharing = 0; sharing <= 1; sharing++)
         for (int a = 0; a < tile->axis_count; a++)
-            if (tile->axes[a].tiled && a != writer->vector &&
+            if (tile->axes[a].tiled && a != writer->vector && name(writer, a) &&
                 (writer->vector >= 0 && tile_shares_operand(tile, a, writer->vector)) == sharing)
                 names_add(list, name(writer, a));
     if (writer->vector >= 0)
@@ -92,8 +92,14 @@ static void order_inner(const TileWriter *writer, NameList *list, AxisName *name
     }
 }
 
+/* Whether the axis is a loop around the tile: of the last one, middle and inner loops are left. */
+static bool is_around(const Tile *tile, int axis) {
+    return tile->around && axis < tile->placed;
+}
+
+/* NULL: it is around the tile. */
 static const char *outer_name(const TileWriter *writer, int axis) {
-    return writer->tile->axes[axis].outer;
+    return is_around(writer->tile, axis) ? NULL : writer->tile->axes[axis].outer;
 }
 
 static const char *middle_name(const TileWriter *writer, int axis) {
@@ -109,7 +115,9 @@ static void write_axes(TileWriter *writer) {
     for (int a = 0; tile->chain && tile->producer < 0 && a < tile->chain->count; a++)
         names_add(&writer->outers, tile->chain->axes[a].outer);
     for (int a = 0; a < tile->axis_count; a++)
-        if (tile->axes[a].tiled)
+        if (is_around(tile, a))
+            continue;
+        else if (tile->axes[a].tiled)
             split_axis(writer, &tile->axes[a], a == writer->vector);
         else if (!tile->axes[a].steps && !tile->axes[a].chained)
             names_add(&writer->outers, tile->axes[a].loop);
