@@ -319,6 +319,8 @@ static bool strips_emit(Space *space, Group *group, const int *genes, Sketch *sk
     const Strips *strips = group->details;
     Writer writer = {space, sketch, strips, genes};
     Place places[strips->count];
+    for (int g = 0; g < group->genes.count && genes[CHOSEN_GENE] == 0; g++)
+        sketch->active[g] = g == CHOSEN_GENE;
     if (genes[CHOSEN_GENE] == 0)
         return true;
     find_places(strips, genes, places);

@@ -189,11 +189,23 @@ static int step_choice(Random *random, const Gene *gene, int choice) {
     return other >= choice ? other + 1 : other;
 }
 
-/* A random group, weighted by its number of genes; -1: none. */
-static int pick_group(Space *space, Random *random) {
-    int number = random_below(random, space->gene_count ? space->gene_count : 1);
+enum { GENES_OF_A_WAY = 8 }; /* to change the way in which a pipeline is computed counts as a gene in so many */
+
+/* Genes that matter in the group at the point: of a pipeline and its parts, those of the way in which it is computed. */
+static int genes_that_matter(const Space *space, const Group *group, const int *point) {
+    if (group->fused && !group_is_used(space, group, point))
+        return 1 + group->genes.count / GENES_OF_A_WAY;
+    return group->apart && group_is_used(space, group->apart->group, point) ? 0 : group->genes.count;
+}
+
+/* A random group, weighted by its number of genes that matter; -1: none. */
+static int pick_group(Space *space, Random *random, const int *point) {
+    int all = 0;
+    for (int g = 0; g < space->groups.count; g++)
+        all += genes_that_matter(space, space->groups.items[g], point);
+    int number = random_below(random, all ? all : 1);
     for (int g = 0; g < space->groups.count; g++) {
-        number -= space->groups.items[g]->genes.count;
+        number -= genes_that_matter(space, space->groups.items[g], point);
         if (number < 0)
             return g;
     }
@@ -218,7 +230,7 @@ void group_mutate(Space *space, int number, Random *random, int *point) {
 }
 
 void point_mutate(Space *space, Random *random, int *point) {
-    int number = pick_group(space, random);
+    int number = pick_group(space, random, point);
     if (number >= 0)
         group_mutate(space, number, random, point);
 }

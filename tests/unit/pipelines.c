@@ -119,6 +119,23 @@ static void test_genes(Arena *arena, const Target *target) {
     }
 }
 
+/* A mutation changes what is computed: the choice itself, or a gene of the way that is chosen. */
+static void test_mutations(Arena *arena, const Target *target) {
+    Space *space = space_of(arena, &cases[2], target);
+    const Group *group = space->pipelines.items[0]->group;
+    Random random = {11};
+    int point[space->gene_count], other[space->gene_count], changed = 0, moved[2] = {0};
+    for (int i = 0; i < POINTS; i++) {
+        point_random(space, &random, point);
+        memcpy(other, point, sizeof point);
+        point_mutate(space, &random, other);
+        changed += point_hash(space, point) != point_hash(space, other);
+        moved[point[group->first_gene]] += point[group->first_gene] != other[group->first_gene];
+    }
+    ok(changed > POINTS * 9 / 10, "%d of %d mutations change the point", changed, POINTS);
+    ok(moved[0] > 0 && moved[1] > 0, "some move into strips (%d) and out of them (%d)", moved[0], moved[1]);
+}
+
 static void test_choice(Arena *arena, const Target *target) {
     const StaticChoice *choice =
         static_choice(arena, program_of_text(arena, cases[2].text, NULL, 0), target, EFFORT_MODEL, 0);
@@ -138,6 +155,7 @@ int main(void) {
         if (cases[c].stages)
             test_points(arena, &cases[c], &target);
     test_genes(arena, &target);
+    test_mutations(arena, &target);
     test_choice(arena, &target);
     arena_free(arena);
     return done_testing();
