@@ -271,19 +271,33 @@ Schedule *space_combine(Arena *arena, Space *space, int *point, bool fit) {
     return schedule;
 }
 
-/* How many points a group gets: a few, plus its part of the work of the rest. */
+/* How many points a group gets: a few, plus its part of the work of the rest. Pipelines take nothing of what the groups
+ * get that compute them apart. */
 static int group_budget(const Space *space, int number, int points, int least) {
-    int groups = space->groups.count, shared = points - groups * least;
+    int groups = 0;
     double own = group_work(space->groups.items[number]), all = 0;
+    bool known = true;
+    for (int g = 0; g < space->groups.count; g++) {
+        const Group *group = space->groups.items[g];
+        if (group->fused)
+            continue;
+        groups++;
+        known &= group_work(group) >= 0;
+        all += group_work(group);
+    }
+    int shared = points - groups * least;
     if (shared <= 0)
         return least;
-    for (int g = 0; g < groups; g++) {
-        double work = group_work(space->groups.items[g]);
-        if (work < 0)
-            return points / groups;
-        all += work;
-    }
-    return least + (int)(shared * (all > 0 ? own / all : 0));
+    return known ? least + (int)(shared * (all > 0 ? own / all : 0)) : points / groups;
+}
+
+/* A pipeline in strips gets as many points as it gets apart. */
+static int pipeline_budget(const Space *space, const Pipeline *pipeline, int points, int least) {
+    int sum = 0;
+    for (int g = 0; g < space->groups.count; g++)
+        if (space->groups.items[g]->apart == pipeline)
+            sum += group_budget(space, g, points, least);
+    return sum;
 }
 
 /* The most reads of a stage in the group. */
@@ -339,14 +353,16 @@ static void choose_pipelines(Space *space, int *point) {
 static void choose_point(Space *space, Effort effort, uint64_t seed, int *point) {
     Random random = {seed};
     static const int points[] = {0, 0, ROUGH_POINTS, MODEL_POINTS, MODEL_POINTS_MORE};
-    int groups = space->groups.count, least = effort == EFFORT_ROUGH ? ROUGH_GROUP_POINTS : GROUP_POINTS;
+    int all = points[effort], least = effort == EFFORT_ROUGH ? ROUGH_GROUP_POINTS : GROUP_POINTS;
     point_start(space, point);
-    for (int g = 0; g < groups; g++)
+    for (int g = 0; g < space->groups.count; g++) {
+        const Pipeline *fused = space->groups.items[g]->fused;
+        int budget = fused ? pipeline_budget(space, fused, all, least) : group_budget(space, g, all, least);
         if (effort >= EFFORT_ROUGH)
-            choose_group(space, g, group_budget(space, g, points[effort], least) / parts_of_budget(space, g), &random,
-                         point);
+            choose_group(space, g, budget / parts_of_budget(space, g), &random, point);
         else
             fix_group(space, g, &random, point);
+    }
     if (effort >= EFFORT_ROUGH)
         choose_pipelines(space, point);
 }

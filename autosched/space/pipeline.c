@@ -93,10 +93,10 @@ static bool reads_near(const Stage *stage, const Expr *read) {
     return true;
 }
 
-/* Whether the read is of the element's own place: each index is an axis. */
+/* Whether the read is of the element's own place: each index is an axis, or there is only one. */
 static bool is_of_own_place(const Stage *stage, const Expr *read) {
     for (int d = 0; d < read->count; d++)
-        if (read->args[d]->kind != EXPR_VAR || read->args[d]->var->reduction)
+        if (read->args[d]->kind != EXPR_INT && (read->args[d]->kind != EXPR_VAR || read->args[d]->var->reduction))
             return false;
     return !read->otherwise && read->count <= stage->axis_count;
 }

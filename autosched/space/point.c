@@ -250,9 +250,17 @@ void point_cross(Space *space, Random *random, const int *a, const int *b, int *
         cross_group(space, space->groups.items[g], random, a, b, child);
 }
 
+/* Genes of all groups but those of pipelines, which come last: they change nothing in how the others are drawn. */
+static int genes_apart(const Space *space) {
+    int count = 0;
+    for (int g = 0; g < space->groups.count; g++)
+        count += space->groups.items[g]->fused ? 0 : space->groups.items[g]->genes.count;
+    return count;
+}
+
 void group_cross(Space *space, int number, Random *random, const int *a, const int *b, int *child) {
     const Group *group = space->groups.items[number];
-    int after = space->gene_count - group->first_gene - group->genes.count;
+    int after = group->fused ? 0 : genes_apart(space) - group->first_gene - group->genes.count;
     memcpy(child, a, sizeof *a * (size_t)space->gene_count);
     random_skip(random, group->first_gene);
     cross_group(space, space->groups.items[number], random, a, b, child);

@@ -52,6 +52,8 @@ static const Case cases[] = {
     {"own elements alone",
      "def f(float(512, 512) a) -> (o) { b(i, j) = exp(a(i, j))  c(i, j) = b(i, j) * b(i, j)  o(i, j) = c(i, j) + b(i, j) }",
      0},
+    {"own elements of one plane",
+     "def f(float(1, 512, 512) a) -> (o) { b(n, i, j) = exp(a(n, i, j))  o(n, i, j) = b(n, i, j) * b(n, i, j) }", 0},
     {"a result that is read",
      "def f(float(512, 512) a) -> (b, o) { b(i, j) = exp(a(i, j))  o(i, j) = b(i, j) + b(i, j + 1) }", 0},
     {"little data", "def f(float(20, 20) a) -> (o) { b(i, j) = exp(a(i, j))  o(i, j) = b(i, j) + b(i, j + 1) }", 0},
