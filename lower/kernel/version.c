@@ -646,8 +646,10 @@ static Stmt *cut_loop(Arena *arena, Stmt *loop) {
     return stmt_block(arena, list);
 }
 
-/* Makes versions inside the statement. */
+/* Makes versions inside the statement. Stores that stand together have their versions together, or none. */
 static Stmt *version_below(Context context, Stmt *stmt) {
+    if (stmt->kind == STMT_TOGETHER)
+        return stmt;
     context.in_loop |= stmt->kind == STMT_FOR;
     context.chosen |= stmt->kind == STMT_FOR && loop_kind_is_expanded(stmt->loop); /* lanes use masks */
     StmtList body = stmts_of(stmt->body, stmt->count), otherwise = stmts_of(stmt->otherwise, stmt->otherwise_count);
