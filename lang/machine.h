@@ -33,7 +33,8 @@ struct Machine {
     double overlap_lost;      /* of the smaller of arithmetic and traffic, the part that is not hidden by the other */
 
     /* what takes several instructions */
-    double function_cost;     /* arithmetic: of a division or a math function */
+    double function_cost;     /* arithmetic: of a math function */
+    double divide_cost;       /* cycles of the divider for 32 bytes of floats; other units go on */
     double guard_cost;        /* of any kind: to make a mask */
     double guarded_step_cost; /* the same in a sum, whose multiply-adds wait for it */
     double gather_cost;       /* loads a lane */

@@ -4,6 +4,7 @@
 #include "lower/kernel/kernel.h"
 
 #include <math.h>
+#include <string.h>
 
 enum { SHUFFLE_INDICES = 2 }; /* vectors of indices for shuffles */
 
@@ -200,4 +201,47 @@ double access_shuffles(const StageFacts *stage, const AccessFacts *access) {
             shuffles++;
     }
     return access->in_registers || is_transposed(stage, access) ? 0 : count * shuffles;
+}
+
+/* --- clamped lanes --- */
+
+/* Distinct lanes of a clamped index in one run of the block. */
+static double clamped_vectors(const StageFacts *stage, const AccessFacts *access, int dimension) {
+    double count = 1;
+    for (int l = 0; l < stage->loop_count; l++)
+        if (loop_is_expanded(stage, l) && access->slopes[dimension * stage->loop_count + l] != 0)
+            count *= stage->loops[l]->kind == LOOP_UNROLLED ? stage->extents[l] : loop_vectors(stage, l);
+    return count;
+}
+
+/* The part of the runs that tests a clamped index: those at the ends that a loop's cuts leave; without cuts all. */
+static double clamped_part(const StageFacts *stage, const AccessFacts *access, int dimension) {
+    double part = 1;
+    for (int l = 0; l < stage->loop_count; l++)
+        if (stage->loops[l]->cut_count > 0 && access->slopes[dimension * stage->loop_count + l] != 0)
+            part = fmin(part, stage->loops[l]->cut_count / stage->extents[l]);
+    return part;
+}
+
+/* Whether an earlier access has the same index there. */
+static bool was_clamped(const StageFacts *stage, int access, int dimension) {
+    const AccessFacts *own = &stage->accesses[access];
+    size_t slopes = sizeof *own->slopes * (size_t)stage->loop_count;
+    for (int a = 1; a < access; a++) {
+        const AccessFacts *other = &stage->accesses[a];
+        if (other->tensor == own->tensor && other->clamped[dimension] &&
+            other->offsets[dimension] == own->offsets[dimension] &&
+            !memcmp(other->slopes + dimension * stage->loop_count, own->slopes + dimension * stage->loop_count, slopes))
+            return true;
+    }
+    return false;
+}
+
+double clamp_tests(const StageFacts *stage) {
+    double tests = 0;
+    for (int a = 1; a < stage->access_count; a++)
+        for (int d = 0; d < stage->accesses[a].rank; d++)
+            if (stage->accesses[a].clamped[d] && !was_clamped(stage, a, d))
+                tests += clamped_vectors(stage, &stage->accesses[a], d) * clamped_part(stage, &stage->accesses[a], d);
+    return tests * stage->machine->guarded_step_cost;
 }

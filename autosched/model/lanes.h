@@ -16,5 +16,7 @@ bool access_is_vector(const StageFacts *stage, const AccessFacts *access);
 double access_count_in_block(const StageFacts *stage, const AccessFacts *access);
 /* Shuffles that gather the vectors of a read from those that it is spread over, or spread those of a write. */
 double access_shuffles(const StageFacts *stage, const AccessFacts *access);
+/* Instructions of one run of the block that test whether clamped lanes are inside, where they are one vector of memory. */
+double clamp_tests(const StageFacts *stage);
 
 #endif

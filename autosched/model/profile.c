@@ -96,6 +96,26 @@ static void form_combine(const LinearForms *forms, Op op, double *a, double *b) 
         }
 }
 
+/* Whether only the first of several values of a loop is not beyond a limit, as in min(v, 1). */
+static bool is_limited(const LinearForms *forms, Op op, const double *form, double limit) {
+    int moving = -1;
+    for (int l = 0; l < forms->count; l++)
+        if (form[l] != 0 && moving >= 0)
+            return false;
+        else if (form[l] != 0)
+            moving = l;
+    if (moving < 0 || extent_of(forms, moving) < 3)
+        return false;
+    double second = form[forms->count] + form[moving];
+    return op == OP_MIN ? form[moving] > 0 && second >= limit : form[moving] < 0 && second <= limit;
+}
+
+/* The minimum or maximum of a form and a constant: the form, or what it is for almost all values. */
+static void form_limit(const LinearForms *forms, Op op, double *form, const double *limit) {
+    if (is_limited(forms, op, form, limit[forms->count]))
+        memcpy(form, limit, sizeof *form * (size_t)(forms->count + 1));
+}
+
 static void form_of_operation(LinearForms *forms, const Expr *e, double *form) {
     double other[forms->count + 1];
     int first = e->op == OP_SELECT ? 1 : 0;
@@ -103,7 +123,13 @@ static void form_of_operation(LinearForms *forms, const Expr *e, double *form) {
     if (e->count - first < 2)
         return;
     form_of(forms, e->args[first + 1], other);
-    if ((e->op == OP_MIN || e->op == OP_MAX || e->op == OP_SELECT) && is_constant(forms, form))
+    bool limits = e->op == OP_MIN || e->op == OP_MAX;
+    if (limits && is_constant(forms, form) && !is_constant(forms, other)) {
+        form_limit(forms, e->op, other, form);
+        memcpy(form, other, sizeof other);
+    } else if (limits && is_constant(forms, other))
+        form_limit(forms, e->op, form, other);
+    else if (e->op == OP_SELECT && is_constant(forms, form))
         memcpy(form, other, sizeof other);
     else
         form_combine(forms, e->op, form, other);
@@ -171,13 +197,22 @@ int profile_loop_parts(const StageFacts *stage, int first) {
     return last - first;
 }
 
-/* Whether the stage is computed inside the loop. */
-static bool encloses(const Loop *loop, const NestStage *stage) {
-    for (; stage->parent; stage = stage->parent)
-        for (int l = 0; l < stage->depth; l++)
-            if (stage->parent->loops[l]->var == loop->var)
-                return true;
+static bool is_among(const Loop *loop, const NestStage *stage, int depth) {
+    for (int l = 0; l < depth; l++)
+        if (stage->loops[l]->var == loop->var)
+            return true;
     return false;
+}
+
+/* Whether the stage's buffer lives inside the loop. */
+static bool encloses(const Loop *loop, const NestStage *stage) {
+    const NestStage *outer = stage->home;
+    int depth = stage->home_depth;
+    while (outer && !is_among(loop, outer, depth)) {
+        depth = outer->depth;
+        outer = outer->parent;
+    }
+    return outer != NULL;
 }
 
 /* The elements that one step along dimension d crosses: those of the component that a step of this slope moves. */
@@ -210,6 +245,19 @@ static void access_strides(const StageFacts *facts, AccessFacts *access, const N
     }
 }
 
+/* Whether the index is limited and has other values in other lanes: limits of whole vectors cost next to nothing. */
+static bool is_clamped(const LinearForms *forms, const Expr *index, const double *form) {
+    bool lanes = false;
+    for (int l = 0; l < forms->count; l++)
+        lanes |= form[l] != 0 && forms->loops[l]->kind == LOOP_VECTORIZED;
+    if (!lanes)
+        return false;
+    EACH_EXPR(e, index)
+        if (e->kind == EXPR_OP && (e->op == OP_MIN || e->op == OP_MAX))
+            return true;
+    return false;
+}
+
 static void access_make(LinearForms *forms, StageFacts *facts, AccessFacts *access, const Tensor *tensor,
                         Expr *const *index) {
     const NestStage *producer = nest_producer(forms->nest, tensor);
@@ -228,6 +276,7 @@ static void access_make(LinearForms *forms, StageFacts *facts, AccessFacts *acce
     access->shifts = 1;
     access->strides = ARENA_ARRAY(forms->arena, double, loops);
     access->tested = ARENA_ARRAY(forms->arena, bool, access->rank + 1);
+    access->clamped = ARENA_ARRAY(forms->arena, bool, access->rank + 1);
     access->reached = ARENA_ARRAY(forms->arena, double, loops + 1);
     forms->irregular = false;
     for (int d = 0; d < access->rank; d++) {
@@ -235,6 +284,7 @@ static void access_make(LinearForms *forms, StageFacts *facts, AccessFacts *acce
         form_of(forms, index[d], form);
         memcpy(access->slopes + d * loops, form, sizeof *form * (size_t)loops);
         access->offsets[d] = form[loops];
+        access->clamped[d] = is_clamped(forms, index[d], form);
     }
     access->irregular = forms->irregular;
     access_strides(facts, access, producer, buffer->order);
@@ -280,16 +330,20 @@ static void add_value(Walk *walk, const Expr *value);
 /* Each value of the axis takes one of the two sides: the more expensive one counts. */
 static void add_case(Walk *walk, const Expr *e) {
     StageFacts *facts = walk->facts;
-    double operations[2], expensive[2], before = facts->operations, expensive_before = facts->expensive;
+    double operations[2], expensive[2], divisions[2], before = facts->operations;
+    double expensive_before = facts->expensive, divisions_before = facts->divisions;
     for (int side = 0; side < 2; side++) {
         facts->operations = before;
         facts->expensive = expensive_before;
+        facts->divisions = divisions_before;
         add_value(walk, e->args[1 + side]);
         operations[side] = facts->operations;
         expensive[side] = facts->expensive;
+        divisions[side] = facts->divisions;
     }
     facts->operations = fmax(operations[0], operations[1]);
     facts->expensive = fmax(expensive[0], expensive[1]);
+    facts->divisions = fmax(divisions[0], divisions[1]);
 }
 
 /* Adds the access to an earlier one that differs in offsets alone. */
@@ -334,8 +388,10 @@ static void add_access(Walk *walk, const Expr *read) {
 }
 
 static void add_operation(StageFacts *facts, const Expr *e) {
+    bool divides = e->op == OP_DIV && type_is_float(e->type);
     facts->operations++;
-    facts->expensive += op_info[e->op].class == CLASS_MATH || (e->op == OP_DIV && type_is_float(e->type));
+    facts->expensive += op_info[e->op].class == CLASS_MATH || divides;
+    facts->divisions += divides;
 }
 
 static void add_value(Walk *walk, const Expr *value) {
@@ -516,6 +572,57 @@ static void fill_counted(StageFacts *facts, const double *values, double typical
                                         form_constant(stage->axes[a]->extent, typical));
 }
 
+/* Multiplies the iterations of loops that move a form by `part`, outer ones first. */
+static void shrink_loops(StageFacts *facts, const double *form, double part) {
+    for (int l = 0; l < facts->loop_count; l++)
+        if (form[l] != 0) {
+            double left = fmax(facts->extents[l] * part, 1);
+            part *= facts->extents[l] / left;
+            facts->iterations *= left / facts->extents[l];
+            facts->extents[l] = left;
+        }
+}
+
+/* The loop v of min(v, 1), where the window of store_at slides; -1: none. */
+static int sliding_loop(const StageFacts *facts, const Expr *value) {
+    int64_t one;
+    EACH_EXPR(e, value)
+        if (e->kind == EXPR_OP && e->op == OP_MIN && e->args[0]->kind == EXPR_VAR && expr_is_int(e->args[1], &one) &&
+            one == 1)
+            for (int l = 0; l < facts->loop_count; l++)
+                if (facts->loops[l]->var == e->args[0]->var)
+                    return l;
+    return -1;
+}
+
+/* Whether only loops inside of a loop move the form. */
+static bool moves_inside(const StageFacts *facts, const double *form, int loop) {
+    bool moves = false;
+    for (int l = 0; l < facts->loop_count; l++) {
+        if (form[l] != 0 && l <= loop)
+            return false;
+        moves |= form[l] != 0;
+    }
+    return moves;
+}
+
+/* A window that slides along a loop: its first iteration computes `limit` places, the others what it moves by. The
+ * loops get the mean. */
+static void fill_window(LinearForms *forms, StageFacts *facts, const Guard *guard) {
+    int loop = sliding_loop(facts, guard->value);
+    double form[forms->count + 1], reach = 1, extent, limit = form_constant(guard->limit, forms->typical);
+    if (loop < 0 || (extent = facts->extents[loop]) < 3)
+        return;
+    form_of(forms, guard->value, form);
+    double moved = limit - form[forms->count];
+    if (!moves_inside(facts, form, loop) || moved < 1)
+        return;
+    for (int l = 0; l < facts->loop_count; l++)
+        reach += form[l] * (facts->extents[l] - 1);
+    if (reach >= limit)
+        shrink_loops(facts, form, (limit + (extent - 1) * moved) / extent / reach);
+}
+
 static void stage_fill(Arena *arena, const Nest *nest, const NestStage *stage, double typical, StageFacts *facts) {
     facts->stage = stage;
     facts->loop_count = chain_fill(arena, stage, stage->loop_count, NULL);
@@ -540,6 +647,8 @@ static void stage_fill(Arena *arena, const Nest *nest, const NestStage *stage, d
     for (int a = 0; a < axes; a++)
         form_of(&forms, stage->axis_values[a], values + a * (facts->loop_count + 1));
     fill_scatter(facts, values);
+    for (int g = 0; g < stage->guard_count; g++)
+        fill_window(&forms, facts, &stage->guards[g]);
     fill_counted(facts, values, typical, nest->target);
     forms.stage = stage->stage;
     forms.axes = values;

@@ -24,6 +24,7 @@ typedef struct AccessFacts {
     double *spread;  /* [rank]: how far apart their offsets are */
     double *strides; /* [loop_count]: elements from one iteration to the next */
     double size;     /* bytes of the buffer */
+    bool *clamped;   /* [rank]: lanes may be beyond the ends there, and read the last element instead */
     bool *tested;    /* [rank], of a guarded access: whether the inner loops test that index */
     double *reached; /* [loop_count + 1]: access_footprint by depth for the extents of the profile; 0: not known yet */
 } AccessFacts;
@@ -42,6 +43,7 @@ typedef struct StageFacts {
     LIST(double *) predicates; /* forms that are negative where a predicate holds; other iterations are left out */
     double operations;         /* of one scalar evaluation; a multiply-add counts 1 */
     double expensive;          /* of these: expensive ones (divisions, math functions) */
+    double divisions;          /* of these: divisions of floating-point numbers */
     int depth;                 /* of a reduction: operations in sequence from one term to the next */
     int lanes;                 /* lanes of a vector of the stage's type */
     int registers;             /* vector registers of the processor */

@@ -18,7 +18,8 @@
 
 /* What the C library does on every machine: allocations from PAGED_LEAST bytes on begin on a page; those of more pages
  * than FAULTED_PAGES are given back, and fault again when they are touched. */
-enum { PAGED_LEAST = 1 << 16, FAULTED_PAGES = 32 };
+enum { PAGED_LEAST = 1 << 16, FAULTED_PAGES = 32, LAST_CACHE = 2 /* a level */ };
+enum { DIVIDED_BYTES = 32, DIVIDED_LEAST = 16 }; /* what divide_cost is for; what shorter vectors take */
 
 typedef struct Block {
     const Machine *machine;
@@ -27,6 +28,8 @@ typedef struct Block {
     double vectors;                   /* vector operations of one evaluation of the block */
     double arithmetic, loads, stores; /* instructions */
     double guards, edges;             /* extra instructions at the edges; part of the runs at edges */
+    double divider;                   /* cycles of the divider */
+    double clamps;                    /* extra instructions for clamped lanes */
     double accumulators;              /* vectors that live across the reduction */
     double operands;                  /* other vectors that one step of the block needs */
     double spilled;                   /* vectors that spill */
@@ -65,14 +68,23 @@ static double live_operands(const StageFacts *stage, const AccessFacts *access) 
     return live;
 }
 
-/* Processors that split their widest vectors take two slots for them. */
-static double port_slots(const StageFacts *stage, const Target *target) {
+static double lane_bytes(const StageFacts *stage) {
     double lanes = 1;
     for (int l = 0; l < stage->loop_count; l++)
         if (stage->loops[l]->kind == LOOP_VECTORIZED || loop_is_tensorized(stage, l))
             lanes *= stage->extents[l];
-    bool widest = lanes * stage->accesses[0].bytes > target->vector_bytes / 2.0;
+    return lanes * stage->accesses[0].bytes;
+}
+
+/* Processors that split their widest vectors take two slots for them. */
+static double port_slots(const StageFacts *stage, const Target *target) {
+    bool widest = lane_bytes(stage) > target->vector_bytes / 2.0;
     return widest ? target->machine->widest_slots : 1;
+}
+
+static double divider_cycles(const StageFacts *stage, const Target *target, double vectors) {
+    double bytes = fmin(fmax(lane_bytes(stage), DIVIDED_LEAST), target->vector_bytes);
+    return vectors * stage->divisions * stage->machine->divide_cost * bytes / DIVIDED_BYTES;
 }
 
 static bool reduces(const StageFacts *stage) {
@@ -191,13 +203,13 @@ static double busy_cycles(const Block *block, double more) {
     double cycles = fmax(block->arithmetic / machine->arithmetic_ports, block->loads / machine->load_ports);
     cycles = fmax(cycles, block->stores / machine->store_ports) * block->slots;
     cycles = fmax(cycles, (block->arithmetic + block->loads + block->stores + more) / machine->issue_width);
-    return fmax(cycles, block->chain);
+    return fmax(cycles, fmax(block->chain, block->divider));
 }
 
 static double block_cycles(const Block *block) {
     const Machine *machine = block->machine;
-    double cycles = busy_cycles(block, 0);
-    cycles += block->edges * (busy_cycles(block, block->guards) - cycles);
+    double cycles = busy_cycles(block, block->clamps);
+    cycles += block->edges * (busy_cycles(block, block->clamps + block->guards) - cycles);
     double body = block->arithmetic + block->loads + block->stores;
     if (body > machine->decoded_most) /* twice as much takes 1.5 times as long */
         cycles *= 1 + (body - machine->decoded_most) / (2 * machine->decoded_most);
@@ -224,7 +236,10 @@ static Block block_of(const StageFacts *stage, const Target *target) {
         block.chain = across * stage->machine->chain_latency;
         return block;
     }
-    block.arithmetic = block.vectors * (stage->operations + stage->machine->function_cost * stage->expensive);
+    double functions = stage->machine->function_cost * (stage->expensive - stage->divisions);
+    block.arithmetic = block.vectors * (stage->operations + functions);
+    block.divider = divider_cycles(stage, target, block.vectors);
+    block.clamps = clamp_tests(stage);
     block_reads(stage, &block);
     block_writes(stage, &block);
     block_spills(stage, target, &block);
@@ -366,7 +381,7 @@ static double sequential_bytes(const StageFacts *stage, const AccessFacts *acces
 /* The part of a loop body's fetches that miss in its next run, because the body exceeds the cache. The last cache is
  * not strictly LRU: some of a body that barely exceeds it stays. */
 static double missing_part(const Machine *machine, double body, double cache, int level) {
-    return level == 2 ? fmin(machine->excess_missing * (body - cache) / body, 1) : 1;
+    return level == LAST_CACHE ? fmin(fmax(machine->excess_missing * (body - cache) / body, 0), 1) : 1;
 }
 
 static int common_loops(const StageFacts *a, const StageFacts *b) {
@@ -376,28 +391,43 @@ static int common_loops(const StageFacts *a, const StageFacts *b) {
     return count;
 }
 
-/* Whether an earlier stage in the same iteration of common loops read as much of the tensor, and all that both touch
+/* The mean bytes of an access that each iteration of the loop before `depth` is the first to touch. */
+static double fresh_bytes(const StageFacts *stage, const AccessFacts *access, int depth) {
+    return access_footprint(stage, access, depth - 1) / stage->extents[depth - 1];
+}
+
+/* Whether the other access touches as much of the tensor in an iteration of common loops: reads the same, or writes what
+ * is new in a window that slides. */
+static bool covers(const StageFacts *other, const AccessFacts *by, const StageFacts *stage, const AccessFacts *access,
+                   int common) {
+    if (by->tensor != access->tensor)
+        return false;
+    if (!by->write)
+        return access_footprint(stage, access, common) <= access_footprint(other, by, common);
+    bool slides = by->strides[common - 1] != 0 && access->strides[common - 1] != 0;
+    return slides &&
+           fresh_bytes(stage, access, common) <= fresh_bytes(other, by, common) + stage->machine->line_bytes;
+}
+
+/* Whether an earlier stage in the same iteration of common loops touched as much of the tensor, and all that both touch
  * there stays in the cache. */
-static bool was_read_before(const Profile *profile, const StageFacts *stage, const AccessFacts *access, double cache) {
+static bool was_touched_before(const Profile *profile, const StageFacts *stage, const AccessFacts *access,
+                               double cache) {
     for (int s = 0; s < profile->stage_count && profile->stages[s].stage != stage->stage; s++) {
         const StageFacts *other = &profile->stages[s];
         int common = common_loops(stage, other);
-        for (int a = 1; a < other->access_count && common > 0; a++)
-            if (other->accesses[a].tensor == access->tensor &&
-                access_footprint(stage, access, common) <= access_footprint(other, &other->accesses[a], common) &&
+        for (int a = 0; a < other->access_count && common > 0; a++)
+            if (covers(other, &other->accesses[a], stage, access, common) &&
                 body_bytes(stage, common) + body_bytes(other, common) - line_bytes(stage, access, common) <= cache)
                 return true;
     }
     return false;
 }
 
-/* Bytes that move into a cache of a size and level. Goes outwards from the block while the body fits. */
-static double traffic(const Profile *profile, const StageFacts *stage, const Block *block, double cache, int level) {
+/* Bytes that move into a cache which holds the body of the first `depth` loops and no more. */
+static double moved_bytes(const Profile *profile, const StageFacts *stage, int depth, double cache, int level) {
     const Machine *machine = stage->machine;
-    int depth = block->serial + 1;
-    double body = 0, bytes = 0;
-    while (depth > 0 && (body = body_bytes(stage, depth - 1)) <= cache)
-        depth--;
+    double bytes = 0;
     for (int a = 0; a < stage->access_count; a++) {
         const AccessFacts *access = &stage->accesses[a];
         double moved = line_bytes(stage, access, depth) * shifted_times(stage, access, depth);
@@ -406,14 +436,27 @@ static double traffic(const Profile *profile, const StageFacts *stage, const Blo
             first--; /* what the next loop does not change mostly stays */
         for (int l = 0; l < first; l++)
             moved *= stage->extents[l];
-        moved *= access->write ? machine->written_times[level] : was_read_before(profile, stage, access, cache) ? 0 : 1;
-        double started =
-            moved > 0 ? fmin(machine->run_start[level] / sequential_bytes(stage, access, machine->run_near[level]),
-                             machine->most_started[access->write])
-                      : 0;
-        bytes += moved * (1 + started);
+        moved *= access->write ? machine->written_times[level] : was_touched_before(profile, stage, access, cache) ? 0 : 1;
+        if (moved == 0)
+            continue;
+        double started = machine->run_start[level] / sequential_bytes(stage, access, machine->run_near[level]);
+        bytes += moved * (1 + fmin(started, machine->most_started[access->write]));
     }
-    return depth == 0 ? 0 : bytes * missing_part(machine, body, cache, level);
+    return bytes;
+}
+
+/* Bytes that move into a cache of a size and level. Goes outwards from the block while the body fits. What stays of a
+ * larger body moves as often as a body further outside needs it. */
+static double traffic(const Profile *profile, const StageFacts *stage, const Block *block, double cache, int level) {
+    int depth = block->serial + 1;
+    double bytes = 0;
+    while (depth > 0 && body_bytes(stage, depth - 1) <= cache)
+        depth--;
+    for (int d = level == LAST_CACHE || depth == 0 ? 1 : depth; d <= depth; d++) {
+        double missing = missing_part(stage->machine, body_bytes(stage, d - 1), cache, level);
+        bytes = missing * moved_bytes(profile, stage, d, cache, level) + (1 - missing) * bytes;
+    }
+    return bytes;
 }
 
 /* Places along a dimension that expanded loops reach, and the bytes between them: the shortest step of these loops.
@@ -715,7 +758,7 @@ static void add_stage(const Profile *profile, const StageFacts *whole, const Tar
     block_shape(whole, &all);
     for (int level = 0; level < 3; level++) {
         double cache = (double)machine->cache_bytes[level] * machine->usable_part[level];
-        bool shared = level == 2; /* shared by all threads, as is the memory behind it */
+        bool shared = level == LAST_CACHE; /* shared by all threads, as is the memory behind it */
         double bytes = traffic(profile, shared ? whole : stage, shared ? &all : &block, cache, level);
         seconds[level + 1] = bytes / machine->bytes_per_cycle[level] / machine->clock_rate;
         seconds[level + 1] *= shared ? fmax(part, machine->memory_part) : 1;

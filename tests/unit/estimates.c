@@ -152,6 +152,52 @@ static void test_threads(Arena *arena) {
     ok(all > 1.04 * own && all < HUGE_VAL, "what another thread has computed is far: %g times", all / own);
 }
 
+/* Copies 64 MiB in pieces of so many vectors. */
+static double copy_in_pieces(Arena *arena, int vectors) {
+    static const char *const format = "def f(float(16777216) A) -> (Y) { Y(i) = A(i) }\n"
+                                      "schedule f on x86 { o, m, v = split(Y.i, %d, 16)\n vectorize(v) }";
+    return estimate_of_text(arena, arena_printf(arena, format, vectors));
+}
+
+/* Means of a column's neighbours, which are functions; store: where they are kept. */
+static double window(Arena *arena, const char *store, const char *rows) {
+    static const char *const format =
+        "def f(float(1026, 512) A) -> (Y) { t(y, x) = exp(A(y, x))\n"
+        "Y(y, x) = t(y, x) + t(y + 1, x) + t(y + 2, x) }\n"
+        "schedule f on x86 { yo, yi = split(Y.y, 64)\n xo, xv = split(Y.x, 16)\n vectorize(xv)\n"
+        "compute_at(t, yi)\n %s\n to, tv = split(t.x, 16)\n %s\n vectorize(tv) }";
+    return estimate_of_text(arena, arena_printf(arena, format, store, rows));
+}
+
+static double clamped(Arena *arena, const char *read, const char *cut) {
+    static const char *const format = "def f(float(64, 64) A) -> (Y) { Y(y, x) = %s where y in 0:64, x in 0:64 }\n"
+                                      "schedule f on x86 { xo, xv = split(Y.x, 16)\n vectorize(xv)\n %s }";
+    return estimate_of_text(arena, arena_printf(arena, format, read, cut));
+}
+
+static double divided(Arena *arena, int lanes) {
+    static const char *const format = "def f(float(1024) A, float(1024) B) -> (Y) { Y(i) = A(i) / B(i) }\n"
+                                      "schedule f on x86 { o, v = split(Y.i, %d)\n vectorize(v) }";
+    return estimate_of_text(arena, arena_printf(arena, format, lanes));
+}
+
+static void test_stencils(Arena *arena) {
+    double part = copy_in_pieces(arena, 33000) / copy_in_pieces(arena, 1024);
+    ok(part > 0.95 && part < 1.05, "what a little more than the last cache is read for comes from memory: %g", part);
+    double again = window(arena, "", ""), slides = window(arena, "store_at(t, yo)", "");
+    ok(slides < 0.6 * again, "a window that slides computes a row of three: %g of all", slides / again);
+    double two = window(arena, "store_at(t, yo)", "ro, ri = split(t.y, 2)\n reorder(ro, to, ri, tv)\n unroll(ri)");
+    ok(two < 0.6 * again, "also where its rows are split: %g", two / again);
+    double copy = clamped(arena, "A(y, x)", ""), ends = clamped(arena, "A(y, x + 1) else edge", "");
+    double cut = clamped(arena, "A(y, x + 1) else edge", "partition(xo, 1, -1)");
+    ok(ends > 1.2 * copy, "lanes that may be outside are tested: %g times a copy", ends / copy);
+    ok(cut < 0.95 * ends, "but not where the ends are cut off: %g of that", cut / ends);
+    double rows = clamped(arena, "A(y + 1, x) else edge", "");
+    ok(rows < 1.05 * copy, "whole vectors are not: %g times a copy", rows / copy);
+    double halves = divided(arena, 8) / divided(arena, 16);
+    ok(halves > 0.9 && halves < 1.35, "two short divisions take about as long as a wide one: %g", halves);
+}
+
 int main(void) {
     Arena *arena = arena_new();
     test_memory(arena);
@@ -161,6 +207,7 @@ int main(void) {
     test_scattered(arena);
     test_predicates(arena);
     test_threads(arena);
+    test_stencils(arena);
     arena_free(arena);
     return done_testing();
 }

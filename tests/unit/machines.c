@@ -46,6 +46,7 @@ static const Column columns[] = {
     COLUMN(spill_cost, REAL, 1, false),
     COLUMN(overlap_lost, REAL, 1, false),
     COLUMN(function_cost, REAL, 1, false),
+    COLUMN(divide_cost, REAL, 1, false),
     COLUMN(guard_cost, REAL, 1, false),
     COLUMN(guarded_step_cost, REAL, 1, false),
     COLUMN(gather_cost, REAL, 1, false),
